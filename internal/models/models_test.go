@@ -71,7 +71,7 @@ func TestTableIsValid(t *testing.T) {
 	seen, used := map[string]bool{}, map[string]bool{}
 	for _, m := range d.Models {
 		if seen[m.Name] || m.Name == "" || strings.Contains(m.Name, ":") {
-			t.Errorf("model %q stands twice or is no name", m.Name)
+			t.Errorf("model %q is listed twice, or its name is invalid", m.Name)
 		}
 		if len(m.Renderers) == 0 || slices.Contains(m.Renderers, "") {
 			t.Errorf("model %q has renderers %q", m.Name, m.Renderers)

@@ -40,7 +40,7 @@ const (
 	CategoryUnreachable Category = "unreachable"
 	// CategoryProtocol is a response that violates the API.
 	CategoryProtocol Category = "protocol"
-	// CategoryNotTinker means that what answers is no server of the Tinker API, or that its certificate is not accepted. Only
+	// CategoryNotTinker means that the server does not speak the Tinker API, or that its certificate is not accepted. Only
 	// a client's first request has it.
 	CategoryNotTinker Category = "not_tinker"
 	// CategoryCanceled is a call whose context ended.

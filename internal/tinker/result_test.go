@@ -55,7 +55,7 @@ func TestOutputRoundTrip(t *testing.T) {
 }
 
 func TestEncodeInvalidOutputs(t *testing.T) {
-	for name, tensor := range map[string]Tensor{"sparse": sparseInts(), "of no type": {}, "of another shape": Floats([]float32{1}, 2)} {
+	for name, tensor := range map[string]Tensor{"sparse": sparseInts(), "without a type": {}, "of another shape": Floats([]float32{1}, 2)} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := EncodeOutput(ForwardBackwardResult{LossFnOutputs: []map[string]Tensor{{"x": tensor}}}); err == nil {
 				t.Error("encoded")
@@ -82,7 +82,7 @@ func TestRecords(t *testing.T) {
 		"An empty record has no datums":        {record: &tinkerpb.ArrayRecord{}},
 		"Datums without fields are missing":    {record: &tinkerpb.ArrayRecord{NumDatums: 2}, fails: true},
 		"A field of fewer datums":              {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": two, "b": batch(1, []int64{0, 4})}}, fails: true},
-		"A field of no datums":                 {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": two, "b": batch(0, []int64{0})}}, fails: true},
+		"A field without datums":               {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": two, "b": batch(0, []int64{0})}}, fails: true},
 		"Another number of datums":             {record: &tinkerpb.ArrayRecord{NumDatums: 3, Fields: map[string]*tinkerpb.BatchedTensor{"a": two}}, fails: true},
 		"Offsets that are cut":                 {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": {Dtype: tinkerpb.DType_INT32, Offsets: []byte{0}}}}, fails: true},
 		"No offsets":                           {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(1, nil)}}, fails: true},
@@ -91,7 +91,7 @@ func TestRecords(t *testing.T) {
 		"Offsets that fall":                    {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(1, []int64{0, 8, 4})}}, fails: true},
 		"Offsets within an element":            {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(1, []int64{0, 2, 4})}}, fails: true},
 		"Rows that are cut":                    {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(3, []int64{0, 12}, 2)}}, fails: true},
-		"Rows of no columns":                   {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(0, []int64{0, 0}, 0)}}, fails: true},
+		"Rows without columns":                 {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(0, []int64{0, 0}, 0)}}, fails: true},
 		"Columns out of bounds":                {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(0, []int64{0, 0}, -1)}}, fails: true},
 		"A type that is unspecified":           {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": {}}}, fails: true},
 	}

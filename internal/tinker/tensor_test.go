@@ -217,7 +217,7 @@ func TestDecodeInvalidRequests(t *testing.T) {
 	for name, datum := range map[string]*tinkerpb.Datum{
 		"a type that is unspecified": tensor(&tinkerpb.Tensor{}),
 		"tokens that are cut":        text([]byte{1, 2, 3}),
-		"a chunk of no kind":         {ModelInput: []*tinkerpb.Chunk{{}}},
+		"a chunk without a type":     {ModelInput: []*tinkerpb.Chunk{{}}},
 		"elements that are cut":      tensor(&tinkerpb.Tensor{Dtype: tinkerpb.DType_INT64, Encoding: &tinkerpb.Tensor_Dense{Dense: []byte{1}}}),
 		"another shape":              tensor(&tinkerpb.Tensor{Dtype: tinkerpb.DType_INT64, Shape: []int64{2}}),
 		"rows that are cut":          sparse(nil, []byte{1}, nil),

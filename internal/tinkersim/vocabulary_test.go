@@ -165,7 +165,7 @@ func (b *backend) checkSampler(c *client.Client, session string, m *client.Model
 	for i, sequence := range samples.Sequences {
 		for _, id := range sequence.Tokens[:len(sequence.Tokens)-1] {
 			if id > 255 { // Qwen's bytes are its first ids
-				t.Errorf("sample %d has the id %d, which is no byte", i, id)
+				t.Errorf("sample %d has the id %d, which is not a byte", i, id)
 			}
 		}
 		forward, err := m.Forward(t.Context(), []tinker.Datum{foreignDatum(append(append([]int32{}, prompt...), sequence.Tokens...))}, crossEntropy)

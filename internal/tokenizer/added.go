@@ -18,7 +18,7 @@ type matcher struct {
 	first [256]bool // It has the bytes that a token begins with.
 	nodes []node
 	edges []edge
-	// words tells whether there are tokens that are not special.
+	// words says whether there are tokens that are not special.
 	words bool
 }
 

@@ -60,16 +60,16 @@ func TestRead(t *testing.T) {
 
 func TestReadNamesTheField(t *testing.T) {
 	cases := map[string]struct{ line, want string }{
-		"no JSON":                {line: `{"messages"`, want: "unexpected EOF"},
-		"no messages":            {line: `{}`, want: "field messages is missing"},
-		"a field misspelt":       {line: `{"messages": [{"role": "user", "contnt": "q"}]}`, want: `messages[0]: unknown field "contnt": it would not be seen by the model; known are role, content`},
-		"no role":                {line: `{"messages": [{"content": "q"}]}`, want: "messages[0]: role is missing"},
-		"content of no kind":     {line: `{"messages": [{"role": "user", "content": 3}]}`, want: "messages[0]: content is neither"},
-		"a part of another type": {line: `{"messages": [{"role": "user", "content": [{"type": "image"}]}]}`, want: `messages[0]: content[0]: a part of type "image"`},
-		"a call without a name":  {line: `{"messages": [{"role": "assistant", "tool_calls": [{"function": {}}]}]}`, want: "messages[0]: tool_calls[0]: function.name is missing"},
-		"arguments of no text":   {line: `{"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]}]}`, want: "tool_calls.function.arguments"},
-		"a tool without a name":  {line: `{"messages": [], "tools": [{}]}`, want: "tools[0]: name is missing"},
-		"two values":             {line: `{"messages": []} {}`, want: "more than one JSON value"},
+		"no JSON":                      {line: `{"messages"`, want: "unexpected EOF"},
+		"no messages":                  {line: `{}`, want: "field messages is missing"},
+		"a field misspelt":             {line: `{"messages": [{"role": "user", "contnt": "q"}]}`, want: `messages[0]: unknown field "contnt": it would not be seen by the model; known are role, content`},
+		"no role":                      {line: `{"messages": [{"content": "q"}]}`, want: "messages[0]: role is missing"},
+		"content that is a number":     {line: `{"messages": [{"role": "user", "content": 3}]}`, want: "messages[0]: content is neither"},
+		"a part of another type":       {line: `{"messages": [{"role": "user", "content": [{"type": "image"}]}]}`, want: `messages[0]: content[0]: a part of type "image"`},
+		"a call without a name":        {line: `{"messages": [{"role": "assistant", "tool_calls": [{"function": {}}]}]}`, want: "messages[0]: tool_calls[0]: function.name is missing"},
+		"arguments that are an object": {line: `{"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]}]}`, want: "tool_calls.function.arguments"},
+		"a tool without a name":        {line: `{"messages": [], "tools": [{}]}`, want: "tools[0]: name is missing"},
+		"two values":                   {line: `{"messages": []} {}`, want: "more than one JSON value"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

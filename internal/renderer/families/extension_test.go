@@ -149,7 +149,7 @@ func TestNextPromptExtendsSampledReply(t *testing.T) {
 
 func hasTools(name string) bool { return !strings.HasPrefix(name, "role_colon") && name != "llama3" }
 
-// rewritesHistory names the renderers that rewrite earlier replies, and tells whether the prompts of one turn extend
+// rewritesHistory has the renderers that rewrite earlier replies; the value says whether the prompts of one turn extend
 // each other nevertheless.
 var rewritesHistory = map[string]bool{
 	"qwen3": true, "qwen3_vl": true, "qwen3_vl_instruct": true, "qwen3_5": true, "qwen3_5_disable_thinking": true,

@@ -97,7 +97,7 @@ func TestRoleColonEndParse(t *testing.T) {
 		"nothing at all":                  {sampled: []int32{}, content: "", ending: renderer.Truncated},
 		"text after the end is malformed": {sampled: ids(" 1", end, "2"), content: "1", ending: renderer.Malformed},
 		"two ends are malformed":          {sampled: ids(" 1", end, end), content: "1", ending: renderer.Malformed},
-		"the end's name is no end":        {sampled: ids(" 1<|end|>"), content: "1<|end|>", ending: renderer.Truncated},
+		"the text of the end token":       {sampled: ids(" 1<|end|>"), content: "1<|end|>", ending: renderer.Truncated},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

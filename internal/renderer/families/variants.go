@@ -22,7 +22,7 @@ type Options struct {
 	// Date is written into prompts by gpt_oss, as year-month-day. A run sets it once.
 	Date string
 	// Begin and End are the tokens that begin and end a model's texts: bos_token and eos_token of its
-	// tokenizer_config.json. Only role_colon and role_colon_end use them; "" means that there is none.
+	// tokenizer_config.json. Only role_colon and role_colon_end use them; "" means that there is no such token.
 	Begin, End string
 	// Match is how the text of messages is read. With the zero value, which runs always use, names of special
 	// tokens are text.

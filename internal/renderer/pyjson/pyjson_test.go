@@ -44,8 +44,8 @@ func TestParseErrors(t *testing.T) {
 	cases := map[string]string{
 		"nothing": "", "a comma too many": `{"a": 1,}`, "a comma too many in a list": `[1,]`, "single quotes": `{'a': 1}`,
 		"a leading zero": "007", "a sign alone": "-", "a point without digits": "1.", "an exponent without digits": "1e", "a plus": "+1",
-		"a string that is open": `"a`, "a control character": "\"a\tb\"", "an invalid escape": `"\x"`, "an escape cut": `"\u12"`, "an escape of no digits": `"\u12g4"`,
-		"two values": `{} {}`, "a byte order mark": "\ufeff{}", "white space of Unicode": "\u00a0{}", "a name of no text": `{1: 2}`, "no colon": `{"a" 1}`,
+		"a string that is open": `"a`, "a control character": "\"a\tb\"", "an invalid escape": `"\x"`, "an escape cut": `"\u12"`, "an escape without digits": `"\u12g4"`,
+		"two values": `{} {}`, "a byte order mark": "\ufeff{}", "white space of Unicode": "\u00a0{}", "a name that is a number": `{1: 2}`, "no colon": `{"a" 1}`,
 		"an object that is open": `{"a": 1`, "a list that is open": `[1`, "a word cut": "nul", "too deep": strings.Repeat("[", 5000),
 		"a number too long": strings.Repeat("9", longest+1),
 	}

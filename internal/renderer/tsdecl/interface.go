@@ -131,7 +131,7 @@ func (s *scope) parse(v any) (shape, error) {
 	}
 	schema, ok := v.(*pyjson.Object)
 	if !ok {
-		return shape{}, fmt.Errorf("%s is no schema", pyjson.JSON(v))
+		return shape{}, fmt.Errorf("%s is not a schema", pyjson.JSON(v))
 	}
 	for _, form := range []struct {
 		field string

@@ -20,7 +20,7 @@ func Type(name, description string, parameters *pyjson.Object) string {
 	return "// " + description + "\n" + text
 }
 
-// parameterBlock writes each parameter on a line. If there are none, it writes ().
+// parameterBlock writes each parameter on a line. Without parameters it writes ().
 func parameterBlock(schema *pyjson.Object) string {
 	properties := fields(schema, "properties")
 	if word(schema, "type") != "object" || len(properties) == 0 {

@@ -84,7 +84,7 @@ func TestInterfaceErrors(t *testing.T) {
 		"a reference to nothing":    {property: `{"$ref": "#/$defs/X"}`, want: "leads nowhere"},
 		"a schema that says little": {property: `{"title": "x"}`, want: "neither type"},
 		"an unknown type":           {property: `{"type": ["thing"]}`, want: "thing"},
-		"no schema":                 {property: `3`, want: "3 is no schema"},
+		"no schema":                 {property: `3`, want: "3 is not a schema"},
 		"a value of another type":   {property: `{"type": "string", "enum": ["a", 1]}`, want: "not of type string"},
 		"too many types":            {property: `{"type": ["string", "number", "null"], "enum": []}`, want: "of an enum"},
 	}

@@ -17,7 +17,7 @@ type Budget struct {
 	freed chan struct{}
 }
 
-// New returns a budget of no bytes.
+// New returns a budget of 0 bytes.
 func New() *Budget { return &Budget{freed: make(chan struct{})} }
 
 // Add returns bytes to the budget.

@@ -16,7 +16,7 @@ import (
 type bodySizes struct {
 	mu sync.Mutex
 	// accepted is the size of the largest accepted body, and rejected that of the smallest body that was rejected for
-	// its size; 0 if there was none.
+	// its size; 0 means that there was no such body.
 	accepted, rejected int
 }
 

@@ -337,7 +337,7 @@ func TestNewInvalidConfig(t *testing.T) {
 		"an address of files":     {BaseURL: "file:///x", APIKey: "k"},
 		"an address with no host": {BaseURL: "http://", APIKey: "k"},
 		"no address":              {APIKey: "k"},
-		"what is no address":      {BaseURL: "http://h:port", APIKey: "k"},
+		"an invalid address":      {BaseURL: "http://h:port", APIKey: "k"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c, err := New(config); err == nil {

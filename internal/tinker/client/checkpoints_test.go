@@ -65,7 +65,7 @@ func TestCheckpoints(t *testing.T) {
 		"An empty page ends a listing that counts wrongly": {
 			pages: []scriptedReply{checkpointPage(9, "a"), checkpointPage(9)}, want: []string{"a"}, queries: []string{"limit=1000&offset=0", "limit=1000&offset=0"},
 		},
-		"No entries are no entries": {pages: []scriptedReply{checkpointPage(0)}, queries: []string{"limit=1000&offset=0"}},
+		"A listing without entries": {pages: []scriptedReply{checkpointPage(0)}, queries: []string{"limit=1000&offset=0"}},
 		"An error ends the list": {
 			pages: []scriptedReply{checkpointPage(3, "a", "b"), status(403)}, want: []string{"a", "b"}, fails: tinker.CategoryUnauthorized,
 			queries: []string{"limit=1000&offset=0", "limit=1000&offset=1"},

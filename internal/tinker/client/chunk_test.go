@@ -210,7 +210,7 @@ func TestInvalidOutputs(t *testing.T) {
 	cases := map[string]scriptedReply{
 		"of another number of datums":            two,
 		"in JSON":                                ok(`{"metrics":{}}`),
-		"that are no protobuf":                   {status: 200, header: map[string]string{"Content-Type": tinker.ContentProtobuf}, body: "\xff"},
+		"that are not protobuf":                  {status: 200, header: map[string]string{"Content-Type": tinker.ContentProtobuf}, body: "\xff"},
 		"with a metric without a colon":          outputOf(t, 0, 0, map[string]float64{"loss": 1}),
 		"with a metric with more than one colon": outputOf(t, 0, 0, map[string]float64{"a:b:sum": 1}),
 	}
@@ -248,7 +248,7 @@ func TestCombine(t *testing.T) {
 		},
 		"Chunks without outputs have the same weight": {chunks: []tinker.ForwardBackwardResult{chunk(0, map[string]float64{"a:mean": 1}), chunk(0, map[string]float64{"a:mean": 2})}, want: map[string]float64{"a:mean": 1.5}},
 		"One chunk keeps its values":                  {chunks: []tinker.ForwardBackwardResult{chunk(2, map[string]float64{"a:mean": 4, "a:slack": 4})}, want: map[string]float64{"a:mean": 4, "a:slack": 0}},
-		"No metrics are no metrics":                   {chunks: []tinker.ForwardBackwardResult{chunk(2, nil)}, want: map[string]float64{}},
+		"Chunks without metrics":                      {chunks: []tinker.ForwardBackwardResult{chunk(2, nil)}, want: map[string]float64{}},
 		"A mean of NaN is NaN":                        {chunks: []tinker.ForwardBackwardResult{chunk(1, map[string]float64{"a:mean": math.Inf(1)})}, want: map[string]float64{"a:mean": math.Inf(1)}},
 	}
 	for name, tc := range cases {

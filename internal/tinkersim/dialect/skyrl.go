@@ -24,7 +24,7 @@ const api = "/api/v1/"
 //   - Gradients are averaged: those of a sequence over its tokens, and then over the sequences.
 //   - A failed future is 400 from retrieve_future. Polls are held for five minutes, and then answered 408.
 //   - A name that is taken is 409. A sampler's path has no kind. The optimizer is always restored.
-//   - A sampler is no snapshot. Its first sample loads its weights, unless they are loaded already; from then on it samples
+//   - A sampler is not a snapshot. Its first sample loads its weights, unless they are loaded already; from then on it samples
 //     the newest weights of its model, while that is loaded. SkyRL loads them into the model that trains, which the
 //     dialect does not.
 //   - grad_clip_norm, the train_* flags, metadata and TTLs are ignored. There are no metrics of a loss.

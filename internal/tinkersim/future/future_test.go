@@ -105,9 +105,9 @@ func TestTableCancel(t *testing.T) {
 			f.AllowCancel()
 			f.Resolve(future.Result{Body: []byte("a")})
 		}},
-		"a lost future stays lost":                  {prepare: (*future.Future).Lose, lost: true},
-		"another open future is not lost":           {prepare: func(*future.Future) {}, want: future.ErrNotCancelable},
-		"a number that was not issued is no future": {prepare: (*future.Future).AllowCancel, id: "req-ab-2", want: future.ErrUnknown},
+		"a lost future stays lost":        {prepare: (*future.Future).Lose, lost: true},
+		"another open future is not lost": {prepare: func(*future.Future) {}, want: future.ErrNotCancelable},
+		"a number that was not issued":    {prepare: (*future.Future).AllowCancel, id: "req-ab-2", want: future.ErrUnknown},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

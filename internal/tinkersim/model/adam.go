@@ -15,7 +15,7 @@ type AdamParams struct {
 	Eps float64
 	// WeightDecay is decoupled: parameters shrink by LearningRate·WeightDecay.
 	WeightDecay float64
-	// GradClipNorm bounds the norm of the gradient over all parameters; 0 is no bound.
+	// GradClipNorm bounds the norm of the gradient over all parameters; 0 means no bound.
 	GradClipNorm float64
 }
 

@@ -74,13 +74,13 @@ func TestOptimStepWithoutGradient(t *testing.T) {
 func TestOptimStepInvalidParams(t *testing.T) {
 	good := AdamParams{LearningRate: 1e-3, Beta1: .9, Beta2: .95, Eps: 1e-8}
 	for name, change := range map[string]func(*AdamParams){
-		"negative rate":          func(p *AdamParams) { p.LearningRate = -1 },
-		"rate that is no number": func(p *AdamParams) { p.LearningRate = math.NaN() },
-		"beta1 of 1":             func(p *AdamParams) { p.Beta1 = 1 },
-		"negative beta2":         func(p *AdamParams) { p.Beta2 = -.1 },
-		"endless eps":            func(p *AdamParams) { p.Eps = math.Inf(1) },
-		"negative decay":         func(p *AdamParams) { p.WeightDecay = -1 },
-		"negative clip norm":     func(p *AdamParams) { p.GradClipNorm = -1 },
+		"negative rate":      func(p *AdamParams) { p.LearningRate = -1 },
+		"rate of NaN":        func(p *AdamParams) { p.LearningRate = math.NaN() },
+		"beta1 of 1":         func(p *AdamParams) { p.Beta1 = 1 },
+		"negative beta2":     func(p *AdamParams) { p.Beta2 = -.1 },
+		"endless eps":        func(p *AdamParams) { p.Eps = math.Inf(1) },
+		"negative decay":     func(p *AdamParams) { p.WeightDecay = -1 },
+		"negative clip norm": func(p *AdamParams) { p.GradClipNorm = -1 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := NewAdapter(testBase(), testConfig)

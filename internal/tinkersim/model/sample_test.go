@@ -165,12 +165,12 @@ func TestChooserTopKAndTopP(t *testing.T) {
 		r    SampleRequest
 		want []int32
 	}{
-		"no limit":                       {SampleRequest{TopP: 1}, []int32{10, 20, 30, 40}},
-		"top-k":                          {SampleRequest{TopP: 1, TopK: 3}, []int32{10, 20, 30}},
-		"top-p within a token":           {SampleRequest{TopP: .5}, []int32{10, 20}},
-		"top-p of what top-k left":       {SampleRequest{TopP: .55, TopK: 2}, []int32{10}},
-		"top-k above the vocabulary":     {SampleRequest{TopP: 1, TopK: 1000}, []int32{10, 20, 30, 40}},
-		"top-k of -1, which is no limit": {SampleRequest{TopP: 1, TopK: -1}, []int32{10, 20, 30, 40}},
+		"no limit":                          {SampleRequest{TopP: 1}, []int32{10, 20, 30, 40}},
+		"top-k":                             {SampleRequest{TopP: 1, TopK: 3}, []int32{10, 20, 30}},
+		"top-p within a token":              {SampleRequest{TopP: .5}, []int32{10, 20}},
+		"top-p of what top-k left":          {SampleRequest{TopP: .55, TopK: 2}, []int32{10}},
+		"top-k above the vocabulary":        {SampleRequest{TopP: 1, TopK: 1000}, []int32{10, 20, 30, 40}},
+		"top-k of -1, which means no limit": {SampleRequest{TopP: 1, TopK: -1}, []int32{10, 20, 30, 40}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.r.Temperature = 1
@@ -203,11 +203,11 @@ func TestSampleStops(t *testing.T) {
 		want   string
 		stop   bool
 	}{
-		"at a stop token":                {func(r *SampleRequest) { r.StopTokens = []int32{int32(text[1])} }, text[:2], true},
-		"at a stop string":               {func(r *SampleRequest) { r.StopStrings = []string{"no", text[:2]} }, text[:2], true},
-		"at a stop string later on":      {func(r *SampleRequest) { r.StopStrings = []string{text[1:3]} }, text[:3], true},
-		"not at one across the prompt":   {func(r *SampleRequest) { r.StopStrings = []string{":" + text[:1]} }, text, true},
-		"at the limit, which is no stop": {func(r *SampleRequest) { r.MaxTokens = 2 }, text[:2], false},
+		"at a stop token":                   {func(r *SampleRequest) { r.StopTokens = []int32{int32(text[1])} }, text[:2], true},
+		"at a stop string":                  {func(r *SampleRequest) { r.StopStrings = []string{"no", text[:2]} }, text[:2], true},
+		"at a stop string later on":         {func(r *SampleRequest) { r.StopStrings = []string{text[1:3]} }, text[:3], true},
+		"not at one across the prompt":      {func(r *SampleRequest) { r.StopStrings = []string{":" + text[:1]} }, text, true},
+		"at the limit, which is not a stop": {func(r *SampleRequest) { r.MaxTokens = 2 }, text[:2], false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := request(q)
@@ -248,16 +248,16 @@ func TestSampleEndsWhenCanceled(t *testing.T) {
 func TestSampleInvalidRequests(t *testing.T) {
 	w := BaseWeights(testBase())
 	for name, change := range map[string]func(*SampleRequest){
-		"empty prompt":             func(r *SampleRequest) { r.Prompt = nil },
-		"token out of range":       func(r *SampleRequest) { r.Prompt = []int32{Vocab} },
-		"no room":                  func(r *SampleRequest) { r.Prompt = make([]int32, Window) },
-		"no tokens":                func(r *SampleRequest) { r.MaxTokens = 0 },
-		"negative temperature":     func(r *SampleRequest) { r.Temperature = -1 },
-		"no number as temperature": func(r *SampleRequest) { r.Temperature = math.NaN() },
-		"top-p of 0":               func(r *SampleRequest) { r.TopP = 0 },
-		"top-p above 1":            func(r *SampleRequest) { r.TopP = 1.1 },
-		"top-k below -1":           func(r *SampleRequest) { r.TopK = -2 },
-		"empty stop string":        func(r *SampleRequest) { r.StopStrings = []string{""} },
+		"empty prompt":         func(r *SampleRequest) { r.Prompt = nil },
+		"token out of range":   func(r *SampleRequest) { r.Prompt = []int32{Vocab} },
+		"no room":              func(r *SampleRequest) { r.Prompt = make([]int32, Window) },
+		"no tokens":            func(r *SampleRequest) { r.MaxTokens = 0 },
+		"negative temperature": func(r *SampleRequest) { r.Temperature = -1 },
+		"NaN as temperature":   func(r *SampleRequest) { r.Temperature = math.NaN() },
+		"top-p of 0":           func(r *SampleRequest) { r.TopP = 0 },
+		"top-p above 1":        func(r *SampleRequest) { r.TopP = 1.1 },
+		"top-k below -1":       func(r *SampleRequest) { r.TopK = -2 },
+		"empty stop string":    func(r *SampleRequest) { r.StopStrings = []string{""} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := request(addition{1, 2})
@@ -283,7 +283,7 @@ func TestSampleFails(t *testing.T) {
 	}
 	a.merge()
 	if _, err := a.Snapshot().Sample(t.Context(), []SampleRequest{request(addition{1, 2})}); !errors.Is(err, errNotFinite) {
-		t.Errorf("from weights that are no numbers: %v", err)
+		t.Errorf("from weights that are NaN: %v", err)
 	}
 }
 

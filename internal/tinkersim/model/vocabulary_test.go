@@ -365,7 +365,7 @@ func TestForeignTopK(t *testing.T) {
 		for j, id := range ids[i] {
 			total += math.Exp(float64(logprobs[i][j]))
 			if len(foreign{}.Spell(id)) != 1 {
-				t.Fatalf("position %d: %d is no id that is sampled", i, id)
+				t.Fatalf("position %d: %d is not an id that is sampled", i, id)
 			}
 		}
 		if len(ids[i]) != most || total > 1.00001 || total < 0.99 {

@@ -41,11 +41,11 @@ func TestQueueOrder(t *testing.T) {
 			want:     [][]int64{{1}, nil},
 			blocked:  true,
 		},
-		"an operation that is no chunk releases what is below it": {
+		"an operation that is not a chunk releases what is below it": {
 			arrivals: []Item[string]{chunk(2), chunk(4), other(6)},
 			want:     [][]int64{nil, nil, {2, 4, 6}},
 		},
-		"an operation that is no chunk does not release the chunks above it": {
+		"an operation that is not a chunk does not release the chunks above it": {
 			arrivals: []Item[string]{chunk(7), chunk(2), other(5)},
 			want:     [][]int64{nil, nil, {2, 5}},
 			blocked:  true,

@@ -154,7 +154,7 @@ func parsePath(t *testing.T, text string) tinker.Path {
 	return path
 }
 
-// category classifies an error as a client of the server sees it; "" is no error.
+// category classifies an error as a client of the server sees it; "" means no error.
 func category(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return string(e.Category)

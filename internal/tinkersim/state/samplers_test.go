@@ -24,16 +24,16 @@ func TestCreateSamplingSession(t *testing.T) {
 		category   string // of the error
 		want       tinker.Sampler
 	}{
-		"a base model":            {base: baseModel, want: tinker.Sampler{BaseModel: baseModel}},
-		"an alias":                {base: "an/alias", want: tinker.Sampler{BaseModel: "an/alias"}},
-		"sampler weights":         {path: weights, want: tinker.Sampler{BaseModel: baseModel, ModelPath: &weights}},
-		"a training state":        {path: state, want: tinker.Sampler{BaseModel: baseModel, ModelPath: &state}},
-		"an unknown base model":   {base: "x", category: "user"},
-		"neither":                 {category: "user"},
-		"an invalid path":         {path: "weights/one", category: "user"},
-		"an unknown checkpoint":   {path: weights + "2", category: "not_found"},
-		"a checkpoint of no run":  {path: "tinker://x:train:0/weights/a", category: "not_found"},
-		"an ephemeral checkpoint": {path: "tinker://" + model + "/ephemeral/1", category: "user"},
+		"a base model":                  {base: baseModel, want: tinker.Sampler{BaseModel: baseModel}},
+		"an alias":                      {base: "an/alias", want: tinker.Sampler{BaseModel: "an/alias"}},
+		"sampler weights":               {path: weights, want: tinker.Sampler{BaseModel: baseModel, ModelPath: &weights}},
+		"a training state":              {path: state, want: tinker.Sampler{BaseModel: baseModel, ModelPath: &state}},
+		"an unknown base model":         {base: "x", category: "user"},
+		"neither":                       {category: "user"},
+		"an invalid path":               {path: "weights/one", category: "user"},
+		"an unknown checkpoint":         {path: weights + "2", category: "not_found"},
+		"a checkpoint of a missing run": {path: "tinker://x:train:0/weights/a", category: "not_found"},
+		"an ephemeral checkpoint":       {path: "tinker://" + model + "/ephemeral/1", category: "user"},
 	}
 	seq := int64(0)
 	for name, tc := range cases {

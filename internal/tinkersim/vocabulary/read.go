@@ -132,7 +132,7 @@ func readAdded(config []byte) ([]token, error) {
 	for key, t := range file.Added {
 		id, err := strconv.ParseInt(key, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %q is no id", configFile, key)
+			return nil, fmt.Errorf("%s: %q is not an id", configFile, key)
 		}
 		tokens = append(tokens, token{id: int32(id), text: t.Content, added: true})
 	}

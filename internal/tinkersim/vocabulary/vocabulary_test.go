@@ -159,19 +159,19 @@ func TestLoadErrors(t *testing.T) {
 		files map[string][]byte
 		names string
 	}{
-		"a file that is missing":         {"tokenizer.json", nil, "no such file"},
-		"what is no JSON":                {"tokenizer.json", map[string][]byte{"tokenizer.json": []byte("{")}, "JSON"},
-		"another kind of model":          {"tokenizer.json", map[string][]byte{"tokenizer.json": []byte(`{"model": {"type": "Unigram"}}`)}, "Unigram"},
-		"a vocabulary without an end":    {"tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(_, added map[string]int) { delete(added, "<|im_end|>") })}, "ends a turn"},
-		"a byte that is missing":         {"tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(vocab, _ map[string]int) { delete(vocab, "x") })}, "0x78"},
-		"a vocabulary of another kind":   {"tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(vocab, _ map[string]int) { vocab["▁the"] = 280 })}, "not byte-level"},
-		"an id that is out of the world": {"tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(vocab, _ map[string]int) { vocab["zz"] = 1 << 30 })}, "zz"},
-		"a token that is too long":       {"tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(vocab, _ map[string]int) { vocab[strings.Repeat("z", 2049)] = 280 })}, "2049 bytes"},
-		"a negative id":                  {"tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(vocab, _ map[string]int) { vocab["zz"] = -2 })}, "zz"},
-		"ranks without added tokens":     {"tiktoken.model", map[string][]byte{"tiktoken.model": ranks()}, "ends a turn"},
-		"an invalid line":                {"tiktoken.model", map[string][]byte{"tiktoken.model": []byte("YQ== x\n"), configFile: []byte(config)}, "line 1"},
-		"a config that is no JSON":       {"tiktoken.model", map[string][]byte{"tiktoken.model": ranks(), configFile: []byte("{")}, configFile},
-		"a config with another id":       {"tiktoken.model", map[string][]byte{"tiktoken.model": ranks(), configFile: []byte(`{"added_tokens_decoder": {"x": {}}}`)}, configFile},
+		"a file that is missing":       {"tokenizer.json", nil, "no such file"},
+		"a tokenizer that is not JSON": {"tokenizer.json", map[string][]byte{"tokenizer.json": []byte("{")}, "JSON"},
+		"another kind of model":        {"tokenizer.json", map[string][]byte{"tokenizer.json": []byte(`{"model": {"type": "Unigram"}}`)}, "Unigram"},
+		"a vocabulary without an end":  {"tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(_, added map[string]int) { delete(added, "<|im_end|>") })}, "ends a turn"},
+		"a byte that is missing":       {"tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(vocab, _ map[string]int) { delete(vocab, "x") })}, "0x78"},
+		"a vocabulary of another kind": {"tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(vocab, _ map[string]int) { vocab["▁the"] = 280 })}, "not byte-level"},
+		"an id that is too large":      {"tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(vocab, _ map[string]int) { vocab["zz"] = 1 << 30 })}, "zz"},
+		"a token that is too long":     {"tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(vocab, _ map[string]int) { vocab[strings.Repeat("z", 2049)] = 280 })}, "2049 bytes"},
+		"a negative id":                {"tokenizer.json", map[string][]byte{"tokenizer.json": tokenizer(t, func(vocab, _ map[string]int) { vocab["zz"] = -2 })}, "zz"},
+		"ranks without added tokens":   {"tiktoken.model", map[string][]byte{"tiktoken.model": ranks()}, "ends a turn"},
+		"an invalid line":              {"tiktoken.model", map[string][]byte{"tiktoken.model": []byte("YQ== x\n"), configFile: []byte(config)}, "line 1"},
+		"a config that is not JSON":    {"tiktoken.model", map[string][]byte{"tiktoken.model": ranks(), configFile: []byte("{")}, configFile},
+		"a config with another id":     {"tiktoken.model", map[string][]byte{"tiktoken.model": ranks(), configFile: []byte(`{"added_tokens_decoder": {"x": {}}}`)}, configFile},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

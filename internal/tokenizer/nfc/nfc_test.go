@@ -26,7 +26,7 @@ func TestString(t *testing.T) {
 		"a syllable and its last part":              {"하\u11ab", "한"},
 		"a last part without a syllable":            {"x\u11ab", "x\u11ab"},
 		"a vowel without a first part":              {"x\u1161", "x\u1161"},
-		"the first of the last parts is no part":    {"가\u11a7", "가\u11a7"},
+		"the first of the last parts is ignored":    {"가\u11a7", "가\u11a7"},
 		"a pair of the supplement":                  {"\U00011131\U00011127", "\U0001112e"},
 		"a pair that came later stays":              {"\U00011935\U00011930", "\U00011935\U00011930"},
 		"marks that came later are letters":         {"a\u1ac1\u0323", "a\u1ac1\u0323"},
