@@ -416,9 +416,9 @@ func entryFor(entries []string, name string) (string, bool) {
 	return "", false
 }
 
-// TestWingsDoNotMeet checks what follows from the table: the manager cannot reach the Tinker API, and the
-// programs of the pods do not link Kubernetes.
-func TestWingsDoNotMeet(t *testing.T) {
+// TestProgramsDoNotImportEachOther checks what follows from the table: the manager cannot reach the Tinker API, and the
+// programs of the pods do not import Kubernetes.
+func TestProgramsDoNotImportEachOther(t *testing.T) {
 	tests := map[string][]string{
 		"cmd/manager": {"internal/tinker", "internal/learner", "internal/rollout", "internal/tinkersim"},
 		// Drivers of buckets make a program larger by a quarter.

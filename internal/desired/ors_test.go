@@ -90,7 +90,7 @@ func TestServersRunBesideWorkers(t *testing.T) {
 	}
 	server := spec.InitContainers[0]
 	if *server.RestartPolicy != corev1.ContainerRestartPolicyAlways || server.Image != "sums:dev" {
-		t.Errorf("the server is no sidecar: %+v", server)
+		t.Errorf("the server is not a sidecar: %+v", server)
 	}
 	if server.StartupProbe != nil || server.LivenessProbe.InitialDelaySeconds < 60 {
 		t.Errorf("the worker waits for the server, or the server has no time to start: %+v", server)

@@ -53,7 +53,7 @@ func TestRound(t *testing.T) {
 		}
 	}
 	if Round(math.NaN()) != 0 {
-		t.Error("Round(NaN) is no number")
+		t.Error("Round(NaN) is not NaN")
 	}
 }
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package endpoint says what a person is told about what the endpoint of a run answers.
+// Package endpoint writes messages for people about the answers of a run's endpoint.
 package endpoint
 
 import (

@@ -91,9 +91,9 @@ func (w *Writer) Write(ctx context.Context, run *v1alpha1.TrainingRun, pod types
 	defer w.mu.Unlock()
 	key := client.ObjectKeyFromObject(run)
 	k := w.runs[key]
-	hurry := len(reply.Records) >= manyRecords || reply.Progress.Phase != contract.PhaseTraining
+	immediately := len(reply.Records) >= manyRecords || reply.Progress.Phase != contract.PhaseTraining
 	next := k.retry
-	if due := k.wrote.Add(every); !hurry && due.After(next) {
+	if due := k.wrote.Add(every); !immediately && due.After(next) {
 		next = due
 	}
 	if wait := next.Sub(w.now()); wait > 0 {

@@ -144,7 +144,7 @@ func (o *Observer) workerPods(ctx context.Context, job *batchv1.Job, options ...
 	return pods.Items
 }
 
-// ObstacleOf returns the API server's message with the repair; the zero value of a refusal is no obstacle.
+// ObstacleOf returns the API server's message with the repair; the zero value of a refusal gives the zero value of an obstacle.
 func ObstacleOf(r refusal.Refusal, what, field string) podstate.Obstacle {
 	switch {
 	case r.Reason == "":

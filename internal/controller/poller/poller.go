@@ -43,7 +43,7 @@ type Result struct {
 	Since time.Time
 }
 
-// Unanswered is how long this manager has asked in vain: since the newest reply, or since the first heartbeat.
+// Unanswered is how long heartbeats of this manager have had no reply: since the newest reply, or since the first heartbeat.
 // It is 0 before the first, since a learner that was never asked is not silent.
 func (r Result) Unanswered(now time.Time) time.Duration {
 	if r.Since.IsZero() {

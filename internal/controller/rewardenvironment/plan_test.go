@@ -46,7 +46,7 @@ func ready(status metav1.ConditionStatus, reason string, generation int64) func(
 	}
 }
 
-// seen is a world with a probe of a try, and its pod.
+// seen returns an observation of the probe of a try, and of its pod.
 func seen(try int32, pod *corev1.Pod, changes ...func(*observed)) observed {
 	o := observed{definition: desired.Definition(newEnvironment().Spec), digest: strings.Repeat("ab", 32), try: try, pod: pod}
 	if try > 0 {

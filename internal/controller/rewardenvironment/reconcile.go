@@ -42,7 +42,7 @@ type Reconciler struct {
 
 	refusals *refusal.Memory
 	// started has the time.Time at which the newest probe was started, by types.NamespacedName of the environment. If it is
-	// lost, the clocks of nodes alone tell when a probe ended.
+	// lost, only the clocks of nodes say when a probe ended.
 	started *sync.Map
 	// deleted has the []types.UID of the probes that were deleted last, by types.NamespacedName of the environment. The cache may
 	// have them for a while yet.
@@ -119,7 +119,7 @@ func (r *Reconciler) startProbe(ctx context.Context, env *v1alpha1.RewardEnviron
 	return nil
 }
 
-// apply deletes probes of an environment that are of no more use, each once.
+// apply deletes probes of an environment that are not needed any more, each once.
 func (r *Reconciler) apply(ctx context.Context, key types.NamespacedName, p plan) error {
 	if len(p.deletes) == 0 {
 		return nil

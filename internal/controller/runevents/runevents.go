@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 )
 
-// Reasons of events that are no conditions' reasons.
+// Reasons of events that no condition has.
 const (
 	eventAttemptStarted  = "AttemptStarted"
 	eventAttemptEnded    = "AttemptEnded"

@@ -133,7 +133,7 @@ func (f Files) Matching(run *v1alpha1.TrainingRun) *File {
 	return &f[i]
 }
 
-// Former is the history of settings for the next attempt, with the fields that changed as far as files are left to tell. It is
+// Former is the history of settings for the next attempt, with the fields that changed as far as files still exist. It is
 // empty while all attempts have had the same.
 func (f Files) Former(run *v1alpha1.TrainingRun, digest string) settings.History {
 	newest := f.Newest()

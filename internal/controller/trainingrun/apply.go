@@ -29,7 +29,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// The reasons of events that are no condition's reasons.
+// Reasons of events that no condition has.
 const (
 	eventManagerKeyChanged = "ManagerKeyChanged"
 	eventAPIKeyChanged     = "APIKeyChanged"
@@ -39,7 +39,7 @@ const (
 // reportRefusal is when to reconcile a run again, so that its status has what the API server has just refused.
 const reportRefusal = time.Second
 
-// apply executes a plan after its status is written. What the API server refuses is no error: it returns when to
+// apply executes a plan after its status is written. What the API server refuses is not an error: it returns when to
 // reconcile again, and the status reports it.
 func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) (time.Duration, error) {
 	r.reportChanges(run, p)

@@ -215,7 +215,7 @@ func TestComputeStatus(t *testing.T) {
 		"a context that is too short for two minutes": {newRun(attempts(inProgress(1)), conditionIs(v1alpha1.ConditionProgressing, "False", 2*time.Minute)), observing(1, running, replying(upstream("context_too_short"))), "Training", map[string]string{
 			"Progressing": "False UnsupportedByEndpoint", "Stalled": "True UnsupportedByEndpoint", "Ready": "False UnsupportedByEndpoint", "Failed": "False NotFinished",
 		}},
-		"a metric that is no number": {newRun(attempts(inProgress(1))), observing(1, running, replying(diverged)), "Training", map[string]string{
+		"a metric that is NaN": {newRun(attempts(inProgress(1))), observing(1, running, replying(diverged)), "Training", map[string]string{
 			"Stalled": "True Diverged", "Ready": "False Diverged",
 		}},
 		"a learner that does not answer": {newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) { r.Status.State = "Training" }),
@@ -372,7 +372,7 @@ func TestMessageOfResumable(t *testing.T) {
 	}
 }
 
-// Whatever is seen, the status is whole, and a second look at an unchanged world changes nothing.
+// The status is complete after any observation, and a second reconciliation of the same observation changes nothing.
 func TestStatusOfRandomObservations(t *testing.T) {
 	reasons := closedReasons(t)
 	for seed := range uint64(4000) {
@@ -385,7 +385,7 @@ func TestStatusOfRandomObservations(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		if p.start > 0 || p.ending != nil || p.final != nil {
-			continue // The world changes with these.
+			continue // These change what is observed next.
 		}
 		again := run.DeepCopy()
 		again.Status = *first.DeepCopy()

@@ -144,8 +144,8 @@ func untilDeadline(run *v1alpha1.TrainingRun, l observe.Learner, seen observe.St
 	return min(maxRequeue, left+time.Second)
 }
 
-// silentFrom is when a learner that runs counts as unreachable unless it replies: once this manager has asked in vain
-// for poller.FreshFor, and not before a new learner's first reply is due.
+// silentFrom is when a learner that runs counts as unreachable unless it replies: once its heartbeats have had
+// no reply for poller.FreshFor, and not before a new learner's first reply is due.
 func silentFrom(l observe.Learner, seen observe.State, now time.Time) time.Time {
 	from := now.Add(poller.FreshFor - seen.Heartbeat.Unanswered(now))
 	if since, running := learnerRunning(l.Pod); running && seen.Heartbeat.Reply == nil && since.Add(firstReplyLimit).After(from) {

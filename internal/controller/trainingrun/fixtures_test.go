@@ -141,7 +141,7 @@ func verdictText(t *testing.T, v contract.Verdict) string {
 	return string(data)
 }
 
-// observing is a world with the learner of one attempt, workers and a ready environment.
+// observing returns a state with the learner of one attempt, workers and a ready environment.
 func observing(attempt int32, l observe.Learner, changes ...func(*observe.State)) observe.State {
 	seen := observe.State{
 		Learners:     map[int32]observe.Learner{},

@@ -69,9 +69,9 @@ func TestEndpointThatIsNoTinkerAPI(t *testing.T) {
 	}
 }
 
-// TestEndpointThatIsNoTinkerAPIIsTriedAgain runs attempts that end since the endpoint is no Tinker API: they cost nothing, and
-// the run is stalled after the grace period.
-func TestEndpointThatIsNoTinkerAPIIsTriedAgain(t *testing.T) {
+// TestEndpointThatIsNotTinkerAPIIsTriedAgain runs attempts that end since the endpoint is not a Tinker API: they do not count
+// against the restart budget, and the run is stalled after the grace period.
+func TestEndpointThatIsNotTinkerAPIIsTriedAgain(t *testing.T) {
 	const evidence = "POST /v1/api/v1/client/config was answered with 404"
 	run := newRun()
 	at := now

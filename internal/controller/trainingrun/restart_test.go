@@ -61,7 +61,7 @@ func TestStatusStandsOverManagerRestart(t *testing.T) {
 			silent(&seen)
 			after := computeStatus(run, seen, makePlan(run, seen, now), now)
 			if got := conditionOf(after, v1alpha1.ConditionLearnerRunning); got != "Unknown Unreachable" {
-				t.Errorf("a learner that was asked in vain for an hour: LearnerRunning=%s", got)
+				t.Errorf("a learner that did not reply for an hour: LearnerRunning=%s", got)
 			}
 			if after.State != before.State {
 				t.Errorf("state of a silent learner = %s, want %s", after.State, before.State)
@@ -77,8 +77,8 @@ func TestManagerRestartCutsNoDrainShort(t *testing.T) {
 		deleted  bool
 	}{
 		"not asked yet":                     {2 * time.Minute, poller.Result{}, false},
-		"asked in vain for a moment":        {2 * time.Minute, poller.Result{Since: now.Add(-20 * time.Second), Err: errors.New("timeout")}, false},
-		"asked in vain for long":            {2 * time.Minute, poller.Result{Since: now.Add(-31 * time.Second), Err: errors.New("timeout")}, true},
+		"no reply for a moment":             {2 * time.Minute, poller.Result{Since: now.Add(-20 * time.Second), Err: errors.New("timeout")}, false},
+		"no reply for long":                 {2 * time.Minute, poller.Result{Since: now.Add(-31 * time.Second), Err: errors.New("timeout")}, true},
 		"the manager was away for too long": {time.Hour, poller.Result{Since: now.Add(-2 * time.Second)}, false},
 		"the limit is over":                 {11 * time.Minute, poller.Result{Since: now.Add(-time.Minute), At: now, Reply: &contract.HeartbeatReply{RunUID: "0123456789", Attempt: 1}}, true},
 	} {

@@ -37,7 +37,7 @@ func TestChangedSettingsRestartLearner(t *testing.T) {
 		restarts bool
 	}{
 		"before the first step":      {fasterLearning, true},
-		"of what is no such field":   {func(run *v1alpha1.TrainingRun) { run.Spec.Checkpoints.EverySteps = new(int64(3)) }, false},
+		"of a field that may change": {func(run *v1alpha1.TrainingRun) { run.Spec.Checkpoints.EverySteps = new(int64(3)) }, false},
 		"once the settings are so":   {func(run *v1alpha1.TrainingRun) { fasterLearning(run); run.Status.SettingsFixed = new(true) }, false},
 		"of a run of a former build": {func(run *v1alpha1.TrainingRun) { fasterLearning(run); run.Status.SettingsFixed = nil }, false},
 	}

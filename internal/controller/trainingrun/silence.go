@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// awaitsReply says that the newest attempt's learner runs and has no fresh reply, but has not been asked in vain for
+// awaitsReply says that the newest attempt's learner runs and has no fresh reply, but has not been silent for
 // long enough to count as unreachable: this manager has just started, or a heartbeat was lost.
 func (v view) awaitsReply() bool {
 	if status.AttemptEnded(v.run) || v.plan.start > 0 || v.plan.ending != nil || v.seen.Heartbeat.Fresh(v.now) {

@@ -103,7 +103,7 @@ func TestWakeUps(t *testing.T) {
 			steady(observing(1, runningFor(time.Hour), replying(training), func(o *observe.State) { o.Heartbeat.Err = errors.New("timeout") })),
 			has(v1alpha1.ConditionLearnerRunning, "Unknown Unreachable"), 10 * time.Second, 30 * time.Second, 5,
 		},
-		"a learner that a new manager asks in vain": {
+		"a learner that does not reply to a new manager": {
 			begun(conditionIs(v1alpha1.ConditionLearnerRunning, "True", time.Hour)),
 			steady(observing(1, runningFor(time.Hour), func(o *observe.State) { o.Heartbeat = poller.Result{Since: now, Err: errors.New("timeout")} })),
 			has(v1alpha1.ConditionLearnerRunning, "Unknown Unreachable"), 10 * time.Second, 30 * time.Second, 5,

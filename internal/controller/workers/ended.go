@@ -40,7 +40,7 @@ func Ended(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod) podst
 				Reason: v1alpha1.ReasonVersionRefused, NeedsAction: true, Message: repair(run) + ": " + podstate.LogEnd(ended.Message, maxLine),
 			}
 		}
-		// Kubernetes replaces what it disrupted, and a worker that a drained node ended is no crash.
+		// Kubernetes replaces what it disrupted, and a worker that a drained node stopped has not crashed.
 		if ended.ExitCode == 0 || podstate.DisruptionOf(pod) != podstate.NotDisrupted || ready[indexOf(pod)] {
 			continue
 		}

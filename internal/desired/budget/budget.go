@@ -22,7 +22,7 @@ type PriceError struct{ problem string }
 // Error implements error.
 func (e *PriceError) Error() string { return e.problem }
 
-// Of returns what a run may use; nil for no limit of tokens and dollars.
+// Of returns what a run may use; nil means that tokens and dollars are not limited.
 func Of(run *v1alpha1.TrainingRun) *spending.Budget {
 	b := run.Spec.Budget
 	if b == nil || b.Tokens == nil && b.USD == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// Reached describes the limit of the budget that a run has reached, by a status of it; it is empty if there is none.
+// Reached describes the limit of the budget that a run has reached, by a status of it; it is empty if no limit is reached.
 func Reached(run *v1alpha1.TrainingRun, s v1alpha1.TrainingRunStatus, now time.Time) string {
 	if run.Spec.Budget == nil {
 		return ""
