@@ -18,7 +18,7 @@ func TestFaultFromEnvironment(t *testing.T) {
 		text string
 		ok   bool
 	}{
-		"nothing is no fault":       {"", true},
+		"no fault is requested":     {"", true},
 		"a point alone is a fault":  {"row.written=kill", true},
 		"a point may name a step":   {"row.written@3=stop", true},
 		"an action is required":     {"row.written", false},

@@ -22,7 +22,7 @@ func serveHealth(ctx context.Context, address string, ready func() bool) (io.Clo
 	if err != nil {
 		return nil, fmt.Errorf("serving health: %w", err)
 	}
-	// It ends with Close, which is no error.
+	// Serve returns http.ErrServerClosed after Close, which is not a failure.
 	go func() { _ = server.Serve(listener) }()
 	return server, nil
 }

@@ -16,7 +16,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	// Images contain nothing but the programs, which therefore bring the roots of trust.
+	// The CA certificates are built in, since images contain only the programs.
 	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"

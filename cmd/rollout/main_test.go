@@ -57,7 +57,7 @@ func TestProbe(t *testing.T) {
 		"one that cannot be built":       {definition: `{"dataset":{"arithmetic":{"maxOperand":10000}},"reward":{"exactMatch":{}}}`, code: 64, want: contract.ProbeResult{Reason: "Invalid"}},
 		"a definition that is not whole": {definition: `{"dataset":{"arithmetic":{"maxOperand":9}}}`, code: 64, want: contract.ProbeResult{Reason: "Invalid"}},
 		"a setting that nobody knows":    {definition: `{"dataset":{"arithmetic":{"maxOperand":9,"minOperand":1}},"reward":{"exactMatch":{}}}`, code: 64, want: contract.ProbeResult{Reason: "Invalid"}},
-		"a definition that is no JSON":   {definition: `dataset: arithmetic`, code: 64, want: contract.ProbeResult{Reason: "Invalid"}},
+		"a definition that is not JSON":  {definition: `dataset: arithmetic`, code: 64, want: contract.ProbeResult{Reason: "Invalid"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestWorkerConfiguration(t *testing.T) {
 		"no name":              {env: map[string]string{"TINKER_API_KEY": "tml-test"}},
 		"no run file":          {env: env, args: []string{"--run-file", filepath.Join(p.dir, "none")}},
 		"no link":              {env: env, args: []string{"--run-file", p.runFile, "--link-dir", filepath.Join(p.dir, "none")}},
-		"a run file of no run": {env: env, args: []string{"--run-file", write(t, filepath.Join(p.dir, "empty.json"), "{}")}},
+		"an empty run file":    {env: env, args: []string{"--run-file", write(t, filepath.Join(p.dir, "empty.json"), "{}")}},
 		"a flag of nobody":     {env: env, args: []string{"--nobody"}},
 		"an argument too many": {env: env, args: []string{"run"}},
 	}

@@ -25,7 +25,7 @@ type ORS struct {
 	SecretDelivery SecretDelivery  `json:"secretDelivery,omitempty"`
 	CreateSeconds  int             `json:"createSeconds"`
 	CallSeconds    int             `json:"callSeconds"`
-	// MaxSessions of a worker; 0 is no bound.
+	// MaxSessions bounds the open sessions of a worker; 0 means no bound.
 	MaxSessions int `json:"maxSessions,omitempty"`
 	// Server is the image that serves at URL in the same pod; nil where the server runs elsewhere. The manager runs it.
 	Server *ORSServer `json:"server,omitempty"`

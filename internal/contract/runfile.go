@@ -40,7 +40,7 @@ type RunFile struct {
 	ArtifactsURL string `json:"artifactsURL,omitempty"`
 	// Tracking names the services that show the run's curves; nil for none.
 	Tracking *tracking.Settings `json:"tracking,omitempty"`
-	// Budget is what the run may use; nil for no limit of tokens and dollars.
+	// Budget is what the run may use; nil means that tokens and dollars are not limited.
 	Budget *spending.Budget `json:"budget,omitempty"`
 	// Prices of the run's models; nil where one is not known.
 	Prices *spending.Prices `json:"prices,omitempty"`

@@ -86,7 +86,7 @@ type Prompt struct {
 	// contract.RoleRule says, and the same in all prompts of a conversation.
 	Role string
 	// Conversation is the key of a trajectory: a prompt continues the earlier ones with its key. The prompts of
-	// one batch have different keys. It is "" in an environment of one conversation, and in no other.
+	// one batch have different keys. It is "" only in an environment of one conversation.
 	Conversation string
 	// Messages are the whole conversation so far. The message of a Reply is best included unchanged: then the next
 	// prompt contains the tokens that were sampled, and both train as one sequence.

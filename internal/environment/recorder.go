@@ -7,7 +7,7 @@ import "context"
 
 // JudgeUsage counts what judges did for an episode, whatever became of their judgements.
 type JudgeUsage struct {
-	// Calls counts all calls. Errors of them failed, and the replies of Unreadable were no complete judgements.
+	// Calls counts all calls, Errors those that failed, and Unreadable those whose replies were not complete judgements.
 	Calls, Errors, Unreadable int64
 	// PromptTokens and SampledTokens are those of the judges, and not the policy's.
 	PromptTokens, SampledTokens int64

@@ -119,8 +119,8 @@ func (h *History) addStep(record contract.Record) {
 	h.Rows[at] = row
 }
 
-// addEvaluation completes the row of the version. Version 0 is made by no step and has a row of its evaluation alone, as
-// has a version whose row was thinned out.
+// addEvaluation completes the row of the version. No step makes version 0, so its row has only an evaluation, as has
+// the row of a version that was thinned out.
 func (h *History) addEvaluation(record contract.Record) {
 	at, found := h.find(record.Step)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// errBudget ends a learner whose run has reached its budget, as one that is to stop at a saved state.
+// errBudget ends a learner whose run has reached its budget. It stops at a saved state, like one that drains.
 var errBudget = fmt.Errorf("%w because of the budget", errDrained)
 
 // budgeted is a learner whose usage is compared with the budget.

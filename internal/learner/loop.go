@@ -90,7 +90,7 @@ func (s *loopState) hasTrained(states []checkpoints.Entry) bool {
 	return s.at.Step > 0 || slices.ContainsFunc(states, func(e checkpoints.Entry) bool { return e.Name.Step > 0 })
 }
 
-// pass opens one model and trains with it until the run is complete or the model is of no use any more.
+// pass opens one model and trains with it until the run is complete or the model cannot be used any more.
 func (l *learner) pass(ctx, soft context.Context) error {
 	l.evaluator.Start(soft)
 	if err := perform(ctx, soft, &modelOpening{learner: l}, openPhases, l.config.Fault); err != nil {

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress logs how much of a download has arrived, so that whoever waits sees that it goes on and how long it takes.
+// Package progress logs how much of a download has arrived, so that whoever waits sees that it continues and how long it takes.
 package progress
 
 import (
@@ -25,7 +25,7 @@ type Reader struct {
 }
 
 // NewReader returns a reader of a file by the name of what, of which done of total bytes have arrived before. total is
-// negative if it is not known, and logger nil for no lines.
+// negative if it is not known. If logger is nil, nothing is logged.
 func NewReader(r io.Reader, logger *slog.Logger, what string, done, total int64) *Reader {
 	return &Reader{Reader: r, logger: logger, what: what, done: done, total: total, logged: time.Now()}
 }

@@ -54,7 +54,7 @@ func (a Advantage) isDropped(s Segment) bool {
 }
 
 // Advantages gives the advantage of each trajectory, by group, place in Group.Members and place in
-// Member.Trajectories. Groups that are tombstones and members that are not usable get none, and count for no mean.
+// Member.Trajectories. Groups that are tombstones and members that are not usable get no advantage, and are not part of any mean.
 //
 // Trajectories are compared within advantage groups, which the algorithm's grouping forms (see IsConstant). A reward is
 // first centred: GroupMean subtracts the mean of the advantage group, LeaveOneOut the mean of the others in it,

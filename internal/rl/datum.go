@@ -70,7 +70,7 @@ type Datum struct {
 	// Role is the trajectory's.
 	Role            string
 	Tokens, Targets []int32
-	// Logprobs under the sampling policy and Advantages; 0 where the target is no action.
+	// Logprobs under the sampling policy and Advantages; 0 where the target is not an action.
 	Logprobs, Advantages []float32
 	// Mask marks actions. It stays with the client: no loss takes it.
 	Mask []bool

@@ -66,7 +66,7 @@ type Group struct {
 	Judge JudgeUsage
 }
 
-// JudgeUsage counts calls of judges: those that failed, those whose reply was no judgement, and tokens, which are not the
+// JudgeUsage counts calls of judges: those that failed, those whose reply was not a judgement, and tokens, which are not the
 // policy's.
 type JudgeUsage struct {
 	Calls, Errors, Unreadable, PromptTokens, SampledTokens int64
@@ -93,7 +93,7 @@ type Member struct {
 	PromptTokens, SampledTokens int64
 	// Retries of faults before this outcome.
 	Retries int
-	// Transcript is for people: package transcript encodes it, and it is in no digest. It is nil unless the lease asked for it.
+	// Transcript is for people: package transcript encodes it, and no digest includes it. It is nil unless the lease asked for it.
 	Transcript []byte
 }
 
@@ -113,7 +113,7 @@ type Trajectory struct {
 	StopReason string
 	// Segments to train on; a trajectory whose replies are all masked has none.
 	Segments []Segment
-	// Judgements of its replies, for people: they are in no digest.
+	// Judgements of its replies, for people: no digest includes them.
 	Judgements []Judgement
 }
 
@@ -137,7 +137,7 @@ type Segment struct {
 	Tokens []int32
 	// Actions marks the tokens that the policy sampled.
 	Actions []bool
-	// Logprobs under the sampling policy; 0 where the token is no action.
+	// Logprobs under the sampling policy; 0 where the token is not an action.
 	Logprobs []float32
 	// ReferenceLogprobs is nil without a KL penalty.
 	ReferenceLogprobs []float32

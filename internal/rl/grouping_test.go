@@ -149,7 +149,7 @@ func TestGroupings(t *testing.T) {
 	}
 }
 
-// A role whose rewards are all equal is dropped, and counts for no mean of its role over the batch.
+// A role whose rewards are all equal is dropped, and is not part of the mean of its role over the batch.
 func TestConstantAdvantageGroupsAreDropped(t *testing.T) {
 	withData := func(g Group) Group {
 		for i := range g.Members {

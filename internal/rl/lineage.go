@@ -14,7 +14,7 @@ import (
 )
 
 // Lineage identifies a policy by how it came to be: two attempts that trained on the same batches with
-// the same settings have the same lineage, whatever was lost in between. The zero Lineage is no policy's.
+// the same settings have the same lineage, whatever was lost in between. No policy has the zero Lineage.
 //
 // A lineage is a function of the digits that a checkpoint's name has of it: a resume may know nothing but
 // the name, and has to continue the same chain.
@@ -112,7 +112,7 @@ func (l Lineage) String() string { return hex.EncodeToString(l[:]) }
 // Short gives the first 10 hex digits, as names of checkpoints have them.
 func (l Lineage) Short() string { return hex.EncodeToString(l[:shortBytes]) }
 
-// IsZero reports whether this is no policy's lineage: the parent of version 0.
+// IsZero reports whether this is the zero Lineage, which is the parent of version 0.
 func (l Lineage) IsZero() bool { return l == Lineage{} }
 
 // ParseLineage reads 64 hex digits in lower case.
@@ -124,7 +124,7 @@ func ParseLineage(text string) (Lineage, error) {
 	return l, nil
 }
 
-// LineageFromShort gives the lineage whose Short this is; ten zeros are no policy's.
+// LineageFromShort returns the lineage whose Short this is; ten zeros give the zero Lineage.
 func LineageFromShort(short string) (Lineage, error) {
 	var l Lineage
 	if err := parseHex(l[:shortBytes], short); err != nil {

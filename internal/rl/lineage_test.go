@@ -101,7 +101,7 @@ func TestGenesisIsNobodysParent(t *testing.T) {
 		t.Error("IsZero is wrong about the zero lineage or about Genesis")
 	}
 	if got := (Lineage{}).Short(); got != "0000000000" {
-		t.Errorf("Short of no lineage = %q", got)
+		t.Errorf("Short of the zero Lineage = %q", got)
 	}
 }
 

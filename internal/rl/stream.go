@@ -115,7 +115,7 @@ func validateSources(sorted []Source) error {
 		case s.Tasks < 1 || s.Tasks > maxTasks:
 			return fmt.Errorf("split %s of %s has %d tasks, not 1 to %d", s.Split, s.Environment, s.Tasks, maxTasks)
 		case !isFinite(s.Weight) || s.Weight < 0:
-			return fmt.Errorf("weight %v of %s is no weight", s.Weight, s.Environment)
+			return fmt.Errorf("weight %v of %s is invalid", s.Weight, s.Environment)
 		case (s.Weight == 0) != (sorted[0].Weight == 0):
 			return errors.New("a weight is given for some environments only")
 		}

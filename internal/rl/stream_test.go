@@ -179,7 +179,7 @@ func TestNewStreamRefuses(t *testing.T) {
 		"no task":                     {{Environment: "a", Split: "x"}},
 		"too many tasks":              {{Environment: "a", Split: "x", Tasks: maxTasks + 1}},
 		"a negative weight":           {{Environment: "a", Split: "x", Tasks: 1, Weight: -1}},
-		"a weight that is no number":  {{Environment: "a", Split: "x", Tasks: 1, Weight: math.NaN()}},
+		"a weight that is NaN":        {{Environment: "a", Split: "x", Tasks: 1, Weight: math.NaN()}},
 		"a weight for some":           {ok, {Environment: "b", Split: "x", Tasks: 1, Weight: 1}},
 		"a split twice":               {ok, ok},
 		"weights that differ at home": {{Environment: "a", Split: "x", Tasks: 1, Weight: 1}, {Environment: "a", Split: "y", Tasks: 1, Weight: 2}},

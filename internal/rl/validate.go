@@ -180,7 +180,7 @@ func (s Segment) validate(field string) error {
 	}
 	for i, action := range s.Actions {
 		if !action && s.Logprobs[i] != 0 {
-			return fieldErrorf(field+".logprobs", "is not 0 at token %d, which is no action", i)
+			return fieldErrorf(field+".logprobs", "is not 0 at token %d, which is not an action", i)
 		}
 	}
 	if s.ReferenceLogprobs == nil {

@@ -62,8 +62,8 @@ type Result struct {
 	Reward *float64
 }
 
-// Results records the results of the calls of the last reply, before a prompt that has them, too. There is none where one of them
-// ended the episode, which done says, or where a limit did.
+// Results records the results of the calls of the last reply, before a prompt that has them, too. No prompt follows if a result or a
+// limit ended the episode; done is set for a result.
 func (r *Recorder) Results(results []Result, done bool) {
 	r.results = len(results)
 	for _, result := range results {

@@ -22,7 +22,7 @@ func TestRetryAfter(t *testing.T) {
 		"a fraction":                 {value: "0.5", want: 500 * time.Millisecond, ok: true},
 		"too many seconds":           {value: "1e300", want: 24 * time.Hour, ok: true},
 		"a negative number":          {value: "-1"},
-		"no number":                  {value: "NaN"},
+		"NaN":                        {value: "NaN"},
 		"words":                      {value: "soon"},
 		"a date":                     {value: "Sun, 22 Nov 2026 12:00:20 GMT", date: date, want: 20 * time.Second, ok: true},
 		"a date that has passed":     {value: "Sun, 22 Nov 2026 11:59:00 GMT", date: date, ok: true},

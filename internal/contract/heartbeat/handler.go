@@ -52,7 +52,7 @@ func Handler(runUID string, authorized func(token string) bool, observe func(con
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		// A client that went away needs no answer, so the error is of no use to anybody.
+		// The error means that the client closed the connection, so there is nobody to report it to.
 		_, _ = w.Write(data)
 	})
 	return mux

@@ -97,7 +97,7 @@ func TestPostOfNoReply(t *testing.T) {
 	defer server.Close()
 	client := Client{HTTP: server.Client()}
 	if _, err := client.Post(t.Context(), strings.TrimPrefix(server.URL, "https://"), contract.HeartbeatRequest{}); err == nil {
-		t.Error("something that is no reply was taken")
+		t.Error("an invalid reply was accepted")
 	}
 	if _, err := client.Post(t.Context(), "127.0.0.1:1", contract.HeartbeatRequest{}); err == nil {
 		t.Error("nobody answered, and there is no error")

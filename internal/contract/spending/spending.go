@@ -60,7 +60,7 @@ func (p Prices) USD(u Usage) float64 {
 	return millionths / 1e6
 }
 
-// Budget is what a run may use; zeros are no limit.
+// Budget is what a run may use; 0 means no limit.
 type Budget struct {
 	Tokens int64   `json:"tokens,omitempty"`
 	USD    float64 `json:"usd,omitempty"`

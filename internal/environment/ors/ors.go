@@ -60,7 +60,7 @@ type Options struct {
 	CreateTimeout time.Duration
 	// CallTimeout bounds a call of a tool.
 	CallTimeout time.Duration
-	// MaxSessions bounds the sessions that are open at once; 0 is no bound.
+	// MaxSessions bounds the sessions that are open at once; 0 means no bound.
 	MaxSessions int
 	// MaxText is the number of bytes of a tool's output that the policy gets; the rest is cut off and counted.
 	MaxText int

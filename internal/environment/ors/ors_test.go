@@ -23,7 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
 )
 
-// newServer returns a server with an environment of sums: submit ends an episode with a reward, and look tells the
+// newServer returns a server with an environment of sums: submit ends an episode with a reward, and look returns the
 // operands.
 func newServer() *orstest.Server {
 	return &orstest.Server{

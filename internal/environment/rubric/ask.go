@@ -47,7 +47,7 @@ func (t *tally) add(metrics map[string]float64) {
 
 // attempts counts what became of the calls for one judgement.
 type attempts struct {
-	// unreadable counts replies that were no judgements, and failed calls that gave no reply.
+	// unreadable counts replies that were not judgements, and failed calls that gave no reply.
 	unreadable, failed int
 	// pause is the one before the next call.
 	pause time.Duration
@@ -95,7 +95,7 @@ func (g *Grader) prepareRetry(ctx context.Context, made *attempts, calls *tally,
 	return g.pause(ctx, calls, pause)
 }
 
-// prepareAfterOutage waits if the judge is down. What failed meanwhile is no retry.
+// prepareAfterOutage waits if the judge is down. Calls that fail during an outage do not count as retries.
 func (g *Grader) prepareAfterOutage(ctx context.Context, made *attempts, calls *tally, failure error) error {
 	wasDown, err := g.await(ctx, made.outages, calls, failure)
 	switch {

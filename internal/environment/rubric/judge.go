@@ -45,7 +45,7 @@ func (e *RetryError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *RetryError) Unwrap() error { return e.Err }
 
-// ReplyError reports a reply that came and can be no judgement, such as one that was cut.
+// ReplyError reports a reply that arrived but cannot be a judgement, such as one that was cut.
 type ReplyError struct{ Err error }
 
 // Error implements error.

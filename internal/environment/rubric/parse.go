@@ -56,7 +56,7 @@ type rating struct {
 	Rationale json.RawMessage `json:"rationale"`
 }
 
-// parse reads the ratings of so many criteria, each from 0 to 1, or NaN for one that is missing or is no rating. A list
+// parse reads the ratings of so many criteria, each from 0 to 1, or NaN for one that is missing or invalid. A list
 // without the criteria's numbers must be complete: it would not say which ratings are missing.
 func parse(text string, criteria int, scores bool) (judgement, error) {
 	found, err := decode(text)
@@ -79,7 +79,7 @@ func parse(text string, criteria int, scores bool) (judgement, error) {
 		}
 		seen[at] = true
 		j.ratings[at] = valueOf(r.Rating, scores)
-		_ = json.Unmarshal(r.Rationale, &j.rationales[at]) // A rationale that is no text is left out.
+		_ = json.Unmarshal(r.Rationale, &j.rationales[at]) // A rationale that is not a string is left out.
 	}
 	return j, nil
 }

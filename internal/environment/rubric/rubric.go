@@ -70,7 +70,7 @@ type Options struct {
 	MinCoverage float64
 	// Retries is how often a call is repeated that failed or whose judgement cannot be read.
 	Retries int
-	// Timeout bounds each call; 0 is no bound.
+	// Timeout bounds each call; 0 means no bound.
 	Timeout time.Duration
 	// Now is the clock that MetricSeconds is measured with, and how long a busy judge wants no calls. Without one there is
 	// no such metric, and each call rests for itself.

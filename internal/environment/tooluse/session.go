@@ -30,7 +30,7 @@ type Session interface {
 	// Answer takes a reply that calls no tool.
 	Answer(ctx context.Context, reply environment.Reply) (Outcome, error)
 	// Finish returns what an episode that ends without an answer still earns. The argument last is the reply that
-	// it ended with, or nil if there was none. The Text of the Outcome is ignored.
+	// it ended with, or nil if there was no reply. The Text of the Outcome is ignored.
 	Finish(ctx context.Context, last *environment.Reply) (Outcome, error)
 	// Close is called once, also after errors, and does not fail. Its context has a deadline.
 	Close(ctx context.Context)

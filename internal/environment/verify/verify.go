@@ -29,7 +29,7 @@ func (s Score) Outcome() []environment.Reward {
 // Grader scores replies. It is safe for concurrent use.
 type Grader interface {
 	// Grade scores the reply to the prompt of a row. An error is a *environment.Fault, or the context's; a reply that is
-	// merely wrong is no error.
+	// merely wrong is not an error.
 	Grade(ctx context.Context, row dataset.Row, reply environment.Reply) (Score, error)
 }
 

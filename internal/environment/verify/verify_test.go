@@ -125,22 +125,22 @@ func TestRowsThatCannotBeGraded(t *testing.T) {
 		row    dataset.Row
 		names  string
 	}{
-		"no answer":                       {ExactMatch{}, answer(""), "dataset.fields"},
-		"an answer that is no integer":    {ExactMatch{}, answer("Paris"), "exactMatch.part"},
-		"no answer for a group":           {must(NewRegex(`(?P<answer>.)`)), answer(""), "dataset.fields"},
-		"no answer for math":              {Math{}, answer(""), "dataset.fields"},
-		"no answer for GSM8K":             {GSM8K{}, answer(""), "dataset.fields"},
-		"two numbers without the mark":    {GSM8K{}, answer("3 and 4"), "####"},
-		"no numbers":                      {Countdown{}, dataset.Row{Fields: map[string]any{"target": json.Number("3")}}, "nums"},
-		"a number that is no number":      {Countdown{}, dataset.Row{Fields: map[string]any{"nums": []any{true}, "target": json.Number("3")}}, "nums"},
-		"a number below 0":                {Countdown{}, numbersRow("3", "-3"), "nums"},
-		"no target":                       {Countdown{}, dataset.Row{Fields: map[string]any{"nums": []any{json.Number("3")}}}, "target"},
-		"a target that is enormous":       {Countdown{}, numbersRow("1e999999999", "3"), "target"},
-		"a field that the row lacks":      {must(NewExpression("double(row.answer)")), answer(""), "answer"},
-		"an expression that divides by 0": {must(NewExpression("1 / episode.turns")), answer("1"), "zero"},
-		"an expression that gives NaN":    {must(NewExpression("reply.lastNumber()")), answer("1"), "CONDITION"},
-		"an expression that gives a text": {must(NewExpression("row.answer")), answer("1"), "string"},
-		"a leaf that fails":               {Weighted{{"a", 1, Math{}}}, answer(""), "reward a"},
+		"no answer":                        {ExactMatch{}, answer(""), "dataset.fields"},
+		"an answer that is not an integer": {ExactMatch{}, answer("Paris"), "exactMatch.part"},
+		"no answer for a group":            {must(NewRegex(`(?P<answer>.)`)), answer(""), "dataset.fields"},
+		"no answer for math":               {Math{}, answer(""), "dataset.fields"},
+		"no answer for GSM8K":              {GSM8K{}, answer(""), "dataset.fields"},
+		"two numbers without the mark":     {GSM8K{}, answer("3 and 4"), "####"},
+		"no numbers":                       {Countdown{}, dataset.Row{Fields: map[string]any{"target": json.Number("3")}}, "nums"},
+		"a number that is a bool":          {Countdown{}, dataset.Row{Fields: map[string]any{"nums": []any{true}, "target": json.Number("3")}}, "nums"},
+		"a number below 0":                 {Countdown{}, numbersRow("3", "-3"), "nums"},
+		"no target":                        {Countdown{}, dataset.Row{Fields: map[string]any{"nums": []any{json.Number("3")}}}, "target"},
+		"a target that is enormous":        {Countdown{}, numbersRow("1e999999999", "3"), "target"},
+		"a field that the row lacks":       {must(NewExpression("double(row.answer)")), answer(""), "answer"},
+		"an expression that divides by 0":  {must(NewExpression("1 / episode.turns")), answer("1"), "zero"},
+		"an expression that gives NaN":     {must(NewExpression("reply.lastNumber()")), answer("1"), "CONDITION"},
+		"an expression that gives a text":  {must(NewExpression("row.answer")), answer("1"), "string"},
+		"a leaf that fails":                {Weighted{{"a", 1, Math{}}}, answer(""), "reward a"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

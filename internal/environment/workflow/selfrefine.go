@@ -130,7 +130,7 @@ func (e *selfRefineEpisode) metrics(revision float64) map[string]float64 {
 	}
 }
 
-// Finish implements environment.Episode. A critique that led to no revision earns nothing.
+// Finish implements environment.Episode. A critique without a revision earns nothing.
 func (e *selfRefineEpisode) Finish(context.Context) (environment.Turn, error) {
 	turn := environment.Turn{Metrics: e.metrics(0), Done: true}
 	if len(e.texts) == 2 {

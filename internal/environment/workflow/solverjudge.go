@@ -64,7 +64,7 @@ type SolverJudgeOptions struct {
 
 // SolverJudge is the environment in which several solvers answer a prompt independently, and a judge chooses one of
 // the answers by its index, from 1. A solver earns what the grader gives its answer, and the judge what the grader gives
-// the answer that it chose: that of no answer if its index is not one of them.
+// the answer that it chose, or an empty answer if its index is invalid.
 type SolverJudge struct {
 	rows
 	options SolverJudgeOptions

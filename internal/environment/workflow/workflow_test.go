@@ -91,7 +91,7 @@ func TestSolverJudge(t *testing.T) {
 		"the index 0":                        {solvers: []string{"<answer>7</answer>", "<answer>7</answer>"}, judge: "<answer>0</answer>", rewards: [3]float64{1, 1, 0}, acc: 1},
 		"a negative index":                   {solvers: []string{"<answer>7</answer>", "<answer>7</answer>"}, judge: "<answer>-1</answer>", rewards: [3]float64{1, 1, 0}, acc: 1},
 		"an index beyond the solutions":      {solvers: []string{"<answer>7</answer>", "<answer>7</answer>"}, judge: "<answer>3</answer>", rewards: [3]float64{1, 1, 0}, acc: 1},
-		"an index that is no number":         {solvers: []string{"<answer>7</answer>", "<answer>7</answer>"}, judge: "<answer>first</answer>", rewards: [3]float64{1, 1, 0}, acc: 1},
+		"an index that is not a number":      {solvers: []string{"<answer>7</answer>", "<answer>7</answer>"}, judge: "<answer>first</answer>", rewards: [3]float64{1, 1, 0}, acc: 1},
 		"a judge without an index":           {solvers: []string{"<answer>7</answer>", "<answer>7</answer>"}, judge: "7", rewards: [3]float64{1, 1, 0}, acc: 1},
 		"a solver without an answer":         {solvers: []string{"The sum is 7.", "<answer>7</answer>"}, judge: "<answer>1</answer>", rewards: [3]float64{0, 1, 0}, acc: 0.5},
 		"the first answer of a reply counts": {solvers: []string{"<answer>6</answer> <answer>7</answer>", "<answer>7</answer>"}, judge: "<answer>1</answer>", rewards: [3]float64{0, 1, 0}, acc: 0.5},

@@ -25,7 +25,7 @@ const (
 	DataRefused
 	// SettingsRefused means that the endpoint refuses the run's settings, such as the base model or the optimizer's.
 	SettingsRefused
-	// LostModel means that the model is of no use any more, so another one is opened.
+	// LostModel means that the model cannot be used any more, so another one is opened.
 	LostModel
 	// LostCheckpoint means that a checkpoint can never be loaded.
 	LostCheckpoint
@@ -74,7 +74,7 @@ func New(kind Kind, err error, doing string, args ...any) error {
 // Operation says what the endpoint's refusal of an operation means, and a 404.
 type Operation struct{ Refused, Missing Kind }
 
-// Failed returns the failure of the operation, whose kind follows from the error's category; nil for no error.
+// Failed returns the failure of the operation, whose kind follows from the error's category; it returns nil if err is nil.
 func (o Operation) Failed(err error, doing string, args ...any) error {
 	if err == nil {
 		return nil

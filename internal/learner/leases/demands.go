@@ -142,7 +142,7 @@ const (
 	helloPatience = time.Second
 )
 
-// reclaim takes back the leases that a worker was granted long ago and does not play: the reply that carried
+// reclaim revokes the leases that a worker was granted long ago and does not play: the reply that carried
 // them did not reach it, or the process that received them has died.
 func (d *demands) reclaim(name string, w *worker, now time.Time, patience time.Duration) {
 	for key, e := range d.entries {

@@ -57,7 +57,7 @@ func (h *Handler) Hello(ctx context.Context, name string, request exchange.Hello
 
 // Acquire waits for leases.
 func (h *Handler) Acquire(ctx context.Context, name string, free int) ([]exchange.Lease, error) {
-	// The context ends while a worker waits: that is no error.
+	// It is not an error if the context ends while a worker waits.
 	leases, _ := wait.For(ctx, &h.table.changes, func() ([]exchange.Lease, bool) {
 		leases := h.grant(name, free)
 		return leases, len(leases) > 0
@@ -125,7 +125,7 @@ func (h *Handler) Directive(name string) exchange.Directive {
 	return h.directive(name, t.workers.get(name, now), now)
 }
 
-// directive says how things are for one worker. The lock is held.
+// directive returns the directive for one worker. The lock is held.
 func (h *Handler) directive(name string, w *worker, now time.Time) exchange.Directive {
 	t := h.table
 	return exchange.Directive{

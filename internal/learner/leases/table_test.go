@@ -105,7 +105,7 @@ func TestLeasesGoOutInSlotOrder(t *testing.T) {
 	expect(t, "what fits", []int64{3, 4}, slots(f, "w0", 8))
 	expect(t, "the rest of the credits", []int64{5, 6}, slots(f, "w0", 64))
 	expect(t, "with no credits left", []int64{}, slots(f, "w0", 64))
-	expect(t, "verdict", exchange.Accepted, submit(f, "w0", group(3, 4)).Status)
+	expect(t, "status", exchange.Accepted, submit(f, "w0", group(3, 4)).Status)
 	expect(t, "after one came back", []int64{7}, slots(f, "w0", 64))
 	submit(f, "w0", group(4, 4))
 	expect(t, "evaluations come last", []int64{100}, slots(f, "w0", 64))
@@ -273,7 +273,7 @@ func TestAClosedGroupIsAskedForWhenItIsWantedAfterAll(t *testing.T) {
 	expect(t, "covered", int64(2), f.Directive("w0").CoveredIndex)
 }
 
-func TestCondemn(t *testing.T) {
+func TestRejectGroups(t *testing.T) {
 	f, _ := open(t, 0)
 	f.Demand("train", leases(0))
 	hello(t, f, "w0", exchange.HelloRequest{})
@@ -366,7 +366,7 @@ func TestConstantGroupsAreDropped(t *testing.T) {
 	constant, fault := group(1, 2), group(2, 1).Tombstone(rl.EnvironmentFault, "a fault")
 	constant.Members[1].Trajectories[0].Reward = constant.Members[0].Trajectories[0].Reward
 	for _, g := range []rl.Group{group(0, 2), constant, fault} {
-		expect(t, "verdict", exchange.Accepted, submit(f, "w0", g).Status)
+		expect(t, "status", exchange.Accepted, submit(f, "w0", g).Status)
 	}
 	for slot, want := range []rl.Group{group(0, 2), constant.Tombstone(rl.Constant, ""), fault} {
 		got, digest, known := f.Group(key(int64(slot)))
@@ -374,5 +374,5 @@ func TestConstantGroupsAreDropped(t *testing.T) {
 			t.Errorf("slot %d is %v with digest %s, want %v with %s", slot, got.Outcome, digest, want.Outcome, want.Digest())
 		}
 	}
-	expect(t, "verdict on the same group", exchange.Duplicate, submit(f, "w0", constant).Status)
+	expect(t, "status of the same group", exchange.Duplicate, submit(f, "w0", constant).Status)
 }

@@ -21,7 +21,7 @@ func TestWorkersAreAlive(t *testing.T) {
 		"silent for as long as allowed":   {func(*workers) {}, 30 * time.Second, []string{"w0"}},
 		"silent for longer":               {func(*workers) {}, 31 * time.Second, []string{}},
 		"seen again":                      {func(ws *workers) { ws.observe("w0", epoch.Add(20*time.Second)) }, 31 * time.Second, []string{"w0"}},
-		"looked up, which is no sign":     {func(ws *workers) { ws.get("w0", epoch.Add(20*time.Second)) }, 31 * time.Second, []string{}},
+		"only looked up":                  {func(ws *workers) { ws.get("w0", epoch.Add(20*time.Second)) }, 31 * time.Second, []string{}},
 		"disconnected a moment ago":       {func(ws *workers) { ws.disconnect("w0", epoch) }, redial, []string{"w0"}},
 		"disconnected for too long":       {func(ws *workers) { ws.disconnect("w0", epoch) }, redial + 1, []string{}},
 		"renewed on another connection":   {func(ws *workers) { ws.disconnect("w0", epoch); ws.byName["w0"].renew(exchange.Renewal{}) }, redial + 1, []string{"w0"}},

@@ -147,8 +147,8 @@ func TestList(t *testing.T) {
 			fake:   fake{rows: []string{path(1, 2, tinker.KindState)}, checkpoints: []tinker.Checkpoint{saved(1, 2, tinker.KindState)}},
 			listed: []string{path(1, 2, tinker.KindState)},
 		},
-		"sampler weights are no states": {fake: fake{checkpoints: []tinker.Checkpoint{saved(1, 1, tinker.KindSampler)}}},
-		"names of others are left out":  {fake: fake{checkpoints: []tinker.Checkpoint{{TinkerPath: "tinker://model/weights/mine"}, {TinkerPath: "x"}}}},
+		"only sampler weights":         {fake: fake{checkpoints: []tinker.Checkpoint{saved(1, 1, tinker.KindSampler)}}},
+		"names of others are left out": {fake: fake{checkpoints: []tinker.Checkpoint{{TinkerPath: "tinker://model/weights/mine"}, {TinkerPath: "x"}}}},
 		"another run whose uid is alike": {fake: fake{
 			runs:        []tinker.TrainingRun{{TrainingRunID: "model", UserMetadata: tinker.Metadata{trainee.MetadataRun: other}}},
 			checkpoints: []tinker.Checkpoint{saved(1, 1, tinker.KindState)},
@@ -267,7 +267,7 @@ func TestWindow(t *testing.T) {
 		"a version whose states do not load is lost, and those before": {
 			fake: fake{checkpoints: all[2:], remakeErr: errLost}, at: 5,
 			want: map[int64]string{5: "sampler"}, lost: 2, remade: 1},
-		"a failure is no loss":     {fake: fake{checkpoints: all[2:], remakeErr: failure}, at: 5, remade: 1, err: failure},
+		"a remake that fails":      {fake: fake{checkpoints: all[2:], remakeErr: failure}, at: 5, remade: 1, err: failure},
 		"the run begins at step 0": {at: 0, want: map[int64]string{0: "sampler"}},
 	}
 	for name, tc := range cases {

@@ -33,8 +33,8 @@ func (e *SettingsError) Error() string {
 }
 
 // ofOwnSettings returns the states, the newest first, that were saved with the settings of this attempt. What decides the weights
-// may be changed until a step is committed: a newest state of step 0 that was saved before is no reason not to begin anew, and
-// one of a later step is a SettingsError.
+// may be changed until a step is committed: if the newest state with other settings is of step 0, the run begins anew, and
+// if it is of a later step, that is a SettingsError.
 func (o *Opener) ofOwnSettings(ctx context.Context, states []checkpoints.Entry) ([]checkpoints.Entry, error) {
 	for len(states) > 0 && (o.hasOtherSettings(states[0]) || o.hasOtherOrigin(states[0])) {
 		newest := states[0]

@@ -66,7 +66,7 @@ type Config struct {
 	Hub    hub
 	// Blocked receives why the tokenizer cannot be fetched, and an empty problem once it can.
 	Blocked func(problem string)
-	// IsFinal reports whether an error lasts, so that it is of no use to try again.
+	// IsFinal reports whether an error is permanent, so that another try would fail, too.
 	IsFinal func(error) bool
 	// Pause waits before the next try, longer the more have failed.
 	Pause  func(ctx context.Context, failures int) error

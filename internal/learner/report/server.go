@@ -51,7 +51,7 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(contract.HeartbeatPath, heartbeat.Handler(s.RunUID, s.Credentials.AuthorizesManager, s.Beat))
 	ok := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }
-	// A heartbeat of no attempt asks for nothing, but takes the locks that any other does.
+	// A heartbeat without an attempt requests nothing, but takes the locks that any other does.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
 		s.Beat(contract.HeartbeatRequest{RunUID: s.RunUID})
 		ok(w, r)

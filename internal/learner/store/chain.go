@@ -26,7 +26,7 @@ type Ancestor struct {
 	line []byte
 }
 
-// Metrics returns the metrics of the row, nil if there are none.
+// Metrics returns the metrics of the row, or nil if it has no metrics.
 func (a Ancestor) Metrics() map[string]float64 {
 	var metrics map[string]float64
 	if json.Unmarshal(a.line, &metrics) != nil {

@@ -143,7 +143,7 @@ func TestBranchInRowsFile(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "uid", rowsName), []byte(withoutLine(read(t, dir, rowsName), `"lineage":"a20"`)), fileMode))
 	for v := range open(t, dir).Chain(100, "a100", noParent) {
 		if v.Lineage == "b19" {
-			t.Fatal("the chain follows a branch that led to no version")
+			t.Fatal("the chain follows a branch without a version")
 		}
 	}
 }

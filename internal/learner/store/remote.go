@@ -140,7 +140,7 @@ func (r *remote) isKnown(file string) bool {
 	return known != nil && (*known)[file]
 }
 
-// copy makes a file of the folder that of the original. An object that does not exist is no file.
+// copy writes the object of a name to the file of that name in the folder. It does nothing if the object does not exist.
 func (r *remote) copy(file string) error {
 	data, err := r.get(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -109,7 +109,7 @@ func TestMLflowContinuesBehindALostAnswer(t *testing.T) {
 				}
 				server.SetFault(func(string) mlflowtest.Fault { return fault })
 				if err := sink.Write(t.Context(), linesOf(2, 2+lines)); err == nil {
-					t.Fatal("a lost answer is no error")
+					t.Fatal("a lost answer is not reported as an error")
 				}
 				server.SetFault(nil)
 				newest, err := sink.Open(t.Context())

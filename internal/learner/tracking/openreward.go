@@ -53,7 +53,7 @@ func (o *openReward) post(ctx context.Context, events any) error {
 	return o.call(ctx, "/v1/rollouts", map[string]any{"events": events}, nil)
 }
 
-// lookUp returns the ids of an environment and of its variant; they are empty where the service does not tell them.
+// lookUp returns the ids of an environment and of its variant; they are empty where the service does not return them.
 func (o *openReward) lookUp(ctx context.Context, deployment openreward.Deployment) deploymentIDs {
 	ids, known := o.ids[deployment]
 	owner, name, hosted := strings.Cut(deployment.Name, "/")
@@ -97,7 +97,7 @@ const (
 	accepted
 	// refused is that of a rollout of which nothing is sent any more.
 	refused
-	// unknown is that of an event whose answer did not come, or was none of the service.
+	// unknown is that of an event whose answer did not arrive or did not come from the service.
 	unknown
 )
 

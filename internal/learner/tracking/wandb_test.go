@@ -88,7 +88,7 @@ func TestWandBContinuesBehindALostAnswer(t *testing.T) {
 	}
 	server.SetFault(func(string) wandbtest.Fault { return wandbtest.LoseAnswer })
 	if err := sink.Write(t.Context(), linesOf(0, 3)); err == nil {
-		t.Fatal("a lost answer is no error")
+		t.Fatal("a lost answer is not reported as an error")
 	}
 	server.SetFault(nil)
 	newest, err := sink.Open(t.Context())

@@ -112,7 +112,7 @@ func (f *Factory) newest(
 	for _, open := range loads {
 		for _, state := range states {
 			if state.Name.Step == 0 && errors.Is(errors.Join(refusals...), ErrColdOptimizer) {
-				continue // a lost optimizer is no reason to begin again from the start
+				continue // a lost optimizer does not justify beginning again from the start
 			}
 			model, err := open(ctx, state)
 			if err == nil {

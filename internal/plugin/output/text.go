@@ -76,7 +76,7 @@ type Point struct {
 	Value float64
 }
 
-// Curve draws values over their steps, in width and height characters beside the scale. It is empty for no points.
+// Curve draws values over their steps, in width and height characters beside the scale. It is empty if there are no points.
 func Curve(title string, points []Point, width, height int) string {
 	if len(points) == 0 {
 		return ""

@@ -42,7 +42,7 @@ func Estimates(metrics map[string]float64, environment string) []contract.Estima
 	return list[:min(len(list), contract.MaxEstimates)]
 }
 
-// rankOf is the place of a metric's kind, 0 for what is no estimate.
+// rankOf returns the rank of a metric's kind, or 0 if the metric is not an estimate.
 func rankOf(name string) int {
 	switch {
 	case strings.HasPrefix(name, "pass@"):

@@ -150,7 +150,7 @@ func TestStepMetricsOfNothing(t *testing.T) {
 	for name, groups := range map[string][]rl.Group{"no group": nil, "a tombstone": {{Environment: "sums", Outcome: rl.EnvironmentFault}}} {
 		got := StepMetrics(groups)
 		if _, ok := got["env/all/reward/total"]; ok {
-			t.Errorf("%s: there is a mean reward of no episode", name)
+			t.Errorf("%s: there is a mean reward without an episode", name)
 		}
 		if _, diverged := Finite(got); diverged {
 			t.Errorf("%s: a metric is not finite: %v", name, got)

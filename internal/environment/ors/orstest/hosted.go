@@ -17,13 +17,13 @@ import (
 
 // Hosted plays a service that hosts environment servers, with two hosts: API is its REST interface, and Hosted itself
 // is its proxy for sessions. It checks keys, finds the server of a request by the deployment and the session in its
-// headers, and redirects paths that begin with no environment to the first environment of the deployment.
+// headers, and redirects paths that do not begin with an environment to the first environment of the deployment.
 type Hosted struct {
 	// Keys are the keys of the service, and the deployments that each of them may use.
 	Keys map[string][]string
 	// Deployments are the environments of OWNER/NAME, the first of which is the default.
 	Deployments map[string][]*Server
-	// Capacity bounds the sessions; one more is refused with HTTP status 429, RetryAfter and Date. 0 is no bound.
+	// Capacity bounds the sessions; one more is refused with HTTP status 429, RetryAfter and Date. 0 means no bound.
 	Capacity int
 	// RetryAfter and Date are headers of a refusal, unless they are empty.
 	RetryAfter, Date string

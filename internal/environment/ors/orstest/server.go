@@ -45,7 +45,7 @@ type Server struct {
 	Tools  map[string]Tool
 	// Terminal is the tool that takes answers without a call, and its argument; empty if the server has no such tool.
 	Terminal, TerminalArgument string
-	// Capacity bounds the sessions; one more is refused with HTTP status 429. 0 is no bound.
+	// Capacity bounds the sessions; one more is refused with HTTP status 429. 0 means no bound.
 	Capacity int
 	// Before sees each request first, and answers it if it returns true. It is nil without faults.
 	Before func(w http.ResponseWriter, r *http.Request) bool

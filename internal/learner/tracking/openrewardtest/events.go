@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Events returns what requests tell the service, in their order, without what no two clients have in common: times, and ids, which
+// Events returns the content of requests, in their order, without what differs between clients: times, and ids, which
 // are replaced by the order of their first use. How messages are divided among requests is left out, too.
 func Events(requests []Request) ([]string, error) {
 	names := map[string]string{}

@@ -22,7 +22,7 @@ type body struct {
 	}
 }
 
-// Events returns what requests tell the service, in their order, without what no two clients have in common: times, facts about the
+// Events returns the content of requests, in their order, without what differs between clients: times, properties of the
 // machine, files, and how lines are divided among requests.
 func Events(requests []Request) ([]string, error) {
 	var events []string
