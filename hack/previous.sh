@@ -18,7 +18,7 @@ if ! git cat-file -e "$commit^{commit}" 2>/dev/null; then
   git fetch --quiet --depth 1 origin "$commit"
 fi
 if [[ $(git rev-parse --is-shallow-repository) == false ]] && ! git merge-base --is-ancestor "$commit" HEAD; then
-  echo "previous.sh: hack/previous-version names $commit, which is no ancestor of HEAD" >&2
+  echo "previous.sh: hack/previous-version names $commit, which is not an ancestor of HEAD" >&2
   exit 1
 fi
 if [[ $(git -C "$folder" rev-parse --show-toplevel 2>/dev/null) != "$PWD/$folder" ]]; then

@@ -46,7 +46,7 @@ def failures_have_categories(env):
         with env.simulator.faults(rule):
             error = require_raises(tinker.RequestFailedError, lambda: env.trainer().optim_step(ADAM).result())
         require_equal(error.category, want, "the category")
-        require(f"it is the {word}" in str(error), f"the error does not say what happened: {error}")
+        require(f"it is the {word}" in str(error), f"the error does not name the category: {error}")
 
 
 @check()
@@ -237,7 +237,7 @@ def cancelled_futures(env):
 
 @check(needs="sample_cancel")
 def cancelled_samples(env):
-    """A client that canceled a future tells the server, which does not draw the samples."""
+    """A client that cancels a future sends that to the server, which does not draw the samples."""
     client, params = env.base_sampler(), types.SamplingParams(max_tokens=4, seed=3)
     before = env.simulator.counts()
     with env.simulator.faults({"id": "sample", "op": "asample", "do": "hold"}):

@@ -234,7 +234,7 @@ func cover(t *testing.T, results *json.Decoder, version string) {
 		call, checks := row[0], row[1]
 		fmt.Fprintf(&table, "%-70s %s\n", call, checks)
 		if checks == "" {
-			t.Errorf("%s is called by no check that passed, and coverage.py does not say why", call)
+			t.Errorf("no check that passed calls %s, and coverage.py does not say why", call)
 		}
 	}
 	t.Logf("calls of tinker %s and their checks:\n%s", version, table.String())

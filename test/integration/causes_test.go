@@ -263,7 +263,7 @@ var _ = Describe("What ends a run", func() {
 		Expect(kube.Update(context.Background(), lower)).To(MatchError(ContainSubstring("can only grow")))
 	})
 
-	It("is no refused key: the run waits for another", func() {
+	It("is not a refused key: the run waits for another", func() {
 		w := newEnv()
 		run, _ := w.startedRun()
 		refuse := func(attempt int32) {

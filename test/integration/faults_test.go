@@ -23,8 +23,8 @@ import (
 
 var errCrashed = errors.New("the manager has crashed")
 
-// failAt starts a manager that stands still at the first time it comes to a point, until it is stopped,
-// and gives what is closed then. Standing still it writes no more, as one that is dead.
+// failAt starts a manager that blocks when it first reaches a point, until it is stopped. It writes nothing
+// while it is blocked, like a manager that was killed. The channel that failAt returns is closed once it is blocked.
 func (w *env) failAt(point string) chan struct{} {
 	GinkgoHelper()
 	died := make(chan struct{})

@@ -44,7 +44,7 @@ func (f *fleet) startManager() program {
 	Expect(err).NotTo(HaveOccurred())
 	metrics := freeport.Address(GinkgoTB())
 	command := exec.Command(f.binary, "--kubeconfig="+kubeconfig, "--manager-key-file="+key, "--image=tinker-operator:test",
-		"--namespaces="+f.world.namespace, "--leader-election-namespace="+f.world.namespace,
+		"--namespaces="+f.env.namespace, "--leader-election-namespace="+f.env.namespace,
 		"--metrics-insecure", "--metrics-bind-address="+metrics, "--health-probe-bind-address=0")
 	goMemLimit := "48MiB"
 	if _, measured := scale(); measured {

@@ -126,10 +126,10 @@ runs trained: load of the machine %s`,
 	Expect(changes).To(BeZero(), "conditions that a failover changes")
 }
 
-// fleet is the learners of a world, each at a loopback address of its own.
+// fleet is the learners of an environment, each at a loopback address of its own.
 type fleet struct {
-	world *env
-	key   []byte
+	env *env
+	key []byte
 	// binary is the manager; empty before it is built.
 	binary string
 	// at is when the learner of a pod started, and began that of a run.
@@ -138,7 +138,7 @@ type fleet struct {
 }
 
 func newFleet(w *env) *fleet {
-	return &fleet{world: w, key: bytes.Repeat([]byte{7}, 32), at: map[string]time.Time{}, began: map[types.UID]time.Time{}}
+	return &fleet{env: w, key: bytes.Repeat([]byte{7}, 32), at: map[string]time.Time{}, began: map[types.UID]time.Time{}}
 }
 
 // follow has learners run where there are pods for them, and waits until the statuses of all runs say that
@@ -154,7 +154,7 @@ func (f *fleet) await(count int, step func(types.UID) int64) {
 	Eventually(func(g Gomega) {
 		f.runLearners(g)
 		var runs v1alpha1.TrainingRunList
-		g.Expect(kube.List(context.Background(), &runs, client.InNamespace(f.world.namespace))).To(Succeed())
+		g.Expect(kube.List(context.Background(), &runs, client.InNamespace(f.env.namespace))).To(Succeed())
 		g.Expect(runs.Items).To(HaveLen(count))
 		for i := range runs.Items {
 			g.Expect(runs.Items[i].Status.Step).To(HaveValue(BeNumerically(">=", step(runs.Items[i].UID))), runs.Items[i].Name)
@@ -171,7 +171,7 @@ func (f *fleet) newest() time.Time {
 func (f *fleet) conditions() map[string]string {
 	GinkgoHelper()
 	var runs v1alpha1.TrainingRunList
-	Expect(kube.List(context.Background(), &runs, client.InNamespace(f.world.namespace))).To(Succeed())
+	Expect(kube.List(context.Background(), &runs, client.InNamespace(f.env.namespace))).To(Succeed())
 	all := map[string]string{}
 	for _, run := range runs.Items {
 		for _, c := range run.Status.Conditions {
@@ -184,7 +184,7 @@ func (f *fleet) conditions() map[string]string {
 // runLearners runs the learners' pods that are pending.
 func (f *fleet) runLearners(g Gomega) {
 	var pods corev1.PodList
-	g.Expect(kube.List(context.Background(), &pods, client.InNamespace(f.world.namespace),
+	g.Expect(kube.List(context.Background(), &pods, client.InNamespace(f.env.namespace),
 		client.MatchingLabels{v1alpha1.LabelRole: v1alpha1.RoleLearner})).To(Succeed())
 	for i := range pods.Items {
 		pod := &pods.Items[i]
@@ -225,7 +225,7 @@ func (f *fleet) countWrites() *atomic.Int64 {
 	GinkgoHelper()
 	watcher, err := client.NewWithWatch(apiConfig, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
-	changes, err := watcher.Watch(context.Background(), &v1alpha1.TrainingRunList{}, client.InNamespace(f.world.namespace))
+	changes, err := watcher.Watch(context.Background(), &v1alpha1.TrainingRunList{}, client.InNamespace(f.env.namespace))
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(changes.Stop)
 	written := &atomic.Int64{}

@@ -76,7 +76,7 @@ func statusWrites(writes []string) (statuses, others []string) {
 			statuses = append(statuses, write)
 			continue
 		}
-		// An event may follow on what happened before.
+		// An event of an earlier change may be written late.
 		if !strings.Contains(write, "/events") {
 			others = append(others, write)
 		}

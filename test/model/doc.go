@@ -16,7 +16,7 @@
 //
 // The models take for granted that a request under a known (model, sequence number) is not executed again, that a
 // server that lost a model answers 404 and never reuses a request id, that a listing shows every completed save, and
-// that the artifact store lists what was just written. wire/no-dedupe, wire/resurrect and wire/reuse-request-id show what
-// happens otherwise. Constants are small: 2 or 3 steps, 1 or 2 slots a step, a lag of 0 to 2, 2 workers, 3 attempts,
+// that the artifact store lists what was just written. wire/no-dedupe, wire/resurrect and wire/reuse-request-id show the
+// consequences otherwise. Constants are small: 2 or 3 steps, 1 or 2 slots a step, a lag of 0 to 2, 2 workers, 3 attempts,
 // one or two faults of each kind. A finding is a real trace; a scenario that holds is proven for these constants only.
 package main

@@ -103,7 +103,7 @@ func same(t *testing.T, tokens *tokenizer.BPE, names []string, reference []strin
 	t.Logf("%d mismatches in %d comparisons", wrong, compared)
 }
 
-// lists are ids in no order that text has, so that characters break off.
+// lists gives random ids, so that characters are incomplete.
 func lists(t testing.TB, ids []int32) func(yield func(idsQuestion) bool) {
 	count, made := number(t, "MODELS_TEXTS", 2000)/4, newTexts(number(t, "MODELS_SEED", 1), nil)
 	return func(yield func(idsQuestion) bool) {

@@ -69,7 +69,7 @@ func (r rubricRows) Row(ctx context.Context, split string, index int64) (dataset
 	return row, err
 }
 
-// containsJudge applies criteria to responses by rule. In its share of tries its reply is no judgement.
+// containsJudge applies criteria to responses by rule. In its share of tries its reply is not a judgement.
 type containsJudge judgedBuilder
 
 // Complete implements rubric.Judge.

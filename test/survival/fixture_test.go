@@ -162,7 +162,7 @@ func newFixtureOn(t testing.TB, options tinkersim.Options, change func(*contract
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The base URL differs between two fixtures, and so is no part of the digest.
+	// The base URL differs between two fixtures, and so is not part of the digest.
 	w.file.SpecDigest, w.file.Fixed.BaseURL = digest, w.url
 	w.file.Capabilities = allCapabilities(w.file.Fixed)
 	if w.client, err = client.New(client.Config{BaseURL: w.url, APIKey: apiKey}); err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestWorkersAndManagerOfAnotherRunFenceNobody sends what belongs to a run with higher attempts to the learner of
-// another run, as happens where an address is given to another pod: neither a worker nor a heartbeat fences it.
+// another run, as when an address is given to another pod: neither a worker nor a heartbeat fences it.
 func TestWorkersAndManagerOfAnotherRunFenceNobody(t *testing.T) {
 	t.Parallel()
 	w, other := newFixture(t, nil), newFixture(t, nil)

@@ -130,7 +130,7 @@ func TestEvidenceOfFailedJudgements(t *testing.T) {
 	run := func(t *testing.T, fails bool) outcome {
 		w := newFixture(t, withJudge)
 		if fails {
-			// The judge samples from a base model, whose name is no path; the policy is a checkpoint.
+			// The judge samples from a base model, whose name is not a path; the policy is a checkpoint.
 			w.addFaults(fault.Rule{Op: "asample", Name: "^$", Stage: fault.Execute, Count: -1, Do: fault.Fail, Category: "server", Message: "out of memory"})
 		}
 		w.startJudgedWorker("w0", nil)

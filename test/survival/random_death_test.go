@@ -46,7 +46,7 @@ func (c *deathRun) killAfterSomePoints() hook {
 	}
 }
 
-// disturb is what else may happen at a death.
+// disturb adds a random fault to the death of a process.
 func (c *deathRun) disturb() {
 	if c.random.IntN(3) == 0 {
 		i := c.random.IntN(len(c.workers))

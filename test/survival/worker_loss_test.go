@@ -148,7 +148,7 @@ func TestRejectedTokens(t *testing.T) {
 	w.compareWeights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
 }
 
-// TestEveryGroupRejected is no matter of groups: the run is refused.
+// TestEveryGroupRejected has the endpoint reject every group, which means that it refuses the run.
 func TestEveryGroupRejected(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)

@@ -23,7 +23,7 @@ const (
 // signature is a symbol: the run whose key made it, and the run and the attempt that the message names.
 type signature struct{ key, run, attempt uint8 }
 
-// The runs of the model. A signature of no key is one that is missing.
+// The keys of the model. A signature with noKey is missing.
 const (
 	noKey uint8 = iota
 	ownRun

@@ -31,7 +31,7 @@ type Model[S any] interface {
 
 // Options bound an exploration.
 type Options struct {
-	// MaxStates ends it when more states were found; 0 is no bound.
+	// MaxStates ends the exploration when more states were found; 0 means no bound.
 	MaxStates int
 }
 

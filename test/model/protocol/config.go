@@ -103,7 +103,7 @@ const (
 type Config struct {
 	// The size of the run.
 	Steps, BatchSize, Lag, Workers, Slots, Attempts int
-	// Capacity is how many groups a worker can store; 0 is no limit.
+	// Capacity is how many groups a worker can store; 0 means no limit.
 	Capacity int
 	// MakeRoom lets a full worker release its highest slot for a lower one that is missing.
 	MakeRoom bool

@@ -121,7 +121,7 @@ func (m *Model) startAttempt(x *successors) {
 	}
 }
 
-// learner emits what may happen to one attempt.
+// learner emits the transitions of one attempt.
 func (m *Model) learner(x *successors, n int) {
 	s := x.From
 	m.executeSaves(x, n)
@@ -164,8 +164,8 @@ func (m *Model) executeSaves(x *successors, n int) {
 	}
 }
 
-// advance emits what a learner does next, by its phase, and reports whether retention and the heartbeat may happen
-// instead.
+// advance emits what a learner does next, by its phase, and reports whether retention and the heartbeat may come
+// first.
 func (m *Model) advance(x *successors, n int) bool {
 	switch x.From.Learners[n].Phase {
 	case atStart:

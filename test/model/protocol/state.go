@@ -53,7 +53,7 @@ const (
 	repliesUnclean
 )
 
-// scratch is the recorded base of an attempt that began without a checkpoint; none and unknownLineage are no lineage.
+// scratch is the recorded base of an attempt that began without a checkpoint; none and unknownLineage are not lineages.
 const (
 	scratch        = 255
 	none           = 255
@@ -87,7 +87,7 @@ type Learner struct {
 	Groups [maxSlots]uint8
 }
 
-// trained is the result of a step that is submitted; the zero value is none.
+// trained is the result of a step that is submitted; the zero value means that no step is submitted.
 type trained struct{ Cursor, Lineage, Weights, Replies uint8 }
 
 // Worker stores finished groups.

@@ -52,7 +52,7 @@ func All() []Scenario {
 	)
 }
 
-// Unknown lists the names that are recorded and belong to no scenario.
+// Unknown lists the recorded names that no scenario has.
 func Unknown() []string {
 	known := map[string]bool{}
 	for _, sc := range All() {

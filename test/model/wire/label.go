@@ -76,7 +76,7 @@ func operation(act engine.Act) string {
 	return fmt.Sprintf("%s(step %d)", operationNames[act.A], act.B)
 }
 
-// submitFault says what happened to a submit.
+// submitFault names the fault of a submit.
 func submitFault(act engine.Act) string {
 	switch {
 	case act.C&losesAnswer != 0:

@@ -80,7 +80,7 @@ const (
 	awaitingSave
 )
 
-// What happened to a submit without an answer.
+// The states of a submit without an answer.
 const (
 	answerLost uint8 = iota + 1
 	submitLost
