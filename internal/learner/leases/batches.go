@@ -236,7 +236,7 @@ func (s *BatchSource) key(slot, version int64) rl.Key {
 }
 
 func (s *BatchSource) lease(slot int64, v Version, session int64) exchange.Lease {
-	task := s.config.Rules.Task(s.config.Stream, slot)
+	task := s.Task(slot)
 	shape := s.config.Groups[task.Environment]
 	return exchange.Lease{
 		Key:         rl.Key{Kind: rl.Train, Slot: slot, Lineage: v.Lineage},
@@ -247,8 +247,8 @@ func (s *BatchSource) lease(slot int64, v Version, session int64) exchange.Lease
 	}
 }
 
-// Task returns the task of a slot.
-func (s *BatchSource) Task(slot int64) rl.Task { return s.config.Stream.Task(slot) }
+// Task returns the task of a slot, which is that of its lease.
+func (s *BatchSource) Task(slot int64) rl.Task { return s.config.Rules.Task(s.config.Stream, slot) }
 
 // Batch is a decided batch with its groups.
 type Batch struct {
@@ -270,7 +270,7 @@ func (b Batch) Manifest() rl.Manifest {
 	})
 }
 
-// Batch waits until the current batch is decided. It ends early with ctx, or with ErrPolicyGone.
+// Batch waits until the current batch is decided. It ends early with ctx, or with ErrPolicyMissing.
 func (s *BatchSource) Batch(ctx context.Context) (Batch, error) {
 	for {
 		changed := s.table.Changed()

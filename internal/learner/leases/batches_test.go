@@ -97,6 +97,19 @@ func TestWithOwnSlotsTheNextBatchIsLeasedAtOnce(t *testing.T) {
 	expect(t, "its first slot", int64(16), granted[0].Key.Slot)
 }
 
+// TestTaskOfALease compares the task of each slot with that of its lease, where steps have slots of their own and the
+// slots of later steps play tasks with other numbers.
+func TestTaskOfALease(t *testing.T) {
+	f, _ := open(t, 0)
+	tr := trainBy(t, f, rl.Rules{TasksPerStep: 2, Refill: true, OwnSlots: true, Lag: 1, Steps: 5})
+	tr.Reset(rl.Position{}, []Version{{Lineage: lineage, Sampler: "s0"}})
+	granted := f.grant("w0", 64)
+	expect(t, "leases", 4, len(granted))
+	for _, lease := range granted {
+		expect(t, "task", rl.Task{Environment: lease.Environment, Split: lease.Split, Index: lease.Task}, tr.Task(lease.Key.Slot))
+	}
+}
+
 func TestBatchEndsEarly(t *testing.T) {
 	f, _ := open(t, 0)
 	tr := train(t, f, 0)
