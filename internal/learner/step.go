@@ -103,7 +103,7 @@ func (s *trainingStep) record(context.Context) error {
 	measured, total := measureStep(s.batch, s.work, s.replies, s.clock, s.file.Fixed.Algorithm.Steps)
 	s.countUsage(total)
 	metrics, diverged := measure.Finite(measured)
-	s.journal.Add(s.row(metrics), s.rollouts())
+	s.journal.Add(s.row(metrics), s.encodedRollouts())
 	if s.file.TranscriptGroups > 0 {
 		s.journal.Transcripts.Add(s.transcript())
 	}

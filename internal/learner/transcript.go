@@ -9,8 +9,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// rollouts returns what the episodes of the step came to; nil without artifacts.
-func (s *trainingStep) rollouts() []byte {
+// encodedRollouts returns what the episodes of the step came to; nil without artifacts.
+func (s *trainingStep) encodedRollouts() []byte {
 	if !s.journal.HasStore() {
 		return nil
 	}
