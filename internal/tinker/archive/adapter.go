@@ -6,7 +6,6 @@ package archive
 import (
 	"archive/tar"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	"path/filepath"
 
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
+	"github.com/tinker-operator/tinker-operator/internal/safetensors"
 )
 
 // The files of an adapter in the format of PEFT.
@@ -131,39 +131,10 @@ func checkConfig(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// maxHeader limits the header of a file of tensors, as the library safetensors does.
-const maxHeader = 100_000_000
-
 // checkTensors reads the header of a file of tensors: the tensors that it lists end where the file does.
 func checkTensors(r io.ReaderAt, size int64) error {
-	const prefix = 8
-	var length [prefix]byte
-	if _, err := r.ReadAt(length[:], 0); err != nil {
-		return fmt.Errorf("checking %s: it has no header: %w", TensorsFile, err)
-	}
-	n := binary.LittleEndian.Uint64(length[:])
-	if n > maxHeader || int64(n) > size-prefix {
-		return fmt.Errorf("checking %s: its header has %d bytes, the file %d", TensorsFile, n, size)
-	}
-	var header map[string]json.RawMessage
-	if err := json.NewDecoder(io.NewSectionReader(r, prefix, int64(n))).Decode(&header); err != nil {
-		return fmt.Errorf("checking %s: decoding its header: %w", TensorsFile, err)
-	}
-	end := int64(0)
-	for name, raw := range header {
-		if name == "__metadata__" {
-			continue
-		}
-		var tensor struct {
-			Offsets [2]int64 `json:"data_offsets"`
-		}
-		if err := json.Unmarshal(raw, &tensor); err != nil {
-			return fmt.Errorf("checking %s: decoding tensor %q: %w", TensorsFile, name, err)
-		}
-		end = max(end, tensor.Offsets[1])
-	}
-	if have := size - prefix - int64(n); end != have {
-		return fmt.Errorf("checking %s: its tensors have %d bytes, the file has %d", TensorsFile, end, have)
+	if _, _, err := safetensors.ReadHeader(r, size); err != nil {
+		return fmt.Errorf("checking %s: %w", TensorsFile, err)
 	}
 	return nil
 }

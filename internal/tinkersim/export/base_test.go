@@ -4,8 +4,7 @@
 package export
 
 import (
-	"encoding/binary"
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"math"
 	"os"
@@ -16,23 +15,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/safetensors"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
 // shapesOf returns a line with name and shape for each tensor of a file of safetensors, and how many numbers there are.
 func shapesOf(t *testing.T, file []byte) (lines []string, numbers int) {
 	t.Helper()
-	size := binary.LittleEndian.Uint64(file)
-	var header map[string]entry
-	if err := json.Unmarshal(file[alignment:alignment+size], &header); err != nil {
+	tensors, begin, err := safetensors.ReadHeader(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
 		t.Fatal(err)
 	}
-	delete(header, "__metadata__")
-	for name, e := range header {
+	for name, e := range tensors {
 		lines = append(lines, fmt.Sprintf("%s %v", name, e.Shape))
 	}
 	slices.Sort(lines)
-	return lines, (len(file) - alignment - int(size)) / 4
+	return lines, (len(file) - int(begin)) / 4
 }
 
 // TestBaseFilesAreThoseOfTransformers compares names and shapes with what the package transformers 5.23 saves of a model with the same
