@@ -22,10 +22,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+	"github.com/tinker-operator/tinker-operator/internal/safetensors"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/archive"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/export"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/simulatortest"
 )
 
@@ -141,16 +143,62 @@ func wait[T any](t *testing.T, future *client.Future[T], err error) T {
 // download downloads a checkpoint with a key from the environment, and returns what was printed.
 func download(t *testing.T, f downloadFlags, baseURL string, c v1alpha1.Checkpoint) (string, error) {
 	t.Helper()
+	stdout, stderr, err := downloadOf(t, newRun(), f, baseURL, c)
+	t.Log(stderr)
+	return stdout, err
+}
+
+func downloadOf(t *testing.T, run *v1alpha1.TrainingRun, f downloadFlags, baseURL string, c v1alpha1.Checkpoint) (string, string, error) {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
 	variables := map[string]string{keyVariable: "tml-test"}
 	env := cli.Environment{Getenv: func(name string) string { return variables[name] }, Stdout: &stdout, Stderr: &stderr, Now: time.Now}
-	from, err := endpointOf(t.Context(), env, nil, newRun(), baseURL)
+	from, err := endpointOf(t.Context(), env, nil, run, baseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = f.download(t.Context(), env, from, "arithmetic", c)
-	t.Log(stderr.String())
-	return stdout.String(), err
+	err = f.download(t.Context(), env, from, run, c)
+	return stdout.String(), stderr.String(), err
+}
+
+// TestDownloadConvertsNamesOfTinker serves an archive with the names of hosted Tinker.
+func TestDownloadConvertsNamesOfTinker(t *testing.T) {
+	const layer = "base_model.model.model.unembed_tokens.lora_"
+	header, _, err := safetensors.EncodeHeader(map[string]safetensors.Tensor{
+		layer + "A.weight": {Type: "F32", Shape: []int{1, 2}, Offsets: [2]int64{0, 8}},
+		layer + "B.weight": {Type: "F32", Shape: []int{2, 1}, Offsets: [2]int64{0, 8}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := export.Tar(
+		export.File{Name: archive.ConfigFile, Data: []byte(`{"r": 1, "lora_alpha": 32}`)},
+		export.File{Name: archive.TensorsFile, Data: append(header, "aaaaaaaabbbbbbbb"...)},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(archiveOf(string(files)))
+	defer server.Close()
+	for model, tc := range map[string]struct{ layer, notice string }{
+		"Qwen/Qwen3-8B":      {layer: "base_model.model.lm_head.lora_A.weight"},
+		"openai/gpt-oss-20b": {layer: layer + "A.weight", notice: "build_lora_adapter"},
+	} {
+		run := newRun()
+		run.Spec.Model.Name = model
+		f := downloadFlags{folder: filepath.Join(t.TempDir(), "adapter")}
+		_, stderr, err := downloadOf(t, run, f, server.URL, v1alpha1.Checkpoint{Sampler: "tinker://m/sampler_weights/1"})
+		if err != nil || !strings.Contains(stderr, tc.notice) || tc.notice == "" && strings.Contains(stderr, "tinker-cookbook") {
+			t.Errorf("%s: %v; printed was %q", model, err, stderr)
+		}
+		data, err := os.ReadFile(filepath.Join(f.folder, archive.TensorsFile))
+		if err != nil || !bytes.Contains(data, []byte(tc.layer)) {
+			t.Errorf("%s: %v; the file has no %s: %q", model, err, tc.layer, data)
+		}
+		if entries, err := os.ReadDir(f.folder); err != nil || len(entries) != 2 {
+			t.Errorf("%s: the folder has %v, %v", model, entries, err)
+		}
+	}
 }
 
 func TestDownloadFromTinkersim(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/archive"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/peft"
 )
 
 const downloadHelp = `kubectl tinker checkpoints download fetches the adapter of a checkpoint in the format of PEFT, adapter_model.safetensors and
@@ -65,7 +66,7 @@ func newDownload(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return f.download(ctx, env, from, run.Name, chosen)
+		return f.download(ctx, env, from, run, chosen)
 	})
 	flags := command.Flags()
 	flags.Int64Var(&f.step, "step", -1, "`STEP` of the checkpoint; without it, the newest")
@@ -77,10 +78,10 @@ func newDownload(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 }
 
 // download fetches the adapter of a checkpoint into the folder.
-func (f downloadFlags) download(ctx context.Context, env cli.Environment, from endpoint, run string, chosen v1alpha1.Checkpoint) error {
+func (f downloadFlags) download(ctx context.Context, env cli.Environment, from endpoint, run *v1alpha1.TrainingRun, chosen v1alpha1.Checkpoint) error {
 	folder := f.folder
 	if folder == "" {
-		folder = fmt.Sprintf("%s-s%d", run, chosen.Step)
+		folder = fmt.Sprintf("%s-s%d", run.Name, chosen.Step)
 	}
 	for _, name := range []string{archive.ConfigFile, archive.TensorsFile} {
 		if _, err := os.Lstat(filepath.Join(folder, name)); err == nil && !f.force {
@@ -99,7 +100,7 @@ func (f downloadFlags) download(ctx context.Context, env cli.Environment, from e
 		if path == "" {
 			continue
 		}
-		files, err := fetch(ctx, env, from, path, folder)
+		files, err := fetch(ctx, env, from, path, folder, run.Spec.Model.Name)
 		if err == nil {
 			for _, file := range files {
 				fmt.Fprintf(env.Stdout, "%s  %s\n", file.SHA256, file.Path)
@@ -132,8 +133,8 @@ func otherMayHave(err error) bool {
 	return false
 }
 
-// fetch downloads one archive and unpacks its adapter.
-func fetch(ctx context.Context, env cli.Environment, from endpoint, path, folder string) ([]archive.File, error) {
+// fetch downloads one archive and installs its adapter, which is one of the model.
+func fetch(ctx context.Context, env cli.Environment, from endpoint, path, folder, model string) ([]archive.File, error) {
 	report := func(message string) { fmt.Fprintf(env.Stderr, "%s: %s\n", path, message) }
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -153,6 +154,22 @@ func fetch(ctx context.Context, env cli.Environment, from endpoint, path, folder
 		return nil, err
 	}
 	report("the archive has SHA-256 " + digest)
-	files, err := archive.Unpack(partial, folder)
+	files, notice, err := install(partial, folder, model)
+	if notice != nil {
+		report(notice.Error())
+	}
 	return files, errors.Join(err, archive.Discard(partial))
+}
+
+// install unpacks the adapter of an archive, and writes it to the folder as PEFT expects it.
+func install(name, folder, model string) (files []archive.File, notice, err error) {
+	unpacked := filepath.Join(folder, ".adapter")
+	if err := os.RemoveAll(unpacked); err != nil {
+		return nil, nil, fmt.Errorf("removing the rest of an earlier download: %w", err)
+	}
+	defer os.RemoveAll(unpacked)
+	if _, err := archive.Unpack(name, unpacked); err != nil {
+		return nil, nil, err
+	}
+	return peft.Install(unpacked, folder, model)
 }
