@@ -69,7 +69,7 @@ func retryFor(category tinker.Category) retry {
 type failures struct {
 	// reposts is the counter that the request is posted under.
 	reposts int
-	// all counts every failure, misses those of the sampling session, and refusals those of the request.
+	// all counts every failure, misses those of the sampling session, and refusals those of the request itself.
 	all, misses, refusals int
 	// lasting is set while a refusal does not depend on the request, so that it is posted until it is accepted.
 	lasting bool
@@ -161,7 +161,9 @@ func (w *Worker) prepareRetry(failure error, key samplerKey, counts *failures) e
 	}
 	switch retryFor(client.CategoryFrom(failure)) {
 	case retryRefused:
-		counts.refusals++
+		if !counts.lasting {
+			counts.refusals++
+		}
 		counts.reposts++
 	case retryNever:
 		return &policyMissingError{err: failure}
@@ -171,7 +173,7 @@ func (w *Worker) prepareRetry(failure error, key samplerKey, counts *failures) e
 		w.sessions.forget(key, nil)
 		counts.misses++
 	}
-	if counts.refusals >= maxRefusals && !counts.lasting {
+	if counts.refusals >= maxRefusals {
 		return &episode.RefusedError{Err: failure}
 	}
 	if counts.misses > maxMisses {

@@ -159,6 +159,28 @@ func TestRefusalsOfInitialWeightsAreWaitedOut(t *testing.T) {
 	})
 }
 
+// TestRefusalsOfAnOutageAreNotCounted repairs an endpoint that refused every request while one more refusal is on its way: another
+// request has succeeded by then, and the refused one still has all its attempts.
+func TestRefusalsOfAnOutageAreNotCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const refusals = 10
+		api := newEndpoint()
+		p := atInitialWeights(api)
+		api.fail = func(post int, _ tinker.SampleRequest) error {
+			if post == refusals-1 {
+				p.worker.sampled.Store(true)
+			}
+			if post < refusals {
+				return failureOf(tinker.CategoryUser)
+			}
+			return nil
+		}
+		if _, err := p.Sample(t.Context(), request()); err != nil || len(api.posted) != refusals+1 {
+			t.Errorf("Sample: %v after %d posts", err, len(api.posted))
+		}
+	})
+}
+
 func TestWhatDoesNotPass(t *testing.T) {
 	always := func(category tinker.Category) func(int, tinker.SampleRequest) error {
 		return func(int, tinker.SampleRequest) error { return failureOf(category) }
