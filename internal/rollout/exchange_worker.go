@@ -64,7 +64,7 @@ func (a *exchangeWorker) HandleHello(reply exchange.HelloReply) {
 	// whose request for a group was not met within a minute asks no more for it, and waits for it as long as it is in progress.
 	w.submitter.outbox.remove(func(key rl.Key) bool { return a.reportedStored[key] && !kept[key] })
 	a.submitWanted(reply.Wanted)
-	w.groups.Cover(reply.CoveredIndex, nil)
+	w.cover(reply.CoveredIndex, nil)
 	w.ready.Store(true)
 }
 
@@ -90,7 +90,7 @@ func (a *exchangeWorker) HandleDirective(directive exchange.Directive) {
 	w.config.Data.permit(directive.Download)
 	w.health.Skip(directive.Skipped)
 	w.sessions.use(directive.Session)
-	w.groups.Cover(directive.CoveredIndex, directive.CoveredEvaluations)
+	w.cover(directive.CoveredIndex, directive.CoveredEvaluations)
 	for _, rejected := range directive.Rejected {
 		a.reject(rejected)
 	}

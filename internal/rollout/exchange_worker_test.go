@@ -4,14 +4,19 @@
 package rollout
 
 import (
+	"context"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/health"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // answering is a learner of which only the attempt is asked.
@@ -49,5 +54,64 @@ func TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox(t *testing.T) {
 	}
 	if key, ok := w.submitter.outbox.take(); ok {
 		t.Errorf("the outbox still has %v, which the learner does not want", key)
+	}
+}
+
+// pausing runs a function before it logs that the session has changed.
+type pausing struct {
+	slog.Handler
+	pause func()
+}
+
+func (p pausing) Handle(context.Context, slog.Record) error {
+	p.pause()
+	return nil
+}
+
+func (p pausing) Enabled(context.Context, slog.Level) bool { return true }
+
+// TestCoverIsNoticed waits for the store to be empty. Everything that waits is blocked again when a directive or a Hello, after
+// its other changes, covers the last group.
+func TestCoverIsNoticed(t *testing.T) {
+	for name, cover := range map[string]func(*exchangeWorker){
+		"directive": func(a *exchangeWorker) {
+			a.HandleDirective(exchange.Directive{Credits: 1, Session: "session-1", CoveredIndex: 6})
+		},
+		"hello": func(a *exchangeWorker) {
+			a.HandleHello(exchange.HelloReply{Play: a.worker.play.Load().encoded, Session: "session-1", CoveredIndex: 6})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, err := groupstore.Open(groupstore.Config{MemoryBytes: 1 << 20})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := store.Add(rl.Group{Key: trainKey(5)}.Tombstone(rl.Constant, "")); err != nil {
+					t.Fatal(err)
+				}
+				logger := slog.New(pausing{slog.DiscardHandler, synctest.Wait})
+				w := New(Config{Learner: answering{}, Endpoint: newEndpoint(), Pressure: &Pressure{}, Groups: store, Logger: logger})
+				w.health = health.NewMonitor(t.Context(), w.config.Logger)
+				encoded, err := contract.EncodePlay(play())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := w.setPlay(encoded); err != nil {
+					t.Fatal(err)
+				}
+				var empty atomic.Bool
+				go func() {
+					_, err := wait.For(t.Context(), &w.changes, func() (int, bool) { return 0, w.groups.Len() == 0 })
+					empty.Store(err == nil)
+				}()
+				synctest.Wait()
+				cover(&exchangeWorker{worker: w})
+				synctest.Wait()
+				if !empty.Load() {
+					t.Error("nobody noticed that the store is empty")
+				}
+			})
+		})
 	}
 }

@@ -209,6 +209,12 @@ func (w *Worker) releaseNow(ctx context.Context, keys []rl.Key, reason string) {
 	}
 }
 
+// cover drops what a state or a row of an evaluation covers.
+func (w *Worker) cover(index int64, evaluations []exchange.Evaluation) {
+	w.groups.Cover(index, evaluations)
+	w.changes.Notify()
+}
+
 func (w *Worker) isStored(key rl.Key) bool {
 	_, ok := w.groups.Lookup(key)
 	return ok
