@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -250,35 +249,6 @@ func TestOldSamplingSessionsAreForgotten(t *testing.T) {
 	}
 	if n := len(sessions.samplers); n > mostSamplers {
 		t.Errorf("%d sampling sessions are remembered, want %d at most", n, mostSamplers)
-	}
-}
-
-// createdFrom records the weights that sampling sessions are made of.
-type createdFrom struct {
-	*endpoint
-	paths []string
-}
-
-func (e *createdFrom) CreateSamplingSession(ctx context.Context, session string, number int64, path, base string) (string, error) {
-	e.paths = append(e.paths, path)
-	return e.endpoint.CreateSamplingSession(ctx, session, number, path, base)
-}
-
-// TestEachPathHasASamplingSession samples a version of the weights of a former learner, of which the endpoint may keep nothing,
-// and of the next one, which has the same number.
-func TestEachPathHasASamplingSession(t *testing.T) {
-	const former, next = "tinker://run/sampler_weights/v0", "tinker://next/sampler_weights/v0"
-	api := &createdFrom{endpoint: newEndpoint()}
-	api.weights[next] = true
-	s := &sessions{endpoint: api, logger: slog.New(slog.DiscardHandler)}
-	s.use("session-1")
-	for _, path := range []string{former, next, former} {
-		if _, _, err := s.sampler(t.Context(), 7, weights{path: path}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want := []string{former, next}; !slices.Equal(api.paths, want) {
-		t.Errorf("sampling sessions are made of %q, want %q", api.paths, want)
 	}
 }
 

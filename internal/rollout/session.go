@@ -59,12 +59,10 @@ func weightsOf(sampler string) weights {
 	return weights{base: sampler}
 }
 
-// samplerKey names a sampling session. The weights of a version have another path with each learner, under the same number,
-// and those of a former learner may be lost.
+// samplerKey names a sampling session. A number stands for one set of weights at one path: that of a lease follows from both.
 type samplerKey struct {
 	session string
 	number  int64
-	path    string
 }
 
 // sampler is a sampling session, or one that is being made.
@@ -143,7 +141,7 @@ func (s *sessions) sampler(ctx context.Context, number int64, from weights) (sam
 		if err != nil {
 			return samplerKey{}, "", err
 		}
-		key := samplerKey{session: session, number: number, path: from.path}
+		key := samplerKey{session: session, number: number}
 		id, err := s.open(ctx, key, from)
 		if err == nil {
 			return key, id, nil
