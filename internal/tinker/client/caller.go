@@ -177,8 +177,17 @@ func (c *caller) identify(failed *Error, req request) *Error {
 	if failed.Method == "" && failed.Category != tinker.CategoryCanceled {
 		failed.Method, failed.Path = req.method, c.pathOf(req)
 	}
-	failed.Message = redact.Text(failed.Message, c.credentials.key)
+	failed.Message = c.redacted(failed.Message)
 	return failed
+}
+
+// redacted removes from a server's message what is secret: the key and the JWT, and what may be tokens or prompts.
+func (c *caller) redacted(text string) string {
+	secrets := []string{c.credentials.key}
+	if token := c.credentials.token.Load(); token != nil {
+		secrets = append(secrets, token.jwt)
+	}
+	return redact.Text(text, secrets...)
 }
 
 // pathOf returns the path of a request on the server, with the prefix of the base URL.

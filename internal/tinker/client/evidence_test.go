@@ -105,19 +105,40 @@ func TestErrorsHaveNoSecrets(t *testing.T) {
 	}
 }
 
-// TestErrorsHaveNoToken lets the server repeat the token for which the key was exchanged.
+// TestErrorsHaveNoToken lets the server repeat the token for which the key was exchanged: in a refusal, in a page, in a failed
+// result, and in the reason of a pause.
 func TestErrorsHaveNoToken(t *testing.T) {
 	const secret = "signature-of-the-token"
-	token := jwt(`{"exp":1785589200,"sub":"u"}`, secret)
-	c := newTestClient(t, map[string][]scriptedReply{
-		"client/config": {ok(jwtConfig)}, "auth/token": {tokenReply(secret)},
-		"create_session": {{status: 400, body: `{"detail":"` + token + ` may not create sessions"}`}},
-	})
-	_, err := c.CreateSession(t.Context(), SessionRequest{})
-	for _, text := range []string{err.Error(), EvidenceOf(err)} {
-		if strings.Contains(text, secret) || !strings.Contains(text, "may not create sessions") {
-			t.Errorf("text is %q, which should not have the token", text)
-		}
+	text := jwt(`{"exp":1785589200,"sub":"u"}`, secret) + " may not create models"
+	for name, replies := range map[string]map[string][]scriptedReply{
+		"refusal":       {"create_model": {{status: 400, body: `{"detail":"` + text + `"}`}}},
+		"page":          {"create_model": {ok("<p>" + text + "</p>")}},
+		"failed result": {"create_model": {ok(`{"request_id":"r"}`)}, "retrieve_future": {ok(`{"error":"` + text + `","category":"user"}`)}},
+		"pause": {"create_model": {ok(`{"request_id":"r"}`)}, "retrieve_future": {
+			ok(`{"type":"try_again","queue_state":"paused_capacity","queue_state_reason":"` + text + `"}`), ok(`{"error":"` + text + `","category":"user"}`),
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, ctx context.Context) {
+				c := newTestClient(t, replies)
+				c.replies["client/config"], c.replies["auth/token"] = []scriptedReply{ok(jwtConfig)}, []scriptedReply{tokenReply(secret)}
+				_, err := c.CreateModel(ctx, tinker.CreateModelRequest{Session: "s"})
+				texts := []string{err.Error(), EvidenceOf(err)}
+				for _, e := range c.events {
+					if !e.Over {
+						texts = append(texts, e.Evidence())
+					}
+				}
+				for _, text := range texts {
+					if strings.Contains(text, secret) || !strings.Contains(text, "may not create models") {
+						t.Errorf("text is %q, which should not have the token", text)
+					}
+				}
+				if wantPause := name == "pause"; wantPause != (len(texts) == 3) {
+					t.Errorf("texts are %q", texts)
+				}
+			})
+		})
 	}
 }
 

@@ -159,6 +159,6 @@ func (c *caller) reportPause(ctx context.Context, op string, before tinker.Queue
 		}
 		return ""
 	}
-	c.notify(ctx, Event{Op: op, Category: tinker.CategoryPaused, QueueState: now.queue, Reason: now.reason})
+	c.notify(ctx, Event{Op: op, Category: tinker.CategoryPaused, QueueState: now.queue, Reason: c.redacted(now.reason)})
 	return now.queue
 }
