@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // reference computes log-probabilities under the reference of the run's KL penalty.
@@ -54,7 +55,10 @@ func (r *reference) once(ctx context.Context, tokens []int32, number int64) ([]f
 		return nil, key, fmt.Errorf("computing log-probabilities of the reference: %w", err)
 	}
 	if len(result.PromptLogprobs) != len(tokens) {
-		return nil, key, fmt.Errorf("computing log-probabilities of the reference: %d for %d tokens", len(result.PromptLogprobs), len(tokens))
+		return nil, key, &client.Error{
+			Category: tinker.CategoryProtocol, Op: opSample, MayHaveRun: true,
+			Err: fmt.Errorf("computing log-probabilities of the reference: %d for %d tokens", len(result.PromptLogprobs), len(tokens)),
+		}
 	}
 	for i, v := range result.PromptLogprobs[1:] {
 		if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {

@@ -180,6 +180,42 @@ func TestRefusalsOfAnOutageAreNotCounted(t *testing.T) {
 	})
 }
 
+// withoutReference is an endpoint that leaves out the log-probabilities of the first prompts.
+type withoutReference struct {
+	*endpoint
+	left int
+}
+
+func (e *withoutReference) Sample(ctx context.Context, request tinker.SampleRequest) (tinker.SampleResult, error) {
+	request.SamplingParams.Seed = new(int64(0))
+	result, err := e.endpoint.Sample(ctx, request)
+	if e.left--; e.left < 0 {
+		result.PromptLogprobs = []float32{0, -1}
+	}
+	return result, err
+}
+
+// TestMissingLogprobsOfAReferenceAreReported waits for log-probabilities that the endpoint leaves out.
+func TestMissingLogprobsOfAReferenceAreReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &withoutReference{endpoint: newEndpoint(), left: 20}
+		p := newPolicy(api)
+		r := newReference(p, contract.Reference{Checkpoint: "tinker://run/sampler_weights/v0"})
+		done := make(chan error)
+		go func() {
+			_, err := r.Logprobs(t.Context(), request())
+			done <- err
+		}()
+		time.Sleep(time.Minute)
+		if got := p.worker.config.Pressure.problem(); got.Kind != "server_error" {
+			t.Errorf("after a minute the problem is %+v", got)
+		}
+		if err := <-done; err != nil || *api.posted[0].SeqID == *api.posted[20].SeqID {
+			t.Errorf("Logprobs: %v, after posts with the numbers %d and %d", err, *api.posted[0].SeqID, *api.posted[20].SeqID)
+		}
+	})
+}
+
 func TestWhatDoesNotPass(t *testing.T) {
 	always := func(category tinker.Category) func(int, tinker.SampleRequest) error {
 		return func(int, tinker.SampleRequest) error { return failureOf(category) }
