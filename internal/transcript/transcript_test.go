@@ -65,6 +65,51 @@ func TestRecorderOfResults(t *testing.T) {
 	}
 }
 
+// TestRecorderKeepsResultsThatOnlyPromptsHave records results of an environment that does not report them otherwise.
+func TestRecorderKeepsResultsThatOnlyPromptsHave(t *testing.T) {
+	var r Recorder
+	call, result := chat.Message{Role: chat.RoleAssistant, Calls: []chat.ToolCall{{Name: "look"}}, Reply: 1}, chat.Message{Role: chat.RoleTool, Content: "x"}
+	r.Prompt([]chat.Message{user("a")}, nil)
+	r.Reply(call, nil, "")
+	r.Prompt([]chat.Message{user("a"), call, result, user("b")}, nil)
+	var got []string
+	for _, m := range decoded(t, Encode("", []Part{{Recorder: &r}}, 1<<20)).Conversations[0].Messages {
+		got = append(got, m.Role+" "+m.Text)
+	}
+	if diff := cmp.Diff([]string{"user a", "assistant ", "tool x", "user b"}, got); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+// TestEncodeLeavesOutParametersOfTools encodes tools whose parameters are not JSON, or are too long.
+func TestEncodeLeavesOutParametersOfTools(t *testing.T) {
+	var r Recorder
+	r.Prompt([]chat.Message{user("a")}, []chat.Tool{
+		{Name: "short", Parameters: []byte(`{"type":"object"}`)}, {Name: "broken", Parameters: []byte(`{`)},
+		{Name: "long", Parameters: []byte(`"` + strings.Repeat("x", 64<<10) + `"`)},
+	})
+	want := []Tool{{Name: "short", Parameters: []byte(`{"type":"object"}`)}, {Name: "broken"}, {Name: "long"}}
+	if diff := cmp.Diff(want, decoded(t, Encode("", []Part{{Recorder: &r}}, 1<<20)).Conversations[0].Tools); diff != "" {
+		t.Errorf("tools (-want +got):\n%s", diff)
+	}
+}
+
+// TestEncodeOmitsNoMessageThatFits has as many messages as are kept where there is little room.
+func TestEncodeOmitsNoMessageThatFits(t *testing.T) {
+	var r Recorder
+	var messages []chat.Message
+	for range 64 {
+		messages = append(messages, user("a"))
+	}
+	r.Prompt(messages, nil)
+	for most, omitted := range map[int]bool{64: false, 63: true} {
+		c := decoded(t, encode("", []Part{{Recorder: &r}}, minText, most)).Conversations[0]
+		if len(c.Messages) != most || (c.Omitted == "") == omitted {
+			t.Errorf("%d messages of at most %d, omitted %q", len(c.Messages), most, c.Omitted)
+		}
+	}
+}
+
 func TestEncodeIsBounded(t *testing.T) {
 	var r Recorder
 	var messages []chat.Message
