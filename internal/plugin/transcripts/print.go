@@ -72,9 +72,24 @@ func printConversation(w io.Writer, c transcript.Conversation) {
 			text(w, who, fmt.Sprintf("calls %s(%s)", call.Name, call.Arguments))
 		}
 		text(w, who+" (malformed)", m.Problem)
+		printGiven(w, m)
 	}
 	for _, j := range c.Judgements {
 		fmt.Fprintf(w, "    judged %s  %s%s\n", output.Number(&j.Rating), clean(j.Criterion), prefixed(": ", clean(j.Rationale)))
+	}
+}
+
+// printGiven prints the reward that the environment gave for a message, and that it ended the episode with it.
+func printGiven(w io.Writer, m transcript.Message) {
+	var given []string
+	if m.Reward != nil {
+		given = append(given, "reward "+output.Number(m.Reward))
+	}
+	if m.Finished {
+		given = append(given, "the environment ended the episode")
+	}
+	if len(given) > 0 {
+		fmt.Fprintf(w, "    (%s)\n", strings.Join(given, "; "))
 	}
 }
 

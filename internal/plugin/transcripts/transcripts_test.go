@@ -46,6 +46,23 @@ func step() transcript.Step {
 	}}}}}
 }
 
+// TestPrintHasRewardsOfMessages prints what the environment gave for results of tools.
+func TestPrintHasRewardsOfMessages(t *testing.T) {
+	var out strings.Builder
+	Print(&out, transcript.Step{Groups: []transcript.Group{{Episodes: []transcript.Episode{{Conversations: []transcript.Conversation{{
+		Messages: []transcript.Message{
+			{Role: "tool", Name: "look", Text: "1 and 2", Reward: new(0.25)}, {Role: "user", Text: "Go on."},
+			{Role: "tool", Name: "submit", Text: "Thank you.", Reward: new(0.0), Finished: true}, {Role: "tool", Name: "end", Text: "Bye.", Finished: true},
+		},
+	}}}}}}})
+	_, got, _ := strings.Cut(out.String(), "    tool look")
+	want := ": 1 and 2\n    (reward 0.25)\n    user: Go on.\n    tool submit: Thank you.\n    (reward 0; the environment ended the episode)\n" +
+		"    tool end: Bye.\n    (the environment ended the episode)\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
 // fixture is a cluster that has the run's file of an attempt and a learner's pod, and that runs pods as change says.
 type fixture struct {
 	reader  podReader

@@ -124,6 +124,12 @@ func (w *writer) message(m transcript.Message) {
 	if m.Reply > 0 {
 		w.put(", sampled as reply %", strconv.Itoa(m.Reply))
 	}
+	if m.Reward != nil {
+		w.put(", reward %", figure(*m.Reward))
+	}
+	if m.Finished {
+		w.put(", ended the episode")
+	}
 	w.put("</span>")
 	w.unlessEmpty(`<pre class="thinking">%</pre>`, m.Thinking)
 	w.unlessEmpty("<pre>%</pre>", m.Text)

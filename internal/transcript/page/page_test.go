@@ -45,7 +45,7 @@ func TestRenderEscapesTexts(t *testing.T) {
 	}
 }
 
-// TestEveryTextHasAPlace looks for markup with more or fewer places than texts.
+// TestEveryTextHasAPlace looks for markup with more places than texts.
 func TestEveryTextHasAPlace(t *testing.T) {
 	html := string(Render(hostile()))
 	if strings.Contains(strings.TrimPrefix(html[strings.Index(html, "</style>"):], "</style>"), "%") {
@@ -83,7 +83,8 @@ func golden() transcript.Step {
 					Tools: []transcript.Tool{{Name: "add", Description: "adds", Parameters: []byte(`{"type":"object"}`)}, {Name: "stop"}},
 					Messages: []transcript.Message{
 						{Role: "system", Text: "Be short."}, {Role: "assistant", Reply: 1, Calls: []transcript.Call{{Name: "add", Arguments: "{}"}, {Name: "stop"}}},
-						{Role: "tool", Name: "add", Text: "3"}, {Role: "user", Text: "again", NewPrompt: true}, {Role: "assistant", Reply: 2, Text: "{", Problem: "no JSON"},
+						{Role: "tool", Name: "add", Text: "3", Reward: new(0.25)}, {Role: "user", Text: "again", NewPrompt: true}, {Role: "assistant", Reply: 2, Text: "{", Problem: "no JSON"},
+						{Role: "tool", Name: "stop", Text: "Thank you.", Reward: new(0.0), Finished: true},
 					},
 					Judgements: []transcript.Judgement{{Criterion: "is short", Rating: 0.5, Rationale: "not quite"}, {Criterion: "is polite", Rating: 1}}},
 				{Key: "1"},
