@@ -161,11 +161,22 @@ func TestWithoutArtifacts(t *testing.T) {
 func TestArtifactStoreDownWhileLookingForClaims(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
-	w.startWorker("w0", behavior{})
+	// The groups of step 2 are sampled once the folder is away, so that step 2 is not submitted before.
+	away, firstOfStep2 := make(chan struct{}), int64(w.file.Fixed.Algorithm.TasksPerStep)
+	w.startWorker("w0", behavior{wait: func(ctx context.Context, slot int64) {
+		if slot < firstOfStep2 {
+			return
+		}
+		select {
+		case <-away:
+		case <-ctx.Done():
+		}
+	}})
 	claims := filepath.Join(w.artifacts, w.file.Run.UID, "attempts")
 	moved := claims + ".away"
 	a := w.startLearner(1, inOrder(
 		w.at("save.answered", 1, rename(claims, moved)),
+		w.at("save.answered", 1, then(func() { close(away) })),
 		w.at("step.submitted", 2, rename(moved, claims)),
 		func(_ context.Context, _ func() error, point string, step int64) error {
 			if point == "covered.sent" && step == 1 {
