@@ -67,6 +67,11 @@ func (w *fixture) cutPolls(after time.Duration) *atomic.Int64 {
 			polls.ServeHTTP(rw, r.WithContext(ctx))
 			return
 		}
+		// Otherwise the server closes the request's body with the first byte of the response, and a proxy that has not seen
+		// the end of the body yet breaks the response.
+		if err := http.NewResponseController(rw).EnableFullDuplex(); err != nil {
+			w.t.Error(err)
+		}
 		others.ServeHTTP(rw, r)
 	}))
 	w.t.Cleanup(func() {

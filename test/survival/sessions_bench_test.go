@@ -66,6 +66,12 @@ func newDelayedEndpoint(t testing.TB, target string, tokens []int32) *delayedEnd
 func (e *delayedEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	isSample, isPoll := strings.HasSuffix(r.URL.Path, "/asample"), strings.HasSuffix(r.URL.Path, "/retrieve_future")
 	if !isSample && !isPoll {
+		// Otherwise the server closes the request's body with the first byte of the response, and a proxy that has not seen
+		// the end of the body yet breaks the response.
+		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
 		e.next.ServeHTTP(w, r)
 		return
 	}

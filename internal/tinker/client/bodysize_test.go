@@ -46,6 +46,11 @@ func newLimitedProxy(t *testing.T, limit int64) *limitedProxy {
 			http.Error(w, "<html>413 Request Entity Too Large</html>", http.StatusRequestEntityTooLarge)
 			return
 		}
+		// Otherwise the server closes the request's body with the first byte of the response, and a proxy that has not seen
+		// the end of the body yet breaks the response.
+		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
+			t.Error(err)
+		}
 		forward.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {
