@@ -102,18 +102,20 @@ func TestRepeatedFailureEndsAttempt(t *testing.T) {
 	w := newFixture(t, nil)
 	w.addFaults(fault.Rule{Op: "save_weights_for_sampler", Name: "s000001", Count: -1, Do: fault.Fail, Category: "user", Message: quota})
 	w.startWorker("w0", behavior{})
-	a := w.startLearner(1, nil)
-	blocked := ""
-	for running := true; running; {
-		select {
-		case <-a.done:
-			running = false
-		case <-time.After(10 * time.Millisecond):
-			if reply, err := w.heartbeat(a, 1, contract.DesiredRun); err == nil && strings.HasPrefix(reply.BlockedOn, "model: ") {
+	started, loaded, blocked := make(chan *attempt, 1), 0, ""
+	a := w.startLearner(1, w.at("open.loaded", -1, func(context.Context, func() error, string, int64) error {
+		// The second model is loaded because the weights of the first were refused.
+		if loaded++; loaded == 2 {
+			a := <-started
+			w.until("the learner reports why it loads another model", func() bool {
+				reply, err := w.heartbeat(a, 1, contract.DesiredRun)
 				blocked = reply.BlockedOn
-			}
+				return err == nil && strings.HasPrefix(blocked, "model: ")
+			})
 		}
-	}
+		return nil
+	}))
+	started <- a
 	verdict := w.waitFor(a, contract.CauseCrashed)
 	if !strings.Contains(verdict.Message, quota) || !strings.Contains(blocked, quota) {
 		t.Errorf("the verdict is %q and the learner was blocked on %q, want both to quote the endpoint", verdict.Message, blocked)
