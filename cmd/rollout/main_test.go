@@ -180,11 +180,12 @@ type idleLearner struct {
 }
 
 func (g *idleLearner) Hello(_ context.Context, worker string, _ exchange.HelloRequest) (exchange.HelloReply, error) {
-	g.play.Version = contract.FormatVersion
+	offered := g.play
+	offered.Version = contract.FormatVersion
 	if g.playVersion != 0 {
-		g.play.Version = g.playVersion
+		offered.Version = g.playVersion
 	}
-	play, err := json.Marshal(g.play)
+	play, err := json.Marshal(offered)
 	select {
 	case g.hellos <- worker:
 	default:
