@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/dialect"
 )
@@ -28,7 +27,7 @@ type skyExchange struct {
 // TestDialectOfSkyRL repeats the calls that were recorded against SkyRL 0.3.0, and compares statuses, the names of all
 // members, and the values that are not numbers of the model.
 func TestDialectOfSkyRL(t *testing.T) {
-	server, err := New(Options{Dir: t.TempDir(), Dialect: dialect.NameSkyRL, Aliases: []string{"Qwen/Qwen3-8B-Base"}, PollHold: time.Second})
+	server, err := New(Options{Dir: t.TempDir(), Dialect: dialect.NameSkyRL, Aliases: []string{"Qwen/Qwen3-8B-Base"}})
 	if err != nil {
 		t.Fatal(err)
 	}
