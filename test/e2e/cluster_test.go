@@ -112,7 +112,7 @@ func (c *cluster) restart(t testing.TB, component string) {
 	if err := c.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(systemNamespace), labels, client.GracePeriodSeconds(0)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, time.Minute, component+" is available again", func() bool {
+	eventually(t, podStart, component+" is available again", func() bool {
 		var deployments appsv1.DeploymentList
 		if err := c.List(t.Context(), &deployments, client.InNamespace(systemNamespace), labels); err != nil {
 			t.Fatal(err)
@@ -125,6 +125,9 @@ func (c *cluster) restart(t testing.TB, component string) {
 		return len(deployments.Items) > 0
 	})
 }
+
+// podStart is how long pods may take to start, or to be replaced: many runs share the processors.
+const podStart = 5 * time.Minute
 
 // eventually polls until the condition holds.
 func eventually(t testing.TB, limit time.Duration, what string, condition func() bool) {

@@ -122,7 +122,7 @@ func describe(t testing.TB, run *v1alpha1.TrainingRun) {
 func folder(t testing.TB, run *v1alpha1.TrainingRun) string {
 	t.Helper()
 	var claim corev1.PersistentVolumeClaim
-	eventually(t, time.Minute, "the claim is bound", func() bool {
+	eventually(t, podStart, "the claim is bound", func() bool {
 		env.get(t, namespace, claimName, &claim)
 		return claim.Spec.VolumeName != ""
 	})
@@ -134,7 +134,7 @@ func folder(t testing.TB, run *v1alpha1.TrainingRun) string {
 func reached(t testing.TB, run *v1alpha1.TrainingRun, step int) {
 	t.Helper()
 	pattern := filepath.Join(folder(t, run), "rows", fmt.Sprintf("*%d-*", step))
-	eventually(t, 3*time.Minute, fmt.Sprintf("run %s has reached step %d", run.Name, step), func() bool {
+	eventually(t, 8*time.Minute, fmt.Sprintf("run %s has reached step %d", run.Name, step), func() bool {
 		rows, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -153,7 +153,7 @@ type result struct {
 func finish(t testing.TB, run *v1alpha1.TrainingRun) result {
 	t.Helper()
 	var current v1alpha1.TrainingRun
-	eventually(t, 5*time.Minute, "run "+run.Name+" has succeeded", func() bool {
+	eventually(t, 10*time.Minute, "run "+run.Name+" has succeeded", func() bool {
 		env.get(t, run.Namespace, run.Name, &current)
 		if current.Status.State == "Failed" {
 			t.Fatalf("run %s has failed: %+v", run.Name, current.Status.Conditions)

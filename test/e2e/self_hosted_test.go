@@ -44,7 +44,7 @@ func TestSelfHosted(t *testing.T) {
 			describe(t, &run)
 		}
 	})
-	eventually(t, 3*time.Minute, "the run at the server of its namespace has ended", func() bool {
+	eventually(t, 8*time.Minute, "the run at the server of its namespace has ended", func() bool {
 		env.get(t, namespace, run.Name, &run)
 		return run.Status.State == "Succeeded" || run.Status.State == "Failed"
 	})

@@ -177,7 +177,7 @@ func TestEnvironmentServerFaults(t *testing.T) {
 		env.deletePods(t, []corev1.Pod{server})
 		finishWithWorker(t, run, 0)
 		wantFaults(t, run)
-		eventually(t, time.Minute, "the shared server is removed", func() bool {
+		eventually(t, podStart, "the shared server is removed", func() bool {
 			var deployments appsv1.DeploymentList
 			if err := env.List(t.Context(), &deployments, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.LabelRunUID: string(run.UID)}); err != nil {
 				t.Fatal(err)

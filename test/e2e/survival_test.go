@@ -49,7 +49,7 @@ func wantSameEnd(t testing.TB, run *v1alpha1.TrainingRun, want string) result {
 func learner(t testing.TB, run *v1alpha1.TrainingRun) corev1.Pod {
 	t.Helper()
 	var found corev1.Pod
-	eventually(t, time.Minute, "run "+run.Name+" has a learner", func() bool {
+	eventually(t, podStart, "run "+run.Name+" has a learner", func() bool {
 		pods := env.pods(t, run, v1alpha1.RoleLearner)
 		if len(pods) == 0 || pods[0].Status.Phase != corev1.PodRunning {
 			return false
@@ -63,7 +63,7 @@ func learner(t testing.TB, run *v1alpha1.TrainingRun) corev1.Pod {
 func workers(t testing.TB, run *v1alpha1.TrainingRun) []corev1.Pod {
 	t.Helper()
 	var found []corev1.Pod
-	eventually(t, time.Minute, "run "+run.Name+" has workers", func() bool {
+	eventually(t, podStart, "run "+run.Name+" has workers", func() bool {
 		found = env.pods(t, run, v1alpha1.RoleRollout)
 		return len(found) > 0 && found[0].Status.Phase == corev1.PodRunning
 	})

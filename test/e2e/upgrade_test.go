@@ -39,7 +39,7 @@ func TestUpgradeAndRollback(t *testing.T) {
 	})
 	// The present manager receives what the earlier learner reports.
 	reached(t, run, 4)
-	eventually(t, time.Minute, "the status has the steps of the earlier learner", func() bool {
+	eventually(t, podStart, "the status has the steps of the earlier learner", func() bool {
 		env.get(t, run.Namespace, run.Name, run)
 		return run.Status.Step != nil && *run.Status.Step >= 4
 	})
@@ -106,7 +106,7 @@ func wantImages(t *testing.T, run *v1alpha1.TrainingRun, learnerImage, workerIma
 			t.Errorf("pod %s runs image %s, want %s", pod.Name, got, want)
 		}
 	}
-	eventually(t, time.Minute, "the learner runs image "+learnerImage, func() bool {
+	eventually(t, podStart, "the learner runs image "+learnerImage, func() bool {
 		return learner(t, run).Spec.Containers[0].Image == learnerImage
 	})
 	for _, pod := range workers(t, run) {
