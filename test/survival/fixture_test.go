@@ -61,6 +61,11 @@ type fixture struct {
 	barrier time.Duration
 	// skipAfter is how long an environment has to be unavailable before learners skip it; 0 is their default.
 	skipAfter time.Duration
+	// trackingPatience is how long a learner that ends tries to send the last steps to tracking services; 0 is patience.
+	trackingPatience time.Duration
+	// silence is how long a worker may send nothing before its leases are given to others; 0 is a minute, within which a
+	// worker sends something on a machine of any speed.
+	silence time.Duration
 	*shared
 }
 
@@ -262,9 +267,9 @@ func (w *fixture) startLearnerOn(number int32, hook hook, wrap func(net.Listener
 		File: file, Credentials: w.credentials, APIKey: apiKey, Identity: fmt.Sprintf("pod-%d-%p", number, a),
 		Exchange: wrap(listener), Heartbeat: heartbeats, Logger: w.logger(), Drain: drain, HTTP: w.http, Hub: &fetch.Fetcher{Endpoint: w.url},
 		Timing: learner.Timing{
-			Tracking: time.Millisecond, TrackingPatience: 5 * time.Second,
-			Barrier: cmp.Or(w.barrier, 80*time.Millisecond), Silence: 2 * time.Second, Tick: 50 * time.Millisecond, Pause: 5 * time.Millisecond,
-			SkipAfter: w.skipAfter,
+			Tracking: time.Millisecond, TrackingPatience: cmp.Or(w.trackingPatience, patience),
+			Barrier: cmp.Or(w.barrier, 80*time.Millisecond), Silence: cmp.Or(w.silence, time.Minute),
+			Tick: 50 * time.Millisecond, Pause: 5 * time.Millisecond, SkipAfter: w.skipAfter,
 		},
 		Now:        w.learnerNow,
 		OpenBucket: func(ctx context.Context, url string) (store.Objects, error) { return bucket.Open(ctx, url) },

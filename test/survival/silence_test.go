@@ -89,6 +89,7 @@ func TestWorkerFallsSilent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, nil)
+			w.silence = 2 * time.Second
 			network := &silentNetwork{fixture: w, silent: make(chan struct{})}
 			sampling := make(chan struct{}, 64)
 			b := behavior{room: 8, delay: func(int64) time.Duration {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -109,6 +110,7 @@ func TestTrackingBehindLostAnswers(t *testing.T) {
 func TestTrackingNeverEndsARun(t *testing.T) {
 	t.Parallel()
 	w, server := trackedFixture(t, nil)
+	w.trackingPatience = 5 * time.Second
 	server.Key = "another"
 	w.startWorker("w0", behavior{})
 	reported := make(chan contract.HeartbeatReply, 1)
