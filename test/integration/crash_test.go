@@ -39,7 +39,7 @@ var _ = Describe("Workers that crash", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run)).To(Succeed())
 			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
-		}, "70s").Should(Succeed(), "the Job controller tries again within a minute")
+		}, "3m").Should(Succeed(), "the Job controller tries again within a minute")
 	})
 })
 

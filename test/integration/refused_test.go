@@ -93,7 +93,7 @@ var _ = Describe("Pods that Kubernetes refuses", func() {
 			var pods corev1.PodList
 			g.Expect(kube.List(context.Background(), &pods, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelRun: run.Name})).To(Succeed())
 			g.Expect(pods.Items).To(HaveLen(3))
-		}, "70s", "100ms").Should(Succeed(), "the Job controller tries again within a minute")
+		}, "3m", "100ms").Should(Succeed(), "the Job controller tries again within a minute")
 		w.attempt(run, 1, progress(1))
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
@@ -121,7 +121,7 @@ var _ = Describe("Pods that Kubernetes refuses", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(env), env)).To(Succeed())
 			g.Expect(describe(env.Status.Conditions, v1alpha1.ConditionReady)).To(Equal("True Probed"))
-		}, "70s").Should(Succeed())
+		}, "3m").Should(Succeed())
 	})
 })
 

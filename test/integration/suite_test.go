@@ -46,7 +46,7 @@ func TestIntegration(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
-	SetDefaultEventuallyTimeout(time.Minute)
+	SetDefaultEventuallyTimeout(2 * time.Minute)
 	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	log.SetLogger(logr.Discard())
 	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
@@ -58,7 +58,7 @@ var _ = BeforeSuite(func() {
 		CRDDirectoryPaths:        []string{filepath.Join("..", "..", "config", "crd", "bases")},
 		ErrorIfCRDPathMissing:    true,
 		BinaryAssetsDirectory:    binaries,
-		ControlPlaneStartTimeout: time.Minute,
+		ControlPlaneStartTimeout: 5 * time.Minute,
 		ControlPlaneStopTimeout:  time.Minute,
 	}
 	controlPlane.ControlPlane.GetAPIServer().Configure().
