@@ -24,7 +24,7 @@ var permitted = map[string][]string{
 		"internal/transcript/delivery", "internal/version", "golang.org/x/crypto",
 	},
 	"cmd/manager": {
-		"api/v1alpha1", "internal/controller", "internal/controller/metricsauth", "internal/controller/runmetrics", "internal/desired", "internal/version",
+		"api/v1alpha1", "internal/controller", "internal/controller/metricsauth", "internal/controller/runmetrics", "internal/desired", "internal/desired/overrides", "internal/version",
 		"github.com/go-logr/logr", "k8s.io/apimachinery", "k8s.io/client-go",
 		"sigs.k8s.io/controller-runtime",
 	},
@@ -111,9 +111,10 @@ var permitted = map[string][]string{
 		"sigs.k8s.io/controller-runtime",
 	},
 	"internal/desired": {
-		"api/v1alpha1", "api/v1alpha1/environment", "api/v1alpha1/ref", "api/v1alpha1/tracking", "internal/contract", "internal/desired/budget", "internal/desired/definition", "internal/desired/services",
+		"api/v1alpha1", "api/v1alpha1/environment", "api/v1alpha1/ref", "api/v1alpha1/tracking", "internal/contract", "internal/desired/budget", "internal/desired/definition", "internal/desired/overrides", "internal/desired/services",
 		"internal/models", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils",
 	},
+	"internal/desired/overrides":   {"api/v1alpha1", "k8s.io/api", "k8s.io/utils"},
 	"internal/desired/definition":  {"api/v1alpha1/environment", "internal/contract", "k8s.io/utils"},
 	"internal/desired/services":    {"api/v1alpha1", "internal/contract", "internal/contract/tracking"},
 	"internal/desired/budget":      {"api/v1alpha1", "internal/contract", "internal/contract/spending", "internal/prices", "k8s.io/utils"},

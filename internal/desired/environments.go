@@ -103,25 +103,25 @@ func EvaluationUses(run *v1alpha1.TrainingRun) []v1alpha1.EvaluationEnvironment 
 
 // inherit fills each field that is not given from the entry of the same name.
 func inherit(use, from v1alpha1.EnvironmentUse) v1alpha1.EnvironmentUse {
-	use.EnvironmentRef = first(use.EnvironmentRef, from.EnvironmentRef)
-	use.Retries = first(use.Retries, from.Retries)
-	use.Sampling.MaxTokens = first(use.Sampling.MaxTokens, from.Sampling.MaxTokens)
-	use.Sampling.Temperature = first(use.Sampling.Temperature, from.Sampling.Temperature)
-	use.Sampling.TopP = first(use.Sampling.TopP, from.Sampling.TopP)
-	use.Sampling.TopK = first(use.Sampling.TopK, from.Sampling.TopK)
+	use.EnvironmentRef = cmp.Or(use.EnvironmentRef, from.EnvironmentRef)
+	use.Retries = cmp.Or(use.Retries, from.Retries)
+	use.Sampling.MaxTokens = cmp.Or(use.Sampling.MaxTokens, from.Sampling.MaxTokens)
+	use.Sampling.Temperature = cmp.Or(use.Sampling.Temperature, from.Sampling.Temperature)
+	use.Sampling.TopP = cmp.Or(use.Sampling.TopP, from.Sampling.TopP)
+	use.Sampling.TopK = cmp.Or(use.Sampling.TopK, from.Sampling.TopK)
 	if use.Sampling.Stop == nil {
 		use.Sampling.Stop = from.Sampling.Stop
 	}
-	use.Limits.Turns = first(use.Limits.Turns, from.Limits.Turns)
-	use.Limits.ToolCalls = first(use.Limits.ToolCalls, from.Limits.ToolCalls)
-	use.Limits.PromptTokens = first(use.Limits.PromptTokens, from.Limits.PromptTokens)
-	use.Limits.TrajectoryTokens = first(use.Limits.TrajectoryTokens, from.Limits.TrajectoryTokens)
-	use.Limits.EpisodeSeconds = first(use.Limits.EpisodeSeconds, from.Limits.EpisodeSeconds)
+	use.Limits.Turns = cmp.Or(use.Limits.Turns, from.Limits.Turns)
+	use.Limits.ToolCalls = cmp.Or(use.Limits.ToolCalls, from.Limits.ToolCalls)
+	use.Limits.PromptTokens = cmp.Or(use.Limits.PromptTokens, from.Limits.PromptTokens)
+	use.Limits.TrajectoryTokens = cmp.Or(use.Limits.TrajectoryTokens, from.Limits.TrajectoryTokens)
+	use.Limits.EpisodeSeconds = cmp.Or(use.Limits.EpisodeSeconds, from.Limits.EpisodeSeconds)
 	use.Limits.OnLimit = cmp.Or(use.Limits.OnLimit, from.Limits.OnLimit)
 	use.Reward.Reduction = cmp.Or(use.Reward.Reduction, from.Reward.Reduction)
-	use.Reward.Nonterminal = first(use.Reward.Nonterminal, from.Reward.Nonterminal)
-	use.Reward.Min = first(use.Reward.Min, from.Reward.Min)
-	use.Reward.Max = first(use.Reward.Max, from.Reward.Max)
+	use.Reward.Nonterminal = cmp.Or(use.Reward.Nonterminal, from.Reward.Nonterminal)
+	use.Reward.Min = cmp.Or(use.Reward.Min, from.Reward.Min)
+	use.Reward.Max = cmp.Or(use.Reward.Max, from.Reward.Max)
 	return use
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/desired/overrides"
 )
 
 // serverLimit bounds what a server writes to its /tmp.
@@ -175,7 +176,7 @@ func RunServers(job *batchv1.Job, list, prefix string) error {
 	spec := &job.Spec.Template.Spec
 	for i, name := range slices.Sorted(maps.Keys(servers)) {
 		if servers[name].Shared && prefix != "" {
-			spec.Containers[0].Env = overrideEnv(spec.Containers[0].Env, []corev1.EnvVar{{Name: contract.SharedServersVariable, Value: prefix}})
+			spec.Containers[0].Env = overrides.Env(spec.Containers[0].Env, []corev1.EnvVar{{Name: contract.SharedServersVariable, Value: prefix}})
 			continue
 		}
 		volume := emptyVolume(serverVolume+"-"+strconv.Itoa(i), serverLimit)
@@ -218,6 +219,6 @@ func serverContainer(name string, server contract.ORSServer, volume string) (cor
 			return corev1.Container{}, fmt.Errorf("decoding the server of environment %q: %w", name, err)
 		}
 	}
-	container.Env = overrideEnv(container.Env, env)
+	container.Env = overrides.Env(container.Env, env)
 	return container, nil
 }

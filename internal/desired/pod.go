@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired/overrides"
 )
 
 // userID that the image runs as.
@@ -36,8 +37,8 @@ func (p *pod) mount(volume corev1.Volume, path string) {
 }
 
 // template finishes the pod: the restricted security profile, no API token, never restarted in place, and
-// the overrides on top.
-func (p *pod) template(labels, inherited map[string]string, overrides v1alpha1.PodOverrides) corev1.PodTemplateSpec {
+// what a user changes on top.
+func (p *pod) template(labels, inherited map[string]string, by v1alpha1.PodOverrides) corev1.PodTemplateSpec {
 	p.container.SecurityContext = &corev1.SecurityContext{
 		AllowPrivilegeEscalation: ptr.To(false),
 		ReadOnlyRootFilesystem:   ptr.To(true),
@@ -61,7 +62,7 @@ func (p *pod) template(labels, inherited map[string]string, overrides v1alpha1.P
 		Affinity:    p.affinity,
 		Volumes:     p.volumes,
 	})
-	override(&made, &p.container, inherited, overrides)
+	overrides.Apply(&made, &p.container, inherited, by)
 	limitGoMemory(&p.container)
 	made.Spec.Containers = []corev1.Container{p.container}
 	return made

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired/overrides"
 )
 
 // ReaderContainer is the name of the container that reads artifacts.
@@ -38,16 +39,16 @@ func ReaderPod(run *v1alpha1.TrainingRun, name, node string, args []string, sett
 		Name: ReaderContainer, Image: settings.Image, Command: []string{"/learner"}, Args: args, Resources: resources("10m"),
 	}, grace: probeGraceSeconds}
 	p.keepArtifacts(run.Spec.Artifacts)
-	overrides := withPodDefaults(run.Spec.Learner.Pod, settings.PodDefaults)
-	overrides.Resources = v1alpha1.PodOverrides{}.Resources
+	given := overrides.WithDefaults(run.Spec.Learner.Pod, settings.PodDefaults)
+	given.Resources = v1alpha1.PodOverrides{}.Resources
 	if node != "" {
-		overrides.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+		given.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
 				{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}},
 			}}},
 		}}}
 	}
-	made := p.template(merged(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleReader}), nil, overrides)
+	made := p.template(merged(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleReader}), nil, given)
 	meta := ownedByRun(run, name, made.Labels)
 	// The person who creates the pod may lack the permission that these two need; the pod is deleted with the run all the same.
 	meta.OwnerReferences[0].Controller, meta.OwnerReferences[0].BlockOwnerDeletion = nil, nil

@@ -1,7 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package desired
+// Package overrides merges what users change of the pods that the operator makes: the pod blocks of specs over the defaults of the
+// chart, and both over a pod.
+package overrides
 
 import (
 	"cmp"
@@ -14,19 +16,17 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// override merges a user's changes into a pod, which inherits labels of its owner. Labels, variables and volumes of the operator's own win
+// Apply merges a user's changes into a pod, which inherits labels of its owner. Labels, variables and volumes of the operator's own win
 // over those of the same name; everything else that a user gives wins.
-func override(made *corev1.PodTemplateSpec, container *corev1.Container, inherited map[string]string, by v1alpha1.PodOverrides) {
-	labels := maps.Clone(inherited)
-	if labels == nil {
-		labels = map[string]string{}
-	}
+func Apply(made *corev1.PodTemplateSpec, container *corev1.Container, inherited map[string]string, by v1alpha1.PodOverrides) {
+	labels := map[string]string{}
+	maps.Copy(labels, inherited)
 	for key, value := range by.Labels {
 		labels[key] = string(value)
 	}
-	made.Labels = merged(labels, made.Labels)
+	made.Labels = mergedMap(labels, made.Labels)
 	if len(by.Annotations) > 0 {
-		made.Annotations = merged(nil, by.Annotations)
+		made.Annotations = maps.Clone(by.Annotations)
 	}
 	spec := &made.Spec
 	spec.ImagePullSecrets = by.ImagePullSecrets
@@ -34,9 +34,9 @@ func override(made *corev1.PodTemplateSpec, container *corev1.Container, inherit
 	overrideScheduling(spec, by)
 	spec.DNSPolicy = cmp.Or(by.DNSPolicy, spec.DNSPolicy)
 	spec.DNSConfig = by.DNSConfig
-	spec.TerminationGracePeriodSeconds = first(by.TerminationGracePeriodSeconds, spec.TerminationGracePeriodSeconds)
-	spec.SecurityContext.RunAsUser = first(by.SecurityContext.RunAsUser, spec.SecurityContext.RunAsUser)
-	spec.SecurityContext.FSGroup = first(by.SecurityContext.FSGroup, spec.SecurityContext.FSGroup)
+	spec.TerminationGracePeriodSeconds = cmp.Or(by.TerminationGracePeriodSeconds, spec.TerminationGracePeriodSeconds)
+	spec.SecurityContext.RunAsUser = cmp.Or(by.SecurityContext.RunAsUser, spec.SecurityContext.RunAsUser)
+	spec.SecurityContext.FSGroup = cmp.Or(by.SecurityContext.FSGroup, spec.SecurityContext.FSGroup)
 	for _, volume := range by.Volumes {
 		spec.Volumes = append(spec.Volumes, volumeOf(volume))
 	}
@@ -47,7 +47,7 @@ func override(made *corev1.PodTemplateSpec, container *corev1.Container, inherit
 	// The later of two sources of a variable wins.
 	container.EnvFrom = slices.Concat(by.EnvFrom, container.EnvFrom)
 	container.Resources = overrideResources(container.Resources, by.Resources)
-	container.Env = overrideEnv(container.Env, by.Env)
+	container.Env = Env(container.Env, by.Env)
 	for _, mount := range by.VolumeMounts {
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{
 			Name: mount.Name, MountPath: mount.MountPath, SubPath: mount.SubPath, ReadOnly: ptr.Deref(mount.ReadOnly, false),
@@ -59,7 +59,7 @@ func override(made *corev1.PodTemplateSpec, container *corev1.Container, inherit
 func overrideScheduling(spec *corev1.PodSpec, by v1alpha1.PodOverrides) {
 	spec.NodeSelector = by.NodeSelector
 	spec.Tolerations = overrideTolerations(spec.Tolerations, by.Tolerations)
-	spec.Affinity = first(by.Affinity, spec.Affinity)
+	spec.Affinity = cmp.Or(by.Affinity, spec.Affinity)
 	spec.TopologySpreadConstraints = by.TopologySpreadConstraints
 	spec.PriorityClassName = by.PriorityClassName
 	spec.SchedulerName = cmp.Or(by.SchedulerName, spec.SchedulerName)
@@ -110,7 +110,8 @@ func overrideList(own, given corev1.ResourceList) corev1.ResourceList {
 	return merged
 }
 
-func overrideEnv(own, given []corev1.EnvVar) []corev1.EnvVar {
+// Env adds variables to a container's own, which win over those of the same name.
+func Env(own, given []corev1.EnvVar) []corev1.EnvVar {
 	merged := slices.Clone(own)
 	for _, variable := range given {
 		if !slices.ContainsFunc(own, func(o corev1.EnvVar) bool { return o.Name == variable.Name }) {
@@ -128,11 +129,4 @@ func volumeOf(v v1alpha1.Volume) corev1.Volume {
 		EmptyDir:              v.EmptyDir,
 		CSI:                   v.CSI,
 	}}
-}
-
-func first[T any](given, own *T) *T {
-	if given != nil {
-		return given
-	}
-	return own
 }

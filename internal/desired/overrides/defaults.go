@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package desired
+package overrides
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// DecodePodDefaults decodes what all pods of runs and probes have unless their spec says otherwise.
-func DecodePodDefaults(data string) (v1alpha1.PodOverrides, error) {
+// DecodeDefaults decodes what all pods of runs and probes have unless their spec says otherwise.
+func DecodeDefaults(data string) (v1alpha1.PodOverrides, error) {
 	var defaults v1alpha1.PodOverrides
 	decoder := json.NewDecoder(bytes.NewReader([]byte(data)))
 	decoder.DisallowUnknownFields()
@@ -30,9 +30,9 @@ func DecodePodDefaults(data string) (v1alpha1.PodOverrides, error) {
 	return defaults, nil
 }
 
-// withPodDefaults merges what a spec gives over the defaults. A map, a resource, a variable, a pull secret or a toleration is
+// WithDefaults merges what a spec gives over the defaults. A map, a resource, a variable, a pull secret or a toleration is
 // replaced where the spec gives one of its key.
-func withPodDefaults(given, defaults v1alpha1.PodOverrides) v1alpha1.PodOverrides {
+func WithDefaults(given, defaults v1alpha1.PodOverrides) v1alpha1.PodOverrides {
 	given.Labels = mergedMap(defaults.Labels, given.Labels)
 	given.Annotations = mergedMap(defaults.Annotations, given.Annotations)
 	given.NodeSelector = mergedMap(defaults.NodeSelector, given.NodeSelector)
@@ -46,16 +46,16 @@ func withPodDefaults(given, defaults v1alpha1.PodOverrides) v1alpha1.PodOverride
 	given.RuntimeClassName = cmp.Or(given.RuntimeClassName, defaults.RuntimeClassName)
 	given.ImagePullPolicy = cmp.Or(given.ImagePullPolicy, defaults.ImagePullPolicy)
 	given.DNSPolicy = cmp.Or(given.DNSPolicy, defaults.DNSPolicy)
-	given.DNSConfig = first(given.DNSConfig, defaults.DNSConfig)
+	given.DNSConfig = cmp.Or(given.DNSConfig, defaults.DNSConfig)
 	given.EnvFrom = slices.Concat(defaults.EnvFrom, given.EnvFrom)
 	given.TopologySpreadConstraints = mergedBy(defaults.TopologySpreadConstraints, given.TopologySpreadConstraints,
 		func(c corev1.TopologySpreadConstraint) string {
 			return c.TopologyKey + " " + string(c.WhenUnsatisfiable)
 		})
-	given.TerminationGracePeriodSeconds = first(given.TerminationGracePeriodSeconds, defaults.TerminationGracePeriodSeconds)
-	given.Affinity = first(given.Affinity, defaults.Affinity)
-	given.SecurityContext.RunAsUser = first(given.SecurityContext.RunAsUser, defaults.SecurityContext.RunAsUser)
-	given.SecurityContext.FSGroup = first(given.SecurityContext.FSGroup, defaults.SecurityContext.FSGroup)
+	given.TerminationGracePeriodSeconds = cmp.Or(given.TerminationGracePeriodSeconds, defaults.TerminationGracePeriodSeconds)
+	given.Affinity = cmp.Or(given.Affinity, defaults.Affinity)
+	given.SecurityContext.RunAsUser = cmp.Or(given.SecurityContext.RunAsUser, defaults.SecurityContext.RunAsUser)
+	given.SecurityContext.FSGroup = cmp.Or(given.SecurityContext.FSGroup, defaults.SecurityContext.FSGroup)
 	return given
 }
 
