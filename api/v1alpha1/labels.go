@@ -49,6 +49,9 @@ const LabelServerPort = "rl.tinker-operator.dev/server-port"
 // ManagedByValue is the value of LabelManagedBy.
 const ManagedByValue = "tinker-operator"
 
+// ServerContainerPrefix begins the names of containers with servers of environments.
+const ServerContainerPrefix = "environment-"
+
 // Values of LabelRole.
 const (
 	RoleLearner = "learner"

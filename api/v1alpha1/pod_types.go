@@ -11,6 +11,8 @@ import (
 // is set by the operator and not open here.
 // +kubebuilder:validation:XValidation:rule="!has(self.volumeMounts) || self.volumeMounts.all(m, has(self.volumes) && self.volumes.exists(v, v.name == m.name))",message="volumeMounts names a volume that volumes does not have: add it to volumes, or correct the name"
 // +kubebuilder:validation:XValidation:rule="!has(self.dnsPolicy) || self.dnsPolicy != 'None' || (has(self.dnsConfig) && has(self.dnsConfig.nameservers) && self.dnsConfig.nameservers.size() > 0)",message="dnsPolicy None needs dnsConfig.nameservers: give at least one, or another policy"
+// +kubebuilder:validation:XValidation:rule="!has(self.initContainers) || self.initContainers.all(c, !has(c.volumeMounts) || c.volumeMounts.all(m, has(self.volumes) && self.volumes.exists(v, v.name == m.name)))",message="initContainers mounts a volume that volumes does not have: add it to volumes, or correct the name"
+// +kubebuilder:validation:XValidation:rule="has(self.resourceClaims) || ((!has(self.resources) || !has(self.resources.claims)) && (!has(self.initContainers) || self.initContainers.all(c, !has(c.resources) || !has(c.resources.claims))))",message="resources.claims refers to resourceClaims, which the pod does not have: add them, or remove it"
 type PodOverrides struct {
 	// labels are added to those of the pod.
 	// +kubebuilder:validation:MaxProperties=32
@@ -25,7 +27,7 @@ type PodOverrides struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Image string `json:"image,omitempty"`
-	// imagePullPolicy is when the image of the main container is pulled; without it, Always for the tag latest, else where
+	// imagePullPolicy is when the images of the pod are pulled; without it, Always for the tag latest, else where
 	// the node lacks it.
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	// +optional
@@ -40,8 +42,7 @@ type PodOverrides struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
-	// resources are the resources of the main container.
-	// +kubebuilder:validation:XValidation:rule="!has(self.claims)",message="claims refers to resourceClaims of the pod, which the operator's pods do not have: remove it, and request devices by limits"
+	// resources are the resources of the main container; its claims name some of resourceClaims.
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
 	// env are environment variables of the main container.
@@ -69,6 +70,20 @@ type PodOverrides struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty"`
+	// initContainers run one after the other before the main container, or beside it with restartPolicy Always. They have the pod's
+	// user and no privileges.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	InitContainers []InitContainer `json:"initContainers,omitempty"`
+	// resourceClaims are claims of devices for the pod, to which resources.claims of its containers refer; Kubernetes has them
+	// from 1.34 on.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	ResourceClaims []corev1.PodResourceClaim `json:"resourceClaims,omitempty"`
 	// terminationGracePeriodSeconds is how long the pod has to end when it is deleted; without it 180 for a learner, 60 for a
 	// worker and 5 for a probe.
 	// +kubebuilder:validation:Minimum=1
@@ -119,6 +134,53 @@ type PodOverrides struct {
 	SecurityContext PodSecurity `json:"securityContext,omitzero"`
 }
 
+// InitContainer is a container that runs before the main one, or beside it.
+type InitContainer struct {
+	// name is the name of the container.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="!(self in ['learner', 'rollout', 'probe']) && !self.startsWith('environment-')",message="learner, rollout, probe and names that begin with environment- are the operator's own: rename the container"
+	// +required
+	Name string `json:"name"`
+	// image is the image of the container.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +required
+	Image string `json:"image"`
+	// restartPolicy Always makes a sidecar of the container, which runs until the main one has ended.
+	// +kubebuilder:validation:Enum=Always
+	// +optional
+	RestartPolicy *corev1.ContainerRestartPolicy `json:"restartPolicy,omitempty"`
+	// command is run instead of the entry point of the image.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=16384
+	// +optional
+	Command []string `json:"command,omitempty"`
+	// args are the arguments of the command.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=16384
+	// +optional
+	Args []string `json:"args,omitempty"`
+	// env are environment variables of the container.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	Env []corev1.EnvVar `json:"env,omitempty"`
+	// resources are the resources of the container.
+	// +optional
+	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
+	// volumeMounts are the volume mounts of the container.
+	// +listType=map
+	// +listMapKey=mountPath
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty"`
+}
+
 // LabelValue is the value of a label.
 // +kubebuilder:validation:MaxLength=63
 // +kubebuilder:validation:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
@@ -163,7 +225,7 @@ type Volume struct {
 	CSI *corev1.CSIVolumeSource `json:"csi,omitempty"`
 }
 
-// VolumeMount mounts a volume into the main container.
+// VolumeMount mounts a volume into a container.
 type VolumeMount struct {
 	// name is the name of the volume.
 	// +kubebuilder:validation:MinLength=1

@@ -78,10 +78,12 @@ const (
 	ReasonSecretKeyNotFound = "SecretKeyNotFound"
 	ReasonConfigNotFound    = "ConfigNotFound"
 	ReasonContainerRefused  = "ContainerRefused"
-	ReasonCreateRefused     = "CreateRefused"
-	ReasonSpecRefused       = "SpecRefused"
-	ReasonJobSuspended      = "JobSuspended"
-	ReasonRestarting        = "Restarting"
+	// ReasonInitContainerFailed says that a container of initContainers failed, so that the main one was not started.
+	ReasonInitContainerFailed = "InitContainerFailed"
+	ReasonCreateRefused       = "CreateRefused"
+	ReasonSpecRefused         = "SpecRefused"
+	ReasonJobSuspended        = "JobSuspended"
+	ReasonRestarting          = "Restarting"
 )
 
 // Reasons of Progressing.

@@ -41,6 +41,7 @@ var permitted = map[string][]string{
 	"hack/cluster/images/coredns": {"github.com/coredns/coredns"},
 	"hack/cluster/images/pause":   nil,
 	"hack/cluster/images/probe":   nil,
+	"hack/tools/crdtrim":          {"sigs.k8s.io/yaml"},
 	"hack/tools/protogen":         {"github.com/bufbuild/protocompile", "google.golang.org/protobuf"},
 	"internal/arch":               nil,
 	"internal/atomicfile":         nil,

@@ -104,7 +104,7 @@ func strip(object any) (any, error) {
 	switch o := object.(type) {
 	case *corev1.Pod:
 		o.ManagedFields = nil
-		o.Spec = corev1.PodSpec{NodeName: o.Spec.NodeName, Containers: images(o.Spec.Containers)}
+		o.Spec = corev1.PodSpec{NodeName: o.Spec.NodeName, Containers: images(o.Spec.Containers), InitContainers: images(o.Spec.InitContainers)}
 	case *batchv1.Job:
 		o.ManagedFields = nil
 		o.Spec.Template.Spec = corev1.PodSpec{Volumes: secrets(o.Spec.Template.Spec.Volumes)}
@@ -123,7 +123,7 @@ func secrets(volumes []corev1.Volume) []corev1.Volume {
 }
 
 func images(containers []corev1.Container) []corev1.Container {
-	kept := make([]corev1.Container, 0, len(containers))
+	var kept []corev1.Container
 	for _, c := range containers {
 		kept = append(kept, corev1.Container{Name: c.Name, Image: c.Image})
 	}

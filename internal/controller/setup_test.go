@@ -43,12 +43,13 @@ func TestCacheStoresLittle(t *testing.T) {
 func TestStrip(t *testing.T) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{
 		NodeName: "node", Volumes: []corev1.Volume{{Name: "v"}},
-		Containers: []corev1.Container{{Name: "c", Image: "i", Args: []string{"a"}}},
+		Containers:     []corev1.Container{{Name: "c", Image: "i", Args: []string{"a"}}},
+		InitContainers: []corev1.Container{{Name: "first", Image: "f", Args: []string{"a"}}},
 	}}
 	if _, err := strip(pod); err != nil {
 		t.Fatal(err)
 	}
-	want := corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "c", Image: "i"}}}
+	want := corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "c", Image: "i"}}, InitContainers: []corev1.Container{{Name: "first", Image: "f"}}}
 	if diff := cmp.Diff(want, pod.Spec); diff != "" {
 		t.Errorf("pod (-want +got):\n%s", diff)
 	}

@@ -144,6 +144,15 @@ func TestOverridesAreMerged(t *testing.T) {
 			RuntimeClassName:              "gvisor",
 			DNSPolicy:                     corev1.DNSNone,
 			DNSConfig:                     &corev1.PodDNSConfig{Nameservers: []string{"192.0.2.1"}},
+			InitContainers: []v1alpha1.InitContainer{
+				{
+					Name: "fetch", Image: "fetch:1", Command: []string{"fetch"}, Args: []string{"--into=/ca"}, Env: []corev1.EnvVar{{Name: "A", Value: "b"}},
+					Resources:    corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}},
+					VolumeMounts: []v1alpha1.VolumeMount{{Name: "ca", MountPath: "/ca"}},
+				},
+				{Name: "proxy", Image: "proxy:1", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)},
+			},
+			ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: new("one-gpu")}},
 		}
 	})
 	golden(t, "learner-overridden", LearnerJob(run, 1, "link", settings).Spec.Template)

@@ -199,7 +199,7 @@ func RunServers(job *batchv1.Job, list, prefix string) error {
 func serverContainer(name string, server contract.ORSServer, volume string) (corev1.Container, error) {
 	health := corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/health", Port: intstr.FromInt32(server.Port)}}
 	container := corev1.Container{
-		Name: "environment-" + name, Image: server.Image, Command: server.Command,
+		Name: v1alpha1.ServerContainerPrefix + name, Image: server.Image, Command: server.Command,
 		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
 		Env:           []corev1.EnvVar{{Name: "PORT", Value: strconv.Itoa(int(server.Port))}},
 		Resources:     resources("50m"),

@@ -121,12 +121,17 @@ func TestSharedServersRunOnce(t *testing.T) {
 	if len(worker.InitContainers) != 0 || !slices.Contains(worker.Containers[0].Env, want) {
 		t.Errorf("workers have %d init containers and the environment %v", len(worker.InitContainers), worker.Containers[0].Env)
 	}
+	run.Spec.Rollouts.Pod.InitContainers = []v1alpha1.InitContainer{{Name: "fetch", Image: "fetch:1"}}
+	run.Spec.Rollouts.Pod.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}}
 	deployments, err := SharedServers(run, pins.Servers(), settings)
 	if err != nil || len(deployments) != 1 {
 		t.Fatalf("SharedServers = %v, %v", deployments, err)
 	}
 	d, service := deployments[0], SharedService(deployments[0])
 	pod := d.Spec.Template.Spec
+	if len(pod.InitContainers)+len(pod.ResourceClaims) > 0 {
+		t.Errorf("the server has the init containers %v and the claims %v", pod.InitContainers, pod.ResourceClaims)
+	}
 	if *d.Spec.Replicas != 1 || d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType || len(pod.Containers) != 1 ||
 		pod.Containers[0].Image != "world:dev" || pod.Containers[0].RestartPolicy != nil || pod.RestartPolicy != corev1.RestartPolicyAlways {
 		t.Errorf("the Deployment is %+v", d.Spec)

@@ -40,7 +40,7 @@ func ReaderPod(run *v1alpha1.TrainingRun, name, node string, args []string, sett
 	}, grace: probeGraceSeconds}
 	p.keepArtifacts(run.Spec.Artifacts)
 	given := overrides.WithDefaults(run.Spec.Learner.Pod, settings.PodDefaults)
-	given.Resources = v1alpha1.PodOverrides{}.Resources
+	given.Resources, given.InitContainers, given.ResourceClaims = corev1.ResourceRequirements{}, nil, nil
 	if node != "" {
 		given.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{

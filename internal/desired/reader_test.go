@@ -18,9 +18,14 @@ import (
 func TestReaderPodMountsArtifactsAndHasNoAPIKey(t *testing.T) {
 	run := testRun()
 	run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"}
+	run.Spec.Learner.Pod.InitContainers = []v1alpha1.InitContainer{{Name: "fetch", Image: "fetch:1"}}
+	run.Spec.Learner.Pod.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}}
 	with := Settings{Image: "operator:1", PodDefaults: v1alpha1.PodOverrides{ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}}}}
 	got := ReaderPod(run, "reader", "node-1", []string{"transcripts"}, with)
 	container := got.Spec.Containers[0]
+	if len(got.Spec.InitContainers)+len(got.Spec.ResourceClaims) > 0 {
+		t.Errorf("a reader has the init containers %v and the claims %v", got.Spec.InitContainers, got.Spec.ResourceClaims)
+	}
 	if container.Image != "operator:1" || container.Command[0] != "/learner" || container.Args[0] != "transcripts" {
 		t.Errorf("the container is %+v", container)
 	}

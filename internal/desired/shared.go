@@ -71,7 +71,7 @@ func sharedServer(run *v1alpha1.TrainingRun, name string, server contract.ORSSer
 	container.ImagePullPolicy = pod.Spec.Containers[0].ImagePullPolicy
 	container.Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: server.Port, Protocol: corev1.ProtocolTCP}}
 	container.ReadinessProbe = &corev1.Probe{ProbeHandler: container.StartupProbe.ProbeHandler, PeriodSeconds: 5, TimeoutSeconds: 5}
-	pod.Spec.Containers, pod.Spec.InitContainers = []corev1.Container{container}, nil
+	pod.Spec.Containers, pod.Spec.InitContainers, pod.Spec.ResourceClaims = []corev1.Container{container}, nil, nil
 	pod.Spec.Volumes, pod.Spec.RestartPolicy = []corev1.Volume{tmp}, corev1.RestartPolicyAlways
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](serverGraceSeconds)
 	selector := merged(SharedLabels(run), map[string]string{v1alpha1.LabelServerPort: strconv.Itoa(int(server.Port))})

@@ -127,7 +127,7 @@ type ORSServer struct {
 	// +optional
 	Shared bool `json:"shared,omitempty"`
 	// resources are the resources of the container.
-	// +kubebuilder:validation:XValidation:rule="!has(self.claims)",message="claims refers to resourceClaims of the pod, which the operator's pods do not have: remove it, and request devices by limits"
+	// +kubebuilder:validation:XValidation:rule="!has(self.claims)",message="claims refers to resourceClaims, which servers of environments do not have: remove it, and request devices by limits"
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
 }

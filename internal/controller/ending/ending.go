@@ -63,6 +63,9 @@ func ofPod(attempt int32, pod *corev1.Pod, now time.Time) *Ending {
 	if terminated := podstate.Termination(pod, desired.LearnerContainer); terminated != nil {
 		return ofTermination(attempt, pod, terminated)
 	}
+	if failed := podstate.FailedInit(pod, "learner.pod"); failed.NeedsAction {
+		return &Ending{Cause: contract.CauseStartTimeout, Reason: failed.Reason, Message: failed.Message}
+	}
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		message := cmp.Or(pod.Status.Message, pod.Status.Reason, "It left no verdict.")
 		return &Ending{Cause: disruption(pod, contract.CauseDisrupted), Message: "The learner's pod ended: " + message}

@@ -51,8 +51,10 @@ func Waiting(pod *corev1.Pod, container string, fields Fields) Obstacle {
 			return o
 		}
 	}
+	if o := initWaiting(pod, fields); o.NeedsAction {
+		return o
+	}
 	if c := imageMissing(pod); c != nil {
-		// Containers beside the program's own are environment servers.
 		return Obstacle{v1alpha1.ReasonImagePullFailed,
 			fmt.Sprintf("Image %q of container %q cannot be pulled: correct ors.server.image of the RewardEnvironment, or %s.", c.Image, c.Name, fields.Image), true}
 	}
@@ -93,7 +95,6 @@ func waiting(pod *corev1.Pod, c *corev1.ContainerStatus, fields Fields) Obstacle
 	}
 }
 
-// noClaim matches the scheduler's message about a PersistentVolumeClaim that does not exist.
 // What a container waits for while its image cannot be pulled and is pulled again.
 const (
 	errImagePull        = "ErrImagePull"
@@ -136,6 +137,7 @@ func ReplaceIn(pod *corev1.Pod, now time.Time) time.Duration {
 	return pod.CreationTimestamp.Add(ReplaceAfter).Sub(now)
 }
 
+// noClaim matches the scheduler's message about a PersistentVolumeClaim that does not exist.
 var noClaim = regexp.MustCompile(`persistentvolumeclaim "([^"]+)" not found`)
 
 func unscheduled(namespace, words string, fields Fields) Obstacle {
@@ -149,11 +151,12 @@ func unscheduled(namespace, words string, fields Fields) Obstacle {
 
 // imageOf returns the image as the spec has it; the status has it as the runtime resolved it.
 func imageOf(pod *corev1.Pod, container string) string {
-	i := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == container })
+	all := slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers)
+	i := slices.IndexFunc(all, func(c corev1.Container) bool { return c.Name == container })
 	if i < 0 {
 		return ""
 	}
-	return pod.Spec.Containers[i].Image
+	return all[i].Image
 }
 
 // These match the kubelet's messages about variables that it cannot set.

@@ -86,7 +86,7 @@ func makePlan(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) pla
 		p.ready = refusedPod(seen.podRefused)
 		return p.withProbe(env, seen, seen.try+1, now)
 	} else if ended {
-		return p.withRetry(env, seen, at, notReady(v1alpha1.ReasonProbeFailed, "The probe ended without a result: its pod was deleted, or it took too long."), now)
+		return p.withRetry(env, seen, at, withoutAnswer(seen.pod), now)
 	}
 	if podstate.ImageMissing(seen.pod) {
 		return p.withoutImage(env, seen, now)
@@ -193,6 +193,14 @@ func (p plan) withProbe(env *v1alpha1.RewardEnvironment, seen observed, try int3
 		p.deletes = append(p.deletes, seen.job)
 	}
 	return p
+}
+
+// withoutAnswer says why a probe ended without a result.
+func withoutAnswer(pod *corev1.Pod) status.Condition {
+	if failed := podstate.FailedInit(pod, "pod"); failed.NeedsAction {
+		return notReady(v1alpha1.ReasonProbeNotStarting, failed.Message)
+	}
+	return notReady(v1alpha1.ReasonProbeFailed, "The probe ended without a result: its pod was deleted, or it took too long.")
 }
 
 func refusedPod(r refusal.Refusal) status.Condition {

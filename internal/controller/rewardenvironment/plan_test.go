@@ -107,6 +107,9 @@ func TestPlan(t *testing.T) {
 		Deletes int
 		Requeue time.Duration
 	}
+	initFailed := probePod(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}})
+	initFailed.Status.Phase = corev1.PodFailed
+	initFailed.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "fetch", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}
 	cases := map[string]struct {
 		env  *v1alpha1.RewardEnvironment
 		seen observed
@@ -136,6 +139,7 @@ func TestPlan(t *testing.T) {
 		"bad data that take long to read":           {newEnvironment(), seen(20, ran(terminatedPod(`{"ok":false,"reason":"DataInvalid","message":"m"}`, 0), 5*time.Minute)), reported{Ready: "False DataInvalid", Requeue: 5 * time.Minute}},
 		"no result":                                 {newEnvironment(), seen(1, terminatedPod("panic: oh", 0)), reported{Ready: "False ProbeFailed", Requeue: 45 * time.Second}},
 		"a Job that failed without a pod":           {newEnvironment(), seen(1, nil, failed), reported{Ready: "False ProbeFailed", Requeue: 35 * time.Second}},
+		"an init container that failed":             {newEnvironment(), seen(1, initFailed, failed), reported{Ready: "False ProbeNotStarting", Requeue: 35 * time.Second}},
 		"an answer stays":                           {newEnvironment(ready("True", "Probed", 2)), seen(1, terminatedPod(good, 0)), reported{}},
 		"an answer stays without the Job":           {newEnvironment(ready("True", "Probed", 2)), seen(0, nil), reported{}},
 		"a bad answer stays":                        {newEnvironment(ready("False", "Invalid", 2)), seen(0, nil), reported{}},

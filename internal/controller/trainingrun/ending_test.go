@@ -13,6 +13,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
 	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 )
@@ -55,6 +56,7 @@ func TestEndingOfLearner(t *testing.T) {
 		"a verdict counts more than the pod's deletion":         {observe.Learner{Job: job, Pod: newPod(exited(75, "Error", verdict(contract.CauseDrained, 2)), deleted(0))}, contract.CauseDrained},
 		"forgotten by a kubelet that restarted":                 {observe.Learner{Job: job, Pod: newPod(exited(137, "ContainerStatusUnknown", ""))}, contract.CauseDisrupted},
 		"evicted by the kubelet, without containers":            {observe.Learner{Job: job, Pod: newPod(pending, func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = corev1.PodFailed, "Evicted" })}, contract.CauseDisrupted},
+		"an init container that failed":                         {observe.Learner{Job: job, Pod: newPod(pending, failedInit)}, contract.CauseStartTimeout},
 		"being deleted on a node that answers continues":        {observe.Learner{Job: job, Pod: newPod(deleted(-time.Minute))}, ""},
 		"being deleted for another taint, ready, continues":     {observe.Learner{Job: job, Pod: newPod(deleted(-time.Minute), podCondition(corev1.DisruptionTarget, "True", "DeletionByTaintManager"), podCondition(corev1.PodReady, "True", ""))}, ""},
 		"being deleted on a silent node":                        {observe.Learner{Job: job, Pod: newPod(deleted(-time.Minute), podCondition(corev1.DisruptionTarget, "True", "DeletionByTaintManager"), podCondition(corev1.PodReady, "False", ""))}, contract.CauseNodeLost},
@@ -73,6 +75,25 @@ func TestEndingOfLearner(t *testing.T) {
 				t.Error("the ending says nothing")
 			}
 		})
+	}
+}
+
+// failedInit ends a pod with an init container that failed.
+func failedInit(pod *corev1.Pod) {
+	pod.Status.Phase = corev1.PodFailed
+	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "fetch", State: corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: "fetch: no route"},
+	}}}
+}
+
+func TestFailedInitContainerAwaitsRepair(t *testing.T) {
+	end := ending.OfLearner(2, newJob("job"), newPod(pending, failedInit), now)
+	attempt := v1alpha1.Attempt{Cause: string(end.Cause), Reason: end.Reason}
+	if end.Reason != v1alpha1.ReasonInitContainerFailed || !budget.AwaitsRepair(attempt) || budget.CountsAsFailure(attempt.Cause) {
+		t.Errorf("the attempt ended as %+v, want one that waits for a repair and does not count", end)
+	}
+	if want := "correct it in learner.pod.initContainers"; !strings.Contains(end.Message, want) {
+		t.Errorf("the message is %q, want %q in it", end.Message, want)
 	}
 }
 

@@ -49,12 +49,23 @@ func Ended(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod) podst
 		}
 	}
 	if newest == nil {
-		return podstate.Obstacle{}
+		return failedInit(job, pods, ready)
 	}
 	if keyRefused(newest) {
 		return refusedKey(run)
 	}
 	return podstate.Obstacle{Reason: v1alpha1.ReasonWorkersCrashed, NeedsAction: true, Message: crash(newest)}
+}
+
+// failedInit says why workers have ended before they began; nothing where none has, or others run in their place.
+func failedInit(job *batchv1.Job, pods []corev1.Pod, ready map[string]bool) podstate.Obstacle {
+	for i := range pods {
+		failed := podstate.FailedInit(&pods[i], Fields.Pod)
+		if failed.NeedsAction && metav1.IsControlledBy(&pods[i], job) && !ready[indexOf(&pods[i])] {
+			return failed
+		}
+	}
+	return podstate.Obstacle{}
 }
 
 // indexOf is the index of a worker within its Job, which its successor has, too.

@@ -66,6 +66,11 @@ func TestEndedObstacle(t *testing.T) {
 		"a refused key": {[]corev1.Pod{worker("w", "0", exited(78, "Error", "", 0))}, podstate.Obstacle{Reason: "KeyRefused", NeedsAction: true,
 			Message: `The workers' API key is empty, or the endpoint refuses it: put a valid one into key "TINKER_API_KEY" of Secret "tinker", ` +
 				`or correct tinker.apiKeySecretRef; the run then continues by itself.`}},
+		"an init container that failed": {[]corev1.Pod{worker("w", "0", func(pod *corev1.Pod) {
+			pod.Status.Phase = corev1.PodFailed
+			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "fetch", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}
+		})}, podstate.Obstacle{Reason: "InitContainerFailed", NeedsAction: true,
+			Message: `Init container "fetch" exited with code 1: correct it in rollouts.pod.initContainers, or what it needs.`}},
 		"another version": {[]corev1.Pod{worker("w", "0", exited(76, "Error", "rollout: version 3", time.Minute)), worker("v", "1", exited(1, "Error", "", 0))}, podstate.Obstacle{
 			Reason: "VersionRefused", NeedsAction: true, Message: "Workers are of another version than the run, and are replaced: rollout: version 3",
 		}},

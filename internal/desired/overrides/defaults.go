@@ -24,8 +24,9 @@ func DecodeDefaults(data string) (v1alpha1.PodOverrides, error) {
 	if err := decoder.Decode(&defaults); err != nil {
 		return v1alpha1.PodOverrides{}, fmt.Errorf("decoding the defaults of pods: %w", err)
 	}
-	if defaults.Image != "" || len(defaults.Volumes) > 0 || len(defaults.VolumeMounts) > 0 {
-		return v1alpha1.PodOverrides{}, fmt.Errorf("decoding the defaults of pods: image, volumes and volumeMounts have no default: give them in the spec of each run")
+	if defaults.Image != "" || len(defaults.Volumes)+len(defaults.VolumeMounts)+len(defaults.InitContainers)+len(defaults.ResourceClaims) > 0 {
+		return v1alpha1.PodOverrides{}, fmt.Errorf("decoding the defaults of pods: image, volumes, volumeMounts, initContainers and resourceClaims have no default: " +
+			"give them in the spec of each run")
 	}
 	return defaults, nil
 }

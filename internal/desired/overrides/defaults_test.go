@@ -62,10 +62,12 @@ func TestPodOverridesWinOverDefaults(t *testing.T) {
 
 func TestInvalidPodDefaults(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"tolerationz": []}`:         `unknown field "tolerationz"`,
-		`{"image": "own:1"}`:          "image, volumes and volumeMounts have no default",
-		`{"nodeSelector": ["a"]}`:     "cannot unmarshal array",
-		`{"volumes": [{"name":"v"}]}`: "give them in the spec of each run",
+		`{"tolerationz": []}`:                              `unknown field "tolerationz"`,
+		`{"image": "own:1"}`:                               "have no default",
+		`{"nodeSelector": ["a"]}`:                          "cannot unmarshal array",
+		`{"volumes": [{"name":"v"}]}`:                      "give them in the spec of each run",
+		`{"initContainers": [{"name":"i","image":"i:1"}]}`: "give them in the spec of each run",
+		`{"resourceClaims": [{"name":"gpu"}]}`:             "give them in the spec of each run",
 	} {
 		if _, err := DecodeDefaults(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("DecodeDefaults(%s) = %v, want %q", text, err, want)

@@ -44,15 +44,37 @@ func Apply(made *corev1.PodTemplateSpec, container *corev1.Container, inherited 
 		container.Image = by.Image
 	}
 	container.ImagePullPolicy = cmp.Or(by.ImagePullPolicy, container.ImagePullPolicy)
+	for _, init := range by.InitContainers {
+		spec.InitContainers = append(spec.InitContainers, initContainer(init, by.ImagePullPolicy))
+	}
+	spec.ResourceClaims = by.ResourceClaims
 	// The later of two sources of a variable wins.
 	container.EnvFrom = slices.Concat(by.EnvFrom, container.EnvFrom)
 	container.Resources = overrideResources(container.Resources, by.Resources)
 	container.Env = Env(container.Env, by.Env)
-	for _, mount := range by.VolumeMounts {
-		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{
+	container.VolumeMounts = append(container.VolumeMounts, volumeMounts(by.VolumeMounts)...)
+}
+
+// initContainer gives a container that a user adds the restricted security profile. Its root may be written, as many images need.
+func initContainer(given v1alpha1.InitContainer, pull corev1.PullPolicy) corev1.Container {
+	return corev1.Container{
+		Name: given.Name, Image: given.Image, ImagePullPolicy: pull, RestartPolicy: given.RestartPolicy, Command: given.Command, Args: given.Args,
+		Env: given.Env, Resources: given.Resources, VolumeMounts: volumeMounts(given.VolumeMounts),
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+		TerminationMessagePath: corev1.TerminationMessagePathDefault, TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}
+}
+
+func volumeMounts(given []v1alpha1.VolumeMount) []corev1.VolumeMount {
+	var mounts []corev1.VolumeMount
+	for _, mount := range given {
+		mounts = append(mounts, corev1.VolumeMount{
 			Name: mount.Name, MountPath: mount.MountPath, SubPath: mount.SubPath, ReadOnly: ptr.Deref(mount.ReadOnly, false),
 		})
 	}
+	return mounts
 }
 
 // overrideScheduling merges what decides where a pod runs, and by whom it is scheduled.

@@ -29,6 +29,7 @@ var repairs = map[string]string{
 	v1alpha1.ReasonUnschedulable:         "Add a node that fits, or correct learner.pod.",
 	v1alpha1.ReasonImagePullFailed:       "Correct the image, or imagePullSecrets, in the pod's fields of the spec or in the chart.",
 	v1alpha1.ReasonContainerRefused:      "Correct the pod's fields of the spec, as the message says.",
+	v1alpha1.ReasonInitContainerFailed:   "Correct the container of initContainers that the message names, or what it needs; the run then continues by itself.",
 	v1alpha1.ReasonCreateRefused:         "Correct the pod's fields of the spec, or the quota or admission policy that refuses them.",
 	v1alpha1.ReasonSpecRefused:           "Correct the field that the message names; nothing is tried until the spec changes.",
 	v1alpha1.ReasonWorkersCrashed:        "Read the workers' log: kubectl tinker logs $(run) --role rollout",
