@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package v1alpha1 is the API: TrainingRun and RewardEnvironment, with their conditions, reasons and
-// labels beside the types. It knows nothing of how a run is carried out.
+// labels beside the types. It does not depend on how a run is executed.
 // +kubebuilder:object:generate=true
 // +groupName=rl.tinker-operator.dev
 package v1alpha1

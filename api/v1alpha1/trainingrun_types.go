@@ -107,7 +107,7 @@ type TrainingRunSpec struct {
 	// learner is the one pod that trains.
 	// +optional
 	Learner Learner `json:"learner,omitzero"`
-	// failurePolicy is when the run is restarted and when it fails for good.
+	// failurePolicy is when the run is restarted and when it fails permanently.
 	// +kubebuilder:default={}
 	// +optional
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitzero"`

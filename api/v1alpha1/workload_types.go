@@ -33,7 +33,7 @@ type Learner struct {
 	Pod PodOverrides `json:"pod,omitzero"`
 }
 
-// FailurePolicy is when the run is restarted and when it fails for good.
+// FailurePolicy is when the run is restarted and when it fails permanently.
 type FailurePolicy struct {
 	// maxRestarts is how many restarts are permitted after crashes without a new checkpoint between them. Lost nodes,
 	// evictions, refused keys and outages of the service do not count.
