@@ -59,7 +59,7 @@ func (b *beginning) check(ctx context.Context) error {
 	return errors.Join(err, b.adapt(b.loop.capabilities))
 }
 
-// adapt makes up for what the endpoint does differently.
+// adapt compensates for what the endpoint does differently.
 func (b *beginning) adapt(found capability.Report) error {
 	if found.Lacks(capability.Repeats) {
 		b.client.NeverRepeatSteps()

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// commit makes the version at hand durable: its row, then its state, whose clean reply is the commit, and only then
+// commit makes the current version durable: its row, then its state, whose clean reply is the commit, and only then
 // what follows from it.
 type commit struct {
 	*learner
@@ -79,8 +79,8 @@ func (c *commit) add(context.Context) error {
 	return nil
 }
 
-// look makes sure that no higher attempt has claimed the run: whether the state counts would be that attempt's to
-// decide.
+// look fails if a higher attempt has claimed the run, since that attempt then decides whether the state
+// counts.
 func (c *commit) look(ctx context.Context) error {
 	if c.isLast() {
 		return c.journal.AwaitClaims(ctx)

@@ -16,8 +16,8 @@ import (
 // state is in flight, and its version is committed before the next one is announced.
 type committer struct{ *learner }
 
-// begin saves the version at hand, and completes the commit where no step may be submitted beside it. While the artifact
-// store does not answer nothing is saved, as if states were further apart, unless the version is the last.
+// begin saves the current version, and completes the commit where no step may be submitted beside it. While the artifact
+// store does not answer, nothing is saved unless the version is the last.
 func (l committer) begin(ctx context.Context) error {
 	c := &commit{learner: l.learner, name: l.name(l.loop.at), began: l.config.Now()}
 	err := perform(ctx, ctx, c, savePhases, l.config.Fault)
@@ -50,7 +50,7 @@ func (l committer) complete(ctx context.Context) error {
 	return err
 }
 
-// drain commits the version at hand, unless that is done.
+// drain commits the current version, unless that is done.
 func (l committer) drain(ctx context.Context) error {
 	if err := l.complete(ctx); err != nil || l.loop.at.Step == l.loop.saved.Step {
 		return err

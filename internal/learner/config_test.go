@@ -31,7 +31,7 @@ func TestTriesAreAtMost30SecondsApart(t *testing.T) {
 	}
 }
 
-// TestLearnerTriesForItsPatience has the endpoint refuse the key for good. The learner ends as soon as it has no more patience, and not
+// TestLearnerTriesForItsPatience has the endpoint refuse the key always. The learner ends as soon as KeyPatience is over, and not
 // only at the end of a pause, since the pod that follows it is the first that reads the Secret again.
 func TestLearnerTriesForItsPatience(t *testing.T) {
 	timing := Config{}.withDefaults().Timing

@@ -15,11 +15,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// prober checks features of the endpoint with models like the run's. Models that it should leave behind are
+// featureChecker checks features of the endpoint with models like the run's. Models that it should leave behind are
 // unloaded with those of earlier attempts.
-type prober struct{ *learner }
+type featureChecker struct{ *learner }
 
-func (p prober) checker(features []capability.Feature) capability.Checker {
+func (p featureChecker) checker(features []capability.Feature) capability.Checker {
 	m := p.file.Fixed.Model
 	return capability.Checker{
 		API: p.client, BaseURL: p.file.Fixed.BaseURL, Model: m.Name, Features: features,
@@ -30,8 +30,8 @@ func (p prober) checker(features []capability.Feature) capability.Checker {
 	}
 }
 
-// Probe checks features. A base model or settings that the endpoint refuses are a failure of their own.
-func (p prober) Probe(ctx context.Context, features []capability.Feature) (capability.Report, error) {
+// Check checks features. A base model or settings that the endpoint refuses are a failure of their own.
+func (p featureChecker) Check(ctx context.Context, features []capability.Feature) (capability.Report, error) {
 	report, err := p.checker(features).Run(ctx)
 	return report, failure.Operation{Refused: failure.SettingsRefused}.Failed(err, "checking the endpoint")
 }
@@ -40,7 +40,7 @@ func (p prober) Probe(ctx context.Context, features []capability.Feature) (capab
 // endpoint may restore it from most states and lose it from one. Before the first optimizer step the optimizer has no state, so it
 // checks only states that are known to be the result of one. It does not check what this process saved at an
 // endpoint that is known to restore optimizers, because a check makes models of its own.
-func (p prober) checkOptimizer(ctx context.Context, state checkpoints.Entry, model *client.Model) (bool, error) {
+func (p featureChecker) checkOptimizer(ctx context.Context, state checkpoints.Entry, model *client.Model) (bool, error) {
 	known := p.loop.capabilities
 	if known.Of(capability.OptimizerReset) == capability.Ignored {
 		return true, nil // every load restores the optimizer, so that nothing shows the difference
@@ -55,7 +55,7 @@ func (p prober) checkOptimizer(ctx context.Context, state checkpoints.Entry, mod
 }
 
 // isTrained reports whether optimizer steps are known to have led to a state: all batches may have been empty.
-func (p prober) isTrained(state checkpoints.Entry) bool {
+func (p featureChecker) isTrained(state checkpoints.Entry) bool {
 	if !p.journal.HasStore() {
 		return p.file.Fixed.InitFrom == nil
 	}

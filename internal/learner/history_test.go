@@ -53,7 +53,7 @@ func TestResumeReportsWhatTheManagerMissed(t *testing.T) {
 		})
 		if step%50 == 0 {
 			passed := map[string]float64{contract.MetricPassAt1: float64(step) / 1e4}
-			if err := files.WriteEvaluation(store.Evaluation{Step: step, Lineage: row.Lineage, Plan: "p", Metrics: passed}); err != nil {
+			if err := files.WriteEvaluation(store.Evaluation{Step: step, Lineage: row.Lineage, Digest: "p", Metrics: passed}); err != nil {
 				t.Fatal(err)
 			}
 			add(contract.Record{Step: step, Lineage: lineage.Short(), Evaluation: true, Metrics: passed})

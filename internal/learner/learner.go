@@ -62,7 +62,7 @@ type learner struct {
 	loop loopState
 }
 
-// loopState is what the loop has come to.
+// loopState is the state of the loop.
 type loopState struct {
 	model *trainee.Model
 	// at is the version in the model, saved is the newest that is saved.

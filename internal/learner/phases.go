@@ -7,7 +7,7 @@ import (
 	"context"
 )
 
-// phase is one act of the protocol. Once do has succeeded the fault point of its name is passed.
+// phase is one action of the protocol. Once do has succeeded the fault point of its name is passed.
 type phase[S sequence] struct {
 	name string
 	// interruptible phases end early when the learner is to drain; the others run to their end.

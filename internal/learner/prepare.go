@@ -46,7 +46,7 @@ func (l *learner) prepare(ctx context.Context) error {
 		Parent: parents(l.book, rl.Genesis(l.file.SpecDigest)),
 	})
 	l.preflight = preflight.New(preflight.Config{
-		File: l.file, API: l.client, Prober: prober{l}, Hub: l.config.Hub, Blocked: l.status.BlockOnTokenizer,
+		File: l.file, API: l.client, FeatureChecker: featureChecker{l}, Hub: l.config.Hub, Blocked: l.status.BlockOnTokenizer,
 		IsFinal: func(err error) bool { return isFinal(err, false) }, Pause: l.config.Timing.wait, Logger: l.config.Logger, Now: l.config.Now,
 	})
 	if l.table, l.batches, err = newTable(l.config); err != nil {
@@ -109,7 +109,7 @@ func (l *learner) prepareModels(ctx context.Context) {
 	})
 	l.factory = &trainee.Factory{
 		API: l.client, Logger: l.config.Logger, Session: models.Get, RunUID: l.file.Run.UID, Attempt: l.file.Attempt,
-		Base: l.file.Fixed.Model, RequireOptimizer: l.file.RequireOptimizer, Lost: models.Drop, Check: prober{l}.checkOptimizer,
+		Base: l.file.Fixed.Model, RequireOptimizer: l.file.RequireOptimizer, Lost: models.Drop, Check: featureChecker{l}.checkOptimizer,
 		Now: l.config.Now,
 	}
 	l.opener = opening.New(opening.Config{

@@ -39,7 +39,7 @@ var (
 		{name: "sampler.announced", do: (*trainingStep).announce},
 		{name: "step.measured", do: (*trainingStep).record},
 	}
-	// savePhases and commitPhases make the version at hand durable; the clean reply to the save is the commit.
+	// savePhases and commitPhases make the current version durable; the clean reply to the save is the commit.
 	savePhases = []phase[*commit]{
 		{name: "row.written", do: (*commit).writeRows},
 		{name: "save.submitted", do: (*commit).submit},

@@ -26,7 +26,7 @@ func checkReference(ctx context.Context, l *learner) error {
 	if err != nil {
 		return err
 	}
-	// The model's path makes the number new, so that the endpoint does not answer from what it knew earlier.
+	// The number depends on the model's path, so that the endpoint does not repeat an earlier answer.
 	number := rl.SamplingSession(rl.Train, l.loop.at.Lineage, "check of the reference "+l.loop.model.StatePath(r.String()))
 	sampling, err := l.client.CreateSamplingSession(ctx, session, number, r.Checkpoint, r.Model)
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// encodedRollouts returns what the episodes of the step came to; nil without artifacts.
+// encodedRollouts returns the results of the step's episodes; nil without artifacts.
 func (s *trainingStep) encodedRollouts() []byte {
 	if !s.journal.HasStore() {
 		return nil

@@ -28,7 +28,7 @@ type Config struct {
 	Metric string
 }
 
-// Book is the record of a run's checkpoints: the index, the chain of versions that led to the one at hand, the
+// Book is the record of a run's checkpoints: the index, the chain of versions that led to the current one, the
 // best versions, and what the run has used. It is safe for concurrent use.
 type Book struct {
 	config Config
@@ -140,7 +140,7 @@ func (b *Book) Version(step int64) (Version, bool) {
 }
 
 // Score gives a version its value of the metric, and keeps it while it is among the best. Of equal versions the
-// earlier is kept, so that the best does not change for nothing.
+// earlier is kept, so that the best changes only for a better value.
 func (b *Book) Score(v Version, value float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

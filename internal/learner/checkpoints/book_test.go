@@ -292,7 +292,7 @@ func TestUsage(t *testing.T) {
 		}, contract.Usage{PromptTokens: 2, SampledTokens: 5, TrainedTokens: 12, BoughtTwiceTokens: 7}, 5.5},
 		"a step that an earlier attempt made": {func(b *Book) { b.AddStep(version(2), version(1), step(3, 7, 2), true) },
 			contract.Usage{PromptTokens: 1, SampledTokens: 3, TrainedTokens: 7, BoughtTwiceTokens: 7}, 2},
-		"steps after the version at hand do not count": {func(b *Book) { b.AddStep(version(3), version(2), step(3, 7, 2), false) },
+		"steps after the current version do not count": {func(b *Book) { b.AddStep(version(3), version(2), step(3, 7, 2), false) },
 			contract.Usage{}, 0},
 		"an evaluation that is read again counts once": {func(b *Book) {
 			for range 2 {

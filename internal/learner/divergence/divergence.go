@@ -18,7 +18,7 @@ import (
 )
 
 // Detector recognizes a policy that has diverged. Such a version is not committed, and no further step is made: all
-// that follows would be sampled for nothing. The zero value is ready for use.
+// further samples would be useless. The zero value is ready for use.
 type Detector struct {
 	// step is that whose loss was not finite, 0 for none.
 	step int64

@@ -48,7 +48,7 @@ type results interface {
 	WriteEvaluation(ctx context.Context, result store.Evaluation, line bool) error
 }
 
-// versions is the chain of versions that led to the one at hand.
+// versions is the chain of versions that led to the current one.
 type versions interface {
 	Version(step int64) (checkpoints.Version, bool)
 	Score(v checkpoints.Version, value float64)
@@ -153,7 +153,7 @@ func (e *Evaluator) Restore(step int64) {
 func (e *Evaluator) Count(result store.Evaluation) {
 	if lineage, err := rl.ParseLineage(result.Lineage); err == nil {
 		v := checkpoints.Version{Step: result.Step, Lineage: lineage.Short()}
-		e.Versions.AddEvaluation(v, result.Plan, result.Usage)
+		e.Versions.AddEvaluation(v, result.Digest, result.Usage)
 	}
 }
 
@@ -202,7 +202,7 @@ func (e *Evaluator) evaluate(ctx context.Context, v checkpoints.Version) error {
 	if err != nil {
 		return err
 	}
-	result := store.Evaluation{Step: v.Step, Lineage: lineage.String(), Plan: e.Schedule.Digest, Attempt: e.Attempt}
+	result := store.Evaluation{Step: v.Step, Lineage: lineage.String(), Digest: e.Schedule.Digest, Attempt: e.Attempt}
 	groups, err := e.collect(ctx, v)
 	switch {
 	case errors.Is(err, checkpoints.ErrVersionLost):

@@ -14,7 +14,7 @@ import (
 )
 
 // tasks are the evaluations in progress. They run beside training and are stopped with the model: an evaluation
-// that has no result by then is begun anew, and groups that workers have stored are not sampled again.
+// that has no result by then starts again, and groups that workers have stored are not sampled again.
 type tasks struct {
 	mu      sync.Mutex
 	ctx     context.Context

@@ -61,7 +61,7 @@ type Journal struct {
 	Transcripts Transcripts
 }
 
-// stepRow is the row of a step with what its rollouts came to.
+// stepRow is the row of a step with the results of its rollouts.
 type stepRow struct {
 	store.Row
 	rollouts []byte
@@ -160,7 +160,7 @@ func (j *Journal) lookForClaim() error {
 	return nil
 }
 
-// insist repeats what needs the store until the store answers. Being fenced is an answer.
+// insist repeats a call of the store until the store answers. ErrFenced counts as an answer.
 func (j *Journal) insist(ctx context.Context, what string, act func() error) error {
 	for {
 		err := act()

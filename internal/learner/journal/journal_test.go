@@ -32,8 +32,8 @@ func open(t *testing.T, dir string, attempt int32) (*Journal, *[]string) {
 	return j, &problems
 }
 
-// away makes a folder of the run unusable until it is called.
-func away(t *testing.T, dir, folder string) (back func()) {
+// makeUnusable makes a folder of the run unusable until it is called.
+func makeUnusable(t *testing.T, dir, folder string) (back func()) {
 	t.Helper()
 	path := filepath.Join(dir, "uid", folder)
 	move := func(from, to string) {
@@ -98,7 +98,7 @@ func TestLookForClaim(t *testing.T) {
 				open(t, dir, 2)
 			}
 			if tc.down {
-				away(t, dir, "attempts")
+				makeUnusable(t, dir, "attempts")
 			}
 			if err := j.LookForClaim(t.Context()); !errors.Is(err, tc.want) {
 				t.Errorf("LookForClaim gives %v, want %v", err, tc.want)
@@ -113,7 +113,7 @@ func TestLookForClaim(t *testing.T) {
 func TestAwaitClaims(t *testing.T) {
 	dir := t.TempDir()
 	j, problems := open(t, dir, 1)
-	back := away(t, dir, "attempts")
+	back := makeUnusable(t, dir, "attempts")
 	ctx, end := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer end()
 	if err := j.AwaitClaims(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -154,7 +154,7 @@ func TestWriteRows(t *testing.T) {
 			}
 			back := func() {}
 			if tc.down {
-				back = away(t, dir, "rows")
+				back = makeUnusable(t, dir, "rows")
 			}
 			if err := j.WriteRows(t.Context(), "path", false); !errors.Is(err, tc.err) {
 				t.Errorf("WriteRows gives %v, want %v", err, tc.err)
@@ -177,7 +177,7 @@ func TestWriteLastRowsWaitsForTheStore(t *testing.T) {
 	dir := t.TempDir()
 	j, _ := open(t, dir, 1)
 	j.Add(store.Row{Step: 1, Lineage: "l"}, nil)
-	back := away(t, dir, "rows")
+	back := makeUnusable(t, dir, "rows")
 	time.AfterFunc(5*time.Millisecond, back)
 	if err := j.WriteRows(t.Context(), "path", true); err != nil {
 		t.Fatal(err)
@@ -245,7 +245,7 @@ func TestEvaluation(t *testing.T) {
 			if _, ok := j.Evaluation(0, "l", "digest"); ok {
 				t.Error("there is a result before it was written")
 			}
-			result := store.Evaluation{Step: 0, Lineage: "l", Plan: "digest", Metrics: map[string]float64{"test/x": 1}}
+			result := store.Evaluation{Step: 0, Lineage: "l", Digest: "digest", Metrics: map[string]float64{"test/x": 1}}
 			if err := j.WriteEvaluation(t.Context(), result, line); err != nil {
 				t.Fatal(err)
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 )
 
-// Add adds the row of a step and what its rollouts came to, which may be nil. They become durable with Flush or WriteRows.
+// Add adds the row of a step and the results of its rollouts, which may be nil. They become durable with Flush or WriteRows.
 func (j *Journal) Add(row store.Row, rollouts []byte) {
 	j.rows = append(j.rows, stepRow{row, rollouts})
 }

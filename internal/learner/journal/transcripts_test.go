@@ -64,7 +64,7 @@ func TestTranscriptsAreThoseOfCommittedSteps(t *testing.T) {
 func TestTranscriptsWaitForTheStore(t *testing.T) {
 	dir := t.TempDir()
 	j, _ := open(t, dir, 1)
-	back := away(t, dir, "transcripts")
+	back := makeUnusable(t, dir, "transcripts")
 	j.Transcripts.Add(transcript.Step{Step: 1, Lineage: "l1"})
 	if err := j.Transcripts.Write(t.Context(), false); err != nil {
 		t.Fatalf("training stops for a transcript: %v", err)

@@ -31,7 +31,7 @@ func trainBy(t *testing.T, f *fixture, rules rl.Rules) *BatchSource {
 	return tr
 }
 
-func TestABatchIsTheNextUsableSlots(t *testing.T) {
+func TestBatchHasTheNextUsableSlots(t *testing.T) {
 	f, _ := open(t, 0)
 	tr := train(t, f, 0)
 	tr.Reset(rl.Position{}, []Version{{Lineage: lineage, Sampler: "s0"}})

@@ -118,7 +118,7 @@ func TestLeasedCountsEpisodes(t *testing.T) {
 	expect(t, "workers", 0, len(d.tally.byWorker))
 }
 
-func TestReclaimTakesLeasesBackThatDidNotArrive(t *testing.T) {
+func TestReclaimRevokesLeasesThatDidNotArrive(t *testing.T) {
 	cases := map[string]struct {
 		change func(e *entry, w *worker)
 		want   string

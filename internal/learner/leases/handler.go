@@ -23,7 +23,7 @@ var _ exchange.Handler = (*Handler)(nil)
 var errClosed = errors.New("the learner is stopping")
 
 // Hello takes over what a worker has. It waits until the table is open: before that nobody knows which groups
-// are of use, and the worker continues to play.
+// are needed, and the worker continues to play.
 func (h *Handler) Hello(ctx context.Context, name string, request exchange.HelloRequest) (exchange.HelloReply, error) {
 	t := h.table
 	select {
@@ -136,7 +136,7 @@ func (h *Handler) directive(name string, w *worker, now time.Time) exchange.Dire
 	}
 }
 
-// Release takes leases back.
+// Release returns leases.
 func (h *Handler) Release(name string, keys []rl.Key, reason string) {
 	t := h.table
 	t.mu.Lock()

@@ -21,7 +21,7 @@ type load struct {
 
 func newLoad(concurrency int) load { return load{credits: newCredits(concurrency)} }
 
-// observe takes over what a worker reports. The endpoint works off a paused queue by itself, and fewer
+// observe takes over what a worker reports. The endpoint processes a paused queue by itself, and fewer
 // requests do not help.
 func (l *load) observe(renewal exchange.Renewal, now time.Time) {
 	if strings.HasPrefix(renewal.QueueState, "paused") {

@@ -71,9 +71,9 @@ func TestCredits(t *testing.T) {
 	expect(t, "a share of 3 workers", 5, newLoadPointer(16).share(3))
 }
 
-// TestAFewRefusalsTakeNoCredits reports the refusals of several workers: credits are cut once they are a sixteenth of the
+// TestFewRefusalsDoNotReduceCredits reports the refusals of several workers: credits are cut once they are a sixteenth of the
 // limit within the time in which it is cut once.
-func TestAFewRefusalsTakeNoCredits(t *testing.T) {
+func TestFewRefusalsDoNotReduceCredits(t *testing.T) {
 	l := newLoadPointer(256)
 	for i, step := range []struct {
 		after     time.Duration

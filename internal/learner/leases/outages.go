@@ -57,9 +57,9 @@ func (o *outages) othersAvailable() bool {
 	return false
 }
 
-// bars reports whether groups of an environment are not leased to the worker, which cannot play them. One that is
+// excludes reports whether groups of an environment are not leased to the worker, which cannot play them. One that is
 // skipped is leased, so that a worker stores the tombstone.
-func (o *outages) bars(w *worker, environment string) bool {
+func (o *outages) excludes(w *worker, environment string) bool {
 	_, unavailable := w.unavailable[environment]
 	return unavailable && !o.current[environment].skipped
 }

@@ -74,7 +74,7 @@ func (h *Handler) leasable(kind rl.Kind, w *worker, now time.Time) iter.Seq2[rl.
 	t := h.table
 	return func(yield func(rl.Key, *entry) bool) {
 		for key, e := range t.demands.ofKind(kind) {
-			if !e.isLeased("") || t.workers.isStored(key, now) || t.missing[e.lease.Sampler] || t.outages.bars(w, e.lease.Environment) {
+			if !e.isLeased("") || t.workers.isStored(key, now) || t.missing[e.lease.Sampler] || t.outages.excludes(w, e.lease.Environment) {
 				continue
 			}
 			if !yield(key, e) {

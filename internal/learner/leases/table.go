@@ -3,7 +3,7 @@
 
 // Package leases decides which worker plays which group: it leases groups in slot order, receives the groups
 // that workers submit, and knows what each worker stores and plays. It is the learner's side of the exchange,
-// and knows neither Tinker nor optimizer steps nor files.
+// and does not depend on Tinker, optimizer steps or files.
 //
 // Consumers demand groups, each a list of leases in order; the demand that was made first is served first, but
 // evaluations have a share while training has groups to lease, too. A group that is demanded and not known yet is, in this order: requested from a live worker that stores it,

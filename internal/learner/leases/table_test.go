@@ -15,7 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// clock is set by hand.
+// clock is a clock that tests set.
 type clock struct{ now time.Time }
 
 var lineage = rl.Genesis("spec")
@@ -97,7 +97,7 @@ func expect[T any](t *testing.T, what string, want, got T) {
 	}
 }
 
-func TestLeasesGoOutInSlotOrder(t *testing.T) {
+func TestLeasesAreGrantedInSlotOrder(t *testing.T) {
 	f, _ := open(t, 0)
 	f.Demand("train", leases(3, 4, 5, 6, 7))
 	f.Demand("evaluation", leases(100, 101))
@@ -121,7 +121,7 @@ func TestCreditsAreShared(t *testing.T) {
 	expect(t, "the other half", []int64{2, 3}, slots(f, "w1", 64))
 }
 
-func TestALargeGroupFindsItsWorker(t *testing.T) {
+func TestLargeGroupIsLeasedToAnEmptyWorker(t *testing.T) {
 	f, _ := open(t, 0)
 	large := lease(0)
 	large.GroupSize = 40
@@ -130,7 +130,7 @@ func TestALargeGroupFindsItsWorker(t *testing.T) {
 	expect(t, "one group, however large", []int64{0}, slots(f, "w0", 2))
 }
 
-func TestTheBarrier(t *testing.T) {
+func TestNothingIsLeasedBeforeTheBarrierEnds(t *testing.T) {
 	f, c := open(t, 10*time.Second)
 	f.Demand("train", leases(0, 1))
 	expect(t, "before", []int64{}, slots(f, "w0", 64))
@@ -141,11 +141,11 @@ func TestTheBarrier(t *testing.T) {
 	expect(t, "wanted", []rl.Key{key(1)}, reply.Wanted)
 	expect(t, "kept", []exchange.Lease{lease(0)}, reply.Keep)
 	c.now = c.now.Add(6 * time.Second)
-	expect(t, "nothing that anybody has", []int64{}, slots(f, "w0", 64))
+	expect(t, "no group that a worker has", []int64{}, slots(f, "w0", 64))
 	expect(t, "revoked", []rl.Key{key(60)}, f.Directive("w1").Revoked)
 }
 
-func TestTheBarrierFallsWhenAllAreThere(t *testing.T) {
+func TestBarrierEndsWhenAllWorkersHaveSaidHello(t *testing.T) {
 	f, _ := open(t, 10*time.Second)
 	f.Expect([]string{"w0", "w1"})
 	f.Demand("train", leases(0, 1))
@@ -156,9 +156,9 @@ func TestTheBarrierFallsWhenAllAreThere(t *testing.T) {
 	expect(t, "when all have said Hello", []int64{0}, slots(f, "w0", 64))
 }
 
-// TestExpectedWorkersOfTwoDeaths has a learner die before a worker of the one before has said Hello: the next one waits for
+// TestExpectedWorkersAfterTwoLearnerDeaths has a learner die before a worker of the one before has said Hello: the next one waits for
 // it all the same.
-func TestExpectedWorkersOfTwoDeaths(t *testing.T) {
+func TestExpectedWorkersAfterTwoLearnerDeaths(t *testing.T) {
 	f, c := open(t, 10*time.Second)
 	f.Expect([]string{"w0", "w1"})
 	hello(t, f, "w1", exchange.HelloRequest{})
@@ -168,7 +168,7 @@ func TestExpectedWorkersOfTwoDeaths(t *testing.T) {
 	expect(t, "after the barrier", []string{"w1", "w2"}, f.Expected())
 }
 
-func TestASilentWorkersLeasesGoToOthers(t *testing.T) {
+func TestLeasesOfASilentWorkerGoToOthers(t *testing.T) {
 	f, c := open(t, 0)
 	f.Demand("train", leases(0, 1))
 	hello(t, f, "w0", exchange.HelloRequest{Stored: []exchange.StoredGroup{{Key: key(1)}}})
@@ -184,7 +184,7 @@ func TestASilentWorkersLeasesGoToOthers(t *testing.T) {
 	expect(t, "and counted", int64(10), f.Counters().BoughtTwiceTokens)
 }
 
-func TestAWorkerWhoseConnectionBrokeHasSecondsToComeBack(t *testing.T) {
+func TestDisconnectedWorkerKeepsItsLeasesForSeconds(t *testing.T) {
 	cases := map[string]struct {
 		back func(f *fixture)
 		want []int64
@@ -215,7 +215,7 @@ func TestAWorkerWhoseConnectionBrokeHasSecondsToComeBack(t *testing.T) {
 	}
 }
 
-func TestALeaseThatDidNotArrive(t *testing.T) {
+func TestLeaseThatDidNotArrive(t *testing.T) {
 	f, c := open(t, 0)
 	f.Demand("train", leases(0))
 	hello(t, f, "w0", exchange.HelloRequest{})
@@ -227,7 +227,7 @@ func TestALeaseThatDidNotArrive(t *testing.T) {
 	expect(t, "leased again", []int64{0}, slots(f, "w0", 64))
 }
 
-func TestVerdicts(t *testing.T) {
+func TestSubmitStatuses(t *testing.T) {
 	foreign := group(1, 4)
 	foreign.Environment = "other"
 	stale := group(1, 4)
@@ -238,16 +238,16 @@ func TestVerdicts(t *testing.T) {
 		group rl.Group
 		want  exchange.SubmitReply
 	}{
-		"a leased group is accepted":            {group(1, 4), exchange.SubmitReply{Status: exchange.Accepted}},
-		"a tombstone is accepted":               {group(1, 4).Tombstone(rl.Constant, ""), exchange.SubmitReply{Status: exchange.Accepted}},
-		"a group that is known is a duplicate":  {group(2, 4), exchange.SubmitReply{Status: exchange.Duplicate}},
-		"a covered slot is closed":              {group(0, 4), exchange.SubmitReply{Status: exchange.Closed}},
-		"a slot that nobody wants is closed":    {group(9, 4), exchange.SubmitReply{Status: exchange.Closed}},
-		"another policy's group is stale":       {stale, exchange.SubmitReply{Status: exchange.Stale}},
-		"another environment's group is wrong":  {foreign, exchange.SubmitReply{Status: exchange.Invalid, Field: "environment"}},
-		"too many members are wrong":            {group(1, 5), exchange.SubmitReply{Status: exchange.Invalid, Field: "members"}},
-		"a member beyond the group is wrong":    {index, exchange.SubmitReply{Status: exchange.Invalid, Field: "members[3].index"}},
-		"a usable group below its floor is not": {group(1, 1), exchange.SubmitReply{Status: exchange.Invalid, Field: "outcome"}},
+		"a leased group is accepted":              {group(1, 4), exchange.SubmitReply{Status: exchange.Accepted}},
+		"a tombstone is accepted":                 {group(1, 4).Tombstone(rl.Constant, ""), exchange.SubmitReply{Status: exchange.Accepted}},
+		"a group that is known is a duplicate":    {group(2, 4), exchange.SubmitReply{Status: exchange.Duplicate}},
+		"a covered slot is closed":                {group(0, 4), exchange.SubmitReply{Status: exchange.Closed}},
+		"a slot that nobody wants is closed":      {group(9, 4), exchange.SubmitReply{Status: exchange.Closed}},
+		"another policy's group is stale":         {stale, exchange.SubmitReply{Status: exchange.Stale}},
+		"another environment's group is wrong":    {foreign, exchange.SubmitReply{Status: exchange.Invalid, Field: "environment"}},
+		"too many members are wrong":              {group(1, 5), exchange.SubmitReply{Status: exchange.Invalid, Field: "members"}},
+		"a member beyond the group is wrong":      {index, exchange.SubmitReply{Status: exchange.Invalid, Field: "members[3].index"}},
+		"a usable group below its floor is wrong": {group(1, 1), exchange.SubmitReply{Status: exchange.Invalid, Field: "outcome"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -261,7 +261,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func TestAClosedGroupIsAskedForWhenItIsWantedAfterAll(t *testing.T) {
+func TestClosedGroupIsRequestedOnceItIsDemanded(t *testing.T) {
 	f, _ := open(t, 0)
 	f.Demand("train", leases(0))
 	hello(t, f, "w0", exchange.HelloRequest{})

@@ -30,7 +30,7 @@ func (t *tally) add(e *entry, sign int) {
 	}
 }
 
-// assign gives the lease of a group to a worker; empty takes it back.
+// assign gives the lease of a group to a worker; an empty name revokes the lease.
 func (d *demands) assign(e *entry, worker string) {
 	d.tally.add(e, -1)
 	e.worker = worker

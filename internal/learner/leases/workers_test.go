@@ -62,7 +62,7 @@ func TestStoredGroupsOfLiveWorkersAreKnown(t *testing.T) {
 	expect(t, "not covered", true, ws.isStored(key(2), epoch))
 }
 
-func TestAGroupThatIsNotSubmittedIsRequestedForAMinute(t *testing.T) {
+func TestGroupThatIsNotSubmittedIsRequestedForAMinute(t *testing.T) {
 	ws := newWorkers(time.Hour)
 	w := ws.observe("w0", epoch)
 	w.hello(exchange.HelloRequest{Stored: []exchange.StoredGroup{{Key: key(1), Outcome: rl.Constant}}})
@@ -100,7 +100,7 @@ func TestRestartedWorkerLosesItsLeases(t *testing.T) {
 	}
 }
 
-func TestWorkersThatAreLongSilentAreForgotten(t *testing.T) {
+func TestSilentWorkersAreForgotten(t *testing.T) {
 	f, c := open(t, 0)
 	hello(t, f, "w0", exchange.HelloRequest{Stored: []exchange.StoredGroup{{Key: key(1)}}})
 	for _, step := range []struct {

@@ -48,8 +48,8 @@ func (o *Opener) List(ctx context.Context) error {
 	return nil
 }
 
-// unloadEarlier unloads the models of earlier attempts where the endpoint can, so that no operation of theirs is
-// carried out later. It returns the run that each model belongs to.
+// unloadEarlier unloads the models of earlier attempts where the endpoint can, so that none of their operations is
+// executed later. It returns the run that each model belongs to.
 func (o *Opener) unloadEarlier(ctx context.Context) (map[string]string, error) {
 	runs := map[string]string{}
 	var earlier []string

@@ -48,7 +48,7 @@ func Assumed(report capability.Report) capability.Report {
 func (c *Checker) insist(ctx context.Context, features []capability.Feature) (capability.Report, error) {
 	for failures := 1; ; failures++ {
 		began := c.Now()
-		report, err := c.Prober.Probe(ctx, features)
+		report, err := c.FeatureChecker.Check(ctx, features)
 		if err == nil {
 			c.Logger.Info("endpoint is checked", "seconds", c.Now().Sub(began).Seconds(),
 				"ignored", report.List(capability.Ignored), "unsupported", report.List(capability.Unsupported),

@@ -97,7 +97,7 @@ func TestNeedsOf(t *testing.T) {
 	}
 }
 
-func TestEveryNeedCanBeProbed(t *testing.T) {
+func TestEveryNeedCanBeChecked(t *testing.T) {
 	known := map[capability.Feature]bool{}
 	for _, f := range capability.All() {
 		known[f] = true

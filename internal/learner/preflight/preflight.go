@@ -48,9 +48,9 @@ type api interface {
 	Capabilities(ctx context.Context) (tinker.ServerCapabilities, error)
 }
 
-// prober checks features of an endpoint.
-type prober interface {
-	Probe(ctx context.Context, features []capability.Feature) (capability.Report, error)
+// featureChecker checks features of an endpoint.
+type featureChecker interface {
+	Check(ctx context.Context, features []capability.Feature) (capability.Report, error)
 }
 
 // hub fetches tokenizers.
@@ -60,10 +60,10 @@ type hub interface {
 
 // Config configures a Checker.
 type Config struct {
-	File   contract.RunFile
-	API    api
-	Prober prober
-	Hub    hub
+	File           contract.RunFile
+	API            api
+	FeatureChecker featureChecker
+	Hub            hub
 	// Blocked receives why the tokenizer cannot be fetched, and an empty problem once it can.
 	Blocked func(problem string)
 	// IsFinal reports whether an error is permanent, so that another try would fail, too.

@@ -39,7 +39,7 @@ func (f *fake) Capabilities(context.Context) (tinker.ServerCapabilities, error) 
 	return f.server, f.serverErr
 }
 
-func (f *fake) Probe(_ context.Context, features []capability.Feature) (capability.Report, error) {
+func (f *fake) Check(_ context.Context, features []capability.Feature) (capability.Report, error) {
 	f.asked = append(f.asked, features)
 	if f.failures > 0 {
 		f.failures--
@@ -68,7 +68,7 @@ var errFinal = errors.New("the key was refused")
 
 func check(f *fake, change func(*contract.RunFile)) *Checker {
 	return New(Config{
-		File: plain(change), API: f, Prober: f, Hub: f, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+		File: plain(change), API: f, FeatureChecker: f, Hub: f, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 		Blocked: func(problem string) { f.blocked = append(f.blocked, problem) },
 		IsFinal: func(err error) bool { return errors.Is(err, errFinal) },
 		Pause: func(ctx context.Context, failures int) error {

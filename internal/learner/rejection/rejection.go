@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// Suspect is a batch that the endpoint rejected, in which the groups that are the cause are not known. The zero value is
-// none.
+// Suspect is a batch that the endpoint rejected, in which the groups that are the cause are not known. The zero value has no
+// batch.
 type Suspect struct {
 	batch *leases.Batch
 	// rejections counts the batches in which no group was found to be the cause.

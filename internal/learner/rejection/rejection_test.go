@@ -16,14 +16,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// pickyModel rejects data in which a token occurs.
-type pickyModel struct {
+// rejectingModel rejects data in which a token occurs.
+type rejectingModel struct {
 	token int32
 	err   error
 	tries int
 }
 
-func (m *pickyModel) Accepts(_ context.Context, datums []rl.Datum, _ trainee.Losses) (bool, error) {
+func (m *rejectingModel) Accepts(_ context.Context, datums []rl.Datum, _ trainee.Losses) (bool, error) {
 	m.tries++
 	for _, d := range datums {
 		for _, token := range d.Targets {
@@ -83,7 +83,7 @@ func TestBisect(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := Suspect{batch: &leases.Batch{Groups: tc.groups}, rejections: 2, rejectedWhole: tc.whole}
-			got, err := s.Bisect(t.Context(), &pickyModel{token: bad, err: tc.err}, trainee.Losses{})
+			got, err := s.Bisect(t.Context(), &rejectingModel{token: bad, err: tc.err}, trainee.Losses{})
 			if (failure.KindOf(err) == failure.DataRefused) != tc.rejected || (tc.wantErr != nil && !errors.Is(err, tc.wantErr)) {
 				t.Fatalf("bisect gives %v, want the batch rejected %v, error %v", err, tc.rejected, tc.wantErr)
 			}
@@ -106,7 +106,7 @@ func TestBisectTriesLogarithmically(t *testing.T) {
 		groups = append(groups, group(slot, 2))
 	}
 	groups[37] = group(37, 99)
-	model := &pickyModel{token: 99}
+	model := &rejectingModel{token: 99}
 	if _, err := bisect(t.Context(), groups, model, trainee.Losses{}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rollouts encodes what the episodes of a step came to, one line for each, for programs that analyze a run. It has
+// Package rollouts encodes the results of a step's episodes, one line for each, for programs that analyze a run. It has
 // neither texts nor tokens: transcripts have those of the first groups.
 package rollouts
 

@@ -27,7 +27,7 @@ func writeChain(t *testing.T, s *Store) {
 		r.State, r.Manifest, r.Usage.TrainedTokens = fmt.Sprintf("s%d", step), []Slot{{Slot: step}}, 10*step
 		must(t, s.WriteRow(r), s.AppendStep(r))
 		if step%10 == 0 {
-			e := Evaluation{Step: step, Lineage: r.Lineage, Plan: "p", Metrics: map[string]float64{"test/x": float64(step)}}
+			e := Evaluation{Step: step, Lineage: r.Lineage, Digest: "p", Metrics: map[string]float64{"test/x": float64(step)}}
 			must(t, s.WriteEvaluation(e), s.AppendEvaluation(e))
 		}
 	}

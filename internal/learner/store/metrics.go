@@ -18,9 +18,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 )
 
-// metricsFile is metrics.jsonl: one line a step, in order. The line of step i holds what batch i, from 0,
-// came to and how version i did when evaluated; so the final version may have a line of its evaluation
-// alone.
+// metricsFile is metrics.jsonl: one line a step, in order. The line of step i has the metrics of batch i, from 0,
+// and those of the evaluation of version i; so the line of the final version may have only metrics of its
+// evaluation.
 //
 // The file that this process put together last is kept open and added to. When a later attempt puts it
 // together anew, by renaming, that is another file, which a learner that was stopped and resumes does not

@@ -49,7 +49,7 @@ func TestRefresh(t *testing.T) {
 	url := buckettest.Start(t, nil).URL("")
 	first, _ := openObjects(t, url)
 	second, _ := openObjects(t, url)
-	evaluation := Evaluation{Step: 1, Lineage: "l1", Plan: "p", Attempt: 1, Metrics: map[string]float64{"test/x": 1}}
+	evaluation := Evaluation{Step: 1, Lineage: "l1", Digest: "p", Attempt: 1, Metrics: map[string]float64{"test/x": 1}}
 	must(t, first.Claim(1, "a"), first.WriteRow(Row{Step: 1, Lineage: "l1"}), first.WriteEvaluation(evaluation),
 		first.SetSession("s"), first.SetWorkers([]string{"w"}), second.Claim(2, "b"))
 	must(t, first.WriteRow(Row{Step: 1, Lineage: "l1", State: "path"}), first.WriteRow(Row{Step: 2, Lineage: "l2"}), second.Refresh())

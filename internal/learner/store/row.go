@@ -51,8 +51,8 @@ type Row struct {
 type Evaluation struct {
 	Step    int64  `json:"step"`
 	Lineage string `json:"lineage"`
-	// Plan digests what was evaluated and how.
-	Plan    string             `json:"plan"`
+	// Digest digests what was evaluated and how.
+	Digest  string             `json:"plan"`
 	Attempt int32              `json:"attempt"`
 	Metrics map[string]float64 `json:"metrics,omitempty"`
 	// Usage is what the evaluation itself used.
@@ -73,7 +73,7 @@ func (s *Store) WriteRow(row Row) error {
 	return nil
 }
 
-// WriteStep makes durable what a step leaves: its row, and what its rollouts came to unless that is nil.
+// WriteStep makes the results of a step durable: its row, and the results of its rollouts unless they are nil.
 func (s *Store) WriteStep(row Row, rollouts []byte) error {
 	var group errgroup.Group
 	group.Go(func() error { return s.WriteRow(row) })
@@ -127,7 +127,7 @@ func (s *Store) RecentStates(limit int) ([]string, error) {
 // WriteEvaluation makes the result of an evaluation durable.
 func (s *Store) WriteEvaluation(e Evaluation) error {
 	e.Metrics = finite(e.Metrics)
-	if err := s.files.writeJSON(evaluationName(e.Step, e.Lineage, e.Plan), e); err != nil {
+	if err := s.files.writeJSON(evaluationName(e.Step, e.Lineage, e.Digest), e); err != nil {
 		return fmt.Errorf("writing evaluation of step %d: %w", e.Step, err)
 	}
 	return nil

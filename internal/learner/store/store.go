@@ -9,7 +9,7 @@
 //	attempts/<n>                              claim of attempt n
 //	specs/<n>.json                            run file of attempt n
 //	rows/<step>-<lineage>.json                row of the step that led to that version
-//	rollouts/<step>-<lineage>.jsonl.gz        what the episodes of that step came to, a line for each
+//	rollouts/<step>-<lineage>.jsonl.gz        results of the episodes of that step, a line for each
 //	evaluations/<step>-<lineage>-<plan>.json  result of one evaluation; <plan> is the digest of what it evaluates
 //	transcripts/<step>-<lineage>.json, .html  what people read of a committed step
 //	uploads/<step>-<lineage>.json, .progress  rollouts that OpenReward has not received, and which of them were begun
@@ -23,8 +23,8 @@
 //
 // The files are those of a folder, or objects below a URL: then the folder is a copy that reads are served from.
 //
-// A row and its rollouts are written before its state is saved and may belong to a state that never came to
-// be. Only the chain of parents says which rows count. Files appear whole or not at all, and survive a power failure
+// A row and its rollouts are written before its state is saved and may belong to a state that was never
+// saved. Only the chain of parents says which rows count. Files appear whole or not at all, and survive a power failure
 // once the call that wrote them has returned.
 package store
 

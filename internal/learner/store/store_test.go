@@ -105,9 +105,9 @@ func TestRebuildFollowsTheParents(t *testing.T) {
 		s.WriteRow(row(1, "a1", "a0")), s.WriteRow(row(2, "a2", "a1")), s.WriteRow(row(3, "a3", "a2")),
 		// Rows of a branch that nobody followed.
 		s.WriteRow(row(2, "b2", "a1")), s.WriteRow(row(3, "b3", "b2")), s.WriteRow(row(4, "b4", "b3")),
-		s.WriteEvaluation(Evaluation{Step: 0, Lineage: "a0", Plan: "p", Metrics: map[string]float64{"test/x": 1}}),
-		s.WriteEvaluation(Evaluation{Step: 3, Lineage: "a3", Plan: "p", Metrics: map[string]float64{"test/x": 2}}),
-		s.WriteEvaluation(Evaluation{Step: 2, Lineage: "b2", Plan: "p", Metrics: map[string]float64{"test/x": 3}}),
+		s.WriteEvaluation(Evaluation{Step: 0, Lineage: "a0", Digest: "p", Metrics: map[string]float64{"test/x": 1}}),
+		s.WriteEvaluation(Evaluation{Step: 3, Lineage: "a3", Digest: "p", Metrics: map[string]float64{"test/x": 2}}),
+		s.WriteEvaluation(Evaluation{Step: 2, Lineage: "b2", Digest: "p", Metrics: map[string]float64{"test/x": 3}}),
 		s.Rebuild(3, "a3", noParent),
 	)
 	want := []string{
@@ -152,7 +152,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftBesideTheFiles(t *testing.T) {
+func TestNoTemporaryFilesRemain(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	must(t, s.WriteRow(row(1, "a", "b")), s.Rebuild(1, "a", noParent))

@@ -5,7 +5,7 @@
 // API. It does not depend on slots, workers or files.
 //
 // A step commits or its model is thrown away: the API accumulates gradients until optim_step and cannot
-// take them back. So every reply is checked, a reply counts only when it came, succeeded and belongs to the
+// remove them. So every reply is checked, a reply counts only when it came, succeeded and belongs to the
 // operation, and after anything else the model must be abandoned and another be opened from a saved state.
 package trainee
 

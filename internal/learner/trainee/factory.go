@@ -214,7 +214,7 @@ func (f *Factory) askFor(ctx context.Context, state checkpoints.Entry) error {
 	return asking.Failed(err, "asking for %s", state.Path)
 }
 
-// Exists reports whether a state exists. It believes an endpoint that does not say.
+// Exists reports whether a state exists. It returns true if the endpoint does not support the question.
 func (f *Factory) Exists(ctx context.Context, state checkpoints.Entry) (bool, error) {
 	err := f.askFor(ctx, state)
 	switch failure.KindOf(err) {

@@ -152,7 +152,7 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
-func TestANameThatExistsIsOurs(t *testing.T) {
+func TestSaveUnderAnExistingName(t *testing.T) {
 	o, _ := opener(t)
 	model := fresh(t, o)
 	first := save(t, model, "name")
@@ -188,7 +188,7 @@ func TestRestoreTakesTheNewestThatLoads(t *testing.T) {
 	}
 }
 
-func TestAFailingStoreDoesNotRefuseAState(t *testing.T) {
+func TestStateIsNotRefusedWhileTheStoreFails(t *testing.T) {
 	o, sim := opener(t)
 	clock := time.Unix(0, 0)
 	o.Now = func() time.Time { return clock }

@@ -76,7 +76,7 @@ func New() *Server {
 	return s
 }
 
-// SetFault decides which fault each later request with events meets; nil for none. It is not called concurrently.
+// SetFault sets the function that chooses a fault for each later request with events; nil means that there are no faults. It is not called concurrently.
 func (s *Server) SetFault(fault func(events []Event) Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -61,7 +61,7 @@ func New() *Server {
 	return s
 }
 
-// SetFault decides which fault each later request meets; nil for none.
+// SetFault sets the function that chooses a fault for each later request; nil means that there are no faults.
 func (s *Server) SetFault(fault func(path string) Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
