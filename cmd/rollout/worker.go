@@ -108,7 +108,8 @@ func runWorker(ctx context.Context, env environ) error {
 var errNoKey = &exitError{code: contract.ExitKeyRefused, err: errors.New(
 	"TINKER_API_KEY is empty: put the key into the Secret that tinker.apiKeySecretRef names; the run then continues")}
 
-// awaitOtherPod waits before the program ends without an API key, since Kubernetes replaces a pod that ends at once ever later.
+// awaitOtherPod waits before the program ends without an API key, since Kubernetes waits longer and longer to replace pods that
+// end immediately.
 func awaitOtherPod(ctx context.Context, patience time.Duration, logger *slog.Logger) error {
 	logger.Warn("ending for want of an API key", "in", patience.String(), "err", errNoKey)
 	if err := wait.Sleep(ctx, patience); err != nil {
@@ -118,7 +119,7 @@ func awaitOtherPod(ctx context.Context, patience time.Duration, logger *slog.Log
 }
 
 // errStopped ends a worker that was asked to stop. It is not a success: an Indexed Job never replaces an index
-// whose pod exited with 0, and the run would have one worker less for good.
+// whose pod exited with 0, and the run would have one worker less to its end.
 var errStopped = &exitError{code: exitUnavailable, err: errors.New("stopped")}
 
 // parts are what a worker is made of.

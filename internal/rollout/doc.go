@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rollout is a rollout worker: it leases groups from the learner, plays them with the policy that
-// the lease names, and stores what it finished until the learner's saved state covers it. It knows neither
-// Kubernetes nor how groups become gradients.
+// the lease names, and stores what it finished until the learner's saved state covers it. It depends neither
+// on Kubernetes nor on how groups become gradients.
 //
 // # What was paid for is used
 //
@@ -16,7 +16,7 @@
 //
 // A reply is seeded by the run's seed, slot, member, request and try, and numbered by the same and a
 // counter of re-posts within the sampling session of its policy. A worker that takes over a group posts the
-// same numbers and is answered with the samples that are already paid for. A future that is lost for good is
+// same numbers and is answered with the samples that are already paid for. A future that is lost permanently is
 // posted under the next counter, with the same seed.
 //
 // # Goroutines

@@ -14,7 +14,7 @@ import (
 // exchangeWorker is the worker as the exchange sees it. Its methods are called one at a time.
 type exchangeWorker struct {
 	worker *Worker
-	// fail ends the worker for good.
+	// fail ends the worker with an error.
 	fail func(error)
 	// reportedStored and reportedPlaying are what the last Hello listed.
 	reportedStored, reportedPlaying map[rl.Key]bool

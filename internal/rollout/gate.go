@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// gate bounds how many callers are inside at a time, by a limit that may change: callers that are inside stay.
-// Of those that wait the lowest rank enters first, and among equal ranks the one that came first.
+// gate is a semaphore whose limit may change; callers that have entered stay. Of those that wait the lowest rank
+// enters first, and among equal ranks the one that came first.
 type gate struct {
 	mu            sync.Mutex
 	limit, inside int

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// line is goroutines that want through a gate.
+// line has goroutines that wait to enter a gate.
 type line struct {
 	gate     gate
 	mu       sync.Mutex
@@ -55,7 +55,7 @@ func TestGate(t *testing.T) {
 		l.check(t, 1, 1)
 		l.gate.leave()
 		l.check(t, 1, 1, 2)
-		// Nobody is thrown out, and nobody let in before there is room again.
+		// A lower limit removes no caller, and admits none before there is room again.
 		l.gate.setLimit(1)
 		l.gate.leave()
 		l.check(t, 1, 1, 2)
@@ -66,7 +66,7 @@ func TestGate(t *testing.T) {
 	})
 }
 
-func TestGateWhoGivesUpLeavesTheLine(t *testing.T) {
+func TestGateRemovesWaitersThatGiveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l line
 		ctx, cancel := context.WithCancel(t.Context())
@@ -79,7 +79,7 @@ func TestGateWhoGivesUpLeavesTheLine(t *testing.T) {
 	})
 }
 
-func TestGateGivesUpAPlaceThatCameTooLate(t *testing.T) {
+func TestGateReleasesAPlaceThatCameTooLate(t *testing.T) {
 	var g gate
 	w := &waiter{admitted: make(chan struct{})}
 	g.waiting = []*waiter{w}

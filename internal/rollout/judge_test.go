@@ -51,7 +51,7 @@ func digitsOf(a, b int) []any {
 }
 
 // judged has the groups of a learner judged by a model on Tinker.
-func judged(b *board, change func(*contract.Rubric)) {
+func judged(b *scriptedLearner, change func(*contract.Rubric)) {
 	definition := contract.Rubric{Scoring: contract.ScorePassRate, MinCoverage: 1, Judge: contract.Judge{
 		Tinker: &contract.TinkerJudge{Model: tinkersim.JudgeName}, Temperature: 0.7, MaxTokens: 4096, Retries: 3, TimeoutSeconds: 60,
 	}}
@@ -92,9 +92,9 @@ func withJudges(data dataset.Dataset, wrap func(rubric.Judge) rubric.Judge) func
 }
 
 // judgedGroups plays the keys with workers of the names.
-func (s *simulator) judgedGroups(keys []rl.Key, during func(*board), wrap func(rubric.Judge) rubric.Judge, workers ...string) map[rl.Key]rl.Group {
+func (s *simulator) judgedGroups(keys []rl.Key, during func(*scriptedLearner), wrap func(rubric.Judge) rubric.Judge, workers ...string) map[rl.Key]rl.Group {
 	s.t.Helper()
-	place := newSite(s.t)
+	place := newLearnerService(s.t)
 	b := s.board(keys...)
 	judged(b, nil)
 	place.serve(b, 1)
@@ -169,7 +169,7 @@ func TestJudgedGroupsAreTheSame(t *testing.T) {
 	}
 }
 
-// faulty spoils one judgement in ten, by its request alone, and counts what it did.
+// faulty makes one judgement in ten invalid, chosen by its request alone, and counts these.
 type faulty struct {
 	rubric.Judge
 	count *judgeCounts
@@ -208,7 +208,7 @@ func (f faulty) Complete(ctx context.Context, request rubric.Request) (string, r
 func TestJudgeFaultsScoreNothing(t *testing.T) {
 	sim := newSimulator(t)
 	keys := slots(12)
-	place := newSite(t)
+	place := newLearnerService(t)
 	play := func(wrap func(rubric.Judge) rubric.Judge) map[rl.Key]rl.Group {
 		b := sim.board(keys...)
 		judged(b, func(r *contract.Rubric) { r.Judge.Retries = 0 })
@@ -261,7 +261,7 @@ func TestJudgeFaultsScoreNothing(t *testing.T) {
 // TestUnknownJudgeIsReported requires that a run waits for a judge that the endpoint does not know, and says why.
 func TestUnknownJudgeIsReported(t *testing.T) {
 	sim := newSimulator(t)
-	place, b := newSite(t), sim.board(slots(1)...)
+	place, b := newLearnerService(t), sim.board(slots(1)...)
 	judged(b, func(r *contract.Rubric) {
 		r.Judge.Tinker.Checkpoint, r.Judge.Tinker.Model = "tinker://missing/sampler_weights/v0", ""
 	})

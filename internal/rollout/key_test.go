@@ -60,7 +60,7 @@ func TestKeyWatch(t *testing.T) {
 // TestWorkerEndsWhenItsKeyIsRefused has the endpoint refuse the key once a group is stored: the worker ends as it does at
 // SIGTERM, so that its pod is replaced by one with the key that the Secret has by then.
 func TestWorkerEndsWhenItsKeyIsRefused(t *testing.T) {
-	b, s, api := newBoard(slots(1)...), newSite(t), newEndpoint()
+	b, s, api := newScriptedLearner(slots(1)...), newLearnerService(t), newEndpoint()
 	s.serve(b, 1)
 	r := s.start("worker-0", api, func(c *Config) { c.KeyPatience, c.Grace = time.Millisecond, time.Second })
 	arrive(t, b, slots(1)...)
@@ -73,6 +73,6 @@ func TestWorkerEndsWhenItsKeyIsRefused(t *testing.T) {
 		t.Errorf("Run = %v, want ErrKeyRefused", err)
 	}
 	if reason := see(b, func() string { return b.released[trainKey(1)] }); reason != "drain" {
-		t.Errorf("the lease was given back for %q, want drain", reason)
+		t.Errorf("the lease was released for %q, want drain", reason)
 	}
 }

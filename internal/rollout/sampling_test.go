@@ -46,7 +46,7 @@ func TestSamplesAreTriedAgainWithin30Seconds(t *testing.T) {
 	}
 }
 
-func TestWhatIsAskedFor(t *testing.T) {
+func TestRequestsOfSamples(t *testing.T) {
 	api := newEndpoint()
 	if _, err := newPolicy(api).Sample(t.Context(), request()); err != nil {
 		t.Fatal(err)
@@ -67,9 +67,9 @@ func TestWhatIsAskedFor(t *testing.T) {
 	}
 }
 
-// What passes is waited out, with the same seed; each case says what the first posts fail with, and the
-// re-post counters that are used.
-func TestWhatPasses(t *testing.T) {
+// Samples that fail for a transient reason are requested again with the same seed. Each case has the errors of the
+// first posts and the re-post counters that are used.
+func TestTransientFailuresOfSamples(t *testing.T) {
 	cases := map[string]struct {
 		failures []tinker.Category
 		counters []int64
@@ -216,7 +216,7 @@ func TestMissingLogprobsOfAReferenceAreReported(t *testing.T) {
 	})
 }
 
-func TestWhatDoesNotPass(t *testing.T) {
+func TestPermanentFailuresOfSamples(t *testing.T) {
 	always := func(category tinker.Category) func(int, tinker.SampleRequest) error {
 		return func(int, tinker.SampleRequest) error { return failureOf(category) }
 	}
@@ -288,8 +288,8 @@ func TestOldSamplingSessionsAreForgotten(t *testing.T) {
 	}
 }
 
-// A session that the endpoint has lost is waited for: the learner makes it anew. The number is the same in
-// the new one.
+// After the endpoint has lost a session the worker waits for the learner to make another one. The number is the same in
+// that one.
 func TestSessionIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newEndpoint()
@@ -326,9 +326,9 @@ func TestSessionIsLost(t *testing.T) {
 	})
 }
 
-// A learner that continues to name a session that was found to be lost is followed in the end: it may be the
-// endpoint that was wrong.
-func TestALostSessionMayComeBack(t *testing.T) {
+// A session that was found to be lost is used again after lostPeriod if the learner still names it: the
+// endpoint may have been wrong.
+func TestLostSessionThatIsNamedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sessions{endpoint: newEndpoint(), logger: slog.New(slog.DiscardHandler)}
 		s.use("session-1")

@@ -68,8 +68,8 @@ func lease(key rl.Key) exchange.Lease {
 	return l
 }
 
-// board is a scripted learner: it leases what a test puts up, and keeps what comes in.
-type board struct {
+// scriptedLearner is a scripted learner: it leases the groups that a test adds, and keeps those that workers submit.
+type scriptedLearner struct {
 	changes wait.Signal
 
 	mu          sync.Mutex
@@ -88,8 +88,8 @@ type board struct {
 	refuses     map[rl.Key]string
 }
 
-func newBoard(keys ...rl.Key) *board {
-	b := &board{
+func newScriptedLearner(keys ...rl.Key) *scriptedLearner {
+	b := &scriptedLearner{
 		play: play(), leased: map[rl.Key]exchange.Lease{}, groups: map[rl.Key]rl.Group{}, submits: map[rl.Key]int{},
 		released: map[rl.Key]string{}, refuses: map[rl.Key]string{}, wantsStored: true, keepsLease: true,
 	}
@@ -98,8 +98,8 @@ func newBoard(keys ...rl.Key) *board {
 	return b
 }
 
-// put puts leases up.
-func (b *board) put(keys ...rl.Key) {
+// put adds leases.
+func (b *scriptedLearner) put(keys ...rl.Key) {
 	b.change(func() {
 		for _, key := range keys {
 			b.open = append(b.open, lease(key))
@@ -107,15 +107,15 @@ func (b *board) put(keys ...rl.Key) {
 	})
 }
 
-// change changes the board and wakes who waits for it.
-func (b *board) change(f func()) {
+// change changes the learner and notifies those who wait for that.
+func (b *scriptedLearner) change(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f()
 	b.changes.Notify()
 }
 
-func (b *board) Hello(_ context.Context, _ string, request exchange.HelloRequest) (exchange.HelloReply, error) {
+func (b *scriptedLearner) Hello(_ context.Context, _ string, request exchange.HelloRequest) (exchange.HelloReply, error) {
 	encoded, err := contract.EncodePlay(see(b, func() contract.Play { return b.play }))
 	if err != nil {
 		return exchange.HelloReply{}, err
@@ -139,7 +139,7 @@ func (b *board) Hello(_ context.Context, _ string, request exchange.HelloRequest
 	return reply, nil
 }
 
-func (b *board) Acquire(ctx context.Context, _ string, free int) ([]exchange.Lease, error) {
+func (b *scriptedLearner) Acquire(ctx context.Context, _ string, free int) ([]exchange.Lease, error) {
 	b.change(func() { b.free = append(b.free, free) })
 	for {
 		changed := b.changes.Changed()
@@ -154,7 +154,7 @@ func (b *board) Acquire(ctx context.Context, _ string, free int) ([]exchange.Lea
 	}
 }
 
-func (b *board) grant(free int) (leases []exchange.Lease) {
+func (b *scriptedLearner) grant(free int) (leases []exchange.Lease) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for len(b.open) > 0 && b.open[0].GroupSize <= free {
@@ -167,18 +167,18 @@ func (b *board) grant(free int) (leases []exchange.Lease) {
 	return leases
 }
 
-func (b *board) Renew(_ string, renewal exchange.Renewal) exchange.Directive {
+func (b *scriptedLearner) Renew(_ string, renewal exchange.Renewal) exchange.Directive {
 	b.change(func() { b.throttled += renewal.Throttled })
 	return b.Directive("")
 }
 
-func (b *board) Directive(string) exchange.Directive {
+func (b *scriptedLearner) Directive(string) exchange.Directive {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.directive
 }
 
-func (b *board) Submit(_ string, group rl.Group, _ rl.Digest) exchange.SubmitReply {
+func (b *scriptedLearner) Submit(_ string, group rl.Group, _ rl.Digest) exchange.SubmitReply {
 	reply := exchange.SubmitReply{Status: exchange.Accepted}
 	b.change(func() {
 		b.submits[group.Key]++
@@ -196,9 +196,9 @@ func (b *board) Submit(_ string, group rl.Group, _ rl.Digest) exchange.SubmitRep
 	return reply
 }
 
-func (b *board) Disconnected(string) {}
+func (b *scriptedLearner) Disconnected(string) {}
 
-func (b *board) Release(_ string, keys []rl.Key, reason string) {
+func (b *scriptedLearner) Release(_ string, keys []rl.Key, reason string) {
 	b.change(func() {
 		for _, key := range keys {
 			b.released[key] = reason
@@ -206,16 +206,16 @@ func (b *board) Release(_ string, keys []rl.Key, reason string) {
 	})
 }
 
-// group gives what came in under a key.
-func (b *board) group(key rl.Key) (rl.Group, bool) {
+// group returns the submitted group of a key.
+func (b *scriptedLearner) group(key rl.Key) (rl.Group, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	group, ok := b.groups[key]
 	return group, ok
 }
 
-// see looks at the board.
-func see[T any](b *board, look func() T) T {
+// see reads from the learner.
+func see[T any](b *scriptedLearner, look func() T) T {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return look()
@@ -330,8 +330,8 @@ func (e *endpoint) posts() map[int64]int {
 	return out
 }
 
-// site is where the learner's Service points: learners come and go at it.
-type site struct {
+// learnerService is the Service that workers connect to: it forwards to the learner that was started last.
+type learnerService struct {
 	t           *testing.T
 	credentials contract.Credentials
 	address     atomic.Value
@@ -339,20 +339,20 @@ type site struct {
 	fenced atomic.Int32
 }
 
-func newSite(t *testing.T) *site {
+func newLearnerService(t *testing.T) *learnerService {
 	t.Helper()
 	l, err := contract.DeriveCredentials(make([]byte, 32), runUID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, credentials: l}
+	s := &learnerService{t: t, credentials: l}
 	s.address.Store("127.0.0.1:1")
 	return s
 }
 
 // serve starts a learner of an attempt that the Service points to from now on. It is fenced and ended by
 // end.
-func (s *site) serve(b *board, attempt int32) (end func()) {
+func (s *learnerService) serve(b *scriptedLearner, attempt int32) (end func()) {
 	s.t.Helper()
 	server, err := exchange.NewServer(exchange.ServerConfig{
 		Epoch: exchange.Epoch{RunUID: runUID, SpecDigest: digest, Attempt: attempt}, Credentials: s.credentials, Handler: b,
@@ -399,7 +399,7 @@ func (r *running) ended() bool {
 }
 
 // start runs a worker; its stop ends it as SIGTERM does and gives what Run gave.
-func (s *site) start(name string, api Endpoint, change func(*Config)) *running {
+func (s *learnerService) start(name string, api Endpoint, change func(*Config)) *running {
 	s.t.Helper()
 	logger := slog.New(slog.DiscardHandler)
 	learner, err := exchange.NewClient(exchange.ClientConfig{
@@ -450,19 +450,19 @@ func (r *running) stored() []rl.Key {
 	return keys
 }
 
-// eventually waits for something to be so.
+// eventually waits until a condition is true.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(deadline); !so(); {
 		if time.Now().After(end) {
-			t.Fatalf("it did not come to pass: %s", what)
+			t.Fatalf("timed out before this was true: %s", what)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
 }
 
-// arrive waits for groups to be with the learner.
-func arrive(t *testing.T, b *board, keys ...rl.Key) {
+// arrive waits until groups were submitted to the learner.
+func arrive(t *testing.T, b *scriptedLearner, keys ...rl.Key) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%d groups arrive", len(keys)), func() bool {
 		for _, key := range keys {

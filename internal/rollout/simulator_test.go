@@ -74,8 +74,8 @@ func (s *simulator) addFaults(rules ...fault.Rule) {
 }
 
 // board is a learner that leases groups of the simulator's policy.
-func (s *simulator) board(keys ...rl.Key) *board {
-	b := newBoard(keys...)
+func (s *simulator) board(keys ...rl.Key) *scriptedLearner {
+	b := newScriptedLearner(keys...)
 	b.directive.Session = s.session()
 	for i := range b.open {
 		b.open[i].Sampler = s.sampler
@@ -84,9 +84,9 @@ func (s *simulator) board(keys ...rl.Key) *board {
 }
 
 // digests plays the keys with workers of the names and gives the groups' digests.
-func (s *simulator) digests(keys []rl.Key, during func(b *board), workers ...string) map[rl.Key]rl.Digest {
+func (s *simulator) digests(keys []rl.Key, during func(b *scriptedLearner), workers ...string) map[rl.Key]rl.Digest {
 	s.t.Helper()
-	place := newSite(s.t)
+	place := newLearnerService(s.t)
 	b := s.board(keys...)
 	place.serve(b, 1)
 	for _, name := range workers {
@@ -123,7 +123,7 @@ func TestGroupsOnTheSimulator(t *testing.T) {
 	cases := map[string]struct {
 		rules   []fault.Rule
 		workers []string
-		during  func(b *board)
+		during  func(b *scriptedLearner)
 	}{
 		"another worker":         {workers: []string{"worker-1"}},
 		"three workers":          {workers: []string{"worker-0", "worker-1", "worker-2"}},
@@ -144,13 +144,13 @@ func TestGroupsOnTheSimulator(t *testing.T) {
 	}
 }
 
-// A server that starts anew knows neither sessions nor futures. The learner makes another session, and the
+// A server that is restarted has neither sessions nor futures. The learner makes another session, and the
 // groups in progress continue in it.
-func TestTheSimulatorStartsAnew(t *testing.T) {
+func TestRestartOfTheSimulator(t *testing.T) {
 	sim := newSimulator(t)
 	want := sim.digests(slots(4), nil, "worker-0")
 	sim.addFaults(fault.Rule{ID: "held", Op: "asample", Do: fault.Hold, Count: -1})
-	got := sim.digests(slots(4), func(b *board) {
+	got := sim.digests(slots(4), func(b *scriptedLearner) {
 		eventually(t, "samples wait", func() bool { return sim.server.Faults().List()[0].Holding > 0 })
 		sim.server.Restart()
 		sim.server.Faults().Clear()
@@ -162,10 +162,10 @@ func TestTheSimulatorStartsAnew(t *testing.T) {
 	}
 }
 
-// What one worker paid for is what another is given that takes over its group in the same session.
-func TestAReplacementIsGivenWhatIsPaidFor(t *testing.T) {
+// A worker that takes over a group in the same session gets the samples that the other worker paid for.
+func TestReplacementWorkerGetsTheSameSamples(t *testing.T) {
 	sim := newSimulator(t)
-	place, first := newSite(t), sim.board(slots(3)...)
+	place, first := newLearnerService(t), sim.board(slots(3)...)
 	end := place.serve(first, 1)
 	r := place.start("worker-0", sim.client, nil)
 	arrive(t, first, slots(3)...)
@@ -192,7 +192,7 @@ func TestAReplacementIsGivenWhatIsPaidFor(t *testing.T) {
 }
 
 // An environment whose behaviour is not a function of its seed may send another prompt under a number that is used.
-func TestANumberThatWasUsedForAnotherPrompt(t *testing.T) {
+func TestNumberThatWasUsedForAnotherPrompt(t *testing.T) {
 	sim := newSimulator(t)
 	p := newPolicy(sim.client)
 	p.worker.sessions.use(sim.session())

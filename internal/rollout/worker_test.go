@@ -21,8 +21,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-func TestWorkerPlaysHoldsAndLetsGo(t *testing.T) {
-	b, s, api := newBoard(slots(5)...), newSite(t), newEndpoint()
+func TestWorkerStoresGroupsUntilTheyAreCovered(t *testing.T) {
+	b, s, api := newScriptedLearner(slots(5)...), newLearnerService(t), newEndpoint()
 	evaluation := rl.Key{Kind: rl.Evaluate, Lineage: version0, Evaluation: "plan"}
 	b.put(evaluation)
 	s.serve(b, 1)
@@ -60,7 +60,7 @@ func TestWorkerPlaysHoldsAndLetsGo(t *testing.T) {
 func TestTwoWorkersGiveTheSameGroups(t *testing.T) {
 	digests := map[string]map[rl.Key]rl.Digest{}
 	for _, name := range []string{"worker-0", "worker-1"} {
-		b, s := newBoard(slots(6)...), newSite(t)
+		b, s := newScriptedLearner(slots(6)...), newLearnerService(t)
 		s.serve(b, 1)
 		s.start(name, newEndpoint(), nil)
 		arrive(t, b, slots(6)...)
@@ -76,7 +76,7 @@ func TestTwoWorkersGiveTheSameGroups(t *testing.T) {
 }
 
 func TestCreditsBoundRequestsInFlight(t *testing.T) {
-	b, s, api := newBoard(slots(8)...), newSite(t), newEndpoint()
+	b, s, api := newScriptedLearner(slots(8)...), newLearnerService(t), newEndpoint()
 	b.directive.Credits = 5
 	s.serve(b, 1)
 	s.start("worker-0", api, nil)
@@ -92,7 +92,7 @@ func TestCreditsBoundRequestsInFlight(t *testing.T) {
 }
 
 func TestAWorkerWithRoomForOneGroup(t *testing.T) {
-	b, s, api := newBoard(slots(8)...), newSite(t), newEndpoint()
+	b, s, api := newScriptedLearner(slots(8)...), newLearnerService(t), newEndpoint()
 	b.directive.Credits = 1
 	s.serve(b, 1)
 	store, err := groupstore.Open(groupstore.Config{MemoryBytes: 1, Logger: slog.New(slog.DiscardHandler)})
@@ -110,7 +110,7 @@ func TestAWorkerWithRoomForOneGroup(t *testing.T) {
 // A learner that dies loses everything it had in memory: the next learner gets the stored groups, and
 // what is being played continues.
 func TestLearnerRestart(t *testing.T) {
-	first, s, api := newBoard(slots(3)...), newSite(t), newEndpoint()
+	first, s, api := newScriptedLearner(slots(3)...), newLearnerService(t), newEndpoint()
 	endFirst := s.serve(first, 1)
 	r := s.start("worker-0", api, nil)
 	arrive(t, first, slots(3)...)
@@ -119,7 +119,7 @@ func TestLearnerRestart(t *testing.T) {
 	first.put(trainKey(3), trainKey(4))
 	eventually(t, "two groups are in progress", func() bool { return api.inProgress() == 8 })
 	endFirst()
-	second := newBoard()
+	second := newScriptedLearner()
 	s.serve(second, 2)
 	arrive(t, second, slots(3)...)
 	close(hold)
@@ -138,9 +138,9 @@ func TestLearnerRestart(t *testing.T) {
 	}
 }
 
-// Groups that do not fit into memory wait in files, and are offered from there.
+// Groups that do not fit into memory are stored in files, and are submitted from there.
 func TestSpilledGroupsAreGivenToTheNextLearner(t *testing.T) {
-	first, s, dir := newBoard(slots(6)...), newSite(t), t.TempDir()
+	first, s, dir := newScriptedLearner(slots(6)...), newLearnerService(t), t.TempDir()
 	store, err := groupstore.Open(groupstore.Config{Dir: dir, MemoryBytes: 1, DiskBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestSpilledGroupsAreGivenToTheNextLearner(t *testing.T) {
 		t.Errorf("%d files, %v, want 6", len(files), err)
 	}
 	end()
-	second := newBoard()
+	second := newScriptedLearner()
 	s.serve(second, 2)
 	arrive(t, second, slots(6)...)
 	for _, key := range slots(6) {
@@ -168,8 +168,8 @@ func TestSpilledGroupsAreGivenToTheNextLearner(t *testing.T) {
 	}
 }
 
-func TestALearnerThatWantsNothing(t *testing.T) {
-	first, s, api := newBoard(slots(2)...), newSite(t), newEndpoint()
+func TestLearnerThatRequestsNoGroups(t *testing.T) {
+	first, s, api := newScriptedLearner(slots(2)...), newLearnerService(t), newEndpoint()
 	endFirst := s.serve(first, 1)
 	r := s.start("worker-0", api, nil)
 	arrive(t, first, slots(2)...)
@@ -178,7 +178,7 @@ func TestALearnerThatWantsNothing(t *testing.T) {
 	first.put(trainKey(2))
 	eventually(t, "a group is in progress", func() bool { return api.inProgress() == 4 })
 	endFirst()
-	second := newBoard()
+	second := newScriptedLearner()
 	second.wantsStored, second.keepsLease = false, false
 	s.serve(second, 2)
 	eventually(t, "the lease that is not kept is released", func() bool { return api.inProgress() == 0 })
@@ -188,7 +188,7 @@ func TestALearnerThatWantsNothing(t *testing.T) {
 	if n := see(second, func() int { return len(second.submits) }); n != 0 {
 		t.Errorf("%d groups were submitted unasked", n)
 	}
-	// It finds out later that it does want one, and one that nobody has.
+	// It requests later one that is stored, and one that nobody has.
 	second.change(func() { second.directive.Wanted = []rl.Key{trainKey(1), trainKey(2)} })
 	arrive(t, second, trainKey(1))
 	eventually(t, "a wanted group that cannot be played is released", func() bool {
@@ -196,14 +196,14 @@ func TestALearnerThatWantsNothing(t *testing.T) {
 	})
 }
 
-// A learner of an earlier attempt that the Service still points to is not obeyed.
+// A worker ignores a learner of an earlier attempt that the Service still points to.
 func TestSupersededLearner(t *testing.T) {
-	second, s, api := newBoard(slots(2)...), newSite(t), newEndpoint()
+	second, s, api := newScriptedLearner(slots(2)...), newLearnerService(t), newEndpoint()
 	endSecond := s.serve(second, 2)
 	r := s.start("worker-0", api, nil)
 	arrive(t, second, slots(2)...)
 	endSecond()
-	superseded := newBoard()
+	superseded := newScriptedLearner()
 	superseded.directive.CoveredIndex = 2
 	endSuperseded := s.serve(superseded, 1)
 	eventually(t, "the superseded learner learns of the higher attempt", func() bool { return s.fenced.Load() == 1 })
@@ -214,13 +214,13 @@ func TestSupersededLearner(t *testing.T) {
 	if n := see(superseded, func() int { return len(superseded.hellos) }); n != 0 {
 		t.Errorf("the superseded learner received %d offers of stored groups", n)
 	}
-	third := newBoard(trainKey(2))
+	third := newScriptedLearner(trainKey(2))
 	s.serve(third, 3)
 	arrive(t, third, slots(3)...)
 }
 
 func TestRevokedLeases(t *testing.T) {
-	b, s, api := newBoard(slots(2)...), newSite(t), newEndpoint()
+	b, s, api := newScriptedLearner(slots(2)...), newLearnerService(t), newEndpoint()
 	hold := make(chan struct{})
 	api.hold = hold
 	s.serve(b, 1)
@@ -236,7 +236,7 @@ func TestRevokedLeases(t *testing.T) {
 }
 
 func TestSIGTERM(t *testing.T) {
-	b, s, api := newBoard(slots(2)...), newSite(t), newEndpoint()
+	b, s, api := newScriptedLearner(slots(2)...), newLearnerService(t), newEndpoint()
 	dir := t.TempDir()
 	open := func() *groupstore.Store {
 		store, err := groupstore.Open(groupstore.Config{Dir: dir, MemoryBytes: 1 << 20, DiskBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
@@ -255,13 +255,13 @@ func TestSIGTERM(t *testing.T) {
 		t.Fatalf("Run: %v", err)
 	}
 	if reason := see(b, func() string { return b.released[trainKey(2)] }); reason != "drain" {
-		t.Errorf("the lease was given back for %q", reason)
+		t.Errorf("the lease was released for %q", reason)
 	}
 	if reason := see(b, func() string { return b.released[trainKey(1)] }); reason != "" {
 		t.Errorf("a stored group was released for %q", reason)
 	}
 	// The next process in the pod has the groups that this one stored, and sends them to the next learner.
-	next := newBoard()
+	next := newScriptedLearner()
 	s.serve(next, 2)
 	again := s.start("worker-0", newEndpoint(), func(c *Config) { c.Groups = open() })
 	arrive(t, next, slots(2)...)
@@ -270,8 +270,8 @@ func TestSIGTERM(t *testing.T) {
 	}
 }
 
-func TestSIGTERMWaitsForNothingWithNothingHeld(t *testing.T) {
-	b, s := newBoard(trainKey(0)), newSite(t)
+func TestSIGTERMWithoutStoredGroups(t *testing.T) {
+	b, s := newScriptedLearner(trainKey(0)), newLearnerService(t)
 	s.serve(b, 1)
 	r := s.start("worker-0", newEndpoint(), func(c *Config) { c.Grace = time.Hour })
 	arrive(t, b, trainKey(0))
@@ -282,14 +282,14 @@ func TestSIGTERMWaitsForNothingWithNothingHeld(t *testing.T) {
 }
 
 func TestSIGTERMWithoutALearner(t *testing.T) {
-	s := newSite(t)
+	s := newLearnerService(t)
 	if err := s.start("worker-0", newEndpoint(), nil).stop(); err != nil {
 		t.Errorf("Run: %v", err)
 	}
 }
 
-func TestWhatALearnerRefusesBecomesATombstone(t *testing.T) {
-	b, s := newBoard(trainKey(0)), newSite(t)
+func TestRefusedGroupBecomesATombstone(t *testing.T) {
+	b, s := newScriptedLearner(trainKey(0)), newLearnerService(t)
 	b.refuses[trainKey(0)] = "members"
 	s.serve(b, 1)
 	r := s.start("worker-0", newEndpoint(), nil)
@@ -304,7 +304,7 @@ func TestWhatALearnerRefusesBecomesATombstone(t *testing.T) {
 }
 
 func TestRejectedGroups(t *testing.T) {
-	b, s := newBoard(slots(2)...), newSite(t)
+	b, s := newScriptedLearner(slots(2)...), newLearnerService(t)
 	s.serve(b, 1)
 	r := s.start("worker-0", newEndpoint(), nil)
 	arrive(t, b, slots(2)...)
@@ -328,7 +328,7 @@ func TestRejectedGroups(t *testing.T) {
 
 func TestConstantGroupsAreDroppedInTrainingAlone(t *testing.T) {
 	evaluation := rl.Key{Kind: rl.Evaluate, Lineage: version0, Evaluation: "plan"}
-	b, s := newBoard(trainKey(50), evaluation), newSite(t)
+	b, s := newScriptedLearner(trainKey(50), evaluation), newLearnerService(t)
 	b.play.DropConstantGroups = true
 	s.serve(b, 1)
 	s.start("worker-0", newEndpoint(), nil)
@@ -342,7 +342,7 @@ func TestConstantGroupsAreDroppedInTrainingAlone(t *testing.T) {
 }
 
 func TestThrottlingIsReported(t *testing.T) {
-	b, s := newBoard(), newSite(t)
+	b, s := newScriptedLearner(), newLearnerService(t)
 	pressure := &Pressure{}
 	s.serve(b, 1)
 	s.start("worker-0", newEndpoint(), func(c *Config) { c.Pressure = pressure })
@@ -363,12 +363,12 @@ func TestLeasesThatCannotBePlayed(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			b, s := newBoard(trainKey(0), trainKey(1)), newSite(t)
+			b, s := newScriptedLearner(trainKey(0), trainKey(1)), newLearnerService(t)
 			tc.change(&b.open[0])
 			b.open[0].SamplingSession = 7
 			s.serve(b, 1)
 			s.start("worker-0", newEndpoint(), nil)
-			eventually(t, "the lease is given back", func() bool {
+			eventually(t, "the lease is released", func() bool {
 				return see(b, func() string { return b.released[trainKey(0)] }) == tc.reason
 			})
 			arrive(t, b, trainKey(1))
@@ -376,13 +376,13 @@ func TestLeasesThatCannotBePlayed(t *testing.T) {
 	}
 }
 
-func TestWhatThisProgramCannotPlayEndsIt(t *testing.T) {
+func TestWorkerEndsForAnUnsupportedRun(t *testing.T) {
 	cases := map[string]func(*contract.Play){
 		"a model without a tokenizer": func(p *contract.Play) { p.Model.Name = "nobody/nothing" },
 	}
 	for name, change := range cases {
 		t.Run(name, func(t *testing.T) {
-			b, s := newBoard(), newSite(t)
+			b, s := newScriptedLearner(), newLearnerService(t)
 			change(&b.play)
 			s.serve(b, 1)
 			r := s.start("worker-0", newEndpoint(), nil)

@@ -33,7 +33,7 @@ func TestPausesDoNotCountAsEpisodeSeconds(t *testing.T) {
 			sample.Took = time.Second
 			return sample, err
 		})
-		g := alone(func(e *contract.Environment) {
+		g := singleMember(func(e *contract.Environment) {
 			e.Limits = contract.Limits{Turns: 50, EpisodeSeconds: 900, OnLimit: "Grade"}
 		})
 		g.Split, g.Task = "train", 7993
@@ -66,9 +66,9 @@ func TestCallsOfEnvironmentsHaveDeadlines(t *testing.T) {
 		for _, where := range []string{"Start", "Prompts", "Step", "Finish"} {
 			t.Run(where+" with "+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					env := &hanging{where: where}
+					env := &blockingEnvironment{where: where}
 					p := newPlayer(t, env, says("x"))
-					g := alone(func(e *contract.Environment) {
+					g := singleMember(func(e *contract.Environment) {
 						e.Limits = contract.Limits{EpisodeSeconds: tc.seconds, Turns: 2}
 					})
 					began := time.Now()
@@ -90,10 +90,10 @@ func TestCallsOfEnvironmentsHaveDeadlines(t *testing.T) {
 	}
 }
 
-// hanging is an environment that never returns from one call.
-type hanging struct{ where string }
+// blockingEnvironment is an environment that never returns from one call.
+type blockingEnvironment struct{ where string }
 
-func (h *hanging) hang(ctx context.Context, where string) error {
+func (h *blockingEnvironment) hang(ctx context.Context, where string) error {
 	if h.where != where {
 		return nil
 	}
@@ -101,13 +101,13 @@ func (h *hanging) hang(ctx context.Context, where string) error {
 	return ctx.Err()
 }
 
-func (h *hanging) Splits(context.Context) ([]environment.Split, error) { return nil, nil }
+func (h *blockingEnvironment) Splits(context.Context) ([]environment.Split, error) { return nil, nil }
 
-func (h *hanging) Start(ctx context.Context, _ environment.Task) (environment.Episode, error) {
+func (h *blockingEnvironment) Start(ctx context.Context, _ environment.Task) (environment.Episode, error) {
 	return &hangingEpisode{h}, h.hang(ctx, "Start")
 }
 
-type hangingEpisode struct{ *hanging }
+type hangingEpisode struct{ *blockingEnvironment }
 
 func (e *hangingEpisode) Prompts(ctx context.Context) ([]environment.Prompt, error) {
 	return ask("q"), e.hang(ctx, "Prompts")

@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 )
 
-// The environment sees the answer only. The renderer needs what the policy said before it, too.
-func TestRenderHandsSampledIDsAndReasoningBack(t *testing.T) {
+// The environment sees the answer only. The renderer needs the policy's reasoning before it, too.
+func TestRenderIncludesSampledIDsAndReasoning(t *testing.T) {
 	said, reply := chat.Message{Role: "assistant", Content: "4"}, chat.Message{Role: "assistant", Content: "4", Reply: 1}
 	parts := []chat.Part{{Text: "two and two", Thinking: true}, {Text: "4"}}
 	c := &conversation{replies: []chat.Message{{Role: "assistant", Content: "4", Sampled: []int32{1, 2}, Parts: parts}}}
@@ -32,9 +32,9 @@ func TestRenderHandsSampledIDsAndReasoningBack(t *testing.T) {
 	}
 }
 
-// An example that says what the policy says stays as it is, and the reply keeps the ids that were sampled for it: the
+// An example with the text of a reply stays as it is, and the reply keeps the ids that were sampled for it: the
 // next prompt contains them, and both turns train as one segment.
-func TestExamplesDoNotTakeTheIDsOfReplies(t *testing.T) {
+func TestExamplesKeepTheirOwnTokens(t *testing.T) {
 	policy := policyFunc(func(context.Context, Request) (Sample, error) { return sampled("   yes  "), nil })
 	first := ask("example", "yes", "q")
 	env := &scripted{first: first, step: func(turn int, replies []environment.Reply) (environment.Turn, error) {
@@ -44,7 +44,7 @@ func TestExamplesDoNotTakeTheIDsOfReplies(t *testing.T) {
 		messages := append(slices.Clone(first[0].Messages), replies[0].Message, chat.Message{Role: "user", Content: "on"})
 		return environment.Turn{Prompts: []environment.Prompt{{Messages: messages}}}, nil
 	}}
-	group := play(t, env, policy, alone(nil))
+	group := play(t, env, policy, singleMember(nil))
 	if n := len(group.Members[0].Trajectories[0].Segments); n != 1 {
 		t.Errorf("there are %d segments, want 1", n)
 	}

@@ -53,8 +53,8 @@ func keep(messages []chat.Message, reply chat.Message) []chat.Message {
 	return append(messages, reply)
 }
 
-// alone is a game of one member.
-func alone(change func(*contract.Environment)) Spec {
+// singleMember is a game of one member.
+func singleMember(change func(*contract.Environment)) Spec {
 	return game(func(g *Spec) {
 		g.GroupSize, g.MinMembers = 1, 1
 		if change != nil {
@@ -65,7 +65,7 @@ func alone(change func(*contract.Environment)) Spec {
 
 func TestTurnsBecomeOneSegment(t *testing.T) {
 	// The reply has blanks that parsing drops: only the sampled ids extend what the policy saw.
-	group := play(t, multiTurn(2, keep), says("  yes "), alone(nil))
+	group := play(t, multiTurn(2, keep), says("  yes "), singleMember(nil))
 	prompt, reply, next := "User: q\n\nAssistant:", "  yes ", "\n\nUser: on\n\nAssistant:"
 	want := rl.Segment{Tokens: slices.Concat(bytesOf(prompt+reply), []int32{end}, bytesOf(next+reply), []int32{end})}
 	for _, part := range []struct {
@@ -94,7 +94,7 @@ func TestRewrittenHistoryBeginsASegment(t *testing.T) {
 		reply.Content += "!"
 		return append(messages, reply)
 	}
-	group := play(t, multiTurn(3, shout), says(" yes"), alone(nil))
+	group := play(t, multiTurn(3, shout), says(" yes"), singleMember(nil))
 	var turns []int
 	for _, s := range group.Members[0].Trajectories[0].Segments {
 		turns = append(turns, s.Turn)
@@ -130,7 +130,7 @@ func TestRolesAndNumbersOfRequests(t *testing.T) {
 		asked = append(asked, member(request))
 		return sampled(fmt.Sprint(request.Request)), nil
 	})
-	m := play(t, env, policy, alone(nil)).Members[0]
+	m := play(t, env, policy, singleMember(nil)).Members[0]
 	slices.Sort(asked)
 	if diff := cmp.Diff([]string{"0/0/0", "0/1/0", "0/2/0"}, asked); diff != "" {
 		t.Errorf("member/request/try (-want +got):\n%s", diff)
@@ -173,7 +173,7 @@ func TestLimits(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			group := play(t, multiTurn(5, keep), says("yes"), alone(func(s *contract.Environment) { s.Limits = tc.limits }))
+			group := play(t, multiTurn(5, keep), says("yes"), singleMember(func(s *contract.Environment) { s.Limits = tc.limits }))
 			m := group.Members[0]
 			if m.StopReason != tc.stop || m.Turns != tc.turns || m.Reward != tc.reward || m.Outcome != tc.outcome || group.Outcome != tc.outcome {
 				t.Errorf("%v after %d turns by %s with reward %v, group %v, want %v after %d by %s with %v",
@@ -188,7 +188,7 @@ func TestRowsWhosePromptIsTooLongAreLeftOut(t *testing.T) {
 	for _, onLimit := range []contract.OnLimit{contract.OnLimitGrade, contract.OnLimitZero, contract.OnLimitExclude} {
 		t.Run(string(onLimit), func(t *testing.T) {
 			limits := contract.Limits{PromptTokens: 18, OnLimit: onLimit}
-			group := play(t, &scripted{}, says("yes"), alone(func(s *contract.Environment) { s.Limits = limits }))
+			group := play(t, &scripted{}, says("yes"), singleMember(func(s *contract.Environment) { s.Limits = limits }))
 			if m := group.Members[0]; m.StopReason != "prompt_tokens" || m.Turns != 0 || m.Outcome != rl.Deadline || group.Outcome != rl.Deadline {
 				t.Errorf("the member is %v with reward %v by %s, and the group %v: want both left out", m.Outcome, m.Reward, m.StopReason, group.Outcome)
 			}
@@ -202,7 +202,7 @@ func TestTrajectoryTokensShortenTheReply(t *testing.T) {
 		most = append(most, request.Sampling.MaxTokens)
 		return sampled("yes"), nil
 	})
-	play(t, multiTurn(3, keep), policy, alone(func(s *contract.Environment) { s.Limits.TrajectoryTokens = 76 }))
+	play(t, multiTurn(3, keep), policy, singleMember(func(s *contract.Environment) { s.Limits.TrajectoryTokens = 76 }))
 	if diff := cmp.Diff([]int{16, 16, 5}, most); diff != "" {
 		t.Errorf("tokens that were asked for (-want +got):\n%s", diff)
 	}
@@ -235,7 +235,7 @@ func TestEpisodeSeconds(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				group := play(t, multiTurn(5, keep), tc.policy, alone(func(s *contract.Environment) {
+				group := play(t, multiTurn(5, keep), tc.policy, singleMember(func(s *contract.Environment) {
 					s.Limits = contract.Limits{EpisodeSeconds: 10, OnLimit: tc.onLimit}
 				}))
 				m := group.Members[0]
@@ -285,7 +285,7 @@ func TestHowRepliesEnd(t *testing.T) {
 				}
 				return tc.sample, nil
 			})
-			group := play(t, env, policy, alone(func(s *contract.Environment) { s.Sampling.Stop = tc.stops }))
+			group := play(t, env, policy, singleMember(func(s *contract.Environment) { s.Sampling.Stop = tc.stops }))
 			tc.want.Message.Reply = 1
 			tc.want.Usage = environment.Usage{Turns: 1, SampledTokens: len(tc.sample.Tokens)}
 			tc.want.Seed = got.Seed
@@ -306,7 +306,7 @@ func TestUsageOfLaterReplies(t *testing.T) {
 		}
 		return environment.Turn{ToolCalls: 2, Prompts: ask("q", "yes", "again")}, nil
 	}}
-	play(t, env, says("yes"), alone(func(*contract.Environment) {}))
+	play(t, env, says("yes"), singleMember(func(*contract.Environment) {}))
 	each := len(sampled("yes").Tokens)
 	want := []environment.Usage{
 		{Turns: 1, SampledTokens: each}, {Turns: 2, ToolCalls: 2, SampledTokens: 2 * each}, {Turns: 3, ToolCalls: 4, SampledTokens: 3 * each},
@@ -319,13 +319,13 @@ func TestUsageOfLaterReplies(t *testing.T) {
 func TestAnEmptyReplyTrainsNothing(t *testing.T) {
 	env := &scripted{step: func(int, []environment.Reply) (environment.Turn, error) { return done(1), nil }}
 	policy := policyFunc(func(context.Context, Request) (Sample, error) { return Sample{}, nil })
-	m := play(t, env, policy, alone(nil)).Members[0]
+	m := play(t, env, policy, singleMember(nil)).Members[0]
 	if m.Outcome != rl.Usable || len(segmentsOf(m)) != 0 || m.StopReason != "length" {
 		t.Errorf("outcome %v, stop reason %s, %d segments", m.Outcome, m.StopReason, len(segmentsOf(m)))
 	}
 }
 
-func TestWhatAnEnvironmentMayNotDo(t *testing.T) {
+func TestInvalidTurnsOfEnvironments(t *testing.T) {
 	turns := map[string]environment.Turn{
 		"end without a reward":   {Done: true},
 		"neither ask nor end":    {},
@@ -343,12 +343,12 @@ func TestWhatAnEnvironmentMayNotDo(t *testing.T) {
 	}
 }
 
-func TestFinishMayFault(t *testing.T) {
+func TestFaultOfFinish(t *testing.T) {
 	env := multiTurn(5, keep)
 	env.finish = func() (environment.Turn, error) {
 		return environment.Turn{}, &environment.Fault{Kind: environment.JudgeFault, Err: errors.New("asleep")}
 	}
-	group := play(t, env, says("yes"), alone(func(s *contract.Environment) { s.Limits.Turns = 1 }))
+	group := play(t, env, says("yes"), singleMember(func(s *contract.Environment) { s.Limits.Turns = 1 }))
 	if group.Outcome != rl.JudgeFault {
 		t.Errorf("outcome %v, want the judge's fault", group.Outcome)
 	}

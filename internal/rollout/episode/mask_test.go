@@ -28,8 +28,8 @@ func masking(masked ...int) *scripted {
 }
 
 func TestMaskedRepliesAreContextAlone(t *testing.T) {
-	plain := play(t, masking(), says("yes"), alone(nil)).Members[0].Trajectories[0].Segments[0]
-	got := play(t, masking(1), says("yes"), alone(nil)).Members[0].Trajectories[0].Segments
+	plain := play(t, masking(), says("yes"), singleMember(nil)).Members[0].Trajectories[0].Segments[0]
+	got := play(t, masking(1), says("yes"), singleMember(nil)).Members[0].Trajectories[0].Segments
 	want := plain
 	want.Actions, want.Logprobs = slices.Clone(plain.Actions), slices.Clone(plain.Logprobs)
 	// Prompts have 19, 45 and 71 tokens, replies 4.
@@ -41,13 +41,13 @@ func TestMaskedRepliesAreContextAlone(t *testing.T) {
 }
 
 func TestAMemberWhoseRepliesAreAllMaskedTrainsNothing(t *testing.T) {
-	m := play(t, masking(0, 1, 2), says("yes"), alone(nil)).Members[0]
+	m := play(t, masking(0, 1, 2), says("yes"), singleMember(nil)).Members[0]
 	if len(segmentsOf(m)) != 0 || m.Outcome != rl.Usable || m.Reward != 3 {
 		t.Errorf("member is %+v, want a reward of 3 and no segments", m)
 	}
 }
 
-func TestMaskingWhatWasNotSaidIsAFault(t *testing.T) {
+func TestMaskWithoutAReplyIsAFault(t *testing.T) {
 	env := multiTurn(1, keep)
 	step := env.step
 	env.step = func(turn int, replies []environment.Reply) (environment.Turn, error) {
@@ -55,7 +55,7 @@ func TestMaskingWhatWasNotSaidIsAFault(t *testing.T) {
 		out.Masked = []string{"judge"}
 		return out, err
 	}
-	if m := play(t, env, says("yes"), alone(nil)).Members[0]; m.Outcome != rl.EnvironmentFault {
+	if m := play(t, env, says("yes"), singleMember(nil)).Members[0]; m.Outcome != rl.EnvironmentFault {
 		t.Errorf("outcome %v, want a fault of the environment", m.Outcome)
 	}
 }

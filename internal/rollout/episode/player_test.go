@@ -234,7 +234,7 @@ func TestRefusedSamples(t *testing.T) {
 	}
 }
 
-func TestPlayEndsWithThePolicysError(t *testing.T) {
+func TestPlayEndsWithTheErrorOfThePolicy(t *testing.T) {
 	missing := errors.New("the policy is missing")
 	policy := policyFunc(func(ctx context.Context, request Request) (Sample, error) {
 		if request.Member == 1 {

@@ -25,7 +25,7 @@ type recorder struct {
 
 var _ environment.Recorder = (*recorder)(nil)
 
-// CountJudge implements environment.Recorder. What was paid for counts, whatever becomes of the try.
+// CountJudge implements environment.Recorder. Calls that were paid for count, also those of a try that fails.
 func (r *recorder) CountJudge(usage environment.JudgeUsage) {
 	r.progress.judgeMutex.Lock()
 	defer r.progress.judgeMutex.Unlock()

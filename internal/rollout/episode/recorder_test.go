@@ -55,7 +55,7 @@ func TestJudgeUsageOfFaultsCounts(t *testing.T) {
 			}
 			return done(1), nil
 		}}
-		group := play(t, env, says("y"), alone(func(s *contract.Environment) { s.Retries = 1 }))
+		group := play(t, env, says("y"), singleMember(func(s *contract.Environment) { s.Retries = 1 }))
 		want := rl.JudgeUsage{Calls: 4, Errors: 2, Unreadable: 2, PromptTokens: 20, SampledTokens: 6}
 		if diff := cmp.Diff(want, group.Judge); diff != "" {
 			t.Errorf("usage (-want +got):\n%s", diff)
@@ -97,7 +97,7 @@ func TestTimeLimitPausesForAnOutage(t *testing.T) {
 					}
 				}}
 				env.finish = func() (environment.Turn, error) { return done(0), nil }
-				group := play(t, env, says("y"), alone(func(s *contract.Environment) {
+				group := play(t, env, says("y"), singleMember(func(s *contract.Environment) {
 					s.Limits = contract.Limits{EpisodeSeconds: 60, OnLimit: contract.OnLimitGrade}
 				}))
 				if got := group.Members[0]; got.StopReason != tc.stop || got.Outcome != rl.Usable {
@@ -116,7 +116,7 @@ func TestJudgeSeedsDiffer(t *testing.T) {
 		return done(1), nil
 	}}
 	for slot := range int64(4) {
-		spec := alone(nil)
+		spec := singleMember(nil)
 		spec.Key.Slot = slot
 		play(t, env, says("y"), spec)
 		if want := rl.JudgeSeed(spec.Seed, spec.Key.Kind, slot, 0, 0, 0); got.Seed != want || seen[want] {

@@ -129,7 +129,7 @@ func done(reward float64) environment.Turn {
 	return environment.Turn{Rewards: []environment.Reward{{Value: reward}}, Done: true}
 }
 
-// open is a gate that lets everybody through.
+// open is a gate without a limit.
 type open struct{}
 
 func (open) Enter(ctx context.Context) error { return ctx.Err() }

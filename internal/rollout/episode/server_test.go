@@ -199,7 +199,7 @@ func playOnServer(t *testing.T, server *toolServer, options ors.Options, replies
 		t.Fatal(err)
 	}
 	tokens, health := qwen3(t), &faultCount{}
-	g := alone(change)
+	g := singleMember(change)
 	g.Split, g.Task, g.Transcript = "train", 3, true
 	p := &Player{
 		Environment: env, Renderer: rendererOf(t, "qwen3", tokens), Policy: &script{tokens: tokens, replies: replies},

@@ -118,7 +118,7 @@ func TestToolUseInAModelsOwnFormat(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := rendererOf(t, tc.renderer, tokens)
 			policy := &script{tokens: tokens, replies: tc.replies}
-			g := alone(nil)
+			g := singleMember(nil)
 			g.Split, g.Task = "train", 7993
 			p := &Player{Environment: env, Renderer: r, Policy: policy, Gate: open{}, Progress: &Progress{}}
 			group, err := p.Play(t.Context(), g)
@@ -161,7 +161,7 @@ func TestToolUseInADialect(t *testing.T) {
 		call     string
 	}{{"qwen3", true, inXML}, {"role_colon_end", false, inJSON}, {"role_colon_end", true, inXML}} {
 		policy := &script{tokens: tokens, replies: []string{tc.call, "It is 198."}}
-		g := alone(nil)
+		g := singleMember(nil)
 		g.Split, g.Task = "train", 7993
 		r := families.WithCalls(rendererOf(t, tc.renderer, tokens), tc.xml)
 		p := &Player{Environment: env, Renderer: r, Policy: policy, Gate: open{}, Progress: &Progress{}}
@@ -199,7 +199,7 @@ func TestToolCallsBeyondTheLimitAreNotRun(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			policy := &script{tokens: tokens, replies: tc.replies}
-			g := alone(func(s *contract.Environment) { s.Limits.ToolCalls = tc.limit })
+			g := singleMember(func(s *contract.Environment) { s.Limits.ToolCalls = tc.limit })
 			g.Split, g.Task = "train", 7993
 			p := &Player{Environment: env, Renderer: r, Policy: policy, Gate: open{}, Progress: &Progress{}}
 			group, err := p.Play(t.Context(), g)
@@ -226,7 +226,7 @@ func repliesIn(actions []bool) int {
 	return runs
 }
 
-// script is a policy that says one text after the other, and keeps what it was asked.
+// script is a policy that replies with one text after the other, and records the requests.
 type script struct {
 	tokens  tokenizer.Tokenizer
 	replies []string

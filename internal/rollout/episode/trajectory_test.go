@@ -74,7 +74,7 @@ func TestRewardsKeepTheirConversation(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			spec := alone(tc.change)
+			spec := singleMember(tc.change)
 			spec.StepRewards = true
 			group := play(t, solveAndJudge(rewards...), says("yes"), spec)
 			m := group.Members[0]
@@ -90,7 +90,7 @@ func TestRewardsKeepTheirConversation(t *testing.T) {
 
 // Without a comparison of steps, nothing of them is recorded.
 func TestStepsAreRecordedOnRequest(t *testing.T) {
-	m := play(t, solveAndJudge(nil, nil, []environment.Reward{reward1("", 1)}), says("yes"), alone(nil)).Members[0]
+	m := play(t, solveAndJudge(nil, nil, []environment.Reward{reward1("", 1)}), says("yes"), singleMember(nil)).Members[0]
 	for _, trajectory := range m.Trajectories {
 		if trajectory.StepRewards != nil || trajectory.Segments[0].Steps != nil {
 			t.Errorf("trajectory %s has steps", trajectory.Key)
@@ -100,7 +100,7 @@ func TestStepsAreRecordedOnRequest(t *testing.T) {
 
 // Turns of one segment are steps of their own.
 func TestStepsOfASegment(t *testing.T) {
-	spec := alone(nil)
+	spec := singleMember(nil)
 	spec.StepRewards = true
 	m := play(t, multiTurn(2, keep), says("yes"), spec).Members[0]
 	// Prompts have 19 and 45 tokens, replies 4.
@@ -113,7 +113,7 @@ func TestStepsOfASegment(t *testing.T) {
 	}
 }
 
-func TestWhatAnEnvironmentOfRolesMayNotDo(t *testing.T) {
+func TestInvalidTurnsOfEnvironmentsWithRoles(t *testing.T) {
 	env := func(prompts ...environment.Prompt) *scripted {
 		return &scripted{first: prompts, step: func(int, []environment.Reply) (environment.Turn, error) { return done(1), nil }}
 	}
@@ -141,12 +141,12 @@ func TestWhatAnEnvironmentOfRolesMayNotDo(t *testing.T) {
 // A conversation that a limit ended before its first reply is not a trajectory, unless no conversation has a reply.
 func TestConversationsWithoutAReply(t *testing.T) {
 	rewarded := solveAndJudge([]environment.Reward{reward1("", 1)}, nil, nil)
-	m := play(t, rewarded, says("yes"), alone(func(e *contract.Environment) { e.Limits.Turns = 1 })).Members[0]
+	m := play(t, rewarded, says("yes"), singleMember(func(e *contract.Environment) { e.Limits.Turns = 1 })).Members[0]
 	want := []string{"solver 1 (solver) 1 [] stop, 1 segments", "solver 2 (solver) 1 [] stop, 1 segments"}
 	if diff := cmp.Diff(want, summary(m)); diff != "" {
 		t.Errorf("trajectories (-want +got):\n%s", diff)
 	}
-	m = play(t, rewarded, says("yes"), alone(func(e *contract.Environment) {
+	m = play(t, rewarded, says("yes"), singleMember(func(e *contract.Environment) {
 		e.Limits.PromptTokens, e.Reward.Nonterminal = 1, new(float64(-1))
 	})).Members[0]
 	want = []string{"solver 1 (solver) -1 [] prompt_tokens, 0 segments", "solver 2 (solver) -1 [] prompt_tokens, 0 segments"}

@@ -18,7 +18,7 @@ import (
 )
 
 func TestTranscriptHasPromptsAndReplies(t *testing.T) {
-	spec := alone(nil)
+	spec := singleMember(nil)
 	plain := play(t, multiTurn(2, keep), says("hi"), spec)
 	spec.Transcript = true
 	group := play(t, multiTurn(2, keep), says("hi"), spec)
@@ -48,7 +48,7 @@ func TestTranscriptHasPromptsAndReplies(t *testing.T) {
 }
 
 func TestTranscriptOfFaultHasItsReason(t *testing.T) {
-	spec := alone(nil)
+	spec := singleMember(nil)
 	spec.Transcript = true
 	env := multiTurn(1, keep)
 	env.step = func(int, []environment.Reply) (environment.Turn, error) {

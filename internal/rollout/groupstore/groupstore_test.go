@@ -166,7 +166,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-func TestFreshGroupsAreNotGivenUp(t *testing.T) {
+func TestFreshGroupsAreNotDropped(t *testing.T) {
 	s := open(t, t.TempDir(), 1, 0)
 	for slot := range int64(3) {
 		if err := s.Add(group(train(slot))); err != nil {
@@ -186,7 +186,7 @@ func TestFreshGroupsAreNotGivenUp(t *testing.T) {
 	check(t, s, train(0))
 }
 
-func TestANewLearnerHasNothing(t *testing.T) {
+func TestForgetTaken(t *testing.T) {
 	s := open(t, t.TempDir(), 2, 0)
 	add(t, s, train(5), train(6))
 	s.Offered(train(5), true)
@@ -213,7 +213,7 @@ func TestCover(t *testing.T) {
 	}
 }
 
-func TestTheNextProcessFindsWhatWasFlushed(t *testing.T) {
+func TestFlushedGroupsAreReadByTheNextProcess(t *testing.T) {
 	dir := t.TempDir()
 	first := open(t, dir, 2, 9)
 	add(t, first, train(0), train(1), evaluate(0), train(2))
@@ -321,7 +321,7 @@ func rename(t *testing.T, from, to string) {
 	}
 }
 
-func TestAFileThatVanishesIsALostGroup(t *testing.T) {
+func TestMissingFileIsALostGroup(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 0, 9)
 	add(t, s, train(0), train(1))
@@ -335,7 +335,7 @@ func TestAFileThatVanishesIsALostGroup(t *testing.T) {
 	}
 }
 
-func TestADiskThatFailsIsAFullDisk(t *testing.T) {
+func TestFailingDiskCountsAsFull(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "spill")
 	s := open(t, dir, 2, 9)
 	if err := os.RemoveAll(dir); err != nil {
@@ -358,7 +358,7 @@ func TestMemoryAlone(t *testing.T) {
 	check(t, s, train(1), train(2))
 }
 
-func TestAddRefusesWhatIsNotValid(t *testing.T) {
+func TestAddRefusesInvalidGroups(t *testing.T) {
 	s := open(t, "", 2, 2)
 	add(t, s, train(1))
 	broken := group(train(1))

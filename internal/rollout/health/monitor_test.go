@@ -110,7 +110,7 @@ func TestSkippedGroupsEndInFaults(t *testing.T) {
 	})
 }
 
-func TestWhatOpensABreaker(t *testing.T) {
+func TestFailuresThatOpenABreaker(t *testing.T) {
 	cases := map[string]struct {
 		events func(a, b *Group)
 		open   bool

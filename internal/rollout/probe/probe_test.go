@@ -88,8 +88,8 @@ func TestProbeOfNoDefinition(t *testing.T) {
 	}
 }
 
-// double is an environment that does what its fields say.
-type double struct {
+// fakeEnvironment is an environment that does what its fields say.
+type fakeEnvironment struct {
 	splits      []environment.Split
 	splitsError error
 	startError  error
@@ -101,23 +101,25 @@ type double struct {
 	closed  int
 }
 
-func (d *double) Splits(context.Context) ([]environment.Split, error) { return d.splits, d.splitsError }
+func (d *fakeEnvironment) Splits(context.Context) ([]environment.Split, error) {
+	return d.splits, d.splitsError
+}
 
-func (d *double) Start(context.Context, environment.Task) (environment.Episode, error) {
+func (d *fakeEnvironment) Start(context.Context, environment.Task) (environment.Episode, error) {
 	if d.startError != nil {
 		return nil, d.startError
 	}
 	return doubleEpisode{d}, nil
 }
 
-func (d *double) Answers(context.Context, environment.Task) (right, wrong string, err error) {
+func (d *fakeEnvironment) Answers(context.Context, environment.Task) (right, wrong string, err error) {
 	if d.unknown {
 		return "", "", environment.ErrNoAnswers
 	}
 	return "right", "wrong", nil
 }
 
-type doubleEpisode struct{ *double }
+type doubleEpisode struct{ *fakeEnvironment }
 
 func (e doubleEpisode) Prompts(context.Context) ([]environment.Prompt, error) {
 	return make([]environment.Prompt, 1), nil
@@ -137,8 +139,8 @@ func (e doubleEpisode) Finish(context.Context) (environment.Turn, error) {
 
 func (e doubleEpisode) Close(context.Context) { e.closed++ }
 
-// mute is an environment that knows no answers.
-type mute struct{ environment.Environment }
+// unknownAnswers is an environment that knows no answers.
+type unknownAnswers struct{ environment.Environment }
 
 func TestProbe(t *testing.T) {
 	some := []environment.Split{{Name: "empty"}, {Name: "train", Tasks: 3}}
@@ -150,18 +152,18 @@ func TestProbe(t *testing.T) {
 		final  bool
 		closed int
 	}{
-		"one that is well":                     {env: &double{splits: some, right: 2, wrong: -1}, want: contract.ProbeResult{OK: true, Splits: splits, CanaryReward: new(2.0)}, closed: 2},
-		"one that does not answer":             {env: &double{splitsError: away}, want: contract.ProbeResult{Reason: ReasonEnvironmentFault}},
-		"one whose judge does not answer":      {env: &double{splits: some, startError: &environment.Fault{Kind: environment.JudgeFault, Err: away}}, want: contract.ProbeResult{Reason: ReasonJudgeFault, Splits: splits}},
-		"one that will never do":               {env: &double{splits: some, startError: &environment.Fault{Permanent: true, Err: away}}, want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}, final: true},
-		"one without tasks":                    {env: &double{splits: some[:1]}, want: contract.ProbeResult{Reason: ReasonNoTasks, Splits: splits[:1]}, final: true},
-		"one that rewards both answers alike":  {env: &double{splits: some, right: 1, wrong: 1}, want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 2},
-		"one that rewards the wrong one":       {env: &double{splits: some, wrong: 1}, want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 2},
-		"one that never ends":                  {env: &double{splits: some, right: 1, goesOn: true}, want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 1},
-		"one that knows no answers":            {env: mute{&double{splits: some}}, want: contract.ProbeResult{OK: true, Splits: splits}},
-		"one that does not know this answer":   {env: &double{splits: some, unknown: true}, want: contract.ProbeResult{OK: true, Splits: splits}, closed: 1},
-		"one that continues without an answer": {env: mute{&double{splits: some, goesOn: true}}, want: contract.ProbeResult{OK: true, Splits: splits}},
-		"one that fails without an answer":     {env: mute{&double{splits: some, startError: away}}, want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}},
+		"one that is well":                     {env: &fakeEnvironment{splits: some, right: 2, wrong: -1}, want: contract.ProbeResult{OK: true, Splits: splits, CanaryReward: new(2.0)}, closed: 2},
+		"one that does not answer":             {env: &fakeEnvironment{splitsError: away}, want: contract.ProbeResult{Reason: ReasonEnvironmentFault}},
+		"one whose judge does not answer":      {env: &fakeEnvironment{splits: some, startError: &environment.Fault{Kind: environment.JudgeFault, Err: away}}, want: contract.ProbeResult{Reason: ReasonJudgeFault, Splits: splits}},
+		"one that will never do":               {env: &fakeEnvironment{splits: some, startError: &environment.Fault{Permanent: true, Err: away}}, want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}, final: true},
+		"one without tasks":                    {env: &fakeEnvironment{splits: some[:1]}, want: contract.ProbeResult{Reason: ReasonNoTasks, Splits: splits[:1]}, final: true},
+		"one that rewards both answers alike":  {env: &fakeEnvironment{splits: some, right: 1, wrong: 1}, want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 2},
+		"one that rewards the wrong one":       {env: &fakeEnvironment{splits: some, wrong: 1}, want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 2},
+		"one that never ends":                  {env: &fakeEnvironment{splits: some, right: 1, goesOn: true}, want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 1},
+		"one that knows no answers":            {env: unknownAnswers{&fakeEnvironment{splits: some}}, want: contract.ProbeResult{OK: true, Splits: splits}},
+		"one that does not know this answer":   {env: &fakeEnvironment{splits: some, unknown: true}, want: contract.ProbeResult{OK: true, Splits: splits}, closed: 1},
+		"one that continues without an answer": {env: unknownAnswers{&fakeEnvironment{splits: some, goesOn: true}}, want: contract.ProbeResult{OK: true, Splits: splits}},
+		"one that fails without an answer":     {env: unknownAnswers{&fakeEnvironment{splits: some, startError: away}}, want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -172,7 +174,7 @@ func TestProbe(t *testing.T) {
 			if final != tc.final || (got.Message != "") == got.OK {
 				t.Errorf("final %v with message %q, want %v", final, got.Message, tc.final)
 			}
-			if d, ok := tc.env.(*double); ok && d.closed != tc.closed {
+			if d, ok := tc.env.(*fakeEnvironment); ok && d.closed != tc.closed {
 				t.Errorf("%d episodes were closed, want %d", d.closed, tc.closed)
 			}
 		})
