@@ -294,13 +294,13 @@ func TestRescale(t *testing.T) {
 		job     *batchv1.Job
 		want    Scale
 	}{
-		"more":                               {5, job(2), Scale{Workers: 5}},
-		"none":                               {0, job(2), Scale{Workers: 1, Suspended: true}},
-		"some again":                         {3, job(0), Scale{Workers: 3}},
-		"a queue's suspension stays":         {5, job(2, queued), Scale{Workers: 5, Suspended: true}},
-		"also over none":                     {0, job(2, queued), Scale{Workers: 1, Suspended: true}},
-		"and some again":                     {3, job(1, queued), Scale{Workers: 3, Suspended: true}},
-		"a queue resumes what is to be none": {0, job(0, func(j *batchv1.Job) { j.Spec.Suspend = new(false) }), Scale{Workers: 1, Suspended: true}},
+		"more":                       {5, job(2), Scale{Workers: 5}},
+		"none":                       {0, job(2), Scale{Workers: 1, Suspended: true}},
+		"some again":                 {3, job(0), Scale{Workers: 3}},
+		"a queue's suspension stays": {5, job(2, queued), Scale{Workers: 5, Suspended: true}},
+		"also over none":             {0, job(2, queued), Scale{Workers: 1, Suspended: true}},
+		"and some again":             {3, job(1, queued), Scale{Workers: 3, Suspended: true}},
+		"a queue resumes a Job that is to be suspended": {0, job(0, func(j *batchv1.Job) { j.Spec.Suspend = new(false) }), Scale{Workers: 1, Suspended: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -56,7 +56,7 @@ func LearnerJob(run *v1alpha1.TrainingRun, attempt int32, linkName string, setti
 
 // RolloutJob is the run's workers. It is Indexed, since that replaces each worker by itself, whatever
 // became of the others, and counts failures for each index. Without workers it is suspended: completions
-// of 0 would complete it for good.
+// of 0 would complete it permanently.
 func RolloutJob(run *v1alpha1.TrainingRun, attempt int32, linkName string, settings Settings) *batchv1.Job {
 	meta := ownedByRun(run, RolloutJobName(run), merged(userLabels(run), RolloutLabels(run)))
 	meta.Annotations = map[string]string{

@@ -24,7 +24,7 @@ type FileInput struct {
 	Pins Pins
 	// DefaultBaseURL of the endpoint, for a run that names none.
 	DefaultBaseURL string
-	// InitFrom is the checkpoint that initFrom comes to; empty without.
+	// InitFrom is the checkpoint that initFrom refers to; empty without.
 	InitFrom string
 	// Fixed of an earlier attempt, which is kept as it is; nil for the first.
 	Fixed *contract.Fixed

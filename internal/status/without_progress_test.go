@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// TestRunThatBeginsAnewHasNoFormerResults forgets what the former settings came to, and keeps what was used.
+// TestRunThatBeginsAnewHasNoFormerResults forgets the results of the former settings, and keeps the usage.
 func TestRunThatBeginsAnewHasNoFormerResults(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
 	before := v1alpha1.TrainingRunStatus{

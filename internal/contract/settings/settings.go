@@ -13,11 +13,11 @@ type Former struct {
 	LastAttempt int32 `json:"lastAttempt"`
 	// SpecDigest digests them, as in the run file of that attempt.
 	SpecDigest string `json:"specDigest"`
-	// Changed are the fields of the spec that differ from those of the attempt at hand, sorted; empty where that is unknown.
+	// Changed are the fields of the spec that differ from those of the current attempt, sorted; empty where that is unknown.
 	Changed []string `json:"changed,omitempty"`
 }
 
-// History lists the settings of attempts before the one at hand, the earliest first.
+// History lists the settings of attempts before the current one, the earliest first.
 type History []Former
 
 // maxLength bounds a history: of attempts before that nothing matters, since none of them has committed a step.

@@ -51,7 +51,7 @@ func AwaitsRepair(a v1alpha1.Attempt) bool {
 // Join gives the attempts with the newest, which has ended, in one entry with those before it that ended for the
 // same reason and await the same repair.
 func Join(attempts []v1alpha1.Attempt) []v1alpha1.Attempt {
-	if len(attempts) < 2 || !AwaitsRepair(attempts[0]) || !AwaitsRepair(attempts[1]) || fruitful(attempts[0]) {
+	if len(attempts) < 2 || !AwaitsRepair(attempts[0]) || !AwaitsRepair(attempts[1]) || committedStep(attempts[0]) {
 		return attempts
 	}
 	newest, former := attempts[0], attempts[1]
@@ -150,9 +150,9 @@ func stuckAt(attempts []v1alpha1.Attempt) (int64, bool) {
 	return steps[0], true
 }
 
-// fruitful says that an attempt committed a step. One that never reported has no FromStep; its ToStep is where its
+// committedStep says that an attempt committed a step. One that never reported has no FromStep; its ToStep is where its
 // successor began.
-func fruitful(a v1alpha1.Attempt) bool {
+func committedStep(a v1alpha1.Attempt) bool {
 	return a.FromStep != nil && a.ToStep != nil && *a.ToStep > *a.FromStep
 }
 
@@ -172,7 +172,7 @@ func Backoff(attempts []v1alpha1.Attempt) time.Duration {
 	}
 	barren := 0
 	for _, a := range attempts {
-		if fruitful(a) {
+		if committedStep(a) {
 			break
 		}
 		if !AwaitsRepair(a) {

@@ -28,7 +28,7 @@ func Due(before, after *v1alpha1.TrainingRunStatus, wrote, now time.Time, rule R
 	if equal(before, after) {
 		return false, 0
 	}
-	if urgent(before, after) {
+	if isUrgent(before, after) {
 		return true, 0
 	}
 	every := writeEvery
@@ -48,8 +48,8 @@ func equal(before, after *v1alpha1.TrainingRunStatus) bool {
 	return equality.Semantic.DeepEqual(before, &same)
 }
 
-// urgent says that something must be known before anything follows from it, or that a person waits for it.
-func urgent(before, after *v1alpha1.TrainingRunStatus) bool {
+// isUrgent says that something must be known before anything follows from it, or that a person waits for it.
+func isUrgent(before, after *v1alpha1.TrainingRunStatus) bool {
 	if ptr.Deref(before.ObservedGeneration, 0) != ptr.Deref(after.ObservedGeneration, 0) || len(before.Attempts) != len(after.Attempts) {
 		return true
 	}

@@ -82,8 +82,8 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// TestFirstCheckpointIsNoFigure writes the first step and its checkpoint as soon as other changes.
-func TestFirstCheckpointIsNoFigure(t *testing.T) {
+// TestFirstCheckpointIsWrittenSoon writes the first step and its checkpoint as soon as other changes.
+func TestFirstCheckpointIsWrittenSoon(t *testing.T) {
 	before := v1alpha1.TrainingRunStatus{Attempts: []v1alpha1.Attempt{{Number: 1}}}
 	after := before.DeepCopy()
 	after.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 1, State: "s"}

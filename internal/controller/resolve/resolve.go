@@ -157,7 +157,7 @@ func environmentsChanged(run *v1alpha1.TrainingRun, pins desired.Pins) *Problem 
 	return nil
 }
 
-// InitFrom gives the checkpoint that initFrom comes to.
+// InitFrom returns the checkpoint that initFrom refers to.
 func InitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (string, *Problem) {
 	init := run.Spec.InitFrom
 	if init == nil || init.Run == nil {

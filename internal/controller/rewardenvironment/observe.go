@@ -76,7 +76,7 @@ func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironmen
 		seen.pod = &pods.Items[0]
 		return seen, nil
 	}
-	if !answered(env, seen) {
+	if !hasAnswer(env, seen) {
 		seen.podRefused, err = refusal.OfPods(ctx, r.Live, seen.job)
 	}
 	return seen, err

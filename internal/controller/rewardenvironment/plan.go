@@ -64,7 +64,7 @@ func makePlan(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) pla
 			p.deletes = append(p.deletes, job)
 		}
 	}
-	if answered(env, seen) {
+	if hasAnswer(env, seen) {
 		return p
 	}
 	if err := seen.definition.Validate(); err != nil {
@@ -117,8 +117,8 @@ func (p plan) withoutImage(env *v1alpha1.RewardEnvironment, seen observed, now t
 	return p.withProbe(env, seen, seen.try+1, now)
 }
 
-// answered says that this generation has an answer that stays: until its ConfigMap changes, if it reads one.
-func answered(env *v1alpha1.RewardEnvironment, seen observed) bool {
+// hasAnswer says that this generation has an answer that stays: until its ConfigMap changes, if it reads one.
+func hasAnswer(env *v1alpha1.RewardEnvironment, seen observed) bool {
 	ready := meta.FindStatusCondition(env.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.ObservedGeneration != env.Generation || ptr.Deref(env.Status.ObservedGeneration, 0) != env.Generation {
 		return false
@@ -178,7 +178,7 @@ func (p plan) withRetry(env *v1alpha1.RewardEnvironment, seen observed, ended ti
 	return p.withProbe(env, seen, seen.try+1, now)
 }
 
-// withProbe makes a try, unless the API server refused it a moment ago, or for good.
+// withProbe makes a try, unless the API server refused it a moment ago, or finally.
 func (p plan) withProbe(env *v1alpha1.RewardEnvironment, seen observed, try int32, now time.Time) plan {
 	wait, again := seen.refused.Wait(env.Generation, now)
 	if seen.refused.Reason != "" && seen.refused.Generation == env.Generation {

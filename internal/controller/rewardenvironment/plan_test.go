@@ -226,7 +226,7 @@ func TestNewEvent(t *testing.T) {
 }
 
 // A new manager that has not tried to create the probe leaves the refusal that an earlier one found to be seen.
-func TestRefusalStandsOverManagerRestart(t *testing.T) {
+func TestRefusalStaysAfterManagerRestart(t *testing.T) {
 	env := newEnvironment(ready("False", "ProbeNotStarting", 2))
 	for name, o := range map[string]observed{"no Job": seen(0, nil), "a Job without a pod": seen(1, nil)} {
 		next := computeStatus(env, makePlan(env, o, now), now)

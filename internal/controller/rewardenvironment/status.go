@@ -64,7 +64,7 @@ func keepFailure(env *v1alpha1.RewardEnvironment, p plan) status.Condition {
 	return status.False(c.Type, was.Reason, was.Message)
 }
 
-// environmentDigest digests a definition and what it came to: what runs pin.
+// environmentDigest digests a definition and the result of its probe: runs pin this digest.
 func environmentDigest(definition contract.Definition, result contract.ProbeResult) (string, error) {
 	if len(result.Splits) > maxSplits {
 		return "", fmt.Errorf("the environment has %d splits, at most %d are supported", len(result.Splits), maxSplits)

@@ -25,8 +25,8 @@ const (
 	eventResumed         = "Resumed"
 )
 
-// waits are the reasons of Progressing=False that have an event: what others have to do, or to pass, before the run continues.
-var waits = []string{
+// waitReasons are the reasons of Progressing=False that have an event: what others have to do, or to pass, before the run continues.
+var waitReasons = []string{
 	v1alpha1.ReasonThrottled, v1alpha1.ReasonPaymentRequired, v1alpha1.ReasonPausedCapacity, v1alpha1.ReasonPausedRateLimit,
 	v1alpha1.ReasonEndpointUnreachable, v1alpha1.ReasonRequestTooLarge, v1alpha1.ReasonKeyRefused,
 	v1alpha1.ReasonEndpointFailing, v1alpha1.ReasonCreateRefused, v1alpha1.ReasonEnvironmentUnavailable,
@@ -126,7 +126,7 @@ func conditionEvents(before, after *v1alpha1.TrainingRunStatus) []record.Event {
 			return record.Warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionTrue && !failed
 		}},
 		{v1alpha1.ConditionProgressing, func(_, is *metav1.Condition) (record.Event, bool) {
-			return record.Warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionFalse && slices.Contains(waits, is.Reason)
+			return record.Warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionFalse && slices.Contains(waitReasons, is.Reason)
 		}},
 		{v1alpha1.ConditionRolloutsReady, func(_, is *metav1.Condition) (record.Event, bool) {
 			return record.Warning(is.Reason, "Create", is.Message), slices.Contains(refusals, is.Reason)
@@ -160,7 +160,7 @@ func conditionEvents(before, after *v1alpha1.TrainingRunStatus) []record.Event {
 
 // newEvidence says that the endpoint fails in another way than before.
 func newEvidence(was, is *metav1.Condition) bool {
-	return was != nil && is.Type == v1alpha1.ConditionProgressing && slices.Contains(waits, is.Reason) && was.Message != is.Message
+	return was != nil && is.Type == v1alpha1.ConditionProgressing && slices.Contains(waitReasons, is.Reason) && was.Message != is.Message
 }
 
 func suspendEvent(was, is *metav1.Condition) (record.Event, bool) {

@@ -98,7 +98,7 @@ func check(s v1alpha1.TrainingRunStatus, reasons map[string]bool, generation int
 	return nil
 }
 
-// run carries a plan out in thought: what prepare would have made of a start.
+// run returns the status after a plan is executed, with what prepare would have made for a start.
 func planned(run *v1alpha1.TrainingRun, seen observe.State) plan {
 	p := makePlan(run, seen, now)
 	if p.start == 0 {

@@ -55,7 +55,7 @@ func startOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.
 	case desired.SuspendedByOther(l.Job):
 		return nil
 	case seen.LearnerObstacle.NeedsAction:
-		return nil // The Job's controller tries again to create the pod, and another Job would fare no better.
+		return nil // The Job's controller tries again to create the pod, and another Job would have the same problem.
 	case podstate.ImageMissing(l.Pod) && podstate.ReplaceIn(l.Pod, now) <= 0:
 		return &ending.Ending{Cause: contract.CauseStartTimeout, Reason: v1alpha1.ReasonImagePullFailed, Message: waits.Message}
 	case now.Sub(waitsSince(newest, l, now)) <= deadline:
@@ -98,7 +98,7 @@ func hasWorkers(seen observe.State) bool {
 }
 
 // drainOverdue says that a drain has taken too long. A learner that runs has at least drainUnreachable from the first
-// heartbeat of this manager, whose own start cuts no drain short.
+// heartbeat of this manager, so that the start of a manager does not end a drain early.
 func drainOverdue(l observe.Learner, seen observe.State, taken time.Duration, now time.Time) bool {
 	if _, running := learnerRunning(l.Pod); !running {
 		return taken >= drainUnreachable

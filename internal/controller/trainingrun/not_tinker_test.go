@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 )
 
-func TestEndpointThatIsNoTinkerAPI(t *testing.T) {
+func TestEndpointThatIsNotTinkerAPI(t *testing.T) {
 	authority := func(run *v1alpha1.TrainingRun) {
 		run.Spec.Tinker.CABundleConfigMapRef = &ref.ConfigMapKey{Name: "ca", Key: "ca.crt"}
 	}
@@ -106,7 +106,7 @@ func TestEndpointThatIsNotTinkerAPIIsTriedAgain(t *testing.T) {
 }
 
 // TestModelThatTheEndpointDoesNotOffer runs attempts whose learner finds that the endpoint does not offer what the run needs. They
-// cost nothing, begin 45 seconds apart, and share one entry; the run is stalled after the grace period, and continues with the
+// do not count against the restart budget, begin 45 seconds apart, and share one entry; the run is stalled after the grace period, and continues with the
 // learner that finds the model.
 func TestModelThatTheEndpointDoesNotOffer(t *testing.T) {
 	for upstream, reason := range map[string]string{"model_unknown": "ModelUnknown", "context_too_short": "UnsupportedByEndpoint"} {

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// outcome is what a plan comes to, for comparing.
+// outcome is the part of a plan that tests compare.
 type outcome struct {
 	Ending  contract.Cause
 	Final   string

@@ -112,7 +112,7 @@ func TestRefusedKeyIsReadAgainWithinAMinute(t *testing.T) {
 	}
 }
 
-func TestRetryTakesAFailedRunBack(t *testing.T) {
+func TestRetryContinuesAFailedRun(t *testing.T) {
 	failed := func(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 		run := newRun(append([]func(*v1alpha1.TrainingRun){
 			attempts(endedAttempt(6, contract.CauseCrashed, 5, 5, time.Second), endedAttempt(5, contract.CauseCrashed, 5, 5, time.Minute), endedAttempt(4, contract.CauseCrashed, 5, 5, time.Minute)),
@@ -138,7 +138,7 @@ func TestRetryTakesAFailedRunBack(t *testing.T) {
 	if next.CompletionTime != nil || *next.FailuresSinceCheckpoint != 0 || *next.ObservedRetry != 1 || !next.StartTime.Equal(run.Status.StartTime) {
 		t.Errorf("completionTime = %v, failures = %d, observedRetry = %d, startTime = %v", next.CompletionTime, *next.FailuresSinceCheckpoint, *next.ObservedRetry, next.StartTime)
 	}
-	// One more crash at the step does not end the run: the budget starts anew.
+	// One more crash at the step does not end the run, since the retry reset the restart budget.
 	run.Status = next
 	seen = observing(7, observe.Learner{Job: newJob("seven"), Pod: newPod(exited(1, "Error", ""))})
 	if p := makePlan(run, seen, now); p.final != nil {
@@ -232,9 +232,9 @@ func TestMissingImageIsPulledForAnotherPod(t *testing.T) {
 	}
 }
 
-// TestUnschedulablePodIsLeftAlone has a pod that fits nowhere for ten minutes: the scheduler itself binds it once a node fits, so
+// TestUnschedulablePodIsNotReplaced has a pod that fits nowhere for ten minutes: the scheduler itself binds it once a node fits, so
 // that neither the attempt nor its pod is replaced meanwhile.
-func TestUnschedulablePodIsLeftAlone(t *testing.T) {
+func TestUnschedulablePodIsNotReplaced(t *testing.T) {
 	run := newRun(attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(0)}))
 	for waited := time.Duration(0); waited < 10*time.Minute; waited += 15 * time.Second {
 		pod := newPod(pending, unschedulableFor(0))

@@ -32,7 +32,7 @@ func conditionOf(s v1alpha1.TrainingRunStatus, kind string) string {
 	return string(c.Status) + " " + c.Reason
 }
 
-func TestStatusStandsOverManagerRestart(t *testing.T) {
+func TestStatusStaysAfterManagerRestart(t *testing.T) {
 	for name, reply := range map[string]contract.HeartbeatReply{
 		"training":         trainingReply,
 		"payment required": {Attempt: 1, Upstream: "payment", Progress: trainingReply.Progress},
@@ -70,7 +70,7 @@ func TestStatusStandsOverManagerRestart(t *testing.T) {
 	}
 }
 
-func TestManagerRestartCutsNoDrainShort(t *testing.T) {
+func TestManagerRestartDoesNotEndADrain(t *testing.T) {
 	for name, tc := range map[string]struct {
 		draining time.Duration
 		known    poller.Result

@@ -18,7 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// computeStatus gives the status that a run should have once the plan is carried out. It does not change
+// computeStatus returns the status that a run should have once the plan is executed. It does not change
 // the run.
 func computeStatus(run *v1alpha1.TrainingRun, seen observe.State, p plan, now time.Time) v1alpha1.TrainingRunStatus {
 	next := *run.Status.DeepCopy()

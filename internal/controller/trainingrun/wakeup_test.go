@@ -18,8 +18,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 )
 
-// simulation reconciles a run against a clock that moves by nothing but the requeues that are asked for: no event of the
-// cluster wakes it.
+// simulation reconciles a run by a clock that only requeues advance: there are no events of the
+// cluster.
 type simulation struct {
 	run *v1alpha1.TrainingRun
 	// seenAt is what the cluster has at a time.
@@ -31,7 +31,7 @@ type simulation struct {
 }
 
 // until reconciles until the status or the plan is as wanted, and gives the time that this took. It fails when nothing
-// would wake the run again, or when that takes longer than the limit.
+// would cause another reconcile, or when that takes longer than the limit.
 func (s *simulation) until(t *testing.T, limit time.Duration, reached func(v1alpha1.TrainingRunStatus, plan) bool) time.Duration {
 	t.Helper()
 	for at := now; at.Sub(now) <= limit; {
@@ -64,9 +64,9 @@ func has(kind, want string) func(v1alpha1.TrainingRunStatus, plan) bool {
 	}
 }
 
-// TestWakeUps has every decision that follows from the mere passing of time made in time, and the run not reconciled all
-// the time meanwhile.
-func TestWakeUps(t *testing.T) {
+// TestRequeues has every decision that depends on the time alone made in time, without reconciling the run
+// needlessly often.
+func TestRequeues(t *testing.T) {
 	begun := func(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 		return newRun(append([]func(*v1alpha1.TrainingRun){attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(0)})}, changes...)...)
 	}
