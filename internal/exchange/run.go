@@ -57,7 +57,7 @@ func (c *Client) Run(ctx context.Context, worker Worker) error {
 	}
 }
 
-// serveOnce uses one connection. It returns nil when the Renew stream came to its regular end; the connection then
+// serveOnce uses one connection. It returns nil when the Renew stream ended regularly; the connection then
 // stays in use until the next one has said Hello.
 func (c *Client) serveOnce(ctx context.Context, worker Worker) error {
 	conn, err := c.hello(ctx, worker)

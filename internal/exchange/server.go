@@ -42,7 +42,7 @@ type Handler interface {
 	// Disconnected reports that a worker's Renew stream broke, or that the worker ended it. A live worker says Hello
 	// within seconds, or has done so already on another connection, and continues to renew.
 	Disconnected(worker string)
-	// Release takes leases back without a group. The reason is drain, policy_gone or environment_down.
+	// Release returns leases without a group. The reason is drain, policy_gone or environment_down.
 	Release(worker string, keys []rl.Key, reason string)
 }
 

@@ -18,7 +18,7 @@ type Rules struct {
 	// Steps is how many steps the run has.
 	Steps int64
 	// OldestVersion is the oldest that can still be sampled: 0, unless versions of the lag's window were
-	// lost for good. A step that wants an older one takes this one instead.
+	// lost permanently. A step that wants an older one takes this one instead.
 	OldestVersion int64
 }
 
@@ -101,7 +101,7 @@ func (r Rules) Task(stream *Stream, slot int64) Task {
 
 // Batches lays out the batches from a position on, the one of the current step first, as far as their slots are
 // certain and versions up to newest can sample them. It considers nothing but the outcomes, so that the batches
-// are the same in whatever order those came to be known, and proposes no slot that a batch will not take: once
+// are the same in whatever order those became known, and proposes no slot that a batch will not take: once
 // every batch before its own is certain to end where it does, or steps have slots of their own, a slot keeps its step,
 // and with it the version that has to sample it.
 //

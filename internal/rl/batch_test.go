@@ -115,7 +115,7 @@ func TestPlan(t *testing.T) {
 			newest: 0,
 			want:   []Batch{{Next: 1, Certain: true, Missing: []int64{0}}},
 		},
-		"a version that is lost for good is replaced by the next newer": {
+		"a version that is permanently lost is replaced by the next newer": {
 			rules:  Rules{TasksPerStep: 1, Steps: 9, Lag: 2, OldestVersion: 4},
 			at:     Position{Step: 4, Cursor: 7},
 			newest: 4,
@@ -228,7 +228,7 @@ func (l *loop) lease(batches []Batch) {
 	}
 }
 
-// finish lets any group in play come to its end.
+// finish ends any group in play.
 func (l *loop) finish() {
 	if len(l.playing) == 0 {
 		return

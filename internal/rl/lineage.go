@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// Lineage identifies a policy by how it came to be: two attempts that trained on the same batches with
+// Lineage identifies a policy by how it was made: two attempts that trained on the same batches with
 // the same settings have the same lineage, whatever was lost in between. No policy has the zero Lineage.
 //
 // A lineage is a function of the digits that a checkpoint's name has of it: a resume may know nothing but

@@ -47,7 +47,7 @@ const (
 
 // SequenceID numbers a sample request within its sampling session. A worker that plays a slot again under
 // the same numbers is answered with the samples that are already paid for. repost counts replies that
-// the server lost for good, and is not part of the seed. A number that does not fit is an error.
+// the server lost permanently, and is not part of the seed. A number that does not fit is an error.
 func SequenceID(kind Kind, slot int64, member, turn, try, repost int) (int64, error) {
 	id := int64(kind)
 	for _, part := range []struct {

@@ -228,7 +228,7 @@ func (e *replyError) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *replyError) Unwrap() error { return e.err }
 
-// repeat calls try until it succeeds, fails for good, or has failed maxTries times. Tries that found no capacity, or a
+// repeat calls try until it succeeds, fails permanently, or has failed maxTries times. Tries that found no capacity, or a
 // server that is being started, do not count: they continue until the context ends.
 func (b *Backend) repeat(ctx context.Context, mayRepeat func(error) bool, try func() error) error {
 	pause, failures := b.pace.retry, 0

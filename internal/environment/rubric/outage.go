@@ -36,7 +36,7 @@ func (o *outage) end() {
 	o.ended++
 }
 
-// await decides why a call has failed for good. If the judge answers another request, it returns false: the call itself is
+// await decides why a call has failed permanently. If the judge answers another request, it returns false: the call itself is
 // at fault. Otherwise it waits until the judge answers, however long that takes, and returns true: nothing is scored
 // without a judge, and no reply is to blame. The time limit of the episode does not run meanwhile. The error is the
 // context's.

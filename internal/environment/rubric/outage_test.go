@@ -110,7 +110,7 @@ func TestJudgeThatIsDownIsAwaited(t *testing.T) {
 	}
 }
 
-// TestCallAtFaultIsNoOutage requires that a request that fails for good, at a judge that answers others, is a fault.
+// TestCallAtFaultIsNoOutage requires that a request that always fails, at a judge that answers others, is a fault.
 func TestCallAtFaultIsNoOutage(t *testing.T) {
 	for name, failure := range map[string]error{"500": errors.New("500"), "403": &UnavailableError{Err: errors.New("403: moderated")}} {
 		t.Run(name, func(t *testing.T) {

@@ -54,7 +54,7 @@ type caller struct {
 	bodies bodySizes
 }
 
-// fetch sends the request until it succeeds or fails for good, and decodes the response.
+// fetch sends the request until it succeeds or fails permanently, and decodes the response.
 func fetch[T any](ctx context.Context, c *caller, req request) (T, error) {
 	resp, err := c.do(ctx, req)
 	if err != nil {
@@ -87,7 +87,7 @@ func post[T any](ctx context.Context, c *caller, op, path string, body any) (T, 
 	return fetch[T](ctx, c, req)
 }
 
-// do sends the request until it succeeds, fails for good or ctx ends.
+// do sends the request until it succeeds, fails permanently or ctx ends.
 func (c *caller) do(ctx context.Context, req request) (response, error) {
 	if _, err := c.connect(ctx); err != nil {
 		return response{}, err

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// ErrModelBroken is returned by every operation of a Model that is broken by a submit that failed for good. The
+// ErrModelBroken is returned by every operation of a Model that is broken by a submit that failed permanently. The
 // model must be abandoned.
 var ErrModelBroken = errors.New("model is broken by an earlier submit")
 

@@ -19,7 +19,7 @@ import (
 //
 // The ctx of a submit also limits the fetching of the result. If it ends before the server responded to the
 // submit, the model is broken, because the server may or may not have counted the operation. So it is after every
-// other submit that failed for good, except a Forward that the server rejected: as that changes nothing, its number
+// other submit that failed permanently, except a Forward that the server rejected: as that changes nothing, its number
 // becomes a gap, which servers accept.
 type Model struct {
 	caller *caller

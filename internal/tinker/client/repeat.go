@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// NeverRepeatSteps makes submits of forward_backward and optim_step fail for good once an attempt may have been executed,
+// NeverRepeatSteps makes submits of forward_backward and optim_step fail permanently once an attempt may have been executed,
 // for servers that would execute a repeat once more. Repeats of all other operations are harmless: they change nothing,
 // or save under a name that is then in use.
 func (c *Client) NeverRepeatSteps() { c.executesRepeats.Store(true) }
