@@ -59,7 +59,7 @@ var _ = Describe("What the endpoint does", func() {
 		Expect(known).NotTo(BeNil())
 		Expect(known.Ignored).To(Equal([]string{"seed"}))
 		Expect(known.Supported).To(Equal([]string{"adam.beta1", "loss.ppo"}))
-		Expect(run.Status.Capabilities).NotTo(BeNil(), "a learner that says nothing of it takes nothing back")
+		Expect(run.Status.Capabilities).NotTo(BeNil(), "a report without capabilities does not remove those in the status")
 	})
 
 	DescribeTable("refuses a run at its first attempt", func(reason, text string) {

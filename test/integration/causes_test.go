@@ -236,7 +236,7 @@ var _ = Describe("What ends a run", func() {
 		}
 	})
 
-	It("is a used-up restart budget at one step, and retry takes the run back", func() {
+	It("is a used-up restart budget at one step, and retry continues the run", func() {
 		w := newEnv()
 		run, _ := w.startedRun(func(run *v1alpha1.TrainingRun) { run.Spec.FailurePolicy.MaxRestarts = new(int32(2)) })
 		for attempt := int32(1); attempt <= 3; attempt++ {

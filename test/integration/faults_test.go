@@ -83,7 +83,7 @@ var _ = Describe("A manager that crashes", func() {
 		w.startManager(nil)
 		w.attempt(run, 1, progress(0))
 		Consistently(w.attemptsWithJobs, "500ms", "50ms").Should(Equal([]string{"1"}))
-		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1), "what it had not come to is made up for")
+		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1), "the next manager creates what is missing")
 	})
 
 	It("deletes a Job of a dead attempt that lands late", func() {

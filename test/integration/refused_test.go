@@ -85,7 +85,7 @@ var _ = Describe("Pods that Kubernetes refuses", func() {
 		w.advance(3 * time.Minute)
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True CreateRefused")) })
 		w.advance(30 * time.Minute)
-		Consistently(w.attemptsWithJobs, "500ms", "50ms").Should(Equal([]string{"1"}), "another Job would fare no better")
+		Consistently(w.attemptsWithJobs, "500ms", "50ms").Should(Equal([]string{"1"}), "another Job would have the same problem")
 		// The API server dates the pod by its own clock, which is behind the manager's here.
 		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.FailurePolicy.StartDeadlineSeconds = new(int32(36000)) })
 		Expect(kube.Delete(context.Background(), quota)).To(Succeed())

@@ -187,9 +187,9 @@ func TestRefusedKey(t *testing.T) {
 	}
 }
 
-// TestEndpointThatIsNoTinkerAPI gives an address with a path that does not exist: the learner reports the request that failed,
+// TestEndpointThatIsNotTinkerAPI gives an address with a path that does not exist: the learner reports the request that failed,
 // tries again for a while, and ends for the next attempt.
-func TestEndpointThatIsNoTinkerAPI(t *testing.T) {
+func TestEndpointThatIsNotTinkerAPI(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
 	w.file.Fixed.BaseURL += "/v1"

@@ -156,7 +156,7 @@ type Config struct {
 	CheckLast bool
 	// PreferRow: a step that is done again takes the tombstones of the newest row written for it.
 	PreferRow bool
-	// Fallback: a version that is lost for good is replaced by the next newer one.
+	// Fallback: a version that is permanently lost is replaced by the next newer one.
 	Fallback bool
 	// AnnounceEarly: the new version is announced as soon as the replies are clean, before row and state.
 	AnnounceEarly bool

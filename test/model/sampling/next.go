@@ -123,7 +123,7 @@ func (m *Model) sample(x *successors) {
 	}
 }
 
-// askAnew asks for a sample whose future is lost for good.
+// askAnew requests a sample again whose future is permanently lost.
 func (m *Model) askAnew(x *successors) {
 	s, t := x.From, x.Copy()
 	switch {

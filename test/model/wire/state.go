@@ -41,7 +41,7 @@ type Config struct {
 	LostAnswers, LostSubmits int
 	// Refusals of chunks with 4xx, and Failures of operations on the server.
 	Refusals, Failures int
-	// LostReplies are lost for good (410).
+	// LostReplies are permanently lost (410).
 	LostReplies int
 	Restarts    int
 }
@@ -126,7 +126,7 @@ type State struct {
 	Step, Position, Number, Phase uint8
 	// Got has a bit for each reply of this step that was collected.
 	Got uint8
-	// Unanswered is set while the submit in hand has no answer.
+	// Unanswered is set while the current submit has no answer.
 	Unanswered uint8
 	// Index has the place in the queue of each operation of this step.
 	Index [4]uint8
