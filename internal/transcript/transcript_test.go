@@ -81,6 +81,54 @@ func TestRecorderKeepsResultsThatOnlyPromptsHave(t *testing.T) {
 	}
 }
 
+// TestRecorderMarksPromptsThatBeginAnew gives prompts that have as many messages as what was seen, and other texts or fewer results.
+func TestRecorderMarksPromptsThatBeginAnew(t *testing.T) {
+	reply := chat.Message{Role: chat.RoleAssistant, Content: "b", Reply: 1}
+	for name, tc := range map[string]struct {
+		prompt []chat.Message
+		anew   bool
+	}{
+		"the same messages":        {prompt: []chat.Message{user("a"), reply}},
+		"another text":             {prompt: []chat.Message{user("a"), user("b"), user("c")}, anew: true},
+		"another text of one role": {prompt: []chat.Message{user("x"), reply, user("c")}, anew: true},
+		"a text that is added":     {prompt: []chat.Message{user("a"), reply, user("c")}},
+		"one of two results":       {prompt: []chat.Message{user("a"), reply, {Role: chat.RoleTool, Content: "r"}}},
+	} {
+		var r Recorder
+		r.Prompt([]chat.Message{user("a")}, nil)
+		r.Reply(reply, nil, "")
+		r.Results([]Result{{Tool: "t", Text: "r"}, {Tool: "t", Text: "s"}}, false)
+		r.Prompt(tc.prompt, nil)
+		anew := false
+		for _, m := range decoded(t, Encode("", []Part{{Recorder: &r}}, 1<<20)).Conversations[0].Messages {
+			anew = anew || m.NewPrompt
+		}
+		if anew != tc.anew {
+			t.Errorf("%s: the prompt begins anew: %v, want %v", name, anew, tc.anew)
+		}
+	}
+}
+
+// TestTextsAreCutBehindTheirLimit keeps a text that is as long as is permitted.
+func TestTextsAreCutBehindTheirLimit(t *testing.T) {
+	for text, want := range map[string]string{"abc": "abc", "abcd": "abc… (1 bytes are left out)", "abé": "ab… (2 bytes are left out)"} {
+		if got := cut(text, 3); got != want {
+			t.Errorf("%q is cut to %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestWithholdKeepsTheFirstReason withholds a step twice.
+func TestWithholdKeepsTheFirstReason(t *testing.T) {
+	step := Step{Groups: []Group{{Slot: 3}}}
+	step.Bound()
+	step.Withhold("the store does not answer")
+	step.Withhold("a later reason")
+	if step.Missing != "the store does not answer" || step.Groups != nil || step.Size() != 0 {
+		t.Errorf("the step is %+v", step)
+	}
+}
+
 // TestEncodeLeavesOutParametersOfTools encodes tools whose parameters are not JSON, or are too long.
 func TestEncodeLeavesOutParametersOfTools(t *testing.T) {
 	var r Recorder

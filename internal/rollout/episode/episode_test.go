@@ -168,6 +168,7 @@ func TestLimits(t *testing.T) {
 		"the first prompt's tokens":       {limits: contract.Limits{PromptTokens: 18}, stop: "prompt_tokens", turns: 0, reward: 10},
 		"later prompts may be longer":     {limits: contract.Limits{PromptTokens: 19}, stop: "stop", turns: 5, reward: 5},
 		"tokens of the trajectory":        {limits: contract.Limits{TrajectoryTokens: 65}, stop: "trajectory_tokens", turns: 2, reward: 12},
+		"tokens that a prompt uses up":    {limits: contract.Limits{TrajectoryTokens: 45}, stop: "trajectory_tokens", turns: 1, reward: 11},
 		"Zero gives no more than nothing": {limits: contract.Limits{Turns: 3, OnLimit: "Zero"}, stop: "turns", turns: 3, reward: 0},
 		"Exclude leaves the episode out":  {limits: contract.Limits{Turns: 3, OnLimit: "Exclude"}, stop: "turns", turns: 3, outcome: rl.Deadline},
 	}

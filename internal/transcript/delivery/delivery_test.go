@@ -36,6 +36,9 @@ func TestDeliveryIsReadFromALog(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 		whole := log.String()
+		if _, err := Read(strings.NewReader(strings.TrimSuffix(whole, "\n"))); err != nil {
+			t.Errorf("%s: a log without its last line break gives %v", name, err)
+		}
 		if _, err := Read(strings.NewReader(whole[:len(whole)-3])); err == nil {
 			t.Errorf("%s: a log that is cut is read", name)
 		}
