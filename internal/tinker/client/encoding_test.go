@@ -11,7 +11,7 @@ import (
 )
 
 // TestFindEncoding lets a server answer a pass in protobuf, and then one in JSON. A refusal or an error of the server is
-// followed by one attempt in JSON; while both fail, nothing is decided.
+// followed by one attempt in JSON; while both fail, nothing is decided. What says nothing about the encoding is repeated.
 func TestFindEncoding(t *testing.T) {
 	accepted := ok(`{"request_id":"r"}`)
 	cases := map[string]struct {
@@ -23,6 +23,8 @@ func TestFindEncoding(t *testing.T) {
 		"protobuf is refused":                {[]scriptedReply{status(422)}, []scriptedReply{accepted}, false, 1},
 		"the media type is not supported":    {[]scriptedReply{status(415)}, []scriptedReply{accepted}, false, 1},
 		"protobuf breaks the server":         {[]scriptedReply{status(500)}, []scriptedReply{accepted}, false, 1},
+		"the server is busy":                 {[]scriptedReply{status(429), accepted}, nil, true, 2},
+		"a reply is lost":                    {[]scriptedReply{{lost: true}, accepted}, nil, true, 2},
 		"both fail, then protobuf is read":   {[]scriptedReply{status(503), accepted}, []scriptedReply{status(503)}, true, 2},
 		"both fail, then protobuf is broken": {[]scriptedReply{status(503), status(500)}, []scriptedReply{status(503), accepted}, false, 2},
 	}
