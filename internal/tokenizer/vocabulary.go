@@ -32,8 +32,8 @@ type shortSlot struct {
 	size uint32
 }
 
-// shortest is the largest size of a short token.
-const shortest = 8
+// maxShort is the largest size of a short token.
+const maxShort = 8
 
 // newVocabulary indexes the tokens of text by their bytes, except those of hidden ids. If two tokens are equal, it
 // returns their ids and false.
@@ -43,7 +43,7 @@ func newVocabulary(text string, spans []span, hidden map[int32]bool) (v *vocabul
 	for _, s := range spans {
 		size := int(s.end - s.start)
 		v.longest = max(v.longest, size)
-		if size > shortest {
+		if size > maxShort {
 			longs++
 		} else {
 			shorts++
@@ -68,7 +68,7 @@ func newVocabulary(text string, spans []span, hidden map[int32]bool) (v *vocabul
 func tableSize(entries int) int { return 1 << bits.Len(uint(entries+entries/2)) }
 
 func (v *vocabulary) add(token string, id int32) {
-	if len(token) <= shortest {
+	if len(token) <= maxShort {
 		key := shortKey(token)
 		i := shortHash(key, len(v.short))
 		for v.short[i].size != 0 {
@@ -87,7 +87,7 @@ func (v *vocabulary) add(token string, id int32) {
 
 // find returns the token that has exactly these bytes.
 func (v *vocabulary) find(token string) (int32, bool) {
-	if len(token) > shortest {
+	if len(token) > maxShort {
 		return v.findLong(token)
 	}
 	key := shortKey(token)
