@@ -15,13 +15,17 @@ fingerprint() {
 		xargs cat | cksum
 }
 
-# build_program FOLDER PACKAGE NAME [LDFLAGS] builds bin/NAME unless it is there already.
+# programs is how many are wanted, and program the number of the one that is built now.
+programs=0 program=0
+
+# build_program FOLDER PACKAGE NAME [LDFLAGS] builds bin/NAME unless it exists already.
 build_program() {
 	local folder=$1 package=$2 name=$3 flags="-s -w ${4:-}" want began=$SECONDS
+	program=$((program + 1))
 	want="$(fingerprint "$folder") $package $flags"
 	[[ -x $bin/$name && $(cat "$bin/.$name" 2>/dev/null) == "$want" ]] && return
 	command -v go >/dev/null || die "building $name needs Go"
-	say "building $name"
+	say "building $name ($program of $programs)"
 	mkdir -p "$bin"
 	(cd "$folder" && CGO_ENABLED=0 GOWORK=off GOFLAGS='' GOARCH='' GOOS='' \
 		go build -trimpath -buildvcs=false -ldflags "$flags" -o "$bin/$name.partial" "$package" 9>&-)
@@ -43,12 +47,14 @@ build_kubernetes() {
 
 # build_test_binaries builds what tests against an API server without nodes need.
 build_test_binaries() {
+	programs=$((programs + 4))
 	announce_build
 	build_program "$here/kubernetes" go.etcd.io/etcd/server/v3 etcd
 	build_kubernetes kube-apiserver kube-controller-manager kubectl
 }
 
 build_cluster_binaries() {
+	programs=5
 	build_test_binaries
 	build_kubernetes kube-scheduler kube-proxy kubelet
 	build_program "$here/images" ./coredns coredns
