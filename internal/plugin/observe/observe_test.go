@@ -168,6 +168,33 @@ What to do:
 	}
 }
 
+// TestWarningsOfReadyPods has the warnings that a pod gives before it is ready and while it is.
+func TestWarningsOfReadyPods(t *testing.T) {
+	run := newRun("arithmetic")
+	ready := start.Add(2 * time.Minute)
+	for name, tc := range map[string]struct {
+		status corev1.ConditionStatus
+		at     time.Duration
+		want   int
+	}{
+		"before it was ready":              {corev1.ConditionTrue, -time.Minute, 0},
+		"in the second in which it became": {corev1.ConditionTrue, 300 * time.Millisecond, 0},
+		"after it was ready":               {corev1.ConditionTrue, time.Minute, 1},
+		"of a pod that is not ready":       {corev1.ConditionFalse, -time.Minute, 1},
+	} {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "w", UID: "pod"}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
+			{Type: corev1.PodReady, Status: tc.status, LastTransitionTime: metav1.NewTime(ready)},
+		}}}
+		event := eventsv1.Event{
+			Type: corev1.EventTypeWarning, Reason: "Unhealthy", EventTime: metav1.NewMicroTime(ready.Add(tc.at)),
+			Regarding: corev1.ObjectReference{Name: "w", UID: "pod"},
+		}
+		if got := warnings(run, []corev1.Pod{pod}, []eventsv1.Event{event}); len(got) != tc.want {
+			t.Errorf("%s: %d warnings, want %d", name, len(got), tc.want)
+		}
+	}
+}
+
 func TestDecisiveCondition(t *testing.T) {
 	cases := map[string]struct {
 		kind   string

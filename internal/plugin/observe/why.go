@@ -175,19 +175,34 @@ func podProblem(pod corev1.Pod) string {
 	return ""
 }
 
-// warnings returns the newest warnings about a run, its Jobs and its pods.
+// warnings returns the newest warnings about a run, its Jobs and its pods, without those of pods that have become ready since.
 func warnings(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Event) []eventsv1.Event {
 	const most = 5
 	var all []eventsv1.Event
 	for _, event := range events {
 		about := event.Regarding.UID == run.UID ||
 			slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.UID == event.Regarding.UID || owns(p, event) })
-		if about && event.Type == corev1.EventTypeWarning {
+		if about && event.Type == corev1.EventTypeWarning && !isOver(event, pods) {
 			all = append(all, event)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b eventsv1.Event) int { return lastSeen(b).Compare(lastSeen(a)) })
 	return all[:min(len(all), most)]
+}
+
+// isOver reports whether the pod of an event has become ready since, as each one does whose readiness probe failed at first.
+func isOver(event eventsv1.Event, pods []corev1.Pod) bool {
+	for _, pod := range pods {
+		if pod.UID != event.Regarding.UID {
+			continue
+		}
+		for _, c := range pod.Status.Conditions {
+			if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+				return !c.LastTransitionTime.Time.Before(lastSeen(event).Truncate(time.Second))
+			}
+		}
+	}
+	return false
 }
 
 func owns(pod corev1.Pod, event eventsv1.Event) bool {
