@@ -221,8 +221,8 @@ var permitted = map[string][]string{
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"internal/plugin/change": {
-		"api/v1alpha1", "internal/contract", "internal/contract/spending", "internal/prices", "internal/controller/resolve", "internal/desired", "internal/plugin/cli", "internal/plugin/manifest",
-		"internal/plugin/observe", "internal/plugin/output", "github.com/spf13/cobra", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
+		"api/v1alpha1", "internal/contract", "internal/contract/spending", "internal/prices", "internal/controller/resolve", "internal/desired", "internal/learner/preflight", "internal/plugin/cli",
+		"internal/plugin/manifest", "internal/plugin/observe", "internal/plugin/output", "github.com/spf13/cobra", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/plugin/checkpoints": {
 		"api/v1alpha1", "internal/atomicfile", "internal/plugin/cli", "internal/plugin/output", "internal/tinker", "internal/tinker/archive",

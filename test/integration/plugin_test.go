@@ -182,6 +182,24 @@ var _ = Describe("kubectl tinker", func() {
 		Expect(tinker(w.namespace, "plan", "-f", file, "--set", "spec.algorithm.tasksPerStep=0").stderr).To(ContainSubstring("spec.algorithm.tasksPerStep"))
 	})
 
+	It("says what the endpoint will refuse of a run", func() {
+		w := newEnv()
+		file := filepath.Join("..", "..", "config", "samples", "arithmetic.yaml")
+		run, first := w.startedRun()
+		fixed := w.runFile(run, 1).Fixed
+		plan := func(arguments ...string) string {
+			return succeeds(w.namespace, append([]string{"plan", "-f", file, "--name", "planned", "--set", "spec.tinker.baseURL=" + fixed.BaseURL}, arguments...)...)
+		}
+		Expect(plan()).To(ContainSubstring("no run of the namespace has checked this endpoint"))
+		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: w.progressWith(run, 1, "adam.grad_clip_norm")})
+		w.advance(11 * time.Second)
+		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Capabilities).NotTo(BeNil()) })
+		Expect(plan()).To(SatisfyAll(ContainSubstring("nothing that run arithmetic has checked"), ContainSubstring("adam.beta2")))
+		Expect(plan("--set", "spec.algorithm.optimizer.gradClipNorm=1")).To(SatisfyAll(
+			ContainSubstring("algorithm.optimizer.gradClipNorm (ignored): set it to 0"), ContainSubstring("as run arithmetic found")))
+		Expect(plan("--set", "spec.model.name=tinkersim/byte-136k-countdown")).To(ContainSubstring("no run of the namespace has checked this endpoint"))
+	})
+
 	It("names the repair where a run does not exist", func() {
 		w, other := emptyEnv(), emptyEnv()
 		w.create()

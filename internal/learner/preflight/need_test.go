@@ -196,3 +196,23 @@ func TestKnownCapabilities(t *testing.T) {
 		}
 	}
 }
+
+// TestExpect compares with what a check of the endpoint says once it has found the same.
+func TestExpect(t *testing.T) {
+	clipped := plain(func(f *contract.RunFile) {
+		f.Fixed.Algorithm.Optimizer.GradClipNorm = 1
+		f.Capabilities = &contract.Capabilities{BaseURL: "http://u", Model: "m", Ignored: []string{"adam.grad_clip_norm"}}
+	})
+	unchecked, err := Expect(clipped)
+	var refused *RejectedError
+	if !errors.As(err, &refused) || refused.Reason != ReasonUnsupported || !strings.Contains(refused.Message, "gradClipNorm") {
+		t.Errorf("Expect refuses with %v", err)
+	}
+	if all := featuresOf(clipped, needsOf(clipped)); len(unchecked) == 0 || len(unchecked) >= len(all) {
+		t.Errorf("Expect leaves %d of %d features to be checked", len(unchecked), len(all))
+	}
+	clipped.Capabilities = nil
+	if unchecked, err := Expect(clipped); err != nil || len(unchecked) == 0 {
+		t.Errorf("Expect of an endpoint that nobody has checked: %v, %v", unchecked, err)
+	}
+}

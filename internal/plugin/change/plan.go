@@ -26,7 +26,8 @@ import (
 
 const planHelp = `kubectl tinker plan says what a run would do before anything is spent: tasks, steps, groups, episodes and tokens. The API
 server checks the run as if it were created, and the operator's own rules check it against the RewardEnvironments of the
-namespace, whose probes have counted the tasks.
+namespace, whose probes have counted the tasks. What the endpoint will refuse is known if another run of the namespace has
+used it with the same model.
 
 Tokens are upper limits: replies are as long as sampling.maxTokens, or limits.trajectoryTokens, permits.`
 
@@ -62,11 +63,17 @@ func (f file) plan(ctx context.Context, env cli.Environment, cluster *cli.Cluste
 	if err != nil {
 		return err
 	}
+	from, err := findCapabilities(ctx, connection, run)
+	if err != nil {
+		return err
+	}
 	file, err := runFile(ctx, connection, run)
 	if err != nil {
 		return err
 	}
-	return output.Print(env, format, estimateOf(file).result())
+	planned := estimateOf(file)
+	planned.Endpoint = checkOf(file, from)
+	return output.Print(env, format, planned.result())
 }
 
 // dryRun has the API server check a run, and returns it as the server would store it.
@@ -116,7 +123,10 @@ func runFile(ctx context.Context, connection *cli.Connection, run *v1alpha1.Trai
 			return contract.RunFile{}, fmt.Errorf("the run would wait (%s): %s", problem.Reason, problem.Message)
 		}
 	}
-	const endpoint = "http://endpoint" // The plan does not depend on it.
+	endpoint := "http://endpoint" // Without capabilities the plan does not depend on it.
+	if known := run.Status.Capabilities; known != nil {
+		endpoint = known.BaseURL
+	}
 	made, err := desired.File(desired.FileInput{Run: run, Attempt: 1, Pins: pins, DefaultBaseURL: endpoint, InitFrom: initFrom})
 	if err != nil {
 		return contract.RunFile{}, fmt.Errorf("the run would be refused: %w", err)
@@ -138,6 +148,8 @@ type estimate struct {
 	EvaluationTokens   int64  `json:"maxEvaluationTokens"`
 	// USD is what sampling and training on these tokens costs, without prompts, judges and references; nil where the price is not known.
 	USD *float64 `json:"maxUSD,omitempty"`
+	// Endpoint is what the endpoint will refuse.
+	Endpoint endpointCheck `json:"endpoint"`
 }
 
 // estimateOf computes the estimate. Where environments differ, episodes and tokens are those of the largest.
@@ -223,5 +235,6 @@ func (e estimate) result() output.Result {
 	} else {
 		row("dollars", "unknown: the price of a model is not in the table of "+prices.Date()+", nor in spec.budget.prices")
 	}
+	row("refused by the endpoint", e.Endpoint.text())
 	return result
 }
