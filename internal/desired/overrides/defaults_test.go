@@ -4,6 +4,7 @@
 package overrides
 
 import (
+	_ "embed"
 	"strings"
 	"testing"
 
@@ -14,16 +15,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-const everyPodDefault = `{
-	"labels": {"team": "all", "tier": "batch"}, "annotations": {"a": "1"},
-	"imagePullSecrets": [{"name": "registry"}], "serviceAccountName": "runs", "priorityClassName": "low",
-	"resources": {"limits": {"cpu": "2", "memory": "2Gi"}}, "env": [{"name": "HTTPS_PROXY", "value": "http://proxy"}],
-	"nodeSelector": {"pool": "runs"}, "tolerations": [{"key": "runs", "operator": "Exists", "effect": "NoSchedule"}],
-	"securityContext": {"runAsUser": 1000, "fsGroup": 1000}, "imagePullPolicy": "Always", "envFrom": [{"secretRef": {"name": "proxy"}}],
-	"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}],
-	"schedulerName": "batch", "runtimeClassName": "gvisor", "dnsPolicy": "None", "dnsConfig": {"nameservers": ["192.0.2.1"]},
-	"terminationGracePeriodSeconds": 90
-}`
+// everyPodDefault sets each default that the manager has for pods.
+//
+//go:embed testdata/every-pod-default.json
+var everyPodDefault string
 
 func TestPodOverridesWinOverDefaults(t *testing.T) {
 	defaults, err := DecodeDefaults(everyPodDefault)
