@@ -11,7 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// undisturbed is what the small run comes to when no fault is injected.
+// undisturbed is the outcome of the small run without faults.
 var undisturbed struct {
 	once    sync.Once
 	outcome outcome

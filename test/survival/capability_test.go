@@ -48,7 +48,7 @@ func (w *fixture) until(what string, condition func() bool) {
 	}
 }
 
-// TestCapabilityCheckDoesNotChangeWeights, and is made once.
+// TestCapabilityCheckDoesNotChangeWeights also requires that the check is made once.
 func TestCapabilityCheckDoesNotChangeWeights(t *testing.T) {
 	t.Parallel()
 	w := withoutCapabilities(newFixture(t, nil))
@@ -62,7 +62,7 @@ func TestCapabilityCheckDoesNotChangeWeights(t *testing.T) {
 	w.passCapabilities(first.verdict.Progress.Capabilities)
 	verdict := w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)
 	w.checkSame(verdict)
-	// The run's own, and two shadows that look for the optimizer.
+	// The run's own model, and two that check the optimizer.
 	if further := w.models() - probed; further != 3 {
 		t.Errorf("the second attempt made %d models, want 3: it checked what was known", further)
 	}
@@ -71,7 +71,7 @@ func TestCapabilityCheckDoesNotChangeWeights(t *testing.T) {
 	}
 }
 
-// TestDeathDuringCapabilityCheck makes sure that nothing is left which disturbs the next attempt.
+// TestDeathDuringCapabilityCheck checks that the killed attempt leaves nothing behind that affects the next one.
 func TestDeathDuringCapabilityCheck(t *testing.T) {
 	t.Parallel()
 	w := withoutCapabilities(newFixture(t, nil))
@@ -86,7 +86,7 @@ func TestDeathDuringCapabilityCheck(t *testing.T) {
 	w.checkSame(w.waitFor(w.startLearner(3, nil), contract.CauseCompleted))
 }
 
-// TestEndpointWithoutOptimizerRestore is found out before anything is bought, and used if that is allowed.
+// TestEndpointWithoutOptimizerRestore refuses such an endpoint before samples are bought, unless the run allows it.
 func TestEndpointWithoutOptimizerRestore(t *testing.T) {
 	t.Parallel()
 	forgetful := fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}
@@ -129,7 +129,7 @@ func TestEndpointWithoutOptimizerRestore(t *testing.T) {
 	})
 }
 
-// TestStateLoadsWithoutOptimizer although the endpoint restores optimizers: the resume finds it out.
+// TestStateLoadsWithoutOptimizer has a single state load without its optimizer, which the resume detects.
 func TestStateLoadsWithoutOptimizer(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
@@ -195,7 +195,7 @@ func (f rewrite) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestIgnoredSetting ends the run before anything is bought; at a value that changes nothing it may be.
+// TestIgnoredSetting ends a run before samples are bought if the endpoint ignores a setting, unless its value changes nothing.
 func TestIgnoredSetting(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -226,7 +226,7 @@ func TestIgnoredSetting(t *testing.T) {
 	}
 }
 
-// TestIgnoredSeeds completes a run that cannot be repeated, and reports that.
+// TestIgnoredSeeds completes a run whose samples cannot be repeated, and reports that.
 func TestIgnoredSeeds(t *testing.T) {
 	t.Parallel()
 	w := withoutCapabilities(newFixture(t, nil))

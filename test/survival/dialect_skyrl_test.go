@@ -32,7 +32,7 @@ func newSkyRL(t testing.TB, change func(*contract.RunFile)) *fixture {
 	}, change))
 }
 
-// skyRL is what an undisturbed run at that server comes to.
+// skyRL is the outcome of an undisturbed run at that server.
 var skyRL struct {
 	once   sync.Once
 	found  *contract.Capabilities
@@ -55,7 +55,7 @@ func skyRLBaseline(t testing.TB) (found *contract.Capabilities, digest string) {
 	return skyRL.found, skyRL.digest
 }
 
-// knowing gives the run what the undisturbed one found of the server.
+// knowing gives the run the capabilities that the undisturbed one found.
 func (w *fixture) knowing(found *contract.Capabilities) *fixture {
 	known := *found
 	known.BaseURL = w.url

@@ -22,7 +22,7 @@ import (
 )
 
 // fakeWorker is a minimal rollout worker: it samples "a+b=" for a reward that depends on the sampled
-// tokens alone, holds what it finished, and can be made to misbehave. It speaks the real protocol to the real
+// tokens alone, stores finished groups, and can be made to misbehave. It speaks the real protocol to the real
 // learner and samples from the real simulator.
 type fakeWorker struct {
 	fixture *fixture
@@ -30,7 +30,7 @@ type fakeWorker struct {
 	client  *exchange.Client
 	cancel  context.CancelFunc
 	done    chan struct{}
-	// ended is closed when the worker's connection has ended for good.
+	// ended is closed when the worker has ended and does not connect again.
 	ended    chan struct{}
 	behavior behavior
 
@@ -45,7 +45,7 @@ type fakeWorker struct {
 	finished         map[rl.Key]int
 }
 
-// behavior is how a worker differs from a perfect one.
+// behavior is how a worker deviates from the normal one.
 type behavior struct {
 	// outcome makes a tombstone of a slot; Usable samples it.
 	outcome func(slot int64) rl.Outcome

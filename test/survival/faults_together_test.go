@@ -34,7 +34,7 @@ const (
 	judgeShare       = 10
 )
 
-// strikes decides by a seed, which is that of a slot, member and try, whether a fault of that share strikes.
+// strikes decides by a seed, which is that of a slot, member and try, whether a fault of that share occurs.
 func strikes(seed uint64, share uint64) bool {
 	hash := fnv.New64a()
 	_ = binary.Write(hash, binary.LittleEndian, seed)
@@ -150,7 +150,7 @@ func (m malformedEndpoint) Sample(ctx context.Context, request tinker.SampleRequ
 	return result, nil
 }
 
-// startFaultyWorker starts a worker in whose episodes the faults strike.
+// startFaultyWorker starts a worker in whose episodes the faults occur.
 func (w *fixture) startFaultyWorker(name string, stepped func()) (kill func()) {
 	w.t.Helper()
 	return w.startRolloutWorkerWith(name, func(c *rollout.Config) {

@@ -160,7 +160,7 @@ func TestJudgedRunSurvives(t *testing.T) {
 	}
 }
 
-// TestJudgeFaultsInARun spoils one judgement in ten for good, by its seed. Members are left out and counted, nothing is
+// TestJudgeFaultsInARun has one judgement in ten always fail, chosen by its seed. Members are left out and counted, nothing is
 // scored 0 for it, and the run has the same weights after a learner has died.
 func TestJudgeFaultsInARun(t *testing.T) {
 	t.Parallel()
@@ -198,8 +198,8 @@ func TestJudgeFaultsInARun(t *testing.T) {
 	}
 }
 
-// TestJudgedTraining trains for real on the judgements until they have visibly become better on tasks that the policy
-// never saw.
+// TestJudgedTraining trains on the judgements until those of held-out tasks have clearly
+// improved.
 func TestJudgedTraining(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) {

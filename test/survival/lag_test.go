@@ -56,7 +56,7 @@ func TestLagAfterLearnerDeath(t *testing.T) {
 	}
 }
 
-// TestLagWithFilteredGroup is trace (d): a slot is dropped, and its successor finishes first.
+// TestLagWithFilteredGroup has a slot dropped whose successor finishes first.
 func TestLagWithFilteredGroup(t *testing.T) {
 	t.Parallel()
 	dropped := func(slot int64) rl.Outcome {
@@ -79,7 +79,7 @@ func TestLagWithFilteredGroup(t *testing.T) {
 	w.compare(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted), want)
 }
 
-// TestLagWithExpiredSampler makes the sampler of version k-1 again from its state.
+// TestLagWithExpiredSampler has the learner make the sampler of version k-1 again from its state.
 func TestLagWithExpiredSampler(t *testing.T) {
 	t.Parallel()
 	want := baselineWithLag(t, 1, behavior{})
@@ -104,7 +104,7 @@ func TestLagWithExpiredSampler(t *testing.T) {
 	w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
 }
 
-// TestLagWithLostVersion samples the next newer version instead.
+// TestLagWithLostVersion loses a version, so that the next newer one is sampled instead.
 func TestLagWithLostVersion(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, withLag(1))
@@ -128,7 +128,7 @@ func TestLagWithLostVersion(t *testing.T) {
 	w.checkMetrics()
 }
 
-// TestLagWithFailedModels throws models away in the middle.
+// TestLagWithFailedModels has models fail in the middle of a run.
 func TestLagWithFailedModels(t *testing.T) {
 	t.Parallel()
 	want := baselineWithLag(t, 2, behavior{})

@@ -30,7 +30,7 @@ func (w *fixture) checkMetrics() {
 	}
 }
 
-// outcome is what a run has come to.
+// outcome is the result of a run.
 type outcome struct {
 	// adapter is the digest of the final adapter.
 	adapter string
@@ -40,7 +40,7 @@ type outcome struct {
 	usage contract.Usage
 }
 
-// outcome reads what the run has come to. It demands that metrics.jsonl has each step exactly once.
+// outcome reads the result of the run. It requires that metrics.jsonl has each step exactly once.
 func (w *fixture) outcome(verdict contract.Verdict) outcome {
 	w.t.Helper()
 	o := outcome{adapter: w.weights(verdict), metrics: w.timelessMetrics(), usage: verdict.Progress.Usage}
@@ -61,7 +61,7 @@ func (w *fixture) timelessMetrics() []map[string]float64 {
 	return lines
 }
 
-// compare demands that the run has come to the same as another, in weights, metrics and usage.
+// compare requires that the run has the weights, metrics and usage of another.
 func (w *fixture) compare(verdict contract.Verdict, want outcome) {
 	w.t.Helper()
 	got := w.outcome(verdict)
@@ -86,7 +86,7 @@ func (w *fixture) compareWeights(verdict contract.Verdict, want outcome) {
 	}
 }
 
-// compareMetrics demands the metrics that another run has come to.
+// compareMetrics requires that the run has the metrics of another.
 func (w *fixture) compareMetrics(want outcome) {
 	w.t.Helper()
 	if diff := cmp.Diff(want.metrics, w.timelessMetrics()); diff != "" {

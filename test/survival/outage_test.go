@@ -78,7 +78,7 @@ func served(name, url string) contract.Environment {
 }
 
 // TestRunWaitsForAnEnvironmentServer closes the server of the run's only environment while it trains. The run waits,
-// says so, and has the weights of an undisturbed run in the end.
+// reports that, and has the weights of an undisturbed run in the end.
 func TestRunWaitsForAnEnvironmentServer(t *testing.T) {
 	t.Parallel()
 	on := func(s *answerServer) *fixture {

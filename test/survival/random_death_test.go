@@ -86,7 +86,7 @@ func (c *deathRun) runUntilCompleted() contract.Verdict {
 	}
 }
 
-// stopOne freezes an attempt at one of the points that every attempt passes.
+// stopOne stops an attempt at one of the points that every attempt passes.
 func (c *deathRun) stopOne() {
 	f := stopAt([]string{"open.listed", "open.loaded", "open.saved"}[c.random.IntN(3)], -1)
 	a := c.startLearnerOn(c.attempt, f.hook, func(l net.Listener) net.Listener {

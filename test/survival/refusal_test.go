@@ -95,7 +95,7 @@ func TestGroupWithoutDataIsNotRejected(t *testing.T) {
 	}
 }
 
-// TestRepeatedFailureEndsAttempt has sampler weights refused for good: the learner reports why, and ends.
+// TestRepeatedFailureEndsAttempt has sampler weights always refused: the learner reports why, and ends.
 func TestRepeatedFailureEndsAttempt(t *testing.T) {
 	t.Parallel()
 	const quota = "quota of checkpoints reached"
@@ -153,7 +153,7 @@ func (w *fixture) exhaustPatience(a *attempt) {
 	})
 }
 
-// TestRefusedKey has the endpoint refuse the key for some calls, which costs nothing, and for good, which ends the
+// TestRefusedKey has the endpoint refuse the key for some calls, which costs nothing, and permanently, which ends the
 // attempt and not the run.
 func TestRefusedKey(t *testing.T) {
 	t.Parallel()
@@ -170,7 +170,7 @@ func TestRefusedKey(t *testing.T) {
 		})
 	}
 	for name, op := range map[string]string{"from the beginning": "create_session", "in a step": "optim_step"} {
-		t.Run("for good "+name, func(t *testing.T) {
+		t.Run("permanently "+name, func(t *testing.T) {
 			w := newFixture(t, nil)
 			w.addFaults(fault.Rule{Op: op, Do: fault.Refuse, Status: 401, Count: -1})
 			w.startWorker("w0", behavior{})

@@ -103,7 +103,7 @@ func TestRolloutWorkers(t *testing.T) {
 	}
 }
 
-// TestTraining trains for real until the policy has visibly become better on tasks that it never saw.
+// TestTraining trains until the policy has clearly improved on held-out tasks.
 func TestTraining(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) {

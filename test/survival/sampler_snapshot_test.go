@@ -19,7 +19,7 @@ type roundTripper func(r *http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestStepWaitsForEvaluation trains at a server whose samplers give the newest weights, and evaluates each version. The
+// TestStepWaitsForEvaluation trains at a server whose samplers always use the newest weights, and evaluates each version. The
 // evaluation of the initial weights is delayed until the first batch is sampled, and replies to saves are late: a step is
 // submitted when all versions before it have the results of their evaluations.
 func TestStepWaitsForEvaluation(t *testing.T) {

@@ -51,7 +51,7 @@ func TestServerFaults(t *testing.T) {
 	}
 }
 
-// TestDeathBeforeFailedChunkIsSeen is trace (a): a pass fails and the learner dies before it knows.
+// TestDeathBeforeFailedChunkIsSeen has a pass fail, and the learner die before it receives the failure.
 func TestDeathBeforeFailedChunkIsSeen(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
@@ -67,8 +67,8 @@ func TestDeathBeforeFailedChunkIsSeen(t *testing.T) {
 	}
 }
 
-// TestSaveLandsAfterLearnerDeath is trace (b): a save waits at the server, its learner dies, the next attempts continue, and then
-// it lands.
+// TestSaveLandsAfterLearnerDeath has a save wait at the server until its learner has died and the next attempts
+// continue.
 func TestSaveLandsAfterLearnerDeath(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
@@ -82,8 +82,8 @@ func TestSaveLandsAfterLearnerDeath(t *testing.T) {
 	w.checkSame(w.waitFor(w.startLearner(3, nil), contract.CauseCompleted))
 }
 
-// TestSaveLandsAfterItsStepIsRedone has the save of one model land after another model of the same
-// attempt took over.
+// TestSaveLandsAfterItsStepIsRedone has the save of one model executed after another model of the same
+// attempt made its step again.
 func TestSaveLandsAfterItsStepIsRedone(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)

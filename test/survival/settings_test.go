@@ -56,8 +56,8 @@ func TestChangeSettingsBeforeFirstStep(t *testing.T) {
 	}
 }
 
-// TestChangeSettingsAfterUnseenStep kills a learner once its first step is committed, of which nobody learns before the settings
-// are changed: the next attempt trains on nothing and says so, and the one with the former settings continues.
+// TestChangeSettingsAfterUnseenStep kills a learner once its first step is committed, which the manager does not know when the
+// settings are changed: the next attempt trains nothing and reports why, and the one with the former settings continues.
 func TestChangeSettingsAfterUnseenStep(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// silentNetwork is the network of a worker, which loses everything from some moment on: no data arrives, and no end of a
+// silentNetwork is the network of a worker, which drops all packets from some moment on: no data arrives, and no end of a
 // connection either, as when a node loses its power.
 type silentNetwork struct {
 	fixture *fixture
@@ -76,7 +76,7 @@ func (c *silentConn) Close() error {
 	return c.Conn.Close()
 }
 
-// TestWorkerFallsSilent has a worker that has leases say nothing any more, while its connections stay: another worker
+// TestWorkerFallsSilent has a worker with leases send nothing any more, while its connections stay: another worker
 // gets the leases, and the run is the undisturbed one.
 func TestWorkerFallsSilent(t *testing.T) {
 	t.Parallel()

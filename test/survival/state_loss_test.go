@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// TestNewestStateLost falls back to the one before, and pays for its step again.
+// TestNewestStateLost has the run resume from the state before, and make the lost step again.
 func TestNewestStateLost(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
@@ -33,7 +33,7 @@ func TestNewestStateLost(t *testing.T) {
 	}
 }
 
-// TestEveryStateLost ends the run: it never begins again in silence.
+// TestEveryStateLost checks that the run ends, and never begins again unnoticed.
 func TestEveryStateLost(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
@@ -45,7 +45,7 @@ func TestEveryStateLost(t *testing.T) {
 	}
 }
 
-// TestInitFromDeletedAfterOpening after the opening state was saved.
+// TestInitFromDeletedAfterOpening deletes the checkpoint of initFrom after the opening state was saved.
 func TestInitFromDeletedAfterOpening(t *testing.T) {
 	t.Parallel()
 	source := newFixture(t, nil)
@@ -79,7 +79,7 @@ func TestInitFromDeletedAfterOpening(t *testing.T) {
 	second.compare(second.waitFor(second.startLearner(2, nil), contract.CauseCompleted), want)
 }
 
-// TestTwoRunsWithTheSameSeed share an account and do not disturb one another.
+// TestTwoRunsWithTheSameSeed has two runs with one account, which do not affect each other.
 func TestTwoRunsWithTheSameSeed(t *testing.T) {
 	t.Parallel()
 	a := newFixture(t, nil)
@@ -97,7 +97,7 @@ func TestTwoRunsWithTheSameSeed(t *testing.T) {
 	b.checkSame(b.waitFor(b.startLearner(2, nil), contract.CauseCompleted))
 }
 
-// TestDeathWithOutstandingEvaluation at a death, and its sampler expires.
+// TestDeathWithOutstandingEvaluation has a learner die before an evaluation ends, whose sampler then expires.
 func TestDeathWithOutstandingEvaluation(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
@@ -122,7 +122,7 @@ func TestDeathWithOutstandingEvaluation(t *testing.T) {
 	}
 }
 
-// TestArtifactStoreDown trains on and commits later.
+// TestArtifactStoreDown checks that a run trains while the store is down, and commits later.
 func TestArtifactStoreDown(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
@@ -136,7 +136,7 @@ func TestArtifactStoreDown(t *testing.T) {
 	w.checkSame(w.waitFor(a, contract.CauseCompleted))
 }
 
-// TestWithoutArtifacts survives by the checkpoints alone.
+// TestWithoutArtifacts resumes a run from the checkpoints alone.
 func TestWithoutArtifacts(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
@@ -157,7 +157,7 @@ func TestWithoutArtifacts(t *testing.T) {
 	}
 }
 
-// TestArtifactStoreDownWhileLookingForClaims covers nothing until it answers.
+// TestArtifactStoreDownWhileLookingForClaims checks that no slot is covered until the store answers.
 func TestArtifactStoreDownWhileLookingForClaims(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
@@ -188,7 +188,7 @@ func TestArtifactStoreDownWhileLookingForClaims(t *testing.T) {
 	w.checkSame(w.waitFor(a, contract.CauseCompleted))
 }
 
-// TestBestByTrainingMetricAfterLearnerDeath chooses the best by a metric that rows alone record.
+// TestBestByTrainingMetricAfterLearnerDeath chooses the best version by a metric that only rows record.
 func TestBestByTrainingMetricAfterLearnerDeath(t *testing.T) {
 	t.Parallel()
 	run := func() *fixture {

@@ -17,8 +17,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// cuttableListener is a listener whose connections can all be cut, as those of a process that is stopped: it
-// sends nothing any more, and no new connection gets through.
+// cuttableListener is a listener that can cut all its connections, like a process that is stopped: it
+// sends nothing any more, and accepts no connection.
 type cuttableListener struct {
 	net.Listener
 	mu    sync.Mutex
@@ -91,7 +91,7 @@ func (w *fixture) startAndStop(number int32, f *stopper) *attempt {
 	case <-a.done:
 		w.t.Fatalf("the learner ended with %s before %s: %s", a.verdict.Cause, f.point, a.verdict.Message)
 	case <-time.After(patience):
-		w.t.Fatalf("the learner did not come to %s", f.point)
+		w.t.Fatalf("the learner did not reach %s", f.point)
 	}
 	return a
 }

@@ -58,8 +58,8 @@ func qwenTokenizer(t testing.TB) []byte {
 	return data
 }
 
-// scriptedReplies has the policy call the calculator, in three of four replies well or badly, and answer then. The
-// rest of its replies is its own, which is noise: it was never taught this format.
+// scriptedReplies has the policy call the calculator in three of four replies, validly or not, and then answer. The
+// other replies are sampled and do not have the format, in which the policy was not trained.
 func scriptedReplies(t testing.TB, write func(string) []int32) []sampling.ForcedRule {
 	t.Helper()
 	end := "<|im_end|>"

@@ -25,7 +25,7 @@ func (w *fixture) calls() int64 {
 
 // callLimit bounds the calls of a run with faults by those of a run without. Each call that
 // fails is repeated some times, so it has a hundred to spare; one that is repeated without a pause, or a model
-// that is made anew for each failure, comes to thousands in a second.
+// that is made anew for each failure, leads to thousands in a second.
 func callLimit(undisturbed int64) int64 { return 2*undisturbed + 100 }
 
 // every injects a fault into each operation of a step, and into the polls for their results.
@@ -87,8 +87,8 @@ func TestEvidenceOfFailedSamples(t *testing.T) {
 }
 
 // TestUpstreamFaults injects faults into all operations of the run at once. One attempt completes it, with the
-// weights of the undisturbed run: no gradient is added twice, no step is lost, nothing loops hot, and no
-// restart is spent.
+// weights of the undisturbed run: no gradient is added twice, no step is lost, no call is repeated without a pause, and no
+// restart is counted.
 func TestUpstreamFaults(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
@@ -98,23 +98,23 @@ func TestUpstreamFaults(t *testing.T) {
 	limit := callLimit(quiet.calls())
 
 	cases := map[string][]fault.Rule{
-		"429 with a delay":               every(fault.Rule{Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.1, Count: 2}),
-		"429 without one":                every(fault.Rule{Do: fault.Refuse, Status: 429, Count: 2}),
-		"402":                            {{Op: "optim_step", Occurrence: 2, Do: fault.Refuse, Status: 402}, {Op: "asample", Occurrence: 3, Do: fault.Refuse, Status: 402}},
-		"500":                            every(fault.Rule{Do: fault.Refuse, Status: 500}),
-		"502, as of a proxy":             every(fault.Rule{Do: fault.Refuse, Status: 502, Count: 2}),
-		"503":                            every(fault.Rule{Do: fault.Refuse, Status: 503, RetryAfterSeconds: 0.1, Count: 2}),
-		"504, after the work":            every(fault.Rule{Do: fault.DropAnswer}),
-		"408":                            every(fault.Rule{Do: fault.Refuse, Status: 408}),
-		"connections that drop":          every(fault.Rule{Do: fault.DropRequest, Count: 2}),
-		"results that are lost for good": operations(fault.Rule{Occurrence: 2, Do: fault.LoseFuture}),
-		"failures of the server":         operations(fault.Rule{Occurrence: 2, Do: fault.Fail, Category: "server"}),
-		"failures after the work":        operations(fault.Rule{Occurrence: 2, Do: fault.Fail, Stage: fault.Reply, Category: "unknown"}),
-		"a pause for want of capacity":   operations(fault.Rule{Do: fault.Pause, Seconds: 0.3, QueueState: "paused_capacity", Count: 2}),
-		"a pause at a rate limit":        operations(fault.Rule{Do: fault.Pause, Seconds: 0.3, QueueState: "paused_rate_limit", Count: 2}),
-		"results that are slow":          operations(fault.Rule{Do: fault.Pause, Seconds: 0.1, Stage: fault.Reply, Count: -1}),
-		"a clock that ticks":             operations(fault.Rule{Do: fault.Cycle, Seconds: 0.1, Count: -1}),
-		"a long way to the server":       {{Do: fault.Delay, Seconds: 0.01, Count: -1}},
+		"429 with a delay":                  every(fault.Rule{Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.1, Count: 2}),
+		"429 without one":                   every(fault.Rule{Do: fault.Refuse, Status: 429, Count: 2}),
+		"402":                               {{Op: "optim_step", Occurrence: 2, Do: fault.Refuse, Status: 402}, {Op: "asample", Occurrence: 3, Do: fault.Refuse, Status: 402}},
+		"500":                               every(fault.Rule{Do: fault.Refuse, Status: 500}),
+		"502, as of a proxy":                every(fault.Rule{Do: fault.Refuse, Status: 502, Count: 2}),
+		"503":                               every(fault.Rule{Do: fault.Refuse, Status: 503, RetryAfterSeconds: 0.1, Count: 2}),
+		"504, after the work":               every(fault.Rule{Do: fault.DropAnswer}),
+		"408":                               every(fault.Rule{Do: fault.Refuse, Status: 408}),
+		"connections that drop":             every(fault.Rule{Do: fault.DropRequest, Count: 2}),
+		"results that are permanently lost": operations(fault.Rule{Occurrence: 2, Do: fault.LoseFuture}),
+		"failures of the server":            operations(fault.Rule{Occurrence: 2, Do: fault.Fail, Category: "server"}),
+		"failures after the work":           operations(fault.Rule{Occurrence: 2, Do: fault.Fail, Stage: fault.Reply, Category: "unknown"}),
+		"a pause for want of capacity":      operations(fault.Rule{Do: fault.Pause, Seconds: 0.3, QueueState: "paused_capacity", Count: 2}),
+		"a pause at a rate limit":           operations(fault.Rule{Do: fault.Pause, Seconds: 0.3, QueueState: "paused_rate_limit", Count: 2}),
+		"results that are slow":             operations(fault.Rule{Do: fault.Pause, Seconds: 0.1, Stage: fault.Reply, Count: -1}),
+		"a clock that ticks":                operations(fault.Rule{Do: fault.Cycle, Seconds: 0.1, Count: -1}),
+		"a long way to the server":          {{Do: fault.Delay, Seconds: 0.01, Count: -1}},
 	}
 	for name, rules := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestUpstreamFaults(t *testing.T) {
 	}
 }
 
-// TestOneOfSeveralChunksFails fails: what the others have added is thrown away with the model.
+// TestOneOfSeveralChunksFails has one chunk of a pass fail: the gradients of the others are discarded with the model.
 func TestOneOfSeveralChunksFails(t *testing.T) {
 	t.Parallel()
 	config := tinker.DefaultServerConfig()
@@ -170,8 +170,8 @@ func TestOneOfSeveralChunksFails(t *testing.T) {
 	}
 }
 
-// TestOutage lasts: the learner asks now and then, reports the cause, and continues when it is over. The
-// manager ends nothing while the endpoint is the cause.
+// TestOutage has the endpoint fail for long: the learner tries again with pauses, reports the cause, and continues when the
+// outage is over.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// TestWorkerDeath in the middle of groups; another one takes over.
+// TestWorkerDeath kills a worker in the middle of groups, which another one takes over.
 func TestWorkerDeath(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
@@ -76,7 +76,7 @@ func everyThirdIsTombstone(slot int64) rl.Outcome {
 	return rl.Usable
 }
 
-// TestTombstones compares runs in which the same slots are dropped, with the holders of tombstones and the
+// TestTombstones compares runs in which the same slots are dropped, with the workers that store tombstones and the
 // learner dying together.
 func TestTombstones(t *testing.T) {
 	t.Parallel()
@@ -168,7 +168,7 @@ func TestWorkerWithRoomForOneGroup(t *testing.T) {
 	w.checkSame(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 }
 
-// TestSilentWorkerDeath is cut off without a word, with leases in hand.
+// TestSilentWorkerDeath kills a worker with leases whose connection does not end.
 func TestSilentWorkerDeath(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
