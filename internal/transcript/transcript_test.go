@@ -29,12 +29,12 @@ func TestRecorder(t *testing.T) {
 	var r Recorder
 	r.Prompt([]chat.Message{user("a")}, []chat.Tool{{Name: "add"}})
 	reply := chat.Message{Role: chat.RoleAssistant, Content: "b", Reply: 1}
-	r.Reply(reply, []chat.Part{{Text: "hm", Thinking: true}, {Text: "b"}}, "a call is no JSON")
+	r.Reply(reply, []chat.Part{{Text: "hm", Thinking: true}, {Text: "b"}}, "a call is not JSON")
 	r.Prompt([]chat.Message{user("a"), reply, user("c")}, nil)
 	r.Reply(chat.Message{Role: chat.RoleAssistant, Content: "d", Reply: 2}, nil, "")
 	r.Prompt([]chat.Message{user("new")}, nil)
 	want := Record{Conversations: []Conversation{{Key: "k", Tools: []Tool{{Name: "add"}}, Messages: []Message{
-		{Role: "user", Text: "a"}, {Role: "assistant", Thinking: "hm", Text: "b", Reply: 1, Problem: "a call is no JSON"},
+		{Role: "user", Text: "a"}, {Role: "assistant", Thinking: "hm", Text: "b", Reply: 1, Problem: "a call is not JSON"},
 		{Role: "user", Text: "c"}, {Role: "assistant", Text: "d", Reply: 2}, {Role: "user", Text: "new", NewPrompt: true},
 	}}}}
 	if diff := cmp.Diff(want, decoded(t, Encode("", []Part{{Key: "k", Recorder: &r}}, 1<<20))); diff != "" {

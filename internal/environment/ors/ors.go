@@ -3,11 +3,11 @@
 
 // Package ors drives environments on servers that speak the Open Reward Standard: the server owns the tasks, the
 // tools and the rewards, and this package is the backend of the environment tooluse. It works with servers of both
-// Python packages (ors-sdk and openreward), with the hosted service, and with servers written by hand.
+// Python packages (ors-sdk and openreward), with the hosted service, and with other servers.
 //
 // An episode is a session of the server: create_session gives its ID, create begins the task, prompt and task_tools
 // describe it, call runs a tool, delete and delete_session end it. A ping every ten seconds keeps it. A tool never
-// runs twice: a call whose connection breaks is taken up again by the ID of the server's task, and one that
+// runs twice: a call whose connection breaks is continued by the ID of the server's task, and one that
 // broke before the server named that ID is a fault, after which the episode begins anew in another session.
 package ors
 

@@ -19,7 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// maxTries bounds how often a request is sent that meets failures of the network or of a proxy. A server that is being
+// maxTries bounds how often a request is sent that fails in the network or at a proxy. A server that is being
 // started, or that has no capacity, is asked until the context ends.
 const maxTries = 4
 

@@ -27,7 +27,7 @@ import (
 const (
 	// MetricCut counts outputs of tools that were longer than the policy gets.
 	MetricCut = "tool_outputs_cut"
-	// MetricReconnects counts the times that a call was taken up again.
+	// MetricReconnects counts the times that a call was continued over another connection.
 	MetricReconnects = "tool_reconnects"
 )
 

@@ -29,7 +29,7 @@ type sessionReply struct {
 	ID string `json:"sid"`
 }
 
-// callRequest runs a tool, or takes up a call that is in progress.
+// callRequest runs a tool, or continues a call that is in progress.
 type callRequest struct {
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"input"`

@@ -6,9 +6,9 @@
 // and does not depend on Tinker, optimizer steps or files.
 //
 // Consumers demand groups, each a list of leases in order; the demand that was made first is served first, but
-// evaluations have a share while training has groups to lease, too. A group that is demanded and not known yet is, in this order: requested from a live worker that stores it,
-// awaited from the worker that plays it, or leased to a worker that has room. So a group is sampled again
-// only when no live worker has it. Nothing is leased before the workers that a former learner left behind had
+// evaluations have a share while training has groups to lease, too. A group that is demanded and not known yet is, in
+// this order: requested from a live worker that stores it, awaited from the worker that plays it, or leased to a worker
+// that has room. So a group is sampled again only when no live worker has it. Nothing is leased before the workers that a former learner left behind had
 // time to report what they have.
 //
 // Whether a group is accepted depends on its key alone, never on which of several groups of one key came

@@ -254,8 +254,8 @@ func (u *Uploads) droppedRollouts() int {
 	return u.dropped
 }
 
-// send sends what waits until the run has ended and nothing is left. connected is called once the key is
-// read, and whenever the service has received a step.
+// send sends what waits until the run has ended and nothing is left. connected is called once the key is read, and
+// whenever the service has received a step.
 func (u *Uploads) send(ctx context.Context, ended func() bool, wait func(<-chan struct{}) bool, connected func(received bool)) error {
 	if err := u.service.authenticate(); err != nil {
 		return err

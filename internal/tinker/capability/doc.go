@@ -11,7 +11,7 @@
 // Further models load that state and take a third step in the opposite direction, each with one setting changed, and
 // the check compares the log-probabilities after it: with or without the optimizer's state, with another beta, with a
 // clipped gradient. With the optimizer's state, Adam's momentum continues in the old direction; without it, the model
-// turns round. The settings of losses show in the value of a forward pass over ratios on both sides of each bound.
+// moves in the opposite direction. The settings of losses show in the value of a forward pass over ratios on both sides of each bound.
 //
 // # What it costs
 //

@@ -21,5 +21,6 @@
 // Replies 408, 429, 402 and 5xx, and calls without a reply, are repeated until the context ends, after the
 // delay that the server asks for or one that doubles from half a second to thirty seconds, and up to a quarter
 // longer. After 413 the data of forward_backward are sent in smaller chunks; if the server, or a proxy before it,
-// rejects the size of a single datum, the call waits until it is accepted. Replies 409 to other calls than saves are repeated four times. All other errors are final. Config.Observe receives the errors that a call retries.
+// rejects the size of a single datum, the call waits until it is accepted. Replies 409 to other calls than saves are
+// repeated four times. All other errors are final. Config.Observe receives the errors that a call retries.
 package client

@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// TestEndpointsThatAreNoTinkerAPI connects to servers of other kinds: the client stops at once and reports what they answered.
-func TestEndpointsThatAreNoTinkerAPI(t *testing.T) {
+// TestEndpointsThatAreNotTinkerAPI connects to servers of other kinds: the client stops at once and reports what they answered.
+func TestEndpointsThatAreNotTinkerAPI(t *testing.T) {
 	answer := func(status int, contentType, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", contentType)

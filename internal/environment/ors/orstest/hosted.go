@@ -15,7 +15,7 @@ import (
 	"sync"
 )
 
-// Hosted plays a service that hosts environment servers, with two hosts: API is its REST interface, and Hosted itself
+// Hosted simulates a service that hosts environment servers, with two hosts: API is its REST interface, and Hosted itself
 // is its proxy for sessions. It checks keys, finds the server of a request by the deployment and the session in its
 // headers, and redirects paths that do not begin with an environment to the first environment of the deployment.
 type Hosted struct {

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hubtest plays a Hugging Face hub for tests: the parts of its HTTP API that data sets are read with, from files
+// Package hubtest simulates a Hugging Face hub for tests: the parts of its HTTP API that data sets are read with, from files
 // in memory, with redirects to a store of files, pages of listings, ranges, access, and faults.
 package hubtest
 
