@@ -222,9 +222,7 @@ func TestErrors(t *testing.T) {
 }
 
 func TestUnreachableServer(t *testing.T) {
-	server := httptest.NewServer(http.NotFoundHandler())
-	url := server.URL
-	server.Close()
+	const url = "http://127.0.0.1:1" // Nothing listens there, whereas the port of a closed server may be given to another.
 	_, _, err := newJudge(url).Complete(t.Context(), asked)
 	var fault *environment.Fault
 	if err == nil || errors.As(err, &fault) {
