@@ -22,6 +22,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
+	"github.com/tinker-operator/tinker-operator/test/freeport"
 )
 
 func TestParse(t *testing.T) {
@@ -159,7 +160,7 @@ func health(t *testing.T, url string) (int, error) {
 
 func TestRunUntilStopped(t *testing.T) {
 	urls := make(urlLog, 1)
-	p := &program{listen: "127.0.0.1:0", log: slog.New(slog.NewTextHandler(urls, nil))}
+	p := &program{listen: freeport.Address(t), log: slog.New(slog.NewTextHandler(urls, nil))}
 	p.options.Dir = t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -19,6 +19,7 @@ import (
 
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/test/freeport"
 )
 
 func TestUnauthorizedWorkersAreRefused(t *testing.T) {
@@ -229,7 +230,7 @@ func TestFenceEndsCallsInProgress(t *testing.T) {
 func TestALearnerThatRestartsOnTheSamePortIsGreetedAnew(t *testing.T) {
 	t.Parallel()
 	first := newLearner()
-	s1 := serve(t, "", epochOf(1), first, Timing{})
+	s1 := serve(t, freeport.Address(t), epochOf(1), first, Timing{})
 	w := newWorker()
 	w.hello = HelloRequest{Stored: []StoredGroup{{Key: exampleKey(7)}}}
 	a := runClient(t, clientConfig(t, s1.address), w)
