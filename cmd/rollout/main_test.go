@@ -259,7 +259,7 @@ func TestExitCodesOfWorkers(t *testing.T) {
 			g := &idleLearner{play: contract.Play{Model: contract.Model{Name: tc.model, Renderer: "role_colon_end"}}, hellos: make(chan string, 1),
 				version: tc.version, playVersion: tc.playVersion}
 			p := newPod(t, serve(t, g, secrets), secrets)
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			code := make(chan int, 1)
 			go func() {
