@@ -167,7 +167,7 @@ func install(name, folder, model string) (files []archive.File, notice, err erro
 	if err := os.RemoveAll(unpacked); err != nil {
 		return nil, nil, fmt.Errorf("removing the rest of an earlier download: %w", err)
 	}
-	defer os.RemoveAll(unpacked)
+	defer func() { _ = os.RemoveAll(unpacked) }()
 	if _, err := archive.Unpack(name, unpacked); err != nil {
 		return nil, nil, err
 	}
