@@ -213,6 +213,9 @@ func TestMissingLogprobsOfAReferenceAreReported(t *testing.T) {
 		if err := <-done; err != nil || *api.posted[0].SeqID == *api.posted[20].SeqID {
 			t.Errorf("Logprobs: %v, after posts with the numbers %d and %d", err, *api.posted[0].SeqID, *api.posted[20].SeqID)
 		}
+		if got := p.worker.config.Pressure.problem(); got.Kind != "" {
+			t.Errorf("after the answer the problem is %+v", got)
+		}
 	})
 }
 
