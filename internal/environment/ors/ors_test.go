@@ -121,7 +121,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-func TestArgumentsThatAreNoObjectDoNotReachTheServer(t *testing.T) {
+func TestArgumentsThatAreNotAnObjectDoNotReachTheServer(t *testing.T) {
 	server := newServer()
 	session, _, _ := begin(t, connect(t, server, Options{}))
 	for _, arguments := range []string{"[1]", "3", "null", "{"} {

@@ -45,7 +45,7 @@ type StatusError struct {
 	// starting says that nothing has run, as the server is only being started.
 	starting   bool
 	retryAfter time.Duration
-	// repair says what a person can do about it, or is empty.
+	// repair says what a user can do about it, or is empty.
 	repair string
 }
 

@@ -34,8 +34,9 @@ func (e *DefinitionError) Unwrap() error { return e.Err }
 // Builder builds environments. Its fields are what environments need from outside; the zero value builds those that
 // need nothing.
 type Builder struct {
-	// Data opens the data sets that are read, or are more than generated tasks as they are: source.Loader's Open. It should return soon, and leave it to the data set's methods to
-	// fetch rows. An error is a *environment.Fault, the context's, or says what is wrong with the definition.
+	// Data opens the data sets that are read, or are more than generated tasks as they are: source.Loader's Open. It should
+	// return soon, and leave it to the data set's methods to fetch rows. An error is a *environment.Fault, the context's, or
+	// says what is wrong with the definition.
 	Data func(ctx context.Context, definition contract.Dataset) (dataset.Dataset, error)
 	// Secret returns the value of a Secret's key. An error says what is missing.
 	Secret func(contract.SecretKey) (string, error)

@@ -38,7 +38,7 @@ func (o *outage) end() {
 
 // await decides why a call has failed permanently. If the judge answers another request, it returns false: the call itself is
 // at fault. Otherwise it waits until the judge answers, however long that takes, and returns true: nothing is scored
-// without a judge, and no reply is to blame. The time limit of the episode does not run meanwhile. The error is the
+// without a judge, and no reply is the cause. The time limit of the episode does not run meanwhile. The error is the
 // context's.
 func (g *Grader) await(ctx context.Context, ended int, calls *tally, failure error) (wasDown bool, err error) {
 	defer calls.recorder.Pause()()
@@ -67,7 +67,7 @@ func (g *Grader) await(ctx context.Context, ended int, calls *tally, failure err
 	}
 }
 
-// answers reports whether the judge answers a request that is surely in order.
+// answers reports whether the judge answers a request that is certainly valid.
 func (g *Grader) answers(ctx context.Context, calls *tally) bool {
 	_, err := g.complete(ctx, Request{Messages: trialMessages()}, calls)
 	var reply *ReplyError

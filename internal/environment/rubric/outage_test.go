@@ -50,7 +50,7 @@ func (n *notes) Pause() func() {
 	}
 }
 
-// down is a judge that answers nobody until a time.
+// down is a judge that answers no request until a time.
 type down struct {
 	until time.Time
 	err   error
@@ -110,8 +110,8 @@ func TestJudgeThatIsDownIsAwaited(t *testing.T) {
 	}
 }
 
-// TestCallAtFaultIsNoOutage requires that a request that always fails, at a judge that answers others, is a fault.
-func TestCallAtFaultIsNoOutage(t *testing.T) {
+// TestInvalidCallIsNotAnOutage requires that a request that always fails, at a judge that answers others, is a fault.
+func TestInvalidCallIsNotAnOutage(t *testing.T) {
 	for name, failure := range map[string]error{"500": errors.New("500"), "403": &UnavailableError{Err: errors.New("403: moderated")}} {
 		t.Run(name, func(t *testing.T) {
 			judge := &scripted{answers: []answer{{err: failure}}, trials: []answer{{text: "OK"}}}

@@ -130,7 +130,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestRefusedSeed meets servers that refuse the parameter, which is then left out.
+// TestRefusedSeed uses servers that refuse the parameter, which is then left out.
 func TestRefusedSeed(t *testing.T) {
 	for name, refusal := range map[string]struct {
 		status int
