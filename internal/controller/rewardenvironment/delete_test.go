@@ -27,12 +27,12 @@ func TestProbesAreDeletedOnce(t *testing.T) {
 			return nil
 		},
 	})})
-	key := types.NamespacedName{Namespace: "default", Name: "arithmetic"}
+	env := newEnvironment()
 	job := func(name string) *batchv1.Job {
-		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: name, UID: types.UID("uid of " + name)}}
+		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: name, UID: types.UID("uid of " + name)}}
 	}
 	for _, jobs := range [][]*batchv1.Job{{job("first")}, {job("first")}, nil, {job("first"), job("second")}, {job("second")}} {
-		if err := r.apply(t.Context(), key, plan{deletes: jobs}); err != nil {
+		if err := r.apply(t.Context(), env, plan{deletes: jobs}); err != nil {
 			t.Fatal(err)
 		}
 	}

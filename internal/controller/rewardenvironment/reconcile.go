@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -26,7 +25,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
-	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -40,18 +38,12 @@ type Reconciler struct {
 	Settings desired.Settings
 	Now      func() time.Time
 
-	refusals *refusal.Memory
-	// started has the time.Time at which the newest probe was started, by types.NamespacedName of the environment. If it is
-	// lost, only the clocks of nodes say when a probe ended.
-	started *sync.Map
-	// deleted has the []types.UID of the probes that were deleted last, by types.NamespacedName of the environment. The cache may
-	// have them for a while yet.
-	deleted *sync.Map
+	memory *memory
 }
 
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
-	r.refusals, r.started, r.deleted = refusal.NewMemory(), &sync.Map{}, &sync.Map{}
+	r.memory = newMemory()
 	return &r
 }
 
@@ -66,11 +58,11 @@ func New(r Reconciler) *Reconciler {
 // Reconcile has one environment probed, once for each definition, and again after a failure that may pass.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	env := &v1alpha1.RewardEnvironment{}
-	if err := r.Client.Get(ctx, request.NamespacedName, env); err != nil {
-		r.refusals.Forget(request.NamespacedName)
-		r.started.Delete(request.NamespacedName)
-		r.deleted.Delete(request.NamespacedName)
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	if err := r.Client.Get(ctx, request.NamespacedName, env); apierrors.IsNotFound(err) {
+		r.memory.forget(request.NamespacedName)
+		return ctrl.Result{}, nil
+	} else if err != nil {
+		return ctrl.Result{}, err
 	}
 	if env.DeletionTimestamp != nil {
 		return ctrl.Result{}, nil
@@ -89,17 +81,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if p.probe > 0 {
 		err := r.startProbe(ctx, env, seen, p.probe)
-		if r.refusals.Record(env, v1alpha1.RoleProbe, desired.ProbeName(env, seen.digest, p.probe), err, r.Now()) {
+		if r.memory.refusals.Record(env, v1alpha1.RoleProbe, desired.ProbeName(env, seen.digest, p.probe), err, r.Now()) {
 			return ctrl.Result{RequeueAfter: time.Second}, nil // The status then reports it.
 		} else if err != nil {
 			return ctrl.Result{}, err
 		}
-		r.started.Store(request.NamespacedName, r.Now())
+		known := r.memory.of(env)
+		known.started = r.Now()
+		r.memory.keep(env, known)
 	}
 	if seen.files != nil && (p.requeue == 0 || p.requeue > dataInterval) {
 		p.requeue = dataInterval
 	}
-	return ctrl.Result{RequeueAfter: p.requeue}, r.apply(ctx, request.NamespacedName, p)
+	return ctrl.Result{RequeueAfter: p.requeue}, r.apply(ctx, env, p)
 }
 
 // startProbe makes a probe's Job and what it reads.
@@ -120,22 +114,22 @@ func (r *Reconciler) startProbe(ctx context.Context, env *v1alpha1.RewardEnviron
 }
 
 // apply deletes probes of an environment that are not needed any more, each once.
-func (r *Reconciler) apply(ctx context.Context, key types.NamespacedName, p plan) error {
+func (r *Reconciler) apply(ctx context.Context, env *v1alpha1.RewardEnvironment, p plan) error {
 	if len(p.deletes) == 0 {
 		return nil
 	}
-	before, _ := r.deleted.Load(key)
-	known, _ := before.([]types.UID)
+	known := r.memory.of(env)
 	var deleted []types.UID
 	for _, job := range p.deletes {
-		if !slices.Contains(known, job.UID) {
+		if !slices.Contains(known.deleted, job.UID) {
 			if err := r.deleteProbe(ctx, job); err != nil {
 				return err
 			}
 		}
 		deleted = append(deleted, job.UID)
 	}
-	r.deleted.Store(key, deleted)
+	known.deleted = deleted
+	r.memory.keep(env, known)
 	return nil
 }
 
