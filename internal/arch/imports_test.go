@@ -84,7 +84,7 @@ var permitted = map[string][]string{
 	"internal/controller/resolve": {
 		"api/v1alpha1", "internal/desired", "internal/desired/budget", "internal/status", "k8s.io/apimachinery", "k8s.io/utils",
 	},
-	"internal/controller/endpoint":    {"api/v1alpha1", "internal/status"},
+	"internal/controller/endpoint":    {"api/v1alpha1", "internal/contract", "internal/status"},
 	"internal/controller/metricsauth": {"github.com/go-logr/logr", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/runfiles": {
 		"api/v1alpha1", "internal/contract", "internal/contract/settings", "internal/controller/observe", "internal/desired", "k8s.io/api",

@@ -46,6 +46,15 @@ const (
 	PhaseDone       Phase = "Done"
 )
 
+// These values of HeartbeatReply.Upstream say what a person repairs at the endpoint, or in how the run reaches it.
+const (
+	UpstreamCredentials  = "credentials"
+	UpstreamNotTinker    = "not_tinker"
+	UpstreamUnknownModel = "model_unknown"
+	UpstreamShortContext = "context_too_short"
+	UpstreamPayment      = "payment"
+)
+
 // HeartbeatReply is the answer.
 type HeartbeatReply struct {
 	RunUID  string `json:"runUID"`
@@ -58,7 +67,7 @@ type HeartbeatReply struct {
 	// empty when it does not wait.
 	BlockedOn string `json:"blockedOn,omitempty"`
 	// Upstream is not empty while the endpoint is the cause: throttled, payment, paused_capacity,
-	// paused_rate_limit, unreachable, too_large, refused, server_error, credentials, not_tinker.
+	// paused_rate_limit, unreachable, too_large, refused, server_error, credentials, not_tinker, model_unknown, context_too_short.
 	Upstream string `json:"upstream,omitempty"`
 	// UpstreamError says which request failed and how the endpoint answered it, in one line without keys, tokens and
 	// prompts: "POST /api/v1/forward_backward was answered with 500: Internal Server Error". It may be empty.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
@@ -15,10 +16,10 @@ import (
 
 // repairableProblems are what heartbeats report while a user has to repair how the run reaches its endpoint, or what that offers.
 var repairableProblems = map[failure.Kind]string{
-	failure.CredentialsRefused: "credentials",
-	failure.NotTinker:          "not_tinker",
-	failure.UnknownModel:       "model_unknown",
-	failure.ShortContext:       "context_too_short",
+	failure.CredentialsRefused: contract.UpstreamCredentials,
+	failure.NotTinker:          contract.UpstreamNotTinker,
+	failure.UnknownModel:       contract.UpstreamUnknownModel,
+	failure.ShortContext:       contract.UpstreamShortContext,
 }
 
 // repairable records for how long such a problem has lasted.

@@ -11,28 +11,22 @@ import (
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/status"
-)
-
-// NotTinker is how a learner reports that what answers is not the Tinker API.
-const NotTinker = "not_tinker"
-
-// How a learner reports that the endpoint does not offer what the run needs.
-const (
-	unknownModel = "model_unknown"
-	shortContext = "context_too_short"
 )
 
 // NeedsAction says that a person has to repair what a learner reports of its endpoint.
 func NeedsAction(upstream string) bool {
-	return slices.Contains([]string{NotTinker, unknownModel, shortContext, "credentials", "payment"}, upstream)
+	return slices.Contains([]string{
+		contract.UpstreamNotTinker, contract.UpstreamUnknownModel, contract.UpstreamShortContext, contract.UpstreamCredentials, contract.UpstreamPayment,
+	}, upstream)
 }
 
 // Missing says that the run waits for what the endpoint does not offer, by the reason and the message of an attempt that ended for it.
 func Missing(reason, found string) string {
-	up := Upstreams[shortContext]
-	if reason == Upstreams[unknownModel].Reason {
-		up = Upstreams[unknownModel]
+	up := Upstreams[contract.UpstreamShortContext]
+	if reason == Upstreams[contract.UpstreamUnknownModel].Reason {
+		up = Upstreams[contract.UpstreamUnknownModel]
 	}
 	return up.Message + Evidence(found)
 }
@@ -45,9 +39,9 @@ func Repair(tinker v1alpha1.Tinker, fixed bool, request string) string {
 	if fixed && strings.Contains(repair, "tinker.baseURL") {
 		// The API server refuses a change of it.
 		return fmt.Sprintf("%s%s To repair it, %s: in another run, since tinker.baseURL is fixed once a step is committed. Should the server change, "+
-			"this run continues by itself.", Upstreams[NotTinker].Message, quoted, repair)
+			"this run continues by itself.", Upstreams[contract.UpstreamNotTinker].Message, quoted, repair)
 	}
-	return fmt.Sprintf("%s%s To repair it, %s; the run then continues by itself.", Upstreams[NotTinker].Message, quoted, repair)
+	return fmt.Sprintf("%s%s To repair it, %s; the run then continues by itself.", Upstreams[contract.UpstreamNotTinker].Message, quoted, repair)
 }
 
 // firstRequest matches the path of a learner's first request, and in it what tinker.baseURL has before /api/v1.
@@ -94,21 +88,21 @@ type Upstream struct {
 
 // Upstreams are by what a learner reports of its endpoint (contract.HeartbeatReply.Upstream).
 var Upstreams = map[string]Upstream{
-	"throttled":         {v1alpha1.ReasonThrottled, "The endpoint answers 429: its rate limit is reached, and the run continues as fast as that allows.", true},
-	"payment":           {v1alpha1.ReasonPaymentRequired, "The endpoint answers 402: check the account's billing; the run then continues by itself.", false},
-	"paused_capacity":   {v1alpha1.ReasonPausedCapacity, "The endpoint has paused the model because it lacks capacity.", false},
-	"paused_rate_limit": {v1alpha1.ReasonPausedRateLimit, "The endpoint has paused the model at a rate limit.", false},
-	"unreachable":       {v1alpha1.ReasonEndpointUnreachable, "The endpoint cannot be reached: check tinker.baseURL and the network.", false},
-	"credentials": {v1alpha1.ReasonKeyRefused, "The endpoint refuses the API key: put a valid one into the Secret of tinker.apiKeySecretRef; " +
+	"throttled":              {v1alpha1.ReasonThrottled, "The endpoint answers 429: its rate limit is reached, and the run continues as fast as that allows.", true},
+	contract.UpstreamPayment: {v1alpha1.ReasonPaymentRequired, "The endpoint answers 402: check the account's billing; the run then continues by itself.", false},
+	"paused_capacity":        {v1alpha1.ReasonPausedCapacity, "The endpoint has paused the model because it lacks capacity.", false},
+	"paused_rate_limit":      {v1alpha1.ReasonPausedRateLimit, "The endpoint has paused the model at a rate limit.", false},
+	"unreachable":            {v1alpha1.ReasonEndpointUnreachable, "The endpoint cannot be reached: check tinker.baseURL and the network.", false},
+	contract.UpstreamCredentials: {v1alpha1.ReasonKeyRefused, "The endpoint refuses the API key: put a valid one into the Secret of tinker.apiKeySecretRef; " +
 		"the run then continues by itself.", false},
 	"too_large": {v1alpha1.ReasonRequestTooLarge, "The endpoint, or a proxy before it, rejects a request with one training sequence as too large: " +
 		"raise its limit of request bodies; the run then continues by itself.", false},
 	"refused": {v1alpha1.ReasonEndpointFailing, "The endpoint refuses to sample: correct what its answer names, at the server or in the run; " +
 		"the run then continues by itself.", false},
-	NotTinker:      {v1alpha1.ReasonEndpointNotTinker, "What answers at tinker.baseURL is not the Tinker API.", false},
-	unknownModel:   {v1alpha1.ReasonModelUnknown, "The run waits for a model that the endpoint does not offer, and continues by itself once it has one.", false},
-	shortContext:   {v1alpha1.ReasonUnsupportedByEndpoint, "The run waits until its samples fit into the model's context, and then continues by itself.", false},
-	"server_error": {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own.", false},
+	contract.UpstreamNotTinker:    {v1alpha1.ReasonEndpointNotTinker, "What answers at tinker.baseURL is not the Tinker API.", false},
+	contract.UpstreamUnknownModel: {v1alpha1.ReasonModelUnknown, "The run waits for a model that the endpoint does not offer, and continues by itself once it has one.", false},
+	contract.UpstreamShortContext: {v1alpha1.ReasonUnsupportedByEndpoint, "The run waits until its samples fit into the model's context, and then continues by itself.", false},
+	"server_error":                {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own.", false},
 }
 
 // MaxEvidence bounds what a learner reports of a failed request, in bytes.

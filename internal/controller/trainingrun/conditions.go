@@ -243,7 +243,7 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 		reason, message := status.BlockedOn(blocked)
 		return status.False(kind, reason, message)
 	}
-	if up, known := endpoint.Upstreams[reply.Upstream]; reply.Upstream == endpoint.NotTinker {
+	if up, known := endpoint.Upstreams[reply.Upstream]; reply.Upstream == contract.UpstreamNotTinker {
 		return status.False(kind, up.Reason, endpoint.Repair(v.run.Spec.Tinker, runfiles.Fixed(v.run), reply.UpstreamError))
 	} else if known && up.Continues {
 		return status.True(kind, up.Reason, up.Message+endpoint.Evidence(reply.UpstreamError))

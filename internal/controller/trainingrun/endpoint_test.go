@@ -29,7 +29,7 @@ func TestConditionQuotesTheFailedRequest(t *testing.T) {
 			run, seen := newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(reply))
 			got := computeStatus(run, seen, planned(run, seen), now)
 			message := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionProgressing).Message
-			if upstream == endpoint.NotTinker {
+			if upstream == contract.UpstreamNotTinker {
 				message, _, _ = strings.Cut(message, " To repair it, ")
 			}
 			if !strings.HasPrefix(message, up.Message+" "+evidence) || !strings.HasSuffix(message, ".") || len(message) > len(up.Message)+endpoint.MaxEvidence+2 {
