@@ -10,12 +10,13 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"strings"
 	"time"
 
 	sse "github.com/tmaxmax/go-sse"
+
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // remoteError is an error event: the tool has raised, or the server does not know the task.
@@ -131,7 +132,7 @@ func (b *Backend) call(ctx context.Context, r request, call callRequest) (reply 
 		if errors.As(err, &remote) {
 			return false
 		}
-		return call.Task == "" && isDialError(err) || call.Task != "" && isTransient(err)
+		return call.Task == "" && wait.IsDialError(err) || call.Task != "" && isTransient(err)
 	}
 	err = b.repeat(ctx, mayRepeat, func() error {
 		if call.Task != "" {
@@ -149,10 +150,4 @@ func (b *Backend) call(ctx context.Context, r request, call callRequest) (reply 
 		return nil
 	})
 	return reply, reconnects, err
-}
-
-// isDialError reports whether a request failed before there was a connection to send it over.
-func isDialError(err error) bool {
-	var network *net.OpError
-	return errors.As(err, &network) && network.Op == "dial"
 }

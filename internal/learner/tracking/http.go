@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -85,7 +84,7 @@ func (s *service) send(ctx context.Context, method, path string, body io.Reader,
 	s.authorize(r)
 	response, err := s.client.Do(r)
 	if err != nil {
-		return &problem{reason: reasonUnreachable, unknown: !isDialError(err), message: fmt.Sprintf(
+		return &problem{reason: reasonUnreachable, unknown: !wait.IsDialError(err), message: fmt.Sprintf(
 			"%s cannot be reached (%v): check %s.baseURL and the network; training continues, and what was not recorded is recorded then",
 			r.URL.Host, cause(err), s.field)}
 	}
@@ -108,12 +107,6 @@ func (s *service) send(ctx context.Context, method, path string, body io.Reader,
 		return &problem{reason: reasonNotFound, message: fmt.Sprintf("%s does not answer with JSON (%s): correct %s.baseURL", r.URL.Host, quote(data), s.field)}
 	}
 	return nil
-}
-
-// isDialError reports whether a request failed before it was sent.
-func isDialError(err error) bool {
-	e, ok := errors.AsType[*net.OpError](err)
-	return ok && e.Op == "dial"
 }
 
 // cause returns an error of net/http without the URL, which the message names already.

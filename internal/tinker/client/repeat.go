@@ -5,10 +5,9 @@ package client
 
 import (
 	"context"
-	"errors"
-	"net"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // NeverRepeatSteps makes submits of forward_backward and optim_step fail permanently once an attempt may have been executed,
@@ -48,7 +47,7 @@ func (m *Model) RecognisesRepeats(ctx context.Context, data []tinker.Datum, loss
 
 // mayBeExecuted reports whether the server may have executed what failed. It has not if no connection was made.
 func mayBeExecuted(err error) bool {
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+	if wait.IsDialError(err) {
 		return false
 	}
 	return MayHaveRun(err)
