@@ -5,9 +5,10 @@ package contract
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
 // HistoryVersion is the version of the records that heartbeats carry.
@@ -72,7 +73,7 @@ func RecordMetrics(metrics map[string]float64) map[string]float64 {
 	}
 	var kept []candidate
 	for name, value := range metrics {
-		if order, ok := rank(name); ok && !math.IsNaN(value) && !math.IsInf(value, 0) {
+		if order, ok := rank(name); ok && finite.Is(value) {
 			kept = append(kept, candidate{name: name, order: order})
 		}
 	}

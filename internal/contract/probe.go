@@ -8,7 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
 // DefinitionName is the key of the ConfigMap that a probe Job is handed, and the file's name in its pod.
@@ -41,7 +42,7 @@ type ProbeSplit struct {
 
 // EncodeProbeResult gives at most MaxProbeBytes of JSON; a message that is too long is cut.
 func EncodeProbeResult(r ProbeResult) ([]byte, error) {
-	if r.CanaryReward != nil && (math.IsNaN(*r.CanaryReward) || math.IsInf(*r.CanaryReward, 0)) {
+	if r.CanaryReward != nil && !finite.Is(*r.CanaryReward) {
 		return nil, errors.New("encoding probe result: the canary's reward is not a number")
 	}
 	r.Message = Truncate(r.Message, 1024)

@@ -6,6 +6,8 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
 // RewardRule is how an episode is rewarded; exactly one member.
@@ -121,7 +123,7 @@ func (r *RewardRule) validate(p *problems, path string) {
 		path := fmt.Sprintf("%s.weighted[%d]", path, i)
 		p.require(part.Name != "" && !seen[part.Name], path+".name", "must not be empty or listed twice")
 		seen[part.Name] = true
-		p.require(finite(part.Weight) && part.Weight != 0, path+".weight", "must be a number other than 0")
+		p.require(finite.Is(part.Weight) && part.Weight != 0, path+".weight", "must be a number other than 0")
 		p.require(len(part.Rule.members()) == 1 && part.Rule.Weighted == nil, path, "must be exactly one of %s", rewardLeaves)
 		part.Rule.validateLeaf(p, path)
 	}

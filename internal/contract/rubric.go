@@ -3,7 +3,11 @@
 
 package contract
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/finite"
+)
 
 // Rubric has a model judge the row's field rubrics.
 type Rubric struct {
@@ -56,7 +60,7 @@ func (r *Rubric) validate(p *problems, path string) {
 
 func (j Judge) validate(p *problems, path string) {
 	p.require((j.Tinker == nil) != (j.OpenAI == nil), path, "must be exactly one of tinker and openAI")
-	p.require(finite(j.Temperature) && j.Temperature >= 0, path+".sampling.temperature", "must be at least 0")
+	p.require(finite.Is(j.Temperature) && j.Temperature >= 0, path+".sampling.temperature", "must be at least 0")
 	p.require(j.MaxTokens >= 1, path+".sampling.maxTokens", "must be at least 1")
 	p.require(j.Retries >= 0 && j.Retries <= MaxRetries, path+".retries", "must be from 0 to %d", MaxRetries)
 	p.require(j.TimeoutSeconds >= 1, path+".timeoutSeconds", "must be at least 1")

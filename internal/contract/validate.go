@@ -6,9 +6,10 @@ package contract
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
 // Validate returns every problem of the file, each with its field's path.
@@ -101,7 +102,7 @@ func (k *KL) validate(p *problems) {
 		return
 	}
 	const path = "fixed.algorithm.kl"
-	p.require(finite(k.Coefficient) && k.Coefficient > 0, path+".coefficient", "must be above 0")
+	p.require(finite.Is(k.Coefficient) && k.Coefficient > 0, path+".coefficient", "must be above 0")
 	p.require(k.Discount >= 0 && k.Discount <= 1, path+".discount", "must be from 0 to 1")
 	p.require((k.Reference.Model != "") != (k.Reference.Checkpoint != ""), path+".reference", "needs exactly one of model and checkpoint")
 	p.require(k.Reference.Checkpoint == "" || strings.HasPrefix(k.Reference.Checkpoint, "tinker://") && strings.Contains(k.Reference.Checkpoint, "/sampler_weights/"),
@@ -131,7 +132,7 @@ func (l Loss) validate(p *problems, path string) {
 	given := make([]string, 0, len(l.Config))
 	for name, value := range l.Config {
 		given = append(given, name)
-		p.require(finite(value), path+".config", "%s is not a number", name)
+		p.require(finite.Is(value), path+".config", "%s is not a number", name)
 	}
 	slices.Sort(given)
 	p.require(slices.Equal(given, wanted), path+".config", "of %s has exactly %v, not %v", l.Name, wanted, given)
@@ -139,13 +140,13 @@ func (l Loss) validate(p *problems, path string) {
 
 func (o Optimizer) validate(p *problems) {
 	const path = "fixed.algorithm.optimizer"
-	p.require(finite(o.LearningRate) && o.LearningRate > 0, path+".learningRate", "must be above 0")
+	p.require(finite.Is(o.LearningRate) && o.LearningRate > 0, path+".learningRate", "must be above 0")
 	oneOf(p, path+".schedule", o.Schedule, ScheduleConstant, ScheduleLinear, ScheduleCosine)
 	p.require(o.WarmupSteps >= 0, path+".warmupSteps", "must be at least 0")
 	p.require(o.Beta1 >= 0 && o.Beta1 < 1 && o.Beta2 >= 0 && o.Beta2 < 1, path, "needs beta1 and beta2 from 0 to below 1")
-	p.require(finite(o.Epsilon) && o.Epsilon > 0, path+".epsilon", "must be above 0")
-	p.require(finite(o.WeightDecay) && o.WeightDecay >= 0, path+".weightDecay", "must be at least 0")
-	p.require(finite(o.GradClipNorm) && o.GradClipNorm >= 0, path+".gradClipNorm", "must be at least 0")
+	p.require(finite.Is(o.Epsilon) && o.Epsilon > 0, path+".epsilon", "must be above 0")
+	p.require(finite.Is(o.WeightDecay) && o.WeightDecay >= 0, path+".weightDecay", "must be at least 0")
+	p.require(finite.Is(o.GradClipNorm) && o.GradClipNorm >= 0, path+".gradClipNorm", "must be at least 0")
 }
 
 func (c Checkpoints) validate(p *problems, trains bool) {
@@ -173,8 +174,6 @@ func (e *Evaluation) validate(p *problems) {
 		}
 	}
 }
-
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // problems collects what is wrong, sorted by path in the end.
 type problems struct{ found []string }

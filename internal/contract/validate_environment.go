@@ -3,7 +3,11 @@
 
 package contract
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tinker-operator/tinker-operator/internal/finite"
+)
 
 func validateEnvironments(p *problems, list string, environments []Environment) {
 	seen := map[string]bool{}
@@ -27,7 +31,7 @@ func (e Environment) validate(p *problems, path string) {
 	p.require(e.GroupSize >= 1, path+".groupSize", "must be at least 1")
 	p.require(e.MinMembers >= 1 && e.MinMembers <= e.GroupSize, path+".minMembers", "must be from 1 to groupSize")
 	p.require(e.Retries >= 0 && e.Retries <= MaxRetries, path+".retries", "must be from 0 to %d", MaxRetries)
-	p.require(finite(e.Weight) && e.Weight >= 0, path+".weight", "must be at least 0")
+	p.require(finite.Is(e.Weight) && e.Weight >= 0, path+".weight", "must be at least 0")
 	p.require(len(e.Splits) > 0, path+".splits", "must not be empty")
 	for _, s := range e.Splits {
 		p.require(s.Name != "" && s.Tasks >= 1, path+".splits", "%q needs a name and at least one task", s.Name)
@@ -40,7 +44,7 @@ func (e Environment) validate(p *problems, path string) {
 
 func (s Sampling) validate(p *problems, path string) {
 	p.require(s.MaxTokens >= 1, path+".maxTokens", "must be at least 1")
-	p.require(finite(s.Temperature) && s.Temperature >= 0, path+".temperature", "must be at least 0")
+	p.require(finite.Is(s.Temperature) && s.Temperature >= 0, path+".temperature", "must be at least 0")
 	p.require(s.TopP > 0 && s.TopP <= 1, path+".topP", "must be above 0 and at most 1")
 	p.require(s.TopK == -1 || s.TopK >= 1, path+".topK", "must be -1 (all) or at least 1")
 }
@@ -55,7 +59,7 @@ func (l Limits) validate(p *problems, path string) {
 func (r Reward) validate(p *problems, path string) {
 	oneOf(p, path+".reduction", r.Reduction, ReductionSum, ReductionMean, ReductionMax, ReductionMin, ReductionLast)
 	for _, v := range []*float64{r.Nonterminal, r.Min, r.Max} {
-		p.require(v == nil || finite(*v), path, "has a bound that is not a number")
+		p.require(v == nil || finite.Is(*v), path, "has a bound that is not a number")
 	}
 	p.require(r.Min == nil || r.Max == nil || *r.Min < *r.Max, path, "needs min below max")
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
 // MaxVerdictBytes is what the kubelet keeps of a termination message.
@@ -91,7 +93,7 @@ func DecodeVerdict(message string) (Verdict, error) {
 // Finite gives the progress without the numbers that JSON cannot carry; leaving one out sets Diverged.
 func (p Progress) Finite() Progress {
 	metrics := maps.Clone(p.Metrics)
-	maps.DeleteFunc(metrics, func(_ string, v float64) bool { return !finite(v) })
+	maps.DeleteFunc(metrics, func(_ string, v float64) bool { return !finite.Is(v) })
 	p.Diverged = p.Diverged || len(metrics) != len(p.Metrics)
 	p.Metrics = metrics
 	environments := make([]EnvironmentMetrics, 0, len(p.Environments))
@@ -116,18 +118,18 @@ func (p Progress) Finite() Progress {
 		best.Value = finiteOrNil(best.Value)
 		p.Best = &best
 	}
-	if !finite(p.TrainingSeconds) {
+	if !finite.Is(p.TrainingSeconds) {
 		p.TrainingSeconds = 0
 	}
 	return p
 }
 
 func (e Estimate) isFinite() bool {
-	return finite(e.Value) && (e.Low == nil || finite(*e.Low)) && (e.High == nil || finite(*e.High))
+	return finite.Is(e.Value) && (e.Low == nil || finite.Is(*e.Low)) && (e.High == nil || finite.Is(*e.High))
 }
 
 func finiteOrNil(v *float64) *float64 {
-	if v == nil || !finite(*v) {
+	if v == nil || !finite.Is(*v) {
 		return nil
 	}
 	return v

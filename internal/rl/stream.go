@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
 // Source is a split of an environment that a run takes tasks from.
@@ -114,7 +116,7 @@ func validateSources(sorted []Source) error {
 		switch {
 		case s.Tasks < 1 || s.Tasks > maxTasks:
 			return fmt.Errorf("split %s of %s has %d tasks, not 1 to %d", s.Split, s.Environment, s.Tasks, maxTasks)
-		case !isFinite(s.Weight) || s.Weight < 0:
+		case !finite.Is(s.Weight) || s.Weight < 0:
 			return fmt.Errorf("weight %v of %s is invalid", s.Weight, s.Environment)
 		case (s.Weight == 0) != (sorted[0].Weight == 0):
 			return errors.New("a weight is given for some environments only")

@@ -5,11 +5,11 @@ package rl
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
 // FieldError reports which field of a group is wrong.
@@ -88,7 +88,7 @@ func (m Member) validate(field string) error {
 	switch {
 	case !m.Outcome.IsValid():
 		return fieldErrorf(field+".outcome", "%d is invalid", m.Outcome)
-	case !isFinite(m.Reward):
+	case !finite.Is(m.Reward):
 		return fieldErrorf(field+".reward", "%v is not finite", m.Reward)
 	case m.Turns < 0:
 		return fieldErrorf(field+".turns", "is negative")
@@ -119,9 +119,9 @@ func (t Trajectory) validate(field string) error {
 		return fieldErrorf(field+".role", "%q is invalid: %s", t.Role, contract.RoleRule)
 	case len(t.Key) > maxName || !utf8.ValidString(t.Key):
 		return fieldErrorf(field+".key", "is not valid text of at most %d bytes", maxName)
-	case !isFinite(t.Reward):
+	case !finite.Is(t.Reward):
 		return fieldErrorf(field+".reward", "%v is not finite", t.Reward)
-	case slices.ContainsFunc(t.StepRewards, func(v float64) bool { return !isFinite(v) }):
+	case slices.ContainsFunc(t.StepRewards, func(v float64) bool { return !finite.Is(v) }):
 		return fieldErrorf(field+".step_rewards", "has one that is not finite")
 	case len(t.Judgements) > MaxJudgements:
 		return fieldErrorf(field+".judgements", "are %d, more than %d", len(t.Judgements), MaxJudgements)
@@ -194,11 +194,9 @@ func validateLogprobs(field string, values []float32, n int) error {
 		return fieldErrorf(field, "has %d for %d tokens", len(values), n)
 	}
 	for i, v := range values {
-		if !isFinite(float64(v)) {
+		if !finite.Is(float64(v)) {
 			return fieldErrorf(field, "is %v at token %d", v, i)
 		}
 	}
 	return nil
 }
-
-func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -10,9 +10,8 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"math"
 
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -118,13 +117,13 @@ func linesOf(g rl.Group) []Line {
 
 func episodeOf(m rl.Member) *Episode {
 	e := &Episode{
-		Index: m.Index, Outcome: m.Outcome.String(), Reward: finite(m.Reward), Parts: finites(m.Parts), Metrics: finites(m.Metrics),
+		Index: m.Index, Outcome: m.Outcome.String(), Reward: orZero(m.Reward), Parts: finite.Only(m.Parts), Metrics: finite.Only(m.Metrics),
 		StopReason: m.StopReason, Turns: m.Turns, PromptTokens: m.PromptTokens, SampledTokens: m.SampledTokens, Retries: m.Retries,
 	}
 	for _, t := range m.Trajectories {
-		out := Trajectory{Role: t.Role, Key: t.Key, Reward: finite(t.Reward), StopReason: t.StopReason}
+		out := Trajectory{Role: t.Role, Key: t.Key, Reward: orZero(t.Reward), StopReason: t.StopReason}
 		for _, reward := range t.StepRewards {
-			out.StepRewards = append(out.StepRewards, finite(reward))
+			out.StepRewards = append(out.StepRewards, orZero(reward))
 		}
 		for _, s := range t.Segments {
 			out.Segments = append(out.Segments, segmentOf(s))
@@ -144,22 +143,15 @@ func segmentOf(s rl.Segment) Segment {
 		}
 	}
 	if out.Sampled > 0 {
-		out.Logprob = finite(sum / float64(out.Sampled))
+		out.Logprob = orZero(sum / float64(out.Sampled))
 	}
 	return out
 }
 
-// finite returns 0 for what JSON cannot carry. Groups with such rewards are refused before they reach a batch.
-func finite(value float64) float64 {
-	if math.IsNaN(value) || math.IsInf(value, 0) {
-		return 0
+// orZero returns 0 for what JSON cannot carry. Groups with such rewards are refused before they reach a batch.
+func orZero(value float64) float64 {
+	if finite.Is(value) {
+		return value
 	}
-	return value
-}
-
-// finites leaves out what JSON cannot carry.
-func finites(values map[string]float64) map[string]float64 {
-	kept := maps.Clone(values)
-	maps.DeleteFunc(kept, func(_ string, value float64) bool { return math.IsNaN(value) || math.IsInf(value, 0) })
-	return kept
+	return 0
 }

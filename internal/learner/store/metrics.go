@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
 // metricsFile is metrics.jsonl: one line a step, in order. The line of step i has the metrics of batch i, from 0,
@@ -119,7 +120,7 @@ func (m *metricsFile) writeRows(rows []summary) error {
 
 // AppendStep adds the line of batch step-1 of a committed row, and the row to rows.jsonl. Rebuild comes first.
 func (s *Store) AppendStep(row Row) error {
-	row.Metrics = finite(row.Metrics)
+	row.Metrics = finite.Only(row.Metrics)
 	if err := s.metrics.add(row.Step-1, row.Metrics); err != nil {
 		return err
 	}
@@ -136,7 +137,7 @@ func (s *Store) AppendStep(row Row) error {
 
 // AppendEvaluation adds to the line of the version, which may be there already, and a line to evaluations.jsonl.
 func (s *Store) AppendEvaluation(e Evaluation) error {
-	e.Metrics = finite(e.Metrics)
+	e.Metrics = finite.Only(e.Metrics)
 	if err := s.metrics.add(e.Step, e.Metrics); err != nil {
 		return err
 	}

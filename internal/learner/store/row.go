@@ -5,7 +5,6 @@ package store
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
 // Slot is one entry of a batch's manifest.
@@ -66,7 +66,7 @@ const changing = 32
 
 // WriteRow makes the row durable. Writing a row again replaces it.
 func (s *Store) WriteRow(row Row) error {
-	row.Metrics = finite(row.Metrics)
+	row.Metrics = finite.Only(row.Metrics)
 	if err := s.files.writeJSON(rowName(row.Step, row.Lineage), row); err != nil {
 		return fmt.Errorf("writing row %d: %w", row.Step, err)
 	}
@@ -126,7 +126,7 @@ func (s *Store) RecentStates(limit int) ([]string, error) {
 
 // WriteEvaluation makes the result of an evaluation durable.
 func (s *Store) WriteEvaluation(e Evaluation) error {
-	e.Metrics = finite(e.Metrics)
+	e.Metrics = finite.Only(e.Metrics)
 	if err := s.files.writeJSON(evaluationName(e.Step, e.Lineage, e.Digest), e); err != nil {
 		return fmt.Errorf("writing evaluation of step %d: %w", e.Step, err)
 	}
@@ -165,15 +165,4 @@ func rolloutsName(step int64, lineage string) string {
 
 func evaluationName(step int64, lineage, plan string) string {
 	return path.Join(evaluationsDir, fmt.Sprintf("%09d-%s-%s.json", step, lineage, plan))
-}
-
-// finite leaves out what JSON cannot carry.
-func finite(metrics map[string]float64) map[string]float64 {
-	kept := make(map[string]float64, len(metrics))
-	for name, value := range metrics {
-		if !math.IsNaN(value) && !math.IsInf(value, 0) {
-			kept[name] = value
-		}
-	}
-	return kept
 }

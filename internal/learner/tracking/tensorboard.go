@@ -7,10 +7,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/tfevents"
 )
@@ -215,7 +215,7 @@ func (b *tensorBoard) append(lines []Line) error {
 func eventOf(line Line) tfevents.Event {
 	scalars := make(map[string]float32, len(line.Metrics))
 	for name, value := range line.Metrics {
-		if !math.IsNaN(value) && !math.IsInf(value, 0) {
+		if finite.Is(value) {
 			scalars[name] = float32(value)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -163,7 +164,7 @@ func writeMeanIntervals(out map[string]float64, groups []rl.Group) {
 	for _, g := range groups {
 		task := map[string]*average{}
 		add := func(name string, v float64) {
-			if !isFinite(v) {
+			if !finite.Is(v) {
 				return
 			}
 			for _, environment := range environmentsOf(g) {

@@ -5,8 +5,8 @@ package measure
 
 import (
 	"maps"
-	"math"
 
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -48,19 +48,10 @@ func ProgressMetrics(step, steps int64) map[string]float64 {
 }
 
 // Finite leaves out what is NaN or infinite, and reports whether it found any.
-func Finite(metrics map[string]float64) (finite map[string]float64, diverged bool) {
-	finite = make(map[string]float64, len(metrics))
-	for name, v := range metrics {
-		if !isFinite(v) {
-			diverged = true
-			continue
-		}
-		finite[name] = v
-	}
-	return finite, diverged
+func Finite(metrics map[string]float64) (kept map[string]float64, diverged bool) {
+	kept = finite.Only(metrics)
+	return kept, len(kept) < len(metrics)
 }
-
-func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // environmentsOf lists the names under which a group is measured.
 func environmentsOf(g rl.Group) []string {

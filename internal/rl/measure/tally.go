@@ -3,7 +3,10 @@
 
 package measure
 
-import "github.com/tinker-operator/tinker-operator/internal/rl"
+import (
+	"github.com/tinker-operator/tinker-operator/internal/finite"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
 
 // average is the mean of the values that were added.
 type average struct {
@@ -120,7 +123,7 @@ func (t *tally) addMember(m rl.Member) {
 }
 
 func (t *tally) addNamed(name string, v float64) {
-	if !isFinite(v) {
+	if !finite.Is(v) {
 		return
 	}
 	if t.named[name] == nil {
