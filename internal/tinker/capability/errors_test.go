@@ -215,3 +215,18 @@ func TestOutageAtGradients(t *testing.T) {
 		}
 	}
 }
+
+// TestSlowSaveOfNewestWeights has the save that SkyRL makes before it samples a model that has moved on take longer than its
+// polls are held: the samples are of the newest weights nevertheless, and so the saved ones are no snapshot.
+func TestSlowSaveOfNewestWeights(t *testing.T) {
+	sim, checker := serverWith(t, tinkersim.Options{Dialect: dialect.NameSkyRL, PollHold: time.Millisecond, PollPatience: time.Millisecond}, chain())
+	checker.Features = []capability.Feature{capability.Protobuf, capability.SamplerSnapshot}
+	addFaults(t, sim, fault.Rule{Op: "save_weights_for_sampler", Name: "live-", Count: -1, Do: fault.Pause, Seconds: 0.1})
+	report := run(t, checker)
+	if got := report.Findings[capability.SamplerSnapshot].Support; got != capability.Unsupported {
+		t.Errorf("sampler_snapshot is %v, want %v", got, capability.Unsupported)
+	}
+	if sim.Faults().List()[0].Hits == 0 {
+		t.Error("the newest weights were not saved")
+	}
+}

@@ -63,6 +63,9 @@ func (s *skyRL) sample(r *http.Request, body object) (any, *httpError) {
 	return future(s.pass(r, body))
 }
 
+// longestLiveSave is how long a sample waits until the newest weights of its model are saved. PollHold bounds polls alone.
+const longestLiveSave = 30 * time.Second
+
 // sampleable reports whether sampler weights exist. It loads them unless that was done last, or else saves the newest
 // weights of their model if it has moved on.
 func (s *skyRL) sampleable(r *http.Request, from samplerSource) *httpError {
@@ -84,7 +87,7 @@ func (s *skyRL) sampleable(r *http.Request, from samplerSource) *httpError {
 	s.number(from.model, body)
 	accepted, err := s.post(r, tinker.TypeSaveSampler, body)
 	if err == nil {
-		_, err = s.await(r, accepted, time.Now().Add(s.options.PollHold))
+		_, err = s.await(r, accepted, time.Now().Add(longestLiveSave))
 	}
 	if err != nil {
 		return nil // the simulator reports by the sample that the model is not loaded
