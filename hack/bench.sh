@@ -16,9 +16,9 @@ bench() { CGO_ENABLED=0 go test -run '^$' -bench "$1" -benchtime "$2" "${@:3}" |
 
 echo "== a step of 32 groups of 8, in one process: learner, two workers, tinkersim"
 bench '^BenchmarkStep$' 1x ./test/survival
-echo "== steps at an endpoint with the latencies of the hosted service, divided by ten (goal: of step/bound without a lag, of synchronous/step with one)"
+echo "== steps at an endpoint with the latencies of the hosted service, divided by ten (aim: of step/bound without a lag, of synchronous/step with one)"
 bench '^BenchmarkHosted$' 1x -timeout 3h ./test/survival
-echo "== models that a learner makes beside the one that it opens again from a state of its own (goal: none)"
+echo "== models that a learner makes beside the one that it opens again from a state of its own (aim: none)"
 bench '^BenchmarkReopen$' 1x ./test/survival
 echo "== 500 sessions of an environment server at once, played by one worker of one core (aim: turns/bound of 0.9 and 160 MiB)"
 bench '^BenchmarkSessions$' 1x ./test/survival

@@ -19,6 +19,5 @@
 // state, and one more than the number of wanted Adam settings. A loss costs 16 tokens forward and 16 more for each
 // setting. Sampling costs 512 tokens, another 1,024 for the seed and 512 for each sampling setting. A run with the usual
 // settings costs less than three thousand tokens, which is a few hundredths of a cent on a large model. The check saves
-// two checkpoints with a TTL of an hour, and deletes them at the end if the server can. Models that are not used again are
-// unloaded at once.
+// two checkpoints with a TTL of an hour, and deletes them at the end if the server can. Its models are unloaded by its end.
 package capability

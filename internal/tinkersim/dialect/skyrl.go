@@ -52,8 +52,9 @@ type skyRL struct {
 	// unloaded are the models that were unloaded, and refused the futures of operations of such models.
 	unloaded map[string]bool
 	refused  map[string]string
-	// passes are the passes by the ids of their futures.
-	passes map[string]pass
+	// passes are the newest passes by the ids of their futures, and passOrder these ids, the oldest first.
+	passes    map[string]pass
+	passOrder []string
 	// samplers are the sampling sessions by id, and innerSamplers the simulator's own by path.
 	samplers      map[string]samplerSource
 	innerSamplers map[string]string

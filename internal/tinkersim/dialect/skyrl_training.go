@@ -53,9 +53,21 @@ func (s *skyRL) forwardBackward(r *http.Request, body object) (any, *httpError) 
 	defer s.mu.Unlock()
 	accepted, err := s.submit(r, body.text("model_id"), body)
 	if future, ok := accepted.(map[string]string); ok && err == nil {
-		s.passes[future["request_id"]] = sent
+		s.rememberPass(future["request_id"], sent)
 	}
 	return accepted, err
+}
+
+// maxPasses is how many passes are remembered for polls of their results. A learner polls those of one step.
+const maxPasses = 256
+
+// rememberPass keeps the data of a pass, and drops those of the oldest one. The lock is held.
+func (s *skyRL) rememberPass(id string, sent pass) {
+	s.passes[id], s.passOrder = sent, append(s.passOrder, id)
+	if len(s.passOrder) > maxPasses {
+		delete(s.passes, s.passOrder[0])
+		s.passOrder = s.passOrder[1:]
+	}
 }
 
 func (s *skyRL) optimStep(r *http.Request, body object) (any, *httpError) {
