@@ -198,7 +198,12 @@ func (b *tensorBoard) append(lines []Line) error {
 		f := b.own
 		n, former := min(len(lines), maxFileLines-f.lines), len(f.content)
 		if former == 0 {
+			// The file exists before claims are looked at for its lines: the next attempt finds the file, or else its claim is found.
 			f.content = tfevents.Header(lines[0].Time)
+			if err := b.files.Grow(f.name, f.content, 0); err != nil {
+				return err
+			}
+			former = len(f.content)
 		}
 		for _, line := range lines[:n] {
 			f.content = tfevents.Append(f.content, eventOf(line))

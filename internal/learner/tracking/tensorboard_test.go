@@ -218,6 +218,24 @@ func TestTensorBoardOfAReplacedLearnerBeginsNoFile(t *testing.T) {
 	checkEvents(t, s, linesOf(0, maxFileLines+4))
 }
 
+// TestTensorBoardIgnoresAFileThatWasBegun has a learner create its first file before the next attempt takes the run over, and write the
+// lines behind the header afterwards.
+func TestTensorBoardIgnoresAFileThatWasBegun(t *testing.T) {
+	s := openStore(t)
+	line := linesOf(0, 1)[0]
+	header := tfevents.Header(line.Time)
+	name := eventFolder + "/" + fileAt("0000000000", "1")
+	files := s.EventFiles(9) // It looked for claims before there was one.
+	if err := files.Grow(name, header, 0); err != nil {
+		t.Fatal(err)
+	}
+	writeAll(t, openEvents(t, s, 2), linesOf(0, 3))
+	if err := files.Grow(name, tfevents.Append(header, eventOf(line)), len(header)); err != nil {
+		t.Fatal(err)
+	}
+	checkEvents(t, s, linesOf(0, 3))
+}
+
 // TestTensorBoardAtURL has the server refuse requests for a while: the sink names the repair, and then writes what was missed.
 func TestTensorBoardAtURL(t *testing.T) {
 	var down atomic.Bool
