@@ -47,7 +47,9 @@ func isForeign(tensors map[string]safetensors.Tensor) bool {
 // and the names of the layers that they adapt, without their paths, in order.
 func convert(source map[string]safetensors.Tensor) (map[string]safetensors.Tensor, []string, error) {
 	out, layers := map[string]safetensors.Tensor{}, map[string]bool{}
-	for name, t := range source {
+	// In order, so that one file always has the same error.
+	for _, name := range slices.Sorted(maps.Keys(source)) {
+		t := source[name]
 		layer, matrix, err := split(name)
 		if err != nil {
 			return nil, nil, err
