@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Runs the benchmarks. The results are ratios measured in one run: a step against the time that the server needs for it anyway
-# (step/bound, aim: at most 1.15), turns of an environment server against the time of its tools and samples (turns/bound, aim:
-# at least 0.9; core/bound is what a whole core would give), tokenizers against the packages that others use (aim: above 1). Times
+# (step/bound, goal: at most 1.15), turns of an environment server against the time of its tools and samples (turns/bound, goal:
+# at least 0.9; core/bound is what a whole core would give), tokenizers against the packages that others use (goal: above 1). Times
 # depend on the machine. What samples learn depends on their seeds. BENCH_MB
 # is how much text is encoded (4; 10 is the measurement). BENCH_STEPS (40) and BENCH_SEEDS (3) are the length and the number of the
 # runs with hosted latencies, which take half an hour.
 # SCALE_RUNS (1000) is how many runs one manager follows, with a real API server and simulated pods; 0 leaves that out. E2E=1 kills the learner ten times on the
-# local cluster (aim: a median of 15 s at most).
+# local cluster (goal: a median of 15 s at most).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,25 +16,25 @@ bench() { CGO_ENABLED=0 go test -run '^$' -bench "$1" -benchtime "$2" "${@:3}" |
 
 echo "== a step of 32 groups of 8, in one process: learner, two workers, tinkersim"
 bench '^BenchmarkStep$' 1x ./test/survival
-echo "== steps at an endpoint with the latencies of the hosted service, divided by ten (aim: of step/bound without a lag, of synchronous/step with one)"
+echo "== steps at an endpoint with the latencies of the hosted service, divided by ten (goal: of step/bound without a lag, of synchronous/step with one)"
 bench '^BenchmarkHosted$' 1x -timeout 3h ./test/survival
-echo "== models that a learner makes beside the one that it opens again from a state of its own (aim: none)"
+echo "== models that a learner makes beside the one that it opens again from a state of its own (goal: none)"
 bench '^BenchmarkReopen$' 1x ./test/survival
-echo "== 500 sessions of an environment server at once, played by one worker of one core (aim: turns/bound of 0.9 and 160 MiB)"
+echo "== 500 sessions of an environment server at once, played by one worker of one core (goal: turns/bound of 0.9 and 160 MiB)"
 bench '^BenchmarkSessions$' 1x ./test/survival
-echo "== what config/samples/solver-judge.yaml and rlvr.yaml learn on held-out tasks with three seeds (aim: 0.15 with each), and controls (0.05)"
+echo "== what config/samples/solver-judge.yaml and rlvr.yaml learn on held-out tasks with three seeds (goal: 0.15 with each), and controls (0.05)"
 bench '^Benchmark(SolverJudge|Rubrics)$' 1x -timeout 3h ./test/survival
 echo "== the exchange and the simulator's model"
 bench . 1s ./internal/exchange ./internal/rl ./internal/tinkersim/model
-echo "== a learner resumes after 10,000 steps: its rows, against the aim of 1.5 s in all"
+echo "== a learner resumes after 10,000 steps: its rows, against the goal of 1.5 s in all"
 bench '^BenchmarkResume$' 1x ./internal/learner/store
-echo "== the learner's own work for a batch, against the aim of 50 ms of CPU and 20 MB for 512 groups"
+echo "== the learner's own work for a batch, against the goal of 50 ms of CPU and 20 MB for 512 groups"
 bench '^BenchmarkBatch$' 5x ./internal/learner/leases
-echo "== from the last group of a batch to optim_step, 2 million tokens in 9 chunks: the learner's own work, against the aim of 60 ms of CPU"
+echo "== from the last group of a batch to optim_step, 2 million tokens in 9 chunks: the learner's own work, against the goal of 60 ms of CPU"
 bench '^BenchmarkSubmit$' 20x ./internal/learner
-echo "== what an endpoint with hosted latencies, divided by ten, supports of what a usual run needs, against the aim of 10 s"
+echo "== what an endpoint with hosted latencies, divided by ten, supports of what a usual run needs, against the goal of 10 s"
 bench '^BenchmarkHosted$' 1x ./internal/tinker/capability
-echo "== a row of a data set by its index, against the aim of 5 ms"
+echo "== a row of a data set by its index, against the goal of 5 ms"
 bench '^BenchmarkRow$' 1s ./internal/environment/dataset/source
 echo "== tokenizers, one thread, MB/s: encode and decode against the reference packages"
 go run ./test/models/bench -python "$(hack/models/python.sh)" -mb "${BENCH_MB:-4}"

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wait lets goroutines wait for a change or for a time, as long as a context lasts, and reads how long a server
-// asks to wait.
+// Package wait lets goroutines wait for a change or for a time, as long as a context lasts, reads how long a server
+// asks to wait, and says which requests may be repeated.
 package wait
 
 import (

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Makes the volumes of persistent claims: folders of this machine, which are visible on every node. There
-# has no provisioner; a fixed number of volumes waits for claims.
+# is no provisioner; a fixed number of volumes waits for claims.
 
 volume_count=${VOLUMES:-16}
 

@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 )
 
-// memory is what a Reconciler knows of environments beyond what the cluster has of them. Losing it costs a request more, or has the
-// clocks of nodes alone tell when a probe ended. An environment that replaces one of its name begins without any.
+// memory is what a Reconciler knows of environments beyond what the cluster has of them. If it is lost, a request may be made once more,
+// and only the clocks of nodes say when a probe ended. An environment that replaces one of its name begins without any.
 type memory struct {
 	refusals *refusal.Memory
 

@@ -77,9 +77,9 @@ func TestMemoryOfManyRows(t *testing.T) {
 	}
 }
 
-// BenchmarkRow measures a row by its index against the aim of 5 ms, as a ratio.
+// BenchmarkRow measures a row by its index against the goal of 5 ms, as a ratio.
 func BenchmarkRow(b *testing.B) {
-	const aim = 5 * time.Millisecond
+	const goal = 5 * time.Millisecond
 	root := b.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, "claim/c"), 0o755); err != nil {
 		b.Fatal(err)
@@ -102,5 +102,5 @@ func BenchmarkRow(b *testing.B) {
 		}
 		i += 7919
 	}
-	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(aim), "row/aim")
+	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(goal), "row/goal")
 }
