@@ -7,9 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -61,7 +61,7 @@ func (r *reference) once(ctx context.Context, tokens []int32, number int64) ([]f
 		}
 	}
 	for i, v := range result.PromptLogprobs[1:] {
-		if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {
+		if v := float64(v); !finite.Is(v) {
 			err := errors.New("the reference gives a token the log-probability " + fmt.Sprint(v))
 			return nil, key, &episode.RefusedError{Err: fmt.Errorf("token %d: %w", i+1, err)}
 		}

@@ -6,7 +6,6 @@ package status
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
 // Bounds of the lists, as the CRD has them.
@@ -246,7 +246,7 @@ func reportUsage(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 
 // Round gives a number of four digits; columns print numbers whole.
 func Round(v float64) float64 {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+	if v == 0 || !finite.Is(v) {
 		return 0
 	}
 	// Formatting rounds correctly, and its result prints as short as it reads.

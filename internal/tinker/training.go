@@ -5,7 +5,8 @@ package tinker
 
 import (
 	"encoding/json"
-	"math"
+
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
 // LoraConfig describes the adapter that a model trains. Decoding sets missing flags to true.
@@ -147,7 +148,7 @@ func NullableMetrics(metrics map[string]float64) map[string]*float64 {
 	nullable := make(map[string]*float64, len(metrics))
 	for name, value := range metrics {
 		nullable[name] = nil
-		if !math.IsNaN(value) && !math.IsInf(value, 0) {
+		if finite.Is(value) {
 			nullable[name] = &value
 		}
 	}

@@ -6,7 +6,8 @@ package spending
 
 import (
 	"fmt"
-	"math"
+
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
 // Usage counts the tokens of the steps and evaluations that count, each once, and apart from them what was bought again.
@@ -74,7 +75,7 @@ func (b *Budget) Validate(prices *Prices, invalid func(path, problem string)) {
 	if b.Tokens < 0 {
 		invalid("budget.tokens", "must be at least 0")
 	}
-	if b.USD < 0 || math.IsNaN(b.USD) || math.IsInf(b.USD, 0) {
+	if b.USD < 0 || !finite.Is(b.USD) {
 		invalid("budget.usd", "must be at least 0")
 	}
 	if b.USD > 0 && prices == nil {

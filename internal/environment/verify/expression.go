@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
 // An evaluation that costs more is a fault. The unit is that of Kubernetes' rules.
@@ -108,7 +108,7 @@ func rewardOf(value ref.Val) (float64, error) {
 	default:
 		return 0, rowFault("reward.expression gave a value of type %s, which is no reward: let it give a number or a bool", value.Type().TypeName())
 	}
-	if math.IsNaN(reward) || math.IsInf(reward, 0) {
+	if !finite.Is(reward) {
 		return 0, rowFault("reward.expression gave %v, which is no reward: guard it against replies without a number, as in 'CONDITION ? VALUE : 0.0'", reward)
 	}
 	return reward, nil

@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -31,7 +31,7 @@ type Detector struct {
 func (d *Detector) CheckReplies(step int64, replies trainee.Replies) error {
 	for _, name := range slices.Sorted(maps.Keys(replies.Metrics)) {
 		value := replies.Metrics[name]
-		if !strings.Contains(name, "loss") && !strings.Contains(name, "grad") || !math.IsNaN(value) && !math.IsInf(value, 0) {
+		if !strings.Contains(name, "loss") && !strings.Contains(name, "grad") || finite.Is(value) {
 			continue
 		}
 		err := fmt.Errorf("%s of step %d is %v", name, step, value)

@@ -5,12 +5,12 @@ package episode
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
@@ -93,7 +93,7 @@ func cutStop(text string, stops []string) string {
 // add adds a turn. A reply that cannot be trained on is an error.
 func (c *conversation) add(request Request, sample Sample) (err error) {
 	for i, l := range sample.Logprobs {
-		if math.IsNaN(float64(l)) || math.IsInf(float64(l), 0) {
+		if !finite.Is(float64(l)) {
 			return fmt.Errorf("the log-probability of token %d is %v", i, l)
 		}
 	}

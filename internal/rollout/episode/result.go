@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -45,8 +45,7 @@ func (e *episode) record(turn environment.Turn) error {
 	return nil
 }
 
-// isNotFinite reports whether a number is NaN or infinite.
-func isNotFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+func isNotFinite(v float64) bool { return !finite.Is(v) }
 
 func anyNotFinite(numbers map[string]float64) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(numbers)), isNotFinite)

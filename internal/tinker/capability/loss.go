@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -229,7 +230,7 @@ func (l *lossCheck) value(ctx context.Context, data []tinker.Datum, loss tinker.
 		return value{}, err
 	}
 	if sum, ok := result.Metrics[metricLoss]; ok {
-		return value{sum, !math.IsNaN(sum) && !math.IsInf(sum, 0)}, nil
+		return value{sum, finite.Is(sum)}, nil
 	}
 	total := value{}
 	for _, output := range result.LossFnOutputs {

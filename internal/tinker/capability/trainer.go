@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -193,7 +194,7 @@ func (t *trainer) measure(ctx context.Context, m *client.Model) ([]float64, erro
 	for i, v := range tensor.Float {
 		logprobs[i] = float64(v)
 	}
-	if slices.ContainsFunc(logprobs, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) {
+	if slices.ContainsFunc(logprobs, func(v float64) bool { return !finite.Is(v) }) {
 		return nil, errNoLogprobs
 	}
 	return logprobs, nil

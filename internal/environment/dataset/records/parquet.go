@@ -8,12 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"time"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
 // rowsAtOnce is how many rows of Parquet are decoded at once.
@@ -181,11 +182,11 @@ func plain(value any) any {
 			return nil
 		}
 	case float64:
-		if math.IsNaN(v) || math.IsInf(v, 0) {
+		if !finite.Is(v) {
 			return nil
 		}
 	case float32:
-		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+		if !finite.Is(float64(v)) {
 			return nil
 		}
 	case []byte:
