@@ -309,7 +309,7 @@ var permitted = map[string][]string{
 		"internal/finite", "internal/tinker/tinkerpb", "github.com/klauspost/compress", "google.golang.org/protobuf",
 	},
 	"internal/tinker/archive":    {"internal/atomicfile", "internal/safetensors", "internal/stall"},
-	"internal/tinker/peft":       {"internal/atomicfile", "internal/safetensors", "internal/tinker/archive"},
+	"internal/tinker/peft":       {"internal/safetensors", "internal/tinker/archive"},
 	"internal/tinker/capability": {"internal/finite", "internal/tinker", "internal/tinker/client", "golang.org/x/sync"},
 	"internal/tinker/bytebudget": nil,
 	"internal/tinker/pages":      {"internal/tinker"},

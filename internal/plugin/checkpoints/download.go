@@ -168,8 +168,21 @@ func install(name, folder, model string) (files []archive.File, notice, err erro
 		return nil, nil, fmt.Errorf("removing the rest of an earlier download: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(unpacked) }()
-	if _, err := archive.Unpack(name, unpacked); err != nil {
+	if files, err = archive.Unpack(name, unpacked); err != nil {
 		return nil, nil, err
 	}
-	return peft.Install(unpacked, folder, model)
+	converted, notice, err := peft.Convert(unpacked, model)
+	if err != nil {
+		return nil, nil, err
+	}
+	if converted != nil {
+		files = converted
+	}
+	for i, file := range files {
+		files[i].Path = filepath.Join(folder, filepath.Base(file.Path))
+		if err := os.Rename(file.Path, files[i].Path); err != nil {
+			return nil, nil, fmt.Errorf("writing the adapter: %w", err)
+		}
+	}
+	return files, notice, atomicfile.SyncDir(folder)
 }

@@ -64,7 +64,7 @@ func Unpack(name, folder string) ([]File, error) {
 		if check == nil || header.Typeflag != tar.TypeReg || path.Dir(path.Clean(header.Name)) != inside {
 			continue
 		}
-		written, err := extract(files, filepath.Join(folder, path.Base(header.Name)), check)
+		written, err := Write(filepath.Join(folder, path.Base(header.Name)), files, check)
 		if err != nil {
 			return nil, errors.Join(err, remove(unpacked))
 		}
@@ -81,8 +81,11 @@ func remove(files []File) error {
 	return errors.Join(errs...)
 }
 
-// extract writes one file, and returns its size and SHA-256.
-func extract(r io.Reader, name string, check func(io.ReaderAt, int64) error) (File, error) {
+// Write writes a file whose name exists only once it is complete and check, which may be nil, accepts it, and describes it.
+func Write(name string, r io.Reader, check func(io.ReaderAt, int64) error) (File, error) {
+	if check == nil {
+		check = func(io.ReaderAt, int64) error { return nil }
+	}
 	hash := sha256.New()
 	counted := &counter{}
 	err := atomicfile.CopyDurable(name, 0o644, io.TeeReader(r, io.MultiWriter(hash, counted)), check)

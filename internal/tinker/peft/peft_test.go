@@ -97,15 +97,15 @@ func readAdapter(t *testing.T, folder string) (map[string]safetensors.Tensor, ma
 	return tensors, elements
 }
 
-// TestInstallConvertsAdapters compares names and shapes for models of three families with the recorded lists, and the elements with those of
+// TestConvertAdapters compares names and shapes for models of three families with the recorded lists, and the elements with those of
 // the tensors that Tinker has for them.
-func TestInstallConvertsAdapters(t *testing.T) {
+func TestConvertAdapters(t *testing.T) {
 	for model, want := range golden(t) {
 		t.Run(model, func(t *testing.T) {
-			folder := t.TempDir()
-			files, notice, err := Install(writeAdapter(t, want.Tinker, config), folder, model+":peft:131072")
+			folder := writeAdapter(t, want.Tinker, config)
+			files, notice, err := Convert(folder, model+":peft:131072")
 			if err != nil || notice != nil || len(files) != 2 {
-				t.Fatalf("Install = %v, %v, %v", files, notice, err)
+				t.Fatalf("Convert = %v, %v, %v", files, notice, err)
 			}
 			tensors, elements := readAdapter(t, folder)
 			shapes := map[string][]int{}
@@ -185,7 +185,7 @@ func matrix(name string, a, b []int) map[string][]int {
 	return map[string][]int{prefix + name + matrices[0]: a, prefix + name + matrices[1]: b}
 }
 
-func TestInstallCopiesOtherAdapters(t *testing.T) {
+func TestConvertLeavesOtherAdapters(t *testing.T) {
 	layer := matrix("model.layers.0.self_attn.q_proj", []int{2, 4}, []int{4, 2})
 	output := matrix(unembedding, []int{2, 4}, []int{4, 2})
 	cases := map[string]struct {
@@ -195,30 +195,42 @@ func TestInstallCopiesOtherAdapters(t *testing.T) {
 	}{
 		"names of PEFT":              {"tinkersim/byte-136k", layer, nil},
 		"names of PEFT, known model": {"Qwen/Qwen3-8B", layer, nil},
-		"unknown model":              {"openai/gpt-oss-20b", output, ErrUnknownNames},
-		"vision":                     {"Qwen/Qwen3-VL-30B-A3B-Instruct", output, ErrUnknownNames},
-		"another generation":         {"Qwen/Qwen3.5-4B", output, ErrUnknownNames},
-		"linear attention":           {"Qwen/Qwen3-Next-80B-A3B", output, ErrUnknownNames},
-		"vision of Llama":            {"meta-llama/Llama-3.2-11B-Vision", output, ErrUnknownNames},
+		"unknown model":              {"openai/gpt-oss-20b", output, ErrNotConverted},
+		"vision":                     {"Qwen/Qwen3-VL-30B-A3B-Instruct", output, ErrNotConverted},
+		"another generation":         {"Qwen/Qwen3.5-4B", output, ErrNotConverted},
+		"linear attention":           {"Qwen/Qwen3-Next-80B-A3B", output, ErrNotConverted},
+		"vision of Llama":            {"meta-llama/Llama-3.2-11B-Vision", output, ErrNotConverted},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			from, to := writeAdapter(t, tc.tensors, config), t.TempDir()
-			files, notice, err := Install(from, to, tc.model)
-			if err != nil || !errors.Is(notice, tc.notice) || len(files) != 2 {
-				t.Fatalf("Install = %v, %v, %v, want the notice %v", files, notice, err, tc.notice)
+			folder := writeAdapter(t, tc.tensors, config)
+			before := read(t, folder)
+			files, notice, err := Convert(folder, tc.model)
+			if err != nil || !errors.Is(notice, tc.notice) || files != nil {
+				t.Fatalf("Convert = %v, %v, %v, want the notice %v", files, notice, err, tc.notice)
 			}
-			for _, file := range []string{archive.ConfigFile, archive.TensorsFile} {
-				want, _ := os.ReadFile(filepath.Join(from, file))
-				if got, err := os.ReadFile(filepath.Join(to, file)); err != nil || !bytes.Equal(got, want) {
-					t.Errorf("%s differs, %v", file, err)
-				}
+			if diff := cmp.Diff(before, read(t, folder)); diff != "" {
+				t.Errorf("files (-before +after):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestInstallLeavesNothingOfBadAdapter(t *testing.T) {
+// read returns the files of a folder.
+func read(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, name := range []string{archive.ConfigFile, archive.TensorsFile} {
+		content, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = string(content)
+	}
+	return files
+}
+
+func TestConvertLeavesInvalidAdapters(t *testing.T) {
 	const layer = "model.layers.0.mlp.experts.w1"
 	cases := map[string]struct {
 		tensors map[string][]int
@@ -235,12 +247,14 @@ func TestInstallLeavesNothingOfBadAdapter(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			to := t.TempDir()
-			if _, _, err := Install(writeAdapter(t, tc.tensors, tc.config), to, "Qwen/Qwen3-30B-A3B"); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("Install: %v, want %q", err, tc.want)
+			folder := writeAdapter(t, tc.tensors, tc.config)
+			before := read(t, folder)
+			files, notice, err := Convert(folder, "Qwen/Qwen3-30B-A3B")
+			if err != nil || files != nil || !errors.Is(notice, ErrNotConverted) || !strings.Contains(notice.Error(), tc.want) {
+				t.Errorf("Convert = %v, %v, %v, want the notice %q", files, notice, err, tc.want)
 			}
-			if entries, err := os.ReadDir(to); err != nil || len(entries) > 0 {
-				t.Errorf("%v is left, %v", entries, err)
+			if diff := cmp.Diff(before, read(t, folder)); diff != "" {
+				t.Errorf("files (-before +after):\n%s", diff)
 			}
 		})
 	}
