@@ -26,7 +26,7 @@ const maxFileLines = 256
 // of which it keeps as much as has the lines that the run has now.
 type tensorBoard struct {
 	open   func() *store.EventFiles
-	files  *store.EventFiles
+	files  eventFiles
 	folder string
 	// attempt is part of the names of files.
 	attempt int32
@@ -38,6 +38,13 @@ type tensorBoard struct {
 	compared, settled bool
 	// own is the file that lines are added to; nil if the next line begins one.
 	own *ownFile
+}
+
+// eventFiles are the files of a run, as a *store.EventFiles has them.
+type eventFiles interface {
+	List(folder string) ([]string, error)
+	Read(name string) ([]byte, error)
+	Grow(name string, content []byte, former int) error
 }
 
 // formerFile is a file that existed when the sink was opened.
@@ -66,9 +73,11 @@ func (*tensorBoard) Service() string { return "tensorboard" }
 // Open implements Sink. It asks for all lines, with which the files are compared.
 func (b *tensorBoard) Open(context.Context) (int64, error) {
 	b.former, b.comparing, b.own, b.compared, b.settled = nil, nil, nil, false, false
-	if b.files = b.open(); b.files == nil {
+	files := b.open()
+	if files == nil {
 		return 0, &problem{reason: reasonNotFound, message: "Event files are kept among the artifacts, and the run has none: give it spec.artifacts"}
 	}
+	b.files = files
 	names, err := b.files.List(b.folder)
 	if err != nil {
 		return 0, eventFileProblem(err)

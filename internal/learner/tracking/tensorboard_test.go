@@ -218,19 +218,32 @@ func TestTensorBoardOfAReplacedLearnerBeginsNoFile(t *testing.T) {
 	checkEvents(t, s, linesOf(0, maxFileLines+4))
 }
 
-// TestTensorBoardIgnoresAFileThatWasBegun has a learner create its first file before the next attempt takes the run over, and write the
-// lines behind the header afterwards.
-func TestTensorBoardIgnoresAFileThatWasBegun(t *testing.T) {
-	s := openStore(t)
-	line := linesOf(0, 1)[0]
-	header := tfevents.Header(line.Time)
-	name := eventFolder + "/" + fileAt("0000000000", "1")
-	files := s.EventFiles(9) // It looked for claims before there was one.
-	if err := files.Grow(name, header, 0); err != nil {
-		t.Fatal(err)
+// interrupted are event files of a learner in whose first write another attempt takes the run over, after this one has looked for
+// claims.
+type interrupted struct {
+	eventFiles
+	looked   eventFiles
+	takeOver func()
+}
+
+func (f *interrupted) Grow(name string, content []byte, former int) error {
+	if f.takeOver == nil {
+		return f.eventFiles.Grow(name, content, former)
 	}
-	writeAll(t, openEvents(t, s, 2), linesOf(0, 3))
-	if err := files.Grow(name, tfevents.Append(header, eventOf(line)), len(header)); err != nil {
+	f.takeOver()
+	f.takeOver = nil
+	return f.looked.Grow(name, content, former)
+}
+
+// TestTensorBoardOfALearnerThatIsReplacedWhileItBeginsAFile has the next attempt list the files before the file of a learner exists that
+// has found no later claim.
+func TestTensorBoardOfALearnerThatIsReplacedWhileItBeginsAFile(t *testing.T) {
+	s := openStore(t)
+	first := openEvents(t, s, 1)
+	first.files = &interrupted{eventFiles: first.files, looked: s.EventFiles(9), takeOver: func() {
+		writeAll(t, openEvents(t, s, 2), linesOf(0, 3))
+	}}
+	if err := first.Write(t.Context(), linesOf(0, 1)); err != nil {
 		t.Fatal(err)
 	}
 	checkEvents(t, s, linesOf(0, 3))
