@@ -33,7 +33,7 @@ const (
 	PrivateKeyKey   = "tls.key"
 )
 
-// LearnerServerName that the certificate is made out to.
+// LearnerServerName is the name that the certificate is issued for.
 const LearnerServerName = "learner.tinker-operator"
 
 // Credentials is the secrets of one run.
@@ -43,7 +43,7 @@ type Credentials struct {
 	// ManagerToken authorises the manager to direct the learner and to read its metrics, 64 hex digits. It is empty at
 	// workers, and at learners whose Secret an earlier manager wrote: there Token stands for both.
 	ManagerToken string
-	// Certificate and PrivateKey of the learner, PEM. Workers are given the certificate alone.
+	// Certificate and PrivateKey are the learner's, in PEM. Workers are given the certificate alone.
 	Certificate, PrivateKey []byte
 }
 

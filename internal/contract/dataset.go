@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Dataset of tasks; exactly one of its first four members.
+// Dataset says where tasks come from; exactly one of its first four members is set.
 type Dataset struct {
 	Arithmetic  *Arithmetic    `json:"arithmetic,omitempty"`
 	Countdown   *CountdownData `json:"countdown,omitempty"`
@@ -46,7 +46,7 @@ type HuggingFace struct {
 	Config     string `json:"config,omitempty"`
 	// Revision is empty for main.
 	Revision string `json:"revision,omitempty"`
-	// BaseURL of the hub; empty for the public one.
+	// BaseURL is the hub's; it is empty for the public one.
 	BaseURL string `json:"baseURL,omitempty"`
 	// Token is the Secret key with the token; nil for none.
 	Token *SecretKey `json:"token,omitempty"`
@@ -92,7 +92,7 @@ type DataContents struct {
 // DataSource is a file, or a split of the hub.
 type DataSource struct {
 	Name string `json:"name"`
-	// SHA256 of the file; for a split of the hub, of the list of its files with their digests.
+	// SHA256 is that of the file; for a split of the hub, of the list of its files with their digests.
 	SHA256 string `json:"sha256"`
 	Rows   int64  `json:"rows"`
 }

@@ -61,7 +61,7 @@ type HeartbeatReply struct {
 	Attempt int32  `json:"attempt"`
 	// Sequence grows by one with each change of Progress.
 	Sequence int64 `json:"sequence"`
-	// SecondsSinceProgress since a group was accepted, a step committed or a reply came.
+	// SecondsSinceProgress counts from when a group was accepted, a step committed or a reply came.
 	SecondsSinceProgress float64 `json:"secondsSinceProgress"`
 	// BlockedOn describes what the learner waits for, for people: "sampling: 3 of 32 groups", "endpoint: 429";
 	// empty when it does not wait.
@@ -121,23 +121,23 @@ type Progress struct {
 	// FromStep is the step that this attempt began at.
 	FromStep int64  `json:"fromStep"`
 	Lineage  string `json:"lineage,omitempty"`
-	// Metrics of the newest step and evaluation under the names of metrics.jsonl.
+	// Metrics are those of the newest step and evaluation, under the names of metrics.jsonl.
 	Metrics map[string]float64 `json:"metrics,omitempty"`
 	// EvaluatedStep is the step of the evaluation that Metrics are of; nil before the first.
 	EvaluatedStep *int64 `json:"evaluatedStep,omitempty"`
 	// Diverged says that a metric was NaN or infinite.
 	Diverged bool `json:"diverged,omitempty"`
-	// Checkpoints, the newest first, at most 16.
+	// Checkpoints are at most 16, the newest first.
 	Checkpoints []Checkpoint `json:"checkpoints,omitempty"`
 	Best        *Checkpoint  `json:"best,omitempty"`
 	Usage       Usage        `json:"usage"`
 	// EstimatedUSD is what Usage costs; nil where a price is not known.
 	EstimatedUSD *float64 `json:"estimatedUSD,omitempty"`
-	// Environments by name.
+	// Environments are keyed by name.
 	Environments []EnvironmentMetrics `json:"environments,omitempty"`
 	// WorkersSeen is how many workers have sent Hello to this attempt and are alive.
 	WorkersSeen int `json:"workersSeen"`
-	// Capabilities of the endpoint, once they are known.
+	// Capabilities are the endpoint's, once they are known.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
 	// ColdOptimizer says that this attempt resumed from a state without its optimizer: Adam started from zero.
 	ColdOptimizer bool `json:"coldOptimizer,omitempty"`
@@ -240,7 +240,7 @@ type Verdict struct {
 	Progress Progress `json:"progress"`
 }
 
-// ExitCode of a learner that ends with the cause.
+// ExitCode returns the exit code of a learner that ends with the cause.
 func (c Cause) ExitCode() int {
 	switch c {
 	case CauseCompleted:

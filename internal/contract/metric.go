@@ -5,7 +5,7 @@ package contract
 
 import "maps"
 
-// Metrics of metrics.jsonl that the status shows. A Progress may carry others; these come first where
+// These metrics of metrics.jsonl are shown in the status. A Progress may carry others; these come first where
 // there is no room for all.
 const (
 	MetricReward                 = "env/all/reward/total"

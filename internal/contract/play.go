@@ -16,7 +16,7 @@ type Play struct {
 	Model        Model         `json:"model"`
 	BaseURL      string        `json:"baseURL"`
 	Environments []Environment `json:"environments"`
-	// Evaluations by the digest of their plan.
+	// Evaluations are keyed by the digest of their plan.
 	Evaluations map[string][]Environment `json:"evaluations,omitempty"`
 	Concurrency int                      `json:"concurrency"`
 	// DropConstantGroups makes a tombstone of a training group whose rewards are all equal. From version 2 on the learner

@@ -26,11 +26,11 @@ type ProbeResult struct {
 	Reason string `json:"reason,omitempty"`
 	// Message is for people and says what to do.
 	Message string `json:"message,omitempty"`
-	// Splits that were found, sorted by name.
+	// Splits are those that were found, sorted by name.
 	Splits []ProbeSplit `json:"splits,omitempty"`
 	// Contents is the data that was read; nil for tasks that are generated.
 	Contents *DataContents `json:"contents,omitempty"`
-	// CanaryReward of the episode that was played with the right answer.
+	// CanaryReward is the reward of the episode that was played with the right answer.
 	CanaryReward *float64 `json:"canaryReward,omitempty"`
 }
 

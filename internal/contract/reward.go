@@ -27,7 +27,7 @@ type RewardRule struct {
 
 // ExactMatch compares with the row's answer.
 type ExactMatch struct {
-	// Part of the reply that is compared; empty for the last integer.
+	// Part is the part of the reply that is compared; it is empty for the last integer.
 	Part ExactMatchPart `json:"part,omitempty"`
 	// Normalize is what the comparison of texts ignores, sorted.
 	Normalize []Normalization `json:"normalize,omitempty"`

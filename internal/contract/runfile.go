@@ -19,7 +19,7 @@ type RunFile struct {
 	Version int `json:"version"`
 	// Run says whose file this is.
 	Run RunReference `json:"run"`
-	// Attempt that reads this file as its learner; counts from 1.
+	// Attempt is the one whose learner reads this file; attempts count from 1.
 	Attempt int32 `json:"attempt"`
 	// SpecDigest digests what decides the weights (Fixed); 64 hex digits.
 	SpecDigest string `json:"specDigest"`
@@ -42,14 +42,14 @@ type RunFile struct {
 	Tracking *tracking.Settings `json:"tracking,omitempty"`
 	// Budget is what the run may use; nil means that tokens and dollars are not limited.
 	Budget *spending.Budget `json:"budget,omitempty"`
-	// Prices of the run's models; nil where one is not known.
+	// Prices are those of the run's models; nil where one is not known.
 	Prices *spending.Prices `json:"prices,omitempty"`
 	// TranscriptGroups is how many groups of each step are in its transcript.
 	TranscriptGroups int `json:"transcriptGroups,omitempty"`
 	// KnownCheckpoints are those the manager has seen, the newest first. The learner never goes below the
 	// first of them unless each above was tried and refused.
 	KnownCheckpoints []string `json:"knownCheckpoints,omitempty"`
-	// Capabilities of the endpoint that an earlier attempt found; nil when none has looked.
+	// Capabilities of the endpoint are those that an earlier attempt found; nil when none has looked.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
 	// TokenizerSHA256 is the digest that an earlier attempt found of a tokenizer whose digest Fixed does not
 	// say; empty when none has looked.
@@ -108,7 +108,7 @@ type Model struct {
 // Tokenizer is where the file of a vocabulary is: in a repository of a Hugging Face hub, or at a URL.
 type Tokenizer struct {
 	Repository string `json:"repository,omitempty"`
-	// Revision of the repository; empty for main.
+	// Revision is that of the repository; it is empty for main.
 	Revision string `json:"revision,omitempty"`
 	// File in the repository; empty for tokenizer.json.
 	File string `json:"file,omitempty"`
@@ -116,7 +116,7 @@ type Tokenizer struct {
 	// Ranks is the family of a file of ranks, which says neither pattern nor special tokens; empty for a
 	// tokenizer.json.
 	Ranks string `json:"ranks,omitempty"`
-	// SHA256 of the file, 64 hex digits; empty until the first learner of the run has read it.
+	// SHA256 is the digest of the file, 64 hex digits; it is empty until the first learner of the run has read it.
 	SHA256 string `json:"sha256,omitempty"`
 }
 
@@ -132,18 +132,18 @@ type InitFrom struct {
 type Environment struct {
 	// Name keys the list and names metrics.
 	Name string `json:"name"`
-	// Digest of the RewardEnvironment that was pinned.
+	// Digest is that of the RewardEnvironment that was pinned.
 	Digest string `json:"digest"`
 	// Definition is the RewardEnvironment's spec.
 	Definition Definition `json:"definition"`
 	// Weight is 0 in a flat pool.
 	Weight float64 `json:"weight,omitempty"`
-	// Splits with the number of tasks that the probe found.
+	// Splits have the number of tasks that the probe found.
 	Splits []Split `json:"splits"`
 	// GroupSize is the episodes of one task (evaluation: samples of one task).
 	GroupSize  int `json:"groupSize"`
 	MinMembers int `json:"minMembers"`
-	// Retries of a faulted episode.
+	// Retries is how often a faulted episode is played again.
 	Retries int `json:"retries"`
 	// SkipUnavailable drops the environment's training groups while no worker can play them; otherwise the run waits.
 	SkipUnavailable bool     `json:"skipUnavailable,omitempty"`
@@ -180,7 +180,7 @@ type Sampling struct {
 	TopP        float64 `json:"topP"`
 	// TopK is -1 for all.
 	TopK int `json:"topK"`
-	// Stop strings; empty for the renderer's.
+	// Stop has the strings that end a reply; it is empty for the renderer's.
 	Stop []string `json:"stop,omitempty"`
 }
 
@@ -205,7 +205,7 @@ type Reward struct {
 // Algorithm is how groups of episodes become optimizer steps.
 type Algorithm struct {
 	TasksPerStep int `json:"tasksPerStep"`
-	// Steps in all; epochs are turned into steps by the manager.
+	// Steps is their number in all; epochs are turned into steps by the manager.
 	Steps     int64     `json:"steps"`
 	Seed      int64     `json:"seed"`
 	Advantage Advantage `json:"advantage"`
@@ -232,7 +232,7 @@ type Algorithm struct {
 // KL is a penalty for tokens that the policy prefers more than a reference does.
 type KL struct {
 	Coefficient float64 `json:"coefficient"`
-	// Discount of the penalties of later tokens; 0 penalises each token for itself.
+	// Discount is the factor of the penalties of later tokens; 0 penalises each token for itself.
 	Discount  float64   `json:"discount,omitempty"`
 	Reference Reference `json:"reference"`
 }

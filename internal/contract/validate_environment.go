@@ -19,7 +19,7 @@ func validateEnvironments(p *problems, list string, environments []Environment) 
 	}
 }
 
-// The numbers of sample requests have room for so many retries and turns of an episode.
+// These are the most retries and turns of an episode that the numbers of sample requests have room for.
 const (
 	MaxRetries = 63
 	MaxTurns   = 2048

@@ -19,10 +19,10 @@ import (
 
 // Pin is a RewardEnvironment as a run uses it from its start to its end, whatever becomes of the object.
 type Pin struct {
-	// Digest that the probe gave.
+	// Digest is the one that the probe gave.
 	Digest     string              `json:"digest"`
 	Definition contract.Definition `json:"definition"`
-	// Splits with the number of tasks in each.
+	// Splits has the number of tasks in each.
 	Splits map[string]int64 `json:"splits"`
 }
 
@@ -32,7 +32,7 @@ type Pins map[string]Pin
 // SplitError says that a run asks for a split that an environment lacks, or that has no tasks.
 type SplitError struct {
 	Environment, Split string
-	// Known splits, sorted.
+	// Known are the splits that exist, sorted.
 	Known []string
 }
 

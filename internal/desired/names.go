@@ -22,9 +22,9 @@ const (
 
 // Settings are the manager's own, the same for all runs.
 type Settings struct {
-	// Image of learner, workers and probes.
+	// Image is that of learner, workers and probes.
 	Image string
-	// DefaultBaseURL of the endpoint, for runs that name none.
+	// DefaultBaseURL is the endpoint's, for runs that name none.
 	DefaultBaseURL string
 	// PodDefaults are what pods have unless their spec says otherwise.
 	PodDefaults v1alpha1.PodOverrides

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired/overrides"
 )
 
-// userID that the image runs as.
+// userID is the user that the image runs as.
 const userID = 65532
 
 // silentNodeSeconds is how long a pod stays on a node that does not answer.

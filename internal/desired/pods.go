@@ -133,7 +133,7 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 			},
 		},
 		grace: rolloutGraceSeconds,
-		// Away from the learner of any attempt, and from one another: what one node takes with it should be little.
+		// Workers prefer nodes without a learner of any attempt and without other workers, so that the loss of a node costs little.
 		affinity: antiAffinity(merged(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleLearner}), labels),
 	}
 	p.mount(configVolume(runVolume, RunFileName(run, attempt), contract.RunFileName), runDir)

@@ -20,13 +20,13 @@ type FileInput struct {
 	// Run has its defaults (TrainingRun.Default).
 	Run     *v1alpha1.TrainingRun
 	Attempt int32
-	// Pins of all environments that the run refers to.
+	// Pins are those of all environments that the run refers to.
 	Pins Pins
-	// DefaultBaseURL of the endpoint, for a run that names none.
+	// DefaultBaseURL is the endpoint's, for a run that names none.
 	DefaultBaseURL string
 	// InitFrom is the checkpoint that initFrom refers to; empty without.
 	InitFrom string
-	// Fixed of an earlier attempt, which is kept as it is; nil for the first.
+	// Fixed is that of an earlier attempt, which is kept as it is; nil for the first.
 	Fixed *contract.Fixed
 	// Version is the format version that the run began with; 0 for a run that begins now.
 	Version int

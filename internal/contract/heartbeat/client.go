@@ -32,7 +32,7 @@ func (e *StatusError) Error() string {
 type Client struct {
 	// HTTP trusts the run's certificate.
 	HTTP *http.Client
-	// Token of the run.
+	// Token is the manager's token of the run.
 	Token string
 }
 
