@@ -173,7 +173,7 @@ var permitted = map[string][]string{
 	"internal/learner": {
 		"internal/contract", "internal/exchange", "internal/learner/checkpoints", "internal/learner/divergence", "internal/learner/evaluation",
 		"internal/learner/failure", "internal/learner/journal", "internal/learner/leases", "internal/learner/opening",
-		"internal/learner/preflight", "internal/learner/rejection", "internal/learner/report", "internal/learner/rollouts", "internal/learner/session",
+		"internal/learner/preflight", "internal/learner/rejection", "internal/learner/repair", "internal/learner/report", "internal/learner/rollouts", "internal/learner/session",
 		"internal/learner/store", "internal/learner/tracking", "internal/learner/tracking/openreward", "internal/learner/tracking/runinfo", "internal/learner/trainee", "internal/rl", "internal/rl/measure", "internal/tinker", "internal/tinker/capability", "internal/tinker/client", "internal/tinker/upstream", "internal/tokenizer/fetch", "internal/transcript",
 	},
 	"internal/learner/bucket":            {"gocloud.dev", "github.com/Azure/azure-sdk-for-go/sdk/azcore", "github.com/aws/smithy-go"},
@@ -197,6 +197,7 @@ var permitted = map[string][]string{
 		"internal/tokenizer", "internal/tokenizer/fetch",
 	},
 	"internal/learner/rejection":               {"internal/contract", "internal/learner/failure", "internal/learner/leases", "internal/learner/trainee", "internal/rl"},
+	"internal/learner/repair":                  {"internal/contract", "internal/learner/failure", "internal/learner/preflight", "internal/tinker/client"},
 	"internal/learner/report":                  {"internal/contract", "internal/contract/heartbeat", "internal/contract/tracking", "internal/history", "internal/rl/measure", "internal/tinker/client", "internal/tinker/redact", "internal/tinker/upstream"},
 	"internal/learner/rollouts":                {"internal/finite", "internal/rl"},
 	"internal/learner/session":                 {"internal/learner/failure", "internal/tinker/client"},

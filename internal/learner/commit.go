@@ -93,7 +93,7 @@ func (c *commit) cover(context.Context) error {
 	c.loop.saved = c.loop.at
 	c.status.Touch()
 	c.status.BlockOnModel("")
-	c.repairable.accept()
+	c.repairs.Accept()
 	c.table.Cover(c.loop.at.Cursor)
 	c.server.Notify()
 	return nil

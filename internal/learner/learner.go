@@ -18,6 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/rejection"
+	"github.com/tinker-operator/tinker-operator/internal/learner/repair"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/learner/session"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking"
@@ -57,7 +58,7 @@ type learner struct {
 	// background runs a task beside the loop until the learner ends.
 	background func(task func(context.Context))
 	retirer    *retirer
-	repairable repairable
+	repairs    repair.Wait
 
 	loop loopState
 }

@@ -28,7 +28,7 @@ func (l *learner) train(ctx, soft context.Context) error {
 		before := l.progress()
 		err := l.pass(ctx, soft)
 		l.evaluator.Stop()
-		if err == nil || soft.Err() != nil || (isFinal(err, l.loop.hasTrained(l.book.States())) && !l.repairable.retries(err)) {
+		if err == nil || soft.Err() != nil || (isFinal(err, l.loop.hasTrained(l.book.States())) && !l.repairs.Retries(err)) {
 			return l.leave(ctx, soft, err)
 		}
 		l.config.Logger.Warn("model is thrown away", "step", l.loop.at.Step, "err", err)
@@ -47,7 +47,7 @@ func (l *learner) train(ctx, soft context.Context) error {
 		if errors.Is(err, leases.ErrPolicyMissing) {
 			l.rollouts.Check(soft) // workers find nothing in a session that is lost
 		}
-		if err := l.config.Timing.waitAtMost(soft, failures, l.repairable.left()); err != nil {
+		if err := l.config.Timing.waitAtMost(soft, failures, l.repairs.Left(longestPause)); err != nil {
 			return err
 		}
 	}
@@ -58,13 +58,13 @@ func (l *learner) begin(ctx, soft context.Context) error {
 	for failures := 1; ; failures++ {
 		err := perform(ctx, soft, &beginning{l}, beginPhases, l.config.Fault)
 		if err == nil {
-			l.repairable.accept()
+			l.repairs.Accept()
 		}
-		if err == nil || soft.Err() != nil || !l.repairable.retries(err) {
+		if err == nil || soft.Err() != nil || !l.repairs.Retries(err) {
 			return err
 		}
 		l.config.Logger.Warn("endpoint cannot be used", "err", err)
-		if err := l.config.Timing.waitAtMost(soft, failures, l.repairable.left()); err != nil {
+		if err := l.config.Timing.waitAtMost(soft, failures, l.repairs.Left(longestPause)); err != nil {
 			return err
 		}
 	}

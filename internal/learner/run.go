@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/repair"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
 )
@@ -21,7 +22,7 @@ func Run(ctx context.Context, config Config) contract.Verdict {
 	config = config.withDefaults()
 	l := &learner{config: config, file: config.File, drain: make(chan struct{})}
 	l.status = report.NewStatus(l.file.Run.UID, l.file.Attempt, config.Now)
-	l.repairable = repairable{status: l.status, patience: config.Timing.KeyPatience, now: config.Now}
+	l.repairs = repair.Wait{Status: l.status, Patience: config.Timing.KeyPatience, Now: config.Now}
 	err := l.run(ctx)
 	verdict := verdictOf(err)
 	if verdict.Cause == contract.CauseDrained && verdict.Reason == "" && l.wasAskedToDrain() {

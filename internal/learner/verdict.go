@@ -11,6 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
+	"github.com/tinker-operator/tinker-operator/internal/learner/repair"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -75,7 +76,7 @@ func verdictOf(err error) contract.Verdict {
 // causeOfRejection returns the cause of an attempt that ends for what the endpoint does not offer: the run waits where that is added
 // at the server, or replaced in the spec.
 func causeOfRejection(kind failure.Kind) contract.Cause {
-	if _, waits := repairableProblems[kind]; waits {
+	if repair.Awaited(kind) {
 		return contract.CauseUpstream
 	}
 	return contract.CauseConfigRejected
