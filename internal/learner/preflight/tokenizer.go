@@ -12,8 +12,7 @@ import (
 )
 
 // PinTokenizer returns the digest of the run's tokenizer file, before anything is sampled in it; empty if the run
-// has none of its own. The first attempt reads the file: one that has changed, or that this program cannot read,
-// ends the run at once and not in every worker. Later attempts use the digest that it found.
+// has none of its own. The first attempt reads the file. Later attempts use the digest that it found.
 func (c *Checker) PinTokenizer(ctx context.Context) (string, error) {
 	t := c.File.Fixed.Model.Tokenizer
 	if t == nil {
@@ -25,17 +24,14 @@ func (c *Checker) PinTokenizer(ctx context.Context) (string, error) {
 	return c.readTokenizer(ctx, sourceOf(*t))
 }
 
-// readTokenizer returns the digest of the file once it could be read. While the hub does not answer there is nothing
-// to do but to try again.
+// readTokenizer returns the digest of the file once it could be read. Somebody may repair the hub, the file or the spec
+// meanwhile; the manager replaces the learner when the spec changes.
 func (c *Checker) readTokenizer(ctx context.Context, source fetch.Source) (string, error) {
 	defer c.Blocked("")
 	for failures := 1; ; failures++ {
 		_, digest, err := c.Hub.Load(ctx, source)
 		if err == nil || ctx.Err() != nil {
 			return digest, err
-		}
-		if fetch.IsFinal(err) {
-			return "", Reject(ReasonTokenizer, "%v", err)
 		}
 		c.Logger.Warn("tokenizer cannot be fetched", "source", source.String(), "err", err)
 		c.Blocked(err.Error())

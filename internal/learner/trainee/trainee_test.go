@@ -125,6 +125,7 @@ func TestTrainClassifiesFailures(t *testing.T) {
 		"refused optimizer":  {fault.Rule{Op: "optim_step", Do: fault.Fail, Category: "user"}, failure.SettingsRefused},
 		"the server's fault": {fault.Rule{Op: "optim_step", Do: fault.Fail, Category: "server"}, failure.Outage},
 		"a lost reply":       {fault.Rule{Op: "forward_backward", Do: fault.LoseFuture}, failure.Outage},
+		"a refused key":      {fault.Rule{Op: "optim_step", Do: fault.Refuse, Status: 401}, failure.CredentialsRefused},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -136,6 +137,14 @@ func TestTrainClassifiesFailures(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a lost model", func(t *testing.T) {
+		o, _ := opener(t)
+		model := fresh(t, o)
+		model.Abandon(t.Context())
+		if _, err := train(t, model); failure.KindOf(err) != failure.LostModel {
+			t.Errorf("Train gives %v of kind %d, want %d", err, failure.KindOf(err), failure.LostModel)
+		}
+	})
 }
 
 func TestAccepts(t *testing.T) {

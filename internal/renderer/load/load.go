@@ -34,8 +34,8 @@ type Renderer struct {
 	digest string
 }
 
-// ForModel returns the renderer of a model. An error is an *Error, unless the server could not be reached, which may be
-// temporary, or ctx ended.
+// ForModel returns the renderer of a model. An error is an *Error, unless the tokenizer's file cannot be read, which somebody
+// may repair, or ctx ended.
 func ForModel(ctx context.Context, files *fetch.Fetcher, model contract.Model) (*Renderer, error) {
 	// A model that is not in the table specifies its renderer and tokenizer, and has no tokens that begin and end
 	// texts. A renderer that needs them fails.
@@ -89,12 +89,9 @@ func tokens(ctx context.Context, files *fetch.Fetcher, model contract.Model) (fo
 	}
 	t := model.Tokenizer
 	source := fetch.Source{Repository: t.Repository, Revision: t.Revision, File: t.File, URL: t.URL, Ranks: t.Ranks, SHA256: t.SHA256}
-	found, digest, err = files.Load(ctx, source)
-	switch {
-	case err != nil && fetch.IsFinal(err):
-		return nil, "", &Error{Err: err}
-	case err != nil:
+	loaded, digest, err := files.Load(ctx, source)
+	if err != nil {
 		return nil, "", err
 	}
-	return found, digest, nil
+	return loaded, digest, nil
 }

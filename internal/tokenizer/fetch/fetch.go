@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -67,14 +66,6 @@ func (e *ParseError) Error() string {
 
 // Unwrap returns the cause.
 func (e *ParseError) Unwrap() error { return e.Err }
-
-// IsFinal reports whether Load would fail again: the file has another digest or is not supported. Any other error is one
-// of a server or a network that may answer later, or of a file that may be put there or be made readable.
-func IsFinal(err error) bool {
-	var changed *DigestError
-	var unreadable *ParseError
-	return errors.As(err, &changed) || errors.As(err, &unreadable)
-}
 
 // Load returns the tokenizer of a source and the SHA-256 of its file. The error is a *DigestError for a file of another
 // digest than the source's, and a *ParseError for one that is not a supported tokenizer.
