@@ -53,6 +53,9 @@ const (
 	UpstreamUnknownModel = "model_unknown"
 	UpstreamShortContext = "context_too_short"
 	UpstreamPayment      = "payment"
+	// UpstreamSettingsRefused and UpstreamDataRefused are refusals of a run's first step.
+	UpstreamSettingsRefused = "settings_refused"
+	UpstreamDataRefused     = "data_refused"
 )
 
 // HeartbeatReply is the answer.
@@ -67,7 +70,8 @@ type HeartbeatReply struct {
 	// empty when it does not wait.
 	BlockedOn string `json:"blockedOn,omitempty"`
 	// Upstream is not empty while the endpoint is the cause: throttled, payment, paused_capacity,
-	// paused_rate_limit, unreachable, too_large, refused, server_error, credentials, not_tinker, model_unknown, context_too_short.
+	// paused_rate_limit, unreachable, too_large, refused, server_error, credentials, not_tinker, model_unknown,
+	// context_too_short, settings_refused, data_refused.
 	Upstream string `json:"upstream,omitempty"`
 	// UpstreamError says which request failed and how the endpoint answered it, in one line without keys, tokens and
 	// prompts: "POST /api/v1/forward_backward was answered with 500: Internal Server Error". It may be empty.

@@ -30,10 +30,10 @@ func (p featureChecker) checker(features []capability.Feature) capability.Checke
 	}
 }
 
-// Check checks features. A base model or settings that the endpoint refuses are a failure of their own.
+// Check checks features. It fails if the endpoint refuses the base model or the settings of the check.
 func (p featureChecker) Check(ctx context.Context, features []capability.Feature) (capability.Report, error) {
 	report, err := p.checker(features).Run(ctx)
-	return report, failure.Operation{Refused: failure.SettingsRefused}.Failed(err, "checking the endpoint")
+	return report, failure.Operation{Refused: failure.Unsupported}.Failed(err, "checking the endpoint")
 }
 
 // checkOptimizer reports whether a model that was loaded from a state to train on has the optimizer's state: an

@@ -81,6 +81,10 @@ type loopState struct {
 	// last progress.
 	committed int64
 	discarded int
+	// refused is what was tried when the endpoint refused settings or data; nil otherwise. waits is set once the run waits
+	// for a repair, so that refused is tried again before a batch is.
+	refused *trainee.Step
+	waits   bool
 	// begun is set once a first model was opened.
 	begun bool
 }

@@ -28,11 +28,13 @@ func (l *learner) train(ctx, soft context.Context) error {
 		before := l.progress()
 		err := l.pass(ctx, soft)
 		l.evaluator.Stop()
-		if err == nil || soft.Err() != nil || (isFinal(err, l.loop.hasTrained(l.book.States())) && !l.repairs.Retries(err)) {
+		final := isFinal(err, l.loop.hasTrained(l.book.States()))
+		if err == nil || soft.Err() != nil || (final && !l.repairs.Retries(err)) {
 			return l.leave(ctx, soft, err)
 		}
+		l.loop.waits = l.loop.waits || final
 		l.config.Logger.Warn("model is thrown away", "step", l.loop.at.Step, "err", err)
-		if l.loop.model != nil && !isWaiting(err) {
+		if l.loop.model != nil && !final && !isWaiting(err) {
 			l.loop.discarded++
 		}
 		if l.progress() != before {
@@ -93,9 +95,13 @@ func (s *loopState) hasTrained(states []checkpoints.Entry) bool {
 // pass opens one model and trains with it until the run is complete or the model cannot be used any more.
 func (l *learner) pass(ctx, soft context.Context) error {
 	l.evaluator.Start(soft)
+	if err := l.loop.tryRefused(soft, l.factory); err != nil {
+		return err
+	}
 	if err := perform(ctx, soft, &modelOpening{learner: l}, openPhases, l.config.Fault); err != nil {
 		return err
 	}
+	l.repairs.Opened()
 	l.evaluator.Begin(l.loop.saved.Step)
 	tracked{l}.advance()
 	if err := l.rejectGroups(ctx); err != nil {
@@ -113,6 +119,22 @@ func (l *learner) pass(ctx, soft context.Context) error {
 		}
 	}
 	return l.finish(ctx, soft)
+}
+
+// tryRefused returns an error while the endpoint refuses what the run waits for. It tries a step of few sequences, so that a
+// batch is not trained again in vain.
+func (s *loopState) tryRefused(ctx context.Context, models *trainee.Factory) error {
+	if !s.waits {
+		return nil
+	}
+	if s.refused != nil {
+		if err := models.Try(ctx, *s.refused); err != nil {
+			return err
+		}
+		s.suspect.Clear()
+	}
+	s.refused, s.waits = nil, false
+	return nil
 }
 
 // rejectGroups makes tombstones of the groups that the endpoint rejects, here and at their workers, should a batch have

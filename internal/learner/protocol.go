@@ -81,7 +81,11 @@ func (l *learner) makeStep(ctx, soft context.Context) error {
 	if err = commits.completeAfter(ctx, err); err == nil {
 		err = perform(ctx, soft, s, announcePhases, l.config.Fault)
 	}
-	if failure.KindOf(err) == failure.DataRefused {
+	kind := failure.KindOf(err)
+	if kind == failure.DataRefused || kind == failure.SettingsRefused {
+		l.loop.refused = new(s.step().Sample(kind))
+	}
+	if kind == failure.DataRefused {
 		return l.loop.suspect.Record(s.batch, err)
 	}
 	if err != nil {

@@ -56,10 +56,15 @@ func (s *trainingStep) submit(ctx context.Context) error {
 			return err
 		}
 	}
-	s.training, err = s.loop.model.Train(ctx, trainee.Step{
-		Datums: s.work.datums, Substeps: s.file.Fixed.Algorithm.Substeps, Losses: trainee.LossesOf(*s.file.Fixed.Algorithm), Adam: s.work.adam,
-	})
+	s.training, err = s.loop.model.Train(ctx, s.step())
 	return err
+}
+
+// step returns what is trained.
+func (s *trainingStep) step() trainee.Step {
+	return trainee.Step{
+		Datums: s.work.datums, Substeps: s.file.Fixed.Algorithm.Substeps, Losses: trainee.LossesOf(*s.file.Fixed.Algorithm), Adam: s.work.adam,
+	}
 }
 
 // wait waits until all replies are clean.
@@ -89,6 +94,7 @@ func (s *trainingStep) announce(ctx context.Context) error {
 	s.loop.at = next
 	if len(s.work.datums) > 0 {
 		s.loop.suspect.Clear()
+		s.loop.refused = nil
 	}
 	s.book.Append(next.Version())
 	s.batches.Announce(leases.Version{Step: next.Step, Lineage: next.Lineage, Sampler: sampler})

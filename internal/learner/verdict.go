@@ -48,12 +48,6 @@ func verdictOf(err error) contract.Verdict {
 		return contract.Verdict{Cause: causeOfRejection(kind), Reason: unsupported.Reason, Message: unsupported.Message}
 	case errors.As(err, &settings):
 		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: ReasonSettingsDiffer, Message: settings.Error()}
-	case kind == failure.SettingsRefused:
-		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: preflight.ReasonUnsupported,
-			Message: err.Error() + ": change the setting, or use an endpoint that supports it"}
-	case kind == failure.DataRefused:
-		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: preflight.ReasonUnsupported,
-			Message: err.Error() + ": the endpoint takes none of the groups; check the loss and the model"}
 	case errors.Is(err, trainee.ErrColdOptimizer):
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: preflight.ReasonOptimizerLost,
 			Message: err.Error() + ": begin a new run from a checkpoint with initFrom.optimizer Reset, or with failurePolicy.requireOptimizer false"}
@@ -63,10 +57,26 @@ func verdictOf(err error) contract.Verdict {
 	case kind == failure.LostCheckpoint:
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: reasonNoUsableCheckpoint,
 			Message: err.Error() + ": begin a new run, from a checkpoint that still exists if there is one"}
-	case kind == failure.CredentialsRefused:
+	default:
+		return verdictOfRefusal(kind, err)
+	}
+}
+
+// verdictOfRefusal returns why the loop ended for what the endpoint refuses or cannot read.
+func verdictOfRefusal(kind failure.Kind, err error) contract.Verdict {
+	const unsupported = ": change the setting, or use an endpoint that supports it"
+	switch kind {
+	case failure.Unsupported:
+		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: preflight.ReasonUnsupported, Message: err.Error() + unsupported}
+	case failure.SettingsRefused:
+		return contract.Verdict{Cause: contract.CauseUpstream, Reason: preflight.ReasonUnsupported, Message: err.Error() + unsupported}
+	case failure.DataRefused:
+		return contract.Verdict{Cause: contract.CauseUpstream, Reason: preflight.ReasonUnsupported,
+			Message: err.Error() + ": the endpoint takes none of the groups; check the loss and the model"}
+	case failure.CredentialsRefused:
 		return contract.Verdict{Cause: contract.CauseUpstream, Reason: ReasonKeyRefused,
 			Message: "The endpoint refuses the API key: put a valid one into the Secret that tinker.apiKeySecretRef names; the run then continues"}
-	case kind == failure.NotTinker:
+	case failure.NotTinker:
 		return contract.Verdict{Cause: contract.CauseUpstream, Reason: reasonNotTinker, Message: client.EvidenceOf(err)}
 	default:
 		return contract.Verdict{Cause: contract.CauseCrashed, Message: err.Error()}

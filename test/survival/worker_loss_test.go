@@ -10,7 +10,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
 // TestWorkerDeath kills a worker in the middle of groups, which another one takes over.
@@ -146,18 +145,6 @@ func TestRejectedTokens(t *testing.T) {
 	}})
 	<-w.startLearner(1, w.dieAt("sampler.announced", 2)).done
 	w.compareWeights(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
-}
-
-// TestEveryGroupRejected has the endpoint reject every group, which means that it refuses the run.
-func TestEveryGroupRejected(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t, nil)
-	w.addFaults(fault.Rule{Op: "forward_backward", Count: -1, Do: fault.Fail, Category: "user"},
-		fault.Rule{Op: "forward", Count: -1, Do: fault.Fail, Category: "user"})
-	w.startWorker("w0", behavior{})
-	if v := w.waitFor(w.startLearner(1, nil), contract.CauseConfigRejected); v.Reason != "UnsupportedByEndpoint" {
-		t.Errorf("reason is %s", v.Reason)
-	}
 }
 
 // TestWorkerWithRoomForOneGroup samples one group after the other.

@@ -19,16 +19,18 @@ import (
 func NeedsAction(upstream string) bool {
 	return slices.Contains([]string{
 		contract.UpstreamNotTinker, contract.UpstreamUnknownModel, contract.UpstreamShortContext, contract.UpstreamCredentials, contract.UpstreamPayment,
+		contract.UpstreamSettingsRefused, contract.UpstreamDataRefused,
 	}, upstream)
 }
 
 // Missing says that the run waits for what the endpoint does not offer, by the reason and the message of an attempt that ended for it.
 func Missing(reason, found string) string {
-	up := Upstreams[contract.UpstreamShortContext]
-	if reason == Upstreams[contract.UpstreamUnknownModel].Reason {
-		up = Upstreams[contract.UpstreamUnknownModel]
+	message := "The run waits until the endpoint supports what it needs, or the spec no longer asks for it, and then continues by itself."
+	switch reason {
+	case v1alpha1.ReasonModelUnknown:
+		message = Upstreams[contract.UpstreamUnknownModel].Message
 	}
-	return up.Message + Evidence(found)
+	return message + Evidence(found)
 }
 
 // Repair quotes what answered instead of the Tinker API, and says how that is repaired. tinker.baseURL can be changed until it
@@ -102,7 +104,11 @@ var Upstreams = map[string]Upstream{
 	contract.UpstreamNotTinker:    {v1alpha1.ReasonEndpointNotTinker, "What answers at tinker.baseURL is not the Tinker API.", false},
 	contract.UpstreamUnknownModel: {v1alpha1.ReasonModelUnknown, "The run waits for a model that the endpoint does not offer, and continues by itself once it has one.", false},
 	contract.UpstreamShortContext: {v1alpha1.ReasonUnsupportedByEndpoint, "The run waits until its samples fit into the model's context, and then continues by itself.", false},
-	"server_error":                {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own.", false},
+	contract.UpstreamSettingsRefused: {v1alpha1.ReasonUnsupportedByEndpoint, "The endpoint refuses a setting of the run: correct it there or in the spec, which may be " +
+		"changed until a first step is committed; the run then continues by itself.", false},
+	contract.UpstreamDataRefused: {v1alpha1.ReasonUnsupportedByEndpoint, "The endpoint refuses all training data: correct it there, or the loss or the model in the spec, " +
+		"which may be changed until a first step is committed; the run then continues by itself.", false},
+	"server_error": {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own.", false},
 }
 
 // MaxEvidence bounds what a learner reports of a failed request, in bytes.

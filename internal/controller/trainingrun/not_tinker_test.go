@@ -109,7 +109,10 @@ func TestEndpointThatIsNotTinkerAPIIsTriedAgain(t *testing.T) {
 // do not count against the restart budget, begin 45 seconds apart, and share one entry; the run is stalled after the grace period, and continues with the
 // learner that finds the model.
 func TestModelThatTheEndpointDoesNotOffer(t *testing.T) {
-	for upstream, reason := range map[string]string{"model_unknown": "ModelUnknown", "context_too_short": "UnsupportedByEndpoint"} {
+	for upstream, reason := range map[string]string{
+		"model_unknown": "ModelUnknown", "context_too_short": "UnsupportedByEndpoint", "settings_refused": "UnsupportedByEndpoint",
+		"data_refused": "UnsupportedByEndpoint",
+	} {
 		const found = "The endpoint does not know the model m: serve it there"
 		run := newRun()
 		at, created := now, now

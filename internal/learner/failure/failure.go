@@ -37,6 +37,8 @@ const (
 	UnknownModel
 	// ShortContext means that the context of the model is too short for the run at this endpoint.
 	ShortContext
+	// Unsupported means that the endpoint refuses the capability check.
+	Unsupported
 	// Diverged means that training has led to numbers that are not finite, or to a policy that cannot be sampled.
 	Diverged
 	// Missing means that what was asked for does not exist, or that the endpoint does not support the call.
@@ -57,7 +59,7 @@ func (e *Error) Error() string {
 	switch e.Kind {
 	case DataRefused:
 		return "training data were refused: " + text
-	case SettingsRefused:
+	case SettingsRefused, Unsupported:
 		return "settings were refused: " + text
 	}
 	return text

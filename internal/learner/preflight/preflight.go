@@ -24,7 +24,6 @@ const (
 	ReasonModelUnknown  = "ModelUnknown"
 	ReasonUnsupported   = "UnsupportedByEndpoint"
 	ReasonOptimizerLost = "OptimizerNotRestored"
-	ReasonTokenizer     = "TokenizerRejected"
 )
 
 // RejectedError is a setting that this learner or the endpoint cannot honour.
@@ -38,9 +37,9 @@ func Reject(reason, format string, args ...any) error {
 	return &RejectedError{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// await returns a RejectedError that a run waits for, since the server or the spec may be changed before a first step.
+// await returns a RejectedError that a run waits for, since the server or the spec may be changed.
 func await(kind failure.Kind, reason, format string, args ...any) error {
-	return failure.New(kind, Reject(reason, format, args...), "checking the model")
+	return failure.New(kind, Reject(reason, format, args...), "checking the endpoint")
 }
 
 // api lists the models that an endpoint serves.

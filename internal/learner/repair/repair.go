@@ -6,7 +6,9 @@
 package repair
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -21,7 +23,13 @@ var problems = map[failure.Kind]string{
 	failure.NotTinker:          contract.UpstreamNotTinker,
 	failure.UnknownModel:       contract.UpstreamUnknownModel,
 	failure.ShortContext:       contract.UpstreamShortContext,
+	failure.SettingsRefused:    contract.UpstreamSettingsRefused,
+	failure.DataRefused:        contract.UpstreamDataRefused,
 }
+
+// lasting are the kinds that a learner tries again for as long as it takes: another learner would know no more, since the manager
+// replaces this one when the spec changes, and it would train the step that was refused once more.
+var lasting = []failure.Kind{failure.SettingsRefused, failure.DataRefused}
 
 // Awaited reports whether a run waits for the repair of what caused failures of a kind.
 func Awaited(kind failure.Kind) bool {
@@ -44,12 +52,15 @@ type Wait struct {
 	// since is zero while there is no problem, and problem is then empty.
 	since   time.Time
 	problem string
+	// endless says that the problem is one of those that are tried again for as long as it takes.
+	endless bool
 }
 
-// Retries reports whether an error is such a problem, which is tried again for a while: a learner that ends then is
-// followed by one that reads the spec and the Secret anew.
+// Retries reports whether an error is such a problem, which is tried again, in most cases for a while: a learner that ends
+// then is followed by one that reads the spec and the Secret anew.
 func (w *Wait) Retries(err error) bool {
-	problem, ok := problems[failure.KindOf(err)]
+	kind := failure.KindOf(err)
+	problem, ok := problems[kind]
 	if !ok {
 		return false
 	}
@@ -60,12 +71,13 @@ func (w *Wait) Retries(err error) bool {
 	if w.since.IsZero() {
 		w.since, w.problem = w.Now(), problem
 	}
-	return w.Now().Sub(w.since) < w.Patience
+	w.endless = slices.Contains(lasting, kind)
+	return w.endless || w.Now().Sub(w.since) < w.Patience
 }
 
 // Left returns how long the next try may be away: no longer than the problem is still tried again, and at most longest.
 func (w *Wait) Left(longest time.Duration) time.Duration {
-	if w.since.IsZero() {
+	if w.since.IsZero() || w.endless {
 		return longest
 	}
 	return min(longest, max(0, w.since.Add(w.Patience).Sub(w.Now())))
@@ -77,13 +89,21 @@ func evidenceOf(err error) string {
 	if errors.As(err, &found) {
 		return found.Message
 	}
-	return client.EvidenceOf(err)
+	return cmp.Or(client.EvidenceOf(err), err.Error())
 }
 
 // Accept records that the endpoint serves the run.
 func (w *Wait) Accept() {
 	if !w.since.IsZero() {
 		w.Status.RemoveProblem(w.problem)
-		w.since, w.problem = time.Time{}, ""
+		w.since, w.problem, w.endless = time.Time{}, "", false
+	}
+}
+
+// Opened records that the run has a model and that the endpoint accepts now what it refused. A problem that is tried again for
+// a while counts until a step is committed.
+func (w *Wait) Opened() {
+	if w.endless {
+		w.Accept()
 	}
 }

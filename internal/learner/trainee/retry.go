@@ -1,0 +1,40 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainee
+
+import (
+	"context"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+)
+
+// Sample returns a step that shows whether the endpoint still refuses what it refused in this one: a single sequence for each
+// loss, the longest where it refused the data, and else the shortest.
+func (s Step) Sample(refused failure.Kind) Step {
+	sample := Step{Substeps: 1, Losses: s.Losses, Adam: s.Adam}
+	for _, p := range s.Losses.split(s.Datums) {
+		chosen := p.datums[0]
+		for _, d := range p.datums[1:] {
+			if longer := len(d.Tokens) > len(chosen.Tokens); longer == (refused == failure.DataRefused) {
+				chosen = d
+			}
+		}
+		sample.Datums = append(sample.Datums, chosen)
+	}
+	return sample
+}
+
+// Try takes a step with a model of its own, which is abandoned. No model of the run trains meanwhile.
+func (f *Factory) Try(ctx context.Context, step Step) error {
+	model, err := f.create(ctx)
+	if err != nil {
+		return err
+	}
+	defer model.Abandon(context.WithoutCancel(ctx))
+	training, err := model.Train(ctx, step)
+	if err == nil {
+		_, err = training.Wait(ctx)
+	}
+	return err
+}

@@ -1,0 +1,132 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+)
+
+// checkCounter is a transport that counts the models of capability checks.
+type checkCounter struct{ models atomic.Int64 }
+
+func (c *checkCounter) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/create_model") {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		if bytes.Contains(body, []byte(`"probe"`)) {
+			c.models.Add(1)
+		}
+		r = r.Clone(r.Context())
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// repairFixture is a run whose first attempt checks the endpoint, which has faults from then on.
+type repairFixture struct {
+	*fixture
+	checks checkCounter
+	// checked counts the models of the check, and opened the models that were opened for training.
+	checked, opened atomic.Int64
+}
+
+func newRepairFixture(t *testing.T) *repairFixture {
+	w := &repairFixture{fixture: withoutCapabilities(newFixture(t, nil))}
+	w.http = &http.Client{Transport: &w.checks}
+	w.startWorker("w0", behavior{})
+	return w
+}
+
+// start starts the first attempt.
+func (w *repairFixture) start(rules ...fault.Rule) *attempt {
+	return w.startLearner(1, inOrder(w.at("open.probed", -1, func(context.Context, func() error, string, int64) error {
+		w.checked.Store(w.checks.models.Load())
+		w.addFaults(rules...)
+		return nil
+	}), w.countOpened))
+}
+
+// countOpened is a hook that counts models.
+func (w *repairFixture) countOpened(_ context.Context, _ func() error, point string, _ int64) error {
+	if point == "open.admitted" {
+		w.opened.Add(1)
+	}
+	return nil
+}
+
+// wantNoFurtherCheck fails if the endpoint was checked again.
+func (w *repairFixture) wantNoFurtherCheck() {
+	w.t.Helper()
+	if before, now := w.checked.Load(), w.checks.models.Load(); before == 0 || now != before {
+		w.t.Errorf("the check of the endpoint made %d models, and waiting for the repair made that %d", before, now)
+	}
+}
+
+// TestRefusedFirstStepIsWaitedFor has the endpoint refuse a run's first step until somebody repairs it. The learner waits, and tries
+// with few sequences: the batch is trained once while it is refused, and once after the repair.
+func TestRefusedFirstStepIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	want := baseline(t)
+	for name, tc := range map[string]struct {
+		problem string
+		ops     []string
+		opened  int64
+	}{
+		"for the optimizer's settings": {"settings_refused", []string{"optim_step"}, 2},
+		"for the model's settings":     {"settings_refused", []string{"create_model"}, 1},
+		"for all data":                 {"data_refused", []string{"forward_backward", "forward"}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newRepairFixture(t)
+			var rules []fault.Rule
+			for _, op := range tc.ops {
+				rules = append(rules, fault.Rule{Op: op, Count: -1, Do: fault.Fail, Category: "user", Message: "not here"})
+			}
+			a := w.start(rules...)
+			if reply := w.awaitUpstream(a, tc.problem); !strings.Contains(reply.UpstreamError, "not here") && tc.problem != "data_refused" {
+				t.Errorf("the learner reports %q, want the words of the endpoint", reply.UpstreamError)
+			}
+			tried := w.sim.Stats().Calls[tc.ops[0]]
+			w.until("the learner tries again", func() bool { return w.sim.Stats().Calls[tc.ops[0]] >= tried+3 })
+			w.sim.Faults().Clear()
+			w.compare(w.waitFor(a, contract.CauseCompleted), want)
+			if opened := w.opened.Load(); opened != tc.opened {
+				t.Errorf("%d models were opened, want %d", opened, tc.opened)
+			}
+			w.checkSampledOnce()
+			w.wantNoFurtherCheck()
+		})
+	}
+}
+
+// TestFurtherAttemptsDoNotCheckTheEndpointAgain has the endpoint refuse the key after it was checked. The attempts that wait for
+// another key, and the one that continues, know what the first found.
+func TestFurtherAttemptsDoNotCheckTheEndpointAgain(t *testing.T) {
+	t.Parallel()
+	want := baseline(t)
+	w := newRepairFixture(t)
+	a := w.start(fault.Rule{Op: "forward_backward", Count: -1, Do: fault.Refuse, Status: 401})
+	for number := int32(2); number <= 3; number++ {
+		w.awaitUpstream(a, "credentials")
+		w.exhaustPatience(a)
+		w.passCapabilities(w.waitFor(a, contract.CauseUpstream).Progress.Capabilities)
+		a = w.startLearner(number, nil)
+	}
+	w.awaitUpstream(a, "credentials")
+	w.sim.Faults().Clear()
+	w.compare(w.waitFor(a, contract.CauseCompleted), want)
+	w.wantNoFurtherCheck()
+}
