@@ -56,6 +56,8 @@ const (
 	// UpstreamSettingsRefused and UpstreamDataRefused are refusals of a run's first step.
 	UpstreamSettingsRefused = "settings_refused"
 	UpstreamDataRefused     = "data_refused"
+	// UpstreamMissingCheckpoint means that a checkpoint which the spec names cannot be read.
+	UpstreamMissingCheckpoint = "checkpoint_missing"
 )
 
 // HeartbeatReply is the answer.
@@ -71,7 +73,7 @@ type HeartbeatReply struct {
 	BlockedOn string `json:"blockedOn,omitempty"`
 	// Upstream is not empty while the endpoint is the cause: throttled, payment, paused_capacity,
 	// paused_rate_limit, unreachable, too_large, refused, server_error, credentials, not_tinker, model_unknown,
-	// context_too_short, settings_refused, data_refused.
+	// context_too_short, settings_refused, data_refused, checkpoint_missing.
 	Upstream string `json:"upstream,omitempty"`
 	// UpstreamError says which request failed and how the endpoint answered it, in one line without keys, tokens and
 	// prompts: "POST /api/v1/forward_backward was answered with 500: Internal Server Error". It may be empty.

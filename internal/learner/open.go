@@ -38,6 +38,9 @@ func (o *modelOpening) load(ctx context.Context) error {
 	o.loaded = true
 	o.status.Touch()
 	o.loop.model, o.loop.at = loaded.Model, loaded.At
+	if err := checkReference(ctx, o.learner); err != nil {
+		return err
+	}
 	if loaded.At.Step > 0 && (loaded.Model.Cold || o.loop.capabilities.Lacks(capability.OptimizerRestore)) {
 		o.loop.cold = true
 	}
@@ -72,9 +75,6 @@ func (o *modelOpening) look(ctx context.Context) error {
 
 // admit saves the sampler weights anew, whatever is listed, and lets the workers in.
 func (o *modelOpening) admit(ctx context.Context) error {
-	if err := checkReference(ctx, o.learner); err != nil {
-		return err
-	}
 	sampler, err := o.saveSampler(ctx, o.loop.at)
 	if err != nil {
 		return err

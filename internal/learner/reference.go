@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -48,12 +49,13 @@ func checkReference(ctx context.Context, l *learner) error {
 	return rejectReference(r, err)
 }
 
-// rejectReference says what to do about a reference that does not exist.
+// rejectReference says what to do about a reference that does not exist. The run waits for it.
 func rejectReference(r contract.Reference, err error) error {
 	if r.Checkpoint != "" {
-		return preflight.Reject(reasonNoUsableCheckpoint, "The endpoint has no checkpoint %s, which algorithm.kl.reference.checkpoint names: "+
-			"begin a new run with another one, from a checkpoint of this run if there is one (%v)", r.Checkpoint, err)
+		return preflight.Await(failure.MissingCheckpoint, reasonNoUsableCheckpoint, "The endpoint has no checkpoint %s, which "+
+			"algorithm.kl.reference.checkpoint names: make it readable, name another until a first step is committed, or begin a new run with "+
+			"another, from a checkpoint of this run if there is one (%v)", r.Checkpoint, err)
 	}
-	return preflight.Reject(preflight.ReasonModelUnknown, "The endpoint does not sample from the base model %s, the reference of algorithm.kl: "+
-		"begin a new run with another algorithm.kl.reference.model (%v)", r.Model, err)
+	return preflight.Await(failure.UnknownModel, preflight.ReasonModelUnknown, "The endpoint does not sample from the base model %s, the "+
+		"reference of algorithm.kl: serve it there, or choose another algorithm.kl.reference.model until a first step is committed (%v)", r.Model, err)
 }

@@ -70,6 +70,8 @@ func verdictOfRefusal(kind failure.Kind, err error) contract.Verdict {
 		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: preflight.ReasonUnsupported, Message: err.Error() + unsupported}
 	case failure.SettingsRefused:
 		return contract.Verdict{Cause: contract.CauseUpstream, Reason: preflight.ReasonUnsupported, Message: err.Error() + unsupported}
+	case failure.MissingCheckpoint:
+		return contract.Verdict{Cause: contract.CauseUpstream, Reason: reasonNoUsableCheckpoint, Message: err.Error() + ": make it readable, or name another"}
 	case failure.DataRefused:
 		return contract.Verdict{Cause: contract.CauseUpstream, Reason: preflight.ReasonUnsupported,
 			Message: err.Error() + ": the endpoint takes none of the groups; check the loss and the model"}

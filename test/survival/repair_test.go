@@ -130,3 +130,32 @@ func TestFurtherAttemptsDoNotCheckTheEndpointAgain(t *testing.T) {
 	w.compare(w.waitFor(a, contract.CauseCompleted), want)
 	w.wantNoFurtherCheck()
 }
+
+// TestFirstWeightsThatCannotBeRead has a run wait for the checkpoint that it begins with.
+func TestFirstWeightsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	source := newFixture(t, nil)
+	source.startWorker("w0", behavior{})
+	path := source.waitFor(source.startLearner(1, nil), contract.CauseCompleted).Progress.Checkpoints[0].State
+
+	w := *source
+	w.shared, w.workers = &shared{}, nil
+	w.artifacts = t.TempDir()
+	w.file.ArtifactsDir = w.artifacts
+	w.identify("2b3a9c2b-0000-4000-8000-000000000004")
+	w.file.Fixed.InitFrom = &contract.InitFrom{Checkpoint: path, RestoreOptimizer: true}
+	var err error
+	if w.file.SpecDigest, err = contract.SpecDigest(w.file.Fixed); err != nil {
+		t.Fatal(err)
+	}
+	w.addFaults(fault.Rule{Op: "load_weights", Do: fault.Missing, Count: -1})
+	w.startWorker("w1", behavior{})
+	a := w.startLearner(1, nil)
+	w.awaitUpstream(a, "checkpoint_missing")
+	tried := w.sim.Stats().Calls["load_weights"]
+	w.until("the learner tries again", func() bool { return w.sim.Stats().Calls["load_weights"] >= tried+3 })
+	w.sim.Faults().Clear()
+	if verdict := w.waitFor(a, contract.CauseCompleted); verdict.Progress.Step != 3 {
+		t.Errorf("the run ended at step %d, want 3", verdict.Progress.Step)
+	}
+}

@@ -20,6 +20,7 @@ func NeedsAction(upstream string) bool {
 	return slices.Contains([]string{
 		contract.UpstreamNotTinker, contract.UpstreamUnknownModel, contract.UpstreamShortContext, contract.UpstreamCredentials, contract.UpstreamPayment,
 		contract.UpstreamSettingsRefused, contract.UpstreamDataRefused,
+		contract.UpstreamMissingCheckpoint,
 	}, upstream)
 }
 
@@ -29,6 +30,8 @@ func Missing(reason, found string) string {
 	switch reason {
 	case v1alpha1.ReasonModelUnknown:
 		message = Upstreams[contract.UpstreamUnknownModel].Message
+	case v1alpha1.ReasonNoUsableCheckpoint:
+		message = Upstreams[contract.UpstreamMissingCheckpoint].Message
 	}
 	return message + Evidence(found)
 }
@@ -108,6 +111,8 @@ var Upstreams = map[string]Upstream{
 		"changed until a first step is committed; the run then continues by itself.", false},
 	contract.UpstreamDataRefused: {v1alpha1.ReasonUnsupportedByEndpoint, "The endpoint refuses all training data: correct it there, or the loss or the model in the spec, " +
 		"which may be changed until a first step is committed; the run then continues by itself.", false},
+	contract.UpstreamMissingCheckpoint: {v1alpha1.ReasonNoUsableCheckpoint, "The endpoint cannot read a checkpoint that the spec names: make it readable, or name another, " +
+		"which is possible until a first step is committed; the run then continues by itself.", false},
 	"server_error": {v1alpha1.ReasonEndpointFailing, "The endpoint answers with errors of its own.", false},
 }
 

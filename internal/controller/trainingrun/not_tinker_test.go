@@ -111,7 +111,7 @@ func TestEndpointThatIsNotTinkerAPIIsTriedAgain(t *testing.T) {
 func TestModelThatTheEndpointDoesNotOffer(t *testing.T) {
 	for upstream, reason := range map[string]string{
 		"model_unknown": "ModelUnknown", "context_too_short": "UnsupportedByEndpoint", "settings_refused": "UnsupportedByEndpoint",
-		"data_refused": "UnsupportedByEndpoint",
+		"data_refused": "UnsupportedByEndpoint", "checkpoint_missing": "NoUsableCheckpoint",
 	} {
 		const found = "The endpoint does not know the model m: serve it there"
 		run := newRun()

@@ -37,6 +37,8 @@ const (
 	UnknownModel
 	// ShortContext means that the context of the model is too short for the run at this endpoint.
 	ShortContext
+	// MissingCheckpoint means that a checkpoint which the spec names cannot be read.
+	MissingCheckpoint
 	// Unsupported means that the endpoint refuses the capability check.
 	Unsupported
 	// Diverged means that training has led to numbers that are not finite, or to a policy that cannot be sampled.

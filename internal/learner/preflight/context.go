@@ -30,10 +30,10 @@ func checkUse(use use, model string, context int) error {
 	case limits.TrajectoryTokens > 0 && limits.TrajectoryTokens <= context:
 		return nil // prompt and reply together are never longer
 	case limits.PromptTokens == 0 && reply >= context:
-		return await(failure.ShortContext, ReasonUnsupported, "%s.sampling.maxTokens is %d, but the context of %s has %d tokens at this endpoint, prompt "+
+		return Await(failure.ShortContext, ReasonUnsupported, "%s.sampling.maxTokens is %d, but the context of %s has %d tokens at this endpoint, prompt "+
 			"included: set it to at most %d, or set limits.trajectoryTokens to at most %d", use.path, reply, model, context, context-1, context)
 	case limits.PromptTokens+reply > context:
-		return await(failure.ShortContext, ReasonUnsupported, "%s.limits.promptTokens %d and sampling.maxTokens %d make %d tokens, but the context of %s has "+
+		return Await(failure.ShortContext, ReasonUnsupported, "%s.limits.promptTokens %d and sampling.maxTokens %d make %d tokens, but the context of %s has "+
 			"%d at this endpoint: lower one of them, or set limits.trajectoryTokens to at most %d",
 			use.path, limits.PromptTokens, reply, limits.PromptTokens+reply, model, context, context)
 	}

@@ -26,7 +26,7 @@ func checkJudges(file contract.RunFile, known []tinker.SupportedModel) error {
 			if slices.ContainsFunc(known, func(m tinker.SupportedModel) bool { return m.ModelName == judge.Model }) {
 				continue
 			}
-			return await(failure.UnknownModel, ReasonModelUnknown, "%s: the endpoint does not know the model %s, which rubric.judge.tinker.model "+
+			return Await(failure.UnknownModel, ReasonModelUnknown, "%s: the endpoint does not know the model %s, which rubric.judge.tinker.model "+
 				"of the RewardEnvironment names: serve it there, or correct the name and create the run again", use.path, judge.Model)
 		}
 	}

@@ -37,8 +37,8 @@ func Reject(reason, format string, args ...any) error {
 	return &RejectedError{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// await returns a RejectedError that a run waits for, since the server or the spec may be changed.
-func await(kind failure.Kind, reason, format string, args ...any) error {
+// Await returns a RejectedError that a run waits for, since the server or the spec may be changed.
+func Await(kind failure.Kind, reason, format string, args ...any) error {
 	return failure.New(kind, Reject(reason, format, args...), "checking the endpoint")
 }
 
@@ -96,7 +96,7 @@ func (c *Checker) CheckModel(ctx context.Context) error {
 			continue
 		}
 		if model.Trainable != nil && !*model.Trainable {
-			return await(failure.UnknownModel, ReasonModelUnknown, "The endpoint cannot train %s: choose another model.name", name)
+			return Await(failure.UnknownModel, ReasonModelUnknown, "The endpoint cannot train %s: choose another model.name", name)
 		}
 		if err := checkContext(c.File, model.MaxContextLength); err != nil {
 			return err
@@ -106,6 +106,6 @@ func (c *Checker) CheckModel(ctx context.Context) error {
 	if len(server.SupportedModels) == 0 {
 		return nil
 	}
-	return await(failure.UnknownModel, ReasonModelUnknown, "The endpoint does not know the model %s: serve it there, or choose another "+
+	return Await(failure.UnknownModel, ReasonModelUnknown, "The endpoint does not know the model %s: serve it there, or choose another "+
 		"model.name or tinker.baseURL, which may be changed until a first step is committed", name)
 }

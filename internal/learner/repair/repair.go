@@ -25,11 +25,12 @@ var problems = map[failure.Kind]string{
 	failure.ShortContext:       contract.UpstreamShortContext,
 	failure.SettingsRefused:    contract.UpstreamSettingsRefused,
 	failure.DataRefused:        contract.UpstreamDataRefused,
+	failure.MissingCheckpoint:  contract.UpstreamMissingCheckpoint,
 }
 
 // lasting are the kinds that a learner tries again for as long as it takes: another learner would know no more, since the manager
 // replaces this one when the spec changes, and it would train the step that was refused once more.
-var lasting = []failure.Kind{failure.SettingsRefused, failure.DataRefused}
+var lasting = []failure.Kind{failure.SettingsRefused, failure.DataRefused, failure.MissingCheckpoint}
 
 // Awaited reports whether a run waits for the repair of what caused failures of a kind.
 func Awaited(kind failure.Kind) bool {

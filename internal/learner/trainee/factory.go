@@ -67,7 +67,7 @@ func (f *Factory) Fresh(ctx context.Context, init *contract.InitFrom) (*Model, e
 		model, err = f.load(ctx, init.Checkpoint, false)
 	}
 	if failure.KindOf(err) == failure.LostCheckpoint {
-		return nil, fmt.Errorf("no first weights can be loaded: %w", err)
+		return nil, failure.New(failure.MissingCheckpoint, err, "no first weights can be loaded")
 	}
 	return model, err
 }

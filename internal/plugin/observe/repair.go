@@ -42,7 +42,7 @@ var repairs = map[string]string{
 	v1alpha1.ReasonInitFromNotFound:      "Correct initFrom, or wait until the run that it names exists.",
 	v1alpha1.ReasonInitFromNotReady:      "Wait until the run that initFrom names has saved the checkpoint.",
 	v1alpha1.ReasonTokenizerRejected:     "Correct model.tokenizer, then: kubectl tinker retry $(run)",
-	v1alpha1.ReasonNoUsableCheckpoint:    "Every saved state is deleted or refused: create another run, if possible with initFrom.",
+	v1alpha1.ReasonNoUsableCheckpoint:    "Make the checkpoint readable that the message names; the run then continues by itself. If it has failed: create another run, if possible with initFrom.",
 	v1alpha1.ReasonNoProgress:            "Read the learner's log, since the step itself ends it: kubectl tinker logs $(run). Then: kubectl tinker retry $(run)",
 	v1alpha1.ReasonRestartsExhausted:     "Repair the cause, which the attempts name, then: kubectl tinker retry $(run)",
 	v1alpha1.ReasonConfigRejected:        "Correct what the message names and create the run again.",
