@@ -49,8 +49,8 @@ func verdictOf(err error) contract.Verdict {
 	case errors.As(err, &settings):
 		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: ReasonSettingsDiffer, Message: settings.Error()}
 	case errors.Is(err, trainee.ErrColdOptimizer):
-		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: preflight.ReasonOptimizerLost,
-			Message: err.Error() + ": begin a new run from a checkpoint with initFrom.optimizer Reset, or with failurePolicy.requireOptimizer false"}
+		return contract.Verdict{Cause: contract.CauseUpstream, Reason: preflight.ReasonOptimizerLost,
+			Message: err.Error() + ": repair the endpoint, or set failurePolicy.requireOptimizer to false"}
 	case kind == failure.Diverged:
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: reasonDiverged,
 			Message: "Training has diverged: " + err.Error() + ": begin a new run from an earlier checkpoint, with a lower learning rate"}

@@ -32,7 +32,7 @@ func TestVerdictOf(t *testing.T) {
 		"a superseded learner is Fenced":                    {wrap(journal.ErrFenced), contract.CauseFenced, "Superseded"},
 		"an attempt that another process claimed is Fenced": {wrap(store.ErrClaimed), contract.CauseFenced, "Superseded"},
 		"lost states are rejected data":                     {wrap(failure.New(failure.LostCheckpoint, errors.New("x"), "loading")), contract.CauseDataRejected, "NoUsableCheckpoint"},
-		"states without the optimizer are rejected data":    {failure.New(failure.LostCheckpoint, trainee.ErrColdOptimizer, "loading"), contract.CauseDataRejected, "OptimizerNotRestored"},
+		"states without the optimizer are waited for":       {failure.New(failure.LostCheckpoint, trainee.ErrColdOptimizer, "loading"), contract.CauseUpstream, "OptimizerNotRestored"},
 		"a refused key ends the attempt, not the run":       {wrap(&client.Error{Category: tinker.CategoryUnauthorized}), contract.CauseUpstream, "KeyRefused"},
 		"refused settings are waited for":                   {wrap(failure.New(failure.SettingsRefused, errors.New("x"), "stepping")), contract.CauseUpstream, "UnsupportedByEndpoint"},
 		"data that are refused whole are waited for":        {wrap(failure.New(failure.DataRefused, errors.New("x"), "training")), contract.CauseUpstream, "UnsupportedByEndpoint"},

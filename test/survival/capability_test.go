@@ -143,7 +143,7 @@ func TestStateLoadsWithoutOptimizer(t *testing.T) {
 		"once, where that is not required":           {fault.Rule{Op: "load_weights", Do: fault.ColdAdam}, false, contract.CauseCompleted, false},
 		"at the shadow alone, and it is loaded anew": {fault.Rule{Op: "load_weights", Occurrence: 2, Do: fault.ColdAdam, Count: 2}, true, contract.CauseCompleted, false},
 		"the newest always, and the one before does": {fault.Rule{Op: "load_weights", Name: "s000002", Do: fault.ColdAdam, Count: -1}, true, contract.CauseCompleted, false},
-		"all of them, and the run is rejected":       {fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}, true, contract.CauseDataRejected, false},
+		"all of them, and the run waits":             {fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}, true, contract.CauseUpstream, false},
 		"all of them, and the run continues cold":    {fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}, false, contract.CauseCompleted, true},
 	}
 	for name, tc := range cases {
@@ -161,6 +161,8 @@ func TestStateLoadsWithoutOptimizer(t *testing.T) {
 				if verdict.Reason != "OptimizerNotRestored" {
 					t.Errorf("reason is %s: %s", verdict.Reason, verdict.Message)
 				}
+				w.sim.Faults().Clear()
+				w.compare(w.waitFor(w.startLearner(3, nil), contract.CauseCompleted), want)
 				return
 			}
 			if !tc.cold {

@@ -32,7 +32,7 @@ const RepairInterval = 45 * time.Second
 // repairable are the reasons of learners that gave up on the endpoint for what a person repairs there, or in the spec.
 var repairable = []string{
 	v1alpha1.ReasonKeyRefused, v1alpha1.ReasonEndpointNotTinker, v1alpha1.ReasonModelUnknown, v1alpha1.ReasonUnsupportedByEndpoint,
-	v1alpha1.ReasonNoUsableCheckpoint,
+	v1alpha1.ReasonOptimizerNotRestored, v1alpha1.ReasonNoUsableCheckpoint,
 }
 
 // AwaitsRepair says that an attempt ended for what a person can repair while the run waits.

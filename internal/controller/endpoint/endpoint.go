@@ -32,6 +32,8 @@ func Missing(reason, found string) string {
 		message = Upstreams[contract.UpstreamUnknownModel].Message
 	case v1alpha1.ReasonNoUsableCheckpoint:
 		message = Upstreams[contract.UpstreamMissingCheckpoint].Message
+	case v1alpha1.ReasonOptimizerNotRestored:
+		message = "The run waits until the endpoint restores the optimizer, or failurePolicy.requireOptimizer is false, and then continues by itself."
 	}
 	return message + Evidence(found)
 }

@@ -31,7 +31,7 @@ var waitReasons = []string{
 	v1alpha1.ReasonEndpointUnreachable, v1alpha1.ReasonRequestTooLarge, v1alpha1.ReasonKeyRefused,
 	v1alpha1.ReasonEndpointFailing, v1alpha1.ReasonCreateRefused, v1alpha1.ReasonEnvironmentUnavailable,
 	v1alpha1.ReasonEndpointNotTinker, v1alpha1.ReasonModelUnknown, v1alpha1.ReasonUnsupportedByEndpoint,
-	v1alpha1.ReasonNoUsableCheckpoint,
+	v1alpha1.ReasonOptimizerNotRestored, v1alpha1.ReasonNoUsableCheckpoint,
 	v1alpha1.ReasonImagePullFailed, v1alpha1.ReasonSecretNotFound, v1alpha1.ReasonSecretKeyNotFound, v1alpha1.ReasonConfigNotFound,
 	v1alpha1.ReasonContainerRefused, v1alpha1.ReasonInitContainerFailed,
 }

@@ -280,6 +280,12 @@ func TestComputeStatus(t *testing.T) {
 			})))}), "Failed", map[string]string{
 				"Accepted": "True Accepted", "Failed": "True OptimizerNotRestored", "Resumable": "False OptimizerNotRestored",
 			}},
+		"states that have lost the optimizer, which the run waits for": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseCrashed, 0, 5, time.Minute)), saved),
+			observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(exited(75, "Error", verdictText(t, contract.Verdict{
+				Cause: contract.CauseUpstream, Reason: "OptimizerNotRestored", Message: "All are cold.", Attempt: 2,
+			})))}), "Recovering", map[string]string{
+				"Accepted": "True Accepted", "Failed": "False NotFinished", "Resumable": "False OptimizerNotRestored", "Ready": "False OptimizerNotRestored",
+			}},
 		"an attempt that began anew with Adam": {newRun(attempts(inProgress(1)), saved), observing(1, running, replying(cold)), "Training", map[string]string{
 			"Accepted": "True Accepted", "Resumable": "True OptimizerNotRestored",
 		}},

@@ -48,6 +48,12 @@ func (v view) unsupported() bool {
 	return reason == v1alpha1.ReasonUnsupportedByEndpoint || reason == v1alpha1.ReasonOptimizerNotRestored
 }
 
+// losesOptimizer says that the run has a checkpoint and waits for an endpoint that restores its optimizer.
+func losesOptimizer(v view) bool {
+	a := v.awaiting()
+	return a != nil && a.Reason == v1alpha1.ReasonOptimizerNotRestored && v.next.LatestCheckpoint != nil
+}
+
 func resumableCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionResumable
 	failed := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionFailed)
@@ -57,6 +63,8 @@ func resumableCondition(v view) status.Condition {
 		return status.False(kind, failed.Reason, failed.Message)
 	case failed.Reason == v1alpha1.ReasonOptimizerNotRestored && v.next.LatestCheckpoint != nil:
 		return status.False(kind, failed.Reason, failed.Message)
+	case losesOptimizer(v):
+		return status.False(kind, v1alpha1.ReasonOptimizerNotRestored, v.awaiting().Message)
 	case v.run.Spec.Algorithm == nil:
 		return status.False(kind, v1alpha1.ReasonNoCheckpoint, "The run only evaluates and saves no checkpoint: a new attempt evaluates again.")
 	case v.next.LatestCheckpoint == nil:
