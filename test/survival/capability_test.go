@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -239,4 +240,45 @@ func TestIgnoredSeeds(t *testing.T) {
 		t.Errorf("ignored (-want +got):\n%s", diff)
 	}
 	w.checkMetrics()
+}
+
+// TestRetryChecksAgainWhatWasRefused has an endpoint refused for what it ignores. Another attempt, which only spec.retry
+// begins, asks for that anew, and for nothing else: it is refused as long as the endpoint is the same, and trains once that
+// is repaired.
+func TestRetryChecksAgainWhatWasRefused(t *testing.T) {
+	t.Parallel()
+	for feature, setClip := range map[string]float64{"adam.grad_clip_norm": 1, "optimizer_restore": 0} {
+		t.Run(feature, func(t *testing.T) {
+			t.Parallel()
+			w := withoutCapabilities(newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Optimizer.GradClipNorm = setClip }))
+			var repaired atomic.Bool
+			w.http = &http.Client{Transport: rewrite(func(adam map[string]any) {
+				if !repaired.Load() {
+					adam["grad_clip_norm"] = 0
+				}
+			})}
+			if feature == "optimizer_restore" {
+				w.addFaults(fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1})
+			}
+			w.startWorker("w0", behavior{})
+			first := w.waitFor(w.startLearner(1, nil), contract.CauseConfigRejected).Progress.Capabilities
+			checked := w.models()
+			for attempt := int32(2); attempt <= 3; attempt++ {
+				w.passCapabilities(first)
+				verdict := w.waitFor(w.startLearner(attempt, nil), contract.CauseConfigRejected)
+				if found := verdict.Progress.Capabilities; !slices.Contains(found.Ignored, feature) {
+					t.Errorf("attempt %d finds %+v, want %s ignored", attempt, found, feature)
+				}
+			}
+			if again := w.models() - checked; again == 0 || again >= 2*checked {
+				t.Errorf("the first check made %d models, and two further attempts %d, want some and fewer", checked, again)
+			}
+			w.sim.Faults().Clear()
+			repaired.Store(true)
+			last := w.waitFor(w.startLearner(4, nil), contract.CauseCompleted)
+			if known := last.Progress.Capabilities; len(known.Ignored) > 0 || !slices.Contains(known.Supported, feature) {
+				t.Errorf("after the repair the capabilities are %+v", known)
+			}
+		})
+	}
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
-// CheckFeatures finds out whether the endpoint honours what the run sets. What an earlier attempt found is kept;
-// only what is not known is checked. Package capability says what that costs. The error says why the endpoint
-// cannot serve the run; the report is complete even then.
+// CheckFeatures finds out whether the endpoint honours what the run sets. What an earlier attempt found is kept, unless
+// the run was refused for it; only what is not known is checked. Package capability says what that costs. The error says why
+// the endpoint cannot serve the run; the report is complete even then.
 func (c *Checker) CheckFeatures(ctx context.Context) (capability.Report, error) {
 	needs := needsOf(c.File)
 	features := featuresOf(c.File, needs)
-	report := Known(c.File)
+	report := knownOf(c.File, needs)
 	// What cannot be decided after so many rounds is left open.
 	const rounds = 2
 	for round := 0; round < rounds && len(report.Missing(features)) > 0; round++ {
@@ -30,6 +30,24 @@ func (c *Checker) CheckFeatures(ctx context.Context) (capability.Report, error) 
 		return report, err
 	}
 	return report, refusal(c.File, needs, Assumed(report))
+}
+
+// knownOf returns what is known, except what the run needs and the endpoint lacked: a run that was refused makes another
+// attempt only when somebody asks for it, who may have repaired the endpoint.
+func knownOf(file contract.RunFile, needs []need) capability.Report {
+	known := Known(file)
+	for _, n := range needs {
+		if known.Lacks(n.feature) {
+			delete(known.Findings, n.feature)
+		}
+	}
+	if file.RequireOptimizer && known.Lacks(capability.OptimizerRestore) {
+		delete(known.Findings, capability.OptimizerRestore)
+	}
+	if len(gradientRefusal(file, known)) > 0 {
+		delete(known.Findings, capability.GradientSum)
+	}
+	return known
 }
 
 // Assumed returns what a run relies on. Of an endpoint that reads JSON only it does not rely on what could not be checked

@@ -129,13 +129,21 @@ func TestCheckFeatures(t *testing.T) {
 	for _, feature := range capability.All() {
 		all.Supported = append(all.Supported, string(feature))
 	}
+	refused := &contract.Capabilities{BaseURL: "http://u", Model: "m", Ignored: []string{"adam.beta1", "optimizer_restore", "seed"}}
+	for _, feature := range all.Supported {
+		if !slices.Contains(refused.Ignored, feature) {
+			refused.Supported = append(refused.Supported, feature)
+		}
+	}
 	cases := map[string]struct {
-		fake   fake
-		known  *contract.Capabilities
-		asked  int
-		paused []int
-		reason string
-		err    error
+		fake  fake
+		known *contract.Capabilities
+		asked int
+		// features are those that are asked for; nil does not check them.
+		features []capability.Feature
+		paused   []int
+		reason   string
+		err      error
 	}{
 		"all is supported":             {asked: 1},
 		"what is known is not checked": {known: all},
@@ -149,7 +157,8 @@ func TestCheckFeatures(t *testing.T) {
 			fake: fake{found: map[capability.Feature]capability.Support{capability.OptimizerRestore: capability.Ignored}}, asked: 1,
 			reason: ReasonOptimizerLost,
 		},
-		"a feature that is only reported": {fake: fake{found: map[capability.Feature]capability.Support{capability.Seed: capability.Ignored}}, asked: 1},
+		"what an earlier attempt was refused for is checked again": {known: refused, asked: 1, features: []capability.Feature{capability.Adam("beta1"), capability.OptimizerRestore}},
+		"a feature that is only reported":                          {fake: fake{found: map[capability.Feature]capability.Support{capability.Seed: capability.Ignored}}, asked: 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -160,6 +169,8 @@ func TestCheckFeatures(t *testing.T) {
 			}
 			if len(tc.fake.asked) != tc.asked {
 				t.Errorf("the endpoint is asked %d times, want %d", len(tc.fake.asked), tc.asked)
+			} else if diff := cmp.Diff(tc.features, slices.Sorted(slices.Values(slices.Concat(tc.fake.asked...)))); tc.features != nil && diff != "" {
+				t.Errorf("features (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tc.paused, tc.fake.paused); diff != "" {
 				t.Errorf("pauses (-want +got):\n%s", diff)
