@@ -130,6 +130,11 @@ func (w *fixture) awaitUpstream(a *attempt, problem string) contract.HeartbeatRe
 	w.t.Helper()
 	var reply contract.HeartbeatReply
 	w.until("the learner reports "+problem, func() bool {
+		select {
+		case <-a.done:
+			w.t.Fatalf("the learner ended (%s: %s) and did not report %s", a.verdict.Reason, a.verdict.Message, problem)
+		default:
+		}
 		var err error
 		reply, err = w.heartbeat(a, 1, contract.DesiredRun)
 		return err == nil && reply.Upstream == problem
