@@ -162,6 +162,10 @@ func TestGradePerRubric(t *testing.T) {
 	if want := 2.0 / 3; err != nil || got.Reward != want || got.Metrics[MetricCoverage] != 0.75 || got.Metrics[MetricCalls] != 5 || got.Metrics[MetricErrors] != 2 {
 		t.Errorf("Grade = %+v, %v, want the reward %v, a coverage of 0.75, and 5 calls of which 2 failed", got, err, want)
 	}
+	g, _ = grader(t, judge, Options{Scoring: PerRubric, MinCoverage: 0.75})
+	if _, err := g.Grade(t.Context(), rowOf("red", "fruit", "round", "sweet"), reply); err != nil {
+		t.Errorf("Grade with exactly the coverage that is asked for: %v", err)
+	}
 	g, _ = grader(t, judge, Options{Scoring: PerRubric, MinCoverage: 1})
 	if _, err := g.Grade(t.Context(), rowOf("red", "sweet"), reply); err == nil || environment.AsFault(err).Kind != environment.JudgeFault {
 		t.Errorf("Grade below the coverage: err = %v, want a fault of the judge", err)
@@ -186,6 +190,8 @@ func TestFailedJudgementsAreFaults(t *testing.T) {
 	}{
 		"no answer":                     {answers: []answer{{err: down}}, options: Options{Retries: 2}, kind: environment.JudgeFault, calls: 3, names: "3 times: nobody answers"},
 		"never readable":                {answers: []answer{{text: "Yes, No"}}, options: Options{Retries: 3}, kind: environment.JudgeFault, calls: 4, names: "no JSON object"},
+		"no answer, then not readable":  {answers: []answer{{err: down}, {text: "Yes, No"}}, options: Options{Retries: 1}, kind: environment.JudgeFault, calls: 2, names: "no JSON object"},
+		"not readable, then no answer":  {answers: []answer{{text: "Yes, No"}, {err: down}}, options: Options{Retries: 1}, kind: environment.JudgeFault, calls: 2, names: "nobody answers"},
 		"too few ratings":               {answers: []answer{{text: `{"ratings": [{"criterion": 1, "rating": "Yes"}]}`}}, options: Options{MinCoverage: 1}, kind: environment.JudgeFault, calls: 1, names: "50% of the criteria"},
 		"no rating, and none is needed": {answers: []answer{{text: `{"ratings": [{"rating": "perhaps"}, {"rating": ""}]}`}}, kind: environment.JudgeFault, calls: 1, names: "0% of the criteria"},
 		"a fault":                       {answers: []answer{{err: &environment.Fault{Kind: environment.JudgeFault, Permanent: true, Err: down}}}, options: Options{Retries: 5}, kind: environment.JudgeFault, permanent: true, calls: 1, names: "nobody answers"},
