@@ -103,6 +103,11 @@ func TestGrade(t *testing.T) {
 			if err != nil || got.Reward != tc.reward || got.Metrics[tc.metric] != 1 {
 				t.Errorf("Grade = %+v, %v, want the reward %v and %s", got, err, tc.reward, tc.metric)
 			}
+			for _, other := range []string{MetricCorrect, MetricWrong, MetricNoAnswer, MetricTruncated, MetricValid, MetricInvalid, MetricNoJSON} {
+				if other != tc.metric && got.Metrics[other] != 0 {
+					t.Errorf("%s is %v beside %s, want 0: an episode has one outcome", other, got.Metrics[other], tc.metric)
+				}
+			}
 		})
 	}
 }
