@@ -56,24 +56,34 @@ func startMLflow(t *testing.T, arguments ...string) string {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
+	ended := make(chan struct{})
+	go func() {
 		_ = command.Wait()
-	})
-	for deadline := time.Now().Add(15 * time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		close(ended)
+	}()
+	stop := func() {
+		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
+		<-ended
+	}
+	t.Cleanup(stop)
+	deadline := time.After(15 * time.Minute)
+	for {
 		response, err := http.Get("http://" + host + "/health")
-		if err != nil {
-			continue
+		if err == nil {
+			_ = response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return "http://" + host
+			}
 		}
-		_ = response.Body.Close()
-		if response.StatusCode == http.StatusOK {
-			return "http://" + host
+		select {
+		case <-ended:
+			t.Fatalf("the MLflow server has ended:\n%s", log.String())
+		case <-deadline:
+			stop()
+			t.Fatalf("the MLflow server does not start:\n%s", log.String())
+		case <-time.After(200 * time.Millisecond):
 		}
 	}
-	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
-	_ = command.Wait()
-	t.Fatalf("the MLflow server does not start:\n%s", log.String())
-	return ""
 }
 
 // recorder passes requests on to a server, and keeps them.
