@@ -190,6 +190,9 @@ func TestSelfRefine(t *testing.T) {
 	if diff := cmp.Diff(map[string]float64{"draft_reward": 0, "improved": 1, "correct": 1}, metrics); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
+	if _, _, metrics := play(t, env, [][]string{{"7"}, {"Good."}, {"7"}}); metrics["improved"] != 0 {
+		t.Errorf("improved is %v for a revision that earns what the draft does, want 0", metrics["improved"])
+	}
 	last := prompts[2][0]
 	text := last.Messages[1].Content
 	if last.Role != RoleRevision || !strings.Contains(text, "first answer was:\n\n6\n") || !strings.Contains(text, "says of it:\n\nOne too few.\n") {
@@ -210,5 +213,33 @@ func TestSelfRefineEndsAtALimit(t *testing.T) {
 	turn, err := episode.Finish(t.Context())
 	if diff := cmp.Diff([]environment.Reward{{Conversation: "critique"}}, turn.Rewards); err != nil || diff != "" || !turn.Done {
 		t.Errorf("Finish = %+v, %v; rewards (-want +got):\n%s", turn, err, diff)
+	}
+	if diff := cmp.Diff(map[string]float64{"draft_reward": 1, "improved": 0, "correct": 0}, turn.Metrics); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+}
+
+func TestSolverJudgeEndsAtALimit(t *testing.T) {
+	episode, err := newSolverJudge(t, SolverJudgeOptions{}).Start(t.Context(), environment.Task{Split: "train"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompts, err := episode.Prompts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	replies := make([]environment.Reply, len(prompts))
+	for i, prompt := range prompts {
+		replies[i] = environment.Reply{Role: prompt.Role, Conversation: prompt.Conversation, Message: chat.Message{Content: "<answer>7</answer>"}}
+	}
+	if _, err := episode.Step(t.Context(), replies); err != nil {
+		t.Fatalf("Step: %v", err)
+	}
+	turn, err := episode.Finish(t.Context())
+	if err != nil || !turn.Done || turn.Rewards != nil {
+		t.Errorf("Finish = %+v, %v, want the end without a further reward", turn, err)
+	}
+	if diff := cmp.Diff(map[string]float64{"solver_acc": 1, "judge_acc": 0, "correct": 0}, turn.Metrics); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
 }
