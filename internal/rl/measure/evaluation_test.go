@@ -42,6 +42,24 @@ func TestPassAtKIsUndefinedForTooFewSamples(t *testing.T) {
 	}
 }
 
+func TestPassed(t *testing.T) {
+	cases := map[string]struct {
+		member rl.Member
+		want   bool
+	}{
+		"correct":                      {rl.Member{Metrics: map[string]float64{MetricCorrect: 1}}, true},
+		"half correct":                 {rl.Member{Metrics: map[string]float64{MetricCorrect: 0.5}}, true},
+		"less than half, and a reward": {rl.Member{Reward: 1, Metrics: map[string]float64{MetricCorrect: 0.49}}, false},
+		"a reward alone":               {rl.Member{Reward: 0.01}, true},
+		"no reward":                    {rl.Member{}, false},
+	}
+	for name, tc := range cases {
+		if got := Passed(tc.member); got != tc.want {
+			t.Errorf("%s: Passed is %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
 func TestEvaluationMetrics(t *testing.T) {
 	game := func(rewards ...float64) rl.Group {
 		g := rewarded(rewards...)
