@@ -37,19 +37,19 @@ func (r *retirer) begin(saved int64, background func(task func(context.Context))
 	default:
 		return
 	}
-	due := r.book.Retirements(saved, r.outstanding())
+	due := r.book.Retirements(saved, false, r.outstanding())
 	background(func(ctx context.Context) {
 		defer func() { <-r.busy }()
 		r.retire(ctx, due)
 	})
 }
 
-// finish retires what is left at the end of the run.
+// finish retires what is left at the end of the run, which resumes no more.
 func (r *retirer) finish(ctx context.Context, saved int64) {
 	select {
 	case r.busy <- struct{}{}:
 		defer func() { <-r.busy }()
-		r.retire(ctx, r.book.Retirements(saved, r.outstanding()))
+		r.retire(ctx, r.book.Retirements(saved, true, r.outstanding()))
 	case <-ctx.Done():
 	}
 }

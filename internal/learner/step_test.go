@@ -193,9 +193,9 @@ func TestRetire(t *testing.T) {
 		first []string
 		again []string
 	}{
-		"all that is out of use":          {nil, []string{pathOf(0), pathOf(1), pathOf(2), pathOf(3)}, nil},
-		"one that fails is retried later": {map[string]error{pathOf(1): errors.New("x")}, []string{pathOf(0), pathOf(2), pathOf(3)}, []string{pathOf(1)}},
-		"one that is missing is left":     {map[string]error{pathOf(1): missing}, []string{pathOf(0), pathOf(2), pathOf(3)}, nil},
+		"all that is out of use":          {nil, []string{pathOf(0), pathOf(1), pathOf(2), pathOf(3), pathOf(4)}, nil},
+		"one that fails is retried later": {map[string]error{pathOf(1): errors.New("x")}, []string{pathOf(0), pathOf(2), pathOf(3), pathOf(4)}, []string{pathOf(1)}},
+		"one that is missing is left":     {map[string]error{pathOf(1): missing}, []string{pathOf(0), pathOf(2), pathOf(3), pathOf(4)}, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

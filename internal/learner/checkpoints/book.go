@@ -183,9 +183,9 @@ func (b *Book) List(step int64) (newest []contract.Checkpoint, best *contract.Ch
 	return newest, best
 }
 
-// Retirements lists the checkpoints that are out of use once a step is saved. Outstanding versions wait for their
-// evaluation.
-func (b *Book) Retirements(step int64, outstanding []Version) []Retirement {
+// Retirements lists the checkpoints that are out of use once a step is saved, which is the last one if the run is complete.
+// Outstanding versions wait for their evaluation.
+func (b *Book) Retirements(step int64, complete bool, outstanding []Version) []Retirement {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	needed := map[Version]bool{}
@@ -195,7 +195,7 @@ func (b *Book) Retirements(step int64, outstanding []Version) []Retirement {
 	for _, s := range b.best {
 		needed[s.version] = true
 	}
-	return b.config.Retention.Retire(b.index, Now{Step: step, Attempt: b.config.Attempt, Chain: b.chain, Needed: needed})
+	return b.config.Retention.Retire(b.index, Now{Step: step, Complete: complete, Attempt: b.config.Attempt, Chain: b.chain, Needed: needed})
 }
 
 // Retired records a retirement that the server accepted. An entry that expires soon is dropped, and so are those that

@@ -147,7 +147,7 @@ func TestRetirements(t *testing.T) {
 				tc.change(book)
 			}
 			var got []int64
-			for _, r := range book.Retirements(4, tc.outstanding) {
+			for _, r := range book.Retirements(4, false, tc.outstanding) {
 				if e := book.index[r.Path]; !e.Sampler {
 					got = append(got, e.Name.Step)
 				}

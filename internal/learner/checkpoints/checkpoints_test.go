@@ -115,6 +115,10 @@ func TestRetire(t *testing.T) {
 		"a lag widens the window": {
 			retention: Retention{RollingTTLSeconds: day, Lag: 2}, now: now, want: both(day, 0, 1, 2, 3),
 		},
+		"the last state alone is kept at the end": {
+			retention: Retention{RollingTTLSeconds: day, Lag: 2}, now: Now{Step: 7, Complete: true, Attempt: 1, Chain: chain(7)},
+			want: both(day, 0, 1, 2, 3, 4, 5, 6),
+		},
 		"lasting ones live longer": {
 			retention: Retention{RollingTTLSeconds: day, EverySteps: 2, TTLSeconds: week}, now: now,
 			want: union(both(day, 0, 1, 3, 5), both(week, 2, 4)),

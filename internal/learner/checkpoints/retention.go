@@ -22,6 +22,8 @@ type Retention struct {
 // Now describes the run at the moment of a retirement.
 type Now struct {
 	Step int64
+	// Complete says that no step follows: nothing is kept for a resume but the last version.
+	Complete bool
 	// Attempt is the learner's own: nothing of a later attempt is retired.
 	Attempt int32
 	// Chain is the lineage of each version that led here.
@@ -57,13 +59,17 @@ func (r Retention) Retire(x Index, now Now) []Retirement {
 }
 
 // isNeeded reports whether an entry is needed by name or lies in the window of the lag, which has one step to
-// spare should the newest state not load. An entry ahead of the run, or beside its chain, belongs to an abandoned
+// spare should the newest state not load, while the run is not complete. An entry ahead of the run, or beside its chain, belongs to an abandoned
 // branch.
 func (r Retention) isNeeded(e Entry, now Now) bool {
 	if now.Needed[e.VersionOf()] {
 		return true
 	}
-	if e.Name.Step < now.Step-r.Lag-1 || e.Name.Step > now.Step {
+	first := now.Step - r.Lag - 1
+	if now.Complete {
+		first = now.Step
+	}
+	if e.Name.Step < first || e.Name.Step > now.Step {
 		return false
 	}
 	lineage, known := now.Chain[e.Name.Step]
