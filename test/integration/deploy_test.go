@@ -139,22 +139,6 @@ var _ = Describe("config/default", func() {
 		Expect(defaults.Tolerations[0].Key).To(Equal("runs"))
 	})
 
-	It("lets Kubernetes' own roles include runs and environments", func() {
-		manifests := command("go", "tool", "-modfile=hack/tools/go.mod", "helm", "template", "tinker-operator",
-			"charts/tinker-operator", "--show-only", "templates/roles.yaml")
-		verbs := map[string]string{"admin": "*", "edit": "delete", "view": "watch"}
-		for document := range bytes.SplitSeq(manifests, []byte("\n---\n")) {
-			var role rbacv1.ClusterRole
-			Expect(yaml.UnmarshalStrict(document, &role)).To(Succeed())
-			name := strings.TrimPrefix(role.Name, "tinker-operator-")
-			Expect(role.Labels).To(HaveKeyWithValue("rbac.authorization.k8s.io/aggregate-to-"+name, "true"))
-			Expect(role.Rules[0].Resources).To(ConsistOf("trainingruns", "rewardenvironments"))
-			Expect(role.Rules[0].Verbs).To(ContainElement(verbs[name]))
-			delete(verbs, name)
-		}
-		Expect(verbs).To(BeEmpty())
-	})
-
 	It("is installed by make deploy, which makes the manager key once", func() {
 		ctx := context.Background()
 		deploy := func() {
