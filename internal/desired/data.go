@@ -18,6 +18,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/desired/overrides"
 )
 
 // dataBytes is how many bytes of rows and downloads a pod may have on its disk; the volume has room for the rest, too.
@@ -124,8 +125,9 @@ func AnnotateData(job *batchv1.Job, data string) {
 	}
 }
 
-// MountData mounts in the pods of a Job what data sets refer to, and a disk for their rows.
-func MountData(job *batchv1.Job, data string) {
+// MountData mounts in the pods of a Job what data sets refer to, and a disk for their rows. The pods request a part of it, unless
+// a user gives them another request.
+func MountData(job *batchv1.Job, data string, by v1alpha1.PodOverrides, settings Settings) {
 	AnnotateData(job, data)
 	if data == "" {
 		return
@@ -136,8 +138,10 @@ func MountData(job *batchv1.Job, data string) {
 	for i, mount := range strings.Split(data, ",") {
 		volume, at := dataVolumeOf(dataVolume+"-"+strconv.Itoa(i), mount)
 		spec.Volumes = append(spec.Volumes, volume)
+		requestStorage(container, volume)
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: volume.Name, MountPath: at, ReadOnly: mount != disk})
 	}
+	container.Resources = overrides.Resources(container.Resources, overrides.WithDefaults(by, settings.PodDefaults).Resources)
 }
 
 // dataVolumeOf returns the volume of what is mounted, and its folder. ConfigMaps and Secrets are optional, so that the

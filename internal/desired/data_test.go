@@ -34,11 +34,11 @@ func TestMountData(t *testing.T) {
 	}
 	job := RolloutJob(testRun(), 1, "link", settings)
 	before := job.DeepCopy()
-	MountData(job, testPins().Data())
+	MountData(job, testPins().Data(), v1alpha1.PodOverrides{}, settings)
 	if diff := cmp.Diff(before, job); diff != "" || DataOf(job) != "" {
 		t.Errorf("a run whose tasks are generated has mounts:\n%s", diff)
 	}
-	MountData(job, pins.Data())
+	MountData(job, pins.Data(), v1alpha1.PodOverrides{}, settings)
 	if DataOf(job) != pins.Data() {
 		t.Errorf("the Job's annotation is %q", DataOf(job))
 	}

@@ -158,7 +158,54 @@ func TestOverridesAreMerged(t *testing.T) {
 	golden(t, "learner-overridden", LearnerJob(run, 1, "link", settings).Spec.Template)
 }
 
-// A pod's own volumes are bounded by their sizes. Where a quota or the nodes ask for requests of ephemeral storage, users give them.
+// TestRequestsOfEphemeralStorage expects room for a log and an eighth of what the volumes may take, unless a user gives another request
+// or a lower limit.
+func TestRequestsOfEphemeralStorage(t *testing.T) {
+	of := func(quantity string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse(quantity)}
+	}
+	dataset := environment.Dataset{HuggingFace: &environment.HuggingFace{Repository: "o/n"}}
+	env := func(given corev1.ResourceRequirements) *v1alpha1.RewardEnvironment {
+		e := &v1alpha1.RewardEnvironment{Spec: v1alpha1.RewardEnvironmentSpec{Dataset: &dataset}}
+		e.Spec.Pod.Resources = given
+		return e
+	}
+	run := func(given corev1.ResourceRequirements) *v1alpha1.TrainingRun {
+		return testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Pod.Resources = given })
+	}
+	url := testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Artifacts = &v1alpha1.Artifacts{URL: "s3://bucket"} })
+	withDisk := func(job *batchv1.Job, given corev1.ResourceRequirements, settings Settings) *batchv1.Job {
+		MountData(job, disk, v1alpha1.PodOverrides{Resources: given}, settings)
+		return job
+	}
+	none, more, zero := corev1.ResourceRequirements{}, corev1.ResourceRequirements{Requests: of("3Gi")}, corev1.ResourceRequirements{Requests: of("0")}
+	limited := corev1.ResourceRequirements{Limits: of("100Mi")}
+	defaults := Settings{Image: settings.Image, PodDefaults: v1alpha1.PodOverrides{Resources: more}}
+	for name, tc := range map[string]struct {
+		job  *batchv1.Job
+		want string
+	}{
+		"a learner":                           {LearnerJob(run(none), 1, "link", settings), "64Mi"},
+		"a learner with artifacts at a URL":   {LearnerJob(url, 1, "link", settings), "320Mi"},
+		"a worker":                            {RolloutJob(run(none), 1, "link", settings), "288Mi"},
+		"a worker with a data set":            {withDisk(RolloutJob(run(none), 1, "link", settings), none, settings), "2464Mi"},
+		"a user's request":                    {RolloutJob(run(more), 1, "link", settings), "3Gi"},
+		"a user's request, and a data set":    {withDisk(RolloutJob(run(more), 1, "link", settings), more, settings), "3Gi"},
+		"a user's request of nothing":         {withDisk(RolloutJob(run(zero), 1, "link", settings), zero, settings), "0"},
+		"a user's lower limit":                {RolloutJob(run(limited), 1, "link", settings), "100Mi"},
+		"a user's lower limit and a data set": {withDisk(RolloutJob(run(limited), 1, "link", settings), limited, settings), "100Mi"},
+		"the chart's request, and a data set": {withDisk(RolloutJob(run(none), 1, "link", defaults), none, defaults), "3Gi"},
+		"a probe with a data set":             {ProbeJob(env(none), "0123456789", 1, settings), "2240Mi"},
+		"a probe with a user's request":       {ProbeJob(env(more), "0123456789", 1, settings), "3Gi"},
+	} {
+		got := tc.job.Spec.Template.Spec.Containers[0].Resources.Requests[corev1.ResourceEphemeralStorage]
+		if got.Cmp(resource.MustParse(tc.want)) != 0 {
+			t.Errorf("%s requests %s, want %s", name, got.String(), tc.want)
+		}
+	}
+}
+
+// A pod's own volumes are bounded by their sizes. Where a quota or the nodes ask for another request of ephemeral storage, users give it.
 func TestOverridesOfEphemeralStorage(t *testing.T) {
 	storage := resource.MustParse("2Gi")
 	given := corev1.ResourceList{corev1.ResourceEphemeralStorage: storage}

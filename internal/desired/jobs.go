@@ -181,7 +181,7 @@ func ProbeJob(env *v1alpha1.RewardEnvironment, definitionDigest string, try int3
 	pins := Pins{env.Name: {Definition: Definition(env.Spec)}}
 	if data := pins.Data(); data != "" {
 		job.Spec.ActiveDeadlineSeconds = ptr.To[int64](probeDataDeadlineSeconds)
-		MountData(job, data)
+		MountData(job, data, env.Spec.Pod, settings)
 	}
 	if err := RunServers(job, pins.Servers(), ""); err != nil {
 		// It is what Servers has written.

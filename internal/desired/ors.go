@@ -180,7 +180,7 @@ func RunServers(job *batchv1.Job, list, prefix string) error {
 			continue
 		}
 		volume := emptyVolume(serverVolume+"-"+strconv.Itoa(i), serverLimit)
-		container, err := serverContainer(name, servers[name], volume.Name)
+		container, err := serverContainer(name, servers[name], volume)
 		if err != nil {
 			return err
 		}
@@ -196,22 +196,24 @@ func RunServers(job *batchv1.Job, list, prefix string) error {
 }
 
 // serverContainer is the sidecar of an environment. It has a writable /tmp.
-func serverContainer(name string, server contract.ORSServer, volume string) (corev1.Container, error) {
+func serverContainer(name string, server contract.ORSServer, volume corev1.Volume) (corev1.Container, error) {
 	health := corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/health", Port: intstr.FromInt32(server.Port)}}
 	container := corev1.Container{
 		Name: v1alpha1.ServerContainerPrefix + name, Image: server.Image, Command: server.Command,
 		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
 		Env:           []corev1.EnvVar{{Name: "PORT", Value: strconv.Itoa(int(server.Port))}},
 		Resources:     resources("50m"),
-		VolumeMounts:  []corev1.VolumeMount{{Name: volume, MountPath: "/tmp"}},
+		VolumeMounts:  []corev1.VolumeMount{{Name: volume.Name, MountPath: "/tmp"}},
 		StartupProbe:  &corev1.Probe{ProbeHandler: health, PeriodSeconds: 2, TimeoutSeconds: 5, FailureThreshold: serverStartSeconds / 2},
 		LivenessProbe: &corev1.Probe{ProbeHandler: health, PeriodSeconds: 20, TimeoutSeconds: 10, FailureThreshold: 6},
 	}
 	if len(container.Name) > 63 {
 		container.Name = container.Name[:63]
 	}
+	requestStorage(&container, volume)
 	var env []corev1.EnvVar
-	for field, into := range map[*json.RawMessage]any{&server.Env: &env, &server.Resources: &container.Resources} {
+	var given corev1.ResourceRequirements
+	for field, into := range map[*json.RawMessage]any{&server.Env: &env, &server.Resources: &given} {
 		if len(*field) == 0 {
 			continue
 		}
@@ -220,5 +222,6 @@ func serverContainer(name string, server contract.ORSServer, volume string) (cor
 		}
 	}
 	container.Env = overrides.Env(container.Env, env)
+	container.Resources = overrides.Resources(container.Resources, given)
 	return container, nil
 }

@@ -89,6 +89,9 @@ func TestServersRunBesideWorkers(t *testing.T) {
 		t.Fatalf("the pods have %d init containers, want one", len(spec.InitContainers))
 	}
 	server := spec.InitContainers[0]
+	if got := server.Resources.Requests[corev1.ResourceEphemeralStorage]; got.String() != "320Mi" {
+		t.Errorf("the server requests %s of the node's disk, want 320Mi", got.String())
+	}
 	if *server.RestartPolicy != corev1.ContainerRestartPolicyAlways || server.Image != "sums:dev" {
 		t.Errorf("the server is not a sidecar: %+v", server)
 	}

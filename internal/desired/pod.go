@@ -32,6 +32,7 @@ type pod struct {
 
 func (p *pod) mount(volume corev1.Volume, path string) {
 	readOnly := volume.ConfigMap != nil || volume.Secret != nil
+	requestStorage(&p.container, volume)
 	p.volumes = append(p.volumes, volume)
 	p.container.VolumeMounts = append(p.container.VolumeMounts, corev1.VolumeMount{Name: volume.Name, MountPath: path, ReadOnly: readOnly})
 }
@@ -133,6 +134,19 @@ func emptyVolume(name, limit string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
 		EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse(limit))},
 	}}
+}
+
+// storageShare is the part of a volume on the node's disk that a container requests: an eighth of what the volume may take at most.
+const storageShare = 8
+
+// requestStorage adds the share of a volume to what a container requests of the node's disk.
+func requestStorage(container *corev1.Container, volume corev1.Volume) {
+	if volume.EmptyDir == nil || volume.EmptyDir.SizeLimit == nil {
+		return
+	}
+	request := container.Resources.Requests[corev1.ResourceEphemeralStorage]
+	request.Add(*resource.NewQuantity(volume.EmptyDir.SizeLimit.Value()/storageShare, resource.BinarySI))
+	container.Resources.Requests[corev1.ResourceEphemeralStorage] = request
 }
 
 func items(keys []string) []corev1.KeyToPath {

@@ -180,11 +180,13 @@ func fieldEnv(name, path string) corev1.EnvVar {
 	}}
 }
 
+// resources of a container. Its log, of which a kubelet keeps 50 MiB, is all that it has on the node's disk beside its volumes.
 func resources(cpu string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{
-			corev1.ResourceCPU:    resource.MustParse(cpu),
-			corev1.ResourceMemory: resource.MustParse("64Mi"),
+			corev1.ResourceCPU:              resource.MustParse(cpu),
+			corev1.ResourceMemory:           resource.MustParse("64Mi"),
+			corev1.ResourceEphemeralStorage: resource.MustParse("64Mi"),
 		},
 		Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(defaultMemoryLimit)},
 	}

@@ -61,7 +61,7 @@ func SharedServers(run *v1alpha1.TrainingRun, list string, settings Settings) ([
 // sharedServer runs a server as the run's workers run: under their security, on their nodes, with their secrets to pull.
 func sharedServer(run *v1alpha1.TrainingRun, name string, server contract.ORSServer, settings Settings) (*appsv1.Deployment, error) {
 	tmp := emptyVolume(serverVolume, serverLimit)
-	container, err := serverContainer(name, server, tmp.Name)
+	container, err := serverContainer(name, server, tmp)
 	if err != nil {
 		return nil, err
 	}

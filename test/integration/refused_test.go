@@ -39,6 +39,23 @@ func (w *env) quota(name corev1.ResourceName, hard string) *corev1.ResourceQuota
 	return quota
 }
 
+// limitByDefault gives pods of the namespace that have no limit of a resource one.
+func (w *env) limitByDefault(name corev1.ResourceName, limit string) {
+	GinkgoHelper()
+	Expect(kube.Create(context.Background(), &corev1.LimitRange{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "limits"},
+		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+			Type: corev1.LimitTypeContainer, Default: corev1.ResourceList{name: resource.MustParse(limit)},
+		}}},
+	})).To(Succeed())
+	// Admission observes LimitRanges by a watch.
+	Eventually(func() corev1.ResourceList {
+		tried := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, GenerateName: "tried-"}, Spec: triedPod()}
+		Expect(kube.Create(context.Background(), tried, client.DryRunAll)).To(Succeed())
+		return tried.Spec.Containers[0].Resources.Limits
+	}).Should(HaveKey(name))
+}
+
 // triedPod is the spec of a pod that the restricted profile accepts.
 func triedPod() corev1.PodSpec {
 	restricted := corev1.SecurityContext{
@@ -109,6 +126,26 @@ var _ = Describe("Pods that Kubernetes refuses", func() {
 			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False CreateRefused"))
 		})
 		Expect(message(run, v1alpha1.ConditionLearnerRunning)).To(ContainSubstring("no PriorityClass with name nope was found"))
+	})
+
+	It("are reported where they request more ephemeral storage than a LimitRange allows, and start with a lower request", func() {
+		w := newEnv()
+		w.awaitProbedEnvironment()
+		w.limitByDefault(corev1.ResourceEphemeralStorage, "10Mi")
+		run := w.create()
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False CreateRefused"))
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False CreateRefused"))
+		})
+		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(ContainSubstring("must be less than or equal to ephemeral-storage limit of 10Mi"))
+		w.change(run, func(run *v1alpha1.TrainingRun) {
+			zero := corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("0")}
+			run.Spec.Learner.Pod.Resources.Requests, run.Spec.Rollouts.Pod.Resources.Requests = zero, zero
+		})
+		w.attempt(run, 2, progress(1))
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+		})
 	})
 
 	It("are reported for a probe, which starts by itself once it is accepted", func() {

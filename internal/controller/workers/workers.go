@@ -171,7 +171,7 @@ func (r Reconciler) createJob(ctx context.Context, run *v1alpha1.TrainingRun, o 
 	if o.SpecDigest != "" {
 		job.Annotations[v1alpha1.AnnotationSpecDigest] = o.SpecDigest
 	}
-	desired.MountData(job, o.Data)
+	desired.MountData(job, o.Data, run.Spec.Rollouts.Pod, r.Settings)
 	if err := desired.RunServers(job, o.Servers, desired.ServiceName(run)); err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func WithDefaults(given, defaults v1alpha1.PodOverrides) v1alpha1.PodOverrides {
 	given.ImagePullSecrets = mergedBy(defaults.ImagePullSecrets, given.ImagePullSecrets, func(r corev1.LocalObjectReference) string { return r.Name })
 	given.Env = mergedBy(defaults.Env, given.Env, func(e corev1.EnvVar) string { return e.Name })
 	given.Tolerations = overrideTolerations(slices.Clone(defaults.Tolerations), given.Tolerations)
-	given.Resources = overrideResources(defaults.Resources, given.Resources)
+	given.Resources = Resources(defaults.Resources, given.Resources)
 	given.ServiceAccountName = cmp.Or(given.ServiceAccountName, defaults.ServiceAccountName)
 	given.PriorityClassName = cmp.Or(given.PriorityClassName, defaults.PriorityClassName)
 	given.SchedulerName = cmp.Or(given.SchedulerName, defaults.SchedulerName)

@@ -50,7 +50,7 @@ func Apply(made *corev1.PodTemplateSpec, container *corev1.Container, inherited 
 	spec.ResourceClaims = by.ResourceClaims
 	// The later of two sources of a variable wins.
 	container.EnvFrom = slices.Concat(by.EnvFrom, container.EnvFrom)
-	container.Resources = overrideResources(container.Resources, by.Resources)
+	container.Resources = Resources(container.Resources, by.Resources)
 	container.Env = Env(container.Env, by.Env)
 	container.VolumeMounts = append(container.VolumeMounts, volumeMounts(by.VolumeMounts)...)
 }
@@ -100,8 +100,8 @@ func overrideTolerations(own, given []corev1.Toleration) []corev1.Toleration {
 	return append(kept, given...)
 }
 
-// overrideResources replaces each resource that is given; a request above our own limit raises that.
-func overrideResources(own, given corev1.ResourceRequirements) corev1.ResourceRequirements {
+// Resources replaces each resource that is given; a request above our own limit raises that.
+func Resources(own, given corev1.ResourceRequirements) corev1.ResourceRequirements {
 	merged := corev1.ResourceRequirements{
 		Requests: overrideList(own.Requests, given.Requests),
 		Limits:   overrideList(own.Limits, given.Limits),
