@@ -11,8 +11,9 @@
 //	go run ./test/model -big -record               # prints the table of scenarios/recorded.go, to be read before it is taken over
 //
 // Package engine explores. Each model is a package: protocol is that of attempts of the learner, with workers and server;
-// wire that of one learner's requests; manager that of the reconciler; sampling that of one group's samples; credentials
-// that of who may fence a learner. Package scenarios lists what is explored.
+// wire that of one learner's requests; manager that of the reconciler; sampling that of one group's samples; adapter that
+// of a server that samples in the adapter that trains; credentials that of who may fence a learner. Package scenarios lists
+// what is explored.
 //
 // The models take for granted that a request under a known (model, sequence number) is not executed again, that a
 // server that lost a model answers 404 and never reuses a request id, that a listing shows every completed save, and

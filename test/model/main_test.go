@@ -47,6 +47,10 @@ var small = map[string]int{
 	"credentials/minus token":               1087,
 	"credentials/minus certificate":         818,
 	"credentials/minus pass-on unreachable": 455,
+	"adapter/protocol":                      201608,
+	"adapter/minus acknowledge":             4580,
+	"adapter/minus report":                  418,
+	"adapter/by-index":                      4298,
 }
 
 func TestSmallScenarios(t *testing.T) {

@@ -4,6 +4,7 @@
 package scenarios
 
 import (
+	"github.com/tinker-operator/tinker-operator/test/model/adapter"
 	"github.com/tinker-operator/tinker-operator/test/model/engine"
 	"github.com/tinker-operator/tinker-operator/test/model/manager"
 	"github.com/tinker-operator/tinker-operator/test/model/sampling"
@@ -81,5 +82,25 @@ func managerScenarios() []Scenario {
 		of("job-first", "Job before status", func(c *manager.Config) { c.JobFirst = true }),
 		of("recreate", "a missing Job is created again under its number",
 			func(c *manager.Config) { c.Recreate, c.DeletedJobs = true, 1 }),
+	}
+}
+
+// adapterScenarios explores a server that samples in the adapter that trains.
+func adapterScenarios() []Scenario {
+	of := func(name, note string, change func(*adapter.Config)) Scenario {
+		config := adapter.Config{Acknowledge: true, ReportUnanswered: true, Unload: true, LostWorkers: 1, Deadlines: 1, Crashes: 1}
+		change(&config)
+		return Scenario{Name: "adapter/" + name, Note: note, Run: exploring(adapter.New(config))}
+	}
+	return []Scenario{
+		of("protocol", "a model that may still be sampled is replaced", func(*adapter.Config) {}),
+		of("two lost workers", "", func(c *adapter.Config) { c.LostWorkers, c.Deadlines = 2, 0 }),
+		of("loaded", "the model that is replaced stays loaded", func(c *adapter.Config) { c.Unload = false }),
+		of("minus acknowledge", "a model is trained whoever may sample it",
+			func(c *adapter.Config) { c.Acknowledge, c.Deadlines, c.Crashes = false, 0, 0 }),
+		of("minus report", "workers do not report the samples that they give up",
+			func(c *adapter.Config) { c.ReportUnanswered, c.LostWorkers, c.Crashes = false, 0, 0 }),
+		of("by-index", "the next model takes over the adapter and with it the samples of the one before",
+			func(c *adapter.Config) { c.ByIndex, c.Deadlines, c.Crashes = true, 0, 0 }),
 	}
 }

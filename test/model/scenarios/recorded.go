@@ -73,4 +73,7 @@ var recorded = map[string][]engine.Code{
 	"credentials/minus token":                              {2 /* I10 a worker of another run is admitted */},
 	"credentials/minus certificate":                        {engine.Stuck},
 	"credentials/minus pass-on unreachable":                {engine.Stuck},
+	"adapter/minus acknowledge":                            {1 /* I1 a version is trained from, or saved with, the weights of another one */},
+	"adapter/minus report":                                 {1 /* I1 a version is trained from, or saved with, the weights of another one */},
+	"adapter/by-index":                                     {1 /* I1 a version is trained from, or saved with, the weights of another one */},
 }
