@@ -153,6 +153,7 @@ func (o Options) stateOptions(forced *sampling.ForcedSamples, times *latency.Sim
 		Latency:         times,
 
 		AverageGradients: o.Dialect == dialect.NameSkyRL,
+		KeepSamplers:     o.Dialect == dialect.NameSkyRL,
 		SampleWaiting:    o.SampleWaiting,
 	}
 }

@@ -57,11 +57,17 @@ func New(options Options) (*Server, error) {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
 	s.state.Store(first)
-	if s.front, err = dialect.Wrap(options.Dialect, s.routes(), dialect.Options{PollHold: options.PollHold}); err != nil {
+	s.front, err = dialect.Wrap(options.Dialect, s.routes(), dialect.Options{PollHold: options.PollHold, LoadSampler: s.loadSampler})
+	if err != nil {
 		first.Close()
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
 	return s, nil
+}
+
+// loadSampler submits a load of sampler weights into the model that saved them.
+func (s *Server) loadSampler(model string, seq int64, name string) error {
+	return s.state.Load().Models.LoadSampler(model, seq, name)
 }
 
 // ServeHTTP serves a request.

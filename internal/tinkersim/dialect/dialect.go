@@ -33,6 +33,8 @@ const (
 type Options struct {
 	// PollHold is how long SkyRL holds a poll before it answers 408; 300 s by default.
 	PollHold time.Duration
+	// LoadSampler submits a load of sampler weights into the model that saved them, under a number of an operation.
+	LoadSampler func(model string, seq int64, name string) error
 }
 
 // Wrap returns the handler of a dialect before that of the simulator.

@@ -24,9 +24,9 @@ const api = "/api/v1/"
 //   - Gradients are averaged: those of a sequence over its tokens, and then over the sequences.
 //   - A failed future is 400 from retrieve_future. Polls are held for five minutes, and then answered 408.
 //   - A name that is taken is 409. A sampler's path has no kind. The optimizer is always restored.
-//   - A sampler is not a snapshot. Its first sample loads its weights, unless they are loaded already; from then on it samples
-//     the newest weights of its model, while that is loaded. SkyRL loads them into the model that trains, which the
-//     dialect does not.
+//   - A sampler is not a snapshot. A sample loads its weights into the model that trains, unless they are those that were
+//     loaded last; from then on it samples the newest weights of its model. The optimizer stays as it is. A model that is
+//     not loaded is not sampled.
 //   - grad_clip_norm, the train_* flags, metadata and TTLs are ignored. There are no metrics of a loss.
 //   - Seeds of more than 31 bits fail.
 //   - There is no listing of a user's checkpoints, no delete, no sessions, and no dro.

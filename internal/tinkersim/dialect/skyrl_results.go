@@ -66,18 +66,25 @@ func (s *skyRL) sample(r *http.Request, body object) (any, *httpError) {
 // longestLiveSave is how long a sample waits until the newest weights of its model are saved. PollHold bounds polls alone.
 const longestLiveSave = 30 * time.Second
 
-// sampleable reports whether sampler weights exist. It loads them unless that was done last, or else saves the newest
-// weights of their model if it has moved on.
+// sampleable reports whether sampler weights exist. It loads them into their model, which continues to train from them,
+// unless they were loaded last; then it saves the newest weights of the model if that has moved on.
 func (s *skyRL) sampleable(r *http.Request, from samplerSource) *httpError {
 	name := from.path[strings.LastIndex(from.path, "/")+1:]
 	if !s.taken[tinker.Path{Run: from.model, Kind: tinker.KindSampler, Name: name}] {
 		return failf(http.StatusNotFound, "Checkpoint not found: %s/%s", from.model, name)
 	}
+	if s.unloaded[from.model] {
+		return nil
+	}
 	saved := tinker.Path{Run: from.model, Kind: tinker.KindSampler, Name: name}.String()
 	if s.sampler[from.model] != saved {
+		s.nextOperation[from.model]++
+		if err := s.options.LoadSampler(string(innerIDs([]byte(from.model))), s.nextOperation[from.model], name); err != nil {
+			return nil // the simulator reports by the sample that the model is not loaded
+		}
 		s.sampler[from.model], s.newest[from.model], s.stale[from.model] = saved, saved, false
 	}
-	if !s.stale[from.model] || s.unloaded[from.model] {
+	if !s.stale[from.model] {
 		return nil
 	}
 	live := tinker.Path{Run: from.model, Kind: tinker.KindSampler, Name: fmt.Sprintf("live-%d", s.nextOperation[from.model])}

@@ -6,6 +6,7 @@ package model
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model/transformer"
 )
@@ -73,6 +74,16 @@ func (a *Adapter) Config() Config { return a.config }
 
 // Steps returns the number of optimizer steps in the Adam state.
 func (a *Adapter) Steps() uint64 { return a.steps }
+
+// Parameters returns a copy of the matrices.
+func (a *Adapter) Parameters() []float32 { return slices.Clone(a.params) }
+
+// SetParameters replaces the matrices by those of an adapter of the same configuration. The gradient and the Adam state
+// stay as they are.
+func (a *Adapter) SetParameters(params []float32) {
+	copy(a.params, params)
+	a.merge()
+}
 
 // Forward computes log-probabilities and loss without changing the gradient. Errors are UserErrors or the
 // context's error.

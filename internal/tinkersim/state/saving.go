@@ -122,6 +122,9 @@ func (t *trainer) saveSnapshot(ctx context.Context, path tinker.Path, req tinker
 	if err != nil {
 		return "", err
 	}
+	if t.models.options.KeepSamplers {
+		t.samplers[path.Name] = t.adapter.Parameters()
+	}
 	key := keyOf(saved)
 	t.models.engine.Keep(string(key), weights)
 	return key, nil

@@ -74,6 +74,8 @@ type Options struct {
 	SampleNoise float64
 	// AverageGradients averages the gradients of sequences instead of summing them.
 	AverageGradients bool
+	// KeepSamplers keeps the matrices of sampler weights, for LoadSampler.
+	KeepSamplers bool
 	// Latency gives operations the times of another server. It may be nil.
 	Latency *latency.Simulator
 	// SampleRows and SampleWaiting are those of sampling.Config. They may be zero.

@@ -32,6 +32,8 @@ type trainer struct {
 	// adapter is used only by the goroutine, as are sequences: the number of those whose gradients are accumulated.
 	adapter   *model.Adapter
 	sequences int
+	// samplers are the matrices of sampler weights by name, if they are kept. The goroutine alone uses them.
+	samplers map[string][]float32
 
 	mu       sync.Mutex // guards the fields below
 	closed   bool
@@ -78,6 +80,7 @@ func newTrainer(m *Models, run checkpoint.Run) *trainer {
 		wake:     make(chan struct{}, 1),
 		stopped:  make(chan struct{}),
 		accepted: map[int64]accepted{},
+		samplers: map[string][]float32{},
 	}
 	t.ctx, t.cancel = context.WithCancel(m.background.ctx)
 	return t
