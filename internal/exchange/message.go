@@ -67,6 +67,19 @@ type Lease struct {
 	Transcript bool
 }
 
+// Reasons for releasing leases.
+const (
+	// Drained means that the worker ends, or has lost the group.
+	Drained = "drain"
+	// PolicyMissing means that the sampler weights of the lease do not exist.
+	PolicyMissing = "policy_gone"
+	// EnvironmentDown means that the group was not played, as its environment could not be prepared.
+	EnvironmentDown = "environment_down"
+	// SamplesUnanswered means that the worker does not know whether the endpoint has drawn all samples of the group, or will
+	// draw one later. The worker keeps the lease, and submits the group next.
+	SamplesUnanswered = "samples_unanswered"
+)
+
 // Renewal is what a worker reports of its leases.
 type Renewal struct {
 	Progress []Progress

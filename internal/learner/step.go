@@ -45,14 +45,17 @@ func (s *trainingStep) collect(ctx context.Context) error {
 }
 
 // submit submits the step's operations where there is something to train on. If training changes the sampler weights of
-// the version before, their evaluation has to end first.
+// the version before, their evaluation has to end first, and no worker may sample them later.
 func (s *trainingStep) submit(ctx context.Context) error {
 	if len(s.work.datums) == 0 {
 		return nil
 	}
 	var err error
 	if s.loop.capabilities.Lacks(capability.SamplerSnapshot) {
-		if err = s.evaluator.Wait(ctx); err != nil {
+		if err = s.evaluator.Wait(ctx); err == nil {
+			err = s.batches.CheckNotSampled()
+		}
+		if err != nil {
 			return err
 		}
 	}

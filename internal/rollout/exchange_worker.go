@@ -112,7 +112,7 @@ func (a *exchangeWorker) submitWanted(keys []rl.Key) {
 	}
 	if len(missing) > 0 {
 		a.worker.config.Logger.Warn("groups that the learner wants are not stored any more", "count", len(missing), "lowest", missing[0].Slot)
-		a.worker.release(missing, reasonDrain)
+		a.worker.release(missing, exchange.Drained)
 	}
 }
 

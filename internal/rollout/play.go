@@ -13,13 +13,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// Reasons for releasing a lease.
-const (
-	reasonDrain           = "drain"
-	reasonPolicyMissing   = "policy_gone"
-	reasonEnvironmentDown = "environment_down"
-)
-
 // start begins to play a lease, unless the group is stored or in progress already.
 func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 	if w.isStored(lease.Key) {
@@ -29,7 +22,7 @@ func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 	spec, player, err := w.prepare(ctx, lease)
 	if err != nil {
 		w.config.Logger.Error("releasing a lease that cannot be played", "slot", lease.Key.Slot, "environment", lease.Environment, "err", err)
-		w.players.Go(func() { w.giveUp(ctx, lease.Key, reasonEnvironmentDown) })
+		w.players.Go(func() { w.giveUp(ctx, lease.Key, exchange.EnvironmentDown) })
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -74,7 +67,7 @@ func (w *Worker) playGroup(ctx context.Context, active *activeGroup, player *epi
 		// The caller that ended it removes it.
 	default:
 		w.config.Logger.Warn("releasing a group that cannot be continued", "slot", active.key.Slot, "kind", active.key.Kind.String(), "err", err)
-		if w.giveUp(ctx, active.key, reasonPolicyMissing) {
+		if w.giveUp(ctx, active.key, exchange.PolicyMissing) {
 			w.active.removeGroup(active)
 		}
 	}

@@ -190,7 +190,7 @@ func (w *Worker) work(ctx context.Context) error {
 	over, cancel := context.WithTimeout(w.serving, w.config.Grace)
 	defer cancel()
 	if len(left) > 0 {
-		w.releaseNow(over, left, reasonDrain)
+		w.releaseNow(over, left, exchange.Drained)
 	}
 	// What ends the wait is the grace.
 	_, _ = wait.For(over, &w.changes, func() (int, bool) { return 0, w.groups.Len() == 0 })

@@ -87,9 +87,10 @@ func NewBatchSource(table *Table, config BatchConfig) *BatchSource {
 	return &BatchSource{table: table, config: config, versions: map[int64]Version{}}
 }
 
-// Reset begins at a position with the versions that can be sampled there, the oldest first and without a gap
+// Reset begins at a position with the versions of a new model that can be sampled there, the oldest first and without a gap
 // up to the position's own.
 func (s *BatchSource) Reset(at rl.Position, versions []Version) {
+	s.beginModel()
 	s.mu.Lock()
 	s.at = at
 	clear(s.versions)

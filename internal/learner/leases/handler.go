@@ -38,6 +38,7 @@ func (h *Handler) Hello(ctx context.Context, name string, request exchange.Hello
 	now := t.config.Now()
 	w := t.workers.observe(name, now)
 	w.hello(request)
+	t.holders.hello(name, request)
 	if t.workers.arrived(name) {
 		t.leaseAfter = now
 	}
@@ -49,6 +50,7 @@ func (h *Handler) Hello(ctx context.Context, name string, request exchange.Hello
 	for _, key := range request.Playing {
 		if e := t.demands.entries[key]; e != nil && e.isLeased(name) {
 			reply.Keep = append(reply.Keep, e.lease)
+			t.holders.keep(name, key)
 		}
 	}
 	t.changes.Notify()
@@ -91,6 +93,7 @@ func (h *Handler) grant(name string, free int) []exchange.Lease {
 		}
 		queues.take(e)
 		t.demands.assign(e, name)
+		t.holders.grant(name, e.lease.Key)
 		e.granted, e.sampler = now, e.lease.Sampler
 		w.playing[e.lease.Key] = true
 		room -= e.lease.GroupSize
@@ -136,13 +139,20 @@ func (h *Handler) directive(name string, w *worker, now time.Time) exchange.Dire
 	}
 }
 
-// Release returns leases.
+// Release returns leases. Some reasons say more than that they are returned.
 func (h *Handler) Release(name string, keys []rl.Key, reason string) {
 	t := h.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w := t.workers.observe(name, t.config.Now())
 	for _, key := range keys {
+		switch reason {
+		case exchange.SamplesUnanswered:
+			t.holders.lose(name, key)
+			continue // the worker keeps the lease, and submits its group next
+		case exchange.EnvironmentDown:
+			t.holders.end(name, key) // it was not played
+		}
 		delete(w.playing, key)
 		// A worker releases what it has not stored any more, too.
 		delete(w.stored, key)
@@ -152,7 +162,7 @@ func (h *Handler) Release(name string, keys []rl.Key, reason string) {
 			continue
 		}
 		t.demands.assign(e, "")
-		if reason == "policy_gone" && e.sampler != "" {
+		if reason == exchange.PolicyMissing && e.sampler != "" {
 			t.missing[e.sampler] = true
 		}
 	}

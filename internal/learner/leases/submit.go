@@ -26,6 +26,7 @@ func (h *Handler) Submit(name string, group rl.Group, digest rl.Digest) exchange
 	w := t.workers.observe(name, t.config.Now())
 	delete(w.playing, group.Key)
 	delete(w.requested, group.Key)
+	t.holders.end(name, group.Key)
 	e := t.demands.entries[group.Key]
 	reply := t.decide(e, group)
 	t.counters.count(reply.Status)

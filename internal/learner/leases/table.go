@@ -76,6 +76,7 @@ type Table struct {
 	load       load
 	outages    outages
 	shares     shares
+	holders    holders
 	// missing are the paths of sampler weights that a worker did not find.
 	missing  map[string]bool
 	counters Counters
@@ -91,6 +92,7 @@ func NewTable(config Config) *Table {
 		load: newLoad(config.Concurrency), missing: map[string]bool{},
 		outages: outages{skippable: config.Environments, skipAfter: config.SkipAfter},
 		shares:  shares{evaluation: config.EvaluationShare},
+		holders: newHolders(),
 	}
 }
 
