@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -21,6 +22,8 @@ type activeGroup struct {
 	key      rl.Key
 	cancel   context.CancelFunc
 	progress episode.Progress
+	// unanswered is set once the endpoint may draw a sample of the group that nobody waits for.
+	unanswered atomic.Bool
 
 	mu    sync.Mutex
 	lease exchange.Lease
@@ -38,6 +41,13 @@ func (g *activeGroup) renewLease(lease exchange.Lease) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.lease = lease
+}
+
+// note notes whether a sample was posted without an answer.
+func (g *activeGroup) note(unanswered bool) {
+	if unanswered {
+		g.unanswered.Store(true)
+	}
 }
 
 // activeGroups are the groups in progress.

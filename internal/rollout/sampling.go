@@ -223,7 +223,10 @@ func (p *policy) once(ctx context.Context, request episode.Request, number int64
 	var began atomic.Pointer[time.Time]
 	begin := func() { began.Store(new(time.Now())) }
 	begin()
-	ctx = client.WithObserver(ctx, func(client.Event) { begin() })
+	ctx = client.WithObserver(ctx, func(event client.Event) {
+		begin()
+		p.group.note(event.Unanswered)
+	})
 	seed := p.worker.seedFor(int64(rl.Seed(lease.Seed, group.Kind, group.Slot, request.Member, request.Request, request.Try)))
 	result, err := p.worker.config.Endpoint.Sample(ctx, tinker.SampleRequest{
 		NumSamples: 1, Prompt: tinker.Text(request.Prompt), SamplingSession: session, SeqID: &number,
@@ -233,6 +236,7 @@ func (p *policy) once(ctx context.Context, request episode.Request, number int64
 		},
 	})
 	if err != nil {
+		p.group.note(client.IsUnanswered(err))
 		return episode.Sample{}, key, fmt.Errorf("sampling: %w", err)
 	}
 	reply := result.Sequences[0]

@@ -6,7 +6,9 @@ package rollout
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,10 +16,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // newPolicy is a policy over the endpoint that a worker samples slot 5 with.
@@ -406,4 +410,36 @@ func (e *throttledHeartbeats) Heartbeat(ctx context.Context, session string) err
 		e.restore()
 	}
 	return failureOf(tinker.CategoryThrottled)
+}
+
+// TestUnansweredSamplesAreReported has the first post of a group fail. A sample that the endpoint may still draw is reported
+// before the group is submitted.
+func TestUnansweredSamplesAreReported(t *testing.T) {
+	cases := map[string]struct {
+		failure client.Error
+		want    string
+	}{
+		"no answer":          {client.Error{Category: tinker.CategoryUnreachable, MayHaveRun: true, Err: io.ErrUnexpectedEOF}, exchange.SamplesUnanswered},
+		"a future is lost":   {client.Error{Category: tinker.CategoryFutureLost, Status: http.StatusGone, RequestID: "f", MayHaveRun: true}, exchange.SamplesUnanswered},
+		"a poll is given up": {client.Error{Category: tinker.CategoryCanceled, RequestID: "f", MayHaveRun: true, Err: context.Canceled}, exchange.SamplesUnanswered},
+		"a failed result":    {client.Error{Category: tinker.CategoryServer, Status: http.StatusOK, RequestID: "f", MayHaveRun: true}, ""},
+		"a refusal":          {client.Error{Category: tinker.CategoryThrottled, Status: http.StatusTooManyRequests}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b, s, api := newScriptedLearner(trainKey(0)), newLearnerService(t), newEndpoint()
+			api.fail = func(n int, _ tinker.SampleRequest) error {
+				if n == 0 {
+					return &tc.failure
+				}
+				return nil
+			}
+			s.serve(b, 1)
+			s.start("worker-0", api, nil)
+			arrive(t, b, trainKey(0))
+			if got := see(b, func() string { return b.released[trainKey(0)] }); got != tc.want {
+				t.Errorf("reported %q, want %q", got, tc.want)
+			}
+		})
+	}
 }

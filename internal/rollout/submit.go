@@ -50,6 +50,11 @@ func (s *submitter) submit(ctx context.Context, key rl.Key) error {
 		s.active.remove(key)
 		return nil
 	}
+	if err := s.reportUnanswered(ctx, key); err != nil {
+		s.outbox.add(key)
+		_ = wait.Sleep(ctx, callPause)
+		return err
+	}
 	reply, err := s.learner.Submit(ctx, group)
 	s.active.remove(key)
 	if err != nil {
@@ -71,6 +76,15 @@ func (s *submitter) submit(ctx context.Context, key rl.Key) error {
 	// like those that it has.
 	s.offered(key, true)
 	return nil
+}
+
+// reportUnanswered reports before a group that not all of its samples were answered, should that be so.
+func (s *submitter) reportUnanswered(ctx context.Context, key rl.Key) error {
+	group := s.active.get(key)
+	if group == nil || !group.unanswered.Load() {
+		return nil
+	}
+	return s.learner.Release(ctx, []rl.Key{key}, exchange.SamplesUnanswered)
 }
 
 // store stores a finished group and queues it. One that is not valid is stored as a tombstone.

@@ -56,6 +56,8 @@ type Event struct {
 	Wait time.Duration
 	// Over says that the call no longer fails with this category.
 	Over bool
+	// Unanswered says that the server may have accepted what it gave no answer to. That is never said of polls.
+	Unanswered bool
 }
 
 // Client calls one server with one key. All methods are safe for concurrent use, and all retry temporary errors

@@ -98,6 +98,16 @@ func MayHaveRun(err error) bool {
 	return err != nil
 }
 
+// IsUnanswered reports whether the server may have accepted the operation that failed with err, and has not reported its end:
+// it may execute the operation at any later time.
+func IsUnanswered(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	if ok && e.RequestID != "" && e.Err == nil && (e.Status == http.StatusOK || e.Status == http.StatusBadRequest) {
+		return false // this is a result
+	}
+	return mayBeExecuted(err)
+}
+
 // asError returns a copy of the Error in err's chain, or a new one.
 func asError(op string, err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {

@@ -75,3 +75,53 @@ func TestRefusedConnectionIsNoExecution(t *testing.T) {
 		}
 	}
 }
+
+// TestUnansweredAttemptsAreObserved observes attempts that the server may have accepted without an answer. Polls accept
+// nothing.
+func TestUnansweredAttemptsAreObserved(t *testing.T) {
+	future := ok(`{"request_id":"r"}`)
+	result := ok(`{"type":"sample","sequences":[{"stop_reason":"stop","tokens":[1],"logprobs":[-1]}]}`)
+	for name, tc := range map[string]struct {
+		submits, polls []scriptedReply
+		want           bool
+	}{
+		"nothing fails":             {[]scriptedReply{future}, []scriptedReply{result}, false},
+		"a lost reply":              {[]scriptedReply{{lost: true}, future}, []scriptedReply{result}, true},
+		"an error of a proxy":       {[]scriptedReply{status(502), future}, []scriptedReply{result}, true},
+		"a server that is busy":     {[]scriptedReply{status(429), future}, []scriptedReply{result}, false},
+		"a lost reply to a poll":    {[]scriptedReply{future}, []scriptedReply{{lost: true}, result}, false},
+		"a poll that a proxy fails": {[]scriptedReply{future}, []scriptedReply{status(502), result}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, ctx context.Context) {
+				w := newTestClient(t, map[string][]scriptedReply{"asample": tc.submits, "retrieve_future": tc.polls})
+				observed := false
+				ctx = WithObserver(ctx, func(e Event) { observed = observed || e.Unanswered })
+				_, err := w.Sample(ctx, tinker.SampleRequest{NumSamples: 1, Prompt: tinker.Text([]int32{1}), SamplingParams: tinker.DefaultSampling()})
+				if err != nil || observed != tc.want {
+					t.Errorf("observed %v, want %v; error %v", observed, tc.want, err)
+				}
+			})
+		})
+	}
+}
+
+// TestIsUnanswered separates results and refusals from operations that may be executed later.
+func TestIsUnanswered(t *testing.T) {
+	for name, tc := range map[string]struct {
+		failed Error
+		want   bool
+	}{
+		"a failed result":                 {Error{Category: tinker.CategoryServer, Status: 200, RequestID: "r", MayHaveRun: true}, false},
+		"a failed result as 400":          {Error{Category: tinker.CategoryNotFound, Status: 400, RequestID: "r", MayHaveRun: true}, false},
+		"a refused submit":                {Error{Category: tinker.CategoryUser, Status: 400}, false},
+		"a lost future":                   {Error{Category: tinker.CategoryFutureLost, Status: 410, RequestID: "r", MayHaveRun: true}, true},
+		"a result that cannot be decoded": {Error{Category: tinker.CategoryProtocol, Status: 200, RequestID: "r", MayHaveRun: true, Err: errors.New("EOF")}, true},
+		"a submit that is given up":       {Error{Category: tinker.CategoryCanceled, MayHaveRun: true, Err: context.Canceled}, true},
+		"nothing was sent":                {Error{Category: tinker.CategoryCanceled, Err: context.Canceled}, false},
+	} {
+		if got := IsUnanswered(&tc.failed); got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+}
