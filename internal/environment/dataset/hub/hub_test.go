@@ -8,6 +8,8 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -121,6 +123,37 @@ func TestSplits(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("Splits (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestReadSendsTheTokenToNoOtherServer has the first page of a listing name a next one at another address.
+func TestReadSendsTheTokenToNoOtherServer(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("another server is sent %s with the token %q", r.URL, r.Header.Get("Authorization"))
+		http.NotFound(w, r)
+	}))
+	defer other.Close()
+	for name, next := range map[string]string{
+		"another host":   other.URL + "/page",
+		"another scheme": "https://HOST/page",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var served *httptest.Server
+			served = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.Contains(r.URL.Path, "/revision/") {
+					_, _ = io.WriteString(w, `{"sha": "`+hubtest.Commit+`"}`)
+					return
+				}
+				host := strings.TrimPrefix(served.URL, "http://")
+				w.Header().Set("Link", `<`+strings.Replace(next, "HOST", host, 1)+`>; rel="next"`)
+				_, _ = io.WriteString(w, "[]")
+			}))
+			defer served.Close()
+			r := hub.Repository{Client: &download.Client{}, URL: served.URL, Name: "org/data", Token: "secret"}
+			if _, err := r.Read(t.Context(), "main"); err == nil || !strings.Contains(err.Error(), "elsewhere") {
+				t.Errorf("Read: err = %v, want one that says where the listing continues", err)
 			}
 		})
 	}
