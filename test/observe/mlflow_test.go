@@ -49,7 +49,7 @@ func startMLflow(t *testing.T, arguments ...string) string {
 		"--backend-store-uri", "sqlite:///" + filepath.Join(dir, "runs.db"), "--default-artifact-root", dir,
 	}, arguments...)...)
 	command.Dir = dir
-	command.Env = append(os.Environ(), "MLFLOW_FLASK_SERVER_SECRET_KEY=secret", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false", "PATH="+filepath.Join(venv(t, "mlflow"), "bin")+":"+os.Getenv("PATH"))
+	command.Env = append(os.Environ(), "MLFLOW_FLASK_SERVER_SECRET_KEY=secret", "MLFLOW_AUTH_ADMIN_PASSWORD=a long password", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false", "PATH="+filepath.Join(venv(t, "mlflow"), "bin")+":"+os.Getenv("PATH"))
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that its worker processes are stopped with it
 	var log bytes.Buffer
 	command.Stdout, command.Stderr = &log, &log
@@ -240,7 +240,7 @@ func loseAnswers(t *testing.T, address string, lose bool) http.Handler {
 // TestMLflowRefusesAPassword gives a real server with basic authentication a wrong password.
 func TestMLflowRefusesAPassword(t *testing.T) {
 	address := startMLflow(t, "--app-name", "basic-auth")
-	for password, refused := range map[string]bool{"password1234": false, "wrong": true} {
+	for password, refused := range map[string]bool{"a long password": false, "wrong": true} {
 		key := filepath.Join(t.TempDir(), "key")
 		if err := os.WriteFile(key, []byte(password), 0o600); err != nil {
 			t.Fatal(err)
