@@ -177,8 +177,9 @@ conformance-models: $(GOTESTSUM) ## Compare tokenizers with the reference packag
 	$(call suite,-tags models -count=1 -timeout 60m ./test/models/...,CGO_ENABLED=0)
 
 .PHONY: conformance-observe
-conformance-observe: ## Compare with the official packages of tracking services, with peft, and with Prometheus on the local cluster (installs 8 GB; not in `make test`).
+conformance-observe: ## Compare with the official packages of tracking services, with peft, headless Chromium, and with Prometheus on the local cluster (installs 8 GB; not in `make test`).
 	@hack/need-python.sh
+	@hack/need-chromium.sh
 	@CGO_ENABLED=0 go test -tags observe -count=1 -timeout 60m -v ./test/observe/...
 	@CGO_ENABLED=0 go test -tags e2e$(comma)prometheus -count=1 -timeout 60m -v -run '^TestPrometheusReadsARun$$' ./test/e2e/...
 

@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# Makes sure that Debian's headless Chromium is installed, in which a test opens a transcript's page.
+set -euo pipefail
+if ! command -v chromium-headless-shell >/dev/null; then
+  "$(dirname "$0")/install-packages.sh" "chromium-headless-shell" chromium-headless-shell
+fi
