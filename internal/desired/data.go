@@ -25,6 +25,8 @@ import (
 const (
 	dataBytes = 16 << 30
 	dataLimit = "17Gi"
+	// dataRequest is what a pod requests of the node's disk for them. Most data sets are far smaller than the limit.
+	dataRequest = 256 << 20
 )
 
 // datasetOf returns what the spec of a data set says, as programs read it.
@@ -138,7 +140,9 @@ func MountData(job *batchv1.Job, data string, by v1alpha1.PodOverrides, settings
 	for i, mount := range strings.Split(data, ",") {
 		volume, at := dataVolumeOf(dataVolume+"-"+strconv.Itoa(i), mount)
 		spec.Volumes = append(spec.Volumes, volume)
-		requestStorage(container, volume)
+		if mount == disk {
+			requestBytes(container, dataRequest)
+		}
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: volume.Name, MountPath: at, ReadOnly: mount != disk})
 	}
 	container.Resources = overrides.Resources(container.Resources, overrides.WithDefaults(by, settings.PodDefaults).Resources)

@@ -158,8 +158,8 @@ func TestOverridesAreMerged(t *testing.T) {
 	golden(t, "learner-overridden", LearnerJob(run, 1, "link", settings).Spec.Template)
 }
 
-// TestRequestsOfEphemeralStorage expects room for a log and an eighth of what the volumes may take, unless a user gives another request
-// or a lower limit.
+// TestRequestsOfEphemeralStorage expects room for a log, 256 MiB for rows of data sets, and an eighth of what other volumes may take,
+// unless a user gives another request or a lower limit.
 func TestRequestsOfEphemeralStorage(t *testing.T) {
 	of := func(quantity string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse(quantity)}
@@ -188,14 +188,14 @@ func TestRequestsOfEphemeralStorage(t *testing.T) {
 		"a learner":                           {LearnerJob(run(none), 1, "link", settings), "64Mi"},
 		"a learner with artifacts at a URL":   {LearnerJob(url, 1, "link", settings), "320Mi"},
 		"a worker":                            {RolloutJob(run(none), 1, "link", settings), "288Mi"},
-		"a worker with a data set":            {withDisk(RolloutJob(run(none), 1, "link", settings), none, settings), "2464Mi"},
+		"a worker with a data set":            {withDisk(RolloutJob(run(none), 1, "link", settings), none, settings), "544Mi"},
 		"a user's request":                    {RolloutJob(run(more), 1, "link", settings), "3Gi"},
 		"a user's request, and a data set":    {withDisk(RolloutJob(run(more), 1, "link", settings), more, settings), "3Gi"},
 		"a user's request of nothing":         {withDisk(RolloutJob(run(zero), 1, "link", settings), zero, settings), "0"},
 		"a user's lower limit":                {RolloutJob(run(limited), 1, "link", settings), "100Mi"},
 		"a user's lower limit and a data set": {withDisk(RolloutJob(run(limited), 1, "link", settings), limited, settings), "100Mi"},
 		"the chart's request, and a data set": {withDisk(RolloutJob(run(none), 1, "link", defaults), none, defaults), "3Gi"},
-		"a probe with a data set":             {ProbeJob(env(none), "0123456789", 1, settings), "2240Mi"},
+		"a probe with a data set":             {ProbeJob(env(none), "0123456789", 1, settings), "320Mi"},
 		"a probe with a user's request":       {ProbeJob(env(more), "0123456789", 1, settings), "3Gi"},
 	} {
 		got := tc.job.Spec.Template.Spec.Containers[0].Resources.Requests[corev1.ResourceEphemeralStorage]

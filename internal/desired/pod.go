@@ -141,11 +141,15 @@ const storageShare = 8
 
 // requestStorage adds the share of a volume to what a container requests of the node's disk.
 func requestStorage(container *corev1.Container, volume corev1.Volume) {
-	if volume.EmptyDir == nil || volume.EmptyDir.SizeLimit == nil {
-		return
+	if volume.EmptyDir != nil && volume.EmptyDir.SizeLimit != nil {
+		requestBytes(container, volume.EmptyDir.SizeLimit.Value()/storageShare)
 	}
+}
+
+// requestBytes adds to what a container requests of the node's disk.
+func requestBytes(container *corev1.Container, size int64) {
 	request := container.Resources.Requests[corev1.ResourceEphemeralStorage]
-	request.Add(*resource.NewQuantity(volume.EmptyDir.SizeLimit.Value()/storageShare, resource.BinarySI))
+	request.Add(*resource.NewQuantity(size, resource.BinarySI))
 	container.Resources.Requests[corev1.ResourceEphemeralStorage] = request
 }
 
