@@ -153,6 +153,7 @@ func (p *resume) reopen(s *State, n int, newModel bool) {
 	}
 	l.endStep()
 	l.Ahead = trained{}
+	l.Streamed, l.Unclean = [maxBatch]uint8{}, 0
 	if newModel {
 		l.Model++
 	}

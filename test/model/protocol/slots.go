@@ -100,8 +100,8 @@ func (p *slots) fits(l *Learner, g, required uint8) bool {
 	return false
 }
 
-// batch returns the members of the next step if all of them exist. A step with a range of its own has fewer if the range
-// has no more.
+// batch returns the members of the next step, and whether all of them exist; otherwise those before the first slot whose
+// group is missing. A step with a range of its own has fewer if the range has no more.
 func (p *slots) batch(l *Learner) (members []byte, cursor uint8, ok bool) {
 	required, end := p.required(l), p.config.Slots
 	if p.config.Refill == RefillPerStep {
@@ -110,7 +110,7 @@ func (p *slots) batch(l *Learner) (members []byte, cursor uint8, ok bool) {
 	for i := p.first(l); i < end; i++ {
 		g := l.Groups[i]
 		if required[i] == none || g == 0 || !p.fits(l, g, required[i]) {
-			return nil, 0, false
+			return members, 0, false
 		}
 		if p.groups.all[g].Tombstone {
 			continue
