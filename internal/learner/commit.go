@@ -10,6 +10,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/training"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -71,11 +72,11 @@ func (c *commit) add(context.Context) error {
 	seconds := cmp.Or(c.seconds, c.elapsed())
 	c.config.Logger.Info("state is saved", "step", c.loop.at.Step, "path", c.path, "seconds", c.elapsed())
 	c.journal.Complete(func(row *store.Row) {
-		addSave(row.Metrics, seconds)
+		training.AddSave(row.Metrics, seconds)
 		row.TrainingSeconds += seconds
 	})
 	c.book.AddSeconds(c.loop.at.Version(), seconds)
-	c.status.Update(func(p *contract.Progress) { addSave(p.Metrics, seconds) })
+	c.status.Update(func(p *contract.Progress) { training.AddSave(p.Metrics, seconds) })
 	return nil
 }
 

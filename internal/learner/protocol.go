@@ -9,6 +9,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/learner/training"
 )
 
 // The order of these tables is the protocol: see the package comment.
@@ -76,7 +77,7 @@ func (l *learner) makeStep(ctx, soft context.Context) error {
 	if err := commits.awaitBatch(ctx, soft); err != nil {
 		return err
 	}
-	s := &trainingStep{learner: l, next: l.loop.at.Step + 1, clock: newStopwatch(l.config.Now)}
+	s := &trainingStep{learner: l, next: l.loop.at.Step + 1, clock: training.NewStopwatch(l.config.Now)}
 	err := perform(ctx, soft, s, trainPhases, l.config.Fault)
 	if err = commits.completeAfter(ctx, err); err == nil {
 		err = perform(ctx, soft, s, announcePhases, l.config.Fault)

@@ -11,6 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/learner/training"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
@@ -21,9 +22,9 @@ type trainingStep struct {
 	*learner
 	// next is the number of the version that the step makes.
 	next     int64
-	clock    *stopwatch
+	clock    *training.Stopwatch
 	batch    leases.Batch
-	work     stepWork
+	work     training.Work
 	training trainee.Training
 	replies  trainee.Replies
 }
@@ -36,18 +37,18 @@ func (s *trainingStep) collect(ctx context.Context) error {
 	if s.batch, err = s.batches.Batch(ctx); err != nil {
 		return err
 	}
-	s.clock.lap("time/sampling")
+	s.clock.Lap("time/sampling")
 	if err := s.loop.divergence.CheckGroups(s.batch.Version.Step, s.batch.Groups); err != nil {
 		return err
 	}
-	s.work, err = prepareStep(*s.file.Fixed.Algorithm, s.batch)
+	s.work, err = training.Prepare(*s.file.Fixed.Algorithm, s.batch)
 	return err
 }
 
 // submit submits the step's operations where there is something to train on. If training changes the sampler weights of
 // the version before, their evaluation has to end first, and no worker may sample them later.
 func (s *trainingStep) submit(ctx context.Context) error {
-	if len(s.work.datums) == 0 {
+	if len(s.work.Datums) == 0 {
 		return nil
 	}
 	var err error
@@ -66,7 +67,7 @@ func (s *trainingStep) submit(ctx context.Context) error {
 // step returns what is trained.
 func (s *trainingStep) step() trainee.Step {
 	return trainee.Step{
-		Datums: s.work.datums, Substeps: s.file.Fixed.Algorithm.Substeps, Losses: trainee.LossesOf(*s.file.Fixed.Algorithm), Adam: s.work.adam,
+		Datums: s.work.Datums, Substeps: s.file.Fixed.Algorithm.Substeps, Losses: trainee.LossesOf(*s.file.Fixed.Algorithm), Adam: s.work.Adam,
 	}
 }
 
@@ -79,7 +80,7 @@ func (s *trainingStep) wait(ctx context.Context) error {
 	if err := s.loop.divergence.CheckReplies(s.next, s.replies); err != nil {
 		return err
 	}
-	s.clock.lap("time/train_step")
+	s.clock.Lap("time/train_step")
 	return nil
 }
 
@@ -88,14 +89,14 @@ func (s *trainingStep) announce(ctx context.Context) error {
 	at := s.loop.at
 	next := checkpoints.Position{
 		Step: s.next, Cursor: s.batch.After.Cursor, Parent: at.Lineage,
-		Lineage: at.Lineage.Next(s.batch.Manifest(), s.work.settings),
+		Lineage: at.Lineage.Next(s.batch.Manifest(), s.work.Settings),
 	}
 	sampler, err := s.saveSampler(ctx, next)
 	if err != nil {
 		return err
 	}
 	s.loop.at = next
-	if len(s.work.datums) > 0 {
+	if len(s.work.Datums) > 0 {
 		s.loop.suspect.Clear()
 		s.loop.refused = nil
 	}
@@ -103,13 +104,13 @@ func (s *trainingStep) announce(ctx context.Context) error {
 	s.batches.Announce(leases.Version{Step: next.Step, Lineage: next.Lineage, Sampler: sampler})
 	s.batches.Advance(rl.Position{Step: next.Step, Cursor: next.Cursor})
 	s.server.Notify()
-	s.clock.lap("time/save_sampler")
+	s.clock.Lap("time/save_sampler")
 	return nil
 }
 
 // record measures the step and adds its row, which is not durable yet.
 func (s *trainingStep) record(context.Context) error {
-	measured, total := measureStep(s.batch, s.work, s.replies, s.clock, s.file.Fixed.Algorithm.Steps)
+	measured, total := training.Measure(s.batch, s.work, s.replies, s.clock, s.file.Fixed.Algorithm.Steps)
 	s.countUsage(total)
 	metrics, diverged := measure.Finite(measured)
 	s.journal.Add(s.row(metrics), s.encodedRollouts())
@@ -131,7 +132,7 @@ func (s *trainingStep) record(context.Context) error {
 func (s *trainingStep) countUsage(seconds float64) {
 	at := s.loop.at
 	spent := checkpoints.Spent{Tokens: usageOf(s.batch.Groups), Seconds: seconds}
-	spent.Tokens.TrainedTokens, spent.Tokens.ReferenceTokens = s.work.tokens(), s.work.referenceTokens()
+	spent.Tokens.TrainedTokens, spent.Tokens.ReferenceTokens = s.work.Tokens(), s.work.ReferenceTokens()
 	_, err := s.journal.Row(at.Step, at.Lineage.String())
 	s.book.AddStep(at.Version(), checkpoints.Version{Step: at.Step - 1, Lineage: at.Parent.Short()}, spent, err == nil)
 }

@@ -15,8 +15,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
-	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
-	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -45,60 +43,6 @@ func TestSavesAt(t *testing.T) {
 				t.Errorf("steps whose states are saved (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestMeasure(t *testing.T) {
-	clockAt := time.Unix(0, 0)
-	clock := newStopwatch(func() time.Time { return clockAt })
-	clockAt = clockAt.Add(2 * time.Second)
-	clock.lap("time/sampling")
-	clockAt = clockAt.Add(3 * time.Second)
-	clock.lap("time/train_step")
-	batch := leases.Batch{Slots: rl.Batch{Step: 4}, Version: leases.Version{Step: 3}, Groups: []rl.Group{group(0, 2)}}
-	batch.Groups[0].SampledTokens = 10
-	work := stepWork{adam: tinker.AdamParams{LearningRate: 0.5}, datums: []rl.Datum{{Tokens: []int32{1, 2}}, {Tokens: []int32{3}}}}
-	metrics, total := measureStep(batch, work, trainee.Replies{Metrics: map[string]float64{"loss:sum": 7}}, clock, 8)
-	want := map[string]float64{
-		"optim/lr": 0.5, "loss:sum": 7, "batch/lag": 1, "time/sampling": 2, "time/train_step": 3, "time/total": 5,
-	}
-	for name, value := range want {
-		if got, ok := metrics[name]; !ok || got != value {
-			t.Errorf("%s is %v (%v), want %v", name, got, ok, value)
-		}
-	}
-	if total != 5 || work.tokens() != 3 {
-		t.Errorf("the step took %v s and %d tokens, want 5 s and 3", total, work.tokens())
-	}
-	batch.Version.Step = 4
-	metrics, _ = measureStep(batch, work, trainee.Replies{}, newStopwatch(func() time.Time { return clockAt }), 8)
-	for _, absent := range []string{"batch/lag", "sampled_tokens_per_second"} {
-		if value, ok := metrics[absent]; ok {
-			t.Errorf("%s is %v in a step on policy that took no time", absent, value)
-		}
-	}
-}
-
-func TestPrepareStep(t *testing.T) {
-	alg := contract.Algorithm{
-		Steps: 10, Substeps: 2, Loss: contract.Loss{Name: "ppo"},
-		Advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone},
-		Optimizer: contract.Optimizer{LearningRate: 0.1, Schedule: "Linear", Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8, WeightDecay: 0.2, GradClipNorm: 3},
-	}
-	batch := leases.Batch{Slots: rl.Batch{Step: 5}, Groups: []rl.Group{group(0, 2), group(1, 3).Tombstone(rl.BelowFloor, "x")}}
-	work, err := prepareStep(alg, batch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(work.datums) != 2 {
-		t.Errorf("%d datums, want those of the one usable group", len(work.datums))
-	}
-	want := tinker.AdamParams{LearningRate: work.settings.LearningRate, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.2, GradClipNorm: 3}
-	if diff := cmp.Diff(want, work.adam); diff != "" {
-		t.Errorf("optimizer (-want +got):\n%s", diff)
-	}
-	if rate := work.adam.LearningRate; rate <= 0 || rate >= 0.1 {
-		t.Errorf("learning rate is %v in the middle of a linear schedule from 0.1", rate)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/learner/training"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -48,11 +49,11 @@ func BenchmarkSubmit(b *testing.B) {
 	b.ReportAllocs()
 	before := processorTime(b)
 	for b.Loop() {
-		work, err := prepareStep(alg, batch)
+		work, err := training.Prepare(alg, batch)
 		if err != nil {
 			b.Fatal(err)
 		}
-		step := trainee.Step{Datums: work.datums, Substeps: 1, Losses: trainee.LossesOf(alg), Adam: work.adam}
+		step := trainee.Step{Datums: work.Datums, Substeps: 1, Losses: trainee.LossesOf(alg), Adam: work.Adam}
 		if _, err := model.Train(b.Context(), step); err != nil {
 			b.Fatal(err)
 		}
