@@ -29,8 +29,10 @@ var (
 		{name: "open.looked", do: (*modelOpening).look},
 		{name: "open.admitted", do: (*modelOpening).admit},
 	}
-	// trainPhases make the next version. The save of the version before may be in flight meanwhile.
+	// trainPhases make the next version. The save of the version before may be in flight meanwhile. The first phase waits until
+	// the batch is decided; it may have begun beside the save.
 	trainPhases = []phase[*trainingStep]{
+		{name: pointStreamed, interruptible: true, do: (*trainingStep).stream},
 		{name: "step.sampled", interruptible: true, do: (*trainingStep).collect},
 		{name: "step.submitted", do: (*trainingStep).submit},
 	}
@@ -74,10 +76,11 @@ func pointsOf[S sequence](phases []phase[S]) []string {
 func (l *learner) makeStep(ctx, soft context.Context) error {
 	l.report(func(p *contract.Progress) { p.Phase = contract.PhaseTraining })
 	commits := committer{l}
-	if err := commits.awaitBatch(ctx, soft); err != nil {
+	s := &trainingStep{learner: l, next: l.loop.at.Step + 1, streamed: newStreamed(ctx, l)}
+	if err := commits.awaitBatch(ctx, soft, s); err != nil {
 		return err
 	}
-	s := &trainingStep{learner: l, next: l.loop.at.Step + 1, clock: training.NewStopwatch(l.config.Now)}
+	s.clock = training.NewStopwatch(l.config.Now)
 	err := perform(ctx, soft, s, trainPhases, l.config.Fault)
 	if err = commits.completeAfter(ctx, err); err == nil {
 		err = perform(ctx, soft, s, announcePhases, l.config.Fault)

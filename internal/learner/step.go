@@ -23,6 +23,7 @@ type trainingStep struct {
 	// next is the number of the version that the step makes.
 	next     int64
 	clock    *training.Stopwatch
+	streamed *streamed
 	batch    leases.Batch
 	work     training.Work
 	training trainee.Training
@@ -60,7 +61,11 @@ func (s *trainingStep) submit(ctx context.Context) error {
 			return err
 		}
 	}
-	s.training, err = s.loop.model.Train(ctx, s.step())
+	step := s.step()
+	if step.Streamed, err = s.finishStream(); err != nil {
+		return err
+	}
+	s.training, err = s.loop.model.Train(ctx, step)
 	return err
 }
 

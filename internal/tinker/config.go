@@ -3,7 +3,10 @@
 
 package tinker
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // SDKVersion is the version of the official SDK whose wire format this package has.
 const SDKVersion = "0.25.0"
@@ -66,6 +69,27 @@ func DefaultServerConfig() ServerConfig {
 		SampleMaxConcurrent:     2000,
 		UsePyqwestTransport:     true,
 	}
+}
+
+// Chunks splits training data greedily into those of the requests: a chunk ends when it has the maximum number of datums, or when
+// another datum would exceed the maximum number of bytes. A datum that is larger is a chunk of its own.
+func (c ServerConfig) Chunks(data []Datum) [][]Datum {
+	var chunks [][]Datum
+	start, size := 0, int64(0)
+	for i, datum := range data {
+		own := datum.Size()
+		if i > start && (i-start >= c.MaxChunkLen || size+own > c.MaxChunkBytes) {
+			chunks = append(chunks, data[start:i])
+			start, size = i, 0
+		}
+		size += own
+	}
+	return append(chunks, data[start:])
+}
+
+// IsFull reports whether any further datum would begin another chunk.
+func (c ServerConfig) IsFull(chunk []Datum) bool {
+	return len(c.Chunks(append(slices.Clip(chunk), Datum{}))) > 1
 }
 
 // UnmarshalJSON sets missing fields to the defaults.

@@ -272,19 +272,28 @@ func (b Batch) Manifest() rl.Manifest {
 }
 
 // Batch waits until the current batch is decided. It ends early with ctx, or with ErrPolicyMissing.
-func (s *BatchSource) Batch(ctx context.Context) (Batch, error) {
+func (s *BatchSource) Batch(ctx context.Context) (batch Batch, err error) {
+	err = s.await(ctx, func() (ok bool) {
+		batch, ok = s.decided()
+		return ok
+	})
+	return batch, err
+}
+
+// await waits until the table is ready. It ends early with ctx, or with ErrPolicyMissing.
+func (s *BatchSource) await(ctx context.Context, ready func() bool) error {
 	for {
 		changed := s.table.Changed()
-		if batch, ok := s.decided(); ok {
-			return batch, nil
+		if ready() {
+			return nil
 		}
 		if s.isPolicyMissing() {
-			return Batch{}, ErrPolicyMissing
+			return ErrPolicyMissing
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return Batch{}, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
@@ -22,49 +21,14 @@ const (
 // or of those that it accepts, and combines their results. If one chunk fails, the call fails after all chunks have
 // ended; the other chunks have added their gradients.
 func (m *Model) ForwardBackward(ctx context.Context, data []tinker.Datum, loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
-	return m.forward(ctx, opForwardBackward, data, loss)
+	return m.NewPass(ctx, loss).PostRest(ctx, data)
 }
 
 // Forward returns what ForwardBackward returns, and adds no gradients.
 func (m *Model) Forward(ctx context.Context, data []tinker.Datum, loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
-	return m.forward(ctx, opForward, data, loss)
-}
-
-func (m *Model) forward(ctx context.Context, op string, data []tinker.Datum, loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
-	if err := checkData(data); err != nil {
-		return nil, &Error{Category: tinker.CategoryUser, Op: op, Err: err}
-	}
-	config, err := m.caller.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := acquire(ctx, m.submitting); err != nil {
-		return nil, canceled(op, err)
-	}
-	defer m.submitting.Release(1)
-	polling, stop := context.WithCancel(ctx)
-	var parts []*Future[tinker.ForwardBackwardResult]
-	for chunks := splitData(data, config); len(chunks) > 0; {
-		chunk := chunks[0]
-		p, err := m.submit(ctx, func(seq int64) (request, error) {
-			r := tinker.ForwardBackwardRequest{ModelID: m.id, SeqID: seq, ForwardOnly: op == opForward, Loss: loss, Data: chunk}
-			return m.caller.bodies.check(forwardRequest(r, config.CompressForwardBackward, m.caller.json.Load()))
-		})
-		if half := len(chunk) / 2; half > 0 && isTooLarge(err) {
-			chunks = slices.Concat([][]tinker.Datum{chunk[:half], chunk[half:]}, chunks[1:])
-			continue
-		}
-		if err != nil {
-			stop()
-			return nil, afterChunks(op, err, len(parts))
-		}
-		parts = append(parts, fetchInBackground(polling, m.caller, p, decodeOutput(op, chunk)))
-		chunks = chunks[1:]
-	}
-	return inBackground(op, func() (tinker.ForwardBackwardResult, error) {
-		defer stop()
-		return gather(op, parts)
-	}), nil
+	p := m.NewPass(ctx, loss)
+	p.op = opForward
+	return p.PostRest(ctx, data)
 }
 
 // checkData finds data that cannot be encoded before anything is sent.
@@ -78,22 +42,6 @@ func checkData(data []tinker.Datum) error {
 		}
 	}
 	return nil
-}
-
-// splitData splits the data greedily: a chunk ends when it has the maximum number of datums, or when another datum
-// would exceed the maximum number of bytes. A datum that is larger is a chunk of its own.
-func splitData(data []tinker.Datum, config tinker.ServerConfig) [][]tinker.Datum {
-	var chunks [][]tinker.Datum
-	start, size := 0, int64(0)
-	for i, datum := range data {
-		own := datum.Size()
-		if i > start && (i-start >= config.MaxChunkLen || size+own > config.MaxChunkBytes) {
-			chunks = append(chunks, data[start:i])
-			start, size = i, 0
-		}
-		size += own
-	}
-	return append(chunks, data[start:])
 }
 
 // forwardRequest encodes a pass. In JSON a forward pass has a path of its own.

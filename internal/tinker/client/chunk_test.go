@@ -47,7 +47,7 @@ func TestSplitData(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []int
-			for _, chunk := range splitData(tc.data, tinker.DefaultServerConfig()) {
+			for _, chunk := range tinker.DefaultServerConfig().Chunks(tc.data) {
 				got = append(got, len(chunk))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
