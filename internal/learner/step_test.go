@@ -235,14 +235,3 @@ func TestBatchConfig(t *testing.T) {
 		t.Errorf("environments without tasks give %v", err)
 	}
 }
-
-// group returns a usable group of two members whose replies are a token.
-func group(slot int64, token int32) rl.Group {
-	g := rl.Group{Key: rl.Key{Kind: rl.Train, Slot: slot}}
-	for i := range 2 {
-		g.Members = append(g.Members, rl.Member{Index: i, Reward: float64(i), Trajectories: []rl.Trajectory{{
-			Reward: float64(i), Segments: []rl.Segment{{Tokens: []int32{1, token}, Actions: []bool{false, true}, Logprobs: []float32{0, -1}}},
-		}}})
-	}
-	return g
-}
