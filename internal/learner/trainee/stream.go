@@ -18,7 +18,9 @@ import (
 type Stream struct {
 	model  *Model
 	losses Losses
-	pass   *client.Pass
+	// begin begins the pass, which is nil before it has data.
+	begin func() *client.Pass
+	pass  *client.Pass
 	// pending are the data that do not fill a request yet. They are the last of those that were added.
 	pending []tinker.Datum
 	added   int
@@ -36,7 +38,7 @@ func (m *Model) Stream(ctx context.Context, losses Losses) *Stream {
 	if m.averages {
 		return nil
 	}
-	return &Stream{model: m, losses: losses, pass: m.model.NewPass(ctx, losses.losses[0])}
+	return &Stream{model: m, losses: losses, begin: func() *client.Pass { return m.model.NewPass(ctx, losses.losses[0]) }}
 }
 
 // Add adds the next data of the step, submits the requests that they fill, and reports whether there were any. After an error
@@ -48,6 +50,9 @@ func (s *Stream) Add(ctx context.Context, datums []rl.Datum) (submitted bool, er
 		}
 		all := append(s.pending, encode(p.datums)...)
 		s.added += len(p.datums)
+		if s.pass == nil {
+			s.pass = s.begin()
+		}
 		s.pending, err = s.pass.PostFull(ctx, all)
 		submitted = len(s.pending) < len(all)
 		s.model.accumulates = s.model.accumulates || submitted
@@ -57,6 +62,9 @@ func (s *Stream) Add(ctx context.Context, datums []rl.Datum) (submitted bool, er
 
 // submitRest submits the data that were not added.
 func (s *Stream) submitRest(ctx context.Context, datums []rl.Datum) (*client.Future[tinker.ForwardBackwardResult], error) {
+	if s.pass == nil {
+		s.pass = s.begin()
+	}
 	return s.pass.PostRest(ctx, append(s.pending, encode(datums[s.added:])...))
 }
 
