@@ -292,8 +292,9 @@ func (s *skyRL) save(r *http.Request, body object) (any, *httpError) {
 	if s.taken[at] {
 		return nil, failf(http.StatusConflict, "Checkpoint '%s' already exists for model '%s'", name, model)
 	}
-	delete(body, "ttl_seconds")
-	delete(body, "overwrite")
+	for _, ignored := range []string{"ttl_seconds", "overwrite", "user_metadata"} {
+		delete(body, ignored)
+	}
 	accepted, err := s.submit(r, model, body)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,15 @@ package dialect
 import (
 	"fmt"
 	"testing"
+	"time"
 )
+
+// TestHoldOfPolls checks for how long polls are held unless that is configured, which tests do not wait for.
+func TestHoldOfPolls(t *testing.T) {
+	if got := newSkyRL(nil, Options{}).options.PollHold; got != 5*time.Minute {
+		t.Errorf("polls are held for %v, want five minutes as by SkyRL", got)
+	}
+}
 
 func TestPassesAreForgottenInOrder(t *testing.T) {
 	s := newSkyRL(nil, Options{})
