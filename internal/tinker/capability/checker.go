@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -106,6 +107,11 @@ func (k *check) prepare(ctx context.Context) error {
 	if err := k.findEncoding(ctx); err != nil {
 		return err
 	}
+	if k.needsNoCheckpoint() {
+		err = k.measureNew(ctx)
+		k.saved = k.initial
+		return err
+	}
 	saving, err := k.first.SaveSampler(ctx, client.SaveRequest{Name: "probe-sampler", TTLSeconds: k.ttl})
 	if k.sampler, err = k.waitForSave(ctx, saving, err); err != nil {
 		return fmt.Errorf("saving sampler weights: %w", err)
@@ -116,6 +122,12 @@ func (k *check) prepare(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// needsNoCheckpoint reports whether all wanted features are checked with new adapters, so that the first model neither takes steps
+// nor is saved.
+func (k *check) needsNoCheckpoint() bool {
+	return !slices.ContainsFunc(k.features, func(f Feature) bool { return f != GradientSum && f != Repeats && f != Protobuf })
 }
 
 // waitForSave returns the path of a save. If the server rejects the TTL, its error is temporary, and the next

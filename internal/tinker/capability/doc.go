@@ -15,6 +15,8 @@
 //
 // # What it costs
 //
+// A check of gradients and repeats alone needs no saved state: it steps new adapters, and saves nothing.
+//
 // Training costs 128 tokens for the first model and 48 for each further one: two of them for the optimizer's
 // state, and one more than the number of wanted Adam settings. A loss costs 16 tokens forward and 16 more for each
 // setting. Sampling costs 512 tokens, another 1,024 for the seed and 512 for each sampling setting. A run with the usual

@@ -62,6 +62,48 @@ func TestPersistentErrorsAreUnknown(t *testing.T) {
 	}
 }
 
+// TestCheckWithoutCheckpoint checks gradients and repeats alone: it finds the same as a check of more, and saves nothing.
+func TestCheckWithoutCheckpoint(t *testing.T) {
+	averaged := editPass(func(r *tinker.ForwardBackwardRequest) {
+		for _, datum := range r.Data {
+			advantages, err := datum.LossFnInputs[tinker.InputAdvantages].Dense()
+			if err != nil || len(advantages.Float) == 0 {
+				continue
+			}
+			for i := range advantages.Float {
+				advantages.Float[i] /= float32(len(r.Data))
+			}
+			datum.LossFnInputs[tinker.InputAdvantages] = tinker.Floats(advantages.Float)
+		}
+	})
+	for name, tc := range map[string]struct {
+		middleware middleware
+		dialect    string
+	}{
+		"sums":                         {middleware: chain()},
+		"averages of sequences":        {middleware: averaged},
+		"averages, repeats, JSON only": {middleware: chain(), dialect: dialect.NameJSON},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			features := []capability.Feature{capability.Protobuf, capability.GradientSum, capability.Repeats}
+			sim, checker := serverWith(t, tinkersim.Options{Dialect: tc.dialect}, tc.middleware)
+			checker.Features = features
+			alone := run(t, checker)
+			if saved := sim.Stats().Operations["save_weights"] + sim.Stats().Operations["save_weights_for_sampler"]; saved > 0 {
+				t.Errorf("%d checkpoints were saved", saved)
+			}
+			checker.Features = append(features, capability.Adam("beta1"))
+			all := run(t, checker)
+			for _, f := range features {
+				if alone.Of(f) != all.Of(f) || alone.Of(f) == capability.Unknown {
+					t.Errorf("%s is %s alone and %s in a check of more: %v", f, alone.Of(f), all.Of(f), alone.Findings)
+				}
+			}
+		})
+	}
+}
+
 // TestServerWithoutLogprobs finds most features unknown, and none missing.
 func TestServerWithoutLogprobs(t *testing.T) {
 	_, checker := server(t, editOutput(func(r *tinker.ForwardBackwardResult) { r.LossFnOutputs = nil }))

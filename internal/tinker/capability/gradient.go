@@ -5,8 +5,10 @@ package capability
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -23,6 +25,14 @@ func proportional(rate float64) tinker.AdamParams {
 	const eps = 1e6
 	return tinker.AdamParams{LearningRate: rate * eps, Eps: eps}
 }
+
+// The range in which a step's motion is visible and small, in nats, the least motion that is more than noise, and the rate
+// that is tried first.
+const (
+	least, most = 0.01, 0.05
+	visible     = 2e-4
+	lowestRate  = 1e-10
+)
 
 // gradientCheck takes small steps with models that loaded the saved state.
 type gradientCheck struct {
@@ -135,13 +145,16 @@ func (g *gradientCheck) motions(ctx context.Context, data [][]tinker.Datum) ([]f
 // calibrate finds a learning rate at which a step moves visibly, and little, and returns how far it moves. It begins with one
 // that moves nothing, since a model that was moved far does not come back, and takes visible steps back.
 func (g *gradientCheck) calibrate(ctx context.Context) (float64, error) {
-	const least, most, visible, attempts = 0.01, 0.05, 2e-4, 16
+	if g.needsNoCheckpoint() {
+		return g.calibrateAtOnce(ctx)
+	}
+	const attempts = 16
 	model, err := g.open(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer g.unload(ctx, model)
-	g.rate = 1e-10
+	g.rate = lowestRate
 	for range attempts {
 		motion, err := g.motion(ctx, model, []tinker.Datum{g.datum(uniform(1))})
 		switch {
@@ -163,6 +176,59 @@ func (g *gradientCheck) calibrate(ctx context.Context) (float64, error) {
 	return 0, errNoMotion
 }
 
+// calibrateAtOnce finds the rate sooner, with more models: each steps once, all of them from the same weights and concurrently, so
+// that one that is moved far is of no further use and does no harm.
+func (g *gradientCheck) calibrateAtOnce(ctx context.Context) (float64, error) {
+	const factor, models, rounds = 100, 4, 4
+	var rates []float64
+	for i := range models {
+		rates = append(rates, lowestRate*math.Pow(factor, float64(i)))
+	}
+	data := []tinker.Datum{g.datum(uniform(1))}
+	for range rounds {
+		motions, err := g.motionsAt(ctx, rates, data)
+		if err != nil {
+			return 0, err
+		}
+		i := slices.IndexFunc(motions, func(motion float64) bool { return motion >= visible })
+		if i < 0 {
+			for j := range rates {
+				rates[j] *= math.Pow(factor, float64(len(rates)))
+			}
+			continue
+		}
+		g.rate = rates[i]
+		if motions[i] >= least && motions[i] <= most {
+			return motions[i], nil
+		}
+		rates = []float64{g.rate * math.Sqrt(least*most) / motions[i]}
+	}
+	return 0, errNoMotion
+}
+
+// motionsAt takes a step at each of several rates, by models of the same weights, and returns how far each moved.
+func (g *gradientCheck) motionsAt(ctx context.Context, rates []float64, data []tinker.Datum) ([]float64, error) {
+	motions := make([]float64, len(rates))
+	steps, ctx := errgroup.WithContext(ctx)
+	for i, rate := range rates {
+		steps.Go(func() error {
+			at := *g
+			at.rate = rate
+			moved, err := at.motions(ctx, [][]tinker.Datum{data})
+			switch {
+			case errors.Is(err, errNoLogprobs): // It was moved so far that they are not finite.
+				motions[i] = math.Inf(1)
+			case err != nil:
+				return err
+			default:
+				motions[i] = moved[0]
+			}
+			return nil
+		})
+	}
+	return motions, steps.Wait()
+}
+
 // motion takes a step, and returns how far it moved the log-probabilities.
 func (g *gradientCheck) motion(ctx context.Context, model *client.Model, data []tinker.Datum) (float64, error) {
 	before, err := g.measure(ctx, model)
@@ -173,7 +239,10 @@ func (g *gradientCheck) motion(ctx context.Context, model *client.Model, data []
 		return 0, err
 	}
 	after, err := g.measure(ctx, model)
-	return distance(before, after), err
+	if err != nil {
+		return 0, err
+	}
+	return distance(before, after), nil
 }
 
 func (g *gradientCheck) step(ctx context.Context, model *client.Model, data []tinker.Datum) error {

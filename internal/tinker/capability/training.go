@@ -44,7 +44,10 @@ type outcome struct {
 func (k *check) checkTraining(ctx context.Context) {
 	t := trainingCheck{k}
 	sequences := [][]func(context.Context) error{{k.checkLosses}, {t.repeats}}
-	if k.canCompareSteps() {
+	switch {
+	case k.needsNoCheckpoint() && !k.noLogprobs:
+		sequences = [][]func(context.Context) error{{t.repeats}, {t.gradientSum}}
+	case k.canCompareSteps():
 		sequences = [][]func(context.Context) error{
 			{k.checkLosses, t.lossSettings}, {t.repeats}, {t.optimizer, t.adamSettings}, {t.modules}, {t.snapshot}, {t.gradientSum},
 		}
