@@ -34,6 +34,8 @@ echo "== from the last group of a batch to optim_step, 2 million tokens in 9 chu
 bench '^BenchmarkSubmit$' 20x ./internal/learner
 echo "== what an endpoint with hosted latencies, divided by ten, supports of what a usual run needs, against the goal of 10 s"
 bench '^BenchmarkHosted$' 1x ./internal/tinker/capability
+echo "== from the start of a learner to its first lease at such an endpoint, against the goals of 10 s, and of 5 s where another run has checked it"
+bench '^BenchmarkFirstLease$' 1x ./test/survival
 echo "== a row of a data set by its index, against the goal of 5 ms"
 bench '^BenchmarkRow$' 1s ./internal/environment/dataset/source
 echo "== tokenizers, one thread, MB/s: encode and decode against the reference packages"

@@ -83,7 +83,7 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	// +optional
 	PendingChanges []string `json:"pendingChanges,omitempty"`
-	// capabilities is what the endpoint supports, as the first attempt found them.
+	// capabilities is what the endpoint supports, as the first attempt found, or another run at the same endpoint.
 	// +optional
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
 	// tokenizerSHA256 is the digest of the tokenizer's file that the run began with; another file is refused.
@@ -234,39 +234,6 @@ type Attempt struct {
 	// any more: it sampled a newer one instead, so that another run of the spec has other weights.
 	// +optional
 	LostVersions *int32 `json:"lostVersions,omitempty"`
-}
-
-// Capabilities are what an endpoint supports with a base model, as the capability check found it once. Losses are
-// loss.NAME and loss.NAME.SETTING, settings of the optimizer adam.NAME, as the Tinker API spells them.
-// What is in none of the lists is not known.
-type Capabilities struct {
-	// baseURL is the address of the endpoint that was tried.
-	// +kubebuilder:validation:MaxLength=2048
-	// +required
-	BaseURL string `json:"baseURL"`
-	// model is the model that was tried.
-	// +kubebuilder:validation:MaxLength=256
-	// +required
-	Model string `json:"model"`
-	// supported is what was seen to work.
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:items:MaxLength=64
-	// +optional
-	Supported []string `json:"supported,omitempty"`
-	// ignored is what the endpoint takes without an error and without an effect. A run that sets it is
-	// refused.
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:items:MaxLength=64
-	// +optional
-	Ignored []string `json:"ignored,omitempty"`
-	// unsupported is what the endpoint refuses, or does differently.
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:items:MaxLength=64
-	// +optional
-	Unsupported []string `json:"unsupported,omitempty"`
 }
 
 // Usage over all attempts.

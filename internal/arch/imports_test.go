@@ -84,7 +84,7 @@ var permitted = map[string][]string{
 	"internal/controller/resolve": {
 		"api/v1alpha1", "internal/desired", "internal/desired/budget", "internal/status", "k8s.io/apimachinery", "k8s.io/utils",
 	},
-	"internal/controller/endpoint":    {"api/v1alpha1", "internal/contract", "internal/status"},
+	"internal/controller/endpoint":    {"api/v1alpha1", "internal/contract", "internal/status", "k8s.io/api"},
 	"internal/controller/metricsauth": {"github.com/go-logr/logr", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/runfiles": {
 		"api/v1alpha1", "internal/contract", "internal/contract/settings", "internal/controller/observe", "internal/desired", "k8s.io/api",
@@ -112,7 +112,7 @@ var permitted = map[string][]string{
 		"sigs.k8s.io/controller-runtime",
 	},
 	"internal/desired": {
-		"api/v1alpha1", "api/v1alpha1/environment", "api/v1alpha1/ref", "api/v1alpha1/tracking", "internal/contract", "internal/desired/budget", "internal/desired/definition", "internal/desired/overrides", "internal/desired/services",
+		"api/v1alpha1", "api/v1alpha1/environment", "api/v1alpha1/ref", "api/v1alpha1/tracking", "internal/contract", "internal/desired/budget", "internal/desired/definition", "internal/desired/overrides", "internal/desired/services", "internal/status",
 		"internal/models", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils",
 	},
 	"internal/desired/overrides":   {"api/v1alpha1", "k8s.io/api", "k8s.io/utils"},
@@ -174,7 +174,7 @@ var permitted = map[string][]string{
 		"internal/contract", "internal/exchange", "internal/learner/checkpoints", "internal/learner/divergence", "internal/learner/evaluation",
 		"internal/learner/failure", "internal/learner/journal", "internal/learner/leases", "internal/learner/opening",
 		"internal/learner/preflight", "internal/learner/rejection", "internal/learner/repair", "internal/learner/report", "internal/learner/rollouts", "internal/learner/session",
-		"internal/learner/store", "internal/learner/streaming", "internal/learner/tracking", "internal/learner/tracking/openreward", "internal/learner/tracking/runinfo", "internal/learner/trainee", "internal/learner/training", "internal/rl", "internal/rl/measure", "internal/tinker", "internal/tinker/capability", "internal/tinker/client", "internal/tinker/upstream", "internal/tokenizer/fetch", "internal/transcript",
+		"internal/learner/store", "internal/learner/streaming", "internal/learner/tracking", "internal/learner/tracking/openreward", "internal/learner/tracking/runinfo", "internal/learner/trainee", "internal/learner/training", "internal/rl", "internal/rl/measure", "internal/tinker", "internal/tinker/capability", "internal/tinker/client", "internal/tinker/upstream", "internal/tokenizer/fetch", "internal/transcript", "internal/version",
 	},
 	"internal/learner/bucket":            {"gocloud.dev", "github.com/Azure/azure-sdk-for-go/sdk/azcore", "github.com/aws/smithy-go"},
 	"internal/learner/bucket/buckettest": {"github.com/johannesboyne/gofakes3"},
@@ -225,7 +225,7 @@ var permitted = map[string][]string{
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"internal/plugin/change": {
-		"api/v1alpha1", "internal/contract", "internal/contract/spending", "internal/prices", "internal/controller/resolve", "internal/desired", "internal/learner/preflight", "internal/plugin/cli",
+		"api/v1alpha1", "internal/contract", "internal/contract/spending", "internal/prices", "internal/controller/endpoint", "internal/controller/resolve", "internal/desired", "internal/learner/preflight", "internal/plugin/cli",
 		"internal/plugin/manifest", "internal/plugin/observe", "internal/plugin/output", "github.com/spf13/cobra", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/plugin/checkpoints": {

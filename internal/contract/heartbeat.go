@@ -162,6 +162,7 @@ const (
 	CapabilitySeed             = "seed"
 	CapabilityListCheckpoints  = "list_checkpoints"
 	CapabilityGradientSum      = "gradient_sum"
+	CapabilityRepeats          = "repeats"
 )
 
 // Checkpoint is a saved state with its sampler. Times are RFC 3339.

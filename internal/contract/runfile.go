@@ -51,6 +51,10 @@ type RunFile struct {
 	KnownCheckpoints []string `json:"knownCheckpoints,omitempty"`
 	// Capabilities of the endpoint are those that an earlier attempt found; nil when none has looked.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
+	// SharedCapabilities are what another run's check found; nil where the run's own status has some. SharedFrom names that run.
+	SharedCapabilities *Capabilities `json:"sharedCapabilities,omitempty"`
+	// Connection digests how the learner reaches the endpoint, which the results of its check depend on.
+	Connection string `json:"connection,omitempty"`
 	// TokenizerSHA256 is the digest that an earlier attempt found of a tokenizer whose digest Fixed does not
 	// say; empty when none has looked.
 	TokenizerSHA256 string `json:"tokenizerSHA256,omitempty"`
@@ -69,6 +73,19 @@ type Capabilities struct {
 	Supported   []string `json:"supported,omitempty"`
 	Ignored     []string `json:"ignored,omitempty"`
 	Unsupported []string `json:"unsupported,omitempty"`
+	// CheckedAt is when the run's first check of its own ended, RFC 3339; empty if it made none, or that is not known.
+	CheckedAt string `json:"checkedAt,omitempty"`
+	// ClientVersion is the version of the learner that checked, and Connection that of its run file.
+	ClientVersion string `json:"clientVersion,omitempty"`
+	Connection    string `json:"connection,omitempty"`
+	// SharedFrom is the check of another run that a part was found by; nil without one.
+	SharedFrom *SharedCheck `json:"sharedFrom,omitempty"`
+}
+
+// SharedCheck is the check of another run of the namespace.
+type SharedCheck struct {
+	Name      string `json:"name"`
+	CheckedAt string `json:"checkedAt"`
 }
 
 // RunReference names the TrainingRun.

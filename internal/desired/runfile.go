@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired/budget"
 	"github.com/tinker-operator/tinker-operator/internal/desired/services"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // FileInput is what an attempt's run file is made from.
@@ -65,7 +66,7 @@ func File(in FileInput) (contract.RunFile, error) {
 		Concurrency:      int(*run.Spec.Rollouts.Concurrency),
 		RequireOptimizer: *run.Spec.FailurePolicy.RequireOptimizer,
 		KnownCheckpoints: knownCheckpoints(run.Status.Checkpoints),
-		Capabilities:     capabilitiesOf(run.Status.Capabilities, *fixed),
+		Capabilities:     capabilitiesOf(run.Status.Capabilities, *fixed, version),
 		TokenizerSHA256:  run.Status.TokenizerSHA256,
 		LearnerAddress:   LearnerAddress(run),
 	}
@@ -154,14 +155,15 @@ func evaluationOf(run *v1alpha1.TrainingRun, pins Pins, version int) (*contract.
 }
 
 // capabilitiesOf hands on what was found of the very endpoint and model that the run is fixed to.
-func capabilitiesOf(found *v1alpha1.Capabilities, fixed contract.Fixed) *contract.Capabilities {
+func capabilitiesOf(found *v1alpha1.Capabilities, fixed contract.Fixed, version int) *contract.Capabilities {
 	if found == nil || found.BaseURL != fixed.BaseURL || found.Model != fixed.Model.Name {
 		return nil
 	}
-	return &contract.Capabilities{
-		BaseURL: found.BaseURL, Model: found.Model,
-		Supported: found.Supported, Ignored: found.Ignored, Unsupported: found.Unsupported,
+	known := status.Capabilities(found)
+	if version == 1 { // learners of version 1 refuse these fields
+		known.CheckedAt, known.ClientVersion, known.Connection, known.SharedFrom = "", "", "", nil
 	}
+	return known
 }
 
 func knownCheckpoints(checkpoints []v1alpha1.Checkpoint) []string {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
@@ -111,10 +112,18 @@ func TestFileOfVersion1HasNoLaterFields(t *testing.T) {
 	}
 	run := testRun()
 	run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"}
+	checked := metav1.Now()
+	run.Status.Capabilities = &v1alpha1.Capabilities{
+		BaseURL: "https://hosted", Model: run.Spec.Model.Name, Supported: []string{"seed"}, Ignored: []string{"ttl"}, Unsupported: []string{"loss.dro"},
+		CheckedAt: &checked, ClientVersion: "v1", Connection: "c", SharedFrom: &v1alpha1.SharedCheck{Name: "r", CheckedAt: checked},
+	}
 	run.Default()
 	file, err := File(FileInput{Run: run, Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted", Version: 1})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if file.Capabilities == nil {
+		t.Error("the run file of version 1 has no capabilities")
 	}
 	data, err := contract.EncodeRunFile(file)
 	if err != nil {

@@ -48,11 +48,11 @@ func (b *beginning) check(ctx context.Context) error {
 	if err := b.preflight.CheckModel(ctx); err != nil {
 		return err
 	}
-	if preflight.Known(b.file).Lacks(capability.Protobuf) {
+	if b.preflight.Known().Lacks(capability.Protobuf) {
 		b.client.UseJSON() // an earlier attempt found the encoding
 	}
 	found, err := b.preflight.CheckFeatures(ctx)
-	if known := preflight.Capabilities(found); known != nil {
+	if known := b.preflight.Capabilities(found); known != nil {
 		b.status.Update(func(p *contract.Progress) { p.Capabilities = known })
 	}
 	b.loop.capabilities = preflight.Assumed(found)

@@ -23,6 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
 // prepare builds the parts; none of them calls the endpoint yet. Sessions are kept alive until ctx ends.
@@ -48,6 +49,7 @@ func (l *learner) prepare(ctx context.Context) error {
 	l.preflight = preflight.New(preflight.Config{
 		File: l.file, API: l.client, FeatureChecker: featureChecker{l}, Hub: l.config.Hub, Blocked: l.status.BlockOnTokenizer,
 		IsFinal: func(err error) bool { return isFinal(err, false) }, Pause: l.config.Timing.wait, Logger: l.config.Logger, Now: l.config.Now,
+		ClientVersion: version.String(),
 	})
 	if l.table, l.batches, err = newTable(l.config); err != nil {
 		return err

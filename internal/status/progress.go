@@ -203,7 +203,33 @@ func reportCapabilities(next *v1alpha1.TrainingRunStatus, found *contract.Capabi
 	next.Capabilities = &v1alpha1.Capabilities{
 		BaseURL: Trim(found.BaseURL, 2048), Model: Trim(found.Model, 256),
 		Supported: capabilities(found.Supported), Ignored: capabilities(found.Ignored), Unsupported: capabilities(found.Unsupported),
+		CheckedAt: timeOf(found.CheckedAt), ClientVersion: Trim(found.ClientVersion, maxCapability), Connection: Trim(found.Connection, maxCapability),
 	}
+	if shared := found.SharedFrom; shared != nil {
+		if at := timeOf(shared.CheckedAt); at != nil {
+			next.Capabilities.SharedFrom = &v1alpha1.SharedCheck{Name: Trim(shared.Name, 253), CheckedAt: *at}
+		}
+	}
+}
+
+// Capabilities returns what a status has of an endpoint, as run files have it.
+func Capabilities(found *v1alpha1.Capabilities) *contract.Capabilities {
+	known := &contract.Capabilities{
+		BaseURL: found.BaseURL, Model: found.Model,
+		Supported: found.Supported, Ignored: found.Ignored, Unsupported: found.Unsupported,
+		CheckedAt: rfc3339(found.CheckedAt), ClientVersion: found.ClientVersion, Connection: found.Connection,
+	}
+	if shared := found.SharedFrom; shared != nil {
+		known.SharedFrom = &contract.SharedCheck{Name: shared.Name, CheckedAt: rfc3339(&shared.CheckedAt)}
+	}
+	return known
+}
+
+func rfc3339(at *metav1.Time) string {
+	if at == nil {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
 }
 
 // capabilities sorts names, each once, and leaves out what is too long or too much.

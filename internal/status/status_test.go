@@ -109,6 +109,23 @@ func TestReportOfALearnerThatOpens(t *testing.T) {
 	}
 }
 
+// TestCapabilitiesRoundTrip passes what a learner found through the status to the next run file.
+func TestCapabilitiesRoundTrip(t *testing.T) {
+	own := contract.Capabilities{
+		BaseURL: "u", Model: "m", Supported: []string{"seed"}, Ignored: []string{"ttl"}, Unsupported: []string{"protobuf"},
+		CheckedAt: "2026-11-23T12:00:00Z", ClientVersion: "v1", Connection: "c",
+	}
+	shared := own
+	shared.CheckedAt, shared.SharedFrom = "", &contract.SharedCheck{Name: "first", CheckedAt: "2026-11-23T11:00:00Z"}
+	for name, found := range map[string]contract.Capabilities{"of its own": own, "of another run": shared} {
+		var next v1alpha1.TrainingRunStatus
+		Report(&next, contract.Progress{Capabilities: &found}, now)
+		if diff := cmp.Diff(found, *Capabilities(next.Capabilities)); diff != "" {
+			t.Errorf("a check %s changed on its way (-found +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestReportOfCapabilities(t *testing.T) {
 	long := make([]string, 100)
 	for i := range long {

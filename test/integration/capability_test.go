@@ -62,6 +62,64 @@ var _ = Describe("What the endpoint does", func() {
 		Expect(run.Status.Capabilities).NotTo(BeNil(), "a report without capabilities does not remove those in the status")
 	})
 
+	DescribeTable("is shared with other runs", func(age time.Duration, change func(*v1alpha1.TrainingRun), isShared bool) {
+		w := newEnv()
+		run, first := w.startedRun()
+		file := w.runFile(run, 1)
+		Expect(file.SharedCapabilities).To(BeNil(), "no other run has checked the endpoint")
+		Expect(file.Connection).NotTo(BeEmpty())
+		checkedAt := w.clock.now().Add(-age).UTC().Truncate(time.Second)
+		p := w.progressWith(run, 7, "ttl")
+		p.Capabilities.Supported = append(p.Capabilities.Supported, contract.CapabilityGradientSum)
+		p.Capabilities.CheckedAt, p.Capabilities.ClientVersion, p.Capabilities.Connection = checkedAt.Format(time.RFC3339), "v1", file.Connection
+		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: p})
+		w.advance(11 * time.Second)
+		w.eventually(run, func(g Gomega) {
+			g.Expect(run.Status.Capabilities).NotTo(BeNil())
+			g.Expect(run.Status.Capabilities.CheckedAt).NotTo(BeNil())
+		})
+		Expect(run.Status.Capabilities.CheckedAt.Time).To(BeTemporally("==", checkedAt))
+		w.awaitReconciles() // The manager has the status in its cache.
+
+		second := w.create(func(r *v1alpha1.TrainingRun) { r.Name = "second" }, change)
+		pod, ip := w.startLearner(second.Name, 1)
+		Expect(pod.Name).NotTo(BeEmpty())
+		given := w.runFile(second, 1)
+		Expect(given.Capabilities).To(BeNil(), "the run itself has found nothing")
+		if !isShared {
+			Expect(given.SharedCapabilities).To(BeNil())
+			return
+		}
+		from := &contract.SharedCheck{Name: run.Name, CheckedAt: checkedAt.Format(time.RFC3339)}
+		Expect(given.SharedCapabilities).To(Equal(&contract.Capabilities{
+			BaseURL: given.Fixed.BaseURL, Model: given.Fixed.Model.Name, Supported: []string{"adam.beta1", "loss.ppo"},
+			ClientVersion: "v1", Connection: given.Connection, SharedFrom: from,
+		}))
+
+		known := *given.SharedCapabilities
+		known.CheckedAt = w.clock.now().UTC().Format(time.RFC3339)
+		found := progress(0)
+		found.Capabilities = &known
+		w.learners.answer(ip, contract.HeartbeatReply{Attempt: 1, Progress: found})
+		w.eventually(second, func(g Gomega) {
+			g.Expect(second.Status.Capabilities).NotTo(BeNil())
+			g.Expect(second.Status.Capabilities.SharedFrom).NotTo(BeNil())
+		})
+		Expect(second.Status.Capabilities.SharedFrom.Name).To(Equal(run.Name))
+		Expect(second.Status.Capabilities.SharedFrom.CheckedAt.Time).To(BeTemporally("==", checkedAt))
+		w.endLearner(w.learner(second.Name, 1), 2, "panic: oh")
+		w.attempt(second, 2, progress(0))
+		again := w.runFile(second, 2)
+		Expect(again.SharedCapabilities).To(BeNil(), "the run knows the endpoint itself by now")
+		Expect(again.Capabilities).To(Equal(&known))
+	},
+		Entry("within a day", 23*time.Hour, func(*v1alpha1.TrainingRun) {}, true),
+		Entry("not after a day", 24*time.Hour, func(*v1alpha1.TrainingRun) {}, false),
+		Entry("not over another proxy", time.Hour, func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.ProxyURL = "http://proxy:3128" }, false),
+		Entry("not with another Secret", time.Hour, func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretRef.Name = "other" }, false),
+		Entry("not at another address", time.Hour, func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.BaseURL = "http://elsewhere" }, false),
+	)
+
 	DescribeTable("refuses a run at its first attempt", func(reason, text string) {
 		w := newEnv()
 		w.environment()

@@ -5,6 +5,7 @@ package survival
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -15,8 +16,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
@@ -69,6 +75,86 @@ func TestCapabilityCheckDoesNotChangeWeights(t *testing.T) {
 	}
 	if c := verdict.Progress.Capabilities; len(c.Ignored)+len(c.Unsupported) > 0 || !slices.Contains(c.Supported, "adam.beta1") {
 		t.Errorf("the simulator's capabilities are %+v", c)
+	}
+}
+
+// shareCapabilities gives the first attempt what another run has found with the same client, as the manager does.
+func (w *fixture) shareCapabilities(found *contract.Capabilities) {
+	w.t.Helper()
+	from := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Name: "first"}}
+	status.Report(&from.Status, contract.Progress{Capabilities: found}, time.Now())
+	if w.file.SharedCapabilities = endpoint.Share(from, time.Now()); w.file.SharedCapabilities == nil {
+		w.t.Fatalf("of %+v nothing is shared", found)
+	}
+	w.file.SharedCapabilities.BaseURL = w.url // The simulators of two fixtures stand for one.
+}
+
+// TestSharedCapabilityCheck has a run that relies on what another has found. It makes no trial but those of how gradients are
+// combined and whether repeats are recognised, which save and sample nothing, and trains the same weights.
+func TestSharedCapabilityCheck(t *testing.T) {
+	t.Parallel()
+	first := withoutCapabilities(newFixture(t, nil))
+	checking := first.startLearner(1, first.dieAt("open.probed", -1))
+	<-checking.done
+	found := checking.verdict.Progress.Capabilities
+	if found == nil || found.CheckedAt == "" || found.ClientVersion == "" || found.SharedFrom != nil {
+		t.Fatalf("the first run reports %+v", found)
+	}
+	all := first.sim.Stats()
+
+	w := withoutCapabilities(newFixture(t, nil))
+	w.shareCapabilities(found)
+	var checked tinkersim.Stats
+	w.startWorker("w0", behavior{})
+	verdict := w.waitFor(w.startLearner(1, w.at("open.probed", -1, func(context.Context, func() error, string, int64) error {
+		checked = w.sim.Stats()
+		return nil
+	})), contract.CauseCompleted)
+	w.checkSame(verdict)
+	const (
+		prepared   = 1
+		repeats    = 1
+		calibrated = 4
+		gradients  = 4
+	)
+	if made := checked.Operations["create_model"]; made != prepared+repeats+calibrated+gradients || made >= all.Operations["create_model"] {
+		t.Errorf("%d models were made before the run's own, want %d; a run that shares nothing made %d", made, prepared+repeats+calibrated+gradients, all.Operations["create_model"])
+	}
+	for _, op := range []string{"save_weights", "save_weights_for_sampler", "load_weights"} {
+		if n := checked.Operations[op]; n != 0 || all.Operations[op] == 0 {
+			t.Errorf("%d times %s before the run's own model, want none; a run that shares nothing did %d", n, op, all.Operations[op])
+		}
+	}
+	if checked.SampledTokens != 0 || all.SampledTokens == 0 {
+		t.Errorf("%d tokens were sampled before the run's own model, want none; a run that shares nothing sampled %d", checked.SampledTokens, all.SampledTokens)
+	}
+	reported := verdict.Progress.Capabilities
+	if diff := cmp.Diff(found.Supported, reported.Supported); diff != "" {
+		t.Errorf("supported (-first +second):\n%s", diff)
+	}
+	if from := reported.SharedFrom; from == nil || from.Name != "first" || from.CheckedAt != found.CheckedAt || reported.CheckedAt == "" {
+		t.Errorf("the run reports %+v, want that it is shared from the first", reported)
+	}
+}
+
+// TestSharedCheckOfChangedEndpoint begins a run at a server like SkyRL, of which another run is said to have found that it sums
+// gradients. The run finds that it averages them, and trains the weights of a run that has checked everything itself.
+func TestSharedCheckOfChangedEndpoint(t *testing.T) {
+	t.Parallel()
+	found, weights := skyRLBaseline(t)
+	changed := *found
+	changed.Supported = append(slices.Clone(found.Supported), contract.CapabilityGradientSum)
+	changed.Ignored, changed.Unsupported = nil, nil
+	w := newSkyRL(t, nil)
+	w.shareCapabilities(&changed)
+	w.startWorker("w0", behavior{})
+	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
+	reported := verdict.Progress.Capabilities
+	if reported.SharedFrom == nil || !slices.Contains(reported.Ignored, contract.CapabilityGradientSum) || !slices.Equal(reported.Unsupported, found.Unsupported) {
+		t.Errorf("the run reports %+v, want what a run finds alone, which is %+v", reported, found)
+	}
+	if got := w.weights(verdict); got != weights {
+		t.Errorf("final adapter is %s, and %s of a run that checked alone", got, weights)
 	}
 }
 

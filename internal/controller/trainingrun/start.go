@@ -16,6 +16,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/controller/runfiles"
@@ -63,8 +64,31 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 		return p.withBlock(resolve.FileProblem(err), 0), nil
 	}
 	file.Former = files.Former(run, file.SpecDigest)
+	if err := r.shareCheck(ctx, run, &file); err != nil {
+		p.start = 0
+		return p, err
+	}
 	p.file, p.pins = &file, input.Pins
 	return p, nil
+}
+
+// shareCheck gives a run that knows nothing of its endpoint what another run of the namespace has found there.
+func (r *Reconciler) shareCheck(ctx context.Context, run *v1alpha1.TrainingRun, file *contract.RunFile) error {
+	if file.Version == 1 { // learners of version 1 refuse the fields
+		return nil
+	}
+	file.Connection = endpoint.Connection(run)
+	if file.Capabilities != nil {
+		return nil
+	}
+	var runs v1alpha1.TrainingRunList
+	// The runs are those of the cache itself, and are only read.
+	if err := r.Client.List(ctx, &runs, client.InNamespace(run.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing runs: %w", err)
+	}
+	from := endpoint.LastChecked(runs.Items, file.Fixed.BaseURL, file.Fixed.Model.Name, file.Connection)
+	file.SharedCapabilities = endpoint.Share(from, r.Now())
+	return nil
 }
 
 // fileInput is what a run file is made from, or why it cannot be made yet.

@@ -10,13 +10,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
-// CheckFeatures finds out whether the endpoint honours what the run sets. What an earlier attempt found is kept, unless
-// the run was refused for it; only what is not known is checked. Package capability says what that costs. The error says why
-// the endpoint cannot serve the run; the report is complete even then.
+// CheckFeatures finds out whether the endpoint honours what the run sets. What an earlier attempt or another run found is
+// kept, unless the run was refused for it; only what is not known is checked. Package capability says what that costs. The error
+// says why the endpoint cannot serve the run; the report is complete even then.
 func (c *Checker) CheckFeatures(ctx context.Context) (capability.Report, error) {
 	needs := needsOf(c.File)
 	features := featuresOf(c.File, needs)
-	report := knownOf(c.File, needs)
+	report := withoutRefusals(c.Known(), c.File, needs)
 	// What cannot be decided after so many rounds is left open.
 	const rounds = 2
 	for round := 0; round < rounds && len(report.Missing(features)) > 0; round++ {
@@ -25,6 +25,7 @@ func (c *Checker) CheckFeatures(ctx context.Context) (capability.Report, error) 
 			return capability.Report{}, err
 		}
 		report = report.With(found)
+		c.checkedAt = c.Now()
 	}
 	if err := gradientsUnknown(c.File, report); err != nil {
 		return report, err
@@ -32,10 +33,9 @@ func (c *Checker) CheckFeatures(ctx context.Context) (capability.Report, error) 
 	return report, refusal(c.File, needs, Assumed(report))
 }
 
-// knownOf returns what is known, except what the run needs and the endpoint lacked: a run that was refused makes another
+// withoutRefusals returns what is known, except what the run needs and the endpoint lacked: a run that was refused makes another
 // attempt only when somebody asks for it, who may have repaired the endpoint.
-func knownOf(file contract.RunFile, needs []need) capability.Report {
-	known := Known(file)
+func withoutRefusals(known capability.Report, file contract.RunFile, needs []need) capability.Report {
 	for _, n := range needs {
 		if known.Lacks(n.feature) {
 			delete(known.Findings, n.feature)
@@ -81,38 +81,4 @@ func (c *Checker) insist(ctx context.Context, features []capability.Feature) (ca
 			return report, err
 		}
 	}
-}
-
-// Capabilities returns a report as the manager receives it; nil when nothing is known.
-func Capabilities(report capability.Report) *contract.Capabilities {
-	if len(report.Findings) == 0 {
-		return nil
-	}
-	return &contract.Capabilities{
-		BaseURL: report.BaseURL, Model: report.Model, Supported: report.List(capability.Supported),
-		Ignored: report.List(capability.Ignored), Unsupported: report.List(capability.Unsupported),
-	}
-}
-
-// Known returns what the run file records of the endpoint, if it is the same endpoint and model.
-func Known(file contract.RunFile) capability.Report {
-	report := capability.Report{
-		BaseURL: file.Fixed.BaseURL, Model: file.Fixed.Model.Name, Findings: map[capability.Feature]capability.Finding{},
-	}
-	known := file.Capabilities
-	if known == nil || known.BaseURL != report.BaseURL || known.Model != report.Model {
-		return report
-	}
-	for support, names := range map[capability.Support][]string{
-		capability.Supported: known.Supported, capability.Ignored: known.Ignored, capability.Unsupported: known.Unsupported,
-	} {
-		for _, name := range names {
-			report.Findings[capability.Feature(name)] = capability.Finding{Support: support}
-		}
-	}
-	// What was checked before the encoding was, was checked in protobuf.
-	if report.Of(capability.Protobuf) == capability.Unknown && report.Of(capability.OptimizerRestore) != capability.Unknown {
-		report.Findings[capability.Protobuf] = capability.Finding{Support: capability.Supported}
-	}
-	return report
 }

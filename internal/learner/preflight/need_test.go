@@ -182,8 +182,8 @@ func TestRefusal(t *testing.T) {
 }
 
 func TestKnownCapabilities(t *testing.T) {
-	known := contract.Capabilities{BaseURL: "http://u", Model: "m", Supported: []string{"seed"}, Ignored: []string{"ttl"}, Unsupported: []string{"loss.dro"}}
-	report := Known(plain(func(f *contract.RunFile) { f.Capabilities = &known }))
+	found := contract.Capabilities{BaseURL: "http://u", Model: "m", Supported: []string{"seed"}, Ignored: []string{"ttl"}, Unsupported: []string{"loss.dro"}}
+	report := known(plain(func(f *contract.RunFile) { f.Capabilities = &found }))
 	if report.Of(capability.Seed) != capability.Supported || report.Of(capability.TTL) != capability.Ignored || report.Of("loss.dro") != capability.Unsupported {
 		t.Errorf("known is %v", report.Findings)
 	}
@@ -191,7 +191,7 @@ func TestKnownCapabilities(t *testing.T) {
 		"another endpoint": {BaseURL: "http://other", Model: "m", Supported: []string{"seed"}},
 		"another model":    {BaseURL: "http://u", Model: "other", Supported: []string{"seed"}},
 	} {
-		if report := Known(plain(func(f *contract.RunFile) { f.Capabilities = &other })); len(report.Findings) > 0 {
+		if report := known(plain(func(f *contract.RunFile) { f.Capabilities = &other })); len(report.Findings) > 0 {
 			t.Errorf("of %s is known %v", name, report.Findings)
 		}
 	}

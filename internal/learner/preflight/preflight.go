@@ -71,10 +71,16 @@ type Config struct {
 	Pause  func(ctx context.Context, failures int) error
 	Logger *slog.Logger
 	Now    func() time.Time
+	// ClientVersion is the version of this client: what another found is checked again.
+	ClientVersion string
 }
 
 // Checker checks one endpoint for one run.
-type Checker struct{ Config }
+type Checker struct {
+	Config
+	// checkedAt is when the last check of features ended; zero if there was none.
+	checkedAt time.Time
+}
 
 // New returns a checker.
 func New(config Config) *Checker { return &Checker{Config: config} }

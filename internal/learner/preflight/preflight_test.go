@@ -175,7 +175,7 @@ func TestCheckFeatures(t *testing.T) {
 			if diff := cmp.Diff(tc.paused, tc.fake.paused); diff != "" {
 				t.Errorf("pauses (-want +got):\n%s", diff)
 			}
-			if published := Capabilities(report) != nil; published != (tc.err == nil) {
+			if published := c.Capabilities(report) != nil; published != (tc.err == nil) {
 				t.Errorf("capabilities are reported: %v", published)
 			}
 		})
@@ -188,14 +188,15 @@ func TestUnknownFeatureIsCheckedAgain(t *testing.T) {
 	undecided := capability.Temperature
 	sampled := func(f *contract.RunFile) { f.Evaluation.Environments[0].Sampling.Temperature = 0.6 }
 	first := &fake{found: map[capability.Feature]capability.Support{undecided: capability.Unknown}}
-	report, err := check(first, sampled).CheckFeatures(t.Context())
+	checker := check(first, sampled)
+	report, err := checker.CheckFeatures(t.Context())
 	if err != nil {
 		t.Fatalf("CheckFeatures gives %v", err)
 	}
 	if len(first.asked) != 2 || !slices.Equal(first.asked[1], []capability.Feature{undecided}) {
 		t.Errorf("the endpoint is asked for %v", first.asked)
 	}
-	known := Capabilities(report)
+	known := checker.Capabilities(report)
 	for _, list := range [][]string{known.Supported, known.Ignored, known.Unsupported} {
 		if slices.Contains(list, string(undecided)) {
 			t.Errorf("%s is reported: %+v", undecided, known)
@@ -203,12 +204,13 @@ func TestUnknownFeatureIsCheckedAgain(t *testing.T) {
 	}
 	known.BaseURL, known.Model = "http://u", "m" // as the real checker reports them
 	second := &fake{}
-	report, err = check(second, func(f *contract.RunFile) { sampled(f); f.Capabilities = known }).CheckFeatures(t.Context())
+	checker = check(second, func(f *contract.RunFile) { sampled(f); f.Capabilities = known })
+	report, err = checker.CheckFeatures(t.Context())
 	if err != nil || len(second.asked) != 1 || !slices.Equal(second.asked[0], []capability.Feature{undecided}) {
 		t.Errorf("the second attempt asks for %v, %v", second.asked, err)
 	}
-	if !slices.Contains(Capabilities(report).Supported, string(undecided)) {
-		t.Errorf("the second attempt reports %+v", Capabilities(report))
+	if reported := checker.Capabilities(report); !slices.Contains(reported.Supported, string(undecided)) {
+		t.Errorf("the second attempt reports %+v", reported)
 	}
 }
 

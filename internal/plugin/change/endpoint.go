@@ -7,11 +7,13 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 )
@@ -26,45 +28,43 @@ type endpointCheck struct {
 	Unchecked []string `json:"unchecked,omitempty"`
 }
 
+// knowledge is what runs of the namespace have found at the endpoint and with the model of a planned run.
+type knowledge struct {
+	// from is the run that has found capabilities last; nil if no run has.
+	from *v1alpha1.TrainingRun
+	// shared is what the planned run would rely on, which may be of another run.
+	shared *contract.Capabilities
+}
+
 // findCapabilities gives a planned run the capabilities that another run of its namespace has found at the same endpoint with the same
-// model, and returns the name of that run; "" if there is no such run. Of several it takes the newest.
-func findCapabilities(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun) (string, error) {
+// model. Of several it takes the newest.
+func findCapabilities(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun, now time.Time) (knowledge, error) {
 	runs := &v1alpha1.TrainingRunList{}
 	if err := connection.List(ctx, runs, client.InNamespace(run.Namespace)); err != nil {
-		return "", fmt.Errorf("listing runs: %w", err)
+		return knowledge{}, fmt.Errorf("listing runs: %w", err)
 	}
-	from := newestKnowing(runs.Items, run)
-	if from == nil {
-		return "", nil
+	baseURL, model := run.Spec.Tinker.BaseURL, run.Spec.Model.Name
+	known := knowledge{from: endpoint.LastChecked(runs.Items, baseURL, model, "")}
+	known.shared = endpoint.Share(endpoint.LastChecked(runs.Items, baseURL, model, endpoint.Connection(run)), now)
+	if known.from != nil {
+		run.Status.Capabilities = known.from.Status.Capabilities
 	}
-	run.Status.Capabilities = from.Status.Capabilities
-	return from.Name, nil
+	return known, nil
 }
 
-// newestKnowing returns the newest run that has found the capabilities of the endpoint and the model of another; nil without one.
-func newestKnowing(runs []v1alpha1.TrainingRun, run *v1alpha1.TrainingRun) *v1alpha1.TrainingRun {
-	var newest *v1alpha1.TrainingRun
-	for i := range runs {
-		found := runs[i].Status.Capabilities
-		if found == nil || found.Model != run.Spec.Model.Name {
-			continue
-		}
-		// Runs without an address use the manager's.
-		isSame := runs[i].Spec.Tinker.BaseURL == run.Spec.Tinker.BaseURL || found.BaseURL == run.Spec.Tinker.BaseURL
-		if isSame && (newest == nil || newest.CreationTimestamp.Before(&runs[i].CreationTimestamp)) {
-			newest = &runs[i]
-		}
+// checkOf returns what is known of a run at its endpoint: the capabilities in its file decide what would be refused, and those that
+// other runs share what is left to check.
+func checkOf(file contract.RunFile, known knowledge) endpointCheck {
+	var check endpointCheck
+	if known.from != nil {
+		check.KnownFrom = known.from.Name
 	}
-	return newest
-}
-
-// checkOf returns what is known of a run at its endpoint by the capabilities in its file.
-func checkOf(file contract.RunFile, from string) endpointCheck {
-	check := endpointCheck{KnownFrom: from}
-	unchecked, refused := preflight.Expect(file)
+	_, refused := preflight.Expect(file)
 	if refused != nil {
 		check.Refusal = refused.Error()
 	}
+	file.Capabilities, file.SharedCapabilities = nil, known.shared
+	unchecked, _ := preflight.Expect(file)
 	for _, feature := range unchecked {
 		check.Unchecked = append(check.Unchecked, string(feature))
 	}

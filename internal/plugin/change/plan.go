@@ -27,7 +27,7 @@ import (
 const planHelp = `kubectl tinker plan says what a run would do before anything is spent: tasks, steps, groups, episodes and tokens. The API
 server checks the run as if it were created, and the operator's own rules check it against the RewardEnvironments of the
 namespace, whose probes have counted the tasks. What the endpoint will refuse is known if another run of the namespace has
-used it with the same model.
+used it with the same model, and what the first attempt will check by what such a run shares.
 
 Tokens are upper limits: replies are as long as sampling.maxTokens, or limits.trajectoryTokens, permits.`
 
@@ -63,7 +63,7 @@ func (f file) plan(ctx context.Context, env cli.Environment, cluster *cli.Cluste
 	if err != nil {
 		return err
 	}
-	from, err := findCapabilities(ctx, connection, run)
+	known, err := findCapabilities(ctx, connection, run, env.Now())
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (f file) plan(ctx context.Context, env cli.Environment, cluster *cli.Cluste
 		return err
 	}
 	planned := estimateOf(file)
-	planned.Endpoint = checkOf(file, from)
+	planned.Endpoint = checkOf(file, known)
 	return output.Print(env, format, planned.result())
 }
 
@@ -123,11 +123,11 @@ func runFile(ctx context.Context, connection *cli.Connection, run *v1alpha1.Trai
 			return contract.RunFile{}, fmt.Errorf("the run would wait (%s): %s", problem.Reason, problem.Message)
 		}
 	}
-	endpoint := "http://endpoint" // Without capabilities the plan does not depend on it.
+	baseURL := "http://endpoint" // Without capabilities the plan does not depend on it.
 	if known := run.Status.Capabilities; known != nil {
-		endpoint = known.BaseURL
+		baseURL = known.BaseURL
 	}
-	made, err := desired.File(desired.FileInput{Run: run, Attempt: 1, Pins: pins, DefaultBaseURL: endpoint, InitFrom: initFrom})
+	made, err := desired.File(desired.FileInput{Run: run, Attempt: 1, Pins: pins, DefaultBaseURL: baseURL, InitFrom: initFrom})
 	if err != nil {
 		return contract.RunFile{}, fmt.Errorf("the run would be refused: %w", err)
 	}

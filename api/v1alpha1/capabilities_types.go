@@ -1,0 +1,64 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Capabilities are what an endpoint supports with a base model, as capability checks found it. Losses are
+// loss.NAME and loss.NAME.SETTING, settings of the optimizer adam.NAME, as the Tinker API spells them.
+// What is in none of the lists is not known.
+type Capabilities struct {
+	// baseURL is the address of the endpoint that was tried.
+	// +kubebuilder:validation:MaxLength=2048
+	// +required
+	BaseURL string `json:"baseURL"`
+	// model is the model that was tried.
+	// +kubebuilder:validation:MaxLength=256
+	// +required
+	Model string `json:"model"`
+	// supported is what was seen to work.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=64
+	// +optional
+	Supported []string `json:"supported,omitempty"`
+	// ignored is what the endpoint takes without an error and without an effect. A run that sets it is
+	// refused.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=64
+	// +optional
+	Ignored []string `json:"ignored,omitempty"`
+	// unsupported is what the endpoint refuses, or does differently.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=64
+	// +optional
+	Unsupported []string `json:"unsupported,omitempty"`
+	// checkedAt is when the run's own check ended, the first if there were several; absent if all was shared.
+	// +optional
+	CheckedAt *metav1.Time `json:"checkedAt,omitempty"`
+	// clientVersion is the version of the learner that checked.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	ClientVersion string `json:"clientVersion,omitempty"`
+	// connection is a digest of what else decides a check: tinker but for baseURL, trainModules, and the variables of the learner's pod.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Connection string `json:"connection,omitempty"`
+	// sharedFrom is the run of the namespace whose check found what this run did not check itself.
+	// +optional
+	SharedFrom *SharedCheck `json:"sharedFrom,omitempty"`
+}
+
+// SharedCheck is the check of another run.
+type SharedCheck struct {
+	// name is the name of that run.
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+	// checkedAt is when the check ended.
+	// +required
+	CheckedAt metav1.Time `json:"checkedAt"`
+}

@@ -1,0 +1,106 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoint
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+// SharedFor is how long runs rely on the check of another run.
+const SharedFor = 24 * time.Hour
+
+// checkedAnew is what each run checks itself, whatever others found: an endpoint that has changed in it would change the size of
+// each step, and nothing would show that.
+var checkedAnew = []string{contract.CapabilityGradientSum, contract.CapabilityRepeats}
+
+// Connection digests what the result of a check depends on besides the address, the model and the version of the client: the
+// Secrets, proxy and authorities of the connection, the matrices that are trained, and the variables of the learner's pod. The
+// contents of Secrets are not known to the manager.
+func Connection(run *v1alpha1.TrainingRun) string {
+	pod := run.Spec.Learner.Pod
+	decisive := struct {
+		Tinker  v1alpha1.Tinker
+		Modules []v1alpha1.TrainModule
+		Env     []corev1.EnvVar
+		EnvFrom []corev1.EnvFromSource
+	}{run.Spec.Tinker, slices.Sorted(slices.Values(run.Spec.Model.TrainModules)), pod.Env, pod.EnvFrom}
+	decisive.Tinker.BaseURL = ""
+	data, err := json.Marshal(decisive)
+	if err != nil {
+		panic("endpoint: digesting a connection: " + err.Error()) // These are plain API types, which were decoded from JSON.
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
+
+// LastChecked returns of several runs the one whose findings about an endpoint with a model are the newest; nil without one. Without
+// an address, it takes runs that have none in their spec, which use the manager's. An empty connection stands for any.
+func LastChecked(runs []v1alpha1.TrainingRun, baseURL, model, connection string) *v1alpha1.TrainingRun {
+	var newest *v1alpha1.TrainingRun
+	for i := range runs {
+		found := runs[i].Status.Capabilities
+		switch {
+		case found == nil || found.Model != model || connection != "" && found.Connection != connection:
+		case found.BaseURL != baseURL && (baseURL != "" || runs[i].Spec.Tinker.BaseURL != ""):
+		case newest == nil || isNewer(&runs[i], newest):
+			newest = &runs[i]
+		}
+	}
+	return newest
+}
+
+// isNewer compares when two runs checked, where the same time is of runs that rely on the same check: the one that has found
+// more is the newer then.
+func isNewer(a, b *v1alpha1.TrainingRun) bool {
+	if at, than := checkedAt(a), checkedAt(b); !at.Equal(than) {
+		return at.After(than)
+	}
+	if more := len(a.Status.Capabilities.Supported) - len(b.Status.Capabilities.Supported); more != 0 {
+		return more > 0
+	}
+	return a.Name < b.Name
+}
+
+// checkedAt is when the oldest of a run's findings was made, or its creation if that is not known.
+func checkedAt(run *v1alpha1.TrainingRun) time.Time {
+	found := run.Status.Capabilities
+	switch {
+	case found.CheckedAt == nil && found.SharedFrom == nil:
+		return run.CreationTimestamp.Time
+	case found.SharedFrom == nil, found.CheckedAt != nil && found.CheckedAt.Before(&found.SharedFrom.CheckedAt):
+		return found.CheckedAt.Time
+	}
+	return found.SharedFrom.CheckedAt.Time
+}
+
+// Share returns what another run may rely on of what a run has found; nil if that is nothing. It is what was seen to be supported
+// less than a day ago: what was not is checked again, since the endpoint may have been repaired.
+func Share(from *v1alpha1.TrainingRun, now time.Time) *contract.Capabilities {
+	if from == nil {
+		return nil
+	}
+	found := from.Status.Capabilities
+	at := checkedAt(from)
+	if found.CheckedAt == nil && found.SharedFrom == nil || now.Sub(at) >= SharedFor {
+		return nil
+	}
+	shared := status.Capabilities(found)
+	shared.Supported = slices.DeleteFunc(slices.Clone(shared.Supported), func(name string) bool { return slices.Contains(checkedAnew, name) })
+	if len(shared.Supported) == 0 {
+		return nil
+	}
+	shared.Ignored, shared.Unsupported, shared.CheckedAt = nil, nil, ""
+	shared.SharedFrom = &contract.SharedCheck{Name: from.Name, CheckedAt: at.UTC().Format(time.RFC3339)}
+	return shared
+}
