@@ -41,17 +41,27 @@ func TestSpuriousRefusals(t *testing.T) {
 	}
 }
 
-// TestSpuriousRefusalsBetweenSteps has one refusal after every third step, each of which is overcome.
+// TestSpuriousRefusalsBetweenSteps has one refusal after every third step, each of which is overcome. They do not count
+// later: a group that is rejected in the last step is found and left out.
 func TestSpuriousRefusalsBetweenSteps(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Steps, f.Evaluation = 14, nil })
-	w.startWorker("w0", behavior{})
+	bad := 13 * int64(w.file.Fixed.Algorithm.TasksPerStep)
+	w.startWorker("w0", behavior{change: func(g rl.Group) rl.Group {
+		if g.Key.Kind == rl.Train && g.Key.Slot == bad {
+			g.Members[1].Trajectories[0].Segments[0].Tokens[0] = 1 << 20
+		}
+		return g
+	}})
 	w.waitFor(w.startLearner(1, func(_ context.Context, _ func() error, point string, step int64) error {
 		if point == "covered.sent" && step%3 == 0 {
 			w.addFaults(fault.Rule{Op: "forward_backward", Do: fault.Fail, Category: "user"})
 		}
 		return nil
 	}), contract.CauseCompleted)
+	if got := w.outcomes()[bad]; got != rl.InvalidTokens.String() {
+		t.Errorf("the bad group is %s", got)
+	}
 }
 
 // TestRejectedGroupOfOne rejects the one group of a batch, which does not end the run.
@@ -122,6 +132,19 @@ func TestRepeatedFailureEndsAttempt(t *testing.T) {
 	}
 	if steps := w.sim.Stats().Operations["optim_step"]; steps > 10 {
 		t.Errorf("the step was trained %d times", steps)
+	}
+}
+
+// TestRefusedSettingsOfALaterStepEndAttempt has the optimizer's settings refused that the endpoint accepted in the first
+// step: the run does not wait for a repair of the spec, which cannot be the cause.
+func TestRefusedSettingsOfALaterStepEndAttempt(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, nil)
+	w.addFaults(fault.Rule{Op: "optim_step", Occurrence: 2, Count: -1, Do: fault.Fail, Category: "user", Message: "not now"})
+	w.startWorker("w0", behavior{})
+	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCrashed)
+	if verdict.Progress.Step != 1 || !strings.Contains(verdict.Message, "not now") {
+		t.Errorf("the run ended at step %d: %s", verdict.Progress.Step, verdict.Message)
 	}
 }
 
