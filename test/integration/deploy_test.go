@@ -139,6 +139,30 @@ var _ = Describe("config/default", func() {
 		Expect(defaults.Tolerations[0].Key).To(Equal("runs"))
 	})
 
+	It("has no right to read Secrets, and the chart has none in any of its shapes", func() {
+		for _, set := range []string{"watchNamespaces={a,b}", "environmentServers.shared=true", "metrics.enabled=true,tinkersim.enabled=true", "aggregateRoles=true"} {
+			manifests := command("go", "tool", "-modfile=hack/tools/go.mod", "helm", "template", "tinker-operator", "charts/tinker-operator", "--set", set)
+			roles := 0
+			for document := range bytes.SplitSeq(manifests, []byte("\n---\n")) {
+				var role rbacv1.ClusterRole // A Role has the same rules.
+				Expect(yaml.Unmarshal(document, &role)).To(Succeed())
+				if role.Kind != "Role" && role.Kind != "ClusterRole" {
+					continue
+				}
+				roles++
+				for _, rule := range role.Rules {
+					if slices.Contains(rule.APIGroups, "") || slices.Contains(rule.APIGroups, "*") {
+						Expect(rule.Resources).NotTo(ContainElement("*"), "%s with %s", role.Name, set)
+					}
+					if slices.Contains(rule.Resources, "secrets") {
+						Expect(rule.Verbs).To(Equal([]string{"create"}), "%s with %s", role.Name, set)
+					}
+				}
+			}
+			Expect(roles).To(BeNumerically(">", 2), "with %s", set)
+		}
+	})
+
 	It("is installed by make deploy, which makes the manager key once", func() {
 		ctx := context.Background()
 		deploy := func() {
