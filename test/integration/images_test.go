@@ -119,4 +119,41 @@ var _ = Describe("Workers whose API key is refused", func() {
 		Expect(w.eventReasons(run)).NotTo(ContainElement("Failed"))
 		Expect(w.rolloutJob(nil).UID).To(Equal(after.UID))
 	})
+
+	It("are started again by their Job where others work, which is not replaced", func() {
+		w := newEnv()
+		run, _ := w.startedRun(func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Workers = new(int32(2)) })
+		job := w.rolloutJob(nil)
+		byIndex := func(g Gomega) map[string]corev1.Pod {
+			var list corev1.PodList
+			g.Expect(kube.List(context.Background(), &list, client.InNamespace(w.namespace), client.MatchingLabels(job.Spec.Template.Labels))).To(Succeed())
+			running := map[string]corev1.Pod{}
+			for _, pod := range list.Items {
+				if pod.Status.Phase == corev1.PodRunning {
+					running[pod.Annotations[batchv1.JobCompletionIndexAnnotation]] = pod
+				}
+			}
+			return running
+		}
+		var before map[string]corev1.Pod
+		Eventually(func(g Gomega) {
+			before = byIndex(g)
+			g.Expect(before).To(HaveLen(2))
+		}).Should(Succeed())
+		refused := before["0"]
+		Expect(terminate(context.Background(), &refused, desired.RolloutContainer, contract.ExitKeyRefused, "refused", time.Now())).To(Succeed())
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+		})
+		// The Job controller starts another pod ten seconds after the first failure of an index. It reads the Secret again.
+		Eventually(func(g Gomega) {
+			after := byIndex(g)
+			g.Expect(after).To(HaveLen(2))
+			g.Expect(after["0"].UID).NotTo(Equal(refused.UID))
+			g.Expect(after["1"].UID).To(Equal(before["1"].UID))
+		}, "24s").Should(Succeed(), "a key that is refused is read again within a minute: the worker ends after 36 seconds")
+		Expect(w.rolloutJob(nil).UID).To(Equal(job.UID))
+		Expect(run.Status.Attempts).To(HaveLen(1))
+	})
 })

@@ -75,6 +75,8 @@ type shared struct {
 	address string
 	clock   time.Duration // ahead of the real time, at the simulator
 	ahead   time.Duration // ahead of the real time, at the learners
+	// ended is why rollout workers ended, by their names.
+	ended map[string]error
 }
 
 // advance puts the simulator's clock forward.

@@ -6,6 +6,7 @@ package survival
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rollout"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
@@ -245,6 +248,36 @@ func (l *lister) RoundTrip(r *http.Request) (*http.Response, error) {
 	reply.Body, reply.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	reply.Header.Set("Content-Length", strconv.Itoa(len(body)))
 	return reply, err
+}
+
+// TestWorkerWithRefusedKeyLeavesTheRunToOthers has the endpoint refuse the key of one of two workers, as where a pod was made
+// anew while its Secret had a wrong key. That worker ends, for its Job to start another pod, and the learner gives its leases to
+// the other: the run does not wait for the key, and nothing of its result changes.
+func TestWorkerWithRefusedKeyLeavesTheRunToOthers(t *testing.T) {
+	t.Parallel()
+	undisturbed := newFixture(t, nil)
+	undisturbed.startRolloutWorker("w0")
+	want := undisturbed.outcome(undisturbed.waitFor(undisturbed.startLearner(1, nil), contract.CauseCompleted))
+
+	w := newFixture(t, nil)
+	refused, err := client.New(client.Config{BaseURL: w.url, APIKey: "tml-wrong"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.startRolloutWorkerWith("refused", func(c *rollout.Config) {
+		c.Endpoint, c.KeyPatience, c.Grace = refused, time.Millisecond, time.Millisecond
+	})
+	a := w.startLearner(1, nil)
+	w.until("the worker ends", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return errors.Is(w.ended["refused"], rollout.ErrKeyRefused)
+	})
+	if reply, err := w.heartbeat(a, 1, contract.DesiredRun); err != nil || reply.Upstream != "" {
+		t.Errorf("the learner reports %q (%v), want no problem at the endpoint", reply.Upstream, err)
+	}
+	w.startRolloutWorker("w0")
+	w.compare(w.waitFor(a, contract.CauseCompleted), want)
 }
 
 // TestModelThatTheEndpointDoesNotOffer gives a model that the endpoint does not list: the learner reports it, tries again for a while,

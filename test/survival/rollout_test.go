@@ -54,7 +54,13 @@ func (w *fixture) startRolloutWorkerWith(name string, change func(*rollout.Confi
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = worker.Run(ctx)
+		err := worker.Run(ctx)
+		w.mu.Lock()
+		if w.ended == nil {
+			w.ended = map[string]error{}
+		}
+		w.ended[name] = err
+		w.mu.Unlock()
 		_ = learner.Close()
 	}()
 	kill = sync.OnceFunc(func() {
