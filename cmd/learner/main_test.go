@@ -82,9 +82,10 @@ func TestVerdictWithEmptyKey(t *testing.T) {
 	}
 }
 
+// TestReadCredentials reads a token that ends with a line feed, as those do that an editor has written.
 func TestReadCredentials(t *testing.T) {
 	dir := t.TempDir()
-	for name, content := range map[string]string{contract.TokenKey: "token", contract.CertificateKey: "certificate"} {
+	for name, content := range map[string]string{contract.TokenKey: "token\n", contract.CertificateKey: "certificate"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
