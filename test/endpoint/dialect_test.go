@@ -20,6 +20,7 @@ import (
 func TestFeaturesOfSkyRLDialect(t *testing.T) {
 	_, url := simulatortest.Serve(t, tinkersim.Options{Dialect: dialect.NameSkyRL})
 	compareWithSkyRL(t, url)
+	checkLateSamples(t, url)
 }
 
 // compareWithSkyRL checks every feature of a server, and compares what was found with testdata/skyrl-0.3.0.txt.

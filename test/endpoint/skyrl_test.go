@@ -12,7 +12,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/skyrl"
 )
 
-// TestSkyRL checks every feature of SkyRL itself.
+// TestSkyRL checks late samples and every feature at SkyRL itself.
 func TestSkyRL(t *testing.T) {
-	compareWithSkyRL(t, skyrl.Start(t, filepath.Join("..", ".."), "127.0.0.1:18301").URL)
+	url := skyrl.Start(t, filepath.Join("..", ".."), "127.0.0.1:18301").URL
+	checkLateSamples(t, url)
+	compareWithSkyRL(t, url)
 }
