@@ -16,7 +16,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/stall"
 )
 
 // server serves a file. The first responses are those of the list, each of which cuts the body or refuses it.
@@ -175,4 +178,29 @@ func TestFetchGivesUp(t *testing.T) {
 			t.Errorf("after status %d, %v is left, %v", status, entries, err)
 		}
 	}
+}
+
+// silentServer accepts requests and never answers.
+type silentServer struct{ requests int }
+
+// RoundTrip implements http.RoundTripper.
+func (s *silentServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.requests++
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+func TestFetchGivesUpASilentServer(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a")
+	synctest.Test(t, func(t *testing.T) {
+		s, began := &silentServer{}, time.Now()
+		f := Fetcher{HTTP: &http.Client{Transport: s}, Report: func(message string) { t.Log(message) }}
+		_, err := f.Fetch(t.Context(), func(context.Context) (string, error) { return "http://server/signed?secret", nil }, name)
+		if !errors.Is(err, stall.Err) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("Fetch = %v, want %v", err, stall.Err)
+		}
+		if took := time.Since(began); s.requests != maxAttempts || took != maxAttempts*stall.Limit {
+			t.Errorf("%d requests took %v, want %d of %v each", s.requests, took, maxAttempts, stall.Limit)
+		}
+	})
 }
