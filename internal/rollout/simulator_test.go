@@ -225,3 +225,30 @@ func TestThrottledSamplesTakeTheirOwnTimeOnly(t *testing.T) {
 		t.Errorf("the sample took %v of %v", sample.Took, waited)
 	}
 }
+
+// TestLostReplyToASampleIsNoted loses the reply to a post, which is then repeated: an endpoint that does not recognise the repeat draws
+// a sample that nobody waits for. A refused post leaves none.
+func TestLostReplyToASampleIsNoted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rule fault.Rule
+		want bool
+	}{
+		"a lost reply":   {fault.Rule{Op: "asample", Do: fault.DropAnswer}, true},
+		"a lost request": {fault.Rule{Op: "asample", Do: fault.DropRequest}, true},
+		"a refusal":      {fault.Rule{Op: "asample", Do: fault.Refuse, Status: 429}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sim := newSimulator(t)
+			p := newPolicy(sim.client)
+			p.worker.sessions.use(sim.session())
+			p.group.lease.Sampler = sim.sampler
+			sim.addFaults(tc.rule)
+			if _, err := p.Sample(t.Context(), request()); err != nil {
+				t.Fatal(err)
+			}
+			if got := p.group.unanswered.Load(); got != tc.want {
+				t.Errorf("the group has a sample without an answer: %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
