@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package endpoint writes messages for people about the answers of a run's endpoint.
+// Package endpoint writes messages for people about the answers of a run's endpoint, and decides which run's check of an endpoint
+// another run may rely on.
 package endpoint
 
 import (

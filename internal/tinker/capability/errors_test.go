@@ -62,6 +62,22 @@ func TestPersistentErrorsAreUnknown(t *testing.T) {
 	}
 }
 
+// TestLostMeasurementOfGradients fails the first measurement after a step. One pass measures the new first model and four those
+// that step at once, so that the sixth follows a step.
+func TestLostMeasurementOfGradients(t *testing.T) {
+	sim, checker := server(t, chain())
+	checker.Features = []capability.Feature{capability.GradientSum}
+	addFaults(t, sim, fault.Rule{Op: "forward", Occurrence: 6, Do: fault.Fail, Category: "server"})
+	if report := run(t, checker); report.Of(capability.GradientSum) != capability.Supported {
+		t.Errorf("gradient_sum is %v", report.Findings[capability.GradientSum])
+	}
+	for _, rule := range sim.Faults().List() {
+		if rule.Hits != 1 {
+			t.Errorf("the fault was injected %d times, want once", rule.Hits)
+		}
+	}
+}
+
 // TestCheckWithoutCheckpoint checks gradients and repeats alone: it finds the same as a check of more, and saves nothing.
 func TestCheckWithoutCheckpoint(t *testing.T) {
 	averaged := editPass(func(r *tinker.ForwardBackwardRequest) {
@@ -80,9 +96,9 @@ func TestCheckWithoutCheckpoint(t *testing.T) {
 		middleware middleware
 		dialect    string
 	}{
-		"sums":                         {middleware: chain()},
-		"averages of sequences":        {middleware: averaged},
-		"averages, repeats, JSON only": {middleware: chain(), dialect: dialect.NameJSON},
+		"sums":                      {middleware: chain()},
+		"averages of sequences":     {middleware: averaged},
+		"sums, and reads JSON only": {middleware: chain(), dialect: dialect.NameJSON},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
