@@ -44,13 +44,14 @@ func known(run *v1alpha1.TrainingRun) []v1alpha1.Checkpoint {
 			all = append(all[:at:at], append([]v1alpha1.Checkpoint{c}, all[at:]...)...)
 		}
 	}
-	for _, c := range run.Status.Checkpoints {
-		add(c)
-	}
+	// Of these two the status has all fields, and of those that it lists the step, the state and its times.
 	for _, c := range []*v1alpha1.Checkpoint{run.Status.LatestCheckpoint, run.Status.BestCheckpoint} {
 		if c != nil {
 			add(*c)
 		}
+	}
+	for _, c := range run.Status.Checkpoints {
+		add(c)
 	}
 	return all
 }

@@ -40,7 +40,7 @@ func newRun() *v1alpha1.TrainingRun {
 	middle := v1alpha1.Checkpoint{Step: 20, State: "tinker://m/weights/20", ExpirationTime: at(2 * time.Hour)}
 	return &v1alpha1.TrainingRun{
 		ObjectMeta: metav1.ObjectMeta{Name: "arithmetic", Namespace: "default"},
-		Status:     v1alpha1.TrainingRunStatus{LatestCheckpoint: &latest, BestCheckpoint: &best, Checkpoints: []v1alpha1.Checkpoint{latest, middle}},
+		Status:     v1alpha1.TrainingRunStatus{LatestCheckpoint: &latest, BestCheckpoint: &best, Checkpoints: []v1alpha1.Checkpoint{{Step: latest.Step, State: latest.State, SaveTime: latest.SaveTime}, middle}},
 	}
 }
 

@@ -118,15 +118,22 @@ func (e *editor) command(env cli.Environment, cluster *cli.Cluster, command *cob
 		if err != nil {
 			return err
 		}
-		targets, err := e.targets(run, runs)
+		chosen, err := e.choose(run, runs)
 		if err != nil {
-			return err
-		}
-		if err := e.confirm(env, targets); err != nil {
 			return err
 		}
 		at, err := endpointOf(ctx, env, connection, run, e.baseURL)
 		if err != nil {
+			return err
+		}
+		if err := at.addSamplers(ctx, env, chosen); err != nil {
+			return err
+		}
+		targets, err := e.targets(chosen)
+		if err != nil {
+			return err
+		}
+		if err := e.confirm(env, targets); err != nil {
 			return err
 		}
 		return e.edit(ctx, env, at, targets)
@@ -149,13 +156,13 @@ func (e *editor) check() error {
 	return nil
 }
 
-// targets returns the paths to change, and refuses those that are in use.
-func (e *editor) targets(run *v1alpha1.TrainingRun, runs []v1alpha1.TrainingRun) ([]target, error) {
+// choose returns the checkpoints to change, and refuses those that are in use.
+func (e *editor) choose(run *v1alpha1.TrainingRun, runs []v1alpha1.TrainingRun) ([]v1alpha1.Checkpoint, error) {
 	steps := e.steps
 	if len(steps) == 0 {
 		steps = []int64{-1}
 	}
-	var all []target
+	var all []v1alpha1.Checkpoint
 	for _, step := range steps {
 		c, err := choose(run, step, e.best)
 		if err != nil {
@@ -164,6 +171,15 @@ func (e *editor) targets(run *v1alpha1.TrainingRun, runs []v1alpha1.TrainingRun)
 		if use := usedBy(run, c, runs); e.guards && !e.force && use != "" {
 			return nil, fmt.Errorf("the checkpoint of step %d is in use: %s: choose another one with --step, or delete it all the same with --force", c.Step, use)
 		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// targets returns the paths to change.
+func (e *editor) targets(chosen []v1alpha1.Checkpoint) ([]target, error) {
+	var all []target
+	for _, c := range chosen {
 		before := len(all)
 		if c.Sampler != "" {
 			all = append(all, target{Step: c.Step, Path: c.Sampler})

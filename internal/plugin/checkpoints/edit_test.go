@@ -6,6 +6,7 @@ package checkpoints
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -56,15 +57,26 @@ func published(public bool) editor {
 func TestPublishAndDeleteChangeTheCheckpointsOfTinkersim(t *testing.T) {
 	url, saved := trained(t)
 	at := endpoint{baseURL: url, key: "tml-test", http: http.DefaultClient}
-	run := &v1alpha1.TrainingRun{Status: v1alpha1.TrainingRunStatus{Checkpoints: []v1alpha1.Checkpoint{saved}}}
-	sampler, err := (&editor{}).targets(run, nil)
-	if err != nil {
-		t.Fatal(err)
+	// The status names the sampler weights of no checkpoint but the newest and the best.
+	short := v1alpha1.Checkpoint{Step: saved.Step, State: saved.State}
+	run := &v1alpha1.TrainingRun{Status: v1alpha1.TrainingRunStatus{Checkpoints: []v1alpha1.Checkpoint{short}}}
+	targetsOf := func(e editor) []target {
+		t.Helper()
+		chosen, err := e.choose(run, nil)
+		if err == nil {
+			err = at.addSamplers(t.Context(), cli.Environment{Stderr: io.Discard}, chosen)
+		}
+		var targets []target
+		if err == nil {
+			targets, err = e.targets(chosen)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return targets
 	}
-	both, err := (&editor{state: true, guards: true, steps: []int64{1}}).targets(run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sampler := targetsOf(editor{})
+	both := targetsOf(editor{state: true, guards: true, steps: []int64{1}})
 	if len(sampler) != 1 || sampler[0].Path != saved.Sampler || len(both) != 2 || both[1].Path != saved.State {
 		t.Fatalf("the targets are %+v and %+v", sampler, both)
 	}
@@ -92,6 +104,9 @@ func TestPublishAndDeleteChangeTheCheckpointsOfTinkersim(t *testing.T) {
 	}
 	if got := sharing(t, at); len(got) != 0 {
 		t.Errorf("after delete, the endpoint has %v", got)
+	}
+	if left := targetsOf(editor{state: true, guards: true, steps: []int64{1}}); len(left) != 1 || left[0].Path != saved.State {
+		t.Errorf("after delete, the targets are %v, want the state that the status names", left)
 	}
 	printed, err := apply(t, editor{done: "deleted", apply: remove}, at, both)
 	if err == nil || !strings.Contains(err.Error(), "was deleted or has expired") || strings.TrimSpace(printed) != "[]" {
@@ -136,10 +151,10 @@ func TestDeleteRefusesACheckpointInUse(t *testing.T) {
 				runs = append(runs, *tc.other)
 			}
 			e := editor{guards: true, state: true, steps: []int64{tc.step}, force: tc.force}
-			targets, err := e.targets(tc.run, runs)
+			chosen, err := e.choose(tc.run, runs)
 			switch {
-			case tc.want == "" && (err != nil || len(targets) == 0):
-				t.Errorf("targets %v, %v", targets, err)
+			case tc.want == "" && (err != nil || len(chosen) != 1 || chosen[0].Step != tc.step):
+				t.Errorf("chosen are %v, %v", chosen, err)
 			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "--force")):
 				t.Errorf("the error is %v, want it to have %q and --force", err, tc.want)
 			}

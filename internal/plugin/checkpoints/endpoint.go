@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -115,6 +116,35 @@ func (e endpoint) locate(ctx context.Context, api *tinkerclient.Client, path str
 		return "", fmt.Errorf("the endpoint names no valid URL of the archive: check that %s is a server of the Tinker API", e.baseURL)
 	}
 	return absolute.String(), nil
+}
+
+// addSamplers adds to checkpoints the sampler weights that the endpoint has under the names of their states. The status of a run names
+// only those of the newest and the best checkpoint.
+func (e endpoint) addSamplers(ctx context.Context, env cli.Environment, checkpoints []v1alpha1.Checkpoint) error {
+	limited, cancel := context.WithTimeout(ctx, archivePatience)
+	defer cancel()
+	api, err := e.client(func(message string) { fmt.Fprintln(env.Stderr, message) }, cancel)
+	if err != nil {
+		return err
+	}
+	for i, c := range checkpoints {
+		path, err := tinker.ParsePath(c.State)
+		if c.Sampler != "" || err != nil {
+			continue
+		}
+		path.Kind = tinker.KindSampler
+		all, err := api.RunCheckpoints(limited, path.Run)
+		if tinkerclient.CategoryFrom(err) == tinker.CategoryNotFound {
+			continue // The endpoint lists no checkpoints, or has none of the model.
+		}
+		if err != nil {
+			return explain(err, e.baseURL)
+		}
+		if slices.ContainsFunc(all, func(listed tinker.Checkpoint) bool { return listed.TinkerPath == path.String() }) {
+			checkpoints[i].Sampler = path.String()
+		}
+	}
+	return nil
 }
 
 // explain adds to an error of the endpoint what to do about it.
