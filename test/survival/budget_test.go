@@ -4,12 +4,16 @@
 package survival
 
 import (
+	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // TestBudgetStopsARun gives a run a budget that its first or second step reaches. The learner stops at a saved state, at most
@@ -62,4 +66,49 @@ func TestBudgetStopsARun(t *testing.T) {
 			w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
 		})
 	}
+}
+
+// TestBudgetWithEvaluationInProgress has an evaluation in progress, and another one waiting for it, when the first step reaches the
+// budget. No other is begun, and with a higher budget each group is sampled once.
+func TestBudgetWithEvaluationInProgress(t *testing.T) {
+	t.Parallel()
+	each := func(f *contract.RunFile) { f.Evaluation.EverySteps = 1 }
+	undisturbed := newFixture(t, each)
+	undisturbed.startWorker("w0", behavior{})
+	want := undisturbed.outcome(undisturbed.waitFor(undisturbed.startLearner(1, nil), contract.CauseCompleted))
+
+	w := newFixture(t, each)
+	w.file.Budget = &spending.Budget{Tokens: undisturbed.rows()[0].Usage.Total()}
+	groups := w.file.Evaluation.Environments[0].Splits[0].Tasks
+	var leased atomic.Int64
+	inProgress, stopped := make(chan struct{}), make(chan struct{})
+	p := w.startWorker("w0", behavior{delayEvaluation: stopped, leased: func(lease exchange.Lease) {
+		if lease.Key.Kind == rl.Evaluate && leased.Add(1) == groups {
+			close(inProgress)
+		}
+	}})
+	first := w.startLearner(1, func(ctx context.Context, kill func() error, at string, step int64) error {
+		switch {
+		case at == "retire.begun" && step == 1:
+			select {
+			case <-inProgress:
+			case <-ctx.Done():
+			}
+		case at == "step.submitted" && step == 2:
+			return kill() // The budget stops no run that comes here, and its evaluations never end.
+		}
+		return nil
+	})
+	w.waitFor(first, contract.CauseDrained)
+	if got := leased.Load(); got != groups {
+		t.Errorf("%d groups of evaluations were leased, want the %d of the evaluation in progress", got, groups)
+	}
+	if most := int64(2 * w.file.Fixed.Algorithm.TasksPerStep); p.trained() > most {
+		t.Errorf("%d groups were sampled to train on, want %d at most", p.trained(), most)
+	}
+
+	close(stopped)
+	w.file.Budget = nil
+	w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
+	w.checkSampledOnce()
 }
