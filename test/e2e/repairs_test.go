@@ -106,6 +106,7 @@ func TestRepairs(t *testing.T) {
 	t.Run("beside one another", func(t *testing.T) {
 		for name, repair := range map[string]func(*testing.T){
 			"an API key": repairKey, "a quota": repairQuota, "an image": repairImage, "a model": repairModel, "a path in baseURL": repairPath,
+			"an init container": repairInitContainer,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
