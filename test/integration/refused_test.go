@@ -118,6 +118,30 @@ var _ = Describe("Pods that Kubernetes refuses", func() {
 		})
 	})
 
+	It("have the chart's new defaults once their Jobs are deleted", func() {
+		w := newEnv()
+		w.awaitProbedEnvironment()
+		w.quota(corev1.ResourceLimitsCPU, "10")
+		run := w.create()
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False CreateRefused"))
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False CreateRefused"))
+		})
+		limits := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}
+		w.startManager(&managerOptions{pods: v1alpha1.PodOverrides{Resources: corev1.ResourceRequirements{Limits: limits}}})
+		jobs := append(w.jobs(v1alpha1.RoleLearner), w.jobs(v1alpha1.RoleRollout)...)
+		Expect(jobs).To(HaveLen(2))
+		for _, job := range jobs {
+			Expect(kube.Delete(context.Background(), &job, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
+		}
+		w.advance(15 * time.Second)
+		w.attempt(run, 2, progress(1))
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+		})
+		Expect(run.Status.FailuresSinceCheckpoint).To(Or(BeNil(), HaveValue(BeZero())))
+	})
+
 	It("are reported when their priority class does not exist", func() {
 		w := newEnv()
 		w.environment()
