@@ -62,6 +62,9 @@ func repairInitContainer(t *testing.T) {
 		env.get(t, run.Namespace, run.Name, run)
 		return len(run.Status.Attempts) > 1
 	})
+	if wait := run.Status.Attempts[0].StartTime.Sub(run.Status.Attempts[1].CompletionTime.Time); wait < 44*time.Second { // Both are whole seconds.
+		t.Errorf("the second attempt began %v after the first had failed, want 45 s", wait)
+	}
 	server := httptest.NewTLSServer(nil)
 	defer server.Close()
 	authorities := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
@@ -42,7 +43,11 @@ var _ = Describe("An init container of a learner that fails", func() {
 				g.Expect(message(run, v1alpha1.ConditionReady)).To(ContainSubstring(
 					`Init container "fetch" exited with code 1 (its log ends: fetch: no route): correct it in learner.pod.initContainers, or what it needs.`))
 			})
-			w.advance(46 * time.Second)
+			w.advance(40 * time.Second)
+			w.awaitReconciles()
+			Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run)).To(Succeed())
+			Expect(run.Status.Attempts[0].CompletionTime).NotTo(BeNil(), "the next attempt waits")
+			w.advance(6 * time.Second)
 		}
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True InitContainerFailed"))

@@ -160,12 +160,13 @@ func committedStep(a v1alpha1.Attempt) bool {
 // Backoff is how long to wait after the newest attempt before the next: not at all after one that made
 // progress, nor after the first that did not; then 10 s, doubling to 5 minutes. After an attempt that gave up
 // on the endpoint it is at least 10 s, and after one that awaits a repair always RepairInterval, except that an attempt
-// whose spec was refused or changed is followed by one of another spec, and that one whose pod could not start has waited itself.
+// whose spec was refused or changed is followed by one of another spec, and that one whose pod could not start has waited itself. An
+// init container that fails ends its pod at once.
 func Backoff(attempts []v1alpha1.Attempt) time.Duration {
 	if r := attempts[0].Reason; r == v1alpha1.ReasonSpecRefused || r == v1alpha1.ReasonSettingsDiffer || r == v1alpha1.ReasonSettingsChanged {
 		return 0
 	}
-	if attempts[0].Cause == string(contract.CauseStartTimeout) && AwaitsRepair(attempts[0]) {
+	if attempts[0].Cause == string(contract.CauseStartTimeout) && AwaitsRepair(attempts[0]) && attempts[0].Reason != v1alpha1.ReasonInitContainerFailed {
 		return 0 // Its pod was left for podstate.ReplaceAfter, or for failurePolicy.startDeadlineSeconds.
 	}
 	if AwaitsRepair(attempts[0]) {

@@ -116,6 +116,7 @@ func TestBackoff(t *testing.T) {
 		"progress begins anew":                      {append(barren(1), endedAttempt(9, contract.CauseCrashed, 0, 5, 0)), 0},
 		"the endpoint is given a while in any case": {[]v1alpha1.Attempt{endedAttempt(1, contract.CauseUpstream, 0, 5, 0)}, 10 * time.Second},
 		"a refused key is asked about at one pace":  {[]v1alpha1.Attempt{refusedKey(2)}, RepairInterval},
+		"an init container that failed":             {[]v1alpha1.Attempt{{Number: 1, Cause: "StartTimeout", Reason: "InitContainerFailed"}}, RepairInterval},
 		"a missing image was waited for by its pod": {[]v1alpha1.Attempt{{Number: 2, Cause: "StartTimeout", Reason: "ImagePullFailed"}, {Number: 1, Cause: "StartTimeout", Reason: "ImagePullFailed"}}, 0},
 		"an attempt that never reported is not progress": {[]v1alpha1.Attempt{
 			endedAttempt(6, contract.CauseDisrupted, 87, 87, 0), {Number: 5, Cause: "Disrupted", ToStep: new(int64(87))},

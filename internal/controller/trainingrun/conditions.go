@@ -153,7 +153,7 @@ func learnerCondition(v view) status.Condition {
 	case attempt.CompletionTime != nil && attempt.Reason == v1alpha1.ReasonCreateRefused:
 		return v.learnerRefused()
 	case attempt.CompletionTime != nil:
-		return status.False(kind, v1alpha1.ReasonRestarting, endOf(*attempt))
+		return betweenAttempts(v, kind, v1alpha1.ReasonRestarting, endOf(*attempt))
 	}
 	return v.learnerAnswering()
 }
@@ -223,7 +223,7 @@ func progressCondition(v view) status.Condition {
 		c := v.learnerRefused()
 		return status.False(kind, c.Reason, c.Message)
 	case v.plan.backingOff:
-		return status.False(kind, v1alpha1.ReasonBackingOff, "The next attempt waits. "+endOf(*attempt))
+		return betweenAttempts(v, kind, v1alpha1.ReasonBackingOff, "The next attempt waits. "+endOf(*attempt))
 	case v.stands(kind):
 		return v.asBefore(kind)
 	case !v.is(v1alpha1.ConditionLearnerRunning):

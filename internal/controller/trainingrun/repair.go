@@ -119,13 +119,17 @@ func (v view) learnerRefused() status.Condition {
 	return status.False(kind, v1alpha1.ReasonCreateRefused, cmp.Or(v.awaiting().Message, "The API server refuses to create the learner."))
 }
 
-// learnerStarting is the condition while the next attempt is to be started.
-func (v view) learnerStarting() status.Condition {
-	const kind = v1alpha1.ConditionLearnerRunning
+// betweenAttempts is a condition while the next attempt waits: why the last one could not start, if a person has to repair that.
+func betweenAttempts(v view, kind, reason, message string) status.Condition {
 	if a := v.awaiting(); a != nil && neverRan(*a) {
 		return status.False(kind, a.Reason, a.Message)
 	}
-	return status.False(kind, v1alpha1.ReasonStarting, "The learner's pod has not been made yet.")
+	return status.False(kind, reason, message)
+}
+
+// learnerStarting is the condition while the next attempt is to be started.
+func (v view) learnerStarting() status.Condition {
+	return betweenAttempts(v, v1alpha1.ConditionLearnerRunning, v1alpha1.ReasonStarting, "The learner's pod has not been made yet.")
 }
 
 // learnerObstacle says what keeps the newest attempt's learner from running.
