@@ -50,6 +50,7 @@ func (c Checker) Run(ctx context.Context) (Report, error) {
 	if err := retry(ctx, k.prepare); err != nil {
 		return Report{}, err
 	}
+	k.trySeed(ctx)
 	var parts sync.WaitGroup
 	for _, part := range []func(context.Context){k.checkTraining, k.checkSampling, k.checkListings} {
 		parts.Go(func() { part(ctx) })
@@ -78,6 +79,8 @@ type check struct {
 	noLogprobs bool
 	// sampler is the path of the first model's sampler weights, and snapshotPath that of the model which is trained on.
 	sampler, snapshotPath string
+	// samples is nil before the first model's initial weights are sampled.
+	samples *samplingCheck
 }
 
 func newCheck(c Checker, stop context.CancelCauseFunc) *check {

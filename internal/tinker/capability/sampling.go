@@ -41,29 +41,64 @@ type draw struct {
 	err    error
 }
 
+// sampled are the features that samples of the first model's initial weights show.
+func (k *check) sampled() []Feature {
+	return slices.DeleteFunc([]Feature{Seed, Temperature, TopK, TopP, PromptLogprobs}, func(f Feature) bool { return !k.wants(f) })
+}
+
+// sampleFrom makes the session that the initial weights are sampled in.
+func (k *check) sampleFrom(ctx context.Context) error {
+	session, err := k.API.CreateSamplingSession(ctx, k.session, 0, k.sampler, "")
+	if err == nil {
+		k.samples = &samplingCheck{check: k, session: session, firstSeed: longSeed}
+	}
+	return err
+}
+
+// trySeed asks a server that reads JSON alone for samples with a seed of 63 bits before any others are drawn: such a server may
+// refuse all samples that it draws together with one whose seed it cannot keep. Errors show again later.
+func (k *check) trySeed(ctx context.Context) {
+	if !k.API.SendsJSON() || len(k.sampled()) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, k.Patience)
+	defer cancel()
+	if k.sampleFrom(ctx) != nil {
+		return
+	}
+	s, params := k.samples, tinker.DefaultSampling()
+	params.MaxTokens, params.Seed = new(1), new(int64(longSeed))
+	_, err := s.API.Sample(ctx, tinker.SampleRequest{
+		NumSamples: 1, Prompt: tinker.Text(sequence), SamplingParams: params, SamplingSession: s.session, SeqID: new(s.seq.Add(1)),
+	})
+	if isRejected(err) {
+		s.useShortSeeds(err)
+	}
+}
+
 // checkSampling checks seeds, the choice of tokens, and the log-probabilities of prompts.
 func (k *check) checkSampling(ctx context.Context) {
-	wanted := slices.DeleteFunc([]Feature{Seed, Temperature, TopK, TopP, PromptLogprobs}, func(f Feature) bool { return !k.wants(f) })
+	wanted := k.sampled()
 	if len(wanted) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, k.Patience)
 	defer cancel()
-	session, err := k.API.CreateSamplingSession(ctx, k.session, 0, k.sampler, "")
-	if err != nil {
-		for _, f := range wanted {
-			k.recordError(f, err)
+	if k.samples == nil {
+		if err := k.sampleFrom(ctx); err != nil {
+			for _, f := range wanted {
+				k.recordError(f, err)
+			}
+			return
 		}
-		return
 	}
-	s := &samplingCheck{check: k, session: session, firstSeed: longSeed}
 	var parts sync.WaitGroup
 	if k.wants(PromptLogprobs) {
-		parts.Go(func() { s.promptLogprobs(ctx) })
+		parts.Go(func() { k.samples.promptLogprobs(ctx) })
 		wanted = slices.DeleteFunc(wanted, func(f Feature) bool { return f == PromptLogprobs })
 	}
 	if len(wanted) > 0 {
-		s.choices(ctx, wanted)
+		k.samples.choices(ctx, wanted)
 	}
 	parts.Wait()
 }
@@ -73,8 +108,8 @@ func (k *check) checkSampling(ctx context.Context) {
 // seeds.
 func (s *samplingCheck) choices(ctx context.Context, wanted []Feature) {
 	wide, sets := s.drawAll(ctx, wanted)
-	if isRejected(wide.err) {
-		s.firstSeed, s.seedsRefused = 0, wide.err.Error()
+	if s.seedsRefused == "" && isRejected(wide.err) {
+		s.useShortSeeds(wide.err)
 		wide, sets = s.drawAll(ctx, wanted)
 	}
 	for _, f := range wanted {
@@ -93,6 +128,11 @@ func (s *samplingCheck) choices(ctx context.Context, wanted []Feature) {
 		support, note := narrowing(wide.drawn, sets[f][0].drawn)
 		s.record(f, support, note)
 	}
+}
+
+// useShortSeeds has further samples drawn with seeds of 31 bits.
+func (s *samplingCheck) useShortSeeds(refused error) {
+	s.firstSeed, s.seedsRefused = 0, refused.Error()
 }
 
 func (s *samplingCheck) recordSeed(support Support, note string) {
