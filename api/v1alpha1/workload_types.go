@@ -74,13 +74,13 @@ type Artifacts struct {
 	// +optional
 	ClaimName string `json:"claimName,omitempty"`
 	// url is the address of a store: s3://BUCKET/PREFIX, with ?endpoint=https://HOST&region=REGION for a compatible server;
-	// azblob://CONTAINER/PREFIX; or file:///FOLDER, on a volume of learner.pod.
+	// azblob://CONTAINER/PREFIX; gs://BUCKET/PREFIX; or file:///FOLDER, on a volume of learner.pod.
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(s3://[a-z0-9][-.a-z0-9]*|azblob://[a-z0-9][-a-z0-9]*)(/[^?#]*)?([?][^#]*)?$') || self.matches('^file:///[^?#]+$')",message="url must be s3://BUCKET/PREFIX, azblob://CONTAINER/PREFIX or file:///FOLDER, with settings as ?NAME=VALUE (gs:// is not built in)"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(s3://[a-z0-9][-.a-z0-9]*|azblob://[a-z0-9][-a-z0-9]*)(/[^?#]*)?([?][^#]*)?$') || self.matches('^gs://[a-z0-9][-._a-z0-9]*(/[^?#]*)?$') || self.matches('^file:///[^?#]+$')",message="url must be s3://BUCKET/PREFIX or azblob://CONTAINER/PREFIX, with settings as ?NAME=VALUE, or gs://BUCKET/PREFIX or file:///FOLDER without them"
 	// +optional
 	URL string `json:"url,omitempty"`
 	// secretRef names a Secret whose keys become variables of the learner alone: AWS_ACCESS_KEY_ID and
-	// AWS_SECRET_ACCESS_KEY, or AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY. Without it the service account of
+	// AWS_SECRET_ACCESS_KEY, AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or GOOGLE_CREDENTIALS. Without it the service account of
 	// learner.pod is used.
 	// +optional
 	SecretRef *ref.Secret `json:"secretRef,omitempty"`

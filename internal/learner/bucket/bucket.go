@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bucket keeps named objects at a URL: in Amazon S3 or a compatible server, or in Azure Blob Storage. Every call is
-// bounded, and an object appears whole or not at all.
+// Package bucket keeps named objects at a URL: in Amazon S3 or a compatible server, in Azure Blob Storage, or in Google Cloud Storage.
+// Every call is bounded, and an object appears whole or not at all.
 package bucket
 
 import (
@@ -41,7 +41,7 @@ func Open(ctx context.Context, address string) (*Bucket, error) {
 	}
 	prefix := strings.Trim(parsed.Path, "/")
 	parsed.Path = ""
-	objects, err := blob.OpenBucket(ctx, parsed.String())
+	objects, err := openBucket(ctx, parsed)
 	if err != nil {
 		return nil, fmt.Errorf("opening artifacts.url: %w", err)
 	}
@@ -50,6 +50,13 @@ func Open(ctx context.Context, address string) (*Bucket, error) {
 	}
 	shown := url.URL{Scheme: parsed.Scheme, Host: parsed.Host}
 	return &Bucket{objects: objects, address: shown.JoinPath(prefix).String()}, nil
+}
+
+func openBucket(ctx context.Context, address *url.URL) (*blob.Bucket, error) {
+	if address.Scheme == schemeGoogle {
+		return openGoogle(ctx, address.Host)
+	}
+	return blob.OpenBucket(ctx, address.String())
 }
 
 // Close releases the driver's connections.
@@ -80,7 +87,7 @@ func (b *Bucket) Get(ctx context.Context, name string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	data, err := b.objects.ReadAll(ctx, name)
-	if gcerrors.Code(err) == gcerrors.NotFound && !lacksBucket(err) {
+	if isMissing(err) {
 		return nil, fmt.Errorf("reading %s: %w", b.at(name), fs.ErrNotExist)
 	}
 	return data, b.explain("reading", name, err)
@@ -108,7 +115,7 @@ func (b *Bucket) Delete(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := b.objects.Delete(ctx, name)
-	if gcerrors.Code(err) == gcerrors.NotFound {
+	if isMissing(err) {
 		return nil
 	}
 	return b.explain("deleting", name, err)

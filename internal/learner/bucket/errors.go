@@ -60,6 +60,9 @@ func reasonOf(err error) string {
 	if errors.As(err, &azure) {
 		return fmt.Sprintf("%s (HTTP status %d)", azure.ErrorCode, azure.StatusCode)
 	}
+	if reason, ok := googleReason(err); ok {
+		return reason
+	}
 	var operation *smithy.OperationError
 	if errors.As(err, &operation) {
 		return causeOf(operation).Error()
@@ -78,9 +81,14 @@ func causeOf(err error) error {
 	}
 }
 
+// isMissing reports whether an object does not exist.
+func isMissing(err error) bool {
+	return gcerrors.Code(err) == gcerrors.NotFound && !lacksBucket(err) && !refusesKey(err)
+}
+
 func lacksBucket(err error) bool {
 	code := codeOf(err)
-	return code == "NoSuchBucket" || code == "ContainerNotFound"
+	return code == "NoSuchBucket" || code == "ContainerNotFound" || googleLacksBucket(err)
 }
 
 func refusesKey(err error) bool {
@@ -89,5 +97,5 @@ func refusesKey(err error) bool {
 		"AuthenticationFailed", "AuthorizationFailure", "AuthorizationPermissionMismatch":
 		return true
 	}
-	return gcerrors.Code(err) == gcerrors.PermissionDenied
+	return gcerrors.Code(err) == gcerrors.PermissionDenied || googleRefusesKey(err)
 }

@@ -1,0 +1,99 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bucket_test
+
+import (
+	"errors"
+	"io/fs"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
+	"github.com/tinker-operator/tinker-operator/internal/learner/bucket/buckettest"
+)
+
+func TestObjectsAtGoogle(t *testing.T) {
+	buckettest.StartGoogle(t, nil)
+	b, other := open(t, buckettest.GoogleURL(buckettest.Name, "a/b")), open(t, buckettest.GoogleURL(buckettest.Name, "a"))
+	ctx := t.Context()
+	if err := b.Check(ctx, "check"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Get(ctx, "x/1"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an object that does not exist is read: %v", err)
+	}
+	if err := b.Create(ctx, "x/1", []byte("one")); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Create(ctx, "x/1", []byte("two")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("an object is created twice: %v", err)
+	}
+	if data, err := other.Get(ctx, "b/x/1"); string(data) != "one" {
+		t.Errorf("the object is %q (%v)", data, err)
+	}
+	if err := b.Put(ctx, "x/2", []byte("two")); err != nil {
+		t.Fatal(err)
+	}
+	names, err := b.List(ctx, "x/")
+	if diff := cmp.Diff([]string{"x/1", "x/2"}, names); diff != "" || err != nil {
+		t.Errorf("objects below x/ (-want +got; %v):\n%s", err, diff)
+	}
+	if err := errors.Join(b.Delete(ctx, "x/1"), b.Delete(ctx, "x/1")); err != nil {
+		t.Errorf("deleting twice: %v", err)
+	}
+}
+
+// TestErrorsOfGoogle has refusals, which Google's driver takes for missing objects.
+func TestErrorsOfGoogle(t *testing.T) {
+	refusing := func(status int) func(http.Handler) http.Handler {
+		return func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(status)
+				_, _ = w.Write([]byte(`{"error": {"message": "The message."}}`))
+			})
+		}
+	}
+	cases := map[string]struct {
+		change func(http.Handler) http.Handler
+		bucket string
+		want   string
+	}{
+		"no bucket":     {nil, "no-bucket", "create the bucket or correct artifacts.url"},
+		"forbidden":     {refusing(http.StatusForbidden), buckettest.Name, "The message. (HTTP status 403): correct the keys in the Secret of artifacts.secretRef"},
+		"unauthorized":  {refusing(http.StatusUnauthorized), buckettest.Name, "The message. (HTTP status 401): correct the keys"},
+		"another error": {refusing(http.StatusBadRequest), buckettest.Name, "The message. (HTTP status 400)"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			buckettest.StartGoogle(t, tc.change)
+			b := open(t, buckettest.GoogleURL(tc.bucket, "p"))
+			if err := b.Put(t.Context(), "x", nil); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("Put gives %v, want %q", err, tc.want)
+			}
+			if err := b.Check(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("Check gives %v, want %q", err, tc.want)
+			}
+			if tc.change == nil {
+				return // Google's client reports the bucket's absence to writers and listings alone.
+			}
+			if _, err := b.Get(t.Context(), "x"); err == nil || errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("Get gives %v, which hides the cause", err)
+			}
+			if _, err := b.List(t.Context(), ""); err == nil {
+				t.Error("List gives no error")
+			}
+		})
+	}
+}
+
+func TestKeysOfGoogle(t *testing.T) {
+	t.Setenv("GOOGLE_CREDENTIALS", "{}")
+	if _, err := bucket.Open(t.Context(), buckettest.GoogleURL("b", "")); err == nil || !strings.Contains(err.Error(), "artifacts.secretRef") {
+		t.Errorf("Open with a key that is none gives %v, want the repair", err)
+	}
+}
