@@ -79,7 +79,7 @@ func run(o options, logger *slog.Logger) contract.Verdict {
 
 // openBucket opens artifacts.url.
 func openBucket(ctx context.Context, url string) (store.Objects, error) {
-	objects, err := bucket.Open(ctx, url)
+	objects, err := bucket.Open(ctx, url, os.Getenv)
 	if err != nil {
 		return nil, err
 	}

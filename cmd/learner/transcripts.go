@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/reader"
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
@@ -18,7 +19,7 @@ const transcriptsCommand = "transcripts"
 
 // printTranscript prints the transcript of a step of a run for `kubectl tinker transcripts`, and returns the exit code.
 func printTranscript(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	var r reader.Request
+	r := reader.Request{Variable: os.Getenv}
 	flags := flag.NewFlagSet(transcriptsCommand, flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&r.Dir, "dir", "/artifacts", "The folder of the claim.")

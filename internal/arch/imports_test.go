@@ -176,7 +176,10 @@ var permitted = map[string][]string{
 		"internal/learner/preflight", "internal/learner/rejection", "internal/learner/repair", "internal/learner/report", "internal/learner/rollouts", "internal/learner/session",
 		"internal/learner/store", "internal/learner/streaming", "internal/learner/tracking", "internal/learner/tracking/openreward", "internal/learner/tracking/runinfo", "internal/learner/trainee", "internal/learner/training", "internal/rl", "internal/rl/measure", "internal/tinker", "internal/tinker/capability", "internal/tinker/client", "internal/tinker/upstream", "internal/tokenizer/fetch", "internal/transcript", "internal/version",
 	},
-	"internal/learner/bucket":            {"gocloud.dev", "github.com/Azure/azure-sdk-for-go/sdk/azcore", "github.com/aws/smithy-go"},
+	"internal/learner/bucket": {
+		"gocloud.dev", "cloud.google.com/go/storage", "github.com/Azure/azure-sdk-for-go/sdk/azcore", "github.com/aws/smithy-go", "golang.org/x/oauth2",
+		"google.golang.org/api/googleapi",
+	},
 	"internal/learner/bucket/buckettest": {"github.com/johannesboyne/gofakes3"},
 	"internal/learner/checkpoints":       {"internal/contract", "internal/rl"},
 	"internal/learner/divergence":        {"internal/finite", "internal/learner/failure", "internal/learner/trainee", "internal/rl"},

@@ -26,7 +26,7 @@ func (w *fixture) atURL(url string) {
 // download copies the objects of the URL to where the fixture's checks look for artifacts.
 func (w *fixture) download() {
 	w.t.Helper()
-	objects, err := bucket.Open(w.t.Context(), w.file.ArtifactsURL)
+	objects, err := bucket.Open(w.t.Context(), w.file.ArtifactsURL, os.Getenv)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -274,7 +274,7 @@ func (w *fixture) startLearnerOn(number int32, hook hook, wrap func(net.Listener
 			Tick: 50 * time.Millisecond, Pause: 5 * time.Millisecond, SkipAfter: w.skipAfter,
 		},
 		Now:        w.learnerNow,
-		OpenBucket: func(ctx context.Context, url string) (store.Objects, error) { return bucket.Open(ctx, url) },
+		OpenBucket: func(ctx context.Context, url string) (store.Objects, error) { return bucket.Open(ctx, url, os.Getenv) },
 	}
 	if hook != nil {
 		kill := func() error {

@@ -33,15 +33,15 @@ type Bucket struct {
 }
 
 // Open returns the bucket of a URL such as s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION. Drivers read their credentials
-// from the environment. Nothing is requested yet.
-func Open(ctx context.Context, address string) (*Bucket, error) {
+// from the environment, of which variable returns a value. Nothing is requested yet.
+func Open(ctx context.Context, address string, variable func(name string) string) (*Bucket, error) {
 	parsed, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("parsing artifacts.url: %w", err)
 	}
 	prefix := strings.Trim(parsed.Path, "/")
 	parsed.Path = ""
-	objects, err := openBucket(ctx, parsed)
+	objects, err := openBucket(ctx, parsed, variable)
 	if err != nil {
 		return nil, fmt.Errorf("opening artifacts.url: %w", err)
 	}
@@ -52,9 +52,9 @@ func Open(ctx context.Context, address string) (*Bucket, error) {
 	return &Bucket{objects: objects, address: shown.JoinPath(prefix).String()}, nil
 }
 
-func openBucket(ctx context.Context, address *url.URL) (*blob.Bucket, error) {
+func openBucket(ctx context.Context, address *url.URL, variable func(string) string) (*blob.Bucket, error) {
 	if address.Scheme == schemeGoogle {
-		return openGoogle(ctx, address.Host)
+		return openGoogle(ctx, address.Host, variable)
 	}
 	return blob.OpenBucket(ctx, address.String())
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,7 +20,7 @@ import (
 
 func open(t *testing.T, address string) *bucket.Bucket {
 	t.Helper()
-	b, err := bucket.Open(t.Context(), address)
+	b, err := bucket.Open(t.Context(), address, os.Getenv)
 	if err != nil {
 		t.Fatal(err)
 	}

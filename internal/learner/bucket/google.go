@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 
 	"cloud.google.com/go/storage"
 	"gocloud.dev/blob"
@@ -27,19 +26,19 @@ const (
 )
 
 // openGoogle opens a bucket of Google Cloud Storage with the key in the environment, or else with the account of the pod.
-func openGoogle(ctx context.Context, name string) (*blob.Bucket, error) {
-	client, err := googleClient(ctx)
+func openGoogle(ctx context.Context, name string, variable func(string) string) (*blob.Bucket, error) {
+	client, err := googleClient(ctx, variable)
 	if err != nil {
 		return nil, err
 	}
 	return gcsblob.OpenBucket(ctx, client, name, nil)
 }
 
-func googleClient(ctx context.Context) (*gcp.HTTPClient, error) {
-	if os.Getenv("STORAGE_EMULATOR_HOST") != "" { // as Google's libraries do, which then send no key
+func googleClient(ctx context.Context, variable func(string) string) (*gcp.HTTPClient, error) {
+	if variable("STORAGE_EMULATOR_HOST") != "" { // as Google's libraries do, which then send no key
 		return gcp.NewAnonymousHTTPClient(gcp.DefaultTransport()), nil
 	}
-	key := os.Getenv(googleKey)
+	key := variable(googleKey)
 	if key == "" {
 		found, err := google.FindDefaultCredentials(ctx, storage.ScopeReadWrite)
 		if err != nil {

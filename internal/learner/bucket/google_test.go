@@ -92,8 +92,8 @@ func TestErrorsOfGoogle(t *testing.T) {
 }
 
 func TestKeysOfGoogle(t *testing.T) {
-	t.Setenv("GOOGLE_CREDENTIALS", "{}")
-	if _, err := bucket.Open(t.Context(), buckettest.GoogleURL("b", "")); err == nil || !strings.Contains(err.Error(), "artifacts.secretRef") {
+	variables := map[string]string{"GOOGLE_CREDENTIALS": "{}"}
+	if _, err := bucket.Open(t.Context(), buckettest.GoogleURL("b", ""), func(name string) string { return variables[name] }); err == nil || !strings.Contains(err.Error(), "artifacts.secretRef") {
 		t.Errorf("Open with a key that is none gives %v, want the repair", err)
 	}
 }

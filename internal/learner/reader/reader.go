@@ -32,6 +32,8 @@ const (
 type Request struct {
 	// Dir is the folder of a claim, and URL what is read in its place if it is not empty.
 	Dir, URL string
+	// Variable returns a variable of the environment, which has the keys of the store at URL.
+	Variable func(name string) string
 	RunUID   string
 	Step     int64
 }
@@ -69,7 +71,7 @@ func (r Request) open(ctx context.Context) (from files, closeFiles func(), err e
 	if address.Scheme == "file" {
 		return folder(address.Path), func() {}, nil
 	}
-	objects, err := bucket.Open(ctx, r.URL)
+	objects, err := bucket.Open(ctx, r.URL, r.Variable)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,6 +5,7 @@ package reader_test
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -89,7 +90,7 @@ func TestReadChoosesTheCommittedStepsOfAFolder(t *testing.T) {
 
 func TestReadChoosesTheCommittedStepsOfABucket(t *testing.T) {
 	address := buckettest.Start(t, nil).URL("team")
-	objects, err := bucket.Open(t.Context(), address)
+	objects, err := bucket.Open(t.Context(), address, os.Getenv)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 
 func openObjects(t *testing.T, url string) (*Store, *bucket.Bucket) {
 	t.Helper()
-	objects, err := bucket.Open(t.Context(), url)
+	objects, err := bucket.Open(t.Context(), url, os.Getenv)
 	if err != nil {
 		t.Fatal(err)
 	}

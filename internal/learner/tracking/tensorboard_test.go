@@ -261,7 +261,7 @@ func TestTensorBoardAtURL(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	})
-	objects, err := bucket.Open(t.Context(), server.URL("team"))
+	objects, err := bucket.Open(t.Context(), server.URL("team"), os.Getenv)
 	if err != nil {
 		t.Fatal(err)
 	}
