@@ -108,11 +108,12 @@ func TestGroupWithoutDataIsNotRejected(t *testing.T) {
 	}
 }
 
-// TestRepeatedFailureEndsAttempt has sampler weights always refused: the learner reports why, and ends.
+// TestRepeatedFailureEndsAttempt has sampler weights always refused: the learner reports why, and ends. There is no evaluation, since
+// each of its groups would be progress.
 func TestRepeatedFailureEndsAttempt(t *testing.T) {
 	t.Parallel()
 	const quota = "quota of checkpoints reached"
-	w := newFixture(t, nil)
+	w := newFixture(t, func(f *contract.RunFile) { f.Evaluation = nil })
 	w.addFaults(fault.Rule{Op: "save_weights_for_sampler", Name: "s000001", Count: -1, Do: fault.Fail, Category: "user", Message: quota})
 	w.startWorker("w0", behavior{})
 	started, loaded, blocked := make(chan *attempt, 1), 0, ""
