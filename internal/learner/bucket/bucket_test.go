@@ -29,7 +29,12 @@ func open(t *testing.T, address string) *bucket.Bucket {
 }
 
 func TestObjects(t *testing.T) {
-	b := open(t, buckettest.Start(t, nil).URL("a/b"))
+	checkObjects(t, open(t, buckettest.Start(t, nil).URL("a/b")))
+}
+
+// checkObjects checks what a store has to do.
+func checkObjects(t *testing.T, b *bucket.Bucket) {
+	t.Helper()
 	ctx := t.Context()
 	if err := b.Check(ctx, "check"); err != nil {
 		t.Fatal(err)

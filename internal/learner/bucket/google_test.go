@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket/buckettest"
 )
@@ -19,31 +17,9 @@ import (
 func TestObjectsAtGoogle(t *testing.T) {
 	buckettest.StartGoogle(t, nil)
 	b, other := open(t, buckettest.GoogleURL(buckettest.Name, "a/b")), open(t, buckettest.GoogleURL(buckettest.Name, "a"))
-	ctx := t.Context()
-	if err := b.Check(ctx, "check"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Get(ctx, "x/1"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("an object that does not exist is read: %v", err)
-	}
-	if err := b.Create(ctx, "x/1", []byte("one")); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Create(ctx, "x/1", []byte("two")); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("an object is created twice: %v", err)
-	}
-	if data, err := other.Get(ctx, "b/x/1"); string(data) != "one" {
-		t.Errorf("the object is %q (%v)", data, err)
-	}
-	if err := b.Put(ctx, "x/2", []byte("two")); err != nil {
-		t.Fatal(err)
-	}
-	names, err := b.List(ctx, "x/")
-	if diff := cmp.Diff([]string{"x/1", "x/2"}, names); diff != "" || err != nil {
-		t.Errorf("objects below x/ (-want +got; %v):\n%s", err, diff)
-	}
-	if err := errors.Join(b.Delete(ctx, "x/1"), b.Delete(ctx, "x/1")); err != nil {
-		t.Errorf("deleting twice: %v", err)
+	checkObjects(t, b)
+	if data, err := other.Get(t.Context(), "b/x/1"); string(data) != "x/1" {
+		t.Errorf("the object below another prefix is %q (%v)", data, err)
 	}
 }
 

@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package buckettest starts an S3-compatible server for tests.
+// Package buckettest starts servers of stores for tests: one that is compatible with S3, and one that speaks a part of Google Cloud
+// Storage's interface.
 package buckettest
 
 import (
@@ -14,7 +15,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
-// Name of the server's only bucket.
+// Name is that of the only bucket of a server.
 const Name = "runs"
 
 // Server has one bucket, in memory.
