@@ -59,8 +59,8 @@ func (r Retention) Retire(x Index, now Now) []Retirement {
 }
 
 // isNeeded reports whether an entry is needed by name or lies in the window of the lag, which has one step to
-// spare should the newest state not load, while the run is not complete. An entry ahead of the run, or beside its chain, belongs to an abandoned
-// branch.
+// spare should the newest state not load, while the run is not complete. An entry ahead of the run, or beside its chain,
+// belongs to an abandoned branch.
 func (r Retention) isNeeded(e Entry, now Now) bool {
 	if now.Needed[e.VersionOf()] {
 		return true
