@@ -15,7 +15,9 @@
 package renderer
 
 import (
+	"crypto/sha256"
 	"errors"
+	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
@@ -28,6 +30,38 @@ type Conversation struct {
 	// Prefill is text that the reply is made to begin with. The caller is trusted: names of special tokens in it
 	// are those tokens.
 	Prefill string
+	// Rendered is the conversation's last prompt, which Prompt replaces. With it, Prompt tokenises only what the conversation has
+	// beyond that. It may be nil.
+	Rendered *Rendered
+}
+
+// Rendered is a prompt in the pieces of text that were tokenised apart. It is not safe for concurrent use. The zero value is that of a
+// conversation without a prompt.
+type Rendered struct {
+	// IDs are the prompt's. A caller who has the same ids in another slice may put that here.
+	IDs    []int32
+	Pieces []Piece
+}
+
+// Piece is the place of a text's ids in a prompt.
+type Piece struct {
+	Text       [sha256.Size]byte
+	Begin, End int
+}
+
+// Find returns the ids of a text that the prompt has, at the index or elsewhere. A conversation that continues has most texts at the same
+// index.
+func (r *Rendered) Find(text [sha256.Size]byte, index int) (ids []int32, ok bool) {
+	if r == nil {
+		return nil, false
+	}
+	if index >= len(r.Pieces) || r.Pieces[index].Text != text {
+		index = slices.IndexFunc(r.Pieces, func(p Piece) bool { return p.Text == text })
+	}
+	if index < 0 {
+		return nil, false
+	}
+	return r.IDs[r.Pieces[index].Begin:r.Pieces[index].End], true
 }
 
 // Stop is what ends a reply. Only one of the fields is set, as the API accepts no mixture.

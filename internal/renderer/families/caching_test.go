@@ -59,3 +59,36 @@ func TestConversationExtendsWithoutEncodingAgain(t *testing.T) {
 		t.Error("the next prompt does not begin with the last one")
 	}
 }
+
+// A worker has thousands of long conversations at once: the next turn of each encodes nothing twice, however many texts of others were
+// rendered since its last.
+func TestConversationKeepsItsOwnPieces(t *testing.T) {
+	plain, err := tokenizer.ForModel("tinkersim/byte-136k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := &counting{Tokenizer: plain}
+	r, err := New("role_colon_end", tokens, Options{End: "<|end|>"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rendered renderer.Rendered
+	messages := []chat.Message{user(strings.Repeat("long ", 1000))}
+	if _, err := r.Prompt(renderer.Conversation{Messages: messages, Rendered: &rendered}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		other := []chat.Message{user(fmt.Sprint(i, strings.Repeat("other", 100_000)))}
+		if _, err := r.Prompt(renderer.Conversation{Messages: other}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tokens.encoded = 0
+	messages = append(messages, chat.Message{Role: chat.RoleAssistant, Content: "yes", Sampled: ids(" yes", end)}, user("and the last"))
+	if _, err := r.Prompt(renderer.Conversation{Messages: messages, Rendered: &rendered}); err != nil {
+		t.Fatal(err)
+	}
+	if most := len("User: Assistant:") + len(" and the last"); tokens.encoded > most {
+		t.Errorf("%d bytes were encoded for the next turn, want at most %d", tokens.encoded, most)
+	}
+}

@@ -57,7 +57,7 @@ func (d *dialectRenderer) Prompt(conversation renderer.Conversation) ([]int32, e
 		}
 		messages = slices.Concat([]chat.Message{{Role: chat.RoleSystem, Content: text}}, rest)
 	}
-	return d.Renderer.Prompt(renderer.Conversation{Messages: messages, Prefill: conversation.Prefill})
+	return d.Renderer.Prompt(renderer.Conversation{Messages: messages, Prefill: conversation.Prefill, Rendered: conversation.Rendered})
 }
 
 // flatten writes the calls of a message, or the result of a tool, as text.

@@ -38,7 +38,7 @@ func NewExample(name string, tokens tokenizer.Tokenizer, options Options, conver
 		return Example{}, errors.New("the conversation does not end with a message of the assistant")
 	}
 	base := f.Base()
-	out := format.NewWriter(base)
+	out := format.NewWriter(base, nil)
 	at := base.Place(messages)
 	at.TurnStart = base.Place(messages[:last]).TurnStart
 	for at.Index = range messages {

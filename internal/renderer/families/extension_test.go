@@ -100,28 +100,43 @@ func toolAnswers(reply chat.Message) []chat.Message {
 func extends(t *testing.T, r renderer.Renderer, known []int32, seed uint64, steps ...step) (broken []int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 1))
+	var rendered renderer.Rendered
 	messages := []chat.Message{{Role: chat.RoleSystem, Content: "Be brief."}, {Role: chat.RoleUser, Content: "2+2?"}}
 	for i, next := range steps {
-		before, err := r.Prompt(renderer.Conversation{Messages: messages})
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := promptOf(t, r, messages, &rendered)
 		sampled := arbitrary(random, known, r.Stop())
 		parsed, err := r.Parse(sampled)
 		if err != nil {
 			t.Fatal(err)
 		}
 		messages = append(messages, next(parsed.Message)...)
-		after, err := r.Prompt(renderer.Conversation{Messages: messages})
-		if err != nil {
-			t.Fatal(err)
-		}
+		after := promptOf(t, r, messages, &rendered)
 		want := slices.Concat(before, sampled)
 		if len(after) <= len(want) || !slices.Equal(after[:len(want)], want) {
 			broken = append(broken, i)
 		}
 	}
 	return broken
+}
+
+// promptOf renders a conversation, and requires the same prompt with the last one and without.
+func promptOf(t *testing.T, r renderer.Renderer, messages []chat.Message, last *renderer.Rendered) []int32 {
+	t.Helper()
+	want, err := r.Prompt(renderer.Conversation{Messages: messages})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Prompt(renderer.Conversation{Messages: messages, Rendered: last})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the prompt after the last one (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, last.IDs); diff != "" {
+		t.Errorf("the last prompt that is kept (-want +got):\n%s", diff)
+	}
+	return got
 }
 
 // The next prompt of a renderer that keeps history begins with the last one and the sampled reply, whatever was

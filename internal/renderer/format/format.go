@@ -181,9 +181,12 @@ func (c *familyRenderer) Prompt(conversation renderer.Conversation) ([]int32, er
 	if err != nil {
 		return nil, err
 	}
-	out, err := c.prompt(messages)
+	out, err := c.prompt(messages, conversation.Rendered)
 	if err != nil {
 		return nil, err
+	}
+	if last := conversation.Rendered; last != nil {
+		last.IDs, last.Pieces = out.IDs, out.pieces
 	}
 	if conversation.Prefill == "" {
 		return out.IDs, nil
@@ -192,9 +195,9 @@ func (c *familyRenderer) Prompt(conversation renderer.Conversation) ([]int32, er
 }
 
 // prompt writes arranged messages up to where the reply begins.
-func (c *familyRenderer) prompt(messages []chat.Message) (*Writer, error) {
+func (c *familyRenderer) prompt(messages []chat.Message, last *renderer.Rendered) (*Writer, error) {
 	base := c.family.Base()
-	out := NewWriter(base)
+	out := NewWriter(base, last)
 	at := base.Place(messages)
 	for at.Index = range messages {
 		if err := c.write(out, at); err != nil {
@@ -210,13 +213,13 @@ func (c *familyRenderer) prompt(messages []chat.Message) (*Writer, error) {
 func (c *familyRenderer) write(out *Writer, at Place) error {
 	m := at.Message()
 	if m.Role == chat.RoleAssistant && m.Sampled != nil {
-		written := len(out.IDs)
+		written, pieces := len(out.IDs), len(out.pieces)
 		c.family.Open(out, at)
 		if out.Body(); c.family.WriteSampled(out, at) {
 			out.Cut()
 			return nil
 		}
-		out.IDs = out.IDs[:written]
+		out.IDs, out.pieces = out.IDs[:written], out.pieces[:pieces]
 	}
 	if err := c.family.Write(out, at); err != nil {
 		return fmt.Errorf("rendering message %d of role %q: %w", at.Index, m.Role, err)

@@ -4,9 +4,10 @@
 package format
 
 import (
+	"crypto/sha256"
 	"fmt"
-	"slices"
 
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -46,16 +47,28 @@ func (v *Vocabulary) ID(name string) int32 {
 // text that is tokenised as one string can merge across the places where its parts meet.
 type Writer struct {
 	vocabulary *Vocabulary
-	IDs        []int32
-	run        []byte
+	// last is the conversation's last prompt, or nil. Then pieces stays empty.
+	last   *renderer.Rendered
+	pieces []renderer.Piece
+	IDs    []int32
+	run    []byte
 	// Output is the index in IDs at which the content of the last message begins, after its header.
 	Output int
 }
 
-// NewWriter returns a writer of a conversation, which has written what every conversation begins with.
-func NewWriter(p *Profile) *Writer {
-	return &Writer{vocabulary: p.Vocabulary, IDs: slices.Clone(p.Begin)}
+// NewWriter returns a writer of a conversation with that last prompt, or nil. It has written what every conversation begins with.
+func NewWriter(p *Profile, last *renderer.Rendered) *Writer {
+	out := &Writer{vocabulary: p.Vocabulary, last: last}
+	if last != nil {
+		out.IDs = make([]int32, 0, len(p.Begin)+len(last.IDs)+usualTurn)
+		out.pieces = make([]renderer.Piece, 0, len(last.Pieces)+usualPieces)
+	}
+	out.IDs = append(out.IDs, p.Begin...)
+	return out
 }
+
+// A turn usually adds at most this many ids and pieces to a prompt.
+const usualTurn, usualPieces = 2048, 8
 
 // Token ends the piece and adds a token by its name.
 func (c *Writer) Token(name string) *Writer {
@@ -72,14 +85,31 @@ func (c *Writer) Text(text string) *Writer {
 
 // Cut ends the piece: what follows is tokenised apart.
 func (c *Writer) Cut() *Writer {
-	if len(c.run) > 0 {
-		c.IDs = c.vocabulary.appendPiece(c.IDs, c.run)
-		c.run = c.run[:0]
+	if len(c.run) == 0 {
+		return c
 	}
+	if c.last == nil {
+		c.IDs = c.vocabulary.appendPiece(c.IDs, c.run)
+	} else {
+		c.cutKnown()
+	}
+	c.run = c.run[:0]
 	return c
 }
 
-// appendPiece appends the ids of a piece. A conversation that continues has almost all of its pieces from before.
+// cutKnown ends a piece that the last prompt may have.
+func (c *Writer) cutKnown() {
+	piece := renderer.Piece{Text: sha256.Sum256(c.run), Begin: len(c.IDs)}
+	if known, ok := c.last.Find(piece.Text, len(c.pieces)); ok {
+		c.IDs = append(c.IDs, known...)
+	} else {
+		c.IDs = c.vocabulary.appendPiece(c.IDs, c.run)
+	}
+	piece.End = len(c.IDs)
+	c.pieces = append(c.pieces, piece)
+}
+
+// appendPiece appends the ids of a piece that any conversation may have had before.
 func (v *Vocabulary) appendPiece(ids []int32, text []byte) []int32 {
 	if known, ok := v.pieces.get(text); ok {
 		return append(ids, known...)
