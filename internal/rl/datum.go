@@ -6,60 +6,7 @@ package rl
 import (
 	"errors"
 	"fmt"
-	"slices"
 )
-
-// Transition is one turn of a trajectory: the whole prompt and the reply to it.
-type Transition struct {
-	// Turn of the episode, and Step of the trajectory.
-	Turn, Step int
-	// Observation is the whole prompt of the turn, in tokens.
-	Observation []int32
-	// Action is the reply as it was sampled, and Logprobs those of its tokens.
-	Action   []int32
-	Logprobs []float32
-}
-
-// AppendTurn adds the next turn of a trajectory to its segments, which it takes over: a turn whose
-// observation begins with all tokens of the last segment extends it, any other begins a new one. Tokens are
-// compared, not messages, since text that is rendered again may differ from what was sampled. It fails when a
-// reply has not one log-prob a token, or nothing to follow on.
-func AppendTurn(segments []Segment, t Transition) ([]Segment, error) {
-	if len(t.Action) != len(t.Logprobs) {
-		return nil, fmt.Errorf("merging turn %d: %d log-probs for %d tokens", t.Turn, len(t.Logprobs), len(t.Action))
-	}
-	if len(t.Observation) == 0 {
-		return nil, fmt.Errorf("merging turn %d: the prompt is empty", t.Turn)
-	}
-	last := len(segments) - 1
-	if last < 0 || !hasPrefix(t.Observation, segments[last].Tokens) {
-		return append(segments, Segment{Turn: t.Turn}.extend(t)), nil
-	}
-	segments[last] = segments[last].extend(t)
-	return segments, nil
-}
-
-// Trainable gives the segments that have a token to train on.
-func Trainable(segments []Segment) []Segment {
-	return slices.DeleteFunc(segments, func(s Segment) bool { return !slices.Contains(s.Actions, true) })
-}
-
-func hasPrefix(tokens, prefix []int32) bool {
-	return len(tokens) >= len(prefix) && slices.Equal(tokens[:len(prefix)], prefix)
-}
-
-// extend appends what the observation has beyond the segment, then the reply.
-func (s Segment) extend(t Transition) Segment {
-	delta := t.Observation[len(s.Tokens):]
-	s.Tokens = append(s.Tokens, delta...)
-	s.Actions = append(s.Actions, make([]bool, len(delta))...)
-	s.Logprobs = append(s.Logprobs, make([]float32, len(delta))...)
-	s.Tokens = append(s.Tokens, t.Action...)
-	s.Actions = append(s.Actions, slices.Repeat([]bool{true}, len(t.Action))...)
-	s.Logprobs = append(s.Logprobs, t.Logprobs...)
-	s.Steps = append(s.Steps, Step{Index: t.Step, End: len(s.Tokens)})
-	return s
-}
 
 // Datum is a segment as the loss takes it: shifted by one, so that Targets[i] is the token that follows
 // Tokens[i], and the other slices speak of the target. All slices have the same length.

@@ -24,8 +24,9 @@ type conversation struct {
 	replies []chat.Message
 	// rounds are the rounds of the episode in which the replies were sampled.
 	rounds []int
-	// segments are those to train on so far.
-	segments []rl.Segment
+	// rendered is the last prompt, and segments are those to train on so far.
+	rendered renderer.Rendered
+	segments rl.SegmentBuilder
 	// stop is how the last reply ended, or what ended the conversation otherwise.
 	stop string
 	// recorder records the conversation for people; it is nil where nobody asked for that.
@@ -36,7 +37,7 @@ type conversation struct {
 // environment was given it, carries the ids that were sampled for it and its reasoning: rendered from its text, it
 // might not be what the policy saw.
 func (c *conversation) render(prompt environment.Prompt) renderer.Conversation {
-	out := renderer.Conversation{Messages: slices.Clone(prompt.Messages)}
+	out := renderer.Conversation{Messages: slices.Clone(prompt.Messages), Rendered: &c.rendered}
 	if len(prompt.Tools) > 0 {
 		out.Tools = prompt.Tools
 	}
@@ -98,14 +99,6 @@ func (c *conversation) add(request Request, sample Sample) (err error) {
 		}
 	}
 	turn := rl.Transition{Turn: request.Request, Step: len(c.replies) - 1, Observation: request.Prompt, Action: sample.Tokens, Logprobs: sample.Logprobs}
-	c.segments, err = rl.AppendTurn(c.segments, turn)
+	c.rendered.IDs, err = c.segments.Append(turn)
 	return err
-}
-
-// mask keeps the last reply out of the loss.
-func (c *conversation) mask() {
-	last := c.segments[len(c.segments)-1]
-	from := len(last.Tokens) - len(c.replies[len(c.replies)-1].Sampled)
-	clear(last.Actions[from:])
-	clear(last.Logprobs[from:])
 }

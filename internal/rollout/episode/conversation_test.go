@@ -26,7 +26,7 @@ func TestRenderIncludesSampledIDsAndReasoning(t *testing.T) {
 		{Role: "assistant", Content: "4", Sampled: []int32{1, 2}, Parts: parts},
 		{Role: "user", Content: "Sure?"},
 		{Role: "assistant", Content: "4"}, // not the policy's: it has said so once
-	}}
+	}, Rendered: &c.rendered}
 	if diff := cmp.Diff(want, c.render(prompt)); diff != "" {
 		t.Errorf("render (-want +got):\n%s", diff)
 	}

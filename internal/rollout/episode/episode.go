@@ -209,6 +209,7 @@ func (e *episode) request(prompt environment.Prompt, i int) (request Request, li
 	if err != nil {
 		return Request{}, "", &environment.Fault{Permanent: true, Err: err}
 	}
+	c.segments.Share(ids)
 	settings := e.spec.Settings
 	if settings.Limits.PromptTokens > 0 && len(c.replies) == 0 && len(ids) > settings.Limits.PromptTokens {
 		return Request{}, stopPromptTokens, nil

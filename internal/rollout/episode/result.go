@@ -36,7 +36,7 @@ func (e *episode) record(turn environment.Turn) error {
 		if c := e.conversations[key]; c == nil || len(c.replies) == 0 {
 			return &environment.Fault{Permanent: true, Err: fmt.Errorf("the environment masks conversation %q, which has no reply", key)}
 		}
-		e.conversations[key].mask()
+		e.conversations[key].segments.MaskLast()
 	}
 	rewards := values(e.rewards)
 	if bad := slices.ContainsFunc(rewards, isNotFinite); bad || anyNotFinite(e.parts) || anyNotFinite(e.metrics) {
@@ -110,7 +110,7 @@ func (e *episode) reward(limited bool) (whole float64, list []rl.Trajectory, err
 		if !ok {
 			return 0, nil, fmt.Errorf("the episode ended, and its conversation %q has no reward", c.key)
 		}
-		t := rl.Trajectory{Role: c.role, Key: c.key, Reward: total, StopReason: c.stop, Segments: rl.Trainable(c.segments),
+		t := rl.Trajectory{Role: c.role, Key: c.key, Reward: total, StopReason: c.stop, Segments: c.segments.Segments(),
 			Judgements: e.recorder.of(c.key)}
 		if e.spec.StepRewards {
 			t.StepRewards = stepRewards(c, rewards, e.spec.Settings, limited)
