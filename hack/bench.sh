@@ -22,6 +22,8 @@ echo "== models that a learner makes beside the one that it opens again from a s
 bench '^BenchmarkReopen$' 1x ./test/survival
 echo "== 500 sessions of an environment server at once, played by one worker of one core (goal: turns/bound of 0.9 and 160 MiB)"
 bench '^BenchmarkSessions$' 1x ./test/survival
+echo "== 2,000 conversations of 20 turns and 32,000 tokens at once, played by one worker of one core (goal: 1024 MiB, and late/early near 1)"
+bench '^BenchmarkConversations$' 1x -timeout 30m ./test/survival
 echo "== what config/samples/solver-judge.yaml and rlvr.yaml learn on held-out tasks with three seeds (goal: 0.15 with each), and controls (0.05)"
 bench '^Benchmark(SolverJudge|Rubrics)$' 1x -timeout 3h ./test/survival
 echo "== the exchange and the simulator's model"
@@ -40,6 +42,9 @@ echo "== a row of a data set by its index, against the goal of 5 ms"
 bench '^BenchmarkRow$' 1s ./internal/environment/dataset/source
 echo "== tokenizers, one thread, MB/s: encode and decode against the reference packages"
 go run ./test/models/bench -python "$(hack/models/python.sh)" -mb "${BENCH_MB:-4}"
+echo "== the image, with all programs in one layer, and the manager in it (goals: 60 MB and 45 MB)"
+hack/image.sh tinker-operator:bench .cache/bench/image.tar >/dev/null
+awk '{ printf "image %.1f MB, manager %.1f MB\n", $1 / 1e6, $2 / 1e6 }' <<<"$(stat -c %s .cache/bench/image.tar .cache/image/manager | xargs)"
 scale_runs="${SCALE_RUNS:-1000}"
 if [[ "$scale_runs" != 0 ]]; then
   echo "== $scale_runs runs under one manager"

@@ -27,17 +27,18 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// The benchmark has this many sessions at once, of this many turns, with these times of a tool and of a sample.
-const (
-	benchSessions = 500
-	benchTurns    = 10
-	benchTool     = 20 * time.Millisecond
-	benchSample   = 400 * time.Millisecond
-)
+// sessionLoad is this many sessions at once, of this many turns, with these times of a tool and of a sample. Calls of the
+// tool return the text.
+type sessionLoad struct {
+	sessions, turns int
+	tool, sample    time.Duration
+	text            func(s *orstest.Session) string
+}
 
 // delayedEndpoint answers requests for samples with the same reply after a time, and passes others to the simulator.
 type delayedEndpoint struct {
 	next  http.Handler
+	delay time.Duration
 	reply []byte
 	count atomic.Int64
 
@@ -45,7 +46,7 @@ type delayedEndpoint struct {
 	due map[string]time.Time
 }
 
-func newDelayedEndpoint(t testing.TB, target string, tokens []int32) *delayedEndpoint {
+func newDelayedEndpoint(t testing.TB, target string, tokens []int32, delay time.Duration) *delayedEndpoint {
 	t.Helper()
 	address, err := url.Parse(target)
 	if err != nil {
@@ -59,7 +60,7 @@ func newDelayedEndpoint(t testing.TB, target string, tokens []int32) *delayedEnd
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &delayedEndpoint{next: httputil.NewSingleHostReverseProxy(address), reply: reply, due: map[string]time.Time{}}
+	return &delayedEndpoint{next: httputil.NewSingleHostReverseProxy(address), delay: delay, reply: reply, due: map[string]time.Time{}}
 }
 
 // ServeHTTP implements http.Handler.
@@ -83,7 +84,7 @@ func (e *delayedEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if isSample {
 		request.RequestID = fmt.Sprintf("delayed-%d", e.count.Add(1))
 		e.mu.Lock()
-		e.due[request.RequestID] = time.Now().Add(benchSample)
+		e.due[request.RequestID] = time.Now().Add(e.delay)
 		e.mu.Unlock()
 		w.Header().Set("Content-Type", tinker.ContentJSON)
 		_ = json.NewEncoder(w).Encode(tinker.FutureResponse{RequestID: request.RequestID, SampleSequenceIDs: []string{request.RequestID}})
@@ -104,46 +105,45 @@ func (e *delayedEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // newSlowEnvironment is an environment whose tool takes a while and ends an episode at its last turn.
-func newSlowEnvironment(turns *atomic.Int64) *orstest.Server {
+func newSlowEnvironment(load sessionLoad, turns *atomic.Int64) *orstest.Server {
 	return &orstest.Server{
 		Name: "slow", Splits: map[string]int64{"train": 1 << 20},
 		Prompt: func(s *orstest.Session) string { return fmt.Sprintf("This is task %d.", s.Index) },
 		Tools: map[string]orstest.Tool{"say": func(s *orstest.Session, _ json.RawMessage) (orstest.Output, error) {
-			time.Sleep(benchTool)
+			time.Sleep(load.tool)
 			turns.Add(1)
 			reward := float64(s.Index % 2)
-			return orstest.Output{Text: "Try again.", Reward: &reward, Finished: s.Calls == benchTurns}, nil
+			return orstest.Output{Text: load.text(s), Reward: &reward, Finished: s.Calls == load.turns}, nil
 		}},
 	}
 }
 
 // onSlowEnvironment is the run of the benchmark: one step that does not end while it is measured.
-func onSlowEnvironment(f *contract.RunFile, url string) {
+func onSlowEnvironment(f *contract.RunFile, url string, load sessionLoad) {
 	e := served("slow", url)
 	e.Definition.ORS.AnswerTool = &contract.AnswerTool{Name: "say", Argument: "text"}
 	e.Splits[0].Tasks, e.GroupSize, e.Sampling.MaxTokens = 1<<20, 10, 64
-	e.Limits = contract.Limits{Turns: 2 * benchTurns, OnLimit: "Grade"}
-	f.Fixed.Environments, f.Evaluation, f.Concurrency = []contract.Environment{e}, nil, benchSessions
+	e.Limits = contract.Limits{Turns: 2 * load.turns, OnLimit: "Grade"}
+	f.Fixed.Environments, f.Evaluation, f.Concurrency = []contract.Environment{e}, nil, load.sessions
 	f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 2000, 1
 }
 
 // BenchmarkSessions has one worker process of one core play 500 sessions of 10 turns at once. The bound of turns in a second
 // is 500 in the time of a sample and a tool.
 func BenchmarkSessions(b *testing.B) {
-	reply := "I shall look again and then say what I have found."
+	load := sessionLoad{
+		sessions: 500, turns: 10, tool: 20 * time.Millisecond, sample: 400 * time.Millisecond,
+		text: func(*orstest.Session) string { return "Try again." },
+	}
 	b.Run("bytes", func(b *testing.B) {
 		w := newFixture(b, nil)
-		benchmarkSessions(b, w, append(byteTokens(reply), model.TokenEnd))
+		benchmarkSessions(b, w, append(byteTokens(sessionReply), model.TokenEnd), load)
 	})
-	b.Run("Qwen3", func(b *testing.B) {
-		w := newQwenFixture(b)
-		tokens, err := tokenizer.Parse(qwenTokenizer(b))
-		if err != nil {
-			b.Fatal(err)
-		}
-		benchmarkSessions(b, w, tokens.AppendEncode(nil, reply+"<|im_end|>", tokenizer.Specials))
-	})
+	b.Run("Qwen3", func(b *testing.B) { benchmarkSessions(b, newQwenFixture(b), qwenReply(b), load) })
 }
+
+// sessionReply is what the policy says at each turn.
+const sessionReply = "I shall look again and then say what I have found."
 
 func byteTokens(text string) []int32 {
 	tokens := make([]int32, len(text))
@@ -153,38 +153,66 @@ func byteTokens(text string) []int32 {
 	return tokens
 }
 
-func benchmarkSessions(b *testing.B, w *fixture, reply []int32) {
-	var turns atomic.Int64
-	environment := httptest.NewServer(newSlowEnvironment(&turns))
-	endpoint := httptest.NewServer(newDelayedEndpoint(b, w.url, reply))
+// qwenReply is the reply in tokens of Qwen3.
+func qwenReply(b *testing.B) []int32 {
+	tokens, err := tokenizer.Parse(qwenTokenizer(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return tokens.AppendEncode(nil, sessionReply+"<|im_end|>", tokenizer.Specials)
+}
+
+func benchmarkSessions(b *testing.B, w *fixture, reply []int32, load sessionLoad) {
+	s := newSessionFixture(b, w, reply, load)
+	bound := float64(load.sessions) / (load.tool + load.sample).Seconds()
+	for b.Loop() {
+		worker := s.start()
+		s.until("all sessions have begun", func() bool { return s.turns.Load() >= int64(2*load.sessions) })
+		before, began, busy := s.turns.Load(), time.Now(), processSeconds(b, worker)
+		time.Sleep(benchTime())
+		played, took := float64(s.turns.Load()-before), time.Since(began).Seconds()
+		spent := processSeconds(b, worker) - busy
+		b.ReportMetric(played/took/bound, "turns/bound")
+		b.ReportMetric(played/took, "turns/s")
+		b.ReportMetric(1e6*spent/played, "cpu-µs/turn")
+		// What a core of its own would give, where other programs have taken a part of it.
+		b.ReportMetric(played/spent/bound, "core/bound")
+		b.ReportMetric(float64(peak(b, worker))/1024, "MiB")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// sessionFixture is a worker process of one core whose sessions are those of a load.
+type sessionFixture struct {
+	*processFixture
+	b     *testing.B
+	turns atomic.Int64
+}
+
+func newSessionFixture(b *testing.B, w *fixture, reply []int32, load sessionLoad) *sessionFixture {
+	b.Helper()
+	s := &sessionFixture{b: b}
+	environment := httptest.NewServer(newSlowEnvironment(load, &s.turns))
+	endpoint := httptest.NewServer(newDelayedEndpoint(b, w.url, reply, load.sample))
 	b.Cleanup(func() {
 		for _, server := range []*httptest.Server{environment, endpoint} {
 			server.CloseClientConnections()
 			server.Close()
 		}
 	})
-	onSlowEnvironment(&w.file, environment.URL)
+	onSlowEnvironment(&w.file, environment.URL, load)
 	w.url = endpoint.URL
-	f := newProcessFixtureOf(b, w)
-	f.file.Capabilities = allCapabilities(f.file.Fixed)
-	for b.Loop() {
-		w.startLearner(1, nil)
-		worker := f.start("rollout", []string{"POD_NAME=w0", "GOMAXPROCS=1", "HF_ENDPOINT=" + w.url}, "--run-file", f.runFile(1),
-			"--link-dir", f.dir, "--spill-dir", b.TempDir(), "--health-listen", "")
-		f.until("all sessions have begun", func() bool { return turns.Load() >= 2*benchSessions })
-		before, began, busy := turns.Load(), time.Now(), processSeconds(b, worker.Process.Pid)
-		time.Sleep(benchTime())
-		played, took := float64(turns.Load()-before), time.Since(began).Seconds()
-		spent := processSeconds(b, worker.Process.Pid) - busy
-		bound := benchSessions / (benchTool + benchSample).Seconds()
-		b.ReportMetric(played/took/bound, "turns/bound")
-		b.ReportMetric(played/took, "turns/s")
-		b.ReportMetric(1e6*spent/played, "cpu-µs/turn")
-		// What a core of its own would give, where other programs have taken a part of it.
-		b.ReportMetric(played/spent/bound, "core/bound")
-		b.ReportMetric(float64(peak(b, worker.Process.Pid))/1024, "MiB")
-	}
-	b.ReportMetric(0, "ns/op")
+	s.processFixture = newProcessFixtureOf(b, w)
+	s.file.Capabilities = allCapabilities(s.file.Fixed)
+	return s
+}
+
+// start starts the learner and the worker, and returns the worker's process.
+func (s *sessionFixture) start() int {
+	s.startLearner(1, nil)
+	worker := s.processFixture.start("rollout", []string{"POD_NAME=w0", "GOMAXPROCS=1", "HF_ENDPOINT=" + s.url},
+		"--run-file", s.runFile(1), "--link-dir", s.dir, "--spill-dir", s.b.TempDir(), "--health-listen", "")
+	return worker.Process.Pid
 }
 
 // benchTime is how long the benchmark measures: BENCH_SECONDS, or a minute.
