@@ -98,6 +98,9 @@ type RewardEnvironmentStatus struct {
 	// are not known.
 	// +optional
 	CanaryReward *float64 `json:"canaryReward,omitempty"`
+	// declaresTools says that the tools of the probe's episode have to be declared by the format of a run's model.
+	// +optional
+	DeclaresTools *bool `json:"declaresTools,omitempty"`
 	// probeTime is when the probe ended.
 	// +optional
 	ProbeTime *metav1.Time `json:"probeTime,omitempty"`

@@ -49,6 +49,9 @@ const (
 	ReasonRunFileInvalid   = "RunFileInvalid"
 	ReasonRoleNotFound     = "RoleNotFound"
 	ReasonPriceUnknown     = "PriceUnknown"
+	// ReasonUnsupportedByFormat says that the format of the model has no place for what an environment asks of it. Progressing
+	// has it, too.
+	ReasonUnsupportedByFormat = "UnsupportedByFormat"
 	// ReasonSettingsDiffer says that a step was committed with other settings than the spec has now.
 	ReasonSettingsDiffer = "SettingsDiffer"
 )

@@ -1292,6 +1292,11 @@ func (in *RewardEnvironmentStatus) DeepCopyInto(out *RewardEnvironmentStatus) {
 		*out = new(float64)
 		**out = **in
 	}
+	if in.DeclaresTools != nil {
+		in, out := &in.DeclaresTools, &out.DeclaresTools
+		*out = new(bool)
+		**out = **in
+	}
 	if in.ProbeTime != nil {
 		in, out := &in.ProbeTime, &out.ProbeTime
 		*out = (*in).DeepCopy()

@@ -102,6 +102,7 @@ const (
 	BlockedOnTokenizer = "tokenizer: "
 	BlockedOnData      = "data: "
 	BlockedOnJudge     = "judge: "
+	BlockedOnFormat    = "format: " // The model's format cannot express a prompt.
 	// What follows it is the name of an environment.
 	BlockedOnEnvironment = "environment: "
 )
@@ -111,7 +112,7 @@ const (
 func (r HeartbeatReply) Blocked() string {
 	repairable := strings.HasPrefix(r.BlockedOn, BlockedOnArtifacts) || strings.HasPrefix(r.BlockedOn, BlockedOnTokenizer) ||
 		strings.HasPrefix(r.BlockedOn, BlockedOnData) || strings.HasPrefix(r.BlockedOn, BlockedOnJudge) ||
-		strings.HasPrefix(r.BlockedOn, BlockedOnEnvironment)
+		strings.HasPrefix(r.BlockedOn, BlockedOnEnvironment) || strings.HasPrefix(r.BlockedOn, BlockedOnFormat)
 	if r.Upstream != "" || !repairable {
 		return ""
 	}

@@ -32,6 +32,8 @@ type ProbeResult struct {
 	Contents *DataContents `json:"contents,omitempty"`
 	// CanaryReward is the reward of the episode that was played with the right answer.
 	CanaryReward *float64 `json:"canaryReward,omitempty"`
+	// DeclaresTools says that the model's format has to declare the tools of the episodes that were played.
+	DeclaresTools bool `json:"declaresTools,omitempty"`
 }
 
 // ProbeSplit is a split with the number of its tasks.

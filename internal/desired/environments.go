@@ -24,6 +24,8 @@ type Pin struct {
 	Definition contract.Definition `json:"definition"`
 	// Splits has the number of tasks in each.
 	Splits map[string]int64 `json:"splits"`
+	// DeclaresTools says that the format of the model has to declare tools, as the probe found.
+	DeclaresTools bool `json:"declaresTools,omitempty"`
 }
 
 // Pins are keyed by the RewardEnvironments' names.

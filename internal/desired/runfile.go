@@ -34,8 +34,8 @@ type FileInput struct {
 }
 
 // File returns the run file of an attempt. A *SplitError says what the spec asks of an environment and cannot
-// have, a *RoleError what it asks of roles, a *ModelError what is not known of its model, a *budget.PriceError why its
-// dollars cannot be counted; any other error is a file that is not valid.
+// have, a *RoleError what it asks of roles, a *ModelError what is not known of its model, a *FormatError what its model's
+// format does not have, a *budget.PriceError why its dollars cannot be counted; any other error is a file that is not valid.
 func File(in FileInput) (contract.RunFile, error) {
 	fixed := in.Fixed
 	if fixed == nil {
@@ -48,6 +48,9 @@ func File(in FileInput) (contract.RunFile, error) {
 	version := cmp.Or(in.Version, contract.FormatVersion)
 	evaluation, err := evaluationOf(in.Run, in.Pins, version)
 	if err != nil {
+		return contract.RunFile{}, err
+	}
+	if err := checkTools(in.Run, in.Pins, fixed.Model.Renderer); err != nil {
 		return contract.RunFile{}, err
 	}
 	digest, err := contract.SpecDigest(*fixed)

@@ -56,7 +56,7 @@ func TestRenewCarriesBothSides(t *testing.T) {
 	l, w := newLearner(), newWorker()
 	w.renewal = Renewal{
 		Progress:  []Progress{{Key: exampleKey(4), MembersDone: 3, SampledTokens: 1 << 33}},
-		Throttled: 7, QueueState: "paused_capacity",
+		Throttled: 7, QueueState: "paused_capacity", DataProblem: "no rows", JudgeProblem: "no judge", FormatProblem: "no tools",
 		Endpoint: EndpointProblem{Kind: "server_error", Op: "asample", Status: 500, Evidence: "POST /api/v1/asample was answered with 500: no adapter"},
 	}
 	l.directive = Directive{

@@ -95,6 +95,8 @@ type Renewal struct {
 	Endpoint EndpointProblem
 	// JudgeProblem is why judges cannot be asked, for people; empty if they can.
 	JudgeProblem string
+	// FormatProblem is why the model's format cannot express a prompt whose episode waits, for people; empty if none waits.
+	FormatProblem string
 	// Unavailable says why no episode of an environment can begin at this worker, by the environment's name.
 	Unavailable map[string]string
 }

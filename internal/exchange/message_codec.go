@@ -54,7 +54,7 @@ func helloReplyFromProto(r *pb.HelloReply) (HelloReply, error) {
 func renewalToProto(epoch Epoch, worker string, r Renewal) *pb.RenewRequest {
 	return &pb.RenewRequest{
 		Epoch: epochToProto(epoch), Worker: worker, Throttled: int32(r.Throttled), QueueState: r.QueueState,
-		DataState: pb.DataState(r.Data), DataProblem: r.DataProblem, JudgeProblem: r.JudgeProblem,
+		DataState: pb.DataState(r.Data), DataProblem: r.DataProblem, JudgeProblem: r.JudgeProblem, FormatProblem: r.FormatProblem,
 		EndpointProblem: endpointToProto(r.Endpoint),
 		Progress: all(r.Progress, func(p Progress) *pb.Progress {
 			return &pb.Progress{Key: keyToProto(p.Key), MembersDone: int32(p.MembersDone), SampledTokens: p.SampledTokens}
@@ -75,7 +75,7 @@ func renewalFromProto(r *pb.RenewRequest) (Renewal, error) {
 	}
 	renewal := Renewal{
 		Progress: progress, Throttled: int(r.GetThrottled()), QueueState: r.GetQueueState(),
-		Data: DataState(r.GetDataState()), DataProblem: r.GetDataProblem(), JudgeProblem: r.GetJudgeProblem(),
+		Data: DataState(r.GetDataState()), DataProblem: r.GetDataProblem(), JudgeProblem: r.GetJudgeProblem(), FormatProblem: r.GetFormatProblem(),
 		Endpoint: endpointFromProto(r.GetEndpointProblem()),
 	}
 	for _, e := range r.GetUnavailable() {

@@ -142,8 +142,11 @@ func (l *learner) waiting() string {
 	} else if problem != "" {
 		return contract.BlockedOnData + problem
 	}
-	if problem := l.table.JudgeProblem(); problem != "" {
-		return contract.BlockedOnJudge + problem
+	switch judge, format := l.table.EpisodeProblems(); {
+	case judge != "":
+		return contract.BlockedOnJudge + judge
+	case format != "":
+		return contract.BlockedOnFormat + format
 	}
 	for _, e := range l.table.Unavailable() {
 		if !e.Skipped {

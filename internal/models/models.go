@@ -48,8 +48,10 @@ var table []byte
 type document struct {
 	Tokenizers map[string]tokenizerRow `json:"tokenizers"`
 	// OtherRenderers are the renderers that no model of the table has.
-	OtherRenderers []string   `json:"otherRenderers"`
-	Models         []modelRow `json:"models"`
+	OtherRenderers []string `json:"otherRenderers"`
+	// WithoutTools are the renderers whose formats cannot declare tools.
+	WithoutTools []string   `json:"withoutTools"`
+	Models       []modelRow `json:"models"`
 }
 
 type tokenizerRow struct {

@@ -17,6 +17,7 @@ package renderer
 import (
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
@@ -116,3 +117,6 @@ type Renderer interface {
 
 // ErrUnsupported reports that a renderer's format cannot express something.
 var ErrUnsupported = errors.New("the renderer's format has no place for it")
+
+// ErrTools is the ErrUnsupported of a format that cannot declare tools.
+var ErrTools = fmt.Errorf("declaring tools: %w", ErrUnsupported)

@@ -76,6 +76,7 @@ func (a *exchangeWorker) Renewal() exchange.Renewal {
 	a.worker.config.Data.report(&renewal)
 	renewal.Endpoint = exchange.EndpointProblem(a.worker.config.Pressure.problem())
 	renewal.JudgeProblem = a.worker.config.Judges.reported()
+	renewal.FormatProblem = a.worker.active.formatProblem()
 	return renewal
 }
 

@@ -39,6 +39,7 @@ func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 	player.Gate = groupGate{gate: &w.episodes, rank: rank(lease.Key), changes: &w.changes}
 	player.Health = w.health.Group(lease.Environment, player.Environment, lease.Key.Slot, lease.Key.Kind == rl.Train)
 	player.Progress = &group.progress
+	player.Format = &groupFormat{formats: &w.formats, environment: lease.Environment + " " + spec.Settings.Digest, trained: isTrained(lease)}
 	w.players.Go(func() {
 		defer cancel()
 		w.playGroup(withRank(ctx, rank(lease.Key)), group, player, spec)

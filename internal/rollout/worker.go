@@ -82,6 +82,7 @@ type Worker struct {
 	play              atomic.Pointer[playConfig]
 	// prepared is the play whose tokenizer and data sets are read.
 	prepared atomic.Pointer[playConfig]
+	formats  formats
 	// health watches the environments that servers provide. It is set before anything starts.
 	health *health.Monitor
 	ready  atomic.Bool

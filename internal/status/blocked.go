@@ -24,6 +24,11 @@ func BlockedOn(words string) (reason, message string) {
 		return v1alpha1.ReasonJudgeBlocked, fmt.Sprintf("A worker cannot ask a judge (%s). No reply is scored without it. Once it answers, the run "+
 			"continues by itself within a minute. Another address or model of a judge counts for runs that are created later.", problem)
 	}
+	if problem, ok := strings.CutPrefix(words, contract.BlockedOnFormat); ok {
+		return v1alpha1.ReasonUnsupportedByFormat, fmt.Sprintf("The format of the run's model cannot express a prompt (%s). Until a first step is "+
+			"committed, change environments[].environmentRef or model.renderer of the run; a change of a RewardEnvironment alone concerns later "+
+			"runs. A server that gives other prompts and tools is asked again within a minute. The run then continues by itself.", problem)
+	}
 	if name, ok := strings.CutPrefix(words, contract.BlockedOnEnvironment); ok {
 		return v1alpha1.ReasonEnvironmentUnavailable, fmt.Sprintf("The run waits for the server of environment %q: see the condition "+
 			"EnvironmentsReady; the run then continues by itself.", name)

@@ -130,7 +130,10 @@ func usable(name string, env *v1alpha1.RewardEnvironment) *Problem {
 }
 
 func pinOf(env *v1alpha1.RewardEnvironment) desired.Pin {
-	pin := desired.Pin{Digest: env.Status.Digest, Definition: desired.PinnedDefinition(env), Splits: map[string]int64{}}
+	pin := desired.Pin{
+		Digest: env.Status.Digest, Definition: desired.PinnedDefinition(env), Splits: map[string]int64{},
+		DeclaresTools: ptr.Deref(env.Status.DeclaresTools, false),
+	}
 	for _, split := range env.Status.Splits {
 		pin.Splits[split.Name] = ptr.Deref(split.Tasks, 0)
 	}
@@ -233,6 +236,10 @@ func FileProblem(err error) *Problem {
 	var model *desired.ModelError
 	if errors.As(err, &model) {
 		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonModelUnknown, Message: model.Error(), NeedsAction: true}
+	}
+	var format *desired.FormatError
+	if errors.As(err, &format) {
+		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonUnsupportedByFormat, Message: format.Error() + "; the run then continues by itself.", NeedsAction: true}
 	}
 	var price *budget.PriceError
 	if errors.As(err, &price) {

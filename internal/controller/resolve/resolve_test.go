@@ -5,6 +5,7 @@ package resolve
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
@@ -212,6 +213,10 @@ func TestFileProblem(t *testing.T) {
 	}
 	if p := FileProblem(&desired.RoleError{}); p.Condition != "Accepted" || p.Reason != "RoleNotFound" || !p.NeedsAction {
 		t.Errorf("FileProblem = %+v", p)
+	}
+	format := FileProblem(&desired.FormatError{Environment: "e", Renderer: "llama3"})
+	if format.Condition != "Accepted" || format.Reason != "UnsupportedByFormat" || !format.NeedsAction || !strings.HasSuffix(format.Message, "continues by itself.") {
+		t.Errorf("FileProblem = %+v", format)
 	}
 	if p := FileProblem(errors.New("x")); p.Condition != "Accepted" || p.Reason != "RunFileInvalid" {
 		t.Errorf("FileProblem = %+v", p)

@@ -69,7 +69,7 @@ func terminatedPod(message string, since time.Duration) *corev1.Pod {
 	}})
 }
 
-const good = `{"ok":true,"splits":[{"name":"test","tasks":1},{"name":"train","tasks":9}],"canaryReward":1}`
+const good = `{"ok":true,"splits":[{"name":"test","tasks":1},{"name":"train","tasks":9}],"canaryReward":1,"declaresTools":true}`
 
 func TestPlan(t *testing.T) {
 	running := probePod(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
@@ -171,7 +171,7 @@ func TestComputeStatus(t *testing.T) {
 	got := computeStatus(env, makePlan(env, seen(1, terminatedPod(good, time.Second)), now), now)
 	at := metav1.NewTime(now.Add(-time.Second))
 	want := v1alpha1.RewardEnvironmentStatus{
-		ObservedGeneration: new(int64(2)), ProbedGeneration: new(int64(2)), Digest: got.Digest, Tasks: new(int64(10)), CanaryReward: new(1.0), ProbeTime: &at,
+		ObservedGeneration: new(int64(2)), ProbedGeneration: new(int64(2)), Digest: got.Digest, Tasks: new(int64(10)), CanaryReward: new(1.0), ProbeTime: &at, DeclaresTools: new(true),
 		Splits: []v1alpha1.SplitStatus{{Name: "test", Tasks: new(int64(1))}, {Name: "train", Tasks: new(int64(9))}},
 		Conditions: []metav1.Condition{{
 			Type: "Ready", Status: "True", Reason: "Probed", Message: "The probe found tasks and graded a reply.", ObservedGeneration: 2, LastTransitionTime: metav1.NewTime(now),

@@ -864,8 +864,10 @@ type RenewRequest struct {
 	Unavailable []*UnavailableEnvironment `protobuf:"bytes,9,rep,name=unavailable,proto3" json:"unavailable,omitempty"`
 	// What samples wait for at the endpoint; absent if they wait for nothing.
 	EndpointProblem *EndpointProblem `protobuf:"bytes,10,opt,name=endpoint_problem,json=endpointProblem,proto3" json:"endpoint_problem,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Why the model's format cannot express a prompt whose episode waits, for people; empty if none waits.
+	FormatProblem string `protobuf:"bytes,11,opt,name=format_problem,json=formatProblem,proto3" json:"format_problem,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RenewRequest) Reset() {
@@ -966,6 +968,13 @@ func (x *RenewRequest) GetEndpointProblem() *EndpointProblem {
 		return x.EndpointProblem
 	}
 	return nil
+}
+
+func (x *RenewRequest) GetFormatProblem() string {
+	if x != nil {
+		return x.FormatProblem
+	}
+	return ""
 }
 
 // EndpointProblem is a problem of a worker at the endpoint.
@@ -2469,7 +2478,7 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	" \x01(\x03R\x0fsamplingSession\x12\x1e\n" +
 	"\n" +
 	"transcript\x18\f \x01(\bR\n" +
-	"transcriptJ\x04\b\b\x10\tJ\x04\b\v\x10\f\"\xa1\x04\n" +
+	"transcriptJ\x04\b\b\x10\tJ\x04\b\v\x10\f\"\xc8\x04\n" +
 	"\fRenewRequest\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12A\n" +
@@ -2483,7 +2492,8 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\rjudge_problem\x18\b \x01(\tR\fjudgeProblem\x12U\n" +
 	"\vunavailable\x18\t \x03(\v23.tinker_operator.exchange.v1.UnavailableEnvironmentR\vunavailable\x12W\n" +
 	"\x10endpoint_problem\x18\n" +
-	" \x01(\v2,.tinker_operator.exchange.v1.EndpointProblemR\x0fendpointProblem\"i\n" +
+	" \x01(\v2,.tinker_operator.exchange.v1.EndpointProblemR\x0fendpointProblem\x12%\n" +
+	"\x0eformat_problem\x18\v \x01(\tR\rformatProblem\"i\n" +
 	"\x0fEndpointProblem\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
 	"\x02op\x18\x02 \x01(\tR\x02op\x12\x16\n" +

@@ -4,6 +4,7 @@
 package leases
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
@@ -31,16 +32,16 @@ func (d *data) renew(renewal exchange.Renewal) {
 	}
 }
 
-// JudgeProblem returns why a live worker cannot ask a judge. It is empty if all of them can.
-func (t *Table) JudgeProblem() string {
+// EpisodeProblems returns why episodes at a live worker wait: since it cannot ask a judge, or since the model's format cannot
+// express a prompt. They are empty if none waits for that.
+func (t *Table) EpisodeProblems() (judge, format string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, name := range t.workers.alive(t.config.Now()) {
-		if problem := t.workers.byName[name].judgeProblem; problem != "" {
-			return problem
-		}
+		w := t.workers.byName[name]
+		judge, format = cmp.Or(judge, w.judgeProblem), cmp.Or(format, w.formatProblem)
 	}
-	return ""
+	return judge, format
 }
 
 // permitDownload reports whether a worker may download. Those that may keep the permit until they need it no more.

@@ -35,6 +35,8 @@ type worker struct {
 	data      data
 	// judgeProblem is why the worker cannot ask a judge.
 	judgeProblem string
+	// formatProblem is why episodes at the worker wait whose prompts the model's format cannot express.
+	formatProblem string
 	// endpoint is what its samples wait for at the endpoint; its kind is empty if they wait for nothing.
 	endpoint exchange.EndpointProblem
 	// unavailable says why the worker cannot play environments, by their names.
@@ -154,7 +156,7 @@ func (w *worker) renew(renewal exchange.Renewal) {
 	}
 	w.play(keys)
 	w.data.renew(renewal)
-	w.judgeProblem, w.endpoint = renewal.JudgeProblem, renewal.Endpoint
+	w.judgeProblem, w.formatProblem, w.endpoint = renewal.JudgeProblem, renewal.FormatProblem, renewal.Endpoint
 	w.unavailable = renewal.Unavailable
 }
 

@@ -38,6 +38,7 @@ var repairs = map[string]string{
 	v1alpha1.ReasonRoleNotFound:          "Correct algorithm.roles or algorithm.grouping, as the message says.",
 	v1alpha1.ReasonModelUnknown:          "Do what the message says about the model that it names; a run that has not failed then continues by itself, else: kubectl tinker retry $(run)",
 	v1alpha1.ReasonUnsupportedByEndpoint: "Repair the endpoint, or change the setting that the message names; a run that has not failed then continues by itself, else: kubectl tinker retry $(run)",
+	v1alpha1.ReasonUnsupportedByFormat:   "Give the environment a dialect of calls or the run another model.renderer, as the message says; the run then continues by itself.",
 	v1alpha1.ReasonOptimizerNotRestored:  "Set failurePolicy.requireOptimizer to false, or repair the endpoint; a run that has not failed then continues by itself, else: kubectl tinker retry $(run)",
 	v1alpha1.ReasonInitFromNotFound:      "Correct initFrom, or wait until the run that it names exists.",
 	v1alpha1.ReasonInitFromNotReady:      "Wait until the run that initFrom names has saved the checkpoint.",

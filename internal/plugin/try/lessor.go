@@ -79,7 +79,7 @@ func problemOf(r exchange.Renewal) string {
 	for _, name := range slices.Sorted(maps.Keys(r.Unavailable)) {
 		return fmt.Sprintf("environment %s is unavailable: %s", name, r.Unavailable[name])
 	}
-	return cmp.Or(r.DataProblem, r.JudgeProblem)
+	return cmp.Or(r.DataProblem, r.JudgeProblem, r.FormatProblem)
 }
 
 // Acquire implements rollout.Learner.

@@ -186,7 +186,7 @@ func (t *trial) probe(ctx context.Context, name string, definition contract.Defi
 	if err != nil {
 		return desired.Pin{}, err
 	}
-	pin := desired.Pin{Digest: digest, Definition: definition, Splits: map[string]int64{}}
+	pin := desired.Pin{Digest: digest, Definition: definition, Splits: map[string]int64{}, DeclaresTools: result.DeclaresTools}
 	line := ""
 	for _, split := range result.Splits {
 		pin.Splits[split.Name] = split.Tasks

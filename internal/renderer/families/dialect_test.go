@@ -4,6 +4,7 @@
 package families_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/models"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
@@ -47,6 +49,17 @@ func textOf(t *testing.T, tokens tokenizer.Tokenizer, ids []int32) string {
 		t.Fatal(err)
 	}
 	return text
+}
+
+// TestFormatsThatDeclareTools compares the table of models with what the formats do.
+func TestFormatsThatDeclareTools(t *testing.T) {
+	for _, name := range families.Names() {
+		r, _ := asInARun(t, name)
+		_, err := r.Prompt(renderer.Conversation{Messages: []chat.Message{{Role: chat.RoleUser, Content: "99 + 99?"}}, Tools: []chat.Tool{calculator}})
+		if declares := !errors.Is(err, renderer.ErrTools); declares != models.DeclaresTools(name) || declares && err != nil {
+			t.Errorf("%s: models.DeclaresTools = %v, and a prompt with a tool gives %v", name, models.DeclaresTools(name), err)
+		}
+	}
 }
 
 // TestDialectInEachFormat declares a tool, reads a call and writes its result in both dialects, with the renderers of all

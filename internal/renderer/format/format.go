@@ -72,7 +72,7 @@ func (p *Profile) Base() *Profile { return p }
 // Arrange implements Family for formats that cannot declare tools.
 func (p *Profile) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
 	if conversation.Tools != nil {
-		return nil, fmt.Errorf("declaring tools: %w", renderer.ErrUnsupported)
+		return nil, renderer.ErrTools
 	}
 	return conversation.Messages, nil
 }

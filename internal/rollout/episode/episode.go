@@ -196,6 +196,7 @@ func (e *episode) requestsFor(prompts []environment.Prompt) (requests []Request,
 			return nil, limit, err
 		}
 	}
+	e.player.expressed(e.requests)
 	return requests, "", nil
 }
 
@@ -207,7 +208,7 @@ func (e *episode) request(prompt environment.Prompt, i int) (request Request, li
 	}
 	ids, err := e.player.Renderer.Prompt(c.render(prompt))
 	if err != nil {
-		return Request{}, "", &environment.Fault{Permanent: true, Err: err}
+		return Request{}, "", &FormatError{Err: err, sampled: e.requests > 0}
 	}
 	c.segments.Share(ids)
 	settings := e.spec.Settings

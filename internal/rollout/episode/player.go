@@ -107,6 +107,9 @@ type Progress struct {
 	// PromptTokens and SampledTokens count what was paid for, tries that ended in faults included.
 	PromptTokens, SampledTokens atomic.Int64
 
+	// format is why a member waits, or nil.
+	format atomic.Pointer[string]
+
 	judgeMutex sync.Mutex
 	// judge counts what judges did.
 	judge rl.JudgeUsage
@@ -146,7 +149,9 @@ type Player struct {
 	Reference Reference
 	Gate      Gate
 	// Health is nil for an environment that is always available.
-	Health   Health
+	Health Health
+	// Format is nil where episodes do not wait whose prompts the model's format cannot express.
+	Format   Format
 	Progress *Progress
 }
 
@@ -174,12 +179,15 @@ func (p *Player) Play(ctx context.Context, spec Spec) (rl.Group, error) {
 }
 
 // member plays one member, and again after faults; the reason is why it is not usable. An episode that could not begin
-// as the environment is unavailable begins again as the same try.
+// as the environment is unavailable, or as the model's format cannot express its first prompt, begins again as the same try.
 func (p *Player) member(ctx context.Context, spec Spec, index int) (m rl.Member, reason string, err error) {
 	for try, failures := 0, 0; ; failures++ {
 		m, reason, err = p.admitted(ctx, spec, index, try)
 		var fault *environment.Fault
+		var unwritten *FormatError
 		switch {
+		case errors.As(err, &unwritten):
+			p.Progress.waitForFormat(spec, unwritten)
 		case !errors.As(err, &fault):
 			return m, reason, err
 		case !fault.Unavailable:
@@ -203,6 +211,13 @@ func (p *Player) admitted(ctx context.Context, spec Spec, index, try int) (m rl.
 		m, reason, err = p.attempt(ctx, spec, index, try)
 	}
 	m.Index, m.Retries = index, try
+	var unwritten *FormatError
+	if errors.As(err, &unwritten) {
+		if p.awaits(unwritten) {
+			return m, "", err
+		}
+		err = &environment.Fault{Permanent: true, Err: err}
+	}
 	var fault *environment.Fault
 	if errors.As(err, &fault) {
 		if !fault.Permanent && (fault.Unavailable || try < spec.Settings.Retries) {
@@ -222,7 +237,7 @@ func (p *Player) health() Health {
 	return p.Health
 }
 
-// attempt plays one try of one member. An error is a *environment.Fault, the context's or the policy's.
+// attempt plays one try of one member. An error is a *environment.Fault, a *FormatError, the context's or the policy's.
 func (p *Player) attempt(ctx context.Context, spec Spec, index, try int) (rl.Member, string, error) {
 	e := &episode{player: p, spec: &spec, member: index, try: try, conversations: map[string]*conversation{}}
 	e.recorder.progress = p.Progress

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
@@ -72,12 +73,21 @@ func probe(ctx context.Context, env environment.Environment) (result contract.Pr
 		result.Reason, result.Message = ReasonNoTasks, "no split of the environment has a task"
 		return result, true
 	}
-	reward, err := canary(ctx, env, environment.Task{Split: first})
+	c := &canary{env: env, task: environment.Task{Split: first}}
+	reward, err := c.reward(ctx)
 	if err != nil {
 		return failed(result, err)
 	}
-	result.OK, result.CanaryReward = true, reward
+	result.OK, result.CanaryReward, result.DeclaresTools = true, reward, c.tools
 	return result, false
+}
+
+// canary plays a task without a model.
+type canary struct {
+	env  environment.Environment
+	task environment.Task
+	// tools is set once a prompt has tools.
+	tools bool
 }
 
 // failed adds to the result what went wrong.
@@ -102,13 +112,13 @@ func failed(result contract.ProbeResult, err error) (contract.ProbeResult, bool)
 	return result, fault.Permanent
 }
 
-// canary plays the task twice, with a right and with a wrong answer, and returns the reward of the right one. An
+// reward plays the task twice, with a right and with a wrong answer, and returns the reward of the right one. An
 // environment that does not know its answers plays the task once, and has no reward to return. An error is a
 // *canaryError, a *environment.Fault or the context's.
-func canary(ctx context.Context, env environment.Environment, task environment.Task) (*float64, error) {
-	right, wrong, err := answers(ctx, env, task)
+func (c *canary) reward(ctx context.Context) (*float64, error) {
+	right, wrong, err := answers(ctx, c.env, c.task)
 	if errors.Is(err, environment.ErrNoAnswers) {
-		if _, err := play(ctx, env, task, unknownAnswer, 1); err != nil {
+		if _, err := c.play(ctx, unknownAnswer, 1); err != nil {
 			return nil, fmt.Errorf("playing an episode: %w", err)
 		}
 		return nil, nil
@@ -116,11 +126,11 @@ func canary(ctx context.Context, env environment.Environment, task environment.T
 	if err != nil {
 		return nil, fmt.Errorf("asking for answers: %w", err)
 	}
-	best, err := playAnswer(ctx, env, task, right)
+	best, err := c.answer(ctx, right)
 	if err != nil {
 		return nil, fmt.Errorf("playing the right answer: %w", err)
 	}
-	worst, err := playAnswer(ctx, env, task, wrong)
+	worst, err := c.answer(ctx, wrong)
 	if err != nil {
 		return nil, fmt.Errorf("playing a wrong answer: %w", err)
 	}
@@ -140,10 +150,10 @@ func answers(ctx context.Context, env environment.Environment, task environment.
 // maxRounds is how often an environment may ask again before it has to end an episode whose every reply is the answer.
 const maxRounds = 8
 
-// playAnswer plays the task with an answer in place of every reply, which must end the episode, and returns the sum of
+// answer plays the task with an answer in place of every reply, which must end the episode, and returns the sum of
 // rewards.
-func playAnswer(ctx context.Context, env environment.Environment, task environment.Task, text string) (float64, error) {
-	turns, err := play(ctx, env, task, text, maxRounds)
+func (c *canary) answer(ctx context.Context, text string) (float64, error) {
+	turns, err := c.play(ctx, text, maxRounds)
 	if err != nil {
 		return 0, err
 	}
@@ -160,8 +170,8 @@ func playAnswer(ctx context.Context, env environment.Environment, task environme
 }
 
 // play replies to the prompts with the text, round after round, until the episode ends or there were enough rounds.
-func play(ctx context.Context, env environment.Environment, task environment.Task, text string, rounds int) ([]environment.Turn, error) {
-	episode, err := env.Start(ctx, task)
+func (c *canary) play(ctx context.Context, text string, rounds int) ([]environment.Turn, error) {
+	episode, err := c.env.Start(ctx, c.task)
 	if err != nil {
 		return nil, err
 	}
@@ -176,6 +186,7 @@ func play(ctx context.Context, env environment.Environment, task environment.Tas
 	}
 	var turns []environment.Turn
 	for range rounds {
+		c.tools = c.tools || slices.ContainsFunc(prompts, func(p environment.Prompt) bool { return len(p.Tools) > 0 })
 		turn, err := episode.Step(ctx, repliesTo(prompts, text))
 		if err != nil {
 			return nil, err

@@ -53,6 +53,22 @@ func TestProbeWorkflows(t *testing.T) {
 	}
 }
 
+// TestProbeFindsTools distinguishes tools that the model's format declares from those of a system prompt.
+func TestProbeFindsTools(t *testing.T) {
+	for prompt, want := range map[string]bool{"": true, "Answer briefly.": true, "The tools are:\n$(tools)": false} {
+		got, _ := Probe(t.Context(), registry.Builder{}, contract.Definition{
+			Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 99}},
+			Reward:  &contract.RewardRule{ExactMatch: &contract.ExactMatch{}},
+			Interaction: &contract.Interaction{ToolUse: &contract.ToolUse{
+				SystemPrompt: prompt, ParseErrors: contract.ParseErrors{MaxConsecutive: 2, Train: contract.TrainKeep},
+			}},
+		})
+		if !got.OK || got.DeclaresTools != want {
+			t.Errorf("with the system prompt %q Probe = %+v, want DeclaresTools to be %v", prompt, got, want)
+		}
+	}
+}
+
 // TestProbeOfAnExpression plays an episode without an answer, and reports what is wrong with an expression.
 func TestProbeOfAnExpression(t *testing.T) {
 	splits := []contract.ProbeSplit{{Name: "test", Tasks: 21}, {Name: "train", Tasks: 79}}

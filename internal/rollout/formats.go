@@ -1,0 +1,67 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
+)
+
+// formats knows of which environments the model's format has expressed a prompt.
+type formats struct {
+	mu        sync.Mutex
+	expressed map[string]bool
+}
+
+// groupFormat is the episode.Format of a group.
+type groupFormat struct {
+	formats     *formats
+	environment string
+	// trained says that the weights have been trained, on groups of the same environments.
+	trained bool
+}
+
+// Expressed implements episode.Format.
+func (g *groupFormat) Expressed() {
+	g.formats.mu.Lock()
+	defer g.formats.mu.Unlock()
+	if g.formats.expressed == nil {
+		g.formats.expressed = map[string]bool{}
+	}
+	g.formats.expressed[g.environment] = true
+}
+
+// Awaits implements episode.Format. An environment whose tools the format cannot declare always waits. So does one of which this
+// worker has expressed no prompt, as long as the run's spec may still be changed; later its single tasks are left out.
+func (g *groupFormat) Awaits(err *episode.FormatError) bool {
+	g.formats.mu.Lock()
+	defer g.formats.mu.Unlock()
+	return err.Tools() || !g.trained && !g.formats.expressed[g.environment]
+}
+
+// isTrained reports whether a lease is for training with weights that have been trained. Those of evaluations may be of another
+// run, whose environments are others.
+func isTrained(lease exchange.Lease) bool {
+	name, err := rl.ParseCheckpointName(lease.Sampler[strings.LastIndexByte(lease.Sampler, '/')+1:])
+	return lease.Key.Kind == rl.Train && err == nil && name.Step > 0
+}
+
+// formatProblem returns why groups wait whose prompts the model's format cannot express; it is empty if none waits.
+func (a *activeGroups) formatProblem() string {
+	for _, key := range a.keys() {
+		if group := a.get(key); group != nil {
+			if problem := group.progress.FormatProblem(); problem != "" {
+				return contract.Truncate(problem, maxDataProblem)
+			}
+		}
+	}
+	return ""
+}
+
+var _ episode.Format = (*groupFormat)(nil)

@@ -1,0 +1,101 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// toolServer is an answerServer that declares a tool besides the one for answers, while it is set to.
+type toolServer struct {
+	*answerServer
+	declares atomic.Bool
+}
+
+func newToolServer(t *testing.T, declares bool) *toolServer {
+	t.Helper()
+	s := &toolServer{answerServer: newAnswerServer(t)}
+	s.declares.Store(declares)
+	s.Before = func(w http.ResponseWriter, r *http.Request) bool {
+		if !s.declares.Load() || !strings.HasSuffix(r.URL.Path, "/task_tools") {
+			return false
+		}
+		fmt.Fprint(w, `{"tools": [{"name": "look", "description": "Shows the letters.", "input_schema": {"type": "object"}}],`+
+			`"terminal_tool": {"name": "submit", "arg": "answer", "description": ""}}`)
+		return true
+	}
+	return s
+}
+
+// newToolFixture prepares a run on the server, whose model's format has no tools.
+func newToolFixture(t *testing.T, s *toolServer, dialect contract.ToolDialect) *fixture {
+	t.Helper()
+	w := newFixture(t, func(f *contract.RunFile) {
+		e := served("letters", "http://letters") // The digest of the definition has the server's address.
+		e.Definition.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{
+			Dialect: dialect, ParseErrors: contract.ParseErrors{MaxConsecutive: 2, Train: contract.TrainKeep},
+		}}
+		f.Fixed.Environments, f.Evaluation = []contract.Environment{e}, nil
+		f.Fixed.Algorithm.Steps = 2
+	})
+	w.file.Fixed.Environments[0].Definition.ORS.URL = s.url
+	w.startRolloutWorker("w0")
+	return w
+}
+
+// TestToolsThatTheFormatCannotDeclare trains a model whose format has no tools on a server that declares one. The run
+// names environment and field, commits nothing, and does not take the server for unavailable. Once the server declares no tool,
+// it has the weights of a run that was never blocked.
+func TestToolsThatTheFormatCannotDeclare(t *testing.T) {
+	t.Parallel()
+	plain := newToolFixture(t, newToolServer(t, false), "")
+	want := plain.outcome(plain.waitFor(plain.startLearner(1, nil), contract.CauseCompleted))
+
+	server := newToolServer(t, true)
+	w := newToolFixture(t, server, "")
+	a := w.startLearner(1, nil)
+	blocked := w.awaitBlocked(a, contract.BlockedOnFormat)
+	for _, part := range []string{`environment "letters"`, "declaring tools", "interaction.toolUse.dialect", "HermesJSON", "model.renderer"} {
+		if !strings.Contains(blocked, part) {
+			t.Errorf("the run waits for %q, which does not name %q", blocked, part)
+		}
+	}
+	// More tries fail than a breaker takes, of several groups.
+	requests := len(server.Log())
+	w.until("the prompts are asked for again", func() bool { return len(server.Log()) > requests+50 })
+	reply, err := w.heartbeat(a, 1, contract.DesiredRun)
+	if err != nil || reply.Progress.Step != 0 || len(reply.Unavailable) > 0 || len(w.outcomes()) > 0 {
+		t.Errorf("the learner answers %+v, %v with the groups %v; want no step, no group and no unavailable environment", reply, err, w.outcomes())
+	}
+	server.declares.Store(false)
+	w.compare(w.waitFor(a, contract.CauseCompleted), want)
+	if diff := cmp.Diff(plain.timelessMetrics(), w.timelessMetrics()); diff != "" {
+		t.Errorf("metrics (-never blocked +blocked):\n%s", diff)
+	}
+}
+
+// TestToolsInADialect trains the same model on the same server with a dialect of calls, which the format need not have.
+func TestToolsInADialect(t *testing.T) {
+	t.Parallel()
+	w := newToolFixture(t, newToolServer(t, true), contract.HermesJSON)
+	w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
+	outcomes := w.outcomes()
+	for slot, outcome := range outcomes {
+		if outcome == rl.EnvironmentFault.String() {
+			t.Errorf("the group of slot %d is a fault", slot)
+		}
+	}
+	if len(outcomes) == 0 {
+		t.Error("no group was played")
+	}
+}
