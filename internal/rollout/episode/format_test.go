@@ -129,11 +129,11 @@ func TestEpisodesThatDoNotWaitForTheFormat(t *testing.T) {
 		waits int
 	}{
 		"nobody waits":  {&scripted{first: []environment.Prompt{tools}}, 0},
-		"after a reply": {&scripted{step: asks}, 100},
+		"after a reply": {&scripted{step: asks}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			player, health := newPlayer(t, tc.env, says("1")), &watch{}
-			player.Format, player.Health = &patience{waits: tc.waits, each: func(*FormatError) {}}, health
+			player.Format, player.Health = &patience{waits: tc.waits, each: func(err *FormatError) { t.Errorf("the episode waits after %v", err) }}, health
 			group, err := player.Play(t.Context(), game(nil))
 			if err != nil || group.Outcome != rl.EnvironmentFault || group.Members[0].Retries != 0 || !strings.Contains(group.Reason, "declaring tools") {
 				t.Errorf("Play = %+v, %v, want a fault without a second try", group, err)
