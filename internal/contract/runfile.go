@@ -190,6 +190,10 @@ type Definition struct {
 	Interaction *Interaction `json:"interaction,omitempty"`
 }
 
+// HasSharedPrompts reports whether all episodes of one task begin with the same prompts: those of a row. An environment server may
+// give each session its own.
+func (d Definition) HasSharedPrompts() bool { return d.ORS == nil }
+
 // Sampling is how tokens are drawn.
 type Sampling struct {
 	MaxTokens   int     `json:"maxTokens"`
@@ -199,6 +203,8 @@ type Sampling struct {
 	TopK int `json:"topK"`
 	// Stop has the strings that end a reply; it is empty for the renderer's.
 	Stop []string `json:"stop,omitempty"`
+	// SharedPrompt has the members of a group share the requests of their first round.
+	SharedPrompt bool `json:"sharedPrompt,omitempty"`
 }
 
 // Limits end an episode; 0 means no limit.

@@ -38,6 +38,7 @@ func (e Environment) validate(p *problems, path string) {
 	}
 	e.Definition.validate(p, path+".definition")
 	e.Sampling.validate(p, path+".sampling")
+	p.require(!e.Sampling.SharedPrompt || e.Definition.HasSharedPrompts(), path+".sampling.sharedPrompt", "needs a dataset: episodes of an ors server may each have a prompt of their own")
 	e.Limits.validate(p, path+".limits")
 	e.Reward.validate(p, path+".reward")
 }

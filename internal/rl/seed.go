@@ -16,6 +16,12 @@ func Seed(runSeed uint64, kind Kind, slot int64, member, turn, try int) uint64 {
 	return derive("tinker-operator sample seed 1", runSeed, uint64(kind), uint64(slot), uint64(member), uint64(turn), uint64(try))
 }
 
+// SharedSeed is the seed of a sample request that several members share. Member is the first of them, and sample i of the
+// request is that of member+i. No request of one member has the same seed.
+func SharedSeed(runSeed uint64, kind Kind, slot int64, member, turn int) uint64 {
+	return derive("tinker-operator shared sample seed 1", runSeed, uint64(kind), uint64(slot), uint64(member), uint64(turn))
+}
+
 // EpisodeSeed is for what an environment draws itself in one episode.
 func EpisodeSeed(runSeed uint64, kind Kind, slot int64, member, try int) uint64 {
 	return derive("tinker-operator episode seed 1", runSeed, uint64(kind), uint64(slot), uint64(member), uint64(try))

@@ -189,7 +189,7 @@ func (j *judge) once(ctx context.Context, worker *Worker, request rubric.Request
 	}
 	seed := digestNumber("tinker-operator judge sample 1", nil, request.Seed, uint64(request.Call), uint64(request.Try))
 	number := digestNumber("tinker-operator judge request 1", prompt, uint64(seed), uint64(reposts))
-	seed = worker.seedFor(seed)
+	seed = worker.seedFor(seed, 1)
 	topP, topK := 1.0, -1
 	result, err := worker.config.Endpoint.Sample(ctx, tinker.SampleRequest{
 		NumSamples: 1, Prompt: tinker.Text(prompt), SamplingSession: session, SeqID: &number,

@@ -79,12 +79,37 @@ type failures struct {
 // an endpoint that fails or that has refused every request so far. An error is a *episode.RefusedError, a
 // *policyMissingError or the context's.
 func (p *policy) Sample(ctx context.Context, request episode.Request) (episode.Sample, error) {
-	var sample episode.Sample
+	group := p.group.key
+	seed := rl.Seed(p.group.currentLease().Seed, group.Kind, group.Slot, request.Member, request.Request, request.Try)
+	samples, err := p.draw(ctx, request, seed, 1)
+	if err != nil {
+		return episode.Sample{}, err
+	}
+	return samples[0], nil
+}
+
+// SampleGroup implements episode.Policy. It tries again as Sample does, and fails as that does. The request is numbered as one of
+// its first member.
+func (p *policy) SampleGroup(ctx context.Context, request episode.Request, members int) ([]episode.Sample, error) {
+	group := p.group.key
+	seed := rl.SharedSeed(p.group.currentLease().Seed, group.Kind, group.Slot, request.Member, request.Request)
+	return p.draw(ctx, request, seed, members)
+}
+
+// draw gives so many replies to one request.
+func (p *policy) draw(ctx context.Context, request episode.Request, seed uint64, count int) ([]episode.Sample, error) {
+	var samples []episode.Sample
 	err := p.repeat(ctx, request, func(number int64) (key samplerKey, err error) {
-		sample, key, err = p.once(ctx, request, number)
+		samples, key, err = p.once(ctx, tinker.SampleRequest{
+			NumSamples: count, SeqID: &number, Prompt: tinker.Text(request.Prompt),
+			SamplingParams: tinker.SamplingParams{
+				MaxTokens: &request.Sampling.MaxTokens, Seed: new(p.worker.seedFor(int64(seed), count)), Stop: tinker.Stop(request.Stop),
+				Temperature: request.Sampling.Temperature, TopK: request.Sampling.TopK, TopP: request.Sampling.TopP,
+			},
+		})
 		return key, err
 	})
-	return sample, err
+	return samples, err
 }
 
 // repeat posts a request until it succeeds or cannot succeed any more. It calls post with the number of the request; the key is that of
@@ -190,11 +215,12 @@ func sampleDelay(failures int) time.Duration {
 	return min(time.Second<<min(failures-1, 5), 30*time.Second)
 }
 
-// seedFor returns the seed that is sent in place of one of 63 bits.
-func (w *Worker) seedFor(seed int64) int64 {
+// seedFor returns the seed that is sent in place of one of 63 bits, for a request of so many samples. Endpoints that take short seeds
+// alone may add the number of a sample to it.
+func (w *Worker) seedFor(seed int64, samples int) int64 {
 	const longest = 1<<31 - 1
 	if play := w.play.Load(); play != nil && play.play.ShortSeeds {
-		return seed & longest
+		return min(seed&longest, longest-int64(samples-1))
 	}
 	return seed
 }
@@ -212,13 +238,14 @@ func numberOf(group rl.Key, request episode.Request, reposts int) (int64, error)
 	return number, nil
 }
 
-// once samples a reply under one number. The key is that of the sampling session.
-func (p *policy) once(ctx context.Context, request episode.Request, number int64) (episode.Sample, samplerKey, error) {
-	group, lease := p.group.key, p.group.currentLease()
+// once posts a request in the group's sampling session, whose key it returns.
+func (p *policy) once(ctx context.Context, posted tinker.SampleRequest) ([]episode.Sample, samplerKey, error) {
+	lease := p.group.currentLease()
 	key, session, err := p.worker.sessions.sampler(ctx, lease.SamplingSession, weightsOf(lease.Sampler))
 	if err != nil {
-		return episode.Sample{}, samplerKey{}, err
+		return nil, samplerKey{}, err
 	}
+	posted.SamplingSession = session
 	// What counts begins anew with each obstacle that the endpoint reports: a pause, a limit of its rate, an outage.
 	var began atomic.Pointer[time.Time]
 	begin := func() { began.Store(new(time.Now())) }
@@ -227,21 +254,17 @@ func (p *policy) once(ctx context.Context, request episode.Request, number int64
 		begin()
 		p.group.note(event.Unanswered)
 	})
-	seed := p.worker.seedFor(int64(rl.Seed(lease.Seed, group.Kind, group.Slot, request.Member, request.Request, request.Try)))
-	result, err := p.worker.config.Endpoint.Sample(ctx, tinker.SampleRequest{
-		NumSamples: 1, Prompt: tinker.Text(request.Prompt), SamplingSession: session, SeqID: &number,
-		SamplingParams: tinker.SamplingParams{
-			MaxTokens: &request.Sampling.MaxTokens, Seed: &seed, Stop: tinker.Stop(request.Stop),
-			Temperature: request.Sampling.Temperature, TopK: request.Sampling.TopK, TopP: request.Sampling.TopP,
-		},
-	})
+	result, err := p.worker.config.Endpoint.Sample(ctx, posted)
 	if err != nil {
 		p.group.note(client.IsUnanswered(err))
-		return episode.Sample{}, key, fmt.Errorf("sampling: %w", err)
+		return nil, key, fmt.Errorf("sampling: %w", err)
 	}
-	reply := result.Sequences[0]
-	stopped := reply.StopReason == tinker.StopReasonStop
-	return episode.Sample{Tokens: reply.Tokens, Logprobs: reply.Logprobs, Stopped: stopped, Took: time.Since(*began.Load())}, key, nil
+	took := time.Since(*began.Load())
+	samples := make([]episode.Sample, len(result.Sequences))
+	for i, reply := range result.Sequences {
+		samples[i] = episode.Sample{Tokens: reply.Tokens, Logprobs: reply.Logprobs, Stopped: reply.StopReason == tinker.StopReasonStop, Took: took}
+	}
+	return samples, key, nil
 }
 
 var _ episode.Policy = (*policy)(nil)

@@ -71,6 +71,68 @@ func TestRequestsOfSamples(t *testing.T) {
 	}
 }
 
+// TestRequestsOfSeveralMembers posts one request for four members from the second on. It is repeated with its seed, and a short seed
+// leaves room for the number of each sample.
+func TestRequestsOfSeveralMembers(t *testing.T) {
+	shared := request()
+	shared.Request, shared.Try = 0, 0
+	api := newEndpoint()
+	api.fail = func(n int, _ tinker.SampleRequest) error {
+		if n == 0 {
+			return failureOf(tinker.CategoryFutureLost)
+		}
+		return nil
+	}
+	samples, err := newPolicy(api).SampleGroup(t.Context(), shared, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := int64(rl.SharedSeed(42, rl.Train, 5, 2, 0))
+	want := tinker.SampleRequest{
+		NumSamples: 4, Prompt: tinker.Text([]int32{'h', 'i'}), SamplingSession: "session-1:sample:" + decimal(lease(trainKey(5)).SamplingSession),
+		SamplingParams: tinker.SamplingParams{MaxTokens: new(9), Seed: &seed, Stop: tinker.Stop{Tokens: []int32{256}}, Temperature: 0.5, TopP: 0.75, TopK: 12},
+	}
+	var posts []tinker.SampleRequest
+	for repost := range 2 {
+		number, err := rl.SequenceID(rl.Train, 5, 2, 0, 0, repost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.SeqID = &number
+		posts = append(posts, want)
+	}
+	if diff := cmp.Diff(posts, api.posted); diff != "" {
+		t.Errorf("posted (-want +got):\n%s", diff)
+	}
+	for i, sample := range samples {
+		if got, want := sample.Tokens[1], '0'+int32((seed+int64(i))%3); got != want || !sample.Stopped || len(sample.Logprobs) != 3 {
+			t.Errorf("the reply to member %d is %+v, want the token %d", i, sample, want)
+		}
+	}
+	if len(samples) != 4 {
+		t.Errorf("%d members have replies, want 4", len(samples))
+	}
+}
+
+// TestShortSeeds sends no seed of more than 31 bits, even with the number of a sample added to it.
+func TestShortSeeds(t *testing.T) {
+	w := newPolicy(newEndpoint()).worker
+	const longest = 1<<31 - 1
+	cases := []struct{ seed, own, shared int64 }{
+		{1 << 62, 0, 0}, {1<<62 + 7, 7, 7}, {1<<62 + longest, longest, longest - 7}, {longest - 8, longest - 8, longest - 8},
+	}
+	for _, tc := range cases {
+		w.play.Store(&playConfig{play: contract.Play{ShortSeeds: true}})
+		if own, shared := w.seedFor(tc.seed, 1), w.seedFor(tc.seed, 8); own != tc.own || shared != tc.shared {
+			t.Errorf("%d is sent as %d for one sample and %d for eight, want %d and %d", tc.seed, own, shared, tc.own, tc.shared)
+		}
+		w.play.Store(&playConfig{})
+		if own, shared := w.seedFor(tc.seed, 1), w.seedFor(tc.seed, 8); own != tc.seed || shared != tc.seed {
+			t.Errorf("%d is sent as %d for one sample and %d for eight where long seeds are taken", tc.seed, own, shared)
+		}
+	}
+}
+
 // Samples that fail for a transient reason are requested again with the same seed. Each case has the errors of the
 // first posts and the re-post counters that are used.
 func TestTransientFailuresOfSamples(t *testing.T) {

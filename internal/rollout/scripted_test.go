@@ -278,9 +278,15 @@ func (e *endpoint) Sample(ctx context.Context, request tinker.SampleRequest) (ti
 			return tinker.SampleResult{}, ctx.Err()
 		}
 	}
-	tokens := []int32{' ', '0' + int32(*request.SamplingParams.Seed%3), 256}
-	logprobs := []float32{-0.25, -0.5, -float32(*request.SamplingParams.Seed%97) / 97}
-	return tinker.SampleResult{Sequences: []tinker.SampledSequence{{StopReason: tinker.StopReasonStop, Tokens: tokens, Logprobs: logprobs}}}, nil
+	var result tinker.SampleResult
+	for i := range int64(request.NumSamples) {
+		seed := *request.SamplingParams.Seed + i
+		result.Sequences = append(result.Sequences, tinker.SampledSequence{
+			StopReason: tinker.StopReasonStop, Tokens: []int32{' ', '0' + int32(seed%3), 256},
+			Logprobs: []float32{-0.25, -0.5, -float32(seed%97) / 97},
+		})
+	}
+	return result, nil
 }
 
 func (e *endpoint) post(request tinker.SampleRequest) (hold chan struct{}, err error) {

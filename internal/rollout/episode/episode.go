@@ -270,10 +270,7 @@ func (e *episode) sample(ctx context.Context, prompts []environment.Prompt, requ
 	for i, request := range requests {
 		together.Go(func() error {
 			var err error
-			samples[i], err = e.player.Policy.Sample(ctx, request)
-			if err == nil {
-				e.countTokens(request, samples[i])
-			}
+			samples[i], err = e.reply(ctx, request)
 			return err
 		})
 	}
@@ -307,10 +304,16 @@ func (e *episode) sample(ctx context.Context, prompts []environment.Prompt, requ
 	return replies, nil
 }
 
-// countTokens counts the tokens of a reply, whether it is used or not.
-func (e *episode) countTokens(request Request, sample Sample) {
-	e.player.Progress.PromptTokens.Add(int64(len(request.Prompt)))
-	e.player.Progress.SampledTokens.Add(int64(len(sample.Tokens)))
+// reply gives the reply to one request, and counts its tokens whether it is used or not.
+func (e *episode) reply(ctx context.Context, request Request) (Sample, error) {
+	if e.spec.shared != nil && e.try == 0 && e.turns == 0 {
+		return e.spec.shared.of(ctx, request)
+	}
+	sample, err := e.player.Policy.Sample(ctx, request)
+	if err == nil {
+		e.player.Progress.count(request, sample)
+	}
+	return sample, err
 }
 
 // recordReply adds a reply to its conversation and to the segments to train on.

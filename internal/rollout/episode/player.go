@@ -6,8 +6,8 @@
 // come from a Policy.
 //
 // A group is a function of its Spec, the policy and the environment. Its members are played concurrently, yet
-// the group does not depend on which of them ends first: replies are seeded by member, request and try, and
-// results are in the order of their members.
+// the group does not depend on which of them ends first: replies are seeded by member, request and try, or drawn by one
+// request of all members, and results are in the order of their members.
 //
 // A fault of the environment or of a judge gives no reward. The episode is played again with the next try, and
 // a member whose tries all end in faults is left out and counted. A group with too few members left, or one
@@ -36,6 +36,9 @@ type Policy interface {
 	// Sample gives the reply to one request. The same request gives the same reply. After a *RefusedError the
 	// member has the outcome InvalidTokens; every other error ends the group unfinished.
 	Sample(ctx context.Context, request Request) (Sample, error)
+	// SampleGroup gives the replies to one request of several members, those from request.Member on, in their order. Errors are
+	// as those of Sample.
+	SampleGroup(ctx context.Context, request Request, members int) ([]Sample, error)
 }
 
 // Reference computes the log-probabilities of training data under the reference of a KL penalty.
@@ -122,6 +125,14 @@ func (p *Progress) Judge() rl.JudgeUsage {
 	return p.judge
 }
 
+// count counts the tokens of a request and of the replies to it.
+func (p *Progress) count(request Request, replies ...Sample) {
+	p.PromptTokens.Add(int64(len(request.Prompt)))
+	for _, reply := range replies {
+		p.SampledTokens.Add(int64(len(reply.Tokens)))
+	}
+}
+
 // Spec describes a group to be played.
 type Spec struct {
 	Key rl.Key
@@ -138,6 +149,9 @@ type Spec struct {
 	StepRewards bool
 	// Transcript records the conversations for people.
 	Transcript bool
+
+	// shared are the replies that the members share; nil where each makes requests of its own. Play sets it.
+	shared *sharedReplies
 }
 
 // Player plays groups of one environment with one policy.
@@ -161,6 +175,7 @@ func (p *Player) Play(ctx context.Context, spec Spec) (rl.Group, error) {
 	members := make([]rl.Member, spec.GroupSize)
 	reasons := make([]string, spec.GroupSize)
 	together, ctx := errgroup.WithContext(ctx)
+	spec.shared = p.shareReplies(ctx, spec)
 	for i := range spec.GroupSize {
 		together.Go(func() error {
 			var err error

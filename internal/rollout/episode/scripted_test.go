@@ -83,6 +83,20 @@ func (f policyFunc) Sample(ctx context.Context, request Request) (Sample, error)
 	return f(ctx, request)
 }
 
+// SampleGroup gives each member the reply to a request of its own.
+func (f policyFunc) SampleGroup(ctx context.Context, request Request, members int) ([]Sample, error) {
+	samples := make([]Sample, members)
+	for i := range samples {
+		own := request
+		own.Member += i
+		var err error
+		if samples[i], err = f(ctx, own); err != nil {
+			return nil, err
+		}
+	}
+	return samples, nil
+}
+
 // says is a policy that always gives the same text.
 func says(text string) policyFunc {
 	return func(context.Context, Request) (Sample, error) { return sampled(text), nil }

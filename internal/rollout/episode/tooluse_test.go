@@ -242,3 +242,7 @@ func (s *script) Sample(_ context.Context, request Request) (Sample, error) {
 	ids := s.tokens.AppendEncode(nil, s.replies[request.Request]+"<|im_end|>", tokenizer.Specials)
 	return Sample{Tokens: ids, Logprobs: slices.Repeat([]float32{-0.5}, len(ids)), Stopped: true}, nil
 }
+
+func (s *script) SampleGroup(ctx context.Context, request Request, members int) ([]Sample, error) {
+	return policyFunc(s.Sample).SampleGroup(ctx, request, members)
+}

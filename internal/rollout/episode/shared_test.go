@@ -1,0 +1,314 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package episode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
+)
+
+// recordingPolicy records which requests were made, of one member and of several. The text of a reply names who asked for it.
+type recordingPolicy struct {
+	// refuse, if there is one, says which requests of several members are refused.
+	refuse func(request Request) bool
+	// slow is how long the requests of several members take, by their number.
+	slow map[int]time.Duration
+
+	mu  sync.Mutex
+	own []string
+	all []string
+}
+
+// Sample implements Policy.
+func (r *recordingPolicy) Sample(_ context.Context, request Request) (Sample, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.own = append(r.own, member(request))
+	return sampled(" own " + member(request)), nil
+}
+
+// SampleGroup implements Policy.
+func (r *recordingPolicy) SampleGroup(ctx context.Context, request Request, members int) ([]Sample, error) {
+	if err := wait.Sleep(ctx, r.slow[request.Request]); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, fmt.Sprintf("%s of %d", member(request), members))
+	if r.refuse != nil && r.refuse(request) {
+		return nil, &RefusedError{Err: errors.New("too long")}
+	}
+	samples := make([]Sample, members)
+	for i := range samples {
+		samples[i] = sampled(fmt.Sprintf(" shared %d/%d", request.Request, request.Member+i))
+	}
+	return samples, nil
+}
+
+// made lists the requests of one member and of several, sorted.
+func (r *recordingPolicy) made() (own, all []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(slices.Values(r.own)), slices.Sorted(slices.Values(r.all))
+}
+
+// sharing is a group of so many members that share their first prompts.
+func sharing(members int) Spec {
+	return game(func(g *Spec) {
+		g.GroupSize, g.MinMembers = members, 1
+		g.Settings.Sampling.SharedPrompt, g.Settings.Retries = true, 3
+	})
+}
+
+// pays is an environment of one turn.
+func pays() *scripted {
+	return &scripted{step: func(int, []environment.Reply) (environment.Turn, error) { return done(1), nil }}
+}
+
+// repliesOf lists the texts that each member sampled, in the order of its segments.
+func repliesOf(group rl.Group) (texts []string) {
+	for _, m := range group.Members {
+		for _, s := range segmentsOf(m) {
+			text := ""
+			for i, token := range s.Tokens {
+				if s.Actions[i] && token < end {
+					text += string(rune(token))
+				}
+			}
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+func TestSharedPrompt(t *testing.T) {
+	policy := &recordingPolicy{}
+	group := play(t, pays(), policy, sharing(3))
+	own, all := policy.made()
+	if diff := cmp.Diff([]string{"0/0/0 of 3"}, all); diff != "" || len(own) > 0 {
+		t.Errorf("members made the requests %v of their own; of all members (-want +got):\n%s", own, diff)
+	}
+	if diff := cmp.Diff([]string{" shared 0/0", " shared 0/1", " shared 0/2"}, repliesOf(group)); diff != "" {
+		t.Errorf("replies by member (-want +got):\n%s", diff)
+	}
+	prompt, reply := int64(len("User: q\n\nAssistant:")), int64(len(" shared 0/0")+1)
+	if group.PromptTokens != prompt || group.SampledTokens != 3*reply {
+		t.Errorf("%d tokens of prompts and %d of replies were bought, want %d and %d", group.PromptTokens, group.SampledTokens, prompt, 3*reply)
+	}
+	for _, m := range group.Members {
+		if m.PromptTokens != prompt || m.SampledTokens != reply {
+			t.Errorf("member %d has a prompt of %d tokens and a reply of %d, want %d and %d", m.Index, m.PromptTokens, m.SampledTokens, prompt, reply)
+		}
+	}
+}
+
+// TestSharedPromptOfTheFirstRoundAlone has episodes of two rounds: the prompts of the second contain the replies to the first.
+func TestSharedPromptOfTheFirstRoundAlone(t *testing.T) {
+	policy := &recordingPolicy{}
+	env := &scripted{step: func(turn int, replies []environment.Reply) (environment.Turn, error) {
+		if turn == 1 {
+			return done(1), nil
+		}
+		return environment.Turn{Prompts: ask("q", replies[0].Message.Content, "and?")}, nil
+	}}
+	play(t, env, policy, sharing(2))
+	own, all := policy.made()
+	if diff := cmp.Diff([][]string{{"0/1/0", "1/1/0"}, {"0/0/0 of 2"}}, [][]string{own, all}); diff != "" {
+		t.Errorf("requests of one member and of all (-want +got):\n%s", diff)
+	}
+}
+
+// solvers are two prompts of one round.
+var solvers = []environment.Prompt{
+	{Role: "solver", Conversation: "solver-1", Messages: ask("q")[0].Messages},
+	{Role: "solver", Conversation: "solver-2", Messages: ask("q")[0].Messages},
+}
+
+// TestSharedPromptsOfOneRound has two conversations that begin together, as those of solvers.
+func TestSharedPromptsOfOneRound(t *testing.T) {
+	policy := &recordingPolicy{}
+	env := pays()
+	env.first = solvers
+	group := play(t, env, policy, sharing(2))
+	_, all := policy.made()
+	if diff := cmp.Diff([]string{"0/0/0 of 2", "0/1/0 of 2"}, all); diff != "" {
+		t.Errorf("requests of all members (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{" shared 0/0", " shared 1/0", " shared 0/1", " shared 1/1"}, repliesOf(group)); diff != "" {
+		t.Errorf("replies by member and solver (-want +got):\n%s", diff)
+	}
+}
+
+// TestRefusalBesideASharedPrompt has one of two prompts refused while the first member waits for the other, which it does not need any
+// more. All members have that refusal, and none has that the first member gave up.
+func TestRefusalBesideASharedPrompt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		policy := &recordingPolicy{slow: map[int]time.Duration{1: time.Second}, refuse: func(request Request) bool { return request.Request == 0 }}
+		env := pays()
+		env.first = solvers
+		player := newPlayer(t, env, policy)
+		player.Gate = make(oneAtATime, 1)
+		group, err := player.Play(t.Context(), sharing(16))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range group.Members {
+			if m.Outcome != rl.InvalidTokens {
+				t.Errorf("member %d has the outcome %v, want %v", m.Index, m.Outcome, rl.InvalidTokens)
+			}
+		}
+	})
+}
+
+// TestMemberThatIsAskedAgain has the environment fail for one member: its next try makes a request of its own. A member that waits for
+// a judge or the data is played again as the same try, with the same reply.
+func TestMemberThatIsAskedAgain(t *testing.T) {
+	cases := map[string]struct {
+		fault   environment.Fault
+		own     []string
+		replies []string
+	}{
+		"a fault":            {environment.Fault{Err: errors.New("down")}, []string{"1/0/1"}, []string{" shared 0/0", " own 1/0/1"}},
+		"an unavailable one": {environment.Fault{Unavailable: true, Err: errors.New("down")}, nil, []string{" shared 0/0", " shared 0/1"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				policy, failed := &recordingPolicy{}, false
+				env := &scripted{}
+				env.step = func(_ int, replies []environment.Reply) (environment.Turn, error) {
+					env.mu.Lock()
+					defer env.mu.Unlock()
+					if replies[0].Message.Content == "shared 0/1" && !failed {
+						failed = true
+						return environment.Turn{}, &tc.fault
+					}
+					return done(1), nil
+				}
+				group := play(t, env, policy, sharing(2))
+				own, all := policy.made()
+				if diff := cmp.Diff([][]string{tc.own, {"0/0/0 of 2"}}, [][]string{own, all}); diff != "" {
+					t.Errorf("requests of one member and of all (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(tc.replies, repliesOf(group)); diff != "" {
+					t.Errorf("replies (-want +got):\n%s", diff)
+				}
+				prompt := int64(len("User: q\n\nAssistant:"))
+				if want := prompt * int64(1+len(own)); group.PromptTokens != want {
+					t.Errorf("%d tokens of prompts were bought, want %d", group.PromptTokens, want)
+				}
+			})
+		})
+	}
+}
+
+// TestRefusedSharedPrompt refuses the request of all members, which is made once.
+func TestRefusedSharedPrompt(t *testing.T) {
+	policy := &recordingPolicy{refuse: func(Request) bool { return true }}
+	group := play(t, pays(), policy, sharing(3))
+	if _, all := policy.made(); len(all) != 1 {
+		t.Errorf("the requests %v were made, want one", all)
+	}
+	for _, m := range group.Members {
+		if m.Outcome != rl.InvalidTokens {
+			t.Errorf("member %d has the outcome %v, want %v", m.Index, m.Outcome, rl.InvalidTokens)
+		}
+	}
+}
+
+// oneAtATime is a gate with room for one episode.
+type oneAtATime chan struct{}
+
+func (g oneAtATime) Enter(context.Context) error {
+	g <- struct{}{}
+	return nil
+}
+
+func (g oneAtATime) Leave() { <-g }
+
+// TestSharedPromptWithRoomForOneMember plays the members one after the other. Whoever is the first makes the request, and nobody waits
+// for the others.
+func TestSharedPromptWithRoomForOneMember(t *testing.T) {
+	policy := &recordingPolicy{}
+	player := newPlayer(t, pays(), policy)
+	player.Gate = make(oneAtATime, 1)
+	group, err := player.Play(t.Context(), sharing(4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{" shared 0/0", " shared 0/1", " shared 0/2", " shared 0/3"}, repliesOf(group)); diff != "" {
+		t.Errorf("replies by member (-want +got):\n%s", diff)
+	}
+}
+
+// TestGroupsThatShareNothing are those of one member, and those larger than one request may be.
+func TestGroupsThatShareNothing(t *testing.T) {
+	cases := map[int]struct{ own, all []string }{
+		1:              {own: []string{"0/0/0"}},
+		mostShared + 2: {all: []string{"0/0/0 of 128", "128/0/0 of 2"}},
+	}
+	for members, tc := range cases {
+		policy := &recordingPolicy{}
+		group := play(t, pays(), policy, sharing(members))
+		own, all := policy.made()
+		if diff := cmp.Diff([][]string{tc.own, tc.all}, [][]string{own, all}); diff != "" {
+			t.Errorf("requests of %d members, of one and of several (-want +got):\n%s", members, diff)
+		}
+		if last := repliesOf(group)[members-1]; members > 1 && last != fmt.Sprintf(" shared 0/%d", members-1) {
+			t.Errorf("the last of %d members has the reply %q", members, last)
+		}
+	}
+}
+
+// TestPromptsThatDiffer has an environment that gives each episode a prompt of its own, which its definition does not say. No
+// member gets the reply to the prompt of another.
+func TestPromptsThatDiffer(t *testing.T) {
+	env := &differing{scripted: pays()}
+	group := play(t, env, &recordingPolicy{}, sharing(3))
+	faults := 0
+	for _, m := range group.Members {
+		if m.Outcome == rl.EnvironmentFault {
+			faults++
+		}
+	}
+	if faults != 2 {
+		t.Errorf("%d members have a fault of the environment, want the 2 whose prompts were not sent", faults)
+	}
+}
+
+// differing has another prompt in each episode.
+type differing struct {
+	*scripted
+	begun int
+}
+
+// Start implements environment.Environment.
+func (d *differing) Start(context.Context, environment.Task) (environment.Episode, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.opened, d.begun = d.opened+1, d.begun+1
+	return &differingEpisode{scriptedEpisode{env: d.scripted}, fmt.Sprint("q", d.begun)}, nil
+}
+
+type differingEpisode struct {
+	scriptedEpisode
+	text string
+}
+
+// Prompts implements environment.Episode.
+func (e *differingEpisode) Prompts(context.Context) ([]environment.Prompt, error) {
+	return ask(e.text), nil
+}
