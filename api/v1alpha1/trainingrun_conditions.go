@@ -52,6 +52,8 @@ const (
 	// ReasonUnsupportedByFormat says that the format of the model has no place for what an environment asks of it. Progressing
 	// has it, too.
 	ReasonUnsupportedByFormat = "UnsupportedByFormat"
+	// ReasonPromptsDiffer says that sampling.sharedPrompt is set for an environment whose episodes may have different prompts.
+	ReasonPromptsDiffer = "PromptsDiffer"
 	// ReasonSettingsDiffer says that a step was committed with other settings than the spec has now.
 	ReasonSettingsDiffer = "SettingsDiffer"
 )

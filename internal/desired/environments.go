@@ -44,6 +44,26 @@ func (e *SplitError) Error() string {
 		e.Environment, e.Split, strings.Join(e.Known, ", "))
 }
 
+// SharedPromptError says that a run asks for one prompt a group of an environment whose episodes may each have their own.
+type SharedPromptError struct {
+	// Path is that of the entry.
+	Path string
+}
+
+// Error implements error.
+func (e *SharedPromptError) Error() string {
+	return e.Path + ".sampling.sharedPrompt buys one prompt for all episodes of a group, but this environment has an ors server, which may begin " +
+		"each episode with a prompt of its own: set it to false"
+}
+
+// checkPrompts returns a *SharedPromptError if an environment of a list cannot have what its sampling asks for.
+func checkPrompts(list string, environment contract.Environment) error {
+	if environment.Sampling.SharedPrompt && !environment.Definition.HasSharedPrompts() {
+		return &SharedPromptError{Path: fmt.Sprintf("%s[%s]", list, environment.Name)}
+	}
+	return nil
+}
+
 // Definition returns what the spec of a RewardEnvironment says, as programs read it. The spec has its defaults
 // (RewardEnvironment.Default).
 func Definition(spec v1alpha1.RewardEnvironmentSpec) contract.Definition {
@@ -111,6 +131,7 @@ func inherit(use, from v1alpha1.EnvironmentUse) v1alpha1.EnvironmentUse {
 	use.Sampling.Temperature = cmp.Or(use.Sampling.Temperature, from.Sampling.Temperature)
 	use.Sampling.TopP = cmp.Or(use.Sampling.TopP, from.Sampling.TopP)
 	use.Sampling.TopK = cmp.Or(use.Sampling.TopK, from.Sampling.TopK)
+	use.Sampling.SharedPrompt = cmp.Or(use.Sampling.SharedPrompt, from.Sampling.SharedPrompt)
 	if use.Sampling.Stop == nil {
 		use.Sampling.Stop = from.Sampling.Stop
 	}
@@ -146,7 +167,7 @@ func trainingEnvironment(use v1alpha1.TrainingEnvironment, pins Pins) (contract.
 		environment.Splits = append(environment.Splits, taken)
 	}
 	sortSplits(environment.Splits)
-	return environment, nil
+	return environment, checkPrompts("environments", environment)
 }
 
 func evaluationEnvironment(use v1alpha1.EvaluationEnvironment, pins Pins) (contract.Environment, error) {
@@ -172,7 +193,7 @@ func evaluationEnvironment(use v1alpha1.EvaluationEnvironment, pins Pins) (contr
 		environment.Splits = append(environment.Splits, taken)
 	}
 	sortSplits(environment.Splits)
-	return environment, nil
+	return environment, checkPrompts("evaluation.environments", environment)
 }
 
 func take(use v1alpha1.EnvironmentUse, pins Pins, name string, limit *int64) (contract.Split, error) {
@@ -208,11 +229,12 @@ func environmentOf(use v1alpha1.EnvironmentUse, pins Pins) contract.Environment 
 		Definition: pin.Definition,
 		Retries:    int(ptr.Deref(use.Retries, 3)),
 		Sampling: contract.Sampling{
-			MaxTokens:   int(ptr.Deref(use.Sampling.MaxTokens, 0)),
-			Temperature: ptr.Deref(use.Sampling.Temperature, 1),
-			TopP:        ptr.Deref(use.Sampling.TopP, 1),
-			TopK:        int(ptr.Deref(use.Sampling.TopK, -1)),
-			Stop:        use.Sampling.Stop,
+			MaxTokens:    int(ptr.Deref(use.Sampling.MaxTokens, 0)),
+			Temperature:  ptr.Deref(use.Sampling.Temperature, 1),
+			TopP:         ptr.Deref(use.Sampling.TopP, 1),
+			TopK:         int(ptr.Deref(use.Sampling.TopK, -1)),
+			Stop:         use.Sampling.Stop,
+			SharedPrompt: ptr.Deref(use.Sampling.SharedPrompt, false),
 		},
 		Limits: contract.Limits{
 			Turns:            int(ptr.Deref(use.Limits.Turns, turnsOf(pin.Definition))),

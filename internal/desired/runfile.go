@@ -34,8 +34,9 @@ type FileInput struct {
 }
 
 // File returns the run file of an attempt. A *SplitError says what the spec asks of an environment and cannot
-// have, a *RoleError what it asks of roles, a *ModelError what is not known of its model, a *FormatError what its model's
-// format does not have, a *budget.PriceError why its dollars cannot be counted; any other error is a file that is not valid.
+// have, a *SharedPromptError which of them begins its episodes with several prompts, a *RoleError what it asks of roles, a *ModelError
+// what is not known of its model, a *FormatError what its model's format does not have, a *budget.PriceError why its dollars cannot be
+// counted; any other error is a file that is not valid.
 func File(in FileInput) (contract.RunFile, error) {
 	fixed := in.Fixed
 	if fixed == nil {

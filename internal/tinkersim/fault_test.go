@@ -6,7 +6,9 @@ package tinkersim_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -266,6 +268,32 @@ func TestSampleAfterLostFuture(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, b.drawn(b.submit("asample", asample(sampler, 3, 7, "Q:", 1, 9)))); diff != "" {
 		t.Errorf("under the next number (-want +got):\n%s", diff)
+	}
+}
+
+// TestReorderedSamples returns the samples of a request in another order each time.
+func TestReorderedSamples(t *testing.T) {
+	b, session, model := startTrained(t, tinkersim.Options{})
+	sampler := b.samplingSession(session, model, 0)
+	texts := func(seq int64) (texts []string) {
+		for _, s := range b.drawn(b.submit("asample", asample(sampler, seq, 7, "Q:", 16, 9))).Sequences {
+			texts = append(texts, fmt.Sprint(s))
+		}
+		return texts
+	}
+	want := texts(1)
+	if diff := cmp.Diff(want, texts(2)); diff != "" {
+		t.Errorf("sample i is not that of the same request under another number (-want +got):\n%s", diff)
+	}
+	b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"op":"asample","do":"reorder_samples","count":2}]}`)
+	first, second := texts(3), texts(4)
+	if slices.Equal(first, want) || slices.Equal(first, second) {
+		t.Errorf("samples with the fault are %v and %v, without the fault %v", first, second, want)
+	}
+	slices.Sort(want)
+	slices.Sort(first)
+	if diff := cmp.Diff(want, first); diff != "" {
+		t.Errorf("in another order they are others (-want +got):\n%s", diff)
 	}
 }
 

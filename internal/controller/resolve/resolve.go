@@ -229,6 +229,10 @@ func FileProblem(err error) *Problem {
 	if errors.As(err, &split) {
 		return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonSplitNotFound, Message: split.Error(), NeedsAction: true}
 	}
+	var shared *desired.SharedPromptError
+	if errors.As(err, &shared) {
+		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonPromptsDiffer, Message: shared.Error(), NeedsAction: true}
+	}
 	var role *desired.RoleError
 	if errors.As(err, &role) {
 		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRoleNotFound, Message: role.Error(), NeedsAction: true}

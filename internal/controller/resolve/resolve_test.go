@@ -218,6 +218,10 @@ func TestFileProblem(t *testing.T) {
 	if format.Condition != "Accepted" || format.Reason != "UnsupportedByFormat" || !format.NeedsAction || !strings.HasSuffix(format.Message, "continues by itself.") {
 		t.Errorf("FileProblem = %+v", format)
 	}
+	if p := FileProblem(&desired.SharedPromptError{Path: "environments[e]"}); p.Condition != "Accepted" || p.Reason != "PromptsDiffer" || !p.NeedsAction ||
+		!strings.Contains(p.Message, "environments[e].sampling.sharedPrompt") || !strings.Contains(p.Message, "set it to false") {
+		t.Errorf("FileProblem = %+v", p)
+	}
 	if p := FileProblem(errors.New("x")); p.Condition != "Accepted" || p.Reason != "RunFileInvalid" {
 		t.Errorf("FileProblem = %+v", p)
 	}

@@ -130,6 +130,9 @@ func samplingNeeds(file contract.RunFile) []need {
 		if use.Sampling.TopK > 0 {
 			add(capability.TopK, at+"topK")
 		}
+		if use.Sampling.SharedPrompt && use.GroupSize > 1 {
+			add(capability.NumSamples, at+"sharedPrompt")
+		}
 	}
 	return needs
 }

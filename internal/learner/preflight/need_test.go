@@ -73,6 +73,23 @@ func TestNeedsOf(t *testing.T) {
 			},
 			append([]string{"temperature", "top_p", "top_k"}, always...),
 		},
+		"a prompt of a group is shared by place": {
+			func(f *contract.RunFile) {
+				f.Fixed.Environments[0].Sampling.SharedPrompt, f.Fixed.Environments[0].GroupSize = true, 8
+			},
+			append([]string{"num_samples"}, always...),
+		},
+		"evaluations of several samples share prompts, too": {
+			func(f *contract.RunFile) {
+				f.Evaluation.Environments[0].Sampling.SharedPrompt, f.Evaluation.Environments[0].GroupSize = true, 4
+			},
+			append([]string{"num_samples"}, always...),
+		},
+		"one sample shares nothing": {
+			func(f *contract.RunFile) {
+				f.Evaluation.Environments[0].Sampling.SharedPrompt, f.Evaluation.Environments[0].GroupSize = true, 1
+			}, always,
+		},
 		"a lag needs sampler weights that stay": {func(f *contract.RunFile) { f.Fixed.Algorithm.Lag = 1 }, append(always[:3:3], "sampler_snapshot")},
 		"a KL penalty reads log-probabilities": {
 			func(f *contract.RunFile) { f.Fixed.Algorithm.KL = &contract.KL{Coefficient: 0.1} }, append(always[:3:3], "prompt_logprobs"),
@@ -105,7 +122,8 @@ func TestEveryNeedCanBeChecked(t *testing.T) {
 	file := plain(func(f *contract.RunFile) {
 		f.Fixed.Algorithm.Optimizer = contract.Optimizer{Epsilon: 1, WeightDecay: 1, GradClipNorm: 1}
 		f.Fixed.Model.TrainMLP, f.Fixed.InitFrom = false, &contract.InitFrom{}
-		f.Evaluation.Environments[0].Sampling = contract.Sampling{Temperature: 0.6, TopP: 0.9, TopK: 20}
+		f.Evaluation.Environments[0].Sampling = contract.Sampling{Temperature: 0.6, TopP: 0.9, TopK: 20, SharedPrompt: true}
+		f.Evaluation.Environments[0].GroupSize = 2
 	})
 	for loss, config := range map[contract.LossName]map[string]float64{
 		"importance_sampling": nil, "ppo": {"clip_low_threshold": 1, "clip_high_threshold": 1},

@@ -74,7 +74,7 @@ var (
 	optimizer = withPrefix("optimizer", "adam")
 	losses    = withPrefix("loss")
 	modules   = []capability.Feature{capability.TrainModules}
-	sampling  = []capability.Feature{capability.Seed, capability.Temperature, capability.TopK, capability.TopP, capability.PromptLogprobs}
+	sampling  = []capability.Feature{capability.Seed, capability.NumSamples, capability.Temperature, capability.TopK, capability.TopP, capability.PromptLogprobs}
 	listings  = []capability.Feature{
 		capability.ListModels, capability.ListCheckpoints, capability.UserMetadata, capability.TTL, capability.DeleteCheckpoint, capability.UnloadModel,
 	}
@@ -166,7 +166,19 @@ func TestIgnoredFeatures(t *testing.T) {
 		},
 		"seeds, with different samples": {features: sampling,
 			rules: []fault.Rule{{Op: "asample", Do: fault.IgnoreSeed, Count: -1}},
-			want:  supports{capability.Seed: ignored, capability.Temperature: capability.Supported},
+			want:  supports{capability.Seed: ignored, capability.NumSamples: ignored, capability.Temperature: capability.Supported},
+		},
+		"the places of the samples of a request": {features: sampling,
+			rules: []fault.Rule{{Op: "asample", Do: fault.ReorderSamples, Count: -1}},
+			want:  supports{capability.Seed: supported, capability.NumSamples: ignored},
+		},
+		"the number of samples, of which one is repeated": {features: sampling,
+			middleware: editSamples(func(r *tinker.SampleResult) {
+				for i := range r.Sequences {
+					r.Sequences[i] = r.Sequences[0]
+				}
+			}),
+			want: supports{capability.Seed: unknown, capability.NumSamples: ignored, capability.Temperature: unknown, capability.TopK: unknown, capability.TopP: unknown},
 		},
 		"seeds, with equal samples": {features: sampling,
 			middleware: editJSON("asample", func(body map[string]any) { body["sampling_params"].(map[string]any)["seed"] = 7 }),

@@ -3,7 +3,10 @@
 
 package capability
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // The margins of the decision, in standard errors of the difference between the agreements of narrow and of wide
 // samples. A setting that is ignored stays below the lower one, whatever the arithmetic of the server.
@@ -33,7 +36,7 @@ func narrowing(wide, narrow [][]string) (Support, string) {
 }
 
 // seeding decides whether seeds determine the samples: wide and same were drawn with equal seeds, and other with
-// different ones.
+// different ones. A server may return the samples of a request in any order.
 func seeding(wide, same, other [][]string) (Support, string) {
 	chance := agreement(wide)
 	equal, different := pairAgreement(wide, same), pairAgreement(wide, other)
@@ -41,6 +44,8 @@ func seeding(wide, same, other [][]string) (Support, string) {
 	switch {
 	case !chance.variesEnough():
 		return Unknown, "samples vary too little"
+	case contrast < ignoredBelow && inAnyOrder(wide, same) && !inAnyOrder(wide, other):
+		return Supported, ""
 	case contrast < ignoredBelow:
 		return Ignored, "the same seed draws different tokens"
 	case different.mean > (equal.mean+chance.mean)/2:
@@ -49,6 +54,31 @@ func seeding(wide, same, other [][]string) (Support, string) {
 		return Supported, ""
 	}
 	return Unknown, "samples vary too much to see whether the seed determines them"
+}
+
+// placing decides whether the seed of a request determines its samples by their places: wide and same were drawn with equal
+// seeds, and other with different ones.
+func placing(wide, same, other [][]string) (Support, string) {
+	chance, different := agreement(wide), pairAgreement(wide, other)
+	contrast := pairAgreement(wide, same).above(chance)
+	switch {
+	case chance.above(different) >= supportedFrom:
+		return Ignored, "the samples of one request are alike"
+	case !chance.variesEnough():
+		return Unknown, "samples vary too little"
+	case contrast < ignoredBelow:
+		return Ignored, "sample i of a request differs when the request is repeated with its seed"
+	case contrast >= supportedFrom:
+		return Supported, ""
+	}
+	return Unknown, "samples vary too much to see whether the seed determines them by their places"
+}
+
+// inAnyOrder reports whether the same samples were drawn after each prompt, in whatever order.
+func inAnyOrder(a, b [][]string) bool {
+	return slices.EqualFunc(a, b, func(a, b []string) bool {
+		return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+	})
 }
 
 // estimate is an estimated mean with the variance of the estimate.

@@ -91,12 +91,12 @@ func TestNoisySampling(t *testing.T) {
 					t.Parallel()
 					counts := decisionsOf(drawnModel{random: rand.New(rand.NewPCG(1, stream)), tokens: 50, spread: spread, noise: noise})
 					t.Log(counts)
-					for _, setting := range []string{"setting", "seed"} {
-						if n := counts["honoured "+setting+" ignored"]; n > 0 || counts["honoured "+setting+" supported"] < simulatedDecisions*9/10 {
-							t.Errorf("the honoured %s: %v", setting, counts)
+					for _, setting := range []string{"honoured setting", "honoured seed", "kept place"} {
+						if n := counts[setting+" ignored"]; n > 0 || counts[setting+" supported"] < simulatedDecisions*9/10 {
+							t.Errorf("the %s: %v", setting, counts)
 						}
 					}
-					for _, setting := range []string{"ignored setting", "ignored seed", "fixed seed"} {
+					for _, setting := range []string{"ignored setting", "ignored seed", "fixed seed", "lost place"} {
 						if counts[setting+" ignored"] < simulatedDecisions-1 {
 							t.Errorf("the %s: %v", setting, counts)
 						}
@@ -121,10 +121,15 @@ func decisionsOf(m drawnModel) map[string]int {
 		record("ignored setting", support, note)
 		support, note = seeding(wide, again, other)
 		record("honoured seed", support, note)
-		support, note = seeding(wide, m.draw(1), other)
+		fresh := m.draw(1)
+		support, note = seeding(wide, fresh, other)
 		record("ignored seed", support, note)
 		support, note = seeding(wide, again, m.repeat(wide))
 		record("fixed seed", support, note)
+		support, note = placing(wide, again, other)
+		record("kept place", support, note)
+		support, note = placing(wide, fresh, other)
+		record("lost place", support, note)
 	}
 	return counts
 }

@@ -43,7 +43,7 @@ type draw struct {
 
 // sampled are the features that samples of the first model's initial weights show.
 func (k *check) sampled() []Feature {
-	return slices.DeleteFunc([]Feature{Seed, Temperature, TopK, TopP, PromptLogprobs}, func(f Feature) bool { return !k.wants(f) })
+	return slices.DeleteFunc([]Feature{Seed, NumSamples, Temperature, TopK, TopP, PromptLogprobs}, func(f Feature) bool { return !k.wants(f) })
 }
 
 // sampleFrom makes the session that the initial weights are sampled in.
@@ -121,11 +121,17 @@ func (s *samplingCheck) choices(ctx context.Context, wanted []Feature) {
 			s.recordError(f, err)
 			continue
 		}
-		if f == Seed {
+		var support Support
+		var note string
+		switch f {
+		case Seed:
 			s.recordSeed(seeding(wide.drawn, sets[f][0].drawn, sets[f][1].drawn))
 			continue
+		case NumSamples:
+			support, note = placing(wide.drawn, sets[f][0].drawn, sets[f][1].drawn)
+		default:
+			support, note = narrowing(wide.drawn, sets[f][0].drawn)
 		}
-		support, note := narrowing(wide.drawn, sets[f][0].drawn)
 		s.record(f, support, note)
 	}
 }
@@ -145,8 +151,10 @@ func (s *samplingCheck) recordSeed(support Support, note string) {
 // drawAll draws samples that no setting narrows, and those that each feature is compared by: with equal and with different
 // seeds, or with its setting.
 func (s *samplingCheck) drawAll(ctx context.Context, wanted []Feature) (wide *draw, sets map[Feature][]*draw) {
+	repeated := []*draw{{seed: seedWide}, {seed: seedOther}}
 	all := map[Feature][]*draw{
-		Seed:        {{seed: seedWide}, {seed: seedOther}},
+		Seed:        repeated,
+		NumSamples:  repeated,
 		Temperature: {{seed: seedNarrow, narrow: func(p *tinker.SamplingParams) { p.Temperature = 0.01 }}},
 		TopK:        {{seed: seedNarrow, narrow: func(p *tinker.SamplingParams) { p.TopK = 1 }}},
 		TopP:        {{seed: seedNarrow, narrow: func(p *tinker.SamplingParams) { p.TopP = 1e-3 }}},
@@ -154,7 +162,9 @@ func (s *samplingCheck) drawAll(ctx context.Context, wanted []Feature) (wide *dr
 	wide = &draw{seed: seedWide}
 	draws := []*draw{wide}
 	for _, f := range wanted {
-		draws = append(draws, all[f]...)
+		if !slices.Contains(draws, all[f][0]) {
+			draws = append(draws, all[f]...)
+		}
 	}
 	var inFlight sync.WaitGroup
 	for _, d := range draws {

@@ -39,6 +39,8 @@
 //	corrupt        a load finds its checkpoint damaged
 //	cold_adam      a load drops the optimizer state without reporting it
 //	ignore_seed    samples are drawn with another seed than the requested one, a new one each time
+//	reorder_samples
+//	               the samples of a request are returned in another order, a new one each time
 package fault
 
 import (
@@ -74,11 +76,13 @@ const (
 	Corrupt    Action = "corrupt"
 	ColdAdam   Action = "cold_adam"
 	IgnoreSeed Action = "ignore_seed"
+	// ReorderSamples returns the samples of a request in another order.
+	ReorderSamples Action = "reorder_samples"
 )
 
 var (
 	requestActions   = []Action{Refuse, DropRequest, DropAnswer, Delay}
-	operationActions = []Action{Fail, LoseFuture, Hold, Pause, Cycle, Missing, Corrupt, ColdAdam, IgnoreSeed}
+	operationActions = []Action{Fail, LoseFuture, Hold, Pause, Cycle, Missing, Corrupt, ColdAdam, IgnoreSeed, ReorderSamples}
 	timedActions     = []Action{Delay, Pause, Cycle}
 	stagedActions    = []Action{Fail, Hold, Pause}
 

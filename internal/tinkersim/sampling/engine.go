@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -63,6 +64,11 @@ type Request struct {
 	Canceled <-chan struct{}
 	// Done is called once, from a goroutine of the engine. It must not block.
 	Done func(Output, error)
+}
+
+// Reorder gives the completions another order, which the number decides. Each keeps its tokens.
+func (r *Request) Reorder(number uint64) {
+	rand.New(rand.NewPCG(number, 0)).Shuffle(len(r.Rows), func(i, j int) { r.Rows[i], r.Rows[j] = r.Rows[j], r.Rows[i] })
 }
 
 func (r *Request) isCanceled() bool {

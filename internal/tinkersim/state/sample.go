@@ -74,6 +74,10 @@ func (s *Samplers) Sample(req tinker.SampleRequest) (tinker.FutureResponse, erro
 	if o.faults.Has(fault.IgnoreSeed) {
 		reseed(request, o.result.ID())
 	}
+	if o.faults.Has(fault.ReorderSamples) {
+		sum := digestOf(o.result.ID())
+		request.Reorder(binary.LittleEndian.Uint64(sum[:]))
+	}
 	perturb(request, o.result.ID(), s.options.SampleNoise)
 	o.ready = s.options.Latency.Sample(from.path.Run, from.pathText(), seeds(request))
 	o.result.AllowCancel()
