@@ -55,3 +55,31 @@ func BenchmarkStep(b *testing.B) {
 
 // work is the seconds that the server was busy.
 func work(b tinkersim.Stats) float64 { return b.SamplingSeconds + b.TrainingSeconds + b.SavingSeconds }
+
+// BenchmarkSharedPrompt trains 32 groups of 8 with sharedPrompt and without it, and compares what a group buys: how many prompts, by their
+// tokens, and how many requests it makes. The goal of both is 1 with sharedPrompt.
+func BenchmarkSharedPrompt(b *testing.B) {
+	const steps, groups, members = 4, 32, 8
+	run := func(change func(*contract.RunFile)) (tokens, requests float64) {
+		w := newFixture(b, func(f *contract.RunFile) {
+			f.Fixed.Environments = []contract.Environment{arithmetic("train", 4000, members, 16)}
+			f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = groups, steps
+			f.Concurrency, f.Evaluation = groups*members, nil
+			change(f)
+		})
+		w.startRolloutWorker("w0")
+		w.startRolloutWorker("w1")
+		verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
+		return float64(verdict.Progress.Usage.PromptTokens), float64(w.sim.Stats().Calls["asample"])
+	}
+	for b.Loop() {
+		own, ownRequests := run(func(*contract.RunFile) {})
+		shared, sharedRequests := run(withSharedPrompts)
+		b.ReportMetric(members*shared/own, "shared-prompts/group")
+		b.ReportMetric(sharedRequests/(steps*groups), "shared-requests/group")
+		b.ReportMetric(shared/(steps*groups), "shared-prompt-tokens/group")
+		b.ReportMetric(own/(steps*groups), "prompt-tokens/group")
+		b.ReportMetric(ownRequests/(steps*groups), "requests/group")
+	}
+	b.ReportMetric(0, "ns/op")
+}

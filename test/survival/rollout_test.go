@@ -112,6 +112,15 @@ func TestRolloutWorkers(t *testing.T) {
 // TestTraining trains until the policy has clearly improved on held-out tasks.
 func TestTraining(t *testing.T) {
 	t.Parallel()
+	for name, shared := range map[string]bool{"a prompt for each member": false, "a prompt for each group": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			trainSums(t, shared)
+		})
+	}
+}
+
+func trainSums(t *testing.T, shared bool) {
 	w := newFixture(t, func(f *contract.RunFile) {
 		f.Fixed.Environments = []contract.Environment{arithmetic("train", 4000, 8, 16)}
 		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 32, 16
@@ -120,6 +129,7 @@ func TestTraining(t *testing.T) {
 		f.Evaluation.Environments = []contract.Environment{arithmetic("test", 200, 1, 16)}
 		f.Evaluation.EverySteps = 8
 		f.Concurrency = 256
+		f.Fixed.Environments[0].Sampling.SharedPrompt = shared
 	})
 	w.startRolloutWorker("w0")
 	w.startRolloutWorker("w1")

@@ -5,9 +5,9 @@ package survival
 
 import (
 	"context"
-	"slices"
+	"fmt"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,29 +22,174 @@ import (
 // withSharedPrompts buys the prompt of each group once.
 func withSharedPrompts(f *contract.RunFile) { f.Fixed.Environments[0].Sampling.SharedPrompt = true }
 
-// sharedBaseline is an undisturbed run that shares prompts.
-func sharedBaseline(t *testing.T) (want outcome, file contract.RunFile) {
+// withoutFaults is the outcome of a run of one real worker without faults.
+func withoutFaults(t *testing.T, change func(*contract.RunFile)) (outcome, *fixture) {
 	t.Helper()
-	w := newFixture(t, withSharedPrompts)
+	w := newFixture(t, change)
 	w.startRolloutWorker("w0")
-	return w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)), w.file
+	return w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)), w
 }
 
-// TestSharedPromptsBuyFewerTokens compares a run with one that shares nothing: it has other samples, and buys a prompt for each group in
-// place of one for each of its 4 members. The evaluations, of one sample a task, are the same.
+// watchedEndpoint sees the requests for several samples.
+type watchedEndpoint struct {
+	rollout.Endpoint
+	before, after func(ctx context.Context, request tinker.SampleRequest) error
+}
+
+// Sample implements rollout.Endpoint.
+func (e watchedEndpoint) Sample(ctx context.Context, request tinker.SampleRequest) (tinker.SampleResult, error) {
+	if request.NumSamples > 1 && e.before != nil {
+		if err := e.before(ctx, request); err != nil {
+			return tinker.SampleResult{}, err
+		}
+	}
+	result, err := e.Endpoint.Sample(ctx, request)
+	if err == nil && request.NumSamples > 1 && e.after != nil {
+		err = e.after(ctx, request)
+	}
+	return result, err
+}
+
+// startWatched starts a real worker whose requests for several samples are watched.
+func (w *fixture) startWatched(name string, before, after func(context.Context, tinker.SampleRequest) error) (kill func()) {
+	w.t.Helper()
+	return w.startRolloutWorkerWith(name, func(c *rollout.Config) { c.Endpoint = watchedEndpoint{c.Endpoint, before, after} })
+}
+
+// TestSharedPromptsBuyFewerTokens compares a run with one that shares nothing: it buys a prompt for each group in place of one for each of
+// its 4 members, with one request, whose samples are others. No two workers make the same request.
 func TestSharedPromptsBuyFewerTokens(t *testing.T) {
 	t.Parallel()
-	shared, file := sharedBaseline(t)
-	w := newFixture(t, nil)
+	const groupSize, groups = 4, 3 * 4
+	own, alone := withoutFaults(t, nil)
+	w := newFixture(t, withSharedPrompts)
+	var mu sync.Mutex
+	posts := map[string]int{}
+	count := func(_ context.Context, r tinker.SampleRequest) error {
+		mu.Lock()
+		defer mu.Unlock()
+		posts[fmt.Sprintf("%s/%d of %d", r.SamplingSession, *r.SeqID, r.NumSamples)]++
+		return nil
+	}
+	for i := range 3 {
+		w.startWatched(fmt.Sprintf("w%d", i), count, nil)
+	}
+	shared := w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
+	if shared.adapter == own.adapter || w.file.SpecDigest == alone.file.SpecDigest {
+		t.Error("neither weights nor the digest of the spec depend on sharedPrompt")
+	}
+	steps := 0
+	for i, line := range own.metrics {
+		if want := line["batch/prompt_tokens"]; want > 0 {
+			steps++
+			if got := shared.metrics[i]["batch/prompt_tokens"] * groupSize; got != want {
+				t.Errorf("step %d bought a quarter of %v tokens of prompts, and %v without sharing", steps, got, want)
+			}
+		}
+	}
+	if steps != 3 {
+		t.Errorf("%d steps bought prompts, want 3", steps)
+	}
+	for post, n := range posts {
+		if n != 1 || !strings.HasSuffix(post, fmt.Sprint(" of ", groupSize)) {
+			t.Errorf("request %s was made %d times", post, n)
+		}
+	}
+	if len(posts) < groups {
+		t.Errorf("%d requests were made for several samples, want one for each of %d groups", len(posts), groups)
+	}
+}
+
+// TestSharedPromptsAfterDeathAtEachFaultPoint kills the learner at each point, in turns alone and with a worker.
+func TestSharedPromptsAfterDeathAtEachFaultPoint(t *testing.T) {
+	t.Parallel()
+	want, _ := withoutFaults(t, withSharedPrompts)
+	for i, point := range learner.FaultPoints() {
+		workerDies := i%2 == 0
+		t.Run(fmt.Sprintf("%s, worker dies %t", point, workerDies), func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t, withSharedPrompts)
+			kill := w.startRolloutWorker("w0")
+			w.startRolloutWorker("w1")
+			step := int64(2)
+			if strings.HasPrefix(point, "open.") {
+				step = -1
+			}
+			<-w.startLearner(1, w.dieAt(point, step)).done
+			if workerDies {
+				kill()
+				w.startRolloutWorker("w2")
+			}
+			w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
+		})
+	}
+}
+
+// TestSharedPromptsAfterWorkerDeath kills a worker before it makes the request of a group, and after the endpoint has answered it, before
+// any member has its reply. Another worker plays the whole group.
+func TestSharedPromptsAfterWorkerDeath(t *testing.T) {
+	t.Parallel()
+	want, _ := withoutFaults(t, withSharedPrompts)
+	for name, answered := range map[string]bool{"before the request": false, "after the answer": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t, withSharedPrompts)
+			var once sync.Once
+			reached := make(chan struct{})
+			hold := func(ctx context.Context, _ tinker.SampleRequest) error {
+				once.Do(func() { close(reached) })
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			before, after := hold, hold
+			if answered {
+				before = nil
+			}
+			kill := w.startWatched("w0", before, after)
+			a := w.startLearner(1, nil)
+			<-reached
+			kill()
+			w.startRolloutWorker("w1")
+			w.compare(w.waitFor(a, contract.CauseCompleted), want)
+		})
+	}
+}
+
+// TestFailingSharedRequests has the endpoint lose and fail requests of whole groups, which are made again with their seeds.
+func TestFailingSharedRequests(t *testing.T) {
+	t.Parallel()
+	want, _ := withoutFaults(t, withSharedPrompts)
+	w := newFixture(t, withSharedPrompts)
+	w.addFaults(
+		fault.Rule{Op: "asample", Do: fault.LoseFuture, Occurrence: 8, Count: 3},
+		fault.Rule{Op: "asample", Do: fault.Fail, Category: "server", Occurrence: 12, Count: 2},
+		fault.Rule{Op: "asample", Do: fault.DropAnswer, Occurrence: 16, Count: 2},
+		fault.Rule{Op: "asample", Do: fault.Refuse, Status: 429, Occurrence: 20, Count: 2},
+	)
 	w.startRolloutWorker("w0")
-	own := w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
-	if shared.weights == own.weights || file.SpecDigest == w.file.SpecDigest {
-		t.Error("the weights or the digest of the spec do not depend on sharedPrompt")
+	w.compare(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted), want)
+}
+
+// TestSharedPromptsNeedPlaces ends a run before samples are bought if the endpoint returns the samples of a request in another order each
+// time. A run that shares nothing completes there, with the weights that it has elsewhere.
+func TestSharedPromptsNeedPlaces(t *testing.T) {
+	t.Parallel()
+	reordered := fault.Rule{Op: "asample", Do: fault.ReorderSamples, Count: -1}
+	w := withoutCapabilities(newFixture(t, withSharedPrompts))
+	w.addFaults(reordered)
+	w.startRolloutWorker("w0")
+	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseConfigRejected)
+	for _, words := range []string{"environments[arithmetic].sampling.sharedPrompt (ignored: ", "sample i of a request differs", "leave it out"} {
+		if verdict.Reason != "UnsupportedByEndpoint" || !strings.Contains(verdict.Message, words) {
+			t.Errorf("verdict is %s: %s; want %q", verdict.Reason, verdict.Message, words)
+		}
 	}
-	const groupSize = 4
-	evaluated := own.usage.PromptTokens - w.trainingPrompts()
-	_ = evaluated
-	if got, want := shared.usage.PromptTokens*groupSize, own.usage.PromptTokens; got >= 2*want || got < want/2 {
-		t.Errorf("%d tokens of prompts were bought, and %d without sharing", shared.usage.PromptTokens, own.usage.PromptTokens)
+	if diff := cmp.Diff([]string{"num_samples"}, verdict.Progress.Capabilities.Ignored); diff != "" {
+		t.Errorf("ignored (-want +got):\n%s", diff)
 	}
+
+	w = withoutCapabilities(newFixture(t, nil))
+	w.addFaults(reordered)
+	w.startWorker("w0", behavior{})
+	w.checkSame(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 }
