@@ -190,10 +190,6 @@ type Definition struct {
 	Interaction *Interaction `json:"interaction,omitempty"`
 }
 
-// HasSharedPrompts reports whether all episodes of one task begin with the same prompts: those of a row. An environment server may
-// give each session its own.
-func (d Definition) HasSharedPrompts() bool { return d.ORS == nil }
-
 // Sampling is how tokens are drawn.
 type Sampling struct {
 	MaxTokens   int     `json:"maxTokens"`

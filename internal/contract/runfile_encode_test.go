@@ -160,6 +160,10 @@ func TestValidateNamesTheField(t *testing.T) {
 		}
 	}
 	cases := map[string]func(*RunFile){
+		"fixed.environments[0].sampling.sharedPrompt": func(f *RunFile) {
+			e := &f.Fixed.Environments[0]
+			e.Sampling.SharedPrompt, e.Definition = true, Definition{ORS: &ORS{URL: "http://ors"}}
+		},
 		"fixed.algorithm.kl.coefficient":          kl(func(k *KL) { k.Coefficient = 0 }),
 		"fixed.algorithm.kl.coefficient must":     kl(func(k *KL) { k.Coefficient = nan }),
 		"fixed.algorithm.kl.discount":             kl(func(k *KL) { k.Discount = 1.5 }),
@@ -289,6 +293,7 @@ func TestSpecDigest(t *testing.T) {
 		"another seed":     func(f *RunFile) { f.Fixed.Algorithm.Seed = 1 },
 		"another endpoint": func(f *RunFile) { f.Fixed.BaseURL = "http://other" },
 		"another grouping": func(f *RunFile) { f.Fixed.Algorithm.Grouping = GroupingStep },
+		"shared prompts":   func(f *RunFile) { f.Fixed.Environments[0].Sampling.SharedPrompt = true },
 		"roles":            func(f *RunFile) { f.Fixed.Algorithm.Roles = rolesOf(f, "judge") },
 		"kl":               func(f *RunFile) { f.Fixed.Algorithm.KL = &KL{Coefficient: 0.1, Reference: Reference{Model: "m"}} },
 		"other tasks":      func(f *RunFile) { f.Fixed.Environments[0].Splits[0].Tasks = 1 },

@@ -65,6 +65,10 @@ func (r Reward) validate(p *problems, path string) {
 	p.require(r.Min == nil || r.Max == nil || *r.Min < *r.Max, path, "needs min below max")
 }
 
+// HasSharedPrompts reports whether all episodes of one task begin with the same prompts: those of a row. An environment server may
+// give each session its own.
+func (d Definition) HasSharedPrompts() bool { return d.ORS == nil }
+
 func (d Definition) validate(p *problems, path string) {
 	if d.ORS != nil {
 		p.require(d.Dataset == nil && d.Reward == nil, path, "must have either ors, or dataset and reward")

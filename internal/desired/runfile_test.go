@@ -41,7 +41,7 @@ func TestFileOfEverything(t *testing.T) {
 		s.Environments = []v1alpha1.TrainingEnvironment{{
 			EnvironmentUse: v1alpha1.EnvironmentUse{
 				Name: "z", EnvironmentRef: &v1alpha1.EnvironmentRef{Name: "arithmetic"}, Retries: new(int32(1)),
-				Sampling: v1alpha1.Sampling{MaxTokens: new(int32(100)), Temperature: new(0.5), TopP: new(0.9), TopK: new(int32(4)), Stop: []string{"END"}},
+				Sampling: v1alpha1.Sampling{MaxTokens: new(int32(100)), Temperature: new(0.5), TopP: new(0.9), TopK: new(int32(4)), Stop: []string{"END"}, SharedPrompt: new(true)},
 				Limits:   v1alpha1.Limits{Turns: new(int32(1)), ToolCalls: new(int32(5)), PromptTokens: new(int32(2)), TrajectoryTokens: new(int32(3)), EpisodeSeconds: new(int32(4)), OnLimit: v1alpha1.LimitExclude},
 				Reward:   v1alpha1.EpisodeReward{Reduction: v1alpha1.ReductionLast, Nonterminal: new(-1.0), Min: new(-1.0), Max: new(1.0)},
 			},
@@ -245,6 +245,43 @@ func TestFileReportsMissingSplits(t *testing.T) {
 	}
 	if _, err := File(FileInput{Run: testRun(), Attempt: 1, Pins: testPins()}); err == nil {
 		t.Error("a file without an endpoint was made")
+	}
+}
+
+// TestFileRefusesSharedPromptsOfServers sets sharedPrompt for an environment server, in training, in evaluation, and as an evaluation
+// inherits it from a training environment of another kind.
+func TestFileRefusesSharedPromptsOfServers(t *testing.T) {
+	pins := testPins()
+	served := pins["arithmetic"]
+	served.Definition = contract.Definition{ORS: &contract.ORS{URL: "http://ors", CreateSeconds: 1, CallSeconds: 1}}
+	pins["served"] = served
+	shared, from := v1alpha1.Sampling{MaxTokens: new(int32(16)), SharedPrompt: new(true)}, &v1alpha1.EnvironmentRef{Name: "served"}
+	evaluate := func(sampling v1alpha1.Sampling) func(*v1alpha1.TrainingRun) {
+		return func(run *v1alpha1.TrainingRun) {
+			run.Spec.Environments[0].Sampling.SharedPrompt = new(true)
+			run.Spec.Evaluation = &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{
+				{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", EnvironmentRef: from, Sampling: sampling}},
+			}}
+			run.Default()
+		}
+	}
+	cases := map[string]struct {
+		change func(*v1alpha1.TrainingRun)
+		want   string
+	}{
+		"training": {func(run *v1alpha1.TrainingRun) {
+			run.Spec.Environments[0].EnvironmentRef, run.Spec.Environments[0].Sampling = from, shared
+		}, "environments[arithmetic]"},
+		"evaluation":                    {evaluate(shared), "evaluation.environments[arithmetic]"},
+		"an evaluation that inherits":   {evaluate(v1alpha1.Sampling{}), "evaluation.environments[arithmetic]"},
+		"an evaluation that says false": {evaluate(v1alpha1.Sampling{SharedPrompt: new(false)}), ""},
+	}
+	for name, tc := range cases {
+		_, err := File(FileInput{Run: testRun(tc.change), Attempt: 1, Pins: pins, DefaultBaseURL: "https://hosted"})
+		var refused *SharedPromptError
+		if got := errors.As(err, &refused); got != (tc.want != "") || got && refused.Path != tc.want || !got && err != nil {
+			t.Errorf("%s: File = %v, want a SharedPromptError about %q", name, err, tc.want)
+		}
 	}
 }
 

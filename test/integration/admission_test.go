@@ -150,6 +150,7 @@ var _ = Describe("A bad TrainingRun", func() {
 		Entry("temperature", environments("groupSize: 8, sampling: {maxTokens: 16, temperature: 0.7}"), "spec.environments[0]", "accept that with sampling.allowBiased: true"),
 		Entry("topP", environments("groupSize: 8, sampling: {maxTokens: 16, topP: 0.9}"), "spec.environments[0]", "accept that with sampling.allowBiased: true"),
 		Entry("topK", environments("groupSize: 8, sampling: {maxTokens: 16, topK: 10}"), "spec.environments[0]", "accept that with sampling.allowBiased: true"),
+		Entry("another word for sharedPrompt", environments("groupSize: 8, sampling: {maxTokens: 16, sharedPrompt: Group}"), "spec.environments[0].sampling.sharedPrompt", "must be of type boolean"),
 		Entry("more retries than are numbered", environments("groupSize: 8, retries: 64, sampling: {maxTokens: 16}"), "spec.environments[0].retries", "less than or equal to 63"),
 		Entry("more turns than are numbered", environments("groupSize: 8, limits: {turns: 2049}, sampling: {maxTokens: 16}"), "spec.environments[0].limits.turns", "less than or equal to 2048"),
 		Entry("no maxTokens", environments("groupSize: 8"), "spec.environments[0]", "sampling.maxTokens is needed"),
@@ -332,6 +333,7 @@ var _ = Describe("A started run", func() {
 		Entry("endpoint", "spec.tinker.baseURL", func(run *v1alpha1.TrainingRun) { run.Spec.Tinker.BaseURL = "http://other" }),
 		Entry("endpoint, unset", "spec.tinker.baseURL", func(run *v1alpha1.TrainingRun) { run.Spec.Tinker.BaseURL = "" }),
 		Entry("environments", "spec.environments", func(run *v1alpha1.TrainingRun) { run.Spec.Environments[0].GroupSize = 4 }),
+		Entry("shared prompts", "spec.environments", func(run *v1alpha1.TrainingRun) { run.Spec.Environments[0].Sampling.SharedPrompt = new(true) }),
 		Entry("algorithm", "spec.algorithm", func(run *v1alpha1.TrainingRun) { run.Spec.Algorithm.TasksPerStep = 4 }),
 		Entry("initFrom", "spec.initFrom", func(run *v1alpha1.TrainingRun) {
 			run.Spec.InitFrom = &v1alpha1.InitFrom{Checkpoint: "tinker://a/weights/b", Optimizer: v1alpha1.OptimizerReset}
