@@ -140,9 +140,15 @@ func (r Rules) batch(at Position, known Known) Batch {
 		outcome, ok := known(b.Next, b.Version)
 		switch {
 		case !ok:
+			if b.Missing == nil {
+				b.Missing = make([]int64, 0, want-places)
+			}
 			b.Missing = append(b.Missing, b.Next)
 			places++
 		case outcome == Usable:
+			if b.Members == nil {
+				b.Members = make([]int64, 0, want-places)
+			}
 			b.Members = append(b.Members, b.Next)
 			places++
 		case outcome == InvalidTokens:

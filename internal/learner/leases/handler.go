@@ -53,14 +53,14 @@ func (h *Handler) Hello(ctx context.Context, name string, request exchange.Hello
 			t.holders.keep(name, key)
 		}
 	}
-	t.changes.Notify()
+	t.changes.notify(&t.demands.tally)
 	return reply, nil
 }
 
 // Acquire waits for leases.
 func (h *Handler) Acquire(ctx context.Context, name string, free int) ([]exchange.Lease, error) {
 	// It is not an error if the context ends while a worker waits.
-	leases, _ := wait.For(ctx, &h.table.changes, func() ([]exchange.Lease, bool) {
+	leases, _ := wait.For(ctx, &h.table.changes.leasable, func() ([]exchange.Lease, bool) {
 		leases := h.grant(name, free)
 		return leases, len(leases) > 0
 	})
@@ -167,7 +167,7 @@ func (h *Handler) Release(name string, keys []rl.Key, reason string) {
 		}
 	}
 	t.config.Logger.Info("worker released leases", "worker", name, "leases", len(keys), "reason", reason)
-	t.changes.Notify()
+	t.changes.notify(&t.demands.tally)
 }
 
 // Disconnected notes that a worker's connection broke.

@@ -48,7 +48,7 @@ func (h *Handler) Submit(name string, group rl.Group, digest rl.Digest) exchange
 	if reply.Status != exchange.Invalid {
 		w.stored[group.Key] = group.Outcome
 	}
-	t.changes.Notify()
+	t.changes.notify(&t.demands.tally)
 	return reply
 }
 

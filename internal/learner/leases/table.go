@@ -28,7 +28,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // Config configures a Table.
@@ -65,7 +64,7 @@ type Table struct {
 	config  Config
 	opened  chan struct{}
 	closed  chan struct{}
-	changes wait.Signal
+	changes changes
 
 	mu sync.Mutex
 	// leaseAfter is when the barrier is over; it is zero before Open.
@@ -131,14 +130,14 @@ func (t *Table) Open() {
 	}
 	t.leaseAfter = t.config.Now().Add(t.config.Barrier)
 	close(t.opened)
-	time.AfterFunc(t.config.Barrier, t.changes.Notify)
+	time.AfterFunc(t.config.Barrier, t.changes.notifyAll)
 }
 
 // Close ends the calls of workers that wait for the table to open. It is called once.
 func (t *Table) Close() { close(t.closed) }
 
 // Changed is closed at the next change that a waiting caller may want to look at.
-func (t *Table) Changed() <-chan struct{} { return t.changes.Changed() }
+func (t *Table) Changed() <-chan struct{} { return t.changes.any.Changed() }
 
 // Tick takes leases from workers that are lost and raises the limit of the load. It is called about once a
 // second.
@@ -157,7 +156,7 @@ func (t *Table) Tick() {
 	}
 	t.workers.prune(now)
 	t.outages.refresh(&t.workers, now)
-	t.changes.Notify()
+	t.changes.notifyAll()
 }
 
 // Demand replaces what the named consumer wants; a new consumer is served after all others. Groups that no
@@ -169,7 +168,7 @@ func (t *Table) Demand(name string, leases []exchange.Lease) {
 		return
 	}
 	t.demands.adopt(&t.workers, t.config.Now())
-	t.changes.Notify()
+	t.changes.notify(&t.demands.tally)
 }
 
 // Withdraw ends the named consumer's demand.
@@ -177,7 +176,7 @@ func (t *Table) Withdraw(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.demands.remove(name)
-	t.changes.Notify()
+	t.changes.notify(&t.demands.tally)
 }
 
 // Group gives a demanded group that is known, and its digest.
@@ -215,7 +214,7 @@ func (t *Table) Reject(key rl.Key, outcome rl.Outcome, reason string) {
 		t.counters.Outcomes++
 		t.rejections++
 	}
-	t.changes.Notify()
+	t.changes.notify(&t.demands.tally)
 }
 
 // SetPlay sets what workers must know to play, before the table is opened.
@@ -230,7 +229,7 @@ func (t *Table) SetSession(session string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.notices.session = session
-	t.changes.Notify()
+	t.changes.notify(&t.demands.tally)
 }
 
 // Cover announces that the slots below the index are durable. The index falls when an older state had to be
@@ -240,7 +239,7 @@ func (t *Table) Cover(index int64) {
 	defer t.mu.Unlock()
 	t.notices.cover(index)
 	t.workers.cover(index)
-	t.changes.Notify()
+	t.changes.notify(&t.demands.tally)
 }
 
 // CoverEvaluation announces that the result of an evaluation is durable.
@@ -248,7 +247,7 @@ func (t *Table) CoverEvaluation(e exchange.Evaluation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.notices.coverEvaluation(e)
-	t.changes.Notify()
+	t.changes.notify(&t.demands.tally)
 }
 
 // Policy is what samples groups: a version of the run's policy, for training or for one evaluation.

@@ -1,0 +1,24 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import "github.com/tinker-operator/tinker-operator/internal/wait"
+
+// changes tells those who wait for a table that it has changed. Workers that wait for leases are told only while there is a group
+// to lease: most of the time all groups of a batch are leased, and each that is submitted would wake every worker's call in vain.
+type changes struct{ any, leasable wait.Signal }
+
+// notify reports a change of the table with that tally. The table's lock is held.
+func (c *changes) notify(t *tally) {
+	c.any.Notify()
+	if t.free > 0 {
+		c.leasable.Notify()
+	}
+}
+
+// notifyAll reports a change to everybody.
+func (c *changes) notifyAll() {
+	c.any.Notify()
+	c.leasable.Notify()
+}
