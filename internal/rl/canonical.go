@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"math"
+	"sync"
 )
 
 // Digest is a SHA-256 over a canonical form.
@@ -30,15 +31,20 @@ func parseHex(into []byte, text string) error {
 	return nil
 }
 
-// canonical hashes fields: numbers as eight little-endian bytes, what has a length behind its length.
+// canonical hashes fields: numbers as eight little-endian bytes, what has a length behind its length. It must not be used after sum.
 type canonical struct {
 	hash    hash.Hash
 	scratch []byte
 }
 
+// canonicals are those that are not in use: there is a digest of each group, and a seed of each request for samples.
+var canonicals = sync.Pool{New: func() any { return &canonical{hash: sha256.New(), scratch: make([]byte, 0, 4096)} }}
+
 // newCanonical begins a digest of one kind of thing; the tag keeps kinds and versions of the form apart.
 func newCanonical(tag string) *canonical {
-	c := &canonical{hash: sha256.New(), scratch: make([]byte, 0, 4096)}
+	c := canonicals.Get().(*canonical)
+	c.hash.Reset()
+	c.scratch = c.scratch[:0]
 	c.text(tag)
 	return c
 }
@@ -108,6 +114,7 @@ func (c *canonical) flush(n int) {
 func (c *canonical) sum() (d [sha256.Size]byte) {
 	c.flush(cap(c.scratch) + 1)
 	c.hash.Sum(d[:0])
+	canonicals.Put(c)
 	return d
 }
 
