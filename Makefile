@@ -43,7 +43,7 @@ demo-down: ## Remove all that `make demo` made.
 
 .PHONY: build
 build: ## Build the programs into bin/.
-	@CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags "-s -w" -o bin/ ./cmd/...
+	@CGO_ENABLED=0 go build -trimpath -tags "$$(cat hack/build-tags)" -ldflags "-s -w" -o bin/ ./cmd/...
 
 .PHONY: image
 image: ## Build the one image of all programs into dist/image.tar, without Docker.

@@ -6,8 +6,9 @@ cd "$(dirname "$0")/.."
 image=$1 archive=$2
 programs=(manager learner rollout tinkersim)
 ldflags="-s -w"
-# Pages that gRPC would serve for debugging use html/template, for which the linker keeps the methods of all types.
-tags=grpcnotrace
+# Pages that gRPC would serve for debugging use html/template, for which the linker keeps the methods of all types. The client of
+# Google Cloud Storage has parts for gRPC, with those of a service mesh, which are not used: it speaks HTTP here.
+tags=$(cat hack/build-tags)
 if [[ -n "${VERSION:-}" ]]; then
   ldflags+=" -X github.com/tinker-operator/tinker-operator/internal/version.version=$VERSION"
 fi

@@ -15,7 +15,7 @@ rm -rf dist/release
 mkdir -p dist/release
 export VERSION=v$version
 hack/image.sh "$repository:v$version" "dist/release/tinker-operator-$version-image.tar"
-CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags "-s -w -X github.com/tinker-operator/tinker-operator/internal/version.version=$VERSION" \
+CGO_ENABLED=0 go build -trimpath -tags "$(cat hack/build-tags)" -ldflags "-s -w -X github.com/tinker-operator/tinker-operator/internal/version.version=$VERSION" \
   -o "dist/release/kubectl-tinker-$version-$(go env GOOS)-$(go env GOARCH)" ./cmd/kubectl-tinker
 tool helm package charts/tinker-operator --version "$version" --app-version "v$version" --destination dist/release >/dev/null
 for program in manager learner rollout tinkersim; do

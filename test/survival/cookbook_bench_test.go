@@ -9,59 +9,40 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// alias is a name that tinker-cookbook knows, under which the simulator serves its model to it.
-const alias = "Qwen/Qwen3-8B-Base"
+// heldOut is how many tasks the last weights are evaluated on.
+const heldOut = 512
 
-// The runs that are compared train on 32 groups of 8 a step.
-const (
-	comparedGroups    = 32
-	comparedGroupSize = 8
-	comparedTokens    = 16
-	comparedTaskCount = 4000
-	heldOut           = 512
-)
-
-// figures is what a trainer needed for the steps between its first and its last optimizer step.
-type figures struct {
-	secondsPerStep, cpuPerStep float64
-	memory                     float64 // MiB, of all its processes together, each at its greatest
-	requestsPerStep            float64
-	promptTokens               float64 // that were sent to be sampled from, a step
-	passAt1                    float64 // of held-out tasks with the last weights
+// trial is one way to train.
+type trial struct {
+	ours bool
+	mode string // of the cookbook
+	lag  int    // greatest, in steps
 }
 
-func (f figures) report(b *testing.B) {
-	b.Helper()
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(3600/f.secondsPerStep, "steps/hour")
-	b.ReportMetric(f.cpuPerStep, "cpu-s/step")
-	b.ReportMetric(f.memory, "MiB")
-	b.ReportMetric(f.requestsPerStep, "requests/step")
-	b.ReportMetric(f.promptTokens, "prompt-tokens/step")
-	b.ReportMetric(f.passAt1, "pass@1")
+func (t trial) String() string {
+	name := "cookbook-" + t.mode
+	if t.ours {
+		name = "tinker-operator"
+	}
+	return fmt.Sprintf("lag-%d/%s", t.lag, name)
 }
 
 // BenchmarkCookbook trains on the same tasks with rl/train.py of tinker-cookbook, in each of its modes, and with a learner and
@@ -86,78 +67,26 @@ func BenchmarkCookbook(b *testing.B) {
 		for _, t := range endpoint.trials {
 			b.Run(endpoint.name+"/"+t.String(), func(b *testing.B) {
 				for b.Loop() {
-					c := newComparison(b, endpoint.profile, steps, t)
+					c := newComparison(b, endpoint.profile, steps, t.lag)
+					var sampler string
 					if t.ours {
-						c.trainOurs(b, python).report(b)
+						c.trainOurs(b)
+						sampler = c.lastSampler(b)
 					} else {
-						c.trainCookbook(b, python).report(b)
+						sampler = c.trainCookbook(b, python, t.mode)
 					}
+					c.front.figures(b, steps).report(b)
+					b.ReportMetric(c.evaluate(b, python, sampler), "pass@1")
 				}
 			})
 		}
 	}
 }
 
-// trial is one way to train.
-type trial struct {
-	ours bool
-	mode string // of the cookbook
-	lag  int    // greatest, in steps
-}
-
-func (t trial) String() string {
-	name := "cookbook-" + t.mode
-	if t.ours {
-		name = "tinker-operator"
-	}
-	return fmt.Sprintf("lag-%d/%s", t.lag, name)
-}
-
-// comparison is a simulator with the tasks of a run, and what its trainer sent.
-type comparison struct {
-	*fixture
-	trial
-	steps int
-	front *front
-}
-
-func newComparison(b *testing.B, profile latency.Profile, steps int, t trial) *comparison {
+// lastSampler returns the path of the last weights of a run with a learner.
+func (c *comparison) lastSampler(b *testing.B) (sampler string) {
 	b.Helper()
-	w := newFixtureOn(b, tinkersim.Options{SessionTimeout: time.Minute, Latency: profile, Aliases: []string{alias}}, func(f *contract.RunFile) {
-		f.Fixed.Environments = []contract.Environment{arithmetic("train", comparedTaskCount, comparedGroupSize, comparedTokens)}
-		f.Fixed.Model.LoraRank = 8
-		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag = comparedGroups, int64(steps), t.lag
-		f.Fixed.Algorithm.Optimizer.LearningRate = 3e-4
-		if t.lag > 0 {
-			f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
-		}
-		f.Concurrency, f.Evaluation = comparedGroups*comparedGroupSize*(t.lag+1), nil
-	})
-	c := &comparison{fixture: w, trial: t, steps: steps, front: &front{}}
-	server := httptest.NewServer(c.front.before(w.sim))
-	b.Cleanup(server.Close)
-	w.url, w.file.Capabilities.BaseURL = server.URL, server.URL // nothing is checked, as by tinker-cookbook
-	return c
-}
-
-// trainOurs trains with a learner and two workers.
-func (c *comparison) trainOurs(b *testing.B, python string) figures {
-	b.Helper()
-	f := newProcessFixtureOf(b, c.fixture)
-	workers := []*process{f.startWorkerProcess("w0"), f.startWorkerProcess("w1")}
-	learner := f.startLearnerProcess(1, "")
-	all := append(workers, learner)
-	c.front.follow(all)
-	<-learner.done
-	if learner.code != contract.CauseCompleted.ExitCode() {
-		b.Fatalf("the learner ended with code %d", learner.code)
-	}
-	for _, w := range workers {
-		w.signal(syscall.SIGTERM)
-		<-w.done
-	}
-	sampler := ""
-	for checkpoint, err := range f.client.Checkpoints(b.Context()) {
+	for checkpoint, err := range c.client.Checkpoints(b.Context()) {
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -166,11 +95,11 @@ func (c *comparison) trainOurs(b *testing.B, python string) figures {
 			sampler = checkpoint.TinkerPath
 		}
 	}
-	return c.figures(b, python, all, sampler)
+	return sampler
 }
 
-// trainCookbook trains with rl/train.py.
-func (c *comparison) trainCookbook(b *testing.B, python string) figures {
+// trainCookbook trains with rl/train.py, and returns the path of its last weights.
+func (c *comparison) trainCookbook(b *testing.B, python, mode string) (sampler string) {
 	b.Helper()
 	var path bytes.Buffer
 	log := filepath.Join(b.TempDir(), "cookbook.log")
@@ -179,7 +108,7 @@ func (c *comparison) trainCookbook(b *testing.B, python string) figures {
 		b.Fatal(err)
 	}
 	defer stderr.Close()
-	config := c.config(b, filepath.Dir(log))
+	config := c.config(b, filepath.Dir(log), mode)
 	p := &process{Cmd: exec.CommandContext(b.Context(), python, "../conformance/cookbook_train.py", "train", config), done: make(chan struct{})}
 	p.Env, p.Stdout, p.Stderr = c.pythonEnv(), &path, stderr
 	if err := p.Start(); err != nil {
@@ -191,7 +120,7 @@ func (c *comparison) trainCookbook(b *testing.B, python string) figures {
 		b.Fatalf("%v\n%s", err, text[max(0, len(text)-4000):])
 	}
 	printed := strings.Fields(path.String())
-	return c.figures(b, python, []*process{p}, printed[len(printed)-1])
+	return printed[len(printed)-1]
 }
 
 func (c *comparison) pythonEnv() []string {
@@ -200,7 +129,7 @@ func (c *comparison) pythonEnv() []string {
 }
 
 // config writes the file of cookbook_train.py: the tasks of each step, in the order in which a run takes them, and held-out ones.
-func (c *comparison) config(b *testing.B, dir string) string {
+func (c *comparison) config(b *testing.B, dir, mode string) string {
 	b.Helper()
 	algorithm := c.file.Fixed.Algorithm
 	tasks := newComparedTasks(b)
@@ -220,7 +149,7 @@ func (c *comparison) config(b *testing.B, dir string) string {
 		"url": c.url, "model": alias, "log": filepath.Join(dir, "run"), "lora_rank": c.file.Fixed.Model.LoraRank,
 		"learning_rate": algorithm.Optimizer.LearningRate, "loss": algorithm.Loss.Name, "loss_config": algorithm.Loss.Config,
 		"max_tokens": comparedTokens, "group_size": comparedGroupSize, "stop": tasks.format.Stop().Tokens,
-		"mode": c.mode, "lag": c.lag, "batches": batches, "held_out": test,
+		"mode": mode, "lag": c.lag, "batches": batches, "held_out": test,
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -274,21 +203,18 @@ func (t comparedTasks) row(split string, index int64) comparedTask {
 	return comparedTask{prompt, row.Answer}
 }
 
-// figures computes the figures of a run that ended, and evaluates its last weights.
-func (c *comparison) figures(b *testing.B, python string, processes []*process, sampler string) figures {
+// evaluate returns the share of held-out tasks that weights solve.
+func (c *comparison) evaluate(b *testing.B, python, sampler string) float64 {
 	b.Helper()
-	evaluate := exec.CommandContext(b.Context(), python, "../conformance/cookbook_train.py", "evaluate", c.config(b, b.TempDir()), sampler)
-	evaluate.Env, evaluate.Stderr = c.pythonEnv(), os.Stderr
-	result := c.front.figures(b, c.steps)
-	output, err := evaluate.Output()
+	command := exec.CommandContext(b.Context(), python, "../conformance/cookbook_train.py", "evaluate", c.config(b, b.TempDir(), "sync"), sampler)
+	command.Env, command.Stderr = c.pythonEnv(), os.Stderr
+	output, err := command.Output()
 	if err != nil {
 		b.Fatalf("evaluating %s: %v", sampler, err)
 	}
-	if result.passAt1, err = strconv.ParseFloat(strings.TrimSpace(string(output)), 64); err != nil {
+	share, err := strconv.ParseFloat(strings.TrimSpace(string(output)), 64)
+	if err != nil {
 		b.Fatal(err)
 	}
-	for _, p := range processes {
-		result.memory += float64(p.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) / 1024
-	}
-	return result
+	return share
 }

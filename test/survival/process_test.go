@@ -38,7 +38,14 @@ func build(t testing.TB) string {
 		if programs.dir, programs.err = os.MkdirTemp("", "survival"); programs.err != nil {
 			return
 		}
-		command := exec.Command("go", "build", "-o", programs.dir, "./cmd/learner", "./cmd/rollout", "./cmd/tinkersim")
+		// They have the tags of the image, and are as large in memory as there.
+		tags, err := os.ReadFile("../../hack/build-tags")
+		if err != nil {
+			programs.err = err
+			return
+		}
+		command := exec.Command("go", "build", "-tags", strings.TrimSpace(string(tags)), "-ldflags", "-s -w", "-o", programs.dir,
+			"./cmd/learner", "./cmd/rollout", "./cmd/tinkersim")
 		command.Dir = "../.."
 		if output, err := command.CombinedOutput(); err != nil {
 			programs.err = fmt.Errorf("building: %w\n%s", err, output)

@@ -1,8 +1,6 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build cookbook
-
 package survival
 
 import (
@@ -25,12 +23,14 @@ type front struct {
 	processes        []*process
 	requests, tokens int64
 	steps            []moment
+	// memory is the most that each process had in memory, and shares the same with each page divided by how many have it; in MiB.
+	memory, shares []float64
 }
 
 // moment is what a trainer had done when it asked for an optimizer step.
 type moment struct {
 	at               time.Time
-	cpu              time.Duration
+	cpu              []time.Duration // of each process
 	requests, tokens int64
 }
 
@@ -38,6 +38,41 @@ func (f *front) follow(processes []*process) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.processes = processes
+	f.memory, f.shares = make([]float64, len(processes)), make([]float64, len(processes))
+	for i, p := range processes {
+		go f.watch(i, p.Process.Pid)
+	}
+}
+
+// watch follows the memory of a process until that ends. The greatest that wait4 reports is of no use: it begins with that of the
+// process which started it, which has the simulator.
+func (f *front) watch(i, pid int) {
+	const often = 50 * time.Millisecond
+	for ; ; time.Sleep(often) {
+		most := memoryField(pid, "status", "VmHWM:")
+		share := memoryField(pid, "smaps_rollup", "Pss:")
+		if most == 0 {
+			return
+		}
+		f.mu.Lock()
+		f.memory[i], f.shares[i] = max(f.memory[i], most), max(f.shares[i], share)
+		f.mu.Unlock()
+	}
+}
+
+// memoryField returns a field of a file about a process that runs, in MiB; 0 if there is none.
+func memoryField(pid int, file, field string) float64 {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(data)) {
+		if value, ok := strings.CutPrefix(line, field); ok {
+			kib, _ := strconv.ParseFloat(strings.Fields(value)[0], 64)
+			return kib / 1024
+		}
+	}
+	return 0
 }
 
 func (f *front) before(next http.Handler) http.Handler {
@@ -75,10 +110,15 @@ func (f *front) figures(b *testing.B, steps int) figures {
 		b.Fatalf("%d requests for optimizer steps, want %d; BENCH_STEPS must be at least 3", len(f.steps), steps)
 	}
 	first, last, n := f.steps[0], f.steps[len(f.steps)-1], float64(len(f.steps)-1)
-	return figures{
-		secondsPerStep: last.at.Sub(first.at).Seconds() / n, cpuPerStep: (last.cpu - first.cpu).Seconds() / n,
+	result := figures{
+		secondsPerStep:  last.at.Sub(first.at).Seconds() / n,
 		requestsPerStep: float64(last.requests-first.requests) / n, promptTokens: float64(last.tokens-first.tokens) / n,
+		memory: f.memory, shares: f.shares,
 	}
+	for i := range last.cpu {
+		result.cpuPerStep = append(result.cpuPerStep, (last.cpu[i]-first.cpu[i]).Seconds()/n)
+	}
+	return result
 }
 
 // promptTokens counts the tokens of the prompt of a request for samples.
@@ -99,10 +139,11 @@ func promptTokens(body []byte) (n int64) {
 	return n
 }
 
-// cpuOf returns the CPU time of processes that run, in user and system mode.
-func cpuOf(processes []*process) (sum time.Duration) {
+// cpuOf returns the CPU time of each of the processes, which run, in user and system mode.
+func cpuOf(processes []*process) []time.Duration {
 	const tick = 10 * time.Millisecond // USER_HZ is 100 on Linux
-	for _, p := range processes {
+	used := make([]time.Duration, len(processes))
+	for i, p := range processes {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Process.Pid))
 		if err != nil {
 			continue
@@ -111,8 +152,8 @@ func cpuOf(processes []*process) (sum time.Duration) {
 		fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
 		for _, field := range fields[11:13] { // utime, stime
 			ticks, _ := strconv.ParseInt(field, 10, 64)
-			sum += time.Duration(ticks) * tick
+			used[i] += time.Duration(ticks) * tick
 		}
 	}
-	return sum
+	return used
 }

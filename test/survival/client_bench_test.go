@@ -1,0 +1,112 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"net/http/httptest"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
+)
+
+// alias is a name that tinker-cookbook knows, under which the simulator serves its model to it.
+const alias = "Qwen/Qwen3-8B-Base"
+
+// The runs that are compared train on 32 groups of 8 a step.
+const (
+	comparedGroups    = 32
+	comparedGroupSize = 8
+	comparedTokens    = 16
+	comparedTaskCount = 4000
+)
+
+// figures is what a trainer needed for the steps between its first and its last optimizer step.
+type figures struct {
+	secondsPerStep  float64
+	cpuPerStep      []float64 // of each of its processes
+	memory, shares  []float64 // of each of its processes: those of front
+	requestsPerStep float64
+	promptTokens    float64 // that were sent to be sampled from, a step
+}
+
+func (f figures) report(b *testing.B) {
+	b.Helper()
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(3600/f.secondsPerStep, "steps/hour")
+	b.ReportMetric(sum(f.cpuPerStep), "cpu-s/step")
+	b.ReportMetric(sum(f.memory), "MiB")
+	b.ReportMetric(sum(f.shares), "shared-once-MiB")
+	b.ReportMetric(f.requestsPerStep, "requests/step")
+	b.ReportMetric(f.promptTokens, "prompt-tokens/step")
+}
+
+func sum(values []float64) (total float64) {
+	for _, v := range values {
+		total += v
+	}
+	return total
+}
+
+// BenchmarkClient trains as BenchmarkCookbook does, with a learner and two workers alone, and prints what each program needs. MiB
+// is the sum of the most that each process had, so that pages of a program count for each of its processes; shared-once-MiB divides
+// them. BENCH_STEPS (40) is the length.
+func BenchmarkClient(b *testing.B) {
+	steps := benchSize(b, "BENCH_STEPS", 40)
+	for b.Loop() {
+		c := newComparison(b, latency.Profile{}, steps, 0)
+		c.trainOurs(b)
+		used := c.front.figures(b, c.steps)
+		used.report(b)
+		b.ReportMetric(used.cpuPerStep[0], "learner-cpu-s/step")
+		b.ReportMetric(used.memory[0], "learner-MiB")
+		b.ReportMetric(sum(used.memory[1:])/2, "worker-MiB")
+	}
+}
+
+// comparison is a simulator with the tasks of a run, and what its trainer sent.
+type comparison struct {
+	*fixture
+	steps, lag int
+	front      *front
+}
+
+func newComparison(b *testing.B, profile latency.Profile, steps, lag int) *comparison {
+	b.Helper()
+	w := newFixtureOn(b, tinkersim.Options{SessionTimeout: time.Minute, Latency: profile, Aliases: []string{alias}}, func(f *contract.RunFile) {
+		f.Fixed.Environments = []contract.Environment{arithmetic("train", comparedTaskCount, comparedGroupSize, comparedTokens)}
+		f.Fixed.Model.LoraRank = 8
+		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag = comparedGroups, int64(steps), lag
+		f.Fixed.Algorithm.Optimizer.LearningRate = 3e-4
+		if lag > 0 {
+			f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
+		}
+		f.Concurrency, f.Evaluation = comparedGroups*comparedGroupSize*(lag+1), nil
+	})
+	c := &comparison{fixture: w, steps: steps, lag: lag, front: &front{}}
+	server := httptest.NewServer(c.front.before(w.sim))
+	b.Cleanup(server.Close)
+	w.url, w.file.Capabilities.BaseURL = server.URL, server.URL // nothing is checked, as by tinker-cookbook
+	return c
+}
+
+// trainOurs trains with a learner and two workers, which the front follows in this order.
+func (c *comparison) trainOurs(b *testing.B) {
+	b.Helper()
+	f := newProcessFixtureOf(b, c.fixture)
+	workers := []*process{f.startWorkerProcess("w0"), f.startWorkerProcess("w1")}
+	learner := f.startLearnerProcess(1, "")
+	c.front.follow(append([]*process{learner}, workers...))
+	<-learner.done
+	if learner.code != contract.CauseCompleted.ExitCode() {
+		b.Fatalf("the learner ended with code %d", learner.code)
+	}
+	for _, w := range workers {
+		w.signal(syscall.SIGTERM)
+		<-w.done
+	}
+}
