@@ -227,16 +227,15 @@ func (c *caller) sendOnce(ctx context.Context, req request, credential string) (
 }
 
 func (c *caller) httpRequest(ctx context.Context, req request, credential string) (*http.Request, error) {
-	target := *c.base
-	target.Path = c.pathOf(req)
-	target.RawPath = ""
-	target.RawQuery = req.query.Encode()
-	out, err := http.NewRequestWithContext(ctx, req.method, target.String(), bytes.NewReader(req.body))
+	out, err := http.NewRequestWithContext(ctx, req.method, "", bytes.NewReader(req.body))
 	if err != nil {
 		return nil, fmt.Errorf("making request: %w", err)
 	}
+	target := *c.base
+	target.Path, target.RawPath, target.RawQuery = c.pathOf(req), "", req.query.Encode()
+	out.URL, out.Host = &target, target.Host
 	// An idempotency key must not be among the headers: with one, the transport repeats a POST or DELETE by itself.
-	h := out.Header
+	h := make(http.Header, 5+len(req.header))
 	h.Set(tinker.HeaderAPIKey, credential)
 	h.Set("User-Agent", c.userAgent)
 	h.Set("Accept", cmp.Or(req.accept, tinker.ContentJSON))
@@ -249,6 +248,7 @@ func (c *caller) httpRequest(ctx context.Context, req request, credential string
 	for name, value := range req.header {
 		h.Set(name, value)
 	}
+	out.Header = h
 	return out, nil
 }
 
