@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -43,7 +44,8 @@ func (c Checker) Run(ctx context.Context) (Report, error) {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	k := newCheck(c, stop)
-	k.rank, k.ttl = 1, hour
+	k.rank = 1
+	k.ttl.Store(hour)
 	defer k.keepAlive.Wait()
 	defer stop(nil)
 	defer k.cleanUp(ctx)
@@ -70,7 +72,7 @@ type check struct {
 	*findings
 
 	// ttl is the TTL of saved checkpoints in seconds; 0 if the server rejects one.
-	ttl int64
+	ttl atomic.Int64
 	// first is the model that all others are compared with. saved holds its log-probabilities when its state was
 	// saved, and thirdStep those after the step that followed. noLogprobs says that the server returns none.
 	first      *client.Model
@@ -79,6 +81,8 @@ type check struct {
 	noLogprobs bool
 	// sampler is the path of the first model's sampler weights, and snapshotPath that of the model which is trained on.
 	sampler, snapshotPath string
+	// early is the check of snapshots that began beside the first model's steps; nil if none did.
+	early *early
 	// samples is nil before the first model's initial weights are sampled.
 	samples *samplingCheck
 }
@@ -115,8 +119,9 @@ func (k *check) prepare(ctx context.Context) error {
 		k.saved = k.initial
 		return err
 	}
-	saving, err := k.first.SaveSampler(ctx, client.SaveRequest{Name: "probe-sampler", TTLSeconds: k.ttl})
-	if k.sampler, err = k.waitForSave(ctx, saving, err); err != nil {
+	request := k.saveRequest("probe-sampler")
+	saving, err := k.first.SaveSampler(ctx, request)
+	if k.sampler, err = k.waitForSave(ctx, request, saving, err); err != nil {
 		return fmt.Errorf("saving sampler weights: %w", err)
 	}
 	err = k.train(ctx)
@@ -133,12 +138,16 @@ func (k *check) needsNoCheckpoint() bool {
 	return !slices.ContainsFunc(k.features, func(f Feature) bool { return f != GradientSum && f != Repeats && f != Protobuf })
 }
 
+func (k *check) saveRequest(name string) client.SaveRequest {
+	return client.SaveRequest{Name: name, TTLSeconds: k.ttl.Load()}
+}
+
 // waitForSave returns the path of a save. If the server rejects the TTL, its error is temporary, and the next
 // attempt saves another model without a TTL.
-func (k *check) waitForSave(ctx context.Context, saving *client.Future[tinker.SaveResult], err error) (string, error) {
+func (k *check) waitForSave(ctx context.Context, request client.SaveRequest, saving *client.Future[tinker.SaveResult], err error) (string, error) {
 	saved, err := await(ctx, saving, err)
-	if isRejected(err) && k.ttl > 0 {
-		k.ttl = 0
+	if isRejected(err) && request.TTLSeconds > 0 {
+		k.ttl.Store(0)
 		return "", fmt.Errorf("%w: %s", errTTLRejected, err.Error())
 	}
 	return saved.Path, err
@@ -147,16 +156,27 @@ func (k *check) waitForSave(ctx context.Context, saving *client.Future[tinker.Sa
 // errTTLRejected replaces the server's rejection, so that the check tries again.
 var errTTLRejected = errors.New("server rejects a save with a TTL")
 
-// train takes two steps with the first model, saves it, and takes the third step.
+// train measures the first model and trains it. Sampler weights of another model are checked meanwhile.
 func (k *check) train(ctx context.Context) error {
 	if err := k.measureNew(ctx); err != nil {
 		return err
 	}
+	k.beginSnapshot(ctx)
+	err := k.trainFirst(ctx)
+	if err != nil {
+		k.endSnapshot()
+	}
+	return err
+}
+
+// trainFirst takes two steps with the first model, saves it, and takes the third step.
+func (k *check) trainFirst(ctx context.Context) error {
 	if err := k.steps(ctx, k.first, 1, 1); err != nil {
 		return err
 	}
-	saving, err := k.first.SaveState(ctx, client.SaveRequest{Name: "probe-state", TTLSeconds: k.ttl})
-	if k.state, err = k.waitForSave(ctx, saving, err); err != nil {
+	request := k.saveRequest("probe-state")
+	saving, err := k.first.SaveState(ctx, request)
+	if k.state, err = k.waitForSave(ctx, request, saving, err); err != nil {
 		return fmt.Errorf("saving the state: %w", err)
 	}
 	if k.saved, err = k.measureFirst(ctx); err != nil {

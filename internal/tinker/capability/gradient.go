@@ -143,9 +143,10 @@ func (g *gradientCheck) motions(ctx context.Context, data [][]tinker.Datum) ([]f
 }
 
 // calibrate finds a learning rate at which a step moves visibly, and little, and returns how far it moves. It begins with one
-// that moves nothing, since a model that was moved far does not come back, and takes visible steps back.
+// that moves nothing, since a model that was moved far does not come back, and takes visible steps back. Servers that read JSON
+// have room for few models.
 func (g *gradientCheck) calibrate(ctx context.Context) (float64, error) {
-	if g.needsNoCheckpoint() {
+	if g.needsNoCheckpoint() || !g.API.SendsJSON() {
 		return g.calibrateAtOnce(ctx)
 	}
 	const attempts = 16

@@ -36,8 +36,49 @@ func (t trainingCheck) repeats(ctx context.Context) error {
 	return nil
 }
 
-// snapshot samples from weights that were saved, trains their model further, and samples from them again.
+// early is a check that began before the others. Its error is that of its function.
+type early struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error
+}
+
+// beginSnapshot begins to check snapshots while the first model is trained and saved, since both take several steps, each after the
+// other. At servers that read JSON it does not: they have room for few models, and no samples may be drawn before trySeed.
+func (k *check) beginSnapshot(ctx context.Context) {
+	if k.noLogprobs || k.API.SendsJSON() {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	e := &early{cancel: cancel, done: make(chan struct{})}
+	k.early = e
+	go func() {
+		defer close(e.done)
+		e.err = trainingCheck{k}.checkSnapshot(ctx)
+	}()
+}
+
+// endSnapshot ends what beginSnapshot began, whose result does not count.
+func (k *check) endSnapshot() {
+	if k.early != nil {
+		k.early.cancel()
+		<-k.early.done
+		k.early = nil
+	}
+}
+
+// snapshot checks snapshots, or waits for the check that began early.
 func (t trainingCheck) snapshot(ctx context.Context) error {
+	if t.early == nil {
+		return t.checkSnapshot(ctx)
+	}
+	<-t.early.done // its context is part of ctx
+	t.early.cancel()
+	return t.early.err
+}
+
+// checkSnapshot samples from weights that were saved, trains their model further, and samples from them again.
+func (t trainingCheck) checkSnapshot(ctx context.Context) error {
 	if !t.wants(SamplerSnapshot) {
 		return nil
 	}
@@ -49,8 +90,10 @@ func (t trainingCheck) snapshot(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		t.record(SamplerSnapshot, Unknown, err.Error())
-		return fatal(ctx, err)
+		if err := fatal(ctx, err); err != nil {
+			return err
+		}
+		support, note = Unknown, err.Error()
 	}
 	t.record(SamplerSnapshot, support, note)
 	return nil
@@ -61,8 +104,9 @@ func (t trainingCheck) compareSnapshots(ctx context.Context) (Support, string, e
 	if err != nil {
 		return Unknown, "", err
 	}
-	saving, err := model.SaveSampler(ctx, client.SaveRequest{Name: "probe-snapshot", TTLSeconds: t.ttl})
-	if _, err := t.waitForSave(ctx, saving, err); err != nil {
+	request := t.saveRequest("probe-snapshot")
+	saving, err := model.SaveSampler(ctx, request)
+	if _, err := t.waitForSave(ctx, request, saving, err); err != nil {
 		return Unknown, "", err
 	}
 	path := tinker.Path{Run: model.ID(), Kind: tinker.KindSampler, Name: "probe-snapshot"}.String()

@@ -52,6 +52,9 @@ func (k *check) checkTraining(ctx context.Context) {
 			{k.checkLosses, t.lossSettings}, {t.repeats}, {t.optimizer, t.adamSettings}, {t.modules}, {t.snapshot}, {t.gradientSum},
 		}
 	}
+	if k.needsNoCheckpoint() || !k.canCompareSteps() {
+		k.endSnapshot()
+	}
 	var inFlight sync.WaitGroup
 	for _, sequence := range sequences {
 		inFlight.Go(func() {

@@ -1,0 +1,69 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package capability_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+)
+
+// TestSnapshotsAreCheckedEarly has the first model's state be saved only once sampler weights of another model were sampled from:
+// the check waits for nothing there that it does not need.
+func TestSnapshotsAreCheckedEarly(t *testing.T) {
+	sampled := make(chan struct{})
+	once := sync.OnceFunc(func() { close(sampled) })
+	_, checker := server(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			switch {
+			case strings.HasSuffix(r.URL.Path, "/create_sampling_session") && bytes.Contains(body, []byte("probe-snapshot")):
+				once()
+			case strings.HasSuffix(r.URL.Path, "/save_weights"):
+				select {
+				case <-sampled:
+				case <-r.Context().Done():
+					return
+				}
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	checker.Features = []capability.Feature{capability.SamplerSnapshot, capability.OptimizerRestore}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	report, err := checker.Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lacking := lacks(report, checker.Features); len(lacking) > 0 {
+		t.Errorf("the simulator lacks %v", lacking)
+	}
+}
+
+// TestEarlyCheckEndsWithItsAttempt has the first model fail once after another began to be checked beside it: both begin again, and
+// what the first attempt found does not count.
+func TestEarlyCheckEndsWithItsAttempt(t *testing.T) {
+	sim, checker := server(t, chain())
+	checker.Features = []capability.Feature{capability.SamplerSnapshot, capability.OptimizerRestore}
+	addFaults(t, sim, fault.Rule{Op: "save_weights", Name: "probe-state", Occurrence: 1, Count: 1, Do: fault.Fail, Category: "server"})
+	if lacking := lacks(run(t, checker), checker.Features); len(lacking) > 0 {
+		t.Errorf("after an attempt that failed, the simulator lacks %v", lacking)
+	}
+	if sim.Faults().List()[0].Hits != 1 {
+		t.Error("no attempt failed")
+	}
+}
