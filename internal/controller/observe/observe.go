@@ -20,6 +20,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/datafiles"
+	"github.com/tinker-operator/tinker-operator/internal/controller/known"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
@@ -86,17 +87,18 @@ type Observer struct {
 	Refusals *refusal.Memory
 	Now      func() time.Time
 
-	looks *looks
+	// looks has the newest look at each run. If it is lost, each run is looked at once more.
+	looks *known.Map[look]
 }
 
 // New completes an Observer.
 func New(o Observer) *Observer {
-	o.looks = &looks{runs: map[types.NamespacedName]runLook{}}
+	o.looks = &known.Map[look]{}
 	return &o
 }
 
 // Forget drops what is known of a run that no longer exists.
-func (o *Observer) Forget(run types.NamespacedName) { o.looks.forget(run) }
+func (o *Observer) Forget(run types.NamespacedName) { o.looks.Forget(run) }
 
 // Run observes a run.
 func (o *Observer) Run(ctx context.Context, run *v1alpha1.TrainingRun) (State, error) {

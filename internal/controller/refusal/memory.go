@@ -4,11 +4,13 @@
 package refusal
 
 import (
-	"sync"
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/internal/controller/known"
 )
 
 // RetryInterval is the time between two tries to create an object that was refused.
@@ -39,53 +41,25 @@ func (t Try) Wait(generation int64, now time.Time) (time.Duration, bool) {
 	}
 }
 
-// Memory keeps the newest refusal of each role of an owner's objects. Losing it costs one more try.
-type Memory struct {
-	mu     sync.Mutex
-	owners map[types.NamespacedName]tries
-}
+// Memory keeps the newest refusal of each role of an owner's objects. Losing it costs one more try. Its zero value has none.
+type Memory struct{ byRole known.Map[map[string]Try] }
 
-// tries are those of one owner, by role.
-type tries struct {
-	uid    types.UID
-	byRole map[string]Try
-}
-
-// NewMemory returns a Memory without refusals.
-func NewMemory() *Memory { return &Memory{owners: map[types.NamespacedName]tries{}} }
-
-// Record keeps a refusal, or forgets the former one where err refuses nothing, and reports whether it refuses.
+// Record keeps a refusal, or forgets the former one where err refuses nothing, and reports whether it refuses. Of one owner, one
+// goroutine at a time may record.
 func (m *Memory) Record(owner client.Object, role, name string, err error, now time.Time) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	refused, is := Of(err)
-	key := client.ObjectKeyFromObject(owner)
-	known := m.owners[key]
-	if known.uid != owner.GetUID() {
-		known = tries{uid: owner.GetUID(), byRole: map[string]Try{}}
-	}
-	delete(known.byRole, role)
+	tries := map[string]Try{}
+	maps.Copy(tries, m.byRole.Of(owner))
+	delete(tries, role)
 	if is {
-		known.byRole[role] = Try{Refusal: refused, Name: name, Generation: owner.GetGeneration(), At: now}
+		tries[role] = Try{Refusal: refused, Name: name, Generation: owner.GetGeneration(), At: now}
 	}
-	m.owners[key] = known
+	m.byRole.Keep(owner, tries)
 	return is
 }
 
 // Latest is the newest refusal of a role; the zero Try without one.
-func (m *Memory) Latest(owner client.Object, role string) Try {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known := m.owners[client.ObjectKeyFromObject(owner)]
-	if known.uid != owner.GetUID() {
-		return Try{}
-	}
-	return known.byRole[role]
-}
+func (m *Memory) Latest(owner client.Object, role string) Try { return m.byRole.Of(owner)[role] }
 
 // Forget drops what is known of an owner.
-func (m *Memory) Forget(owner types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.owners, owner)
-}
+func (m *Memory) Forget(owner types.NamespacedName) { m.byRole.Forget(owner) }

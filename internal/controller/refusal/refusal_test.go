@@ -88,7 +88,7 @@ func TestNewest(t *testing.T) {
 func TestMemory(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	run := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "run", UID: "one", Generation: 3}}
-	m := NewMemory()
+	m := &Memory{}
 	type outcome struct {
 		Wait  time.Duration
 		Again bool

@@ -27,28 +27,28 @@ func TestMemoryEndsWithItsEnvironment(t *testing.T) {
 	key := client.ObjectKeyFromObject(env)
 	remember := func() {
 		refused := apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "probe", nil)
-		if !r.memory.refusals.Record(env, v1alpha1.RoleProbe, "probe", refused, now) {
+		if !r.refusals.Record(env, v1alpha1.RoleProbe, "probe", refused, now) {
 			t.Fatal("the refusal was not recorded")
 		}
-		r.memory.keep(env, probes{uid: env.UID, started: now, deleted: []types.UID{"first"}})
+		r.probes.Keep(env, probes{started: now, deleted: []types.UID{"first"}})
 	}
 
 	remember()
-	if known := r.memory.of(env); !known.started.Equal(now) || len(known.deleted) != 1 {
+	if known := r.probes.Of(env); !known.started.Equal(now) || len(known.deleted) != 1 {
 		t.Errorf("known of the environment is %+v", known)
 	}
 	another := newEnvironment(func(e *v1alpha1.RewardEnvironment) { e.UID = "another" })
-	if known := r.memory.of(another); !known.started.IsZero() || len(known.deleted) > 0 {
+	if known := r.probes.Of(another); !known.started.IsZero() || len(known.deleted) > 0 {
 		t.Errorf("known of another environment of its name is %+v, want nothing", known)
 	}
 
 	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
 		t.Fatal(err)
 	}
-	if known := r.memory.of(env); !known.started.IsZero() || len(known.deleted) > 0 || len(r.memory.probes) > 0 {
+	if known := r.probes.Of(env); !known.started.IsZero() || len(known.deleted) > 0 {
 		t.Errorf("known of a deleted environment is %+v, want nothing", known)
 	}
-	if refused := r.memory.refusals.Latest(env, v1alpha1.RoleProbe); refused.Reason != "" {
+	if refused := r.refusals.Latest(env, v1alpha1.RoleProbe); refused.Reason != "" {
 		t.Errorf("the refusal of a deleted environment is %+v, want none", refused)
 	}
 }

@@ -61,8 +61,8 @@ func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironmen
 			seen.add(env, &jobs.Items[i])
 		}
 	}
-	seen.started = r.memory.of(env).started
-	seen.refused = r.memory.refusals.Latest(env, v1alpha1.RoleProbe)
+	seen.started = r.probes.Of(env).started
+	seen.refused = r.refusals.Latest(env, v1alpha1.RoleProbe)
 	if seen.job == nil {
 		return seen, nil
 	}

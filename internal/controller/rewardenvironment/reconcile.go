@@ -24,7 +24,9 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/known"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
+	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -38,12 +40,13 @@ type Reconciler struct {
 	Settings desired.Settings
 	Now      func() time.Time
 
-	memory *memory
+	refusals *refusal.Memory
+	probes   *known.Map[probes]
 }
 
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
-	r.memory = newMemory()
+	r.refusals, r.probes = &refusal.Memory{}, &known.Map[probes]{}
 	return &r
 }
 
@@ -59,7 +62,8 @@ func New(r Reconciler) *Reconciler {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	env := &v1alpha1.RewardEnvironment{}
 	if err := r.Client.Get(ctx, request.NamespacedName, env); apierrors.IsNotFound(err) {
-		r.memory.forget(request.NamespacedName)
+		r.refusals.Forget(request.NamespacedName)
+		r.probes.Forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	} else if err != nil {
 		return ctrl.Result{}, err
@@ -81,14 +85,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if p.probe > 0 {
 		err := r.startProbe(ctx, env, seen, p.probe)
-		if r.memory.refusals.Record(env, v1alpha1.RoleProbe, desired.ProbeName(env, seen.digest, p.probe), err, r.Now()) {
+		if r.refusals.Record(env, v1alpha1.RoleProbe, desired.ProbeName(env, seen.digest, p.probe), err, r.Now()) {
 			return ctrl.Result{RequeueAfter: time.Second}, nil // The status then reports it.
 		} else if err != nil {
 			return ctrl.Result{}, err
 		}
-		known := r.memory.of(env)
-		known.started = r.Now()
-		r.memory.keep(env, known)
+		newest := r.probes.Of(env)
+		newest.started = r.Now()
+		r.probes.Keep(env, newest)
 	}
 	if seen.files != nil && (p.requeue == 0 || p.requeue > dataInterval) {
 		p.requeue = dataInterval
@@ -118,18 +122,18 @@ func (r *Reconciler) apply(ctx context.Context, env *v1alpha1.RewardEnvironment,
 	if len(p.deletes) == 0 {
 		return nil
 	}
-	known := r.memory.of(env)
+	earlier := r.probes.Of(env)
 	var deleted []types.UID
 	for _, job := range p.deletes {
-		if !slices.Contains(known.deleted, job.UID) {
+		if !slices.Contains(earlier.deleted, job.UID) {
 			if err := r.deleteProbe(ctx, job); err != nil {
 				return err
 			}
 		}
 		deleted = append(deleted, job.UID)
 	}
-	known.deleted = deleted
-	r.memory.keep(env, known)
+	earlier.deleted = deleted
+	r.probes.Keep(env, earlier)
 	return nil
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 func TestMemory(t *testing.T) {
-	m := newMemory()
+	m := &memory{}
 	before, after := newRun(), newRun()
 	before.ResourceVersion, after.ResourceVersion = "1", "2"
 	m.written(before, after, now)
@@ -22,7 +22,7 @@ func TestMemory(t *testing.T) {
 	if m.stale(another) {
 		t.Error("memory takes a run for an earlier one of its name")
 	}
-	m.forget(client.ObjectKeyFromObject(after))
+	m.Forget(client.ObjectKeyFromObject(after))
 	if m.stale(before) {
 		t.Error("memory forgets nothing")
 	}

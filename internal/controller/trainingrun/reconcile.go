@@ -57,7 +57,7 @@ type Reconciler struct {
 
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
-	r.memory, r.refusals = newMemory(), refusal.NewMemory()
+	r.memory, r.refusals = &memory{}, &refusal.Memory{}
 	r.observer = observe.New(observe.Observer{Client: r.Client, Live: r.Live, Poller: r.Poller, Refusals: r.refusals, Now: r.Now})
 	r.history = history.New(r.Client, r.Live, r.Now)
 	return &r
@@ -83,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if run == nil || run.DeletionTimestamp != nil {
 		// What belongs to the run goes with it, by its owner references.
 		r.Poller.Track(request.NamespacedName, nil)
-		r.memory.forget(request.NamespacedName)
+		r.memory.Forget(request.NamespacedName)
 		r.refusals.Forget(request.NamespacedName)
 		r.observer.Forget(request.NamespacedName)
 		r.history.Forget(request.NamespacedName)
