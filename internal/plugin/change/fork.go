@@ -38,7 +38,9 @@ func NewFork(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	var f forkFlags
 	command := cluster.ForOneRun(&cobra.Command{
 		Use: "fork RUN", Short: "Create a run from a checkpoint of another", Long: forkHelp, Example: forkExample,
-	}, func(ctx context.Context, name string) error { return f.run(ctx, env, cluster, name) })
+	}, func(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
+		return f.run(ctx, env, connection, run)
+	})
 	flags := command.Flags()
 	flags.Int64Var(&f.step, "step", -1, "`STEP` of the checkpoint; without it, the newest")
 	flags.StringVar(&f.name, "name", "", "`NAME` of the new run; without it, RUN-sSTEP")
@@ -48,15 +50,7 @@ func NewFork(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	return command
 }
 
-func (f forkFlags) run(ctx context.Context, env cli.Environment, cluster *cli.Cluster, name string) error {
-	connection, err := cluster.Connect()
-	if err != nil {
-		return err
-	}
-	run, err := connection.Run(ctx, name)
-	if err != nil {
-		return err
-	}
+func (f forkFlags) run(ctx context.Context, env cli.Environment, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
 	checkpoint, err := chooseCheckpoint(run, f.step)
 	if err != nil {
 		return err

@@ -46,18 +46,13 @@ func newDownload(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	var f downloadFlags
 	command := cluster.ForOneRun(&cobra.Command{
 		Use: "download RUN", Short: "Download the adapter of a checkpoint", Long: downloadHelp, Example: downloadExample,
-	}, func(ctx context.Context, name string) error {
-		if f.best && f.step >= 0 {
-			return cli.Misused("--step and --best exclude each other: give one of them")
-		}
-		connection, err := cluster.Connect()
-		if err != nil {
-			return err
-		}
-		run, err := connection.Run(ctx, name)
-		if err != nil {
-			return err
-		}
+		PreRunE: func(*cobra.Command, []string) error {
+			if f.best && f.step >= 0 {
+				return cli.Misused("--step and --best exclude each other: give one of them")
+			}
+			return nil
+		},
+	}, func(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
 		chosen, err := choose(run, f.step, f.best)
 		if err != nil {
 			return err

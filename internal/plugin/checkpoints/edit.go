@@ -69,9 +69,7 @@ func newPublish(env cli.Environment, cluster *cli.Cluster, public bool) *cobra.C
 		name, e.done, e.question = "unpublish", "private", ""
 		short = "Let the owner alone read a checkpoint"
 	}
-	e.apply = func(ctx context.Context, api *client.Client, path string) error {
-		return api.Publish(ctx, path, public)
-	}
+	e.apply = publish(public)
 	command := e.command(env, cluster, &cobra.Command{Use: name + " RUN", Short: short, Long: publishHelp, Example: publishExample})
 	command.Flags().BoolVar(&e.best, "best", false, "choose the best checkpoint by spec.checkpoints.keepBest")
 	command.Flags().BoolVar(&e.state, "training-state", false, "also the state to train on from, with its optimizer")
@@ -80,9 +78,6 @@ func newPublish(env cli.Environment, cluster *cli.Cluster, public bool) *cobra.C
 
 func newDelete(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	e := editor{done: "deleted", question: "Delete, so that nothing brings it back,", guards: true, state: true, apply: remove}
-	e.apply = func(ctx context.Context, api *client.Client, path string) error {
-		return api.DeleteCheckpoint(ctx, path)
-	}
 	command := e.command(env, cluster, &cobra.Command{
 		Use: "delete RUN --step STEP", Short: "Delete checkpoints at the endpoint", Long: deleteHelp, Example: deleteExample,
 	})
@@ -102,18 +97,8 @@ func remove(ctx context.Context, api *client.Client, path string) error {
 
 // command completes a command that runs the editor.
 func (e *editor) command(env cli.Environment, cluster *cli.Cluster, command *cobra.Command) *cobra.Command {
-	cluster.ForOneRun(command, func(ctx context.Context, name string) error {
-		if err := e.check(); err != nil {
-			return err
-		}
-		connection, err := cluster.Connect()
-		if err != nil {
-			return err
-		}
-		run, err := connection.Run(ctx, name)
-		if err != nil {
-			return err
-		}
+	command.PreRunE = func(*cobra.Command, []string) error { return e.check() }
+	cluster.ForOneRun(command, func(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
 		runs, err := connection.Runs(ctx)
 		if err != nil {
 			return err

@@ -30,15 +30,7 @@ func newList(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	command := cluster.ForOneRun(&cobra.Command{
 		Use: "list RUN", Short: "List the checkpoints of a run", Example: listExample,
 		Long: "kubectl tinker checkpoints list prints the checkpoints that the status of a run names, the newest first.",
-	}, func(ctx context.Context, name string) error {
-		connection, err := cluster.Connect()
-		if err != nil {
-			return err
-		}
-		run, err := connection.Run(ctx, name)
-		if err != nil {
-			return err
-		}
+	}, func(_ context.Context, _ *cli.Connection, run *v1alpha1.TrainingRun) error {
 		if len(known(run)) == 0 && *format == output.Table {
 			fmt.Fprintf(env.Stderr, "run %q has no checkpoint yet\n", run.Name)
 			return nil

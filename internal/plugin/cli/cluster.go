@@ -152,10 +152,21 @@ func (c *Connection) hint(ctx context.Context, name string, runs []v1alpha1.Trai
 	return "it has no runs: choose another with --namespace"
 }
 
-// ForOneRun returns the command with the name of a run as its only argument, for which it calls run.
-func (c *Cluster) ForOneRun(command *cobra.Command, run func(ctx context.Context, name string) error) *cobra.Command {
+// ForOneRun returns the command with the name of a run as its only argument, for which it calls act. What can be said of the flags
+// without the cluster belongs to PreRunE.
+func (c *Cluster) ForOneRun(command *cobra.Command, act func(context.Context, *Connection, *v1alpha1.TrainingRun) error) *cobra.Command {
 	command.Args, command.ValidArgsFunction = Args(1, 1, "the name of a RUN"), c.CompleteRuns(1)
-	command.RunE = func(command *cobra.Command, args []string) error { return run(command.Context(), args[0]) }
+	command.RunE = func(command *cobra.Command, args []string) error {
+		connection, err := c.Connect()
+		if err != nil {
+			return err
+		}
+		run, err := connection.Run(command.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		return act(command.Context(), connection, run)
+	}
 	return command
 }
 

@@ -44,7 +44,10 @@ func NewLogs(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	var f logsFlags
 	command := cluster.ForOneRun(&cobra.Command{
 		Use: "logs RUN", Short: "Print the log of a run's learner or workers", Long: logsHelp, Example: logsExample,
-	}, func(ctx context.Context, name string) error { return f.run(ctx, env, cluster, name) })
+		PreRunE: func(*cobra.Command, []string) error { return f.check() },
+	}, func(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
+		return f.run(ctx, env, connection, run)
+	})
 	flags := command.Flags()
 	flags.Int32Var(&f.attempt, "attempt", 0, "`NUMBER` of the learner's attempt; 0 for the newest")
 	flags.StringVar(&f.role, "role", v1alpha1.RoleLearner, "`ROLE` of the pods: learner or rollout")
@@ -56,25 +59,22 @@ func NewLogs(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	return command
 }
 
-func (f logsFlags) run(ctx context.Context, env cli.Environment, cluster *cli.Cluster, name string) error {
+// check refuses flags that contradict each other.
+func (f logsFlags) check() error {
 	if f.role != v1alpha1.RoleLearner && f.role != v1alpha1.RoleRollout {
 		return cli.Misused("--role is %q: choose learner or rollout", f.role)
 	}
 	if f.attempt != 0 && f.role != v1alpha1.RoleLearner {
 		return cli.Misused("--attempt only applies to the learner: workers outlive attempts")
 	}
-	connection, err := cluster.Connect()
-	if err != nil {
-		return err
-	}
-	run, err := connection.Run(ctx, name)
-	if err != nil {
-		return err
-	}
+	return nil
+}
+
+func (f logsFlags) run(ctx context.Context, env cli.Environment, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
 	var list corev1.PodList
 	selected := client.MatchingLabels{v1alpha1.LabelRun: run.Name, v1alpha1.LabelRunUID: string(run.UID), v1alpha1.LabelRole: f.role}
 	if err := connection.List(ctx, &list, client.InNamespace(run.Namespace), selected); err != nil {
-		return fmt.Errorf("listing the pods of run %q: %w", name, err)
+		return fmt.Errorf("listing the pods of run %q: %w", run.Name, err)
 	}
 	pods, err := f.choose(run, list.Items)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/history"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
@@ -40,7 +41,15 @@ func NewMetrics(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	var f metricsFlags
 	command := cluster.ForOneRun(&cobra.Command{
 		Use: "metrics RUN", Short: "Print or draw the figures of each step of a run", Long: metricsHelp, Example: metricsExample,
-	}, func(ctx context.Context, name string) error { return f.run(ctx, env, cluster, name) })
+		PreRunE: func(*cobra.Command, []string) error {
+			if f.width < 10 || f.height < 2 || f.last < 0 {
+				return cli.Misused("--width is at least 10, --height at least 2 and --last at least 0")
+			}
+			return nil
+		},
+	}, func(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
+		return f.run(ctx, env, connection, run)
+	})
 	flags := command.Flags()
 	f.format = output.Flag(flags)
 	flags.StringSliceVar(&f.plot, "plot", nil, "draw these `METRICS` as curves")
@@ -51,24 +60,13 @@ func NewMetrics(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	return command
 }
 
-func (f metricsFlags) run(ctx context.Context, env cli.Environment, cluster *cli.Cluster, name string) error {
-	if f.width < 10 || f.height < 2 || f.last < 0 {
-		return cli.Misused("--width is at least 10, --height at least 2 and --last at least 0")
-	}
-	connection, err := cluster.Connect()
-	if err != nil {
-		return err
-	}
-	run, err := connection.Run(ctx, name)
-	if err != nil {
-		return err
-	}
+func (f metricsFlags) run(ctx context.Context, env cli.Environment, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
 	h, err := readHistory(ctx, connection, run)
 	if err != nil {
 		return err
 	}
 	if len(h.Rows) == 0 {
-		fmt.Fprintf(env.Stderr, "run %s has no committed step in its history yet: kubectl tinker why %s says what it waits for\n", name, name)
+		fmt.Fprintf(env.Stderr, "run %s has no committed step in its history yet: kubectl tinker why %s says what it waits for\n", run.Name, run.Name)
 	}
 	if len(f.plot) > 0 {
 		return f.draw(env, h)
@@ -125,11 +123,7 @@ func (f metricsFlags) print(env cli.Environment, h *history.History) error {
 	for _, r := range rows {
 		line := []string{strconv.FormatInt(r.Step, 10)}
 		for _, metric := range columns {
-			cell := ""
-			if value, ok := r.Metrics[metric]; ok {
-				cell = output.Number(&value)
-			}
-			line = append(line, cell)
+			line = append(line, number(r.Metrics, metric))
 		}
 		result.Rows = append(result.Rows, line)
 		shown := row{Step: r.Step, Attempt: r.Attempt, Lineage: r.Lineage, Metrics: r.Metrics}

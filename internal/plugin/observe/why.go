@@ -56,24 +56,18 @@ func NewWhy(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	var format *output.Format
 	command := cluster.ForOneRun(&cobra.Command{
 		Use: "why RUN", Short: "Say what a run waits for, and what to do about it", Long: whyHelp, Example: whyExample,
-	}, func(ctx context.Context, name string) error { return why(ctx, env, cluster, name, *format) })
+	}, func(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
+		return why(ctx, env, connection, run, *format)
+	})
 	format = output.Flag(command.Flags())
 	return command
 }
 
-func why(ctx context.Context, env cli.Environment, cluster *cli.Cluster, name string, format output.Format) error {
-	connection, err := cluster.Connect()
-	if err != nil {
-		return err
-	}
-	run, err := connection.Run(ctx, name)
-	if err != nil {
-		return err
-	}
+func why(ctx context.Context, env cli.Environment, connection *cli.Connection, run *v1alpha1.TrainingRun, format output.Format) error {
 	var pods corev1.PodList
 	selected := client.MatchingLabels{v1alpha1.LabelRun: run.Name, v1alpha1.LabelRunUID: string(run.UID)}
 	if err := connection.List(ctx, &pods, client.InNamespace(run.Namespace), selected); err != nil {
-		return fmt.Errorf("listing the pods of run %q: %w", name, err)
+		return fmt.Errorf("listing the pods of run %q: %w", run.Name, err)
 	}
 	// People who may read runs need not be permitted to read events: the rest is worth showing without them.
 	var events eventsv1.EventList

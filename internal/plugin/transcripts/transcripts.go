@@ -52,7 +52,10 @@ func New(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	var f flags
 	command := cluster.ForOneRun(&cobra.Command{
 		Use: "transcripts RUN", Short: "Show the conversations of a step with their rewards", Long: transcriptsHelp, Example: transcriptsExample,
-	}, func(ctx context.Context, name string) error { return f.run(ctx, env, cluster, name) })
+		PreRunE: func(*cobra.Command, []string) error { return f.check() },
+	}, func(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
+		return f.run(ctx, env, connection, run)
+	})
 	set := command.Flags()
 	f.format = output.Flag(set)
 	set.Int64Var(&f.step, "step", newest, "`STEP` whose conversations are shown, from 1; without it, the newest that has a transcript")
@@ -77,18 +80,7 @@ func (f flags) check() error {
 	return nil
 }
 
-func (f flags) run(ctx context.Context, env cli.Environment, cluster *cli.Cluster, name string) error {
-	if err := f.check(); err != nil {
-		return err
-	}
-	connection, err := cluster.Connect()
-	if err != nil {
-		return err
-	}
-	run, err := connection.Run(ctx, name)
-	if err != nil {
-		return err
-	}
+func (f flags) run(ctx context.Context, env cli.Environment, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
 	if err := written(run); err != nil {
 		return err
 	}
