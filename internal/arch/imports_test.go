@@ -229,8 +229,8 @@ var permitted = map[string][]string{
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"internal/plugin/change": {
-		"api/v1alpha1", "internal/contract", "internal/contract/spending", "internal/prices", "internal/controller/endpoint", "internal/controller/resolve", "internal/desired", "internal/learner/preflight", "internal/plugin/cli",
-		"internal/plugin/manifest", "internal/plugin/observe", "internal/plugin/output", "github.com/spf13/cobra", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
+		"api/v1alpha1", "internal/contract", "internal/contract/spending", "internal/prices", "internal/controller/endpoint", "internal/controller/resolve", "internal/desired", "internal/learner/preflight", "internal/plugin/checkpoints", "internal/plugin/cli",
+		"internal/plugin/manifest", "internal/plugin/observe", "internal/plugin/output", "github.com/spf13/cobra", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/plugin/checkpoints": {
 		"api/v1alpha1", "internal/atomicfile", "internal/plugin/cli", "internal/plugin/output", "internal/tinker", "internal/tinker/archive",
@@ -246,7 +246,7 @@ var permitted = map[string][]string{
 	},
 	"internal/plugin/observe": {
 		"api/v1alpha1", "internal/contract", "internal/desired", "internal/history", "internal/nearest", "internal/plugin/cli", "internal/plugin/output",
-		"charm.land/bubbletea", "github.com/spf13/cobra", "golang.org/x/term", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go",
+		"charm.land/bubbletea", "github.com/spf13/cobra", "golang.org/x/term", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils",
 		"sigs.k8s.io/controller-runtime",
 	},
 	"internal/plugin/output":  {"internal/plugin/cli", "github.com/guptarohit/asciigraph", "github.com/spf13/pflag"},

@@ -10,7 +10,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -49,27 +49,22 @@ func (e edit) command(env cli.Environment, cluster *cli.Cluster) *cobra.Command 
 }
 
 // to applies the edit to a run, again if somebody else changed the run meanwhile.
-func (e edit) to(ctx context.Context, connection *cli.Connection, name string) (string, error) {
-	for try := 1; ; try++ {
+func (e edit) to(ctx context.Context, connection *cli.Connection, name string) (message string, err error) {
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		run, err := connection.Run(ctx, name)
 		if err != nil {
-			return "", err
+			return err
 		}
 		before := run.DeepCopy()
-		message, err := e.apply(run)
-		if err != nil {
-			return "", err
+		if message, err = e.apply(run); err != nil {
+			return err
 		}
-		err = connection.Patch(ctx, run, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-		const most = 5
-		if apierrors.IsConflict(err) && try < most {
-			continue
+		if err := connection.Patch(ctx, run, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return fmt.Errorf("changing run %q: %w", name, err)
 		}
-		if err != nil {
-			return "", fmt.Errorf("changing run %q: %w", name, err)
-		}
-		return message, nil
-	}
+		return nil
+	})
+	return message, err
 }
 
 // NewSuspend returns the command that suspends runs.

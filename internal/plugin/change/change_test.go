@@ -53,24 +53,6 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-func TestChooseCheckpoint(t *testing.T) {
-	run := &v1alpha1.TrainingRun{}
-	run.Name = "sums"
-	if _, err := chooseCheckpoint(run, -1); err == nil || !strings.Contains(err.Error(), "no checkpoint yet") {
-		t.Errorf("a run without checkpoints: %v", err)
-	}
-	run.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 60, State: "sixty"}, {Step: 40, State: "forty"}}
-	run.Status.BestCheckpoint = &v1alpha1.Checkpoint{Step: 20, State: "best"}
-	for step, want := range map[int64]string{-1: "sixty", 40: "forty", 20: "best"} {
-		if c, err := chooseCheckpoint(run, step); err != nil || c.State != want {
-			t.Errorf("step %d: %v, %v", step, c, err)
-		}
-	}
-	if _, err := chooseCheckpoint(run, 30); err == nil || !strings.Contains(err.Error(), "choose one of 60, 40, 20") {
-		t.Errorf("an unknown step: %v", err)
-	}
-}
-
 func TestFork(t *testing.T) {
 	run := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{
 		Algorithm: &v1alpha1.Algorithm{TasksPerStep: 4, Steps: new(int64(10))}, Suspend: new(true), Retry: new(int32(2)),

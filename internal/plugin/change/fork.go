@@ -6,14 +6,13 @@ package change
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/manifest"
 )
@@ -51,7 +50,7 @@ func NewFork(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 }
 
 func (f forkFlags) run(ctx context.Context, env cli.Environment, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
-	checkpoint, err := chooseCheckpoint(run, f.step)
+	checkpoint, err := checkpoints.Choose(run, f.step, false)
 	if err != nil {
 		return err
 	}
@@ -60,27 +59,6 @@ func (f forkFlags) run(ctx context.Context, env cli.Environment, connection *cli
 		return err
 	}
 	return create(ctx, env, connection, nil, []*unstructured.Unstructured{forked}, f.dryRun)
-}
-
-// chooseCheckpoint returns the checkpoint of a step, or the newest.
-func chooseCheckpoint(run *v1alpha1.TrainingRun, step int64) (v1alpha1.Checkpoint, error) {
-	var steps []string
-	all := slices.Clone(run.Status.Checkpoints)
-	for _, known := range []*v1alpha1.Checkpoint{run.Status.LatestCheckpoint, run.Status.BestCheckpoint} {
-		if known != nil && !slices.ContainsFunc(all, func(c v1alpha1.Checkpoint) bool { return c.Step == known.Step }) {
-			all = append(all, *known)
-		}
-	}
-	for _, c := range all {
-		if step < 0 || c.Step == step {
-			return c, nil
-		}
-		steps = append(steps, fmt.Sprint(c.Step))
-	}
-	if len(all) == 0 {
-		return v1alpha1.Checkpoint{}, fmt.Errorf("run %q has no checkpoint yet: wait until it has saved one", run.Name)
-	}
-	return v1alpha1.Checkpoint{}, fmt.Errorf("run %q has no known checkpoint of step %d: choose one of %s", run.Name, step, strings.Join(steps, ", "))
 }
 
 // fork returns a run that begins with a checkpoint.

@@ -5,7 +5,9 @@
 package checkpoints
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,29 +37,19 @@ func New(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 // known returns the checkpoints that the status of a run names, the newest first.
 func known(run *v1alpha1.TrainingRun) []v1alpha1.Checkpoint {
 	var all []v1alpha1.Checkpoint
-	add := func(c v1alpha1.Checkpoint) {
-		at := 0
-		for at < len(all) && all[at].Step > c.Step {
-			at++
-		}
-		if at == len(all) || all[at].Step != c.Step {
-			all = append(all[:at:at], append([]v1alpha1.Checkpoint{c}, all[at:]...)...)
-		}
-	}
 	// Of these two the status has all fields, and of those that it lists the step, the state and its times.
 	for _, c := range []*v1alpha1.Checkpoint{run.Status.LatestCheckpoint, run.Status.BestCheckpoint} {
 		if c != nil {
-			add(*c)
+			all = append(all, *c)
 		}
 	}
-	for _, c := range run.Status.Checkpoints {
-		add(c)
-	}
-	return all
+	all = append(all, run.Status.Checkpoints...)
+	slices.SortStableFunc(all, func(a, b v1alpha1.Checkpoint) int { return cmp.Compare(b.Step, a.Step) })
+	return slices.CompactFunc(all, func(a, b v1alpha1.Checkpoint) bool { return a.Step == b.Step })
 }
 
-// choose returns the checkpoint of a step, the best, or the newest where neither is asked for.
-func choose(run *v1alpha1.TrainingRun, step int64, best bool) (v1alpha1.Checkpoint, error) {
+// Choose returns the checkpoint of a step, the best, or the newest where neither is asked for.
+func Choose(run *v1alpha1.TrainingRun, step int64, best bool) (v1alpha1.Checkpoint, error) {
 	all := known(run)
 	switch {
 	case len(all) == 0:

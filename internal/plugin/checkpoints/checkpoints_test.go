@@ -79,16 +79,16 @@ func TestChoose(t *testing.T) {
 		best bool
 		want int64
 	}{"newest": {step: -1, want: 40}, "best": {step: -1, best: true, want: 10}, "of a step": {step: 20, want: 20}} {
-		if got, err := choose(newRun(), tc.step, tc.best); err != nil || got.Step != tc.want {
+		if got, err := Choose(newRun(), tc.step, tc.best); err != nil || got.Step != tc.want {
 			t.Errorf("%s: step %d, %v", name, got.Step, err)
 		}
 	}
 	bare := newRun()
 	bare.Status.BestCheckpoint = nil
 	for want, err := range map[string]error{
-		"choose one of 40, 20, 10": second(choose(newRun(), 30, false)),
-		"keepBest":                 second(choose(bare, -1, true)),
-		"wait until it has saved":  second(choose(&v1alpha1.TrainingRun{}, -1, false)),
+		"choose one of 40, 20, 10": second(Choose(newRun(), 30, false)),
+		"keepBest":                 second(Choose(bare, -1, true)),
+		"wait until it has saved":  second(Choose(&v1alpha1.TrainingRun{}, -1, false)),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want one with %q", err, want)

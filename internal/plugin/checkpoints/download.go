@@ -53,7 +53,7 @@ func newDownload(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 			return nil
 		},
 	}, func(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
-		chosen, err := choose(run, f.step, f.best)
+		chosen, err := Choose(run, f.step, f.best)
 		if err != nil {
 			return err
 		}

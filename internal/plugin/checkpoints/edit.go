@@ -149,7 +149,7 @@ func (e *editor) choose(run *v1alpha1.TrainingRun, runs []v1alpha1.TrainingRun) 
 	}
 	var all []v1alpha1.Checkpoint
 	for _, step := range steps {
-		c, err := choose(run, step, e.best)
+		c, err := Choose(run, step, e.best)
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -157,7 +158,7 @@ func tabulate(runs []compared) (output.Result, error) {
 		specs = append(specs, spec)
 		result.Header = append(result.Header, strings.ToUpper(c.run.Name))
 		all = append(all, comparison{
-			Run: c.run.Name, State: c.run.Status.State, Step: valueOf(c.run.Status.Step), Spec: map[string]string{}, Metrics: latest(c.history), Best: bests(c.history),
+			Run: c.run.Name, State: c.run.Status.State, Step: ptr.Deref(c.run.Status.Step, 0), Spec: map[string]string{}, Metrics: latest(c.history), Best: bests(c.history),
 		})
 	}
 	row := func(name string, cell func(i int) string) {
@@ -179,7 +180,7 @@ func tabulate(runs []compared) (output.Result, error) {
 	}
 	figures(all, row)
 	row("sampled tokens", func(i int) string { return tokens(runs[i].run.Status.Usage) })
-	row("restarts", func(i int) string { return fmt.Sprint(valueOf(runs[i].run.Status.Restarts)) })
+	row("restarts", func(i int) string { return fmt.Sprint(ptr.Deref(runs[i].run.Status.Restarts, 0)) })
 	result.Value = all
 	return result, nil
 }
@@ -215,15 +216,7 @@ func tokens(usage *v1alpha1.Usage) string {
 	if usage == nil {
 		return ""
 	}
-	return output.Count(valueOf(usage.SampledTokens))
-}
-
-func valueOf[T any](pointer *T) T {
-	var zero T
-	if pointer == nil {
-		return zero
-	}
-	return *pointer
+	return output.Count(ptr.Deref(usage.SampledTokens, 0))
 }
 
 // latest returns the newest value of each metric.

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -44,8 +45,8 @@ type summary struct {
 func summarize(run *v1alpha1.TrainingRun, now time.Time) summary {
 	status := run.Status
 	s := summary{
-		Name: run.Name, State: status.State, Step: valueOf(status.Step), Steps: valueOf(status.Steps), Ready: valueOf(status.ReadyWorkers),
-		Workers: valueOf(status.Workers), Restarts: valueOf(status.Restarts), age: now.Sub(run.CreationTimestamp.Time),
+		Name: run.Name, State: status.State, Step: ptr.Deref(status.Step, 0), Steps: ptr.Deref(status.Steps, 0), Ready: ptr.Deref(status.ReadyWorkers, 0),
+		Workers: ptr.Deref(status.Workers, 0), Restarts: ptr.Deref(status.Restarts, 0), age: now.Sub(run.CreationTimestamp.Time),
 		ended: status.CompletionTime != nil,
 	}
 	if s.State == "" {
@@ -147,8 +148,8 @@ func runScreen(now snapshot, width int) string {
 		b.WriteString("\n")
 	}
 	if usage := run.Status.Usage; usage != nil {
-		fmt.Fprintf(&b, "tokens    %s prompt   %s sampled   %s trained\n", output.Count(valueOf(usage.PromptTokens)),
-			output.Count(valueOf(usage.SampledTokens)), output.Count(valueOf(usage.TrainedTokens)))
+		fmt.Fprintf(&b, "tokens    %s prompt   %s sampled   %s trained\n", output.Count(ptr.Deref(usage.PromptTokens, 0)),
+			output.Count(ptr.Deref(usage.SampledTokens, 0)), output.Count(ptr.Deref(usage.TrainedTokens, 0)))
 	}
 	if c := run.Status.LatestCheckpoint; c != nil {
 		fmt.Fprintf(&b, "newest    checkpoint of step %d\n", c.Step)

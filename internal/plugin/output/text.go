@@ -6,6 +6,7 @@ package output
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -83,7 +84,7 @@ func Curve(title string, points []Point, width, height int) string {
 	}
 	first, last := points[0], points[len(points)-1]
 	values := interpolate(points, width)
-	low, high := bounds(values)
+	low, high := slices.Min(values), slices.Max(values)
 	precision := uint(max(0, min(6, 3-int(math.Ceil(math.Log10(max(high-low, math.Abs(high)/100, 1e-6)))))))
 	graph := asciigraph.Plot(values, asciigraph.Height(height), asciigraph.Precision(precision))
 	return fmt.Sprintf("%s: %s at step %d\n%s\nsteps %d to %d\n", title, Number(&last.Value), last.Step, graph, first.Step, last.Step)
@@ -107,14 +108,6 @@ func interpolate(points []Point, count int) []float64 {
 		values[i] = a.Value + (b.Value-a.Value)*max(0, min(1, share))
 	}
 	return values
-}
-
-func bounds(values []float64) (low, high float64) {
-	low, high = values[0], values[0]
-	for _, v := range values {
-		low, high = min(low, v), max(high, v)
-	}
-	return low, high
 }
 
 // Safe returns text from a cluster without characters that control a terminal.

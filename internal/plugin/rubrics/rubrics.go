@@ -7,7 +7,6 @@ package rubrics
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -40,7 +39,7 @@ func New(env cli.Environment) *cobra.Command {
 }
 
 func run(env cli.Environment, name, out string) error {
-	data, err := read(env, name)
+	data, err := env.ReadInput(name, os.ReadFile)
 	if err != nil {
 		return fmt.Errorf("reading the data: %w", err)
 	}
@@ -66,11 +65,4 @@ func run(env cli.Environment, name, out string) error {
 	}
 	_, err = fmt.Fprintf(env.Stdout, "%d tasks in train.jsonl, %d in test.jsonl\n", len(train), len(test))
 	return err
-}
-
-func read(env cli.Environment, name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(env.Stdin)
-	}
-	return os.ReadFile(name)
 }
