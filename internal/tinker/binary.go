@@ -9,29 +9,12 @@ import (
 	"math"
 )
 
-// All buffers of numbers in the API are little-endian.
+// number is an element of the API's buffers, all of which are little-endian.
+type number interface{ int32 | int64 | float32 }
 
-func int32Bytes(values []int32) []byte {
-	out := make([]byte, 0, 4*len(values))
-	for _, v := range values {
-		out = binary.LittleEndian.AppendUint32(out, uint32(v))
-	}
-	return out
-}
-
-func int64Bytes(values []int64) []byte {
-	out := make([]byte, 0, 8*len(values))
-	for _, v := range values {
-		out = binary.LittleEndian.AppendUint64(out, uint64(v))
-	}
-	return out
-}
-
-func float32Bytes(values []float32) []byte {
-	out := make([]byte, 0, 4*len(values))
-	for _, v := range values {
-		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
-	}
+func numberBytes[T number](values []T) []byte {
+	// A slice of numbers of a fixed size is always encoded.
+	out, _ := binary.Append(make([]byte, 0, binary.Size(values)), binary.LittleEndian, values)
 	return out
 }
 
@@ -52,37 +35,14 @@ func bfloat16(v float32) uint16 {
 	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
 }
 
-func bytesInt32(data []byte) ([]int32, error) {
-	if err := checkMultiple(data, 4); err != nil {
+func bytesNumbers[T number](data []byte) ([]T, error) {
+	size := binary.Size(T(0))
+	if err := checkMultiple(data, size); err != nil {
 		return nil, err
 	}
-	out := make([]int32, len(data)/4)
-	for i := range out {
-		out[i] = int32(binary.LittleEndian.Uint32(data[4*i:]))
-	}
-	return out, nil
-}
-
-func bytesInt64(data []byte) ([]int64, error) {
-	if err := checkMultiple(data, 8); err != nil {
-		return nil, err
-	}
-	out := make([]int64, len(data)/8)
-	for i := range out {
-		out[i] = int64(binary.LittleEndian.Uint64(data[8*i:]))
-	}
-	return out, nil
-}
-
-func bytesFloat32(data []byte) ([]float32, error) {
-	if err := checkMultiple(data, 4); err != nil {
-		return nil, err
-	}
-	out := make([]float32, len(data)/4)
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
-	}
-	return out, nil
+	out := make([]T, len(data)/size)
+	_, err := binary.Decode(data, binary.LittleEndian, out)
+	return out, err
 }
 
 func checkMultiple(data []byte, size int) error {
@@ -96,17 +56,17 @@ func checkMultiple(data []byte, size int) error {
 func elementBytes(t Tensor) []byte {
 	switch t.DType {
 	case Int64:
-		return int64Bytes(t.Int)
+		return numberBytes(t.Int)
 	case Int32:
 		narrow := make([]int32, len(t.Int))
 		for i, v := range t.Int {
 			narrow[i] = int32(v)
 		}
-		return int32Bytes(narrow)
+		return numberBytes(narrow)
 	case BFloat16:
 		return bfloat16Bytes(t.Float)
 	}
-	return float32Bytes(t.Float)
+	return numberBytes(t.Float)
 }
 
 // decodeElements returns a tensor of the type with the elements, and without a shape.
@@ -114,11 +74,11 @@ func decodeElements(dtype DType, data []byte) (Tensor, error) {
 	out := Tensor{DType: dtype}
 	switch dtype {
 	case Int64:
-		values, err := bytesInt64(data)
+		values, err := bytesNumbers[int64](data)
 		out.Int = values
 		return out, err
 	case Int32:
-		values, err := bytesInt32(data)
+		values, err := bytesNumbers[int32](data)
 		out.Int = make([]int64, len(values))
 		for i, v := range values {
 			out.Int[i] = int64(v)
@@ -134,7 +94,7 @@ func decodeElements(dtype DType, data []byte) (Tensor, error) {
 		}
 		return out, nil
 	}
-	values, err := bytesFloat32(data)
+	values, err := bytesNumbers[float32](data)
 	out.Float = values
 	return out, err
 }

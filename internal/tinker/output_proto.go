@@ -64,7 +64,7 @@ func encodeRecord(data []map[string]Tensor) (*tinkerpb.ArrayRecord, error) {
 			batch.Data = append(batch.Data, elementBytes(tensor)...)
 			offsets = append(offsets, int64(len(batch.Data)))
 		}
-		batch.Offsets = int64Bytes(offsets)
+		batch.Offsets = numberBytes(offsets)
 		record.Fields[name] = batch
 	}
 	return record, nil
@@ -125,7 +125,7 @@ func decodeBatch(batch *tinkerpb.BatchedTensor) ([]Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	offsets, err := bytesInt64(batch.GetOffsets())
+	offsets, err := bytesNumbers[int64](batch.GetOffsets())
 	if err != nil {
 		return nil, err
 	}

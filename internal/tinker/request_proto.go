@@ -82,7 +82,7 @@ func encodeChunk(c Chunk) *tinkerpb.Chunk {
 	case ChunkDmel:
 		return &tinkerpb.Chunk{Chunk: &tinkerpb.Chunk_Dmel{Dmel: &tinkerpb.DmelChunk{Dmel: c.Dmel}}}
 	}
-	text := &tinkerpb.EncodedTextChunk{Tokens: int32Bytes(c.Tokens)}
+	text := &tinkerpb.EncodedTextChunk{Tokens: numberBytes(c.Tokens)}
 	return &tinkerpb.Chunk{Chunk: &tinkerpb.Chunk_EncodedText{EncodedText: text}}
 }
 
@@ -94,7 +94,7 @@ func encodeTensor(t Tensor) *tinkerpb.Tensor {
 		return out
 	}
 	out.Encoding = &tinkerpb.Tensor_SparseCsr{SparseCsr: &tinkerpb.SparseCsr{
-		Values: elementBytes(t), CrowIndices: int64Bytes(t.Sparse.Rows), ColIndices: int64Bytes(t.Sparse.Cols),
+		Values: elementBytes(t), CrowIndices: numberBytes(t.Sparse.Rows), ColIndices: numberBytes(t.Sparse.Cols),
 	}}
 	return out
 }
@@ -142,7 +142,7 @@ func decodeDatum(wire *tinkerpb.Datum) (Datum, error) {
 func decodeChunk(wire *tinkerpb.Chunk) (Chunk, error) {
 	switch chunk := wire.GetChunk().(type) {
 	case *tinkerpb.Chunk_EncodedText:
-		tokens, err := bytesInt32(chunk.EncodedText.GetTokens())
+		tokens, err := bytesNumbers[int32](chunk.EncodedText.GetTokens())
 		return Chunk{Type: ChunkText, Tokens: tokens}, err
 	case *tinkerpb.Chunk_Image:
 		image := chunk.Image
@@ -178,10 +178,10 @@ func decodeTensor(wire *tinkerpb.Tensor) (Tensor, error) {
 }
 
 func decodeSparse(wire *tinkerpb.SparseCsr) (*Sparse, error) {
-	rows, err := bytesInt64(wire.GetCrowIndices())
+	rows, err := bytesNumbers[int64](wire.GetCrowIndices())
 	if err != nil {
 		return nil, err
 	}
-	cols, err := bytesInt64(wire.GetColIndices())
+	cols, err := bytesNumbers[int64](wire.GetColIndices())
 	return &Sparse{Rows: rows, Cols: cols}, err
 }

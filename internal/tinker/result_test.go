@@ -67,7 +67,7 @@ func TestEncodeInvalidOutputs(t *testing.T) {
 // batch returns a field of floats with the given offsets and columns.
 func batch(floats int, offsets []int64, columns ...int64) *tinkerpb.BatchedTensor {
 	return &tinkerpb.BatchedTensor{
-		Data: make([]byte, 4*floats), Offsets: int64Bytes(offsets), Dtype: tinkerpb.DType_FLOAT32, TrailingShape: columns,
+		Data: make([]byte, 4*floats), Offsets: numberBytes(offsets), Dtype: tinkerpb.DType_FLOAT32, TrailingShape: columns,
 	}
 }
 

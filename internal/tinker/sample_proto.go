@@ -27,14 +27,14 @@ func EncodeSample(r SampleResult) ([]byte, error) {
 		if !ok {
 			return nil, fmt.Errorf("stop reason %q of sample %d is unknown", sequence.StopReason, i)
 		}
-		encoded := &tinkerpb.SampledSequence{StopReason: reason, Tokens: int32Bytes(sequence.Tokens)}
+		encoded := &tinkerpb.SampledSequence{StopReason: reason, Tokens: numberBytes(sequence.Tokens)}
 		if sequence.Logprobs != nil {
-			encoded.Logprobs = float32Bytes(sequence.Logprobs)
+			encoded.Logprobs = numberBytes(sequence.Logprobs)
 		}
 		wire.Sequences = append(wire.Sequences, encoded)
 	}
 	if r.PromptLogprobs != nil {
-		wire.PromptLogprobs = float32Bytes(r.PromptLogprobs)
+		wire.PromptLogprobs = numberBytes(r.PromptLogprobs)
 	}
 	if r.TopkPromptLogprobs != nil {
 		wire.TopkPromptLogprobs = encodeTopk(r.TopkPromptLogprobs)
@@ -58,7 +58,7 @@ func encodeTopk(rows [][]TokenLogprob) *tinkerpb.TopkPromptLogprobs {
 		}
 	}
 	return &tinkerpb.TopkPromptLogprobs{
-		TokenIds: int32Bytes(ids), Logprobs: float32Bytes(logprobs), K: uint32(k), PromptLength: uint32(len(rows)),
+		TokenIds: numberBytes(ids), Logprobs: numberBytes(logprobs), K: uint32(k), PromptLength: uint32(len(rows)),
 	}
 }
 
@@ -96,7 +96,7 @@ func decodeSequence(wire *tinkerpb.SampledSequence) (SampledSequence, error) {
 		return SampledSequence{}, fmt.Errorf("stop reason %d is unknown", wire.GetStopReason())
 	}
 	var err error
-	if out.Tokens, err = bytesInt32(wire.GetTokens()); err != nil {
+	if out.Tokens, err = bytesNumbers[int32](wire.GetTokens()); err != nil {
 		return SampledSequence{}, err
 	}
 	if out.Logprobs, err = optionalFloats(wire.GetLogprobs()); err != nil {
@@ -113,7 +113,7 @@ func optionalFloats(data []byte) ([]float32, error) {
 	if len(data) == 0 {
 		return nil, nil
 	}
-	return bytesFloat32(data)
+	return bytesNumbers[float32](data)
 }
 
 func decodeTopk(wire *tinkerpb.TopkPromptLogprobs) ([][]TokenLogprob, error) {
@@ -121,11 +121,11 @@ func decodeTopk(wire *tinkerpb.TopkPromptLogprobs) ([][]TokenLogprob, error) {
 	if k == 0 || rows == 0 {
 		return nil, nil
 	}
-	ids, err := bytesInt32(wire.GetTokenIds())
+	ids, err := bytesNumbers[int32](wire.GetTokenIds())
 	if err != nil {
 		return nil, err
 	}
-	logprobs, err := bytesFloat32(wire.GetLogprobs())
+	logprobs, err := bytesNumbers[float32](wire.GetLogprobs())
 	if err != nil {
 		return nil, err
 	}
