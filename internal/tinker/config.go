@@ -95,12 +95,8 @@ func (c ServerConfig) IsFull(chunk []Datum) bool {
 // UnmarshalJSON sets missing fields to the defaults.
 func (c *ServerConfig) UnmarshalJSON(data []byte) error {
 	type plain ServerConfig
-	decoded := plain(DefaultServerConfig())
-	if err := json.Unmarshal(data, &decoded); err != nil {
-		return err
-	}
-	*c = ServerConfig(decoded)
-	return nil
+	*c = DefaultServerConfig()
+	return json.Unmarshal(data, (*plain)(c))
 }
 
 // DynamicConfig is the response of POST client/dynamic_config.

@@ -30,12 +30,8 @@ type SampleRequest struct {
 // UnmarshalJSON sets missing fields to the defaults.
 func (r *SampleRequest) UnmarshalJSON(data []byte) error {
 	type plain SampleRequest
-	decoded := plain{NumSamples: 1, SamplingParams: DefaultSampling()}
-	if err := json.Unmarshal(data, &decoded); err != nil {
-		return err
-	}
-	*r = SampleRequest(decoded)
-	return nil
+	*r = SampleRequest{NumSamples: 1, SamplingParams: DefaultSampling()}
+	return json.Unmarshal(data, (*plain)(r))
 }
 
 // SamplingParams says how tokens are drawn. Zero values are sent as they are, so callers start from DefaultSampling;
@@ -60,12 +56,8 @@ func DefaultSampling() SamplingParams {
 // UnmarshalJSON sets missing fields to the defaults.
 func (p *SamplingParams) UnmarshalJSON(data []byte) error {
 	type plain SamplingParams
-	decoded := plain(DefaultSampling())
-	if err := json.Unmarshal(data, &decoded); err != nil {
-		return err
-	}
-	*p = SamplingParams(decoded)
-	return nil
+	*p = DefaultSampling()
+	return json.Unmarshal(data, (*plain)(p))
 }
 
 // Stop is a list of strings or of token ids, but not of both. In JSON it is a list; decoding accepts a single string

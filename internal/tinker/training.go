@@ -26,12 +26,8 @@ func DefaultLora() LoraConfig {
 // UnmarshalJSON sets missing fields to the defaults.
 func (c *LoraConfig) UnmarshalJSON(data []byte) error {
 	type plain LoraConfig
-	decoded := plain(DefaultLora())
-	if err := json.Unmarshal(data, &decoded); err != nil {
-		return err
-	}
-	*c = LoraConfig(decoded)
-	return nil
+	*c = DefaultLora()
+	return json.Unmarshal(data, (*plain)(c))
 }
 
 // CreateModelRequest is the body of POST create_model. (Session, ModelSeq) identifies the model: if the request is
@@ -102,12 +98,8 @@ func DefaultAdam() AdamParams {
 // UnmarshalJSON sets missing fields to the defaults.
 func (p *AdamParams) UnmarshalJSON(data []byte) error {
 	type plain AdamParams
-	decoded := plain(DefaultAdam())
-	if err := json.Unmarshal(data, &decoded); err != nil {
-		return err
-	}
-	*p = AdamParams(decoded)
-	return nil
+	*p = DefaultAdam()
+	return json.Unmarshal(data, (*plain)(p))
 }
 
 // OptimStepRequest is the body of POST optim_step.
