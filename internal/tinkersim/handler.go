@@ -12,11 +12,11 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/state"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // maxBody is the largest request body in bytes.
@@ -143,7 +143,7 @@ func (s *Server) respond(ctx context.Context, op string, call fault.Call, do act
 		faults = s.faults.ForRequest(call)
 	}
 	if faults.Delay > 0 {
-		sleep(ctx, faults.Delay)
+		_ = wait.Sleep(ctx, faults.Delay)
 	}
 	if faults.DropRequest {
 		panic(http.ErrAbortHandler)
@@ -162,15 +162,6 @@ func (s *Server) respond(ctx context.Context, op string, call fault.Call, do act
 		return errorResponse(err)
 	}
 	return resp
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // readBody reads the body and decompresses it.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // ErrNotFound says that no rule has that id.
@@ -227,11 +229,11 @@ func (f OperationFaults) waitFunc(a *activeRule) func(context.Context) error {
 	case Hold:
 		return func(ctx context.Context) error { return await(ctx, a.released) }
 	case Pause:
-		return func(ctx context.Context) error { return sleep(ctx, seconds(a.Seconds)) }
+		return func(ctx context.Context) error { return wait.Sleep(ctx, seconds(a.Seconds)) }
 	case Cycle:
 		cycle := seconds(a.Seconds)
 		return func(ctx context.Context) error {
-			return sleep(ctx, f.arrived.Truncate(cycle).Add(cycle).Sub(f.set.now()))
+			return wait.Sleep(ctx, f.arrived.Truncate(cycle).Add(cycle).Sub(f.set.now()))
 		}
 	}
 	return nil
@@ -246,17 +248,6 @@ func (s *Set) addHolding(a *activeRule, change int) {
 func await(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

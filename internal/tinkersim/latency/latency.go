@@ -12,6 +12,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // The names of the operations that have times, as the API spells them.
@@ -147,7 +149,7 @@ func (s *Simulator) Operate(ctx context.Context, work Work, do func() error) (ti
 	}
 	event := Event{Work: work, Arrived: time.Now()}
 	event.Begun = s.beginning(work, event.Arrived)
-	if err := WaitUntil(ctx, event.Begun); err != nil {
+	if err := wait.Sleep(ctx, time.Until(event.Begun)); err != nil {
 		return time.Time{}, err
 	}
 	if err := do(); err != nil {
@@ -159,7 +161,7 @@ func (s *Simulator) Operate(ctx context.Context, work Work, do func() error) (ti
 	if !occupies {
 		return event.Ended, nil
 	}
-	return time.Time{}, WaitUntil(ctx, event.Ended)
+	return time.Time{}, wait.Sleep(ctx, time.Until(event.Ended))
 }
 
 // beginning returns when an operation whose turn has come may begin.
@@ -204,16 +206,4 @@ func (p Profile) duration(work Work) (took time.Duration, occupies bool) {
 		return p.SaveState, p.SavesBlock
 	}
 	return 0, true
-}
-
-// WaitUntil waits until a time, or returns the context's error.
-func WaitUntil(ctx context.Context, until time.Time) error {
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

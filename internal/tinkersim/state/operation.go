@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // The kinds of results. All but KindJSON are protobuf.
@@ -74,7 +74,7 @@ func (o *operation) settle(ctx context.Context, result future.Result, err error)
 	default:
 		_ = o.background.start(func() { // a State that is closed forgets its futures
 			// The work is done, so its result stays, even if a wait is cut short.
-			_ = latency.WaitUntil(ctx, o.ready)
+			_ = wait.Sleep(ctx, time.Until(o.ready))
 			_ = o.faults.Wait(ctx, fault.Reply, o.setQueueState)
 			resolve()
 		})
