@@ -93,15 +93,11 @@ type Options struct {
 
 // withDefaults returns the options with defaults for the fields that are zero.
 func (o Options) withDefaults() Options {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	if o.Random == nil {
-		o.Random = rand.Reader
-	}
+	o.Random = cmp.Or(o.Random, rand.Reader)
 	if o.Config == nil {
 		config := tinker.DefaultServerConfig()
 		config.ParallelChunks = false

@@ -42,45 +42,30 @@ func vocabularyFile(v *vocabulary.Vocabulary, name string) ([]byte, error) {
 	if body := v.File(name); body != nil {
 		return body, nil
 	}
-	switch name {
-	case "tokenizer_config.json":
-		return json.Marshal(map[string]any{
-			"tokenizer_class":              "PreTrainedTokenizerFast",
-			"model_max_length":             model.LongContext,
-			"clean_up_tokenization_spaces": false,
-			"eos_token":                    v.EndName(),
-		})
-	case "config.json":
-		return json.Marshal(map[string]any{
-			"model_type":              "gpt2",
-			"vocab_size":              v.Size(),
-			"max_position_embeddings": model.LongContext,
-			"eos_token_id":            v.End(),
-		})
-	}
-	return nil, nil
+	return generatedFile(name, model.LongContext, v.EndName(), map[string]any{"vocab_size": v.Size(), "eos_token_id": v.End()})
 }
 
 // baseModelFile returns a file of the built-in base model's repository, or nil if it does not exist.
 func baseModelFile(name string) ([]byte, error) {
-	switch name {
-	case "tokenizer.json":
+	if name == "tokenizer.json" {
 		return model.TokenizerJSON(), nil
+	}
+	return generatedFile(name, model.Window, "<|end|>", map[string]any{
+		"vocab_size": model.Vocab, "bos_token_id": model.TokenBOS, "eos_token_id": model.TokenEnd,
+	})
+}
+
+// generatedFile returns a file that clients require beside the tokenizer, or nil for any other. config is what config.json has
+// for this model alone.
+func generatedFile(name string, window int, end string, config map[string]any) ([]byte, error) {
+	switch name {
 	case "tokenizer_config.json":
 		return json.Marshal(map[string]any{
-			"tokenizer_class":              "PreTrainedTokenizerFast",
-			"model_max_length":             model.Window,
-			"clean_up_tokenization_spaces": false,
-			"eos_token":                    "<|end|>",
+			"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": window, "clean_up_tokenization_spaces": false, "eos_token": end,
 		})
 	case "config.json":
-		return json.Marshal(map[string]any{
-			"model_type":              "gpt2",
-			"vocab_size":              model.Vocab,
-			"max_position_embeddings": model.Window,
-			"bos_token_id":            model.TokenBOS,
-			"eos_token_id":            model.TokenEnd,
-		})
+		config["model_type"], config["max_position_embeddings"] = "gpt2", window
+		return json.Marshal(config)
 	}
 	return nil, nil
 }

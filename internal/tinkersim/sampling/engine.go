@@ -104,6 +104,13 @@ type Stats struct {
 	Tokens int64
 }
 
+func (s *Stats) add(more Stats) {
+	s.Busy += more.Busy
+	s.Batches += more.Batches
+	s.Rows += more.Rows
+	s.Tokens += more.Tokens
+}
+
 // Engine is a queue of requests with the decoders that work on it. It is safe for concurrent use.
 type Engine struct {
 	config Config
@@ -216,10 +223,7 @@ func (e *Engine) loop() {
 func (e *Engine) count(stats Stats) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.stats.Busy += stats.Busy
-	e.stats.Batches += stats.Batches
-	e.stats.Rows += stats.Rows
-	e.stats.Tokens += stats.Tokens
+	e.stats.add(stats)
 }
 
 // take removes the oldest request and those that fit into its batch from the queue.
@@ -270,9 +274,7 @@ func (e *Engine) run(batch []*Request) Stats {
 		if err != nil {
 			r.Done(Output{}, err)
 		}
-		stats.Batches += alone.Batches
-		stats.Rows += alone.Rows
-		stats.Tokens += alone.Tokens
+		stats.add(alone)
 	}
 	return stats
 }
