@@ -19,13 +19,8 @@ import (
 // choose from, such as the known renderers, has room in it.
 const maxConditionMessage = 1536
 
-// Condition is a condition without its times.
-type Condition struct {
-	Type    string
-	Status  metav1.ConditionStatus
-	Reason  string
-	Message string
-}
+// Condition is a condition whose generation and time Set decides.
+type Condition = metav1.Condition
 
 // True makes a condition that holds.
 func True(kind, reason, message string) Condition {
@@ -44,14 +39,8 @@ func Unknown(kind, reason, message string) Condition {
 
 // Set puts a condition into a list. Its transition time changes with its status alone.
 func Set(conditions *[]metav1.Condition, generation int64, now time.Time, c Condition) {
-	meta.SetStatusCondition(conditions, metav1.Condition{
-		Type:               c.Type,
-		Status:             c.Status,
-		Reason:             c.Reason,
-		Message:            Trim(c.Message, maxConditionMessage),
-		ObservedGeneration: generation,
-		LastTransitionTime: metav1.NewTime(now),
-	})
+	c.Message, c.ObservedGeneration, c.LastTransitionTime = Trim(c.Message, maxConditionMessage), generation, metav1.NewTime(now)
+	meta.SetStatusCondition(conditions, c)
 }
 
 // IsTrue says whether a condition holds.

@@ -36,6 +36,5 @@ func (v view) stands(kind string) bool {
 
 // asBefore gives a condition as the status has it.
 func (v view) asBefore(kind string) status.Condition {
-	c := meta.FindStatusCondition(v.run.Status.Conditions, kind)
-	return status.Condition{Type: kind, Status: c.Status, Reason: c.Reason, Message: c.Message}
+	return *meta.FindStatusCondition(v.run.Status.Conditions, kind)
 }
