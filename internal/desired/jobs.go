@@ -6,7 +6,6 @@ package desired
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"math"
 	"slices"
 
@@ -118,23 +117,21 @@ func SuspendedByOther(job *batchv1.Job) bool {
 }
 
 // CredentialsOf is the name of the credentials Secret that a Job's pods mount; empty when they mount none.
-func CredentialsOf(job *batchv1.Job) string {
-	for _, v := range job.Spec.Template.Spec.Volumes {
-		if v.Name == credentialsVolume && v.Secret != nil {
-			return v.Secret.SecretName
-		}
-	}
-	return ""
-}
+func CredentialsOf(job *batchv1.Job) string { return credentialsSource(job).SecretName }
 
 // HasManagerToken says whether a learner's Job mounts a token of the manager's own, which earlier managers did not write.
 func HasManagerToken(job *batchv1.Job) bool {
+	return slices.ContainsFunc(credentialsSource(job).Items, func(i corev1.KeyToPath) bool { return i.Key == contract.ManagerTokenKey })
+}
+
+// credentialsSource is the Secret that a Job's pods mount as their credentials; the zero value when they mount none.
+func credentialsSource(job *batchv1.Job) corev1.SecretVolumeSource {
 	for _, v := range job.Spec.Template.Spec.Volumes {
 		if v.Name == credentialsVolume && v.Secret != nil {
-			return slices.ContainsFunc(v.Secret.Items, func(i corev1.KeyToPath) bool { return i.Key == contract.ManagerTokenKey })
+			return *v.Secret
 		}
 	}
-	return false
+	return corev1.SecretVolumeSource{}
 }
 
 // RolloutTemplateDigest digests what a user can change about worker pods. The manager's own settings are
@@ -152,12 +149,7 @@ func RolloutTemplateDigest(run *v1alpha1.TrainingRun) string {
 func ProbeTemplateDigest(env *v1alpha1.RewardEnvironment) string { return templateDigest(env.Spec.Pod) }
 
 func templateDigest(settings any) string {
-	data, err := json.Marshal(settings)
-	if err != nil {
-		// These are plain API types, which were decoded from JSON.
-		panic("desired: digesting pod overrides: " + err.Error())
-	}
-	sum := sha256.Sum256(data)
+	sum := sha256.Sum256(encode(settings))
 	return hex.EncodeToString(sum[:8])
 }
 

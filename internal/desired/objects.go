@@ -31,10 +31,9 @@ func RunFile(run *v1alpha1.TrainingRun, file contract.RunFile, pins Pins, settin
 	}
 	meta := ownedByRun(run, RunFileName(run, file.Attempt), LearnerLabels(run, file.Attempt))
 	meta.Annotations = map[string]string{v1alpha1.AnnotationSettings: learnerSettings(run), v1alpha1.AnnotationPods: settings.forPods()}
-	immutable := true
 	return &corev1.ConfigMap{
 		ObjectMeta: meta,
-		Immutable:  &immutable,
+		Immutable:  new(true),
 		Data:       map[string]string{contract.RunFileName: string(encoded), PinsKey: string(pinned)},
 	}, nil
 }
@@ -49,10 +48,9 @@ func HistoryMap(run *v1alpha1.TrainingRun, data map[string]string) *corev1.Confi
 // CredentialsSecret is the run's tokens and TLS key pair, as contract.DeriveCredentials derives them. Its name is
 // CredentialsName's.
 func CredentialsSecret(run *v1alpha1.TrainingRun, secrets contract.Credentials, name string) *corev1.Secret {
-	immutable := true
 	return &corev1.Secret{
 		ObjectMeta: ownedByRun(run, name, RunLabels(run)),
-		Immutable:  &immutable,
+		Immutable:  new(true),
 		Type:       corev1.SecretTypeOpaque,
 		Data: map[string][]byte{
 			contract.TokenKey:        []byte(secrets.Token),

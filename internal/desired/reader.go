@@ -18,11 +18,7 @@ const ReaderContainer = "reader"
 
 // forPods encodes the settings that all pods of an attempt have, for AnnotationPods.
 func (s Settings) forPods() string {
-	data, err := json.Marshal(Settings{Image: s.Image, PodDefaults: s.PodDefaults})
-	if err != nil {
-		panic("desired: encoding settings of pods: " + err.Error()) // These are plain API types.
-	}
-	return string(data)
+	return string(encode(Settings{Image: s.Image, PodDefaults: s.PodDefaults}))
 }
 
 // PodSettings are the settings that the pods of an attempt had, by the annotations of its run file; false where these lack them.

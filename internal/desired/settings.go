@@ -100,11 +100,7 @@ func evaluationSettings(run *v1alpha1.TrainingRun) *v1alpha1.Evaluation {
 
 // learnerSettings is the annotation of a learner's Job, and of its run file, that PendingChanges and ChangedSettings read.
 func learnerSettings(run *v1alpha1.TrainingRun) string {
-	data, err := json.Marshal(settingsOf(run))
-	if err != nil {
-		panic("desired: encoding settings: " + err.Error()) // It is a map of strings.
-	}
-	return string(data)
+	return string(encode(settingsOf(run)))
 }
 
 // PendingChanges are the fields of the spec, sorted, whose changes since a learner's Job was created wait for the next
