@@ -4,7 +4,6 @@
 package contract
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,10 +59,8 @@ func EncodeProbeResult(r ProbeResult) ([]byte, error) {
 
 // DecodeProbeResult reads a termination message. Anything else is an error.
 func DecodeProbeResult(message string) (ProbeResult, error) {
-	decoder := json.NewDecoder(bytes.NewReader([]byte(message)))
-	decoder.DisallowUnknownFields()
 	var r ProbeResult
-	if err := decoder.Decode(&r); err != nil {
+	if err := decodeStrictly([]byte(message), &r); err != nil {
 		return ProbeResult{}, fmt.Errorf("decoding probe result: %w", err)
 	}
 	return r, nil

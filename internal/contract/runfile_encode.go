@@ -8,9 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 )
 
 // EncodeRunFile gives the run file's JSON. A file that is not valid is an error: what no reader accepts is
@@ -34,14 +32,9 @@ func DecodeRunFile(data []byte) (RunFile, error) {
 	if err := CheckVersion("the run file", versioned.Version, FormatVersion, "this build"); err != nil {
 		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
 	f := RunFile{Version: versioned.Version}
-	if err := decoder.Decode(&f); err != nil {
+	if err := decodeStrictly(data, &f); err != nil {
 		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return RunFile{}, errors.New("decoding run file: there is data after the JSON object")
 	}
 	if err := f.Validate(); err != nil {
 		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
@@ -59,16 +52,21 @@ func EncodeDefinition(d Definition) ([]byte, error) {
 
 // DecodeDefinition reads what EncodeDefinition wrote.
 func DecodeDefinition(data []byte) (Definition, error) {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
 	var d Definition
-	if err := decoder.Decode(&d); err != nil {
+	if err := decodeStrictly(data, &d); err != nil {
 		return Definition{}, fmt.Errorf("decoding definition: %w", err)
 	}
 	if err := d.Validate(); err != nil {
 		return Definition{}, fmt.Errorf("decoding definition: %w", err)
 	}
 	return d, nil
+}
+
+// decodeStrictly refuses fields that this build does not know.
+func decodeStrictly(data []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(into)
 }
 
 // SpecDigest digests what decides the weights, 64 hex digits. It knows neither the run's name nor its
