@@ -40,8 +40,8 @@ func (e *VersionError) Error() string {
 
 // IsVersionError reports whether err is due to a version that its reader does not accept.
 func IsVersionError(err error) bool {
-	var version *VersionError
-	return errors.As(err, &version)
+	_, ok := errors.AsType[*VersionError](err)
+	return ok
 }
 
 // CheckVersion returns a *VersionError unless the version of a format is the reader's own or the one before it.

@@ -225,28 +225,22 @@ func stepsOf(run *v1alpha1.TrainingRun) string {
 
 // FileProblem describes why a run file cannot be made, and what to do.
 func FileProblem(err error) *Problem {
-	var split *desired.SplitError
-	if errors.As(err, &split) {
+	if split, ok := errors.AsType[*desired.SplitError](err); ok {
 		return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonSplitNotFound, Message: split.Error(), NeedsAction: true}
 	}
-	var shared *desired.SharedPromptError
-	if errors.As(err, &shared) {
+	if shared, ok := errors.AsType[*desired.SharedPromptError](err); ok {
 		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonPromptsDiffer, Message: shared.Error(), NeedsAction: true}
 	}
-	var role *desired.RoleError
-	if errors.As(err, &role) {
+	if role, ok := errors.AsType[*desired.RoleError](err); ok {
 		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRoleNotFound, Message: role.Error(), NeedsAction: true}
 	}
-	var model *desired.ModelError
-	if errors.As(err, &model) {
+	if model, ok := errors.AsType[*desired.ModelError](err); ok {
 		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonModelUnknown, Message: model.Error(), NeedsAction: true}
 	}
-	var format *desired.FormatError
-	if errors.As(err, &format) {
+	if format, ok := errors.AsType[*desired.FormatError](err); ok {
 		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonUnsupportedByFormat, Message: format.Error() + "; the run then continues by itself.", NeedsAction: true}
 	}
-	var price *budget.PriceError
-	if errors.As(err, &price) {
+	if price, ok := errors.AsType[*budget.PriceError](err); ok {
 		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonPriceUnknown, Message: price.Error(), NeedsAction: true}
 	}
 	return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRunFileInvalid, Message: "The spec does not make a valid run: " + err.Error(), NeedsAction: true}

@@ -38,8 +38,7 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 		run.Status = *p.next
 	}
 	files, err := runfiles.Read(ctx, r.Live, run)
-	var unreadable *runfiles.Error
-	if errors.As(err, &unreadable) {
+	if unreadable, ok := errors.AsType[*runfiles.Error](err); ok {
 		return p.withBlock(&resolve.Problem{
 			Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRunFileInvalid, Message: unreadable.Error(), NeedsAction: true,
 		}, 0), nil

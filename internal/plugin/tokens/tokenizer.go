@@ -61,11 +61,10 @@ func load(ctx context.Context, env cli.Environment, name string) (source, error)
 }
 
 func known(err error) []string {
-	var unknown *models.UnknownError
-	if !errors.As(err, &unknown) {
-		return nil
+	if unknown, ok := errors.AsType[*models.UnknownError](err); ok {
+		return unknown.Known
 	}
-	return unknown.Known
+	return nil
 }
 
 // ranksOf returns the family of a rank file by its name.

@@ -66,8 +66,7 @@ func removeIfExists(name string) error {
 
 // hideURL removes the URL from an error of net/http, since its signature is a credential.
 func hideURL(err error) error {
-	var failed *url.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return failed.Err
 	}
 	return err
