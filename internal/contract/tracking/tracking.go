@@ -87,22 +87,22 @@ func (s *Settings) Validate(invalid func(path, problem string)) {
 
 func (o *OpenReward) validate(invalid func(path, problem string)) {
 	checkURL("tracking.openReward.baseURL", o.BaseURL, invalid)
-	for path, value := range map[string]string{"runName": o.RunName, "keyFile": o.KeyFile} {
-		if value == "" {
-			invalid("tracking.openReward."+path, "is needed")
-		}
-	}
+	checkGiven("tracking.openReward.", map[string]string{"runName": o.RunName, "keyFile": o.KeyFile}, invalid)
 }
 
 func (m *MLflow) validate(invalid func(path, problem string)) {
 	checkURL("tracking.mlflow.baseURL", m.BaseURL, invalid)
-	for path, value := range map[string]string{"experiment": m.Experiment, "runName": m.RunName} {
-		if value == "" {
-			invalid("tracking.mlflow."+path, "is needed")
-		}
-	}
+	checkGiven("tracking.mlflow.", map[string]string{"experiment": m.Experiment, "runName": m.RunName}, invalid)
 	if m.Username != "" && m.KeyFile == "" {
 		invalid("tracking.mlflow.keyFile", "is needed for the password of username")
+	}
+}
+
+func checkGiven(prefix string, fields map[string]string, invalid func(path, problem string)) {
+	for path, value := range fields {
+		if value == "" {
+			invalid(prefix+path, "is needed")
+		}
 	}
 }
 
@@ -114,9 +114,5 @@ func checkURL(path, value string, invalid func(path, problem string)) {
 
 func (w *WandB) validate(invalid func(path, problem string)) {
 	checkURL("tracking.wandb.baseURL", w.BaseURL, invalid)
-	for path, value := range map[string]string{"project": w.Project, "runName": w.RunName, "keyFile": w.KeyFile} {
-		if value == "" {
-			invalid("tracking.wandb."+path, "is needed")
-		}
-	}
+	checkGiven("tracking.wandb.", map[string]string{"project": w.Project, "runName": w.RunName, "keyFile": w.KeyFile}, invalid)
 }
