@@ -30,9 +30,8 @@ var ErrNoAdapter = errors.New("the archive has no " + TensorsFile + " beside an 
 
 // File is a file that was unpacked.
 type File struct {
-	Path   string `json:"path"`
-	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"`
+	Path   string
+	SHA256 string
 }
 
 // Unpack writes the adapter of an archive into a folder. Each file is checked before it has its name, and after an error
@@ -87,18 +86,8 @@ func Write(name string, r io.Reader, check func(io.ReaderAt, int64) error) (File
 		check = func(io.ReaderAt, int64) error { return nil }
 	}
 	hash := sha256.New()
-	counted := &counter{}
-	err := atomicfile.CopyDurable(name, 0o644, io.TeeReader(r, io.MultiWriter(hash, counted)), check)
-	return File{Path: name, Size: counted.bytes, SHA256: hex.EncodeToString(hash.Sum(nil))}, err
-}
-
-// counter counts bytes.
-type counter struct{ bytes int64 }
-
-// Write implements io.Writer.
-func (c *counter) Write(p []byte) (int, error) {
-	c.bytes += int64(len(p))
-	return len(p), nil
+	err := atomicfile.CopyDurable(name, 0o644, io.TeeReader(r, hash), check)
+	return File{Path: name, SHA256: hex.EncodeToString(hash.Sum(nil))}, err
 }
 
 // adapterFolder returns the folder within an archive that has both files.
