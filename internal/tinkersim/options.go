@@ -87,8 +87,6 @@ type Options struct {
 	TrainingSlots int
 	// SampleRows is how many completions are decoded together; 256 by default.
 	SampleRows int
-	// SampleWaiting is how many completions may wait before further requests are refused with 429; 16384 by default.
-	SampleWaiting int
 }
 
 // withDefaults returns the options with defaults for the fields that are zero.
@@ -150,6 +148,5 @@ func (o Options) stateOptions(forced *sampling.ForcedSamples, times *latency.Sim
 
 		AverageGradients: o.Dialect == dialect.NameSkyRL,
 		KeepSamplers:     o.Dialect == dialect.NameSkyRL,
-		SampleWaiting:    o.SampleWaiting,
 	}
 }

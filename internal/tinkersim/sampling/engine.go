@@ -38,8 +38,6 @@ type Config struct {
 	Rows int
 	// Waiting is how many completions may wait; 16384 by default.
 	Waiting int
-	// Cached is how many sets of weights the cache holds; 32 by default.
-	Cached int
 	// Load loads weights that are not in the cache.
 	Load func(key string) (*model.Weights, error)
 	// Now returns the current time, to measure the work.
@@ -111,6 +109,9 @@ func (s *Stats) add(more Stats) {
 	s.Tokens += more.Tokens
 }
 
+// cachedWeights is how many sets of weights the cache holds.
+const cachedWeights = 32
+
 // Engine is a queue of requests with the decoders that work on it. It is safe for concurrent use.
 type Engine struct {
 	config Config
@@ -131,14 +132,13 @@ func New(config Config) *Engine {
 	config.Decoders = cmp.Or(config.Decoders, 2)
 	config.Rows = cmp.Or(config.Rows, 256)
 	config.Waiting = cmp.Or(config.Waiting, 16384)
-	config.Cached = cmp.Or(config.Cached, 32)
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &Engine{
 		config: config,
 		ctx:    ctx,
 		cancel: cancel,
 		wake:   make(chan struct{}, config.Decoders),
-		cache:  newCache(config.Cached, config.Load),
+		cache:  newCache(cachedWeights, config.Load),
 	}
 	for range config.Decoders {
 		e.group.Go(e.loop)

@@ -78,8 +78,8 @@ type Options struct {
 	KeepSamplers bool
 	// Latency gives operations the times of another server. It may be nil.
 	Latency *latency.Simulator
-	// SampleRows and SampleWaiting are those of sampling.Config. They may be zero.
-	SampleRows, SampleWaiting int
+	// SampleRows are the Rows of sampling.Config. They may be zero.
+	SampleRows int
 }
 
 // shared is what the parts of a State have in common. Its fields do not change after New, and each of
@@ -117,10 +117,9 @@ func New(options Options, faults *fault.Set, counters *stats.Counters) (*State, 
 		background: newBackground(),
 	}
 	sh.engine = sampling.New(sampling.Config{
-		Rows:    options.SampleRows,
-		Waiting: options.SampleWaiting,
-		Load:    sh.loadWeights,
-		Now:     options.Clock,
+		Rows: options.SampleRows,
+		Load: sh.loadWeights,
+		Now:  options.Clock,
 	})
 	sessions := newSessions(options)
 	samplers := newSamplers(sh, sessions)

@@ -73,7 +73,7 @@ func (t *trainer) forwardBackward(ctx context.Context, req tinker.ForwardBackwar
 	}
 	outputs := make([]map[string]tinker.Tensor, len(result.Logprobs))
 	for i, logprobs := range result.Logprobs {
-		outputs[i] = map[string]tinker.Tensor{tinker.InputLogprobs: tinker.Floats(logprobs, wideShape(result.Shapes[i])...)}
+		outputs[i] = map[string]tinker.Tensor{tinker.InputLogprobs: tinker.Floats(logprobs, shapeOf[int64](result.Shapes[i])...)}
 	}
 	body, err := tinker.EncodeOutput(tinker.ForwardBackwardResult{
 		LossFnOutputType: tinker.OutputArrayRecord, LossFnOutputs: outputs, Metrics: result.Metrics,
@@ -98,7 +98,7 @@ func modelData(data []tinker.Datum) (batch []model.Datum, tokens int, err error)
 			if err != nil {
 				return nil, 0, userError("datum %d: %s: %s", i, name, err)
 			}
-			inputs[name] = model.Tensor{Shape: narrowShape(dense.Shape), Int: dense.Int, Float: dense.Float}
+			inputs[name] = model.Tensor{Shape: shapeOf[int](dense.Shape), Int: dense.Int, Float: dense.Float}
 		}
 		batch[i] = model.Datum{Tokens: text, Inputs: inputs}
 		tokens += len(text)
@@ -106,18 +106,10 @@ func modelData(data []tinker.Datum) (batch []model.Datum, tokens int, err error)
 	return batch, tokens, nil
 }
 
-func narrowShape(shape []int64) []int {
-	out := make([]int, len(shape))
+func shapeOf[To, From int | int64](shape []From) []To {
+	out := make([]To, len(shape))
 	for i, n := range shape {
-		out[i] = int(n)
-	}
-	return out
-}
-
-func wideShape(shape []int) []int64 {
-	out := make([]int64, len(shape))
-	for i, n := range shape {
-		out[i] = int64(n)
+		out[i] = To(n)
 	}
 	return out
 }
