@@ -166,7 +166,7 @@ func checkConfig(t *testing.T, folder, model string, modules []string) {
 	}
 }
 
-// checkFiles compares sizes and digests with the files.
+// checkFiles compares digests with the files.
 func checkFiles(t *testing.T, files []archive.File) {
 	t.Helper()
 	for _, file := range files {

@@ -85,6 +85,11 @@ func failf(status int, format string, args ...any) *httpError {
 	return &httpError{status, fmt.Sprintf(format, args...)}
 }
 
+// unprocessable is the response to a body whose field at a path has a problem.
+func unprocessable(message, kind string, path ...string) *httpError {
+	return &httpError{http.StatusUnprocessableEntity, []tinker.ValidationIssue{{Loc: append([]string{"body"}, path...), Msg: message, Type: kind}}}
+}
+
 // route is a row of the table of endpoints.
 type route func(s *skyRL, r *http.Request, body object) (any, *httpError)
 
@@ -265,7 +270,7 @@ func (s *skyRL) createModel(r *http.Request, body object) (any, *httpError) {
 		Seed *int64 `json:"seed,omitempty"`
 	}
 	if err := json.Unmarshal(body["lora_config"], &lora); err != nil || lora.Rank == 0 {
-		return nil, &httpError{http.StatusUnprocessableEntity, []tinker.ValidationIssue{{Loc: []string{"body", "lora_config", "rank"}, Msg: "Field required", Type: "missing"}}}
+		return nil, unprocessable("Field required", "missing", "lora_config", "rank")
 	}
 	body.set("lora_config", lora)
 	body.set("model_seq_id", s.nextModel[session])

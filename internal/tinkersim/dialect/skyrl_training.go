@@ -5,6 +5,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -23,23 +24,16 @@ func (s *skyRL) forwardBackward(r *http.Request, body object) (any, *httpError) 
 	key := strings.TrimPrefix(r.URL.Path, api) + "_input"
 	var input tinker.ForwardBackwardInput
 	if err := json.Unmarshal(body[key], &input); err != nil {
-		return nil, &httpError{http.StatusUnprocessableEntity, []tinker.ValidationIssue{{Loc: []string{"body", key}, Msg: err.Error(), Type: "value_error"}}}
+		return nil, unprocessable(err.Error(), "value_error", key)
 	}
 	defaults, known := lossSettings[input.LossFn]
 	if !known {
-		return nil, &httpError{http.StatusUnprocessableEntity, []tinker.ValidationIssue{{
-			Loc: []string{"body", key, "loss_fn"}, Msg: "Input should be 'cross_entropy', 'importance_sampling', 'ppo', 'cispo', 'ppo_critic' or 'dppo'", Type: "literal_error",
-		}}}
+		return nil, unprocessable("Input should be 'cross_entropy', 'importance_sampling', 'ppo', 'cispo', 'ppo_critic' or 'dppo'", "literal_error", key, "loss_fn")
 	}
-	settings := map[string]float64{}
-	for name, value := range defaults {
-		settings[name] = value
-	}
+	settings := maps.Clone(defaults)
 	for name, value := range input.LossFnConfig {
 		if _, allowed := defaults[name]; !allowed {
-			return nil, &httpError{http.StatusUnprocessableEntity, []tinker.ValidationIssue{{
-				Loc: []string{"body", key}, Msg: "Value error, Invalid loss_fn_config keys: " + name, Type: "value_error",
-			}}}
+			return nil, unprocessable("Value error, Invalid loss_fn_config keys: "+name, "value_error", key)
 		}
 		settings[name] = value
 	}
@@ -73,7 +67,7 @@ func (s *skyRL) rememberPass(id string, sent pass) {
 func (s *skyRL) optimStep(r *http.Request, body object) (any, *httpError) {
 	adam := tinker.DefaultAdam()
 	if err := json.Unmarshal(body["adam_params"], &adam); err != nil {
-		return nil, &httpError{http.StatusUnprocessableEntity, []tinker.ValidationIssue{{Loc: []string{"body", "adam_params"}, Msg: err.Error(), Type: "value_error"}}}
+		return nil, unprocessable(err.Error(), "value_error", "adam_params")
 	}
 	adam.GradClipNorm = 0
 	body.set("adam_params", adam)
