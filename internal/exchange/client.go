@@ -101,8 +101,9 @@ func (c *Client) Acquire(ctx context.Context, free int) ([]Lease, error) {
 		if err != nil {
 			return err
 		}
-		leases, err = each("leases", reply.GetLeases(), leaseFromProto)
-		return protocolError(err)
+		var d decoder
+		leases = each("leases", reply.GetLeases(), d.lease)
+		return protocolError(d.err)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("acquiring leases: %w", err)

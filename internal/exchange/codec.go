@@ -10,17 +10,22 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// each converts a list; the error names the element.
-func each[In, Out any](field string, in []In, convert func(field string, in In) (Out, error)) ([]Out, error) {
+// decoder converts messages, and records the first field that is wrong. What it returns after that does not count.
+type decoder struct{ err error }
+
+func (d *decoder) fail(field, format string, values ...any) {
+	if d.err == nil {
+		d.err = &rl.FieldError{Field: field, Problem: fmt.Sprintf(format, values...)}
+	}
+}
+
+// each converts a list; fields of its elements are named with their index.
+func each[In, Out any](field string, in []In, convert func(field string, in In) Out) []Out {
 	var out []Out
 	for i, element := range in {
-		converted, err := convert(fmt.Sprintf("%s[%d]", field, i), element)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, converted)
+		out = append(out, convert(fmt.Sprintf("%s[%d]", field, i), element))
 	}
-	return out, nil
+	return out
 }
 
 // all converts a list whose elements are valid.
@@ -40,46 +45,35 @@ func keyToProto(k rl.Key) *pb.GroupKey {
 	return &pb.GroupKey{Kind: pb.Kind(k.Kind), Slot: k.Slot, Lineage: k.Lineage.String(), Evaluation: k.Evaluation}
 }
 
-func keyFromProto(field string, k *pb.GroupKey) (rl.Key, error) {
+func (d *decoder) key(field string, k *pb.GroupKey) rl.Key {
 	if k.GetKind() != pb.Kind_TRAIN && k.GetKind() != pb.Kind_EVALUATE {
-		return rl.Key{}, &rl.FieldError{Field: field + ".kind", Problem: fmt.Sprintf("%d is invalid", k.GetKind())}
+		d.fail(field+".kind", "%d is invalid", k.GetKind())
 	}
-	lineage, err := lineageFromProto(field+".lineage", k.GetLineage())
-	if err != nil {
-		return rl.Key{}, err
-	}
-	return rl.Key{Kind: rl.Kind(k.GetKind()), Slot: k.GetSlot(), Lineage: lineage, Evaluation: k.GetEvaluation()}, nil
+	lineage := d.lineage(field+".lineage", k.GetLineage())
+	return rl.Key{Kind: rl.Kind(k.GetKind()), Slot: k.GetSlot(), Lineage: lineage, Evaluation: k.GetEvaluation()}
 }
 
-func lineageFromProto(field, text string) (rl.Lineage, error) {
+func (d *decoder) lineage(field, text string) rl.Lineage {
 	lineage, err := rl.ParseLineage(text)
 	if err != nil {
-		return rl.Lineage{}, &rl.FieldError{Field: field, Problem: err.Error()}
+		d.fail(field, "%s", err)
 	}
-	return lineage, nil
+	return lineage
 }
 
-func outcomeFromProto(field string, o pb.Outcome) (rl.Outcome, error) {
+func (d *decoder) outcome(field string, o pb.Outcome) rl.Outcome {
 	if o < 0 || int(o) >= len(pb.Outcome_name) {
-		return 0, &rl.FieldError{Field: field, Problem: fmt.Sprintf("%d is invalid", o)}
+		d.fail(field, "%d is invalid", o)
 	}
-	return rl.Outcome(o), nil
+	return rl.Outcome(o)
 }
 
 func storedToProto(g StoredGroup) *pb.StoredGroup {
 	return &pb.StoredGroup{Key: keyToProto(g.Key), Outcome: pb.Outcome(g.Outcome)}
 }
 
-func storedFromProto(field string, g *pb.StoredGroup) (StoredGroup, error) {
-	key, err := keyFromProto(field+".key", g.GetKey())
-	if err != nil {
-		return StoredGroup{}, err
-	}
-	outcome, err := outcomeFromProto(field+".outcome", g.GetOutcome())
-	if err != nil {
-		return StoredGroup{}, err
-	}
-	return StoredGroup{Key: key, Outcome: outcome}, nil
+func (d *decoder) stored(field string, g *pb.StoredGroup) StoredGroup {
+	return StoredGroup{Key: d.key(field+".key", g.GetKey()), Outcome: d.outcome(field+".outcome", g.GetOutcome())}
 }
 
 func leaseToProto(l Lease) *pb.Lease {
@@ -90,14 +84,10 @@ func leaseToProto(l Lease) *pb.Lease {
 	}
 }
 
-func leaseFromProto(field string, l *pb.Lease) (Lease, error) {
-	key, err := keyFromProto(field+".key", l.GetKey())
-	if err != nil {
-		return Lease{}, err
-	}
+func (d *decoder) lease(field string, l *pb.Lease) Lease {
 	return Lease{
-		Key: key, Environment: l.GetEnvironment(), Split: l.GetSplit(), Task: l.GetTask(),
+		Key: d.key(field+".key", l.GetKey()), Environment: l.GetEnvironment(), Split: l.GetSplit(), Task: l.GetTask(),
 		GroupSize: int(l.GetGroupSize()), MinMembers: int(l.GetMinMembers()), Sampler: l.GetSampler(),
 		Seed: l.GetSeed(), SamplingSession: l.GetSamplingSession(), Transcript: l.GetTranscript(),
-	}, nil
+	}
 }

@@ -86,9 +86,10 @@ func groupOf(header *pb.SubmitHeader, body []byte) (rl.Group, rl.Digest, error) 
 	if err != nil {
 		return rl.Group{}, rl.Digest{}, err
 	}
-	key, err := keyFromProto("key", header.GetKey())
-	if err != nil {
-		return rl.Group{}, rl.Digest{}, err
+	var d decoder
+	key := d.key("key", header.GetKey())
+	if d.err != nil {
+		return rl.Group{}, rl.Digest{}, d.err
 	}
 	if key != group.Key {
 		return rl.Group{}, rl.Digest{}, transferErrorf("key", "is not the header's")

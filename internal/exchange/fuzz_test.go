@@ -47,7 +47,11 @@ func FuzzMessages(f *testing.F) {
 		"renewal":     reading(&pb.RenewRequest{}, renewalFromProto),
 		"directive":   reading(&pb.RenewReply{}, directiveFromProto),
 		"verdict":     reading(&pb.SubmitReply{}, submitReplyFromProto),
-		"lease":       reading(&pb.Lease{}, func(l *pb.Lease) (Lease, error) { return leaseFromProto("lease", l) }),
+		"lease": reading(&pb.Lease{}, func(l *pb.Lease) (Lease, error) {
+			var d decoder
+			lease := d.lease("lease", l)
+			return lease, d.err
+		}),
 		"frame": reading(&pb.SubmitFrame{}, func(frame *pb.SubmitFrame) (rl.Group, error) {
 			group, _, err := groupOf(frame.GetHeader(), frame.GetPiece())
 			return group, err

@@ -55,9 +55,10 @@ func DecodeGroup(encoded []byte, version int) (rl.Group, error) {
 	if err := proto.Unmarshal(encoded, &message); err != nil {
 		return rl.Group{}, fmt.Errorf("decoding group: %w", &rl.FieldError{Field: "group", Problem: "is invalid: " + err.Error()})
 	}
-	group, err := groupFromProto(&message, version)
-	if err != nil {
-		return rl.Group{}, fmt.Errorf("decoding group: %w", err)
+	d := groupDecoder{version: version}
+	group := d.group(&message)
+	if d.err != nil {
+		return rl.Group{}, fmt.Errorf("decoding group: %w", d.err)
 	}
 	if err := group.Validate(); err != nil {
 		return rl.Group{}, fmt.Errorf("decoding group: %w", err)
@@ -97,43 +98,30 @@ func memberToProto(m rl.Member) *pb.Member {
 
 func segmentToProto(s rl.Segment) *pb.Segment {
 	return &pb.Segment{
-		Turn: int32(s.Turn), Tokens: packInts(s.Tokens), Actions: packBits(s.Actions),
-		Logprobs: packFloats(s.Logprobs), ReferenceLogprobs: packFloats(s.ReferenceLogprobs),
+		Turn: int32(s.Turn), Tokens: pack(s.Tokens, func(token int32) uint32 { return uint32(token) }), Actions: packBits(s.Actions),
+		Logprobs: pack(s.Logprobs, math.Float32bits), ReferenceLogprobs: pack(s.ReferenceLogprobs, math.Float32bits),
 		Steps: all(s.Steps, func(step rl.Step) *pb.Step { return &pb.Step{Index: int32(step.Index), End: int32(step.End)} }),
 	}
 }
 
-func groupFromProto(message *pb.Group, version int) (rl.Group, error) {
-	key, err := keyFromProto("key", message.GetKey())
-	if err != nil {
-		return rl.Group{}, err
-	}
-	outcome, err := outcomeFromProto("outcome", message.GetOutcome())
-	if err != nil {
-		return rl.Group{}, err
-	}
-	group := rl.Group{
-		Key: key, Outcome: outcome, Environment: message.GetEnvironment(), Reason: message.GetReason(),
-		PromptTokens: message.GetUsage().GetPromptTokens(), SampledTokens: message.GetUsage().GetSampledTokens(),
-		Judge: judgeUsageFromProto(message.GetUsage().GetJudge()),
-	}
-	for i, m := range message.GetMembers() {
-		member, err := memberFromProto(fmt.Sprintf("members[%d]", i), m, version)
-		if err != nil {
-			return rl.Group{}, err
-		}
-		group.Members = append(group.Members, member)
-	}
-	return group, nil
+// groupDecoder converts groups of a format version.
+type groupDecoder struct {
+	decoder
+	version int
 }
 
-func memberFromProto(field string, m *pb.Member, version int) (rl.Member, error) {
-	outcome, err := outcomeFromProto(field+".outcome", m.GetOutcome())
-	if err != nil {
-		return rl.Member{}, err
+func (d *groupDecoder) group(message *pb.Group) rl.Group {
+	return rl.Group{
+		Key: d.key("key", message.GetKey()), Outcome: d.outcome("outcome", message.GetOutcome()),
+		Environment: message.GetEnvironment(), Reason: message.GetReason(),
+		PromptTokens: message.GetUsage().GetPromptTokens(), SampledTokens: message.GetUsage().GetSampledTokens(),
+		Judge: judgeUsageFromProto(message.GetUsage().GetJudge()), Members: each("members", message.GetMembers(), d.member),
 	}
+}
+
+func (d *groupDecoder) member(field string, m *pb.Member) rl.Member {
 	member := rl.Member{
-		Index: int(m.GetIndex()), Outcome: outcome, Reward: m.GetReward(), Parts: m.GetParts(),
+		Index: int(m.GetIndex()), Outcome: d.outcome(field+".outcome", m.GetOutcome()), Reward: m.GetReward(), Parts: m.GetParts(),
 		StopReason: m.GetStopReason(), Metrics: m.GetMetrics(), Turns: int(m.GetTurns()),
 		PromptTokens: m.GetPromptTokens(), SampledTokens: m.GetSampledTokens(), Retries: int(m.GetRetries()),
 	}
@@ -141,81 +129,53 @@ func memberFromProto(field string, m *pb.Member, version int) (rl.Member, error)
 	if t := m.GetTranscript(); len(t) > 0 && len(t) <= rl.MaxTranscript {
 		member.Transcript = t
 	}
-	if version == 1 {
-		member.Trajectories, err = simpleTrajectories(field, m)
-		return member, err
+	if d.version == 1 {
+		member.Trajectories = d.simpleTrajectories(field, m)
+		return member
 	}
 	if len(m.GetSegments()) > 0 {
-		return rl.Member{}, &rl.FieldError{Field: field + ".segments", Problem: "are those of format version 1"}
+		d.fail(field+".segments", "are those of format version 1")
 	}
-	member.Trajectories, err = each(field+".trajectories", m.GetTrajectories(), trajectoryFromProto)
-	return member, err
+	member.Trajectories = each(field+".trajectories", m.GetTrajectories(), d.trajectory)
+	return member
 }
 
-func segmentFromProto(field string, s *pb.Segment) (rl.Segment, error) {
-	tokens, ok := unpackInts(s.GetTokens())
-	if !ok {
-		return rl.Segment{}, &rl.FieldError{Field: field + ".tokens", Problem: "have no whole number of int32"}
-	}
+func (d *groupDecoder) segment(field string, s *pb.Segment) rl.Segment {
+	tokens := unpack(d, field+".tokens", "int32", s.GetTokens(), func(bits uint32) int32 { return int32(bits) })
 	actions, ok := unpackBits(s.GetActions(), len(tokens))
 	if !ok {
-		return rl.Segment{}, &rl.FieldError{Field: field + ".actions", Problem: "are not one bit a token"}
-	}
-	logprobs, ok := unpackFloats(s.GetLogprobs())
-	if !ok {
-		return rl.Segment{}, &rl.FieldError{Field: field + ".logprobs", Problem: "have no whole number of float32"}
-	}
-	reference, ok := unpackFloats(s.GetReferenceLogprobs())
-	if !ok {
-		return rl.Segment{}, &rl.FieldError{Field: field + ".reference_logprobs", Problem: "have no whole number of float32"}
+		d.fail(field+".actions", "are not one bit a token")
 	}
 	return rl.Segment{
 		Turn: int(s.GetTurn()), Tokens: tokens, Actions: actions,
-		Logprobs: logprobs, ReferenceLogprobs: reference,
-		Steps: all(s.GetSteps(), func(step *pb.Step) rl.Step { return rl.Step{Index: int(step.GetIndex()), End: int(step.GetEnd())} }),
-	}, nil
+		Logprobs:          unpack(d, field+".logprobs", "float32", s.GetLogprobs(), math.Float32frombits),
+		ReferenceLogprobs: unpack(d, field+".reference_logprobs", "float32", s.GetReferenceLogprobs(), math.Float32frombits),
+		Steps:             all(s.GetSteps(), func(step *pb.Step) rl.Step { return rl.Step{Index: int(step.GetIndex()), End: int(step.GetEnd())} }),
+	}
 }
 
-func packInts(values []int32) []byte {
+// pack encodes values of 32 bits.
+func pack[V any](values []V, bits func(V) uint32) []byte {
 	packed := make([]byte, 0, 4*len(values))
 	for _, v := range values {
-		packed = binary.LittleEndian.AppendUint32(packed, uint32(v))
+		packed = binary.LittleEndian.AppendUint32(packed, bits(v))
 	}
 	return packed
 }
 
-func unpackInts(packed []byte) ([]int32, bool) {
+// unpack decodes values of 32 bits. It returns nil if there are none.
+func unpack[V any](d *groupDecoder, field, kind string, packed []byte, value func(bits uint32) V) []V {
 	if len(packed)%4 != 0 {
-		return nil, false
+		d.fail(field, "have no whole number of %s", kind)
 	}
-	values := make([]int32, len(packed)/4)
+	if len(packed) < 4 {
+		return nil
+	}
+	values := make([]V, len(packed)/4)
 	for i := range values {
-		values[i] = int32(binary.LittleEndian.Uint32(packed[4*i:]))
+		values[i] = value(binary.LittleEndian.Uint32(packed[4*i:]))
 	}
-	return values, true
-}
-
-func packFloats(values []float32) []byte {
-	packed := make([]byte, 0, 4*len(values))
-	for _, v := range values {
-		packed = binary.LittleEndian.AppendUint32(packed, math.Float32bits(v))
-	}
-	return packed
-}
-
-// unpackFloats returns nil if there are no values.
-func unpackFloats(packed []byte) ([]float32, bool) {
-	if len(packed)%4 != 0 {
-		return nil, false
-	}
-	if len(packed) == 0 {
-		return nil, true
-	}
-	values := make([]float32, len(packed)/4)
-	for i := range values {
-		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(packed[4*i:]))
-	}
-	return values, true
+	return values
 }
 
 // packBits puts the first value into the lowest bit.

@@ -19,15 +19,11 @@ func helloRequestToProto(epoch Epoch, worker string, r HelloRequest) *pb.HelloRe
 }
 
 func helloRequestFromProto(r *pb.HelloRequest) (HelloRequest, error) {
-	stored, err := each("stored", r.GetStored(), storedFromProto)
-	if err != nil {
-		return HelloRequest{}, err
+	var d decoder
+	request := HelloRequest{
+		Stored: each("stored", r.GetStored(), d.stored), Playing: each("playing", r.GetPlaying(), d.key),
 	}
-	playing, err := each("playing", r.GetPlaying(), keyFromProto)
-	if err != nil {
-		return HelloRequest{}, err
-	}
-	return HelloRequest{Stored: stored, Playing: playing}, nil
+	return request, d.err
 }
 
 func helloReplyToProto(epoch Epoch, r HelloReply) *pb.HelloReply {
@@ -38,17 +34,12 @@ func helloReplyToProto(epoch Epoch, r HelloReply) *pb.HelloReply {
 }
 
 func helloReplyFromProto(r *pb.HelloReply) (HelloReply, error) {
-	wanted, err := each("wanted", r.GetWanted(), keyFromProto)
-	if err != nil {
-		return HelloReply{}, err
+	var d decoder
+	reply := HelloReply{
+		Wanted: each("wanted", r.GetWanted(), d.key), Keep: each("keep", r.GetKeep(), d.lease),
+		CoveredIndex: r.GetCoveredIndex(), Play: r.GetPlay(), Session: r.GetSession(),
 	}
-	keep, err := each("keep", r.GetKeep(), leaseFromProto)
-	if err != nil {
-		return HelloReply{}, err
-	}
-	return HelloReply{
-		Wanted: wanted, Keep: keep, CoveredIndex: r.GetCoveredIndex(), Play: r.GetPlay(), Session: r.GetSession(),
-	}, nil
+	return reply, d.err
 }
 
 func renewalToProto(epoch Epoch, worker string, r Renewal) *pb.RenewRequest {
@@ -66,15 +57,12 @@ func renewalToProto(epoch Epoch, worker string, r Renewal) *pb.RenewRequest {
 }
 
 func renewalFromProto(r *pb.RenewRequest) (Renewal, error) {
-	progress, err := each("progress", r.GetProgress(), func(field string, p *pb.Progress) (Progress, error) {
-		key, err := keyFromProto(field+".key", p.GetKey())
-		return Progress{Key: key, MembersDone: int(p.GetMembersDone()), SampledTokens: p.GetSampledTokens()}, err
-	})
-	if err != nil {
-		return Renewal{}, err
-	}
+	var d decoder
 	renewal := Renewal{
-		Progress: progress, Throttled: int(r.GetThrottled()), QueueState: r.GetQueueState(),
+		Progress: each("progress", r.GetProgress(), func(field string, p *pb.Progress) Progress {
+			return Progress{Key: d.key(field+".key", p.GetKey()), MembersDone: int(p.GetMembersDone()), SampledTokens: p.GetSampledTokens()}
+		}),
+		Throttled: int(r.GetThrottled()), QueueState: r.GetQueueState(),
 		Data: DataState(r.GetDataState()), DataProblem: r.GetDataProblem(), JudgeProblem: r.GetJudgeProblem(), FormatProblem: r.GetFormatProblem(),
 		Endpoint: endpointFromProto(r.GetEndpointProblem()),
 	}
@@ -84,7 +72,7 @@ func renewalFromProto(r *pb.RenewRequest) (Renewal, error) {
 		}
 		renewal.Unavailable[e.GetName()] = e.GetProblem()
 	}
-	return renewal, nil
+	return renewal, d.err
 }
 
 func endpointToProto(p EndpointProblem) *pb.EndpointProblem {
@@ -113,44 +101,28 @@ func directiveToProto(epoch Epoch, d Directive) *pb.RenewReply {
 }
 
 func directiveFromProto(r *pb.RenewReply) (Directive, error) {
-	d := Directive{
+	var d decoder
+	directive := Directive{
 		Credits: int(r.GetCredits()), CoveredIndex: r.GetCoveredIndex(), Session: r.GetSession(), Download: r.GetDownload(),
-		Skipped: r.GetSkipped(),
+		Skipped: r.GetSkipped(), Revoked: each("revoked", r.GetRevoked(), d.key), Wanted: each("wanted", r.GetWanted(), d.key),
+		CoveredEvaluations: each("covered_evaluations", r.GetCoveredEvaluations(), d.evaluation),
+		Rejected:           each("rejected", r.GetRejected(), d.rejected),
 	}
-	var err error
-	if d.Revoked, err = each("revoked", r.GetRevoked(), keyFromProto); err != nil {
-		return Directive{}, err
-	}
-	if d.Wanted, err = each("wanted", r.GetWanted(), keyFromProto); err != nil {
-		return Directive{}, err
-	}
-	if d.CoveredEvaluations, err = each("covered_evaluations", r.GetCoveredEvaluations(), evaluationFromProto); err != nil {
-		return Directive{}, err
-	}
-	if d.Rejected, err = each("rejected", r.GetRejected(), rejectedFromProto); err != nil {
-		return Directive{}, err
-	}
-	return d, nil
+	return directive, d.err
 }
 
-func evaluationFromProto(field string, e *pb.Evaluation) (Evaluation, error) {
-	lineage, err := lineageFromProto(field+".lineage", e.GetLineage())
-	return Evaluation{Digest: e.GetDigest(), Lineage: lineage}, err
+func (d *decoder) evaluation(field string, e *pb.Evaluation) Evaluation {
+	return Evaluation{Digest: e.GetDigest(), Lineage: d.lineage(field+".lineage", e.GetLineage())}
 }
 
-func rejectedFromProto(field string, g *pb.RejectedGroup) (RejectedGroup, error) {
-	key, err := keyFromProto(field+".key", g.GetKey())
-	if err != nil {
-		return RejectedGroup{}, err
+func (d *decoder) rejected(field string, g *pb.RejectedGroup) RejectedGroup {
+	group := RejectedGroup{
+		Key: d.key(field+".key", g.GetKey()), Outcome: d.outcome(field+".outcome", g.GetOutcome()), Reason: g.GetReason(),
 	}
-	outcome, err := outcomeFromProto(field+".outcome", g.GetOutcome())
-	if err != nil {
-		return RejectedGroup{}, err
+	if group.Outcome == rl.Usable {
+		d.fail(field+".outcome", "is not a tombstone's")
 	}
-	if outcome == rl.Usable {
-		return RejectedGroup{}, &rl.FieldError{Field: field + ".outcome", Problem: "is not a tombstone's"}
-	}
-	return RejectedGroup{Key: key, Outcome: outcome, Reason: g.GetReason()}, nil
+	return group
 }
 
 func submitReplyToProto(epoch Epoch, r SubmitReply) *pb.SubmitReply {

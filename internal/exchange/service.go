@@ -50,9 +50,10 @@ func (s *Server) Acquire(ctx context.Context, request *pb.AcquireRequest) (*pb.A
 
 // Release implements the service.
 func (s *Server) Release(_ context.Context, request *pb.ReleaseRequest) (*pb.ReleaseReply, error) {
-	keys, err := each("keys", request.GetKeys(), keyFromProto)
-	if err != nil {
-		return nil, status.Error(codes.InvalidArgument, err.Error())
+	var d decoder
+	keys := each("keys", request.GetKeys(), d.key)
+	if d.err != nil {
+		return nil, status.Error(codes.InvalidArgument, d.err.Error())
 	}
 	s.handler.Release(request.GetWorker(), keys, request.GetReason())
 	return &pb.ReleaseReply{Epoch: epochToProto(s.epoch)}, nil

@@ -41,12 +41,11 @@ func judgeUsageFromProto(u *pb.JudgeUsage) rl.JudgeUsage {
 	}
 }
 
-func trajectoryFromProto(field string, t *pb.Trajectory) (rl.Trajectory, error) {
-	segments, err := each(field+".segments", t.GetSegments(), segmentFromProto)
+func (d *groupDecoder) trajectory(field string, t *pb.Trajectory) rl.Trajectory {
 	return rl.Trajectory{
-		Role: t.GetRole(), Key: t.GetKey(), Reward: t.GetReward(), StepRewards: t.GetStepRewards(),
-		StopReason: t.GetStopReason(), Segments: segments, Judgements: all(t.GetJudgements(), judgementFromProto),
-	}, err
+		Role: t.GetRole(), Key: t.GetKey(), Reward: t.GetReward(), StepRewards: t.GetStepRewards(), StopReason: t.GetStopReason(),
+		Segments: each(field+".segments", t.GetSegments(), d.segment), Judgements: all(t.GetJudgements(), judgementFromProto),
+	}
 }
 
 // simpleSegments returns the segments of a member as version 1 has them. The error is a *rl.FieldError when that version
@@ -67,24 +66,23 @@ func simpleSegments(field string, m rl.Member) ([]*pb.Segment, error) {
 }
 
 // simpleTrajectories returns the one trajectory of a usable member of version 1, and none of another.
-func simpleTrajectories(field string, m *pb.Member) ([]rl.Trajectory, error) {
-	segments, err := each(field+".segments", m.GetSegments(), segmentFromProto)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(m.GetTrajectories()) > 0:
-		return nil, &rl.FieldError{Field: field + ".trajectories", Problem: "are those of format version 2"}
-	case m.GetOutcome() != pb.Outcome_USABLE && len(segments) > 0:
-		return nil, &rl.FieldError{Field: field + ".segments", Problem: "are given, but the member is not usable"}
-	case m.GetOutcome() != pb.Outcome_USABLE:
-		return nil, nil
+func (d *groupDecoder) simpleTrajectories(field string, m *pb.Member) []rl.Trajectory {
+	segments := each(field+".segments", m.GetSegments(), d.segment)
+	if len(m.GetTrajectories()) > 0 {
+		d.fail(field+".trajectories", "are those of format version 2")
+	}
+	if m.GetOutcome() != pb.Outcome_USABLE {
+		if len(segments) > 0 {
+			d.fail(field+".segments", "are given, but the member is not usable")
+		}
+		return nil
 	}
 	t := rl.Trajectory{Reward: m.GetReward(), StopReason: m.GetStopReason(), Segments: segments}
 	for i, s := range m.GetSegments() {
 		if i > 0 && s.GetRole() != t.Role {
-			return nil, &rl.FieldError{Field: fmt.Sprintf("%s.segments[%d].role", field, i), Problem: "is not that of the segment before"}
+			d.fail(fmt.Sprintf("%s.segments[%d].role", field, i), "is not that of the segment before")
 		}
 		t.Role = s.GetRole()
 	}
-	return []rl.Trajectory{t}, nil
+	return []rl.Trajectory{t}
 }
