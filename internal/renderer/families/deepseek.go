@@ -13,7 +13,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
-	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
 // DeepSeek-V3 has these tokens. The bars are U+FF5C, the gaps U+2581.
@@ -55,16 +54,12 @@ type deepseekVariant struct {
 }
 
 func newDeepseek(variant deepseekVariant) builder {
-	return func(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
-		v, err := format.NewVocabulary(tokens, options.Match, deepseekTokens...)
-		if err != nil {
-			return nil, err
-		}
+	return withTokens(deepseekTokens, func(v *format.Vocabulary) format.Family {
 		stop := renderer.Stop{Tokens: []int32{v.ID(deepseekEnd)}}
 		begin := []int32{v.ID(deepseekBegin)}
 		p := format.Profile{Vocabulary: v, Begin: begin, Stop: stop, End: deepseekEnd, History: variant.history}
-		return &deepseek{Profile: p, deepseekVariant: variant}, nil
-	}
+		return &deepseek{Profile: p, deepseekVariant: variant}
+	})
 }
 
 // Arrange implements format.Family: the tools follow the system's text.

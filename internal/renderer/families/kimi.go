@@ -15,7 +15,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/tsdecl"
-	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
 // Kimi K2 has these tokens.
@@ -64,15 +63,11 @@ type kimiVariant struct {
 }
 
 func newKimi(variant kimiVariant) builder {
-	return func(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
-		v, err := format.NewVocabulary(tokens, options.Match, kimiTokens...)
-		if err != nil {
-			return nil, err
-		}
+	return withTokens(kimiTokens, func(v *format.Vocabulary) format.Family {
 		stop := renderer.Stop{Tokens: []int32{v.ID(imEnd)}}
 		p := format.Profile{Vocabulary: v, Stop: stop, End: imEnd, History: variant.history, TurnStart: sinceLastAnswer}
-		return &kimi{Profile: p, kimiVariant: variant}, nil
-	}
+		return &kimi{Profile: p, kimiVariant: variant}
+	})
 }
 
 // sinceLastAnswer returns the index after the last message of the assistant that called no tool.

@@ -7,7 +7,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
-	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
 // llama3 is the format of Llama 3's instruct models, without the dates of their template:
@@ -27,14 +26,10 @@ const (
 	llamaEnd         = "<|eot_id|>"
 )
 
-func newLlama3(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
-	v, err := format.NewVocabulary(tokens, options.Match, llamaBegin, llamaHeaderStart, llamaHeaderEnd, llamaEnd)
-	if err != nil {
-		return nil, err
-	}
+var newLlama3 = withTokens([]string{llamaBegin, llamaHeaderStart, llamaHeaderEnd, llamaEnd}, func(v *format.Vocabulary) format.Family {
 	stop := renderer.Stop{Tokens: []int32{v.ID(llamaEnd)}}
-	return &llama3{format.Profile{Vocabulary: v, Begin: []int32{v.ID(llamaBegin)}, Stop: stop, End: llamaEnd, History: format.Kept}}, nil
-}
+	return &llama3{format.Profile{Vocabulary: v, Begin: []int32{v.ID(llamaBegin)}, Stop: stop, End: llamaEnd, History: format.Kept}}
+})
 
 // Write implements format.Family.
 func (l *llama3) Write(out *format.Writer, at format.Place) error {

@@ -13,7 +13,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/toolcall"
-	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
 // nemotronVariant has the settings that the variants differ in.
@@ -39,11 +38,7 @@ type nemotron struct{ *dialect }
 const emptyThought = format.ThinkOpen + format.ThinkClose
 
 func newNemotron(variant nemotronVariant) builder {
-	return func(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
-		v, err := format.NewVocabulary(tokens, options.Match, qwenTokens...)
-		if err != nil {
-			return nil, err
-		}
+	return withTokens(qwenTokens, func(v *format.Vocabulary) format.Family {
 		d := &dialect{chatML: newChatML(v, variant.history), result: "\n" + toolcall.ResultClose + "\n", grouped: true}
 		d.suffix, d.xml = "<think>\n", true
 		d.declare, d.prepare = declareNemotron, variant.prepare
@@ -52,8 +47,8 @@ func newNemotron(variant nemotronVariant) builder {
 		if variant.noThinking {
 			d.suffix = emptyThought
 		}
-		return &nemotron{dialect: d}, nil
-	}
+		return &nemotron{dialect: d}
+	})
 }
 
 // Arrange implements format.Family.

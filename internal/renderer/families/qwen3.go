@@ -11,7 +11,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/toolcall"
-	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
 // qwen3 is the format of Qwen3's text models:
@@ -44,18 +43,14 @@ type qwen3Variant struct {
 }
 
 func newQwen3(variant qwen3Variant) builder {
-	return func(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
-		v, err := format.NewVocabulary(tokens, options.Match, qwenTokens...)
-		if err != nil {
-			return nil, err
-		}
+	return withTokens(qwenTokens, func(v *format.Vocabulary) format.Family {
 		q := &qwen3{chatML: newChatML(v, variant.history), framed: variant.framed, strips: variant.strips, noThinking: variant.noThinking}
 		q.suffix, q.declare = variant.suffix, toolcall.DeclareJSON
 		if q.framed {
 			q.unframe = unframeQwen3
 		}
-		return q, nil
-	}
+		return q
+	})
 }
 
 // Write implements format.Family.

@@ -12,7 +12,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/toolcall"
-	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
 // qwen35Variant has the settings that the variants of Qwen3.5 and Qwen3.8 differ in.
@@ -34,11 +33,7 @@ type qwen35Variant struct {
 // newQwen35 builds the format of Qwen3.5, 3.6 and, if framed, 3.8. The prompt opens the block of reasoning, text is
 // trimmed, calls are written as <function=name>, and consecutive results of tools share one message of the user.
 func newQwen35(variant qwen35Variant) builder {
-	return func(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
-		v, err := format.NewVocabulary(tokens, options.Match, qwenTokens...)
-		if err != nil {
-			return nil, err
-		}
+	return withTokens(qwenTokens, func(v *format.Vocabulary) format.Family {
 		d := &dialect{chatML: newChatML(v, variant.history), strips: stripsHistory, result: "\n" + toolcall.ResultClose, grouped: true, between: "\n", split: true}
 		d.suffix, d.xml = "<think>\n", true
 		d.declare, d.unframe = toolcall.DeclareXML, unframeQwen35
@@ -61,10 +56,10 @@ func newQwen35(variant qwen35Variant) builder {
 		}
 		if variant.framed {
 			d.lead = emptyBlockAlways
-			return &qwen38{dialect: d, effort: variant.effort}, nil
+			return &qwen38{dialect: d, effort: variant.effort}
 		}
-		return d, nil
-	}
+		return d
+	})
 }
 
 func emptyBlockSinceUser(m chat.Message, at format.Place) string {

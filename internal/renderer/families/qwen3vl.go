@@ -9,7 +9,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/toolcall"
-	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
 // dialect is the format of the families after Qwen3: Qwen3-VL, Qwen3.5, Qwen3.8 and Nemotron. They write each message as
@@ -115,11 +114,7 @@ type qwen3VLVariant struct{ framed bool }
 // newQwen3VL builds Qwen3-VL's format. It differs from Qwen3's: reasoning has no line breaks around it, and there is no
 // empty block.
 func newQwen3VL(variant qwen3VLVariant) builder {
-	return func(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
-		v, err := format.NewVocabulary(tokens, options.Match, qwenTokens...)
-		if err != nil {
-			return nil, err
-		}
+	return withTokens(qwenTokens, func(v *format.Vocabulary) format.Family {
 		d := &dialect{chatML: newChatML(v, format.ReasoningDropped), strips: stripsHistory, result: "\n" + toolcall.ResultClose}
 		d.declare = toolcall.DeclareJSON
 		d.thinking = func(text string) string { return format.ThinkOpen + text + format.ThinkClose }
@@ -130,6 +125,6 @@ func newQwen3VL(variant qwen3VLVariant) builder {
 		if variant.framed {
 			d.unframe = unframeQwen3
 		}
-		return d, nil
-	}
+		return d
+	})
 }

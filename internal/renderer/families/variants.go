@@ -32,6 +32,17 @@ type Options struct {
 // builder builds a format for a tokenizer.
 type builder func(tokens tokenizer.Tokenizer, options Options) (format.Family, error)
 
+// withTokens returns the builder of a format that needs nothing of a tokenizer but these tokens.
+func withTokens(names []string, build func(*format.Vocabulary) format.Family) builder {
+	return func(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
+		v, err := format.NewVocabulary(tokens, options.Match, names...)
+		if err != nil {
+			return nil, err
+		}
+		return build(v), nil
+	}
+}
+
 // The system message of Qwen3.8 contains one of these sentences.
 const (
 	effortHigh = "Reasoning effort is set to xhigh. Please think carefully through the task, validate key assumptions, " +
