@@ -122,9 +122,9 @@ var permitted = map[string][]string{
 	"internal/desired/budget":      {"api/v1alpha1", "internal/contract", "internal/contract/spending", "internal/prices", "k8s.io/utils"},
 	"internal/prices":              {"internal/contract/spending"},
 	"internal/environment":         {"internal/chat"},
-	"internal/environment/dataset": {"internal/environment/dataset/shuffle", "internal/chat", "internal/environment"},
+	"internal/environment/dataset": {"internal/environment/dataset/shuffle", "internal/chat", "internal/contract", "internal/environment"},
 	"internal/environment/ors": {
-		"internal/chat", "internal/environment", "internal/environment/tooluse", "internal/wait", "github.com/tmaxmax/go-sse",
+		"internal/chat", "internal/contract", "internal/environment", "internal/environment/tooluse", "internal/wait", "github.com/tmaxmax/go-sse",
 	},
 	"internal/environment/ors/orstest":         nil,
 	"internal/environment/dataset/download":    {"internal/progress", "internal/stall", "internal/wait"},
@@ -142,7 +142,7 @@ var permitted = map[string][]string{
 		"internal/environment/ors", "internal/environment/rubric", "internal/environment/rubric/openaijudge", "internal/environment/singleturn", "internal/environment/tooluse", "internal/environment/verify", "internal/environment/workflow",
 	},
 	"internal/environment/rubric": {
-		"internal/chat", "internal/environment", "internal/environment/dataset", "internal/environment/verify",
+		"internal/chat", "internal/contract", "internal/environment", "internal/environment/dataset", "internal/environment/verify",
 		"internal/wait", "golang.org/x/sync",
 	},
 	"internal/environment/rubric/openaijudge": {
@@ -157,10 +157,10 @@ var permitted = map[string][]string{
 		"internal/environment/verify",
 	},
 	"internal/environment/workflow": {
-		"internal/chat", "internal/environment", "internal/environment/dataset", "internal/environment/verify",
+		"internal/chat", "internal/contract", "internal/environment", "internal/environment/dataset", "internal/environment/verify",
 	},
 	"internal/environment/verify": {
-		"internal/environment", "internal/environment/dataset", "internal/environment/verify/countdown",
+		"internal/contract", "internal/environment", "internal/environment/dataset", "internal/environment/verify/countdown",
 		"internal/environment/verify/mathtext", "internal/finite", "github.com/google/cel-go", "github.com/santhosh-tekuri/jsonschema",
 	},
 	"internal/environment/verify/countdown": nil,

@@ -25,6 +25,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/ors"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
@@ -34,10 +35,10 @@ import (
 // server reads secrets.
 var packages = map[string]struct {
 	module   string
-	delivery ors.Delivery
+	delivery contract.SecretDelivery
 }{
-	"ors-sdk":    {module: "ors", delivery: ors.DeliverBody},
-	"openreward": {module: "openreward.environments", delivery: ors.DeliverHeader},
+	"ors-sdk":    {module: "ors", delivery: contract.DeliverBody},
+	"openreward": {module: "openreward.environments", delivery: contract.DeliverHeader},
 }
 
 func TestServersOfPythonPackages(t *testing.T) {
@@ -53,7 +54,7 @@ func TestServersOfPythonPackages(t *testing.T) {
 			t.Run("a session that was deleted", func(t *testing.T) { testDeleted(t, address) })
 			t.Run("secrets", func(t *testing.T) {
 				testSecrets(t, address, p.delivery)
-				testSecrets(t, address, ors.DeliverBoth)
+				testSecrets(t, address, contract.DeliverBoth)
 			})
 		})
 	}
@@ -264,7 +265,7 @@ func testDeleted(t *testing.T, address string) {
 	}
 }
 
-func testSecrets(t *testing.T, address string, delivery ors.Delivery) {
+func testSecrets(t *testing.T, address string, delivery contract.SecretDelivery) {
 	session := open(t, ors.Options{BaseURL: address, Delivery: delivery, Secrets: []ors.Secret{{Name: "KEY", Value: "word"}}})
 	if got := call(t, session, "secret", ""); got.Text != "word" {
 		t.Errorf("the environment's secret is %q with delivery %s", got.Text, delivery)

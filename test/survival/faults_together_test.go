@@ -55,7 +55,7 @@ func (b judgedBuilder) Build(_ context.Context, definition contract.Definition) 
 	if err != nil {
 		return nil, err
 	}
-	grader, err := rubric.New(containsJudge(b), rubric.Options{Scoring: rubric.PassRate, MinCoverage: 1})
+	grader, err := rubric.New(containsJudge(b), rubric.Options{Scoring: contract.ScorePassRate, MinCoverage: 1})
 	return &faultyEnvironment{Environment: singleturn.New(rubricRows{rows}, grader), builder: b}, err
 }
 

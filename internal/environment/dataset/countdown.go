@@ -13,32 +13,24 @@ import (
 	"strconv"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
 // maxTarget bounds the targets of Countdown.
 const maxTarget = 9999
 
-// CountdownOptions say which tasks are generated.
-type CountdownOptions struct {
-	// MinNumbers and MaxNumbers bound how many numbers a task has, from 2 to 6.
-	MinNumbers, MaxNumbers int
-	// MaxNumber is the greatest number; the least is 1.
-	MaxNumber int
-	// Tasks is the number of tasks in train; test has a fifth as many.
-	Tasks int64
-}
-
-// Countdown has tasks of the game: to reach a target with given numbers, each used once. Each task has a solution,
+// Countdown has tasks of the game: to reach a target with given numbers, each used once. Beside the tasks of train, there are a fifth
+// as many of test. Each task has a solution,
 // since its target is computed from the numbers. Rows have the fields nums, target and solution, and the solution is
 // the answer.
 //
 // A hash of the numbers and the target decides whether a task may be in train or in test, so that no task is in both.
 // Row i is a function of the options, the split and i.
-type Countdown struct{ options CountdownOptions }
+type Countdown struct{ options contract.CountdownData }
 
 // NewCountdown returns the tasks of the options.
-func NewCountdown(o CountdownOptions) (*Countdown, error) {
+func NewCountdown(o contract.CountdownData) (*Countdown, error) {
 	switch {
 	case o.MinNumbers < 2 || o.MaxNumbers > 6 || o.MinNumbers > o.MaxNumbers:
 		return nil, fmt.Errorf("minNumbers is %d and maxNumbers %d, they must be from 2 to 6 and in this order", o.MinNumbers, o.MaxNumbers)

@@ -11,21 +11,8 @@ import (
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
-
-// FormatOptions say how the columns of a data set become rows.
-type FormatOptions struct {
-	// Fields maps names of fields to columns.
-	Fields map[string]string
-	// Prompt and SystemPrompt are templates. Without Prompt the field prompt is the prompt, a text or a list of
-	// messages; it is empty without SystemPrompt.
-	Prompt, SystemPrompt string
-	// Examples are exchanges before the prompt.
-	Examples []Example
-}
-
-// Example is a prompt with the reply to it.
-type Example struct{ Prompt, Reply string }
 
 // Format makes rows of columns.
 type Format struct {
@@ -35,18 +22,19 @@ type Format struct {
 	examples       []chat.Message
 }
 
-// NewFormat returns the format of the options.
-func NewFormat(options FormatOptions) *Format {
-	f := &Format{fields: options.Fields}
-	if options.Prompt != "" {
-		t := parseTemplate(options.Prompt)
+// NewFormat returns the format of a definition. Without the template of a prompt, the field prompt is the prompt: a text, or a list
+// of messages.
+func NewFormat(definition contract.Dataset) *Format {
+	f := &Format{fields: definition.Fields}
+	if definition.Prompt != "" {
+		t := parseTemplate(definition.Prompt)
 		f.prompt = &t
 	}
-	if options.SystemPrompt != "" {
-		t := parseTemplate(options.SystemPrompt)
+	if definition.SystemPrompt != "" {
+		t := parseTemplate(definition.SystemPrompt)
 		f.system = &t
 	}
-	for _, e := range options.Examples {
+	for _, e := range definition.Examples {
 		f.examples = append(f.examples, chat.Message{Role: chat.RoleUser, Content: e.Prompt}, chat.Message{Role: chat.RoleAssistant, Content: e.Reply})
 	}
 	return f

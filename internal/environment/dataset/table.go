@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/shuffle"
 )
@@ -23,18 +24,6 @@ type Rows interface {
 	Count() int64
 	// Columns returns the columns of a row, which the caller may keep. Indexes begin at 0.
 	Columns(ctx context.Context, index int64) (map[string]any, error)
-}
-
-// Cut says how a split is cut out of rows: shuffled, then the first ones are skipped, then as many are taken.
-type Cut struct {
-	Name string
-	// Source names the rows, and Of another cut to cut from. One of them is set.
-	Source, Of string
-	// ShuffleSeed is nil for the order of the rows.
-	ShuffleSeed *uint64
-	Skip        int64
-	// Take is nil for all that are left.
-	Take *int64
 }
 
 // CutError reports that a split cannot be cut out.
@@ -74,7 +63,7 @@ func (s split) at(position int64) int64 {
 
 // NewTable returns the splits that the cuts describe, or one for each source if there are no cuts. An error is a
 // *CutError.
-func NewTable(format *Format, sources map[string]Rows, cuts []Cut) (*Table, error) {
+func NewTable(format *Format, sources map[string]Rows, cuts []contract.DataSplit) (*Table, error) {
 	table := &Table{format: format, splits: map[string]split{}}
 	if len(cuts) == 0 {
 		for name, rows := range sources {
@@ -100,7 +89,7 @@ func NewTable(format *Format, sources map[string]Rows, cuts []Cut) (*Table, erro
 }
 
 // base returns the rows that a split is cut out of.
-func (t *Table) base(sources map[string]Rows, index int, c Cut) (split, error) {
+func (t *Table) base(sources map[string]Rows, index int, c contract.DataSplit) (split, error) {
 	if c.Of != "" {
 		base, ok := t.splits[c.Of]
 		if !ok || c.Of == c.Name {
@@ -116,7 +105,7 @@ func (t *Table) base(sources map[string]Rows, index int, c Cut) (split, error) {
 	return split{rows: rows, count: rows.Count()}, nil
 }
 
-func (s split) cut(index int, c Cut) (split, error) {
+func (s split) cut(index int, c contract.DataSplit) (split, error) {
 	left := s.count - c.Skip
 	if left <= 0 {
 		return split{}, &CutError{index, c.Name, fmt.Sprintf("skip is %d, but there are only %d rows, so that none is left", c.Skip, s.count), "lower skip"}
@@ -134,7 +123,7 @@ func (s split) cut(index int, c Cut) (split, error) {
 	if s.count > math.MaxUint32 {
 		return split{}, &CutError{index, c.Name, fmt.Sprintf("%d rows are too many to be shuffled", s.count), "remove shuffleSeed"}
 	}
-	order := shuffle.Permutation(*c.ShuffleSeed, s.count)[c.Skip : c.Skip+left : c.Skip+left]
+	order := shuffle.Permutation(uint64(*c.ShuffleSeed), s.count)[c.Skip : c.Skip+left : c.Skip+left]
 	for i, position := range order {
 		order[i] = uint32(s.at(int64(position)))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
@@ -45,16 +46,16 @@ func prompts(t *testing.T, d Dataset, split string) string {
 }
 
 func TestTable(t *testing.T) {
-	cuts := []Cut{
+	cuts := []contract.DataSplit{
 		{Name: "late", Of: "shuffled", Skip: 2},
 		{Name: "test", Source: "train", Take: new(int64(3))},
 		{Name: "train", Source: "train", Skip: 3},
-		{Name: "shuffled", Source: "train", ShuffleSeed: new(uint64(42)), Skip: 1, Take: new(int64(6))},
-		{Name: "shuffled-tail", Of: "train", ShuffleSeed: new(uint64(0))},
-		{Name: "again", Of: "shuffled", ShuffleSeed: new(uint64(7)), Take: new(int64(100))},
+		{Name: "shuffled", Source: "train", ShuffleSeed: new(int64(42)), Skip: 1, Take: new(int64(6))},
+		{Name: "shuffled-tail", Of: "train", ShuffleSeed: new(int64(0))},
+		{Name: "again", Of: "shuffled", ShuffleSeed: new(int64(7)), Take: new(int64(100))},
 		{Name: "other", Source: "other"},
 	}
-	table, err := NewTable(NewFormat(FormatOptions{}), map[string]Rows{"train": numbered(10), "other": numbered(2)}, cuts)
+	table, err := NewTable(NewFormat(contract.Dataset{}), map[string]Rows{"train": numbered(10), "other": numbered(2)}, cuts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestTableWithoutCuts(t *testing.T) {
-	table, err := NewTable(NewFormat(FormatOptions{}), map[string]Rows{"train": numbered(3), "test": numbered(1)}, nil)
+	table, err := NewTable(NewFormat(contract.Dataset{}), map[string]Rows{"train": numbered(3), "test": numbered(1)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,19 +96,19 @@ func TestTableWithoutCuts(t *testing.T) {
 
 func TestTableErrors(t *testing.T) {
 	cases := map[string]struct {
-		cuts []Cut
+		cuts []contract.DataSplit
 		want string
 	}{
-		"an unknown source": {[]Cut{{Name: "a", Source: "validation"}}, `dataset.splits[0] (a): the data has no split "validation"; it has test, train: correct source`},
-		"nothing is left": {[]Cut{{Name: "a", Source: "train"}, {Name: "b", Of: "a", Skip: 10}},
+		"an unknown source": {[]contract.DataSplit{{Name: "a", Source: "validation"}}, `dataset.splits[0] (a): the data has no split "validation"; it has test, train: correct source`},
+		"nothing is left": {[]contract.DataSplit{{Name: "a", Source: "train"}, {Name: "b", Of: "a", Skip: 10}},
 			"dataset.splits[1] (b): skip is 10, but there are only 10 rows, so that none is left: lower skip"},
-		"itself":               {[]Cut{{Name: "a", Of: "a"}}, "correct of"},
-		"an unknown split":     {[]Cut{{Name: "a", Of: "b"}}, "correct of"},
-		"nothing in the first": {[]Cut{{Name: "a", Source: "empty"}}, "dataset.splits[0] (a): the data has no split"},
+		"itself":               {[]contract.DataSplit{{Name: "a", Of: "a"}}, "correct of"},
+		"an unknown split":     {[]contract.DataSplit{{Name: "a", Of: "b"}}, "correct of"},
+		"nothing in the first": {[]contract.DataSplit{{Name: "a", Source: "empty"}}, "dataset.splits[0] (a): the data has no split"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := NewTable(NewFormat(FormatOptions{}), map[string]Rows{"train": numbered(10), "test": numbered(1)}, tc.cuts)
+			_, err := NewTable(NewFormat(contract.Dataset{}), map[string]Rows{"train": numbered(10), "test": numbered(1)}, tc.cuts)
 			var cut *CutError
 			if !errors.As(err, &cut) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("NewTable = %v, want %s", err, tc.want)
@@ -118,8 +119,8 @@ func TestTableErrors(t *testing.T) {
 
 func TestTableOfGeneratedRows(t *testing.T) {
 	sums := arithmetic(t, 9)
-	table, err := NewTable(NewFormat(FormatOptions{Prompt: "$(prompt) Be brief."}),
-		map[string]Rows{"train": Generated{Dataset: sums, Split: environment.Split{Name: "train", Tasks: 79}}}, []Cut{{Name: "few", Source: "train", Skip: 1, Take: new(int64(2))}})
+	table, err := NewTable(NewFormat(contract.Dataset{Prompt: "$(prompt) Be brief."}),
+		map[string]Rows{"train": Generated{Dataset: sums, Split: environment.Split{Name: "train", Tasks: 79}}}, []contract.DataSplit{{Name: "few", Source: "train", Skip: 1, Take: new(int64(2))}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
 )
@@ -49,13 +50,14 @@ type Options struct {
 	Deployment string
 	// Toolset is the name of a toolset that the server adds to the environment's tools; empty for none.
 	Toolset string
-	// AnswerTool is called with replies that call no tool, where the server names no tool for them; nil for none.
-	AnswerTool *AnswerTool
+	// AnswerTool is called with replies that call no tool, where the server names no tool for them; nil for none. The policy does
+	// not see it.
+	AnswerTool *contract.AnswerTool
 	// APIKey is sent with every request unless it is empty.
 	APIKey string
 	// Secrets are handed to each session, in the way that Delivery says.
 	Secrets  []Secret
-	Delivery Delivery
+	Delivery contract.SecretDelivery
 	// CreateTimeout bounds everything before the first turn: session, set-up, prompt and tools.
 	CreateTimeout time.Duration
 	// CallTimeout bounds a call of a tool.
@@ -67,12 +69,6 @@ type Options struct {
 	// HTTP sends the requests; nil is a client of this package's own.
 	HTTP   *http.Client
 	Logger *slog.Logger
-}
-
-// AnswerTool is a tool that takes the text of a reply as its argument, and is not shown to the policy.
-type AnswerTool struct {
-	// Argument is empty for a tool without arguments.
-	Name, Argument string
 }
 
 // Backend is a server as the environment tooluse uses it. It is safe for concurrent use.

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/ors/orstest"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
@@ -160,7 +161,7 @@ func TestAnswerGoesToTheTerminalTool(t *testing.T) {
 }
 
 func TestAnswerGoesToTheConfiguredTool(t *testing.T) {
-	session, _, tools := begin(t, connect(t, newServer(), Options{AnswerTool: &AnswerTool{Name: "submit", Argument: "answer"}}))
+	session, _, tools := begin(t, connect(t, newServer(), Options{AnswerTool: &contract.AnswerTool{Name: "submit", Argument: "answer"}}))
 	if len(tools) != 2 {
 		t.Errorf("the policy sees %d tools, want two: the tool for answers is hidden", len(tools))
 	}
@@ -176,7 +177,7 @@ func TestConfiguredAnswerToolAnswersUntilItEndsTheEpisode(t *testing.T) {
 		reward := 0.5
 		return orstest.Output{Text: "You said " + string(input), Reward: &reward, Finished: strings.Contains(string(input), "bye")}, nil
 	}
-	session, _, _ := begin(t, connect(t, server, Options{AnswerTool: &AnswerTool{Name: "say", Argument: "text"}}))
+	session, _, _ := begin(t, connect(t, server, Options{AnswerTool: &contract.AnswerTool{Name: "say", Argument: "text"}}))
 	for reply, want := range map[string]string{"hello": `You said {"text":"hello"}`, "bye": ""} {
 		got, err := session.Answer(t.Context(), environment.Reply{Message: chat.Message{Content: reply}})
 		if err != nil || got.Text != want || len(got.Rewards) != 1 {
@@ -186,7 +187,7 @@ func TestConfiguredAnswerToolAnswersUntilItEndsTheEpisode(t *testing.T) {
 }
 
 func TestConfiguredAnswerToolThatDoesNotExist(t *testing.T) {
-	b := connect(t, newServer(), Options{AnswerTool: &AnswerTool{Name: "sumbit"}})
+	b := connect(t, newServer(), Options{AnswerTool: &contract.AnswerTool{Name: "sumbit"}})
 	session, err := b.Open(t.Context(), environment.Task{Split: "train"})
 	if err != nil {
 		t.Fatalf("Open: %v", err)
@@ -420,14 +421,14 @@ func TestPings(t *testing.T) {
 
 func TestSecrets(t *testing.T) {
 	cases := map[string]struct {
-		delivery     Delivery
+		delivery     contract.SecretDelivery
 		refuseBody   bool
 		header, body bool
 	}{
-		"header":                            {delivery: DeliverHeader, header: true},
-		"body":                              {delivery: DeliverBody, body: true},
-		"both":                              {delivery: DeliverBoth, header: true, body: true},
-		"both, and the body is not allowed": {delivery: DeliverBoth, refuseBody: true, header: true},
+		"header":                            {delivery: contract.DeliverHeader, header: true},
+		"body":                              {delivery: contract.DeliverBody, body: true},
+		"both":                              {delivery: contract.DeliverBoth, header: true, body: true},
+		"both, and the body is not allowed": {delivery: contract.DeliverBoth, refuseBody: true, header: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // Secret is a value that an environment needs, such as the key of a judge.
@@ -15,17 +17,6 @@ type Secret struct {
 	// AllowedHosts are the hosts that the hosted service lets the value reach.
 	AllowedHosts []string
 }
-
-// Delivery says how secrets reach the server.
-type Delivery string
-
-// Servers of the package openreward read secrets from a header, and those of ors-sdk from the body of create.
-const (
-	DeliverHeader Delivery = "Header"
-	DeliverBody   Delivery = "Body"
-	// DeliverBoth sends header and body, and leaves out the body where the server refuses it.
-	DeliverBoth Delivery = "Both"
-)
 
 // deliveredSecrets are secrets as requests carry them.
 type deliveredSecrets struct {
@@ -37,18 +28,19 @@ type deliveredSecrets struct {
 	optional bool
 }
 
-// deliver encodes the secrets. Without a delivery they go into the header.
-func deliver(secrets []Secret, delivery Delivery) (deliveredSecrets, error) {
+// deliver encodes the secrets. Servers of the package openreward read them from a header, and those of ors-sdk from the body of
+// create. Where both are sent, the body is left out once the server refuses it. Without a delivery they go into the header.
+func deliver(secrets []Secret, delivery contract.SecretDelivery) (deliveredSecrets, error) {
 	if len(secrets) == 0 {
 		return deliveredSecrets{}, nil
 	}
 	switch delivery {
-	case "", DeliverHeader:
+	case "", contract.DeliverHeader:
 		header, err := secretsHeader(secrets)
 		return deliveredSecrets{header: header}, err
-	case DeliverBody:
+	case contract.DeliverBody:
 		return deliveredSecrets{body: secretsBody(secrets)}, nil
-	case DeliverBoth:
+	case contract.DeliverBoth:
 		header, err := secretsHeader(secrets)
 		return deliveredSecrets{header: header, body: secretsBody(secrets), optional: true}, err
 	default:

@@ -188,7 +188,7 @@ func (s *session) Tools(ctx context.Context) ([]chat.Tool, error) {
 	}
 	s.terminal = list.Terminal
 	if own := s.options.AnswerTool; s.terminal == nil && own != nil {
-		if err := own.checkListed(list); err != nil {
+		if err := checkListed(own.Name, list); err != nil {
 			return nil, &environment.Fault{Permanent: true, Err: err}
 		}
 		s.terminal, s.converses = &terminalTool{Name: own.Name}, true
@@ -199,16 +199,16 @@ func (s *session) Tools(ctx context.Context) ([]chat.Tool, error) {
 	return toolsOf(list, s.terminal), nil
 }
 
-// checkListed fails if the environment does not list the tool.
-func (a *AnswerTool) checkListed(list toolList) error {
+// checkListed fails if the environment does not list the tool for answers.
+func checkListed(tool string, list toolList) error {
 	names := make([]string, len(list.Tools))
 	for i, t := range list.Tools {
 		names[i] = t.Name
 	}
-	if slices.Contains(names, a.Name) {
+	if slices.Contains(names, tool) {
 		return nil
 	}
-	return fmt.Errorf("ors.answerTool.name is %q, which is not a tool of the environment; its tools are: %s", a.Name, strings.Join(names, ", "))
+	return fmt.Errorf("ors.answerTool.name is %q, which is not a tool of the environment; its tools are: %s", tool, strings.Join(names, ", "))
 }
 
 // Call implements tooluse.Session. Arguments that are not a JSON object are the policy's mistake, which the server need

@@ -21,13 +21,11 @@ const defaultParseErrors = 2
 func (b Builder) newORS(definition contract.ORS, interaction *contract.Interaction) (environment.Environment, error) {
 	options := ors.Options{
 		BaseURL: definition.URLFor(b.SharedServers), Environment: definition.Environment, Deployment: definition.Deployment,
-		Toolset: definition.Toolset, Delivery: ors.Delivery(definition.SecretDelivery), MaxSessions: definition.MaxSessions,
+		Toolset: definition.Toolset, Delivery: definition.SecretDelivery, MaxSessions: definition.MaxSessions,
 		CreateTimeout: time.Duration(definition.CreateSeconds) * time.Second,
 		CallTimeout:   time.Duration(definition.CallSeconds) * time.Second,
+		AnswerTool:    definition.AnswerTool,
 		Logger:        b.Logger,
-	}
-	if tool := definition.AnswerTool; tool != nil {
-		options.AnswerTool = &ors.AnswerTool{Name: tool.Name, Argument: tool.Argument}
 	}
 	var err error
 	if definition.APIKey != nil {

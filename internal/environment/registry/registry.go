@@ -93,15 +93,9 @@ func (b Builder) build(ctx context.Context, definition contract.Definition) (env
 	case interaction == nil:
 		return singleturn.New(rows, grader), nil
 	case interaction.SolverJudge != nil:
-		w := interaction.SolverJudge
-		return workflow.NewSolverJudge(rows, grader, workflow.SolverJudgeOptions{
-			Solvers: w.Solvers, SolverPrompt: w.SolverPrompt, JudgePrompt: w.JudgePrompt, AnswerPattern: w.AnswerPattern,
-		})
+		return workflow.NewSolverJudge(rows, grader, *interaction.SolverJudge)
 	case interaction.SelfRefine != nil:
-		w := interaction.SelfRefine
-		return workflow.NewSelfRefine(rows, grader, workflow.SelfRefineOptions{
-			Draft: w.DraftPrompt, Critique: w.CritiquePrompt, Revision: w.RevisionPrompt,
-		}), nil
+		return workflow.NewSelfRefine(rows, grader, *interaction.SelfRefine), nil
 	default:
 		return newToolUse(rows, grader, *interaction.ToolUse)
 	}

@@ -15,7 +15,7 @@ import (
 func (b Builder) newGrader(rule contract.RewardRule, path string) (verify.Grader, error) {
 	switch {
 	case rule.ExactMatch != nil:
-		return newExactMatch(*rule.ExactMatch), nil
+		return verify.ExactMatch(*rule.ExactMatch), nil
 	case rule.Regex != nil:
 		grader, err := verify.NewRegex(rule.Regex.Pattern)
 		return grader, at(path+".regex", err)
@@ -23,11 +23,11 @@ func (b Builder) newGrader(rule contract.RewardRule, path string) (verify.Grader
 		grader, err := verify.NewJSONSchema(rule.JSONSchema.Schema)
 		return grader, at(path+".jsonSchema", err)
 	case rule.Countdown != nil:
-		return verify.Countdown{Strict: rule.Countdown.Strict}, nil
+		return verify.Countdown(*rule.Countdown), nil
 	case rule.Math != nil:
 		return verify.Math{}, nil
 	case rule.GSM8K != nil:
-		return verify.GSM8K{Strict: rule.GSM8K.Strict}, nil
+		return verify.GSM8K(*rule.GSM8K), nil
 	case rule.Rubric != nil:
 		return b.newRubric(*rule.Rubric)
 	case rule.Expression != "":
@@ -46,14 +46,6 @@ func at(path string, err error) error {
 		return fmt.Errorf("%s.%w", path, err)
 	}
 	return nil
-}
-
-func newExactMatch(definition contract.ExactMatch) verify.Grader {
-	match := verify.ExactMatch{Part: verify.Part(definition.Part)}
-	for _, n := range definition.Normalize {
-		match.Normalize = append(match.Normalize, verify.Normalization(n))
-	}
-	return match
 }
 
 func (b Builder) newWeighted(definition []contract.WeightedReward, path string) (verify.Grader, error) {

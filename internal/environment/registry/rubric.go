@@ -22,7 +22,7 @@ func (b Builder) newRubric(definition contract.Rubric) (verify.Grader, error) {
 		return rubric.RowsOnly{}, nil
 	}
 	return rubric.New(judge, rubric.Options{
-		Scoring: rubric.Scoring(definition.Scoring), MinCoverage: definition.MinCoverage, Retries: definition.Judge.Retries,
+		Scoring: definition.Scoring, MinCoverage: definition.MinCoverage, Retries: definition.Judge.Retries,
 		Timeout: time.Duration(definition.Judge.TimeoutSeconds) * time.Second,
 		Now:     b.Now, Wait: b.JudgeProblem != nil, Report: b.JudgeProblem,
 	})

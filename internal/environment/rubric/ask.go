@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
@@ -135,7 +136,7 @@ func (g *Grader) askOnce(ctx context.Context, t task, unreadable int, calls *tal
 	if err != nil {
 		return judgement{}, err
 	}
-	found, err := parse(text, len(t.criteria), g.options.Scoring == Score)
+	found, err := parse(text, len(t.criteria), g.options.Scoring == contract.ScoreScore)
 	if err == nil {
 		if covered := coverage(found.ratings); covered < floor || covered == 0 {
 			err = fmt.Errorf("reading a judgement: %.0f%% of the criteria are rated, minCoverage is %.0f%%", 100*covered, 100*floor)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // task is what a judge is asked about.
@@ -30,9 +31,9 @@ const (
 
 // messages returns the conversation that asks for ratings. The response comes before the criteria, and what follows it
 // says once more what is asked for, so that a response that gives orders of its own is only graded.
-func (t task) messages(scoring Scoring) []chat.Message {
+func (t task) messages(scoring contract.RubricScoring) []chat.Message {
 	system, format, rating := systemYesNo, formatYesNo, "Yes or No"
-	if scoring == Score {
+	if scoring == contract.ScoreScore {
 		system, format, rating = systemScore, formatScore, "a number from 0 to 1"
 	}
 	var text strings.Builder

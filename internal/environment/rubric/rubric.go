@@ -13,23 +13,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
-)
-
-// Scoring is how judgements are asked for and become a reward.
-type Scoring string
-
-// The ways of scoring.
-const (
-	// PassRate asks for Yes or No for all criteria in one call. The reward is the share of Yes.
-	PassRate Scoring = "PassRate"
-	// PerRubric asks for Yes or No with a call for each criterion. The reward is the share of Yes.
-	PerRubric Scoring = "PerRubric"
-	// Score asks for a number from 0 to 1 for all criteria in one call. The reward is their mean.
-	Score Scoring = "Score"
 )
 
 // These metrics are those of a reply. A criterion whose score is at least 0.5 is passed.
@@ -65,7 +53,9 @@ const concurrentCalls = 8
 
 // Options say how replies are judged.
 type Options struct {
-	Scoring Scoring
+	// Scoring is how judgements are asked for: with one call for each criterion (PerRubric), or for all in one call. The reward is
+	// the share of Yes, or the mean of scores from 0 to 1 (Score).
+	Scoring contract.RubricScoring
 	// MinCoverage is the share of the criteria that must be rated. It is from 0 to 1.
 	MinCoverage float64
 	// Retries is how often a call is repeated that failed or whose judgement cannot be read.
@@ -94,7 +84,7 @@ type Grader struct {
 // New returns a grader. It fails if the options are invalid.
 func New(judge Judge, options Options) (*Grader, error) {
 	switch options.Scoring {
-	case PassRate, PerRubric, Score:
+	case contract.ScorePassRate, contract.ScorePerRubric, contract.ScoreScore:
 	default:
 		return nil, fmt.Errorf("rubric.scoring is %q, it must be PassRate, PerRubric or Score", options.Scoring)
 	}
@@ -163,7 +153,7 @@ func (g *Grader) CheckRow(row dataset.Row) error {
 
 // rate returns a rating for each criterion, which is NaN for one that was not rated.
 func (g *Grader) rate(ctx context.Context, t task, calls *tally) (judgement, error) {
-	if g.options.Scoring != PerRubric {
+	if g.options.Scoring != contract.ScorePerRubric {
 		return g.ask(ctx, t, calls, g.options.MinCoverage)
 	}
 	all, failures := newJudgement(len(t.criteria)), make([]error, len(t.criteria))

@@ -10,48 +10,15 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
 
-// Part is the part of a reply that is compared with the answer.
-type Part string
-
-// The parts of a reply.
-const (
-	// PartLastInteger is the last integer. Commas between digits are ignored.
-	PartLastInteger Part = "LastInteger"
-	// PartText is the whole text.
-	PartText Part = "Text"
-	// PartLastLine is the last line that is not blank.
-	PartLastLine Part = "LastLine"
-	// PartAnswerTag is the content of the last <answer>...</answer>.
-	PartAnswerTag Part = "AnswerTag"
-)
-
-// Normalization is what a comparison of texts ignores.
-type Normalization string
-
-// The normalizations. Space at both ends is always ignored.
-const (
-	// NormalizeCase ignores the difference between capitals and small letters.
-	NormalizeCase Normalization = "Case"
-	// NormalizeSpace ignores how much white space is between words.
-	NormalizeSpace Normalization = "Space"
-	// NormalizePunctuation ignores punctuation.
-	NormalizePunctuation Normalization = "Punctuation"
-	// NormalizeArticles ignores the words a, an and the.
-	NormalizeArticles Normalization = "Articles"
-)
-
 // ExactMatch gives a reply whose part is the answer a reward of 1, and any other a reward of 0. A reply that a token
-// limit cut earns 0, since its end is not known. The zero value compares the last integer.
-type ExactMatch struct {
-	// Part is PartLastInteger if it is empty.
-	Part Part
-	// Normalize is not used for integers.
-	Normalize []Normalization
-}
+// limit cut earns 0, since its end is not known. The zero value compares the last integer, of which commas between digits are
+// ignored. Comparisons of texts ignore what is to be normalized, and the space at both ends.
+type ExactMatch contract.ExactMatch
 
 // Grade implements Grader.
 func (m ExactMatch) Grade(_ context.Context, row dataset.Row, reply environment.Reply) (Score, error) {
@@ -71,7 +38,7 @@ func (m ExactMatch) Answers(row dataset.Row) (right, wrong string, ok bool) {
 		return "", "", false
 	}
 	right, wrong = strings.TrimSpace(row.Answer), strings.TrimSpace(row.Answer)+"1"
-	if m.Part == PartAnswerTag {
+	if m.Part == contract.PartAnswerTag {
 		right, wrong = "<answer>"+right+"</answer>", "<answer>"+wrong+"</answer>"
 	}
 	found, ok := m.find(right)
@@ -83,7 +50,7 @@ func (m ExactMatch) answer(row dataset.Row) (string, error) {
 	switch {
 	case row.Answer == "":
 		return "", errNoAnswer()
-	case m.integer():
+	case m.Part == "":
 		answer := strings.ReplaceAll(strings.TrimSpace(row.Answer), ",", "")
 		if integer.FindString(answer) != answer {
 			return "", rowFault("the answer %.80q is not an integer, which exactMatch compares: choose exactMatch.part Text, LastLine or AnswerTag", row.Answer)
@@ -94,17 +61,15 @@ func (m ExactMatch) answer(row dataset.Row) (string, error) {
 	}
 }
 
-func (m ExactMatch) integer() bool { return m.Part == "" || m.Part == PartLastInteger }
-
 // find returns the part of the text in canonical form.
 func (m ExactMatch) find(text string) (found string, ok bool) {
 	ok = true
 	switch m.Part {
-	case PartText:
+	case contract.PartText:
 		found = text
-	case PartLastLine:
+	case contract.PartLastLine:
 		found = lastLine(text)
-	case PartAnswerTag:
+	case contract.PartAnswerTag:
 		found, ok = lastTag(text, "answer")
 	default:
 		return lastInteger(text)
@@ -116,10 +81,10 @@ var article = regexp.MustCompile(`(?i)\b(?:a|an|the)\b`)
 
 // normalize drops what is ignored. Punctuation and articles leave spaces behind, which are ignored with them.
 func (m ExactMatch) normalize(text string) string {
-	if slices.Contains(m.Normalize, NormalizeCase) {
+	if slices.Contains(m.Normalize, contract.NormalizeCase) {
 		text = strings.ToLower(text)
 	}
-	punctuation, articles := slices.Contains(m.Normalize, NormalizePunctuation), slices.Contains(m.Normalize, NormalizeArticles)
+	punctuation, articles := slices.Contains(m.Normalize, contract.NormalizePunctuation), slices.Contains(m.Normalize, contract.NormalizeArticles)
 	if punctuation {
 		text = strings.Map(func(r rune) rune {
 			if unicode.IsPunct(r) || unicode.IsSymbol(r) {
@@ -131,7 +96,7 @@ func (m ExactMatch) normalize(text string) string {
 	if articles {
 		text = article.ReplaceAllString(text, " ")
 	}
-	if punctuation || articles || slices.Contains(m.Normalize, NormalizeSpace) {
+	if punctuation || articles || slices.Contains(m.Normalize, contract.NormalizeSpace) {
 		return strings.Join(strings.Fields(text), " ")
 	}
 	return strings.TrimSpace(text)

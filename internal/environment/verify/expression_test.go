@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
@@ -141,8 +142,8 @@ func FuzzGraders(f *testing.F) {
 	f.Add("#### 1,234", "#### 1234.0")
 	f.Add("the 1,234 and 5", "<answer>5</answer>")
 	graders := []Grader{
-		ExactMatch{}, ExactMatch{Part: PartText, Normalize: []Normalization{NormalizeCase, NormalizeArticles, NormalizePunctuation}},
-		ExactMatch{Part: PartLastLine}, ExactMatch{Part: PartAnswerTag}, GSM8K{}, GSM8K{Strict: true}, Math{},
+		ExactMatch{}, ExactMatch{Part: contract.PartText, Normalize: []contract.Normalization{contract.NormalizeCase, contract.NormalizeArticles, contract.NormalizePunctuation}},
+		ExactMatch{Part: contract.PartLastLine}, ExactMatch{Part: contract.PartAnswerTag}, GSM8K{}, GSM8K{Strict: true}, Math{},
 		must(NewRegex(`(?P<answer>[0-9]+)`)), must(NewJSONSchema([]byte(`{"type": "object"}`))),
 	}
 	f.Fuzz(func(t *testing.T, text, solution string) {

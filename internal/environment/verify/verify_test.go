@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
@@ -52,16 +53,16 @@ func TestGrade(t *testing.T) {
 		// metric must be 1.
 		metric string
 	}{
-		"the whole text":                      {ExactMatch{Part: PartText}, answer("Paris"), says(" Paris\n"), 1, MetricCorrect},
-		"more than the text":                  {ExactMatch{Part: PartText}, answer("Paris"), says("It is Paris"), 0, MetricWrong},
-		"the whole text in other case":        {ExactMatch{Part: PartText}, answer("Paris"), says("paris"), 0, MetricWrong},
-		"case is ignored":                     {ExactMatch{Part: PartText, Normalize: []Normalization{NormalizeCase}}, answer("Paris"), says("PARIS"), 1, MetricCorrect},
-		"space is ignored":                    {ExactMatch{Part: PartText, Normalize: []Normalization{NormalizeSpace}}, answer("New York"), says("New \n York"), 1, MetricCorrect},
-		"space counts":                        {ExactMatch{Part: PartText}, answer("New York"), says("New  York"), 0, MetricWrong},
-		"punctuation and articles":            {ExactMatch{Part: PartText, Normalize: []Normalization{NormalizeCase, NormalizePunctuation, NormalizeArticles}}, answer("The Cat's hat"), says("a cats hat."), 1, MetricCorrect},
-		"the last line":                       {ExactMatch{Part: PartLastLine}, answer("B"), says("I think\n\nB\n "), 1, MetricCorrect},
-		"an answer tag":                       {ExactMatch{Part: PartAnswerTag}, answer("B"), says("<answer>A</answer> <ANSWER> B </ANSWER>"), 1, MetricCorrect},
-		"no answer tag":                       {ExactMatch{Part: PartAnswerTag}, answer("B"), says("B"), 0, MetricNoAnswer},
+		"the whole text":                      {ExactMatch{Part: contract.PartText}, answer("Paris"), says(" Paris\n"), 1, MetricCorrect},
+		"more than the text":                  {ExactMatch{Part: contract.PartText}, answer("Paris"), says("It is Paris"), 0, MetricWrong},
+		"the whole text in other case":        {ExactMatch{Part: contract.PartText}, answer("Paris"), says("paris"), 0, MetricWrong},
+		"case is ignored":                     {ExactMatch{Part: contract.PartText, Normalize: []contract.Normalization{contract.NormalizeCase}}, answer("Paris"), says("PARIS"), 1, MetricCorrect},
+		"space is ignored":                    {ExactMatch{Part: contract.PartText, Normalize: []contract.Normalization{contract.NormalizeSpace}}, answer("New York"), says("New \n York"), 1, MetricCorrect},
+		"space counts":                        {ExactMatch{Part: contract.PartText}, answer("New York"), says("New  York"), 0, MetricWrong},
+		"punctuation and articles":            {ExactMatch{Part: contract.PartText, Normalize: []contract.Normalization{contract.NormalizeCase, contract.NormalizePunctuation, contract.NormalizeArticles}}, answer("The Cat's hat"), says("a cats hat."), 1, MetricCorrect},
+		"the last line":                       {ExactMatch{Part: contract.PartLastLine}, answer("B"), says("I think\n\nB\n "), 1, MetricCorrect},
+		"an answer tag":                       {ExactMatch{Part: contract.PartAnswerTag}, answer("B"), says("<answer>A</answer> <ANSWER> B </ANSWER>"), 1, MetricCorrect},
+		"no answer tag":                       {ExactMatch{Part: contract.PartAnswerTag}, answer("B"), says("B"), 0, MetricNoAnswer},
 		"an answer with commas":               {ExactMatch{}, answer("1,998"), says("1998"), 1, MetricCorrect},
 		"an expression matches":               {must(NewRegex(`(?i)\bsorry\b`)), answer(""), says("I am Sorry."), 1, MetricCorrect},
 		"an expression does not match":        {must(NewRegex(`^sorry$`)), answer(""), says("sorry!"), 0, MetricNoAnswer},
@@ -167,9 +168,9 @@ func TestAnswersEarnMoreThanWrongOnes(t *testing.T) {
 		row    dataset.Row
 		known  bool
 	}{
-		"text":                      {ExactMatch{Part: PartText}, answer("Paris"), true},
-		"last line":                 {ExactMatch{Part: PartLastLine}, answer("Paris"), true},
-		"answer tag":                {ExactMatch{Part: PartAnswerTag}, answer("Paris"), true},
+		"text":                      {ExactMatch{Part: contract.PartText}, answer("Paris"), true},
+		"last line":                 {ExactMatch{Part: contract.PartLastLine}, answer("Paris"), true},
+		"answer tag":                {ExactMatch{Part: contract.PartAnswerTag}, answer("Paris"), true},
 		"math":                      {Math{}, answer(`\frac12`), true},
 		"math with a solution":      {Math{}, answer(`It is \boxed{x^2}.`), true},
 		"GSM8K":                     {GSM8K{}, answer("a\n#### 1,200"), true},

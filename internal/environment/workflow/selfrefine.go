@@ -4,8 +4,10 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
@@ -26,36 +28,26 @@ const (
 	MetricImproved = "improved"
 )
 
-// Defaults of SelfRefineOptions.
+// Defaults of the options of SelfRefine.
 const (
 	DefaultDraftPrompt    = "$(prompt)"
 	DefaultCritiquePrompt = "$(prompt)\n\nAn answer to this is:\n\n$(draft)\n\nSay what is wrong with the answer, if anything is, and what would make it better."
 	DefaultRevisionPrompt = "$(prompt)\n\nA first answer was:\n\n$(draft)\n\nA critic says of it:\n\n$(critique)\n\nWrite the final answer."
 )
 
-// SelfRefineOptions are the templates of the prompts. Empty ones have the defaults.
-type SelfRefineOptions struct {
-	// Draft is a template with $(prompt), Critique one with $(draft), too, and Revision one with all of these and
-	// $(critique).
-	Draft, Critique, Revision string
-}
-
 // SelfRefine is the environment in which the policy writes a draft, criticises it, and writes a final answer. The draft
 // earns what the grader gives it. Critique and revision both earn what the grader gives the revision.
 type SelfRefine struct {
 	rows
-	options SelfRefineOptions
+	options contract.SelfRefine
 }
 
-// NewSelfRefine returns the environment.
-func NewSelfRefine(data dataset.Dataset, grader verify.Grader, options SelfRefineOptions) *SelfRefine {
-	for field, text := range map[*string]string{
-		&options.Draft: DefaultDraftPrompt, &options.Critique: DefaultCritiquePrompt, &options.Revision: DefaultRevisionPrompt,
-	} {
-		if *field == "" {
-			*field = text
-		}
-	}
+// NewSelfRefine returns the environment. The prompts are templates: that of the draft with $(prompt), that of the critique with
+// $(draft), too, and that of the revision with all of these and $(critique). Empty ones have the defaults.
+func NewSelfRefine(data dataset.Dataset, grader verify.Grader, options contract.SelfRefine) *SelfRefine {
+	options.DraftPrompt = cmp.Or(options.DraftPrompt, DefaultDraftPrompt)
+	options.CritiquePrompt = cmp.Or(options.CritiquePrompt, DefaultCritiquePrompt)
+	options.RevisionPrompt = cmp.Or(options.RevisionPrompt, DefaultRevisionPrompt)
 	return &SelfRefine{rows: rows{data, grader}, options: options}
 }
 
@@ -88,7 +80,7 @@ type selfRefineEpisode struct {
 
 // Prompts implements environment.Episode.
 func (e *selfRefineEpisode) Prompts(context.Context) ([]environment.Prompt, error) {
-	return []environment.Prompt{request(e.row, RoleDraft, RoleDraft, fill(e.options.Draft, "prompt", e.row.Prompt))}, nil
+	return []environment.Prompt{request(e.row, RoleDraft, RoleDraft, fill(e.options.DraftPrompt, "prompt", e.row.Prompt))}, nil
 }
 
 // Step implements environment.Episode.
@@ -107,13 +99,13 @@ func (e *selfRefineEpisode) Step(ctx context.Context, replies []environment.Repl
 	switch len(e.texts) {
 	case 1:
 		e.draft = reward
-		text := fill(e.options.Critique, "prompt", e.row.Prompt, "draft", e.texts[0])
+		text := fill(e.options.CritiquePrompt, "prompt", e.row.Prompt, "draft", e.texts[0])
 		return environment.Turn{
 			Rewards: []environment.Reward{{Conversation: RoleDraft, Value: reward}}, Metrics: e.metrics(0),
 			Prompts: []environment.Prompt{request(e.row, RoleCritique, RoleCritique, text)},
 		}, nil
 	case 2:
-		text := fill(e.options.Revision, "prompt", e.row.Prompt, "draft", e.texts[0], "critique", e.texts[1])
+		text := fill(e.options.RevisionPrompt, "prompt", e.row.Prompt, "draft", e.texts[0], "critique", e.texts[1])
 		return environment.Turn{Prompts: []environment.Prompt{request(e.row, RoleRevision, RoleRevision, text)}}, nil
 	default:
 		return environment.Turn{

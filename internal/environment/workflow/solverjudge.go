@@ -4,12 +4,14 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
@@ -32,7 +34,7 @@ const (
 // NoSolution stands in place of the answer of a solver that gave none.
 const NoSolution = "No solution found"
 
-// Defaults of SolverJudgeOptions. They follow the workflow of rLLM for Countdown.
+// Defaults of the options of SolverJudge. They follow the workflow of rLLM for Countdown.
 const (
 	DefaultSolverPrompt = "$(prompt). Output the final answer within <answer>...</answer>"
 	DefaultJudgePrompt  = "You are an expert verifier. You are given a countdown problem and several attempts to solve it. Choose a correct one.\n" +
@@ -49,31 +51,23 @@ const (
 	DefaultSolvers       = 2
 )
 
-// SolverJudgeOptions say what the roles are asked and how their replies are read. Empty fields have the defaults.
-type SolverJudgeOptions struct {
-	// Solvers is the number of solvers of an episode.
-	Solvers int
-	// SolverPrompt is a template with $(prompt).
-	SolverPrompt string
-	// JudgePrompt is a template with $(prompt) and $(solutions).
-	JudgePrompt string
-	// AnswerPattern is a regular expression whose first group is a solver's answer or the judge's index. Its first match
-	// counts.
-	AnswerPattern string
-}
-
 // SolverJudge is the environment in which several solvers answer a prompt independently, and a judge chooses one of
 // the answers by its index, from 1. A solver earns what the grader gives its answer, and the judge what the grader gives
 // the answer that it chose, or an empty answer if its index is invalid.
 type SolverJudge struct {
 	rows
-	options SolverJudgeOptions
+	options contract.SolverJudge
 	pattern *regexp.Regexp
 }
 
-// NewSolverJudge returns the environment. It fails if the pattern is not a regular expression with a group.
-func NewSolverJudge(data dataset.Dataset, grader verify.Grader, options SolverJudgeOptions) (*SolverJudge, error) {
-	options = options.withDefaults()
+// NewSolverJudge returns the environment. Empty options have the defaults. The solver's prompt is a template with $(prompt), and the
+// judge's one with $(prompt) and $(solutions). The first match of the pattern counts, whose first group is a solver's answer or the
+// judge's index. It fails if the pattern is not a regular expression with a group.
+func NewSolverJudge(data dataset.Dataset, grader verify.Grader, options contract.SolverJudge) (*SolverJudge, error) {
+	options.Solvers = cmp.Or(options.Solvers, DefaultSolvers)
+	options.SolverPrompt = cmp.Or(options.SolverPrompt, DefaultSolverPrompt)
+	options.JudgePrompt = cmp.Or(options.JudgePrompt, DefaultJudgePrompt)
+	options.AnswerPattern = cmp.Or(options.AnswerPattern, DefaultAnswerPattern)
 	pattern, err := regexp.Compile(options.AnswerPattern)
 	if err != nil {
 		return nil, fmt.Errorf("compiling answerPattern: %w", err)
@@ -82,20 +76,6 @@ func NewSolverJudge(data dataset.Dataset, grader verify.Grader, options SolverJu
 		return nil, fmt.Errorf("answerPattern %q has no group in parentheses, which is the answer", options.AnswerPattern)
 	}
 	return &SolverJudge{rows: rows{data, grader}, options: options, pattern: pattern}, nil
-}
-
-func (o SolverJudgeOptions) withDefaults() SolverJudgeOptions {
-	if o.Solvers == 0 {
-		o.Solvers = DefaultSolvers
-	}
-	for field, text := range map[*string]string{
-		&o.SolverPrompt: DefaultSolverPrompt, &o.JudgePrompt: DefaultJudgePrompt, &o.AnswerPattern: DefaultAnswerPattern,
-	} {
-		if *field == "" {
-			*field = text
-		}
-	}
-	return o
 }
 
 // Start implements environment.Environment.

@@ -26,7 +26,7 @@ func callOf(tool, arguments string) string {
 func TestEndingsOfEpisodesOnAServer(t *testing.T) {
 	const broken = "<tool_call>\n{\"name\": \"look\", \"arguments\"\n</tool_call>"
 	look, crash, submit, nothing := callOf("look", "{}"), callOf("crash", "{}"), callOf("submit", `{"answer": "3"}`), callOf("submit", "{}")
-	answerTool := ors.Options{AnswerTool: &ors.AnswerTool{Name: "submit", Argument: "answer"}}
+	answerTool := ors.Options{AnswerTool: &contract.AnswerTool{Name: "submit", Argument: "answer"}}
 	nonterminal := func(e *contract.Environment) { e.Reward.Nonterminal = new(-0.5) }
 	limits := func(limits contract.Limits) func(*contract.Environment) {
 		return func(e *contract.Environment) {

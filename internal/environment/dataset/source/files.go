@@ -154,7 +154,7 @@ type builder struct {
 }
 
 func (l *Loader) build(definition contract.Dataset) *builder {
-	return &builder{loader: l, definition: definition, format: formatOf(definition), files: map[string]*rowfile.File{}}
+	return &builder{loader: l, definition: definition, format: dataset.NewFormat(definition), files: map[string]*rowfile.File{}}
 }
 
 func (b *builder) has(name string) bool { return b.files[name] != nil }

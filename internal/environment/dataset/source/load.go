@@ -197,27 +197,9 @@ func (l *Loader) load(ctx context.Context, definition contract.Dataset) (*datase
 	return l.loadFiles(ctx, definition)
 }
 
-// formatOf returns how the rows of a definition are made.
-func formatOf(definition contract.Dataset) *dataset.Format {
-	options := dataset.FormatOptions{Fields: definition.Fields, Prompt: definition.Prompt, SystemPrompt: definition.SystemPrompt}
-	for _, e := range definition.Examples {
-		options.Examples = append(options.Examples, dataset.Example{Prompt: e.Prompt, Reply: e.Reply})
-	}
-	return dataset.NewFormat(options)
-}
-
 // tableOf cuts the splits of a definition out of its sources.
 func tableOf(definition contract.Dataset, sources map[string]dataset.Rows) (*dataset.Table, error) {
-	cuts := make([]dataset.Cut, 0, len(definition.Splits))
-	for _, s := range definition.Splits {
-		cut := dataset.Cut{Name: s.Name, Source: s.Source, Of: s.Of, Skip: s.Skip, Take: s.Take}
-		if s.ShuffleSeed != nil {
-			seed := uint64(*s.ShuffleSeed)
-			cut.ShuffleSeed = &seed
-		}
-		cuts = append(cuts, cut)
-	}
-	table, err := dataset.NewTable(formatOf(definition), sources, cuts)
+	table, err := dataset.NewTable(dataset.NewFormat(definition), sources, definition.Splits)
 	if err != nil {
 		return nil, &Error{Err: err}
 	}
@@ -260,8 +242,7 @@ func Generator(definition contract.Dataset) (dataset.Dataset, error) {
 	case definition.Arithmetic != nil:
 		return dataset.NewArithmetic(definition.Arithmetic.MaxOperand)
 	case definition.Countdown != nil:
-		c := definition.Countdown
-		return dataset.NewCountdown(dataset.CountdownOptions{MinNumbers: c.MinNumbers, MaxNumbers: c.MaxNumbers, MaxNumber: c.MaxNumber, Tasks: c.Tasks})
+		return dataset.NewCountdown(*definition.Countdown)
 	default:
 		return nil, errors.New("dataset is not generated")
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/rubric"
@@ -247,7 +248,7 @@ func TestGradeAtAServer(t *testing.T) {
 			return 200, "", completion("```json\n{\"ratings\": [{\"criterion\": 1, \"rating\": \"Yes\"}, {\"criterion\": 2, \"rating\": \"No\"}]}\n```", "stop")
 		}
 	})
-	grader, err := rubric.New(newJudge(url), rubric.Options{Scoring: rubric.PassRate, MinCoverage: 1, Retries: 2, Timeout: time.Minute})
+	grader, err := rubric.New(newJudge(url), rubric.Options{Scoring: contract.ScorePassRate, MinCoverage: 1, Retries: 2, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
