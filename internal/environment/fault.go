@@ -35,8 +35,7 @@ func (f *Fault) Unwrap() error { return f.Err }
 // AsFault returns err as a Fault. An error that is not a Fault counts as a temporary one of the environment. The
 // caller has handled the context's own errors before.
 func AsFault(err error) *Fault {
-	var fault *Fault
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*Fault](err); ok {
 		return fault
 	}
 	return &Fault{Kind: EnvironmentFault, Err: err}

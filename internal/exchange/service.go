@@ -76,12 +76,10 @@ func (s *Server) Submit(stream grpc.ClientStreamingServer[pb.SubmitFrame, pb.Sub
 		return status.Error(codes.InvalidArgument, "the first frame is not a header")
 	}
 	group, digest, err := receiveGroup(header, stream.Recv)
-	var damaged *transferError
-	if errors.As(err, &damaged) {
+	if _, ok := errors.AsType[*transferError](err); ok {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
-	var wrong *rl.FieldError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*rl.FieldError](err); ok {
 		s.logger.Warn("group refused", "worker", header.GetWorker(), "slot", header.GetKey().GetSlot(),
 			"field", wrong.Field, "problem", wrong.Problem)
 		return stream.SendAndClose(submitReplyToProto(s.epoch, SubmitReply{Status: Invalid, Field: wrong.Field}))

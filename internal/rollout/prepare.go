@@ -117,8 +117,7 @@ func (w *Worker) readUntilDone(ctx context.Context, play *playConfig) (bool, err
 		if ctx.Err() != nil {
 			return false, nil
 		}
-		var final *ConfigError
-		if errors.As(err, &final) {
+		if _, ok := errors.AsType[*ConfigError](err); ok {
 			return false, err
 		}
 		w.config.Data.setProblem(err)
@@ -134,8 +133,7 @@ func (w *Worker) readUntilDone(ctx context.Context, play *playConfig) (bool, err
 
 func (w *Worker) read(ctx context.Context, play *playConfig) error {
 	if err := play.readRenderer(ctx, &w.format); err != nil {
-		var final *ConfigError
-		if errors.As(err, &final) {
+		if _, ok := errors.AsType[*ConfigError](err); ok {
 			return err
 		}
 		return &tokenizerError{err}

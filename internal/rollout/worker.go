@@ -165,8 +165,7 @@ func (w *Worker) connect(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	err := w.config.Learner.Run(ctx, &exchangeWorker{worker: w, fail: fail})
-	var unplayable *ConfigError
-	if errors.As(context.Cause(ctx), &unplayable) {
+	if unplayable, ok := errors.AsType[*ConfigError](context.Cause(ctx)); ok {
 		return unplayable
 	}
 	if exchange.IsFinal(err) {

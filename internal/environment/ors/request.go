@@ -157,8 +157,7 @@ func (b *Backend) setHeaders(header http.Header, r request) {
 
 // withoutURL drops the method and the URL that net/http puts before an error.
 func withoutURL(err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err
 	}
 	return err
@@ -270,8 +269,7 @@ func isWaiting(err error) (waits bool, after time.Duration) {
 // isTransient reports whether a request may succeed when it is sent again: the connection failed, or a proxy could not
 // reach the server.
 func isTransient(err error) bool {
-	var status *StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*StatusError](err); ok {
 		return status.Status == http.StatusBadGateway || status.Status == http.StatusServiceUnavailable ||
 			status.Status == http.StatusGatewayTimeout
 	}

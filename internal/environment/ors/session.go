@@ -332,8 +332,7 @@ func (s *session) ping(ctx context.Context) {
 // permanent fault: the episode begins anew in another.
 func faultOfSession(ctx context.Context, doing string, err error) error {
 	result := faultOf(ctx, doing, err)
-	var fault *environment.Fault
-	if errors.As(result, &fault) && hasStatus(err, http.StatusNotFound) {
+	if fault, ok := errors.AsType[*environment.Fault](result); ok && hasStatus(err, http.StatusNotFound) {
 		fault.Permanent = false
 	}
 	return result

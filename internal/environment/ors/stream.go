@@ -128,8 +128,7 @@ func silent(ctx context.Context, err error) error {
 // request are followed by another one; after that, requests with the task's ID take it up again.
 func (b *Backend) call(ctx context.Context, r request, call callRequest) (reply callReply, reconnects int, err error) {
 	mayRepeat := func(err error) bool {
-		var remote *remoteError
-		if errors.As(err, &remote) {
+		if _, ok := errors.AsType[*remoteError](err); ok {
 			return false
 		}
 		return call.Task == "" && wait.IsDialError(err) || call.Task != "" && isTransient(err)

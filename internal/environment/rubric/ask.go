@@ -123,8 +123,7 @@ func (g *Grader) pause(ctx context.Context, calls *tally, d time.Duration) error
 // pauseAfter returns the pause with jitter, or a longer one that the error asks for.
 func pauseAfter(err error, pause time.Duration) time.Duration {
 	jittered := pause/2 + rand.N(pause/2+1)
-	var retry *RetryError
-	if errors.As(err, &retry) {
+	if retry, ok := errors.AsType[*RetryError](err); ok {
 		return min(max(jittered, retry.After), longestAskedPause)
 	}
 	return jittered

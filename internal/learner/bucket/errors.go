@@ -36,12 +36,10 @@ func (b *Bucket) explain(act, name string, err error) error {
 
 // codeOf returns the server's own code of an error; empty when the error is not an answer of the server.
 func codeOf(err error) string {
-	var s3 smithy.APIError
-	if errors.As(err, &s3) {
+	if s3, ok := errors.AsType[smithy.APIError](err); ok {
 		return s3.ErrorCode()
 	}
-	var azure *azcore.ResponseError
-	if errors.As(err, &azure) {
+	if azure, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		return azure.ErrorCode
 	}
 	return ""
@@ -49,22 +47,19 @@ func codeOf(err error) string {
 
 // reasonOf returns an error's text without what differs between two requests.
 func reasonOf(err error) string {
-	var s3 smithy.APIError
-	if errors.As(err, &s3) {
+	if s3, ok := errors.AsType[smithy.APIError](err); ok {
 		if s3.ErrorMessage() == "" {
 			return s3.ErrorCode()
 		}
 		return s3.ErrorCode() + ": " + s3.ErrorMessage()
 	}
-	var azure *azcore.ResponseError
-	if errors.As(err, &azure) {
+	if azure, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		return fmt.Sprintf("%s (HTTP status %d)", azure.ErrorCode, azure.StatusCode)
 	}
 	if reason, ok := googleReason(err); ok {
 		return reason
 	}
-	var operation *smithy.OperationError
-	if errors.As(err, &operation) {
+	if operation, ok := errors.AsType[*smithy.OperationError](err); ok {
 		return causeOf(operation).Error()
 	}
 	return err.Error()

@@ -87,8 +87,7 @@ func (o Operation) Failed(err error, doing string, args ...any) error {
 }
 
 func (o Operation) kindOf(err error) Kind {
-	var known *Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*Error](err); ok {
 		return known.Kind
 	}
 	if errors.Is(err, client.ErrModelBroken) {

@@ -86,8 +86,7 @@ func (w *Wait) Left(longest time.Duration) time.Duration {
 
 // evidenceOf returns what shows such a problem: the request that failed, or what the check of the endpoint found.
 func evidenceOf(err error) string {
-	var found *preflight.RejectedError
-	if errors.As(err, &found) {
+	if found, ok := errors.AsType[*preflight.RejectedError](err); ok {
 		return found.Message
 	}
 	return cmp.Or(client.EvidenceOf(err), err.Error())

@@ -93,8 +93,7 @@ type canary struct {
 // failed adds to the result what went wrong.
 func failed(result contract.ProbeResult, err error) (contract.ProbeResult, bool) {
 	result.Message = err.Error()
-	var wrong *canaryError
-	if errors.As(err, &wrong) {
+	if _, ok := errors.AsType[*canaryError](err); ok {
 		result.Reason = ReasonCanaryFailed
 		return result, true
 	}

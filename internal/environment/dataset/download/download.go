@@ -63,8 +63,7 @@ func (e *StatusError) Error() string {
 
 // final reports whether a request that failed would fail again.
 func final(err error) bool {
-	var status *StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*StatusError](err); ok {
 		return status.Status/100 == 4 && status.Status != http.StatusTooManyRequests && status.Status != http.StatusRequestTimeout
 	}
 	return errors.Is(err, errChanged)
@@ -181,8 +180,7 @@ func (b *Body) retry(cause error) error {
 
 // pauseBefore returns how long to wait before a request: what the server asks for, or twice as long each time.
 func pauseBefore(tries int, cause error) time.Duration {
-	var asked *retryAfter
-	if errors.As(cause, &asked) {
+	if asked, ok := errors.AsType[*retryAfter](cause); ok {
 		return min(asked.pause, longestAskedPause)
 	}
 	pause := min(firstPause<<(tries-1), longestPause)

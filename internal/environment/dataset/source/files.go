@@ -134,8 +134,7 @@ func (l *Loader) openURL(ctx context.Context, folder string, index int, name str
 		return nil, 0, errorf("dataset.jsonl.url: %w: correct it", err)
 	}
 	body, err := l.config.Client.Open(ctx, base.JoinPath(name).String(), "")
-	var status *download.StatusError
-	if errors.As(err, &status) && status.Status/100 == 4 && status.Status != http.StatusTooManyRequests {
+	if status, ok := errors.AsType[*download.StatusError](err); ok && status.Status/100 == 4 && status.Status != http.StatusTooManyRequests {
 		return nil, 0, errorf("dataset.splits[%d].source: %w: correct jsonl.url or source, or let the pods read the file", index, status)
 	}
 	if err != nil {

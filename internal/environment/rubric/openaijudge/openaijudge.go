@@ -174,8 +174,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 // classify decides what is to be done about an error. It keeps the endpoint's words, and neither the key nor the prompt.
 func (j *Judge) classify(err error) error {
 	var answer *openai.Error
-	var unavailable *rubric.UnavailableError
-	if errors.As(err, &unavailable) {
+	if _, ok := errors.AsType[*rubric.UnavailableError](err); ok {
 		return err
 	}
 	if !errors.As(err, &answer) {
