@@ -135,7 +135,7 @@ var permitted = map[string][]string{
 	"internal/environment/dataset/shuffle":     nil,
 	"internal/environment/dataset/source": {
 		"internal/contract", "internal/environment", "internal/environment/dataset", "internal/environment/dataset/download",
-		"internal/environment/dataset/hub", "internal/environment/dataset/records", "internal/environment/dataset/rowfile",
+		"internal/environment/dataset/hub", "internal/environment/dataset/records", "internal/environment/dataset/rowfile", "internal/progress",
 	},
 	"internal/environment/registry": {"internal/environment/dataset/source",
 		"internal/contract", "internal/environment", "internal/environment/dataset",

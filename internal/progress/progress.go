@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress logs how much of a download has arrived, so that whoever waits sees that it continues and how long it takes.
+// Package progress logs how much of a file has arrived, so that whoever waits sees that it continues and how long it takes.
 package progress
 
 import (
@@ -18,16 +18,17 @@ const period = 5 * time.Second
 type Reader struct {
 	io.Reader
 	logger *slog.Logger
-	what   string
+	// message is that of each line, and what names the file.
+	message, what string
 	// done of total bytes have arrived; total is negative if it is not known.
 	done, total int64
 	logged      time.Time
 }
 
 // NewReader returns a reader of a file by the name of what, of which done of total bytes have arrived before. total is
-// negative if it is not known. If logger is nil, nothing is logged.
-func NewReader(r io.Reader, logger *slog.Logger, what string, done, total int64) *Reader {
-	return &Reader{Reader: r, logger: logger, what: what, done: done, total: total, logged: time.Now()}
+// negative if it is not known. The message is that of the lines. If logger is nil, nothing is logged.
+func NewReader(r io.Reader, logger *slog.Logger, message, what string, done, total int64) *Reader {
+	return &Reader{Reader: r, logger: logger, message: message, what: what, done: done, total: total, logged: time.Now()}
 }
 
 // Read implements io.Reader.
@@ -36,7 +37,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	r.done += int64(n)
 	if now := time.Now(); n > 0 && r.logger != nil && now.Sub(r.logged) >= period {
 		r.logged = now
-		r.logger.Info("downloading", "file", r.what, "read", Of(r.done, r.total))
+		r.logger.Info(r.message, "file", r.what, "read", Of(r.done, r.total))
 	}
 	return n, err
 }

@@ -33,7 +33,7 @@ func TestReaderLogsHowMuchHasArrived(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var log bytes.Buffer
-			r := NewReader(&slow{6}, slog.New(slog.NewTextHandler(&log, nil)), "model.bin", 10e6, total)
+			r := NewReader(&slow{6}, slog.New(slog.NewTextHandler(&log, nil)), "downloading", "model.bin", 10e6, total)
 			for {
 				if _, err := r.Read(make([]byte, 1e6)); errors.Is(err, io.EOF) {
 					break
@@ -54,7 +54,7 @@ func TestReaderLogsHowMuchHasArrived(t *testing.T) {
 
 func TestReaderIsSilentWithoutLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		if n, err := NewReader(&slow{9}, nil, "model.bin", 0, -1).Read(make([]byte, 1e6)); n != 1e6 || err != nil {
+		if n, err := NewReader(&slow{9}, nil, "downloading", "model.bin", 0, -1).Read(make([]byte, 1e6)); n != 1e6 || err != nil {
 			t.Errorf("Read gives %d, %v", n, err)
 		}
 	})

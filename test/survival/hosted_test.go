@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
@@ -34,7 +33,7 @@ func TestHostedSolverJudge(t *testing.T) {
 		fmt.Fprintf(&rows, "{\"target\": %d, \"nums\": [%d, 35, 19]}\n", 98+i, 44+i)
 	}
 	hub := hubtest.New(t, "Jiayi-Pan/Countdown-Tasks-3to4", map[string][]byte{"data/train.jsonl": []byte(rows.String())})
-	builder := registry.Builder{Data: source.New(source.Config{Dir: t.TempDir(), Space: 1 << 24, Now: time.Now}).Open}
+	builder := registry.Builder{Data: source.New(source.Config{Dir: t.TempDir(), Space: 1 << 24}).Open}
 	s := sample.Read(t, "hosted/solver-judge.yaml")
 	pins := s.PinsOf(t, builder, func(d *contract.Definition) { d.Dataset.HuggingFace.BaseURL = hub.URL })
 	wantSplits(t, pins["countdown-3to4"].Splits, map[string]int64{"test": test, "train": train, "stage2": stage, "stage3": stage})
@@ -74,7 +73,7 @@ func TestHostedRubrics(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	data := source.New(source.Config{Root: root, Dir: t.TempDir(), Space: 1 << 24, Now: time.Now}).Open
+	data := source.New(source.Config{Root: root, Dir: t.TempDir(), Space: 1 << 24}).Open
 	s := sample.Read(t, "hosted/rlvr.yaml")
 	pins := s.Pins(t, registry.Builder{Data: data})
 	wantSplits(t, pins["rlvr"].Splits, map[string]int64{"test": test, "train": train})

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"path"
 	"testing"
-	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
@@ -93,7 +92,7 @@ func (l learningSample) train(b *testing.B, seed int64, shuffled bool) map[strin
 	b.Helper()
 	s, root := sample.Read(b, l.file), b.TempDir()
 	s.WriteConfigMaps(b, root)
-	builder := registry.Builder{Data: source.New(source.Config{Root: root, Dir: b.TempDir(), Space: 1 << 24, Now: time.Now}).Open}
+	builder := registry.Builder{Data: source.New(source.Config{Root: root, Dir: b.TempDir(), Space: 1 << 24}).Open}
 	file := s.RunFile(b, s.Pins(b, builder))
 	w := newFixture(b, func(f *contract.RunFile) {
 		f.Fixed, f.Evaluation, f.Concurrency = file.Fixed, file.Evaluation, file.Concurrency

@@ -64,7 +64,7 @@ func NewWorker(config Config) *rollout.Worker {
 
 // NewLoader returns what loads data sets.
 func NewLoader(config source.Config, userAgent string, logger *slog.Logger) *source.Loader {
-	config.Logger, config.Now = logger, time.Now
+	config.Logger = logger
 	config.Client = &download.Client{UserAgent: userAgent, Logger: logger}
 	return source.New(config)
 }

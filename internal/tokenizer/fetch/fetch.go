@@ -163,7 +163,7 @@ func (f *Fetcher) download(ctx context.Context, source Source) ([]byte, error) {
 	if response.StatusCode != http.StatusOK {
 		return nil, refusal(response.StatusCode, address, f.Token != "")
 	}
-	return bounded(progress.NewReader(body, f.Logger, source.String(), 0, response.ContentLength))
+	return bounded(progress.NewReader(body, f.Logger, "downloading", source.String(), 0, response.ContentLength))
 }
 
 // StatusError reports that a server did not return a file.

@@ -229,7 +229,7 @@ func (b *Body) request() error {
 	if err := b.accept(response); err != nil {
 		return errors.Join(err, b.stream.Close())
 	}
-	b.stream = reported{progress.NewReader(b.stream, b.client.Logger, path.Base(request.URL.Path), b.offset, b.Size), b.stream}
+	b.stream = reported{progress.NewReader(b.stream, b.client.Logger, "downloading", path.Base(request.URL.Path), b.offset, b.Size), b.stream}
 	return nil
 }
 

@@ -165,7 +165,7 @@ func (b *builder) read(name string, fill func(*source) (digest string, err error
 	if err != nil {
 		return err
 	}
-	digest, err := fill(&source{name: name, format: b.format, rows: rows, dir: config.Dir, space: config.Space})
+	digest, err := fill(&source{format: b.format, rows: rows, dir: config.Dir, space: config.Space})
 	if err == nil && rows.Rows() == 0 {
 		err = errorf("dataset: %s has no rows: add some, or remove the split", name)
 	}

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -178,7 +177,7 @@ func TestPermits(t *testing.T) {
 	failed := make(chan error)
 	const workers = 20
 	for range workers {
-		l := New(Config{Dir: t.TempDir(), Space: 1 << 30, Now: time.Now, Permit: func(context.Context) (func(), error) {
+		l := New(Config{Dir: t.TempDir(), Space: 1 << 30, Permit: func(context.Context) (func(), error) {
 			permits <- struct{}{}
 			return func() { <-permits }, nil
 		}})

@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
@@ -29,16 +28,12 @@ type Config struct {
 	// Root is the folder with what definitions refer to: contract.DataDir in a pod.
 	Root string
 	// Dir is the folder for rows and downloads, and Space how many bytes they may take there in all.
-	Dir   string
-	Space int64
-	// Hub is the URL of the hub; empty for DefaultHub.
-	Hub    string
+	Dir    string
+	Space  int64
 	Client *download.Client
 	// Permit waits until this pod may download, and returns what ends that. It is nil where every pod may.
 	Permit func(ctx context.Context) (done func(), err error)
 	Logger *slog.Logger
-	// Now is the clock, for the progress.
-	Now func() time.Time
 }
 
 // Loader loads data sets, one at a time. It is safe for concurrent use.

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -47,7 +46,7 @@ func mounted(t *testing.T, files map[string]string) *Loader {
 			t.Fatal(err)
 		}
 	}
-	return New(Config{Now: time.Now, Root: root, Dir: t.TempDir(), Space: 1 << 30})
+	return New(Config{Root: root, Dir: t.TempDir(), Space: 1 << 30})
 }
 
 // own is the definition of a ConfigMap with a key rows.jsonl, changed.
@@ -201,7 +200,7 @@ func TestURL(t *testing.T) {
 	}))
 	defer served.Close()
 	permits := 0
-	l := New(Config{Now: time.Now, Dir: t.TempDir(), Space: 1 << 30, Permit: func(context.Context) (func(), error) {
+	l := New(Config{Dir: t.TempDir(), Space: 1 << 30, Permit: func(context.Context) (func(), error) {
 		permits++
 		return func() { permits += 10 }, nil
 	}})
@@ -227,7 +226,7 @@ func TestURL(t *testing.T) {
 }
 
 func TestGeneratedTasks(t *testing.T) {
-	l := New(Config{Now: time.Now})
+	l := New(Config{})
 	d := open(t, l, contract.Dataset{
 		Countdown: &contract.CountdownData{MinNumbers: 2, MaxNumbers: 3, MaxNumber: 9, Tasks: 100}, Prompt: "$(nums) = $(target)",
 		Splits: []contract.DataSplit{{Name: "few", Source: "train", Take: new(int64(7))}},

@@ -42,7 +42,7 @@ func TestMemoryOfManyRows(t *testing.T) {
 	if err := os.WriteFile(name, parquetFile(t, 0, n), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l := New(Config{Root: root, Dir: t.TempDir(), Space: 1 << 32, Now: time.Now})
+	l := New(Config{Root: root, Dir: t.TempDir(), Space: 1 << 32})
 	before := heap()
 	var peak uint64
 	done, watched := make(chan struct{}), make(chan struct{})
@@ -87,7 +87,7 @@ func BenchmarkRow(b *testing.B) {
 	if err := os.WriteFile(filepath.Join(root, "claim/c/rows.parquet"), parquetFile(b, 0, 100_000), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	l := New(Config{Root: root, Dir: b.TempDir(), Space: 1 << 32, Now: time.Now})
+	l := New(Config{Root: root, Dir: b.TempDir(), Space: 1 << 32})
 	d, err := l.Open(b.Context(), contract.Dataset{JSONL: &contract.JSONL{Claim: "c"}, Prompt: "$(nums)", Splits: []contract.DataSplit{{Name: "train", Source: "rows.parquet", ShuffleSeed: new(int64(1))}}})
 	if err == nil {
 		_, err = d.Splits(b.Context())

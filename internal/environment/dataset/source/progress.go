@@ -5,49 +5,26 @@ package source
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"log/slog"
-	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/progress"
 )
 
-// logEvery is the time between two reports of a file that takes longer.
-const logEvery = 10 * time.Second
-
-// progress logs how much of a file was read. It also ends the reading with its context.
-type progress struct {
-	ctx    context.Context
-	logger *slog.Logger
-	now    func() time.Time
-	name   string
-	reader io.Reader
-	// size is -1 if it is not known.
-	size, done int64
-	logged     time.Time
-}
-
-func (l *Loader) logged(ctx context.Context, name string, size int64, reader io.Reader) io.Reader {
-	return &progress{ctx: ctx, logger: l.config.Logger, name: name, reader: reader, size: size, logged: l.config.Now(), now: l.config.Now}
+// lasting is a reader that ends with a context.
+type lasting struct {
+	io.Reader
+	ctx context.Context
 }
 
 // Read implements io.Reader.
-func (p *progress) Read(b []byte) (int, error) {
-	if p.ctx.Err() != nil {
-		return 0, context.Cause(p.ctx)
+func (l lasting) Read(p []byte) (int, error) {
+	if l.ctx.Err() != nil {
+		return 0, context.Cause(l.ctx)
 	}
-	n, err := p.reader.Read(b)
-	p.done += int64(n)
-	if now := p.now(); now.Sub(p.logged) >= logEvery {
-		p.logged = now
-		p.logger.Info("reading data", "file", p.name, "progress", megabytes(p.done, p.size))
-	}
-	return n, err
+	return l.Reader.Read(p)
 }
 
-// megabytes says how much of a file was read: "120 of 480 MB".
-func megabytes(done, size int64) string {
-	if size < 0 {
-		return fmt.Sprintf("%d MB", done/1e6)
-	}
-	return fmt.Sprintf("%d of %d MB", done/1e6, size/1e6)
+// logged returns a reader of a file that logs how much of it was read, and ends with the context. The size is -1 if it is not known.
+func (l *Loader) logged(ctx context.Context, name string, size int64, reader io.Reader) io.Reader {
+	return progress.NewReader(lasting{reader, ctx}, l.config.Logger, "reading data", name, 0, size)
 }

@@ -22,7 +22,6 @@ import (
 
 // source is the rows of one source while they are written.
 type source struct {
-	name   string
 	format *dataset.Format
 	rows   *rowfile.Writer
 	// dir is the folder for files that are stored for a while.
