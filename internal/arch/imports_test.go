@@ -175,7 +175,7 @@ var permitted = map[string][]string{
 		"internal/contract", "internal/exchange", "internal/learner/checkpoints", "internal/learner/divergence", "internal/learner/evaluation",
 		"internal/learner/failure", "internal/learner/journal", "internal/learner/leases", "internal/learner/opening",
 		"internal/learner/preflight", "internal/learner/rejection", "internal/learner/repair", "internal/learner/report", "internal/learner/rollouts", "internal/learner/session",
-		"internal/learner/store", "internal/learner/streaming", "internal/learner/tracking", "internal/learner/tracking/openreward", "internal/learner/tracking/runinfo", "internal/learner/trainee", "internal/learner/training", "internal/rl", "internal/rl/measure", "internal/tinker", "internal/tinker/capability", "internal/tinker/client", "internal/tinker/upstream", "internal/tokenizer/fetch", "internal/transcript", "internal/version",
+		"internal/learner/store", "internal/learner/streaming", "internal/learner/tracking", "internal/learner/tracking/openreward", "internal/learner/tracking/runinfo", "internal/learner/trainee", "internal/learner/training", "internal/rl", "internal/rl/measure", "internal/tinker", "internal/tinker/capability", "internal/tinker/client", "internal/tinker/upstream", "internal/tokenizer/fetch", "internal/transcript", "internal/version", "internal/wait",
 	},
 	"internal/learner/bucket": {
 		"gocloud.dev", "cloud.google.com/go/storage", "github.com/Azure/azure-sdk-for-go/sdk/azcore", "github.com/aws/smithy-go", "golang.org/x/oauth2",
@@ -189,7 +189,7 @@ var permitted = map[string][]string{
 		"internal/learner/leases", "internal/learner/report", "internal/learner/store", "internal/rl", "internal/rl/measure",
 	},
 	"internal/learner/failure": {"internal/tinker", "internal/tinker/client"},
-	"internal/learner/journal": {"internal/learner/store", "internal/transcript", "internal/transcript/page"},
+	"internal/learner/journal": {"internal/learner/store", "internal/wait", "internal/transcript", "internal/transcript/page"},
 	"internal/learner/leases":  {"internal/contract", "internal/exchange", "internal/rl", "internal/wait"},
 	"internal/learner/opening": {
 		"internal/contract", "internal/learner/checkpoints", "internal/learner/failure", "internal/learner/journal",
@@ -202,7 +202,7 @@ var permitted = map[string][]string{
 	},
 	"internal/learner/rejection":               {"internal/contract", "internal/learner/failure", "internal/learner/leases", "internal/learner/trainee", "internal/rl"},
 	"internal/learner/repair":                  {"internal/contract", "internal/learner/failure", "internal/learner/preflight", "internal/tinker/client"},
-	"internal/learner/report":                  {"internal/contract", "internal/contract/heartbeat", "internal/contract/tracking", "internal/history", "internal/rl/measure", "internal/tinker/client", "internal/tinker/redact", "internal/tinker/upstream"},
+	"internal/learner/report":                  {"internal/contract", "internal/contract/heartbeat", "internal/contract/tracking", "internal/history", "internal/rl/measure", "internal/tinker/client", "internal/tinker/redact", "internal/tinker/upstream", "internal/wait"},
 	"internal/learner/rollouts":                {"internal/finite", "internal/rl"},
 	"internal/learner/session":                 {"internal/learner/failure", "internal/tinker/client"},
 	"internal/learner/reader":                  {"internal/learner/bucket", "internal/learner/store", "internal/transcript/delivery"},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // authenticator admits the calls of a worker that has the run's token, has not seen a later attempt of the learner,
@@ -49,14 +50,7 @@ func (a *authenticator) fence(higher int32) {
 	})
 }
 
-func (a *authenticator) isFenced() bool {
-	select {
-	case <-a.fenced:
-		return true
-	default:
-		return false
-	}
-}
+func (a *authenticator) isFenced() bool { return wait.IsClosed(a.fenced) }
 
 func (a *authenticator) admit(worker string) {
 	a.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // Worker is a worker as Client.Run needs it. Its methods are called one at a time.
@@ -49,10 +50,8 @@ func (c *Client) Run(ctx context.Context, worker Worker) error {
 		}
 		failures++
 		c.config.Logger.Warn("the connection to the learner failed", "worker", c.config.Worker, "attempt", c.Attempt(), "failures", failures, "err", err)
-		select {
-		case <-time.After(redialDelay(failures)):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := wait.Sleep(ctx, redialDelay(failures)); err != nil {
+			return err
 		}
 	}
 }

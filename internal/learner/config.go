@@ -4,6 +4,7 @@
 package learner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // Config is what a learner is given.
@@ -87,12 +89,10 @@ func (t Timing) waitAtMost(ctx context.Context, failures int, longest time.Durat
 	if failures < 8 {
 		pause = min(longest, t.Pause<<(failures-1))
 	}
-	select {
-	case <-time.After(pause):
-		return nil
-	case <-ctx.Done():
+	if wait.Sleep(ctx, pause) != nil {
 		return context.Cause(ctx)
 	}
+	return nil
 }
 
 // ErrKilled is what a Fault returns to end the learner as SIGKILL would: nothing is cleaned up.
@@ -106,14 +106,14 @@ var errNoProgress = errors.New("no progress")
 
 // withDefaults fills in what is not given.
 func (c Config) withDefaults() Config {
-	c.Timing.Barrier = orDefault(c.Timing.Barrier, 10*time.Second)
-	c.Timing.Silence = orDefault(c.Timing.Silence, 30*time.Second)
-	c.Timing.Tick = orDefault(c.Timing.Tick, time.Second)
-	c.Timing.Pause = orDefault(c.Timing.Pause, 500*time.Millisecond)
-	c.Timing.KeyPatience = orDefault(c.Timing.KeyPatience, 30*time.Second)
-	c.Timing.SkipAfter = orDefault(c.Timing.SkipAfter, 30*time.Second)
-	c.Timing.Tracking = orDefault(c.Timing.Tracking, 15*time.Second)
-	c.Timing.TrackingPatience = orDefault(c.Timing.TrackingPatience, time.Minute)
+	c.Timing.Barrier = cmp.Or(c.Timing.Barrier, 10*time.Second)
+	c.Timing.Silence = cmp.Or(c.Timing.Silence, 30*time.Second)
+	c.Timing.Tick = cmp.Or(c.Timing.Tick, time.Second)
+	c.Timing.Pause = cmp.Or(c.Timing.Pause, 500*time.Millisecond)
+	c.Timing.KeyPatience = cmp.Or(c.Timing.KeyPatience, 30*time.Second)
+	c.Timing.SkipAfter = cmp.Or(c.Timing.SkipAfter, 30*time.Second)
+	c.Timing.Tracking = cmp.Or(c.Timing.Tracking, 15*time.Second)
+	c.Timing.TrackingPatience = cmp.Or(c.Timing.TrackingPatience, time.Minute)
 	if c.Hub == nil {
 		c.Hub = &fetch.Fetcher{}
 	}
@@ -124,11 +124,4 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
-}
-
-func orDefault(value, otherwise time.Duration) time.Duration {
-	if value == 0 {
-		return otherwise
-	}
-	return value
 }

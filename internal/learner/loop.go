@@ -16,6 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // train opens models and trains until the run is complete. soft ends when the learner is to drain: what must not be
@@ -157,23 +158,11 @@ func (l *learner) rejectGroups(ctx context.Context) error {
 
 // isDraining reports whether the learner is to stop at a saved state.
 func (l *learner) isDraining() bool {
-	select {
-	case <-l.config.Drain:
-		return true
-	default:
-		return l.wasAskedToDrain()
-	}
+	return wait.IsClosed(l.config.Drain) || l.wasAskedToDrain()
 }
 
 // wasAskedToDrain reports whether the manager asked the learner to stop.
-func (l *learner) wasAskedToDrain() bool {
-	select {
-	case <-l.drain:
-		return true
-	default:
-		return false
-	}
-}
+func (l *learner) wasAskedToDrain() bool { return wait.IsClosed(l.drain) }
 
 // finish waits for the evaluations, and looks for a higher claim a last time before the verdict.
 func (l *learner) finish(ctx, soft context.Context) error {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // ErrFenced says that a higher attempt has been started.
@@ -169,9 +170,7 @@ func (j *Journal) insist(ctx context.Context, what string, act func() error) err
 			return err
 		}
 		j.blocked(what, err)
-		select {
-		case <-time.After(j.config.Pause):
-		case <-ctx.Done():
+		if wait.Sleep(ctx, j.config.Pause) != nil {
 			return context.Cause(ctx)
 		}
 	}

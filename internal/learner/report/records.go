@@ -10,6 +10,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/history"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // maxKept is how many records are kept for a manager that does not ask. More are thinned as the history is, which has fewer rows.
@@ -22,8 +23,8 @@ type records struct {
 	newest, known int64
 	// asked is when the manager asked for records last.
 	asked time.Time
-	// changed is closed when known grows.
-	changed chan struct{}
+	// stored is notified when known grows.
+	stored wait.Signal
 }
 
 // AddRecord adds a record to those that heartbeats carry, numbers it and keeps its main figures.
@@ -53,10 +54,7 @@ func (s *Status) Records(request contract.HeartbeatRequest) []contract.Record {
 	if request.KnownRecords > r.known {
 		r.known = min(request.KnownRecords, r.newest)
 		r.kept = slices.DeleteFunc(r.kept, func(record contract.Record) bool { return record.Number <= r.known })
-		if r.changed != nil {
-			close(r.changed)
-			r.changed = nil
-		}
+		r.stored.Notify()
 	}
 	return slices.Clone(r.kept[:min(len(r.kept), contract.MaxRecords)])
 }
@@ -66,29 +64,14 @@ func (s *Status) Records(request contract.HeartbeatRequest) []contract.Record {
 func (s *Status) AwaitRecords(ctx context.Context, patience time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for {
-		changed := s.unstored(patience)
-		if changed == nil {
-			return
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return
-		}
-	}
+	// It is not an error if the context ends first.
+	_, _ = wait.For(ctx, &s.records.stored, func() (struct{}, bool) { return struct{}{}, !s.awaitsManager(patience) })
 }
 
-// unstored returns a channel that is closed when the manager has stored more records; nil if there is nothing to wait for.
-func (s *Status) unstored(patience time.Duration) <-chan struct{} {
+// awaitsManager reports whether the manager still asks for records, and has not stored all of them.
+func (s *Status) awaitsManager(patience time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := &s.records
-	if len(r.kept) == 0 || r.asked.IsZero() || s.now().Sub(r.asked) > patience {
-		return nil
-	}
-	if r.changed == nil {
-		r.changed = make(chan struct{})
-	}
-	return r.changed
+	return len(r.kept) > 0 && !r.asked.IsZero() && s.now().Sub(r.asked) <= patience
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // rows reads rows that were committed.
@@ -51,7 +52,7 @@ type series struct {
 	rewinds int
 	// dropped counts the steps that were dropped before a service received them.
 	dropped int
-	changed chan struct{}
+	changes wait.Signal
 }
 
 // entry is a step that is committed.
@@ -67,7 +68,6 @@ type entry struct {
 func newSeries(source rows) *series {
 	return &series{
 		source: source, results: map[Version]map[string]float64{}, waiting: map[Version]bool{}, settled: map[Version]bool{},
-		changed: make(chan struct{}),
 	}
 }
 
@@ -76,8 +76,7 @@ func (s *series) change(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	do()
-	close(s.changed)
-	s.changed = make(chan struct{})
+	s.changes.Notify()
 }
 
 // resume makes the series that of a version which was loaded. chain has the rows that led to it, the newest first, and may be
@@ -155,10 +154,8 @@ func (s *series) evaluated(v Version, metrics map[string]float64, settled bool) 
 		if len(metrics) == 0 {
 			return
 		}
-		all := maps.Clone(s.results[v])
-		if all == nil {
-			all = map[string]float64{}
-		}
+		all := map[string]float64{}
+		maps.Copy(all, s.results[v])
 		maps.Copy(all, metrics)
 		s.results[v] = all
 	})
@@ -175,8 +172,8 @@ func (s *series) forget(before int64) {
 
 // lines returns at most limit lines behind a step, and a channel that is closed when there may be more.
 func (s *series) lines(after int64, limit int) ([]Line, <-chan struct{}, error) {
+	changed := s.changes.Changed()
 	s.mu.Lock()
-	changed := s.changed
 	found := s.available(after, limit)
 	s.mu.Unlock()
 	list := make([]Line, 0, len(found))
@@ -220,8 +217,8 @@ type evaluatedEntry struct {
 
 // line returns the line of an entry, and nil for one whose row no longer exists.
 func (s *series) line(e evaluatedEntry) (*Line, error) {
-	line := Line{Step: e.row.Step - 1, Time: e.time, Metrics: maps.Clone(e.metrics)}
-	if e.metrics == nil {
+	metrics := e.metrics
+	if metrics == nil {
 		row, err := s.source.Row(e.row.Step, e.row.Lineage)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
@@ -229,11 +226,10 @@ func (s *series) line(e evaluatedEntry) (*Line, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading what is to be recorded: %w", err)
 		}
-		line.Metrics = maps.Clone(row.Metrics)
+		metrics = row.Metrics
 	}
-	if line.Metrics == nil {
-		line.Metrics = map[string]float64{}
-	}
+	line := Line{Step: e.row.Step - 1, Time: e.time, Metrics: map[string]float64{}}
+	maps.Copy(line.Metrics, metrics)
 	maps.Copy(line.Metrics, e.evaluation)
 	return &line, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // Config configures a Tracker.
@@ -130,12 +131,7 @@ func (t *Tracker) awaitStart(ctx context.Context) bool {
 	case <-t.ending:
 	case <-ctx.Done():
 	}
-	select {
-	case <-t.started: // It may have come at the same time.
-		return true
-	default:
-		return false
-	}
+	return wait.IsClosed(t.started) // It may have come at the same time.
 }
 
 // End makes Run send what is left at once, and end.
@@ -238,14 +234,7 @@ func (t *Tracker) connect(ctx context.Context, sink Sink) (sent bool, err error)
 }
 
 // hasEnded reports whether the run has ended.
-func (t *Tracker) hasEnded() bool {
-	select {
-	case <-t.ending:
-		return true
-	default:
-		return false
-	}
-}
+func (t *Tracker) hasEnded() bool { return wait.IsClosed(t.ending) }
 
 // wait waits until something has changed, the run has ended or a time is over, and reports whether ctx has not ended.
 func (t *Tracker) wait(ctx context.Context, changed <-chan struct{}, longest time.Duration) bool {
@@ -276,16 +265,7 @@ func (t *Tracker) pause(failures int, err error) time.Duration {
 // sleep waits after a failure, once the run ends for the first pause at most, and reports whether ctx has not ended.
 func (t *Tracker) sleep(ctx context.Context, pause time.Duration) bool {
 	first := min(pause, t.config.Pause)
-	return t.wait(ctx, nil, pause) && (!t.hasEnded() || pauseFor(ctx, first))
-}
-
-func pauseFor(ctx context.Context, pause time.Duration) bool {
-	select {
-	case <-time.After(pause):
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return t.wait(ctx, nil, pause) && (!t.hasEnded() || wait.Sleep(ctx, first) == nil)
 }
 
 // received records which step a service has, and has the series forget what all of them have.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // These bound what waits to be sent. maxWaitingEvents is the bound of the package openreward.
@@ -42,7 +43,7 @@ type Uploads struct {
 	resumed []Version
 	// dropped counts the rollouts that were dropped for lack of room, or that the service refused.
 	dropped int
-	changed chan struct{}
+	changes wait.Signal
 }
 
 // waitingBatch has the rollouts of a step.
@@ -61,7 +62,7 @@ type waitingBatch struct {
 func (b *waitingBatch) key() string { return store.TranscriptKey(b.Step, b.Lineage) }
 
 func newUploads(run openreward.Run, service *openReward, files func() *store.UploadFiles, logger *slog.Logger) *Uploads {
-	return &Uploads{run: run, service: service, files: files, logger: logger, most: maxWaitingEvents, sent: map[Version]bool{}, changed: make(chan struct{})}
+	return &Uploads{run: run, service: service, files: files, logger: logger, most: maxWaitingEvents, sent: map[Version]bool{}}
 }
 
 // change changes what waits, and wakes those who wait for that.
@@ -69,8 +70,7 @@ func (u *Uploads) change(do func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	do()
-	close(u.changed)
-	u.changed = make(chan struct{})
+	u.changes.Notify()
 }
 
 // Add adds the rollouts of a step that is not committed.
@@ -204,12 +204,13 @@ func (u *Uploads) restore() error {
 
 // next returns the oldest step that waits, nil for none, and a channel that is closed when there may be more.
 func (u *Uploads) next() (*waitingBatch, <-chan struct{}) {
+	changed := u.changes.Changed()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(u.committed) == 0 {
-		return nil, u.changed
+		return nil, changed
 	}
-	return u.committed[0], u.changed
+	return u.committed[0], changed
 }
 
 // isWaiting reports whether a step still is to be sent.
