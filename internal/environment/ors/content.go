@@ -5,7 +5,6 @@ package ors
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 )
@@ -60,15 +59,4 @@ func toolsOf(list toolList, terminal *terminalTool) []chat.Tool {
 		tools = append(tools, tool)
 	}
 	return tools
-}
-
-// cutText cuts a text to a number of bytes, at the end of a character.
-func cutText(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit]
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -178,7 +179,7 @@ func statusError(r request, response *http.Response) *StatusError {
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 	e := &StatusError{
-		Method: r.method, Path: r.path, Status: response.StatusCode, Detail: cutText(line, 300),
+		Method: r.method, Path: r.path, Status: response.StatusCode, Detail: contract.Truncate(line, 300),
 		starting: response.StatusCode == http.StatusServiceUnavailable && response.Header.Get(headerState) == "starting",
 	}
 	e.retryAfter, _ = wait.RetryAfter(response.Header)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
@@ -247,7 +248,7 @@ func (s *session) resultOf(reply callReply) tooluse.Result {
 	}
 	if len(result.Text) > s.options.MaxText {
 		s.cut++
-		result.Text = fmt.Sprintf("%s\n[The output was cut: it has %d bytes.]", cutText(result.Text, s.options.MaxText), len(result.Text))
+		result.Text = fmt.Sprintf("%s\n[The output was cut: it has %d bytes.]", contract.Truncate(result.Text, s.options.MaxText), len(result.Text))
 	}
 	result.Metrics = map[string]float64{MetricCut: float64(s.cut), MetricReconnects: float64(s.reconnects)}
 	return result

@@ -16,6 +16,7 @@ import (
 
 	sse "github.com/tmaxmax/go-sse"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -23,7 +24,7 @@ import (
 type remoteError struct{ text string }
 
 // Error implements error.
-func (e *remoteError) Error() string { return "the server reports: " + cutText(e.text, 300) }
+func (e *remoteError) Error() string { return "the server reports: " + contract.Truncate(e.text, 300) }
 
 // errSilent is the error of a stream that brought no byte for too long.
 var errSilent = errors.New("the stream brought nothing for too long")

@@ -34,18 +34,6 @@ func TestToolsOf(t *testing.T) {
 	}
 }
 
-func TestCutText(t *testing.T) {
-	for _, tc := range []struct {
-		text  string
-		limit int
-		want  string
-	}{{"abc", 3, "abc"}, {"abcd", 3, "abc"}, {"aé", 2, "a"}, {"é", 1, ""}} {
-		if got := cutText(tc.text, tc.limit); got != tc.want {
-			t.Errorf("cutText(%q, %d) = %q, want %q", tc.text, tc.limit, got, tc.want)
-		}
-	}
-}
-
 func TestCheckURL(t *testing.T) {
 	for _, text := range []string{"http://host", "https://host:8080/path"} {
 		if err := checkURL(text); err != nil {
