@@ -136,21 +136,10 @@ func (s *trainingStep) record(context.Context) error {
 // countUsage adds what the step used. It was made before, and was lost, if it has a row already.
 func (s *trainingStep) countUsage(seconds float64) {
 	at := s.loop.at
-	spent := checkpoints.Spent{Tokens: usageOf(s.batch.Groups), Seconds: seconds}
+	spent := checkpoints.Spent{Tokens: measure.Usage(s.batch.Groups), Seconds: seconds}
 	spent.Tokens.TrainedTokens, spent.Tokens.ReferenceTokens = s.work.Tokens(), s.work.ReferenceTokens()
 	_, err := s.journal.Row(at.Step, at.Lineage.String())
 	s.book.AddStep(at.Version(), checkpoints.Version{Step: at.Step - 1, Lineage: at.Parent.Short()}, spent, err == nil)
-}
-
-// usageOf returns what it took to sample groups.
-func usageOf(groups []rl.Group) (used contract.Usage) {
-	for _, group := range groups {
-		used.PromptTokens += group.PromptTokens
-		used.SampledTokens += group.SampledTokens
-		used.JudgePromptTokens += group.Judge.PromptTokens
-		used.JudgeSampledTokens += group.Judge.SampledTokens
-	}
-	return used
 }
 
 // row returns the record of the step. Evaluations have their usage in their own results.

@@ -212,12 +212,7 @@ func (e *Evaluator) evaluate(ctx context.Context, v checkpoints.Version) error {
 		return fmt.Errorf("evaluating step %d: %w", v.Step, err)
 	default:
 		result.Metrics, _ = measure.Finite(measure.EvaluationMetrics(groups, e.Schedule.Samples))
-		for _, group := range groups {
-			result.Usage.PromptTokens += group.PromptTokens
-			result.Usage.SampledTokens += group.SampledTokens
-			result.Usage.JudgePromptTokens += group.Judge.PromptTokens
-			result.Usage.JudgeSampledTokens += group.Judge.SampledTokens
-		}
+		result.Usage = measure.Usage(groups)
 		e.Logger.Info("version is evaluated", "step", v.Step, "metrics", result.Metrics)
 	}
 	// A run that only evaluates has no steps, and so no lines to add to.
