@@ -250,13 +250,6 @@ func (t *Table) CoverEvaluation(e exchange.Evaluation) {
 	t.changes.notify(&t.demands.tally)
 }
 
-// Policy is what samples groups: a version of the run's policy, for training or for one evaluation.
-type Policy struct {
-	Lineage rl.Lineage
-	// Evaluation is that of rl.Key, and empty for training.
-	Evaluation string
-}
-
 // ErrPolicyMissing reports that the sampler weights of a policy that is needed do not exist any more.
 var ErrPolicyMissing = errors.New("the sampler weights of the policy are missing")
 
