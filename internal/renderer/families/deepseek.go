@@ -195,11 +195,11 @@ func textWithoutReasoning(m chat.Message) string {
 	if m.IsStructured() {
 		return format.TextOf(m.AllParts())
 	}
-	return withoutBlocks(m.Content, format.ThinkOpen, format.ThinkClose)
+	return withoutBlocks(m.Content, format.ThinkOpen, format.ThinkClose, func(before string) string { return before })
 }
 
-// withoutBlocks removes all blocks from a text.
-func withoutBlocks(text, opening, closing string) string {
+// withoutBlocks removes all blocks from a text, which it trims before each of them.
+func withoutBlocks(text, opening, closing string, trim func(before string) string) string {
 	var out strings.Builder
 	at := 0
 	for {
@@ -207,7 +207,7 @@ func withoutBlocks(text, opening, closing string) string {
 		if !ok {
 			return out.String() + text[at:]
 		}
-		out.WriteString(text[at:block.Begin])
+		out.WriteString(trim(text[at:block.Begin]))
 		at = block.End
 	}
 }
@@ -239,7 +239,7 @@ func (d *deepseek) Read(sampled []int32) (renderer.Parsed, error) {
 	}
 	found.Unparsed = append(found.Unparsed, unclosed(text, deepseekCallsOpen, deepseekCallsClose, deepseekCallOpen, deepseekCallClose)...)
 	if len(found.Calls)+len(found.Unparsed) > 0 {
-		found.Text = pyjson.Strip(withoutSections(text))
+		found.Text = pyjson.Strip(withoutBlocks(text, deepseekCallsOpen, deepseekCallsClose, pyjson.StripRight))
 	}
 	found.Parts = format.SplitReasoning(found.Text)
 	return format.WithReply(parsed, found), nil
@@ -267,18 +267,4 @@ func deepseekCall(head string) (chat.ToolCall, bool) { return chat.ToolCall{Name
 // isWord reports whether a name consists of letters, digits and underscores.
 func isWord(name string) bool {
 	return name != "" && strings.IndexFunc(name, func(r rune) bool { return r != '_' && !unicode.In(r, unicode.L, unicode.N) }) < 0
-}
-
-// withoutSections removes all sections of calls from a text, with the white space before each.
-func withoutSections(text string) string {
-	var out strings.Builder
-	at := 0
-	for {
-		block, ok := format.Find(text, at, deepseekCallsOpen, deepseekCallsClose)
-		if !ok {
-			return out.String() + text[at:]
-		}
-		out.WriteString(pyjson.StripRight(text[at:block.Begin]))
-		at = block.End
-	}
 }
