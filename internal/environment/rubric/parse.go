@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -86,12 +87,7 @@ func parse(text string, criteria int, scores bool) (judgement, error) {
 
 // isNumbered reports whether every rating has the number of its criterion.
 func isNumbered(ratings []rating) bool {
-	for _, r := range ratings {
-		if r.Criterion == nil {
-			return false
-		}
-	}
-	return len(ratings) > 0
+	return len(ratings) > 0 && !slices.ContainsFunc(ratings, func(r rating) bool { return r.Criterion == nil })
 }
 
 // valueOf reads a rating: yes, true and 1 are 1, and no, false and 0 are 0, in any case. A score is any number from 0 to 1.

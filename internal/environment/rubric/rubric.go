@@ -6,6 +6,7 @@
 package rubric
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -176,18 +177,9 @@ func (g *Grader) rate(ctx context.Context, t task, calls *tally) (judgement, err
 		return judgement{}, ctx.Err()
 	}
 	if covered := coverage(all.ratings); covered < g.options.MinCoverage || covered == 0 {
-		return judgement{}, firstError(failures)
+		return judgement{}, cmp.Or(failures...)
 	}
 	return all, nil
-}
-
-func firstError(failures []error) error {
-	for _, err := range failures {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // coverage returns the share of the criteria that were rated.

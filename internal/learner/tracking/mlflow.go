@@ -185,14 +185,9 @@ func (m *mlflow) find(ctx context.Context, experiment string) (*mlflowRun, error
 
 // create creates the run.
 func (m *mlflow) create(ctx context.Context, experiment string) (*mlflowRun, error) {
-	own := map[string]string{
-		mlflowUID: m.run.UID, "tinker-operator.namespace": m.run.Namespace, "tinker-operator.name": m.run.Name,
-	}
-	tags := maps.Clone(m.settings.Tags)
-	if tags == nil {
-		tags = map[string]string{}
-	}
-	maps.Copy(tags, own)
+	tags := map[string]string{}
+	maps.Copy(tags, m.settings.Tags)
+	tags[mlflowUID], tags["tinker-operator.namespace"], tags["tinker-operator.name"] = m.run.UID, m.run.Namespace, m.run.Name
 	var made struct {
 		Run mlflowRun `json:"run"`
 	}

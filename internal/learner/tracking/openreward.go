@@ -4,6 +4,7 @@
 package tracking
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -241,7 +242,7 @@ func (s *sending) sendStarts(ctx context.Context, rollouts []openreward.Rollout)
 		}
 	}
 	if err := errors.Join(failures...); err != nil {
-		return errors.Join(firstProblem(failures), s.record(*s.progress))
+		return errors.Join(cmp.Or(failures...), s.record(*s.progress))
 	}
 	return nil
 }
@@ -265,15 +266,6 @@ func (s *sending) stateAfter(err error) startState {
 func (s *sending) refuse(err error) {
 	s.batch.refused++
 	s.logger.Warn("OpenReward refuses a rollout, which is left out", "step", s.batch.Step, "err", err)
-}
-
-func firstProblem(failures []error) error {
-	for _, err := range failures {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // sendMessages sends messages in their order.

@@ -48,13 +48,3 @@ var ErrUnclean = errors.New("the reply does not belong to the operation")
 func unclean(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnclean, fmt.Sprintf(format, args...))
 }
-
-// listed reports whether a checkpoint of that path is among those of a run.
-func listed(checkpoints []tinker.Checkpoint, path string) bool {
-	for _, c := range checkpoints {
-		if c.TinkerPath == path {
-			return true
-		}
-	}
-	return false
-}

@@ -5,6 +5,8 @@ package trainee
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -117,9 +119,7 @@ func (s substep) collect(ctx context.Context, replies *Replies) error {
 	if complete {
 		replies.Logprobs = append(replies.Logprobs, logprobs...)
 	}
-	for name, value := range optim.Metrics {
-		replies.Metrics[name] = value
-	}
+	maps.Copy(replies.Metrics, optim.Metrics)
 	return nil
 }
 
@@ -201,7 +201,7 @@ func (m *Model) saved(ctx context.Context, kind tinker.Kind, name string, result
 		if lookErr != nil {
 			return "", saving.Failed(lookErr, "looking %s up", name)
 		}
-		if listed(checkpoints, want) {
+		if slices.ContainsFunc(checkpoints, func(c tinker.Checkpoint) bool { return c.TinkerPath == want }) {
 			return want, nil
 		}
 	}

@@ -4,6 +4,7 @@
 package countdown
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"math/big"
@@ -32,6 +33,13 @@ func (n pyNumber) asFloat() (float64, error) {
 		return 0, errors.New("integer too large for a float")
 	}
 	return value, nil
+}
+
+// floatsOf returns two values as Python's float() does.
+func floatsOf(a, b pyNumber) (x, y float64, err error) {
+	x, failedX := a.asFloat()
+	y, failedY := b.asFloat()
+	return x, y, cmp.Or(failedX, failedY)
 }
 
 // near reports whether the value is the target up to rounding.
@@ -84,11 +92,7 @@ func (python) apply(operator string, a, b pyNumber) (pyNumber, error) {
 	if a.integer != nil && b.integer != nil {
 		return applyIntegers(operator, a.integer, b.integer)
 	}
-	x, err := a.asFloat()
-	if err != nil {
-		return pyNumber{}, err
-	}
-	y, err := b.asFloat()
+	x, y, err := floatsOf(a, b)
 	if err != nil {
 		return pyNumber{}, err
 	}
@@ -175,11 +179,7 @@ func pyPower(a, b pyNumber) (pyNumber, error) {
 	if a.integer != nil && b.integer != nil && b.integer.Sign() >= 0 {
 		return integerPower(a.integer, b.integer)
 	}
-	x, err := a.asFloat()
-	if err != nil {
-		return pyNumber{}, err
-	}
-	y, err := b.asFloat()
+	x, y, err := floatsOf(a, b)
 	if err != nil {
 		return pyNumber{}, err
 	}

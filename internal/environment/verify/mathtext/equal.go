@@ -5,6 +5,7 @@ package mathtext
 
 import (
 	"math/cmplx"
+	"slices"
 	"strings"
 )
 
@@ -39,25 +40,13 @@ func equal(a, b string) bool {
 		return false
 	}
 	if len(left) > 1 {
-		return allEqual(left, right)
+		return slices.EqualFunc(left, right, equal)
 	}
 	x, y := newCollection(a), newCollection(b)
 	if len(x.elements) > 1 || len(y.elements) > 1 || x.isSet() || y.isSet() {
 		return x.equal(y)
 	}
 	return equalValues(a, b)
-}
-
-func allEqual(a, b []string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !equal(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 // isWord reports whether the text is one of letters alone.
@@ -100,7 +89,7 @@ func (c collection) equal(other collection) bool {
 		unordered := (c.isSet() || c.open == "") && (other.isSet() || other.open == "")
 		return unordered && permuted(c.elements, other.elements)
 	}
-	return c.open == other.open && c.close == other.close && allEqual(c.elements, other.elements)
+	return c.open == other.open && c.close == other.close && slices.EqualFunc(c.elements, other.elements, equal)
 }
 
 // mostElements bounds the comparison of sets, which is quadratic.
@@ -111,19 +100,13 @@ func permuted(a, b []string) bool {
 	if len(a) != len(b) || len(a) > mostElements {
 		return false
 	}
-	left := append([]string(nil), b...)
+	left := slices.Clone(b)
 	for _, element := range a {
-		found := -1
-		for i := range left {
-			if equal(element, left[i]) {
-				found = i
-				break
-			}
-		}
+		found := slices.IndexFunc(left, func(other string) bool { return equal(element, other) })
 		if found < 0 {
 			return false
 		}
-		left = append(left[:found], left[found+1:]...)
+		left = slices.Delete(left, found, found+1)
 	}
 	return true
 }

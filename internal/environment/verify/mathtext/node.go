@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/big"
 	"math/cmplx"
+	"slices"
 )
 
 type operator uint8
@@ -161,13 +162,5 @@ func coordinate(name string, point uint64) float64 {
 
 // hasVariables reports whether the value depends on a point.
 func (n *node) hasVariables() bool {
-	if n.op == opVariable {
-		return true
-	}
-	for _, kid := range n.kids {
-		if kid.hasVariables() {
-			return true
-		}
-	}
-	return false
+	return n.op == opVariable || slices.ContainsFunc(n.kids, (*node).hasVariables)
 }

@@ -6,6 +6,7 @@ package mathtext
 import (
 	"errors"
 	"math/big"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -54,12 +55,7 @@ func (p *parser) take(prefix string) bool {
 }
 
 func (p *parser) takeAny(prefixes ...string) bool {
-	for _, prefix := range prefixes {
-		if p.takeCommand(prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(prefixes, p.takeCommand)
 }
 
 // takeCommand removes a prefix; if that is a LaTeX command, no letter may follow.

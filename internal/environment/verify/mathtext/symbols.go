@@ -5,6 +5,7 @@ package mathtext
 
 import (
 	"math/cmplx"
+	"slices"
 	"strings"
 )
 
@@ -49,13 +50,11 @@ func (p *parser) command() (*node, error) {
 		return &node{op: opConstant, name: "pi"}, nil
 	case functions[name] != nil:
 		return p.call(name)
+	case slices.Contains(greek, name):
+		return p.variable(`\` + name)
+	default:
+		return nil, errSyntax
 	}
-	for _, letter := range greek {
-		if name == letter {
-			return p.variable(`\` + name)
-		}
-	}
-	return nil, errSyntax
 }
 
 // letters returns the ASCII letters that the rest begins with.
