@@ -186,21 +186,10 @@ const (
 	Invalid
 )
 
+var submitStatuses = [...]string{Accepted: "accepted", Duplicate: "duplicate", Closed: "closed", Stale: "stale", Invalid: "invalid"}
+
 // String gives the name of the status in lower case.
-func (v SubmitStatus) String() string {
-	switch v {
-	case Accepted:
-		return "accepted"
-	case Duplicate:
-		return "duplicate"
-	case Closed:
-		return "closed"
-	case Stale:
-		return "stale"
-	default:
-		return "invalid"
-	}
-}
+func (v SubmitStatus) String() string { return submitStatuses[min(v, Invalid)] }
 
 // SubmitReply answers Submit.
 type SubmitReply struct {

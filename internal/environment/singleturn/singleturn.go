@@ -15,37 +15,20 @@ import (
 )
 
 // Environment consists of a data set and a grader.
-type Environment struct {
-	rows   dataset.Dataset
-	grader verify.Grader
-}
+type Environment struct{ verify.Tasks }
 
 // New returns the environment of the rows and the grader.
 func New(rows dataset.Dataset, grader verify.Grader) *Environment {
-	return &Environment{rows: rows, grader: grader}
-}
-
-// Splits implements environment.Environment.
-func (e *Environment) Splits(ctx context.Context) ([]environment.Split, error) {
-	return e.rows.Splits(ctx)
+	return &Environment{verify.Tasks{Rows: rows, Grader: grader}}
 }
 
 // Start implements environment.Environment. An unknown row is a permanent fault.
 func (e *Environment) Start(ctx context.Context, task environment.Task) (environment.Episode, error) {
-	row, err := e.rows.Row(ctx, task.Split, task.Index)
+	row, err := e.Row(ctx, task)
 	if err != nil {
 		return nil, err
 	}
-	return &episode{row: row, grader: e.grader}, nil
-}
-
-// Answers implements environment.Answerer.
-func (e *Environment) Answers(ctx context.Context, task environment.Task) (right, wrong string, err error) {
-	row, err := e.rows.Row(ctx, task.Split, task.Index)
-	if err != nil {
-		return "", "", err
-	}
-	return verify.Answers(e.grader, row)
+	return &episode{row: row, grader: e.Grader}, nil
 }
 
 type episode struct {

@@ -26,9 +26,9 @@ type Tool interface {
 
 // Local is the backend with the questions of a data set, tools of this process, and a grader that scores the answer.
 type Local struct {
-	rows   dataset.Dataset
-	grader verify.Grader
-	tools  map[string]Tool
+	verify.Tasks
+
+	tools map[string]Tool
 	// described are the tools in their order, and names are their names, for messages.
 	described []chat.Tool
 	names     string
@@ -36,7 +36,7 @@ type Local struct {
 
 // NewLocal returns the backend of the rows, the grader and the tools. The names of the tools must differ.
 func NewLocal(rows dataset.Dataset, grader verify.Grader, tools ...Tool) *Local {
-	l := &Local{rows: rows, grader: grader, tools: map[string]Tool{}}
+	l := &Local{Tasks: verify.Tasks{Rows: rows, Grader: grader}, tools: map[string]Tool{}}
 	var names []string
 	for _, tool := range tools {
 		described := tool.Describe()
@@ -48,27 +48,13 @@ func NewLocal(rows dataset.Dataset, grader verify.Grader, tools ...Tool) *Local 
 	return l
 }
 
-// Splits implements Backend.
-func (l *Local) Splits(ctx context.Context) ([]environment.Split, error) {
-	return l.rows.Splits(ctx)
-}
-
 // Open implements Backend. An unknown row is a permanent fault.
 func (l *Local) Open(ctx context.Context, task environment.Task) (Session, error) {
-	row, err := l.rows.Row(ctx, task.Split, task.Index)
+	row, err := l.Row(ctx, task)
 	if err != nil {
 		return nil, err
 	}
 	return &localSession{Local: l, row: row}, nil
-}
-
-// Answers implements environment.Answerer.
-func (l *Local) Answers(ctx context.Context, task environment.Task) (right, wrong string, err error) {
-	row, err := l.rows.Row(ctx, task.Split, task.Index)
-	if err != nil {
-		return "", "", err
-	}
-	return verify.Answers(l.grader, row)
 }
 
 // localSession is a session of one row. It has no other state.
@@ -116,7 +102,7 @@ func (s *localSession) Finish(ctx context.Context, last *environment.Reply) (Out
 }
 
 func (s *localSession) grade(ctx context.Context, reply environment.Reply) (Outcome, error) {
-	score, err := s.grader.Grade(ctx, s.row, reply)
+	score, err := s.Grader.Grade(ctx, s.row, reply)
 	if err != nil {
 		return Outcome{}, err
 	}

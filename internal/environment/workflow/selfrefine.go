@@ -48,25 +48,16 @@ func NewSelfRefine(data dataset.Dataset, grader verify.Grader, options contract.
 	options.DraftPrompt = cmp.Or(options.DraftPrompt, DefaultDraftPrompt)
 	options.CritiquePrompt = cmp.Or(options.CritiquePrompt, DefaultCritiquePrompt)
 	options.RevisionPrompt = cmp.Or(options.RevisionPrompt, DefaultRevisionPrompt)
-	return &SelfRefine{rows: rows{data, grader}, options: options}
+	return &SelfRefine{rows: rows{verify.Tasks{Rows: data, Grader: grader}}, options: options}
 }
 
 // Start implements environment.Environment.
 func (s *SelfRefine) Start(ctx context.Context, task environment.Task) (environment.Episode, error) {
-	row, err := s.data.Row(ctx, task.Split, task.Index)
+	row, err := s.Row(ctx, task)
 	if err != nil {
 		return nil, err
 	}
 	return &selfRefineEpisode{SelfRefine: s, row: row}, nil
-}
-
-// Answers implements environment.Answerer.
-func (s *SelfRefine) Answers(ctx context.Context, task environment.Task) (right, wrong string, err error) {
-	row, err := s.data.Row(ctx, task.Split, task.Index)
-	if err != nil {
-		return "", "", err
-	}
-	return verify.Answers(s.grader, row)
 }
 
 type selfRefineEpisode struct {

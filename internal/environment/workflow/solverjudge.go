@@ -75,12 +75,12 @@ func NewSolverJudge(data dataset.Dataset, grader verify.Grader, options contract
 	if pattern.NumSubexp() < 1 {
 		return nil, fmt.Errorf("answerPattern %q has no group in parentheses, which is the answer", options.AnswerPattern)
 	}
-	return &SolverJudge{rows: rows{data, grader}, options: options, pattern: pattern}, nil
+	return &SolverJudge{rows: rows{verify.Tasks{Rows: data, Grader: grader}}, options: options, pattern: pattern}, nil
 }
 
 // Start implements environment.Environment.
 func (s *SolverJudge) Start(ctx context.Context, task environment.Task) (environment.Episode, error) {
-	row, err := s.data.Row(ctx, task.Split, task.Index)
+	row, err := s.Row(ctx, task)
 	if err != nil {
 		return nil, err
 	}
@@ -89,11 +89,7 @@ func (s *SolverJudge) Start(ctx context.Context, task environment.Task) (environ
 
 // Answers implements environment.Answerer. The answer goes to the solvers; the judge cannot choose by it.
 func (s *SolverJudge) Answers(ctx context.Context, task environment.Task) (right, wrong string, err error) {
-	row, err := s.data.Row(ctx, task.Split, task.Index)
-	if err != nil {
-		return "", "", err
-	}
-	if right, wrong, err = verify.Answers(s.grader, row); err != nil {
+	if right, wrong, err = s.rows.Answers(ctx, task); err != nil {
 		return "", "", err
 	}
 	for _, text := range []*string{&right, &wrong} {

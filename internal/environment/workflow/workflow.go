@@ -21,17 +21,11 @@ import (
 const MetricCorrect = "correct"
 
 // rows are the tasks of a workflow and the grader of its answers.
-type rows struct {
-	data   dataset.Dataset
-	grader verify.Grader
-}
-
-// Splits implements environment.Environment.
-func (r rows) Splits(ctx context.Context) ([]environment.Split, error) { return r.data.Splits(ctx) }
+type rows struct{ verify.Tasks }
 
 // grade returns the reward of an answer.
 func (r rows) grade(ctx context.Context, row dataset.Row, answer environment.Reply) (float64, error) {
-	score, err := r.grader.Grade(ctx, row, answer)
+	score, err := r.Grader.Grade(ctx, row, answer)
 	return score.Reward, err
 }
 
