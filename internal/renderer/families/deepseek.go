@@ -92,7 +92,7 @@ func deepseekTool(t chat.Tool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "### " + t.Name + "\nDescription: " + t.Description + "\n\nParameters: " + pyjson.JSON(format.ObjectOf(parameters)), nil
+	return "### " + t.Name + "\nDescription: " + t.Description + "\n\nParameters: " + pyjson.JSON(pyjson.ObjectOf(parameters)), nil
 }
 
 // howToCall writes the end of the declaration of tools. It contains special tokens.

@@ -12,6 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/format"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/toolcall"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/tsdecl"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
@@ -108,7 +109,7 @@ func gptOssTool(t chat.Tool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return tsdecl.Type(t.Name, t.Description, format.ObjectOf(parameters)), nil
+	return tsdecl.Type(t.Name, t.Description, pyjson.ObjectOf(parameters)), nil
 }
 
 // Write implements format.Family.

@@ -259,7 +259,7 @@ func declareKimiK25(tools []chat.Tool) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		text, err := tsdecl.Interface(t.Name, t.Description, format.ObjectOf(parameters))
+		text, err := tsdecl.Interface(t.Name, t.Description, pyjson.ObjectOf(parameters))
 		if err != nil {
 			return "", fmt.Errorf("declaring tool %q: %w", t.Name, err)
 		}

@@ -136,14 +136,14 @@ func nemotronTool(t chat.Tool) (string, error) {
 func nemotronParameters(parameters *pyjson.Object) []string {
 	var lines []string
 	properties, _ := parameters.Get("properties")
-	for _, property := range format.ObjectOf(properties).Fields {
-		fields := format.ObjectOf(property.Value)
+	for _, property := range pyjson.ObjectOf(properties).Fields {
+		fields := pyjson.ObjectOf(property.Value)
 		lines = append(lines, "<parameter>", "<name>"+pyjson.Text(property.Name)+"</name>")
 		if kind, ok := fields.Get("type"); ok {
 			lines = append(lines, "<type>"+pyjson.Str(kind)+"</type>")
 		}
 		if _, ok := fields.Get("description"); ok {
-			lines = append(lines, "<description>"+pyjson.Strip(format.StringField(fields, "description"))+"</description>")
+			lines = append(lines, "<description>"+pyjson.Strip(fields.Word("description"))+"</description>")
 		}
 		if values, ok := fields.Get("enum"); ok {
 			lines = append(lines, "<enum>"+pyjson.JSON(values)+"</enum>")

@@ -71,18 +71,3 @@ func AsJSON(object func(chat.Tool) (*pyjson.Object, error)) func(chat.Tool) (str
 		return pyjson.JSON(o), nil
 	}
 }
-
-// ObjectOf returns a value that is an object, and an empty object for any other value.
-func ObjectOf(value any) *pyjson.Object {
-	if o, ok := value.(*pyjson.Object); ok && o != nil {
-		return o
-	}
-	return &pyjson.Object{}
-}
-
-// StringField returns a string field of an object, or "" if the object has no such field.
-func StringField(o *pyjson.Object, name string) string {
-	value, _ := o.Get(name)
-	s, _ := value.(string)
-	return pyjson.Text(s)
-}

@@ -32,6 +32,32 @@ func (o *Object) Get(name string) (value any, ok bool) {
 	return nil, false
 }
 
+// Value returns the value of a name, or nil if it does not exist.
+func (o *Object) Value(name string) any {
+	value, _ := o.Get(name)
+	return value
+}
+
+// List returns the list of a name, or nil if there is no list.
+func (o *Object) List(name string) []any {
+	list, _ := o.Value(name).([]any)
+	return list
+}
+
+// Word returns the text of a name, or "" if there is no text.
+func (o *Object) Word(name string) string {
+	text, _ := o.Value(name).(string)
+	return Text(text)
+}
+
+// ObjectOf returns a value that is an object, and an empty object for any other value.
+func ObjectOf(value any) *Object {
+	if o, ok := value.(*Object); ok && o != nil {
+		return o
+	}
+	return &Object{}
+}
+
 // Set sets the value of a name. A name that exists already keeps its position.
 func (o *Object) Set(name string, value any) {
 	for i := range o.Fields {

@@ -12,7 +12,7 @@ import (
 
 // enumeration writes the values of an enum, which must be of the type of its schema.
 func enumeration(schema *pyjson.Object) (shape, error) {
-	values := list(schema, "enum")
+	values := schema.List("enum")
 	if kind, ok := schema.Get("type"); ok {
 		name, err := enumType(kind)
 		if err != nil {

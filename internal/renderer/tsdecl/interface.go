@@ -113,7 +113,7 @@ func constant(text string) shape { return shape{write: func(string) string { ret
 
 // described returns a shape with the description and the limits of its schema.
 func described(schema *pyjson.Object, kind string, out shape) shape {
-	out.description = word(schema, "description")
+	out.description = schema.Word("description")
 	for _, name := range limited[kind] {
 		if v, ok := schema.Get(name); ok {
 			out.limits = append(out.limits, pyjson.Field{Name: name, Value: v})
@@ -148,7 +148,7 @@ func (s *scope) parse(v any) (shape, error) {
 }
 
 func (s *scope) reference(schema *pyjson.Object) (shape, error) {
-	ref := word(schema, "$ref")
+	ref := schema.Word("$ref")
 	if ref == "#" {
 		s.selfReferring = true
 		return described(schema, "", constant("parameters")), nil
@@ -166,7 +166,7 @@ func (s *scope) reference(schema *pyjson.Object) (shape, error) {
 
 func (s *scope) anyOf(schema *pyjson.Object) (shape, error) {
 	var shapes []shape
-	for _, item := range list(schema, "anyOf") {
+	for _, item := range schema.List("anyOf") {
 		one, err := s.parse(item)
 		if err != nil {
 			return shape{}, err
@@ -188,7 +188,7 @@ var several = map[string]string{"string": "string", "number": "number", "integer
 	"object": "{}", "array": "Array<any>"}
 
 func (s *scope) typed(schema *pyjson.Object) (shape, error) {
-	if kinds, ok := value(schema, "type").([]any); ok {
+	if kinds, ok := schema.Value("type").([]any); ok {
 		texts := make([]string, len(kinds))
 		for i, kind := range kinds {
 			name, _ := kind.(string)
@@ -198,7 +198,7 @@ func (s *scope) typed(schema *pyjson.Object) (shape, error) {
 		}
 		return described(schema, "", constant(strings.Join(texts, " | "))), nil
 	}
-	switch kind := word(schema, "type"); kind {
+	switch kind := schema.Word("type"); kind {
 	case "object":
 		return s.object(schema)
 	case "array":
@@ -212,7 +212,7 @@ func (s *scope) typed(schema *pyjson.Object) (shape, error) {
 
 func (s *scope) array(schema *pyjson.Object) (shape, error) {
 	item := constant("any")
-	if items := value(schema, "items"); items != nil && items != false && (items == true || len(object(items).Fields) > 0) {
+	if items := schema.Value("items"); items != nil && items != false && (items == true || len(pyjson.ObjectOf(items).Fields) > 0) {
 		var err error
 		if item, err = s.parse(items); err != nil {
 			return shape{}, err
@@ -267,13 +267,13 @@ func (s *scope) object(schema *pyjson.Object) (shape, error) {
 	required := required(schema)
 	var properties []property
 	for _, f := range fields(schema, "properties") {
-		p := property{name: f.Name, optional: !required[f.Name], fallback: value(object(f.Value), "default")}
+		p := property{name: f.Name, optional: !required[f.Name], fallback: pyjson.ObjectOf(f.Value).Value("default")}
 		if p.shape, err = s.parse(f.Value); err != nil {
 			return shape{}, fmt.Errorf("property %q: %w", f.Name, err)
 		}
 		properties = append(properties, p)
 	}
-	out := shape{description: word(schema, "description")}
+	out := shape{description: schema.Word("description")}
 	for _, p := range properties {
 		out.members = append(out.members, p.write)
 	}

@@ -23,17 +23,17 @@ func Type(name, description string, parameters *pyjson.Object) string {
 // parameterBlock writes each parameter on a line. Without parameters it writes ().
 func parameterBlock(schema *pyjson.Object) string {
 	properties := fields(schema, "properties")
-	if word(schema, "type") != "object" || len(properties) == 0 {
+	if schema.Word("type") != "object" || len(properties) == 0 {
 		return "()"
 	}
 	lines := []string{"(_:"}
-	if description := word(schema, "description"); description != "" {
+	if description := schema.Word("description"); description != "" {
 		lines[0] += " // " + description
 	}
 	lines = append(lines, "{")
 	required := required(schema)
 	for _, p := range properties {
-		property := object(p.Value)
+		property := pyjson.ObjectOf(p.Value)
 		for _, comment := range comments(property) {
 			lines = append(lines, "// "+comment)
 		}
@@ -52,19 +52,19 @@ func member(p pyjson.Field, required map[string]bool) string {
 	if required[p.Name] {
 		mark = ""
 	}
-	return pyjson.Text(p.Name) + mark + ": " + typeOf(object(p.Value))
+	return pyjson.Text(p.Name) + mark + ": " + typeOf(pyjson.ObjectOf(p.Value))
 }
 
 // comments returns a property's title, description and examples.
 func comments(schema *pyjson.Object) []string {
 	var lines []string
-	if title := word(schema, "title"); title != "" {
+	if title := schema.Word("title"); title != "" {
 		lines = append(lines, title, "")
 	}
-	if description := word(schema, "description"); description != "" {
+	if description := schema.Word("description"); description != "" {
 		lines = append(lines, description)
 	}
-	if examples := list(schema, "examples"); len(examples) > 0 {
+	if examples := schema.List("examples"); len(examples) > 0 {
 		lines = append(lines, "Examples:")
 		for _, example := range examples {
 			lines = append(lines, "- "+pyjson.JSON(example))
@@ -79,7 +79,7 @@ var scalars = map[string]string{"string": "string", "number": "number", "integer
 func typeOf(schema *pyjson.Object) string {
 	for _, name := range []string{"oneOf", "anyOf"} {
 		if _, ok := schema.Get(name); ok {
-			return union(list(schema, name), func(item any) string { return typeOf(object(item)) })
+			return union(schema.List(name), func(item any) string { return typeOf(pyjson.ObjectOf(item)) })
 		}
 	}
 	if kinds, ok := schema.Get("type"); ok {
@@ -98,15 +98,15 @@ func typeOf(schema *pyjson.Object) string {
 
 // single writes a schema of one type. plain means that it is an enumeration, which lists null itself.
 func single(schema *pyjson.Object) (base string, plain bool) {
-	kind := word(schema, "type")
+	kind := schema.Word("type")
 	switch kind {
 	case "array":
-		return typeOf(object(value(schema, "items"))) + "[]", false
+		return typeOf(pyjson.ObjectOf(schema.Value("items"))) + "[]", false
 	case "object":
 		return inline(schema), false
 	case "string":
 		if _, ok := schema.Get("enum"); ok {
-			return union(list(schema, "enum"), pyjson.JSON), true
+			return union(schema.List("enum"), pyjson.JSON), true
 		}
 	}
 	if base, ok := scalars[kind]; ok {

@@ -18,7 +18,7 @@ func parameters(t *testing.T, text string) *pyjson.Object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return object(value)
+	return pyjson.ObjectOf(value)
 }
 
 // The expected texts are those of the reference for the same schemas.
