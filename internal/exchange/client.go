@@ -79,9 +79,7 @@ func NewClient(config ClientConfig) (*Client, error) {
 	if config.Renew <= 0 {
 		config.Renew = renewEvery
 	}
-	if config.Logger == nil {
-		config.Logger = slog.New(slog.DiscardHandler)
-	}
+	config.Logger = cmp.Or(config.Logger, slog.New(slog.DiscardHandler))
 	if config.Dial == nil {
 		dialer := &net.Dialer{Timeout: dialTimeout}
 		config.Dial = func(ctx context.Context, address string) (net.Conn, error) {

@@ -125,11 +125,8 @@ func NewServer(config ServerConfig) (*Server, error) {
 	}
 	config.Epoch.Proof = string(proof)
 	s := &Server{
-		epoch: config.Epoch, handler: config.Handler, timing: config.Timing.withDefaults(), logger: config.Logger,
+		epoch: config.Epoch, handler: config.Handler, timing: config.Timing.withDefaults(), logger: cmp.Or(config.Logger, slog.New(slog.DiscardHandler)),
 		auth: newAuthenticator(config), submits: make(chan struct{}, maxSubmits),
-	}
-	if s.logger == nil {
-		s.logger = slog.New(slog.DiscardHandler)
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.grpc = grpc.NewServer(

@@ -114,14 +114,10 @@ func (c Config) withDefaults() Config {
 	c.Timing.SkipAfter = cmp.Or(c.Timing.SkipAfter, 30*time.Second)
 	c.Timing.Tracking = cmp.Or(c.Timing.Tracking, 15*time.Second)
 	c.Timing.TrackingPatience = cmp.Or(c.Timing.TrackingPatience, time.Minute)
-	if c.Hub == nil {
-		c.Hub = &fetch.Fetcher{}
-	}
+	c.Hub = cmp.Or(c.Hub, &fetch.Fetcher{})
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
 }

@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,9 +99,7 @@ type Worker struct {
 
 // New makes a worker. Run starts it.
 func New(config Config) *Worker {
-	if config.Data == nil {
-		config.Data = &Data{}
-	}
+	config.Data = cmp.Or(config.Data, &Data{})
 	key := watchKey(config.Endpoint, config.KeyPatience)
 	config.Endpoint = key
 	w := &Worker{

@@ -47,11 +47,6 @@ func (f *folder) claim(attempt int32, by string) (claimant string, err error) {
 
 func claimName(attempt int32) string { return claimsDir + "/" + strconv.Itoa(int(attempt)) }
 
-// claims returns the names of claims, without their folder.
-func (f *folder) claims() ([]string, error) {
-	return f.list(claimsDir)
-}
-
 // writeJSON replaces a file by the encoded value.
 func (f *folder) writeJSON(name string, value any) error {
 	data, err := json.Marshal(value)

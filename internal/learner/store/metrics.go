@@ -141,15 +141,11 @@ func (s *Store) AppendEvaluation(e Evaluation) error {
 	if err := s.metrics.add(e.Step, e.Metrics); err != nil {
 		return err
 	}
-	return s.metrics.addEvaluation(e)
-}
-
-func (m *metricsFile) addEvaluation(e Evaluation) error {
 	line, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("encoding evaluation of step %d: %w", e.Step, err)
 	}
-	return m.appendTo(evaluationsName, append(line, '\n'))
+	return s.metrics.appendTo(evaluationsName, append(line, '\n'))
 }
 
 // appendTo adds a line to a file beside metrics.jsonl, unless a later attempt has put them together anew.

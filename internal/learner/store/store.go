@@ -96,7 +96,7 @@ func (s *Store) Claim(attempt int32, by string) error {
 
 // HighestClaim is the highest attempt that was ever claimed, 0 for none.
 func (s *Store) HighestClaim() (int32, error) {
-	claims, err := s.files.claims()
+	claims, err := s.files.list(claimsDir)
 	if err != nil {
 		return 0, fmt.Errorf("listing claims: %w", err)
 	}

@@ -4,6 +4,7 @@
 package families
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -142,10 +143,7 @@ func (g *gptOss) Write(out *format.Writer, at format.Place) error {
 
 // toolAuthor returns the author of a tool's result.
 func toolAuthor(name string) string {
-	if name == "" {
-		name = "unknown"
-	}
-	return functionsPrefix + strings.TrimPrefix(name, functionsPrefix)
+	return functionsPrefix + strings.TrimPrefix(cmp.Or(name, "unknown"), functionsPrefix)
 }
 
 func (g *gptOss) assistant(out *format.Writer, m chat.Message, at format.Place) {

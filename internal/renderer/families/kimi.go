@@ -4,6 +4,7 @@
 package families
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -146,11 +147,7 @@ func (k *kimi) head(out *format.Writer, m chat.Message) *format.Writer {
 	case chat.RoleAssistant:
 		return out.Token(kimiAssistant).Text(m.Role).Token(kimiMiddle)
 	case chat.RoleTool:
-		name := m.Name
-		if name == "" {
-			name = m.Role
-		}
-		return out.Token(kimiSystem).Text(name).Token(kimiMiddle).Text("## Return of " + m.CallID + "\n")
+		return out.Token(kimiSystem).Text(cmp.Or(m.Name, m.Role)).Token(kimiMiddle).Text("## Return of " + m.CallID + "\n")
 	default:
 		return out.Token(kimiSystem).Text(m.Role).Token(kimiMiddle)
 	}
@@ -166,10 +163,7 @@ func (k *kimi) assistant(out *format.Writer, m chat.Message, at format.Place) {
 	if len(m.Calls) > 0 {
 		out.Token(kimiCallsOpen)
 		for i, call := range m.Calls {
-			id := call.ID
-			if id == "" {
-				id = "functions." + call.Name + ":" + strconv.Itoa(i)
-			}
+			id := cmp.Or(call.ID, "functions."+call.Name+":"+strconv.Itoa(i))
 			out.Token(kimiCallOpen).Text(id).Token(kimiArguments).Text(call.Arguments).Token(kimiCallClose)
 		}
 		out.Token(kimiCallsClose)

@@ -4,6 +4,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -132,11 +133,7 @@ func bounded(r io.Reader) ([]byte, error) {
 }
 
 func (f *Fetcher) download(ctx context.Context, source Source) ([]byte, error) {
-	endpoint := f.Endpoint
-	if endpoint == "" {
-		endpoint = DefaultEndpoint
-	}
-	address, err := source.address(endpoint)
+	address, err := source.address(cmp.Or(f.Endpoint, DefaultEndpoint))
 	if err != nil {
 		return nil, err
 	}
@@ -150,11 +147,7 @@ func (f *Fetcher) download(ctx context.Context, source Source) ([]byte, error) {
 	if f.Token != "" && source.Repository != "" {
 		request.Header.Set("Authorization", "Bearer "+f.Token)
 	}
-	client := f.Client
-	if client == nil {
-		client = http.DefaultClient
-	}
-	response, err := client.Do(request)
+	response, err := cmp.Or(f.Client, http.DefaultClient).Do(request)
 	if err != nil {
 		return nil, watch.Cause(err)
 	}

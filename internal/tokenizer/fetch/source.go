@@ -7,6 +7,7 @@
 package fetch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -43,19 +44,9 @@ func (s Source) String() string {
 	return fmt.Sprintf("%s of %s at %s", s.file(), s.Repository, s.revision())
 }
 
-func (s Source) file() string {
-	if s.File == "" {
-		return "tokenizer.json"
-	}
-	return s.File
-}
+func (s Source) file() string { return cmp.Or(s.File, "tokenizer.json") }
 
-func (s Source) revision() string {
-	if s.Revision == "" {
-		return "main"
-	}
-	return s.Revision
-}
+func (s Source) revision() string { return cmp.Or(s.Revision, "main") }
 
 var (
 	digest     = regexp.MustCompile(`^[0-9a-f]{64}$`)

@@ -6,6 +6,7 @@
 package download
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -216,11 +217,7 @@ func (b *Body) request() error {
 	if b.offset > 0 {
 		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", b.offset))
 	}
-	client := b.client.HTTP
-	if client == nil {
-		client = http.DefaultClient
-	}
-	response, err := client.Do(request) //nolint:bodyclose // The stream closes it.
+	response, err := cmp.Or(b.client.HTTP, http.DefaultClient).Do(request) //nolint:bodyclose // The stream closes it.
 	if err != nil {
 		watch.End()
 		return watch.Cause(err)

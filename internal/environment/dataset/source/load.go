@@ -51,12 +51,8 @@ type Loader struct {
 
 // New returns a Loader that has loaded nothing.
 func New(config Config) *Loader {
-	if config.Client == nil {
-		config.Client = &download.Client{Logger: config.Logger}
-	}
-	if config.Logger == nil {
-		config.Logger = slog.New(slog.DiscardHandler)
-	}
+	config.Client = cmp.Or(config.Client, &download.Client{Logger: config.Logger})
+	config.Logger = cmp.Or(config.Logger, slog.New(slog.DiscardHandler))
 	return &Loader{config: config, busy: make(chan struct{}, 1), loaded: map[string]*Dataset{}}
 }
 

@@ -5,6 +5,7 @@
 package wandbtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -194,12 +195,9 @@ func (s *Server) upsert(variables object) any {
 		r.display = display
 	}
 	entity, _ := variables["entity"].(string)
-	if entity == "" {
-		entity = Entity
-	}
 	return data("upsertBucket", object{"inserted": !known, "bucket": object{
 		"id": "B-" + id, "name": id, "displayName": r.display, "description": "", "config": r.config, "sweepName": nil,
-		"project":          object{"id": "P", "name": variables["project"], "entity": object{"id": "E", "name": entity}},
+		"project":          object{"id": "P", "name": variables["project"], "entity": object{"id": "E", "name": cmp.Or(entity, Entity)}},
 		"historyLineCount": len(r.history),
 	}})
 }
