@@ -85,7 +85,7 @@ func repliesOf(group rl.Group) (texts []string) {
 			text := ""
 			for i, token := range s.Tokens {
 				if s.Actions[i] && token < end {
-					text += string(rune(token))
+					text += string(token)
 				}
 			}
 			texts = append(texts, text)
