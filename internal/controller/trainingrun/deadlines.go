@@ -37,8 +37,8 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learn
 	if !seen.Heartbeat.Fresh(now) || seen.Heartbeat.Reply.Attempt != newest.Number || seen.Heartbeat.Reply.Upstream != "" {
 		return nil
 	}
-	if len(seen.Heartbeat.Reply.Unavailable) > 0 {
-		return nil // Another attempt would wait for the same environment.
+	if seen.Heartbeat.Reply.Blocked() != "" || len(seen.Heartbeat.Reply.Unavailable) > 0 {
+		return nil // Another attempt would wait for the same repair or environment.
 	}
 	deadline := seconds(*policy.ProgressDeadlineSeconds)
 	if idle := time.Duration(seen.Heartbeat.Reply.SecondsSinceProgress * float64(time.Second)); idle > deadline && hasWorkers(seen) {

@@ -175,6 +175,10 @@ func TestMakePlan(t *testing.T) {
 			newRun(attempts(inProgress(1))), observing(1, running, replying(contract.HeartbeatReply{Attempt: 1, SecondsSinceProgress: 3601}), func(o *observe.State) { o.Rollout = nil }),
 			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: maxRequeue},
 		},
+		"a run without progress because of something that a person can repair is not stalled": {
+			newRun(attempts(inProgress(1))), observing(1, running, replying(contract.HeartbeatReply{Attempt: 1, SecondsSinceProgress: 86400, BlockedOn: contract.BlockedOnJudge + "status 401"})),
+			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: 2*time.Minute + time.Second},
+		},
 		"a run without progress because of the endpoint is not stalled": {
 			newRun(attempts(inProgress(1))), observing(1, running, replying(contract.HeartbeatReply{Attempt: 1, SecondsSinceProgress: 3601, Upstream: "payment"})),
 			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: 2*time.Minute + time.Second},
