@@ -57,7 +57,7 @@ type FailurePolicy struct {
 	// +optional
 	StartDeadlineSeconds *int32 `json:"startDeadlineSeconds,omitempty"`
 	// progressDeadlineSeconds is how long a run may make no progress before its learner is restarted. Time that the
-	// endpoint is the cause of does not count, nor does time in which the learner does not answer.
+	// endpoint is the cause of does not count, nor does time in which the run waits for a repair, or the learner does not answer.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=3600
 	// +optional
