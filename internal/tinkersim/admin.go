@@ -19,8 +19,8 @@ import (
 //	POST   /admin/faults                adds rules in the format of package fault; responds with {"ids": [...]}
 //	DELETE /admin/faults                removes all rules and releases the operations that they hold
 //	POST   /admin/faults/{id}/release   releases the operations that a hold holds
-//	POST   /admin/rehearse              replaces the rules of forced samples by {"rehearsals": [...]}, a list of sampling.ForcedRule
-//	DELETE /admin/rehearse              removes the rules of forced samples
+//	POST   /admin/forced-samples              replaces the rules of forced samples by {"rules": [...]}, a list of sampling.ForcedRule
+//	DELETE /admin/forced-samples              removes the rules of forced samples
 //	POST   /admin/checkpoints           {"path": regular expression, "do": "expire" or "damage"}; responds with {"paths": [...]}
 //	DELETE /admin/sessions/{id}         ends a session as if it had timed out
 //	POST   /admin/restart               has the effect of a restart of the process
@@ -41,8 +41,8 @@ func (s *Server) adminRoutes() []endpoint {
 			}
 			return response{}, nil
 		}),
-		simpleEndpoint("POST /admin/rehearse", "", s.forceSamples),
-		simpleEndpoint("DELETE /admin/rehearse", "", func(*request) (response, error) {
+		simpleEndpoint("POST /admin/forced-samples", "", s.forceSamples),
+		simpleEndpoint("DELETE /admin/forced-samples", "", func(*request) (response, error) {
 			return response{}, s.forced.Replace(nil)
 		}),
 		simpleEndpoint("POST /admin/checkpoints", "", editCheckpoints),

@@ -297,7 +297,7 @@ func TestForcedSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	wanted := write("<tool_call>\n{}\n</tool_call><|im_end|>")
-	body, err := json.Marshal(map[string]any{"rehearsals": []map[string]any{
+	body, err := json.Marshal(map[string]any{"rules": []map[string]any{
 		{"contains": "30?", "scripts": []map[string]any{{"share": 1, "tokens": wanted}}},
 	}})
 	if err != nil {
@@ -317,7 +317,7 @@ func TestForcedSamples(t *testing.T) {
 		return samples.Sequences[0]
 	}
 	before := sample("What is 12 + 30?")
-	b.admin(http.MethodPost, "/admin/rehearse", string(body))
+	b.admin(http.MethodPost, "/admin/forced-samples", string(body))
 	forcedSample, free := sample("What is 12 + 30?"), sample("What is 12 + 31?")
 	if diff := cmp.Diff(wanted, forcedSample.Tokens); diff != "" || forcedSample.StopReason != tinker.StopReasonStop {
 		t.Errorf("a forced sample, %s (-want +got):\n%s", forcedSample.StopReason, diff)
@@ -330,11 +330,11 @@ func TestForcedSamples(t *testing.T) {
 	if cmp.Equal(wanted, free.Tokens) {
 		t.Error("a sample of another prompt was forced, too")
 	}
-	refused, err := b.call(http.MethodPost, "/admin/rehearse", `{"rehearsals":[{}]}`)
+	refused, err := b.call(http.MethodPost, "/admin/forced-samples", `{"rules":[{}]}`)
 	if err != nil || refused.status != http.StatusBadRequest {
 		t.Errorf("invalid rules: %d, %v", refused.status, err)
 	}
-	b.admin(http.MethodDelete, "/admin/rehearse", "")
+	b.admin(http.MethodDelete, "/admin/forced-samples", "")
 	if diff := cmp.Diff(before, sample("What is 12 + 30?")); diff != "" {
 		t.Errorf("without the rules (-before +after):\n%s", diff)
 	}

@@ -68,10 +68,10 @@ func (s *ForcedSamples) Replace(rules []ForcedRule) error {
 	return nil
 }
 
-// DecodeForcedRules decodes {"rehearsals": [...]}.
+// DecodeForcedRules decodes {"rules": [...]}.
 func DecodeForcedRules(body []byte) ([]ForcedRule, error) {
 	var decoded struct {
-		Rules []ForcedRule `json:"rehearsals"`
+		Rules []ForcedRule `json:"rules"`
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()

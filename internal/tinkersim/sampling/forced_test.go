@@ -55,15 +55,15 @@ func TestForcedScriptShares(t *testing.T) {
 func TestDecodeForcedRulesInvalid(t *testing.T) {
 	cases := map[string]string{
 		"invalid JSON":           `{`,
-		"unknown field":          `{"rehearsals": [{"contains": "a", "reward": 1}]}`,
-		"trailing data":          `{"rehearsals": []} {}`,
-		"no scripts":             `{"rehearsals": [{"contains": "a"}]}`,
-		"no tokens":              `{"rehearsals": [{"scripts": [{"share": 0.5}]}]}`,
-		"no share":               `{"rehearsals": [{"scripts": [{"tokens": [1]}]}]}`,
-		"a share above 1":        `{"rehearsals": [{"scripts": [{"share": 2, "tokens": [1]}]}]}`,
-		"shares sum above 1":     `{"rehearsals": [{"scripts": [{"share": 0.6, "tokens": [1]}, {"share": 0.6, "tokens": [2]}]}]}`,
-		"a negative share":       `{"rehearsals": [{"scripts": [{"share": -1, "tokens": [1]}]}]}`,
-		"tokens beyond 32 bits":  `{"rehearsals": [{"scripts": [{"share": 1, "tokens": [9999999999]}]}]}`,
+		"unknown field":          `{"rules": [{"contains": "a", "reward": 1}]}`,
+		"trailing data":          `{"rules": []} {}`,
+		"no scripts":             `{"rules": [{"contains": "a"}]}`,
+		"no tokens":              `{"rules": [{"scripts": [{"share": 0.5}]}]}`,
+		"no share":               `{"rules": [{"scripts": [{"tokens": [1]}]}]}`,
+		"a share above 1":        `{"rules": [{"scripts": [{"share": 2, "tokens": [1]}]}]}`,
+		"shares sum above 1":     `{"rules": [{"scripts": [{"share": 0.6, "tokens": [1]}, {"share": 0.6, "tokens": [2]}]}]}`,
+		"a negative share":       `{"rules": [{"scripts": [{"share": -1, "tokens": [1]}]}]}`,
+		"tokens beyond 32 bits":  `{"rules": [{"scripts": [{"share": 1, "tokens": [9999999999]}]}]}`,
 		"list instead of object": `[]`,
 	}
 	for name, body := range cases {
