@@ -66,11 +66,11 @@ var permitted = map[string][]string{
 		"api/v1alpha1", "internal/contract", "internal/desired", "k8s.io/api", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/controller/observe": {
-		"api/v1alpha1", "internal/controller/datafiles", "internal/controller/ending", "internal/controller/known",
+		"api/v1alpha1", "internal/controller/datafiles", "internal/controller/ending", "internal/controller/objectmap",
 		"internal/controller/podstate", "internal/controller/poller", "internal/controller/refusal", "internal/controller/workers", "internal/desired",
 		"internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
 	},
-	"internal/controller/known": {"k8s.io/apimachinery", "sigs.k8s.io/controller-runtime"},
+	"internal/controller/objectmap": {"k8s.io/apimachinery", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/history": {
 		"api/v1alpha1", "internal/contract", "internal/desired", "internal/history", "k8s.io/api", "k8s.io/apimachinery",
 		"sigs.k8s.io/controller-runtime",
@@ -81,7 +81,7 @@ var permitted = map[string][]string{
 		"api/v1alpha1", "internal/contract", "internal/contract/heartbeat", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/controller/record":  {"internal/contract", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
-	"internal/controller/refusal": {"api/v1alpha1", "internal/controller/known", "k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime"},
+	"internal/controller/refusal": {"api/v1alpha1", "internal/controller/objectmap", "k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/resolve": {
 		"api/v1alpha1", "internal/desired", "internal/desired/budget", "internal/status", "k8s.io/apimachinery", "k8s.io/utils",
 	},
@@ -98,13 +98,13 @@ var permitted = map[string][]string{
 		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/record", "k8s.io/apimachinery",
 	},
 	"internal/controller/rewardenvironment": {"internal/controller/datafiles",
-		"api/v1alpha1", "internal/contract", "internal/controller/known", "internal/controller/podstate", "internal/controller/record", "internal/controller/refusal", "internal/desired",
+		"api/v1alpha1", "internal/contract", "internal/controller/objectmap", "internal/controller/podstate", "internal/controller/record", "internal/controller/refusal", "internal/desired",
 		"internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils",
 		"sigs.k8s.io/controller-runtime",
 	},
 	"internal/controller/servers": {"api/v1alpha1", "internal/desired", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/trainingrun": {
-		"api/v1alpha1", "internal/contract", "internal/controller/attempt", "internal/controller/budget", "internal/controller/ending", "internal/controller/endpoint", "internal/controller/history", "internal/controller/known", "internal/controller/observe", "internal/controller/pacing", "internal/controller/podstate", "internal/controller/poller",
+		"api/v1alpha1", "internal/contract", "internal/controller/attempt", "internal/controller/budget", "internal/controller/ending", "internal/controller/endpoint", "internal/controller/history", "internal/controller/objectmap", "internal/controller/observe", "internal/controller/pacing", "internal/controller/podstate", "internal/controller/poller",
 		"internal/controller/record", "internal/controller/refusal", "internal/controller/resolve", "internal/controller/runevents",
 		"internal/controller/runfiles", "internal/controller/servers", "internal/controller/workers", "internal/desired", "internal/desired/budget", "internal/status", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
 	},

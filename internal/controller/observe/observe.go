@@ -20,7 +20,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/datafiles"
-	"github.com/tinker-operator/tinker-operator/internal/controller/known"
+	"github.com/tinker-operator/tinker-operator/internal/controller/objectmap"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
@@ -88,12 +88,12 @@ type Observer struct {
 	Now      func() time.Time
 
 	// looks has the newest look at each run. If it is lost, each run is looked at once more.
-	looks *known.Map[look]
+	looks *objectmap.Map[look]
 }
 
 // New completes an Observer.
 func New(o Observer) *Observer {
-	o.looks = &known.Map[look]{}
+	o.looks = &objectmap.Map[look]{}
 	return &o
 }
 

@@ -88,7 +88,7 @@ func TestObstacleOfAnEarlierLearnerIsForgotten(t *testing.T) {
 	observer := New(Observer{Live: &apiServer{}, Now: func() time.Time { return now }})
 	found := look{at: now, learnerJob: "first"}
 	found.learner.Reason = v1alpha1.ReasonCreateRefused
-	observer.looks.Keep(run, found)
+	observer.looks.Set(run, found)
 	for uid, want := range map[types.UID]string{"first": v1alpha1.ReasonCreateRefused, "second": ""} {
 		seen := State{Learners: job(uid)}
 		observer.observeObstacles(t.Context(), run, &seen)

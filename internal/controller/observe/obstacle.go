@@ -35,7 +35,7 @@ func (o *Observer) observeObstacles(ctx context.Context, run *v1alpha1.TrainingR
 	if status.RunFinished(run) {
 		return
 	}
-	now, known := o.Now(), o.looks.Of(run)
+	now, known := o.Now(), o.looks.Get(run)
 	lasting := known.lastsOver(*seen, now)
 	if lasting {
 		seen.WorkersObstacle = known.workers
@@ -53,7 +53,7 @@ func (o *Observer) observeObstacles(ctx context.Context, run *v1alpha1.TrainingR
 		if found.at.IsZero() {
 			seen.LookAgain = lookDelay
 		} else {
-			o.looks.Keep(run, found)
+			o.looks.Set(run, found)
 		}
 		known = found
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tinker-operator/tinker-operator/internal/controller/known"
+	"github.com/tinker-operator/tinker-operator/internal/controller/objectmap"
 )
 
 // RetryInterval is the time between two tries to create an object that was refused.
@@ -42,24 +42,24 @@ func (t Try) Wait(generation int64, now time.Time) (time.Duration, bool) {
 }
 
 // Memory keeps the newest refusal of each role of an owner's objects. Losing it costs one more try. Its zero value has none.
-type Memory struct{ byRole known.Map[map[string]Try] }
+type Memory struct{ byRole objectmap.Map[map[string]Try] }
 
 // Record keeps a refusal, or forgets the former one where err refuses nothing, and reports whether it refuses. Of one owner, one
 // goroutine at a time may record.
 func (m *Memory) Record(owner client.Object, role, name string, err error, now time.Time) bool {
 	refused, is := Of(err)
 	tries := map[string]Try{}
-	maps.Copy(tries, m.byRole.Of(owner))
+	maps.Copy(tries, m.byRole.Get(owner))
 	delete(tries, role)
 	if is {
 		tries[role] = Try{Refusal: refused, Name: name, Generation: owner.GetGeneration(), At: now}
 	}
-	m.byRole.Keep(owner, tries)
+	m.byRole.Set(owner, tries)
 	return is
 }
 
 // Latest is the newest refusal of a role; the zero Try without one.
-func (m *Memory) Latest(owner client.Object, role string) Try { return m.byRole.Of(owner)[role] }
+func (m *Memory) Latest(owner client.Object, role string) Try { return m.byRole.Get(owner)[role] }
 
 // Forget drops what is known of an owner.
 func (m *Memory) Forget(owner types.NamespacedName) { m.byRole.Forget(owner) }

@@ -30,22 +30,22 @@ func TestMemoryEndsWithItsEnvironment(t *testing.T) {
 		if !r.refusals.Record(env, v1alpha1.RoleProbe, "probe", refused, now) {
 			t.Fatal("the refusal was not recorded")
 		}
-		r.probes.Keep(env, probes{started: now, deleted: []types.UID{"first"}})
+		r.probes.Set(env, probes{started: now, deleted: []types.UID{"first"}})
 	}
 
 	remember()
-	if known := r.probes.Of(env); !known.started.Equal(now) || len(known.deleted) != 1 {
+	if known := r.probes.Get(env); !known.started.Equal(now) || len(known.deleted) != 1 {
 		t.Errorf("known of the environment is %+v", known)
 	}
 	another := newEnvironment(func(e *v1alpha1.RewardEnvironment) { e.UID = "another" })
-	if known := r.probes.Of(another); !known.started.IsZero() || len(known.deleted) > 0 {
+	if known := r.probes.Get(another); !known.started.IsZero() || len(known.deleted) > 0 {
 		t.Errorf("known of another environment of its name is %+v, want nothing", known)
 	}
 
 	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
 		t.Fatal(err)
 	}
-	if known := r.probes.Of(env); !known.started.IsZero() || len(known.deleted) > 0 {
+	if known := r.probes.Get(env); !known.started.IsZero() || len(known.deleted) > 0 {
 		t.Errorf("known of a deleted environment is %+v, want nothing", known)
 	}
 	if refused := r.refusals.Latest(env, v1alpha1.RoleProbe); refused.Reason != "" {

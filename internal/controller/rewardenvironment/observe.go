@@ -61,7 +61,7 @@ func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironmen
 			seen.add(env, &jobs.Items[i])
 		}
 	}
-	seen.started = r.probes.Of(env).started
+	seen.started = r.probes.Get(env).started
 	seen.refused = r.refusals.Latest(env, v1alpha1.RoleProbe)
 	if seen.job == nil {
 		return seen, nil

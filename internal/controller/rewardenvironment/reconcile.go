@@ -24,7 +24,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/controller/known"
+	"github.com/tinker-operator/tinker-operator/internal/controller/objectmap"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -41,12 +41,12 @@ type Reconciler struct {
 	Now      func() time.Time
 
 	refusals *refusal.Memory
-	probes   *known.Map[probes]
+	probes   *objectmap.Map[probes]
 }
 
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
-	r.refusals, r.probes = &refusal.Memory{}, &known.Map[probes]{}
+	r.refusals, r.probes = &refusal.Memory{}, &objectmap.Map[probes]{}
 	return &r
 }
 
@@ -90,9 +90,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		} else if err != nil {
 			return ctrl.Result{}, err
 		}
-		newest := r.probes.Of(env)
+		newest := r.probes.Get(env)
 		newest.started = r.Now()
-		r.probes.Keep(env, newest)
+		r.probes.Set(env, newest)
 	}
 	if seen.files != nil && (p.requeue == 0 || p.requeue > dataInterval) {
 		p.requeue = dataInterval
@@ -122,7 +122,7 @@ func (r *Reconciler) apply(ctx context.Context, env *v1alpha1.RewardEnvironment,
 	if len(p.deletes) == 0 {
 		return nil
 	}
-	earlier := r.probes.Of(env)
+	earlier := r.probes.Get(env)
 	var deleted []types.UID
 	for _, job := range p.deletes {
 		if !slices.Contains(earlier.deleted, job.UID) {
@@ -133,7 +133,7 @@ func (r *Reconciler) apply(ctx context.Context, env *v1alpha1.RewardEnvironment,
 		deleted = append(deleted, job.UID)
 	}
 	earlier.deleted = deleted
-	r.probes.Keep(env, earlier)
+	r.probes.Set(env, earlier)
 	return nil
 }
 

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/controller/known"
+	"github.com/tinker-operator/tinker-operator/internal/controller/objectmap"
 )
 
 // memory has the newest status write of each run. Losing it costs a write or a conflict more, never a decision.
-type memory struct{ known.Map[write] }
+type memory struct{ objectmap.Map[write] }
 
 // write is a write of a status.
 type write struct {
@@ -21,14 +21,14 @@ type write struct {
 }
 
 func (m *memory) written(before, after *v1alpha1.TrainingRun, now time.Time) {
-	m.Keep(before, write{before.ResourceVersion, after.ResourceVersion, now})
+	m.Set(before, write{before.ResourceVersion, after.ResourceVersion, now})
 }
 
 // stale says that a run is as it was before our own newest write.
 func (m *memory) stale(run *v1alpha1.TrainingRun) bool {
-	newest := m.Of(run)
+	newest := m.Get(run)
 	return newest.from == run.ResourceVersion && newest.to != newest.from
 }
 
 // wrote is when the status was last written; the zero time when this manager has not.
-func (m *memory) wrote(run *v1alpha1.TrainingRun) time.Time { return m.Of(run).at }
+func (m *memory) wrote(run *v1alpha1.TrainingRun) time.Time { return m.Get(run).at }

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package known
+package objectmap
 
 import (
 	"testing"
@@ -19,15 +19,15 @@ func TestMap(t *testing.T) {
 	var m Map[int]
 	expect := func(what string, pod *corev1.Pod, want int) {
 		t.Helper()
-		if got := m.Of(pod); got != want {
-			t.Errorf("of %s it knows %d, want %d", what, got, want)
+		if got := m.Get(pod); got != want {
+			t.Errorf("the value of %s is %d, want %d", what, got, want)
 		}
 	}
 	first := object("pod", "first")
-	expect("an object that it was never told of", first, 0)
-	m.Keep(first, 1)
-	m.Keep(first, 2)
-	m.Keep(object("other", "other"), 3)
+	expect("an object without a value", first, 0)
+	m.Set(first, 1)
+	m.Set(first, 2)
+	m.Set(object("other", "other"), 3)
 	expect("the object", first, 2)
 	expect("one that replaced it", object("pod", "second"), 0)
 	m.Forget(client.ObjectKeyFromObject(first))

@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package known keeps what a controller knows of objects beyond what the API server has of them. All of it may be lost
+// Package objectmap keeps what a controller knows of objects beyond what the API server has of them. All of it may be lost
 // at any time, as it is when another manager takes over.
-package known
+package objectmap
 
 import (
 	"sync"
@@ -24,8 +24,8 @@ type entry[T any] struct {
 	value T
 }
 
-// Of returns the value of an object.
-func (m *Map[T]) Of(object client.Object) T {
+// Get returns the value of an object.
+func (m *Map[T]) Get(object client.Object) T {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.objects[client.ObjectKeyFromObject(object)]
@@ -36,8 +36,8 @@ func (m *Map[T]) Of(object client.Object) T {
 	return e.value
 }
 
-// Keep replaces the value of an object.
-func (m *Map[T]) Keep(object client.Object, value T) {
+// Set replaces the value of an object.
+func (m *Map[T]) Set(object client.Object, value T) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.objects == nil {
