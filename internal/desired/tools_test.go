@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// TestFileOfToolsAndFormats makes a run file only where the model's format declares tools, or a dialect does, or there are none.
+// TestFileOfToolsAndFormats makes a run file only where the model's format declares tools, or a dialect does, or the environment has no tools.
 func TestFileOfToolsAndFormats(t *testing.T) {
 	for name, tc := range map[string]struct {
 		renderer string

@@ -163,7 +163,7 @@ func pack[V any](values []V, bits func(V) uint32) []byte {
 	return packed
 }
 
-// unpack decodes values of 32 bits. It returns nil if there are none.
+// unpack decodes values of 32 bits. It returns nil if packed is empty.
 func unpack[V any](d *groupDecoder, field, kind string, packed []byte, value func(bits uint32) V) []V {
 	if len(packed)%4 != 0 {
 		d.fail(field, "have no whole number of %s", kind)

@@ -19,8 +19,8 @@ import (
 //	POST   /admin/faults                adds rules in the format of package fault; responds with {"ids": [...]}
 //	DELETE /admin/faults                removes all rules and releases the operations that they hold
 //	POST   /admin/faults/{id}/release   releases the operations that a hold holds
-//	POST   /admin/forced-samples              replaces the rules of forced samples by {"rules": [...]}, a list of sampling.ForcedRule
-//	DELETE /admin/forced-samples              removes the rules of forced samples
+//	POST   /admin/forced-samples        replaces the rules of forced samples by {"rules": [...]}, a list of sampling.ForcedRule
+//	DELETE /admin/forced-samples        removes the rules of forced samples
 //	POST   /admin/checkpoints           {"path": regular expression, "do": "expire" or "damage"}; responds with {"paths": [...]}
 //	DELETE /admin/sessions/{id}         ends a session as if it had timed out
 //	POST   /admin/restart               has the effect of a restart of the process

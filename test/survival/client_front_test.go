@@ -60,7 +60,7 @@ func (f *front) watch(i, pid int) {
 	}
 }
 
-// memoryField returns a field of a file about a process that runs, in MiB; 0 if there is none.
+// memoryField returns a field of a file in the folder of a process in /proc, in MiB; 0 if it does not exist.
 func memoryField(pid int, file, field string) float64 {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
 	if err != nil {

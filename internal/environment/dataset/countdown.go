@@ -20,10 +20,9 @@ import (
 // maxTarget bounds the targets of Countdown.
 const maxTarget = 9999
 
-// Countdown has tasks of the game: to reach a target with given numbers, each used once. Beside the tasks of train, there are a fifth
-// as many of test. Each task has a solution,
-// since its target is computed from the numbers. Rows have the fields nums, target and solution, and the solution is
-// the answer.
+// Countdown has tasks of the game: to reach a target with given numbers, each used once. The split test has a fifth as many tasks as
+// train. Each task has a solution, since its target is computed from the numbers. Rows have the fields nums, target and solution, and
+// the solution is the answer.
 //
 // A hash of the numbers and the target decides whether a task may be in train or in test, so that no task is in both.
 // Row i is a function of the options, the split and i.

@@ -70,6 +70,6 @@ func TestErrorsOfGoogle(t *testing.T) {
 func TestKeysOfGoogle(t *testing.T) {
 	variables := map[string]string{"GOOGLE_CREDENTIALS": "{}"}
 	if _, err := bucket.Open(t.Context(), buckettest.GoogleURL("b", ""), func(name string) string { return variables[name] }); err == nil || !strings.Contains(err.Error(), "artifacts.secretRef") {
-		t.Errorf("Open with a key that is none gives %v, want the repair", err)
+		t.Errorf("Open with an invalid key gives %v, want the repair", err)
 	}
 }

@@ -5,8 +5,8 @@ package leases
 
 import "github.com/tinker-operator/tinker-operator/internal/wait"
 
-// changes tells those who wait for a table that it has changed. Workers that wait for leases are told only while there is a group
-// to lease: most of the time all groups of a batch are leased, and each that is submitted would wake every worker's call in vain.
+// changes signals changes of a table. Workers that wait for leases wait for leasable, which is notified only while there is a group
+// to lease: most of the time all groups of a batch are leased, and a group that is submitted need not wake every worker's call.
 type changes struct{ any, leasable wait.Signal }
 
 // notify reports a change of the table with that tally. The table's lock is held.
@@ -17,7 +17,7 @@ func (c *changes) notify(t *tally) {
 	}
 }
 
-// notifyAll reports a change to everybody.
+// notifyAll reports a change of the table, whether there is a group to lease or not.
 func (c *changes) notifyAll() {
 	c.any.Notify()
 	c.leasable.Notify()

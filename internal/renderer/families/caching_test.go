@@ -25,8 +25,9 @@ func (c *counting) AppendEncode(dst []int32, text string, match tokenizer.Match)
 	return c.Tokenizer.AppendEncode(dst, text, match)
 }
 
-// Rendering the next turn of a long conversation does not encode the earlier turns again.
-func TestConversationExtendsWithoutEncodingAgain(t *testing.T) {
+// newCounting returns a tokenizer that counts, and a renderer that uses it.
+func newCounting(t *testing.T) (*counting, renderer.Renderer) {
+	t.Helper()
 	plain, err := tokenizer.ForModel("tinkersim/byte-136k")
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +37,12 @@ func TestConversationExtendsWithoutEncodingAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return tokens, r
+}
+
+// Rendering the next turn of a long conversation does not encode the earlier turns again.
+func TestConversationExtendsWithoutEncodingAgain(t *testing.T) {
+	tokens, r := newCounting(t)
 	var messages []chat.Message
 	for i := range 100 {
 		text := fmt.Sprint(i, strings.Repeat(" word", 100))
@@ -63,15 +70,7 @@ func TestConversationExtendsWithoutEncodingAgain(t *testing.T) {
 // A worker has thousands of long conversations at once: the next turn of each encodes nothing twice, however many texts of others were
 // rendered since its last.
 func TestConversationKeepsItsOwnPieces(t *testing.T) {
-	plain, err := tokenizer.ForModel("tinkersim/byte-136k")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tokens := &counting{Tokenizer: plain}
-	r, err := New("role_colon_end", tokens, Options{End: "<|end|>"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens, r := newCounting(t)
 	var rendered renderer.Rendered
 	messages := []chat.Message{user(strings.Repeat("long ", 1000))}
 	if _, err := r.Prompt(renderer.Conversation{Messages: messages, Rendered: &rendered}); err != nil {

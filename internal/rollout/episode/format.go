@@ -10,8 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 )
 
-// FormatError reports a prompt that the format of the model cannot express. No server is at fault: spec of the environment and
-// model do not fit together, or a task has messages that the format does not have.
+// FormatError reports a prompt that the format of the model cannot express. It is no fault of the server: the model does not
+// suit the environment, or a task has messages that the format does not have.
 type FormatError struct {
 	Err error
 	// sampled says that the episode has replies already, which another try would sample again.
@@ -31,7 +31,7 @@ func (e *FormatError) Tools() bool { return errors.Is(e.Err, renderer.ErrTools) 
 type Format interface {
 	// Expressed notes that the format has expressed the first prompt of an episode.
 	Expressed()
-	// Awaits reports whether such an episode begins again later, as somebody may repair the cause. Otherwise it is left
+	// Awaits reports whether such an episode begins again later, since the cause may be repaired. Otherwise it is left
 	// out, as after a permanent fault.
 	Awaits(err *FormatError) bool
 }

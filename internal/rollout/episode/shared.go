@@ -18,7 +18,7 @@ const mostShared = 128
 
 // sharedReplies are the replies of the first round, where all members of a group have the same prompts. Each prompt is sent once
 // for all members, or for each mostShared of them, and sample i of the request is that of its i-th member. Who is the first to
-// ask does not matter: the request is the same, whoever makes it. It is made once, so that a member that is played again as the
+// ask does not matter: the request is the same in each case. It is made once, so that a member that is played again as the
 // same try has the same reply. A further try of a member does not take part.
 type sharedReplies struct {
 	members int

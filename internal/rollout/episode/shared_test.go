@@ -239,7 +239,7 @@ func (g oneAtATime) Enter(context.Context) error {
 
 func (g oneAtATime) Leave() { <-g }
 
-// TestSharedPromptWithRoomForOneMember plays the members one after the other. Whoever is the first makes the request, and nobody waits
+// TestSharedPromptWithRoomForOneMember plays the members one after the other. The first one makes the request, and none waits
 // for the others.
 func TestSharedPromptWithRoomForOneMember(t *testing.T) {
 	policy := &recordingPolicy{}

@@ -74,7 +74,7 @@ func placing(wide, same, other [][]string) (Support, string) {
 	return Unknown, "samples vary too much to see whether the seed determines them by their places"
 }
 
-// inAnyOrder reports whether the same samples were drawn after each prompt, in whatever order.
+// inAnyOrder reports whether the same samples were drawn after each prompt, in any order.
 func inAnyOrder(a, b [][]string) bool {
 	return slices.EqualFunc(a, b, func(a, b []string) bool {
 		return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
