@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/status"
@@ -119,5 +120,15 @@ func TestRuleFor(t *testing.T) {
 				t.Errorf("HistoryEvery = %v, want %v", got, tc.history)
 			}
 		})
+	}
+}
+
+func TestRetriesAreAtMostAHalfMinuteApart(t *testing.T) {
+	limiter, request := Retries(), reconcile.Request{}
+	for range 20 {
+		limiter.When(request)
+	}
+	if wait := limiter.When(request); wait != 30*time.Second {
+		t.Errorf("reconciles that fail are %s apart, want 30s", wait)
 	}
 }

@@ -12,10 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/pacing"
 )
 
 // SetupWithManager has the manager call the Reconciler for whatever concerns an environment.
@@ -25,6 +27,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.RewardEnvironment{}).
 		Owns(&batchv1.Job{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(environmentOfPod)).
+		WithOptions(controller.Options{RateLimiter: pacing.Retries()}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up rewardenvironment: %w", err)

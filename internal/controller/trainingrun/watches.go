@@ -20,6 +20,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
+	"github.com/tinker-operator/tinker-operator/internal/controller/pacing"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -59,7 +60,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&v1alpha1.RewardEnvironment{}, handler.EnqueueRequestsFromMapFunc(r.referring(indexEnvironment))).
 		Watches(&v1alpha1.TrainingRun{}, handler.EnqueueRequestsFromMapFunc(r.referring(indexSource))).
 		WatchesRawSource(source.Channel(r.Poller.Events(), &handler.EnqueueRequestForObject{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: pacing.Retries()}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up trainingrun: %w", err)
