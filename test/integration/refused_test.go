@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -76,6 +77,35 @@ func (w *env) tryJob() error {
 	meta := metav1.ObjectMeta{Namespace: w.namespace, GenerateName: "tried-"}
 	job := &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: triedPod()}}}
 	return kube.Create(context.Background(), job, client.DryRunAll)
+}
+
+// triedService is a Service that the API server accepts.
+func (w *env) triedService() *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, GenerateName: "tried-"},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}},
+	}
+}
+
+// silentWebhook has the API server ask a webhook that does not exist before it makes a Service in the namespace.
+func (w *env) silentWebhook() *admissionv1.ValidatingWebhookConfiguration {
+	GinkgoHelper()
+	webhook := &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "silent-" + w.namespace},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "silent.example.com", SideEffects: new(admissionv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+			ClientConfig:      admissionv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: w.namespace}},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"services"}},
+			}},
+		}},
+	}
+	Expect(kube.Create(context.Background(), webhook)).To(Succeed())
+	DeferCleanup(func() { _ = kube.Delete(context.Background(), webhook) })
+	Eventually(func() error { return kube.Create(context.Background(), w.triedService(), client.DryRunAll) }).Should(HaveOccurred())
+	return webhook
 }
 
 // awaitProbedEnvironment makes an environment and waits until it is ready.
@@ -253,5 +283,24 @@ var _ = Describe("Jobs that the API server refuses", func() {
 		Eventually(w.attemptsWithJobs).Should(HaveLen(1))
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled")) })
 		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement("CreateRefused"))
+	})
+
+	It("because an admission webhook does not answer are reported, and made once it is gone", func() {
+		w := newEnv()
+		w.awaitProbedEnvironment()
+		webhook := w.silentWebhook()
+		run := w.create()
+		w.attempt(run, 1, progress(1))
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False CreateRefused"))
+		})
+		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(ContainSubstring(`failed calling webhook "silent.example.com"`))
+		Expect(kube.Delete(context.Background(), webhook)).To(Succeed())
+		Eventually(func() error { return kube.Create(context.Background(), w.triedService(), client.DryRunAll) }).Should(Succeed())
+		w.advance(46 * time.Second)
+		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1))
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).NotTo(ContainSubstring("CreateRefused"))
+		})
 	})
 })

@@ -30,7 +30,7 @@ func (r Refusal) Final() bool { return r.Reason == v1alpha1.ReasonSpecRefused }
 // Of reads an answer of the API server to a create; false for one that is uncertain, or that refuses nothing.
 func Of(err error) (Refusal, bool) {
 	switch {
-	case apierrors.IsForbidden(err), denied(err):
+	case apierrors.IsForbidden(err), denied(err), needsRepair(err):
 		return Refusal{v1alpha1.ReasonCreateRefused, err.Error()}, true
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
 		return Refusal{v1alpha1.ReasonSpecRefused, err.Error()}, true
@@ -46,4 +46,13 @@ func denied(err error) bool {
 		return false
 	}
 	return strings.Contains(err.Error(), "denied the request") || strings.Contains(err.Error(), "denied request")
+}
+
+// needsRepair reports an internal error of the API server that lasts until a person repairs it: an admission webhook does not
+// answer, or the cluster has no address left for a Service.
+func needsRepair(err error) bool {
+	if !apierrors.IsInternalError(err) {
+		return false
+	}
+	return strings.Contains(err.Error(), "failed calling webhook") || strings.Contains(err.Error(), "range is full")
 }

@@ -61,15 +61,14 @@ func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen 
 			return 0, err
 		}
 	}
-	if err := r.reconcileServers(ctx, run, seen, p); err != nil {
-		return 0, err
-	}
 	if p.workers || p.start > 0 {
 		wait, err := r.reconcileWorkers(ctx, run, seen, p)
 		if err != nil {
 			return 0, err
 		}
 		again = sooner(again, wait)
+	} else if err := r.reconcileServers(ctx, run, seen, p, p.servers); err != nil {
+		return 0, err
 	}
 	if p.start > 2 {
 		return again, r.pruneFiles(ctx, run, seen, p.start)
@@ -96,7 +95,8 @@ func (r *Reconciler) reportChanges(run *v1alpha1.TrainingRun, p plan) {
 	}
 }
 
-// reconcileWorkers makes the workers' Service and Job as the spec has them, unless they were refused a moment ago.
+// reconcileWorkers makes the workers' Service and Job as the spec has them, and before them the environment servers that the run
+// has once, unless one of them was refused a moment ago.
 func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) (time.Duration, error) {
 	if wait, again := seen.RefusedWorkers.Wait(run.Generation, r.Now()); wait > 0 || !again {
 		return wait, nil
@@ -106,7 +106,10 @@ func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.Trainin
 	if p.file != nil {
 		observed.SpecDigest = p.file.SpecDigest
 	}
-	err := reconciler.Reconcile(ctx, run, observed, r.Now())
+	err := r.reconcileServers(ctx, run, seen, p, servers.Run)
+	if err == nil {
+		err = reconciler.Reconcile(ctx, run, observed, r.Now())
+	}
 	if r.refusals.Record(run, v1alpha1.RoleRollout, desired.RolloutJobName(run), err, r.Now()) {
 		return reportRefusal, nil
 	}
@@ -114,11 +117,7 @@ func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.Trainin
 }
 
 // reconcileServers runs or ends the environment servers that the run has once.
-func (r *Reconciler) reconcileServers(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) error {
-	action := p.servers
-	if p.workers || p.start > 0 {
-		action = servers.Run
-	}
+func (r *Reconciler) reconcileServers(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan, action servers.Action) error {
 	reconciler := servers.Reconciler{Client: r.Client, Settings: r.Settings}
 	return reconciler.Reconcile(ctx, run, action, workersOf(run, seen, p.pins).Servers)
 }
