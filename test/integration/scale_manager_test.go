@@ -57,6 +57,10 @@ func (f *fleet) startManager() program {
 		_ = command.Process.Signal(syscall.SIGTERM)
 		_ = command.Wait()
 		_ = log.Close()
+		if CurrentSpecReport().Failed() {
+			content, _ := os.ReadFile(log.Name())
+			AddReportEntry("log of the manager", ReportEntryVisibilityFailureOrVerbose, string(content[max(0, len(content)-10_000):]))
+		}
 	})
 	return program{command, metrics}
 }

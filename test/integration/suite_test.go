@@ -62,6 +62,8 @@ var _ = BeforeSuite(func() {
 		ControlPlaneStopTimeout:  time.Minute,
 	}
 	controlPlane.ControlPlane.GetAPIServer().Configure().
+		// The usual range of envtest has addresses for the Services of 250 runs.
+		Set("service-cluster-ip-range", "10.0.0.0/16").
 		// Objects must not block the deletion of owners that the manager may not finalize.
 		Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	var err error
