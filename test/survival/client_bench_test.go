@@ -4,6 +4,7 @@
 package survival
 
 import (
+	"fmt"
 	"net/http/httptest"
 	"syscall"
 	"testing"
@@ -54,18 +55,41 @@ func sum(values []float64) (total float64) {
 
 // BenchmarkClient trains as BenchmarkCookbook does, with a learner and two workers alone, and prints what each program needs. MiB
 // is the sum of the most that each process had, so that pages of a program count for each of its processes; shared-once-MiB divides
-// them. BENCH_STEPS (40) is the length.
+// them. The second run has sampling.sharedPrompt. BENCH_STEPS (40) is the length.
 func BenchmarkClient(b *testing.B) {
 	steps := benchSize(b, "BENCH_STEPS", 40)
-	for b.Loop() {
-		c := newComparison(b, latency.Profile{}, steps, 0)
-		c.trainOurs(b)
-		used := c.front.figures(b, c.steps)
-		used.report(b)
-		b.ReportMetric(used.cpuPerStep[0], "learner-cpu-s/step")
-		b.ReportMetric(used.memory[0], "learner-MiB")
-		b.ReportMetric(sum(used.memory[1:])/2, "worker-MiB")
+	for _, t := range []trial{{ours: true}, {ours: true, shared: true}} {
+		b.Run(t.String(), func(b *testing.B) {
+			for b.Loop() {
+				c := newComparison(b, latency.Profile{}, steps, t)
+				c.trainOurs(b)
+				used := c.front.figures(b, c.steps)
+				used.report(b)
+				b.ReportMetric(used.cpuPerStep[0], "learner-cpu-s/step")
+				b.ReportMetric(used.memory[0], "learner-MiB")
+				b.ReportMetric(sum(used.memory[1:])/2, "worker-MiB")
+			}
+		})
 	}
+}
+
+// trial is one way to train.
+type trial struct {
+	ours   bool
+	shared bool   // ours with sampling.sharedPrompt
+	mode   string // of the cookbook
+	lag    int    // greatest, in steps
+}
+
+func (t trial) String() string {
+	name := "cookbook-" + t.mode
+	if t.ours {
+		name = "tinker-operator"
+	}
+	if t.shared {
+		name += "-shared-prompts"
+	}
+	return fmt.Sprintf("lag-%d/%s", t.lag, name)
 }
 
 // comparison is a simulator with the tasks of a run, and what its trainer sent.
@@ -75,19 +99,20 @@ type comparison struct {
 	front      *front
 }
 
-func newComparison(b *testing.B, profile latency.Profile, steps, lag int) *comparison {
+func newComparison(b *testing.B, profile latency.Profile, steps int, t trial) *comparison {
 	b.Helper()
 	w := newFixtureOn(b, tinkersim.Options{SessionTimeout: time.Minute, Latency: profile, Aliases: []string{alias}}, func(f *contract.RunFile) {
 		f.Fixed.Environments = []contract.Environment{arithmetic("train", comparedTaskCount, comparedGroupSize, comparedTokens)}
+		f.Fixed.Environments[0].Sampling.SharedPrompt = t.shared
 		f.Fixed.Model.LoraRank = 8
-		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag = comparedGroups, int64(steps), lag
+		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag = comparedGroups, int64(steps), t.lag
 		f.Fixed.Algorithm.Optimizer.LearningRate = 3e-4
-		if lag > 0 {
+		if t.lag > 0 {
 			f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
 		}
-		f.Concurrency, f.Evaluation = comparedGroups*comparedGroupSize*(lag+1), nil
+		f.Concurrency, f.Evaluation = comparedGroups*comparedGroupSize*(t.lag+1), nil
 	})
-	c := &comparison{fixture: w, steps: steps, lag: lag, front: &front{}}
+	c := &comparison{fixture: w, steps: steps, lag: t.lag, front: &front{}}
 	server := httptest.NewServer(c.front.before(w.sim))
 	b.Cleanup(server.Close)
 	w.url, w.file.Capabilities.BaseURL = server.URL, server.URL // nothing is checked, as by tinker-cookbook

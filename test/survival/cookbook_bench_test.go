@@ -30,21 +30,6 @@ import (
 // heldOut is how many tasks the last weights are evaluated on.
 const heldOut = 512
 
-// trial is one way to train.
-type trial struct {
-	ours bool
-	mode string // of the cookbook
-	lag  int    // greatest, in steps
-}
-
-func (t trial) String() string {
-	name := "cookbook-" + t.mode
-	if t.ours {
-		name = "tinker-operator"
-	}
-	return fmt.Sprintf("lag-%d/%s", t.lag, name)
-}
-
 // BenchmarkCookbook trains on the same tasks with rl/train.py of tinker-cookbook, in each of its modes, and with a learner and
 // two workers, at simulators of their own. COOKBOOK_PYTHON is the Python of its environment. BENCH_STEPS (40) is the length.
 func BenchmarkCookbook(b *testing.B) {
@@ -58,7 +43,7 @@ func BenchmarkCookbook(b *testing.B) {
 		profile latency.Profile
 		trials  []trial
 	}{
-		{"fast", latency.Profile{}, []trial{{ours: true}, {mode: "sync"}, {mode: "streaming"}}},
+		{"fast", latency.Profile{}, []trial{{ours: true}, {ours: true, shared: true}, {mode: "sync"}, {mode: "streaming"}}},
 		{"hosted", hostedTimes, []trial{
 			{ours: true}, {mode: "sync"}, {mode: "streaming"},
 			{ours: true, lag: 1}, {mode: "async", lag: 1}, {ours: true, lag: 4}, {mode: "async", lag: 4},
@@ -67,7 +52,7 @@ func BenchmarkCookbook(b *testing.B) {
 		for _, t := range endpoint.trials {
 			b.Run(endpoint.name+"/"+t.String(), func(b *testing.B) {
 				for b.Loop() {
-					c := newComparison(b, endpoint.profile, steps, t.lag)
+					c := newComparison(b, endpoint.profile, steps, t)
 					var sampler string
 					if t.ours {
 						c.trainOurs(b)
