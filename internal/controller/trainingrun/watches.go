@@ -60,7 +60,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		Watches(&v1alpha1.RewardEnvironment{}, handler.EnqueueRequestsFromMapFunc(r.referring(indexEnvironment))).
 		Watches(&v1alpha1.TrainingRun{}, handler.EnqueueRequestsFromMapFunc(r.referring(indexSource))).
 		WatchesRawSource(source.Channel(r.Poller.Events(), &handler.EnqueueRequestForObject{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: pacing.Retries()}).
+		// The queue with priorities has the runs that a manager finds at its start wait for as long as there are heartbeats.
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: pacing.Retries(), UsePriorityQueue: new(false)}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up trainingrun: %w", err)
