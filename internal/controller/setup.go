@@ -42,14 +42,14 @@ type Options struct {
 
 // Setup adds both controllers and the heartbeats to a manager.
 func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
-	if options.Post == nil {
-		options.Post = poller.NewPoster(options.ManagerKey)
-	}
 	if options.HeartbeatEvery == 0 {
 		options.HeartbeatEvery = 2 * time.Second
 	}
 	if options.Now == nil {
 		options.Now = time.Now
+	}
+	if options.Post == nil {
+		options.Post = poller.NewPoster(options.ManagerKey, options.Now)
 	}
 	learners := poller.New(poller.Config{
 		Every: options.HeartbeatEvery, Timeout: 5 * time.Second, Post: options.Post, Now: options.Now,

@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -223,7 +225,7 @@ func TestPoster(t *testing.T) {
 		return Target{Address: strings.TrimPrefix(server.URL, "https://"), Request: contract.HeartbeatRequest{RunUID: "uid"}}
 	}
 	to, earlier := serving(secrets), serving(contract.Credentials{Token: secrets.Token})
-	post := NewPoster(key)
+	post := NewPoster(key, time.Now)
 	for name, tc := range map[string]struct {
 		to          Target
 		workerToken bool
@@ -239,10 +241,64 @@ func TestPoster(t *testing.T) {
 			t.Errorf("%s: posting = %+v, %v", name, reply, err)
 		}
 	}
-	if _, err := NewPoster(bytes.Repeat([]byte{8}, 32))(t.Context(), to); err == nil {
+	if _, err := NewPoster(bytes.Repeat([]byte{8}, 32), time.Now)(t.Context(), to); err == nil {
 		t.Error("a manager with another key was answered")
 	}
-	if _, err := NewPoster(nil)(t.Context(), to); err == nil {
+	if _, err := NewPoster(nil, time.Now)(t.Context(), to); err == nil {
 		t.Error("a manager without a key posts")
+	}
+}
+
+func TestFiguresOfStepsAreReportedAtEveryThirdReply(t *testing.T) {
+	s := &fakeLearners{reply: contract.HeartbeatReply{Attempt: 1, Sequence: 1}}
+	runPoller(t, s, func(p *Poller) {
+		p.Track(runName, []Target{target("a", 1)})
+		countEvents(p)
+		events := 0
+		for sequence := range int64(30) {
+			s.setReply(contract.HeartbeatReply{Attempt: 1, Sequence: 2 + sequence}, nil)
+			time.Sleep(2 * time.Second)
+			events += countEvents(p)
+		}
+		if events != 10 {
+			t.Errorf("a step at each of 30 replies caused %d events, want 10", events)
+		}
+		s.setReply(contract.HeartbeatReply{Attempt: 1, Sequence: 40}, nil)
+		time.Sleep(6 * time.Second)
+		if n := countEvents(p); n != 1 {
+			t.Errorf("the last step caused %d events, want 1", n)
+		}
+		full := make([]contract.Record, contract.MaxRecords)
+		for number := range int64(3) {
+			full[len(full)-1].Number = 1 + number
+			s.setReply(contract.HeartbeatReply{Attempt: 1, Sequence: 40, Records: slices.Clone(full)}, nil)
+			time.Sleep(2 * time.Second)
+			if n := countEvents(p); n != 1 {
+				t.Errorf("a reply with as many records as it can have caused %d events, want 1", n)
+			}
+		}
+	})
+}
+
+func TestUnusedClientsAreDropped(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	c := &clients{managerKey: bytes.Repeat([]byte{7}, 32), now: func() time.Time { return now }, byRun: map[clientKey]*client{}}
+	use := func(run int) {
+		t.Helper()
+		if _, err := c.of(Target{Request: contract.HeartbeatRequest{RunUID: strconv.Itoa(run)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for run := range manyClients + 10 {
+		use(run)
+	}
+	if len(c.byRun) != manyClients+10 {
+		t.Errorf("%d clients in use are kept, want all %d", len(c.byRun), manyClients+10)
+	}
+	now = now.Add(time.Minute)
+	use(0)
+	use(manyClients + 10)
+	if len(c.byRun) != 2 {
+		t.Errorf("%d clients are kept, want the 2 in use", len(c.byRun))
 	}
 }

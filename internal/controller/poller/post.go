@@ -5,6 +5,7 @@ package poller
 
 import (
 	"context"
+	"maps"
 	"net"
 	"net/http"
 	"sync"
@@ -16,8 +17,8 @@ import (
 
 // NewPoster posts over HTTPS, trusting each run's own certificate. The connections of a run are kept
 // between heartbeats and closed when it has not been polled for a while.
-func NewPoster(managerKey []byte) Poster {
-	clients := &clients{managerKey: managerKey, byRun: map[clientKey]heartbeat.Client{}}
+func NewPoster(managerKey []byte, now func() time.Time) Poster {
+	clients := &clients{managerKey: managerKey, now: now, byRun: map[clientKey]*client{}}
 	return func(ctx context.Context, target Target) (contract.HeartbeatReply, error) {
 		client, err := clients.of(target)
 		if err != nil {
@@ -27,14 +28,25 @@ func NewPoster(managerKey []byte) Poster {
 	}
 }
 
-// maxClients bounds what is kept; deriving a run's again costs less than a millisecond.
-const maxClients = 1024
+const (
+	// manyClients is how many are kept whether they are used or not; deriving a run's again costs less than a millisecond.
+	manyClients = 1024
+	// idleTimeout is how long a connection without a heartbeat is kept, and beyond manyClients its client.
+	idleTimeout = 30 * time.Second
+)
 
 type clients struct {
 	managerKey []byte
+	now        func() time.Time
 
 	mu    sync.Mutex
-	byRun map[clientKey]heartbeat.Client
+	byRun map[clientKey]*client
+}
+
+// client posts to the learners of a run.
+type client struct {
+	heartbeat.Client
+	used time.Time
 }
 
 // clientKey is a run, and which token its learner takes.
@@ -47,8 +59,9 @@ func (c *clients) of(target Target) (heartbeat.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := clientKey{target.Request.RunUID, target.WorkerToken}
-	if client, ok := c.byRun[key]; ok {
-		return client, nil
+	if known, ok := c.byRun[key]; ok {
+		known.used = c.now()
+		return known.Client, nil
 	}
 	secrets, err := contract.DeriveCredentials(c.managerKey, key.runUID)
 	if err != nil {
@@ -58,22 +71,22 @@ func (c *clients) of(target Target) (heartbeat.Client, error) {
 	if err != nil {
 		return heartbeat.Client{}, err
 	}
-	if len(c.byRun) >= maxClients {
-		clear(c.byRun)
+	if len(c.byRun) >= manyClients {
+		maps.DeleteFunc(c.byRun, func(_ clientKey, known *client) bool { return c.now().Sub(known.used) > idleTimeout })
 	}
 	token := secrets.ManagerToken
 	if key.workerToken {
 		token = secrets.Token
 	}
-	client := heartbeat.Client{Token: token, HTTP: &http.Client{Transport: &http.Transport{
+	made := heartbeat.Client{Token: token, HTTP: &http.Client{Transport: &http.Transport{
 		TLSClientConfig:     trust,
 		DialContext:         (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 2 * time.Second,
 		MaxIdleConnsPerHost: 2,
-		IdleConnTimeout:     30 * time.Second,
+		IdleConnTimeout:     idleTimeout,
 		// A learner is reached by its pod's address, which no proxy can resolve.
 		Proxy: nil,
 	}}}
-	c.byRun[key] = client
-	return client, nil
+	c.byRun[key] = &client{made, c.now()}
+	return made, nil
 }
