@@ -4,47 +4,40 @@
 package state
 
 import (
-	"context"
 	"errors"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/export"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
 // SaveExternal submits a save of the adapter as safetensors with the configuration of a PEFT adapter.
 func (m *Models) SaveExternal(req tinker.SaveExternalRequest) (tinker.FutureResponse, error) {
-	t, err := m.trainer(req.ModelID)
 	switch {
-	case err != nil:
-		return tinker.FutureResponse{}, err
 	case req.Path == "":
 		return tinker.FutureResponse{}, badRequest("path must be given")
 	case len(req.Recipients) > 0:
 		return tinker.FutureResponse{}, badRequest("age_encryption_recipients is not supported: leave it out, so that the files are not encrypted")
 	}
-	return t.submit(submission{
+	return m.submit(req.ModelID, submission{
 		op:     tinker.TypeSaveExternal,
 		seq:    req.SeqID,
 		name:   req.Path,
 		digest: digestOf(req),
 		kind:   stats.Saving,
-		do: func(ctx context.Context, _ fault.OperationFaults) (future.Result, error) {
-			return t.saveExternal(ctx, req)
-		},
+		do:     func(t *trainer, _ *operation) (future.Result, error) { return t.saveExternal(req) },
 	})
 }
 
-func (t *trainer) saveExternal(ctx context.Context, req tinker.SaveExternalRequest) (future.Result, error) {
+func (t *trainer) saveExternal(req tinker.SaveExternalRequest) (future.Result, error) {
 	data, err := export.PEFT(t.run.BaseModel, t.adapter)
 	if err != nil {
 		return future.Result{}, err
 	}
 	path := tinker.Path{Run: t.run.ID, Kind: tinker.KindExternal, Name: req.Path}
-	if _, err := t.save(ctx, checkpoint.Save{Path: path, Data: data}, req.TTLSeconds); err != nil {
+	if _, err := t.save(checkpoint.Save{Path: path, Data: data}, req.TTLSeconds); err != nil {
 		return future.Result{}, err
 	}
 	return jsonResult(tinker.SaveResult{Path: path.String(), Type: tinker.TypeSaveExternal}), nil

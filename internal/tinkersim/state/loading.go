@@ -4,7 +4,6 @@
 package state
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -26,32 +25,30 @@ func (m *Models) LoadState(req tinker.LoadWeightsRequest) (tinker.FutureResponse
 	if req.ModelID == "" {
 		return m.createByLoad(req, path)
 	}
-	t, err := m.trainer(req.ModelID)
-	if err != nil {
-		return tinker.FutureResponse{}, err
-	}
 	if req.SeqID != 1 {
 		return tinker.FutureResponse{}, badRequest("LoadWeights is not permitted with seq_id %d", req.SeqID)
 	}
-	return t.submit(submission{
+	load := loadOf(req, path)
+	load.seq = req.SeqID
+	return m.submit(req.ModelID, load)
+}
+
+// loadOf returns the submission of a load, without its number.
+func loadOf(req tinker.LoadWeightsRequest, path tinker.Path) submission {
+	return submission{
 		op:     tinker.TypeLoadWeights,
-		seq:    req.SeqID,
 		name:   req.Path,
 		digest: digestOf(req),
 		kind:   stats.Saving,
-		do: func(_ context.Context, faults fault.OperationFaults) (future.Result, error) {
-			adapter, err := t.read(path, req.Optimizer, faults)
+		do: func(t *trainer, o *operation) (future.Result, error) {
+			adapter, err := t.read(path, req.Optimizer, o.faults)
 			if err != nil {
 				return future.Result{}, err
 			}
 			t.adapter = adapter
-			return loadResult(req.Path, t.run.ID), nil
+			return jsonResult(tinker.LoadResult{Path: req.Path, ModelID: t.run.ID, Type: tinker.TypeLoadWeights}), nil
 		},
-	})
-}
-
-func loadResult(path, id string) future.Result {
-	return jsonResult(tinker.LoadResult{Path: path, ModelID: id, Type: tinker.TypeLoadWeights})
+	}
 }
 
 // createByLoad creates a model with the configuration of the saved one, and with its state.
@@ -64,22 +61,16 @@ func (m *Models) createByLoad(req tinker.LoadWeightsRequest, path tinker.Path) (
 		return tinker.FutureResponse{}, notFound("checkpoint", req.Path)
 	}
 	run.UserMetadata = req.UserMetadata
-	return m.add(creation{
-		op:       tinker.TypeLoadWeights,
-		session:  req.Session,
-		modelSeq: *req.ModelSeq,
-		digest:   digestOf(req),
-		name:     req.Path,
-		run:      run,
-		do: func(t *trainer, faults fault.OperationFaults) (future.Result, error) {
-			adapter, err := t.read(path, req.Optimizer, faults)
-			if err != nil {
-				return future.Result{}, err
-			}
-			t.adapter = adapter
-			return loadResult(req.Path, t.run.ID), m.store.CreateRun(t.run)
-		},
-	})
+	load := loadOf(req, path)
+	read := load.do
+	load.do = func(t *trainer, o *operation) (future.Result, error) {
+		result, err := read(t, o)
+		if err != nil {
+			return future.Result{}, err
+		}
+		return result, m.store.CreateRun(t.run)
+	}
+	return m.add(creation{submission: load, session: req.Session, modelSeq: *req.ModelSeq, run: run})
 }
 
 // read returns the adapter of a saved state, which must have the configuration of the model.
@@ -99,9 +90,9 @@ func (t *trainer) read(path tinker.Path, optimizer bool, faults fault.OperationF
 	case err != nil:
 		return nil, fmt.Errorf("decoding %s: %w", path, err)
 	}
-	saved, own := adapter.Config(), t.config
-	saved.Seed, own.Seed = 0, 0
-	if saved != own {
+	saved := adapter.Config()
+	saved.Seed = 0
+	if saved != t.config {
 		return nil, userError("the state of %s has another LoRA configuration than the model", path)
 	}
 	return adapter, nil

@@ -4,7 +4,6 @@
 package state
 
 import (
-	"context"
 	"fmt"
 	"sync"
 
@@ -34,27 +33,24 @@ func newModels(sh *shared, sessions *Sessions, samplers *Samplers) *Models {
 
 // creation is a request for a new model.
 type creation struct {
-	op       string
+	// submission has no number; its name is the path of a checkpoint.
+	submission
 	session  string
 	modelSeq int
-	digest   digest
-	// name is the path of a checkpoint, for faults.
-	name string
-	run  checkpoint.Run
-	do   func(t *trainer, faults fault.OperationFaults) (future.Result, error)
+	run      checkpoint.Run
 }
 
 // Create creates a model, once for each (session, model_seq_id).
 func (m *Models) Create(req tinker.CreateModelRequest) (tinker.FutureResponse, error) {
-	digest := digestOf(req)
+	create := submission{op: tinker.TypeCreateModel, digest: digestOf(req), kind: stats.Saving}
 	if req.Lora == (tinker.LoraConfig{}) {
 		req.Lora = tinker.DefaultLora()
 	}
+	create.do = func(t *trainer, _ *operation) (future.Result, error) { return t.create(req.Lora.Seed) }
 	return m.add(creation{
-		op:       tinker.TypeCreateModel,
-		session:  req.Session,
-		modelSeq: req.ModelSeq,
-		digest:   digest,
+		submission: create,
+		session:    req.Session,
+		modelSeq:   req.ModelSeq,
 		run: checkpoint.Run{
 			BaseModel:      req.BaseModel,
 			Rank:           req.Lora.Rank,
@@ -63,7 +59,6 @@ func (m *Models) Create(req tinker.CreateModelRequest) (tinker.FutureResponse, e
 			TrainAttention: req.Lora.TrainAttn,
 			UserMetadata:   req.UserMetadata,
 		},
-		do: func(t *trainer, _ fault.OperationFaults) (future.Result, error) { return t.create(req.Lora.Seed) },
 	})
 }
 
@@ -101,8 +96,7 @@ func (m *Models) start(c creation) (string, error) {
 	defer m.mu.Unlock()
 	t := newTrainer(m, c.run)
 	o := m.newOperation(fault.Call{Op: c.op, Session: c.run.Session, Model: c.run.ID, Name: c.name})
-	create := &task{operation: o, kind: stats.Saving, do: func(context.Context) (future.Result, error) { return c.do(t, o.faults) }}
-	if err := m.background.start(func() { t.loop(create) }); err != nil {
+	if err := m.background.start(func() { t.loop(&task{o, c.submission}) }); err != nil {
 		return "", err
 	}
 	m.trainers[c.run.ID] = t

@@ -4,10 +4,8 @@
 package state
 
 import (
-	"context"
 	"fmt"
 
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
@@ -15,13 +13,9 @@ import (
 // LoadSampler submits a load of sampler weights into the model that saved them, for servers that sample in the adapter that
 // trains. The gradient and the Adam state stay as they are. It needs Options.KeepSamplers.
 func (m *Models) LoadSampler(id string, seq int64, name string) error {
-	t, err := m.trainer(id)
-	if err != nil {
-		return err
-	}
-	_, err = t.submit(submission{
+	_, err := m.submit(id, submission{
 		op: "load_sampler", seq: seq, name: name, digest: digestOf(name), kind: stats.Saving,
-		do: func(context.Context, fault.OperationFaults) (future.Result, error) {
+		do: func(t *trainer, _ *operation) (future.Result, error) {
 			params, ok := t.samplers[name]
 			if !ok {
 				return future.Result{}, fmt.Errorf("loading sampler weights: the model has not saved %q", name)

@@ -5,39 +5,33 @@ package state
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 )
 
 // SaveWeights submits a save of the training state.
 func (m *Models) SaveWeights(req tinker.SaveWeightsRequest) (tinker.FutureResponse, error) {
-	t, err := m.trainer(req.ModelID)
-	if err != nil {
-		return tinker.FutureResponse{}, err
-	}
 	name := cmp.Or(req.Path, fmt.Sprintf("%06d", req.SeqID))
-	return t.submit(submission{
+	return m.submit(req.ModelID, submission{
 		op:     tinker.TypeSaveWeights,
 		seq:    req.SeqID,
 		name:   name,
 		digest: digestOf(req),
 		kind:   stats.Saving,
-		do: func(ctx context.Context, _ fault.OperationFaults) (future.Result, error) {
+		do: func(t *trainer, _ *operation) (future.Result, error) {
 			data, err := t.adapter.MarshalState(true)
 			if err != nil {
 				return future.Result{}, fmt.Errorf("encoding the state: %w", err)
 			}
 			path := tinker.Path{Run: t.run.ID, Kind: tinker.KindState, Name: name}
 			save := checkpoint.Save{Path: path, Data: data, Overwrite: req.Overwrite, UserMetadata: req.UserMetadata}
-			if _, err := t.save(ctx, save, req.TTLSeconds); err != nil {
+			if _, err := t.save(save, req.TTLSeconds); err != nil {
 				return future.Result{}, err
 			}
 			return jsonResult(tinker.SaveResult{Path: path.String(), Type: tinker.TypeSaveWeights}), nil
@@ -46,86 +40,64 @@ func (m *Models) SaveWeights(req tinker.SaveWeightsRequest) (tinker.FutureRespon
 }
 
 // save writes a checkpoint of the model.
-func (t *trainer) save(ctx context.Context, save checkpoint.Save, ttlSeconds *int64) (checkpoint.Checkpoint, error) {
+func (t *trainer) save(save checkpoint.Save, ttlSeconds *int64) (checkpoint.Checkpoint, error) {
 	if ttlSeconds != nil {
 		if *ttlSeconds <= 0 {
 			return checkpoint.Checkpoint{}, userError("ttl_seconds must be positive")
 		}
 		save.TTL = time.Duration(*ttlSeconds) * time.Second
 	}
-	return t.models.store.Save(ctx, save)
+	return t.models.store.Save(t.ctx, save)
 }
 
 // SaveSampler submits a save of weights to sample from: under a name, or for one sampling session.
 func (m *Models) SaveSampler(req tinker.SaveSamplerRequest) (tinker.FutureResponse, error) {
-	t, err := m.trainer(req.ModelID)
-	if err != nil {
-		return tinker.FutureResponse{}, err
-	}
 	if req.Kind != "" && req.Kind != "snapshot" {
 		return tinker.FutureResponse{}, badRequest("kind %q is not supported: leave it out, or set it to snapshot", req.Kind)
 	}
 	if (req.Path == "") == (req.SamplingSessionSeq == nil) {
 		return tinker.FutureResponse{}, badRequest("exactly one of path and sampling_session_seq_id must be given")
 	}
-	do := func(ctx context.Context, _ fault.OperationFaults) (future.Result, error) {
-		return t.saveNamed(ctx, req)
-	}
-	if req.SamplingSessionSeq != nil {
-		do = func(ctx context.Context, _ fault.OperationFaults) (future.Result, error) {
-			return t.saveEphemeral(ctx, req)
-		}
-	}
 	identity := req
 	if identity.SamplingSessionSeq != nil {
 		identity.SamplingSessionSeq = new(int64(0)) // a repetition has a new number
 	}
-	return t.submit(submission{
+	return m.submit(req.ModelID, submission{
 		op:     tinker.TypeSaveSampler,
 		seq:    req.SeqID,
 		name:   req.Path,
 		digest: digestOf(identity),
 		kind:   stats.Saving,
-		do:     do,
+		do:     func(t *trainer, _ *operation) (future.Result, error) { return t.saveSampler(req) },
 	})
 }
 
-func (t *trainer) saveNamed(ctx context.Context, req tinker.SaveSamplerRequest) (future.Result, error) {
+// saveSampler saves the current weights, and caches them for sampling.
+func (t *trainer) saveSampler(req tinker.SaveSamplerRequest) (future.Result, error) {
 	path := tinker.Path{Run: t.run.ID, Kind: tinker.KindSampler, Name: req.Path}
-	if _, err := t.saveSnapshot(ctx, path, req); err != nil {
-		return future.Result{}, err
+	if req.SamplingSessionSeq != nil {
+		path.Kind, path.Name = checkpoint.Ephemeral, strconv.FormatInt(*req.SamplingSessionSeq, 10)
 	}
-	return jsonResult(tinker.SaveResult{Path: path.String(), Type: tinker.TypeSaveSampler}), nil
-}
-
-func (t *trainer) saveEphemeral(ctx context.Context, req tinker.SaveSamplerRequest) (future.Result, error) {
-	path := tinker.Path{Run: t.run.ID, Kind: checkpoint.Ephemeral, Name: strconv.FormatInt(*req.SamplingSessionSeq, 10)}
-	weights, err := t.saveSnapshot(ctx, path, req)
-	if err != nil {
-		return future.Result{}, err
-	}
-	id, err := t.models.samplers.add(t.run.Session, *req.SamplingSessionSeq, source{base: t.run.BaseModel, path: path, weights: weights})
-	if err != nil {
-		return future.Result{}, userError("%s", err)
-	}
-	return jsonResult(tinker.SaveResult{SamplingSession: id, Type: tinker.TypeSaveSampler}), nil
-}
-
-// saveSnapshot saves the current weights and caches them for sampling.
-func (t *trainer) saveSnapshot(ctx context.Context, path tinker.Path, req tinker.SaveSamplerRequest) (weightsKey, error) {
 	weights := t.adapter.Snapshot()
 	data, err := weights.Marshal()
 	if err != nil {
-		return "", fmt.Errorf("encoding the weights: %w", err)
+		return future.Result{}, fmt.Errorf("encoding the weights: %w", err)
 	}
-	saved, err := t.save(ctx, checkpoint.Save{Path: path, Data: data, UserMetadata: req.UserMetadata}, req.TTLSeconds)
+	saved, err := t.save(checkpoint.Save{Path: path, Data: data, UserMetadata: req.UserMetadata}, req.TTLSeconds)
 	if err != nil {
-		return "", err
+		return future.Result{}, err
 	}
 	if t.models.options.KeepSamplers {
 		t.samplers[path.Name] = t.adapter.Parameters()
 	}
 	key := keyOf(saved)
 	t.models.engine.Keep(string(key), weights)
-	return key, nil
+	if req.SamplingSessionSeq == nil {
+		return jsonResult(tinker.SaveResult{Path: path.String(), Type: tinker.TypeSaveSampler}), nil
+	}
+	id, err := t.models.samplers.add(t.run.Session, *req.SamplingSessionSeq, source{base: t.run.BaseModel, path: path, weights: key})
+	if err != nil {
+		return future.Result{}, userError("%s", err)
+	}
+	return jsonResult(tinker.SaveResult{SamplingSession: id, Type: tinker.TypeSaveSampler}), nil
 }

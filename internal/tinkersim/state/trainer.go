@@ -44,12 +44,10 @@ type trainer struct {
 	forgotten int64
 }
 
-// task is an operation with the function that carries it out.
+// task is an operation with its submission.
 type task struct {
 	*operation
-	kind      stats.Work
-	sequences int
-	do        func(ctx context.Context) (future.Result, error)
+	submission
 }
 
 // submission is a request for an operation of a model.
@@ -64,7 +62,8 @@ type submission struct {
 	kind   stats.Work
 	// sequences is how many a forward_backward has.
 	sequences int
-	do        func(ctx context.Context, faults fault.OperationFaults) (future.Result, error)
+	// do carries out the operation, in the goroutine of the trainer.
+	do func(t *trainer, o *operation) (future.Result, error)
 }
 
 func newTrainer(m *Models, run checkpoint.Run) *trainer {
@@ -84,6 +83,15 @@ func newTrainer(m *Models, run checkpoint.Run) *trainer {
 	}
 	t.ctx, t.cancel = context.WithCancel(m.background.ctx)
 	return t
+}
+
+// submit submits an operation of a model.
+func (m *Models) submit(id string, s submission) (tinker.FutureResponse, error) {
+	t, err := m.trainer(id)
+	if err != nil {
+		return tinker.FutureResponse{}, err
+	}
+	return t.submit(s)
 }
 
 // submit adds an operation to the queue and returns its future. A repetition of an earlier submission is
@@ -113,9 +121,7 @@ func (t *trainer) submit(s submission) (tinker.FutureResponse, error) {
 	t.forget()
 	t.numbers = append(t.numbers, s.seq)
 	t.accepted[s.seq] = accepted{digest: s.digest, requestID: o.result.ID()}
-	do := func(ctx context.Context) (future.Result, error) { return s.do(ctx, o.faults) }
-	item := opqueue.Item[*task]{Seq: s.seq, Chunk: s.chunk, Value: &task{operation: o, kind: s.kind, sequences: s.sequences, do: do}}
-	if err := t.queue.Add(item); err != nil {
+	if err := t.queue.Add(opqueue.Item[*task]{Seq: s.seq, Chunk: s.chunk, Value: &task{o, s}}); err != nil {
 		o.settle(t.ctx, future.Result{}, fmt.Errorf("queueing operation %d: %w", s.seq, err))
 	}
 	t.signal()
@@ -221,7 +227,7 @@ func (t *trainer) attempt(task *task) (future.Result, error) {
 func (t *trainer) perform(task *task) (result future.Result, err error) {
 	work := latency.Work{Op: task.call.Op, Model: t.run.ID, Name: task.call.Name, Sequences: task.sequences}
 	task.ready, err = t.models.options.Latency.Operate(t.ctx, work, func() (err error) {
-		result, err = task.do(t.ctx)
+		result, err = task.do(t, task.operation)
 		return err
 	})
 	return result, err

@@ -4,7 +4,6 @@
 package state
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -37,7 +36,7 @@ func newRecorder(t *testing.T, rules ...fault.Rule) *recorder {
 func (r *recorder) submit(seq int64, chunk bool) (tinker.FutureResponse, error) {
 	return r.trainer.submit(submission{
 		op: OpForward, seq: seq, chunk: chunk, digest: digestOf(seq),
-		do: func(context.Context, fault.OperationFaults) (future.Result, error) {
+		do: func(*trainer, *operation) (future.Result, error) {
 			r.executed = append(r.executed, seq)
 			return jsonResult(struct{}{}), nil
 		},

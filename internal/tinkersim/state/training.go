@@ -4,7 +4,6 @@
 package state
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -13,7 +12,6 @@ import (
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
@@ -28,11 +26,7 @@ const (
 // ForwardBackward submits a chunk. Invalid data are reported by the result: a client that sends chunks
 // concurrently gets stuck when one of them is refused.
 func (m *Models) ForwardBackward(req tinker.ForwardBackwardRequest) (tinker.FutureResponse, error) {
-	t, err := m.trainer(req.ModelID)
-	if err != nil {
-		return tinker.FutureResponse{}, err
-	}
-	return t.submit(submission{
+	return m.submit(req.ModelID, submission{
 		op:     OpOf(req),
 		seq:    req.SeqID,
 		chunk:  true,
@@ -40,9 +34,7 @@ func (m *Models) ForwardBackward(req tinker.ForwardBackwardRequest) (tinker.Futu
 		kind:   stats.Training,
 
 		sequences: len(req.Data),
-		do: func(ctx context.Context, _ fault.OperationFaults) (future.Result, error) {
-			return t.forwardBackward(ctx, req)
-		},
+		do:        func(t *trainer, _ *operation) (future.Result, error) { return t.forwardBackward(req) },
 	})
 }
 
@@ -54,7 +46,7 @@ func OpOf(req tinker.ForwardBackwardRequest) string {
 	return OpForwardBackward
 }
 
-func (t *trainer) forwardBackward(ctx context.Context, req tinker.ForwardBackwardRequest) (future.Result, error) {
+func (t *trainer) forwardBackward(req tinker.ForwardBackwardRequest) (future.Result, error) {
 	batch, tokens, err := modelData(req.Data)
 	if err != nil {
 		return future.Result{}, err
@@ -63,7 +55,7 @@ func (t *trainer) forwardBackward(ctx context.Context, req tinker.ForwardBackwar
 	if req.ForwardOnly {
 		pass = t.adapter.Forward
 	}
-	result, err := pass(ctx, batch, model.Loss{Name: string(req.Loss.Name), Config: req.Loss.Config})
+	result, err := pass(t.ctx, batch, model.Loss{Name: string(req.Loss.Name), Config: req.Loss.Config})
 	if err != nil {
 		return future.Result{}, err
 	}
@@ -116,16 +108,12 @@ func shapeOf[To, From int | int64](shape []From) []To {
 
 // OptimStep submits an optimizer step.
 func (m *Models) OptimStep(req tinker.OptimStepRequest) (tinker.FutureResponse, error) {
-	t, err := m.trainer(req.ModelID)
-	if err != nil {
-		return tinker.FutureResponse{}, err
-	}
-	return t.submit(submission{
+	return m.submit(req.ModelID, submission{
 		op:     tinker.TypeOptimStep,
 		seq:    req.SeqID,
 		digest: digestOf(req),
 		kind:   stats.Training,
-		do: func(context.Context, fault.OperationFaults) (future.Result, error) {
+		do: func(t *trainer, _ *operation) (future.Result, error) {
 			result, err := t.step(model.AdamParams(req.AdamParams))
 			if err != nil {
 				return future.Result{}, err
