@@ -45,6 +45,7 @@ package fault
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -175,15 +176,9 @@ type activeRule struct {
 
 // activate validates a rule and sets its defaults.
 func activate(rule Rule) (*activeRule, error) {
-	if rule.Occurrence == 0 {
-		rule.Occurrence = 1
-	}
-	if rule.Count == 0 {
-		rule.Count = 1
-	}
-	if rule.Stage == "" {
-		rule.Stage = Execute
-	}
+	rule.Occurrence = cmp.Or(rule.Occurrence, 1)
+	rule.Count = cmp.Or(rule.Count, 1)
+	rule.Stage = cmp.Or(rule.Stage, Execute)
 	if err := rule.validate(); err != nil {
 		return nil, err
 	}

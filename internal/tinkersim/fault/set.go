@@ -4,6 +4,7 @@
 package fault
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,18 +156,16 @@ func (s *Set) ForRequest(call Call) RequestFaults {
 	return e
 }
 
-func (a *activeRule) message() string {
-	if a.Message != "" {
-		return a.Message
-	}
-	return "scripted fault " + a.ID
-}
+func (a *activeRule) message() string { return cmp.Or(a.Message, "scripted fault "+a.ID) }
 
 // Failure is the result of an operation that fails.
 type Failure struct {
 	Category string
 	Message  string
 }
+
+// Error implements error.
+func (f *Failure) Error() string { return f.Message }
 
 // OperationFaults are the faults that affect one operation. The zero value has none.
 type OperationFaults struct {
@@ -188,17 +187,12 @@ func (f OperationFaults) Has(action Action) bool {
 // Waits reports whether Wait may wait at either stage.
 func (f OperationFaults) Waits() bool { return f.Has(Hold) || f.Has(Pause) || f.Has(Cycle) }
 
-// Failure returns the failure at that stage, or nil.
-func (f OperationFaults) Failure(stage Stage) *Failure {
+// Failure returns a *Failure if the operation fails at that stage.
+func (f OperationFaults) Failure(stage Stage) error {
 	for _, a := range f.rules {
-		if a.Do != Fail || a.Stage != stage {
-			continue
+		if a.Do == Fail && a.Stage == stage {
+			return &Failure{Category: cmp.Or(a.Category, "server"), Message: a.message()}
 		}
-		category := a.Category
-		if category == "" {
-			category = "server"
-		}
-		return &Failure{Category: category, Message: a.message()}
 	}
 	return nil
 }

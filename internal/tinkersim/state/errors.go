@@ -9,6 +9,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/checkpoint"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
@@ -39,6 +40,9 @@ func userError(format string, args ...any) error {
 
 // asFailure converts the error of an operation to its result.
 func asFailure(err error) tinker.FailedResult {
+	if scripted, ok := errors.AsType[*fault.Failure](err); ok {
+		return tinker.FailedResult{Error: scripted.Message, Category: tinker.Category(scripted.Category)}
+	}
 	if user, ok := errors.AsType[*model.UserError](err); ok {
 		return tinker.FailedResult{Error: user.Msg, Category: tinker.CategoryUser}
 	}

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/future"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
@@ -47,7 +46,7 @@ func (o *operation) begin(ctx context.Context) error {
 	if err := o.faults.Wait(ctx, fault.Execute, o.setQueueState); err != nil {
 		return err
 	}
-	return scriptedFailure(o.faults.Failure(fault.Execute))
+	return o.faults.Failure(fault.Execute)
 }
 
 // setQueueState sets what clients that poll for the result receive until it exists.
@@ -62,7 +61,7 @@ func (o *operation) setQueueState(queueState, reason string) {
 // a goroutine of its own, so that it does not delay later operations.
 func (o *operation) settle(ctx context.Context, result future.Result, err error) {
 	if err == nil {
-		err = scriptedFailure(o.faults.Failure(fault.Reply))
+		err = o.faults.Failure(fault.Reply)
 	}
 	resolve := func() { o.result.Resolve(outcome(result, err)) }
 	switch {
@@ -89,22 +88,7 @@ func outcome(result future.Result, err error) future.Result {
 	if err == nil {
 		return result
 	}
-	if failure, ok := errors.AsType[*scriptedError](err); ok {
-		return jsonResult(tinker.FailedResult{Error: failure.Message, Category: tinker.Category(failure.Category)})
-	}
 	return jsonResult(asFailure(err))
-}
-
-// scriptedError is a failure that a fault rule asks for.
-type scriptedError struct{ fault.Failure }
-
-func (e *scriptedError) Error() string { return e.Message }
-
-func scriptedFailure(failure *fault.Failure) error {
-	if failure == nil {
-		return nil
-	}
-	return &scriptedError{Failure: *failure}
 }
 
 // jsonResult encodes a result of the API's JSON types, which cannot fail.
