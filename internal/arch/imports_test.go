@@ -344,7 +344,7 @@ var permitted = map[string][]string{
 	"internal/tinkersim/state": {
 		"internal/tinker", "internal/tinkersim/checkpoint", "internal/tinkersim/export", "internal/tinkersim/fault",
 		"internal/tinkersim/future", "internal/tinkersim/latency", "internal/tinkersim/model", "internal/tinkersim/opqueue",
-		"internal/tinkersim/sampling", "internal/tinkersim/stats", "internal/wait",
+		"internal/tinkersim/sampling", "internal/tinkersim/stats", "internal/wait", "github.com/google/uuid",
 	},
 	"internal/tinkersim/simulatortest": {"internal/tinkersim"},
 	"internal/tinkersim/stats":         {"internal/tinkersim/sampling"},

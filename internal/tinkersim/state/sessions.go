@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -51,10 +53,11 @@ func newSessions(options Options) *Sessions {
 
 // Create creates a session.
 func (s *Sessions) Create(req tinker.CreateSessionRequest) (tinker.CreateSessionResponse, error) {
-	id, err := newID(s.random)
+	random, err := uuid.NewRandomFromReader(s.random)
 	if err != nil {
-		return tinker.CreateSessionResponse{}, err
+		return tinker.CreateSessionResponse{}, fmt.Errorf("drawing a session id: %w", err)
 	}
+	id := random.String()
 	s.endIdle()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,17 +81,6 @@ func (s *Sessions) endIdle() {
 	for _, other := range s.byID {
 		s.endIfIdle(other, now)
 	}
-}
-
-// newID returns a random UUID.
-func newID(random io.Reader) (string, error) {
-	var id [16]byte
-	if _, err := io.ReadFull(random, id[:]); err != nil {
-		return "", fmt.Errorf("drawing a session id: %w", err)
-	}
-	id[6] = id[6]&0x0f | 0x40
-	id[8] = id[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]), nil
 }
 
 // use resets the idle time of a session and calls do with it, with the lock held.
