@@ -105,7 +105,7 @@ func (s *Server) handler(e endpoint) http.Handler {
 			return
 		}
 		current := s.state.Load()
-		if isClosed(current) {
+		if current.IsClosed() {
 			writeResponse(w, errorResponse(state.ErrClosed))
 			return
 		}
@@ -116,15 +116,6 @@ func (s *Server) handler(e endpoint) http.Handler {
 		}
 		writeResponse(w, s.respond(r.Context(), e.op, call, do))
 	})
-}
-
-func isClosed(s *state.State) bool {
-	select {
-	case <-s.Done():
-		return true
-	default:
-		return false
-	}
 }
 
 // name is the name under which requests are counted.

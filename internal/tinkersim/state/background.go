@@ -14,8 +14,7 @@ type background struct {
 	cancel context.CancelFunc
 	group  sync.WaitGroup
 
-	mu     sync.Mutex
-	closed bool
+	mu sync.Mutex // keeps start from adding to the group while close waits for it
 }
 
 func newBackground() *background {
@@ -28,24 +27,19 @@ func newBackground() *background {
 func (b *background) start(run func()) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
+	if b.isClosed() {
 		return ErrClosed
 	}
 	b.group.Go(run)
 	return nil
 }
 
-func (b *background) isClosed() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.closed
-}
+func (b *background) isClosed() bool { return b.ctx.Err() != nil }
 
 // close cancels the context and waits for all goroutines.
 func (b *background) close() {
 	b.mu.Lock()
-	b.closed = true
-	b.mu.Unlock()
 	b.cancel()
+	b.mu.Unlock()
 	b.group.Wait()
 }

@@ -47,10 +47,8 @@ func asFailure(err error) tinker.FailedResult {
 		return tinker.FailedResult{Error: user.Msg, Category: tinker.CategoryUser}
 	}
 	category := tinker.CategoryServer
-	for _, known := range []error{checkpoint.ErrNotFound, checkpoint.ErrExists, checkpoint.ErrName} {
-		if errors.Is(err, known) {
-			category = tinker.CategoryUser
-		}
+	if errors.Is(err, checkpoint.ErrNotFound) || errors.Is(err, checkpoint.ErrExists) || errors.Is(err, checkpoint.ErrName) {
+		category = tinker.CategoryUser
 	}
 	return tinker.FailedResult{Error: err.Error(), Category: category}
 }

@@ -65,7 +65,7 @@ func (o *operation) settle(ctx context.Context, result future.Result, err error)
 	}
 	resolve := func() { o.result.Resolve(outcome(result, err)) }
 	switch {
-	case o.background.ctx.Err() != nil: // the future is forgotten with the State
+	case o.background.isClosed(): // the future is forgotten with the State
 	case err != nil && ctx.Err() != nil:
 		o.result.Resolve(outcome(result, errModelRemoved))
 	case !o.faults.Waits() && o.ready.IsZero():

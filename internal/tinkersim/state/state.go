@@ -157,8 +157,8 @@ func (s *State) Close() {
 	_ = s.shared.store.Close() // if that fails, the next State reports that the directory is in use
 }
 
-// Done returns a channel that is closed when Close was called.
-func (s *State) Done() <-chan struct{} { return s.shared.background.ctx.Done() }
+// IsClosed reports whether Close was called.
+func (s *State) IsClosed() bool { return s.shared.background.isClosed() }
 
 // Stats returns the counters, including what the engine has done that Close has not counted yet.
 func (s *State) Stats() stats.Stats {
@@ -193,7 +193,7 @@ func (s *State) Await(ctx context.Context, id string, patience time.Duration) (r
 	stop := context.AfterFunc(s.shared.background.ctx, cancel)
 	defer stop()
 	result, status, ok, err = f.Wait(ctx, patience)
-	if err != nil && s.shared.background.ctx.Err() != nil {
+	if err != nil && s.shared.background.isClosed() {
 		err = ErrClosed
 	}
 	return result, status, ok, err
