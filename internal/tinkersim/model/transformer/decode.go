@@ -83,7 +83,7 @@ func (d *Decoder) stepLayer(w layer, l int, slots []int) {
 	for i, s := range slots {
 		at := &d.slots[s]
 		row := d.qkv.row(i)
-		table.rotate(row, at.length)
+		table.rotate(row, at.length, 1)
 		at.put(l, at.length, row)
 		d.attend(i, at, l)
 	}

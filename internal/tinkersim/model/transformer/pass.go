@@ -60,7 +60,7 @@ func (p *Pass) forwardLayer(w layer, s *state) {
 	mul(s.qkv, s.first, w.qkv, 0)
 	table := rotaryTable()
 	for i, position := range p.plan.positions {
-		table.rotate(s.qkv.row(i), int(position))
+		table.rotate(s.qkv.row(i), int(position), 1)
 	}
 	p.attention.forward(&p.plan, s)
 	mul(p.x, s.attended, w.out, 1)
@@ -129,7 +129,7 @@ func (p *Pass) backwardAttention(transposed, into layer, s *state, wanted bool) 
 	p.attention.backward(&p.plan, s, p.dqkv, p.dnarrow)
 	table := rotaryTable()
 	for i, position := range p.plan.positions {
-		table.unrotate(p.dqkv.row(i), int(position))
+		table.rotate(p.dqkv.row(i), int(position), -1)
 	}
 	if wanted {
 		mulT(into.qkv, s.first, p.dqkv, 1)
@@ -138,10 +138,7 @@ func (p *Pass) backwardAttention(transposed, into layer, s *state, wanted bool) 
 
 func (p *Pass) backwardEmbed(grad []float32) {
 	for i, token := range p.plan.tokens {
-		to := grad[embedAt+int(token)*Width:][:Width]
-		for j, v := range p.dx.row(i) {
-			to[j] += v
-		}
+		addTo(grad[embedAt+int(token)*Width:], p.dx.row(i))
 	}
 }
 

@@ -30,19 +30,12 @@ var rotaryTable = sync.OnceValue(func() *rotary {
 	return t
 })
 
-// rotate turns the queries and keys of one row of a product with the fused matrix.
-func (t *rotary) rotate(row []float32, position int) {
+// rotate turns the queries and keys of one row of a product with the fused matrix in direction 1, and their gradients back in
+// direction -1.
+func (t *rotary) rotate(row []float32, position int, direction float32) {
 	cos, sin := &t.cos[position], &t.sin[position]
 	for at := 0; at < 2*Width; at += headWidth {
-		turn(row[at:at+headWidth], cos, sin, 1)
-	}
-}
-
-// unrotate turns the gradients of queries and keys back.
-func (t *rotary) unrotate(row []float32, position int) {
-	cos, sin := &t.cos[position], &t.sin[position]
-	for at := 0; at < 2*Width; at += headWidth {
-		turn(row[at:at+headWidth], cos, sin, -1)
+		turn(row[at:at+headWidth], cos, sin, direction)
 	}
 }
 
