@@ -49,7 +49,7 @@ func (a *Adapter) OptimStep(p AdamParams) (OptimResult, error) {
 	}
 	norm := l2(a.gradient)
 	a.steps++
-	p.update(adamState{params: a.params, gradient: a.gradient, first: a.first, second: a.second}, norm, a.steps)
+	p.update(a.adamState, norm, a.steps)
 	clear(a.gradient)
 	a.merge()
 	return OptimResult{Metrics: map[string]float64{"unclipped_grad_l2:mean": norm}}, nil
@@ -57,7 +57,9 @@ func (a *Adapter) OptimStep(p AdamParams) (OptimResult, error) {
 
 // adamState is the state that a step reads and changes.
 type adamState struct {
-	params, gradient, first, second []float32
+	params        []float32 // all matrices A and B, in the order of an adapter's parts
+	gradient      []float32 // accumulated since the last optimizer step
+	first, second []float32 // Adam's moments
 }
 
 // update makes step number steps, counted from 1, with a gradient of the given norm.

@@ -50,20 +50,20 @@ func TestAdamFormulas(t *testing.T) {
 func TestOptimStepWithoutGradient(t *testing.T) {
 	p := AdamParams{LearningRate: 1e-3, Beta1: .9, Beta2: .95}
 	a := NewAdapter(testBase(), testConfig)
-	fresh := stateOf(t, a, false)
+	fresh := a.MarshalState(false)
 	mustStep(t, a, p)
-	if string(stateOf(t, a, false)) != string(fresh) {
+	if string(a.MarshalState(false)) != string(fresh) {
 		t.Error("a step without gradient moved a fresh adapter")
 	}
 	mustRun(t, a, testBatch(3), Loss{Name: "cross_entropy"})
 	if norm := mustStep(t, a, p).Metrics["unclipped_grad_l2:mean"]; !(norm > 0) {
 		t.Errorf("the gradient's norm is %v", norm)
 	}
-	moved := stateOf(t, a, false)
+	moved := a.MarshalState(false)
 	if norm := mustStep(t, a, p).Metrics["unclipped_grad_l2:mean"]; norm != 0 {
 		t.Errorf("the gradient was not cleared: its norm is %v", norm)
 	}
-	if string(stateOf(t, a, false)) == string(moved) {
+	if string(a.MarshalState(false)) == string(moved) {
 		t.Error("momentum did not move the parameters")
 	}
 	if a.Steps() != 3 {
@@ -84,7 +84,7 @@ func TestOptimStepInvalidParams(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := NewAdapter(testBase(), testConfig)
-			before := stateOf(t, a, true)
+			before := a.MarshalState(true)
 			p := good
 			change(&p)
 			_, err := a.OptimStep(p)
@@ -92,7 +92,7 @@ func TestOptimStepInvalidParams(t *testing.T) {
 			if !errors.As(err, &user) {
 				t.Errorf("error is %v, want one of the user", err)
 			}
-			if string(stateOf(t, a, true)) != string(before) {
+			if string(a.MarshalState(true)) != string(before) {
 				t.Error("the adapter changed")
 			}
 		})

@@ -18,11 +18,8 @@ type Adapter struct {
 	config Config
 	parts  []part
 
-	params   []float32 // all matrices A and B, in the order of parts
-	gradient []float32 // accumulated since the last optimizer step
-	first    []float32 // Adam's moments
-	second   []float32
-	steps    uint64 // optimizer steps so far
+	adamState
+	steps uint64 // optimizer steps so far
 
 	merged *transformer.Params // base and adapter
 	full   []float32           // scratch: gradient of the merged parameters
@@ -143,6 +140,6 @@ func (a *Adapter) lowRank(p part) transformer.LowRank {
 		A:     a.params[p.a:p.b],
 		B:     a.params[p.b:p.end],
 		Rank:  a.config.Rank,
-		Scale: alpha / float32(a.config.Rank),
+		Scale: Alpha / float32(a.config.Rank),
 	}
 }

@@ -88,15 +88,6 @@ func mustStep(t *testing.T, a *Adapter, p AdamParams) OptimResult {
 	return r
 }
 
-func stateOf(t *testing.T, a *Adapter, withOptimizer bool) []byte {
-	t.Helper()
-	data, err := a.MarshalState(withOptimizer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
 // TestGradientFiniteDifferences moves the adapter along its gradient, matrix by matrix.
 func TestGradientFiniteDifferences(t *testing.T) {
 	for _, loss := range []Loss{
@@ -260,7 +251,7 @@ func TestTrainingDoesNotDependOnCPUs(t *testing.T) {
 			mustRun(t, a, policyBatch(t, a, 25), Loss{Name: "ppo"})
 			mustStep(t, a, AdamParams{LearningRate: 1e-3, Beta1: .9, Beta2: .95, Eps: 1e-8})
 		}
-		return stateOf(t, a, true)
+		return a.MarshalState(true)
 	}
 	want := run(1)
 	for _, cpus := range []int{2, 3, 16} {
@@ -295,7 +286,7 @@ func TestNewAdapter(t *testing.T) {
 	}
 	other := testConfig
 	other.Seed++
-	if string(stateOf(t, a, true)) != string(stateOf(t, NewAdapter(testBase(), testConfig), true)) {
+	if string(a.MarshalState(true)) != string(NewAdapter(testBase(), testConfig).MarshalState(true)) {
 		t.Error("two adapters of one configuration differ")
 	}
 	if cmp.Equal(a.params, NewAdapter(testBase(), other).params) {

@@ -12,8 +12,8 @@ import (
 // MaxRank is the highest rank of an adapter.
 const MaxRank = 128
 
-// alpha is LoRA's scale, as in Tinker: the change of a matrix is alpha/rank·A·B.
-const alpha = 32
+// Alpha is LoRA's scale, as in Tinker: the change of a matrix is Alpha/rank·A·B.
+const Alpha = 32
 
 // Config describes an adapter.
 type Config struct {

@@ -10,9 +10,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model/transformer"
 )
 
-// Alpha is LoRA's scale: the change of a matrix is Alpha/rank·A·B.
-const Alpha = alpha
-
 // Module is the adapter of one matrix in the form of other programs, which keep matrices transposed: output
 // dimension by input.
 type Module struct {

@@ -38,7 +38,7 @@ const stateHead = 1 + 2 + 8 + 8
 
 // MarshalState returns the adapter as canonical bytes with a checksum, together with the Adam state
 // if withOptimizer is set. A gradient that was accumulated is not part of it.
-func (a *Adapter) MarshalState(withOptimizer bool) ([]byte, error) {
+func (a *Adapter) MarshalState(withOptimizer bool) []byte {
 	flags, steps := a.config.flags(), uint64(0)
 	vectors := [][]float32{a.params}
 	if withOptimizer {
@@ -53,7 +53,7 @@ func (a *Adapter) MarshalState(withOptimizer bool) ([]byte, error) {
 	for _, v := range vectors {
 		out = appendReals(out, v)
 	}
-	return seal(out), nil
+	return seal(out)
 }
 
 // UnmarshalState reads what MarshalState wrote: with the optimizer, the adapter continues exactly as

@@ -21,14 +21,14 @@ func TestResumedAdapterIsBitEqual(t *testing.T) {
 	}
 	whole := NewAdapter(testBase(), testConfig)
 	train(whole)
-	resumed, err := UnmarshalState(testBase(), stateOf(t, whole, true), true)
+	resumed, err := UnmarshalState(testBase(), whole.MarshalState(true), true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for step := range 3 {
 		train(whole)
 		train(resumed)
-		if !bytes.Equal(stateOf(t, whole, true), stateOf(t, resumed, true)) {
+		if !bytes.Equal(whole.MarshalState(true), resumed.MarshalState(true)) {
 			t.Fatalf("states differ %d steps later", step+1)
 		}
 		if !cmp.Equal(whole.Snapshot().params.Flat(), resumed.Snapshot().params.Flat()) {
@@ -45,8 +45,8 @@ func TestStateWithoutOptimizer(t *testing.T) {
 	mustRun(t, a, testBatch(5), Loss{Name: "cross_entropy"})
 	mustStep(t, a, AdamParams{LearningRate: 1e-3, Beta1: .9, Beta2: .95, Eps: 1e-8})
 	for name, data := range map[string][]byte{
-		"left out when written": stateOf(t, a, false),
-		"left out when read":    stateOf(t, a, true),
+		"left out when written": a.MarshalState(false),
+		"left out when read":    a.MarshalState(true),
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, err := UnmarshalState(testBase(), data, false)
@@ -61,7 +61,7 @@ func TestStateWithoutOptimizer(t *testing.T) {
 			}
 		})
 	}
-	_, err := UnmarshalState(testBase(), stateOf(t, a, false), true)
+	_, err := UnmarshalState(testBase(), a.MarshalState(false), true)
 	var user *UserError
 	if !errors.As(err, &user) {
 		t.Errorf("an optimizer was read from nothing: %v", err)
@@ -70,20 +70,17 @@ func TestStateWithoutOptimizer(t *testing.T) {
 
 func TestStateOmitsGradient(t *testing.T) {
 	a := NewAdapter(testBase(), testConfig)
-	before := stateOf(t, a, true)
+	before := a.MarshalState(true)
 	mustRun(t, a, testBatch(5), Loss{Name: "cross_entropy"})
-	if !bytes.Equal(before, stateOf(t, a, true)) {
+	if !bytes.Equal(before, a.MarshalState(true)) {
 		t.Error("the gradient is in the state")
 	}
 }
 
 func TestUnmarshalDamagedData(t *testing.T) {
 	a := trained(testConfig)
-	state := stateOf(t, a, true)
-	weights, err := a.Snapshot().Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := a.MarshalState(true)
+	weights := a.Snapshot().Marshal()
 	flipped := func(data []byte, at int) []byte {
 		out := bytes.Clone(data)
 		out[at] ^= 1

@@ -48,12 +48,12 @@ func fromBFloat16(v uint16) float32 { return math.Float32frombits(uint32(v) << 1
 const weightsMagic = "tinkersim weights 1\n"
 
 // Marshal returns the weights as canonical bytes with a checksum.
-func (w *Weights) Marshal() ([]byte, error) {
+func (w *Weights) Marshal() []byte {
 	out := header(weightsMagic, w.base)
 	for _, v := range w.params.Flat() {
 		out = binary.LittleEndian.AppendUint16(out, toBFloat16(v))
 	}
-	return seal(out), nil
+	return seal(out)
 }
 
 // UnmarshalWeights reads what Marshal wrote. The base must be the one that they were made with.

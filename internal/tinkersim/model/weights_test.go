@@ -14,11 +14,7 @@ import (
 
 func TestWeightsMarshal(t *testing.T) {
 	w := trained(testConfig).Snapshot()
-	data, err := w.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := UnmarshalWeights(testBase(), data)
+	got, err := UnmarshalWeights(testBase(), w.Marshal())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,9 +55,7 @@ func (c *Checkpoints) Archive(path tinker.Path) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("decoding %s: %w", path, err)
 		}
-		if data, err = adapter.MarshalState(false); err != nil {
-			return nil, fmt.Errorf("encoding the adapter of %s: %w", path, err)
-		}
+		data = adapter.MarshalState(false)
 		if peft, err = export.PEFTFiles(run.BaseModel, adapter); err != nil {
 			return nil, fmt.Errorf("exporting the adapter of %s: %w", path, err)
 		}

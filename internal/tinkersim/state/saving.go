@@ -25,11 +25,8 @@ func (m *Models) SaveWeights(req tinker.SaveWeightsRequest) (tinker.FutureRespon
 		digest: digestOf(req),
 		kind:   stats.Saving,
 		do: func(t *trainer, _ *operation) (future.Result, error) {
-			data, err := t.adapter.MarshalState(true)
-			if err != nil {
-				return future.Result{}, fmt.Errorf("encoding the state: %w", err)
-			}
 			path := tinker.Path{Run: t.run.ID, Kind: tinker.KindState, Name: name}
+			data := t.adapter.MarshalState(true)
 			save := checkpoint.Save{Path: path, Data: data, Overwrite: req.Overwrite, UserMetadata: req.UserMetadata}
 			if _, err := t.save(save, req.TTLSeconds); err != nil {
 				return future.Result{}, err
@@ -79,11 +76,7 @@ func (t *trainer) saveSampler(req tinker.SaveSamplerRequest) (future.Result, err
 		path.Kind, path.Name = checkpoint.Ephemeral, strconv.FormatInt(*req.SamplingSessionSeq, 10)
 	}
 	weights := t.adapter.Snapshot()
-	data, err := weights.Marshal()
-	if err != nil {
-		return future.Result{}, fmt.Errorf("encoding the weights: %w", err)
-	}
-	saved, err := t.save(checkpoint.Save{Path: path, Data: data, UserMetadata: req.UserMetadata}, req.TTLSeconds)
+	saved, err := t.save(checkpoint.Save{Path: path, Data: weights.Marshal(), UserMetadata: req.UserMetadata}, req.TTLSeconds)
 	if err != nil {
 		return future.Result{}, err
 	}
