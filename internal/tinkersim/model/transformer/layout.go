@@ -95,24 +95,20 @@ type layer struct {
 }
 
 // layerOf returns layer l of a flat vector.
-func layerOf(flat []float32, l int) layer {
-	at := flat[layersAt+l*layerSize:]
-	return layer{
-		qkv:  dense(at[qkvAt:], Width, 3*Width),
-		out:  dense(at[outAt:], Width, Width),
-		up:   dense(at[upAt:], Width, Hidden),
-		down: dense(at[downAt:], Hidden, Width),
-	}
-}
+func layerOf(flat []float32, l int) layer { return layerIn(flat, l, dense) }
 
 // transposedLayerOf returns layer l of a flat vector of transposed matrices.
 func transposedLayerOf(flat []float32, l int) layer {
+	return layerIn(flat, l, func(data []float32, rows, cols int) matrix { return dense(data, cols, rows) })
+}
+
+func layerIn(flat []float32, l int, matrixOf func(data []float32, rows, cols int) matrix) layer {
 	at := flat[layersAt+l*layerSize:]
 	return layer{
-		qkv:  dense(at[qkvAt:], 3*Width, Width),
-		out:  dense(at[outAt:], Width, Width),
-		up:   dense(at[upAt:], Hidden, Width),
-		down: dense(at[downAt:], Width, Hidden),
+		qkv:  matrixOf(at[qkvAt:], Width, 3*Width),
+		out:  matrixOf(at[outAt:], Width, Width),
+		up:   matrixOf(at[upAt:], Width, Hidden),
+		down: matrixOf(at[downAt:], Hidden, Width),
 	}
 }
 
