@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -22,6 +23,8 @@ const (
 	guessedAtFirst, guessedAtLast = 0.03, 0.85
 	// judgesAtFirst and judgesAtLast are how often a text is a judge's in these parts.
 	judgesAtFirst, judgesAtLast = 0.03, 0.15
+	// questionWeight is what a token of a question counts, where it is trained.
+	questionWeight = 0.1
 	// noSolution is what a judge sees of a solver without an answer.
 	noSolution = "No solution found"
 )
@@ -36,7 +39,7 @@ func newCountdownText(rng *rand.Rand, progress float64) text {
 	t := newTask(rng)
 	question := t.question()
 	if rng.Float64() >= judges {
-		return conversation(rng, question, answerOf(t.answer(rng, guessed)))
+		return conversation(rng, question, answerOf(t.answer(rng, guessed)), questionWeight)
 	}
 	solutions := make([]string, 2)
 	if rng.IntN(5) == 0 {
@@ -48,7 +51,7 @@ func newCountdownText(rng *rand.Rand, progress float64) text {
 			solutions[i] = noSolution
 		}
 	}
-	return conversation(rng, judgeQuestion(question, solutions), answerOf(strconv.Itoa(1+rng.IntN(len(solutions)))))
+	return conversation(rng, judgeQuestion(question, solutions), answerOf(strconv.Itoa(1+rng.IntN(len(solutions)))), questionWeight)
 }
 
 // judgeQuestion is what a judge is asked about solutions of a question.
@@ -61,23 +64,6 @@ func judgeQuestion(question string, solutions []string) string {
 }
 
 func answerOf(s string) string { return "<answer>" + s + "</answer>" }
-
-// promptOf is the beginning of a conversation.
-func promptOf(question string) string { return "User: " + question + "\n\nAssistant:" }
-
-// conversation returns the text of a question and its reply.
-func conversation(rng *rand.Rand, question, reply string) text {
-	prompt := promptOf(question)
-	t := text{prompt: len(prompt)}
-	if rng.IntN(questionEvery) == 0 {
-		t.promptWeight = 0.1
-	}
-	for _, c := range []byte(prompt + " " + reply) {
-		t.tokens = append(t.tokens, int32(c))
-	}
-	t.tokens = append(t.tokens, endOfTurn)
-	return t
-}
 
 // task is a task of Countdown: all numbers, each used once, make the target.
 type task struct {
@@ -139,7 +125,7 @@ func (t task) answer(rng *rand.Rand, guessed float64) string {
 	if rng.Float64() >= guessed {
 		return t.solution()
 	}
-	numbers := append([]int(nil), t.numbers...)
+	numbers := slices.Clone(t.numbers)
 	rng.Shuffle(len(numbers), func(i, j int) { numbers[i], numbers[j] = numbers[j], numbers[i] })
 	expression := strconv.Itoa(numbers[0])
 	for i, n := range numbers[1:] {
@@ -172,7 +158,7 @@ func (t task) solution() string {
 				if !ok {
 					continue
 				}
-				rest := append(append([]int(nil), left[:i]...), left[i+1:]...)
+				rest := slices.Concat(left[:i], left[i+1:])
 				if found := search(combine(expression, sign, n, operations), next, operations+1, rest); found != "" {
 					return found
 				}
@@ -181,7 +167,7 @@ func (t task) solution() string {
 		return ""
 	}
 	for i, n := range t.numbers {
-		rest := append(append([]int(nil), t.numbers[:i]...), t.numbers[i+1:]...)
+		rest := slices.Concat(t.numbers[:i], t.numbers[i+1:])
 		if found := search(strconv.Itoa(n), n, 0, rest); found != "" {
 			return found
 		}

@@ -32,18 +32,26 @@ type text struct {
 // newText draws a question and a reply.
 func newText(rng *rand.Rand) text {
 	a, b := operand(rng), operand(rng)
-	question := "User: What is " + strconv.Itoa(a) + " + " + strconv.Itoa(b) + "?\n\nAssistant:"
-	reply := newReply(rng, a, b, newAnswer(rng, a, b))
-	t := text{prompt: len(question)}
+	question := "What is " + strconv.Itoa(a) + " + " + strconv.Itoa(b) + "?"
+	return conversation(rng, question, newReply(rng, a, b, newAnswer(rng, a, b)), 0.2)
+}
+
+// conversation returns the text of a question and its reply. promptWeight is what the question counts, where it is trained.
+func conversation(rng *rand.Rand, question, reply string, promptWeight float32) text {
+	prompt := promptOf(question)
+	t := text{prompt: len(prompt)}
 	if rng.IntN(questionEvery) == 0 {
-		t.promptWeight = 0.2
+		t.promptWeight = promptWeight
 	}
-	for _, c := range []byte(question + reply) {
+	for _, c := range []byte(prompt + " " + reply) {
 		t.tokens = append(t.tokens, int32(c))
 	}
 	t.tokens = append(t.tokens, endOfTurn)
 	return t
 }
+
+// promptOf is the beginning of a conversation.
+func promptOf(question string) string { return "User: " + question + "\n\nAssistant:" }
 
 // operand is a number of 0 to 100, with small ones more often than in a uniform distribution.
 func operand(rng *rand.Rand) int {
@@ -71,13 +79,13 @@ func newReply(rng *rand.Rand, a, b, answer int) string {
 	sum := strconv.Itoa(a) + " + " + strconv.Itoa(b) + " = " + strconv.Itoa(answer)
 	switch n := rng.IntN(100); {
 	case n < 50:
-		return " " + strconv.Itoa(answer)
+		return strconv.Itoa(answer)
 	case n < 60:
-		return " It's " + strconv.Itoa(answer) + "."
+		return "It's " + strconv.Itoa(answer) + "."
 	case n < 70:
-		return " " + sum
+		return sum
 	case n < 85:
-		return " Sure! " + sum
+		return "Sure! " + sum
 	}
-	return " The answer is " + strconv.Itoa(answer) + "."
+	return "The answer is " + strconv.Itoa(answer) + "."
 }
