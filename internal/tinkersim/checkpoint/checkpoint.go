@@ -19,11 +19,9 @@
 package checkpoint
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -75,42 +73,25 @@ type Run struct {
 
 // Checkpoint describes one checkpoint.
 type Checkpoint struct {
-	tinker.Path
-	Time time.Time
+	tinker.Path `json:"-"`
+	// File is the name of the file with the data.
+	File string    `json:"file"`
+	Time time.Time `json:"time"`
 	// Size is the number of bytes of the data.
-	Size int64
+	Size int64 `json:"size"`
 	// Digest is the SHA-256 of the data in hexadecimal.
-	Digest string
-	Public bool
+	Digest string `json:"sha256"`
+	Public bool   `json:"public,omitempty"`
 	// Expires is zero if the checkpoint never expires.
-	Expires      time.Time
-	UserMetadata map[string]string
-}
-
-// record is the content of a checkpoint's JSON file.
-type record struct {
-	Name    string    `json:"name"`
-	File    string    `json:"file"`
-	Time    time.Time `json:"time"`
-	Size    int64     `json:"size"`
-	Digest  string    `json:"sha256"`
-	Public  bool      `json:"public,omitempty"`
 	Expires time.Time `json:"expires,omitzero"`
 
 	UserMetadata map[string]string `json:"userMetadata,omitempty"`
 }
 
-func (r record) checkpoint(run string, kind tinker.Kind) Checkpoint {
-	return Checkpoint{
-		Path:    tinker.Path{Run: run, Kind: kind, Name: r.Name},
-		Time:    r.Time,
-		Size:    r.Size,
-		Digest:  r.Digest,
-		Public:  r.Public,
-		Expires: r.Expires,
-
-		UserMetadata: r.UserMetadata,
-	}
+// record is the content of a checkpoint's JSON file, whose folders name the run and the kind.
+type record struct {
+	Name string `json:"name"`
+	Checkpoint
 }
 
 // validate checks a name that becomes part of a file name.
@@ -123,15 +104,3 @@ func validate(name string) error {
 
 // folder returns the name of the run's folder: some file systems do not permit colons.
 func folder(run string) string { return strings.ReplaceAll(run, ":", "_") }
-
-func sortCheckpoints(list []Checkpoint) {
-	slices.SortFunc(list, func(a, b Checkpoint) int {
-		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.String(), b.String()))
-	})
-}
-
-func sortRuns(list []Run) {
-	slices.SortFunc(list, func(a, b Run) int {
-		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
-	})
-}

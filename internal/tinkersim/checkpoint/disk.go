@@ -47,7 +47,7 @@ func open(dir string, now func() time.Time, log *slog.Logger) (*Store, error) {
 		dir:         layout{runs: filepath.Join(dir, mark.Runs)},
 		now:         now,
 		runs:        map[string]*Run{},
-		checkpoints: map[tinker.Path]record{},
+		checkpoints: map[tinker.Path]Checkpoint{},
 	}
 	if err := (loader{store: s, log: log}).load(dir, mark); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -130,36 +130,36 @@ func (l loader) openKind(run *Run, kind tinker.Kind) error {
 		if !strings.HasSuffix(entry.Name(), ".json") {
 			continue
 		}
-		r, err := readRecord(filepath.Join(dir, entry.Name()))
+		c, err := readRecord(filepath.Join(dir, entry.Name()))
 		if err != nil {
 			l.log.Warn("skipping a damaged checkpoint", "run", run.ID, "path", filepath.Join(dir, entry.Name()), "err", err)
 			used[strings.TrimSuffix(entry.Name(), ".json")] = true // its data stay: somebody may repair the record
 			continue
 		}
-		used[r.File] = true
-		l.store.checkpoints[tinker.Path{Run: run.ID, Kind: kind, Name: r.Name}] = r
-		l.store.schedule(r.Expires)
-		if r.Time.After(run.LastRequest) {
-			run.LastRequest = r.Time
+		used[c.File] = true
+		c.Run, c.Kind = run.ID, kind
+		l.store.checkpoints[c.Path] = c
+		l.store.schedule(c.Expires)
+		if c.Time.After(run.LastRequest) {
+			run.LastRequest = c.Time
 		}
 	}
 	return removeUnfinished(dir, used)
 }
 
-// readRecord reads the description of a checkpoint, whose data must exist.
-func readRecord(file string) (record, error) {
+// readRecord reads the description of a checkpoint, whose data must exist. Of its path, it sets the name alone.
+func readRecord(file string) (Checkpoint, error) {
 	var r record
 	if err := readJSON(file, &r); err != nil {
-		return record{}, err
+		return Checkpoint{}, err
 	}
 	data := dataName.FindStringSubmatch(r.File)
 	if r.Name+".json" != filepath.Base(file) || data == nil || data[1] != r.Name {
-		return record{}, fmt.Errorf("reading %s: it describes another checkpoint", filepath.Base(file))
+		return Checkpoint{}, fmt.Errorf("reading %s: it describes another checkpoint", filepath.Base(file))
 	}
-	if _, err := os.Stat(filepath.Join(filepath.Dir(file), r.File)); err != nil {
-		return record{}, err
-	}
-	return r, nil
+	_, err := os.Stat(filepath.Join(filepath.Dir(file), r.File))
+	r.Path.Name = r.Name
+	return r.Checkpoint, err
 }
 
 // dataName matches the names of data files; the first group is the name of the checkpoint.
@@ -245,13 +245,6 @@ func writeFile(name string, data []byte) error {
 		return err
 	}
 	return atomicfile.WriteDurable(name, 0o600, data)
-}
-
-// discard removes a data file unless it is in use. If that fails, the next Open removes the file.
-func discard(file string, used bool) {
-	if !used {
-		_ = os.Remove(file)
-	}
 }
 
 func writeJSON(name string, value any) error {

@@ -4,6 +4,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -29,7 +30,7 @@ type Store struct {
 
 	mu          sync.Mutex
 	runs        map[string]*Run
-	checkpoints map[tinker.Path]record
+	checkpoints map[tinker.Path]Checkpoint
 	nextExpiry  time.Time // when to look for expired checkpoints again; zero: never
 }
 
@@ -84,7 +85,9 @@ func (s *Store) Runs() []Run {
 	for _, r := range s.runs {
 		list = append(list, *r)
 	}
-	sortRuns(list)
+	slices.SortFunc(list, func(a, b Run) int {
+		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
+	})
 	return list
 }
 
@@ -93,13 +96,20 @@ func (s *Store) Checkpoints(run string) []Checkpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()
+	return s.list(func(ref tinker.Path) bool { return ref.Kind != Ephemeral && (run == "" || ref.Run == run) })
+}
+
+// list returns the wanted checkpoints, the newest first. The caller holds the lock.
+func (s *Store) list(wanted func(tinker.Path) bool) []Checkpoint {
 	list := []Checkpoint{}
-	for ref, r := range s.checkpoints {
-		if ref.Kind != Ephemeral && (run == "" || ref.Run == run) {
-			list = append(list, r.checkpoint(ref.Run, ref.Kind))
+	for ref, c := range s.checkpoints {
+		if wanted(ref) {
+			list = append(list, c)
 		}
 	}
-	sortCheckpoints(list)
+	slices.SortFunc(list, func(a, b Checkpoint) int {
+		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.String(), b.String()))
+	})
 	return list
 }
 
@@ -107,8 +117,7 @@ func (s *Store) Checkpoints(run string) []Checkpoint {
 func (s *Store) Checkpoint(ref tinker.Path) (Checkpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, err := s.find(ref)
-	return r.checkpoint(ref.Run, ref.Kind), err
+	return s.find(ref)
 }
 
 // Read returns the data of a checkpoint. It returns ErrNotFound, or ErrCorrupt if they differ from what was saved.
@@ -157,8 +166,8 @@ func (s *Store) Save(ctx context.Context, save Save) (Checkpoint, error) {
 	if err := writeFile(filepath.Join(s.dir.kindDir(save.Path), file), save.Data); err != nil {
 		return Checkpoint{}, fmt.Errorf("saving %s: %w", save.String(), err)
 	}
-	r := record{Name: save.Name, File: file, Size: int64(len(save.Data)), Digest: sum, UserMetadata: save.UserMetadata}
-	return s.commit(ctx, save, r)
+	c := Checkpoint{Path: save.Path, File: file, Size: int64(len(save.Data)), Digest: sum, UserMetadata: save.UserMetadata}
+	return s.commit(ctx, save, c)
 }
 
 // admit checks whether the save may begin.
@@ -176,43 +185,48 @@ func (s *Store) admit(save Save) error {
 }
 
 // commit adds a checkpoint whose data were written.
-func (s *Store) commit(ctx context.Context, save Save, r record) (Checkpoint, error) {
+func (s *Store) commit(ctx context.Context, save Save, c Checkpoint) (Checkpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	data := filepath.Join(s.dir.kindDir(save.Path), r.File)
-	old, taken := s.checkpoints[save.Path]
-	if err := ctx.Err(); err != nil {
-		discard(data, old.File == r.File)
-		return Checkpoint{}, fmt.Errorf("saving %s: %w", save.String(), err)
+	old, taken := s.checkpoints[c.Path]
+	err := ctx.Err()
+	if err == nil && taken && !save.Overwrite {
+		err = ErrExists
 	}
-	if taken && !save.Overwrite {
-		discard(data, old.File == r.File)
-		return Checkpoint{}, fmt.Errorf("saving %s: %w", save.String(), ErrExists)
-	}
-	r.Time = s.now().UTC()
+	c.Time = s.now().UTC()
 	if save.TTL > 0 {
-		r.Expires = r.Time.Add(save.TTL)
+		c.Expires = c.Time.Add(save.TTL)
 	}
-	if err := s.put(save.Path, r); err != nil {
-		discard(data, old.File == r.File)
+	if err == nil {
+		err = s.put(c)
+	}
+	if err != nil {
+		s.discard(c, old)
 		return Checkpoint{}, fmt.Errorf("saving %s: %w", save.String(), err)
 	}
-	if taken && old.File != r.File {
-		discard(filepath.Join(s.dir.kindDir(save.Path), old.File), false)
+	if taken {
+		s.discard(old, c)
 	}
 	if save.Kind == Ephemeral {
-		s.trim(save.Run)
+		s.trim(save.Run, ephemeralKept)
 	}
-	return r.checkpoint(save.Run, save.Kind), nil
+	return c, nil
+}
+
+// discard removes the data file of a checkpoint unless another has it. If that fails, the next Open removes the file.
+func (s *Store) discard(c, other Checkpoint) {
+	if c.File != other.File {
+		_ = os.Remove(filepath.Join(s.dir.kindDir(c.Path), c.File))
+	}
 }
 
 // put writes the JSON file and then updates the index.
-func (s *Store) put(ref tinker.Path, r record) error {
-	if err := writeJSON(s.dir.recordFile(ref), r); err != nil {
+func (s *Store) put(c Checkpoint) error {
+	if err := writeJSON(s.dir.recordFile(c.Path), record{c.Name, c}); err != nil {
 		return err
 	}
-	s.checkpoints[ref] = r
-	s.schedule(r.Expires)
+	s.checkpoints[c.Path] = c
+	s.schedule(c.Expires)
 	return nil
 }
 
@@ -220,35 +234,25 @@ func (s *Store) put(ref tinker.Path, r record) error {
 func (s *Store) RemoveEphemeral(run string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for ref := range s.checkpoints {
-		if ref.Run == run && ref.Kind == Ephemeral {
-			_ = s.remove(ref) // the next Open removes files that are left
-		}
-	}
+	s.trim(run, 0)
 }
 
-// trim removes the oldest ephemeral checkpoints of a run above ephemeralKept.
-func (s *Store) trim(run string) {
-	var list []Checkpoint
-	for ref, r := range s.checkpoints {
-		if ref.Run == run && ref.Kind == Ephemeral {
-			list = append(list, r.checkpoint(ref.Run, ref.Kind))
-		}
-	}
-	sortCheckpoints(list)
-	for _, c := range list[min(len(list), ephemeralKept):] {
-		_ = s.remove(c.Path)
+// trim removes the oldest ephemeral checkpoints of a run above a number.
+func (s *Store) trim(run string, kept int) {
+	list := s.list(func(ref tinker.Path) bool { return ref.Run == run && ref.Kind == Ephemeral })
+	for _, c := range list[min(len(list), kept):] {
+		_ = s.remove(c.Path) // the next Open removes files that are left
 	}
 }
 
 // find returns a checkpoint that has not expired. The caller holds the lock.
-func (s *Store) find(ref tinker.Path) (record, error) {
+func (s *Store) find(ref tinker.Path) (Checkpoint, error) {
 	s.expire()
-	r, ok := s.checkpoints[ref]
+	c, ok := s.checkpoints[ref]
 	if !ok {
-		return record{}, fmt.Errorf("looking up %s: %w", ref.String(), ErrNotFound)
+		return Checkpoint{}, fmt.Errorf("looking up %s: %w", ref.String(), ErrNotFound)
 	}
-	return r, nil
+	return c, nil
 }
 
 // Delete removes a checkpoint, or returns ErrNotFound.
@@ -263,39 +267,39 @@ func (s *Store) Delete(ref tinker.Path) error {
 
 // remove removes a checkpoint from the index first, so that it does not exist even if removing its files fails.
 func (s *Store) remove(ref tinker.Path) error {
-	r := s.checkpoints[ref]
+	c := s.checkpoints[ref]
 	delete(s.checkpoints, ref)
 	if err := os.Remove(s.dir.recordFile(ref)); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("removing %s: %w", ref.String(), err)
 	}
-	discard(filepath.Join(s.dir.kindDir(ref), r.File), false)
+	s.discard(c, Checkpoint{})
 	return nil
 }
 
 // SetTTL makes a checkpoint expire after ttl, or never if ttl is 0.
 func (s *Store) SetTTL(ref tinker.Path, ttl time.Duration) error {
-	return s.change(ref, func(r *record) {
-		r.Expires = time.Time{}
+	return s.change(ref, func(c *Checkpoint) {
+		c.Expires = time.Time{}
 		if ttl > 0 {
-			r.Expires = s.now().UTC().Add(ttl)
+			c.Expires = s.now().UTC().Add(ttl)
 		}
 	})
 }
 
 // SetPublic sets whether a checkpoint is public.
 func (s *Store) SetPublic(ref tinker.Path, public bool) error {
-	return s.change(ref, func(r *record) { r.Public = public })
+	return s.change(ref, func(c *Checkpoint) { c.Public = public })
 }
 
-func (s *Store) change(ref tinker.Path, edit func(*record)) error {
+func (s *Store) change(ref tinker.Path, edit func(*Checkpoint)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, err := s.find(ref)
+	c, err := s.find(ref)
 	if err != nil {
 		return err
 	}
-	edit(&r)
-	return s.put(ref, r)
+	edit(&c)
+	return s.put(c)
 }
 
 // Damage flips a bit of the data, for tests.
