@@ -83,7 +83,7 @@ var permitted = map[string][]string{
 	"internal/controller/record":  {"internal/contract", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/refusal": {"api/v1alpha1", "internal/controller/objectmap", "k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/resolve": {
-		"api/v1alpha1", "internal/desired", "internal/desired/budget", "internal/status", "k8s.io/apimachinery", "k8s.io/utils",
+		"api/v1alpha1", "internal/desired", "internal/status", "k8s.io/apimachinery", "k8s.io/utils",
 	},
 	"internal/controller/endpoint":    {"api/v1alpha1", "internal/contract", "internal/status", "k8s.io/api"},
 	"internal/controller/metricsauth": {"github.com/go-logr/logr", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},

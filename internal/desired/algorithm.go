@@ -5,7 +5,6 @@ package desired
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -76,20 +75,14 @@ func roleOf(r v1alpha1.AlgorithmRole, algorithm contract.Algorithm) contract.Rol
 	return role
 }
 
-// RoleError says what a run asks of roles and its environments do not have.
-type RoleError struct{ problem string }
-
-// Error implements error.
-func (e *RoleError) Error() string { return e.problem }
-
 // checkRoles checks that every role of an algorithm is one of an environment, and that there is something to compare.
 func checkRoles(a contract.Algorithm, environments []contract.Environment) error {
 	known := map[string]bool{}
 	for _, environment := range environments {
 		roles := environment.Definition.Roles()
 		if len(roles) == 0 && a.Grouping == contract.GroupingEpisode {
-			return &RoleError{fmt.Sprintf("algorithm.grouping Episode compares the trajectories of one episode, and an episode of environment %q has only one: "+
-				"set it to Trajectory or Step", environment.Name)}
+			return unacceptable(v1alpha1.ReasonRoleNotFound, "algorithm.grouping Episode compares the trajectories of one episode, "+
+				"and an episode of environment %q has only one: set it to Trajectory or Step", environment.Name)
 		}
 		for _, role := range roles {
 			known[role] = true
@@ -103,7 +96,8 @@ func checkRoles(a contract.Algorithm, environments []contract.Environment) error
 		if len(known) > 0 {
 			have = "the environments of the run have the roles " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
 		}
-		return &RoleError{fmt.Sprintf("algorithm.roles names %q, and %s: correct the name or remove the entry", role.Name, have)}
+		return unacceptable(v1alpha1.ReasonRoleNotFound, "algorithm.roles names %q, and %s: correct the name or remove the entry",
+			role.Name, have)
 	}
 	return nil
 }

@@ -81,9 +81,8 @@ func TestFileRefusesRolesThatNoEnvironmentHas(t *testing.T) {
 	for name, tc := range cases {
 		run := testRun(func(run *v1alpha1.TrainingRun) { tc.change(run.Spec.Algorithm) })
 		_, err := File(FileInput{Run: run, Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted"})
-		var role *RoleError
-		if !errors.As(err, &role) {
-			t.Errorf("%s: File = %v, want a RoleError", name, err)
+		if role, ok := errors.AsType[*SpecError](err); !ok || role.Condition != "Accepted" || role.Reason != "RoleNotFound" {
+			t.Errorf("%s: File = %v, want a SpecError about roles", name, err)
 			continue
 		}
 		for _, words := range tc.says {

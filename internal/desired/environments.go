@@ -31,35 +31,12 @@ type Pin struct {
 // Pins are keyed by the RewardEnvironments' names.
 type Pins map[string]Pin
 
-// SplitError says that a run asks for a split that an environment lacks, or that has no tasks.
-type SplitError struct {
-	Environment, Split string
-	// Known are the splits that exist, sorted.
-	Known []string
-}
-
-// Error implements error.
-func (e *SplitError) Error() string {
-	return fmt.Sprintf("environment %q has no tasks in a split %q; it has %s: correct the entry's splits",
-		e.Environment, e.Split, strings.Join(e.Known, ", "))
-}
-
-// SharedPromptError says that a run asks for one prompt a group of an environment whose episodes may each have their own.
-type SharedPromptError struct {
-	// Path is that of the entry.
-	Path string
-}
-
-// Error implements error.
-func (e *SharedPromptError) Error() string {
-	return e.Path + ".sampling.sharedPrompt buys one prompt for all episodes of a group, but this environment has an ors server, which may begin " +
-		"each episode with a prompt of its own: set it to false"
-}
-
-// checkPrompts returns a *SharedPromptError if an environment of a list cannot have what its sampling asks for.
+// checkPrompts checks that an environment of a list can have one prompt a group if its sampling asks for that.
 func checkPrompts(list string, environment contract.Environment) error {
 	if environment.Sampling.SharedPrompt && !environment.Definition.HasSharedPrompts() {
-		return &SharedPromptError{Path: fmt.Sprintf("%s[%s]", list, environment.Name)}
+		return unacceptable(v1alpha1.ReasonPromptsDiffer, "%s[%s].sampling.sharedPrompt buys one prompt for all episodes of a group, "+
+			"but this environment has an ors server, which may begin each episode with a prompt of its own: set it to false",
+			list, environment.Name)
 	}
 	return nil
 }
@@ -200,7 +177,9 @@ func take(use v1alpha1.EnvironmentUse, pins Pins, name string, limit *int64) (co
 	known := pins[RefName(use)].Splits
 	tasks := known[name]
 	if tasks < 1 {
-		return contract.Split{}, &SplitError{Environment: use.Name, Split: name, Known: slices.Sorted(maps.Keys(known))}
+		return contract.Split{}, &SpecError{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonSplitNotFound, fmt.Sprintf(
+			"environment %q has no tasks in a split %q; it has %s: correct the entry's splits",
+			use.Name, name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))}
 	}
 	return contract.Split{Name: name, Tasks: min(tasks, ptr.Deref(limit, tasks))}, nil
 }

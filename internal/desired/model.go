@@ -5,7 +5,6 @@ package desired
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -14,12 +13,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/models"
 )
-
-// ModelError says that a model's format or vocabulary is not known, or not the one that was asked for.
-type ModelError struct{ problem string }
-
-// Error implements error.
-func (e *ModelError) Error() string { return e.problem }
 
 // datedFormat is the prefix of the names of renderers whose prompts contain the date.
 const datedFormat = "gpt_oss"
@@ -30,14 +23,15 @@ const datedFormat = "gpt_oss"
 func modelOf(m v1alpha1.Model, created time.Time) (contract.Model, error) {
 	known, unknown := models.Lookup(m.Name)
 	if unknown != nil && (m.Renderer == "" || m.Tokenizer == nil) {
-		return contract.Model{}, &ModelError{unknown.Error()}
+		return contract.Model{}, unacceptable(v1alpha1.ReasonModelUnknown, "%v", unknown)
 	}
 	renderer := m.Renderer
 	if renderer == "" {
 		renderer = known.Renderer()
 	}
 	if all := models.Renderers(); !slices.Contains(all, renderer) {
-		return contract.Model{}, &ModelError{fmt.Sprintf("model.renderer %q is not known; it is one of %s", renderer, strings.Join(all, ", "))}
+		return contract.Model{}, unacceptable(v1alpha1.ReasonModelUnknown, "model.renderer %q is not known; it is one of %s",
+			renderer, strings.Join(all, ", "))
 	}
 	date := ""
 	if strings.HasPrefix(renderer, datedFormat) {

@@ -91,19 +91,7 @@ func encode(value any) json.RawMessage {
 	return data
 }
 
-// PortError says that the servers of two environments of a run have the same port in its pods.
-type PortError struct {
-	Environments [2]string
-	Port         int32
-}
-
-// Error implements error.
-func (e *PortError) Error() string {
-	return fmt.Sprintf("RewardEnvironments %q and %q both serve on port %d, and run in the same pods: give one of them another ors.server.port",
-		e.Environments[0], e.Environments[1], e.Port)
-}
-
-// CheckPorts returns a *PortError if two servers of a run have the same port.
+// CheckPorts checks that the servers of a run have ports of their own in its pods.
 func (p Pins) CheckPorts() error {
 	taken := map[int32]string{}
 	for _, name := range slices.Sorted(maps.Keys(p)) {
@@ -112,7 +100,8 @@ func (p Pins) CheckPorts() error {
 			continue
 		}
 		if other, ok := taken[server.Port]; ok {
-			return &PortError{Environments: [2]string{other, name}, Port: server.Port}
+			return fmt.Errorf("RewardEnvironments %q and %q both serve on port %d, and run in the same pods: give one of them another ors.server.port",
+				other, name, server.Port)
 		}
 		taken[server.Port] = name
 	}

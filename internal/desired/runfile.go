@@ -5,6 +5,7 @@ package desired
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"k8s.io/utils/ptr"
@@ -33,10 +34,23 @@ type FileInput struct {
 	Version int
 }
 
-// File returns the run file of an attempt. A *SplitError says what the spec asks of an environment and cannot
-// have, a *SharedPromptError which of them begins its episodes with several prompts, a *RoleError what it asks of roles, a *ModelError
-// what is not known of its model, a *FormatError what its model's format does not have, a *budget.PriceError why its dollars cannot be
-// counted; any other error is a file that is not valid.
+// SpecError says what a spec asks for and cannot have, and how it is corrected.
+type SpecError struct {
+	// Condition and Reason are those by which a status reports it.
+	Condition, Reason string
+	Message           string
+}
+
+// Error implements error.
+func (e *SpecError) Error() string { return e.Message }
+
+// unacceptable returns the error about a spec that is not accepted.
+func unacceptable(reason, format string, args ...any) error {
+	return &SpecError{v1alpha1.ConditionAccepted, reason, fmt.Sprintf(format, args...)}
+}
+
+// File returns the run file of an attempt. A *SpecError says what the spec asks for and cannot have; any other error is a file
+// that is not valid.
 func File(in FileInput) (contract.RunFile, error) {
 	fixed := in.Fixed
 	if fixed == nil {
@@ -82,7 +96,7 @@ func File(in FileInput) (contract.RunFile, error) {
 	}
 	file.Tracking = services.Of(run)
 	if err := budget.Add(&file, run); err != nil {
-		return contract.RunFile{}, err
+		return contract.RunFile{}, unacceptable(v1alpha1.ReasonPriceUnknown, "%v", err)
 	}
 	return file, file.Validate()
 }

@@ -239,9 +239,9 @@ func TestFileReportsMissingSplits(t *testing.T) {
 		run.Spec.Environments[0].Splits = []v1alpha1.Split{{Name: "validation"}}
 	})
 	_, err := File(FileInput{Run: run, Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted"})
-	var split *SplitError
-	if !errors.As(err, &split) || split.Split != "validation" || !cmp.Equal(split.Known, []string{"test", "train"}) {
-		t.Errorf("File = %v, want a SplitError about validation", err)
+	refused, ok := errors.AsType[*SpecError](err)
+	if !ok || refused.Condition != "EnvironmentsReady" || refused.Reason != "SplitNotFound" || !strings.Contains(refused.Message, `split "validation"; it has test, train:`) {
+		t.Errorf("File = %v, want a SpecError about validation", err)
 	}
 	if _, err := File(FileInput{Run: testRun(), Attempt: 1, Pins: testPins()}); err == nil {
 		t.Error("a file without an endpoint was made")
@@ -278,9 +278,10 @@ func TestFileRefusesSharedPromptsOfServers(t *testing.T) {
 	}
 	for name, tc := range cases {
 		_, err := File(FileInput{Run: testRun(tc.change), Attempt: 1, Pins: pins, DefaultBaseURL: "https://hosted"})
-		var refused *SharedPromptError
-		if got := errors.As(err, &refused); got != (tc.want != "") || got && refused.Path != tc.want || !got && err != nil {
-			t.Errorf("%s: File = %v, want a SharedPromptError about %q", name, err, tc.want)
+		refused, got := errors.AsType[*SpecError](err)
+		if got != (tc.want != "") || got && (refused.Condition != "Accepted" || refused.Reason != "PromptsDiffer" ||
+			!strings.HasPrefix(refused.Message, tc.want+".sampling.sharedPrompt") || !strings.Contains(refused.Message, "set it to false")) || !got && err != nil {
+			t.Errorf("%s: File = %v, want a SpecError about %q", name, err, tc.want)
 		}
 	}
 }

@@ -36,11 +36,12 @@ func TestFileOfToolsAndFormats(t *testing.T) {
 				run.Spec.Model.Name, run.Spec.Model.Renderer = "Qwen/Qwen3-8B", tc.renderer
 			})
 			_, err := File(FileInput{Run: run, Attempt: 1, Pins: pins, DefaultBaseURL: "https://hosted"})
-			var format *FormatError
-			if errors.As(err, &format) != tc.refused || !tc.refused && err != nil {
+			format, refused := errors.AsType[*SpecError](err)
+			if refused != tc.refused || !refused && err != nil {
 				t.Fatalf("File: %v, refused = %v is wanted", err, tc.refused)
 			}
-			if tc.refused && (!strings.Contains(err.Error(), "interaction.toolUse.dialect") || !strings.Contains(err.Error(), tc.renderer) || format.Environment == "") {
+			if tc.refused && (!strings.Contains(err.Error(), "interaction.toolUse.dialect") || !strings.Contains(err.Error(), tc.renderer) ||
+				!strings.HasPrefix(format.Message, "RewardEnvironment \"") || format.Condition != "Accepted" || format.Reason != "UnsupportedByFormat") {
 				t.Errorf("the error names no field: %v", err)
 			}
 		})

@@ -17,7 +17,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/desired/budget"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -225,23 +224,12 @@ func stepsOf(run *v1alpha1.TrainingRun) string {
 
 // FileProblem describes why a run file cannot be made, and what to do.
 func FileProblem(err error) *Problem {
-	if split, ok := errors.AsType[*desired.SplitError](err); ok {
-		return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonSplitNotFound, Message: split.Error(), NeedsAction: true}
-	}
-	if shared, ok := errors.AsType[*desired.SharedPromptError](err); ok {
-		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonPromptsDiffer, Message: shared.Error(), NeedsAction: true}
-	}
-	if role, ok := errors.AsType[*desired.RoleError](err); ok {
-		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRoleNotFound, Message: role.Error(), NeedsAction: true}
-	}
-	if model, ok := errors.AsType[*desired.ModelError](err); ok {
-		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonModelUnknown, Message: model.Error(), NeedsAction: true}
-	}
-	if format, ok := errors.AsType[*desired.FormatError](err); ok {
-		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonUnsupportedByFormat, Message: format.Error() + "; the run then continues by itself.", NeedsAction: true}
-	}
-	if price, ok := errors.AsType[*budget.PriceError](err); ok {
-		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonPriceUnknown, Message: price.Error(), NeedsAction: true}
+	if spec, ok := errors.AsType[*desired.SpecError](err); ok {
+		problem := &Problem{Condition: spec.Condition, Reason: spec.Reason, Message: spec.Message, NeedsAction: true}
+		if spec.Reason == v1alpha1.ReasonUnsupportedByFormat {
+			problem.Message += "; the run then continues by itself."
+		}
+		return problem
 	}
 	return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRunFileInvalid, Message: "The spec does not make a valid run: " + err.Error(), NeedsAction: true}
 }

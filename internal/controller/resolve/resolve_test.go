@@ -208,19 +208,13 @@ func TestInitFromNamesTheStepsOfAnEndedRun(t *testing.T) {
 }
 
 func TestFileProblem(t *testing.T) {
-	if p := FileProblem(&desired.SplitError{Environment: "e", Split: "s"}); p.Condition != "EnvironmentsReady" || p.Reason != "SplitNotFound" {
+	split := desired.SpecError{Condition: "EnvironmentsReady", Reason: "SplitNotFound", Message: "it has train"}
+	if p := FileProblem(&split); p.Condition != "EnvironmentsReady" || p.Reason != "SplitNotFound" || p.Message != "it has train" || !p.NeedsAction {
 		t.Errorf("FileProblem = %+v", p)
 	}
-	if p := FileProblem(&desired.RoleError{}); p.Condition != "Accepted" || p.Reason != "RoleNotFound" || !p.NeedsAction {
-		t.Errorf("FileProblem = %+v", p)
-	}
-	format := FileProblem(&desired.FormatError{Environment: "e", Renderer: "llama3"})
+	format := FileProblem(&desired.SpecError{Condition: "Accepted", Reason: "UnsupportedByFormat"})
 	if format.Condition != "Accepted" || format.Reason != "UnsupportedByFormat" || !format.NeedsAction || !strings.HasSuffix(format.Message, "continues by itself.") {
 		t.Errorf("FileProblem = %+v", format)
-	}
-	if p := FileProblem(&desired.SharedPromptError{Path: "environments[e]"}); p.Condition != "Accepted" || p.Reason != "PromptsDiffer" || !p.NeedsAction ||
-		!strings.Contains(p.Message, "environments[e].sampling.sharedPrompt") || !strings.Contains(p.Message, "set it to false") {
-		t.Errorf("FileProblem = %+v", p)
 	}
 	if p := FileProblem(errors.New("x")); p.Condition != "Accepted" || p.Reason != "RunFileInvalid" {
 		t.Errorf("FileProblem = %+v", p)

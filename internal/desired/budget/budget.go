@@ -16,12 +16,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/prices"
 )
 
-// PriceError says that dollars cannot be counted.
-type PriceError struct{ problem string }
-
-// Error implements error.
-func (e *PriceError) Error() string { return e.problem }
-
 // Of returns what a run may use; nil means that tokens and dollars are not limited.
 func Of(run *v1alpha1.TrainingRun) *spending.Budget {
 	b := run.Spec.Budget
@@ -32,7 +26,7 @@ func Of(run *v1alpha1.TrainingRun) *spending.Budget {
 }
 
 // Add adds the budget to a run file, and the prices of all models of the run where they are known. A budget in dollars needs them: an
-// error is a *PriceError.
+// error says why dollars cannot be counted.
 func Add(file *contract.RunFile, run *v1alpha1.TrainingRun) error {
 	file.Budget = Of(run)
 	found, err := pricesOf(*file, run.Spec.Budget)
@@ -61,8 +55,8 @@ func pricesOf(file contract.RunFile, budget *v1alpha1.Budget) (*spending.Prices,
 		if price, ok := prices.Of(model); ok {
 			return price, nil
 		}
-		return spending.Price{}, &PriceError{fmt.Sprintf(
-			"budget.usd needs the price of %q, which the table of %s does not have: add it to budget.prices, or give budget.tokens instead", model, prices.Date())}
+		return spending.Price{}, fmt.Errorf("budget.usd needs the price of %q, which the table of %s does not have: "+
+			"add it to budget.prices, or give budget.tokens instead", model, prices.Date())
 	}
 	var found spending.Prices
 	var err error
@@ -82,8 +76,8 @@ func pricesOf(file contract.RunFile, budget *v1alpha1.Budget) (*spending.Prices,
 			return nil, err
 		}
 		if first != "" && price != found.Judge {
-			return nil, &PriceError{fmt.Sprintf("budget.usd cannot tell the tokens of judges apart, and %q and %q have different prices: "+
-				"use one model as judge, or give budget.tokens instead", first, model)}
+			return nil, fmt.Errorf("budget.usd cannot tell the tokens of judges apart, and %q and %q have different prices: "+
+				"use one model as judge, or give budget.tokens instead", first, model)
 		}
 		first, found.Judge = model, price
 	}
@@ -97,26 +91,15 @@ func judgesOf(file contract.RunFile) []string {
 		environments = append(environments[:len(environments):len(environments)], file.Evaluation.Environments...)
 	}
 	var models []string
-	var add func(rule *contract.RewardRule)
-	add = func(rule *contract.RewardRule) {
-		if rule == nil {
-			return
-		}
-		for _, part := range rule.Weighted {
-			add(&part.Rule)
-		}
-		if rule.Rubric == nil {
-			return
-		}
-		switch judge := rule.Rubric.Judge; {
-		case judge.OpenAI != nil:
-			models = append(models, judge.OpenAI.Model)
-		case judge.Tinker != nil:
-			models = append(models, cmp.Or(judge.Tinker.Model, judge.Tinker.Checkpoint))
-		}
-	}
 	for _, environment := range environments {
-		add(environment.Definition.Reward)
+		for _, rubric := range environment.Definition.Reward.Rubrics() {
+			switch judge := rubric.Judge; {
+			case judge.OpenAI != nil:
+				models = append(models, judge.OpenAI.Model)
+			case judge.Tinker != nil:
+				models = append(models, cmp.Or(judge.Tinker.Model, judge.Tinker.Checkpoint))
+			}
+		}
 	}
 	return models
 }
