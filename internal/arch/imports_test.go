@@ -72,7 +72,7 @@ var permitted = map[string][]string{
 	},
 	"internal/controller/objectmap": {"k8s.io/apimachinery", "sigs.k8s.io/controller-runtime"},
 	"internal/controller/history": {
-		"api/v1alpha1", "internal/contract", "internal/desired", "internal/history", "k8s.io/api", "k8s.io/apimachinery",
+		"api/v1alpha1", "internal/contract", "internal/controller/objectmap", "internal/desired", "internal/history", "k8s.io/api", "k8s.io/apimachinery",
 		"sigs.k8s.io/controller-runtime",
 	},
 	"internal/controller/pacing":   {"api/v1alpha1", "internal/contract", "internal/controller/record", "internal/controller/runevents", "internal/status", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime"},

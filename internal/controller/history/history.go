@@ -8,7 +8,6 @@ package history
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/objectmap"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/history"
 )
@@ -30,20 +30,19 @@ const pause = 30 * time.Second
 // manyRecords are written at once, so that learners need not keep them.
 const manyRecords = contract.MaxRecords / 2
 
-// Writer writes histories. Its methods are safe for concurrent use.
+// Writer writes histories. Its methods are safe for concurrent use with different runs.
 type Writer struct {
 	client client.Client
 	live   client.Reader
 	now    func() time.Time
-
-	mu sync.Mutex
 	// runs has what is known of the ConfigMaps.
-	runs map[types.NamespacedName]known
+	runs objectmap.Map[known]
 }
 
 // known is what the ConfigMap of a run has.
 type known struct {
-	run    types.UID
+	// read says that the next two are known.
+	read   bool
 	source string
 	number int64
 	// wrote is when the history was last written. A write that failed is tried again at retry.
@@ -52,24 +51,22 @@ type known struct {
 
 // New returns a Writer. live reads from the API server.
 func New(c client.Client, live client.Reader, now func() time.Time) *Writer {
-	return &Writer{client: c, live: live, now: now, runs: map[types.NamespacedName]known{}}
+	return &Writer{client: c, live: live, now: now}
 }
 
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;create;update
 
 // Known returns the number of the newest record of a learner's pod that is stored.
 func (w *Writer) Known(ctx context.Context, run *v1alpha1.TrainingRun, pod types.UID) int64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	k, ok := w.runs[client.ObjectKeyFromObject(run)]
-	if !ok || k.run != run.UID {
+	k := w.runs.Get(run)
+	if !k.read {
 		_, h, err := w.read(ctx, run)
 		if err != nil {
 			log.FromContext(ctx).Info("history is not read", "err", err.Error())
 			return 0
 		}
-		k = known{run: run.UID, source: h.Source, number: h.Known}
-		w.runs[client.ObjectKeyFromObject(run)] = k
+		k.read, k.source, k.number = true, h.Source, h.Known
+		w.runs.Set(run, k)
 	}
 	if k.source != string(pod) {
 		return 0
@@ -87,10 +84,7 @@ func (w *Writer) Write(ctx context.Context, run *v1alpha1.TrainingRun, pod types
 	if newest <= w.Known(ctx, run, pod) {
 		return 0
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	key := client.ObjectKeyFromObject(run)
-	k := w.runs[key]
+	k := w.runs.Get(run)
 	immediately := len(reply.Records) >= manyRecords || reply.Progress.Phase != contract.PhaseTraining
 	next := k.retry
 	if due := k.wrote.Add(every); !immediately && due.After(next) {
@@ -105,20 +99,16 @@ func (w *Writer) Write(ctx context.Context, run *v1alpha1.TrainingRun, pod types
 		return time.Second
 	case err != nil:
 		log.FromContext(ctx).Error(err, "history is not written")
-		k.run, k.retry = run.UID, w.now().Add(pause)
-		w.runs[key] = k
+		k.retry = w.now().Add(pause)
+		w.runs.Set(run, k)
 		return pause
 	}
-	w.runs[key] = known{run: run.UID, source: h.Source, number: h.Known, wrote: w.now()}
+	w.runs.Set(run, known{read: true, source: h.Source, number: h.Known, wrote: w.now()})
 	return 0
 }
 
 // Forget forgets a run.
-func (w *Writer) Forget(run types.NamespacedName) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.runs, run)
-}
+func (w *Writer) Forget(run types.NamespacedName) { w.runs.Forget(run) }
 
 // read returns the ConfigMap, nil if it does not exist, and the history that it has. One that cannot be decoded is replaced.
 func (w *Writer) read(ctx context.Context, run *v1alpha1.TrainingRun) (*corev1.ConfigMap, *history.History, error) {
