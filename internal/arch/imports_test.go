@@ -60,7 +60,7 @@ var permitted = map[string][]string{
 		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/ending", "internal/desired/budget", "internal/status",
 		"k8s.io/apimachinery", "k8s.io/utils",
 	},
-	"internal/controller/budget": {"api/v1alpha1", "internal/contract", "k8s.io/utils"},
+	"internal/controller/budget": {"api/v1alpha1", "internal/contract", "internal/controller/ending", "k8s.io/utils"},
 	"internal/controller/ending": {"api/v1alpha1", "internal/contract", "internal/controller/podstate", "internal/desired", "k8s.io/api"},
 	"internal/controller/datafiles": {
 		"api/v1alpha1", "internal/contract", "internal/desired", "k8s.io/api", "sigs.k8s.io/controller-runtime",

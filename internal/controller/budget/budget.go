@@ -14,6 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
 )
 
 // sameStepFailures is how many counted failures in a row, all at one step, show that the step itself fails.
@@ -78,14 +79,6 @@ func CountsAsFailure(cause string) bool {
 	}
 }
 
-// End is how the newest attempt ended.
-type End struct {
-	Cause contract.Cause
-	// Reason may be empty.
-	Reason  string
-	Message string
-}
-
 // Final is the end of a run.
 type Final struct {
 	// Condition is Complete or Failed.
@@ -96,7 +89,7 @@ type Final struct {
 
 // Finish says whether an ending ends the run. attempts has the ending in its newest entry, failures counts
 // it.
-func Finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures int32, end End) *Final {
+func Finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures int32, end ending.Ending) *Final {
 	if end.Reason == v1alpha1.ReasonSettingsDiffer {
 		return nil // The run waits until the settings of its committed step are restored.
 	}

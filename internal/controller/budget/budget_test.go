@@ -11,6 +11,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -38,24 +39,24 @@ func TestFinish(t *testing.T) {
 	cases := map[string]struct {
 		attempts []v1alpha1.Attempt
 		failures int32
-		end      End
+		end      ending.Ending
 		want     string // condition and reason; empty: the run continues
 	}{
-		"completed":                              {[]v1alpha1.Attempt{endedAttempt(1, contract.CauseCompleted, 0, 60, 0)}, 0, End{Cause: contract.CauseCompleted}, "Complete Completed"},
-		"refused for a reason that is known":     {[]v1alpha1.Attempt{crash(1, 0)}, 0, End{Cause: contract.CauseConfigRejected, Reason: "ModelUnknown"}, "Failed ModelUnknown"},
-		"refused for a reason that is not":       {[]v1alpha1.Attempt{crash(1, 0)}, 0, End{Cause: contract.CauseConfigRejected, Reason: "Odd"}, "Failed ConfigRejected"},
-		"refused data":                           {[]v1alpha1.Attempt{crash(1, 0)}, 0, End{Cause: contract.CauseDataRejected}, "Failed DataRejected"},
-		"a first crash":                          {[]v1alpha1.Attempt{crash(1, 5)}, 1, End{Cause: contract.CauseCrashed}, ""},
-		"two crashes at a step":                  {[]v1alpha1.Attempt{crash(2, 5), crash(1, 5)}, 2, End{Cause: contract.CauseCrashed}, ""},
-		"three crashes at a step":                {[]v1alpha1.Attempt{crash(3, 5), crash(2, 5), crash(1, 5)}, 3, End{Cause: contract.CauseCrashed}, ""},
-		"the budget is used up at one step":      {[]v1alpha1.Attempt{crash(6, 5), crash(5, 5), crash(4, 5)}, 6, End{Cause: contract.CauseCrashed}, "Failed NoProgress"},
-		"three crashes, a node lost between":     {[]v1alpha1.Attempt{crash(4, 5), lost(3, 5), crash(2, 5), crash(1, 5)}, 6, End{Cause: contract.CauseCrashed}, "Failed NoProgress"},
-		"three crashes at different steps":       {[]v1alpha1.Attempt{crash(3, 6), crash(2, 5), crash(1, 5)}, 1, End{Cause: contract.CauseCrashed}, ""},
-		"three nodes lost at a step":             {[]v1alpha1.Attempt{lost(3, 5), lost(2, 5), lost(1, 5)}, 0, End{Cause: contract.CauseNodeLost}, ""},
-		"the budget is used up":                  {[]v1alpha1.Attempt{crash(3, 7), crash(2, 6), crash(1, 5)}, 6, End{Cause: contract.CauseOOMKilled}, "Failed RestartsExhausted"},
-		"the budget is just not used up":         {[]v1alpha1.Attempt{crash(3, 7), crash(2, 6), crash(1, 5)}, 5, End{Cause: contract.CauseUnknown}, ""},
-		"a lost node with the budget at its end": {[]v1alpha1.Attempt{lost(3, 7)}, 5, End{Cause: contract.CauseNodeLost}, ""},
-		"endpoint outages without end":           {[]v1alpha1.Attempt{endedAttempt(9, contract.CauseUpstream, 0, 0, 0)}, 5, End{Cause: contract.CauseUpstream}, ""},
+		"completed":                              {[]v1alpha1.Attempt{endedAttempt(1, contract.CauseCompleted, 0, 60, 0)}, 0, ending.Ending{Cause: contract.CauseCompleted}, "Complete Completed"},
+		"refused for a reason that is known":     {[]v1alpha1.Attempt{crash(1, 0)}, 0, ending.Ending{Cause: contract.CauseConfigRejected, Reason: "ModelUnknown"}, "Failed ModelUnknown"},
+		"refused for a reason that is not":       {[]v1alpha1.Attempt{crash(1, 0)}, 0, ending.Ending{Cause: contract.CauseConfigRejected, Reason: "Odd"}, "Failed ConfigRejected"},
+		"refused data":                           {[]v1alpha1.Attempt{crash(1, 0)}, 0, ending.Ending{Cause: contract.CauseDataRejected}, "Failed DataRejected"},
+		"a first crash":                          {[]v1alpha1.Attempt{crash(1, 5)}, 1, ending.Ending{Cause: contract.CauseCrashed}, ""},
+		"two crashes at a step":                  {[]v1alpha1.Attempt{crash(2, 5), crash(1, 5)}, 2, ending.Ending{Cause: contract.CauseCrashed}, ""},
+		"three crashes at a step":                {[]v1alpha1.Attempt{crash(3, 5), crash(2, 5), crash(1, 5)}, 3, ending.Ending{Cause: contract.CauseCrashed}, ""},
+		"the budget is used up at one step":      {[]v1alpha1.Attempt{crash(6, 5), crash(5, 5), crash(4, 5)}, 6, ending.Ending{Cause: contract.CauseCrashed}, "Failed NoProgress"},
+		"three crashes, a node lost between":     {[]v1alpha1.Attempt{crash(4, 5), lost(3, 5), crash(2, 5), crash(1, 5)}, 6, ending.Ending{Cause: contract.CauseCrashed}, "Failed NoProgress"},
+		"three crashes at different steps":       {[]v1alpha1.Attempt{crash(3, 6), crash(2, 5), crash(1, 5)}, 1, ending.Ending{Cause: contract.CauseCrashed}, ""},
+		"three nodes lost at a step":             {[]v1alpha1.Attempt{lost(3, 5), lost(2, 5), lost(1, 5)}, 0, ending.Ending{Cause: contract.CauseNodeLost}, ""},
+		"the budget is used up":                  {[]v1alpha1.Attempt{crash(3, 7), crash(2, 6), crash(1, 5)}, 6, ending.Ending{Cause: contract.CauseOOMKilled}, "Failed RestartsExhausted"},
+		"the budget is just not used up":         {[]v1alpha1.Attempt{crash(3, 7), crash(2, 6), crash(1, 5)}, 5, ending.Ending{Cause: contract.CauseUnknown}, ""},
+		"a lost node with the budget at its end": {[]v1alpha1.Attempt{lost(3, 7)}, 5, ending.Ending{Cause: contract.CauseNodeLost}, ""},
+		"endpoint outages without end":           {[]v1alpha1.Attempt{endedAttempt(9, contract.CauseUpstream, 0, 0, 0)}, 5, ending.Ending{Cause: contract.CauseUpstream}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +77,7 @@ func TestFinish(t *testing.T) {
 // Failures before the first heartbeat are all at step 0, and end no run whose budget allows more.
 func TestFailuresBeforeTheFirstHeartbeat(t *testing.T) {
 	list := []v1alpha1.Attempt{{Number: 3, Cause: "Crashed"}, {Number: 2, Cause: "Crashed"}, {Number: 1, Cause: "Crashed"}}
-	end := End{Cause: contract.CauseCrashed, Message: "dial tcp: no such host"}
+	end := ending.Ending{Cause: contract.CauseCrashed, Message: "dial tcp: no such host"}
 	if f := Finish(v1alpha1.FailurePolicy{MaxRestarts: new(int32(20))}, list, 3, end); f != nil {
 		t.Errorf("three crashes with maxRestarts 20 end the run: %+v", f)
 	}
@@ -90,7 +91,7 @@ func refusedKey(number int32) v1alpha1.Attempt {
 }
 
 func TestMaxRestartsOfZero(t *testing.T) {
-	f := Finish(v1alpha1.FailurePolicy{MaxRestarts: new(int32(0))}, []v1alpha1.Attempt{endedAttempt(1, contract.CauseCrashed, 0, 1, 0)}, 1, End{Cause: contract.CauseCrashed})
+	f := Finish(v1alpha1.FailurePolicy{MaxRestarts: new(int32(0))}, []v1alpha1.Attempt{endedAttempt(1, contract.CauseCrashed, 0, 1, 0)}, 1, ending.Ending{Cause: contract.CauseCrashed})
 	if f == nil || f.Reason != v1alpha1.ReasonRestartsExhausted {
 		t.Errorf("finish = %+v, want RestartsExhausted at the first crash", f)
 	}

@@ -91,8 +91,8 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 		}
 		next := withEnding(run, seen, *p.ending, now)
 		p.next = &next
-		end := budget.End{Cause: p.ending.Cause, Reason: p.ending.Reason, Message: p.ending.Message}
-		if p.final = budget.Finish(run.Spec.FailurePolicy, next.Attempts, ptr.Deref(next.FailuresSinceCheckpoint, 0), end); p.final != nil {
+		failures := ptr.Deref(next.FailuresSinceCheckpoint, 0)
+		if p.final = budget.Finish(run.Spec.FailurePolicy, next.Attempts, failures, *p.ending); p.final != nil {
 			explainFinal(run, seen, p.final)
 			p.deletes = append(p.deletes, lingering(seen, status.NewestAttempt(run))...)
 			return p
