@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -190,31 +191,20 @@ func (in input) files(kind string) (map[string]map[string][]byte, error) {
 		if object.GetKind() != kind {
 			continue
 		}
+		var m corev1.ConfigMap
+		var s corev1.Secret
+		into := map[string]any{"ConfigMap": &m, "Secret": &s}[kind]
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into); err != nil {
+			return nil, fmt.Errorf("reading %s %q: %w", kind, object.GetName(), err)
+		}
 		files := map[string][]byte{}
-		switch kind {
-		case "ConfigMap":
-			var m corev1.ConfigMap
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &m); err != nil {
-				return nil, fmt.Errorf("reading ConfigMap %q: %w", object.GetName(), err)
-			}
-			for name, text := range m.Data {
+		for _, texts := range []map[string]string{m.Data, s.StringData} {
+			for name, text := range texts {
 				files[name] = []byte(text)
-			}
-			for name, data := range m.BinaryData {
-				files[name] = data
-			}
-		default:
-			var s corev1.Secret
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &s); err != nil {
-				return nil, fmt.Errorf("reading Secret %q: %w", object.GetName(), err)
-			}
-			for name, text := range s.StringData {
-				files[name] = []byte(text)
-			}
-			for name, data := range s.Data {
-				files[name] = data
 			}
 		}
+		maps.Copy(files, m.BinaryData)
+		maps.Copy(files, s.Data)
 		all[object.GetName()] = files
 	}
 	return all, nil
