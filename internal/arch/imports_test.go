@@ -230,7 +230,7 @@ var permitted = map[string][]string{
 	},
 	"internal/plugin/change": {
 		"api/v1alpha1", "internal/contract", "internal/contract/spending", "internal/prices", "internal/controller/endpoint", "internal/controller/resolve", "internal/desired", "internal/learner/preflight", "internal/plugin/checkpoints", "internal/plugin/cli",
-		"internal/plugin/manifest", "internal/plugin/observe", "internal/plugin/output", "github.com/spf13/cobra", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime",
+		"internal/plugin/manifest", "internal/plugin/observe", "internal/plugin/output", "github.com/spf13/cobra", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/plugin/checkpoints": {
 		"api/v1alpha1", "internal/atomicfile", "internal/plugin/cli", "internal/plugin/output", "internal/tinker", "internal/tinker/archive",

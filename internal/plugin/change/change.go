@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -76,7 +77,7 @@ func NewSuspend(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 			if run.Status.CompletionTime != nil {
 				return "", fmt.Errorf("run %q is over (%s): there is nothing to suspend", run.Name, run.Status.State)
 			}
-			if run.Spec.Suspend != nil && *run.Spec.Suspend {
+			if ptr.Deref(run.Spec.Suspend, false) {
 				return "is suspended already", nil
 			}
 			run.Spec.Suspend = new(true)
@@ -91,7 +92,7 @@ func NewResume(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 		use: "resume", short: "Continue suspended runs", example: "  kubectl tinker resume arithmetic",
 		long: "kubectl tinker resume continues suspended runs from their last saved state.",
 		apply: func(run *v1alpha1.TrainingRun) (string, error) {
-			if run.Spec.Suspend == nil || !*run.Spec.Suspend {
+			if !ptr.Deref(run.Spec.Suspend, false) {
 				return "is not suspended", nil
 			}
 			run.Spec.Suspend = new(false)
@@ -109,11 +110,7 @@ func NewRetry(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 			if run.Status.State != v1alpha1.StateFailed {
 				return "", fmt.Errorf("run %q has not failed, it is %s: kubectl tinker why %s says what it waits for", run.Name, run.Status.State, run.Name)
 			}
-			count := int32(1)
-			if run.Spec.Retry != nil {
-				count += *run.Spec.Retry
-			}
-			run.Spec.Retry = &count
+			run.Spec.Retry = new(ptr.Deref(run.Spec.Retry, 0) + 1)
 			return "is tried again from its last usable checkpoint", nil
 		},
 	}.command(env, cluster)

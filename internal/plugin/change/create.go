@@ -4,6 +4,7 @@
 package change
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,16 +156,13 @@ func expand(run *unstructured.Unstructured, sweep string, grid []string) ([]*uns
 	if len(grid) == 0 {
 		return runs, nil
 	}
-	if sweep == "" {
-		sweep = run.GetName()
-	}
 	for i, r := range runs {
 		r.SetName(fmt.Sprintf("%s-%d", run.GetName(), i+1))
 		labels := r.GetLabels()
 		if labels == nil {
 			labels = map[string]string{}
 		}
-		labels[observe.LabelSweep] = sweep
+		labels[observe.LabelSweep] = cmp.Or(sweep, run.GetName())
 		r.SetLabels(labels)
 	}
 	return runs, nil

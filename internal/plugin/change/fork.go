@@ -4,6 +4,7 @@
 package change
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -80,12 +81,5 @@ func (f forkFlags) fork(run *v1alpha1.TrainingRun, checkpoint v1alpha1.Checkpoin
 		source["optimizer"] = f.optimizer
 	}
 	spec["initFrom"] = source
-	name := f.name
-	if name == "" {
-		name = fmt.Sprintf("%s-s%d", run.Name, checkpoint.Step)
-	}
-	if err := assign(forked, name, f.set); err != nil {
-		return nil, err
-	}
-	return forked, nil
+	return forked, assign(forked, cmp.Or(f.name, fmt.Sprintf("%s-s%d", run.Name, checkpoint.Step)), f.set)
 }

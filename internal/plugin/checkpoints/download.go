@@ -4,6 +4,7 @@
 package checkpoints
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -74,10 +75,7 @@ func newDownload(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 
 // download fetches the adapter of a checkpoint into the folder.
 func (f downloadFlags) download(ctx context.Context, env cli.Environment, from endpoint, run *v1alpha1.TrainingRun, chosen v1alpha1.Checkpoint) error {
-	folder := f.folder
-	if folder == "" {
-		folder = fmt.Sprintf("%s-s%d", run.Name, chosen.Step)
-	}
+	folder := cmp.Or(f.folder, fmt.Sprintf("%s-s%d", run.Name, chosen.Step))
 	for _, name := range []string{archive.ConfigFile, archive.TensorsFile} {
 		if _, err := os.Lstat(filepath.Join(folder, name)); err == nil && !f.force {
 			return fmt.Errorf("%s exists: choose another folder with --output, or replace it with --force", filepath.Join(folder, name))

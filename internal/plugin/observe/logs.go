@@ -117,10 +117,7 @@ func (f logsFlags) choose(run *v1alpha1.TrainingRun, pods []corev1.Pod) ([]corev
 }
 
 func attemptOf(pod corev1.Pod) int32 {
-	attempt, err := strconv.ParseInt(pod.Labels[v1alpha1.LabelAttempt], 10, 32)
-	if err != nil {
-		return 0
-	}
+	attempt, _ := strconv.ParseInt(pod.Labels[v1alpha1.LabelAttempt], 10, 32)
 	return int32(attempt)
 }
 

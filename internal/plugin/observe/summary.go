@@ -4,6 +4,7 @@
 package observe
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -45,12 +46,9 @@ type summary struct {
 func summarize(run *v1alpha1.TrainingRun, now time.Time) summary {
 	status := run.Status
 	s := summary{
-		Name: run.Name, State: status.State, Step: ptr.Deref(status.Step, 0), Steps: ptr.Deref(status.Steps, 0), Ready: ptr.Deref(status.ReadyWorkers, 0),
-		Workers: ptr.Deref(status.Workers, 0), Restarts: ptr.Deref(status.Restarts, 0), age: now.Sub(run.CreationTimestamp.Time),
-		ended: status.CompletionTime != nil,
-	}
-	if s.State == "" {
-		s.State = unobserved
+		Name: run.Name, State: cmp.Or(status.State, unobserved), Step: ptr.Deref(status.Step, 0), Steps: ptr.Deref(status.Steps, 0),
+		Ready: ptr.Deref(status.ReadyWorkers, 0), Workers: ptr.Deref(status.Workers, 0), Restarts: ptr.Deref(status.Restarts, 0),
+		age: now.Sub(run.CreationTimestamp.Time), ended: status.CompletionTime != nil,
 	}
 	if m := status.Metrics; m != nil {
 		s.Reward, s.PassAt1, s.StepSeconds, s.TokensPerSec = m.Reward, m.PassAt1, m.StepSeconds, m.SampledTokensPerSecond

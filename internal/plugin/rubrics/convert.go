@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -132,12 +133,7 @@ func rowOf(object map[string]any) (Row, error) {
 	if len(criteria) == 0 {
 		return Row{}, fmt.Errorf("task %s has no criterion under a key such as %q: add one, or remove the task", row.TaskID, "rubric - 1. criterion")
 	}
-	var numbers []int
-	for number := range criteria {
-		numbers = append(numbers, number)
-	}
-	slices.Sort(numbers)
-	for _, number := range numbers {
+	for _, number := range slices.Sorted(maps.Keys(criteria)) {
 		row.Rubrics = append(row.Rubrics, criteria[number])
 	}
 	return row, nil

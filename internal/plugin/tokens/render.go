@@ -4,6 +4,7 @@
 package tokens
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -86,15 +87,9 @@ func (f renderFlags) run(ctx context.Context, env cli.Environment) error {
 
 func (f *renderFlags) build(from source) (renderer.Renderer, error) {
 	if len(from.model.Renderers) > 0 {
-		if f.renderer == "" {
-			f.renderer = from.model.Renderer()
-		}
-		if f.options.Begin == "" {
-			f.options.Begin = from.model.Tokenizer.Begin
-		}
-		if f.options.End == "" {
-			f.options.End = from.model.Tokenizer.End
-		}
+		f.renderer = cmp.Or(f.renderer, from.model.Renderer())
+		f.options.Begin = cmp.Or(f.options.Begin, from.model.Tokenizer.Begin)
+		f.options.End = cmp.Or(f.options.End, from.model.Tokenizer.End)
 	}
 	if f.renderer == "" {
 		return nil, cli.Misused("--renderer is required with a tokenizer from a file; the renderers are %s", strings.Join(families.Names(), ", "))

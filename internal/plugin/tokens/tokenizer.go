@@ -83,10 +83,7 @@ func ranksOf(name string) string {
 func fetched(ctx context.Context, env cli.Environment, from fetch.Source) (tokenizer.Tokenizer, error) {
 	fetcher := &fetch.Fetcher{Endpoint: env.Getenv("HF_ENDPOINT"), Token: env.Getenv("HF_TOKEN"), Cache: cacheDir(env)}
 	tokens, _, err := fetcher.Load(ctx, from)
-	if err != nil {
-		return nil, err
-	}
-	return tokens, nil
+	return tokens, err
 }
 
 // cacheDir returns the folder for downloads, or "" if it does not exist.

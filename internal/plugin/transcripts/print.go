@@ -5,6 +5,7 @@
 package transcripts
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -35,7 +36,8 @@ func PrintGroup(w io.Writer, g transcript.Group) {
 		fmt.Fprintf(w, "  %s\n", clean(g.Missing))
 	}
 	for _, e := range g.Episodes {
-		fmt.Fprintf(w, "  episode %d  reward %s  stop reason %s%s%s\n", e.Index, output.Number(&e.Reward), stop(e.StopReason), unusable(e), numbers("  parts", e.Parts))
+		fmt.Fprintf(w, "  episode %d  reward %s  stop reason %s%s%s\n", e.Index, output.Number(&e.Reward),
+			cmp.Or(clean(e.StopReason), "unknown"), unusable(e), numbers("  parts", e.Parts))
 		if len(e.Metrics) > 0 {
 			fmt.Fprintf(w, "    metrics%s\n", numbers("", e.Metrics))
 		}
@@ -123,13 +125,6 @@ func prefixed(prefix, text string) string {
 		return ""
 	}
 	return prefix + text
-}
-
-func stop(reason string) string {
-	if reason == "" {
-		return "unknown"
-	}
-	return clean(reason)
 }
 
 // unusable says why an episode is not trained on.
