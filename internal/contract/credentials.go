@@ -69,24 +69,21 @@ func DeriveCredentials(managerKey []byte, runUID string) (Credentials, error) {
 	if len(managerKey) < 32 {
 		return Credentials{}, fmt.Errorf("deriving credentials: the manager key has %d bytes, 32 are needed", len(managerKey))
 	}
-	token, err := hkdf.Key(sha256.New, managerKey, nil, "tinker-operator token "+runUID, 32)
-	if err != nil {
-		return Credentials{}, fmt.Errorf("deriving token: %w", err)
+	secrets := map[string][]byte{"token": nil, "manager token": nil, "tls": nil}
+	for name := range secrets {
+		secret, err := hkdf.Key(sha256.New, managerKey, nil, "tinker-operator "+name+" "+runUID, ed25519.SeedSize)
+		if err != nil {
+			return Credentials{}, fmt.Errorf("deriving credentials: %s: %w", name, err)
+		}
+		secrets[name] = secret
 	}
-	managerToken, err := hkdf.Key(sha256.New, managerKey, nil, "tinker-operator manager token "+runUID, 32)
-	if err != nil {
-		return Credentials{}, fmt.Errorf("deriving the manager's token: %w", err)
-	}
-	seed, err := hkdf.Key(sha256.New, managerKey, nil, "tinker-operator tls "+runUID, ed25519.SeedSize)
-	if err != nil {
-		return Credentials{}, fmt.Errorf("deriving TLS key: %w", err)
-	}
-	certificate, key, err := certify(ed25519.NewKeyFromSeed(seed))
+	certificate, key, err := certify(ed25519.NewKeyFromSeed(secrets["tls"]))
 	if err != nil {
 		return Credentials{}, err
 	}
 	return Credentials{
-		Token: hex.EncodeToString(token), ManagerToken: hex.EncodeToString(managerToken), Certificate: certificate, PrivateKey: key,
+		Token: hex.EncodeToString(secrets["token"]), ManagerToken: hex.EncodeToString(secrets["manager token"]),
+		Certificate: certificate, PrivateKey: key,
 	}, nil
 }
 
