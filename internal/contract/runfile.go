@@ -171,6 +171,14 @@ type Environment struct {
 	PassAt []int `json:"passAt,omitempty"`
 }
 
+// Tasks is how many tasks of the environment are used.
+func (e Environment) Tasks() (tasks int64) {
+	for _, split := range e.Splits {
+		tasks += split.Tasks
+	}
+	return tasks
+}
+
 // Split is a split of an environment, as the run uses it.
 type Split struct {
 	Name string `json:"name"`
@@ -285,16 +293,6 @@ func (a Algorithm) AdvantageOf(role string) Advantage {
 		}
 	}
 	return a.Advantage
-}
-
-// LossOf returns the loss of a role.
-func (a Algorithm) LossOf(role string) Loss {
-	for _, r := range a.Roles {
-		if r.Name == role {
-			return r.Loss
-		}
-	}
-	return a.Loss
 }
 
 // Advantage is how rewards become advantages.

@@ -105,9 +105,7 @@ func checkRoles(a contract.Algorithm, environments []contract.Environment) error
 func tasksOf(environments []contract.Environment) int64 {
 	var tasks int64
 	for _, environment := range environments {
-		for _, split := range environment.Splits {
-			tasks += split.Tasks
-		}
+		tasks += environment.Tasks()
 	}
 	return tasks
 }

@@ -82,11 +82,7 @@ func pinnedStatus(before []v1alpha1.EnvironmentStatus, file *contract.RunFile) [
 			return
 		}
 		entry := known[e.Name]
-		var tasks int64
-		for _, s := range e.Splits {
-			tasks += s.Tasks
-		}
-		entry.Name, entry.Digest, entry.Tasks = e.Name, e.Digest, ptr.To(tasks)
+		entry.Name, entry.Digest, entry.Tasks = e.Name, e.Digest, ptr.To(e.Tasks())
 		listed = append(listed, entry)
 	}
 	for _, e := range file.Fixed.Environments {

@@ -160,7 +160,7 @@ func estimateOf(file contract.RunFile) estimate {
 		e.Groups = e.Steps * e.GroupsPerStep
 		var episodes, tokens int64
 		for _, environment := range file.Fixed.Environments {
-			e.Tasks += tasksOf(environment)
+			e.Tasks += environment.Tasks()
 			episodes = max(episodes, int64(environment.GroupSize))
 			tokens = max(tokens, int64(environment.GroupSize)*episodeTokens(environment))
 		}
@@ -169,7 +169,7 @@ func estimateOf(file contract.RunFile) estimate {
 	if ev := file.Evaluation; ev != nil {
 		e.Evaluations = evaluations(*ev, e.Steps)
 		for _, environment := range ev.Environments {
-			episodes := tasksOf(environment) * int64(environment.GroupSize)
+			episodes := environment.Tasks() * int64(environment.GroupSize)
 			e.EvaluationEpisodes += e.Evaluations * episodes
 			e.EvaluationTokens += e.Evaluations * episodes * episodeTokens(environment)
 		}
@@ -180,13 +180,6 @@ func estimateOf(file contract.RunFile) estimate {
 		e.USD = &usd
 	}
 	return e
-}
-
-func tasksOf(environment contract.Environment) (tasks int64) {
-	for _, split := range environment.Splits {
-		tasks += split.Tasks
-	}
-	return tasks
 }
 
 // episodeTokens is how many tokens an episode samples at most.
