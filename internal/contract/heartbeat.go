@@ -4,6 +4,7 @@
 package contract
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
@@ -110,10 +111,11 @@ const (
 // Blocked returns what the learner waits for if a person can repair it; otherwise it is empty. Waiting for episodes
 // is not a problem, and Upstream describes those of the endpoint.
 func (r HeartbeatReply) Blocked() string {
-	repairable := strings.HasPrefix(r.BlockedOn, BlockedOnArtifacts) || strings.HasPrefix(r.BlockedOn, BlockedOnTokenizer) ||
-		strings.HasPrefix(r.BlockedOn, BlockedOnData) || strings.HasPrefix(r.BlockedOn, BlockedOnJudge) ||
-		strings.HasPrefix(r.BlockedOn, BlockedOnEnvironment) || strings.HasPrefix(r.BlockedOn, BlockedOnFormat)
-	if r.Upstream != "" || !repairable {
+	repairable := []string{
+		BlockedOnArtifacts, BlockedOnTokenizer, BlockedOnData, BlockedOnJudge, BlockedOnEnvironment, BlockedOnFormat,
+	}
+	begins := func(prefix string) bool { return strings.HasPrefix(r.BlockedOn, prefix) }
+	if r.Upstream != "" || !slices.ContainsFunc(repairable, begins) {
 		return ""
 	}
 	return r.BlockedOn

@@ -96,22 +96,15 @@ func (p Progress) Finite() Progress {
 	maps.DeleteFunc(metrics, func(_ string, v float64) bool { return !finite.Is(v) })
 	p.Diverged = p.Diverged || len(metrics) != len(p.Metrics)
 	p.Metrics = metrics
-	environments := make([]EnvironmentMetrics, 0, len(p.Environments))
-	for _, e := range p.Environments {
+	p.Environments = slices.Clone(p.Environments)
+	for i := range p.Environments {
+		e := &p.Environments[i]
 		e.Reward, e.PassAt1, e.FaultRatio = finiteOrNil(e.Reward), finiteOrNil(e.PassAt1), finiteOrNil(e.FaultRatio)
 		e.Evaluation = slices.DeleteFunc(slices.Clone(e.Evaluation), func(estimate Estimate) bool { return !estimate.isFinite() })
-		environments = append(environments, e)
 	}
-	if p.Environments != nil {
-		p.Environments = environments
-	}
-	checkpoints := make([]Checkpoint, 0, len(p.Checkpoints))
-	for _, c := range p.Checkpoints {
-		c.Value = finiteOrNil(c.Value)
-		checkpoints = append(checkpoints, c)
-	}
-	if p.Checkpoints != nil {
-		p.Checkpoints = checkpoints
+	p.Checkpoints = slices.Clone(p.Checkpoints)
+	for i := range p.Checkpoints {
+		p.Checkpoints[i].Value = finiteOrNil(p.Checkpoints[i].Value)
 	}
 	if p.Best != nil {
 		best := *p.Best
