@@ -95,7 +95,7 @@ var permitted = map[string][]string{
 		"api/v1alpha1", "github.com/prometheus/client_golang", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/controller/runevents": {
-		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/record", "k8s.io/apimachinery",
+		"api/v1alpha1", "internal/contract", "internal/controller/budget", "internal/controller/record", "internal/status", "k8s.io/apimachinery",
 	},
 	"internal/controller/rewardenvironment": {"internal/controller/datafiles",
 		"api/v1alpha1", "internal/contract", "internal/controller/objectmap", "internal/controller/pacing", "internal/controller/podstate", "internal/controller/record", "internal/controller/refusal",
@@ -233,7 +233,7 @@ var permitted = map[string][]string{
 		"internal/plugin/manifest", "internal/plugin/observe", "internal/plugin/output", "github.com/spf13/cobra", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/utils", "sigs.k8s.io/controller-runtime",
 	},
 	"internal/plugin/checkpoints": {
-		"api/v1alpha1", "internal/atomicfile", "internal/plugin/cli", "internal/plugin/output", "internal/tinker", "internal/tinker/archive",
+		"api/v1alpha1", "internal/atomicfile", "internal/plugin/cli", "internal/plugin/output", "internal/status", "internal/tinker", "internal/tinker/archive",
 		"internal/tinker/client", "internal/tinker/peft", "internal/tinker/transport", "internal/version", "github.com/gofrs/flock", "github.com/spf13/cobra", "golang.org/x/term", "k8s.io/api",
 		"k8s.io/apimachinery", "sigs.k8s.io/controller-runtime",
 	},

@@ -114,9 +114,9 @@ func End(next *v1alpha1.TrainingRunStatus, end ending.Ending, now time.Time) {
 // Report writes a progress into the status, and into the newest attempts' entries. A checkpoint of a further
 // step refills the restart budget.
 func Report(next *v1alpha1.TrainingRunStatus, p contract.Progress, now time.Time) {
-	before := latestStep(next)
+	before := status.LatestStep(next)
 	status.Report(next, p, now)
-	if latestStep(next) > before {
+	if status.LatestStep(next) > before {
 		next.FailuresSinceCheckpoint = ptr.To[int32](0)
 	}
 	if p.Phase == contract.PhaseOpening && p.Lineage == "" {
@@ -135,11 +135,4 @@ func Report(next *v1alpha1.TrainingRunStatus, p contract.Progress, now time.Time
 		previous := &next.Attempts[1]
 		previous.ToStep = ptr.To(max(ptr.Deref(previous.ToStep, 0), p.FromStep))
 	}
-}
-
-func latestStep(s *v1alpha1.TrainingRunStatus) int64 {
-	if s.LatestCheckpoint == nil {
-		return 0
-	}
-	return s.LatestCheckpoint.Step
 }

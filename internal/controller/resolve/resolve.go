@@ -178,30 +178,19 @@ func InitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (string, 
 	if init.Run.Step == nil && source.Status.LatestCheckpoint != nil {
 		return initPath(run, *source.Status.LatestCheckpoint), nil
 	}
-	for _, c := range checkpointsOf(source) {
+	for _, c := range status.AllCheckpoints(&source.Status) {
 		if init.Run.Step != nil && c.Step == *init.Run.Step {
 			return initPath(run, c), nil
 		}
 	}
 	if status.IsTrue(source.Status.Conditions, v1alpha1.ConditionComplete) || status.IsTrue(source.Status.Conditions, v1alpha1.ConditionFailed) {
-		if len(checkpointsOf(source)) == 0 {
+		if len(status.AllCheckpoints(&source.Status)) == 0 {
 			return notFound("TrainingRun %q has ended without a checkpoint: correct initFrom.run.name, or give initFrom.checkpoint.", name)
 		}
 		return notFound("TrainingRun %q has ended and lists no such checkpoint: its steps are %s; correct initFrom.run.step, or give initFrom.checkpoint.", name, stepsOf(source))
 	}
 	return "", &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonInitFromNotReady,
 		Message: fmt.Sprintf("TrainingRun %q has not saved the checkpoint yet.", name)}
-}
-
-// checkpointsOf are all that a run's status lists: the newest, the best, and the window.
-func checkpointsOf(run *v1alpha1.TrainingRun) []v1alpha1.Checkpoint {
-	var all []v1alpha1.Checkpoint
-	for _, c := range []*v1alpha1.Checkpoint{run.Status.LatestCheckpoint, run.Status.BestCheckpoint} {
-		if c != nil {
-			all = append(all, *c)
-		}
-	}
-	return append(all, run.Status.Checkpoints...)
 }
 
 // initPath prefers sampler weights where nothing is trained; everything else needs the state.
@@ -214,7 +203,7 @@ func initPath(run *v1alpha1.TrainingRun, c v1alpha1.Checkpoint) string {
 
 func stepsOf(run *v1alpha1.TrainingRun) string {
 	var steps []string
-	for _, c := range checkpointsOf(run) {
+	for _, c := range status.AllCheckpoints(&run.Status) {
 		if step := fmt.Sprint(c.Step); !slices.Contains(steps, step) {
 			steps = append(steps, step)
 		}

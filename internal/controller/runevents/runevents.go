@@ -15,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // Reasons of events that no condition has.
@@ -52,23 +53,16 @@ func New(every int64, before, after *v1alpha1.TrainingRunStatus) []record.Event 
 // Rolling states have no events, since there may be one every second. Where the status has moved past the lasting one, the
 // newest stands for it.
 func LastingCheckpoint(every int64, before, after *v1alpha1.TrainingRunStatus) *v1alpha1.Checkpoint {
-	if every < 1 || after.LatestCheckpoint == nil || latestStep(after)/every <= latestStep(before)/every {
+	if every < 1 || after.LatestCheckpoint == nil || status.LatestStep(after)/every <= status.LatestStep(before)/every {
 		return nil
 	}
-	step := latestStep(after) / every * every
+	step := status.LatestStep(after) / every * every
 	for i := range after.Checkpoints {
 		if after.Checkpoints[i].Step == step {
 			return &after.Checkpoints[i]
 		}
 	}
 	return after.LatestCheckpoint
-}
-
-func latestStep(s *v1alpha1.TrainingRunStatus) int64 {
-	if s.LatestCheckpoint == nil {
-		return 0
-	}
-	return s.LatestCheckpoint.Step
 }
 
 func attemptEvents(before, after *v1alpha1.TrainingRunStatus) []record.Event {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // New returns the command checkpoints.
@@ -36,14 +37,7 @@ func New(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 
 // known returns the checkpoints that the status of a run names, the newest first.
 func known(run *v1alpha1.TrainingRun) []v1alpha1.Checkpoint {
-	var all []v1alpha1.Checkpoint
-	// Of these two the status has all fields, and of those that it lists the step, the state and its times.
-	for _, c := range []*v1alpha1.Checkpoint{run.Status.LatestCheckpoint, run.Status.BestCheckpoint} {
-		if c != nil {
-			all = append(all, *c)
-		}
-	}
-	all = append(all, run.Status.Checkpoints...)
+	all := status.AllCheckpoints(&run.Status)
 	slices.SortStableFunc(all, func(a, b v1alpha1.Checkpoint) int { return cmp.Compare(b.Step, a.Step) })
 	return slices.CompactFunc(all, func(a, b v1alpha1.Checkpoint) bool { return a.Step == b.Step })
 }
