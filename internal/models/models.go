@@ -30,15 +30,16 @@ func (m Model) Renderer() string { return m.Renderers[0] }
 // Tokenizer is where the tokenizer of a model is, with its configuration.
 type Tokenizer struct {
 	// Repository is the repository at the hub. It is empty for a built-in tokenizer.
-	Repository string
+	Repository string `json:"-"`
 	// File is the path in the repository, of a tokenizer.json or a rank file.
-	File string
+	File string `json:"file"`
 	// Ranks is the family of a rank file. It determines the pattern and the special tokens.
-	Ranks string
+	Ranks string `json:"ranks"`
 	// SHA256 is the digest of the published file, in hexadecimal digits. It is empty if it is not known for certain.
-	SHA256 string
+	SHA256 string `json:"sha256"`
 	// Begin and End are the tokens that begin and end a text. They are "" if the model has no such tokens.
-	Begin, End string
+	Begin string `json:"begin"`
+	End   string `json:"end"`
 }
 
 //go:embed models.json
@@ -46,20 +47,12 @@ var table []byte
 
 // document is the content of models.json.
 type document struct {
-	Tokenizers map[string]tokenizerRow `json:"tokenizers"`
+	Tokenizers map[string]Tokenizer `json:"tokenizers"`
 	// OtherRenderers are the renderers that no model of the table has.
 	OtherRenderers []string `json:"otherRenderers"`
 	// WithoutTools are the renderers whose formats cannot declare tools.
 	WithoutTools []string   `json:"withoutTools"`
 	Models       []modelRow `json:"models"`
-}
-
-type tokenizerRow struct {
-	File   string `json:"file"`
-	Ranks  string `json:"ranks"`
-	SHA256 string `json:"sha256"`
-	Begin  string `json:"begin"`
-	End    string `json:"end"`
 }
 
 type modelRow struct {
@@ -83,11 +76,10 @@ var all = sync.OnceValue(func() []Model {
 	out := make([]Model, len(d.Models))
 	for i, row := range d.Models {
 		t := d.Tokenizers[row.Tokenizer]
-		out[i] = Model{Name: row.Name, Renderers: row.Renderers,
-			Tokenizer: Tokenizer{File: t.File, Ranks: t.Ranks, SHA256: t.SHA256, Begin: t.Begin, End: t.End}}
 		if t.File != "" {
-			out[i].Tokenizer.Repository = row.Name
+			t.Repository = row.Name
 		}
+		out[i] = Model{Name: row.Name, Renderers: row.Renderers, Tokenizer: t}
 	}
 	return out
 })
