@@ -74,34 +74,28 @@ func unschedulable(pod *corev1.Pod) *corev1.PodCondition {
 	if pod == nil {
 		return nil
 	}
-	for i, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return &pod.Status.Conditions[i]
-		}
+	c := conditionOf(pod, corev1.PodScheduled)
+	if c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+		return c
 	}
 	return nil
 }
 
 func waiting(pod *corev1.Pod, c *corev1.ContainerStatus, fields Fields) Obstacle {
-	switch state := c.State.Waiting; state.Reason {
-	case "CreateContainerConfigError":
+	switch state := c.State.Waiting; {
+	case state.Reason == "CreateContainerConfigError":
 		return missing(pod.Namespace, state.Message, fields)
-	case "InvalidImageName", "ErrImageNeverPull", errImagePull, imagePullBackOff, registryUnavailable, signatureInvalid:
+	case state.Reason == "InvalidImageName", state.Reason == "ErrImageNeverPull", slices.Contains(imageFailures, state.Reason):
 		return Obstacle{v1alpha1.ReasonImagePullFailed, fmt.Sprintf("Image %q cannot be pulled: correct %s.", imageOf(pod, c.Name), fields.Image), true}
-	case "CreateContainerError", "RunContainerError":
+	case state.Reason == "CreateContainerError", state.Reason == "RunContainerError":
 		return Obstacle{v1alpha1.ReasonContainerRefused, fmt.Sprintf("The container cannot be made: %s: correct %s.", state.Message, fields.Pod), true}
 	default:
 		return Obstacle{v1alpha1.ReasonStarting, "The pod is starting.", false}
 	}
 }
 
-// What a container waits for while its image cannot be pulled and is pulled again.
-const (
-	errImagePull        = "ErrImagePull"
-	imagePullBackOff    = "ImagePullBackOff"
-	registryUnavailable = "RegistryUnavailable"
-	signatureInvalid    = "SignatureValidationFailed"
-)
+// imageFailures are what a container waits for while its image cannot be pulled and is pulled again.
+var imageFailures = []string{"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed"}
 
 // ReplaceAfter is the age at which a pod is replaced that waits for an image: the kubelet tries to pull it ever more rarely, up
 // to every five minutes, and at once for another pod.
@@ -114,15 +108,7 @@ func ImageMissing(pod *corev1.Pod) bool {
 
 func imageMissing(pod *corev1.Pod) *corev1.ContainerStatus {
 	missing := func(c corev1.ContainerStatus) bool {
-		if c.State.Waiting == nil {
-			return false
-		}
-		switch c.State.Waiting.Reason {
-		case errImagePull, imagePullBackOff, registryUnavailable, signatureInvalid:
-			return true
-		default:
-			return false
-		}
+		return c.State.Waiting != nil && slices.Contains(imageFailures, c.State.Waiting.Reason)
 	}
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
 		if i := slices.IndexFunc(list, missing); i >= 0 {

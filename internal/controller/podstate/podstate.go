@@ -45,12 +45,17 @@ func Running(pod *corev1.Pod, container string) (time.Time, bool) {
 
 // Ready says that a pod is ready.
 func Ready(pod *corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
+	c := conditionOf(pod, corev1.PodReady)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+func conditionOf(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == kind {
+			return &pod.Status.Conditions[i]
 		}
 	}
-	return false
+	return nil
 }
 
 func statusOf(pod *corev1.Pod, container string) *corev1.ContainerStatus {
@@ -86,33 +91,22 @@ const (
 
 // DisruptionOf says why a pod has ended.
 func DisruptionOf(pod *corev1.Pod) Disruption {
-	for _, c := range pod.Status.Conditions {
-		if c.Type != corev1.DisruptionTarget || c.Status != corev1.ConditionTrue {
-			continue
-		}
-		if c.Reason == deletedByTaint || c.Reason == deletedByGC {
-			return NodeLost
-		}
+	c := conditionOf(pod, corev1.DisruptionTarget)
+	switch disrupted := c != nil && c.Status == corev1.ConditionTrue; {
+	case disrupted && (c.Reason == deletedByTaint || c.Reason == deletedByGC):
+		return NodeLost
+	case disrupted, pod.DeletionTimestamp != nil:
 		return Disrupted
+	default:
+		return NotDisrupted
 	}
-	if pod.DeletionTimestamp != nil {
-		return Disrupted
-	}
-	return NotDisrupted
 }
 
 // NodeSilent says that a pod is being deleted because its node does not answer, so that nobody will report
 // when it has stopped. The node's controller marks such a pod not ready; a kubelet that answers keeps a
 // pod ready until it has stopped.
 func NodeSilent(pod *corev1.Pod) bool {
-	evicted, ready := false, true
-	for _, c := range pod.Status.Conditions {
-		switch c.Type {
-		case corev1.DisruptionTarget:
-			evicted = c.Status == corev1.ConditionTrue && c.Reason == deletedByTaint
-		case corev1.PodReady:
-			ready = c.Status == corev1.ConditionTrue
-		}
-	}
-	return pod.DeletionTimestamp != nil && evicted && !ready
+	target, ready := conditionOf(pod, corev1.DisruptionTarget), conditionOf(pod, corev1.PodReady)
+	evicted := target != nil && target.Status == corev1.ConditionTrue && target.Reason == deletedByTaint
+	return pod.DeletionTimestamp != nil && evicted && ready != nil && ready.Status != corev1.ConditionTrue
 }
