@@ -65,6 +65,7 @@ func newBaseModel(file []byte) (*BaseModel, error) {
 		return nil, err
 	}
 	shared := &network{params: transformer.NewParams(flat), digest: sha256.Sum256(file)}
+	shared.decoders.New = func() any { return new(transformer.Decoder) }
 	return &BaseModel{network: shared, vocabulary: nativeVocabulary{}, context: Window}, nil
 }
 

@@ -149,7 +149,7 @@ func jobsOf(all []*completion) [][]*completion {
 // sampleJob decodes a few completions together, each until it is complete or moves to another window. It returns
 // those that moved.
 func (w *Weights) sampleJob(ctx context.Context, live []*completion) (moved []*completion, err error) {
-	decoder := w.base.decoder()
+	decoder := w.base.decoders.Get().(*transformer.Decoder)
 	defer w.base.decoders.Put(decoder)
 	prompts, room := make([][]int32, len(live)), make([]int, len(live))
 	for i, c := range live {
@@ -184,11 +184,4 @@ func (w *Weights) sampleJob(ctx context.Context, live []*completion) (moved []*c
 		}
 		decoder.Step(w.params, slots, tokens)
 	}
-}
-
-func (b *BaseModel) decoder() *transformer.Decoder {
-	if d, ok := b.decoders.Get().(*transformer.Decoder); ok {
-		return d
-	}
-	return new(transformer.Decoder)
 }
