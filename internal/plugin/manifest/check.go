@@ -10,8 +10,6 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
@@ -21,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
-	"sigs.k8s.io/yaml"
 
 	"github.com/tinker-operator/tinker-operator/config/crd"
 	"github.com/tinker-operator/tinker-operator/internal/nearest"
@@ -40,20 +37,11 @@ var checkers = map[string]func() (*checker, error){
 }
 
 func newChecker(definition []byte) (*checker, error) {
-	var parsed apiextensionsv1.CustomResourceDefinition
-	if err := yaml.Unmarshal(definition, &parsed); err != nil {
-		return nil, fmt.Errorf("reading the definition of the kind: %w", err)
-	}
-	var internal apiextensions.CustomResourceValidation
-	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(
-		parsed.Spec.Versions[0].Schema, &internal, nil); err != nil {
-		return nil, fmt.Errorf("converting the definition of the kind: %w", err)
-	}
-	structural, err := structuralschema.NewStructural(internal.OpenAPIV3Schema)
+	props, structural, err := schemaOf(definition)
 	if err != nil {
-		return nil, fmt.Errorf("reading the schema of the kind: %w", err)
+		return nil, err
 	}
-	schema, _, err := validation.NewSchemaValidator(internal.OpenAPIV3Schema)
+	schema, _, err := validation.NewSchemaValidator(props)
 	if err != nil {
 		return nil, fmt.Errorf("reading the schema of the kind: %w", err)
 	}
@@ -115,7 +103,7 @@ func suggestion(path string) string {
 	if err != nil {
 		return ""
 	}
-	paths := schema.paths("")
+	paths := pathsOf(schema, "")
 	if near := nearest.Name(path, paths); near != "" && !slices.Contains(paths, path) {
 		return ": did you mean " + near + "?"
 	}

@@ -10,57 +10,58 @@ import (
 	"slices"
 	"sync"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tinker-operator/tinker-operator/config/crd"
 )
 
-// schema is the part of an OpenAPI schema that fields are set by.
-type schema struct {
-	Type                 string             `json:"type"`
-	Properties           map[string]*schema `json:"properties"`
-	Items                *schema            `json:"items"`
-	AdditionalProperties *schema            `json:"additionalProperties"`
-	Enum                 []any              `json:"enum"`
-	ListMapKeys          []string           `json:"x-kubernetes-list-map-keys"`
-	IntOrString          bool               `json:"x-kubernetes-int-or-string"`
-	Preserve             bool               `json:"x-kubernetes-preserve-unknown-fields"`
+// schema is the schema of a field.
+type schema = structuralschema.Structural
+
+// schemaOf returns the schema in the definition of a kind, in the two forms that the API server's code has.
+func schemaOf(definition []byte) (*apiextensions.JSONSchemaProps, *schema, error) {
+	var parsed apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(definition, &parsed); err != nil {
+		return nil, nil, fmt.Errorf("reading the definition of the kind: %w", err)
+	}
+	var internal apiextensions.CustomResourceValidation
+	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(
+		parsed.Spec.Versions[0].Schema, &internal, nil); err != nil {
+		return nil, nil, fmt.Errorf("converting the definition of the kind: %w", err)
+	}
+	structural, err := structuralschema.NewStructural(internal.OpenAPIV3Schema)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the schema of the kind: %w", err)
+	}
+	return internal.OpenAPIV3Schema, structural, nil
 }
 
 // runSchema returns the schema of a TrainingRun that people write.
 var runSchema = sync.OnceValues(func() (*schema, error) {
-	var definition struct {
-		Spec struct {
-			Versions []struct {
-				Schema struct {
-					OpenAPI schema `json:"openAPIV3Schema"`
-				} `json:"schema"`
-			} `json:"versions"`
-		} `json:"spec"`
+	_, run, err := schemaOf(crd.TrainingRuns)
+	if err != nil {
+		return nil, err
 	}
-	if err := yaml.Unmarshal(crd.TrainingRuns, &definition); err != nil {
-		return nil, fmt.Errorf("reading the schema of TrainingRuns: %w", err)
-	}
-	if len(definition.Spec.Versions) != 1 {
-		return nil, fmt.Errorf("reading the schema of TrainingRuns: %d versions were found, want 1", len(definition.Spec.Versions))
-	}
-	spec := definition.Spec.Versions[0].Schema.OpenAPI.Properties["spec"]
-	text := &schema{Type: "string"}
-	texts := &schema{Type: "object", AdditionalProperties: text}
-	metadata := &schema{Type: "object", Properties: map[string]*schema{"name": text, "labels": texts, "annotations": texts}}
-	return &schema{Type: "object", Properties: map[string]*schema{"metadata": metadata, "spec": spec}}, nil
+	object := structuralschema.Generic{Type: "object"}
+	text := schema{Generic: structuralschema.Generic{Type: "string"}}
+	texts := schema{Generic: object, AdditionalProperties: &structuralschema.StructuralOrBool{Structural: &text}}
+	metadata := schema{Generic: object, Properties: map[string]schema{"name": text, "labels": texts, "annotations": texts}}
+	return &schema{Generic: object, Properties: map[string]schema{"metadata": metadata, "spec": run.Properties["spec"]}}, nil
 })
 
-// key returns the field that distinguishes the entries of a list; empty if none does.
-func (s *schema) key() string {
-	if len(s.ListMapKeys) == 1 {
-		return s.ListMapKeys[0]
+// keyOf returns the field that distinguishes the entries of a list; empty if none does.
+func keyOf(s *schema) string {
+	if len(s.XListMapKeys) == 1 {
+		return s.XListMapKeys[0]
 	}
 	return ""
 }
 
-// paths returns the path of each field, with [NAME] in the place of the entries of lists and maps.
-func (s *schema) paths(prefix string) []string {
+// pathsOf returns the path of each field, with [NAME] in the place of the entries of lists and maps.
+func pathsOf(s *schema, prefix string) []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		path := name
@@ -69,9 +70,9 @@ func (s *schema) paths(prefix string) []string {
 		}
 		child := s.Properties[name]
 		all = append(all, path)
-		all = append(all, child.paths(path)...)
-		if child.Items != nil && child.key() != "" {
-			all = append(all, child.Items.paths(path+"[NAME]")...)
+		all = append(all, pathsOf(&child, path)...)
+		if child.Items != nil && keyOf(&child) != "" {
+			all = append(all, pathsOf(child.Items, path+"[NAME]")...)
 		}
 	}
 	return all

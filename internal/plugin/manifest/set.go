@@ -74,18 +74,18 @@ func (s setter) set(value any, at *schema, steps []step, done string) (any, erro
 	}
 	next, rest := steps[0], steps[1:]
 	switch {
-	case at.Preserve:
+	case at.XPreserveUnknownFields:
 		return nil, fmt.Errorf("path %q: %s takes JSON as a whole: write %s={...}", s.path, done, done)
 	case at.Items != nil:
 		return s.setEntry(value, at, next, rest, done)
 	case at.AdditionalProperties != nil:
-		return s.setIn(value, at.AdditionalProperties, next.name, rest, fmt.Sprintf("%s[%s]", done, next.name))
+		return s.setIn(value, at.AdditionalProperties.Structural, next.name, rest, fmt.Sprintf("%s[%s]", done, next.name))
 	}
 	child, ok := at.Properties[next.name]
 	if !ok || next.entry {
 		return nil, s.unknown(next, at, done)
 	}
-	return s.setIn(value, child, next.name, rest, strings.TrimPrefix(done+"."+next.name, "."))
+	return s.setIn(value, &child, next.name, rest, strings.TrimPrefix(done+"."+next.name, "."))
 }
 
 // setIn sets a field below a member of an object.
@@ -108,7 +108,7 @@ func (s setter) setIn(value any, child *schema, name string, rest []step, done s
 
 // setEntry sets a field of the entry of a list that has a name.
 func (s setter) setEntry(value any, at *schema, next step, rest []step, done string) (any, error) {
-	key, list := at.key(), asList(value)
+	key, list := keyOf(at), asList(value)
 	if key == "" {
 		return nil, fmt.Errorf("path %q: %s is set as a whole: write %s=A,B", s.path, done, done)
 	}
@@ -149,7 +149,7 @@ var selector = regexp.MustCompile(`\[[^\[\]]+\]`)
 
 // unknown returns the error about a field that does not exist, with the one that may be meant.
 func (s setter) unknown(next step, at *schema, done string) error {
-	all := s.root.paths("")
+	all := pathsOf(s.root, "")
 	selectors := selector.FindAllString(s.path, -1)
 	general := selector.ReplaceAllString(s.path, "[NAME]")
 	near := nearest.Name(general, all)
@@ -169,7 +169,7 @@ func (s setter) unknown(next step, at *schema, done string) error {
 		return fmt.Errorf("path %q: there is no field %s: did you mean %s?", s.path, strings.TrimPrefix(done+"."+next.name, "."), near)
 	}
 	var names []string
-	for _, path := range at.paths("") {
+	for _, path := range pathsOf(at, "") {
 		if !strings.Contains(path, ".") {
 			names = append(names, path)
 		}
@@ -186,7 +186,7 @@ func (s setter) parse(at *schema) (any, error) {
 		return nil, nil
 	}
 	invalid := func(want string) error { return fmt.Errorf("path %q: %q is not %s", s.path, s.text, want) }
-	if at.IntOrString {
+	if at.XIntOrString {
 		return s.text, nil
 	}
 	switch at.Type {
@@ -222,12 +222,14 @@ func (s setter) parse(at *schema) (any, error) {
 }
 
 func (s setter) parseText(at *schema, text string) (any, error) {
-	if len(at.Enum) == 0 || slices.Contains(at.Enum, any(text)) {
-		return text, nil
-	}
 	var values []string
-	for _, value := range at.Enum {
-		values = append(values, fmt.Sprint(value))
+	if at.ValueValidation != nil {
+		for _, value := range at.ValueValidation.Enum {
+			values = append(values, fmt.Sprint(value.Object))
+		}
+	}
+	if len(values) == 0 || slices.Contains(values, text) {
+		return text, nil
 	}
 	if near := nearest.Name(text, values); near != "" {
 		return nil, fmt.Errorf("path %q: %q is not a value of the field: did you mean %s?", s.path, text, near)
