@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"strconv"
@@ -91,43 +92,40 @@ func decode(body []byte, into any) error {
 	return nil
 }
 
-// handler returns the handler of an endpoint: it checks the key, reads the body, applies faults and writes the response.
+// handler returns the handler of an endpoint.
 func (s *Server) handler(e endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.counters.CountCall(e.name())
-		if !e.public && !s.authorized(r.Header.Get("X-API-Key")) {
-			write401(w)
-			return
-		}
-		body, err := readBody(w, r)
+		resp, err := s.serve(w, r, e)
 		if err != nil {
-			writeResponse(w, errorResponse(err))
-			return
+			resp = errorResponse(err)
 		}
-		current := s.state.Load()
-		if current.IsClosed() {
-			writeResponse(w, errorResponse(state.ErrClosed))
-			return
-		}
-		call, do, err := e.read(&request{Request: r, state: current, body: body})
-		if err != nil {
-			writeResponse(w, errorResponse(err))
-			return
-		}
-		writeResponse(w, s.respond(r.Context(), e.op, call, do))
+		writeResponse(w, resp)
 	})
 }
 
-// name is the name under which requests are counted.
-func (e endpoint) name() string {
-	if e.op != "" {
-		return e.op
+// serve checks the key, reads the body and carries out the request.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, e endpoint) (response, error) {
+	s.counters.CountCall(cmp.Or(e.op, e.pattern))
+	if !e.public && !s.authorized(r.Header.Get("X-API-Key")) {
+		return response{}, newHTTPError(http.StatusUnauthorized, "invalid API key")
 	}
-	return e.pattern
+	body, err := readBody(w, r)
+	if err != nil {
+		return response{}, err
+	}
+	current := s.state.Load()
+	if current.IsClosed() {
+		return response{}, state.ErrClosed
+	}
+	call, do, err := e.read(&request{Request: r, state: current, body: body})
+	if err != nil {
+		return response{}, err
+	}
+	return s.respond(r.Context(), e.op, call, do)
 }
 
 // respond carries out a request and returns its response, as far as faults allow.
-func (s *Server) respond(ctx context.Context, op string, call fault.Call, do action) response {
+func (s *Server) respond(ctx context.Context, op string, call fault.Call, do action) (response, error) {
 	var faults fault.RequestFaults
 	if op != "" {
 		call.Op = cmp.Or(call.Op, op)
@@ -140,19 +138,16 @@ func (s *Server) respond(ctx context.Context, op string, call fault.Call, do act
 		panic(http.ErrAbortHandler)
 	}
 	if r := faults.Refusal; r != nil {
-		return errorResponse(&httpError{status: r.Status, detail: r.Message, retryAfter: r.RetryAfter})
+		return response{}, &httpError{status: r.Status, detail: r.Message, retryAfter: r.RetryAfter}
 	}
 	if retryAfter, refused := s.latency.Refuses(op); refused {
-		return errorResponse(&httpError{status: http.StatusTooManyRequests, detail: "too many requests", retryAfter: retryAfter})
+		return response{}, &httpError{status: http.StatusTooManyRequests, detail: "too many requests", retryAfter: retryAfter}
 	}
 	resp, err := do()
 	if faults.DropAnswer {
 		panic(http.ErrAbortHandler)
 	}
-	if err != nil {
-		return errorResponse(err)
-	}
-	return resp
+	return resp, err
 }
 
 // readBody reads the body and decompresses it.
@@ -187,15 +182,9 @@ func errorResponse(err error) response {
 	return resp
 }
 
-func write401(w http.ResponseWriter) {
-	writeResponse(w, errorResponse(newHTTPError(http.StatusUnauthorized, "invalid API key")))
-}
-
 // writeResponse writes a response with its length: clients attribute a 400 without a length to a proxy.
 func writeResponse(w http.ResponseWriter, r response) {
-	for name, values := range r.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), r.header)
 	if r.status == 0 {
 		r.status = http.StatusNoContent
 	}
