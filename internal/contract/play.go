@@ -34,7 +34,7 @@ type Play struct {
 
 // EncodePlay returns the JSON of a Play, whose version is this build's or the one before it.
 func EncodePlay(p Play) ([]byte, error) {
-	if err := CheckVersion("what is played", p.Version, FormatVersion, "this build"); err != nil {
+	if err := CheckVersion("what is played", p.Version, "this build"); err != nil {
 		return nil, fmt.Errorf("encoding what is played: %w", err)
 	}
 	data, err := json.Marshal(p)
@@ -53,7 +53,7 @@ func DecodePlay(data []byte) (Play, error) {
 	}
 	err := json.Unmarshal(data, &version)
 	if err == nil {
-		err = CheckVersion("what the learner asks to play", version.Version, FormatVersion, "this worker")
+		err = CheckVersion("what the learner asks to play", version.Version, "this worker")
 	}
 	if err == nil {
 		err = json.Unmarshal(data, &p)

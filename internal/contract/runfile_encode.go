@@ -29,7 +29,7 @@ func DecodeRunFile(data []byte) (RunFile, error) {
 	if err := json.Unmarshal(data, &versioned); err != nil {
 		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
 	}
-	if err := CheckVersion("the run file", versioned.Version, FormatVersion, "this build"); err != nil {
+	if err := CheckVersion("the run file", versioned.Version, "this build"); err != nil {
 		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
 	}
 	f := RunFile{Version: versioned.Version}

@@ -15,7 +15,7 @@ import (
 // Validate returns every problem of the file, each with its field's path.
 func (f RunFile) Validate() error {
 	var p problems
-	err := CheckVersion("the run file", f.Version, FormatVersion, "this build")
+	err := CheckVersion("the run file", f.Version, "this build")
 	p.require(err == nil, "version", "is invalid: %v", err)
 	p.require(f.Run.Namespace != "" && f.Run.Name != "" && f.Run.UID != "", "run", "needs namespace, name and uid")
 	p.require(f.Attempt >= 1, "attempt", "counts from 1")

@@ -44,17 +44,13 @@ func IsVersionError(err error) bool {
 	return ok
 }
 
-// CheckVersion returns a *VersionError unless the version of a format is the reader's own or the one before it.
-// Versions count from 1.
-func CheckVersion(format string, got, own int, reader string) error {
-	switch {
-	case got >= 1 && (got == own || got == own-1):
+// CheckVersion returns a *VersionError unless the version of a format is FormatVersion or the one before it.
+func CheckVersion(format string, got int, reader string) error {
+	if got == FormatVersion || got == FormatVersion-1 {
 		return nil
-	case own <= 1:
-		return &VersionError{Format: format, Got: got, Accepted: fmt.Sprintf("%s reads version %d", reader, own)}
-	default:
-		return &VersionError{Format: format, Got: got, Accepted: fmt.Sprintf("%s reads versions %d and %d", reader, own-1, own)}
 	}
+	accepted := fmt.Sprintf("%s reads versions %d and %d", reader, FormatVersion-1, FormatVersion)
+	return &VersionError{Format: format, Got: got, Accepted: accepted}
 }
 
 // CheckRunVersion returns a *VersionError unless the version of a format is that of the run it belongs to.

@@ -10,19 +10,17 @@ import (
 
 func TestCheckVersion(t *testing.T) {
 	cases := map[string]struct {
-		got, own int
-		problem  string
+		got     int
+		problem string
 	}{
-		"the own version":             {3, 3, ""},
-		"the version before":          {2, 3, ""},
-		"two versions before":         {1, 3, "the exchange has version 1, and the learner reads versions 2 and 3"},
-		"a later version":             {4, 3, "the exchange has version 4, and the learner reads versions 2 and 3"},
-		"the first version":           {1, 1, ""},
-		"no version, before versions": {0, 1, "the exchange has version 0, and the learner reads version 1"},
+		"the own version":     {FormatVersion, ""},
+		"the version before":  {FormatVersion - 1, ""},
+		"two versions before": {0, "the exchange has version 0, and the learner reads versions 1 and 2"},
+		"a later version":     {3, "the exchange has version 3, and the learner reads versions 1 and 2"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := CheckVersion("the exchange", tc.got, tc.own, "the learner")
+			err := CheckVersion("the exchange", tc.got, "the learner")
 			if (err == nil) != (tc.problem == "") || err != nil && err.Error() != tc.problem {
 				t.Errorf("CheckVersion: %v, want %q", err, tc.problem)
 			}
