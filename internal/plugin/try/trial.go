@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -34,6 +35,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 	"github.com/tinker-operator/tinker-operator/internal/version"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 const (
@@ -169,7 +171,7 @@ func (t *trial) sourceConfig() source.Config {
 
 // probe checks one environment, and says every few seconds that it still does.
 func (t *trial) probe(ctx context.Context, name string, definition contract.Definition) (desired.Pin, error) {
-	defer t.repeat(fmt.Sprintf("environment %s: still reading its data and checking its rewards", name))()
+	defer t.repeat(ctx, fmt.Sprintf("environment %s: still reading its data and checking its rewards", name))()
 	loader := setup.NewLoader(t.sourceConfig(), version.UserAgent(userAgent), t.logger)
 	builder := registry.Builder{Data: loader.Open, Secret: setup.ReadSecret(t.root()), Logger: t.logger, Now: time.Now}
 	result, _ := probe.Probe(ctx, builder, definition)
@@ -200,25 +202,17 @@ func (t *trial) probe(ctx context.Context, name string, definition contract.Defi
 }
 
 // repeat prints a line every few seconds until the returned function is called.
-func (t *trial) repeat(line string) (stop func()) {
-	done := make(chan struct{})
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		ticker := time.NewTicker(5 * time.Second)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				t.progress("%s", line)
-			case <-done:
-				return
-			}
+func (t *trial) repeat(ctx context.Context, line string) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var printing sync.WaitGroup
+	printing.Go(func() {
+		for wait.Sleep(ctx, 5*time.Second) == nil {
+			t.progress("%s", line)
 		}
-	}()
+	})
 	return func() {
-		close(done)
-		<-ended
+		cancel()
+		printing.Wait()
 	}
 }
 
@@ -310,7 +304,7 @@ func (t *trial) runFile(pins desired.Pins) (contract.RunFile, error) {
 
 // worker makes a rollout worker.
 func (t *trial) worker(ctx context.Context, file contract.RunFile, learner rollout.Learner) (*rollout.Worker, *client.Client, error) {
-	defer t.repeat("still reading the tokenizer of " + file.Fixed.Model.Name)()
+	defer t.repeat(ctx, "still reading the tokenizer of "+file.Fixed.Model.Name)()
 	modelRenderer, err := load.ForModel(ctx, t.hub, file.Fixed.Model)
 	if err != nil {
 		return nil, nil, err
