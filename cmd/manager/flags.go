@@ -41,7 +41,7 @@ type options struct {
 // parse reads the command line and the file that it names.
 func parse(set *flag.FlagSet, args []string) (options, error) {
 	var o options
-	var namespaces, level, podDefaults string
+	var namespaces, podDefaults string
 	set.StringVar(&namespaces, "namespaces", "", "Namespaces to watch, separated by commas; without it all, which needs a ClusterRole.")
 	set.StringVar(&o.image, "image", "", "Image of learner, worker and probe pods; it holds /learner and /rollout. Required.")
 	set.StringVar(&o.defaultBaseURL, "default-base-url", hostedBaseURL, "Endpoint of runs that name none in tinker.baseURL.")
@@ -54,12 +54,9 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 	set.BoolVar(&o.metricsInsecure, "metrics-insecure", false, "Serve metrics over HTTP to anybody, instead of over HTTPS to those whom the API server lets get /metrics.")
 	set.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "Folder with tls.crt and tls.key of the metrics endpoint; without it the certificate is self-signed.")
 	set.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz.")
-	set.StringVar(&level, "log-level", "info", "Least level to log: debug, info, warn or error.")
+	set.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "Least level to log: debug, info, warn or error.")
 	if err := set.Parse(args); err != nil {
 		return options{}, err
-	}
-	if err := o.logLevel.UnmarshalText([]byte(level)); err != nil {
-		return options{}, fmt.Errorf("reading --log-level: %w", err)
 	}
 	for name := range strings.SplitSeq(namespaces, ",") {
 		if name = strings.TrimSpace(name); name != "" {

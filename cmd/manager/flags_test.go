@@ -63,7 +63,7 @@ func TestParseSaysWhatIsMissing(t *testing.T) {
 		"at least 32 are needed":         {"--image=i", "--manager-key-file=" + keyFile(t, 31)},
 		"reading manager key":            {"--image=i", "--manager-key-file=/nonexistent"},
 		"reading --pod-defaults":         {"--image=i", "--manager-key-file=" + key, `--pod-defaults={"x": 1}`},
-		"reading --log-level":            {"--image=i", "--manager-key-file=" + key, "--log-level=loud"},
+		"for flag -log-level":            {"--image=i", "--manager-key-file=" + key, "--log-level=loud"},
 		"flag provided but not defined":  {"--surprise"},
 	}
 	for want, args := range cases {
