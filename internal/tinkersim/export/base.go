@@ -11,31 +11,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model/transformer"
 )
 
-// arceeConfig is the configuration of the base model as the Python package transformers reads it. Its class Arcee is the network of
-// this simulator: rotary positions, norms by the root mean square, and MLPs of two matrices with the square of ReLU.
-type arceeConfig struct {
-	Architectures  []string `json:"architectures"`
-	Type           string   `json:"model_type"`
-	Activation     string   `json:"hidden_act"`
-	Vocab          int      `json:"vocab_size"`
-	Width          int      `json:"hidden_size"`
-	Hidden         int      `json:"intermediate_size"`
-	Layers         int      `json:"num_hidden_layers"`
-	Heads          int      `json:"num_attention_heads"`
-	KeyValueHeads  int      `json:"num_key_value_heads"`
-	HeadWidth      int      `json:"head_dim"`
-	Context        int      `json:"max_position_embeddings"`
-	Epsilon        float64  `json:"rms_norm_eps"`
-	RotaryBase     float64  `json:"rope_theta"`
-	TiedEmbeddings bool     `json:"tie_word_embeddings"`
-	AttentionBias  bool     `json:"attention_bias"`
-	MLPBias        bool     `json:"mlp_bias"`
-	BeginToken     int      `json:"bos_token_id"`
-	EndToken       int      `json:"eos_token_id"`
-	PadToken       int      `json:"pad_token_id"`
-	Type32         string   `json:"torch_dtype"`
-}
-
 // BaseFiles returns the files of a base model with its own vocabulary, as the Python package transformers loads them from a folder.
 func BaseFiles(base *model.BaseModel) ([]File, error) {
 	tensors := map[string]tensor{}
@@ -54,11 +29,16 @@ func BaseFiles(base *model.BaseModel) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := json.MarshalIndent(arceeConfig{
-		Architectures: []string{"ArceeForCausalLM"}, Type: "arcee", Activation: "relu2", Vocab: model.Vocab, Width: transformer.Width,
-		Hidden: transformer.Hidden, Layers: transformer.Layers, Heads: transformer.Heads, KeyValueHeads: transformer.Heads,
-		HeadWidth: transformer.Width / transformer.Heads, Context: transformer.MaxContext, Epsilon: transformer.NormEpsilon,
-		RotaryBase: transformer.RotaryBase, BeginToken: model.TokenBOS, EndToken: model.TokenEnd, PadToken: model.TokenPad, Type32: "float32",
+	// The class Arcee of transformers is the network of this simulator: rotary positions, norms by the root mean square, and MLPs of
+	// two matrices with the square of ReLU.
+	config, err := json.MarshalIndent(map[string]any{
+		"architectures": []string{"ArceeForCausalLM"}, "model_type": "arcee", "hidden_act": "relu2", "torch_dtype": "float32",
+		"vocab_size": model.Vocab, "hidden_size": transformer.Width, "intermediate_size": transformer.Hidden,
+		"num_hidden_layers": transformer.Layers, "num_attention_heads": transformer.Heads, "num_key_value_heads": transformer.Heads,
+		"head_dim": transformer.Width / transformer.Heads, "max_position_embeddings": transformer.MaxContext,
+		"rms_norm_eps": transformer.NormEpsilon, "rope_theta": transformer.RotaryBase,
+		"tie_word_embeddings": false, "attention_bias": false, "mlp_bias": false,
+		"bos_token_id": model.TokenBOS, "eos_token_id": model.TokenEnd, "pad_token_id": model.TokenPad,
 	}, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encoding the model's configuration: %w", err)

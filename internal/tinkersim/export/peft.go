@@ -19,20 +19,6 @@ const (
 	MatricesFile = "adapter_model.safetensors"
 )
 
-// peftConfig is the configuration of an adapter as the Python package PEFT reads it.
-type peftConfig struct {
-	Type          string   `json:"peft_type"`
-	Task          string   `json:"task_type"`
-	BaseModel     string   `json:"base_model_name_or_path"`
-	Rank          int      `json:"r"`
-	Alpha         int      `json:"lora_alpha"`
-	Dropout       float64  `json:"lora_dropout"`
-	Bias          string   `json:"bias"`
-	FanInFanOut   bool     `json:"fan_in_fan_out"`
-	InferenceMode bool     `json:"inference_mode"`
-	Modules       []string `json:"target_modules"`
-}
-
 // PEFT returns a tar archive of an adapter's files in the format of PEFT. Equal adapters give equal bytes.
 func PEFT(base string, adapter *model.Adapter) ([]byte, error) {
 	files, err := PEFTFiles(base, adapter)
@@ -45,23 +31,24 @@ func PEFT(base string, adapter *model.Adapter) ([]byte, error) {
 // PEFTFiles returns an adapter's files in the format of PEFT.
 func PEFTFiles(base string, adapter *model.Adapter) ([]File, error) {
 	rank := adapter.Config().Rank
-	config := peftConfig{
-		Type: "LORA", Task: "CAUSAL_LM", BaseModel: base, Rank: rank, Alpha: model.Alpha, Bias: "none", InferenceMode: true,
-	}
+	var modules []string
 	tensors := map[string]tensor{}
 	for _, m := range adapter.Modules() {
 		name := "base_model.model." + m.Name
 		tensors[name+".lora_A.weight"] = tensor{shape: []int{rank, m.Inputs}, values: m.A}
 		tensors[name+".lora_B.weight"] = tensor{shape: []int{m.Outputs, rank}, values: m.B}
-		if last := m.Name[strings.LastIndex(m.Name, ".")+1:]; !slices.Contains(config.Modules, last) {
-			config.Modules = append(config.Modules, last)
+		if last := m.Name[strings.LastIndex(m.Name, ".")+1:]; !slices.Contains(modules, last) {
+			modules = append(modules, last)
 		}
 	}
 	matrices, err := encodeTensors(tensors)
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.MarshalIndent(config, "", "  ")
+	text, err := json.MarshalIndent(map[string]any{
+		"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base, "target_modules": modules,
+		"r": rank, "lora_alpha": model.Alpha, "lora_dropout": 0, "bias": "none", "fan_in_fan_out": false, "inference_mode": true,
+	}, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encoding the adapter's configuration: %w", err)
 	}
