@@ -150,12 +150,9 @@ func (s *skyRL) await(r *http.Request, poll object, deadline time.Time) (object,
 		switch {
 		case err != nil:
 			return nil, err
-		case value.text("type") == tinker.TypeTryAgain && time.Now().After(deadline):
+		case value.text("type") == tinker.TypeTryAgain && (time.Now().After(deadline) || r.Context().Err() != nil):
 			return nil, failf(http.StatusRequestTimeout, "Timeout waiting for result")
 		case value.text("type") == tinker.TypeTryAgain:
-			if r.Context().Err() != nil {
-				return nil, failf(http.StatusRequestTimeout, "Timeout waiting for result")
-			}
 			continue
 		case value["error"] != nil:
 			return nil, &httpError{http.StatusBadRequest, value.text("error")}
