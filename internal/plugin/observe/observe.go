@@ -5,6 +5,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -64,17 +65,6 @@ func readHistory(ctx context.Context, c *cli.Connection, run *v1alpha1.TrainingR
 	return h, nil
 }
 
-// metricsOf returns the names of all metrics of a history.
-func metricsOf(h *history.History) []string {
-	names := map[string]bool{}
-	for _, row := range h.Rows {
-		for name := range row.Metrics {
-			names[name] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
 // points returns a metric by step.
 func points(h *history.History, metric string) []output.Point {
 	var all []output.Point
@@ -88,13 +78,10 @@ func points(h *history.History, metric string) []output.Point {
 
 // resolveMetrics returns the full names of metrics that people named, and refuses unknown ones.
 func resolveMetrics(h *history.History, named []string) ([]string, error) {
-	known := metricsOf(h)
+	known := slices.Sorted(maps.Keys(latest(h)))
 	var all []string
 	for _, name := range named {
-		full := name
-		if long, ok := shortNames[name]; ok {
-			full = long
-		}
+		full := cmp.Or(shortNames[name], name)
 		if slices.Contains(known, full) {
 			all = append(all, full)
 			continue
