@@ -4,6 +4,7 @@
 package trainingrun
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -127,21 +128,19 @@ func workersOf(run *v1alpha1.TrainingRun, seen observe.State, pins desired.Pins)
 	o := workers.Observed{
 		Attempt: status.NewestAttempt(run), Job: seen.Rollout, Service: seen.Service, Credentials: seen.Credentials,
 		VersionRefused: seen.WorkersObstacle.Reason == v1alpha1.ReasonVersionRefused, ReplaceAt: seen.WorkersReplaceAt,
+		KeyReplaced: keyReplaced(run, seen.Rollout),
 	}
+	learner := seen.Learners[o.Attempt].Job
 	if !status.AttemptEnded(run) {
-		o.Learner = seen.Learners[o.Attempt].Job
+		o.Learner = learner
 	}
-	o.KeyReplaced = keyReplaced(run, o.Job)
-	if learner := seen.Learners[o.Attempt].Job; learner != nil {
+	if learner != nil {
 		o.SpecDigest = learner.Annotations[v1alpha1.AnnotationSpecDigest]
 	}
-	switch learner := seen.Learners[o.Attempt].Job; {
-	case pins != nil:
+	if pins != nil {
 		o.Data, o.Servers = pins.Data(), pins.Servers()
-	case learner != nil:
-		o.Data, o.Servers = desired.DataOf(learner), desired.ServersOf(learner)
-	case o.Job != nil:
-		o.Data, o.Servers = desired.DataOf(o.Job), desired.ServersOf(o.Job)
+	} else if given := cmp.Or(learner, o.Job); given != nil {
+		o.Data, o.Servers = desired.DataOf(given), desired.ServersOf(given)
 	}
 	return o
 }

@@ -210,7 +210,7 @@ func progressingCondition(v view) status.Condition { return v.withCrash(progress
 
 func progressCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionProgressing
-	switch attempt := v.attempt(); {
+	switch attempt, awaiting := v.attempt(), v.awaiting(); {
 	case v.finished():
 		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
 	case v.suspended():
@@ -219,7 +219,7 @@ func progressCondition(v view) status.Condition {
 		return status.False(kind, v.plan.blocked.Reason, v.plan.blocked.Message)
 	case v.plan.backingOff && endpointProblem(v) != nil:
 		return *endpointProblem(v)
-	case v.unrepaired() == v1alpha1.ReasonCreateRefused:
+	case awaiting != nil && awaiting.Reason == v1alpha1.ReasonCreateRefused:
 		c := v.learnerRefused()
 		return status.False(kind, c.Reason, c.Message)
 	case v.plan.backingOff:
@@ -228,12 +228,11 @@ func progressCondition(v view) status.Condition {
 		return v.asBefore(kind)
 	case !v.is(v1alpha1.ConditionLearnerRunning):
 		return progressWithoutLearner(v)
-	}
-	reply := v.reply()
-	if reply == nil {
+	case v.reply() == nil:
 		return status.False(kind, v1alpha1.ReasonWaitingForLearner, "The learner has not answered yet.")
+	default:
+		return progressOfLearner(v, *v.reply())
 	}
-	return progressOfLearner(v, *reply)
 }
 
 // progressOfLearner is the progress that a learner which runs reports.

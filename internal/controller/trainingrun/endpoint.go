@@ -59,9 +59,8 @@ func resumableCondition(v view) status.Condition {
 	failed := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionFailed)
 	attempt := v.attempt()
 	switch {
-	case failed.Reason == v1alpha1.ReasonNoUsableCheckpoint:
-		return status.False(kind, failed.Reason, failed.Message)
-	case failed.Reason == v1alpha1.ReasonOptimizerNotRestored && v.next.LatestCheckpoint != nil:
+	case failed.Reason == v1alpha1.ReasonNoUsableCheckpoint,
+		failed.Reason == v1alpha1.ReasonOptimizerNotRestored && v.next.LatestCheckpoint != nil:
 		return status.False(kind, failed.Reason, failed.Message)
 	case losesOptimizer(v):
 		return status.False(kind, v1alpha1.ReasonOptimizerNotRestored, v.awaiting().Message)

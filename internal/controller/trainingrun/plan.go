@@ -234,11 +234,7 @@ func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observe.State, now tim
 		return p
 	}
 	since, draining := status.Since(run.Status.Conditions, v1alpha1.ConditionSuspended, metav1.ConditionUnknown)
-	if !draining {
-		p.requeue = drainUnreachable
-		return p
-	}
-	if drainOverdue(l, seen, now.Sub(since), now) {
+	if draining && drainOverdue(l, seen, now.Sub(since), now) {
 		p.deletes = append(p.deletes, learnerJob(seen, status.NewestAttempt(run))...)
 		return p
 	}

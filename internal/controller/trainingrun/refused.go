@@ -6,6 +6,7 @@ package trainingrun
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
@@ -32,25 +33,17 @@ func refusedSpec(run *v1alpha1.TrainingRun, seen observe.State, just bool) *reso
 		return nil
 	}
 	problem := resolve.Problem{Condition: v1alpha1.ConditionAccepted, Reason: ended[0].Reason, NeedsAction: true}
-	if just && problem.Reason == v1alpha1.ReasonSettingsDiffer {
-		if settingsChanged(run, seen) {
-			return nil // since the attempt began
-		}
+	c := ptr.Deref(meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionAccepted), metav1.Condition{})
+	switch {
+	case just && problem.Reason == v1alpha1.ReasonSettingsDiffer && !settingsChanged(run, seen):
 		problem.Message = ended[0].Message
-		return &problem
-	}
-	if just {
-		if seen.Refused.Generation != run.Generation {
-			return nil
-		}
+	case just && problem.Reason == v1alpha1.ReasonSpecRefused && seen.Refused.Generation == run.Generation:
 		problem.Message = refusedLearner(seen).Message
-		return &problem
+	case !just && c.Status == metav1.ConditionFalse && c.Reason == problem.Reason && c.ObservedGeneration == run.Generation:
+		problem.Message = c.Message
+	default:
+		return nil // The spec has changed since.
 	}
-	c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionAccepted)
-	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != problem.Reason || c.ObservedGeneration != run.Generation {
-		return nil
-	}
-	problem.Message = c.Message
 	return &problem
 }
 

@@ -21,16 +21,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// unrepaired is the reason of the newest attempt that shows what awaits a repair, until a later one shows that it was made:
-// by loading a state, where the API server refused to create it by existing, and where its pod could not start by running.
-func (v view) unrepaired() string {
-	a := v.awaiting()
-	if a == nil {
-		return ""
-	}
-	return a.Reason
-}
-
+// awaiting is the newest attempt that shows what awaits a repair, until a later one shows that it was made: by loading a state,
+// where the API server refused to create it by existing, and where its pod could not start by running.
 func (v view) awaiting() *v1alpha1.Attempt {
 	attempts := v.next.Attempts
 	if len(attempts) == 0 || v.suspended() || v.finished() {
@@ -57,20 +49,13 @@ func (v view) awaiting() *v1alpha1.Attempt {
 // neverRan says that an attempt ended since its pod could not start, for example because its image was missing.
 func neverRan(a v1alpha1.Attempt) bool { return a.Cause == string(contract.CauseStartTimeout) }
 
-// repairSince is when the first of the attempts began that show what awaits a repair.
-func (v view) repairSince() time.Time {
-	if a := v.awaiting(); a != nil && a.StartTime != nil {
-		return a.StartTime.Time
-	}
-	return v.now
-}
-
 // isStalled says that what awaits a repair does so for longer than failurePolicy.stalledAfterSeconds.
 func (v view) isStalled() bool {
 	if endpointProblem(v) != nil {
 		return v.lasts(v1alpha1.ConditionProgressing) // The attempt may have made progress before.
 	}
-	return v.unrepaired() != "" && v.lastsSince(v.repairSince())
+	a := v.awaiting() // It began with the first of the attempts that show what awaits the repair.
+	return a != nil && a.StartTime != nil && v.lastsSince(a.StartTime.Time)
 }
 
 // stall says what the repair is.
