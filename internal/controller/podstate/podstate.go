@@ -1,14 +1,27 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podstate reads what a pod's status says about its main container. It decides nothing.
+// Package podstate reads what a pod's status says about its main container, and whether a Job has ended. It decides nothing.
 package podstate
 
 import (
+	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 )
+
+// JobEnd is the condition with which a Job has ended by itself; nil while it has not.
+func JobEnd(job *batchv1.Job) *batchv1.JobCondition {
+	at := slices.IndexFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
+	})
+	if at < 0 {
+		return nil
+	}
+	return &job.Status.Conditions[at]
+}
 
 // Termination is how a container ended; nil while it has not.
 func Termination(pod *corev1.Pod, container string) *corev1.ContainerStateTerminated {

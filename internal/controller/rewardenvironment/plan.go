@@ -82,11 +82,11 @@ func makePlan(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) pla
 		p.ready, p.pending = probing(), true
 		return p.withProbe(env, seen, seen.try+1, now)
 	}
-	if ended, at := jobEnded(seen.job); ended && seen.podRefused.Reason != "" {
+	if end := podstate.JobEnd(seen.job); end != nil && seen.podRefused.Reason != "" {
 		p.ready = refusedPod(seen.podRefused)
 		return p.withProbe(env, seen, seen.try+1, now)
-	} else if ended {
-		return p.withRetry(env, seen, at, withoutAnswer(seen.pod), now)
+	} else if end != nil {
+		return p.withRetry(env, seen, end.LastTransitionTime.Time, withoutAnswer(seen.pod), now)
 	}
 	if podstate.ImageMissing(seen.pod) {
 		return p.withoutImage(env, seen, now)
@@ -206,15 +206,6 @@ func withoutAnswer(pod *corev1.Pod) status.Condition {
 func refusedPod(r refusal.Refusal) status.Condition {
 	return notReady(v1alpha1.ReasonProbeNotStarting, fmt.Sprintf("The API server refuses the probe's pod (%s): "+
 		"change what refuses it; the probe then starts by itself.", r.Words))
-}
-
-func jobEnded(job *batchv1.Job) (bool, time.Time) {
-	for _, c := range job.Status.Conditions {
-		if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobFailed || c.Type == batchv1.JobComplete) {
-			return true, c.LastTransitionTime.Time
-		}
-	}
-	return false, time.Time{}
 }
 
 // waitingProbe says what a probe that has not ended waits for. A probe that follows on a failure says nothing

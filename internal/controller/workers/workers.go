@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -52,7 +52,8 @@ type Observed struct {
 // CannotWork says that the Job has ended by itself, that its workers await a repair which another Job would notice sooner, or
 // that they cannot read what the run exchanges. Where the spec names their image, another Job would have the same.
 func (o Observed) CannotWork(run *v1alpha1.TrainingRun) bool {
-	return o.Job != nil && (jobEnded(o.Job) || !o.ReplaceAt.IsZero() || o.VersionRefused && run.Spec.Rollouts.Pod.Image == "")
+	return o.Job != nil &&
+		(podstate.JobEnd(o.Job) != nil || !o.ReplaceAt.IsZero() || o.VersionRefused && run.Spec.Rollouts.Pod.Image == "")
 }
 
 // RetryIn is how long a Job whose pods cannot work is left.
@@ -74,13 +75,6 @@ func (o Observed) outdated(image string) bool {
 	}
 	given := desired.CredentialsOf(o.Learner)
 	return given != "" && desired.CredentialsOf(o.Job) != given
-}
-
-// jobEnded says that a Job has ended by itself, which none should while its run is in progress.
-func jobEnded(job *batchv1.Job) bool {
-	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
-	})
 }
 
 // action is what is to be done about the Job.
@@ -108,7 +102,7 @@ func actionOf(run *v1alpha1.TrainingRun, o Observed, image string, now time.Time
 		return replace
 	case o.CannotWork(run) && o.RetryIn(now) <= 0:
 		return replace
-	case jobEnded(o.Job):
+	case podstate.JobEnd(o.Job) != nil: // which none should while its run is in progress
 		return keep
 	}
 	if _, differs := desired.Rescale(run, o.Job); differs {
