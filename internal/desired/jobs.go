@@ -40,15 +40,21 @@ func LearnerJob(run *v1alpha1.TrainingRun, attempt int32, linkName string, setti
 	meta.Annotations = map[string]string{
 		v1alpha1.AnnotationImage: settings.Image, v1alpha1.AnnotationSettings: learnerSettings(run),
 	}
+	job := jobOfOnePod(meta, learnerTemplate(run, attempt, linkName, settings))
+	job.Spec.PodReplacementPolicy = ptr.To(batchv1.TerminatingOrFailed)
+	return job
+}
+
+// jobOfOnePod makes one pod, and no other after it.
+func jobOfOnePod(meta metav1.ObjectMeta, template corev1.PodTemplateSpec) *batchv1.Job {
 	return &batchv1.Job{
 		ObjectMeta: meta,
 		Spec: batchv1.JobSpec{
-			CompletionMode:       ptr.To(batchv1.NonIndexedCompletion),
-			Completions:          ptr.To[int32](1),
-			Parallelism:          ptr.To[int32](1),
-			BackoffLimit:         ptr.To[int32](0),
-			PodReplacementPolicy: ptr.To(batchv1.TerminatingOrFailed),
-			Template:             learnerTemplate(run, attempt, linkName, settings),
+			CompletionMode: ptr.To(batchv1.NonIndexedCompletion),
+			Completions:    ptr.To[int32](1),
+			Parallelism:    ptr.To[int32](1),
+			BackoffLimit:   ptr.To[int32](0),
+			Template:       template,
 		},
 	}
 }
@@ -159,17 +165,8 @@ func ProbeJob(env *v1alpha1.RewardEnvironment, definitionDigest string, try int3
 	labels := probeLabels(env, definitionDigest, try)
 	meta := owned(env, "RewardEnvironment", name, labels)
 	meta.Annotations = map[string]string{v1alpha1.AnnotationTemplate: ProbeTemplateDigest(env)}
-	job := &batchv1.Job{
-		ObjectMeta: meta,
-		Spec: batchv1.JobSpec{
-			CompletionMode:        ptr.To(batchv1.NonIndexedCompletion),
-			Completions:           ptr.To[int32](1),
-			Parallelism:           ptr.To[int32](1),
-			BackoffLimit:          ptr.To[int32](0),
-			ActiveDeadlineSeconds: ptr.To[int64](probeDeadlineSeconds),
-			Template:              probeTemplate(env, name, labels, settings),
-		},
-	}
+	job := jobOfOnePod(meta, probeTemplate(env, name, labels, settings))
+	job.Spec.ActiveDeadlineSeconds = ptr.To[int64](probeDeadlineSeconds)
 	pins := Pins{env.Name: {Definition: Definition(env.Spec)}}
 	if data := pins.Data(); data != "" {
 		job.Spec.ActiveDeadlineSeconds = ptr.To[int64](probeDataDeadlineSeconds)
