@@ -93,37 +93,33 @@ func encode(value any) json.RawMessage {
 
 // CheckPorts checks that the servers of a run have ports of their own in its pods.
 func (p Pins) CheckPorts() error {
-	taken := map[int32]string{}
-	for _, name := range slices.Sorted(maps.Keys(p)) {
-		server := serverIn(p[name])
-		if server == nil {
-			continue
+	taken, servers := map[int32]string{}, p.servers()
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		port := servers[name].Port
+		if other, ok := taken[port]; ok {
+			return fmt.Errorf("RewardEnvironments %q and %q both serve on port %d, and run in the same pods: "+
+				"give one of them another ors.server.port", other, name, port)
 		}
-		if other, ok := taken[server.Port]; ok {
-			return fmt.Errorf("RewardEnvironments %q and %q both serve on port %d, and run in the same pods: give one of them another ors.server.port",
-				other, name, server.Port)
-		}
-		taken[server.Port] = name
+		taken[port] = name
 	}
 	return nil
 }
 
-func serverIn(pin Pin) *contract.ORSServer {
-	if pin.Definition.ORS == nil {
-		return nil
+// servers returns what environments run as containers, by the names of the environments.
+func (p Pins) servers() map[string]*contract.ORSServer {
+	servers := map[string]*contract.ORSServer{}
+	for name, pin := range p {
+		if ors := pin.Definition.ORS; ors != nil && ors.Server != nil {
+			servers[name] = ors.Server
+		}
 	}
-	return pin.Definition.ORS.Server
+	return servers
 }
 
 // Servers lists, as JSON, the servers that run beside the workers, by the names of their environments. It is empty if
 // no environment has one.
 func (p Pins) Servers() string {
-	servers := map[string]*contract.ORSServer{}
-	for name, pin := range p {
-		if server := serverIn(pin); server != nil {
-			servers[name] = server
-		}
-	}
+	servers := p.servers()
 	if len(servers) == 0 {
 		return ""
 	}

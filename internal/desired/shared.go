@@ -23,8 +23,9 @@ const serverGraceSeconds = 30
 
 // HasShared reports whether some server runs once for the run, and the name of the first environment whose server does.
 func (p Pins) HasShared() (name string, ok bool) {
-	for _, name := range slices.Sorted(maps.Keys(p)) {
-		if server := serverIn(p[name]); server != nil && server.Shared {
+	servers := p.servers()
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		if servers[name].Shared {
 			return name, true
 		}
 	}
