@@ -17,7 +17,7 @@ type budgeted struct{ *learner }
 
 // used returns what the run has used at the version in the model, and the seconds of training.
 func (l budgeted) used() (contract.Usage, float64) {
-	used, seconds := l.book.Usage(l.loop.at.Version())
+	used, seconds := l.book.Usage(l.loop.at.Version)
 	used.BoughtTwiceTokens += l.table.Counters().BoughtTwiceTokens
 	return used, seconds
 }

@@ -75,7 +75,7 @@ func (c *commit) add(context.Context) error {
 		training.AddSave(row.Metrics, seconds)
 		row.TrainingSeconds += seconds
 	})
-	c.book.AddSeconds(c.loop.at.Version(), seconds)
+	c.book.AddSeconds(c.loop.at.Version, seconds)
 	c.status.Update(func(p *contract.Progress) { training.AddSave(p.Metrics, seconds) })
 	return nil
 }
@@ -109,7 +109,7 @@ func (c *commit) evaluate(ctx context.Context) error {
 	}
 	metric := c.file.Checkpoints.KeepBestMetric
 	if value, ok := c.status.Progress().Metrics[metric]; ok && !c.evaluator.Measures(metric) {
-		c.book.Score(c.loop.at.Version(), value)
+		c.book.Score(c.loop.at.Version, value)
 	}
 	c.evaluator.Begin(c.loop.saved.Step)
 	tracked{c.learner}.advance()

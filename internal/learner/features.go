@@ -59,11 +59,7 @@ func (p featureChecker) isTrained(state checkpoints.Entry) bool {
 	if !p.journal.HasStore() {
 		return p.file.Fixed.InitFrom == nil
 	}
-	at, err := checkpoints.PositionOf(state.Name)
-	if err != nil {
-		return false
-	}
-	for version := range p.journal.Chain(at.Step, at.Lineage.String()) {
+	for version := range p.journal.Chain(state.Name.Version()) {
 		if version.Row != nil {
 			return version.Row.Usage.TrainedTokens > 0
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // historyPatience is how long a learner that ends waits at most until the manager has stored its last records.
@@ -37,7 +38,7 @@ func (r recorder) evaluation(step int64, metrics map[string]float64) {
 		return
 	}
 	r.status.AddRecord(contract.Record{
-		Step: step, Lineage: version.Lineage, Attempt: r.file.Attempt, Time: r.config.Now().Unix(), Evaluation: true, Metrics: metrics,
+		Step: step, Lineage: version.Lineage.Short(), Attempt: r.file.Attempt, Time: r.config.Now().Unix(), Evaluation: true, Metrics: metrics,
 	})
 }
 
@@ -51,11 +52,11 @@ func (r recorder) resumed(at checkpoints.Position) {
 	}
 	evaluations := r.evaluations()
 	var records []contract.Record
-	for version := range r.journal.Chain(at.Step, at.Lineage.String()) {
+	for version := range r.journal.Chain(at.Version) {
 		if len(records) >= limit {
 			break
 		}
-		records = append(records, evaluations[checkpoints.Version{Step: version.Step, Lineage: version.Lineage}]...)
+		records = append(records, evaluations[version.Version]...)
 		if version.Row != nil {
 			row := *version.Row
 			row.Metrics = contract.RecordMetrics(version.Metrics())
@@ -67,24 +68,21 @@ func (r recorder) resumed(at checkpoints.Position) {
 	}
 }
 
-// evaluations returns records of the evaluations that earlier attempts completed, by their versions with whole lineages.
-func (r recorder) evaluations() map[checkpoints.Version][]contract.Record {
-	found := map[checkpoints.Version][]contract.Record{}
+// evaluations returns records of the evaluations that earlier attempts completed, by their versions.
+func (r recorder) evaluations() map[rl.Version][]contract.Record {
+	found := map[rl.Version][]contract.Record{}
 	for _, e := range r.journal.Evaluations() {
-		if v := (checkpoints.Version{Step: e.Step, Lineage: e.Lineage}); len(e.Metrics) > 0 {
-			record := recordOf(store.Row{Step: e.Step, Lineage: e.Lineage, Attempt: e.Attempt, Metrics: e.Metrics})
+		if len(e.Metrics) > 0 {
+			record := recordOf(store.Row{Version: e.Version, Attempt: e.Attempt, Metrics: e.Metrics})
 			record.Evaluation = true
-			found[v] = append(found[v], record)
+			found[e.Version] = append(found[e.Version], record)
 		}
 	}
 	return found
 }
 
-// lineageDigits is how much of a lineage identifies a version, as in rl.Lineage.Short.
-const lineageDigits = 10
-
 func recordOf(row store.Row) contract.Record {
 	return contract.Record{
-		Step: row.Step, Lineage: contract.Truncate(row.Lineage, lineageDigits), Attempt: row.Attempt, Time: row.Time, Metrics: row.Metrics,
+		Step: row.Step, Lineage: row.Lineage.Short(), Attempt: row.Attempt, Time: row.Time, Metrics: row.Metrics,
 	}
 }

@@ -44,7 +44,7 @@ func TestResumeReportsWhatTheManagerMissed(t *testing.T) {
 		parent := lineage
 		lineage[0], lineage[1] = byte(step), byte(step>>8)
 		row := store.Row{
-			Step: step, Lineage: lineage.String(), Parent: parent.String(), Attempt: 1, Time: 1000 + step,
+			Version: rl.Version{Step: step, Lineage: lineage}, Parent: parent, Attempt: 1, Time: 1000 + step,
 			Metrics: map[string]float64{contract.MetricReward: float64(step), "other": 1},
 		}
 		writeQuickly(t, filepath.Join(dir, "uid", "rows", fmt.Sprintf("%09d-%s.json", step, lineage)), row)
@@ -53,7 +53,7 @@ func TestResumeReportsWhatTheManagerMissed(t *testing.T) {
 		})
 		if step%50 == 0 {
 			passed := map[string]float64{contract.MetricPassAt1: float64(step) / 1e4}
-			if err := files.WriteEvaluation(store.Evaluation{Step: step, Lineage: row.Lineage, Digest: "p", Metrics: passed}); err != nil {
+			if err := files.WriteEvaluation(store.Evaluation{Version: row.Version, Digest: "p", Metrics: passed}); err != nil {
 				t.Fatal(err)
 			}
 			add(contract.Record{Step: step, Lineage: lineage.Short(), Evaluation: true, Metrics: passed})
@@ -62,12 +62,12 @@ func TestResumeReportsWhatTheManagerMissed(t *testing.T) {
 	l := &learner{status: report.NewStatus("uid", 2, time.Now)}
 	l.journal = journal.New(journal.Config{
 		Dir: dir, RunUID: "uid", Attempt: 2, Identity: "me", Logger: slog.New(slog.DiscardHandler), Blocked: func(string) {},
-		Parent: func(int64, string) (string, bool) { return "", false },
+		Parent: func(rl.Version) (rl.Lineage, bool) { return rl.Lineage{}, false },
 	})
 	if err := l.journal.Claim(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	at := checkpoints.Position{Step: steps, Lineage: lineage}
+	at := checkpoints.Position{Version: rl.Version{Step: steps, Lineage: lineage}}
 	recorder{l}.resumed(at)
 	got := history.History{}
 	for receive(l.status, &got) > 0 {

@@ -177,7 +177,7 @@ func (l *learner) finish(ctx, soft context.Context) error {
 		l.retirer.finish(ctx, l.loop.saved.Step)
 	}
 	l.report(func(*contract.Progress) {})
-	return l.journal.AwaitRebuild(ctx, l.loop.at.Step, l.loop.at.Lineage.String())
+	return l.journal.AwaitRebuild(ctx, l.loop.at.Version)
 }
 
 // leave ends the loop: a drained learner saves what it has trained, and models are unloaded.

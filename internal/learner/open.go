@@ -9,7 +9,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
-	"github.com/tinker-operator/tinker-operator/internal/learner/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
@@ -104,19 +103,19 @@ func (o *modelOpening) resume() {
 	o.journal.Discard()
 	o.restoreUsage()
 	var chain []store.Row
-	for version := range o.journal.Chain(at.Step, at.Lineage.String()) {
-		o.book.Complete(version.Step, version.Lineage)
+	for version := range o.journal.Chain(at.Version) {
+		o.book.Append(version.Version)
 		o.score(version)
 		if version.Row != nil {
 			chain = append(chain, *version.Row)
 		}
 	}
-	o.tracker.Resume(tracking.Version{Step: at.Step, Lineage: at.Lineage.String()}, chain)
+	o.tracker.Resume(at.Version, chain)
 	recorder{o.learner}.resumed(at)
 	o.evaluator.Restore(at.Step)
-	o.journal.Rebuild(at.Step, at.Lineage.String())
+	o.journal.Rebuild(at.Version)
 	if o.file.TranscriptGroups > 0 {
-		o.journal.Transcripts.StateMissing(at.Step, at.Lineage.String())
+		o.journal.Transcripts.StateMissing(at.Version)
 	}
 	o.report(func(p *contract.Progress) {
 		p.ColdOptimizer = o.loop.cold
@@ -148,12 +147,12 @@ func (o *modelOpening) restoreUsage() {
 		}
 	}
 	at := o.loop.at
-	if _, known := o.book.Spent(at.Version()); known || !o.journal.HasStore() {
+	if _, known := o.book.Spent(at.Version); known || !o.journal.HasStore() {
 		return
 	}
-	for version := range o.journal.Chain(at.Step, at.Lineage.String()) {
+	for version := range o.journal.Chain(at.Version) {
 		if row := version.Row; row != nil {
-			o.book.RestoreSpent(at.Version(), checkpoints.Spent{Tokens: row.Usage, Seconds: row.TrainingSeconds})
+			o.book.RestoreSpent(at.Version, checkpoints.Spent{Tokens: row.Usage, Seconds: row.TrainingSeconds})
 			if !o.loop.begun {
 				o.book.AddBoughtTwice(row.Usage.BoughtTwiceTokens)
 			}

@@ -71,20 +71,11 @@ func (l *learner) prepare(ctx context.Context) error {
 
 // parents returns the lineage of the version before one, as the names of checkpoints record it.
 func parents(book *checkpoints.Book, genesis rl.Lineage) store.Parent {
-	return func(step int64, lineage string) (string, bool) {
-		if step == 1 {
-			return genesis.String(), true
+	return func(v rl.Version) (rl.Lineage, bool) {
+		if v.Step == 1 {
+			return genesis, true
 		}
-		own, err := rl.ParseLineage(lineage)
-		if err != nil {
-			return "", false
-		}
-		before, ok := book.Parent(checkpoints.Version{Step: step, Lineage: own.Short()})
-		if !ok {
-			return "", false
-		}
-		parent, err := rl.LineageFromShort(before.Lineage)
-		return parent.String(), err == nil
+		return book.Parent(v)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // expirer sets the time to live of checkpoints.
@@ -22,7 +23,7 @@ type retirer struct {
 	api  expirer
 	book *checkpoints.Book
 	// outstanding lists the versions that wait for their evaluation.
-	outstanding func() []checkpoints.Version
+	outstanding func() []rl.Version
 	logger      *slog.Logger
 	now         func() time.Time
 	// busy is full while a round is in progress.

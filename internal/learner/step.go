@@ -93,8 +93,8 @@ func (s *trainingStep) wait(ctx context.Context) error {
 func (s *trainingStep) announce(ctx context.Context) error {
 	at := s.loop.at
 	next := checkpoints.Position{
-		Step: s.next, Cursor: s.batch.After.Cursor, Parent: at.Lineage,
-		Lineage: at.Lineage.Next(s.batch.Manifest(), s.work.Settings),
+		Version: rl.Version{Step: s.next, Lineage: at.Lineage.Next(s.batch.Manifest(), s.work.Settings)},
+		Cursor:  s.batch.After.Cursor, Parent: at.Lineage,
 	}
 	sampler, err := s.saveSampler(ctx, next)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *trainingStep) announce(ctx context.Context) error {
 		s.loop.suspect.Clear()
 		s.loop.refused = nil
 	}
-	s.book.Append(next.Version())
+	s.book.Append(next.Version)
 	s.batches.Announce(leases.Version{Step: next.Step, Lineage: next.Lineage, Sampler: sampler})
 	s.batches.Advance(rl.Position{Step: next.Step, Cursor: next.Cursor})
 	s.server.Notify()
@@ -138,17 +138,17 @@ func (s *trainingStep) countUsage(seconds float64) {
 	at := s.loop.at
 	spent := checkpoints.Spent{Tokens: measure.Usage(s.batch.Groups), Seconds: seconds}
 	spent.Tokens.TrainedTokens, spent.Tokens.ReferenceTokens = s.work.Tokens(), s.work.ReferenceTokens()
-	_, err := s.journal.Row(at.Step, at.Lineage.String())
-	s.book.AddStep(at.Version(), checkpoints.Version{Step: at.Step - 1, Lineage: at.Parent.Short()}, spent, err == nil)
+	_, err := s.journal.Row(at.Version)
+	s.book.AddStep(at.Version, rl.Version{Step: at.Step - 1, Lineage: at.Parent}, spent, err == nil)
 }
 
 // row returns the record of the step. Evaluations have their usage in their own results.
 func (s *trainingStep) row(metrics map[string]float64) store.Row {
 	at := s.loop.at
-	spent, _ := s.book.Spent(at.Version())
+	spent, _ := s.book.Spent(at.Version)
 	spent.Tokens.BoughtTwiceTokens = s.book.BoughtTwice() + s.table.Counters().BoughtTwiceTokens
 	row := store.Row{
-		Step: at.Step, Lineage: at.Lineage.String(), Parent: at.Parent.String(), Cursor: at.Cursor,
+		Version: at.Version, Parent: at.Parent, Cursor: at.Cursor,
 		Attempt: s.file.Attempt, Time: s.config.Now().Unix(), Metrics: metrics, Usage: spent.Tokens, TrainingSeconds: spent.Seconds,
 	}
 	for _, slot := range s.batch.Manifest().Slots {

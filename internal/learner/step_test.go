@@ -116,14 +116,14 @@ func (f *fakeExpirer) SetTTL(_ context.Context, path string, seconds *int64) err
 func retiring(t *testing.T, api *fakeExpirer) *retirer {
 	t.Helper()
 	book := checkpoints.NewBook(checkpoints.Config{Attempt: 1, Retention: checkpoints.Retention{RollingTTLSeconds: 60}})
-	at := checkpoints.Position{Lineage: rl.Genesis("x")}
+	at := checkpoints.Position{Version: rl.Version{Lineage: rl.Genesis("x")}}
 	for step := range int64(6) {
 		at.Step = step
 		name := at.Name("1f3a9c2b-0000", 1, 1)
 		book.AddSaved(pathOf(step), name, false, time.Unix(0, 0))
 	}
 	return &retirer{
-		api: api, book: book, outstanding: func() []checkpoints.Version { return nil },
+		api: api, book: book, outstanding: func() []rl.Version { return nil },
 		logger: slog.New(slog.DiscardHandler), now: time.Now, busy: make(chan struct{}, 1),
 	}
 }

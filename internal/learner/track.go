@@ -13,7 +13,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/runinfo"
-	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // trackingSilence is how long a service that shows the run's curves receives nothing at most: it takes a run that is silent for
@@ -41,14 +40,8 @@ func (l tracked) prepare() error {
 // advance makes the lines available to services up to the version that is saved. Evaluations of it have begun.
 func (l tracked) advance() {
 	at := l.loop.saved
-	var outstanding []tracking.Version
-	for _, v := range l.evaluator.Outstanding() {
-		if lineage, err := rl.LineageFromShort(v.Lineage); err == nil {
-			outstanding = append(outstanding, tracking.Version{Step: v.Step, Lineage: lineage.String()})
-		}
-	}
 	last := l.batches == nil || at.Step >= l.file.Fixed.Algorithm.Steps
-	l.tracker.Advance(tracking.Version{Step: at.Step, Lineage: at.Lineage.String()}, last, outstanding)
+	l.tracker.Advance(at.Version, last, l.evaluator.Outstanding())
 }
 
 // end has the last steps sent, for as long as the learner has patience, and reports to the services how the run ended.

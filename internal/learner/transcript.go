@@ -35,7 +35,7 @@ func (s *trainingStep) transcript() transcript.Step {
 // uploaded returns the rollouts of the step's batch, those of groups that were dropped among them.
 func (s *trainingStep) uploaded() openreward.Batch {
 	out := openreward.Batch{
-		Version: openreward.Version{Step: s.loop.at.Step, Lineage: s.loop.at.Lineage.String()}, Time: s.config.Now(),
+		Version: s.loop.at.Version, Time: s.config.Now(),
 	}
 	for _, group := range s.batch.Groups {
 		task := s.batches.Task(group.Key.Slot)

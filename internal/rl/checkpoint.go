@@ -26,8 +26,8 @@ type CheckpointName struct {
 	// Attempt that saved it, and which of the attempt's models, both from 1.
 	Attempt int32
 	Model   int
-	// Lineage and Parent are the first 10 hex digits of the version's lineage and of the one before it.
-	Lineage, Parent string
+	// Lineage is that of the version, and Parent that of the one before it. The name spells the first 10 hex digits of each.
+	Lineage, Parent Lineage
 }
 
 var checkpointPattern = regexp.MustCompile(
@@ -45,7 +45,7 @@ func RunTag(uid string) string {
 
 // String spells the name. Numbers are padded for readers; programs compare them as numbers.
 func (n CheckpointName) String() string {
-	return fmt.Sprintf("r%s-s%06d-c%08d-a%03dm%d-%s-%s", n.Run, n.Step, n.Cursor, n.Attempt, n.Model, n.Lineage, n.Parent)
+	return fmt.Sprintf("r%s-s%06d-c%08d-a%03dm%d-%s-%s", n.Run, n.Step, n.Cursor, n.Attempt, n.Model, n.Lineage.Short(), n.Parent.Short())
 }
 
 // ParseCheckpointName reads a name. Anything else than what String spells is an error: names of other
@@ -65,13 +65,16 @@ func ParseCheckpointName(name string) (CheckpointName, error) {
 	}
 	parsed := CheckpointName{
 		Run: parts[1], Step: numbers[0], Cursor: numbers[1], Attempt: int32(numbers[2]), Model: int(numbers[3]),
-		Lineage: parts[6], Parent: parts[7],
+		Lineage: lineageFromShort(parts[6]), Parent: lineageFromShort(parts[7]),
 	}
 	if parsed.String() != name {
 		return CheckpointName{}, fmt.Errorf("parsing checkpoint name %q: it is spelled %s", name, parsed)
 	}
 	return parsed, nil
 }
+
+// Version is the version that was saved.
+func (n CheckpointName) Version() Version { return Version{n.Step, n.Lineage} }
 
 // Compare orders names by age: by attempt, then model, then step. The cursor does not count: a late save of a
 // dead attempt may have the higher one.

@@ -12,11 +12,11 @@ import (
 func TestCheckpointNameRoundTrips(t *testing.T) {
 	cases := map[string]CheckpointName{
 		"r1f3a9c2b-s000123-c00004567-a002m1-0123456789-abcdef0123": {
-			Run: "1f3a9c2b", Step: 123, Cursor: 4567, Attempt: 2, Model: 1, Lineage: "0123456789", Parent: "abcdef0123"},
+			Run: "1f3a9c2b", Step: 123, Cursor: 4567, Attempt: 2, Model: 1, Lineage: lineageFromShort("0123456789"), Parent: lineageFromShort("abcdef0123")},
 		"r00000000-s000000-c00000000-a001m1-ffffffffff-0000000000": {
-			Run: "00000000", Attempt: 1, Model: 1, Lineage: "ffffffffff", Parent: "0000000000"},
+			Run: "00000000", Attempt: 1, Model: 1, Lineage: lineageFromShort("ffffffffff"), Parent: lineageFromShort("0000000000")},
 		"rffffffff-s1234567-c123456789-a1000m12-ffffffffff-0000000000": {
-			Run: "ffffffff", Step: 1234567, Cursor: 123456789, Attempt: 1000, Model: 12, Lineage: "ffffffffff", Parent: "0000000000"},
+			Run: "ffffffff", Step: 1234567, Cursor: 123456789, Attempt: 1000, Model: 12, Lineage: lineageFromShort("ffffffffff"), Parent: lineageFromShort("0000000000")},
 	}
 	for want, name := range cases {
 		if got := name.String(); got != want {
@@ -81,7 +81,7 @@ func TestRunTag(t *testing.T) {
 		if want != "" && got != want {
 			t.Errorf("RunTag(%q) = %q, want %q", uid, got, want)
 		}
-		name := CheckpointName{Run: got, Attempt: 1, Model: 1, Lineage: "0000000000", Parent: "0000000000"}
+		name := CheckpointName{Run: got, Attempt: 1, Model: 1}
 		if _, err := ParseCheckpointName(name.String()); err != nil {
 			t.Errorf("RunTag(%q) = %q makes no name: %v", uid, got, err)
 		}

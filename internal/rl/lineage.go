@@ -124,14 +124,29 @@ func ParseLineage(text string) (Lineage, error) {
 	return l, nil
 }
 
-// LineageFromShort returns the lineage whose Short this is; ten zeros give the zero Lineage.
-func LineageFromShort(short string) (Lineage, error) {
+// MarshalText gives 64 hex digits.
+func (l Lineage) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText reads 64 hex digits in lower case.
+func (l *Lineage) UnmarshalText(text []byte) error {
+	parsed, err := ParseLineage(string(text))
+	*l = parsed
+	return err
+}
+
+// lineageFromShort returns the lineage whose Short this is; ten zeros give the zero Lineage.
+func lineageFromShort(short string) Lineage {
 	var l Lineage
-	if err := parseHex(l[:shortBytes], short); err != nil {
-		return Lineage{}, fmt.Errorf("parsing lineage: %w", err)
-	}
+	// The pattern of names has made sure that the digits are hexadecimal.
+	_, _ = hex.Decode(l[:shortBytes], []byte(short))
 	if l.IsZero() {
-		return l, nil
+		return l
 	}
-	return seal(l), nil
+	return seal(l)
+}
+
+// Version identifies a version of the policy.
+type Version struct {
+	Step    int64   `json:"step"`
+	Lineage Lineage `json:"lineage"`
 }

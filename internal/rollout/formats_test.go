@@ -22,7 +22,7 @@ func TestWhoWaitsForTheFormat(t *testing.T) {
 	}
 	sampler := func(step int64) string {
 		return base + rl.CheckpointName{
-			Run: "1f3a9c2b", Step: step, Attempt: 1, Model: 1, Lineage: "602b257a5c", Parent: "0000000000",
+			Run: "1f3a9c2b", Step: step, Attempt: 1, Model: 1, Lineage: rl.Genesis("x"),
 		}.String()
 	}
 	first, later := sampler(0), sampler(3)

@@ -187,7 +187,7 @@ func TestTransientFailuresOfSamples(t *testing.T) {
 func atInitialWeights(api *endpoint) *policy {
 	p := newPolicy(api)
 	p.group.lease.Sampler = "tinker://m/sampler_weights/" + rl.CheckpointName{
-		Run: "1f3a9c2b", Attempt: 1, Model: 1, Lineage: "602b257a5c", Parent: "0000000000",
+		Run: "1f3a9c2b", Attempt: 1, Model: 1, Lineage: rl.Genesis("x"),
 	}.String()
 	api.weights[p.group.lease.Sampler] = true
 	return p

@@ -90,7 +90,7 @@ func (p *passRecorder) RoundTrip(r *http.Request) (*http.Response, error) {
 func (w *fixture) goldenRows() []goldenRow {
 	var rows []goldenRow
 	for _, row := range w.rows() {
-		golden := goldenRow{Step: row.Step, Lineage: row.Lineage, Cursor: row.Cursor}
+		golden := goldenRow{Step: row.Step, Lineage: row.Lineage.String(), Cursor: row.Cursor}
 		for _, slot := range row.Manifest {
 			golden.Manifest = append(golden.Manifest, goldenSlot(slot))
 		}

@@ -37,20 +37,20 @@ type Book struct {
 	index Index
 	// saved are the paths of what this process saved.
 	saved map[string]bool
-	chain map[int64]string
+	chain map[int64]rl.Lineage
 	best  []scored
 	usage usage
 }
 
 // scored is a version with the value of the metric that the best are chosen by.
 type scored struct {
-	version Version
+	version rl.Version
 	value   float64
 }
 
 // NewBook returns an empty book.
 func NewBook(config Config) *Book {
-	return &Book{config: config, index: Index{}, saved: map[string]bool{}, chain: map[int64]string{}, usage: newUsage()}
+	return &Book{config: config, index: Index{}, saved: map[string]bool{}, chain: map[int64]rl.Lineage{}, usage: newUsage()}
 }
 
 // Replace replaces the index by one that was read anew.
@@ -83,7 +83,7 @@ func (b *Book) States() []Entry {
 }
 
 // Find lists the states or sampler weights of a version, the newest first.
-func (b *Book) Find(v Version, sampler bool) []Entry {
+func (b *Book) Find(v rl.Version, sampler bool) []Entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.index.Find(v, sampler)
@@ -93,55 +93,48 @@ func (b *Book) Find(v Version, sampler bool) []Entry {
 func (b *Book) Begin(at Position) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.chain = b.index.Chain(at.Version(), at.Parent.Short())
+	b.chain = b.index.Chain(at.Version, at.Parent)
 	b.best = nil
 }
 
 // Append adds the next version to the chain.
-func (b *Book) Append(v Version) {
+func (b *Book) Append(v rl.Version) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.chain[v.Step] = v.Lineage
 }
 
-// Complete adds a version to the chain by its lineage in the long form: rows may know more of the chain than names.
-func (b *Book) Complete(step int64, lineage string) {
-	if len(lineage) >= shortLineage {
-		b.Append(Version{Step: step, Lineage: lineage[:shortLineage]})
-	}
-}
-
-// Parent returns the version before one, if the name of a checkpoint records it.
-func (b *Book) Parent(v Version) (Version, bool) {
+// Parent returns the lineage of the version before one, if the name of a checkpoint records it.
+func (b *Book) Parent(v rl.Version) (rl.Lineage, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, e := range b.index {
-		if e.VersionOf() == v {
-			return Version{Step: v.Step - 1, Lineage: e.Name.Parent}, true
+		if e.Name.Version() == v {
+			return e.Name.Parent, true
 		}
 	}
-	return Version{}, false
+	return rl.Lineage{}, false
 }
 
 // Origin returns the lineage of the version 0 that an entry descends from, if names record it.
-func (b *Book) Origin(e Entry) (lineage string, ok bool) {
+func (b *Book) Origin(e Entry) (lineage rl.Lineage, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	lineage, ok = b.index.Chain(e.VersionOf(), e.Name.Parent)[0]
+	lineage, ok = b.index.Chain(e.Name.Version(), e.Name.Parent)[0]
 	return lineage, ok
 }
 
 // Version returns the version of the chain at a step, if it is known.
-func (b *Book) Version(step int64) (Version, bool) {
+func (b *Book) Version(step int64) (rl.Version, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	lineage, ok := b.chain[step]
-	return Version{Step: step, Lineage: lineage}, ok
+	return rl.Version{Step: step, Lineage: lineage}, ok
 }
 
 // Score gives a version its value of the metric, and keeps it while it is among the best. Of equal versions the
 // earlier is kept, so that the best changes only for a better value.
-func (b *Book) Score(v Version, value float64) {
+func (b *Book) Score(v rl.Version, value float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.best = slices.DeleteFunc(b.best, func(s scored) bool { return s.version == v })
@@ -157,10 +150,10 @@ func (b *Book) List(step int64) (newest []contract.Checkpoint, best *contract.Ch
 	const most = 16
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	samplers := map[Version]string{}
+	samplers := map[rl.Version]string{}
 	for _, e := range b.index.Samplers() {
-		if samplers[e.VersionOf()] == "" {
-			samplers[e.VersionOf()] = e.Path
+		if samplers[e.Name.Version()] == "" {
+			samplers[e.Name.Version()] = e.Path
 		}
 	}
 	for _, e := range b.index.States() {
@@ -168,13 +161,13 @@ func (b *Book) List(step int64) (newest []contract.Checkpoint, best *contract.Ch
 			continue
 		}
 		c := contract.Checkpoint{
-			Step: e.Name.Step, State: e.Path, Sampler: samplers[e.VersionOf()], Lineage: e.Name.Lineage,
+			Step: e.Name.Step, State: e.Path, Sampler: samplers[e.Name.Version()], Lineage: e.Name.Lineage.Short(),
 			Attempt: e.Name.Attempt, SaveTime: e.SaveTime, ExpirationTime: e.ExpirationTime,
 		}
 		if len(newest) < most {
 			newest = append(newest, c)
 		}
-		if best == nil && len(b.best) > 0 && b.best[0].version == e.VersionOf() {
+		if best == nil && len(b.best) > 0 && b.best[0].version == e.Name.Version() {
 			value := b.best[0].value
 			c.Metric, c.Value = b.config.Metric, &value
 			best = &c
@@ -185,10 +178,10 @@ func (b *Book) List(step int64) (newest []contract.Checkpoint, best *contract.Ch
 
 // Retirements lists the checkpoints that are out of use once a step is saved, which is the last one if the run is complete.
 // Outstanding versions wait for their evaluation.
-func (b *Book) Retirements(step int64, complete bool, outstanding []Version) []Retirement {
+func (b *Book) Retirements(step int64, complete bool, outstanding []rl.Version) []Retirement {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	needed := map[Version]bool{}
+	needed := map[rl.Version]bool{}
 	for _, v := range outstanding {
 		needed[v] = true
 	}

@@ -25,15 +25,11 @@ func bookOf(t *testing.T, config Config, steps int64) *Book {
 		index.Add(sampler(state(1, 1, step)))
 	}
 	book.Replace(index)
-	at, err := PositionOf(state(1, 1, steps).Name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	book.Begin(at)
+	book.Begin(PositionOf(state(1, 1, steps).Name))
 	return book
 }
 
-func version(step int64) Version { return Version{Step: step, Lineage: short(step)} }
+func version(step int64) rl.Version { return rl.Version{Step: step, Lineage: lineage(step)} }
 
 func TestScore(t *testing.T) {
 	type score struct {
@@ -72,13 +68,13 @@ func TestList(t *testing.T) {
 	value := 0.5
 	at := func(step int64) contract.Checkpoint {
 		return contract.Checkpoint{
-			Step: step, State: state(1, 1, step).Path, Sampler: sampler(state(1, 1, step)).Path, Lineage: short(step), Attempt: 1,
+			Step: step, State: state(1, 1, step).Path, Sampler: sampler(state(1, 1, step)).Path, Lineage: lineage(step).Short(), Attempt: 1,
 		}
 	}
 	best := at(1)
 	best.Metric, best.Value = "m", &value
 	branch := state(2, 1, 2)
-	branch.Name.Lineage = "bbbbbbbbbb"
+	branch.Name.Lineage = rl.Genesis("b")
 	branch.Path = "branch"
 	unlisted := state(3, 1, 2)
 	unlisted.Path, unlisted.Listed = "unlisted", false
@@ -130,12 +126,12 @@ func TestListIsBounded(t *testing.T) {
 func TestRetirements(t *testing.T) {
 	cases := map[string]struct {
 		change      func(*Book)
-		outstanding []Version
+		outstanding []rl.Version
 		want        []int64
 	}{
 		"the newest two are needed":       {nil, nil, []int64{0, 1, 2}},
 		"the best is needed":              {func(b *Book) { b.Score(version(1), 1) }, nil, []int64{0, 2}},
-		"an outstanding one is needed":    {nil, []Version{version(0)}, []int64{1, 2}},
+		"an outstanding one is needed":    {nil, []rl.Version{version(0)}, []int64{1, 2}},
 		"one that was retired is left":    {func(b *Book) { b.Retired(Retirement{Path: state(1, 1, 0).Path, TTLSeconds: 60}, noon) }, nil, []int64{1, 2}},
 		"a better one takes its place":    {func(b *Book) { b.Score(version(1), 1); b.Score(version(2), 2) }, nil, []int64{0, 1}},
 		"nothing is retired at the start": {func(b *Book) { b.Replace(Index{}) }, nil, nil},
@@ -219,8 +215,8 @@ func TestIsExpired(t *testing.T) {
 func TestBookChain(t *testing.T) {
 	book := bookOf(t, Config{}, 2)
 	book.Append(version(3))
-	known := func() map[int64]string {
-		found := map[int64]string{}
+	known := func() map[int64]rl.Lineage {
+		found := map[int64]rl.Lineage{}
 		for step := int64(-1); step < 6; step++ {
 			if v, ok := book.Version(step); ok {
 				found[step] = v.Lineage
@@ -232,10 +228,9 @@ func TestBookChain(t *testing.T) {
 		t.Errorf("chain after a step (-want +got):\n%s", diff)
 	}
 	book.Replace(Index{})
-	book.Begin(Position{Step: 4, Lineage: rl.Genesis("x"), Parent: rl.Genesis("y")})
-	book.Complete(2, short(2)+"0123456789abcdef")
-	book.Complete(1, "short")
-	want := map[int64]string{4: rl.Genesis("x").Short(), 3: rl.Genesis("y").Short(), 2: short(2)}
+	book.Begin(Position{Version: rl.Version{Step: 4, Lineage: rl.Genesis("x")}, Parent: rl.Genesis("y")})
+	book.Append(version(2))
+	want := map[int64]rl.Lineage{4: rl.Genesis("x"), 3: rl.Genesis("y"), 2: lineage(2)}
 	if diff := cmp.Diff(want, known()); diff != "" {
 		t.Errorf("chain of a version without names (-want +got):\n%s", diff)
 	}
@@ -326,21 +321,12 @@ func TestUsage(t *testing.T) {
 }
 
 func TestPositionIsItsName(t *testing.T) {
-	at := Position{Step: 3, Cursor: 14, Lineage: rl.Genesis("a"), Parent: rl.Genesis("b")}
+	at := Position{Version: rl.Version{Step: 3, Lineage: rl.Genesis("a")}, Cursor: 14, Parent: rl.Genesis("b")}
 	name := at.Name("1f3a9c2b-0000-4000-8000-000000000001", 2, 5)
 	if name.Run != "1f3a9c2b" || name.Attempt != 2 || name.Model != 5 {
 		t.Errorf("name is %+v", name)
 	}
-	got, err := PositionOf(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Step != 3 || got.Cursor != 14 || got.Version() != at.Version() || got.Parent.Short() != at.Parent.Short() {
-		t.Errorf("position comes back as %+v", got)
-	}
-	for _, broken := range []rl.CheckpointName{{Lineage: "x", Parent: name.Parent}, {Lineage: name.Lineage, Parent: "x"}} {
-		if _, err := PositionOf(broken); err == nil {
-			t.Errorf("PositionOf(%+v) succeeds", broken)
-		}
+	if got := PositionOf(name); got != at {
+		t.Errorf("position comes back as %+v, want %+v", got, at)
 	}
 }

@@ -16,7 +16,7 @@ import (
 func state(attempt int32, model int, step int64) Entry {
 	name := rl.CheckpointName{
 		Run: "1f3a9c2b", Step: step, Cursor: 4 * step, Attempt: attempt, Model: model,
-		Lineage: short(step), Parent: short(step - 1),
+		Lineage: lineage(step), Parent: lineage(step - 1),
 	}
 	return Entry{Path: "state " + name.String(), Name: name, Listed: true}
 }
@@ -26,17 +26,17 @@ func sampler(e Entry) Entry {
 	return e
 }
 
-func short(step int64) string {
+func lineage(step int64) rl.Lineage {
 	if step < 0 {
-		return "0000000000"
+		return rl.Lineage{}
 	}
-	return fmt.Sprintf("aaaaaa%04d", step)
+	return rl.Genesis(fmt.Sprint(step))
 }
 
-func chain(upTo int64) map[int64]string {
-	c := map[int64]string{}
+func chain(upTo int64) map[int64]rl.Lineage {
+	c := map[int64]rl.Lineage{}
 	for step := range upTo + 1 {
-		c[step] = short(step)
+		c[step] = lineage(step)
 	}
 	return c
 }
@@ -64,14 +64,14 @@ func TestChain(t *testing.T) {
 		l.Add(state(1, 1, step))
 	}
 	branch := state(1, 2, 2)
-	branch.Name.Lineage = "bbbbbbbbbb"
+	branch.Name.Lineage = rl.Genesis("b")
 	l.Add(branch)
-	if diff := cmp.Diff(chain(3), l.Chain(Version{Step: 3, Lineage: short(3)}, short(2))); diff != "" {
+	if diff := cmp.Diff(chain(3), l.Chain(rl.Version{Step: 3, Lineage: lineage(3)}, lineage(2))); diff != "" {
 		t.Errorf("chain (-want +got):\n%s", diff)
 	}
 	delete(l, state(1, 1, 2).Path)
-	want := map[int64]string{3: short(3), 2: short(2)}
-	if diff := cmp.Diff(want, l.Chain(Version{Step: 3, Lineage: short(3)}, short(2))); diff != "" {
+	want := map[int64]rl.Lineage{3: lineage(3), 2: lineage(2)}
+	if diff := cmp.Diff(want, l.Chain(rl.Version{Step: 3, Lineage: lineage(3)}, lineage(2))); diff != "" {
 		t.Errorf("chain with a name missing (-want +got):\n%s", diff)
 	}
 }
@@ -132,8 +132,8 @@ func TestRetire(t *testing.T) {
 		},
 		"the best and the unevaluated are kept": {
 			retention: Retention{RollingTTLSeconds: day},
-			now: Now{Step: 7, Attempt: 1, Chain: chain(7), Needed: map[Version]bool{
-				{Step: 2, Lineage: short(2)}: true, {Step: 4, Lineage: short(4)}: true}},
+			now: Now{Step: 7, Attempt: 1, Chain: chain(7), Needed: map[rl.Version]bool{
+				{Step: 2, Lineage: lineage(2)}: true, {Step: 4, Lineage: lineage(4)}: true}},
 			want: both(day, 0, 1, 3, 5),
 		},
 		"nothing of a later attempt is touched": {
@@ -154,7 +154,7 @@ func TestRetire(t *testing.T) {
 			change: func(l Index) {
 				clear(l)
 				ahead, beside := state(1, 2, 9), state(1, 2, 7)
-				beside.Name.Lineage = "bbbbbbbbbb"
+				beside.Name.Lineage = rl.Genesis("b")
 				l.Add(ahead)
 				l.Add(beside)
 				l.Add(state(1, 1, 7))

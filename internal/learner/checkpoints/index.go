@@ -60,37 +60,27 @@ func (x Index) sorted(sampler bool) []Entry {
 	return entries
 }
 
-// Version identifies a version of the policy.
-type Version struct {
-	Step int64
-	// Lineage is in the short form that names carry.
-	Lineage string
-}
-
-// VersionOf returns the version that the entry belongs to.
-func (e Entry) VersionOf() Version { return Version{Step: e.Name.Step, Lineage: e.Name.Lineage} }
-
 // Chain follows the parents back from a version as far as names record them, and returns the lineage of each step.
-func (x Index) Chain(from Version, parent string) map[int64]string {
-	parents := map[Version]string{from: parent}
+func (x Index) Chain(from rl.Version, parent rl.Lineage) map[int64]rl.Lineage {
+	parents := map[rl.Version]rl.Lineage{from: parent}
 	for _, e := range x {
-		parents[e.VersionOf()] = e.Name.Parent
+		parents[e.Name.Version()] = e.Name.Parent
 	}
-	chain := map[int64]string{}
+	chain := map[int64]rl.Lineage{}
 	for v, ok := from, true; ok && v.Step >= 0; {
 		chain[v.Step] = v.Lineage
-		var above string
+		var above rl.Lineage
 		above, ok = parents[v]
-		v = Version{Step: v.Step - 1, Lineage: above}
+		v = rl.Version{Step: v.Step - 1, Lineage: above}
 	}
 	return chain
 }
 
 // Find lists the entries of a version, the newest first.
-func (x Index) Find(v Version, sampler bool) []Entry {
+func (x Index) Find(v rl.Version, sampler bool) []Entry {
 	var found []Entry
 	for _, e := range x.sorted(sampler) {
-		if e.VersionOf() == v {
+		if e.Name.Version() == v {
 			found = append(found, e)
 		}
 	}

@@ -6,6 +6,8 @@ package checkpoints
 import (
 	"cmp"
 	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // Retention says which checkpoints are kept, and for how long.
@@ -27,9 +29,9 @@ type Now struct {
 	// Attempt is the learner's own: nothing of a later attempt is retired.
 	Attempt int32
 	// Chain is the lineage of each version that led here.
-	Chain map[int64]string
+	Chain map[int64]rl.Lineage
 	// Needed are versions that are kept with their samplers: the best, and those that wait for their evaluation.
-	Needed map[Version]bool
+	Needed map[rl.Version]bool
 }
 
 // Retirement gives a checkpoint a time to live.
@@ -62,7 +64,7 @@ func (r Retention) Retire(x Index, now Now) []Retirement {
 // spare should the newest state not load, while the run is not complete. An entry ahead of the run, or beside its chain,
 // belongs to an abandoned branch.
 func (r Retention) isNeeded(e Entry, now Now) bool {
-	if now.Needed[e.VersionOf()] {
+	if now.Needed[e.Name.Version()] {
 		return true
 	}
 	first := now.Step - r.Lag - 1
@@ -82,11 +84,11 @@ func (r Retention) lasting(x Index, now Now) map[string]bool {
 	if r.EverySteps <= 0 {
 		return last
 	}
-	newest := map[bool]map[Version]string{}
+	newest := map[bool]map[rl.Version]string{}
 	for _, sampler := range []bool{false, true} {
-		newest[sampler] = map[Version]string{}
+		newest[sampler] = map[rl.Version]string{}
 		for _, e := range slices.Backward(x.sorted(sampler)) {
-			newest[sampler][e.VersionOf()] = e.Path
+			newest[sampler][e.Name.Version()] = e.Path
 		}
 	}
 	kept := 0
@@ -97,7 +99,7 @@ func (r Retention) lasting(x Index, now Now) map[string]bool {
 		}
 		kept++
 		for _, paths := range newest {
-			last[paths[Version{Step: step, Lineage: lineage}]] = true
+			last[paths[rl.Version{Step: step, Lineage: lineage}]] = true
 		}
 	}
 	return last

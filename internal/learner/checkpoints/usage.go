@@ -3,13 +3,16 @@
 
 package checkpoints
 
-import "github.com/tinker-operator/tinker-operator/internal/contract"
+import (
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
 
 // usage is what the run has used: its steps, its evaluations, and what was bought again because it was lost. Steps and
 // evaluations are counted by what they are, so that whoever makes or restores them counts each once.
 type usage struct {
 	// steps records what led to a version.
-	steps       map[Version]Spent
+	steps       map[rl.Version]Spent
 	evaluations map[evaluation]contract.Usage
 	boughtTwice int64
 }
@@ -22,16 +25,16 @@ type Spent struct {
 
 // evaluation identifies an evaluation of a version.
 type evaluation struct {
-	version Version
+	version rl.Version
 	digest  string
 }
 
 func newUsage() usage {
-	return usage{steps: map[Version]Spent{}, evaluations: map[evaluation]contract.Usage{}}
+	return usage{steps: map[rl.Version]Spent{}, evaluations: map[evaluation]contract.Usage{}}
 }
 
 // Spent returns what led to a version, if it is known.
-func (b *Book) Spent(v Version) (Spent, bool) {
+func (b *Book) Spent(v rl.Version) (Spent, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	spent, ok := b.usage.steps[v]
@@ -39,7 +42,7 @@ func (b *Book) Spent(v Version) (Spent, bool) {
 }
 
 // RestoreSpent records what led to a version, as its row has it.
-func (b *Book) RestoreSpent(v Version, spent Spent) {
+func (b *Book) RestoreSpent(v rl.Version, spent Spent) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	spent.Tokens.BoughtTwiceTokens = 0
@@ -48,7 +51,7 @@ func (b *Book) RestoreSpent(v Version, spent Spent) {
 
 // AddStep records a step that was made from the parent of a version, with what it used. The tokens of a step that was
 // made before, and was lost, are trained on twice.
-func (b *Book) AddStep(v, parent Version, step Spent, again bool) {
+func (b *Book) AddStep(v, parent rl.Version, step Spent, again bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, known := b.usage.steps[v]; known || again {
@@ -61,7 +64,7 @@ func (b *Book) AddStep(v, parent Version, step Spent, again bool) {
 }
 
 // AddSeconds adds to the seconds of the step that led to a version.
-func (b *Book) AddSeconds(v Version, seconds float64) {
+func (b *Book) AddSeconds(v rl.Version, seconds float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	spent := b.usage.steps[v]
@@ -70,7 +73,7 @@ func (b *Book) AddSeconds(v Version, seconds float64) {
 }
 
 // AddEvaluation records what an evaluation of a version used; its digest says which one it is.
-func (b *Book) AddEvaluation(v Version, digest string, used contract.Usage) {
+func (b *Book) AddEvaluation(v rl.Version, digest string, used contract.Usage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.usage.evaluations[evaluation{v, digest}] = used
@@ -91,7 +94,7 @@ func (b *Book) BoughtTwice() int64 {
 }
 
 // Usage returns what the run has used at a version, with the evaluations, and the seconds of training beside it.
-func (b *Book) Usage(at Version) (used contract.Usage, trainingSeconds float64) {
+func (b *Book) Usage(at rl.Version) (used contract.Usage, trainingSeconds float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	spent := b.usage.steps[at]

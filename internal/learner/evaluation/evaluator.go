@@ -37,22 +37,22 @@ type policies interface {
 
 // samplers finds the sampler weights of versions, or makes them again.
 type samplers interface {
-	Find(ctx context.Context, v checkpoints.Version) (leases.Version, error)
-	Remake(ctx context.Context, v checkpoints.Version) (string, error)
+	Find(ctx context.Context, v rl.Version) (leases.Version, error)
+	Remake(ctx context.Context, v rl.Version) (string, error)
 }
 
 // results reads and writes the results of evaluations.
 type results interface {
 	HasStore() bool
-	Evaluation(step int64, lineage, digest string) (store.Evaluation, bool)
+	Evaluation(v rl.Version, digest string) (store.Evaluation, bool)
 	WriteEvaluation(ctx context.Context, result store.Evaluation, line bool) error
 }
 
 // versions is the chain of versions that led to the current one.
 type versions interface {
-	Version(step int64) (checkpoints.Version, bool)
-	Score(v checkpoints.Version, value float64)
-	AddEvaluation(v checkpoints.Version, digest string, used contract.Usage)
+	Version(step int64) (rl.Version, bool)
+	Score(v rl.Version, value float64)
+	AddEvaluation(v rl.Version, digest string, used contract.Usage)
 }
 
 // Config configures an Evaluator.
@@ -99,7 +99,7 @@ func (e *Evaluator) Stop() {
 func (e *Evaluator) Wait(ctx context.Context) error { return e.tasks.wait(ctx) }
 
 // Outstanding lists the versions whose evaluation has no result yet.
-func (e *Evaluator) Outstanding() []checkpoints.Version { return e.tasks.outstanding() }
+func (e *Evaluator) Outstanding() []rl.Version { return e.tasks.outstanding() }
 
 // Measures reports whether a metric is one of the evaluations.
 func (e *Evaluator) Measures(metric string) bool {
@@ -128,12 +128,10 @@ func (e *Evaluator) Begin(saved int64) {
 
 // settle has workers drop the groups of an evaluation that has had its result before, and reports that: neither workers nor
 // the manager may have received it from the attempt that made it.
-func (e *Evaluator) settle(v checkpoints.Version, result store.Evaluation) {
+func (e *Evaluator) settle(v rl.Version, result store.Evaluation) {
 	e.tasks.settle(v)
 	e.report(result)
-	if lineage, err := rl.LineageFromShort(v.Lineage); err == nil {
-		e.Policies.CoverEvaluation(exchange.Evaluation{Digest: e.Schedule.Digest, Lineage: lineage})
-	}
+	e.Policies.CoverEvaluation(exchange.Evaluation{Digest: e.Schedule.Digest, Lineage: v.Lineage})
 }
 
 // Restore scores the versions of the chain that were evaluated before, up to a step.
@@ -151,30 +149,23 @@ func (e *Evaluator) Restore(step int64) {
 
 // Count adds what an evaluation used to the usage of the run. A result that was counted before is counted once.
 func (e *Evaluator) Count(result store.Evaluation) {
-	if lineage, err := rl.ParseLineage(result.Lineage); err == nil {
-		v := checkpoints.Version{Step: result.Step, Lineage: lineage.Short()}
-		e.Versions.AddEvaluation(v, result.Digest, result.Usage)
-	}
+	e.Versions.AddEvaluation(result.Version, result.Digest, result.Usage)
 }
 
-func (e *Evaluator) score(v checkpoints.Version, metrics map[string]float64) {
+func (e *Evaluator) score(v rl.Version, metrics map[string]float64) {
 	if value, ok := metrics[e.Metric]; ok {
 		e.Versions.Score(v, value)
 	}
 }
 
 // result reads the result of the evaluation of a version.
-func (e *Evaluator) result(v checkpoints.Version) (store.Evaluation, bool) {
-	lineage, err := rl.LineageFromShort(v.Lineage)
-	if err != nil {
-		return store.Evaluation{}, false
-	}
-	return e.Results.Evaluation(v.Step, lineage.String(), e.Schedule.Digest)
+func (e *Evaluator) result(v rl.Version) (store.Evaluation, bool) {
+	return e.Results.Evaluation(v, e.Schedule.Digest)
 }
 
 // run evaluates a version, and tries again whatever fails but a refused API key: the learner as a whole deals with
 // that. Between two tries nothing is demanded of the workers.
-func (e *Evaluator) run(ctx context.Context, v checkpoints.Version) error {
+func (e *Evaluator) run(ctx context.Context, v rl.Version) error {
 	for failures := 1; ; failures++ {
 		err := e.evaluate(ctx, v)
 		if err == nil {
@@ -197,12 +188,8 @@ func (e *Evaluator) run(ctx context.Context, v checkpoints.Version) error {
 }
 
 // evaluate has the groups of one evaluation sampled and makes the result durable.
-func (e *Evaluator) evaluate(ctx context.Context, v checkpoints.Version) error {
-	lineage, err := rl.LineageFromShort(v.Lineage)
-	if err != nil {
-		return err
-	}
-	result := store.Evaluation{Step: v.Step, Lineage: lineage.String(), Digest: e.Schedule.Digest, Attempt: e.Attempt}
+func (e *Evaluator) evaluate(ctx context.Context, v rl.Version) error {
+	result := store.Evaluation{Version: v, Digest: e.Schedule.Digest, Attempt: e.Attempt}
 	groups, err := e.collect(ctx, v)
 	switch {
 	case errors.Is(err, checkpoints.ErrVersionLost):
@@ -219,7 +206,7 @@ func (e *Evaluator) evaluate(ctx context.Context, v checkpoints.Version) error {
 	if err := e.Results.WriteEvaluation(ctx, result, e.Schedule.steps > 0 && result.Lost == ""); err != nil {
 		return err
 	}
-	e.Policies.CoverEvaluation(exchange.Evaluation{Digest: e.Schedule.Digest, Lineage: lineage})
+	e.Policies.CoverEvaluation(exchange.Evaluation{Digest: e.Schedule.Digest, Lineage: v.Lineage})
 	e.Table.Withdraw(demandName(v))
 	e.score(v, result.Metrics)
 	e.Count(result)
@@ -237,12 +224,12 @@ func (e *Evaluator) report(result store.Evaluation) {
 	}
 }
 
-func demandName(v checkpoints.Version) string {
-	return fmt.Sprintf("evaluation %d %s", v.Step, v.Lineage)
+func demandName(v rl.Version) string {
+	return fmt.Sprintf("evaluation %d %s", v.Step, v.Lineage.Short())
 }
 
 // collect demands the groups and waits for all of them. Sampler weights that are missing are made again.
-func (e *Evaluator) collect(ctx context.Context, v checkpoints.Version) ([]rl.Group, error) {
+func (e *Evaluator) collect(ctx context.Context, v rl.Version) ([]rl.Group, error) {
 	version, err := e.Samplers.Find(ctx, v)
 	if err != nil {
 		return nil, err

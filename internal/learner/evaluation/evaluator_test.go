@@ -27,7 +27,7 @@ import (
 // fake is all that an evaluator needs: groups are known once their sampler weights exist.
 type fake struct {
 	mu       sync.Mutex
-	chain    map[int64]string
+	chain    map[int64]rl.Lineage
 	noStore  bool
 	results  map[int64]store.Evaluation
 	written  []string
@@ -124,14 +124,13 @@ func (f *fake) CoverEvaluation(exchange.Evaluation) {
 	f.covered++
 }
 
-func (f *fake) Find(_ context.Context, v checkpoints.Version) (leases.Version, error) {
+func (f *fake) Find(_ context.Context, v rl.Version) (leases.Version, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	lineage, err := rl.LineageFromShort(v.Lineage)
-	return leases.Version{Step: v.Step, Lineage: lineage, Sampler: fmt.Sprintf("sampler-%d", v.Step)}, errors.Join(err, f.lost[v.Step])
+	return leases.Version{Step: v.Step, Lineage: v.Lineage, Sampler: fmt.Sprintf("sampler-%d", v.Step)}, f.lost[v.Step]
 }
 
-func (f *fake) Remake(context.Context, checkpoints.Version) (string, error) {
+func (f *fake) Remake(context.Context, rl.Version) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.fail(); err != nil {
@@ -144,10 +143,10 @@ func (f *fake) Remake(context.Context, checkpoints.Version) (string, error) {
 
 func (f *fake) HasStore() bool { return !f.noStore }
 
-func (f *fake) Evaluation(step int64, _, _ string) (store.Evaluation, bool) {
+func (f *fake) Evaluation(v rl.Version, _ string) (store.Evaluation, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	result, ok := f.results[step]
+	result, ok := f.results[v.Step]
 	return result, ok
 }
 
@@ -162,18 +161,18 @@ func (f *fake) WriteEvaluation(_ context.Context, result store.Evaluation, line 
 	return nil
 }
 
-func (f *fake) Version(step int64) (checkpoints.Version, bool) {
+func (f *fake) Version(step int64) (rl.Version, bool) {
 	lineage, ok := f.chain[step]
-	return checkpoints.Version{Step: step, Lineage: lineage}, ok
+	return rl.Version{Step: step, Lineage: lineage}, ok
 }
 
-func (f *fake) Score(v checkpoints.Version, value float64) {
+func (f *fake) Score(v rl.Version, value float64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.scores[v.Step] = value
 }
 
-func (f *fake) AddEvaluation(v checkpoints.Version, _ string, used contract.Usage) {
+func (f *fake) AddEvaluation(v rl.Version, _ string, used contract.Usage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.used[v.Step] = used.SampledTokens
@@ -183,12 +182,12 @@ func (f *fake) AddEvaluation(v checkpoints.Version, _ string, used contract.Usag
 func start(t *testing.T, file contract.RunFile, change func(*fake)) (*Evaluator, *fake) {
 	t.Helper()
 	f := &fake{
-		chain: map[int64]string{}, results: map[int64]store.Evaluation{}, scores: map[int64]float64{}, used: map[int64]int64{},
+		chain: map[int64]rl.Lineage{}, results: map[int64]store.Evaluation{}, scores: map[int64]float64{}, used: map[int64]int64{},
 		demanded: map[string]string{}, missing: map[string]bool{}, lost: map[int64]error{},
 		reported: map[int64]float64{},
 	}
 	for step := range int64(11) {
-		f.chain[step] = fmt.Sprintf("aaaaaaaa%02d", step)
+		f.chain[step] = rl.Genesis(fmt.Sprint(step))
 	}
 	if change != nil {
 		change(f)
@@ -327,7 +326,7 @@ func TestRestore(t *testing.T) {
 // manager received them, and not a version that could not be evaluated.
 func TestReportOfResults(t *testing.T) {
 	e, f := start(t, evaluating(nil), func(f *fake) {
-		f.results[0] = store.Evaluation{Step: 0, Metrics: map[string]float64{"test/pass@1": 0.25}}
+		f.results[0] = store.Evaluation{Metrics: map[string]float64{"test/pass@1": 0.25}}
 		f.lost[4] = checkpoints.ErrVersionLost
 		f.results[10] = store.Evaluation{Lost: "expired"}
 	})

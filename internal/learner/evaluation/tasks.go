@@ -10,7 +10,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // tasks are the evaluations in progress. They run beside training and are stopped with the model: an evaluation
@@ -21,9 +21,9 @@ type tasks struct {
 	end     context.CancelFunc
 	running sync.WaitGroup
 	// open have no result yet, done have one, and failed are open, but have ended with an error.
-	open   map[checkpoints.Version]bool
-	done   map[checkpoints.Version]bool
-	failed map[checkpoints.Version]error
+	open   map[rl.Version]bool
+	done   map[rl.Version]bool
+	failed map[rl.Version]error
 }
 
 // start prepares for evaluations that end with ctx.
@@ -31,8 +31,8 @@ func (t *tasks) start(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ctx, t.end = context.WithCancel(ctx)
-	t.open, t.done = map[checkpoints.Version]bool{}, map[checkpoints.Version]bool{}
-	t.failed = map[checkpoints.Version]error{}
+	t.open, t.done = map[rl.Version]bool{}, map[rl.Version]bool{}
+	t.failed = map[rl.Version]error{}
 }
 
 // stop ends them all.
@@ -47,7 +47,7 @@ func (t *tasks) stop() {
 }
 
 // begin runs an evaluation unless it is in progress or has its result.
-func (t *tasks) begin(v checkpoints.Version, run func(ctx context.Context) error) {
+func (t *tasks) begin(v rl.Version, run func(ctx context.Context) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.done[v] || (t.open[v] && t.failed[v] == nil) {
@@ -70,28 +70,28 @@ func (t *tasks) begin(v checkpoints.Version, run func(ctx context.Context) error
 }
 
 // isKnown reports whether an evaluation is in progress or has its result.
-func (t *tasks) isKnown(v checkpoints.Version) bool {
+func (t *tasks) isKnown(v rl.Version) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.done[v] || (t.open[v] && t.failed[v] == nil)
 }
 
 // settle records that an evaluation has had its result before.
-func (t *tasks) settle(v checkpoints.Version) {
+func (t *tasks) settle(v rl.Version) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.done[v] = true
 }
 
 // outstanding lists the versions whose evaluation has no result yet, by step.
-func (t *tasks) outstanding() []checkpoints.Version {
+func (t *tasks) outstanding() []rl.Version {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var versions []checkpoints.Version
+	var versions []rl.Version
 	for v := range t.open {
 		versions = append(versions, v)
 	}
-	slices.SortFunc(versions, func(a, b checkpoints.Version) int { return int(a.Step - b.Step) })
+	slices.SortFunc(versions, func(a, b rl.Version) int { return int(a.Step - b.Step) })
 	return versions
 }
 

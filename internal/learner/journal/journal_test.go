@@ -6,6 +6,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // open returns a journal that has claimed an attempt, and the problems that it reports.
@@ -43,6 +45,11 @@ func makeUnusable(t *testing.T, dir, folder string) (back func()) {
 	}
 	move(path, path+".away")
 	return func() { move(path+".away", path) }
+}
+
+// at returns the version of a step.
+func at(step int64) rl.Version {
+	return rl.Version{Step: step, Lineage: rl.Genesis(fmt.Sprint(step))}
 }
 
 func lines(t *testing.T, dir string) int {
@@ -129,7 +136,7 @@ func TestAwaitClaims(t *testing.T) {
 }
 
 func TestWriteRows(t *testing.T) {
-	row := func(step int64) store.Row { return store.Row{Step: step, Lineage: "l"} }
+	row := func(step int64) store.Row { return store.Row{Version: at(step)} }
 	cases := map[string]struct {
 		rows    []store.Row
 		flushed bool
@@ -162,7 +169,7 @@ func TestWriteRows(t *testing.T) {
 			back()
 			got := map[int64]string{}
 			for step := range int64(4) {
-				if r, err := j.Row(step, "l"); err == nil {
+				if r, err := j.Row(at(step)); err == nil {
 					got[step] = r.State
 				}
 			}
@@ -176,7 +183,7 @@ func TestWriteRows(t *testing.T) {
 func TestWriteLastRowsWaitsForTheStore(t *testing.T) {
 	dir := t.TempDir()
 	j, _ := open(t, dir, 1)
-	j.Add(store.Row{Step: 1, Lineage: "l"}, nil)
+	j.Add(store.Row{Version: at(1)}, nil)
 	back := makeUnusable(t, dir, "rows")
 	time.AfterFunc(5*time.Millisecond, back)
 	if err := j.WriteRows(t.Context(), "path", true); err != nil {
@@ -190,21 +197,21 @@ func TestWriteLastRowsWaitsForTheStore(t *testing.T) {
 func TestComplete(t *testing.T) {
 	dir := t.TempDir()
 	j, _ := open(t, dir, 1)
-	j.Rebuild(0, "l0")
+	j.Rebuild(at(0))
 	complete := func(row *store.Row) { row.TrainingSeconds += 2 }
 	j.Complete(complete)
 	for step := range int64(2) {
-		j.Add(store.Row{Step: step + 1, Lineage: "l", TrainingSeconds: 1}, nil)
+		j.Add(store.Row{Version: at(step + 1), TrainingSeconds: 1}, nil)
 	}
 	j.Flush()
 	j.Complete(complete)
 	for _, want := range []float64{1, 3} {
-		if row, err := j.Row(2, "l"); err != nil || row.TrainingSeconds != want {
+		if row, err := j.Row(at(2)); err != nil || row.TrainingSeconds != want {
 			t.Errorf("the newest row has %v s (%v), want %v s", row.TrainingSeconds, err, want)
 		}
 		j.AppendLines()
 	}
-	if row, err := j.Row(1, "l"); err != nil || row.TrainingSeconds != 1 {
+	if row, err := j.Row(at(1)); err != nil || row.TrainingSeconds != 1 {
 		t.Errorf("the row before has %v s (%v), want 1 s", row.TrainingSeconds, err)
 	}
 }
@@ -212,8 +219,8 @@ func TestComplete(t *testing.T) {
 func TestLines(t *testing.T) {
 	dir := t.TempDir()
 	j, _ := open(t, dir, 1)
-	j.Rebuild(0, "l0")
-	j.Add(store.Row{Step: 1, Lineage: "l1", Parent: "l0"}, nil)
+	j.Rebuild(at(0))
+	j.Add(store.Row{Version: at(1), Parent: at(0).Lineage}, nil)
 	j.AppendLines()
 	if got := lines(t, dir); got != 0 {
 		t.Errorf("%d lines before the row is durable", got)
@@ -224,14 +231,14 @@ func TestLines(t *testing.T) {
 	if got := lines(t, dir); got != 1 {
 		t.Errorf("%d lines of one step", got)
 	}
-	j.Add(store.Row{Step: 2, Lineage: "l2", Parent: "l1"}, nil)
+	j.Add(store.Row{Version: at(2), Parent: at(1).Lineage}, nil)
 	j.Discard()
 	j.Flush()
 	j.AppendLines()
 	if got := lines(t, dir); got != 1 {
 		t.Errorf("%d lines after a step was discarded", got)
 	}
-	if err := j.AwaitRebuild(t.Context(), 1, "l1"); err != nil || lines(t, dir) != 1 {
+	if err := j.AwaitRebuild(t.Context(), at(1)); err != nil || lines(t, dir) != 1 {
 		t.Errorf("%d lines after a rebuild (%v)", lines(t, dir), err)
 	}
 }
@@ -241,15 +248,15 @@ func TestEvaluation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			j, _ := open(t, dir, 1)
-			j.Rebuild(0, "l")
-			if _, ok := j.Evaluation(0, "l", "digest"); ok {
+			j.Rebuild(at(0))
+			if _, ok := j.Evaluation(at(0), "digest"); ok {
 				t.Error("there is a result before it was written")
 			}
-			result := store.Evaluation{Step: 0, Lineage: "l", Digest: "digest", Metrics: map[string]float64{"test/x": 1}}
+			result := store.Evaluation{Version: at(0), Digest: "digest", Metrics: map[string]float64{"test/x": 1}}
 			if err := j.WriteEvaluation(t.Context(), result, line); err != nil {
 				t.Fatal(err)
 			}
-			got, ok := j.Evaluation(0, "l", "digest")
+			got, ok := j.Evaluation(at(0), "digest")
 			if diff := cmp.Diff(result, got); diff != "" || !ok {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
@@ -279,10 +286,10 @@ func TestHandover(t *testing.T) {
 // TestWithoutStore makes sure that every call of a journal without a store succeeds and knows nothing.
 func TestWithoutStore(t *testing.T) {
 	j, _ := open(t, "", 1)
-	j.Add(store.Row{Step: 1}, nil)
+	j.Add(store.Row{Version: at(1)}, nil)
 	j.SetSession("session")
-	j.Rebuild(1, "l")
-	for version := range j.Chain(1, "l") {
+	j.Rebuild(at(1))
+	for version := range j.Chain(at(1)) {
 		t.Errorf("%v is visited", version)
 	}
 	if !j.Flush() {
@@ -291,17 +298,17 @@ func TestWithoutStore(t *testing.T) {
 	j.AppendLines()
 	for name, err := range map[string]error{
 		"LookForClaim": j.LookForClaim(t.Context()), "AwaitClaims": j.AwaitClaims(t.Context()),
-		"WriteRows": j.WriteRows(t.Context(), "path", true), "AwaitRebuild": j.AwaitRebuild(t.Context(), 1, "l"),
+		"WriteRows": j.WriteRows(t.Context(), "path", true), "AwaitRebuild": j.AwaitRebuild(t.Context(), at(1)),
 		"WriteEvaluation": j.WriteEvaluation(t.Context(), store.Evaluation{}, true),
 	} {
 		if err != nil {
 			t.Errorf("%s gives %v", name, err)
 		}
 	}
-	if _, err := j.Row(1, "l"); err == nil {
+	if _, err := j.Row(at(1)); err == nil {
 		t.Error("a row is read")
 	}
-	if _, ok := j.Evaluation(1, "l", "d"); ok || j.HasStore() || j.Session() != "" || len(j.Workers()) > 0 || len(j.RecentStates()) > 0 || j.SetWorkers(nil) {
+	if _, ok := j.Evaluation(at(1), "d"); ok || j.HasStore() || j.Session() != "" || len(j.Workers()) > 0 || len(j.RecentStates()) > 0 || j.SetWorkers(nil) {
 		t.Error("a journal without a store knows of something")
 	}
 }

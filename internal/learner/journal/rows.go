@@ -10,6 +10,7 @@ import (
 	"iter"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // Add adds the row of a step and the results of its rollouts, which may be nil. They become durable with Flush or WriteRows.
@@ -93,37 +94,37 @@ func appendLine(s *store.Store, line line) error {
 }
 
 // Rebuild puts metrics.jsonl together for a version that was loaded.
-func (j *Journal) Rebuild(step int64, lineage string) {
+func (j *Journal) Rebuild(v rl.Version) {
 	if j.store == nil {
 		return
 	}
-	if err := j.store.Rebuild(step, lineage, j.config.Parent); err != nil {
+	if err := j.store.Rebuild(v, j.config.Parent); err != nil {
 		j.config.Logger.Warn("metrics are not rebuilt", "err", err)
 	}
 }
 
 // AwaitRebuild is Rebuild, and waits for the store.
-func (j *Journal) AwaitRebuild(ctx context.Context, step int64, lineage string) error {
+func (j *Journal) AwaitRebuild(ctx context.Context, v rl.Version) error {
 	if j.store == nil {
 		return nil
 	}
-	return j.insist(ctx, "putting metrics together", func() error { return j.store.Rebuild(step, lineage, j.config.Parent) })
+	return j.insist(ctx, "putting metrics together", func() error { return j.store.Rebuild(v, j.config.Parent) })
 }
 
 // Row returns the row of a version; the error is fs.ErrNotExist when it does not exist.
-func (j *Journal) Row(step int64, lineage string) (store.Row, error) {
+func (j *Journal) Row(v rl.Version) (store.Row, error) {
 	if j.store == nil {
 		return store.Row{}, fs.ErrNotExist
 	}
-	return j.store.Row(step, lineage)
+	return j.store.Row(v)
 }
 
 // Chain yields a version and those that it descends from, the newest first, with their rows.
-func (j *Journal) Chain(step int64, lineage string) iter.Seq[store.Ancestor] {
+func (j *Journal) Chain(v rl.Version) iter.Seq[store.Ancestor] {
 	if j.store == nil {
 		return func(func(store.Ancestor) bool) {}
 	}
-	return j.store.Chain(step, lineage, j.config.Parent)
+	return j.store.Chain(v, j.config.Parent)
 }
 
 // RecentStates lists the paths of states that the rows of the highest steps name.
@@ -140,11 +141,11 @@ func (j *Journal) RecentStates() []string {
 }
 
 // Evaluation returns the result of an evaluation, if there is one.
-func (j *Journal) Evaluation(step int64, lineage, digest string) (store.Evaluation, bool) {
+func (j *Journal) Evaluation(v rl.Version, digest string) (store.Evaluation, bool) {
 	if j.store == nil {
 		return store.Evaluation{}, false
 	}
-	result, err := j.store.Evaluation(step, lineage, digest)
+	result, err := j.store.Evaluation(v, digest)
 	return result, err == nil
 }
 

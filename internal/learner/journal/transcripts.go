@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 	"github.com/tinker-operator/tinker-operator/internal/transcript/page"
 )
@@ -83,7 +84,7 @@ func write(to *store.Store, step transcript.Step) error {
 
 // StateMissing states which of the newest steps of a version that was loaded have no transcript, as their learner
 // ended between their commit and the transcript.
-func (t *Transcripts) StateMissing(step int64, lineage string) {
+func (t *Transcripts) StateMissing(v rl.Version) {
 	if t.journal.store == nil {
 		return
 	}
@@ -96,12 +97,13 @@ func (t *Transcripts) StateMissing(step int64, lineage string) {
 		found[store.TranscriptKey(waiting.Step, waiting.Lineage)] = true
 	}
 	var missing []transcript.Step
-	for version := range t.journal.Chain(step, lineage) {
-		if version.Step < 1 || len(missing) == maxStated || found[store.TranscriptKey(version.Step, version.Lineage)] {
+	for version := range t.journal.Chain(v) {
+		lineage := version.Lineage.String()
+		if version.Step < 1 || len(missing) == maxStated || found[store.TranscriptKey(version.Step, lineage)] {
 			break
 		}
 		missing = append(missing, transcript.Step{
-			Step: version.Step, Lineage: version.Lineage, SampledAt: version.Step - 1,
+			Step: version.Step, Lineage: lineage, SampledAt: version.Step - 1,
 			Missing: "no transcript was written: the learner ended when the step was committed, or transcripts were off",
 		})
 	}

@@ -84,16 +84,16 @@ func TestMissingTranscriptsAreStated(t *testing.T) {
 	dir := t.TempDir()
 	j, _ := open(t, dir, 1)
 	for step := range int64(4) {
-		j.Add(store.Row{Step: step + 1, Lineage: string(rune('b' + step)), Parent: string(rune('a' + step))}, nil)
+		j.Add(store.Row{Version: at(step + 1), Parent: at(step).Lineage}, nil)
 	}
 	j.Flush()
-	j.Transcripts.Add(transcript.Step{Step: 2, Lineage: "c"})
+	j.Transcripts.Add(transcript.Step{Step: 2, Lineage: at(2).Lineage.String()})
 	if err := j.Transcripts.Write(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	next, _ := open(t, dir, 2)
-	next.Transcripts.StateMissing(4, "e")
-	next.Transcripts.StateMissing(4, "e")
+	next.Transcripts.StateMissing(at(4))
+	next.Transcripts.StateMissing(at(4))
 	got := written(t, dir)
 	if got[2] != "" || got[3] == "" || got[4] == "" || len(got) != 3 {
 		t.Errorf("steps are missing for these reasons: %v; want them for steps 3 and 4 after step 2", got)

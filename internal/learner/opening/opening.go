@@ -81,16 +81,13 @@ func (o *Opener) Load(ctx context.Context) (Loaded, error) {
 	}
 	if len(states) == 0 {
 		model, err := o.first(ctx)
-		return Loaded{Model: model, At: checkpoints.Position{Lineage: rl.Genesis(o.File.SpecDigest)}}, err
+		return Loaded{Model: model, At: checkpoints.Position{Version: rl.Version{Lineage: rl.Genesis(o.File.SpecDigest)}}}, err
 	}
 	model, state, err := o.Models.Resume(ctx, states)
 	if err != nil {
 		return Loaded{}, err
 	}
-	at, err := checkpoints.PositionOf(state.Name)
-	if err != nil {
-		return Loaded{}, err
-	}
+	at := checkpoints.PositionOf(state.Name)
 	o.Logger.Info("state is loaded", "path", state.Path, "step", at.Step)
 	return Loaded{Model: model, At: at}, nil
 }

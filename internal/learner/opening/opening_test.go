@@ -101,7 +101,7 @@ func lineage(step int64) rl.Lineage { return rl.Genesis(string(rune('a' + step))
 
 // path returns where the model of an attempt saved a step.
 func path(attempt int32, step int64, kind tinker.Kind) string {
-	at := checkpoints.Position{Step: step, Cursor: 4 * step, Lineage: lineage(step), Parent: lineage(step - 1)}
+	at := checkpoints.Position{Version: rl.Version{Step: step, Lineage: lineage(step)}, Cursor: 4 * step, Parent: lineage(step - 1)}
 	return tinker.Path{Run: "model", Kind: kind, Name: at.Name(uid, attempt, 1).String()}.String()
 }
 
@@ -276,7 +276,7 @@ func TestWindow(t *testing.T) {
 			if err := o.List(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			at := checkpoints.Position{Step: tc.at, Lineage: lineage(tc.at), Parent: lineage(tc.at - 1)}
+			at := checkpoints.Position{Version: rl.Version{Step: tc.at, Lineage: lineage(tc.at)}, Parent: lineage(tc.at - 1)}
 			o.Book.Begin(at)
 			versions, lost, err := o.Window(t.Context(), at, "sampler")
 			if !errors.Is(err, tc.err) || lost != tc.lost || tc.fake.remade != tc.remade {

@@ -63,5 +63,5 @@ func (o *Opener) hasOtherSettings(state checkpoints.Entry) bool {
 // hasOtherOrigin reports whether a state descends, as far as names record it, from the first version of other settings.
 func (o *Opener) hasOtherOrigin(state checkpoints.Entry) bool {
 	origin, known := o.Book.Origin(state)
-	return known && origin != rl.Genesis(o.File.SpecDigest).Short()
+	return known && origin != rl.Genesis(o.File.SpecDigest)
 }

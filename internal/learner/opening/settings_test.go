@@ -18,7 +18,7 @@ import (
 // refuses to train where a step was committed with others.
 func TestLoadAfterChangedSettings(t *testing.T) {
 	state := func(attempt int32, step int64, lineage, parent rl.Lineage) tinker.Checkpoint {
-		at := checkpoints.Position{Step: step, Lineage: lineage, Parent: parent}
+		at := checkpoints.Position{Version: rl.Version{Step: step, Lineage: lineage}, Parent: parent}
 		return tinker.Checkpoint{TinkerPath: tinker.Path{Run: "model", Kind: tinker.KindState, Name: at.Name(uid, attempt, 1).String()}.String(), Time: noon}
 	}
 	version := func(digest string, step int64) rl.Lineage {

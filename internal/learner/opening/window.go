@@ -47,24 +47,21 @@ func (o *Opener) earlier(ctx context.Context, step int64) (leases.Version, error
 
 // Find finds the sampler weights of an earlier version of the chain, or makes them again, bit for bit, from its
 // state.
-func (o *Opener) Find(ctx context.Context, v checkpoints.Version) (leases.Version, error) {
-	lineage, err := rl.LineageFromShort(v.Lineage)
-	if err != nil {
-		return leases.Version{}, err
-	}
-	version := leases.Version{Step: v.Step, Lineage: lineage}
+func (o *Opener) Find(ctx context.Context, v rl.Version) (leases.Version, error) {
+	version := leases.Version{Step: v.Step, Lineage: v.Lineage}
 	for _, e := range o.Book.Find(v, true) {
 		if e.Listed && !e.IsExpired(o.Now()) {
 			version.Sampler = e.Path
 			return version, nil
 		}
 	}
-	version.Sampler, err = o.Remake(ctx, v)
+	path, err := o.Remake(ctx, v)
+	version.Sampler = path
 	return version, err
 }
 
 // Remake makes sampler weights of a version again, from its state, and returns their path.
-func (o *Opener) Remake(ctx context.Context, v checkpoints.Version) (string, error) {
+func (o *Opener) Remake(ctx context.Context, v rl.Version) (string, error) {
 	states := o.Book.Find(v, false)
 	if len(states) == 0 {
 		return "", fmt.Errorf("step %d: %w", v.Step, checkpoints.ErrVersionLost)

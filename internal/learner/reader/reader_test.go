@@ -15,8 +15,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket/buckettest"
 	"github.com/tinker-operator/tinker-operator/internal/learner/reader"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
+
+func lineage(name string) rl.Lineage { return rl.Genesis(name) }
 
 // fill writes steps 1 to 3, of which 2 and 3 were made twice, and commits the lineages a, b and c.
 func fill(t *testing.T, s *store.Store) {
@@ -37,14 +40,15 @@ func fill(t *testing.T, s *store.Store) {
 		step    int64
 		lineage string
 	}{{1, "a"}, {2, "b"}, {2, "z"}, {3, "z"}} {
-		write(v.step, v.lineage)
+		write(v.step, lineage(v.lineage).String())
 	}
-	for _, row := range []store.Row{{Step: 1, Lineage: "a"}, {Step: 2, Lineage: "b", Parent: "a"}} {
+	newest := rl.Version{Step: 2, Lineage: lineage("b")}
+	for _, row := range []store.Row{{Version: rl.Version{Step: 1, Lineage: lineage("a")}}, {Version: newest, Parent: lineage("a")}} {
 		if err := s.WriteRow(row); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Rebuild(2, "b", func(int64, string) (string, bool) { return "", false }); err != nil {
+	if err := s.Rebuild(newest, func(rl.Version) (rl.Lineage, bool) { return rl.Lineage{}, false }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -52,7 +56,9 @@ func fill(t *testing.T, s *store.Store) {
 func check(t *testing.T, r reader.Request) {
 	t.Helper()
 	r.RunUID = "uid"
-	for step, want := range map[int64]string{1: "a", 2: "b", 3: "", reader.Newest: "b", reader.List: ""} {
+	for step, want := range map[int64]string{
+		1: lineage("a").String(), 2: lineage("b").String(), 3: "", reader.Newest: lineage("b").String(), reader.List: "",
+	} {
 		r.Step = step
 		got := reader.Read(t.Context(), r)
 		if got.Problem != "" {

@@ -5,11 +5,12 @@ package store
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
 	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // BenchmarkResume does what a learner does with its rows when it resumes after 10,000 steps of 128 groups: it walks the chain
@@ -20,35 +21,34 @@ func BenchmarkResume(b *testing.B) {
 		b.Fatal(err)
 	}
 	const steps, groups = 10000, 128
-	lineage := func(i int) string {
-		sum := sha256.Sum256([]byte(fmt.Sprint(i)))
-		return hex.EncodeToString(sum[:])
+	version := func(i int) rl.Version {
+		return rl.Version{Step: int64(i), Lineage: rl.Lineage(sha256.Sum256([]byte(fmt.Sprint(i))))}
 	}
 	row := Row{Metrics: map[string]float64{}}
 	for m := range 60 {
 		row.Metrics[fmt.Sprintf("env/all/metric_number_%d", m)] = float64(m) / 7
 	}
 	for g := range groups {
-		row.Manifest = append(row.Manifest, Slot{Slot: int64(g), Outcome: "Usable", Digest: lineage(g)})
+		row.Manifest = append(row.Manifest, Slot{Slot: int64(g), Outcome: "Usable", Digest: version(g).Lineage.String()})
 	}
 	for i := 1; i <= steps; i++ {
-		row.Step, row.Lineage, row.Parent = int64(i), lineage(i), lineage(i-1)
+		row.Version, row.Parent = version(i), version(i-1).Lineage
 		data, err := json.Marshal(row)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := os.WriteFile(s.files.path(rowName(row.Step, row.Lineage)), data, fileMode); err != nil {
+		if err := os.WriteFile(s.files.path(rowName(row.Version)), data, fileMode); err != nil {
 			b.Fatal(err)
 		}
 	}
 	resume := func(b *testing.B, steps int) {
 		count := 0
-		for v := range s.Chain(int64(steps), lineage(steps), noParent) {
+		for v := range s.Chain(version(steps), noParent) {
 			if v.Row != nil {
 				count++
 			}
 		}
-		if err := s.Rebuild(int64(steps), lineage(steps), noParent); err != nil || count != steps {
+		if err := s.Rebuild(version(steps), noParent); err != nil || count != steps {
 			b.Fatalf("%d of %d rows are read: %v", count, steps, err)
 		}
 	}

@@ -21,13 +21,13 @@ import (
 // writeChain writes the rows of 100 steps, an evaluation of every tenth version, and what is put together from them.
 func writeChain(t *testing.T, s *Store) {
 	t.Helper()
-	must(t, s.Rebuild(0, "a0", noParent))
+	must(t, s.Rebuild(at("a0"), noParent))
 	for step := int64(1); step <= 100; step++ {
-		r := row(step, fmt.Sprintf("a%d", step), fmt.Sprintf("a%d", step-1))
+		r := row(fmt.Sprintf("a%d", step), fmt.Sprintf("a%d", step-1))
 		r.State, r.Manifest, r.Usage.TrainedTokens = fmt.Sprintf("s%d", step), []Slot{{Slot: step}}, 10*step
 		must(t, s.WriteRow(r), s.AppendStep(r))
 		if step%10 == 0 {
-			e := Evaluation{Step: step, Lineage: r.Lineage, Digest: "p", Metrics: map[string]float64{"test/x": float64(step)}}
+			e := Evaluation{Version: r.Version, Digest: "p", Metrics: map[string]float64{"test/x": float64(step)}}
 			must(t, s.WriteEvaluation(e), s.AppendEvaluation(e))
 		}
 	}
@@ -55,7 +55,7 @@ func read(t *testing.T, dir, name string) string {
 func TestChainNeedsOneFileForOldRows(t *testing.T) {
 	for name, before := range map[string]func(*Store) error{
 		"added to":     func(*Store) error { return nil },
-		"put together": func(s *Store) error { return s.Rebuild(100, "a100", noParent) },
+		"put together": func(s *Store) error { return s.Rebuild(at("a100"), noParent) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -67,7 +67,7 @@ func TestChainNeedsOneFileForOldRows(t *testing.T) {
 			removeRows(t, dir, 100-changing)
 			later := open(t, dir)
 			var got []string
-			for v := range later.Chain(100, "a100", noParent) {
+			for v := range later.Chain(at("a100"), noParent) {
 				if v.Row != nil {
 					got = append(got, fmt.Sprintf("%d %s %d %g", v.Step, v.Row.State, v.Row.Usage.TrainedTokens, v.Metrics()["progress/batch"]))
 				}
@@ -75,7 +75,7 @@ func TestChainNeedsOneFileForOldRows(t *testing.T) {
 			if len(got) != 100 || got[99] != "1 s1 10 0" {
 				t.Errorf("the chain has %d rows, the oldest of which is %q", len(got), got[len(got)-1])
 			}
-			must(t, later.Rebuild(100, "a100", noParent))
+			must(t, later.Rebuild(at("a100"), noParent))
 			if diff := cmp.Diff(metrics, read(t, dir, metricsName)); diff != "" {
 				t.Errorf("metrics.jsonl (-before +after):\n%s", diff)
 			}
@@ -109,7 +109,7 @@ func TestDamagedRowsFile(t *testing.T) {
 			if string(damaged) == rows {
 				t.Fatal("nothing is damaged")
 			}
-			must(t, os.WriteFile(file, damaged, fileMode), open(t, dir).Rebuild(100, "a100", noParent))
+			must(t, os.WriteFile(file, damaged, fileMode), open(t, dir).Rebuild(at("a100"), noParent))
 			if diff := cmp.Diff(want, read(t, dir, metricsName)); diff != "" {
 				t.Errorf("metrics.jsonl (-want +got):\n%s", diff)
 			}
@@ -125,9 +125,9 @@ func TestSupersededAttemptAddsNoRows(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	writeChain(t, s)
-	must(t, open(t, dir).Rebuild(100, "a100", noParent))
+	must(t, open(t, dir).Rebuild(at("a100"), noParent))
 	want := read(t, dir, rowsName)
-	must(t, s.AppendStep(row(101, "b101", "a100")))
+	must(t, s.AppendStep(row("b101", "a100")))
 	if diff := cmp.Diff(want, read(t, dir, rowsName)); diff != "" {
 		t.Errorf("rows.jsonl (-want +got):\n%s", diff)
 	}
@@ -138,11 +138,11 @@ func TestBranchInRowsFile(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	writeChain(t, s)
-	must(t, s.WriteRow(row(19, "b19", "a18")), os.Remove(filepath.Join(dir, "uid", rowName(19, "a19"))))
-	must(t, os.WriteFile(filepath.Join(dir, "uid", rowName(20, "a20")), nil, fileMode))
-	must(t, os.WriteFile(filepath.Join(dir, "uid", rowsName), []byte(withoutLine(read(t, dir, rowsName), `"lineage":"a20"`)), fileMode))
-	for v := range open(t, dir).Chain(100, "a100", noParent) {
-		if v.Lineage == "b19" {
+	must(t, s.WriteRow(row("b19", "a18")), os.Remove(filepath.Join(dir, "uid", rowName(at("a19")))))
+	must(t, os.WriteFile(filepath.Join(dir, "uid", rowName(at("a20"))), nil, fileMode))
+	must(t, os.WriteFile(filepath.Join(dir, "uid", rowsName), []byte(withoutLine(read(t, dir, rowsName), at("a20").Lineage.String())), fileMode))
+	for v := range open(t, dir).Chain(at("a100"), noParent) {
+		if v.Version == at("b19") {
 			t.Fatal("the chain follows a branch without a version")
 		}
 	}
@@ -173,18 +173,18 @@ func TestRefreshCopiesFewRows(t *testing.T) {
 	first, _ := openObjects(t, url)
 	must(t, first.Claim(1, "a"))
 	writeChain(t, first)
-	must(t, first.Rebuild(100, "a100", noParent))
+	must(t, first.Rebuild(at("a100"), noParent))
 	second, _ := openObjects(t, url)
 	must(t, second.Claim(2, "b"))
 	if got := gets.Load(); got != changing {
 		t.Errorf("%d rows are fetched, want %d", got, changing)
 	}
-	must(t, second.Rebuild(100, "a100", noParent))
+	must(t, second.Rebuild(at("a100"), noParent))
 	want := read(t, filepath.Dir(first.files.dir), metricsName)
 	if diff := cmp.Diff(want, read(t, filepath.Dir(second.files.dir), metricsName)); diff != "" {
 		t.Errorf("metrics.jsonl (-want +got):\n%s", diff)
 	}
-	if got, err := second.Row(3, "a3"); err != nil || len(got.Manifest) != 1 {
+	if got, err := second.Row(at("a3")); err != nil || len(got.Manifest) != 1 {
 		t.Errorf("row 3 has %d slots (%v), want 1", len(got.Manifest), err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 	"github.com/tinker-operator/tinker-operator/internal/finite"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // metricsFile is metrics.jsonl: one line a step, in order. The line of step i has the metrics of batch i, from 0,
@@ -43,22 +44,22 @@ const (
 // Rebuild puts metrics.jsonl together from the rows of the version's chain and the evaluations of its versions, whatever the
 // file contained before, evaluations.jsonl from these evaluations, and rows.jsonl from these rows. A row that cannot be read
 // costs its own metrics alone.
-func (s *Store) Rebuild(step int64, lineage string, parent Parent) error {
-	found := map[version][]Evaluation{}
+func (s *Store) Rebuild(at rl.Version, parent Parent) error {
+	found := map[rl.Version][]Evaluation{}
 	for _, e := range s.Evaluations() {
-		found[version{e.Step, e.Lineage}] = append(found[version{e.Step, e.Lineage}], e)
+		found[e.Version] = append(found[e.Version], e)
 	}
 	lines := metricLines{}
 	var evaluations []Evaluation
 	var rows []summary
-	for v := range s.Chain(step, lineage, parent) {
+	for v := range s.Chain(at, parent) {
 		if v.Row != nil {
 			rows = append(rows, summary{*v.Row, v.line})
 			if err := lines.mergeLine(v.Step-1, v.line); err != nil {
 				return err
 			}
 		}
-		for _, e := range found[version{v.Step, v.Lineage}] {
+		for _, e := range found[v.Version] {
 			if err := lines.merge(v.Step, e.Metrics); err != nil {
 				return err
 			}

@@ -110,7 +110,7 @@ func (r *remote) refresh() error {
 	}
 	known := map[string]bool{}
 	for v := range (&folder{dir: r.dir}).summaries() {
-		known[rowName(v.step, v.lineage)] = true
+		known[rowName(v)] = true
 	}
 	var group errgroup.Group
 	group.SetLimit(downloads)

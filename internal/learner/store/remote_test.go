@@ -49,18 +49,18 @@ func TestRefresh(t *testing.T) {
 	url := buckettest.Start(t, nil).URL("")
 	first, _ := openObjects(t, url)
 	second, _ := openObjects(t, url)
-	evaluation := Evaluation{Step: 1, Lineage: "l1", Digest: "p", Attempt: 1, Metrics: map[string]float64{"test/x": 1}}
-	must(t, first.Claim(1, "a"), first.WriteRow(Row{Step: 1, Lineage: "l1"}), first.WriteEvaluation(evaluation),
+	evaluation := Evaluation{Version: at("l1"), Digest: "p", Attempt: 1, Metrics: map[string]float64{"test/x": 1}}
+	must(t, first.Claim(1, "a"), first.WriteRow(Row{Version: at("l1")}), first.WriteEvaluation(evaluation),
 		first.SetSession("s"), first.SetWorkers([]string{"w"}), second.Claim(2, "b"))
-	must(t, first.WriteRow(Row{Step: 1, Lineage: "l1", State: "path"}), first.WriteRow(Row{Step: 2, Lineage: "l2"}), second.Refresh())
-	row, err := second.Row(1, "l1")
+	must(t, first.WriteRow(Row{Version: at("l1"), State: "path"}), first.WriteRow(Row{Version: at("l2")}), second.Refresh())
+	row, err := second.Row(at("l1"))
 	if err != nil || row.State != "path" {
 		t.Errorf("the completed row has state %q (%v)", row.State, err)
 	}
-	if _, err := second.Row(2, "l2"); err != nil {
+	if _, err := second.Row(at("l2")); err != nil {
 		t.Errorf("the row that was written after the claim is not known: %v", err)
 	}
-	got, err := second.Evaluation(1, "l1", "p")
+	got, err := second.Evaluation(at("l1"), "p")
 	if diff := cmp.Diff(evaluation, got); diff != "" || err != nil {
 		t.Errorf("evaluation (-want +got; %v):\n%s", err, diff)
 	}
@@ -83,10 +83,10 @@ func TestRowsAreWrittenBeforeTheyAreKnown(t *testing.T) {
 	}).URL(""))
 	must(t, s.Claim(1, "a"))
 	down.Store(true)
-	if err := s.WriteRow(Row{Step: 1, Lineage: "l1"}); err == nil {
+	if err := s.WriteRow(Row{Version: at("l1")}); err == nil {
 		t.Fatal("a row is written while the server refuses it")
 	}
-	if _, err := s.Row(1, "l1"); err == nil {
+	if _, err := s.Row(at("l1")); err == nil {
 		t.Error("the row is read")
 	}
 }
@@ -96,8 +96,8 @@ func TestUploadOfMetrics(t *testing.T) {
 	url := buckettest.Start(t, nil).URL("")
 	first, objects := openObjects(t, url)
 	second, _ := openObjects(t, url)
-	must(t, first.Claim(1, "a"), first.WriteRow(Row{Step: 1, Lineage: "l1", Parent: "l0", Metrics: map[string]float64{"x": 1}}),
-		first.Rebuild(1, "l1", noParent))
+	must(t, first.Claim(1, "a"), first.WriteRow(Row{Version: at("l1"), Parent: at("l0").Lineage, Metrics: map[string]float64{"x": 1}}),
+		first.Rebuild(at("l1"), noParent))
 	read := func() string {
 		data, err := objects.Get(t.Context(), "uid/metrics.jsonl")
 		must(t, err)
@@ -106,10 +106,10 @@ func TestUploadOfMetrics(t *testing.T) {
 	if want := `{"step":0,"x":1}` + "\n"; read() != want {
 		t.Errorf("metrics.jsonl is %q, want %q", read(), want)
 	}
-	must(t, second.Claim(2, "b"), second.WriteRow(Row{Step: 2, Lineage: "l2", Parent: "l1", Metrics: map[string]float64{"x": 2}}),
-		second.Rebuild(2, "l2", noParent))
+	must(t, second.Claim(2, "b"), second.WriteRow(Row{Version: at("l2"), Parent: at("l1").Lineage, Metrics: map[string]float64{"x": 2}}),
+		second.Rebuild(at("l2"), noParent))
 	want := read()
-	must(t, first.Rebuild(1, "l1", noParent))
+	must(t, first.Rebuild(at("l1"), noParent))
 	if diff := cmp.Diff(want, read()); diff != "" {
 		t.Errorf("metrics.jsonl after the first learner continued (-want +got):\n%s", diff)
 	}

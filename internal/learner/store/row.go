@@ -15,6 +15,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/finite"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // Slot is one entry of a batch's manifest.
@@ -27,10 +28,10 @@ type Slot struct {
 
 // Row is the record of one step: the step that led from version Step-1 to version Step.
 type Row struct {
-	// Step that the version is of, from 1.
-	Step    int64  `json:"step"`
-	Lineage string `json:"lineage"`
-	Parent  string `json:"parent"`
+	// Version is the one that the step led to, from 1.
+	rl.Version
+
+	Parent rl.Lineage `json:"parent"`
 	// Cursor behind the slots that the step consumed.
 	Cursor int64 `json:"cursor"`
 	// State is the path of the state that the row goes with; empty when the step saves none.
@@ -49,8 +50,8 @@ type Row struct {
 
 // Evaluation is the result of one evaluation of one version.
 type Evaluation struct {
-	Step    int64  `json:"step"`
-	Lineage string `json:"lineage"`
+	rl.Version
+
 	// Digest digests what was evaluated and how.
 	Digest  string             `json:"plan"`
 	Attempt int32              `json:"attempt"`
@@ -67,7 +68,7 @@ const changing = 32
 // WriteRow makes the row durable. Writing a row again replaces it.
 func (s *Store) WriteRow(row Row) error {
 	row.Metrics = finite.Only(row.Metrics)
-	if err := s.files.writeJSON(rowName(row.Step, row.Lineage), row); err != nil {
+	if err := s.files.writeJSON(rowName(row.Version), row); err != nil {
 		return fmt.Errorf("writing row %d: %w", row.Step, err)
 	}
 	return nil
@@ -79,7 +80,7 @@ func (s *Store) WriteStep(row Row, rollouts []byte) error {
 	group.Go(func() error { return s.WriteRow(row) })
 	if rollouts != nil {
 		group.Go(func() error {
-			if err := s.files.publish(rolloutsName(row.Step, row.Lineage), rollouts); err != nil {
+			if err := s.files.publish(rolloutsName(row.Version), rollouts); err != nil {
 				return fmt.Errorf("writing rollouts of step %d: %w", row.Step, err)
 			}
 			return nil
@@ -89,14 +90,14 @@ func (s *Store) WriteStep(row Row, rollouts []byte) error {
 }
 
 // Row reads the row of a version; the error is fs.ErrNotExist when it does not exist.
-func (s *Store) Row(step int64, lineage string) (Row, error) {
+func (s *Store) Row(v rl.Version) (Row, error) {
 	var row Row
-	err := s.files.readJSON(rowName(step, lineage), &row)
-	if err == nil && (row.Step != step || row.Lineage != lineage) {
-		err = fmt.Errorf("it is that of step %d and lineage %q", row.Step, row.Lineage)
+	err := s.files.readJSON(rowName(v), &row)
+	if err == nil && row.Version != v {
+		err = fmt.Errorf("it is that of step %d and lineage %s", row.Step, row.Lineage)
 	}
 	if err != nil {
-		return Row{}, fmt.Errorf("reading row %d: %w", step, err)
+		return Row{}, fmt.Errorf("reading row %d: %w", v.Step, err)
 	}
 	return row, nil
 }
@@ -127,17 +128,17 @@ func (s *Store) RecentStates(limit int) ([]string, error) {
 // WriteEvaluation makes the result of an evaluation durable.
 func (s *Store) WriteEvaluation(e Evaluation) error {
 	e.Metrics = finite.Only(e.Metrics)
-	if err := s.files.writeJSON(evaluationName(e.Step, e.Lineage, e.Digest), e); err != nil {
+	if err := s.files.writeJSON(evaluationName(e.Version, e.Digest), e); err != nil {
 		return fmt.Errorf("writing evaluation of step %d: %w", e.Step, err)
 	}
 	return nil
 }
 
 // Evaluation reads the result of an evaluation; the error is fs.ErrNotExist when it does not exist.
-func (s *Store) Evaluation(step int64, lineage, plan string) (Evaluation, error) {
+func (s *Store) Evaluation(v rl.Version, plan string) (Evaluation, error) {
 	var e Evaluation
-	if err := s.files.readJSON(evaluationName(step, lineage, plan), &e); err != nil {
-		return Evaluation{}, fmt.Errorf("reading evaluation of step %d: %w", step, err)
+	if err := s.files.readJSON(evaluationName(v, plan), &e); err != nil {
+		return Evaluation{}, fmt.Errorf("reading evaluation of step %d: %w", v.Step, err)
 	}
 	return e, nil
 }
@@ -155,14 +156,14 @@ func (s *Store) Evaluations() []Evaluation {
 	return list
 }
 
-func rowName(step int64, lineage string) string {
-	return path.Join(rowsDir, fmt.Sprintf("%09d-%s.json", step, lineage))
+func rowName(v rl.Version) string {
+	return path.Join(rowsDir, fmt.Sprintf("%09d-%s.json", v.Step, v.Lineage))
 }
 
-func rolloutsName(step int64, lineage string) string {
-	return path.Join(rolloutsDir, fmt.Sprintf("%09d-%s.jsonl.gz", step, lineage))
+func rolloutsName(v rl.Version) string {
+	return path.Join(rolloutsDir, fmt.Sprintf("%09d-%s.jsonl.gz", v.Step, v.Lineage))
 }
 
-func evaluationName(step int64, lineage, plan string) string {
-	return path.Join(evaluationsDir, fmt.Sprintf("%09d-%s-%s.json", step, lineage, plan))
+func evaluationName(v rl.Version, plan string) string {
+	return path.Join(evaluationsDir, fmt.Sprintf("%09d-%s-%s.json", v.Step, v.Lineage, plan))
 }

@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 func open(t *testing.T, dir string) *Store {
@@ -54,19 +56,19 @@ func TestClaim(t *testing.T) {
 func TestRow(t *testing.T) {
 	s := open(t, t.TempDir())
 	row := Row{
-		Step: 3, Lineage: "l3", Parent: "l2", Cursor: 12, State: "path", Attempt: 2,
+		Version: at("l3"), Parent: at("l2").Lineage, Cursor: 12, State: "path", Attempt: 2,
 		Manifest: []Slot{{Slot: 8, Outcome: "Usable", Digest: "d"}},
 		Metrics:  map[string]float64{"a": 0.1, "nan": math.NaN(), "inf": math.Inf(1)},
 		Usage:    spending.Usage{SampledTokens: 5}, TrainingSeconds: 1.5,
 	}
 	must(t, s.WriteRow(row))
-	got, err := s.Row(3, "l3")
+	got, err := s.Row(at("l3"))
 	must(t, err)
 	row.Metrics = map[string]float64{"a": 0.1}
 	if diff := cmp.Diff(row, got); diff != "" {
 		t.Errorf("row came back otherwise (-want +got):\n%s", diff)
 	}
-	if _, err := s.Row(3, "other"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.Row(rl.Version{Step: 3}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("reading a row that is not there: %v, want fs.ErrNotExist", err)
 	}
 }
@@ -74,7 +76,7 @@ func TestRow(t *testing.T) {
 func TestRecentStates(t *testing.T) {
 	s := open(t, t.TempDir())
 	for step, state := range []string{"", "s1", "", "s3", "s4"} {
-		must(t, s.WriteRow(Row{Step: int64(step), Lineage: "l", State: state}))
+		must(t, s.WriteRow(Row{Version: rl.Version{Step: int64(step)}, State: state}))
 	}
 	got, err := s.RecentStates(2)
 	must(t, err)
@@ -91,24 +93,34 @@ func lines(t *testing.T, dir string) []string {
 	return strings.Split(strings.TrimSpace(string(data)), "\n")
 }
 
-func row(step int64, lineage, parent string) Row {
-	return Row{Step: step, Lineage: lineage, Parent: parent, Metrics: map[string]float64{"progress/batch": float64(step - 1)}}
+// at returns a version by a name, which ends with its step.
+func at(name string) rl.Version {
+	step, err := strconv.ParseInt(name[1:], 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return rl.Version{Step: step, Lineage: rl.Genesis(name)}
+}
+
+func row(name, parent string) Row {
+	v := at(name)
+	return Row{Version: v, Parent: at(parent).Lineage, Metrics: map[string]float64{"progress/batch": float64(v.Step - 1)}}
 }
 
 // noParent knows nothing that rows do not know.
-func noParent(int64, string) (string, bool) { return "", false }
+func noParent(rl.Version) (rl.Lineage, bool) { return rl.Lineage{}, false }
 
 func TestRebuildFollowsTheParents(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	must(t,
-		s.WriteRow(row(1, "a1", "a0")), s.WriteRow(row(2, "a2", "a1")), s.WriteRow(row(3, "a3", "a2")),
+		s.WriteRow(row("a1", "a0")), s.WriteRow(row("a2", "a1")), s.WriteRow(row("a3", "a2")),
 		// Rows of a branch that nobody followed.
-		s.WriteRow(row(2, "b2", "a1")), s.WriteRow(row(3, "b3", "b2")), s.WriteRow(row(4, "b4", "b3")),
-		s.WriteEvaluation(Evaluation{Step: 0, Lineage: "a0", Digest: "p", Metrics: map[string]float64{"test/x": 1}}),
-		s.WriteEvaluation(Evaluation{Step: 3, Lineage: "a3", Digest: "p", Metrics: map[string]float64{"test/x": 2}}),
-		s.WriteEvaluation(Evaluation{Step: 2, Lineage: "b2", Digest: "p", Metrics: map[string]float64{"test/x": 3}}),
-		s.Rebuild(3, "a3", noParent),
+		s.WriteRow(row("b2", "a1")), s.WriteRow(row("b3", "b2")), s.WriteRow(row("b4", "b3")),
+		s.WriteEvaluation(Evaluation{Version: at("a0"), Digest: "p", Metrics: map[string]float64{"test/x": 1}}),
+		s.WriteEvaluation(Evaluation{Version: at("a3"), Digest: "p", Metrics: map[string]float64{"test/x": 2}}),
+		s.WriteEvaluation(Evaluation{Version: at("b2"), Digest: "p", Metrics: map[string]float64{"test/x": 3}}),
+		s.Rebuild(at("a3"), noParent),
 	)
 	want := []string{
 		`{"progress/batch":0,"step":0,"test/x":1}`, `{"progress/batch":1,"step":1}`, `{"progress/batch":2,"step":2}`, `{"step":3,"test/x":2}`,
@@ -122,9 +134,9 @@ func TestAppend(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	must(t,
-		s.Rebuild(0, "a0", noParent), s.AppendStep(row(1, "a1", "a0")), s.AppendStep(row(2, "a2", "a1")),
-		s.AppendEvaluation(Evaluation{Step: 1, Metrics: map[string]float64{"test/x": 1}}),
-		s.AppendStep(row(3, "a3", "a2")),
+		s.Rebuild(at("a0"), noParent), s.AppendStep(row("a1", "a0")), s.AppendStep(row("a2", "a1")),
+		s.AppendEvaluation(Evaluation{Version: rl.Version{Step: 1}, Metrics: map[string]float64{"test/x": 1}}),
+		s.AppendStep(row("a3", "a2")),
 	)
 	want := []string{
 		`{"progress/batch":0,"step":0}`, `{"progress/batch":1,"step":1,"test/x":1}`, `{"progress/batch":2,"step":2}`,
@@ -134,8 +146,8 @@ func TestAppend(t *testing.T) {
 	}
 	// A later attempt puts the file together anew; what the first one adds then is lost on it.
 	later := open(t, dir)
-	must(t, later.Rebuild(0, "a0", noParent), s.AppendStep(row(4, "a4", "a3")), s.AppendEvaluation(Evaluation{Step: 1}),
-		later.AppendStep(row(1, "a1", "a0")))
+	must(t, later.Rebuild(at("a0"), noParent), s.AppendStep(row("a4", "a3")), s.AppendEvaluation(Evaluation{Version: rl.Version{Step: 1}}),
+		later.AppendStep(row("a1", "a0")))
 	if diff := cmp.Diff(want[:1], lines(t, dir)); diff != "" {
 		t.Errorf("metrics.jsonl after a superseded attempt's additions (-want +got):\n%s", diff)
 	}
@@ -155,7 +167,7 @@ func TestSession(t *testing.T) {
 func TestNoTemporaryFilesRemain(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	must(t, s.WriteRow(row(1, "a", "b")), s.Rebuild(1, "a", noParent))
+	must(t, s.WriteRow(row("a1", "a0")), s.Rebuild(at("a1"), noParent))
 	must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if strings.HasSuffix(path, atomicfile.Extension) {
 			t.Errorf("%s was left behind", path)
@@ -185,7 +197,7 @@ func TestRebuildWithoutSomeRows(t *testing.T) {
 		"the first":                     {[]int64{1}, false, noParent, steps("1", "2", "3")},
 		"two of them":                   {[]int64{2, 4}, false, noParent, steps("0", "2")},
 		"above a branch":                {[]int64{3}, true, noParent, steps("3")},
-		"above a branch, names know it": {[]int64{3}, true, func(step int64, _ string) (string, bool) { return fmt.Sprintf("a%d", step-1), true }, steps("0", "1", "3")},
+		"above a branch, names know it": {[]int64{3}, true, func(v rl.Version) (rl.Lineage, bool) { return at(fmt.Sprintf("a%d", v.Step-1)).Lineage, true }, steps("0", "1", "3")},
 	}
 	for kind, change := range damage {
 		for name, tc := range cases {
@@ -193,15 +205,15 @@ func TestRebuildWithoutSomeRows(t *testing.T) {
 				dir := t.TempDir()
 				s := open(t, dir)
 				for step := int64(1); step <= 4; step++ {
-					must(t, s.WriteRow(row(step, fmt.Sprintf("a%d", step), fmt.Sprintf("a%d", step-1))))
+					must(t, s.WriteRow(row(fmt.Sprintf("a%d", step), fmt.Sprintf("a%d", step-1))))
 				}
 				if tc.branch {
-					must(t, s.WriteRow(row(2, "b2", "a1")))
+					must(t, s.WriteRow(row("b2", "a1")))
 				}
 				for _, step := range tc.rows {
-					must(t, change(s.files.path(rowName(step, fmt.Sprintf("a%d", step)))))
+					must(t, change(s.files.path(rowName(at(fmt.Sprintf("a%d", step))))))
 				}
-				must(t, s.Rebuild(4, "a4", tc.parent))
+				must(t, s.Rebuild(at("a4"), tc.parent))
 				var got []string
 				for _, line := range lines(t, dir) {
 					var values map[string]float64

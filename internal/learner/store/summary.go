@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // rowsName is the file with a line for each committed row: the row without manifest and metrics, a tab, and the row's line of
@@ -19,12 +21,6 @@ const rowsName = "rows.jsonl"
 type summary struct {
 	Row
 	line []byte
-}
-
-// version identifies a version of the weights.
-type version struct {
-	step    int64
-	lineage string
 }
 
 // newSummary returns the summary of a row that was read from its own file.
@@ -51,7 +47,7 @@ func (s summary) append(buffer *bytes.Buffer) error {
 }
 
 // summaries reads rows.jsonl. Lines that are damaged are left out, and so is the file if it cannot be read.
-func (f *folder) summaries() map[version]summary {
+func (f *folder) summaries() map[rl.Version]summary {
 	data, err := os.ReadFile(f.path(rowsName))
 	if err != nil {
 		return nil
@@ -59,14 +55,14 @@ func (f *folder) summaries() map[version]summary {
 	return decodeSummaries(data)
 }
 
-func decodeSummaries(data []byte) map[version]summary {
-	found := map[version]summary{}
+func decodeSummaries(data []byte) map[rl.Version]summary {
+	found := map[rl.Version]summary{}
 	for text := range bytes.Lines(data) {
 		text, whole := bytes.CutSuffix(text, []byte("\n"))
 		row, line, ok := bytes.Cut(text, []byte("\t"))
 		s := summary{line: line}
 		if whole && ok && json.Valid(line) && json.Unmarshal(row, &s.Row) == nil {
-			found[version{s.Step, s.Lineage}] = s
+			found[s.Version] = s
 		}
 	}
 	return found

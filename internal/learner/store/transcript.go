@@ -54,7 +54,7 @@ func RunFiles(runUID string) (transcripts, rows string) {
 func CommittedTranscripts(rows []byte) map[string]bool {
 	committed := map[string]bool{}
 	for v := range decodeSummaries(rows) {
-		committed[TranscriptKey(v.step, v.lineage)] = true
+		committed[TranscriptKey(v.Step, v.Lineage.String())] = true
 	}
 	return committed
 }

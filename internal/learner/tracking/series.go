@@ -14,23 +14,18 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // rows reads rows that were committed.
 type rows interface {
 	HasStore() bool
-	Row(step int64, lineage string) (store.Row, error)
+	Row(v rl.Version) (store.Row, error)
 }
 
 // maxKept is how many rows are kept in memory. Beyond it, rows are read again from the store; without one, the oldest are dropped.
 const maxKept = 4096
-
-// Version identifies what an evaluation is of.
-type Version struct {
-	Step    int64
-	Lineage string
-}
 
 // series is the sequence of a run's lines. It is safe for concurrent use.
 type series struct {
@@ -41,14 +36,14 @@ type series struct {
 	entries []entry
 	// results are those of evaluations. waiting are the versions of evaluations that have begun, and settled those of
 	// evaluations that this process knows to have ended.
-	results          map[Version]map[string]float64
-	waiting, settled map[Version]bool
+	results          map[rl.Version]map[string]float64
+	waiting, settled map[rl.Version]bool
 	// newest is the version that is saved, and up to which lines are available.
-	newest Version
+	newest rl.Version
 	// last is set once the newest version is the run's last.
 	last bool
 	// reached is the newest version up to which lines were available, and rewinds counts the returns to versions before it.
-	reached Version
+	reached rl.Version
 	rewinds int
 	// dropped counts the steps that were dropped before a service received them.
 	dropped int
@@ -57,9 +52,9 @@ type series struct {
 
 // entry is a step that is committed.
 type entry struct {
-	row Version
+	row rl.Version
 	// parent is the lineage of the version before, which its line has the evaluation of.
-	parent string
+	parent rl.Lineage
 	// metrics are nil if they are to be read from the store.
 	metrics map[string]float64
 	time    time.Time
@@ -67,7 +62,7 @@ type entry struct {
 
 func newSeries(source rows) *series {
 	return &series{
-		source: source, results: map[Version]map[string]float64{}, waiting: map[Version]bool{}, settled: map[Version]bool{},
+		source: source, results: map[rl.Version]map[string]float64{}, waiting: map[rl.Version]bool{}, settled: map[rl.Version]bool{},
 	}
 }
 
@@ -81,13 +76,13 @@ func (s *series) change(do func()) {
 
 // resume makes the series that of a version which was loaded. chain has the rows that led to it, the newest first, and may be
 // empty without a store: then the steps up to that version stay as they are known. No line is available before advance.
-func (s *series) resume(at Version, chain []store.Row) {
+func (s *series) resume(at rl.Version, chain []store.Row) {
 	s.change(func() {
 		if at.Step < s.reached.Step || at.Step == s.reached.Step && at.Lineage != s.reached.Lineage {
 			s.reached, s.rewinds = at, s.rewinds+1
 		}
-		s.newest, s.last = Version{}, false // which evaluations are outstanding is not known before advance
-		known := map[Version]entry{}
+		s.newest, s.last = rl.Version{}, false // which evaluations are outstanding is not known before advance
+		known := map[rl.Version]entry{}
 		for _, e := range s.entries {
 			known[e.row] = e
 		}
@@ -97,7 +92,7 @@ func (s *series) resume(at Version, chain []store.Row) {
 		}
 		s.entries = nil
 		for _, row := range slices.Backward(chain) {
-			e, ok := known[Version{row.Step, row.Lineage}]
+			e, ok := known[row.Version]
 			if !ok {
 				e = entryOf(row)
 				e.metrics = nil
@@ -108,7 +103,7 @@ func (s *series) resume(at Version, chain []store.Row) {
 }
 
 func entryOf(row store.Row) entry {
-	e := entry{row: Version{row.Step, row.Lineage}, parent: row.Parent, metrics: row.Metrics, time: time.Unix(row.Time, 0)}
+	e := entry{row: row.Version, parent: row.Parent, metrics: row.Metrics, time: time.Unix(row.Time, 0)}
 	if row.Time == 0 {
 		e.time = time.Now() // an earlier version of the program wrote the row
 	}
@@ -135,7 +130,7 @@ func (s *series) commit(row store.Row) {
 }
 
 // advance makes lines available up to a version that is saved, except for those whose evaluation has no result yet.
-func (s *series) advance(at Version, last bool, outstanding []Version) {
+func (s *series) advance(at rl.Version, last bool, outstanding []rl.Version) {
 	s.change(func() {
 		s.newest, s.last, s.reached = at, last, at
 		clear(s.waiting)
@@ -146,7 +141,7 @@ func (s *series) advance(at Version, last bool, outstanding []Version) {
 }
 
 // evaluated adds the metrics of an evaluation. settled says that it is one of this process and has ended, be it without metrics.
-func (s *series) evaluated(v Version, metrics map[string]float64, settled bool) {
+func (s *series) evaluated(v rl.Version, metrics map[string]float64, settled bool) {
 	s.change(func() {
 		if settled {
 			s.settled[v] = true
@@ -194,7 +189,7 @@ func (s *series) available(after int64, limit int) []evaluatedEntry {
 	var found []evaluatedEntry
 	first, _ := slices.BinarySearchFunc(s.entries, after+1, func(e entry, step int64) int { return cmp.Compare(e.row.Step-1, step) })
 	for _, e := range s.entries[first:] {
-		version := Version{e.row.Step - 1, e.parent}
+		version := rl.Version{Step: e.row.Step - 1, Lineage: e.parent}
 		if len(found) == limit || e.row.Step > s.newest.Step || s.waiting[version] && !s.settled[version] {
 			return found
 		}
@@ -203,7 +198,7 @@ func (s *series) available(after int64, limit int) []evaluatedEntry {
 	// The last version has a line of its evaluation alone.
 	if result := s.results[s.newest]; s.last && result != nil && after < s.newest.Step && len(found) < limit {
 		found = append(found, evaluatedEntry{
-			entry: entry{row: Version{Step: s.newest.Step + 1}, metrics: map[string]float64{}, time: time.Now()}, evaluation: result,
+			entry: entry{row: rl.Version{Step: s.newest.Step + 1}, metrics: map[string]float64{}, time: time.Now()}, evaluation: result,
 		})
 	}
 	return found
@@ -219,7 +214,7 @@ type evaluatedEntry struct {
 func (s *series) line(e evaluatedEntry) (*Line, error) {
 	metrics := e.metrics
 	if metrics == nil {
-		row, err := s.source.Row(e.row.Step, e.row.Lineage)
+		row, err := s.source.Row(e.row)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}

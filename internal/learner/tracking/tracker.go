@@ -14,6 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -67,7 +68,7 @@ func NewTracker(config Config) *Tracker {
 }
 
 // Resume makes the series that of a version which was loaded; chain has the rows that led to it, the newest first.
-func (t *Tracker) Resume(at Version, chain []store.Row) {
+func (t *Tracker) Resume(at rl.Version, chain []store.Row) {
 	if len(t.config.Sinks) > 0 {
 		t.series.resume(at, chain)
 	}
@@ -79,23 +80,23 @@ func (t *Tracker) Commit(row store.Row) {
 	if len(t.config.Sinks) > 0 {
 		t.series.commit(row)
 	}
-	t.config.Uploads.commit(Version{row.Step, row.Lineage})
+	t.config.Uploads.commit(row.Version)
 }
 
 // Advance makes lines available up to a version that is saved, the last of the run or not; outstanding are the versions whose
 // evaluation has no result yet.
-func (t *Tracker) Advance(at Version, last bool, outstanding []Version) {
+func (t *Tracker) Advance(at rl.Version, last bool, outstanding []rl.Version) {
 	t.series.advance(at, last, outstanding)
 }
 
 // Restore adds the result of an evaluation of an earlier attempt.
 func (t *Tracker) Restore(result store.Evaluation) {
-	t.series.evaluated(Version{result.Step, result.Lineage}, result.Metrics, false)
+	t.series.evaluated(result.Version, result.Metrics, false)
 }
 
 // Evaluated adds the result of an evaluation that has ended.
 func (t *Tracker) Evaluated(result store.Evaluation) {
-	t.series.evaluated(Version{result.Step, result.Lineage}, result.Metrics, true)
+	t.series.evaluated(result.Version, result.Metrics, true)
 }
 
 // Start has Run connect to the services, once the attempt is claimed.

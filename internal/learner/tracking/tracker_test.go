@@ -17,26 +17,25 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // fakeRows are rows of a store; nil for a run without one.
-type fakeRows map[Version]store.Row
+type fakeRows map[rl.Version]store.Row
 
 func (r fakeRows) HasStore() bool { return r != nil }
 
-func (r fakeRows) Row(step int64, lineage string) (store.Row, error) {
-	row, ok := r[Version{step, lineage}]
+func (r fakeRows) Row(v rl.Version) (store.Row, error) {
+	row, ok := r[v]
 	if !ok {
 		return store.Row{}, fs.ErrNotExist
 	}
 	return row, nil
 }
 
-func lineage(step int64) string { return fmt.Sprint("l", step) }
-
 func rowOf(step int64) store.Row {
 	return store.Row{
-		Step: step, Lineage: lineage(step), Parent: lineage(step - 1), Time: 1000 + step, Metrics: map[string]float64{"batch": float64(step - 1)},
+		Version: at(step), Parent: at(step - 1).Lineage, Time: 1000 + step, Metrics: map[string]float64{"batch": float64(step - 1)},
 	}
 }
 
@@ -46,15 +45,17 @@ func chainOf(step int64) ([]store.Row, fakeRows) {
 	kept := fakeRows{}
 	for s := step; s > 0; s-- {
 		chain = append(chain, rowOf(s))
-		kept[Version{s, lineage(s)}] = rowOf(s)
+		kept[at(s)] = rowOf(s)
 	}
 	return chain, kept
 }
 
-func at(step int64) Version { return Version{step, lineage(step)} }
+func at(step int64) rl.Version {
+	return rl.Version{Step: step, Lineage: rl.Genesis(fmt.Sprint(step))}
+}
 
 func evaluationOf(step int64) store.Evaluation {
-	return store.Evaluation{Step: step, Lineage: lineage(step), Metrics: map[string]float64{"test/x": float64(step)}}
+	return store.Evaluation{Version: at(step), Metrics: map[string]float64{"test/x": float64(step)}}
 }
 
 // want returns the metrics of lines: of a batch from trained on, and of an evaluation of the steps that are given.
@@ -95,21 +96,21 @@ func TestSeries(t *testing.T) {
 		}, after: 3, want: want(4, 6)},
 		"an evaluation that has no result yet": {rows: kept, do: func(s *series) {
 			s.resume(at(6), chain)
-			s.advance(at(6), false, []Version{at(3)})
+			s.advance(at(6), false, []rl.Version{at(3)})
 		}, after: -1, want: want(0, 3)},
 		"an evaluation that has its result": {rows: kept, do: func(s *series) {
 			s.resume(at(6), chain)
-			s.advance(at(6), false, []Version{at(3)})
+			s.advance(at(6), false, []rl.Version{at(3)})
 			s.evaluated(at(3), evaluationOf(3).Metrics, true)
 		}, after: -1, want: want(0, 6, 3)},
 		"an evaluation of another schedule": {rows: kept, do: func(s *series) {
 			s.evaluated(at(3), map[string]float64{"test/y": 1}, false)
 			s.resume(at(6), chain)
-			s.advance(at(6), false, []Version{at(3)})
+			s.advance(at(6), false, []rl.Version{at(3)})
 		}, after: -1, want: want(0, 3)},
 		"an evaluation that is lost": {rows: kept, do: func(s *series) {
 			s.resume(at(6), chain)
-			s.advance(at(6), false, []Version{at(3)})
+			s.advance(at(6), false, []rl.Version{at(3)})
 			s.evaluated(at(3), nil, true)
 		}, after: -1, want: want(0, 6)},
 		"the evaluation of the last version": {rows: kept, do: func(s *series) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -38,9 +39,9 @@ type Uploads struct {
 	// made are those of steps that are not committed, and committed the others, in their order.
 	made, committed []*waitingBatch
 	// sent are the steps of which this process knows that they need not be sent any more.
-	sent map[Version]bool
+	sent map[rl.Version]bool
 	// resumed are the steps that led to the version which was loaded, until it is known which of them have rollouts.
-	resumed []Version
+	resumed []rl.Version
 	// dropped counts the rollouts that were dropped for lack of room, or that the service refused.
 	dropped int
 	changes wait.Signal
@@ -48,7 +49,7 @@ type Uploads struct {
 
 // waitingBatch has the rollouts of a step.
 type waitingBatch struct {
-	Version
+	rl.Version
 	// encoded are the rollouts; nil if they are in the store.
 	encoded []byte
 	// rollouts and messages count them; both are 0 if an earlier attempt stored them.
@@ -59,10 +60,10 @@ type waitingBatch struct {
 	refused  int
 }
 
-func (b *waitingBatch) key() string { return store.TranscriptKey(b.Step, b.Lineage) }
+func (b *waitingBatch) key() string { return store.TranscriptKey(b.Step, b.Lineage.String()) }
 
 func newUploads(run openreward.Run, service *openReward, files func() *store.UploadFiles, logger *slog.Logger) *Uploads {
-	return &Uploads{run: run, service: service, files: files, logger: logger, most: maxWaitingEvents, sent: map[Version]bool{}}
+	return &Uploads{run: run, service: service, files: files, logger: logger, most: maxWaitingEvents, sent: map[rl.Version]bool{}}
 }
 
 // change changes what waits, and wakes those who wait for that.
@@ -87,7 +88,7 @@ func (u *Uploads) Add(batch openreward.Batch) {
 	u.change(func() {
 		u.dropped += omitted
 		u.made = append(u.made, &waitingBatch{
-			Version: Version(batch.Version), encoded: encoded, rollouts: len(rollouts) - omitted, messages: messages,
+			Version: batch.Version, encoded: encoded, rollouts: len(rollouts) - omitted, messages: messages,
 		})
 	})
 }
@@ -117,7 +118,7 @@ func (u *Uploads) Store() {
 }
 
 // commit makes a step's rollouts ready to be sent.
-func (u *Uploads) commit(version Version) {
+func (u *Uploads) commit(version rl.Version) {
 	if u == nil {
 		return
 	}
@@ -156,13 +157,13 @@ func (u *Uploads) bound() {
 
 // resume drops what belongs to steps that the run has returned from, and has the store searched for what earlier attempts left of
 // those that led to the version which was loaded.
-func (u *Uploads) resume(at Version, chain []store.Row) {
+func (u *Uploads) resume(at rl.Version, chain []store.Row) {
 	if u == nil {
 		return
 	}
-	versions := make([]Version, 0, len(chain))
+	versions := make([]rl.Version, 0, len(chain))
 	for _, row := range slices.Backward(chain) {
-		versions = append(versions, Version{row.Step, row.Lineage})
+		versions = append(versions, row.Version)
 	}
 	u.change(func() {
 		u.made, u.resumed = nil, versions

@@ -22,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openrewardtest"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
@@ -98,7 +99,7 @@ func (a *uploadAttempt) end() {
 
 // make makes a step with rollouts of one message each, which is not committed.
 func (a *uploadAttempt) make(step int64, rollouts int) {
-	batch := openreward.Batch{Version: openreward.Version(at(step)), Time: time.Unix(1000+step, 0)}
+	batch := openreward.Batch{Version: at(step), Time: time.Unix(1000+step, 0)}
 	group := openreward.TaskGroup{Group: transcript.Group{Slot: step, Environment: "sums"}, Split: "train", Task: step}
 	for i := range rollouts {
 		group.Episodes = append(group.Episodes, transcript.Episode{Index: i, Outcome: "Usable", Conversations: []transcript.Conversation{{
@@ -173,8 +174,8 @@ func TestOpenRewardSendsWhatThePackageSends(t *testing.T) {
 		}}},
 	} {
 		group.Slot = int64(i)
-		a.uploads.Add(openreward.Batch{Version: openreward.Version{Step: 3, Lineage: fmt.Sprint(i)}, Groups: []openreward.TaskGroup{group}})
-		a.Commit(store.Row{Step: 3, Lineage: fmt.Sprint(i)})
+		a.uploads.Add(openreward.Batch{Version: rl.Version{Step: 3, Lineage: rl.Genesis(fmt.Sprint(i))}, Groups: []openreward.TaskGroup{group}})
+		a.Commit(store.Row{Version: rl.Version{Step: 3, Lineage: rl.Genesis(fmt.Sprint(i))}})
 	}
 	a.end()
 	got, err := openrewardtest.Events(server.Requests())

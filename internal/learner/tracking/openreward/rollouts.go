@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
@@ -27,15 +28,10 @@ type Run struct {
 	Deployments map[string]Deployment
 }
 
-// Version identifies the version that a step made.
-type Version struct {
-	Step    int64
-	Lineage string
-}
-
 // Batch is what a step was trained on, and what was left out of it.
 type Batch struct {
-	Version Version
+	// Version is the one that the step made.
+	Version rl.Version
 	Time    time.Time
 	Groups  []TaskGroup
 }

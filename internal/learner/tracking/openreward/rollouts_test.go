@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
@@ -17,7 +18,7 @@ func rolloutOf(messages ...transcript.Message) Rollout {
 	group := TaskGroup{Group: transcript.Group{Environment: "e", Episodes: []transcript.Episode{{
 		Conversations: []transcript.Conversation{{Messages: messages}},
 	}}}}
-	return Run{UID: "u"}.Rollouts(Batch{Version: Version{Step: 1, Lineage: "l"}, Time: time.Unix(1000, 0), Groups: []TaskGroup{group}})[0]
+	return Run{UID: "u"}.Rollouts(Batch{Version: rl.Version{Step: 1, Lineage: rl.Genesis("x")}, Time: time.Unix(1000, 0), Groups: []TaskGroup{group}})[0]
 }
 
 // TestFirst divides messages by the limits of a request: 128 events, or a million bytes.
