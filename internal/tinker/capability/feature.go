@@ -4,6 +4,7 @@
 package capability
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -115,10 +116,7 @@ type Report struct {
 
 // Of returns the support of a feature.
 func (r Report) Of(f Feature) Support {
-	if finding, ok := r.Findings[f]; ok {
-		return finding.Support
-	}
-	return Unknown
+	return cmp.Or(r.Findings[f].Support, Unknown)
 }
 
 // Lacks reports whether the server does not support a feature.

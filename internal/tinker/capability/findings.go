@@ -85,6 +85,15 @@ func retry(ctx context.Context, act func(context.Context) error) error {
 	return err
 }
 
+// retryFor is retry for what has a result.
+func retryFor[T any](ctx context.Context, act func(context.Context) (T, error)) (result T, err error) {
+	err = retry(ctx, func(ctx context.Context) (err error) {
+		result, err = act(ctx)
+		return err
+	})
+	return result, err
+}
+
 // isFinal reports whether another attempt would fail as well.
 func isFinal(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || isRejected(err) || client.CategoryFrom(err) == tinker.CategoryUnauthorized

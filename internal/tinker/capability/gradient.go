@@ -46,16 +46,10 @@ func (t trainingCheck) gradientSum(ctx context.Context) error {
 	if !t.wants(GradientSum) || t.support(GradientSum) != Unknown {
 		return nil
 	}
-	var support Support
-	var note string
-	err := retry(ctx, func(ctx context.Context) error {
-		var err error
-		support, note, err = t.measureGradients(ctx)
-		return err
-	})
+	found, err := retryFor(ctx, t.measureGradients)
 	switch {
 	case err == nil:
-		t.record(GradientSum, support, note)
+		t.record(GradientSum, found.Support, found.Note)
 	case fatal(ctx, err) != nil:
 		return err
 	case t.API.SendsJSON() && isOutage(err):
@@ -67,7 +61,7 @@ func (t trainingCheck) gradientSum(ctx context.Context) error {
 	return nil
 }
 
-func (t trainingCheck) measureGradients(ctx context.Context) (Support, string, error) {
+func (t trainingCheck) measureGradients(ctx context.Context) (Finding, error) {
 	g := &gradientCheck{check: t.check}
 	var one float64
 	for _, g.loss = range gradientLosses {
@@ -76,7 +70,7 @@ func (t trainingCheck) measureGradients(ctx context.Context) (Support, string, e
 			break
 		}
 		if !isRejected(err) || g.loss == gradientLosses[len(gradientLosses)-1] {
-			return Unknown, "", err
+			return Finding{}, err
 		}
 	}
 	all, half := uniform(1), uniform(1)
@@ -87,10 +81,10 @@ func (t trainingCheck) measureGradients(ctx context.Context) (Support, string, e
 		{g.datum(uniform(2))}, {g.datum(all), g.datum(all)}, {g.datum(half[:len(half)/2])}, {g.datum(half)},
 	})
 	if err != nil {
-		return Unknown, "", err
+		return Finding{}, err
 	}
 	support, note := combination(motions[0]/one, motions[1]/one, motions[3]/motions[2])
-	return support, note, nil
+	return Finding{support, note}, nil
 }
 
 // combination decides how gradients are combined. linear is the ratio of the steps with twice the advantages and with

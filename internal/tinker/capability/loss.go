@@ -148,20 +148,17 @@ func fatal(ctx context.Context, err error) error {
 
 // read returns the value of a loss, and retries temporary errors.
 func (l *lossCheck) read(ctx context.Context, data []tinker.Datum, loss tinker.Loss) (value, error) {
-	var v value
-	err := retry(ctx, func(ctx context.Context) error {
-		var err error
+	return retryFor(ctx, func(ctx context.Context) (v value, err error) {
 		if l.model == nil {
 			if l.model, err = l.load(ctx, l.Lora, false); err != nil {
-				return err
+				return v, err
 			}
 		}
 		if v, err = l.value(ctx, data, loss); err != nil {
 			l.model = nil
 		}
-		return err
+		return v, err
 	})
-	return v, err
 }
 
 // clippedDatum returns a datum whose tokens have ratios of 2 and 1/2 in turn, with positive and negative advantages,

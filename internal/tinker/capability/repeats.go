@@ -15,14 +15,12 @@ func (t trainingCheck) repeats(ctx context.Context) error {
 	if !t.wants(Repeats) {
 		return nil
 	}
-	var recognised bool
-	err := retry(ctx, func(ctx context.Context) error {
+	recognised, err := retryFor(ctx, func(ctx context.Context) (bool, error) {
 		model, err := t.create(ctx, t.Lora)
 		if err != nil {
-			return err
+			return false, err
 		}
-		recognised, err = model.RecognisesRepeats(ctx, t.batch(1), tinker.Loss{Name: t.loss})
-		return err
+		return model.RecognisesRepeats(ctx, t.batch(1), tinker.Loss{Name: t.loss})
 	})
 	switch {
 	case err != nil:
@@ -82,61 +80,55 @@ func (t trainingCheck) checkSnapshot(ctx context.Context) error {
 	if !t.wants(SamplerSnapshot) {
 		return nil
 	}
-	var support Support
-	var note string
-	err := retry(ctx, func(ctx context.Context) error {
-		var err error
-		support, note, err = t.compareSnapshots(ctx)
-		return err
-	})
+	found, err := retryFor(ctx, t.compareSnapshots)
 	if err != nil {
 		if err := fatal(ctx, err); err != nil {
 			return err
 		}
-		support, note = Unknown, err.Error()
+		found = Finding{Unknown, err.Error()}
 	}
-	t.record(SamplerSnapshot, support, note)
+	t.record(SamplerSnapshot, found.Support, found.Note)
 	return nil
 }
 
-func (t trainingCheck) compareSnapshots(ctx context.Context) (Support, string, error) {
+func (t trainingCheck) compareSnapshots(ctx context.Context) (Finding, error) {
 	model, err := t.create(ctx, t.Lora)
 	if err != nil {
-		return Unknown, "", err
+		return Finding{}, err
 	}
 	request := t.saveRequest("probe-snapshot")
 	saving, err := model.SaveSampler(ctx, request)
 	if _, err := t.waitForSave(ctx, request, saving, err); err != nil {
-		return Unknown, "", err
+		return Finding{}, err
 	}
 	path := tinker.Path{Run: model.ID(), Kind: tinker.KindSampler, Name: "probe-snapshot"}.String()
 	t.snapshotPath = path
 	const number = 1 // the first is that of the check of sampling
 	session, err := t.API.CreateSamplingSession(ctx, t.session, number+t.samplingSessions.Add(1), path, "")
 	if err != nil {
-		return Unknown, "", err
+		return Finding{}, err
 	}
 	before, err := t.read(ctx, session, 0)
 	if err != nil {
-		return Unknown, "", err
+		return Finding{}, err
 	}
 	if err := t.steps(ctx, model, 1, 1, 1); err != nil {
-		return Unknown, "", err
+		return Finding{}, err
 	}
 	moved, err := t.measure(ctx, model)
 	if err != nil {
-		return Unknown, "", err
+		return Finding{}, err
 	}
 	after, err := t.read(ctx, session, 1)
 	switch training := distance(moved, t.initial); {
 	case err != nil:
-		return Unknown, "", err
+		return Finding{}, err
 	case training < minMotion || len(before) != len(after):
-		return Unknown, "training moves nothing", nil
+		return Finding{Unknown, "training moves nothing"}, nil
 	case distance(before, after) > training/4:
-		return Unsupported, "sampler weights change when their model is trained", nil
+		return Finding{Unsupported, "sampler weights change when their model is trained"}, nil
 	}
-	return Supported, "", nil
+	return Finding{Support: Supported}, nil
 }
 
 // read returns the log-probabilities of the sequence in a sampling session: those of its tokens as a prompt, or, where

@@ -41,7 +41,7 @@ func (c Checker) Restored(ctx context.Context, model *client.Model) (bool, error
 	}
 	k.state = saved.Path
 	_ = k.API.SetTTL(ctx, k.state, new(hour)) // in case it is not deleted
-	warm, cold := clone{load: true, optimizer: true}, clone{load: true}
+	warm, cold := clone{optimizer: true}, clone{}
 	if err := k.stepClones(ctx, &warm, &cold); err != nil {
 		return false, err
 	}
@@ -52,7 +52,7 @@ func (c Checker) Restored(ctx context.Context, model *client.Model) (bool, error
 	case distance(warm.after, cold.after) > motion/10:
 		return true, nil
 	}
-	fresh := clone{}
+	fresh := clone{fresh: true}
 	if err := k.stepClones(ctx, &fresh); err != nil {
 		return false, err
 	}
@@ -61,8 +61,8 @@ func (c Checker) Restored(ctx context.Context, model *client.Model) (bool, error
 
 // clone is a copy of the run's model, or a new model, that takes one step.
 type clone struct {
-	load, optimizer bool
-	before, after   []float64
+	fresh, optimizer bool
+	before, after    []float64
 }
 
 // stepClones takes the steps of the clones concurrently.
@@ -81,13 +81,7 @@ func (t *trainer) stepClones(ctx context.Context, clones ...*clone) error {
 // stepClone creates the clone's model and takes its step. The learning rate grows with the rank, because adapters
 // are scaled down by it.
 func (t *trainer) stepClone(ctx context.Context, c *clone) error {
-	open := t.create
-	if c.load {
-		open = func(ctx context.Context, lora tinker.LoraConfig) (*client.Model, error) {
-			return t.load(ctx, lora, c.optimizer)
-		}
-	}
-	model, err := open(ctx, t.Lora)
+	model, err := t.open(ctx, t.Lora, c.fresh, c.optimizer)
 	if err != nil {
 		return err
 	}

@@ -60,11 +60,7 @@ func float32s(values []float64) []float32 {
 
 // uniform returns the same advantage for every token.
 func uniform(advantage float64) []float64 {
-	all := make([]float64, len(sequence)-1)
-	for i := range all {
-		all[i] = advantage
-	}
-	return all
+	return slices.Repeat([]float64{advantage}, len(sequence)-1)
 }
 
 // distance returns the root mean square of the differences, in nats.
@@ -153,6 +149,14 @@ func (t *trainer) left() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.created)
+}
+
+// open creates a fresh model, or one with the saved state.
+func (t *trainer) open(ctx context.Context, lora tinker.LoraConfig, fresh, optimizer bool) (*client.Model, error) {
+	if fresh {
+		return t.create(ctx, lora)
+	}
+	return t.load(ctx, lora, optimizer)
 }
 
 // load creates a model and loads the saved state into it, if there is one.

@@ -79,10 +79,8 @@ func (t trainingCheck) try(ctx context.Context, trials ...trial) ([]outcome, err
 	var inFlight sync.WaitGroup
 	for i, trial := range trials {
 		inFlight.Go(func() {
-			outcomes[i].err = retry(ctx, func(ctx context.Context) error {
-				var err error
-				outcomes[i].logprobs, err = t.tryOnce(ctx, trial)
-				return err
+			outcomes[i].logprobs, outcomes[i].err = retryFor(ctx, func(ctx context.Context) ([]float64, error) {
+				return t.tryOnce(ctx, trial)
 			})
 		})
 	}
@@ -100,13 +98,7 @@ func (t trainingCheck) tryOnce(ctx context.Context, trial trial) ([]float64, err
 	if trial.lora != nil {
 		lora = *trial.lora
 	}
-	open := t.create
-	if !trial.fresh {
-		open = func(ctx context.Context, lora tinker.LoraConfig) (*client.Model, error) {
-			return t.load(ctx, lora, trial.optimizer)
-		}
-	}
-	model, err := open(ctx, lora)
+	model, err := t.open(ctx, lora, trial.fresh, trial.optimizer)
 	if err != nil {
 		return nil, err
 	}
