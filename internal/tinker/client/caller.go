@@ -103,9 +103,12 @@ func (r request) mayRepeat(err error) bool {
 	return !r.unrepeatable || !mayBeExecuted(err)
 }
 
+// sender sends a request once, or until it has a response.
+type sender func(context.Context, request) (response, error)
+
 // retry repeats a request until its error is not temporary or ctx ends. The error it returns says whether any
 // of the attempts may have reached the server.
-func (c *caller) retry(ctx context.Context, req request, send func(context.Context, request) (response, error)) (response, error) {
+func (c *caller) retry(ctx context.Context, req request, send sender) (response, error) {
 	wait := backoff{limit: maxDelay, spread: c.spread}
 	conflicts := 0
 	if ctx.Err() != nil {

@@ -15,9 +15,8 @@ import (
 // A configuration is used for configAge, because limits may change while a client runs for days. If it cannot be
 // fetched then, the old one is used for another configPause.
 const (
-	configAge     = time.Hour
-	configPause   = time.Minute
-	configTimeout = 10 * time.Second
+	configAge   = time.Hour
+	configPause = time.Minute
 )
 
 // serverConfig is a configuration with the time from which it is stale.
@@ -79,10 +78,7 @@ func (c *caller) upToDate(ctx context.Context, current *serverConfig) tinker.Ser
 	}
 	config, err := c.fetchConfig(ctx, c.exchangeOnceWithKey)
 	if err == nil && config.PJWTAuthEnabled && c.credentials.token.Load() == nil {
-		var first *token
-		if first, err = c.fetchToken(ctx); err == nil {
-			c.credentials.token.Store(first)
-		}
+		_, err = c.fetchToken(ctx, c.exchangeOnceWithKey)
 	}
 	if err != nil {
 		c.log.Debug("keeping the configuration", "err", err)
@@ -101,14 +97,15 @@ func (c *caller) retryWithKey(ctx context.Context, req request) (response, error
 	})
 }
 
+// exchangeOnceWithKey sends a request without which a call can do: what it would replace is used on.
 func (c *caller) exchangeOnceWithKey(ctx context.Context, req request) (response, error) {
-	req.timeout = configTimeout
+	req.timeout = 10 * time.Second
 	return c.exchangeWithKey(ctx, req)
 }
 
 // fetchConfig fetches the configuration by send, which authenticates with the key itself: the response says whether the
 // server requires a JWT.
-func (c *caller) fetchConfig(ctx context.Context, send func(context.Context, request) (response, error)) (tinker.ServerConfig, error) {
+func (c *caller) fetchConfig(ctx context.Context, send sender) (tinker.ServerConfig, error) {
 	req, err := postJSON("client_config", "client/config", tinker.ConfigRequest{SDKVersion: tinker.SDKVersion})
 	if err != nil {
 		return tinker.ServerConfig{}, err

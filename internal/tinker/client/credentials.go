@@ -23,7 +23,6 @@ import (
 const (
 	renewAhead      = 5 * time.Minute
 	renewPause      = time.Minute
-	renewTimeout    = 10 * time.Second
 	defaultLifetime = 10 * time.Minute
 	opAuthToken     = "auth_token"
 )
@@ -82,9 +81,8 @@ func (c *caller) tryRenew(ctx context.Context, old *token) *token {
 	if current := c.credentials.token.Load(); current != old {
 		return current
 	}
-	renewed, err := c.fetchToken(ctx)
+	renewed, err := c.fetchToken(ctx, c.exchangeOnceWithKey)
 	if err == nil {
-		c.credentials.token.Store(renewed)
 		return renewed
 	}
 	c.log.Warn("postponing the renewal of the access token", "err", err)
@@ -93,18 +91,21 @@ func (c *caller) tryRenew(ctx context.Context, old *token) *token {
 	return old
 }
 
-// fetchToken tries once to exchange the key for a JWT.
-func (c *caller) fetchToken(ctx context.Context) (*token, error) {
+// fetchToken exchanges the key for a JWT by send, which authenticates with the key, and uses the JWT from then on.
+func (c *caller) fetchToken(ctx context.Context, send sender) (*token, error) {
 	req, err := postJSON(opAuthToken, "auth/token", struct{}{})
 	if err != nil {
 		return nil, err
 	}
-	req.timeout = renewTimeout
-	resp, err := c.exchangeWithKey(ctx, req)
+	resp, err := send(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	return newToken(resp)
+	fresh, err := newToken(resp)
+	if err == nil {
+		c.credentials.token.Store(fresh)
+	}
+	return fresh, err
 }
 
 // renew replaces the rejected JWT, unless another call has done so, and returns the valid one.
@@ -116,19 +117,12 @@ func (c *caller) renew(ctx context.Context, rejected string) (string, error) {
 	if current := c.credentials.token.Load(); current != nil && current.jwt != rejected {
 		return current.jwt, nil
 	}
-	req, err := postJSON(opAuthToken, "auth/token", struct{}{})
+	renewed, err := c.fetchToken(ctx, func(ctx context.Context, req request) (response, error) {
+		return c.retry(ctx, req, c.exchangeWithKey)
+	})
 	if err != nil {
 		return "", err
 	}
-	resp, err := c.retry(ctx, req, c.exchangeWithKey)
-	if err != nil {
-		return "", err
-	}
-	renewed, err := newToken(resp)
-	if err != nil {
-		return "", err
-	}
-	c.credentials.token.Store(renewed)
 	return renewed.jwt, nil
 }
 
