@@ -318,7 +318,7 @@ var permitted = map[string][]string{
 	"internal/tinker/archive":    {"internal/atomicfile", "internal/safetensors", "internal/stall"},
 	"internal/tinker/peft":       {"internal/safetensors", "internal/tinker/archive"},
 	"internal/tinker/capability": {"internal/finite", "internal/tinker", "internal/tinker/client", "golang.org/x/sync"},
-	"internal/tinker/bytebudget": nil,
+	"internal/tinker/bytebudget": {"internal/wait"},
 	"internal/tinker/pages":      {"internal/tinker"},
 	"internal/tinker/client":     {"internal/tinker", "internal/tinker/bytebudget", "internal/tinker/pages", "internal/tinker/redact", "internal/tinker/transport", "internal/wait", "golang.org/x/sync"},
 	"internal/tinker/redact":     nil,

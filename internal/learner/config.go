@@ -89,10 +89,7 @@ func (t Timing) waitAtMost(ctx context.Context, failures int, longest time.Durat
 	if failures < 8 {
 		pause = min(longest, t.Pause<<(failures-1))
 	}
-	if wait.Sleep(ctx, pause) != nil {
-		return context.Cause(ctx)
-	}
-	return nil
+	return wait.Sleep(ctx, pause)
 }
 
 // ErrKilled is what a Fault returns to end the learner as SIGKILL would: nothing is cleaned up.

@@ -38,7 +38,7 @@ func (s *Signal) Notify() {
 	}
 }
 
-// For calls get, and again after each Notify, until it returns true. The error is the one of ctx.
+// For calls get, and again after each Notify, until it returns true. The error is the cause of the end of ctx.
 func For[T any](ctx context.Context, changes *Signal, get func() (T, bool)) (T, error) {
 	for {
 		changed := changes.Changed()
@@ -49,18 +49,18 @@ func For[T any](ctx context.Context, changes *Signal, get func() (T, bool)) (T, 
 		case <-changed:
 		case <-ctx.Done():
 			var none T
-			return none, ctx.Err()
+			return none, context.Cause(ctx)
 		}
 	}
 }
 
-// Sleep waits for d. The error is the one of ctx, when that ends first.
+// Sleep waits for d. The error is the cause of the end of ctx, when that ends first.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	case <-timer.C:
 		return nil
 	}

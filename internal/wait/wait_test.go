@@ -46,13 +46,14 @@ func TestNotifyWakesEverybody(t *testing.T) {
 }
 
 func TestWaitingEndsWithTheContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := For(ctx, &Signal{}, func() (int, bool) { return 0, false }); !errors.Is(err, context.Canceled) {
-		t.Errorf("For: %v, want %v", err, context.Canceled)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("enough")
+	cancel(cause)
+	if _, err := For(ctx, &Signal{}, func() (int, bool) { return 0, false }); !errors.Is(err, cause) {
+		t.Errorf("For: %v, want %v", err, cause)
 	}
-	if err := Sleep(ctx, time.Hour); !errors.Is(err, context.Canceled) {
-		t.Errorf("Sleep: %v, want %v", err, context.Canceled)
+	if err := Sleep(ctx, time.Hour); !errors.Is(err, cause) {
+		t.Errorf("Sleep: %v, want %v", err, cause)
 	}
 }
 

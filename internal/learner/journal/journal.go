@@ -170,8 +170,8 @@ func (j *Journal) insist(ctx context.Context, what string, act func() error) err
 			return err
 		}
 		j.blocked(what, err)
-		if wait.Sleep(ctx, j.config.Pause) != nil {
-			return context.Cause(ctx)
+		if err := wait.Sleep(ctx, j.config.Pause); err != nil {
+			return err
 		}
 	}
 }

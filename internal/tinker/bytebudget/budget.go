@@ -7,56 +7,36 @@ package bytebudget
 import (
 	"context"
 	"sync"
+
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // Budget limits the bytes of the results that are fetched at the same time. It admits a result while any
-// bytes are left, so that one large result always passes.
+// bytes are left, so that one large result always passes. Its zero value has no bytes.
 type Budget struct {
+	freed wait.Signal
 	mu    sync.Mutex
 	left  int64
-	freed chan struct{}
 }
-
-// New returns a budget of 0 bytes.
-func New() *Budget { return &Budget{freed: make(chan struct{})} }
 
 // Add returns bytes to the budget.
 func (b *Budget) Add(bytes int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.left += bytes
-	close(b.freed)
-	b.freed = make(chan struct{})
+	b.freed.Notify()
 }
 
 // Reserve waits until bytes are left and takes its share.
 func (b *Budget) Reserve(ctx context.Context, bytes int64) error {
-	for {
-		freed, ok := b.tryReserve(bytes)
-		if ok {
-			return nil
+	_, err := wait.For(ctx, &b.freed, func() (struct{}, bool) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.left <= 0 {
+			return struct{}{}, false
 		}
-		select {
-		case <-freed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-func (b *Budget) tryReserve(bytes int64) (<-chan struct{}, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.left <= 0 {
-		return b.freed, false
-	}
-	b.left -= bytes
-	return nil, true
-}
-
-// Left returns how many bytes are left; it is negative while a large result has taken more.
-func (b *Budget) Left() int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.left
+		b.left -= bytes
+		return struct{}{}, true
+	})
+	return err
 }

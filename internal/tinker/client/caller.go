@@ -23,6 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/bytebudget"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/redact"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 const (
@@ -45,7 +46,7 @@ type caller struct {
 	connecting *semaphore.Weighted
 	config     atomic.Pointer[serverConfig]
 	// downloads limits the bytes of large results that are fetched at the same time.
-	downloads *bytebudget.Budget
+	downloads bytebudget.Budget
 	// executesRepeats says that the server does not recognise the repeats of a submit.
 	executesRepeats atomic.Bool
 	// json says that training data are sent in JSON.
@@ -109,7 +110,7 @@ type sender func(context.Context, request) (response, error)
 // retry repeats a request until its error is not temporary or ctx ends. The error it returns says whether any
 // of the attempts may have reached the server.
 func (c *caller) retry(ctx context.Context, req request, send sender) (response, error) {
-	wait := backoff{limit: maxDelay, spread: c.spread}
+	pause := backoff{limit: maxDelay, spread: c.spread}
 	conflicts := 0
 	if ctx.Err() != nil {
 		return response{}, canceled(req.op, context.Cause(ctx))
@@ -130,9 +131,9 @@ func (c *caller) retry(ctx context.Context, req request, send sender) (response,
 		if !again {
 			return response{}, failed
 		}
-		delay := wait.delayAfter(failed)
+		delay := pause.delayAfter(failed)
 		c.report(ctx, failed, delay)
-		if err := sleep(ctx, delay); err != nil {
+		if err := wait.Sleep(ctx, delay); err != nil {
 			return response{}, &Error{
 				Category: tinker.CategoryCanceled, Op: req.op, Method: failed.Method, Path: failed.Path,
 				Status: failed.Status, Message: failed.Message, MayHaveRun: failed.MayHaveRun, Err: err,

@@ -177,7 +177,7 @@ func TestFailedChunk(t *testing.T) {
 		time.Sleep(29 * time.Second)
 		synctest.Wait()
 		select {
-		case <-future.Done():
+		case <-future.done:
 			t.Error("the call ended before all of its chunks")
 		default:
 		}

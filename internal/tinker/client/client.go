@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/bytebudget"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 )
 
@@ -90,7 +89,7 @@ func New(config Config) (*Client, error) {
 	api.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c := &caller{
 		base: base, userAgent: config.UserAgent, http: &api, log: config.Logger, observe: config.Observe, spread: config.Spread,
-		credentials: newCredentials(key), connecting: newLock(), downloads: bytebudget.New(),
+		credentials: newCredentials(key), connecting: newLock(),
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)

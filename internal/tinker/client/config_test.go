@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/bytebudget"
 )
 
 // TestConfigIsFetchedAgain checks that a client learns of changed limits, and keeps the ones it has while the server
@@ -94,13 +95,23 @@ func TestConfigIsFetchedAgain(t *testing.T) {
 				if diff := cmp.Diff(tc.fetched, w.times("client/config")); diff != "" {
 					t.Errorf("times of the requests (-want +got):\n%s", diff)
 				}
-				if w.downloads.Left() != tc.left {
-					t.Errorf("%d bytes may be downloaded, want %d", w.downloads.Left(), tc.left)
-				}
+				expectLeft(t, &w.downloads, tc.left)
 				if token := w.credentials.token.Load(); (token != nil) != (len(tc.tokens) > 0 && tc.tokens[0].status == 200) {
 					t.Errorf("the JWT is %v", token)
 				}
 			})
 		})
+	}
+}
+
+// expectLeft takes the bytes that may be downloaded: the budget admits the last of them, and no more after it.
+func expectLeft(t *testing.T, budget *bytebudget.Budget, left int64) {
+	t.Helper()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for i, bytes := range []int64{left - 1, 1, 1} {
+		if err := budget.Reserve(ended, bytes); (err == nil) != (i < 2) {
+			t.Errorf("reservation %d of %d bytes, of which %d may be downloaded: %v", i+1, bytes, left, err)
+		}
 	}
 }

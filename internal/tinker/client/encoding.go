@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // UseJSON makes the client send training data in JSON, to servers that do not read protobuf.
@@ -30,7 +31,7 @@ func (m *Model) FindEncoding(ctx context.Context, data []tinker.Datum, loss tink
 	}
 	defer m.submitting.Release(1)
 	r := tinker.ForwardBackwardRequest{ModelID: m.id, SeqID: m.next, ForwardOnly: true, Loss: loss, Data: data}
-	wait := backoff{limit: maxDelay, spread: m.caller.spread}
+	pause := backoff{limit: maxDelay, spread: m.caller.spread}
 	for {
 		refusal := m.tryEncoding(ctx, r, config, false)
 		if refusal == nil || !mayBeEncoding(refusal) {
@@ -49,9 +50,9 @@ func (m *Model) FindEncoding(ctx context.Context, data []tinker.Datum, loss tink
 			m.broken = reason
 			return false, reason
 		}
-		delay := wait.delayAfter(reason)
+		delay := pause.delayAfter(reason)
 		m.caller.report(ctx, reason, delay)
-		err := sleep(ctx, delay)
+		err := wait.Sleep(ctx, delay)
 		m.caller.notify(ctx, Event{Op: reason.Op, Category: reason.Category, Over: true})
 		if err != nil {
 			return false, canceled(opForward, err)

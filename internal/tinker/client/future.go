@@ -36,9 +36,6 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	}
 }
 
-// Done is closed when the result or its error is available.
-func (f *Future[T]) Done() <-chan struct{} { return f.done }
-
 // inBackground runs the function in its own goroutine.
 func inBackground[T any](op string, run func() (T, error)) *Future[T] {
 	f := &Future[T]{op: op, done: make(chan struct{})}

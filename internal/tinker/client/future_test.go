@@ -240,7 +240,7 @@ func TestWaitEnds(t *testing.T) {
 		if e := asError("", err); e.Category != tinker.CategoryCanceled || !e.MayHaveRun || e.Err.Error() != "enough" || e.Op != tinker.TypeOptimStep {
 			t.Errorf("Wait = %+v", e)
 		}
-		<-future.Done()
+		<-future.done
 		if _, err := future.Wait(short); err != nil {
 			t.Errorf("an available result is returned whatever the context: %v", err)
 		}

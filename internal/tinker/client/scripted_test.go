@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 const testKey = "tml-secret-of-the-test"
@@ -89,7 +90,7 @@ func (s *scriptedServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := sleep(r.Context(), next.hold); err != nil {
+	if err := wait.Sleep(r.Context(), next.hold); err != nil {
 		return nil, r.Context().Err()
 	}
 	if next.lost {

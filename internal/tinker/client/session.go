@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // Capabilities returns the base models that the server supports.
@@ -83,7 +84,7 @@ func (c *Client) Heartbeat(ctx context.Context, session string) error {
 // a goroutine.
 func (c *Client) KeepAlive(ctx context.Context, session string, lost func(error)) {
 	failures := 0
-	for sleep(ctx, heartbeatInterval) == nil {
+	for wait.Sleep(ctx, heartbeatInterval) == nil {
 		err := c.Heartbeat(ctx, session)
 		switch CategoryFrom(err) {
 		case "":

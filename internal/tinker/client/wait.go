@@ -62,14 +62,3 @@ func (b *backoff) delayAfter(e *Error) time.Duration {
 	}
 	return b.delay()
 }
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
