@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/training"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -93,7 +94,7 @@ func (c *commit) look(ctx context.Context) error {
 func (c *commit) cover(context.Context) error {
 	c.loop.saved = c.loop.at
 	c.status.Touch()
-	c.status.BlockOnModel("")
+	c.status.Block(report.BlockedOnModel, "")
 	c.repairs.Accept()
 	c.table.Cover(c.loop.at.Cursor)
 	c.server.Notify()

@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
@@ -45,7 +46,7 @@ func (l *learner) train(ctx, soft context.Context) error {
 			err = fmt.Errorf("%w: %d models were thrown away at step %d, the last because of: %w", errNoProgress, maxDiscarded, l.loop.at.Step, err)
 			return l.leave(ctx, soft, err)
 		}
-		l.status.BlockOnModel(err.Error())
+		l.status.Block(report.BlockedOnModel, err.Error())
 		l.abandon(ctx)
 		if errors.Is(err, leases.ErrPolicyMissing) {
 			l.rollouts.Check(soft) // workers find nothing in a session that is lost

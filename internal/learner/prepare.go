@@ -18,6 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
+	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/learner/session"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
@@ -43,11 +44,13 @@ func (l *learner) prepare(ctx context.Context) error {
 	}
 	l.journal = journal.New(journal.Config{
 		Dir: l.file.ArtifactsDir, URL: l.file.ArtifactsURL, OpenBucket: l.config.OpenBucket, Spec: spec, RunUID: l.file.Run.UID, Attempt: l.file.Attempt, Identity: l.config.Identity,
-		Logger: l.config.Logger, Blocked: l.status.BlockOnStore, Pause: time.Second, Committed: recorder{l}.step,
-		Parent: parents(l.book, rl.Genesis(l.file.SpecDigest)),
+		Logger: l.config.Logger, Pause: time.Second, Committed: recorder{l}.step,
+		Blocked: func(problem string) { l.status.Block(contract.BlockedOnArtifacts, problem) },
+		Parent:  parents(l.book, rl.Genesis(l.file.SpecDigest)),
 	})
 	l.preflight = preflight.New(preflight.Config{
-		File: l.file, API: l.client, FeatureChecker: featureChecker{l}, Hub: l.config.Hub, Blocked: l.status.BlockOnTokenizer,
+		File: l.file, API: l.client, FeatureChecker: featureChecker{l}, Hub: l.config.Hub,
+		Blocked: func(problem string) { l.status.Block(contract.BlockedOnTokenizer, problem) },
 		IsFinal: func(err error) bool { return isFinal(err, false) }, Pause: l.config.Timing.wait, Logger: l.config.Logger, Now: l.config.Now,
 		ClientVersion: version.String(),
 	})
@@ -122,7 +125,7 @@ func (l *learner) prepareEvaluator() {
 			recorder{l}.evaluation(step, metrics)
 		},
 		Settled: func(result store.Evaluation) { l.tracker.Evaluated(result) },
-		Blocked: l.status.BlockOnEvaluation, Pause: l.config.Timing.wait,
+		Blocked: func(problem string) { l.status.Block(report.BlockedOnEvaluation, problem) }, Pause: l.config.Timing.wait,
 	})
 	l.retirer = &retirer{
 		api: l.client, book: l.book, outstanding: l.evaluator.Outstanding, logger: l.config.Logger, now: l.config.Now,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/learner/training"
 )
 
@@ -97,7 +98,7 @@ func (l *learner) makeStep(ctx, soft context.Context) error {
 	}
 	if !savesAt(l.file, l.loop.at.Step) {
 		l.journal.Flush()
-		l.status.BlockOnModel("")
+		l.status.Block(report.BlockedOnModel, "")
 		return nil
 	}
 	return commits.begin(ctx)

@@ -137,12 +137,18 @@ func TestBlockedOn(t *testing.T) {
 		do   func(*Status)
 		want string
 	}{
-		"nothing":                 {func(*Status) {}, "waiting"},
-		"the store":               {func(s *Status) { s.BlockOnStore("offline") }, "artifacts: offline"},
-		"the tokenizer":           {func(s *Status) { s.BlockOnTokenizer("404") }, "tokenizer: 404"},
-		"the store before it":     {func(s *Status) { s.BlockOnTokenizer("404"); s.BlockOnStore("offline") }, "artifacts: offline"},
-		"the endpoint before all": {func(s *Status) { s.BlockOnStore("offline"); s.AddProblem("throttled", "") }, "endpoint: throttled"},
-		"a store that is back":    {func(s *Status) { s.BlockOnStore("offline"); s.BlockOnStore("") }, "waiting"},
+		"nothing":       {func(*Status) {}, "waiting"},
+		"the store":     {func(s *Status) { s.Block(contract.BlockedOnArtifacts, "offline") }, "artifacts: offline"},
+		"the tokenizer": {func(s *Status) { s.Block(contract.BlockedOnTokenizer, "404") }, "tokenizer: 404"},
+		"the store before it": {func(s *Status) {
+			s.Block(contract.BlockedOnTokenizer, "404")
+			s.Block(contract.BlockedOnArtifacts, "offline")
+		}, "artifacts: offline"},
+		"the endpoint before all": {func(s *Status) { s.Block(contract.BlockedOnArtifacts, "offline"); s.AddProblem("throttled", "") }, "endpoint: throttled"},
+		"a store that is back": {func(s *Status) {
+			s.Block(contract.BlockedOnArtifacts, "offline")
+			s.Block(contract.BlockedOnArtifacts, "")
+		}, "waiting"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
 )
 
+// What BlockedOn begins with after a model was thrown away, until a step succeeds, and while an evaluation that failed has no result.
+const (
+	BlockedOnModel      = "model: "
+	BlockedOnEvaluation = "evaluation: "
+)
+
+// blocks are what a learner may wait for besides the endpoint, by how BlockedOn begins. The first that has a problem is reported.
+var blocks = []string{contract.BlockedOnArtifacts, contract.BlockedOnTokenizer, BlockedOnModel, BlockedOnEvaluation}
+
 // Status is the learner's state as heartbeats report it. It is safe for concurrent use.
 type Status struct {
 	now func() time.Time
@@ -25,19 +34,16 @@ type Status struct {
 	problems   upstream.Problems
 	// workersProblems are those that workers report.
 	workersProblems upstream.Problems
-	// store and tokenizer describe why the artifact store and the tokenizer cannot be reached; empty if they can.
-	store, tokenizer string
-	// model describes why the last model was thrown away, until a step succeeds.
-	model string
-	// evaluation describes why an evaluation failed that is tried again.
-	evaluation string
-	records    records
+	// blocked describes what the learner waits for, by one of blocks. A text that is empty means that it does not wait for that.
+	blocked map[string]string
+	records records
 }
 
 // NewStatus returns the status of an attempt that is opening.
 func NewStatus(uid string, attempt int32, now func() time.Time) *Status {
 	return &Status{
-		now: now, progressed: now(), problems: upstream.Problems{Lasts: problemLasts}, workersProblems: upstream.Problems{Lasts: workersProblemLasts},
+		now: now, progressed: now(), blocked: map[string]string{},
+		problems: upstream.Problems{Lasts: problemLasts}, workersProblems: upstream.Problems{Lasts: workersProblemLasts},
 		reply: contract.HeartbeatReply{RunUID: uid, Attempt: attempt, Progress: contract.Progress{Phase: contract.PhaseOpening}},
 	}
 }
@@ -57,32 +63,11 @@ func (s *Status) Touch() {
 	s.progressed = s.now()
 }
 
-// BlockOnStore reports that the artifact store does not answer; an empty problem means that it does.
-func (s *Status) BlockOnStore(problem string) {
+// Block reports why the learner waits for one of blocks; an empty problem means that it does not.
+func (s *Status) Block(on, problem string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.store = problem
-}
-
-// BlockOnTokenizer reports that the tokenizer cannot be fetched; an empty problem means that it can.
-func (s *Status) BlockOnTokenizer(problem string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tokenizer = problem
-}
-
-// BlockOnModel reports why a model was thrown away; an empty problem means that a step succeeded.
-func (s *Status) BlockOnModel(problem string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.model = problem
-}
-
-// BlockOnEvaluation reports why an evaluation failed; an empty problem means that one has its result.
-func (s *Status) BlockOnEvaluation(problem string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.evaluation = problem
+	s.blocked[on] = problem
 }
 
 // SetTracking reports the problems of the services that show the run's curves.
@@ -113,17 +98,11 @@ func (s *Status) Reply(waiting string) contract.HeartbeatReply {
 	reply.Progress = progress
 	reply.SecondsSinceProgress = s.now().Sub(s.progressed).Seconds()
 	reply.Upstream, reply.UpstreamError = s.upstream()
-	switch {
+	switch i := slices.IndexFunc(blocks, func(on string) bool { return s.blocked[on] != "" }); {
 	case reply.Upstream != "":
 		reply.BlockedOn = "endpoint: " + reply.Upstream
-	case s.store != "":
-		reply.BlockedOn = "artifacts: " + s.store
-	case s.tokenizer != "":
-		reply.BlockedOn = "tokenizer: " + s.tokenizer
-	case s.model != "":
-		reply.BlockedOn = "model: " + s.model
-	case s.evaluation != "":
-		reply.BlockedOn = "evaluation: " + s.evaluation
+	case i >= 0:
+		reply.BlockedOn = blocks[i] + s.blocked[blocks[i]]
 	default:
 		reply.BlockedOn = waiting
 	}

@@ -27,12 +27,12 @@ func TestStatus(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reply (-want +got):\n%s", diff)
 	}
-	s.BlockOnStore("disk is full")
+	s.Block(contract.BlockedOnArtifacts, "disk is full")
 	if got := s.Reply("").BlockedOn; got != "artifacts: disk is full" {
 		t.Errorf("blocked on %q, want the store", got)
 	}
-	s.BlockOnStore("")
-	s.BlockOnEvaluation("the weight store is full")
+	s.Block(contract.BlockedOnArtifacts, "")
+	s.Block(BlockedOnEvaluation, "the weight store is full")
 	if got := s.Reply("sampling: 1 of 2 groups").BlockedOn; got != "evaluation: the weight store is full" {
 		t.Errorf("blocked on %q, want the evaluation", got)
 	}
