@@ -12,6 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // trainConsumer names the consumer of training groups; it is the first one.
@@ -282,20 +283,17 @@ func (s *BatchSource) Batch(ctx context.Context) (batch Batch, err error) {
 
 // await waits until the table is ready. It ends early with ctx, or with ErrPolicyMissing.
 func (s *BatchSource) await(ctx context.Context, ready func() bool) error {
-	for {
-		changed := s.table.Changed()
+	missing, err := wait.For(ctx, &s.table.changes.any, func() (missing, ok bool) {
 		if ready() {
-			return nil
+			return false, true
 		}
-		if s.isPolicyMissing() {
-			return ErrPolicyMissing
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+		missing = s.isPolicyMissing()
+		return missing, missing
+	})
+	if missing {
+		return ErrPolicyMissing
 	}
+	return err
 }
 
 func (s *BatchSource) decided() (Batch, bool) {

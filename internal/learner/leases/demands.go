@@ -82,8 +82,8 @@ func (d *demands) remove(consumer string) {
 // prune drops the entries that no consumer demands.
 func (d *demands) prune() {
 	demanded := map[rl.Key]bool{}
-	for key := range d.inOrder() {
-		demanded[key] = true
+	for e := range d.inOrder(rl.Train, rl.Evaluate) {
+		demanded[e.lease.Key] = true
 	}
 	maps.DeleteFunc(d.entries, func(key rl.Key, e *entry) bool {
 		if !demanded[key] {
@@ -93,28 +93,15 @@ func (d *demands) prune() {
 	})
 }
 
-// ofKind yields the entries of training, or those of evaluations, the most urgent first.
-func (d *demands) ofKind(kind rl.Kind) iter.Seq2[rl.Key, *entry] {
-	return func(yield func(rl.Key, *entry) bool) {
+// inOrder yields the entries of the kinds, the most urgent first.
+func (d *demands) inOrder(kinds ...rl.Kind) iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
 		for _, list := range d.lists {
-			if len(list.keys) == 0 || list.keys[0].Kind != kind {
+			if len(list.keys) == 0 || !slices.Contains(kinds, list.keys[0].Kind) {
 				continue
 			}
 			for _, key := range list.keys {
-				if !yield(key, d.entries[key]) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// inOrder yields the entries, the most urgent first.
-func (d *demands) inOrder() iter.Seq2[rl.Key, *entry] {
-	return func(yield func(rl.Key, *entry) bool) {
-		for _, list := range d.lists {
-			for _, key := range list.keys {
-				if !yield(key, d.entries[key]) {
+				if !yield(d.entries[key]) {
 					return
 				}
 			}
@@ -158,9 +145,9 @@ func (d *demands) reclaim(name string, w *worker, now time.Time, patience time.D
 // wanted lists the groups that the worker stores and that are not known here, in order of demand.
 func (d *demands) wanted(w *worker, now time.Time) []rl.Key {
 	var keys []rl.Key
-	for key, e := range d.inOrder() {
-		if !e.isKnown() && w.request(key, now) {
-			keys = append(keys, key)
+	for e := range d.inOrder(rl.Train, rl.Evaluate) {
+		if !e.isKnown() && w.request(e.lease.Key, now) {
+			keys = append(keys, e.lease.Key)
 		}
 	}
 	return keys

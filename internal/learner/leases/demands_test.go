@@ -23,8 +23,8 @@ func demandsOf(slots ...int64) demands {
 
 func orderOf(d demands) []int64 {
 	got := []int64{}
-	for key := range d.inOrder() {
-		got = append(got, key.Slot)
+	for e := range d.inOrder(rl.Train, rl.Evaluate) {
+		got = append(got, e.lease.Key.Slot)
 	}
 	return got
 }

@@ -49,7 +49,7 @@ type queues struct {
 // queue has groups of one kind. Its head is nil when it is empty.
 type queue struct {
 	head *entry
-	next func() (rl.Key, *entry, bool)
+	next func() (*entry, bool)
 	stop func()
 }
 
@@ -60,24 +60,24 @@ func (h *Handler) queues(w *worker, now time.Time) *queues {
 	}
 }
 
-func newQueue(entries iter.Seq2[rl.Key, *entry]) queue {
-	next, stop := iter.Pull2(entries)
+func newQueue(entries iter.Seq[*entry]) queue {
+	next, stop := iter.Pull(entries)
 	q := queue{next: next, stop: stop}
 	q.advance()
 	return q
 }
 
-func (q *queue) advance() { _, q.head, _ = q.next() }
+func (q *queue) advance() { q.head, _ = q.next() }
 
 // leasable yields the groups of a kind that nobody plays or stores, and that the worker can play.
-func (h *Handler) leasable(kind rl.Kind, w *worker, now time.Time) iter.Seq2[rl.Key, *entry] {
+func (h *Handler) leasable(kind rl.Kind, w *worker, now time.Time) iter.Seq[*entry] {
 	t := h.table
-	return func(yield func(rl.Key, *entry) bool) {
-		for key, e := range t.demands.ofKind(kind) {
-			if !e.isLeased("") || t.workers.isStored(key, now) || t.missing[e.lease.Sampler] || t.outages.excludes(w, e.lease.Environment) {
+	return func(yield func(*entry) bool) {
+		for e := range t.demands.inOrder(kind) {
+			if !e.isLeased("") || t.workers.isStored(e.lease.Key, now) || t.missing[e.lease.Sampler] || t.outages.excludes(w, e.lease.Environment) {
 				continue
 			}
-			if !yield(key, e) {
+			if !yield(e) {
 				return
 			}
 		}

@@ -12,8 +12,7 @@ import (
 
 // Counters counts what became of groups since the table was made.
 type Counters struct {
-	BoughtTwiceTokens                           int64
-	Accepted, Duplicate, Closed, Stale, Invalid int64
+	BoughtTwiceTokens, Accepted int64
 	// Outcomes counts how often the outcome of a group became known or changed.
 	Outcomes int64
 }
@@ -29,9 +28,10 @@ func (h *Handler) Submit(name string, group rl.Group, digest rl.Digest) exchange
 	t.holders.end(name, group.Key)
 	e := t.demands.entries[group.Key]
 	reply := t.decide(e, group)
-	t.counters.count(reply.Status)
 	switch reply.Status {
 	case exchange.Accepted:
+		t.counters.Accepted++
+		t.counters.Outcomes++
 		t.demands.complete(e, t.kept(group))
 		e.digest, e.from = digest, name
 		if e.group.Outcome != group.Outcome {
@@ -115,20 +115,4 @@ func (c Config) unfilled(trajectory rl.Trajectory, train bool) string {
 		}
 	}
 	return ""
-}
-
-func (c *Counters) count(status exchange.SubmitStatus) {
-	switch status {
-	case exchange.Accepted:
-		c.Accepted++
-		c.Outcomes++
-	case exchange.Duplicate:
-		c.Duplicate++
-	case exchange.Closed:
-		c.Closed++
-	case exchange.Stale:
-		c.Stale++
-	case exchange.Invalid:
-		c.Invalid++
-	}
 }
