@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -74,10 +75,11 @@ func (s *Store) Rebuild(at rl.Version, parent Parent) error {
 func (m *metricsFile) replace(lines metricLines, evaluations []Evaluation, rows []summary) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.writeEvaluations(evaluations); err != nil {
+	slices.SortStableFunc(evaluations, func(a, b Evaluation) int { return cmp.Compare(a.Step, b.Step) })
+	if err := writeLines(m.files.path(evaluationsName), evaluations, Evaluation.encode); err != nil {
 		return err
 	}
-	if err := m.writeRows(rows); err != nil {
+	if err := writeLines(m.files.path(rowsName), rows, summary.encode); err != nil {
 		return err
 	}
 	if err := m.write(lines); err != nil {
@@ -89,34 +91,29 @@ func (m *metricsFile) replace(lines metricLines, evaluations []Evaluation, rows 
 	return m.files.remote.uploadMetrics()
 }
 
-// writeEvaluations replaces evaluations.jsonl.
-func (m *metricsFile) writeEvaluations(list []Evaluation) error {
-	slices.SortStableFunc(list, func(a, b Evaluation) int { return cmp.Compare(a.Step, b.Step) })
-	var buffer bytes.Buffer
-	encoder := json.NewEncoder(&buffer)
-	for _, e := range list {
-		if err := encoder.Encode(e); err != nil {
-			return fmt.Errorf("encoding evaluation of step %d: %w", e.Step, err)
+// writeLines replaces a file by a line for each element of a list.
+func writeLines[T any](file string, list []T, encode func(T) ([]byte, error)) error {
+	var lines []byte
+	for _, element := range list {
+		line, err := encode(element)
+		if err != nil {
+			return err
 		}
+		lines = append(lines, line...)
 	}
-	if err := atomicfile.WriteDurable(m.files.path(evaluationsName), fileMode, buffer.Bytes()); err != nil {
-		return fmt.Errorf("writing evaluations: %w", err)
+	if err := atomicfile.WriteDurable(file, fileMode, lines); err != nil {
+		return fmt.Errorf("writing %s: %w", filepath.Base(file), err)
 	}
 	return nil
 }
 
-// writeRows replaces rows.jsonl.
-func (m *metricsFile) writeRows(rows []summary) error {
-	var buffer bytes.Buffer
-	for _, row := range rows {
-		if err := row.append(&buffer); err != nil {
-			return err
-		}
+// encode returns the line of evaluations.jsonl.
+func (e Evaluation) encode() ([]byte, error) {
+	data, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("encoding evaluation of step %d: %w", e.Step, err)
 	}
-	if err := atomicfile.WriteDurable(m.files.path(rowsName), fileMode, buffer.Bytes()); err != nil {
-		return fmt.Errorf("writing rows: %w", err)
-	}
-	return nil
+	return append(data, '\n'), nil
 }
 
 // AppendStep adds the line of batch step-1 of a committed row, and the row to rows.jsonl. Rebuild comes first.
@@ -129,11 +126,11 @@ func (s *Store) AppendStep(row Row) error {
 	if err != nil {
 		return err
 	}
-	var buffer bytes.Buffer
-	if err := found.append(&buffer); err != nil {
+	line, err := found.encode()
+	if err != nil {
 		return err
 	}
-	return s.metrics.appendTo(rowsName, buffer.Bytes())
+	return s.metrics.appendTo(rowsName, line)
 }
 
 // AppendEvaluation adds to the line of the version, which may be there already, and a line to evaluations.jsonl.
@@ -142,11 +139,11 @@ func (s *Store) AppendEvaluation(e Evaluation) error {
 	if err := s.metrics.add(e.Step, e.Metrics); err != nil {
 		return err
 	}
-	line, err := json.Marshal(e)
+	line, err := e.encode()
 	if err != nil {
-		return fmt.Errorf("encoding evaluation of step %d: %w", e.Step, err)
+		return err
 	}
-	return s.metrics.appendTo(evaluationsName, append(line, '\n'))
+	return s.metrics.appendTo(evaluationsName, line)
 }
 
 // appendTo adds a line to a file beside metrics.jsonl, unless a later attempt has put them together anew.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -33,17 +34,13 @@ func newSummary(row Row) (summary, error) {
 	return summary{Row: row, line: lines[row.Step-1]}, nil
 }
 
-// append adds the line of rows.jsonl to a buffer.
-func (s summary) append(buffer *bytes.Buffer) error {
+// encode returns the line of rows.jsonl.
+func (s summary) encode() ([]byte, error) {
 	data, err := json.Marshal(s.Row)
 	if err != nil {
-		return fmt.Errorf("encoding row %d: %w", s.Step, err)
+		return nil, fmt.Errorf("encoding row %d: %w", s.Step, err)
 	}
-	buffer.Write(data)
-	buffer.WriteByte('\t')
-	buffer.Write(s.line)
-	buffer.WriteByte('\n')
-	return nil
+	return slices.Concat(data, []byte("\t"), s.line, []byte("\n")), nil
 }
 
 // summaries reads rows.jsonl. Lines that are damaged are left out, and so is the file if it cannot be read.
