@@ -149,13 +149,16 @@ func (j *Journal) Evaluation(v rl.Version, digest string) (store.Evaluation, boo
 	return result, err == nil
 }
 
-// Evaluations returns the results of all evaluations.
-func (j *Journal) Evaluations() []store.Evaluation {
-	if j.store == nil {
-		return nil
+// ask returns what a store knows; nothing without a store, and before the attempt is claimed.
+func ask[T any](s *store.Store, question func(*store.Store) T) (answer T) {
+	if s != nil {
+		answer = question(s)
 	}
-	return j.store.Evaluations()
+	return answer
 }
+
+// Evaluations returns the results of all evaluations.
+func (j *Journal) Evaluations() []store.Evaluation { return ask(j.store, (*store.Store).Evaluations) }
 
 // WriteEvaluation makes a result durable, and adds it to metrics.jsonl if it is to have a line.
 func (j *Journal) WriteEvaluation(ctx context.Context, result store.Evaluation, line bool) error {
@@ -172,27 +175,16 @@ func (j *Journal) WriteEvaluation(ctx context.Context, result store.Evaluation, 
 
 // EventFilesOf returns the event files of a journal's store; nil without a store, and before the attempt is claimed.
 func EventFilesOf(j *Journal) *store.EventFiles {
-	if j.store == nil {
-		return nil
-	}
-	return j.store.EventFiles(j.config.Attempt)
+	return ask(j.store, func(s *store.Store) *store.EventFiles { return s.EventFiles(j.config.Attempt) })
 }
 
 // UploadFilesOf returns the files with rollouts of a journal's store; nil without a store, and before the attempt is claimed.
 func UploadFilesOf(j *Journal) *store.UploadFiles {
-	if j.store == nil {
-		return nil
-	}
-	return j.store.UploadFiles(j.config.Attempt)
+	return ask(j.store, func(s *store.Store) *store.UploadFiles { return s.UploadFiles(j.config.Attempt) })
 }
 
 // Session returns the session that the attempt before sampled in; empty for none.
-func (j *Journal) Session() string {
-	if j.store == nil {
-		return ""
-	}
-	return j.store.Session()
-}
+func (j *Journal) Session() string { return ask(j.store, (*store.Store).Session) }
 
 // SetSession records the session for the attempt after this one.
 func (j *Journal) SetSession(session string) {
@@ -205,12 +197,7 @@ func (j *Journal) SetSession(session string) {
 }
 
 // Workers lists the workers of the attempt before; none when they are not known.
-func (j *Journal) Workers() []string {
-	if j.store == nil {
-		return nil
-	}
-	return j.store.Workers()
-}
+func (j *Journal) Workers() []string { return ask(j.store, (*store.Store).Workers) }
 
 // SetWorkers records the workers for the attempt after this one, and reports whether that succeeded.
 func (j *Journal) SetWorkers(names []string) bool {
