@@ -76,9 +76,7 @@ func NewClient(config ClientConfig) (*Client, error) {
 	if config.Worker == "" {
 		return nil, errors.New("preparing the exchange: the worker has no name")
 	}
-	if config.Renew <= 0 {
-		config.Renew = renewEvery
-	}
+	config.Renew = cmp.Or(config.Renew, renewEvery)
 	config.Logger = cmp.Or(config.Logger, slog.New(slog.DiscardHandler))
 	if config.Dial == nil {
 		dialer := &net.Dialer{Timeout: dialTimeout}

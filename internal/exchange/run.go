@@ -159,10 +159,7 @@ func receiveDirectives(ctx context.Context, stream grpc.BidiStreamingClient[pb.R
 		defer close(ended)
 		for {
 			message, err := stream.Recv()
-			var next received
-			if err != nil {
-				next.err = err
-			}
+			next := received{err: err}
 			if err == nil {
 				next.directive, err = directiveFromProto(message)
 				next.err = protocolError(err)

@@ -72,15 +72,10 @@ type Timing struct {
 }
 
 func (t Timing) withDefaults() Timing {
-	for _, d := range []struct {
-		value *time.Duration
-		std   time.Duration
-	}{{&t.Acquire, 20 * time.Second}, {&t.Stream, time.Minute}, {&t.Direct, time.Second}, {&t.Drain, 2 * time.Second}} {
-		if *d.value <= 0 {
-			*d.value = d.std
-		}
+	return Timing{
+		Acquire: cmp.Or(t.Acquire, 20*time.Second), Stream: cmp.Or(t.Stream, time.Minute),
+		Direct: cmp.Or(t.Direct, time.Second), Drain: cmp.Or(t.Drain, 2*time.Second),
 	}
-	return t
 }
 
 // Pings of idle connections notice within 20 s that the other side does not answer.

@@ -114,15 +114,16 @@ func (w *wandb) restore(bucket *wandbBucket) (int64, error) {
 		return -1, nil
 	}
 	var tail []string
-	if err := json.Unmarshal([]byte(bucket.HistoryTail), &tail); err != nil || len(tail) == 0 {
-		return 0, &problem{reason: reasonFailing, message: "Weights & Biases does not name the newest step of the run: it is tried again"}
-	}
 	var line struct {
 		Step      *int64  `json:"_step"`
 		Timestamp float64 `json:"_timestamp"`
 		Runtime   float64 `json:"_runtime"`
 	}
-	if err := json.Unmarshal([]byte(tail[len(tail)-1]), &line); err != nil || line.Step == nil {
+	err := json.Unmarshal([]byte(bucket.HistoryTail), &tail)
+	if err == nil && len(tail) > 0 {
+		err = json.Unmarshal([]byte(tail[len(tail)-1]), &line)
+	}
+	if err != nil || line.Step == nil {
 		return 0, &problem{reason: reasonFailing, message: "Weights & Biases does not name the newest step of the run: it is tried again"}
 	}
 	if line.Timestamp > 0 {

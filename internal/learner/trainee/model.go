@@ -186,29 +186,25 @@ func (m *Model) SaveSampler(ctx context.Context, name string) (string, error) {
 	return (&Save{model: m, kind: tinker.KindSampler, name: name, future: future}).Wait(ctx)
 }
 
-// Wait waits for the answer and returns the path.
+// Wait waits for the answer and returns the path. It checks that the answer names what was requested. A checkpoint that "exists
+// already" under the model and name is the one that was requested, once the endpoint lists it.
 func (s *Save) Wait(ctx context.Context) (string, error) {
 	result, err := s.future.Wait(ctx)
-	return s.model.saved(ctx, s.kind, s.name, result, err)
-}
-
-// saved checks that an answer names what was requested. A checkpoint that "exists already" under the model and name
-// is the one that was requested, once the endpoint lists it.
-func (m *Model) saved(ctx context.Context, kind tinker.Kind, name string, result tinker.SaveResult, err error) (string, error) {
-	want := tinker.Path{Run: m.model.ID(), Kind: kind, Name: name}.String()
+	model := s.model.model.ID()
+	want := tinker.Path{Run: model, Kind: s.kind, Name: s.name}.String()
 	if client.CategoryFrom(err) == tinker.CategoryExists {
-		checkpoints, lookErr := m.api.RunCheckpoints(ctx, m.model.ID())
+		checkpoints, lookErr := s.model.api.RunCheckpoints(ctx, model)
 		if lookErr != nil {
-			return "", saving.Failed(lookErr, "looking %s up", name)
+			return "", saving.Failed(lookErr, "looking %s up", s.name)
 		}
 		if slices.ContainsFunc(checkpoints, func(c tinker.Checkpoint) bool { return c.TinkerPath == want }) {
 			return want, nil
 		}
 	}
 	if err != nil {
-		return "", saving.Failed(err, "saving %s %s", kind, name)
+		return "", saving.Failed(err, "saving %s %s", s.kind, s.name)
 	}
-	if kind == tinker.KindSampler && result.Path == shortSamplerPath(m.model.ID(), name) {
+	if s.kind == tinker.KindSampler && result.Path == shortSamplerPath(model, s.name) {
 		return want, nil
 	}
 	if result.Path != want {
