@@ -37,7 +37,9 @@ func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 		player.Reference = newReference(own, *r)
 	}
 	player.Gate = groupGate{gate: &w.episodes, rank: rank(lease.Key), changes: &w.changes}
-	player.Health = w.health.Group(lease.Environment, player.Environment, lease.Key.Slot, lease.Key.Kind == rl.Train)
+	if group := w.health.Group(lease.Environment, player.Environment, lease.Key.Slot, lease.Key.Kind == rl.Train); group != nil {
+		player.Health = group
+	}
 	player.Progress = &group.progress
 	player.Format = &groupFormat{formats: &w.formats, environment: lease.Environment + " " + spec.Settings.Digest, trained: isTrained(lease)}
 	w.players.Go(func() {

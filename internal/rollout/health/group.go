@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// Group is an environment as the episodes of one group observe it. A nil Group admits everything.
+// Group is an environment as the episodes of one group observe it.
 type Group struct {
 	monitor *Monitor
 	breaker *breaker
@@ -23,9 +23,6 @@ type Group struct {
 // Admit waits until an episode may begin. The error is a permanent *environment.Fault if the learner skips the
 // environment, and otherwise the context's.
 func (g *Group) Admit(ctx context.Context) error {
-	if g == nil {
-		return nil
-	}
 	fault, err := wait.For(ctx, &g.monitor.changes, func() (*environment.Fault, bool) {
 		g.monitor.mu.Lock()
 		defer g.monitor.mu.Unlock()
@@ -50,9 +47,6 @@ func (g *Group) Admit(ctx context.Context) error {
 
 // Begun notes that an episode has begun. Ended follows.
 func (g *Group) Begun() {
-	if g == nil {
-		return
-	}
 	g.monitor.mu.Lock()
 	defer g.monitor.mu.Unlock()
 	g.breaker.running++
@@ -61,9 +55,6 @@ func (g *Group) Begun() {
 // Ended notes how a try ended: with a *environment.Fault, without an error, or with another error, which says nothing
 // about the environment. begun says whether the try has begun.
 func (g *Group) Ended(begun bool, err error) {
-	if g == nil {
-		return
-	}
 	g.monitor.mu.Lock()
 	defer g.monitor.mu.Unlock()
 	if begun {
