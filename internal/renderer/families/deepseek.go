@@ -64,23 +64,15 @@ func newDeepseek(variant deepseekVariant) builder {
 
 // Arrange implements format.Family: the tools follow the system's text.
 func (d *deepseek) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
-	if conversation.Tools == nil {
-		return conversation.Messages, nil
-	}
-	system, rest, err := format.SplitSystem(conversation.Messages)
-	if err != nil {
-		return nil, err
-	}
-	blocks, err := format.EachTool(conversation.Tools, "\n", deepseekTool)
-	if err != nil {
-		return nil, err
-	}
-	first := chat.Message{Role: chat.RoleSystem, Content: system}
-	if len(conversation.Tools) > 0 {
-		first.Content += "\n\n## Tools\nYou have access to the following tools:\n\n" + blocks + "\n\n"
-		first.Name = declared
-	}
-	return slices.Concat([]chat.Message{first}, rest), nil
+	return format.Declare(conversation, func(system string, tools []chat.Tool) ([]chat.Message, error) {
+		blocks, err := format.EachTool(tools, "\n", deepseekTool)
+		first := chat.Message{Role: chat.RoleSystem, Content: system}
+		if len(tools) > 0 {
+			first.Content += "\n\n## Tools\nYou have access to the following tools:\n\n" + blocks + "\n\n"
+			first.Name = declared
+		}
+		return []chat.Message{first}, err
+	})
 }
 
 // declared is the name of a system message that ends with the instructions for calling tools. No caller can use it: no

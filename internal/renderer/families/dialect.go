@@ -36,28 +36,22 @@ func (*chatML) isChatML() {}
 
 // Prompt implements renderer.Renderer.
 func (d *dialectRenderer) Prompt(conversation renderer.Conversation) ([]int32, error) {
-	messages := slices.Clone(conversation.Messages)
-	for i := range messages {
-		if err := d.flatten(&messages[i]); err != nil {
+	conversation.Messages = slices.Clone(conversation.Messages)
+	for i := range conversation.Messages {
+		if err := d.flatten(&conversation.Messages[i]); err != nil {
 			return nil, fmt.Errorf("rendering message %d: %w", i, err)
 		}
 	}
-	if conversation.Tools != nil {
-		system, rest, err := format.SplitSystem(messages)
-		if err != nil {
-			return nil, err
-		}
-		declare := toolcall.DeclareJSON
-		if d.xml {
-			declare = toolcall.DeclareXML
-		}
-		text, err := declare(system, conversation.Tools)
-		if err != nil {
-			return nil, err
-		}
-		messages = slices.Concat([]chat.Message{{Role: chat.RoleSystem, Content: text}}, rest)
+	declare := toolcall.DeclareJSON
+	if d.xml {
+		declare = toolcall.DeclareXML
 	}
-	return d.Renderer.Prompt(renderer.Conversation{Messages: messages, Prefill: conversation.Prefill, Rendered: conversation.Rendered})
+	var err error
+	if conversation.Messages, err = declareInSystem(conversation, declare); err != nil {
+		return nil, err
+	}
+	conversation.Tools = nil
+	return d.Renderer.Prompt(conversation)
 }
 
 // flatten writes the calls of a message, or the result of a tool, as text.

@@ -76,23 +76,20 @@ func newGptOss(effort string) builder {
 
 // Arrange implements format.Family: the tools are in a message of the developer, below the system's text.
 func (g *gptOss) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
-	var front []chat.Message
-	if g.system != "" {
-		front = append(front, chat.Message{Role: roleHarmonySystem, Content: g.system})
+	messages, err := format.Declare(conversation, declareGptOss)
+	if err != nil || g.system == "" {
+		return messages, err
 	}
-	if conversation.Tools == nil {
-		return slices.Concat(front, conversation.Messages), nil
-	}
-	system, rest, err := format.SplitSystem(conversation.Messages)
-	if err != nil {
-		return nil, err
-	}
+	return slices.Concat([]chat.Message{{Role: roleHarmonySystem, Content: g.system}}, messages), nil
+}
+
+func declareGptOss(system string, declared []chat.Tool) (front []chat.Message, err error) {
 	text := ""
 	if system != "" {
 		text = "# Instructions\n\n" + system
 	}
-	if len(conversation.Tools) > 0 {
-		tools, err := format.EachTool(conversation.Tools, "\n\n", gptOssTool)
+	if len(declared) > 0 {
+		tools, err := format.EachTool(declared, "\n\n", gptOssTool)
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +99,7 @@ func (g *gptOss) Arrange(conversation renderer.Conversation) ([]chat.Message, er
 	if text != "" {
 		front = append(front, chat.Message{Role: "developer", Content: text})
 	}
-	return slices.Concat(front, rest), nil
+	return front, nil
 }
 
 func gptOssTool(t chat.Tool) (string, error) {

@@ -83,26 +83,21 @@ func sinceLastAnswer(messages []chat.Message) int {
 
 // Arrange implements format.Family: there is always a system message, after the declaration of tools.
 func (k *kimi) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
-	messages := conversation.Messages
-	if conversation.Tools == nil {
-		return k.withSystem(messages), nil
-	}
-	system, rest, err := format.SplitSystem(messages)
+	messages, err := format.Declare(conversation, func(system string, tools []chat.Tool) (front []chat.Message, err error) {
+		if len(tools) > 0 {
+			var text string
+			text, err = k.declare(tools)
+			front = append(front, chat.Message{Role: roleDeclare, Content: text})
+		}
+		if system != "" {
+			front = append(front, chat.Message{Role: chat.RoleSystem, Content: system})
+		}
+		return front, err
+	})
 	if err != nil {
 		return nil, err
 	}
-	var front []chat.Message
-	if len(conversation.Tools) > 0 {
-		text, err := k.declare(conversation.Tools)
-		if err != nil {
-			return nil, err
-		}
-		front = append(front, chat.Message{Role: roleDeclare, Content: text})
-	}
-	if system != "" {
-		front = append(front, chat.Message{Role: chat.RoleSystem, Content: system})
-	}
-	return k.withSystem(append(front, rest...)), nil
+	return k.withSystem(messages), nil
 }
 
 func (k *kimi) withSystem(messages []chat.Message) []chat.Message {

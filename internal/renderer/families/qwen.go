@@ -44,18 +44,15 @@ func newChatML(v *format.Vocabulary, h format.History) chatML {
 
 // Arrange implements format.Family: tools are declared in the system message.
 func (f *chatML) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
-	if conversation.Tools == nil {
-		return conversation.Messages, nil
-	}
-	system, rest, err := format.SplitSystem(conversation.Messages)
-	if err != nil {
-		return nil, err
-	}
-	text, err := f.declare(system, conversation.Tools)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat([]chat.Message{{Role: chat.RoleSystem, Content: text}}, rest), nil
+	return declareInSystem(conversation, f.declare)
+}
+
+// declareInSystem declares tools in the system message.
+func declareInSystem(conversation renderer.Conversation, declare func(string, []chat.Tool) (string, error)) ([]chat.Message, error) {
+	return format.Declare(conversation, func(system string, tools []chat.Tool) ([]chat.Message, error) {
+		text, err := declare(system, tools)
+		return []chat.Message{{Role: chat.RoleSystem, Content: text}}, err
+	})
 }
 
 // header writes the header of a message, including the line break before it.
