@@ -190,16 +190,21 @@ func writeMeanIntervals(out map[string]float64, groups []rl.Group) {
 	}
 }
 
-// eachValue calls f with the rewards of an episode and with what its environment measured, by the names that
-// StepMetrics gives the means of these.
-func eachValue(m rl.Member, f func(name string, v float64)) {
-	f(metricReward, m.Reward)
+// eachNamed calls f with what an episode's environment measured, and with the parts of its reward.
+func eachNamed(m rl.Member, f func(name string, v float64)) {
 	for name, v := range m.Metrics {
 		f(name, v)
 	}
 	for name, v := range m.Parts {
 		f("reward/"+name, v)
 	}
+}
+
+// eachValue calls f with the rewards of an episode and with what its environment measured, by the names that
+// StepMetrics gives the means of these.
+func eachValue(m rl.Member, f func(name string, v float64)) {
+	f(metricReward, m.Reward)
+	eachNamed(m, f)
 	for _, t := range m.Trajectories {
 		if t.Role != "" {
 			f(t.Role+"/"+metricReward, t.Reward)

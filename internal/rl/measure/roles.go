@@ -10,12 +10,9 @@ type roleKey struct{ environment, role string }
 
 // roleTally sums up the trajectories of one role.
 type roleTally struct {
+	played
 	// fractions has the groups of the role's trajectories in a slot.
 	fractions fractions
-	reward    average
-	stops     map[string]int
-	// trained trajectories have segments.
-	trained, segments int
 }
 
 // roleMetrics measures the roles of groups: env/all/<role>/... and env/<name>/<role>/.... It returns nothing where
@@ -27,7 +24,7 @@ func roleMetrics(prefix string, groups []rl.Group) map[string]float64 {
 			for _, environment := range environmentsOf(g) {
 				key := roleKey{environment, role}
 				if tallies[key] == nil {
-					tallies[key] = &roleTally{stops: map[string]int{}}
+					tallies[key] = &roleTally{played: played{stops: map[string]int{}}}
 				}
 				tallies[key].add(trajectories)
 			}
@@ -57,14 +54,7 @@ func (t *roleTally) add(trajectories []rl.Trajectory) {
 	rewards := make([]float64, len(trajectories))
 	for i, trajectory := range trajectories {
 		rewards[i] = trajectory.Reward
-		t.reward.add(trajectory.Reward)
-		if trajectory.StopReason != "" {
-			t.stops[trajectory.StopReason]++
-		}
-		if n := len(trajectory.Segments); n > 0 {
-			t.trained++
-			t.segments += n
-		}
+		t.played.add(trajectory.Reward, trajectory.StopReason, len(trajectory.Segments))
 	}
 	t.fractions.add(rewards)
 }

@@ -19,28 +19,46 @@ func (a *average) add(v float64) {
 	a.count++
 }
 
+// played sums up episodes, or trajectories.
+type played struct {
+	reward average
+	stops  map[string]int
+	// trained ones have segments.
+	trained, segments int
+}
+
+// add adds one that was stopped for a reason, which may be empty.
+func (p *played) add(reward float64, stop string, segments int) {
+	p.reward.add(reward)
+	if stop != "" {
+		p.stops[stop]++
+	}
+	if segments > 0 {
+		p.trained++
+		p.segments += segments
+	}
+}
+
 // tally sums up the episodes of groups in their order.
 type tally struct {
+	// played are the episodes that count. The stop reasons of limited ones, which a limit left out, are among theirs.
+	played
+	limited int
+
 	// members of all groups, and those that faults or the deadline left out.
 	members, faulted, late int
 	// fractions has the groups whose episodes count.
-	fractions       fractions
-	episodes, turns int
-	// trained episodes have segments.
-	trained, segments            int
+	fractions                    fractions
+	episodes, turns              int
 	actionTokens, observedTokens int64
-	reward                       average
 	named                        map[string]*average
-	// stops counts the stop reasons of the episodes that count, and of the limited ones, which a limit left out.
-	stops   map[string]int
-	limited int
 	// answers counts the kinds of answers of those episodes whose environment reports them, answerable in all.
 	answers    map[string]int
 	answerable int
 }
 
 func newTally() *tally {
-	return &tally{named: map[string]*average{}, stops: map[string]int{}, answers: map[string]int{}}
+	return &tally{played: played{stops: map[string]int{}}, named: map[string]*average{}, answers: map[string]int{}}
 }
 
 func (t *tally) add(g rl.Group) {
@@ -100,22 +118,10 @@ func (f *fractions) write(out map[string]float64, prefix string) {
 func (t *tally) addMember(m rl.Member) {
 	t.episodes++
 	t.turns += m.Turns
-	if segments := segmentsOf(m); segments > 0 {
-		t.trained++
-		t.segments += segments
-	}
+	t.played.add(m.Reward, m.StopReason, segmentsOf(m))
 	t.actionTokens += m.SampledTokens
 	t.observedTokens += m.PromptTokens
-	t.reward.add(m.Reward)
-	if m.StopReason != "" {
-		t.stops[m.StopReason]++
-	}
-	for name, v := range m.Metrics {
-		t.addNamed(name, v)
-	}
-	for name, v := range m.Parts {
-		t.addNamed("reward/"+name, v)
-	}
+	eachNamed(m, t.addNamed)
 	if answer := answerOf(m); answer != "" {
 		t.answers[answer]++
 		t.answerable++
