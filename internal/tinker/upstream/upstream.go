@@ -95,16 +95,10 @@ func (p *Problems) Observe(event client.Event, now time.Time) {
 
 func kindOf(event client.Event) string {
 	switch event.Category {
-	case tinker.CategoryThrottled:
-		return "throttled"
-	case tinker.CategoryPayment:
-		return "payment"
+	case tinker.CategoryThrottled, tinker.CategoryPayment, tinker.CategoryTooLarge, tinker.CategoryUnreachable:
+		return string(event.Category)
 	case tinker.CategoryPaused:
 		return string(event.QueueState)
-	case tinker.CategoryTooLarge:
-		return "too_large"
-	case tinker.CategoryUnreachable:
-		return "unreachable"
 	default:
 		return ServerError
 	}
