@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/mlflowtest"
+	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/trackertest"
 )
 
 // TestMLflowAfterLearnerDeath has MLflow do half of every third request and break the connection, and lets a learner die behind a
@@ -26,11 +27,11 @@ func TestMLflowAfterLearnerDeath(t *testing.T) {
 		file.Tracking = &tracking.Settings{MLflow: &tracking.MLflow{BaseURL: server.URL, Experiment: "e", RunName: "r"}}
 	})
 	var requests atomic.Int64
-	server.SetFault(func(string) mlflowtest.Fault {
+	server.SetFault(func(string) trackertest.Fault {
 		if requests.Add(1)%3 == 0 {
-			return mlflowtest.LosePart
+			return trackertest.LosePart
 		}
-		return mlflowtest.None
+		return trackertest.None
 	})
 	w.startWorker("w0", behavior{})
 	<-w.startLearner(1, w.dieAt("retire.begun", 2)).done

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/trackertest"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/wandbtest"
 )
 
@@ -74,7 +75,7 @@ func TestTrackingAfterLearnerDeath(t *testing.T) {
 			t.Parallel()
 			w, server := trackedFixture(t, nil)
 			if tc.away {
-				server.SetFault(func(string) wandbtest.Fault { return wandbtest.Refuse })
+				server.SetFault(func(string) trackertest.Fault { return trackertest.Refuse })
 			}
 			w.startWorker("w0", behavior{})
 			<-w.startLearner(1, w.dieAt(tc.point, 2)).done
@@ -91,15 +92,15 @@ func TestTrackingBehindLostAnswers(t *testing.T) {
 	w, server := trackedFixture(t, nil)
 	var mu sync.Mutex
 	streams := 0
-	server.SetFault(func(path string) wandbtest.Fault {
+	server.SetFault(func(path string) trackertest.Fault {
 		mu.Lock()
 		defer mu.Unlock()
 		if strings.HasSuffix(path, "/file_stream") {
 			if streams++; streams%2 == 1 {
-				return wandbtest.LoseAnswer
+				return trackertest.LoseAnswer
 			}
 		}
-		return wandbtest.None
+		return trackertest.None
 	})
 	w.startWorker("w0", behavior{})
 	w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)

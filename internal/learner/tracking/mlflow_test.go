@@ -16,6 +16,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/mlflowtest"
+	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/trackertest"
 )
 
 // newTestMLflow returns a sink for a server, with a token.
@@ -95,7 +96,7 @@ func checkMLflow(t *testing.T, server *mlflowtest.Server, lines []Line) mlflowte
 // TestMLflowContinuesBehindALostAnswer loses the answer to a request of which all or half was done: nothing is added twice, and
 // nothing is missing.
 func TestMLflowContinuesBehindALostAnswer(t *testing.T) {
-	for name, fault := range map[string]mlflowtest.Fault{"all": mlflowtest.LoseAnswer, "half": mlflowtest.LosePart, "nothing": mlflowtest.Refuse} {
+	for name, fault := range map[string]trackertest.Fault{"all": trackertest.LoseAnswer, "half": trackertest.LosePart, "nothing": trackertest.Refuse} {
 		for lines := int64(1); lines <= 4; lines++ {
 			t.Run(name, func(t *testing.T) {
 				server := mlflowtest.New()
@@ -107,7 +108,7 @@ func TestMLflowContinuesBehindALostAnswer(t *testing.T) {
 				if err := sink.Write(t.Context(), linesOf(0, 2)); err != nil {
 					t.Fatal(err)
 				}
-				server.SetFault(func(string) mlflowtest.Fault { return fault })
+				server.SetFault(func(string) trackertest.Fault { return fault })
 				if err := sink.Write(t.Context(), linesOf(2, 2+lines)); err == nil {
 					t.Fatal("a lost answer is not reported as an error")
 				}
@@ -130,12 +131,12 @@ func TestMLflowFindsARunWhoseCreationWasNotAnswered(t *testing.T) {
 	server := mlflowtest.New()
 	defer server.Close()
 	lost := map[string]bool{}
-	server.SetFault(func(path string) mlflowtest.Fault {
+	server.SetFault(func(path string) trackertest.Fault {
 		if (path == "/runs/create" || path == "/runs/log-batch") && !lost[path] {
 			lost[path] = true
-			return mlflowtest.LosePart
+			return trackertest.LosePart
 		}
-		return mlflowtest.None
+		return trackertest.None
 	})
 	sink := newTestMLflow(t, server.URL)
 	opened := false

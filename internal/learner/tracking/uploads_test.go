@@ -22,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openrewardtest"
+	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/trackertest"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
@@ -257,7 +258,7 @@ func TestUploadsAfterTheSameStepIsMadeAgain(t *testing.T) {
 // TestUploadsOfADeadLearner kills an attempt whose service does not answer: a later attempt sends all of it.
 func TestUploadsOfADeadLearner(t *testing.T) {
 	dir, server := t.TempDir(), newRolloutServer(t)
-	server.SetFault(func([]openrewardtest.Event) openrewardtest.Fault { return openrewardtest.Overload })
+	server.SetFault(func([]openrewardtest.Event) trackertest.Fault { return trackertest.Refuse })
 	a := startUploads(t, server, dir, 1, time.Hour)
 	a.commit(1, 40)
 	a.commit(2, 3)
@@ -284,15 +285,15 @@ func TestUploadsWithLostAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, server := t.TempDir(), newRolloutServer(t)
 			a := startUploads(t, server, dir, 1)
-			isLost := make(chan struct{})
-			server.SetFault(func(events []openrewardtest.Event) openrewardtest.Fault {
-				if lost(events[0]) {
+			isLost, once := make(chan struct{}), false
+			server.SetFault(func(events []openrewardtest.Event) trackertest.Fault {
+				if !once && lost(events[0]) {
 					a.stop()
 					close(isLost)
-					server.SetFaultLocked(nil)
-					return openrewardtest.LoseAnswer
+					once = true
+					return trackertest.LoseAnswer
 				}
-				return openrewardtest.None
+				return trackertest.None
 			})
 			a.commit(1, 70)
 			<-isLost
@@ -322,11 +323,11 @@ func TestUploadsWithLostAnswers(t *testing.T) {
 func TestUploadsAreRepeatedWithTheSameIDs(t *testing.T) {
 	server := newRolloutServer(t)
 	var requests int
-	server.SetFault(func([]openrewardtest.Event) openrewardtest.Fault {
+	server.SetFault(func([]openrewardtest.Event) trackertest.Fault {
 		if requests++; requests%3 == 0 {
-			return openrewardtest.LoseAnswer
+			return trackertest.LoseAnswer
 		}
-		return openrewardtest.None
+		return trackertest.None
 	})
 	a := startUploads(t, server, t.TempDir(), 1)
 	a.commit(1, 5)
@@ -355,11 +356,11 @@ func TestUploadsOfASupersededLearner(t *testing.T) {
 // TestUploadsLeaveOutWhatIsRefused has the service refuse the content of a rollout: the others are sent, and the run says so.
 func TestUploadsLeaveOutWhatIsRefused(t *testing.T) {
 	server := newRolloutServer(t)
-	server.SetFault(func(events []openrewardtest.Event) openrewardtest.Fault {
+	server.SetFault(func(events []openrewardtest.Event) trackertest.Fault {
 		if events[0].Name == "sums-train-1-step0-r1" {
-			return openrewardtest.Reject
+			return trackertest.Reject
 		}
-		return openrewardtest.None
+		return trackertest.None
 	})
 	a := startUploads(t, server, t.TempDir(), 1)
 	a.commit(1, 3)

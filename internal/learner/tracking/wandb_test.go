@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/trackertest"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/wandbtest"
 )
 
@@ -86,7 +87,7 @@ func TestWandBContinuesBehindALostAnswer(t *testing.T) {
 	if _, err := sink.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	server.SetFault(func(string) wandbtest.Fault { return wandbtest.LoseAnswer })
+	server.SetFault(func(string) trackertest.Fault { return trackertest.LoseAnswer })
 	if err := sink.Write(t.Context(), linesOf(0, 3)); err == nil {
 		t.Fatal("a lost answer is not reported as an error")
 	}

@@ -13,7 +13,8 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
-	"sync"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/trackertest"
 )
 
 // Root is the path of the interface.
@@ -49,57 +50,26 @@ type Run struct {
 
 // Server keeps experiments and runs.
 type Server struct {
-	*httptest.Server
+	trackertest.Server[Request, string]
 
 	// Authorization is the header that is accepted; empty for any.
 	Authorization string
 
-	mu          sync.Mutex
-	requests    []Request
 	experiments []string
 	runs        []*Run
-	fault       func(path string) Fault
 }
-
-// Fault is what the server does wrong with a request.
-type Fault int
-
-// The faults.
-const (
-	None Fault = iota
-	// Refuse answers 503 and does nothing.
-	Refuse
-	// LoseAnswer does what is asked, and breaks the connection.
-	LoseAnswer
-	// LosePart does half of what is asked, and breaks the connection.
-	LosePart
-)
 
 // New starts a server, which its caller closes.
 func New() *Server {
 	s := &Server{}
-	s.Server = httptest.NewServer(s)
+	s.Server.Server = httptest.NewServer(s)
 	return s
-}
-
-// SetFault sets the function that chooses a fault for each later request; nil means that there are no faults.
-func (s *Server) SetFault(fault func(path string) Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fault = fault
-}
-
-// Requests returns the requests in their order.
-func (s *Server) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]Request(nil), s.requests...)
 }
 
 // Runs returns copies of the runs in the order of their creation.
 func (s *Server) Runs() []Run {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	var list []Run
 	for _, r := range s.runs {
 		list = append(list, *r)
@@ -113,24 +83,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	path := strings.TrimPrefix(r.URL.Path, Root)
-	fault := None
-	if s.fault != nil {
-		fault = s.fault(path)
-	}
+	fault := s.Fault(path)
 	if s.Authorization != "" && r.Header.Get("Authorization") != s.Authorization {
 		http.Error(w, "You are not authenticated.", http.StatusUnauthorized)
 		return
 	}
-	if fault == Refuse {
+	if fault == trackertest.Refuse {
 		http.Error(w, "overloaded", http.StatusServiceUnavailable)
 		return
 	}
-	s.requests = append(s.requests, Request{r.Method, path, r.URL.RawQuery, r.Header.Get("Authorization"), body})
-	status, answer := s.answer(path, r.URL.Query().Get("experiment_name"), body, fault == LosePart)
-	if fault != None {
+	s.Record(Request{r.Method, path, r.URL.RawQuery, r.Header.Get("Authorization"), body})
+	status, answer := s.answer(path, r.URL.Query().Get("experiment_name"), body, fault == trackertest.LosePart)
+	if fault != trackertest.None {
 		panic(http.ErrAbortHandler)
 	}
 	w.WriteHeader(status)

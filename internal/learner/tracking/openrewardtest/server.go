@@ -12,7 +12,8 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/trackertest"
 )
 
 // Request is what a client has sent.
@@ -39,64 +40,30 @@ type Rollout struct {
 	Messages []Event
 }
 
-// Fault is what the server does wrong with a request.
-type Fault int
-
-// The faults.
-const (
-	None Fault = iota
-	// Overload answers 503 and takes nothing.
-	Overload
-	// Reject answers 400 and takes nothing.
-	Reject
-	// LoseAnswer takes the events, and breaks the connection.
-	LoseAnswer
-)
-
 // Server keeps rollouts. An event that it has already, by its id, it does not add.
 type Server struct {
-	*httptest.Server
+	trackertest.Server[Request, []Event]
 
 	// Key is the key that is accepted; empty for any.
 	Key string
 
-	mu       sync.Mutex
-	requests []Request
 	rollouts []*Rollout
 	known    map[string]bool
 	// repeated are the ids of events that came again, and problems what no client may send.
 	repeated, problems []string
-	fault              func(events []Event) Fault
 }
 
 // New starts a server, which its caller closes.
 func New() *Server {
 	s := &Server{known: map[string]bool{}}
-	s.Server = httptest.NewServer(s)
+	s.Server.Server = httptest.NewServer(s)
 	return s
-}
-
-// SetFault sets the function that chooses a fault for each later request with events; nil means that there are no faults. It is not called concurrently.
-func (s *Server) SetFault(fault func(events []Event) Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fault = fault
-}
-
-// SetFaultLocked is SetFault for the function that decides faults.
-func (s *Server) SetFaultLocked(fault func(events []Event) Fault) { s.fault = fault }
-
-// Requests returns the requests in their order.
-func (s *Server) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.requests)
 }
 
 // Rollouts returns the rollouts by their names.
 func (s *Server) Rollouts() map[string]Rollout {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	found := map[string]Rollout{}
 	for _, r := range s.rollouts {
 		found[r.Name] = Rollout{Event: r.Event, Messages: slices.Clone(r.Messages)}
@@ -106,15 +73,15 @@ func (s *Server) Rollouts() map[string]Rollout {
 
 // Repeated returns the ids of events that came again.
 func (s *Server) Repeated() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return slices.Clone(s.repeated)
 }
 
 // Problems returns what clients did that the protocol does not permit.
 func (s *Server) Problems() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return slices.Clone(s.problems)
 }
 
@@ -124,10 +91,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	s.requests = append(s.requests, Request{r.Method, r.URL.Path, r.Header.Get("X-Api-Key"), body})
+	s.Record(Request{r.Method, r.URL.Path, r.Header.Get("X-Api-Key"), body})
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/variants"):
 		fmt.Fprint(w, `[{"id": "other", "name": "easy"}, {"id": "variant-1", "name": "hard"}]`)
@@ -149,15 +116,12 @@ func (s *Server) serveEvents(w http.ResponseWriter, body []byte) {
 		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 		return
 	}
-	fault := None
-	if s.fault != nil {
-		fault = s.fault(events)
-	}
+	fault := s.Fault(events)
 	switch fault {
-	case Overload:
+	case trackertest.Refuse:
 		http.Error(w, "overloaded", http.StatusServiceUnavailable)
 		return
-	case Reject:
+	case trackertest.Reject:
 		http.Error(w, "invalid event", http.StatusBadRequest)
 		return
 	}
@@ -167,7 +131,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, body []byte) {
 	for _, event := range events {
 		s.take(event, len(events) == 1)
 	}
-	if fault == LoseAnswer {
+	if fault == trackertest.LoseAnswer {
 		panic(http.ErrAbortHandler)
 	}
 	fmt.Fprint(w, `{"status": "ok"}`)

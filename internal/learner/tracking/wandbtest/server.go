@@ -11,7 +11,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/trackertest"
 )
 
 // Entity is the default entity of every key.
@@ -24,17 +25,14 @@ type Request struct {
 	Body          json.RawMessage `json:"body"`
 }
 
-// Server keeps runs by their ids.
+// Server keeps runs by their ids. It records the requests to the interface of GraphQL and to streams.
 type Server struct {
-	*httptest.Server
+	trackertest.Server[Request, string]
 
 	// Key is the only one that is accepted; empty for any.
 	Key string
 
-	mu       sync.Mutex
-	requests []Request
-	runs     map[string]*run
-	fault    func(path string) Fault
+	runs map[string]*run
 }
 
 // run is what the server has of a run.
@@ -43,43 +41,17 @@ type run struct {
 	history                  []string
 }
 
-// Fault is what the server does wrong with a request.
-type Fault int
-
-// The faults.
-const (
-	None Fault = iota
-	// Refuse answers 503 and does nothing.
-	Refuse
-	// LoseAnswer does what is asked, and breaks the connection.
-	LoseAnswer
-)
-
 // New starts a server, which its caller closes.
 func New() *Server {
 	s := &Server{runs: map[string]*run{}}
-	s.Server = httptest.NewServer(s)
+	s.Server.Server = httptest.NewServer(s)
 	return s
-}
-
-// SetFault sets the function that chooses a fault for each later request; nil means that there are no faults.
-func (s *Server) SetFault(fault func(path string) Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fault = fault
-}
-
-// Requests returns the requests to the interface of GraphQL and to streams, in their order.
-func (s *Server) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]Request(nil), s.requests...)
 }
 
 // History returns the lines of a run.
 func (s *Server) History(id string) []map[string]any {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	r := s.runs[id]
 	if r == nil {
 		return nil
@@ -99,23 +71,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	s.mu.Lock()
-	fault := s.fault
-	s.mu.Unlock()
-	met := None
-	if fault != nil {
-		met = fault(r.URL.Path)
-	}
+	s.Lock()
+	defer s.Unlock()
+	fault := s.Fault(r.URL.Path)
 	if _, key, _ := r.BasicAuth(); s.Key != "" && key != s.Key {
 		http.Error(w, `{"errors":[{"message":"invalid API key"}]}`, http.StatusUnauthorized)
 		return
 	}
-	if met == Refuse {
+	if fault == trackertest.Refuse {
 		http.Error(w, "overloaded", http.StatusServiceUnavailable)
 		return
 	}
 	answer := s.answer(r, body)
-	if met == LoseAnswer {
+	if fault == trackertest.LoseAnswer {
 		panic(http.ErrAbortHandler)
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -123,13 +91,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) answer(r *http.Request, body []byte) any {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	stream := strings.HasSuffix(r.URL.Path, "/file_stream")
 	if !stream && r.URL.Path != "/graphql" {
 		return struct{}{} // telemetry, and files
 	}
-	s.requests = append(s.requests, Request{Path: r.URL.Path, Authorization: r.Header.Get("Authorization"), Body: body})
+	s.Record(Request{Path: r.URL.Path, Authorization: r.Header.Get("Authorization"), Body: body})
 	if stream {
 		return s.stream(strings.Split(r.URL.Path, "/")[4], body)
 	}
