@@ -24,23 +24,14 @@ type activeGroup struct {
 	progress episode.Progress
 	// unanswered is set once the endpoint may draw a sample of the group that nobody waits for.
 	unanswered atomic.Bool
-
-	mu    sync.Mutex
-	lease exchange.Lease
+	// lease is replaced by one that a new learner gives for the same group: its sampler may have another name.
+	lease atomic.Pointer[exchange.Lease]
 }
 
-func (g *activeGroup) currentLease() exchange.Lease {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.lease
-}
-
-// renewLease replaces the lease by one that a new learner gave for the same group: its sampler may have
-// another name.
-func (g *activeGroup) renewLease(lease exchange.Lease) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.lease = lease
+func newActiveGroup(lease exchange.Lease, cancel context.CancelFunc) *activeGroup {
+	group := &activeGroup{key: lease.Key, cancel: cancel}
+	group.lease.Store(&lease)
+	return group
 }
 
 // note notes whether a sample was posted without an answer.
@@ -68,7 +59,7 @@ func (a *activeGroups) add(group *activeGroup) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if known, ok := a.byKey[group.key]; ok {
-		known.renewLease(group.lease)
+		known.lease.Store(group.lease.Load())
 		return false
 	}
 	a.byKey[group.key] = group
@@ -78,7 +69,7 @@ func (a *activeGroups) add(group *activeGroup) bool {
 // renew replaces the lease of a group, if that is in progress.
 func (a *activeGroups) renew(lease exchange.Lease) {
 	if group := a.get(lease.Key); group != nil {
-		group.renewLease(lease)
+		group.lease.Store(&lease)
 	}
 }
 
@@ -148,7 +139,7 @@ func (a *activeGroups) pendingMembers() int {
 	defer a.mu.Unlock()
 	members := 0
 	for _, group := range a.byKey {
-		members += group.currentLease().GroupSize - int(group.progress.MembersDone.Load())
+		members += group.lease.Load().GroupSize - int(group.progress.MembersDone.Load())
 	}
 	return members
 }

@@ -38,7 +38,7 @@ func TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox(t *testing.T) {
 	for _, key := range []rl.Key{kept, dropped} {
 		w.submitter.store(rl.Group{Key: key, Environment: "sums", Outcome: rl.EnvironmentFault, Reason: "no server"})
 	}
-	w.active.add(&activeGroup{key: kept, cancel: func() {}, lease: exchange.Lease{Key: kept}})
+	w.active.add(newActiveGroup(exchange.Lease{Key: kept}, func() {}))
 	play, err := contract.EncodePlay(contract.Play{Version: contract.FormatVersion, Model: contract.Model{Name: "tinkersim/byte-136k"}})
 	if err != nil {
 		t.Fatal(err)

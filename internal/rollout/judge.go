@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
@@ -31,9 +32,9 @@ type Judges struct {
 	// BaseModel returns that of a checkpoint.
 	BaseModel func(ctx context.Context, checkpoint string) (string, error)
 
-	mu      sync.Mutex
-	worker  *Worker
-	problem string
+	worker atomic.Pointer[Worker]
+	// problem is why a judge cannot be asked, or empty.
+	problem atomic.Value
 }
 
 // New returns a judge; it is made for registry.Builder.TinkerJudge.
@@ -46,31 +47,17 @@ func (j *Judges) New(definition contract.Judge) (rubric.Judge, error) {
 
 // Report takes over why a judge cannot be asked; nil means that it can. It is made for registry.Builder.JudgeProblem.
 func (j *Judges) Report(problem error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.problem = ""
+	text := ""
 	if problem != nil {
-		j.problem = contract.Truncate(problem.Error(), maxDataProblem)
+		text = contract.Truncate(problem.Error(), maxDataProblem)
 	}
+	j.problem.Store(text)
 }
 
 // reported returns why a judge cannot be asked, or an empty text.
 func (j *Judges) reported() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.problem
-}
-
-func (j *Judges) use(worker *Worker) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.worker = worker
-}
-
-func (j *Judges) endpoint() *Worker {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.worker
+	text, _ := j.problem.Load().(string)
+	return text
 }
 
 // judge samples judgements. It has a sampling session of its own within the rollout session, which all workers of the run
@@ -137,7 +124,7 @@ func (j *judge) format(ctx context.Context) (renderer.Renderer, error) {
 
 // sample samples a judgement. It tries again after every failure that passes, as a policy does, and under the same seed.
 func (j *judge) sample(ctx context.Context, request rubric.Request, prompt []int32, stop renderer.Stop) (tinker.SampledSequence, error) {
-	worker := j.judges.endpoint()
+	worker := j.judges.worker.Load()
 	if worker == nil {
 		return tinker.SampledSequence{}, &rubric.UnavailableError{Err: errors.New("the worker has not begun")}
 	}

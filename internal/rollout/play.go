@@ -26,7 +26,7 @@ func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	group := &activeGroup{key: lease.Key, cancel: cancel, lease: lease}
+	group := newActiveGroup(lease, cancel)
 	if !w.active.add(group) {
 		cancel()
 		return

@@ -80,7 +80,7 @@ type failures struct {
 // *policyMissingError or the context's.
 func (p *policy) Sample(ctx context.Context, request episode.Request) (episode.Sample, error) {
 	group := p.group.key
-	seed := rl.Seed(p.group.currentLease().Seed, group.Kind, group.Slot, request.Member, request.Request, request.Try)
+	seed := rl.Seed(p.group.lease.Load().Seed, group.Kind, group.Slot, request.Member, request.Request, request.Try)
 	samples, err := p.draw(ctx, request, seed, 1)
 	if err != nil {
 		return episode.Sample{}, err
@@ -92,7 +92,7 @@ func (p *policy) Sample(ctx context.Context, request episode.Request) (episode.S
 // its first member.
 func (p *policy) SampleGroup(ctx context.Context, request episode.Request, members int) ([]episode.Sample, error) {
 	group := p.group.key
-	seed := rl.SharedSeed(p.group.currentLease().Seed, group.Kind, group.Slot, request.Member, request.Request)
+	seed := rl.SharedSeed(p.group.lease.Load().Seed, group.Kind, group.Slot, request.Member, request.Request)
 	return p.draw(ctx, request, seed, members)
 }
 
@@ -144,7 +144,7 @@ func (p *policy) repeat(ctx context.Context, request episode.Request, post func(
 // requests, and the weights are those that training begins with. A policy that has diverged gets refusals, too, but it
 // was sampled before.
 func (p *policy) refusesAll() bool {
-	sampler := p.group.currentLease().Sampler
+	sampler := p.group.lease.Load().Sampler
 	name, err := rl.ParseCheckpointName(sampler[strings.LastIndexByte(sampler, '/')+1:])
 	return err == nil && name.Step == 0 && !p.worker.sampled.Load()
 }
@@ -240,7 +240,7 @@ func numberOf(group rl.Key, request episode.Request, reposts int) (int64, error)
 
 // once posts a request in the group's sampling session, whose key it returns.
 func (p *policy) once(ctx context.Context, posted tinker.SampleRequest) ([]episode.Sample, samplerKey, error) {
-	lease := p.group.currentLease()
+	lease := p.group.lease.Load()
 	key, session, err := p.worker.sessions.sampler(ctx, lease.SamplingSession, weightsOf(lease.Sampler))
 	if err != nil {
 		return nil, samplerKey{}, err

@@ -29,7 +29,7 @@ func newPolicy(api Endpoint) *policy {
 	w := New(Config{Endpoint: api, Pressure: &Pressure{}, Logger: slog.New(slog.DiscardHandler)})
 	w.setCredits(4)
 	w.sessions.use("session-1")
-	return &policy{worker: w, group: &activeGroup{key: trainKey(5), lease: lease(trainKey(5))}}
+	return &policy{worker: w, group: newActiveGroup(lease(trainKey(5)), nil)}
 }
 
 func request() episode.Request {
@@ -186,10 +186,10 @@ func TestTransientFailuresOfSamples(t *testing.T) {
 // atInitialWeights is a policy that samples the weights that training begins with.
 func atInitialWeights(api *endpoint) *policy {
 	p := newPolicy(api)
-	p.group.lease.Sampler = "tinker://m/sampler_weights/" + rl.CheckpointName{
+	p.group.lease.Load().Sampler = "tinker://m/sampler_weights/" + rl.CheckpointName{
 		Run: "1f3a9c2b", Attempt: 1, Model: 1, Lineage: rl.Genesis("x"),
 	}.String()
-	api.weights[p.group.lease.Sampler] = true
+	api.weights[p.group.lease.Load().Sampler] = true
 	return p
 }
 

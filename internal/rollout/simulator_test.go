@@ -196,7 +196,7 @@ func TestNumberThatWasUsedForAnotherPrompt(t *testing.T) {
 	sim := newSimulator(t)
 	p := newPolicy(sim.client)
 	p.worker.sessions.use(sim.session())
-	p.group.lease.Sampler = sim.sampler
+	p.group.lease.Load().Sampler = sim.sampler
 	r := request()
 	first, err := p.Sample(t.Context(), r)
 	if err != nil {
@@ -214,7 +214,7 @@ func TestThrottledSamplesTakeTheirOwnTimeOnly(t *testing.T) {
 	sim := newSimulator(t)
 	p := newPolicy(sim.client)
 	p.worker.sessions.use(sim.session())
-	p.group.lease.Sampler = sim.sampler
+	p.group.lease.Load().Sampler = sim.sampler
 	sim.addFaults(fault.Rule{Op: "asample", Do: fault.Refuse, Status: 429, RetryAfterSeconds: 1, Count: 3})
 	began := time.Now()
 	sample, err := p.Sample(t.Context(), request())
@@ -241,7 +241,7 @@ func TestLostReplyToASampleIsNoted(t *testing.T) {
 			sim := newSimulator(t)
 			p := newPolicy(sim.client)
 			p.worker.sessions.use(sim.session())
-			p.group.lease.Sampler = sim.sampler
+			p.group.lease.Load().Sampler = sim.sampler
 			sim.addFaults(tc.rule)
 			if _, err := p.Sample(t.Context(), request()); err != nil {
 				t.Fatal(err)

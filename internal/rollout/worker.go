@@ -113,7 +113,7 @@ func New(config Config) *Worker {
 	if config.Judges == nil {
 		w.config.Judges = &Judges{}
 	}
-	w.config.Judges.use(w)
+	w.config.Judges.worker.Store(w)
 	if config.Environments == nil {
 		w.built.builder = registry.Builder{}
 	}

@@ -53,13 +53,13 @@ type attempts struct {
 	// pause is the one before the next call.
 	pause time.Duration
 	// outages is how many outages were over before these calls.
-	outages int
+	outages int64
 }
 
 // ask asks for a judgement until one can be read, or the retries are used up. It waits for a judge that is down. An error
 // is a fault of the judge, or the context's.
 func (g *Grader) ask(ctx context.Context, t task, calls *tally, floor float64) (judgement, error) {
-	made := attempts{pause: firstPause, outages: g.outage.count()}
+	made := attempts{pause: firstPause, outages: g.outage.ended.Load()}
 	for {
 		found, err := g.askOnce(ctx, t, made.unreadable, calls, floor)
 		if err == nil {
@@ -105,7 +105,7 @@ func (g *Grader) prepareAfterOutage(ctx context.Context, made *attempts, calls *
 	case !wasDown:
 		return made.fault(failure)
 	}
-	made.failed, made.pause, made.outages = 0, firstPause, g.outage.count()
+	made.failed, made.pause, made.outages = 0, firstPause, g.outage.ended.Load()
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/environment"
@@ -16,31 +17,17 @@ import (
 type outage struct {
 	// trial is taken by the one that calls the judge meanwhile.
 	trial chan struct{}
-
-	mu sync.Mutex
 	// ended is how many outages are over.
-	ended int
+	ended atomic.Int64
 }
 
 func newOutage() outage { return outage{trial: make(chan struct{}, 1)} }
-
-func (o *outage) count() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.ended
-}
-
-func (o *outage) end() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.ended++
-}
 
 // await decides why a call has failed permanently. If the judge answers another request, it returns false: the call itself is
 // at fault. Otherwise it waits until the judge answers, however long that takes, and returns true: nothing is scored
 // without a judge, and no reply is the cause. The time limit of the episode does not run meanwhile. The error is the
 // context's.
-func (g *Grader) await(ctx context.Context, ended int, calls *tally, failure error) (wasDown bool, err error) {
+func (g *Grader) await(ctx context.Context, ended int64, calls *tally, failure error) (wasDown bool, err error) {
 	defer calls.recorder.Pause()()
 	select {
 	case g.outage.trial <- struct{}{}:
@@ -48,7 +35,7 @@ func (g *Grader) await(ctx context.Context, ended int, calls *tally, failure err
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
-	if g.outage.count() != ended {
+	if g.outage.ended.Load() != ended {
 		return true, nil
 	}
 	if !g.options.Wait || g.answers(ctx, calls) {
@@ -61,7 +48,7 @@ func (g *Grader) await(ctx context.Context, ended int, calls *tally, failure err
 			return false, err
 		}
 		if g.answers(ctx, calls) {
-			g.outage.end()
+			g.outage.ended.Add(1)
 			return true, nil
 		}
 	}

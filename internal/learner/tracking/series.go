@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
@@ -44,9 +45,9 @@ type series struct {
 	last bool
 	// reached is the newest version up to which lines were available, and rewinds counts the returns to versions before it.
 	reached rl.Version
-	rewinds int
+	rewinds atomic.Int64
 	// dropped counts the steps that were dropped before a service received them.
-	dropped int
+	dropped atomic.Int64
 	changes wait.Signal
 }
 
@@ -79,7 +80,8 @@ func (s *series) change(do func()) {
 func (s *series) resume(at rl.Version, chain []store.Row) {
 	s.change(func() {
 		if at.Step < s.reached.Step || at.Step == s.reached.Step && at.Lineage != s.reached.Lineage {
-			s.reached, s.rewinds = at, s.rewinds+1
+			s.reached = at
+			s.rewinds.Add(1)
 		}
 		s.newest, s.last = rl.Version{}, false // which evaluations are outstanding is not known before advance
 		known := map[rl.Version]entry{}
@@ -125,7 +127,7 @@ func (s *series) commit(row store.Row) {
 			return
 		}
 		s.entries = slices.Delete(s.entries, 0, 1)
-		s.dropped++
+		s.dropped.Add(1)
 	})
 }
 
@@ -227,17 +229,4 @@ func (s *series) line(e evaluatedEntry) (*Line, error) {
 	maps.Copy(line.Metrics, metrics)
 	maps.Copy(line.Metrics, e.evaluation)
 	return &line, nil
-}
-
-// rewindCount returns how often the run returned to a version before one whose lines were available.
-func (s *series) rewindCount() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.rewinds
-}
-
-func (s *series) droppedSteps() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.dropped
 }

@@ -191,7 +191,7 @@ func (t *Tracker) send(ctx context.Context, service string, connect func(context
 
 // connect opens a sink and sends until the run has ended; sent reports whether anything was sent before a failure.
 func (t *Tracker) connect(ctx context.Context, sink Sink) (sent bool, err error) {
-	rewinds := t.series.rewindCount()
+	rewinds := t.series.rewinds.Load()
 	newest, err := sink.Open(ctx)
 	if err != nil {
 		return false, err
@@ -204,7 +204,7 @@ func (t *Tracker) connect(ctx context.Context, sink Sink) (sent bool, err error)
 		if err != nil {
 			return sent, err
 		}
-		if t.series.rewindCount() != rewinds {
+		if t.series.rewinds.Load() != rewinds {
 			return sent, errRewound
 		}
 		wait := t.config.Silence - time.Since(wrote)
@@ -293,11 +293,11 @@ func (t *Tracker) report(service string, found *tracking.Problem) {
 	if found != nil {
 		t.problems[service] = *found
 	} else if service == openRewardService {
-		if dropped := t.config.Uploads.droppedRollouts(); dropped > 0 {
+		if dropped := t.config.Uploads.dropped.Load(); dropped > 0 {
 			t.problems[service] = tracking.Problem{Service: service, Reason: reasonRollouts, Message: fmt.Sprintf(
 				"%d rollouts were dropped: the service refused them, or had not received them before there were too many", dropped)}
 		}
-	} else if dropped := t.series.droppedSteps(); dropped > 0 {
+	} else if dropped := t.series.dropped.Load(); dropped > 0 {
 		t.problems[service] = tracking.Problem{Service: service, Reason: reasonDropped, Message: fmt.Sprintf(
 			"%d steps were dropped before the services received them: give the run spec.artifacts, which keep all of them", dropped)}
 	}

@@ -184,12 +184,12 @@ func TestSeriesIsBoundedInMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wanted, dropped := steps, 0
+			wanted, dropped := steps, int64(0)
 			if rows == nil {
 				wanted, dropped = maxKept, 10
 			}
-			if len(lines) != wanted || s.droppedSteps() != dropped {
-				t.Errorf("there are %d lines and %d were dropped, want %d and %d", len(lines), s.droppedSteps(), wanted, dropped)
+			if len(lines) != wanted || s.dropped.Load() != dropped {
+				t.Errorf("there are %d lines and %d were dropped, want %d and %d", len(lines), s.dropped.Load(), wanted, dropped)
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
@@ -43,7 +44,7 @@ type Uploads struct {
 	// resumed are the steps that led to the version which was loaded, until it is known which of them have rollouts.
 	resumed []rl.Version
 	// dropped counts the rollouts that were dropped for lack of room, or that the service refused.
-	dropped int
+	dropped atomic.Int64
 	changes wait.Signal
 }
 
@@ -86,7 +87,7 @@ func (u *Uploads) Add(batch openreward.Batch) {
 		return
 	}
 	u.change(func() {
-		u.dropped += omitted
+		u.dropped.Add(int64(omitted))
 		u.made = append(u.made, &waitingBatch{
 			Version: batch.Version, encoded: encoded, rollouts: len(rollouts) - omitted, messages: messages,
 		})
@@ -147,7 +148,7 @@ func (u *Uploads) bound() {
 			continue
 		}
 		for _, old := range u.committed[:i+1] {
-			u.dropped += old.rollouts
+			u.dropped.Add(int64(old.rollouts))
 			u.sent[old.Version] = true
 		}
 		u.committed = slices.Delete(u.committed, 0, i+1)
@@ -243,17 +244,10 @@ func (u *Uploads) read(batch *waitingBatch) ([]openreward.Rollout, error) {
 // finish removes a step of which nothing is left to be sent.
 func (u *Uploads) finish(batch *waitingBatch) {
 	u.change(func() {
-		u.dropped += batch.refused
+		u.dropped.Add(int64(batch.refused))
 		u.sent[batch.Version] = true
 		u.committed = slices.DeleteFunc(u.committed, func(b *waitingBatch) bool { return b == batch })
 	})
-}
-
-// droppedRollouts returns how many rollouts were dropped.
-func (u *Uploads) droppedRollouts() int {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.dropped
 }
 
 // send sends what waits until the run has ended and nothing is left. connected is called once the key is read, and

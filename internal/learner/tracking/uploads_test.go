@@ -405,7 +405,7 @@ func TestUploadsAreBounded(t *testing.T) {
 	for _, batch := range u.committed {
 		waiting += batch.messages
 	}
-	if oldest, _ := u.next(); waiting != 8 || oldest.Step != 5 || u.droppedRollouts() != 8 {
-		t.Errorf("%d messages wait, of steps from %d on, and %d rollouts were dropped", waiting, oldest.Step, u.droppedRollouts())
+	if oldest, _ := u.next(); waiting != 8 || oldest.Step != 5 || u.dropped.Load() != 8 {
+		t.Errorf("%d messages wait, of steps from %d on, and %d rollouts were dropped", waiting, oldest.Step, u.dropped.Load())
 	}
 }

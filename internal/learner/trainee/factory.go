@@ -50,8 +50,10 @@ type Factory struct {
 	// Averages is set if the server averages gradients over tokens and sequences, which models then compensate.
 	Averages atomic.Bool
 
-	mu   sync.Mutex
-	made int
+	// made counts the models of the attempt.
+	made atomic.Int64
+
+	mu sync.Mutex
 	// failing records since when a state fails to load without being refused.
 	failing map[string]time.Time
 }
@@ -282,7 +284,7 @@ func (f *Factory) create(ctx context.Context) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	number := f.count()
+	number := int(f.made.Add(1))
 	seed := f.Base.Seed
 	model, err := f.API.CreateModel(ctx, tinker.CreateModelRequest{
 		Session: session, ModelSeq: number - 1, BaseModel: f.Base.Name,
@@ -299,12 +301,4 @@ func (f *Factory) create(ctx context.Context) (*Model, error) {
 		return nil, creating.Failed(err, "making a model")
 	}
 	return &Model{api: f.API, model: model, averages: f.Averages.Load(), Number: number}, nil
-}
-
-// count returns the number of the next model of the attempt.
-func (f *Factory) count() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.made++
-	return f.made
 }
