@@ -41,6 +41,14 @@ func (b *Backend) environmentName(ctx context.Context) (string, error) {
 	return b.name, nil
 }
 
+// pathOf returns the path of an environment, such as /math. It is empty without a name.
+func pathOf(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "/" + url.PathEscape(name)
+}
+
 // Splits implements tooluse.Backend.
 func (b *Backend) Splits(ctx context.Context) ([]environment.Split, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, b.options.CreateTimeout, errCreateTimeout)
@@ -63,10 +71,7 @@ func (b *Backend) splits(ctx context.Context) ([]environment.Split, error) {
 	if err != nil {
 		return nil, err
 	}
-	prefix := ""
-	if name != "" {
-		prefix = "/" + url.PathEscape(name)
-	}
+	prefix := pathOf(name)
 	var entries []splitEntry
 	if err := b.do(ctx, request{method: http.MethodGet, path: prefix + "/splits", session: session}, &entries); err != nil {
 		return nil, b.withNames(ctx, session, err)

@@ -153,7 +153,7 @@ func (b *Backend) reserve(ctx context.Context, waits bool) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSession(b, id, name), nil
+	return &session{Backend: b, id: id, name: name, stopPings: func() {}}, nil
 }
 
 // Check implements environment.Checker: it makes a session and deletes it. A server that is at its capacity is available.

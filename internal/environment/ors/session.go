@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -39,8 +38,8 @@ const reminder = "No tool was called. Call one of the tools to continue."
 type session struct {
 	*Backend
 	id string
-	// prefix is the path of the environment, such as /math, or empty.
-	prefix   string
+	// name is that of the environment; it may be empty.
+	name     string
 	terminal *terminalTool
 	// converses says that terminal is that of the options, whose results answer the policy until one ends the episode.
 	converses bool
@@ -52,15 +51,6 @@ type session struct {
 	closed    sync.Once
 	// The counts are those of the session so far.
 	cut, reconnects int
-}
-
-// newSession returns a session that the server has named. The environment's name may be empty.
-func newSession(b *Backend, id, name string) *session {
-	s := &session{Backend: b, id: id, stopPings: func() {}}
-	if name != "" {
-		s.prefix = "/" + url.PathEscape(name)
-	}
-	return s
 }
 
 // createSession asks the server for the ID of a new session. While the server has no capacity for one it either waits or
@@ -100,7 +90,7 @@ func (b *Backend) createSession(ctx context.Context, waits bool) (string, error)
 func (s *session) create(ctx context.Context, task environment.Task) error {
 	s.deadline, _ = ctx.Deadline()
 	body := createRequest{
-		Environment: s.environmentOf(), Split: task.Split, Index: task.Index, Toolset: s.options.Toolset,
+		Environment: s.name, Split: task.Split, Index: task.Index, Toolset: s.options.Toolset,
 		Secrets: s.secrets.body,
 	}
 	err := s.post(ctx, "/create", body)
@@ -117,18 +107,6 @@ func (s *session) create(ctx context.Context, task environment.Task) error {
 	return err
 }
 
-// environmentOf is the name of the environment as create takes it.
-func (s *session) environmentOf() string {
-	if s.prefix == "" {
-		return ""
-	}
-	name, err := url.PathUnescape(s.prefix[1:])
-	if err != nil {
-		return s.prefix[1:]
-	}
-	return name
-}
-
 // mentions reports whether the server's answer contains words, which are in lower case.
 func mentions(err error, words string) bool {
 	var status *StatusError
@@ -142,7 +120,7 @@ func (s *session) post(ctx context.Context, path string, body any) error {
 // get asks for something of the environment within the time that the session has to become ready.
 func (s *session) get(ctx context.Context, what string, out any) error {
 	s.active.Store(true)
-	return s.do(ctx, request{method: http.MethodGet, path: s.prefix + "/" + what, session: s.id}, out)
+	return s.do(ctx, request{method: http.MethodGet, path: pathOf(s.name) + "/" + what, session: s.id}, out)
 }
 
 // Messages implements tooluse.Session. Servers that have conversations are asked for one, and others for a prompt.
@@ -228,7 +206,7 @@ func (s *session) run(ctx context.Context, name string, input json.RawMessage) (
 	ctx, stop := context.WithTimeoutCause(ctx, s.options.CallTimeout, errCallTimeout)
 	defer stop()
 	s.active.Store(true)
-	r := request{method: http.MethodPost, path: s.prefix + "/call", session: s.id, stream: true}
+	r := request{method: http.MethodPost, path: pathOf(s.name) + "/call", session: s.id, stream: true}
 	reply, reconnects, err := s.call(ctx, r, callRequest{Name: name, Input: input})
 	s.reconnects += reconnects
 	if err != nil {
