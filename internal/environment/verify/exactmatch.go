@@ -106,11 +106,8 @@ var integer = regexp.MustCompile(`-?[0-9]+`)
 
 // lastInteger returns the last integer of the text in canonical form. It ignores commas.
 func lastInteger(text string) (number string, ok bool) {
-	found := integer.FindAllString(strings.ReplaceAll(text, ",", ""), -1)
-	if len(found) == 0 {
-		return "", false
-	}
-	return canonical(found[len(found)-1]), true
+	number, ok = last(integer.FindAllString(strings.ReplaceAll(text, ",", ""), -1))
+	return canonical(number), ok
 }
 
 // canonical drops leading zeros, and the sign of zero.

@@ -93,9 +93,9 @@ func first(all []string) (string, bool) {
 	return all[0], true
 }
 
-func last(all []string) (string, bool) {
+func last[T any](all []T) (found T, ok bool) {
 	if len(all) == 0 {
-		return "", false
+		return found, false
 	}
 	return all[len(all)-1], true
 }

@@ -41,12 +41,8 @@ func (r *Regex) Grade(_ context.Context, row dataset.Row, reply environment.Repl
 	if row.Answer == "" {
 		return Score{}, errNoAnswer()
 	}
-	matches := r.pattern.FindAllStringSubmatch(reply.Message.Content, -1)
-	if len(matches) == 0 {
-		return compare(reply, false, false).score(), nil
-	}
-	found := strings.TrimSpace(matches[len(matches)-1][r.group])
-	return compare(reply, true, found == strings.TrimSpace(row.Answer)).score(), nil
+	match, ok := last(r.pattern.FindAllStringSubmatch(reply.Message.Content, -1))
+	return compare(reply, ok, ok && strings.TrimSpace(match[r.group]) == strings.TrimSpace(row.Answer)).score(), nil
 }
 
 var _ Grader = (*Regex)(nil)

@@ -61,14 +61,11 @@ func splitThousands(written string) []string {
 
 // lastNumber returns the last number of a text, or NaN if the text has no number.
 func lastNumber(text string) float64 {
-	all := numbersIn(text)
-	if len(all) == 0 {
-		return math.NaN()
-	}
-	return parseFloat(all[len(all)-1])
+	written, _ := last(numbersIn(text))
+	return parseFloat(written)
 }
 
-// parseFloat reads what numbersIn found. A number that is too large is infinite.
+// parseFloat reads what numbersIn found, or NaN where that is nothing. A number that is too large is infinite.
 func parseFloat(written string) float64 {
 	value, err := strconv.ParseFloat(written, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
@@ -132,11 +129,11 @@ func findJSON(text string) (value any, ok bool) {
 	if value, err := decodeJSON(text); err == nil {
 		return value, true
 	}
-	blocks := fence.FindAllStringSubmatch(text, -1)
-	if len(blocks) == 0 {
+	block, ok := last(fence.FindAllStringSubmatch(text, -1))
+	if !ok {
 		return nil, false
 	}
-	value, err := decodeJSON(blocks[len(blocks)-1][1])
+	value, err := decodeJSON(block[1])
 	return value, err == nil
 }
 

@@ -35,18 +35,10 @@ const longestAnswer = 1000
 // Strict scores the last answer of a reply. Its expression may have whole numbers, + - * / and parentheses, and is
 // calculated exactly.
 func Strict(reply string, nums []int64, target *big.Rat) Result {
-	expression, ok := lastMatch(strictAnswer, reply)
-	if !ok {
-		return NoAnswer
-	}
-	if len(expression) > longestAnswer || !usesAll(expression, nums) {
-		return Wrong
-	}
-	value, err := calculateExactly(expression)
-	if err != nil || value.Cmp(target) != 0 {
-		return Wrong
-	}
-	return Correct
+	return score(strictAnswer, reply, nums, func(expression string) bool {
+		value, err := calculateExactly(expression)
+		return err == nil && value.Cmp(target) == 0
+	})
 }
 
 // closeEnough is how far from the target rLLM lets a value be.
@@ -56,18 +48,10 @@ const closeEnough = 1e-5
 // small letters, and its expression is evaluated as Python does, so that ** and // and decimals are allowed. A value
 // that Python would make complex or enormous is wrong.
 func Compatible(reply string, nums []int64, target *big.Rat) Result {
-	expression, ok := lastMatch(compatibleAnswer, afterRole(reply))
-	if !ok {
-		return NoAnswer
-	}
-	if len(expression) > longestAnswer || !usesAll(expression, nums) {
-		return Wrong
-	}
-	value, err := evaluatePython(expression)
-	if err != nil || !value.near(target) {
-		return Wrong
-	}
-	return Correct
+	return score(compatibleAnswer, afterRole(reply), nums, func(expression string) bool {
+		value, err := evaluatePython(expression)
+		return err == nil && value.near(target)
+	})
 }
 
 // afterRole returns what follows the first mark of the assistant's turn in a reply that contains the prompt.
@@ -80,12 +64,17 @@ func afterRole(reply string) string {
 	return reply
 }
 
-func lastMatch(pattern *regexp.Regexp, text string) (string, bool) {
-	matches := pattern.FindAllStringSubmatch(text, -1)
+// score scores the last answer that the pattern finds in a text.
+func score(answer *regexp.Regexp, text string, nums []int64, isTarget func(expression string) bool) Result {
+	matches := answer.FindAllStringSubmatch(text, -1)
 	if len(matches) == 0 {
-		return "", false
+		return NoAnswer
 	}
-	return strings.TrimSpace(matches[len(matches)-1][1]), true
+	expression := strings.TrimSpace(matches[len(matches)-1][1])
+	if len(expression) > longestAnswer || !usesAll(expression, nums) || !isTarget(expression) {
+		return Wrong
+	}
+	return Correct
 }
 
 // usesAll reports whether the expression has each number exactly once, and no other.
