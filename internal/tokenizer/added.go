@@ -3,7 +3,10 @@
 
 package tokenizer
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // added is a token that is found in text by its name, before the text is split.
 type added struct {
@@ -37,15 +40,7 @@ type edge struct {
 func newMatcher(tokens []added) *matcher {
 	m := &matcher{}
 	sorted := slices.Clone(tokens)
-	slices.SortFunc(sorted, func(a, b added) int {
-		switch {
-		case a.content < b.content:
-			return -1
-		case a.content > b.content:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(sorted, func(a, b added) int { return strings.Compare(a.content, b.content) })
 	for _, token := range sorted {
 		m.first[token.content[0]] = true
 		m.words = m.words || !token.special
