@@ -122,7 +122,8 @@ func (s *Samplers) submit(ctx context.Context, o *operation, request *sampling.R
 	stop := context.AfterFunc(ctx, o.result.Abandon)
 	request.Canceled = o.result.Done()
 	request.Done = func(output sampling.Output, err error) {
-		if !stop() { // ctx has ended
+		// The end of ctx is seen here before or after AfterFunc sees it.
+		if !stop() || ctx.Err() != nil {
 			o.result.Abandon()
 			return
 		}
