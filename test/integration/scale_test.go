@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -102,6 +103,8 @@ func (f *fleet) measure(manager program, count int, started time.Duration) {
 	conditions := f.conditions()
 	manager.kill()
 	killed := time.Now()
+	Eventually(func() int { return f.polledSince(killed) }, startGoal, 100*time.Millisecond).Should(Equal(count))
+	followed := time.Since(killed)
 	f.await(count, func(run types.UID) int64 { return int64(killed.Sub(f.began[run]).Seconds()) })
 	failover := time.Since(killed)
 	changes := 0
@@ -116,11 +119,12 @@ runs trained, %d under one manager: first steps of all after %.0f s (goal: %.0f)
 runs trained: status writes a run and minute: %.2f (goal: %.0f)
 runs trained: p99 of %d reconciles: at most %v (goal: %v)
 runs trained: memory: resident %d MiB, at most %d MiB (goal: %d), CPU %.0f ms a second
-runs trained: all statuses are current %.1f s after the manager is killed (goal: %.0f), and %d of them changed a condition (goal: 0)
+runs trained: all learners are polled again %.1f s after the manager is killed (goal: %.0f)
+runs trained: all statuses are current %.1f s after that, and %d of them changed a condition (goal: 0)
 runs trained: load of the machine %s`,
 		count, started.Seconds(), startGoal.Seconds(), writes, writesGoal, slow.count, slow.p99(), reconcileGoal,
 		resident>>20, max(peak, standby.memory("VmHWM"))>>20, memoryGoal>>20, 1000*used.Seconds()/60,
-		failover.Seconds(), failoverGoal.Seconds(), changes, load))
+		followed.Seconds(), failoverGoal.Seconds(), (failover-followed).Seconds(), changes, load))
 	Expect(writes).To(And(BeNumerically(">", 0), BeNumerically("<=", writesGoal*1.05)), "status writes a run")
 	Expect(peak).To(BeNumerically("<", memoryGoal), "bytes of the manager")
 	Expect(changes).To(BeZero(), "conditions that a failover changes")
@@ -135,6 +139,8 @@ type fleet struct {
 	// at is when the learner of a pod started, and began that of a run.
 	at    map[string]time.Time
 	began map[types.UID]time.Time
+	// asked has when the learner of a run was last polled, by the UID of the run.
+	asked sync.Map
 }
 
 func newFleet(w *env) *fleet {
@@ -160,6 +166,16 @@ func (f *fleet) await(count int, step func(types.UID) int64) {
 			g.Expect(runs.Items[i].Status.Step).To(HaveValue(BeNumerically(">=", step(runs.Items[i].UID))), runs.Items[i].Name)
 		}
 	}, startGoal+time.Minute, time.Second).Should(Succeed())
+}
+
+// polledSince is how many learners were polled since a time.
+func (f *fleet) polledSince(since time.Time) (learners int) {
+	for _, at := range f.asked.Range {
+		if at.(time.Time).After(since) {
+			learners++
+		}
+	}
+	return learners
 }
 
 // newest is when the last learner started.
@@ -211,6 +227,7 @@ func (f *fleet) serve(uid, ip string, began time.Time) {
 	Expect(err).NotTo(HaveOccurred())
 	server := &http.Server{TLSConfig: tls, ReadHeaderTimeout: time.Minute, Handler: heartbeat.Handler(uid, secrets.AuthorizesManager,
 		func(contract.HeartbeatRequest) contract.HeartbeatReply {
+			f.asked.Store(uid, time.Now())
 			step := int64(time.Since(began).Seconds())
 			at := progress(step)
 			at.Steps = manySteps
