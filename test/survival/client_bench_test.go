@@ -28,6 +28,7 @@ const (
 
 // figures is what a trainer needed for the steps between its first and its last optimizer step.
 type figures struct {
+	steps           float64
 	secondsPerStep  float64
 	cpuPerStep      []float64 // of each of its processes
 	memory, shares  []float64 // of each of its processes: those of front
@@ -38,6 +39,7 @@ type figures struct {
 func (f figures) report(b *testing.B) {
 	b.Helper()
 	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(f.steps, "steps")
 	b.ReportMetric(3600/f.secondsPerStep, "steps/hour")
 	b.ReportMetric(sum(f.cpuPerStep), "cpu-s/step")
 	b.ReportMetric(sum(f.memory), "MiB")
@@ -63,7 +65,7 @@ func BenchmarkClient(b *testing.B) {
 			for b.Loop() {
 				c := newComparison(b, latency.Profile{}, steps, t)
 				c.trainOurs(b)
-				used := c.front.figures(b, c.steps)
+				used := c.front.figures(b, c.steps-1, c.steps)
 				used.report(b)
 				b.ReportMetric(used.cpuPerStep[0], "learner-cpu-s/step")
 				b.ReportMetric(used.memory[0], "learner-MiB")
@@ -106,6 +108,7 @@ func newComparison(b *testing.B, profile latency.Profile, steps int, t trial) *c
 		f.Fixed.Environments[0].Sampling.SharedPrompt = t.shared
 		f.Fixed.Model.LoraRank = 8
 		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag = comparedGroups, int64(steps), t.lag
+		f.Fixed.Algorithm.OwnSlots = t.lag > 0 // as a run that begins has them
 		f.Fixed.Algorithm.Optimizer.LearningRate = 3e-4
 		if t.lag > 0 {
 			f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}

@@ -101,19 +101,19 @@ func (f *front) count(step bool, prompts int64) {
 	}
 }
 
-// figures returns those between the first optimizer step and the last. The asynchronous mode of the cookbook may end a step early.
-func (f *front) figures(b *testing.B, steps int) figures {
+// figures returns those between the first optimizer step and the last, of which there are least to most.
+func (f *front) figures(b *testing.B, least, most int) figures {
 	b.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.steps) < steps-1 || len(f.steps) > steps || steps < 3 {
-		b.Fatalf("%d requests for optimizer steps, want %d; BENCH_STEPS must be at least 3", len(f.steps), steps)
+	if len(f.steps) < max(least, 2) || len(f.steps) > most {
+		b.Fatalf("%d requests for optimizer steps, want %d to %d; BENCH_STEPS must be at least 3", len(f.steps), max(least, 2), most)
 	}
 	first, last, n := f.steps[0], f.steps[len(f.steps)-1], float64(len(f.steps)-1)
 	result := figures{
 		secondsPerStep:  last.at.Sub(first.at).Seconds() / n,
 		requestsPerStep: float64(last.requests-first.requests) / n, promptTokens: float64(last.tokens-first.tokens) / n,
-		memory: f.memory, shares: f.shares,
+		memory: f.memory, shares: f.shares, steps: n + 1,
 	}
 	for i := range last.cpu {
 		result.cpuPerStep = append(result.cpuPerStep, (last.cpu[i]-first.cpu[i]).Seconds()/n)

@@ -60,7 +60,11 @@ func BenchmarkCookbook(b *testing.B) {
 					} else {
 						sampler = c.trainCookbook(b, python, t.mode)
 					}
-					c.front.figures(b, steps).report(b)
+					least := steps - 1
+					if t.mode == "async" {
+						least = 3 // It throws groups away that became too old, and ends with the tasks.
+					}
+					c.front.figures(b, least, steps).report(b)
 					b.ReportMetric(c.evaluate(b, python, sampler), "pass@1")
 				}
 			})
