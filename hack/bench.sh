@@ -6,7 +6,7 @@
 # is how much text is encoded (4; 10 is the measurement). BENCH_STEPS (40) and BENCH_SEEDS (3) are the length and the number of the
 # runs with hosted latencies, which take an hour and a half.
 # SCALE_RUNS (1000) is how many runs one manager follows, with a real API server and simulated pods; 0 leaves that out. E2E=1 kills the learner ten times on the
-# local cluster (goal: a median of 15 s at most).
+# local cluster (goal: a median of 3 s).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
