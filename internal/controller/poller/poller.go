@@ -3,7 +3,7 @@
 
 // Package poller polls learners in the background, so that no reconcile ever waits for a pod.
 // It posts a heartbeat to each learner that it tracks, keeps the newest reply, and sends an event for a run whose
-// replies changed, for mere figures of steps at every third reply at most. The controller decides what a reply means.
+// replies changed; if only figures of steps did, at every third heartbeat at most. The controller decides what a reply means.
 package poller
 
 import (
@@ -89,14 +89,15 @@ type Poller struct {
 	inFlight map[types.UID]bool
 	// sent is the newest request that each learner was sent.
 	sent map[types.UID]Target
-	// silences has the learners that have replied since the newest event of their run.
-	silences map[types.UID]silence
+	// pending is what has come from each learner since the newest event of its run.
+	pending map[types.UID]pending
 }
 
-// silence is what has come from a learner since the newest event of its run.
-type silence struct {
-	replies int
-	// figures says that one of them had other figures of steps.
+// pending is what has come from a learner since the newest event of its run.
+type pending struct {
+	// heartbeats counts those that have ended, with a reply or without one.
+	heartbeats int
+	// figures says that a reply had other figures of steps than the one before.
 	figures bool
 }
 
@@ -114,7 +115,7 @@ func New(config Config) *Poller {
 		results:  map[types.UID]Result{},
 		inFlight: map[types.UID]bool{},
 		sent:     map[types.UID]Target{},
-		silences: map[types.UID]silence{},
+		pending:  map[types.UID]pending{},
 	}
 }
 
@@ -136,7 +137,7 @@ func (p *Poller) Track(run types.NamespacedName, targets []Target) {
 		if _, kept := after[pod]; !kept {
 			delete(p.results, pod)
 			delete(p.sent, pod)
-			delete(p.silences, pod)
+			delete(p.pending, pod)
 		}
 	}
 	p.runs[run] = after
@@ -233,14 +234,15 @@ func (p *Poller) record(run types.NamespacedName, target Target, reply contract.
 		after.Reply, after.At = &reply, p.config.Now()
 	}
 	p.results[target.Pod] = after
-	since := p.silences[target.Pod]
-	since.replies++
+	since := p.pending[target.Pod]
+	since.heartbeats++
 	since.figures = since.figures || figuresChanged(before, after)
-	if changed(before, after) || since.figures && since.replies >= figuresEvery {
-		since = silence{}
+	notify := changed(before, after) || since.figures && since.heartbeats >= figuresEvery
+	if notify {
+		since = pending{}
 	}
-	p.silences[target.Pod] = since
-	return since == silence{}
+	p.pending[target.Pod] = since
+	return notify
 }
 
 // changed says whether a reconcile would see something else than before, besides figures of steps.
