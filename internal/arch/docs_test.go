@@ -118,9 +118,8 @@ func TestArchitectureNamesEveryPackage(t *testing.T) {
 	}
 }
 
-// TestGlossaryIsShort checks that docs/glossary.md explains at most 25 words, so that it can be read in one go, and that they
-// are in alphabetical order.
-func TestGlossaryIsShort(t *testing.T) {
+// TestGlossaryIsSorted checks that the words of docs/glossary.md are in alphabetical order.
+func TestGlossaryIsSorted(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/glossary.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -131,8 +130,8 @@ func TestGlossaryIsShort(t *testing.T) {
 			words = append(words, match[1])
 		}
 	}
-	if len(words) == 0 || len(words) > 25 {
-		t.Errorf("docs/glossary.md explains %d words, 25 are the limit: explain a word where it is used", len(words))
+	if len(words) == 0 {
+		t.Error("docs/glossary.md explains no words")
 	}
 	if !slices.IsSorted(words) {
 		t.Errorf("docs/glossary.md is not in alphabetical order: %q", words)
