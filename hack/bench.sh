@@ -20,7 +20,7 @@ echo "== what a group of 8 with one prompt buys, with sampling.sharedPrompt and 
 bench '^BenchmarkSharedPrompt$' 1x ./test/survival
 echo "== CPU and memory of the same step with a learner and two workers as processes"
 bench '^BenchmarkClient$' 1x ./test/survival
-echo "== steps at an endpoint with the latencies of the hosted service, divided by ten (goal: of step/bound without a lag, of synchronous/step with one; tail/training of streamed runs: 0.2)"
+echo "== steps at an endpoint with the latencies of the hosted service, divided by ten (goal: of step/bound without a lag, of synchronous/step with one)"
 bench '^BenchmarkHosted$' 1x -timeout 3h ./test/survival
 echo "== models that a learner makes beside the one that it opens again from a state of its own (goal: none)"
 bench '^BenchmarkReopen$' 1x ./test/survival

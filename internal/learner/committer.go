@@ -76,7 +76,7 @@ func (l committer) completeAfter(ctx context.Context, submitted error) error {
 
 // awaitBatch waits, while a save is in flight, until the next batch is decided or the save has its reply, and completes
 // the commit in the latter case. It leaves errors of the batch to those who collect it.
-func (l committer) awaitBatch(ctx, soft context.Context, s *trainingStep) error {
+func (l committer) awaitBatch(ctx, soft context.Context) error {
 	c := l.loop.commit
 	if c == nil {
 		return nil
@@ -90,11 +90,7 @@ func (l committer) awaitBatch(ctx, soft context.Context, s *trainingStep) error 
 		case <-either.Done():
 		}
 	}()
-	err := s.streamUntil(soft, either)
-	if errors.Is(err, ErrKilled) {
-		return err
-	}
-	if err != nil {
+	if _, err := l.batches.Batch(either); err != nil {
 		return l.complete(ctx)
 	}
 	c.leave()

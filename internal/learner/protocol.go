@@ -30,10 +30,8 @@ var (
 		{name: "open.looked", do: (*modelOpening).look},
 		{name: "open.admitted", do: (*modelOpening).admit},
 	}
-	// trainPhases make the next version. The save of the version before may be in flight meanwhile. The first phase waits until
-	// the batch is decided; it may have begun beside the save.
+	// trainPhases make the next version. The save of the version before may be in flight meanwhile.
 	trainPhases = []phase[*trainingStep]{
-		{name: pointStreamed, interruptible: true, do: (*trainingStep).stream},
 		{name: "step.sampled", interruptible: true, do: (*trainingStep).collect},
 		{name: "step.submitted", do: (*trainingStep).submit},
 	}
@@ -77,8 +75,8 @@ func pointsOf[S sequence](phases []phase[S]) []string {
 func (l *learner) makeStep(ctx, soft context.Context) error {
 	l.report(func(p *contract.Progress) { p.Phase = contract.PhaseTraining })
 	commits := committer{l}
-	s := &trainingStep{learner: l, next: l.loop.at.Step + 1, streamed: newStreamed(ctx, l)}
-	if err := commits.awaitBatch(ctx, soft, s); err != nil {
+	s := &trainingStep{learner: l, next: l.loop.at.Step + 1}
+	if err := commits.awaitBatch(ctx, soft); err != nil {
 		return err
 	}
 	s.clock = training.NewStopwatch(l.config.Now)

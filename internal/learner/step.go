@@ -23,7 +23,6 @@ type trainingStep struct {
 	// next is the number of the version that the step makes.
 	next     int64
 	clock    *training.Stopwatch
-	streamed *streamed
 	batch    leases.Batch
 	work     training.Work
 	training trainee.Training
@@ -61,11 +60,7 @@ func (s *trainingStep) submit(ctx context.Context) error {
 			return err
 		}
 	}
-	step := s.step()
-	if step.Streamed, err = s.finishStream(); err != nil {
-		return err
-	}
-	s.training, err = s.loop.model.Train(ctx, step)
+	s.training, err = s.loop.model.Train(ctx, s.step())
 	return err
 }
 

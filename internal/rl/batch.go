@@ -54,15 +54,6 @@ type Batch struct {
 // no member; the step then advances the lineage and trains nothing.
 func (b Batch) Decided() bool { return b.Certain && len(b.Missing) == 0 }
 
-// Settled is the first slot of the batch whose outcome is not known, or Next. The members before it stay the first
-// members of the batch, whatever becomes known later.
-func (b Batch) Settled() int64 {
-	if len(b.Missing) > 0 {
-		return b.Missing[0]
-	}
-	return b.Next
-}
-
 // Manifest lists the slots of a decided batch.
 func (b Batch) Manifest(lookup func(slot int64) (Outcome, Digest)) Manifest {
 	m := Manifest{Step: b.Step, Slots: make([]SlotDigest, 0, b.Next-b.First)}

@@ -184,8 +184,6 @@ type loop struct {
 	known   map[int64]Outcome
 	playing []int64
 	trained []Batch
-	// settled are the members of each step's batch that were settled while it was not decided.
-	settled []Batch
 }
 
 func (l *loop) run() []Batch {
@@ -193,7 +191,6 @@ func (l *loop) run() []Batch {
 	for l.at.Step < l.rules.Steps {
 		batches := l.rules.Batches(l.at, l.newest, l.lookup)
 		l.lease(batches)
-		l.settle(batches[0])
 		switch l.rng.IntN(12) {
 		case 0:
 			l.die()
@@ -229,15 +226,6 @@ func (l *loop) lease(batches []Batch) {
 			}
 		}
 	}
-}
-
-// settle notes which members of a batch are settled.
-func (l *loop) settle(b Batch) {
-	end := slices.IndexFunc(b.Members, func(slot int64) bool { return slot >= b.Settled() })
-	if end < 0 {
-		end = len(b.Members)
-	}
-	l.settled = append(l.settled, Batch{Step: b.Step, Next: b.Settled(), Members: b.Members[:end]})
 }
 
 // finish ends any group in play.
@@ -309,12 +297,6 @@ func checkAnyOrder(t *testing.T, rules Rules, outcomes []Outcome, trial uint64) 
 	got := l.run()
 	if diff := cmp.Diff(sequentialBatches(rules, outcome), got); diff != "" {
 		t.Fatalf("trial %d: batches (-definition +loop):\n%s", trial, diff)
-	}
-	for _, b := range l.settled {
-		all := got[b.Step].Members
-		if len(b.Members) > len(all) || !slices.Equal(b.Members, all[:len(b.Members)]) || b.Next > got[b.Step].Next {
-			t.Fatalf("trial %d: slots %v of step %d were settled before %d, but the batch has %v", trial, b.Members, b.Step, b.Next, all)
-		}
 	}
 	for slot := range l.sampledBy {
 		if end := got[len(got)-1].Next; slot >= end {

@@ -3,10 +3,7 @@
 
 package tinker
 
-import (
-	"encoding/json"
-	"slices"
-)
+import "encoding/json"
 
 // SDKVersion is the version of the official SDK whose wire format this package has.
 const SDKVersion = "0.25.0"
@@ -85,11 +82,6 @@ func (c ServerConfig) Chunks(data []Datum) [][]Datum {
 		size += own
 	}
 	return append(chunks, data[start:])
-}
-
-// IsFull reports whether any further datum would begin another chunk.
-func (c ServerConfig) IsFull(chunk []Datum) bool {
-	return len(c.Chunks(append(slices.Clip(chunk), Datum{}))) > 1
 }
 
 // UnmarshalJSON sets missing fields to the defaults.

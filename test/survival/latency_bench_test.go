@@ -28,13 +28,7 @@ var hostedTimes = latency.Hosted.Faster(10)
 // bound is the time of the same steps with the drawn times of the same run and nothing else: no computation, no round
 // trips, no refused requests. A run with a lag is compared with the synchronous one before it. BENCH_STEPS (40), BENCH_SEEDS
 // (3) and BENCH_GROUPS (32) change the size; what is printed is the median.
-//
-// The streamed runs are synchronous ones at an endpoint that takes 8 sequences a request, so that training begins while groups are
-// missing; the others have one request a step. tail/training is the time from the last sample of a batch to the end of its
-// optimizer step over the time that the endpoint trains on the batch; its goal is 0.2. The bound is that of a run that is not
-// streamed, and of one with as many credits as samples.
 func BenchmarkHosted(b *testing.B) {
-	const eight = 8
 	synchronous := map[bool]float64{}
 	for _, mode := range []struct {
 		name string
@@ -43,16 +37,15 @@ func BenchmarkHosted(b *testing.B) {
 		goal float64
 	}{
 		{"synchronous", hostedMode{}, 1.03}, {"synchronous/saves-block", hostedMode{savesBlock: true}, 1.03},
-		{"streamed", hostedMode{sequences: eight}, 1}, {"streamed/quarter-of-credits", hostedMode{sequences: eight, waves: 4}, 1},
 		{"lag-1", hostedMode{lag: 1}, 1.8}, {"lag-1/saves-block", hostedMode{lag: 1, savesBlock: true}, 1.8},
 		{"lag-4", hostedMode{lag: 4}, 3}, {"lag-4/saves-block", hostedMode{lag: 4, savesBlock: true}, 3},
 	} {
 		b.Run(mode.name, func(b *testing.B) {
-			var perStep, ratios, tails []float64
+			var perStep, ratios []float64
 			for b.Loop() {
 				for seed := range benchSize(b, "BENCH_SEEDS", 3) {
 					r := hostedRun(b, uint64(seed), mode.run)
-					perStep, ratios, tails = append(perStep, r.step), append(ratios, r.step/r.bound), append(tails, r.tail)
+					perStep, ratios = append(perStep, r.step), append(ratios, r.step/r.bound)
 				}
 			}
 			step := median(perStep)
@@ -61,10 +54,7 @@ func BenchmarkHosted(b *testing.B) {
 			b.ReportMetric(mode.goal, "goal")
 			switch before := synchronous[mode.run.savesBlock]; {
 			case mode.run.lag == 0:
-				b.ReportMetric(median(tails), "tail/training")
-				if mode.run.sequences == 0 {
-					synchronous[mode.run.savesBlock] = step
-				}
+				synchronous[mode.run.savesBlock] = step
 			case before > 0:
 				b.ReportMetric(before/step, "synchronous/step")
 			}
@@ -77,14 +67,10 @@ func BenchmarkHosted(b *testing.B) {
 type hostedMode struct {
 	lag        int
 	savesBlock bool
-	// sequences is how many the endpoint takes in a request; 0 is the default of the API.
-	sequences int
-	// waves is how many times the samples of a batch exceed the run's credits; 0 is once.
-	waves int
 }
 
-// hostedResult has the seconds of a step and its bound, and tail/training.
-type hostedResult struct{ step, bound, tail float64 }
+// hostedResult has the seconds of a step and its bound.
+type hostedResult struct{ step, bound float64 }
 
 func benchSize(b *testing.B, variable string, standard int) int {
 	b.Helper()
@@ -113,7 +99,7 @@ func hostedRun(b *testing.B, seed uint64, mode hostedMode) hostedResult {
 	groups := benchSize(b, "BENCH_GROUPS", 32)
 	events := &eventLog{batch: groups * hostedGroupSize}
 	config := tinker.DefaultServerConfig()
-	config.ParallelChunks, config.UsePyqwestTransport, config.MaxChunkLen = false, false, cmp.Or(mode.sequences, config.MaxChunkLen)
+	config.ParallelChunks, config.UsePyqwestTransport = false, false
 	w := newFixtureOn(b, tinkersim.Options{SessionTimeout: time.Minute, Config: &config, Latency: profile, LatencyObserver: events.add}, func(f *contract.RunFile) {
 		f.Fixed.Environments = []contract.Environment{arithmetic("train", 4000, hostedGroupSize, 16)}
 		f.Fixed.Model.LoraRank = 8
@@ -122,7 +108,7 @@ func hostedRun(b *testing.B, seed uint64, mode hostedMode) hostedResult {
 		f.Fixed.Algorithm.Seed = int64(seed)
 		f.Fixed.Algorithm.Optimizer.LearningRate = 3e-4
 		f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
-		f.Concurrency, f.Evaluation = events.batch*(lag+1)/cmp.Or(mode.waves, 1), nil
+		f.Concurrency, f.Evaluation = events.batch*(lag+1), nil
 	})
 	w.startRolloutWorker("w0")
 	w.startRolloutWorker("w1")
@@ -141,25 +127,7 @@ func hostedRun(b *testing.B, seed uint64, mode hostedMode) hostedResult {
 	}
 	return hostedResult{
 		step: between(func(i int) time.Time { return trained[i].Ended }), bound: between(func(i int) time.Time { return ideal[i] }),
-		tail: events.tail(b, profile, trained, first),
 	}
-}
-
-// tail returns the mean of tail/training over the steps after the first ones. Step i trains on the samples of version i.
-func (l *eventLog) tail(b *testing.B, profile latency.Profile, trained []latency.Event, first int) float64 {
-	b.Helper()
-	last := make([]time.Time, len(trained))
-	for _, e := range l.of(state.OpSample) {
-		if version := versionOf(b, e.Name); version < int64(len(last)) {
-			last[version] = later(last[version], e.Ended)
-		}
-	}
-	sum := 0.0
-	for i, sequences := range l.sequencesOfSteps(len(trained))[first:] {
-		training := time.Duration(sequences)*profile.Sequence + profile.OptimStep
-		sum += trained[first+i].Ended.Sub(last[first+i]).Seconds() / training.Seconds()
-	}
-	return sum / float64(len(trained)-first)
 }
 
 // hostedGroupSize is how many samples a group has.

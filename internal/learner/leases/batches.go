@@ -274,26 +274,17 @@ func (b Batch) Manifest() rl.Manifest {
 
 // Batch waits until the current batch is decided. It ends early with ctx, or with ErrPolicyMissing.
 func (s *BatchSource) Batch(ctx context.Context) (batch Batch, err error) {
-	err = s.await(ctx, func() (ok bool) {
-		batch, ok = s.decided()
-		return ok
-	})
-	return batch, err
-}
-
-// await waits until the table is ready. It ends early with ctx, or with ErrPolicyMissing.
-func (s *BatchSource) await(ctx context.Context, ready func() bool) error {
 	missing, err := wait.For(ctx, &s.table.changes.any, func() (missing, ok bool) {
-		if ready() {
+		if batch, ok = s.decided(); ok {
 			return false, true
 		}
 		missing = s.isPolicyMissing()
 		return missing, missing
 	})
 	if missing {
-		return ErrPolicyMissing
+		return Batch{}, ErrPolicyMissing
 	}
-	return err
+	return batch, err
 }
 
 func (s *BatchSource) decided() (Batch, bool) {

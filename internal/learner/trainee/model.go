@@ -20,8 +20,6 @@ type Model struct {
 	model *client.Model
 	// averages says that the server averages gradients over tokens and sequences.
 	averages bool
-	// accumulates is set while the model may hold the gradient of a part of a step.
-	accumulates bool
 	// Number of the model within the attempt, from 1.
 	Number int
 	// Cold is set when the optimizer was not restored with the state.
@@ -34,8 +32,6 @@ type Step struct {
 	Substeps int
 	Losses   Losses
 	Adam     tinker.AdamParams
-	// Streamed has submitted the first data already; it is nil if no data were submitted.
-	Streamed *Stream
 }
 
 // Replies are the results of a step's operations.
@@ -59,9 +55,6 @@ type Training struct{ substeps []substep }
 // Train submits the passes and optimizer steps of a step back to back. After an error, here or of Wait, the
 // model must be abandoned.
 func (m *Model) Train(ctx context.Context, step Step) (Training, error) {
-	if err := step.Streamed.check(step); err != nil {
-		return Training{}, err
-	}
 	edges := rl.SplitSubsteps(len(step.Datums), step.Substeps)
 	var training Training
 	for i := range len(edges) - 1 {
@@ -86,7 +79,7 @@ func (t Training) Wait(ctx context.Context) (Replies, error) {
 }
 
 func (m *Model) submit(ctx context.Context, step Step, datums []rl.Datum) (substep, error) {
-	passes, err := m.submitPasses(ctx, datums, step)
+	passes, err := m.submitPasses(ctx, datums, step.Losses)
 	if err != nil {
 		return substep{}, err
 	}
@@ -94,7 +87,6 @@ func (m *Model) submit(ctx context.Context, step Step, datums []rl.Datum) (subst
 	if err != nil {
 		return substep{}, stepping.Failed(err, "stepping the optimizer")
 	}
-	m.accumulates = false
 	return substep{passes: passes, optim: optim, size: len(datums)}, nil
 }
 
@@ -167,9 +159,6 @@ type Save struct {
 // SaveState submits a save of weights and optimizer. A clean answer, which Wait gives, is the commit of the
 // step.
 func (m *Model) SaveState(ctx context.Context, name string) (*Save, error) {
-	if m.accumulates {
-		return nil, failure.New(failure.LostModel, errPartOfStep, "saving state")
-	}
 	future, err := m.model.SaveState(ctx, client.SaveRequest{Name: name})
 	if err != nil {
 		return nil, saving.Failed(err, "saving state")

@@ -47,8 +47,6 @@ type pass struct {
 	datums []rl.Datum
 	// places are those of datums in the list that was split.
 	places []int
-	// first is set if the loss is the first one.
-	first bool
 }
 
 // split splits data into a pass for each loss. Losses without data have none.
@@ -61,7 +59,7 @@ func (l Losses) split(datums []rl.Datum) []pass {
 	var used []pass
 	for i, p := range passes {
 		if len(p.datums) > 0 {
-			p.loss, p.first = l.losses[i], i == 0
+			p.loss = l.losses[i]
 			used = append(used, p)
 		}
 	}
@@ -74,18 +72,11 @@ type passInFlight struct {
 	places []int
 }
 
-// submitPasses submits a pass for each loss, which add up to one gradient. What was streamed of the first loss is not
-// submitted again.
-func (m *Model) submitPasses(ctx context.Context, datums []rl.Datum, step Step) ([]passInFlight, error) {
+// submitPasses submits a pass for each loss, which add up to one gradient.
+func (m *Model) submitPasses(ctx context.Context, datums []rl.Datum, losses Losses) ([]passInFlight, error) {
 	var submitted []passInFlight
-	for _, p := range step.Losses.split(datums) {
-		var future *client.Future[tinker.ForwardBackwardResult]
-		var err error
-		if p.first && step.Streamed != nil {
-			future, err = step.Streamed.submitRest(ctx, p.datums)
-		} else {
-			future, err = m.model.ForwardBackward(ctx, m.weighted(encode(p.datums), len(datums)), p.loss)
-		}
+	for _, p := range losses.split(datums) {
+		future, err := m.model.ForwardBackward(ctx, m.weighted(encode(p.datums), len(datums)), p.loss)
 		if err != nil {
 			return nil, passing.Failed(err, "computing gradients")
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
@@ -21,14 +22,71 @@ const (
 // or of those that it accepts, and combines their results. If one chunk fails, the call fails after all chunks have
 // ended; the other chunks have added their gradients.
 func (m *Model) ForwardBackward(ctx context.Context, data []tinker.Datum, loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
-	return m.NewPass(ctx, loss).PostRest(ctx, data)
+	return m.submitPass(ctx, tinker.ForwardBackwardRequest{Loss: loss, Data: data})
 }
 
 // Forward returns what ForwardBackward returns, and adds no gradients.
 func (m *Model) Forward(ctx context.Context, data []tinker.Datum, loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
-	p := m.NewPass(ctx, loss)
-	p.op = opForward
-	return p.PostRest(ctx, data)
+	return m.submitPass(ctx, tinker.ForwardBackwardRequest{Loss: loss, Data: data, ForwardOnly: true})
+}
+
+// submitPass submits the data of a request in chunks, and combines their results. No result is fetched any longer after
+// an error here.
+func (m *Model) submitPass(ctx context.Context, r tinker.ForwardBackwardRequest) (*Future[tinker.ForwardBackwardResult], error) {
+	op := passOp(r)
+	polling, stop := context.WithCancel(ctx)
+	parts, err := m.submitChunks(ctx, polling, op, r)
+	if err != nil {
+		stop()
+		return nil, afterChunks(op, err, len(parts))
+	}
+	return inBackground(op, func() (tinker.ForwardBackwardResult, error) {
+		defer stop()
+		return gather(op, parts)
+	}), nil
+}
+
+// submitChunks returns the results of the chunks that the server accepted, which are fetched under polling. A chunk whose
+// size the server rejects is submitted in halves.
+func (m *Model) submitChunks(ctx, polling context.Context, op string, r tinker.ForwardBackwardRequest) (
+	parts []*Future[tinker.ForwardBackwardResult], err error,
+) {
+	if err := checkData(r.Data); err != nil {
+		return nil, &Error{Category: tinker.CategoryUser, Op: op, Err: err}
+	}
+	config, err := m.caller.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := acquire(ctx, m.submitting); err != nil {
+		return nil, canceled(op, err)
+	}
+	defer m.submitting.Release(1)
+	for chunks := config.Chunks(r.Data); len(chunks) > 0; {
+		chunk := chunks[0]
+		accepted, err := m.submit(ctx, func(seq int64) (request, error) {
+			r.ModelID, r.SeqID, r.Data = m.id, seq, chunk
+			return m.caller.bodies.check(forwardRequest(r, config.CompressForwardBackward, m.caller.json.Load()))
+		})
+		if half := len(chunk) / 2; half > 0 && isTooLarge(err) {
+			chunks = slices.Concat([][]tinker.Datum{chunk[:half], chunk[half:]}, chunks[1:])
+			continue
+		}
+		if err != nil {
+			return parts, err
+		}
+		parts = append(parts, fetchInBackground(polling, m.caller, accepted, decodeOutput(op, chunk)))
+		chunks = chunks[1:]
+	}
+	return parts, nil
+}
+
+// passOp names the operation of a request.
+func passOp(r tinker.ForwardBackwardRequest) string {
+	if r.ForwardOnly {
+		return opForward
+	}
+	return opForwardBackward
 }
 
 // checkData finds data that cannot be encoded before anything is sent.
@@ -46,10 +104,7 @@ func checkData(data []tinker.Datum) error {
 
 // forwardRequest encodes a pass. In JSON a forward pass has a path of its own.
 func forwardRequest(r tinker.ForwardBackwardRequest, compress, inJSON bool) (request, error) {
-	op := opForwardBackward
-	if r.ForwardOnly {
-		op = opForward
-	}
+	op := passOp(r)
 	out := request{op: op, method: http.MethodPost, path: opForwardBackward, contentType: tinker.ContentProtobuf, indivisible: len(r.Data) == 1}
 	var err error
 	switch {

@@ -163,13 +163,6 @@ type Config struct {
 	AnnounceEarly bool
 	// TrainAhead: the next step may be submitted while the save of the state has no reply, once the version is announced.
 	TrainAhead bool
-	// Stream: the first groups of a batch may be submitted while others are missing, once the state before has its save
-	// submitted.
-	Stream bool
-	// StreamEarly: they may be submitted before that.
-	StreamEarly bool
-	// StreamGuess: any finished group of the batch may be submitted, not only those whose predecessors are known.
-	StreamGuess bool
 	// Evaluate is the version whose evaluation is due; 0 means that no evaluation is due.
 	Evaluate int
 	// KeepForEvaluation: retention spares a state whose evaluation has no row yet.

@@ -44,7 +44,6 @@ const (
 	initialExpired
 	evaluated
 	groupGivenUp
-	groupStreamed
 )
 
 // What the server did with a step.
@@ -143,8 +142,6 @@ func (m *Model) labelStep(act engine.Act, from, to *State) string {
 	switch act.Kind {
 	case stepSubmitted:
 		return learner + m.labelTraining(act, before, after)
-	case groupStreamed:
-		return learner + " submits forward_backward of " + m.rules.groupName(act.B) + []string{"", ", which FAILS"}[act.C]
 	case repliesSeen:
 		return learner + []string{": replies are clean", " learns the step is not clean, throws its model away"}[act.B-1]
 	case rowWritten:

@@ -180,19 +180,15 @@ func (m *Model) advance(x *successors, n int) bool {
 		m.opening.opened(x, n)
 	case atServe:
 		m.loop.serve(x, n, m.final.check)
-		m.loop.stream(x, n)
 	case atTrained:
 		m.commit.trained(x, n)
 	case atClean:
-		m.loop.streamEarly(x, n)
 		return m.commit.clean(x, n)
 	case atReady:
-		m.loop.streamEarly(x, n)
 		return m.commit.ready(x, n)
 	case atSaving:
 		m.commit.saveReply(x, n)
 		m.loop.trainAhead(x, n)
-		m.loop.stream(x, n)
 	case atSaved:
 		return m.commit.saved(x, n)
 	case atChecked:

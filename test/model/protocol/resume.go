@@ -153,7 +153,6 @@ func (p *resume) reopen(s *State, n int, newModel bool) {
 	}
 	l.endStep()
 	l.Ahead = trained{}
-	l.Streamed, l.Unclean = [maxBatch]uint8{}, 0
 	if newModel {
 		l.Model++
 	}

@@ -145,18 +145,12 @@ func (p *loop) submit(x *successors, l *Learner, n int, then func(*State, traine
 	corrupt := p.lineages.of(next)
 	submit := func(weights, replies uint8) *State {
 		t := x.Copy()
-		t.Learners[n].Streamed, t.Learners[n].Unclean = [maxBatch]uint8{}, 0
 		then(t, trained{Cursor: cursor, Lineage: exact, Weights: weights, Replies: replies})
 		return t
 	}
 	weights := exact
-	if !p.isExact(l, members) || !beginsWith(members, l.Streamed) {
+	if !p.isExact(l, members) {
 		weights = corrupt
-	}
-	if l.Unclean == 1 {
-		submit(corrupt, repliesUnclean)
-		x.Step(stepSubmitted, uint8(n), exact, chunkFailed)
-		return
 	}
 	submit(weights, repliesClean)
 	x.Step(stepSubmitted, uint8(n), exact, allDone)
@@ -190,9 +184,6 @@ func (p *rules) submitSave(t *State, n int) {
 		Attempt: uint8(n), Model: l.Model, Step: l.Step + 1, Cursor: l.NextCursor, Lineage: l.NextLineage,
 		Weights: l.NextWeights, Superseded: uint8(n) < t.Opened,
 	})
-	if l.Streamed != ([maxBatch]uint8{}) { // The state may contain a gradient of the next step.
-		l.Pending = p.checkpoints.of(p.withGradient(p.checkpoints.all[l.Pending]))
-	}
 	l.Save = saveQueued
 	if l.ModelState != modelAlive {
 		l.Save = saveRefused

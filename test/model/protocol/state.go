@@ -72,10 +72,6 @@ type Learner struct {
 	NextCursor, NextLineage, NextWeights uint8
 	// Ahead is the step after that, submitted while the save of the one before it has no reply.
 	Ahead trained
-	// Streamed are the groups of the next step whose gradients the model already holds, in the order of their submits;
-	// Unclean is 1 if one of them failed or its reply was lost.
-	Streamed [maxBatch]uint8
-	Unclean  uint8
 	// Replies is known to the learner when they come.
 	Replies uint8
 	// Pending is the checkpoint that is queued on its model, and Abandoned the same on a model that it abandoned.

@@ -48,9 +48,6 @@ func protocolAsItIs() []Scenario {
 	all = append(all, underEachFault("protocol/per-step/lag1/", perStep, trainAhead, lag1AfterFault)...)
 	all = append(all, underEachFault("protocol/per-step/lag1 tombstone/", perStep, trainAhead, lag1AfterFault, tombstoneOfStep1)...)
 	all = append(all, underEachFault("protocol/per-step/lag2/", perStep, trainAhead, lag2AfterFault)...)
-	all = append(all, underEachFault("protocol/stream/lag0/", stream)...)
-	all = append(all, underEachFault("protocol/stream/lag1/", stream, lag1AfterFault, func(c *protocol.Config) { c.Slots = 7 })...)
-	all = append(all, underEachFault("protocol/stream/lag0 tombstone/", stream, func(c *protocol.Config) { c.Tombstones, c.Slots = 1<<1, 6 })...)
 	all = append(all, underEachFault("protocol/group2/",
 		func(c *protocol.Config) { c.BatchSize, c.Slots, c.Attempts = 2, 5, 2 })...)
 	return append(all, underEachFault("protocol/evaluation/",
@@ -84,14 +81,6 @@ func giveSlots(c *protocol.Config) {
 // tombstoneOfStep1 makes a tombstone of the first slot of step 1, where steps have two slots.
 func tombstoneOfStep1(c *protocol.Config) { c.Tombstones = 1 << 2 }
 
-// stream submits the first group of a batch of two while the other is missing.
-func stream(c *protocol.Config) {
-	trainAhead(c)
-	oneWorker(c)
-	twoAttempts(c)
-	c.Stream, c.BatchSize, c.Slots = true, 2, 5
-}
-
 // minusOneClause takes one clause away at a time.
 func minusOneClause() []Scenario {
 	fail := func(c *protocol.Config) { c.Failures = 1 }
@@ -103,10 +92,6 @@ func minusOneClause() []Scenario {
 			func(c *protocol.Config) { c.Row, c.AnnounceEarly = protocol.RowAfter, false }, only(protocol.RowMissing)),
 		changed("minus/sampler-clean", "sampler save pipelined, found again by lineage", fail, twoAttempts,
 			func(c *protocol.Config) { c.SamplerPiped = true }, only(protocol.CorruptLoaded, protocol.WrongFinalWeights)),
-		changed("minus/stream-behind-save", "groups are streamed before the save of the state is submitted", stream,
-			func(c *protocol.Config) { c.StreamEarly = true }, only(protocol.CorruptLoaded)),
-		changed("minus/stream-in-order", "groups are streamed as they finish, not in slot order", stream,
-			func(c *protocol.Config) { c.StreamGuess = true }, only(protocol.CorruptLoaded, protocol.WrongFinalWeights)),
 		changed("minus/claim", "no claims; opening state and order by attempt stay", noClaims, oneWorker,
 			func(c *protocol.Config) { c.SecondLearners = 1 }),
 		changed("minus/opening", "claims, order by attempt, no opening state", fail, oneWorker, func(c *protocol.Config) {
