@@ -41,6 +41,9 @@ func NewJSONSchema(schema []byte) (*JSONSchema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema is not JSON: %w", err)
 	}
+	if !moderate(document) {
+		return nil, fmt.Errorf("schema has %s: write a shorter number", errImmoderate)
+	}
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(noLoader{})
 	if err := compiler.AddResource(schemaURL, document); err != nil {
@@ -85,7 +88,7 @@ func (s *JSONSchema) Grade(_ context.Context, _ dataset.Row, reply environment.R
 		found = MetricTruncated
 	case !ok:
 		found = MetricNoJSON
-	case s.schema.Validate(value) == nil:
+	case moderate(value) && s.schema.Validate(value) == nil:
 		found = MetricValid
 	}
 	score := Score{Metrics: map[string]float64{MetricValid: 0, MetricInvalid: 0, MetricNoJSON: 0, MetricTruncated: 0}}
