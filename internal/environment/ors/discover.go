@@ -138,7 +138,9 @@ func (b *Backend) discoverySession(ctx context.Context) (id string, end func(), 
 		return "", nil, err
 	}
 	return id, func() {
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
+		defer stop()
 		// A session that is not deleted costs the service a place for some minutes.
-		_ = b.do(context.WithoutCancel(ctx), request{method: http.MethodPost, path: "/delete_session", session: id}, nil)
+		_ = b.do(ctx, request{method: http.MethodPost, path: "/delete_session", session: id}, nil)
 	}, nil
 }

@@ -34,8 +34,14 @@ const (
 	DefaultMaxText = 256 << 10
 )
 
-// checkTimeout bounds a check of the server.
-const checkTimeout = 30 * time.Second
+const (
+	// checkTimeout bounds a check of the server.
+	checkTimeout = 30 * time.Second
+	// deleteTimeout bounds the end of a session whose context may have ended.
+	deleteTimeout = 10 * time.Second
+	// requestGrace is how much longer a request may take than what it is sent for, so that its context is what ends it.
+	requestGrace = 30 * time.Second
+)
 
 // maxReply bounds what is read of one reply, in bytes. A longer one is a fault.
 const maxReply = 16 << 20
@@ -134,7 +140,7 @@ func (b *Backend) Open(ctx context.Context, task environment.Task) (tooluse.Sess
 	}
 	if err := s.create(ctx, task); err != nil {
 		err = b.withNames(ctx, s.id, err)
-		s.delete(context.WithoutCancel(ctx))
+		s.abandon(ctx)
 		b.release()
 		return nil, faultOf(ctx, "beginning the task", err)
 	}

@@ -5,6 +5,7 @@ package ors
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,6 +90,7 @@ func newHTTPClient(options Options) *http.Client {
 		client = &copied
 	}
 	client.CheckRedirect = options.checkRedirect
+	client.Timeout = cmp.Or(client.Timeout, max(options.CreateTimeout, options.CallTimeout)+requestGrace)
 	return client
 }
 

@@ -272,6 +272,13 @@ func (s *session) Close(ctx context.Context) {
 	})
 }
 
+// abandon frees what the server keeps for the session, also when ctx has ended.
+func (s *session) abandon(ctx context.Context) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
+	defer stop()
+	s.delete(ctx)
+}
+
 // delete frees what the server and the hosted service keep for the session. Failures cost nothing but the server's
 // memory until it removes the session by itself.
 func (s *session) delete(ctx context.Context) {
@@ -289,7 +296,11 @@ func (s *session) startPings() {
 	go func() {
 		for wait.Sleep(ctx, s.pace.ping) == nil {
 			if !s.active.Swap(false) {
-				s.ping(ctx)
+				// An error is in the log.
+				_, _ = environment.Guard(s.options.Logger, "pinging a session", func() (struct{}, error) {
+					s.ping(ctx)
+					return struct{}{}, nil
+				})
 			}
 		}
 	}()
