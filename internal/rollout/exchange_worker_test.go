@@ -92,7 +92,7 @@ func TestCoverIsNoticed(t *testing.T) {
 				}
 				logger := slog.New(pausing{slog.DiscardHandler, synctest.Wait})
 				w := New(Config{Learner: answering{}, Endpoint: newEndpoint(), Pressure: &Pressure{}, Groups: store, Logger: logger})
-				w.health = health.NewMonitor(t.Context(), w.config.Logger)
+				w.health = health.NewMonitor(t.Context(), w.config.Logger, nil)
 				encoded, err := contract.EncodePlay(play())
 				if err != nil {
 					t.Fatal(err)

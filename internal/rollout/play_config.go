@@ -139,7 +139,9 @@ func (c *playConfig) prepare(ctx context.Context, lease exchange.Lease) (episode
 		StepRewards:  c.play.StepRewards && lease.Key.Kind == rl.Train,
 		Transcript:   lease.Transcript,
 	}
-	return spec, &episode.Player{Environment: env, Renderer: c.rendererFor(list[at].Definition)}, nil
+	return spec, &episode.Player{
+		Environment: env, Renderer: c.rendererFor(list[at].Definition), Calls: c.built.calls,
+	}, nil
 }
 
 // rendererFor returns the renderer with the dialect of calls that an environment asks for.
@@ -154,7 +156,9 @@ func (c *playConfig) rendererFor(definition contract.Definition) renderer.Render
 // environments holds the environments that were built, by the digest of their definition.
 type environments struct {
 	builder Builder
-	mu      sync.Mutex
+	// calls counts the calls of environments that do not return.
+	calls *environment.Calls
+	mu    sync.Mutex
 	built   map[string]environment.Environment
 }
 
@@ -168,7 +172,9 @@ func (e *environments) get(ctx context.Context, definition contract.Definition) 
 	if env, ok := e.built[digest]; ok {
 		return env, nil
 	}
-	env, err := e.builder.Build(ctx, definition)
+	env, err := environment.Call(ctx, e.calls, "building an environment", func(ctx context.Context) (environment.Environment, error) {
+		return e.builder.Build(ctx, definition)
+	})
 	if err != nil {
 		return nil, err
 	}

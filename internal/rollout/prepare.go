@@ -165,7 +165,7 @@ func (c *playConfig) readData(ctx context.Context) error {
 			if environment.CheckerOf(env) != nil {
 				continue // It has no data here, and may be unavailable while others can be played.
 			}
-			if _, err := env.Splits(ctx); err != nil {
+			if _, err := environment.Call(ctx, c.built.calls, "reading the data of environment "+e.Name, env.Splits); err != nil {
 				return err
 			}
 		}

@@ -126,3 +126,44 @@ func TestPrepareEndsBeforeDataAreRead(t *testing.T) {
 		t.Errorf("prepareAll = %v, and something is prepared: %t", err, w.prepared.Load() != nil)
 	}
 }
+
+// panickingBuilder panics, or builds an environment that panics when its data are read.
+type panickingBuilder struct{ builds bool }
+
+func (b panickingBuilder) Build(context.Context, contract.Definition) (environment.Environment, error) {
+	if b.builds {
+		return panickingEnvironment{}, nil
+	}
+	panic("a nil schema")
+}
+
+type panickingEnvironment struct{ environment.Environment }
+
+func (panickingEnvironment) Splits(context.Context) ([]environment.Split, error) { panic("a nil page") }
+
+// TestPanicsOfPreparationAreReported checks that a worker outlives an environment that panics when it is built, or when its data are
+// read, and reports the panic.
+func TestPanicsOfPreparationAreReported(t *testing.T) {
+	for want, builder := range map[string]panickingBuilder{
+		"building an environment panicked: a nil schema":            {},
+		"reading the data of environment sums panicked: a nil page": {builds: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			quiet := slog.New(slog.DiscardHandler)
+			w := &Worker{config: Config{Data: &Data{}, Logger: quiet}, active: newActiveGroups(nil)}
+			w.play.Store(&playConfig{
+				play:  contract.Play{Environments: []contract.Environment{{Name: "sums", GroupSize: 2}}},
+				built: &environments{builder: builder, calls: &environment.Calls{Logger: quiet}},
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go w.prepareAll(ctx)
+			synctest.Wait()
+			var renewal exchange.Renewal
+			w.config.Data.report(&renewal)
+			if renewal.DataProblem != want {
+				t.Errorf("the problem is %q, want %q", renewal.DataProblem, want)
+			}
+		})
+	}
+}

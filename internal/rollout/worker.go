@@ -107,7 +107,7 @@ func New(config Config) *Worker {
 		key:      key,
 		groups:   config.Groups,
 		sessions: &sessions{endpoint: config.Endpoint, logger: config.Logger},
-		built:    environments{builder: config.Environments},
+		built:    environments{builder: config.Environments, calls: &environment.Calls{Logger: config.Logger}},
 		format:   format{load: config.Renderer},
 	}
 	if config.Judges == nil {
@@ -138,7 +138,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer stop()
 	serve, serving := errgroup.WithContext(lasting)
 	w.serving = serving
-	w.health = health.NewMonitor(serving, w.config.Logger)
+	w.health = health.NewMonitor(serving, w.config.Logger, w.built.calls)
 	serve.Go(func() error { return w.connect(serving) })
 	serve.Go(func() error { return w.submitter.run(serving) })
 	serve.Go(func() error { return w.prepareAll(serving) })

@@ -164,7 +164,7 @@ func (g *Grader) rate(ctx context.Context, t task, calls *tally) (judgement, err
 		group.Go(func() error {
 			alone := t
 			alone.criteria, alone.call = t.criteria[i:i+1], i
-			one, err := g.ask(ctx, alone, calls, 1)
+			one, err := environment.Guard(nil, "asking a judge", func() (judgement, error) { return g.ask(ctx, alone, calls, 1) })
 			if err == nil {
 				all.ratings[i], all.rationales[i] = one.ratings[0], one.rationales[0]
 			}

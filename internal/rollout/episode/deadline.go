@@ -29,14 +29,14 @@ func callEnvironment[T any](ctx context.Context, e *episode, name string, call f
 }
 
 // callWithin is callEnvironment with a time limit of the call's own. It also returns how long the call took, without its
-// pauses.
+// pauses. A call that panics is a fault, and one that ignores its limit or the end of ctx is given up soon after.
 func callWithin[T any](ctx context.Context, e *episode, name string, limit time.Duration, call func(context.Context) (T, error)) (T, time.Duration, error) {
 	overdue := fmt.Errorf("%s of the environment did not return within %v", name, limit)
 	timed, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	clock := startClock(limit, func() { cancel(overdue) })
 	e.recorder.use(clock)
-	result, err := call(environment.WithRecorder(timed, &e.recorder))
+	result, err := environment.Call(environment.WithRecorder(timed, &e.recorder), e.player.Calls, name+" of the environment", call)
 	took := clock.stop()
 	switch {
 	case err == nil:
@@ -113,5 +113,9 @@ func (c *callClock) stop() time.Duration {
 func (e *episode) close(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer stop()
-	e.running.Close(ctx)
+	// An error is in the log.
+	_, _ = environment.Call(ctx, e.player.Calls, "Close of the environment", func(ctx context.Context) (struct{}, error) {
+		e.running.Close(ctx)
+		return struct{}{}, nil
+	})
 }

@@ -60,6 +60,15 @@ type episode struct {
 	recorder recorder
 }
 
+// guarded is play, whose panics are faults: a renderer and the parser of its model's calls read what the policy wrote.
+func (e *episode) guarded(ctx context.Context) (m rl.Member, reason string, err error) {
+	_, err = environment.Guard(e.player.Calls.Log(), "playing an episode", func() (_ struct{}, err error) {
+		m, reason, err = e.play(ctx)
+		return struct{}{}, err
+	})
+	return m, reason, err
+}
+
 // play begins the episode, plays it to its end or to a limit, and closes it.
 func (e *episode) play(ctx context.Context) (rl.Member, string, error) {
 	task := environment.Task{Split: e.spec.Split, Index: e.spec.Task,

@@ -167,6 +167,8 @@ type Player struct {
 	// Format is nil where episodes do not wait whose prompts the model's format cannot express.
 	Format   Format
 	Progress *Progress
+	// Calls counts the calls of the environment that do not return; nil counts nothing.
+	Calls *environment.Calls
 }
 
 // Play plays a group to its end. An error is the context's or the policy's: then there is no group, and nothing
@@ -256,7 +258,7 @@ func (p *Player) health() Health {
 func (p *Player) attempt(ctx context.Context, spec Spec, index, try int) (rl.Member, string, error) {
 	e := &episode{player: p, spec: &spec, member: index, try: try, conversations: map[string]*conversation{}}
 	e.recorder.progress = p.Progress
-	m, reason, err := e.play(ctx)
+	m, reason, err := e.guarded(ctx)
 	p.health().Ended(e.running != nil, err)
 	if err == nil && m.Outcome == rl.Usable && p.Reference != nil {
 		err = p.addReference(ctx, m, index, try)

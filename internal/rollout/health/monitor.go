@@ -28,6 +28,9 @@ const (
 	maxPause   = 30 * time.Second
 )
 
+// checkTimeout bounds one check.
+const checkTimeout = time.Minute
+
 // maxEvidence bounds what is reported of a failure, in bytes.
 const maxEvidence = 512
 
@@ -36,6 +39,7 @@ type Monitor struct {
 	// ctx ends the checks.
 	ctx     context.Context
 	logger  *slog.Logger
+	calls   *environment.Calls
 	changes wait.Signal
 	checks  sync.WaitGroup
 
@@ -44,9 +48,9 @@ type Monitor struct {
 	skipped  map[string]bool
 }
 
-// NewMonitor returns a monitor whose checks end with ctx.
-func NewMonitor(ctx context.Context, logger *slog.Logger) *Monitor {
-	return &Monitor{ctx: ctx, logger: logger, breakers: map[string]*breaker{}}
+// NewMonitor returns a monitor whose checks end with ctx. The calls count the checks that do not return; nil counts nothing.
+func NewMonitor(ctx context.Context, logger *slog.Logger, calls *environment.Calls) *Monitor {
+	return &Monitor{ctx: ctx, logger: logger, calls: calls, breakers: map[string]*breaker{}}
 }
 
 // Wait waits until no check is in progress, after the monitor's context has ended.
@@ -106,6 +110,16 @@ func (m *Monitor) open(b *breaker, err error) {
 	m.changes.Notify()
 }
 
+// checkOnce checks an environment. A check has a time limit, and one that panics has failed.
+func (m *Monitor) checkOnce(name string, checker environment.Checker) error {
+	ctx, stop := context.WithTimeout(m.ctx, checkTimeout)
+	defer stop()
+	_, err := environment.Call(ctx, m.calls, "checking environment "+name, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, checker.Check(ctx)
+	})
+	return err
+}
+
 // check checks an environment until it is available.
 func (m *Monitor) check(b *breaker) {
 	for {
@@ -115,7 +129,7 @@ func (m *Monitor) check(b *breaker) {
 		if wait.Sleep(m.ctx, pause) != nil {
 			return
 		}
-		err := checker.Check(m.ctx)
+		err := m.checkOnce(b.name, checker)
 		if m.ctx.Err() != nil {
 			return
 		}

@@ -21,6 +21,7 @@ import (
 type served struct {
 	environment.Environment
 	down   atomic.Bool
+	panics atomic.Bool
 	checks atomic.Int64
 }
 
@@ -29,6 +30,9 @@ func (s *served) Checker() environment.Checker { return s }
 // Check implements environment.Checker.
 func (s *served) Check(context.Context) error {
 	s.checks.Add(1)
+	if s.panics.Load() {
+		panic("a nil answer")
+	}
 	if s.down.Load() {
 		return errors.New("still down")
 	}
@@ -47,7 +51,7 @@ var (
 func run(t *testing.T, test func(t *testing.T, m *Monitor, s *served)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		m := NewMonitor(ctx, slog.New(slog.DiscardHandler))
+		m := NewMonitor(ctx, slog.New(slog.DiscardHandler), nil)
 		test(t, m, &served{})
 		stop()
 		m.Wait()
@@ -203,6 +207,23 @@ func TestEnvironmentsWithoutAServerAreNotWatched(t *testing.T) {
 	run(t, func(t *testing.T, m *Monitor, _ *served) {
 		if g := m.Group("e", local{}, 1, true); g != nil {
 			t.Errorf("Group = %v, want nil", g)
+		}
+	})
+}
+
+// TestChecksMayPanic checks that an environment whose check panics is unavailable until a check succeeds.
+func TestChecksMayPanic(t *testing.T) {
+	run(t, func(t *testing.T, m *Monitor, s *served) {
+		s.panics.Store(true)
+		g := m.Group("e", s, 1, false)
+		g.Ended(false, errDown)
+		time.Sleep(10 * time.Second)
+		if got, want := m.Problems()["e"], "checking environment e panicked: a nil answer"; got != want {
+			t.Errorf("the problem is %q, want %q", got, want)
+		}
+		s.panics.Store(false)
+		if err := g.Admit(t.Context()); err != nil {
+			t.Errorf("Admit = %v after a check that succeeded, want no error", err)
 		}
 	})
 }

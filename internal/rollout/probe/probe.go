@@ -46,7 +46,10 @@ func (e *canaryError) Error() string { return e.problem }
 // it will be wrong next time, too, as far as is known.
 func Probe(ctx context.Context, builder registry.Builder, definition contract.Definition) (result contract.ProbeResult, final bool) {
 	builder.CheckRows = true
-	env, err := builder.Build(ctx, definition)
+	calls := &environment.Calls{Logger: builder.Logger}
+	env, err := environment.Call(ctx, calls, "building the environment", func(ctx context.Context) (environment.Environment, error) {
+		return builder.Build(ctx, definition)
+	})
 	var invalid *registry.DefinitionError
 	switch {
 	case errors.As(err, &invalid):
@@ -54,11 +57,13 @@ func Probe(ctx context.Context, builder registry.Builder, definition contract.De
 	case err != nil:
 		return failed(contract.ProbeResult{}, err)
 	}
-	return probe(ctx, env)
+	return probe(ctx, calls, env)
 }
 
-func probe(ctx context.Context, env environment.Environment) (result contract.ProbeResult, final bool) {
-	splits, err := env.Splits(ctx)
+// probe checks an environment that was built. What panics is a fault of the environment, and what ignores the end of ctx is given
+// up.
+func probe(ctx context.Context, calls *environment.Calls, env environment.Environment) (result contract.ProbeResult, final bool) {
+	splits, err := environment.Call(ctx, calls, "listing the splits", env.Splits)
 	if err != nil {
 		return failed(contract.ProbeResult{}, err)
 	}
@@ -73,7 +78,7 @@ func probe(ctx context.Context, env environment.Environment) (result contract.Pr
 		result.Reason, result.Message = ReasonNoTasks, "no split of the environment has a task"
 		return result, true
 	}
-	c := &canary{env: env, task: environment.Task{Split: first}}
+	c := &canary{env: env, calls: calls, task: environment.Task{Split: first}}
 	reward, err := c.reward(ctx)
 	if err != nil {
 		return failed(result, err)
@@ -84,8 +89,9 @@ func probe(ctx context.Context, env environment.Environment) (result contract.Pr
 
 // canary plays a task without a model.
 type canary struct {
-	env  environment.Environment
-	task environment.Task
+	env   environment.Environment
+	calls *environment.Calls
+	task  environment.Task
 	// tools is set once a prompt has tools.
 	tools bool
 }
@@ -115,7 +121,7 @@ func failed(result contract.ProbeResult, err error) (contract.ProbeResult, bool)
 // environment that does not know its answers plays the task once, and has no reward to return. An error is a
 // *canaryError, a *environment.Fault or the context's.
 func (c *canary) reward(ctx context.Context) (*float64, error) {
-	right, wrong, err := answers(ctx, c.env, c.task)
+	right, wrong, err := c.answers(ctx)
 	if errors.Is(err, environment.ErrNoAnswers) {
 		if _, err := c.play(ctx, unknownAnswer, 1); err != nil {
 			return nil, fmt.Errorf("playing an episode: %w", err)
@@ -139,11 +145,16 @@ func (c *canary) reward(ctx context.Context) (*float64, error) {
 	return &best, nil
 }
 
-func answers(ctx context.Context, env environment.Environment, task environment.Task) (right, wrong string, err error) {
-	if answerer, ok := env.(environment.Answerer); ok {
-		return answerer.Answers(ctx, task)
+func (c *canary) answers(ctx context.Context) (right, wrong string, err error) {
+	answerer, ok := c.env.(environment.Answerer)
+	if !ok {
+		return "", "", environment.ErrNoAnswers
 	}
-	return "", "", environment.ErrNoAnswers
+	both, err := environment.Call(ctx, c.calls, "Answers of the environment", func(ctx context.Context) ([2]string, error) {
+		right, wrong, err := answerer.Answers(ctx, c.task)
+		return [2]string{right, wrong}, err
+	})
+	return both[0], both[1], err
 }
 
 // maxRounds is how often an environment may ask again before it has to end an episode whose every reply is the answer.
@@ -170,23 +181,23 @@ func (c *canary) answer(ctx context.Context, text string) (float64, error) {
 
 // play replies to the prompts with the text, round after round, until the episode ends or there were enough rounds.
 func (c *canary) play(ctx context.Context, text string, rounds int) ([]environment.Turn, error) {
-	episode, err := c.env.Start(ctx, c.task)
+	episode, err := environment.Call(ctx, c.calls, "Start of the environment", func(ctx context.Context) (environment.Episode, error) {
+		return c.env.Start(ctx, c.task)
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		closing, stop := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-		defer stop()
-		episode.Close(closing)
-	}()
-	prompts, err := episode.Prompts(ctx)
+	defer c.close(ctx, episode)
+	prompts, err := environment.Call(ctx, c.calls, "Prompts of the environment", episode.Prompts)
 	if err != nil {
 		return nil, err
 	}
 	var turns []environment.Turn
 	for range rounds {
 		c.tools = c.tools || slices.ContainsFunc(prompts, func(p environment.Prompt) bool { return len(p.Tools) > 0 })
-		turn, err := episode.Step(ctx, repliesTo(prompts, text))
+		turn, err := environment.Call(ctx, c.calls, "Step of the environment", func(ctx context.Context) (environment.Turn, error) {
+			return episode.Step(ctx, repliesTo(prompts, text))
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -196,6 +207,17 @@ func (c *canary) play(ctx context.Context, text string, rounds int) ([]environme
 		}
 	}
 	return turns, nil
+}
+
+// close ends an episode, also when ctx has ended.
+func (c *canary) close(ctx context.Context, episode environment.Episode) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer stop()
+	// An error is in the log.
+	_, _ = environment.Call(ctx, c.calls, "Close of the environment", func(ctx context.Context) (struct{}, error) {
+		episode.Close(ctx)
+		return struct{}{}, nil
+	})
 }
 
 // repliesTo replies to each prompt with the text.

@@ -6,6 +6,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 )
 
@@ -114,14 +116,24 @@ type fakeEnvironment struct {
 	goesOn       bool
 	// unknown means that the answers are not known.
 	unknown bool
-	closed  int
+	// panics is the method that panics, or empty.
+	panics string
+	closed int
+}
+
+func (d *fakeEnvironment) at(method string) {
+	if d.panics == method {
+		panic("a nil row")
+	}
 }
 
 func (d *fakeEnvironment) Splits(context.Context) ([]environment.Split, error) {
+	d.at("Splits")
 	return d.splits, d.splitsError
 }
 
 func (d *fakeEnvironment) Start(context.Context, environment.Task) (environment.Episode, error) {
+	d.at("Start")
 	if d.startError != nil {
 		return nil, d.startError
 	}
@@ -129,6 +141,7 @@ func (d *fakeEnvironment) Start(context.Context, environment.Task) (environment.
 }
 
 func (d *fakeEnvironment) Answers(context.Context, environment.Task) (right, wrong string, err error) {
+	d.at("Answers")
 	if d.unknown {
 		return "", "", environment.ErrNoAnswers
 	}
@@ -138,10 +151,12 @@ func (d *fakeEnvironment) Answers(context.Context, environment.Task) (right, wro
 type doubleEpisode struct{ *fakeEnvironment }
 
 func (e doubleEpisode) Prompts(context.Context) ([]environment.Prompt, error) {
+	e.at("Prompts")
 	return make([]environment.Prompt, 1), nil
 }
 
 func (e doubleEpisode) Step(_ context.Context, replies []environment.Reply) (environment.Turn, error) {
+	e.at("Step")
 	reward := e.wrong
 	if replies[0].Message.Content == "right" {
 		reward = e.right
@@ -183,7 +198,7 @@ func TestProbe(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, final := probe(t.Context(), tc.env)
+			got, final := probe(t.Context(), nil, tc.env)
 			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(contract.ProbeResult{}, "Message")); diff != "" {
 				t.Errorf("probe (-want +got):\n%s", diff)
 			}
@@ -194,5 +209,25 @@ func TestProbe(t *testing.T) {
 				t.Errorf("%d episodes were closed, want %d", d.closed, tc.closed)
 			}
 		})
+	}
+}
+
+// TestProbeOfPanics checks that a probe reports what an environment panics with.
+func TestProbeOfPanics(t *testing.T) {
+	calls := &environment.Calls{Logger: slog.New(slog.DiscardHandler)}
+	for _, method := range []string{"Splits", "Answers", "Start", "Prompts", "Step"} {
+		env := &fakeEnvironment{splits: []environment.Split{{Name: "train", Tasks: 3}}, right: 1, panics: method}
+		got, final := probe(t.Context(), calls, env)
+		if got.Reason != ReasonEnvironmentFault || final || !strings.HasSuffix(got.Message, "panicked: a nil row") {
+			t.Errorf("%s: reason %s, final %v, message %q, want %s with the panic", method, got.Reason, final, got.Message, ReasonEnvironmentFault)
+		}
+	}
+	builder := registry.Builder{Logger: calls.Logger, Data: func(context.Context, contract.Dataset) (dataset.Dataset, error) { panic("a nil page") }}
+	got, _ := Probe(t.Context(), builder, contract.Definition{
+		Dataset: &contract.Dataset{JSONL: &contract.JSONL{URL: "https://data.test/rows.jsonl"}, Splits: []contract.DataSplit{{Name: "train", Source: "train", SHA256: strings.Repeat("0", 64)}}},
+		Reward:  &contract.RewardRule{ExactMatch: &contract.ExactMatch{}},
+	})
+	if want := "building the environment panicked: a nil page"; got.Message != want {
+		t.Errorf("message is %q, want %q", got.Message, want)
 	}
 }
