@@ -84,8 +84,10 @@ type HeartbeatReply struct {
 	// Tracking are the problems of the services that show the run's curves; training continues meanwhile.
 	Tracking []tracking.Problem `json:"tracking,omitempty"`
 	Progress Progress           `json:"progress"`
-	// Records are the oldest records after KnownRecords of the request, at most MaxRecords.
+	// Records are the oldest records after KnownRecords of the request, at most MaxRecords and about MaxRecordsBytes.
 	Records []Record `json:"records,omitempty"`
+	// MoreRecords says that there are newer ones, which the reply has no room for.
+	MoreRecords bool `json:"moreRecords,omitempty"`
 }
 
 // UnavailableEnvironment is an environment whose server takes no sessions at any worker.

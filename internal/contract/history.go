@@ -5,6 +5,7 @@ package contract
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,8 +19,13 @@ const HistoryVersion = 1
 const (
 	// MaxRecords is how many records a reply has at most.
 	MaxRecords = 128
+	// MaxRecordsBytes is how long the encoding of the records of one reply is at most. Managers before this bound read 256 KiB of a
+	// reply, and later ones twice that.
+	MaxRecordsBytes = 96 << 10
 	// MaxRecordMetrics is how many metrics a record has at most.
 	MaxRecordMetrics = 32
+	// MaxMetricName is how long the name of a metric in a record is at most, in bytes.
+	MaxMetricName = 256
 )
 
 // Record has the figures of a committed step, or of the evaluation of a committed version; or it says that steps were lost.
@@ -49,6 +55,9 @@ var recorded = []string{
 	"env/all/correct", "env/all/truncated", "env/all/fault_ratio", "env/all/turns_per_episode", "env/all/by_group/frac_mixed",
 }
 
+// unranked is the order of the metrics that rank leaves out.
+const unranked = 4
+
 // rank orders metrics by how much people want to see them in a history; ok is false for those that it leaves out.
 func rank(name string) (order int, ok bool) {
 	switch {
@@ -67,21 +76,40 @@ func rank(name string) (order int, ok bool) {
 
 // RecordMetrics returns the finite metrics that a history keeps, at most MaxRecordMetrics.
 func RecordMetrics(metrics map[string]float64) map[string]float64 {
+	kept := maps.Clone(metrics)
+	maps.DeleteFunc(kept, func(name string, _ float64) bool {
+		_, ok := rank(name)
+		return !ok
+	})
+	return MainMetrics(kept, MaxRecordMetrics)
+}
+
+// MainMetrics returns at most limit metrics, those that people want to see most, without any that is not finite or has a name of
+// more than MaxMetricName bytes. What this version of the program does not know comes last.
+func MainMetrics(metrics map[string]float64, limit int) map[string]float64 {
+	if metrics == nil {
+		return nil
+	}
 	type candidate struct {
 		name  string
 		order int
 	}
 	var kept []candidate
 	for name, value := range metrics {
-		if order, ok := rank(name); ok && finite.Is(value) {
-			kept = append(kept, candidate{name: name, order: order})
+		if !finite.Is(value) || len(name) > MaxMetricName {
+			continue
 		}
+		order, ok := rank(name)
+		if !ok {
+			order = unranked
+		}
+		kept = append(kept, candidate{name: name, order: order})
 	}
 	slices.SortFunc(kept, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), strings.Compare(a.name, b.name))
 	})
 	out := map[string]float64{}
-	for _, c := range kept[:min(len(kept), MaxRecordMetrics)] {
+	for _, c := range kept[:min(len(kept), limit)] {
 		out[c.name] = metrics[c.name]
 	}
 	return out

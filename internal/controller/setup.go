@@ -22,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/rewardenvironment"
 	"github.com/tinker-operator/tinker-operator/internal/controller/trainingrun"
+	"github.com/tinker-operator/tinker-operator/internal/controller/watchdog"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -57,18 +58,23 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := mgr.Add(learners); err != nil {
 		return fmt.Errorf("adding heartbeats: %w", err)
 	}
+	// The machine's clock: that of a test jumps.
+	dog := watchdog.New(time.Now)
+	if err := mgr.AddHealthzCheck("reconciles", dog.Check); err != nil {
+		return fmt.Errorf("adding the health check of reconciles: %w", err)
+	}
 	recorder := mgr.GetEventRecorder("tinker-operator")
 	runs := trainingrun.New(trainingrun.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Poller: learners, Recorder: recorder,
 		ManagerKey: options.ManagerKey, Settings: options.Settings, Now: options.Now, Fault: options.Fault,
 	})
-	if err := runs.SetupWithManager(ctx, mgr); err != nil {
+	if err := runs.SetupWithManager(ctx, mgr, dog); err != nil {
 		return err
 	}
 	environments := rewardenvironment.New(rewardenvironment.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Settings: options.Settings, Now: options.Now,
 	})
-	return environments.SetupWithManager(mgr)
+	return environments.SetupWithManager(mgr, dog)
 }
 
 // CacheOptions keep the manager small: of Jobs, Services and pods it caches its own alone, of pods those of

@@ -37,27 +37,39 @@ type encodedRow struct {
 }
 
 // Encode encodes a history in at most MaxBytes, with six digits a figure. Where there is not enough room for all rows,
-// it drops some.
+// it drops some. Each time, it drops at least an eighth, so that no rows whatsoever keep it busy.
 func (h *History) Encode() ([]byte, error) {
+	h.Stride = min(max(1, h.Stride), maxStride)
 	for {
+		for len(h.Rows) > 1 && h.leastBytes() > MaxBytes {
+			h.coarsen()
+		}
 		data, err := h.encode()
 		if err != nil || len(data) <= MaxBytes || len(h.Rows) < 2 {
 			return data, err
 		}
-		h.Stride = max(1, h.Stride) * 2
-		h.drop()
+		for most := len(h.Rows) - len(h.Rows)/8; len(h.Rows) > 1 && len(h.Rows) >= most; {
+			h.coarsen()
+		}
 	}
 }
 
-func (h *History) encode() ([]byte, error) {
+// leastBytes is a lower bound of the length of the encoding: two bytes for each name in each row.
+func (h *History) leastBytes() int { return 2 * len(h.Rows) * len(h.names()) }
+
+func (h *History) names() map[string]bool {
 	names := map[string]bool{}
 	for _, row := range h.Rows {
 		for name := range row.Metrics {
 			names[name] = true
 		}
 	}
+	return names
+}
+
+func (h *History) encode() ([]byte, error) {
 	out := encoded{
-		Version: version, Stride: max(1, h.Stride), Source: h.Source, Known: h.Known, Metrics: slices.Sorted(maps.Keys(names)), Rows: []encodedRow{},
+		Version: version, Stride: max(1, h.Stride), Source: h.Source, Known: h.Known, Metrics: slices.Sorted(maps.Keys(h.names())), Rows: []encodedRow{},
 	}
 	for _, row := range h.Rows {
 		e := encodedRow{Step: row.Step, Lineage: row.Lineage, Attempt: row.Attempt, Time: row.Time}
@@ -87,7 +99,7 @@ func Decode(data []byte) (*History, error) {
 	if in.Version != version {
 		return nil, fmt.Errorf("decoding history: version %d is not known, only %d is: use kubectl-tinker of the operator's version", in.Version, version)
 	}
-	h := &History{Stride: in.Stride, Source: in.Source, Known: in.Known}
+	h := &History{Stride: min(max(1, in.Stride), maxStride), Source: in.Source, Known: in.Known}
 	for _, e := range in.Rows {
 		row := Row{Step: e.Step, Lineage: e.Lineage, Attempt: e.Attempt, Time: e.Time, Metrics: map[string]float64{}}
 		if len(e.Values) > len(in.Metrics) {

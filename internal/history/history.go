@@ -19,6 +19,8 @@ const (
 	MaxRows = 512
 	// MaxBytes is how long its encoding is at most.
 	MaxBytes = 240 << 10
+	// maxRowMetrics is how many metrics a row has at most: those of a step and of an evaluation.
+	maxRowMetrics = 2 * contract.MaxRecordMetrics
 )
 
 // Row is what is known of one version of the policy: the figures of the step that made it, and those of its evaluation.
@@ -113,6 +115,7 @@ func (h *History) addStep(record contract.Record) {
 			row.Metrics[name] = value
 		}
 	}
+	row.Metrics = contract.MainMetrics(row.Metrics, maxRowMetrics)
 	if row.Time == 0 {
 		row.Time = before.Time
 	}
@@ -127,13 +130,15 @@ func (h *History) addEvaluation(record contract.Record) {
 	case !found:
 		h.Rows = slices.Insert(h.Rows, at, rowOf(record))
 	case h.Rows[at].Lineage == record.Lineage:
-		maps.Copy(h.Rows[at].Metrics, record.Metrics)
+		row := &h.Rows[at]
+		maps.Copy(row.Metrics, record.Metrics)
+		row.Metrics = contract.MainMetrics(row.Metrics, maxRowMetrics)
 	}
 }
 
 func rowOf(record contract.Record) Row {
 	row := Row{Step: record.Step, Lineage: record.Lineage, Attempt: record.Attempt, Time: record.Time, Metrics: map[string]float64{}}
-	maps.Copy(row.Metrics, record.Metrics)
+	maps.Copy(row.Metrics, contract.MainMetrics(record.Metrics, maxRowMetrics))
 	return row
 }
 
@@ -141,41 +146,67 @@ func (h *History) find(step int64) (int, bool) {
 	return slices.BinarySearchFunc(h.Rows, step, func(r Row, step int64) int { return int(max(-1, min(1, r.Step-step))) })
 }
 
+// maxStride is more than the steps of any run. A stride that grew beyond it would overflow.
+const maxStride = 1 << 40
+
 // thin drops rows until at most MaxRows are left. Which are left depends on the steps alone: those on the stride, the
 // newest, and those with an evaluation as long as at most half of MaxRows have one.
 func (h *History) thin() {
-	h.Stride = max(1, h.Stride)
-	for {
-		h.drop()
-		if len(h.Rows) <= MaxRows {
-			return
-		}
-		h.Stride *= 2
+	h.Stride = min(max(1, h.Stride), maxStride)
+	h.drop()
+	for len(h.Rows) > MaxRows {
+		h.coarsen()
 	}
 }
 
-func (h *History) drop() {
+// coarsen drops at least one row of two or more, whatever their steps are and however many have an evaluation, and never the newest.
+// Rows without an evaluation go first, until those with one are more than half.
+func (h *History) coarsen() {
+	for before := len(h.Rows); h.Stride < maxStride; {
+		if 2*h.evaluated() > len(h.Rows) {
+			h.dropOff(true)
+		}
+		if len(h.Rows) < before {
+			return
+		}
+		h.Stride *= 2
+		h.drop()
+		if len(h.Rows) < before {
+			return
+		}
+	}
+	h.Rows = h.Rows[(len(h.Rows)+1)/2:]
+}
+
+func (h *History) drop() { h.dropOff(h.evaluated() > MaxRows/2) }
+
+// dropOff drops the rows off the stride but the newest; those with an evaluation only if it is told to.
+func (h *History) dropOff(evaluated bool) {
 	if h.Stride == 1 || len(h.Rows) == 0 {
 		return
 	}
 	newest := h.Rows[len(h.Rows)-1].Step
-	evaluated := 0
+	h.Rows = slices.DeleteFunc(h.Rows, func(r Row) bool {
+		return r.Step != newest && r.Step%h.Stride != 0 && (evaluated || !r.Evaluated())
+	})
+}
+
+// evaluated counts the rows with an evaluation.
+func (h *History) evaluated() int {
+	n := 0
 	for _, row := range h.Rows {
 		if row.Evaluated() {
-			evaluated++
+			n++
 		}
 	}
-	h.Rows = slices.DeleteFunc(h.Rows, func(r Row) bool {
-		return r.Step != newest && r.Step%h.Stride != 0 && (evaluated > MaxRows/2 || !r.Evaluated())
-	})
+	return n
 }
 
 // Thin returns records in their order, and leaves out those of steps that a history of all of them would not keep, until at most
 // limit are left. It keeps those that say that steps were lost. If limit is at least MaxRows, a history of what is left has the
 // rows that a history of all records would have.
 func Thin(records []contract.Record, limit int) []contract.Record {
-	const longest = 1 << 40
-	for stride := int64(2); len(records) > limit && stride < longest; stride *= 2 {
+	for stride := int64(2); len(records) > limit && stride < maxStride; stride *= 2 {
 		var newest int64
 		evaluated := map[int64]bool{}
 		for _, r := range records {

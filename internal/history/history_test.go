@@ -5,8 +5,11 @@ package history
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -170,5 +173,101 @@ func TestDecodeRefuses(t *testing.T) {
 		if _, err := Decode([]byte(text)); err == nil {
 			t.Errorf("%s is decoded", name)
 		}
+	}
+}
+
+// hostile returns what no learner of the project sends: each row has an evaluation.
+func hostile(records int64, step func(number int64) int64, metrics int, name string) []contract.Record {
+	var all []contract.Record
+	for n := int64(1); n <= records; n++ {
+		record := contract.Record{Number: n, Step: step(n), Lineage: "l", Metrics: map[string]float64{}}
+		for i := range metrics {
+			record.Metrics[fmt.Sprintf("test/%s%d-%d", name, n, i)] = -1.23456e-7
+		}
+		all = append(all, record)
+	}
+	return all
+}
+
+// TestEncodeEnds encodes what a learner of a tenant's own image may send. Rows with an evaluation alone are once all that
+// there is, and too much; a stride that grows without an end would overflow.
+func TestEncodeEnds(t *testing.T) {
+	each := func(n int64) int64 { return n }
+	for name, records := range map[string][]contract.Record{
+		"three rows of 5,500 metrics":         hostile(3, each, 5500, ""),
+		"128 rows of 5,500 metrics":           hostile(128, each, 5500, ""),
+		"names of 64 KiB":                     hostile(128, each, 8, strings.Repeat("n", 64<<10)),
+		"250 evaluations":                     hostile(250, each, 64, strings.Repeat("n", 200)),
+		"1,000 evaluations":                   hostile(1000, each, 64, strings.Repeat("n", 200)),
+		"steps that every stride divides":     hostile(700, func(n int64) int64 { return n << 50 }, 64, ""),
+		"steps below 0":                       hostile(700, func(n int64) int64 { return -(n << 40) }, 64, ""),
+		"one version evaluated again, always": hostile(2000, func(int64) int64 { return 7 }, 64, strings.Repeat("n", 200)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				var h History
+				h.Add("pod", records)
+				if len(h.Rows) > MaxRows {
+					t.Errorf("%d rows are kept", len(h.Rows))
+				}
+				data, err := h.Encode()
+				if err != nil || len(data) > MaxBytes {
+					t.Errorf("the encoding has %d bytes (%v), want at most %d", len(data), err, MaxBytes)
+				}
+				if len(h.Rows) == 0 || h.Known != records[len(records)-1].Number {
+					t.Errorf("%d rows are left up to record %d", len(h.Rows), h.Known)
+				}
+			}()
+			select {
+			case <-ended:
+			case <-time.After(time.Minute):
+				t.Fatal("adding and encoding has not ended after a minute")
+			}
+		})
+	}
+}
+
+// TestDecodeRepairsStride decodes a stride that somebody wrote into the ConfigMap, and adds to that history.
+func TestDecodeRepairsStride(t *testing.T) {
+	for _, stride := range []int64{0, -1, math.MinInt64, math.MaxInt64, 1<<62 + 1} {
+		h, err := Decode(fmt.Appendf(nil, `{"version": 1, "stride": %d}`, stride))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Add("pod", hostile(700, func(n int64) int64 { return n }, 64, ""))
+		if _, err := h.Encode(); err != nil || h.Stride < 1 || len(h.Rows) == 0 {
+			t.Errorf("stride %d becomes %d with %d rows (%v)", stride, h.Stride, len(h.Rows), err)
+		}
+	}
+}
+
+// TestEvaluationsLeaveRoomForSteps encodes what the project's own learner reports with 32 environments, evaluated at every step: the
+// rows of the whole run stay, not those of its end.
+func TestEvaluationsLeaveRoomForSteps(t *testing.T) {
+	var h History
+	number := int64(0)
+	for n := int64(1); n <= 256; n++ {
+		trained, evaluated := metrics{contract.MetricReward: 0.5}, metrics{contract.MetricPassAt1: 0.5}
+		for env := range 31 {
+			trained[fmt.Sprintf("env/environment-%02d/reward/total", env)] = 1 / float64(n+7)
+			evaluated[fmt.Sprintf("test/environment-%02d/pass@1", env)] = 1 / float64(n+3)
+			evaluated[fmt.Sprintf("test/environment-%02d/pass@4", env)] = 1 / float64(n+5)
+		}
+		h.Add("pod", []contract.Record{
+			{Number: number + 1, Step: n, Lineage: "a", Metrics: contract.RecordMetrics(trained)},
+			{Number: number + 2, Step: n, Lineage: "a", Evaluation: true, Metrics: contract.RecordMetrics(evaluated)},
+		})
+		number += 2
+		if n%16 != 0 {
+			continue
+		}
+		if _, err := h.Encode(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(h.Rows); n < 64 || h.Rows[0].Step > 8 || h.Rows[n-1].Step != 256 {
+		t.Errorf("%d rows are left, of steps %d to %d", n, h.Rows[0].Step, h.Rows[n-1].Step)
 	}
 }

@@ -97,7 +97,7 @@ func writeQuickly(t *testing.T, name string, row store.Row) {
 
 // receive adds the records of one heartbeat to a history, and returns how many there were.
 func receive(status *report.Status, to *history.History) int {
-	records := status.Records(contract.HeartbeatRequest{HistoryVersion: contract.HistoryVersion, KnownRecords: to.KnownOf("pod")})
+	records, _ := status.Records(contract.HeartbeatRequest{HistoryVersion: contract.HistoryVersion, KnownRecords: to.KnownOf("pod")})
 	to.Add("pod", records)
 	return len(records)
 }

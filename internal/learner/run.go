@@ -129,7 +129,7 @@ func (l *learner) answer(request contract.HeartbeatRequest) contract.HeartbeatRe
 		l.drainOnce.Do(func() { close(l.drain) })
 	}
 	reply := l.status.Reply(l.waiting())
-	reply.Records = l.status.Records(request)
+	reply.Records, reply.MoreRecords = l.status.Records(request)
 	reply.Progress.WorkersSeen = len(l.table.Workers())
 	reply.Unavailable = l.table.Unavailable()
 	return reply

@@ -28,6 +28,13 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("the learner answered %d: %s", e.Status, e.Message)
 }
 
+// ReplyError says that somebody answered 200, but not with a reply that the manager reads. Its text is the same as long as its
+// cause is.
+type ReplyError struct{ Problem string }
+
+// Error implements error.
+func (e *ReplyError) Error() string { return "decoding heartbeat's reply: " + e.Problem }
+
 // Client is the manager's side of one run.
 type Client struct {
 	// HTTP trusts the run's certificate.
@@ -36,8 +43,8 @@ type Client struct {
 	Token string
 }
 
-// Post sends one heartbeat to a learner; address is host:port. A *StatusError says that somebody answered,
-// but not with a reply.
+// Post sends one heartbeat to a learner; address is host:port. A *StatusError or a *ReplyError says that somebody answered,
+// but not with a reply. The caller bounds what a reply has: contract.HeartbeatReply.Bounded.
 func (c Client) Post(ctx context.Context, address string, request contract.HeartbeatRequest) (contract.HeartbeatReply, error) {
 	body, err := json.Marshal(request)
 	if err != nil {
@@ -54,16 +61,19 @@ func (c Client) Post(ctx context.Context, address string, request contract.Heart
 		return contract.HeartbeatReply{}, fmt.Errorf("posting heartbeat: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	data, err := io.ReadAll(io.LimitReader(response.Body, maxReplyBytes))
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxReplyBytes+1))
 	if err != nil {
 		return contract.HeartbeatReply{}, fmt.Errorf("reading heartbeat's reply: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
 		return contract.HeartbeatReply{}, &StatusError{Status: response.StatusCode, Message: strings.TrimSpace(contract.Truncate(string(data), 256))}
 	}
+	if len(data) > maxReplyBytes {
+		return contract.HeartbeatReply{}, &ReplyError{fmt.Sprintf("it is longer than the %d KiB that the manager reads", maxReplyBytes>>10)}
+	}
 	var reply contract.HeartbeatReply
 	if err := json.Unmarshal(data, &reply); err != nil {
-		return contract.HeartbeatReply{}, fmt.Errorf("decoding heartbeat's reply: %w", err)
+		return contract.HeartbeatReply{}, &ReplyError{contract.Truncate(err.Error(), 256)}
 	}
 	return reply, nil
 }

@@ -12,10 +12,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// maxRequestBytes and maxReplyBytes bound what either side reads.
+// maxRequestBytes and maxReplyBytes bound what either side reads. A learner bounds its records to a part of the latter:
+// contract.MaxRecordsBytes.
 const (
 	maxRequestBytes = 16 << 10
-	maxReplyBytes   = 256 << 10
+	maxReplyBytes   = 512 << 10
 )
 
 // HasBearer says whether a request has a bearer token that is authorized.

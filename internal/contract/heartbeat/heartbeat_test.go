@@ -104,6 +104,27 @@ func TestPostOfNoReply(t *testing.T) {
 	}
 }
 
+// TestPostOfALongReply tells a reply that is too long from one that is not JSON.
+func TestPostOfALongReply(t *testing.T) {
+	for name, tc := range map[string]struct {
+		bytes int
+		want  string
+	}{
+		"the longest": {maxReplyBytes, ""},
+		"too long":    {maxReplyBytes + 1, "decoding heartbeat's reply: it is longer than the 512 KiB that the manager reads"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := `{"runUID":"` + strings.Repeat("x", tc.bytes-len(`{"runUID":""}`)) + `"}`
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }))
+			defer server.Close()
+			_, err := Client{HTTP: server.Client()}.Post(t.Context(), strings.TrimPrefix(server.URL, "https://"), contract.HeartbeatRequest{})
+			if _, unread := errors.AsType[*ReplyError](err); unread != (tc.want != "") || unread && err.Error() != tc.want {
+				t.Errorf("Post = %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
 // FuzzHandler posts anything to a learner: it is answered or refused, and what is answered can be read.
 func FuzzHandler(f *testing.F) {
 	f.Add(`{"runUID":"uid","attempt":2,"desired":"Drain"}`, 0.5)

@@ -85,7 +85,7 @@ func (w *Writer) Write(ctx context.Context, run *v1alpha1.TrainingRun, pod types
 		return 0
 	}
 	k := w.runs.Get(run)
-	immediately := len(reply.Records) >= manyRecords || reply.Progress.Phase != contract.PhaseTraining
+	immediately := len(reply.Records) >= manyRecords || reply.MoreRecords || reply.Progress.Phase != contract.PhaseTraining
 	next := k.retry
 	if due := k.wrote.Add(every); !immediately && due.After(next) {
 		next = due

@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -41,6 +42,8 @@ type Result struct {
 	Err error
 	// Since is when this manager sent its first heartbeat; the zero time before.
 	Since time.Time
+	// Excess says what the newest reply had beyond what the manager keeps; empty for a learner of the project.
+	Excess string
 }
 
 // Unanswered is how long heartbeats of this manager have had no reply: since the newest reply, or since the first heartbeat.
@@ -229,9 +232,13 @@ func (p *Poller) record(run types.NamespacedName, target Target, reply contract.
 		return false
 	}
 	before := p.results[target.Pod]
-	after := Result{Reply: before.Reply, At: before.At, Err: err, Since: before.Since}
+	after := Result{Reply: before.Reply, At: before.At, Err: err, Since: before.Since, Excess: before.Excess}
 	if err == nil {
-		after.Reply, after.At = &reply, p.config.Now()
+		kept, excess := reply.Bounded()
+		after.Reply, after.At, after.Excess = &kept, p.config.Now(), excess
+		if excess != "" && excess != before.Excess {
+			log.Log.Info("a learner replies with more than the manager keeps", "run", run, "pod", target.Pod, "leftOut", excess)
+		}
 	}
 	p.results[target.Pod] = after
 	since := p.pending[target.Pod]
@@ -259,7 +266,7 @@ func changed(before, after Result) bool {
 		!slices.Equal(before.Reply.Unavailable, after.Reply.Unavailable) ||
 		before.Reply.Attempt != after.Reply.Attempt ||
 		before.Reply.Progress.Phase != after.Reply.Progress.Phase ||
-		newestRecord(before.Reply) != newestRecord(after.Reply) && len(after.Reply.Records) == contract.MaxRecords // There are more.
+		newestRecord(before.Reply) != newestRecord(after.Reply) && hasMoreRecords(after.Reply)
 }
 
 // figuresChanged says whether a learner that replied before has committed steps.
@@ -268,6 +275,11 @@ func figuresChanged(before, after Result) bool {
 		return false
 	}
 	return before.Reply.Sequence != after.Reply.Sequence || newestRecord(before.Reply) != newestRecord(after.Reply)
+}
+
+// hasMoreRecords says that a learner has further records. Earlier versions do not say so.
+func hasMoreRecords(reply *contract.HeartbeatReply) bool {
+	return reply.MoreRecords || len(reply.Records) == contract.MaxRecords
 }
 
 func newestRecord(reply *contract.HeartbeatReply) int64 {

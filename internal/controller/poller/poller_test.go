@@ -302,3 +302,20 @@ func TestUnusedClientsAreDropped(t *testing.T) {
 		t.Errorf("%d clients are kept, want the 2 in use", len(c.byRun))
 	}
 }
+
+// TestReplyIsKeptBounded keeps no more of a reply than the project's own learner sends, and says what it leaves out.
+func TestReplyIsKeptBounded(t *testing.T) {
+	reply := contract.HeartbeatReply{Attempt: 1}
+	for n := range int64(2 * contract.MaxRecords) {
+		reply.Records = append(reply.Records, contract.Record{Number: n + 1})
+	}
+	s := &fakeLearners{reply: reply}
+	runPoller(t, s, func(p *Poller) {
+		p.Track(runName, []Target{target("a", 1)})
+		synctest.Wait()
+		got := p.Latest("a")
+		if got.Reply == nil || len(got.Reply.Records) != contract.MaxRecords || got.Excess != "128 records of 256" {
+			t.Errorf("%d records are kept, and what is left out is %q", len(got.Reply.Records), got.Excess)
+		}
+	})
+}

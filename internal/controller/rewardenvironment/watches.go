@@ -18,17 +18,18 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/pacing"
+	"github.com/tinker-operator/tinker-operator/internal/controller/watchdog"
 )
 
-// SetupWithManager has the manager call the Reconciler for whatever concerns an environment.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+// SetupWithManager has the manager call the Reconciler, watched by dog, for all that concerns an environment.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, dog *watchdog.Watchdog) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("rewardenvironment").
 		For(&v1alpha1.RewardEnvironment{}).
 		Owns(&batchv1.Job{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(environmentOfPod)).
 		WithOptions(controller.Options{RateLimiter: pacing.Retries()}).
-		Complete(r)
+		Complete(dog.Watch("rewardenvironment", r))
 	if err != nil {
 		return fmt.Errorf("setting up rewardenvironment: %w", err)
 	}

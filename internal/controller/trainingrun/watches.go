@@ -21,6 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/pacing"
+	"github.com/tinker-operator/tinker-operator/internal/controller/watchdog"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -31,8 +32,8 @@ const (
 	indexSource      = "source"
 )
 
-// SetupWithManager has the manager call the Reconciler for whatever concerns a run.
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+// SetupWithManager has the manager call the Reconciler, watched by dog, for all that concerns a run.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, dog *watchdog.Watchdog) error {
 	indexes := map[string]client.IndexerFunc{
 		indexEnvironment: func(o client.Object) []string { return desired.References(o.(*v1alpha1.TrainingRun)) },
 		indexSource: func(o client.Object) []string {
@@ -62,7 +63,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		WatchesRawSource(source.Channel(r.Poller.Events(), &handler.EnqueueRequestForObject{})).
 		// The queue with priorities has the runs that a manager finds at its start wait for as long as there are heartbeats.
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: pacing.Retries(), UsePriorityQueue: new(false)}).
-		Complete(r)
+		Complete(dog.Watch("trainingrun", r))
 	if err != nil {
 		return fmt.Errorf("setting up trainingrun: %w", err)
 	}

@@ -5,6 +5,7 @@ package report
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -42,10 +43,11 @@ func (s *Status) AddRecord(record contract.Record) {
 	s.reply.Sequence++
 }
 
-// Records returns the records that a heartbeat asks for, and drops those that the manager has stored.
-func (s *Status) Records(request contract.HeartbeatRequest) []contract.Record {
+// Records returns the records that a heartbeat asks for and whether there are more of them, and drops those that the manager has
+// stored.
+func (s *Status) Records(request contract.HeartbeatRequest) ([]contract.Record, bool) {
 	if request.HistoryVersion < contract.HistoryVersion {
-		return nil
+		return nil, false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +58,23 @@ func (s *Status) Records(request contract.HeartbeatRequest) []contract.Record {
 		r.kept = slices.DeleteFunc(r.kept, func(record contract.Record) bool { return record.Number <= r.known })
 		r.stored.Notify()
 	}
-	return slices.Clone(r.kept[:min(len(r.kept), contract.MaxRecords)])
+	n := fitting(r.kept)
+	return slices.Clone(r.kept[:n]), n < len(r.kept)
+}
+
+// fitting is how many of the first records one reply has room for: at least one, so that the manager gets all of them.
+func fitting(kept []contract.Record) int {
+	most := min(len(kept), contract.MaxRecords)
+	for n, bytes := 0, 0; n < most; n++ {
+		data, err := json.Marshal(kept[n])
+		if err != nil {
+			panic("report: encoding a record: " + err.Error()) // It has plain fields, and its numbers are finite.
+		}
+		if bytes += len(data) + 1; bytes > contract.MaxRecordsBytes {
+			return max(1, n)
+		}
+	}
+	return most
 }
 
 // AwaitRecords waits until the manager has stored all records, as long as it asks for them and for patience at most: a

@@ -4,6 +4,10 @@
 package report
 
 import (
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/contract/heartbeat"
 	"github.com/tinker-operator/tinker-operator/internal/history"
 )
 
@@ -23,20 +28,20 @@ func TestRecordsAreRepeatedUntilTheyAreKnown(t *testing.T) {
 	for step := range int64(300) {
 		s.AddRecord(contract.Record{Step: step + 1})
 	}
-	if got := s.Records(contract.HeartbeatRequest{}); got != nil {
+	if got, _ := s.Records(contract.HeartbeatRequest{}); got != nil {
 		t.Errorf("a manager that reads no records receives %d", len(got))
 	}
 	var known int64
 	for _, want := range []struct{ first, last int64 }{{1, 128}, {129, 256}, {257, 300}} {
 		for range 2 {
-			got := s.Records(ask(known))
-			if len(got) == 0 || got[0].Number != want.first || got[len(got)-1].Number != want.last {
-				t.Fatalf("after record %d: records %+v, want %+v", known, got, want)
+			got, more := s.Records(ask(known))
+			if len(got) == 0 || more != (want.last < 300) || got[0].Number != want.first || got[len(got)-1].Number != want.last {
+				t.Fatalf("after record %d: records %+v, more %v, want %+v", known, got, more, want)
 			}
 		}
 		known = want.last
 	}
-	if got := s.Records(ask(known)); len(got) != 0 {
+	if got, _ := s.Records(ask(known)); len(got) != 0 {
 		t.Errorf("%d records are left", len(got))
 	}
 }
@@ -62,7 +67,8 @@ func TestRecordsOfALongSilence(t *testing.T) {
 	}
 	var got history.History
 	for len(s.records.kept) > 0 {
-		got.Add("pod", s.Records(ask(got.Known)))
+		records, _ := s.Records(ask(got.Known))
+		got.Add("pod", records)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("history (-all records +kept records):\n%s", diff)
@@ -74,7 +80,7 @@ func TestRecordsOfLostStepsAreBounded(t *testing.T) {
 	for range maxKept + 10 {
 		s.AddRecord(contract.Record{Resumed: true})
 	}
-	if got := s.Records(ask(0)); len(s.records.kept) != maxKept || got[0].Number != 11 {
+	if got, _ := s.Records(ask(0)); len(s.records.kept) != maxKept || got[0].Number != 11 {
 		t.Errorf("%d records are kept from number %d, want %d from number 11", len(s.records.kept), got[0].Number, maxKept)
 	}
 }
@@ -105,5 +111,62 @@ func TestAwaitRecords(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// environmentNames returns n names of 63 bytes, the longest that a label has.
+func environmentNames(n int) []string {
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprintf("reasoning-gym-%02d-%s", i, strings.Repeat("x", 46)))
+	}
+	return names
+}
+
+// TestReplyOfManyEnvironmentsIsRead sends the records of a resumed run with 32 environments to the manager's client, until it has
+// all of them: no reply is longer than an earlier manager reads.
+func TestReplyOfManyEnvironmentsIsRead(t *testing.T) {
+	const steps, earlierLimit = 200, 256 << 10
+	s := NewStatus("uid", 1, time.Now)
+	metrics := map[string]float64{contract.MetricReward: 0.123456789}
+	for _, name := range environmentNames(32) {
+		for _, metric := range []string{"env/" + name + "/reward/total", "env/" + name + "/correct", "test/" + name + "/pass@1", "test/" + name + "/pass@4/ci95_low"} {
+			metrics[metric] = 0.123456789012345
+		}
+	}
+	s.SetStep(metrics, false)
+	for step := range int64(steps) {
+		s.AddRecord(contract.Record{Step: step + 1, Lineage: strings.Repeat("ab", 5), Attempt: 1, Time: 1790000000, Metrics: metrics})
+	}
+	longest := 0
+	server := httptest.NewTLSServer(heartbeat.Handler("uid", func(string) bool { return true }, func(r contract.HeartbeatRequest) contract.HeartbeatReply {
+		reply := s.Reply("")
+		reply.Records, reply.MoreRecords = s.Records(r)
+		data, err := json.Marshal(reply)
+		if err != nil {
+			t.Error(err)
+		}
+		longest = max(longest, len(data))
+		return reply
+	}))
+	defer server.Close()
+	client := heartbeat.Client{HTTP: server.Client(), Token: "t"}
+	request := ask(0)
+	request.RunUID, request.Attempt = "uid", 1
+	for more := true; more; {
+		reply, err := client.Post(t.Context(), strings.TrimPrefix(server.URL, "https://"), request)
+		if err != nil {
+			t.Fatalf("after record %d: %v", request.KnownRecords, err)
+		}
+		if kept, excess := reply.Bounded(); excess != "" || len(kept.Records) != len(reply.Records) {
+			t.Fatalf("the manager leaves out %q of a reply of the project's own learner", excess)
+		}
+		if reply.Records[0].Number != request.KnownRecords+1 {
+			t.Fatalf("record %d follows on %d", reply.Records[0].Number, request.KnownRecords)
+		}
+		request.KnownRecords, more = reply.Records[len(reply.Records)-1].Number, reply.MoreRecords
+	}
+	if request.KnownRecords != steps || longest > earlierLimit {
+		t.Errorf("the manager has %d records of %d, and the longest reply has %d bytes, want at most %d", request.KnownRecords, steps, longest, earlierLimit)
 	}
 }

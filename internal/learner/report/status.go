@@ -21,6 +21,9 @@ const (
 	BlockedOnEvaluation = "evaluation: "
 )
 
+// maxReplyMetrics is how many metrics of the newest step and evaluation a reply has besides its records. The status shows fewer.
+const maxReplyMetrics = 64
+
 // blocks are what a learner may wait for besides the endpoint, by how BlockedOn begins. The first that has a problem is reported.
 var blocks = []string{contract.BlockedOnArtifacts, contract.BlockedOnTokenizer, BlockedOnModel, BlockedOnEvaluation}
 
@@ -95,6 +98,7 @@ func (s *Status) Reply(waiting string) contract.HeartbeatReply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	reply := s.reply
+	progress.Metrics = contract.MainMetrics(progress.Metrics, maxReplyMetrics)
 	reply.Progress = progress
 	reply.SecondsSinceProgress = s.now().Sub(s.progressed).Seconds()
 	reply.Upstream, reply.UpstreamError = s.upstream()

@@ -1,0 +1,84 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Bounds of a reply besides its records. The project's own learner stays below them.
+const (
+	maxReplyText        = 4 << 10
+	maxReplyList        = 64
+	maxLineage          = 128
+	maxReplyCheckpoints = 16
+)
+
+// Bounded returns a reply as far as a manager keeps it: with the metrics that the status shows, at most MaxRecords records of at
+// most MaxRecordMetrics metrics each, and no text or list that is longer than any of the project's own learner. It says in one line
+// what is left out that such a learner would not send; that is empty for its replies.
+func (r HeartbeatReply) Bounded() (HeartbeatReply, string) {
+	var excess []string
+	r.RunUID, r.BlockedOn = Truncate(r.RunUID, maxReplyText), Truncate(r.BlockedOn, maxReplyText)
+	r.Upstream, r.UpstreamError = Truncate(r.Upstream, maxReplyText), Truncate(r.UpstreamError, maxReplyText)
+	r.Unavailable = bounded(r.Unavailable, maxReplyList, "unavailable environments", &excess)
+	for i := range r.Unavailable {
+		e := &r.Unavailable[i]
+		e.Name, e.Problem = Truncate(e.Name, maxReplyText), Truncate(e.Problem, maxReplyText)
+	}
+	r.Tracking = bounded(r.Tracking, maxReplyList, "problems of tracking", &excess)
+	r.Progress = r.Progress.bounded(&excess)
+	r.Records = boundedRecords(bounded(r.Records, MaxRecords, "records", &excess), &excess)
+	return r, strings.Join(excess, ", ")
+}
+
+func (p Progress) bounded(excess *[]string) Progress {
+	p.Phase = Phase(Truncate(string(p.Phase), maxLineage))
+	p.Lineage, p.TokenizerSHA256 = Truncate(p.Lineage, maxLineage), Truncate(p.TokenizerSHA256, maxLineage)
+	p.Metrics, _ = shownOnly(p.Metrics)
+	p.Checkpoints = bounded(p.Checkpoints, maxReplyCheckpoints, "checkpoints", excess)
+	p.Environments = bounded(p.Environments, maxReplyList, "environments", excess)
+	for i := range p.Environments {
+		e := &p.Environments[i]
+		e.Evaluation = bounded(e.Evaluation, MaxEstimates, "estimates of an environment", excess)
+	}
+	if found := p.Capabilities; found != nil {
+		kept := *found
+		kept.Supported = bounded(kept.Supported, maxReplyList, "supported features", excess)
+		kept.Ignored = bounded(kept.Ignored, maxReplyList, "ignored features", excess)
+		kept.Unsupported = bounded(kept.Unsupported, maxReplyList, "unsupported features", excess)
+		p.Capabilities = &kept
+	}
+	return p
+}
+
+// boundedRecords leaves out metrics of records. A record whose lineage no learner makes has none, so that no version is taken for
+// another by the beginning of its name.
+func boundedRecords(records []Record, excess *[]string) []Record {
+	left := 0
+	for i := range records {
+		kept := MainMetrics(records[i].Metrics, MaxRecordMetrics)
+		if len(records[i].Lineage) > maxLineage {
+			records[i].Lineage, kept = "", nil
+		}
+		left += len(records[i].Metrics) - len(kept)
+		if records[i].Metrics != nil {
+			records[i].Metrics = kept
+		}
+	}
+	if left > 0 {
+		*excess = append(*excess, fmt.Sprintf("%d metrics of records", left))
+	}
+	return records
+}
+
+// bounded returns a copy of the first elements of a list, and notes what it leaves out.
+func bounded[T any](list []T, limit int, what string, excess *[]string) []T {
+	if left := len(list) - limit; left > 0 {
+		*excess = append(*excess, fmt.Sprintf("%d %s of %d", left, what, len(list)))
+	}
+	return slices.Clone(list[:min(len(list), limit)])
+}
