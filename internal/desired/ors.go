@@ -26,6 +26,9 @@ import (
 // serverLimit bounds what a server writes to its /tmp.
 const serverLimit = "2Gi"
 
+// maxContainerName is how long the name of a container is at most.
+const maxContainerName = 63
+
 // serverStartSeconds is how long a server may take until it answers before it is restarted.
 const serverStartSeconds = 300
 
@@ -180,20 +183,28 @@ func RunServers(job *batchv1.Job, list, prefix string) error {
 	return nil
 }
 
+// serverContainerName is that of an environment's server. One of a long name ends with a digest of it, so that no two are alike and
+// none ends with a hyphen.
+func serverContainerName(environment string) string {
+	name := v1alpha1.ServerContainerPrefix + environment
+	if len(name) <= maxContainerName {
+		return name
+	}
+	digest := templateDigest(environment)[:8]
+	return name[:maxContainerName-len(digest)-1] + "-" + digest
+}
+
 // serverContainer is the sidecar of an environment. It has a writable /tmp.
 func serverContainer(name string, server contract.ORSServer, volume corev1.Volume) (corev1.Container, error) {
 	health := corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/health", Port: intstr.FromInt32(server.Port)}}
 	container := corev1.Container{
-		Name: v1alpha1.ServerContainerPrefix + name, Image: server.Image, Command: server.Command,
+		Name: serverContainerName(name), Image: server.Image, Command: server.Command,
 		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
 		Env:           []corev1.EnvVar{{Name: "PORT", Value: strconv.Itoa(int(server.Port))}},
 		Resources:     resources("50m"),
 		VolumeMounts:  []corev1.VolumeMount{{Name: volume.Name, MountPath: "/tmp"}},
 		StartupProbe:  &corev1.Probe{ProbeHandler: health, PeriodSeconds: 2, TimeoutSeconds: 5, FailureThreshold: serverStartSeconds / 2},
 		LivenessProbe: &corev1.Probe{ProbeHandler: health, PeriodSeconds: 20, TimeoutSeconds: 10, FailureThreshold: 6},
-	}
-	if len(container.Name) > 63 {
-		container.Name = container.Name[:63]
 	}
 	requestStorage(&container, volume)
 	var env []corev1.EnvVar

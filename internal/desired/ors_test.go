@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -171,5 +173,30 @@ func TestServersNeedPortsOfTheirOwn(t *testing.T) {
 	}
 	if err := (Pins{"a": pin, "b": other, "c": pin}).CheckPorts(); err == nil || !strings.Contains(err.Error(), `"a" and "c" both serve on port 8080`) {
 		t.Errorf("CheckPorts of one port twice: %v, want an error about the port", err)
+	}
+}
+
+// TestNamesOfServerContainers names the containers of environments whose names are longer than a container's, and alike at first.
+func TestNamesOfServerContainers(t *testing.T) {
+	run := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Name: "r", Namespace: "n", UID: "0123456789"}}
+	run.Default()
+	pins := Pins{}
+	long := "reasoning-gym-propositional-logic-five-variables-and-eight-rules"
+	for i, name := range []string{"short", long + "-a", long + "-b", long[:50] + "-five"} {
+		pins[name] = Pin{Definition: contract.Definition{ORS: &contract.ORS{Server: &contract.ORSServer{Image: "i", Port: int32(8080 + i)}}}}
+	}
+	job := RolloutJob(run, 1, "link", Settings{})
+	if err := RunServers(job, pins.Servers(), "prefix"); err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, c := range job.Spec.Template.Spec.InitContainers {
+		if problems := validation.IsDNS1123Label(c.Name); named[c.Name] || len(problems) > 0 {
+			t.Errorf("container %q: twice %v, problems %v", c.Name, named[c.Name], problems)
+		}
+		named[c.Name] = true
+	}
+	if len(named) != len(pins) || !named["environment-short"] {
+		t.Errorf("%d containers are named, want %d: %v", len(named), len(pins), named)
 	}
 }

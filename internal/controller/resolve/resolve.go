@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -46,22 +47,28 @@ func Environments(run *v1alpha1.TrainingRun, pinned desired.Pins, environments m
 		}
 		pins[name] = pinOf(env)
 	}
+	if p := checkPorts(pins, pinned); p != nil {
+		return nil, p
+	}
 	if pinned != nil {
 		return pins, nil
-	}
-	if p := checkPorts(pins); p != nil {
-		return nil, p
 	}
 	return pins, environmentsChanged(run, pins)
 }
 
-func checkPorts(pins desired.Pins) *Problem {
+// checkPorts refuses two servers of one port. The pods of a run share their addresses: a session of one environment would be opened at
+// the server of the other.
+func checkPorts(pins, pinned desired.Pins) *Problem {
 	err := pins.CheckPorts()
 	if err == nil {
 		return nil
 	}
-	return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentNotReady,
-		Message: err.Error(), NeedsAction: true}
+	message := err.Error() + "."
+	if len(pinned) > 0 {
+		message += fmt.Sprintf(" What the run has pinned keeps its port (%s): change another one, or remove it from evaluation.environments.",
+			strings.Join(slices.Sorted(maps.Keys(pinned)), ", "))
+	}
+	return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentNotReady, Message: message, NeedsAction: true}
 }
 
 // Repin gives the pins of all environments as they are now, for a run whose settings are not fixed yet. One that was pinned and
@@ -73,11 +80,7 @@ func Repin(run *v1alpha1.TrainingRun, pinned desired.Pins, environments map[stri
 			missing[name] = pin
 		}
 	}
-	pins, problem := Environments(run, missing, environments)
-	if problem == nil {
-		problem = checkPorts(pins)
-	}
-	return pins, problem
+	return Environments(run, missing, environments)
 }
 
 // SharedServers says which environment has a server that the run has once, for a manager that may not run such servers.

@@ -220,3 +220,43 @@ func TestFileProblem(t *testing.T) {
 		t.Errorf("FileProblem = %+v", p)
 	}
 }
+
+// TestAddedServerOnATakenPort adds an environment to evaluate on to a started run: its server has the port of the one that the run
+// trains on, which is the default.
+func TestAddedServerOnATakenPort(t *testing.T) {
+	server := func(name string, port *int32) *v1alpha1.RewardEnvironment {
+		env := readyEnvironment()
+		env.Name = name
+		env.Spec = v1alpha1.RewardEnvironmentSpec{ORS: &environment.ORS{Server: &environment.ORSServer{Image: name + ":v1", Port: port}}}
+		env.Default()
+		return env
+	}
+	run := newRun(func(r *v1alpha1.TrainingRun) {
+		r.Status.StartTime = new(metav1.Now())
+		r.Status.Environments = []v1alpha1.EnvironmentStatus{{Name: "env", Digest: "pinned"}}
+		r.Spec.Evaluation = &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "heldout"}}}}
+	})
+	pinned := desired.Pins{"env": {Digest: "pinned", Definition: desired.Definition(server("env", nil).Spec)}}
+	for name, tc := range map[string]struct {
+		port *int32
+		want string
+	}{
+		"the same port": {nil, `RewardEnvironments "env" and "heldout" both serve on port 8080`},
+		"another port":  {new(int32(8090)), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, problem := Environments(run, pinned, map[string]*v1alpha1.RewardEnvironment{"heldout": server("heldout", tc.port)})
+			if (problem == nil) != (tc.want == "") {
+				t.Fatalf("problem = %+v, want %q", problem, tc.want)
+			}
+			if problem == nil {
+				return
+			}
+			for _, words := range []string{tc.want, "What the run has pinned keeps its port (env)", "remove it from evaluation.environments"} {
+				if !strings.Contains(problem.Message, words) || !problem.NeedsAction {
+					t.Errorf("problem = %+v, want one that needs action and says %q", problem, words)
+				}
+			}
+		})
+	}
+}
