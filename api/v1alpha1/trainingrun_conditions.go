@@ -111,6 +111,8 @@ const (
 	ReasonPaymentRequired     = "PaymentRequired"
 	ReasonPausedCapacity      = "PausedCapacity"
 	ReasonPausedRateLimit     = "PausedRateLimit"
+	// ReasonNamespaceTerminating says that the run's namespace is being deleted.
+	ReasonNamespaceTerminating = "NamespaceTerminating"
 )
 
 // Reasons for the end of an attempt that no condition has.

@@ -12,9 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -46,18 +44,7 @@ var _ = Describe("The manager's role", func() {
 	It("is enough, in one namespace, for a run from start to end", func() {
 		w := emptyEnv()
 		ctx := context.Background()
-		user, err := controlPlane.AddUser(envtest.User{Name: "manager-" + w.namespace}, nil)
-		Expect(err).NotTo(HaveOccurred())
-		role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "manager"}, Rules: generatedRole().Rules}
-		Expect(kube.Create(ctx, role)).To(Succeed())
-		Expect(kube.Create(ctx, &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "manager"},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "manager"},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "manager-" + w.namespace}},
-		})).To(Succeed())
-		as := user.Config()
-		as.QPS = -1
-		w.startManager(&managerOptions{as: as})
+		w.startManager(&managerOptions{as: w.managerWith(generatedRole().Rules)})
 
 		run, first := w.startedRun(func(run *v1alpha1.TrainingRun) { run.Spec.TTLSecondsAfterFinished = new(int32(60)) })
 		for step := int64(1); step < 3; step++ {

@@ -104,7 +104,7 @@ func startControllerManager() {
 	Expect(err).NotTo(HaveOccurred())
 	command := exec.Command(filepath.Join(binaries, "kube-controller-manager"),
 		"--kubeconfig="+kubeconfig,
-		"--controllers=job-controller,garbage-collector-controller,endpointslice-controller,clusterrole-aggregation-controller",
+		"--controllers=job-controller,garbage-collector-controller,namespace-controller,endpointslice-controller,clusterrole-aggregation-controller",
 		"--leader-elect=false",
 		"--secure-port=0",
 		"--kube-api-qps=500", "--kube-api-burst=1000",

@@ -8,6 +8,7 @@ package refusal
 import (
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,8 +18,8 @@ import (
 
 // Refusal is why Kubernetes did not accept an object. Its zero value means that it was accepted.
 type Refusal struct {
-	// Reason is CreateRefused for what may pass later, as with a quota, or SpecRefused for what cannot pass until the
-	// object is another one.
+	// Reason is CreateRefused for what may pass later, as with a quota, SpecRefused for what cannot pass until the
+	// object is another one, or NamespaceTerminating for what cannot pass at all.
 	Reason string
 	// Words are the API server's own.
 	Words string
@@ -30,6 +31,8 @@ func (r Refusal) Final() bool { return r.Reason == v1alpha1.ReasonSpecRefused }
 // Of reads an answer of the API server to a create; false for one that is uncertain, or that refuses nothing.
 func Of(err error) (Refusal, bool) {
 	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return Refusal{v1alpha1.ReasonNamespaceTerminating, err.Error()}, true
 	case apierrors.IsForbidden(err), denied(err), needsRepair(err):
 		return Refusal{v1alpha1.ReasonCreateRefused, err.Error()}, true
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,24 +32,32 @@ func webhook(code int32, reason metav1.StatusReason) error {
 	}}
 }
 
+// terminating is how the API server refuses what is created in a namespace that is being deleted.
+func terminating() error {
+	err := apierrors.NewForbidden(jobs, "j", errors.New("unable to create new content in namespace n because it is being terminated"))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause, Field: "metadata.namespace"}}
+	return fmt.Errorf("creating learner job: %w", err)
+}
+
 func TestOf(t *testing.T) {
 	cases := map[string]struct {
 		err  error
 		want string
 	}{
-		"nothing":            {nil, ""},
-		"a quota":            {fmt.Errorf("creating job: %w", overQuota), "CreateRefused"},
-		"an invalid object":  {fmt.Errorf("creating job: %w", invalid), "SpecRefused"},
-		"a bad request":      {apierrors.NewBadRequest("b"), "SpecRefused"},
-		"a webhook":          {webhook(422, metav1.StatusReasonInvalid), "CreateRefused"},
-		"a webhook's 400":    {webhook(400, metav1.StatusReasonBadRequest), "CreateRefused"},
-		"no address left":    {apierrors.NewInternalError(errors.New(`failed to allocate a serviceIP for Service "s": range is full`)), "CreateRefused"},
-		"a silent webhook":   {apierrors.NewInternalError(errors.New(`failed calling webhook "w": failed to call webhook: connection refused`)), "CreateRefused"},
-		"an internal error":  {apierrors.NewInternalError(errors.New("etcd")), ""},
-		"a timeout":          {apierrors.NewTimeoutError("t", 1), ""},
-		"a conflict":         {apierrors.NewConflict(jobs, "j", errors.New("c")), ""},
-		"an existing object": {apierrors.NewAlreadyExists(jobs, "j"), ""},
-		"no answer":          {errors.New("connection refused"), ""},
+		"nothing":                           {nil, ""},
+		"a quota":                           {fmt.Errorf("creating job: %w", overQuota), "CreateRefused"},
+		"an invalid object":                 {fmt.Errorf("creating job: %w", invalid), "SpecRefused"},
+		"a bad request":                     {apierrors.NewBadRequest("b"), "SpecRefused"},
+		"a webhook":                         {webhook(422, metav1.StatusReasonInvalid), "CreateRefused"},
+		"a webhook's 400":                   {webhook(400, metav1.StatusReasonBadRequest), "CreateRefused"},
+		"no address left":                   {apierrors.NewInternalError(errors.New(`failed to allocate a serviceIP for Service "s": range is full`)), "CreateRefused"},
+		"a silent webhook":                  {apierrors.NewInternalError(errors.New(`failed calling webhook "w": failed to call webhook: connection refused`)), "CreateRefused"},
+		"an internal error":                 {apierrors.NewInternalError(errors.New("etcd")), ""},
+		"a namespace that is being deleted": {terminating(), "NamespaceTerminating"},
+		"a timeout":                         {apierrors.NewTimeoutError("t", 1), ""},
+		"a conflict":                        {apierrors.NewConflict(jobs, "j", errors.New("c")), ""},
+		"an existing object":                {apierrors.NewAlreadyExists(jobs, "j"), ""},
+		"no answer":                         {errors.New("connection refused"), ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -146,6 +146,8 @@ func learnerCondition(v view) status.Condition {
 		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
 	case attempt == nil:
 		return status.False(kind, v1alpha1.ReasonNotStarted, "No attempt has been made.")
+	case attempt.CompletionTime != nil && v.plan.terminating:
+		return status.False(kind, v1alpha1.ReasonNamespaceTerminating, namespaceTerminating)
 	case v.plan.start > 0:
 		return v.learnerStarting()
 	case attempt.CompletionTime != nil && v.suspended():
@@ -213,6 +215,8 @@ func progressCondition(v view) status.Condition {
 	switch attempt, awaiting := v.attempt(), v.awaiting(); {
 	case v.finished():
 		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
+	case v.plan.terminating:
+		return status.False(kind, v1alpha1.ReasonNamespaceTerminating, namespaceTerminating)
 	case v.suspended():
 		return v.as(kind, v1alpha1.ConditionSuspended, status.False)
 	case v.plan.blocked != nil:
@@ -292,7 +296,7 @@ func stalledCondition(v view) status.Condition {
 	switch {
 	case v.is(v1alpha1.ConditionFailed):
 		return v.as(kind, v1alpha1.ConditionFailed, status.True)
-	case v.is(v1alpha1.ConditionComplete):
+	case v.is(v1alpha1.ConditionComplete), v.plan.terminating:
 		return status.False(kind, v1alpha1.ReasonNotStalled, "No intervention is required.")
 	case v.plan.blocked != nil && v.plan.blocked.NeedsAction && (!v.plan.blocked.Grace || v.lasts(v.plan.blocked.Condition)):
 		return status.True(kind, v.plan.blocked.Reason, v.plan.blocked.Message)

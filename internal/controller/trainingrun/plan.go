@@ -58,6 +58,8 @@ type plan struct {
 	apiKeyChanged bool
 	// settingsChanged says that the learner is restarted because what decides the weights was changed before a first step.
 	settingsChanged bool
+	// terminating says that the run's namespace is being deleted.
+	terminating bool
 	// expire deletes the run itself.
 	expire bool
 	// requeue is when to reconcile again without an event; 0 means never.

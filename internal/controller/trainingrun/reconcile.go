@@ -49,15 +49,16 @@ type Reconciler struct {
 	// crash of the manager there would.
 	Fault func(point string) error
 
-	memory   *memory
-	refusals *refusal.Memory
-	observer *observe.Observer
-	history  *history.Writer
+	memory     *memory
+	refusals   *refusal.Memory
+	observer   *observe.Observer
+	history    *history.Writer
+	namespaces *namespaces
 }
 
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
-	r.memory, r.refusals = &memory{}, &refusal.Memory{}
+	r.memory, r.refusals, r.namespaces = &memory{}, &refusal.Memory{}, &namespaces{}
 	r.observer = observe.New(observe.Observer{Client: r.Client, Live: r.Live, Poller: r.Poller, Refusals: r.refusals, Now: r.Now})
 	r.history = history.New(r.Client, r.Live, r.Now)
 	return &r
@@ -106,6 +107,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		p = makePlan(run, seen, now)
 	}
+	p = r.withNamespace(ctx, run, seen, p)
 	// An attempt that cannot be prepared now leaves a plan without it, whose status is written all the same.
 	var unprepared error
 	if p.start > 0 {
