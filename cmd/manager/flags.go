@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -36,6 +37,25 @@ type options struct {
 	probeAddress    string
 
 	logLevel slog.Level
+}
+
+// namespaceFile has the namespace of the manager's pod.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// identity is the namespace of the leader election, which managers that never act at the same time share; outside of a cluster it is the
+// name of the machine.
+func (o options) identity() string {
+	if o.leaderElectionNamespace != "" {
+		return o.leaderElectionNamespace
+	}
+	if name, err := os.ReadFile(namespaceFile); err == nil {
+		return strings.TrimSpace(string(name))
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return name
 }
 
 // parse reads the command line and the file that it names.

@@ -46,6 +46,12 @@ func TestParse(t *testing.T) {
 	if got.podDefaults.NodeSelector["pool"] != "runs" {
 		t.Errorf("defaults of pods = %+v", got.podDefaults)
 	}
+	if name, err := os.Hostname(); err != nil || got.identity() != name {
+		t.Errorf("identity outside of a cluster = %q, want the name of the machine, %q (%v)", got.identity(), name, err)
+	}
+	if named := (options{leaderElectionNamespace: "system"}); named.identity() != "system" {
+		t.Errorf("identity = %q, want the namespace of the leader election", named.identity())
+	}
 	made, err := got.manager()
 	if err != nil {
 		t.Fatal(err)

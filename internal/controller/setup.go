@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/namespacelease"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/rewardenvironment"
 	"github.com/tinker-operator/tinker-operator/internal/controller/trainingrun"
@@ -31,6 +32,8 @@ type Options struct {
 	// ManagerKey is what the credentials of runs derive from; at least 32 bytes.
 	ManagerKey []byte
 	Settings   desired.Settings
+	// Identity distinguishes this manager from those of other releases; without one it acts in every namespace that it watches.
+	Identity string
 	// Post sends heartbeats; nil for HTTPS.
 	Post poller.Poster
 	// HeartbeatEvery is the time between two heartbeats to a learner; 0 for two seconds.
@@ -64,15 +67,16 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		return fmt.Errorf("adding the health check of reconciles: %w", err)
 	}
 	recorder := mgr.GetEventRecorder("tinker-operator")
+	leases := namespacelease.New(mgr.GetClient(), mgr.GetAPIReader(), recorder, options.Identity, options.Now)
 	runs := trainingrun.New(trainingrun.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Poller: learners, Recorder: recorder,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Poller: learners, Recorder: recorder, Leases: leases,
 		ManagerKey: options.ManagerKey, Settings: options.Settings, Now: options.Now, Fault: options.Fault,
 	})
 	if err := runs.SetupWithManager(ctx, mgr, dog); err != nil {
 		return err
 	}
 	environments := rewardenvironment.New(rewardenvironment.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Settings: options.Settings, Now: options.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Leases: leases, Settings: options.Settings, Now: options.Now,
 	})
 	return environments.SetupWithManager(mgr, dog)
 }

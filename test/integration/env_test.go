@@ -100,6 +100,8 @@ type managerOptions struct {
 	// image and key are the manager's own; the usual ones where they are not given.
 	image string
 	key   []byte
+	// identity is that of a release; without one the manager acts in every namespace.
+	identity string
 	// pods are the defaults of pods.
 	pods v1alpha1.PodOverrides
 	// sharedServers lets it run environment servers as Deployments.
@@ -136,6 +138,7 @@ func (w *env) startManager(o *managerOptions) {
 	w.stopping = ctx.Done()
 	Expect(controller.Setup(ctx, mgr, controller.Options{
 		ManagerKey:     managerKey,
+		Identity:       o.identity,
 		Settings:       desired.Settings{Image: cmp.Or(o.image, "tinker-operator:test"), DefaultBaseURL: "http://tinkersim", PodDefaults: o.pods, SharedServers: o.sharedServers},
 		Post:           w.learners.post,
 		HeartbeatEvery: 50 * time.Millisecond,

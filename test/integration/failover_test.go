@@ -14,11 +14,11 @@ import (
 )
 
 // startSecondManager starts a manager beside the one that runs, as when both are leaders for a moment.
-func (w *env) startSecondManager() {
+func (w *env) startSecondManager(o *managerOptions) {
 	GinkgoHelper()
 	first := w.stop
 	w.stop = func() {}
-	w.startManager(nil)
+	w.startManager(o)
 	second := w.stop
 	w.stop = func() { first(); second() }
 }
@@ -82,7 +82,7 @@ var _ = Describe("The status of a run that trains", func() {
 		w := newEnv()
 		run, first := w.trainingRun(1)
 		from := w.statuses.at(run)
-		w.startSecondManager()
+		w.startSecondManager(nil)
 		for step := int64(2); step < 12; step++ {
 			w.reaches(run, first.ip, step)
 		}

@@ -44,7 +44,7 @@ var _ = Describe("The manager's role", func() {
 	It("is enough, in one namespace, for a run from start to end", func() {
 		w := emptyEnv()
 		ctx := context.Background()
-		w.startManager(&managerOptions{as: w.managerWith(generatedRole().Rules)})
+		w.startManager(&managerOptions{as: w.managerWith(generatedRole().Rules), identity: "system"})
 
 		run, first := w.startedRun(func(run *v1alpha1.TrainingRun) { run.Spec.TTLSecondsAfterFinished = new(int32(60)) })
 		for step := int64(1); step < 3; step++ {
@@ -57,6 +57,7 @@ var _ = Describe("The manager's role", func() {
 			w.advance(time.Minute)
 			w.attempt(run, attempt+1, progress(int64(attempt)))
 		}
+		Expect(w.leaseHolder()).To(Equal("system"))
 		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1))
 		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Workers = new(int32(3)) })
 		Eventually(func() int32 { return *w.jobs(v1alpha1.RoleRollout)[0].Spec.Parallelism }).Should(BeEquivalentTo(3))

@@ -24,6 +24,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/namespacelease"
 	"github.com/tinker-operator/tinker-operator/internal/controller/objectmap"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
@@ -37,6 +38,8 @@ type Reconciler struct {
 	// Live reads from the API server.
 	Live     client.Reader
 	Recorder events.EventRecorder
+	// Leases say whether this manager acts in a namespace.
+	Leases   *namespacelease.Leases
 	Settings desired.Settings
 	Now      func() time.Time
 
@@ -64,12 +67,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Client.Get(ctx, request.NamespacedName, env); apierrors.IsNotFound(err) {
 		r.refusals.Forget(request.NamespacedName)
 		r.probes.Forget(request.NamespacedName)
+		r.Leases.Forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	} else if err != nil {
 		return ctrl.Result{}, err
 	}
 	if env.DeletionTimestamp != nil {
 		return ctrl.Result{}, nil
+	}
+	if wait, err := r.Leases.Wait(ctx, env); wait > 0 || err != nil {
+		return ctrl.Result{RequeueAfter: wait}, err
 	}
 	env.Default()
 	seen, err := r.observe(ctx, env)

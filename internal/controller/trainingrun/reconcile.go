@@ -17,6 +17,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +25,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/history"
+	"github.com/tinker-operator/tinker-operator/internal/controller/namespacelease"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/pacing"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
@@ -41,6 +43,8 @@ type Reconciler struct {
 	// Poller polls the learners.
 	Poller   *poller.Poller
 	Recorder events.EventRecorder
+	// Leases say whether this manager acts in a namespace.
+	Leases *namespacelease.Leases
 	// ManagerKey is what the credentials of runs derive from.
 	ManagerKey []byte
 	Settings   desired.Settings
@@ -83,12 +87,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if run == nil || run.DeletionTimestamp != nil {
 		// What belongs to the run goes with it, by its owner references.
-		r.Poller.Track(request.NamespacedName, nil)
-		r.memory.Forget(request.NamespacedName)
-		r.refusals.Forget(request.NamespacedName)
-		r.observer.Forget(request.NamespacedName)
-		r.history.Forget(request.NamespacedName)
+		r.forget(request.NamespacedName)
+		r.Leases.Forget(request.NamespacedName)
 		return ctrl.Result{}, nil
+	}
+	if wait, err := r.Leases.Wait(ctx, run); wait > 0 || err != nil {
+		r.forget(request.NamespacedName) // Another manager may change everything meanwhile.
+		return ctrl.Result{RequeueAfter: wait}, err
 	}
 	run.Default()
 	if r.memory.stale(run) {
@@ -118,6 +123,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: time.Second}, nil // This view of the run was old; a newer one is coming.
 	}
 	return ctrl.Result{RequeueAfter: wait}, errors.Join(unprepared, err)
+}
+
+// forget drops what is known of a run that no longer exists, or is another manager's.
+func (r *Reconciler) forget(run types.NamespacedName) {
+	r.Poller.Track(run, nil)
+	r.memory.Forget(run)
+	r.refusals.Forget(run)
+	r.observer.Forget(run)
+	r.history.Forget(run)
 }
 
 // execute writes the status first, then acts, and returns when to reconcile again.
