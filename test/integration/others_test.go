@@ -76,16 +76,56 @@ var _ = Describe("A Job that another controller suspends", func() {
 		w.attempt(run, 1, progress(1))
 	})
 
-	It("ends the attempt of a learner that ran, and never runs a second one of the same attempt", func() {
+	It("stays and is waited for after its learner has run, and the run continues once it is resumed", func() {
 		w := newEnv()
-		run, _ := w.startedRun()
+		run, _ := w.trainingRun(3)
+		job := w.jobs(v1alpha1.RoleLearner)[0].UID
 		w.setSuspend(v1alpha1.RoleLearner, true)
+		suspended := func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False JobSuspended"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+			g.Expect(run.Status.Attempts[0].Reason).To(Equal("JobSuspended"))
+		}
+		w.eventually(run, suspended)
+		for range 3 {
+			w.advance(8 * time.Hour)
+			w.eventually(run, suspended)
+		}
+		w.startManager(nil)
+		w.advance(time.Minute)
+		Consistently(func(g Gomega) {
+			g.Expect(w.jobs(v1alpha1.RoleLearner)).To(HaveLen(1))
+			g.Expect(w.jobs(v1alpha1.RoleLearner)[0].UID).To(Equal(job))
+			g.Expect(*w.jobs(v1alpha1.RoleLearner)[0].Spec.Suspend).To(BeTrue())
+		}, "1s", "50ms").Should(Succeed())
+		w.eventually(run, suspended)
+		Expect(run.Status.Attempts).To(HaveLen(1))
+		Expect(w.isSuspended(v1alpha1.RoleRollout)()).To(BeFalse(), "the workers' Job is as its controller has it")
+
+		w.setSuspend(v1alpha1.RoleLearner, false)
+		w.attempt(run, 2, progress(3))
+		Expect(*run.Status.Restarts).To(BeZero())
+		Expect(run.Status.FailuresSinceCheckpoint).To(Or(BeNil(), HaveValue(BeZero())))
+	})
+
+	It("is replaced where it is resumed while its learner drains", func() {
+		w := newEnv()
+		run, _ := w.trainingRun(3)
+		first := w.learner(run.Name, 1)
+		w.kubelet.set(func(k *kubelet) { k.holdDeleted = true })
+		w.setSuspend(v1alpha1.RoleLearner, true)
+		Eventually(func(g Gomega) {
+			g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(first), first)).To(Succeed())
+			g.Expect(first.DeletionTimestamp).NotTo(BeNil())
+		}).Should(Succeed())
+		w.setSuspend(v1alpha1.RoleLearner, false)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(run.Status.Attempts).To(HaveLen(2))
-			g.Expect(run.Status.Attempts[1].Cause).To(Equal("Disrupted"))
+			g.Expect(run.Status.Attempts[1].Reason).To(Equal("JobSuspended"))
 		})
-		w.attempt(run, 2, progress(1))
-		Expect(run.Status.FailuresSinceCheckpoint).To(Or(BeNil(), HaveValue(BeZero())))
+		w.kubelet.set(func(k *kubelet) { k.holdDeleted = false })
+		w.attempt(run, 2, progress(4))
+		Expect(*run.Status.Restarts).To(BeZero())
 	})
 })
 

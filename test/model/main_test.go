@@ -32,6 +32,8 @@ var small = map[string]int{
 	"unload/crash":                          4843,
 	"manager/first-version":                 74929,
 	"manager/protocol":                      140,
+	"manager/protocol job-suspended":        2826,
+	"manager/minus hold":                    1401,
 	"sampling/protocol":                     107,
 	"wire/protocol":                         20730,
 	"wire/no-dedupe":                        45043,

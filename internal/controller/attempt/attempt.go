@@ -58,7 +58,7 @@ func restarts(next *v1alpha1.TrainingRunStatus) int32 {
 	// A run may be resumed before its learner has stopped.
 	asked := former.Reason == contract.ReasonStopRequested || AskedToStop(*next)
 	drained := former.Cause == string(contract.CauseDrained) && (former.FromStep == nil || asked)
-	if drained || former.Reason == v1alpha1.ReasonSettingsChanged || former.Cause == string(contract.CauseRefused) {
+	if drained || former.Reason == v1alpha1.ReasonSettingsChanged || former.Reason == v1alpha1.ReasonJobSuspended || former.Cause == string(contract.CauseRefused) {
 		return count
 	}
 	return count + 1

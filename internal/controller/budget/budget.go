@@ -36,6 +36,11 @@ var repairable = []string{
 	v1alpha1.ReasonOptimizerNotRestored, v1alpha1.ReasonNoUsableCheckpoint,
 }
 
+// repairedByItself are the reasons of attempts whose successors need no back-off: the spec is another one, or the suspended Job was resumed.
+var repairedByItself = []string{
+	v1alpha1.ReasonSpecRefused, v1alpha1.ReasonSettingsDiffer, v1alpha1.ReasonSettingsChanged, v1alpha1.ReasonJobSuspended,
+}
+
 // AwaitsRepair says that an attempt ended for what a person can repair while the run waits.
 func AwaitsRepair(a v1alpha1.Attempt) bool {
 	switch contract.Cause(a.Cause) {
@@ -153,10 +158,10 @@ func committedStep(a v1alpha1.Attempt) bool {
 // Backoff is how long to wait after the newest attempt before the next: not at all after one that made
 // progress, nor after the first that did not; then 10 s, doubling to 5 minutes. After an attempt that gave up
 // on the endpoint it is at least 10 s, and after one that awaits a repair always RepairInterval, except that an attempt
-// whose spec was refused or changed is followed by one of another spec, and that one whose pod could not start has waited itself. An
+// whose spec was refused or changed is followed by one of another spec, that one whose Job was suspended waited for that, and that one whose pod could not start has waited itself. An
 // init container that fails ends its pod at once.
 func Backoff(attempts []v1alpha1.Attempt) time.Duration {
-	if r := attempts[0].Reason; r == v1alpha1.ReasonSpecRefused || r == v1alpha1.ReasonSettingsDiffer || r == v1alpha1.ReasonSettingsChanged {
+	if slices.Contains(repairedByItself, attempts[0].Reason) {
 		return 0
 	}
 	if attempts[0].Cause == string(contract.CauseStartTimeout) && AwaitsRepair(attempts[0]) && attempts[0].Reason != v1alpha1.ReasonInitContainerFailed {

@@ -59,6 +59,8 @@ type State struct {
 type Learner struct {
 	Job *batchv1.Job
 	Pod *corev1.Pod
+	// Replaced says that the pod has taken the place of another one of the Job, which has run and still exists.
+	Replaced bool
 }
 
 // WorkersActive is how many worker pods there are that have not ended.
@@ -75,6 +77,24 @@ func (s State) WorkersReady() int32 {
 		return 0
 	}
 	return ptr.Deref(s.Rollout.Status.Ready, 0)
+}
+
+// Add adds a pod of the attempt's Job. A Job has one pod; where there are two, as after its suspension, the younger counts.
+func (l *Learner) Add(pod *corev1.Pod) {
+	younger, older := pod, l.Pod
+	if older != nil && pod.CreationTimestamp.Before(&older.CreationTimestamp) {
+		younger, older = older, pod
+	}
+	if older != nil && hasRun(older) {
+		l.Replaced = true
+	}
+	l.Pod = younger
+}
+
+// hasRun says that a learner's container runs or ran.
+func hasRun(pod *corev1.Pod) bool {
+	_, running := podstate.Running(pod, desired.LearnerContainer)
+	return running || podstate.Termination(pod, desired.LearnerContainer) != nil
 }
 
 // Observer observes runs. New makes one.
@@ -170,10 +190,7 @@ func observePods(ctx context.Context, reader client.Reader, run *v1alpha1.Traini
 			continue
 		}
 		l := seen.Learners[attempt]
-		// A Job has one pod; where there are two for a moment, the younger counts.
-		if l.Pod == nil || l.Pod.CreationTimestamp.Before(&pod.CreationTimestamp) {
-			l.Pod = pod
-		}
+		l.Add(pod)
 		seen.Learners[attempt] = l
 	}
 	return nil

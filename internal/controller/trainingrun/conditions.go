@@ -152,6 +152,8 @@ func learnerCondition(v view) status.Condition {
 		return v.learnerStarting()
 	case attempt.CompletionTime != nil && v.suspended():
 		return status.False(kind, v1alpha1.ReasonSuspended, "The run is suspended.")
+	case v.plan.held:
+		return status.False(kind, v1alpha1.ReasonJobSuspended, jobSuspended)
 	case attempt.CompletionTime != nil && attempt.Reason == v1alpha1.ReasonCreateRefused:
 		return v.learnerRefused()
 	case attempt.CompletionTime != nil:
@@ -198,7 +200,7 @@ func rolloutsCondition(v view) status.Condition {
 	case wanted == 0:
 		return status.False(kind, v1alpha1.ReasonScaledToZero, "The spec asks for no workers: raise rollouts.workers to continue.")
 	case desired.SuspendedByOther(v.seen.Rollout):
-		return status.False(kind, v1alpha1.ReasonJobSuspended, "Another controller, such as a queue, has suspended the workers' Job: they start once that resumes it.")
+		return status.False(kind, v1alpha1.ReasonJobSuspended, "Another controller, such as a queue, has suspended the workers' Job: they start once that controller resumes it.")
 	case v.seen.WorkersReady() < wanted && refused:
 		return obstacle
 	case v.seen.WorkersReady() < wanted:

@@ -42,6 +42,8 @@ type plan struct {
 	blocked *resolve.Problem
 	// backingOff says that the next attempt waits.
 	backingOff bool
+	// held says that the next attempt waits until another controller resumes the newest attempt's Job.
+	held bool
 	// desired is what heartbeats ask of learners.
 	desired contract.Desired
 	// deletes are the Jobs and the Service to delete.
@@ -70,8 +72,8 @@ type plan struct {
 const maxRequeue = 5 * time.Minute
 
 // makePlan decides, in this order: a run that is over is cleaned up, unless it failed and is to be tried again; the newest
-// attempt continues, or has ended; its ending ends the run; a suspended run gets no attempt; otherwise the next attempt starts, after its
-// back-off.
+// attempt continues, or has ended; its ending ends the run; a suspended run gets no attempt, nor does a run whose
+// Job another controller has suspended; otherwise the next attempt starts, after its back-off.
 func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan {
 	p := plan{desired: contract.DesiredRun, deletes: earlierJobs(run, seen, now)}
 	retrying := status.RunFinished(run) && retried(run)
@@ -106,6 +108,10 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 		return p.withSuspension(run, seen)
 	}
 	p.workers = run.Status.StartTime != nil
+	if p.held = held(run, seen); p.held {
+		p.requeue = maxRequeue
+		return p
+	}
 	if p.blocked = refusedSpec(run, seen, p.ending != nil); p.blocked != nil {
 		p.requeue = maxRequeue
 		return p
@@ -143,14 +149,12 @@ func endingOf(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) *end
 	if creating(newest, l, seen, now) > 0 && !suspended(run, now) {
 		return nil
 	}
-	if end := ending.OfLearner(newest.Number, l.Job, l.Pod, now); end != nil {
+	end := suspendedByOther(run, newest, l, ending.OfLearner(newest.Number, l.Job, l.Pod, now))
+	if end != nil {
 		if l.Job == nil && l.Pod == nil && seen.Refused.Reason != "" {
 			return &ending.Ending{Cause: contract.CauseRefused, Reason: seen.Refused.Reason, Message: seen.Refused.Words}
 		}
 		return explainDrain(run, seen, end, now)
-	}
-	if l.Pod == nil && desired.SuspendedByOther(l.Job) && hasRun(run, newest) {
-		return &ending.Ending{Cause: contract.CauseDisrupted, Message: "Another controller suspended the learner's Job, which deleted its pod."}
 	}
 	if suspended(run, now) {
 		return neverStarted(l)

@@ -121,8 +121,7 @@ func (v view) learnerStarting() status.Condition {
 func (v view) learnerObstacle() podstate.Obstacle {
 	pod := v.seen.Learners[status.NewestAttempt(v.run)].Pod
 	if pod == nil && desired.SuspendedByOther(v.seen.Learners[status.NewestAttempt(v.run)].Job) {
-		return podstate.Obstacle{Reason: v1alpha1.ReasonJobSuspended,
-			Message: "Another controller, such as a queue, has suspended the learner's Job: the run continues once that resumes it."}
+		return podstate.Obstacle{Reason: v1alpha1.ReasonJobSuspended, Message: jobSuspended}
 	}
 	if pod == nil && v.seen.LearnerObstacle.NeedsAction {
 		return v.seen.LearnerObstacle

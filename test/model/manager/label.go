@@ -25,6 +25,12 @@ func (m *Model) Label(act engine.Act, from, _ *State) string {
 		return fmt.Sprintf("a dead manager's create of Job %d arrives", act.A)
 	case managerRestart:
 		return "manager RESTARTS" + []string{"", " before it sent its create", " with its status write in flight"}[act.B]
+	case endWritten:
+		return fmt.Sprintf("manager writes that attempt %d has ended", act.A)
+	case suspendedByOther:
+		return fmt.Sprintf("Job %d is SUSPENDED by another controller", act.A)
+	case resumedByOther:
+		return fmt.Sprintf("Job %d is resumed by the other controller, and makes a second pod", act.A)
 	case lateWrite:
 		return fmt.Sprintf("a dead manager's status write (attempt %d) arrives", act.A)
 	case learnerCrash:

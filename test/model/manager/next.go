@@ -20,6 +20,9 @@ const (
 	nodeLost
 	learnerFenced
 	lateWrite
+	endWritten
+	suspendedByOther
+	resumedByOther
 )
 
 type successors = engine.Successors[State]
@@ -49,9 +52,9 @@ func (m *Model) Next(s *State, emit func(act engine.Act, fault bool, to *State))
 // updateCaches lets the manager's caches show what is in etcd.
 func (m *Model) updateCaches(x *successors) {
 	s := x.From
-	if s.CachedAttempt != s.Attempt || s.CachedComplete != s.Complete {
+	if s.CachedAttempt != s.Attempt || s.CachedComplete != s.Complete || s.CachedEnded != s.Ended {
 		t := x.Copy()
-		t.CachedAttempt, t.CachedComplete = s.Attempt, s.Complete
+		t.CachedAttempt, t.CachedComplete, t.CachedEnded = s.Attempt, s.Complete, s.Ended
 		x.Step(statusCached)
 	}
 	for n := uint8(1); n <= maxAttempts; n++ {
@@ -67,6 +70,7 @@ func (m *Model) create(t *State, n uint8) {
 	if t.Job[n] == jobActive || t.Job[n] == jobFailed || t.Job[n] == jobComplete {
 		return // AlreadyExists
 	}
+	t.deleteEnded(n)
 	if t.Created[n] > 0 {
 		t.violate(reusedAttempt)
 	}
@@ -81,7 +85,7 @@ func (m *Model) create(t *State, n uint8) {
 
 // refill makes the caches new, as those of a manager that has just started.
 func (s *State) refill() {
-	s.CachedAttempt, s.CachedComplete, s.CachedJob = s.Attempt, s.Complete, s.Job
+	s.CachedAttempt, s.CachedComplete, s.CachedEnded, s.CachedJob = s.Attempt, s.Complete, s.Ended, s.Job
 }
 
 // restart restarts the manager, whose create of a Job may be in flight, or never have been sent.
@@ -143,6 +147,7 @@ func (m *Model) restartWithWriteInFlight(x *successors) {
 // attempt lets the process of an attempt finish, be fenced or crash, and its objects disappear.
 func (m *Model) attempt(x *successors, n uint8) {
 	s := x.From
+	m.otherController(x, n)
 	if s.Pod[n] != podRuns {
 		if s.DeletedJobs > 0 && (s.Job[n] == jobFailed || s.Job[n] == jobComplete) {
 			t := x.Copy()
@@ -152,7 +157,7 @@ func (m *Model) attempt(x *successors, n uint8) {
 		}
 		return
 	}
-	if s.isHighest(n) {
+	if s.isHighest(n) && s.Second[n] == 0 {
 		t := x.Copy()
 		t.Final = 1
 		t.end(n, jobComplete)
@@ -193,5 +198,30 @@ func (s *State) end(n, job uint8) {
 	s.Pod[n] = podEnded
 	if s.Job[n] == jobActive {
 		s.Job[n] = job
+	}
+}
+
+// otherController suspends the Job of a learner that runs, which ends the pod, and resumes it, which makes a second one.
+func (m *Model) otherController(x *successors, n uint8) {
+	s := x.From
+	if s.Job[n] == jobSuspended {
+		t := x.Copy()
+		t.Job[n], t.Pod[n], t.Second[n] = jobActive, podRuns, 1
+		x.Step(resumedByOther, n)
+	}
+	if s.Suspends > 0 && s.Job[n] == jobActive && s.Pod[n] == podRuns {
+		t := x.Copy()
+		t.Suspends--
+		t.Job[n], t.Pod[n] = jobSuspended, podEnded
+		x.Fault(suspendedByOther, n)
+	}
+}
+
+// deleteEnded deletes the Jobs of attempts before n that were resumed after their attempts had ended.
+func (s *State) deleteEnded(n uint8) {
+	for k := uint8(1); k < n && k <= s.Ended; k++ {
+		if s.Job[k] == jobActive {
+			s.Job[k] = jobDeleted
+		}
 	}
 }

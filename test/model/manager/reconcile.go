@@ -36,6 +36,12 @@ func (m *Model) reconcile(x *successors) {
 		m.observeMissing(x)
 	case jobFailed:
 		m.startNext(x, attemptEnded)
+	case jobSuspended:
+		m.observeSuspended(x)
+	case jobActive:
+		if s.CachedEnded == s.CachedAttempt {
+			m.startNext(x, attemptEnded)
+		}
 	case jobComplete:
 		m.observeComplete(x)
 	}
@@ -53,6 +59,9 @@ func (m *Model) startNext(x *successors, why uint8) {
 	t := x.Copy()
 	if n < t.Attempt {
 		t.violate(lowerAttempt)
+	}
+	if s.Job[s.CachedAttempt] == jobSuspended {
+		t.violate(suspensionUndone)
 	}
 	if !m.config.JobFirst {
 		t.Attempt = n
@@ -89,4 +98,19 @@ func (m *Model) observeComplete(x *successors) {
 		t.violate(falseComplete)
 	}
 	x.Step(completeWritten, s.CachedAttempt)
+}
+
+// observeSuspended writes that the attempt has ended, and waits.
+func (m *Model) observeSuspended(x *successors) {
+	s := x.From
+	if !m.config.Hold {
+		m.startNext(x, attemptEnded)
+		return
+	}
+	if s.CachedEnded == s.CachedAttempt || m.config.Lock && s.CachedAttempt != s.Attempt {
+		return
+	}
+	t := x.Copy()
+	t.Ended, t.CachedEnded = s.CachedAttempt, s.CachedAttempt
+	x.Step(endWritten, s.CachedAttempt)
 }

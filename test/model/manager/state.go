@@ -20,12 +20,17 @@ type Config struct {
 	// Verdict means that Complete needs the learner's verdict, not the Job's condition alone.
 	Verdict bool
 
+	// Hold waits for a Job that another controller has suspended, and starts the next attempt once it is resumed.
+	Hold bool
+
 	// Restarts of the manager, deleted Jobs, and crashes of learners.
 	Restarts, DeletedJobs, Crashes int
 	// LateCreates are creates that a dead manager left in flight, and LateWrites its status writes.
 	LateCreates, LateWrites int
 	// LostNodes are nodes whose pod object is missing while its process continues.
 	LostNodes int
+	// Suspends are suspensions of a learner's Job by another controller, which ends its pod and resumes the Job later.
+	Suspends int
 }
 
 // The states of a Job.
@@ -35,9 +40,10 @@ const (
 	jobFailed
 	jobComplete
 	jobDeleted
+	jobSuspended
 )
 
-var jobNames = []string{"none", "active", "failed", "complete", "deleted"}
+var jobNames = []string{"none", "active", "failed", "complete", "deleted", "suspended"}
 
 // The states of a pod.
 const (
@@ -52,13 +58,17 @@ type State struct {
 	Attempt, Complete uint8
 	Job               [maxAttempts + 1]uint8
 	Pod               [maxAttempts + 1]uint8
+	// Ended is the attempt whose end is in the status although its Job has not ended.
+	Ended uint8
+	// Second is 1 where the pod that runs is the second one of its Job. The claim of the first ends it.
+	Second [maxAttempts + 1]uint8
 	// Verdict is 1 where the Job's pod has the verdict that the run is complete.
 	Verdict [maxAttempts + 1]uint8
 	// Final is 1 once the final state exists on the server.
 	Final uint8
 	// What the manager's caches show.
-	CachedAttempt, CachedComplete uint8
-	CachedJob                     [maxAttempts + 1]uint8
+	CachedAttempt, CachedComplete, CachedEnded uint8
+	CachedJob                                  [maxAttempts + 1]uint8
 	// Creating is the Job that the manager is about to create, and LateJob one whose create is in flight.
 	Creating, LateJob uint8
 	// LateAttempt is a dead manager's status write in flight, and LateBase the attempt that it was decided on.
@@ -66,8 +76,8 @@ type State struct {
 	// Created counts the Jobs that were made for an attempt.
 	Created [maxAttempts + 1]uint8
 	// The faults that are left.
-	Restarts, DeletedJobs, Crashes, LateCreates, LostNodes, LateWrites uint8
-	Broken                                                             uint8
+	Restarts, DeletedJobs, Crashes, LateCreates, LostNodes, LateWrites, Suspends uint8
+	Broken                                                                       uint8
 }
 
 // The invariants.
@@ -76,6 +86,7 @@ const (
 	reusedAttempt
 	lowerAttempt
 	falseComplete
+	suspensionUndone
 )
 
 var codeNames = map[engine.Code]string{
@@ -83,6 +94,8 @@ var codeNames = map[engine.Code]string{
 	reusedAttempt: "I7 an attempt number is used by two Jobs",
 	lowerAttempt:  "I7 the recorded attempt goes back",
 	falseComplete: "I7 Complete without a committed final step",
+
+	suspensionUndone: "a Job that another controller suspended is replaced",
 }
 
 // Model is the model.
@@ -97,6 +110,7 @@ func (m *Model) Init() State {
 	return State{
 		Restarts: uint8(c.Restarts), DeletedJobs: uint8(c.DeletedJobs), Crashes: uint8(c.Crashes),
 		LateCreates: uint8(c.LateCreates), LostNodes: uint8(c.LostNodes), LateWrites: uint8(c.LateWrites),
+		Suspends: uint8(c.Suspends),
 	}
 }
 

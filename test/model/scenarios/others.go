@@ -80,6 +80,9 @@ func managerScenarios() []Scenario {
 			func(c *manager.Config) { c.Lock, c.LateWrites = false, 1 }),
 		of("protocol late-write", "", func(c *manager.Config) { c.LateWrites = 1 }),
 		of("job-first", "Job before status", func(c *manager.Config) { c.JobFirst = true }),
+		of("protocol job-suspended", "a Job that another controller suspends is waited for",
+			func(c *manager.Config) { c.Hold, c.Suspends = true, 1 }),
+		of("minus hold", "a Job that another controller suspends is replaced at once", func(c *manager.Config) { c.Suspends = 1 }),
 		of("recreate", "a missing Job is created again under its number",
 			func(c *manager.Config) { c.Recreate, c.DeletedJobs = true, 1 }),
 	}

@@ -56,6 +56,7 @@ var recorded = map[string][]engine.Code{
 	"wire/resurrect":                                       {2 /* I1 a state is saved that holds a partial gradient */, 3 /* I1 a step is reported whose update was not applied */},
 	"manager/first-version":                                {1 /* I7 a second learner starts though nothing was lost */, engine.Stuck},
 	"manager/no-lock late-write":                           {3 /* I7 the recorded attempt goes back */},
+	"manager/minus hold":                                   {1 /* I7 a second learner starts though nothing was lost */, 5 /* a Job that another controller suspended is replaced */},
 	"manager/recreate":                                     {2 /* I7 an attempt number is used by two Jobs */},
 	"sampling/first-version same-id":                       {engine.Stuck},
 	"sampling/first-version try":                           {1 /* I2 the group's samples depend on what was lost */},
