@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command manager runs the controllers of tinker-operator. It reads no environment variables but those that
+// Command manager runs the controllers of tinker-operator; with the argument apply-crds it creates or updates the CRDs and ends. It reads no environment variables but those that
 // the Go runtime and client-go know: GOMEMLIMIT, and in a cluster KUBERNETES_SERVICE_HOST and _PORT; outside
 // of one, KUBECONFIG or --kubeconfig.
 package main
@@ -35,6 +35,12 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == applyCRDs {
+		log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+		ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+		exit(runApplyCRDs(ctrl.SetupSignalHandler(), log))
+		return
+	}
 	// The default set has --kubeconfig, which controller-runtime reads.
 	o, err := parse(flag.CommandLine, os.Args[1:])
 	if errors.Is(err, flag.ErrHelp) {
@@ -44,6 +50,11 @@ func main() {
 		ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: o.logLevel})))
 		err = run(ctrl.SetupSignalHandler(), o)
 	}
+	exit(err)
+}
+
+// exit ends the program with an error.
+func exit(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "manager:", err)
 		os.Exit(1)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
@@ -20,7 +21,7 @@ const previousImage = "tinker-operator:e2e-previous"
 
 // TestUpgradeAndRollback begins a run with the build that hack/previous-version names, upgrades the chart in the middle of
 // it, and rolls back. Learner and workers are killed after each, so that they are replaced by those of the other
-// build, and the weights are those of an undisturbed run.
+// build, and the weights are those of an undisturbed run. A field of the spec that the earlier CRD lacks survives the rollback.
 func TestUpgradeAndRollback(t *testing.T) {
 	// The run is longer than others: a short one ends between the manager's start and the kill.
 	long := func(spec *v1alpha1.TrainingRunSpec) { spec.Algorithm.Steps = new(int64(96)) }
@@ -37,6 +38,9 @@ func TestUpgradeAndRollback(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+	limited := client.MergeFrom(run.DeepCopy())
+	run.Spec.Budget = &v1alpha1.Budget{ActiveSeconds: new(int64(86400))}
+	patch(t, run, limited)
 	// The present manager receives what the earlier learner reports.
 	reached(t, run, 4)
 	eventually(t, podStart, "the status has the steps of the earlier learner", func() bool {
@@ -51,6 +55,14 @@ func TestUpgradeAndRollback(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+	// The API server deletes fields that it does not know when it writes an object.
+	labelled := client.MergeFrom(run.DeepCopy())
+	run.Labels = map[string]string{"written": "after-the-rollback"}
+	patch(t, run, labelled)
+	env.get(t, run.Namespace, run.Name, run)
+	if run.Spec.Budget == nil || run.Spec.Budget.ActiveSeconds == nil {
+		t.Errorf("after the rollback spec.budget is %+v, want activeSeconds", run.Spec.Budget)
+	}
 	killAll(t, run)
 	wantImages(t, run, previousImage, "")
 
@@ -77,7 +89,19 @@ func installPrevious(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := installChart(t.Context(), filepath.Join(".cache", "previous"), previousImage); err != nil {
+	// The chart of the previous version had the CRDs in the release.
+	previous := filepath.Join(".cache", "previous")
+	if err := command(t.Context(), "kubectl", "replace", "--filename", filepath.Join(previous, "config", "crd", "bases")); err != nil {
+		t.Fatal(err)
+	}
+	if err := installChart(t.Context(), previous, previousImage, "--set", "crds.install=false"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func patch(t *testing.T, run *v1alpha1.TrainingRun, by client.Patch) {
+	t.Helper()
+	if err := env.Patch(t.Context(), run, by); err != nil {
 		t.Fatal(err)
 	}
 }
