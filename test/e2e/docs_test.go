@@ -22,7 +22,7 @@ import (
 // TestOwnData runs the commands of docs/data.md that lead from a file of rows to a trained model, with a reward that is an
 // expression. The first of them start the cluster, which runs already.
 func TestOwnData(t *testing.T) {
-	prepare(t)
+	prepare(t, namespace)
 	commands := commandsOf(t, "docs/data.md", "## From an empty cluster to training on a file of your own")
 	if len(commands) < 7 || !strings.HasPrefix(commands[0], "make demo\n") {
 		t.Fatalf("docs/data.md has %d blocks of commands, of which the first is to be `make demo`:\n%s", len(commands), strings.Join(commands, "\n---\n"))

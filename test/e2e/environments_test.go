@@ -18,7 +18,7 @@ import (
 
 // TestSolverJudgeSample trains both roles of the workflow solverJudge.
 func TestSolverJudgeSample(t *testing.T) {
-	prepare(t)
+	prepare(t, namespace)
 	run := applySample(t, "config/samples/solver-judge.yaml", "solver-judge")
 	// The model begins with a pass@1 of about 0.2, and its solvers and its judge earn 0.6 in an episode.
 	if run.Status.Metrics.PassAt1 == nil || *run.Status.Metrics.PassAt1 < 0.38 {
@@ -31,7 +31,7 @@ func TestSolverJudgeSample(t *testing.T) {
 
 // TestRubrics trains on the criteria of rows, which a judge on Tinker applies. The reward is the pass rate.
 func TestRubrics(t *testing.T) {
-	prepare(t)
+	prepare(t, namespace)
 	run := applySample(t, "config/samples/rlvr.yaml", "rlvr")
 	if run.Status.Metrics.PassAt1 == nil || *run.Status.Metrics.PassAt1 < 0.6 {
 		t.Errorf("held-out replies that meet all criteria are %v after training, want 0.6 at least", run.Status.Metrics.PassAt1)
@@ -51,7 +51,7 @@ func TestRubrics(t *testing.T) {
 
 // TestEnvironmentServers trains on two environments that are servers of images, which run beside the workers.
 func TestEnvironmentServers(t *testing.T) {
-	prepare(t)
+	prepare(t, namespace)
 	var builds sync.WaitGroup
 	for _, name := range []string{"sums", "reasoning-gym"} {
 		builds.Go(func() { buildEnvironment(t, name) })

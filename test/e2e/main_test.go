@@ -73,7 +73,7 @@ func startCluster(ctx context.Context) (bool, error) {
 
 // clear removes what an earlier run of these tests left.
 func clear(ctx context.Context) error {
-	return command(ctx, "kubectl", "delete", "namespace", namespace, "--ignore-not-found", "--timeout=2m")
+	return command(ctx, "kubectl", "delete", "namespace", namespace, deletedNamespace, "--ignore-not-found", "--timeout=2m")
 }
 
 func stopCluster() {

@@ -101,7 +101,7 @@ func change(t *testing.T, run *v1alpha1.TrainingRun, alter func(*v1alpha1.Traini
 
 // TestRepairs breaks what runs need, repairs it, and measures how long the runs take to continue by themselves.
 func TestRepairs(t *testing.T) {
-	prepare(t)
+	prepare(t, namespace)
 	// The runs share one simulator, so that its outage comes after the others.
 	t.Run("beside one another", func(t *testing.T) {
 		for name, repair := range map[string]func(*testing.T){

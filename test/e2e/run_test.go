@@ -42,7 +42,7 @@ const (
 
 // prepare creates what every run needs: a namespace under the restricted profile, the key, the environment, and
 // a claim for artifacts.
-func prepare(t testing.TB) {
+func prepare(t testing.TB, namespace string) {
 	t.Helper()
 	size := resource.MustParse("1Gi")
 	objects := []client.Object{
@@ -71,7 +71,13 @@ func prepare(t testing.TB) {
 // start creates a run that trains a few small steps; change may alter its spec.
 func start(t testing.TB, name string, change func(*v1alpha1.TrainingRunSpec)) *v1alpha1.TrainingRun {
 	t.Helper()
-	prepare(t)
+	return startIn(t, namespace, name, change)
+}
+
+// startIn is start in another namespace than that of most tests.
+func startIn(t testing.TB, namespace, name string, change func(*v1alpha1.TrainingRunSpec)) *v1alpha1.TrainingRun {
+	t.Helper()
+	prepare(t, namespace)
 	run := &v1alpha1.TrainingRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: v1alpha1.TrainingRunSpec{

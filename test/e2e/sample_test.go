@@ -16,7 +16,7 @@ import (
 
 // TestSample applies the sample that README.md names and checks that the model improves.
 func TestSample(t *testing.T) {
-	prepare(t)
+	prepare(t, namespace)
 	if output, err := kubectl("apply", "-f", "config/samples/arithmetic.yaml"); err != nil {
 		t.Fatalf("applying the sample: %v\n%s", err, output)
 	}

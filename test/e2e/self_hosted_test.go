@@ -19,7 +19,7 @@ import (
 // TestSelfHosted applies the sample of a server and its run in one namespace, and runs the commands for its health as
 // docs/self-hosting.md prints them.
 func TestSelfHosted(t *testing.T) {
-	prepare(t)
+	prepare(t, namespace)
 	const path = "config/samples/self-hosted/tinkersim.yaml"
 	sample, err := os.ReadFile(filepath.Join(root, path))
 	if err != nil {

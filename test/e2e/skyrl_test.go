@@ -45,7 +45,7 @@ var skyRLCapabilities = v1alpha1.Capabilities{
 // inputs.
 func TestSkyRL(t *testing.T) {
 	server := skyrl.Start(t, root, skyRLAddress)
-	prepare(t)
+	prepare(t, namespace)
 	t.Run("a killed learner", func(t *testing.T) { testSkyRLKilledLearner(t, server.Database) })
 	t.Run("a rising reward", testSkyRLRisingReward)
 }

@@ -66,7 +66,7 @@ func publishVocabulary(ctx context.Context) error {
 // TestToolUse trains a model of a real family: learner and workers fetch its tokenizer from the simulator, which
 // serves it as a hub does, render conversations with tools in the family's format, and parse the replies.
 func TestToolUse(t *testing.T) {
-	prepare(t)
+	prepare(t, namespace)
 	file, err := vocabularyFile()
 	if err != nil {
 		t.Fatal(err)
