@@ -65,7 +65,7 @@ generate: ## Generate Go: protobuf, deep copies.
 	@$(TOOLS) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 .PHONY: manifests
-manifests: ## Generate manifests: CRDs and RBAC, the chart's copies of them, and docs/api.md.
+manifests: ## Generate manifests: CRDs and RBAC, the chart's copy of the rules, and docs/api.md.
 	@$(TOOLS) controller-gen crd:allowDangerousTypes=true,maxDescLen=400 paths=./api/... output:crd:artifacts:config=config/crd/bases
 	@cd hack/tools && go run ./crdtrim ../../config/crd/bases/*.yaml
 	@$(TOOLS) controller-gen rbac:roleName=manager-role paths=./internal/controller/... output:rbac:artifacts:config=config/rbac
