@@ -3,5 +3,5 @@
 
 // Package arch has no code. Its tests hold the tree to the rules that keep it readable: what a program may reach, how
 // long files and functions are, that exported names have comments, that enums are not spelled as literals, and that
-// README.md and docs/architecture.md list the packages that exist.
+// docs/architecture.md lists all packages.
 package arch
