@@ -8,34 +8,58 @@ package mathtext
 
 import "strings"
 
-// Boxed returns what the last \\boxed{...} or \\fbox{...} of the text contains, or the word after a \\boxed without
-// braces. It returns false if the text has no box, or if its braces are not closed.
+// mostBoxes bounds how many boxes without content are passed over.
+const mostBoxes = 32
+
+// Boxed returns what the last \\boxed{...} or \\fbox{...} of the text contains that is not empty, or the word after a
+// \\boxed without braces if that can be an answer. It returns false if the text has no box, or if the braces of the
+// last one are not closed.
 func Boxed(text string) (content string, ok bool) {
-	at, command := -1, ""
-	for _, name := range []string{"\\boxed", "\\fbox"} {
-		if i := strings.LastIndex(text, name); i > at {
-			at, command = i, name
+	end := len(text)
+	for range mostBoxes {
+		at, command := -1, ""
+		for _, name := range []string{"\\boxed", "\\fbox"} {
+			if i := strings.LastIndex(text[:end], name); i > at {
+				at, command = i, name
+			}
 		}
+		if at < 0 {
+			return "", ok
+		}
+		found, closed := boxAt(text[at+len(command):])
+		if !closed {
+			return "", false
+		}
+		if found != "" {
+			return found, true
+		}
+		// The answer may be in an earlier box.
+		end, ok = at, ok || strings.HasPrefix(strings.TrimLeft(text[at+len(command):], " "), "{")
 	}
-	if at < 0 {
-		return "", false
+	return "", ok
+}
+
+// boxAt returns the content of the box whose command precedes the text. A command without content is empty.
+func boxAt(text string) (content string, closed bool) {
+	if after := strings.TrimLeft(text, " "); strings.HasPrefix(after, "{") {
+		content, _, closed = cutBraces(after)
+		return strings.TrimSpace(content), closed
 	}
-	rest := text[at+len(command):]
-	if after := strings.TrimLeft(rest, " "); strings.HasPrefix(after, "{") {
-		return braced(after)
+	if !strings.HasPrefix(text, " ") && !isDigit(text) {
+		return "", true
 	}
-	if !strings.HasPrefix(rest, " ") {
-		return "", false
-	}
-	word := strings.TrimLeft(rest, " ")
+	word := strings.TrimLeft(text, " ")
 	if end := strings.IndexAny(word, " $\n"); end >= 0 {
 		word = word[:end]
 	}
-	return word, word != ""
+	if len(word) == 1 || strings.ContainsAny(word, "0123456789\\") {
+		return word, true
+	}
+	return "", true
 }
 
-// braced returns the content of the braces that the text begins with.
-func braced(text string) (content string, ok bool) {
+// cutBraces returns the content of the braces that the text begins with, and what follows them.
+func cutBraces(text string) (content, rest string, ok bool) {
 	depth := 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -45,9 +69,9 @@ func braced(text string) (content string, ok bool) {
 			depth++
 		case '}':
 			if depth--; depth == 0 {
-				return strings.TrimSpace(text[1:i]), true
+				return text[1:i], text[i+1:], true
 			}
 		}
 	}
-	return "", false
+	return "", "", false
 }

@@ -4,218 +4,319 @@
 package mathtext
 
 import (
-	"math/cmplx"
+	"hash/fnv"
 	"slices"
 	"strings"
 )
 
-// longestAnswer bounds the text that is compared by its meaning.
-const longestAnswer = 4000
+const (
+	// longestAnswer bounds the text that is compared by its meaning.
+	longestAnswer = 4000
+	// longestExpression bounds the tokens that are read as an expression.
+	longestExpression = 2000
+)
 
-// Equal reports whether two answers are equal. They are if they are the same text once units, styles and spaces are
-// left out, or if they have the same value.
+// Equal reports whether two answers are equal. They are if they are the same text once styles and spaces are left out,
+// or if they have the same value. It does not depend on the order of the two.
 //
-// The elements of a tuple, an interval or a list have to be in the same order, and those of a set do not. Decimals are
+// The elements of a tuple or an interval have to be in the same order, and those of a set or a list do not. Decimals are
 // exact: 0.333 is not 1/3.
 func Equal(a, b string) bool {
-	if len(a) > longestAnswer || len(b) > longestAnswer {
-		return strings.TrimSpace(a) == strings.TrimSpace(b)
-	}
-	a, b = normalize(a), normalize(b)
-	if a == "" || b == "" {
-		return a == b
-	}
-	// A comma separates elements or groups of digits: both are tried, since (1,234) may be either.
-	joinedA, joinedB := joinThousands(a), joinThousands(b)
-	return equal(a, b) || equal(joinedA, joinedB) || equal(joinedA, b) || equal(a, joinedB)
+	same, _ := equalIn(a, b)
+	return same
 }
 
-// equal compares answers that are normalized.
-func equal(a, b string) bool {
-	if a == b || isWord(a) && isWord(b) && strings.EqualFold(a, b) {
-		return true
+// equalIn also returns the steps of the comparison.
+func equalIn(a, b string) (same bool, steps int) {
+	a, b = contentOf(a), contentOf(b)
+	if len(a) > longestAnswer || len(b) > longestAnswer || a == "" || b == "" {
+		return a == b, 0
 	}
-	left, right := split(a, `\cup`), split(b, `\cup`)
-	if len(left) != len(right) {
+	if b < a { // The order must not matter.
+		a, b = b, a
+	}
+	left, right := tokenize(a), tokenize(b)
+	textA, textB := canonical(left), canonical(right)
+	if textA == textB || sameWords(textA, textB) {
+		return true, 0
+	}
+	if isWord(left) && isWord(right) {
+		return false, 0
+	}
+	if len(left) > longestExpression || len(right) > longestExpression {
+		return false, 0
+	}
+	seed := fnv.New64a()
+	_, _ = seed.Write([]byte(textA + "=" + textB))
+	c := &comparer{evaluator{seed: seed.Sum64(), known: map[evaluation]*value{}}}
+	readings := trees(right)
+	for _, x := range trees(left) {
+		for _, y := range readings {
+			if c.equal(x, y) {
+				return true, c.steps
+			}
+		}
+	}
+	return false, c.steps
+}
+
+// contentOf returns the text, or what its last box contains.
+func contentOf(text string) string {
+	if content, ok := Boxed(text); ok {
+		text = content
+	}
+	return strings.TrimSpace(text)
+}
+
+// trees returns the ways to read an answer: a comma may separate elements or groups of digits, as in (1,234), and cm
+// behind a number may be a unit or a product.
+func trees(tokens []token) []*node {
+	var all []*node
+	read := func(tokens []token) {
+		p := &parser{tokens: tokens}
+		if n, err := p.parse(); err == nil {
+			all = append(all, n)
+		}
+		if p.sawUnits {
+			p := &parser{tokens: tokens, units: true}
+			if n, err := p.parse(); err == nil {
+				all = append(all, n)
+			}
+		}
+	}
+	read(tokens)
+	if joined, changed := joinThousands(tokens); changed {
+		read(joined)
+	}
+	return all
+}
+
+// sameWords reports whether the texts are the same words, in any case, and perhaps within parentheses. Short ones may be
+// products of variables, whose case matters.
+func sameWords(a, b string) bool {
+	a, b = words(a), words(b)
+	if a == "" || b == "" || !strings.EqualFold(a, b) {
 		return false
 	}
-	if len(left) > 1 {
-		return slices.EqualFunc(left, right, equal)
+	if a == b || len(a) > 3 {
+		return true
 	}
-	x, y := newCollection(a), newCollection(b)
-	if len(x.elements) > 1 || len(y.elements) > 1 || x.isSet() || y.isSet() {
-		return x.equal(y)
-	}
-	return equalValues(a, b)
+	return len(a) > 1 && a[1:] == b[1:] && len(a) == 3 || shortWords[strings.ToLower(a)]
 }
 
-// isWord reports whether the text is one of letters alone.
-func isWord(text string) bool {
-	return len(text) > longestWord && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
-}
-
-// collection is a tuple, an interval, a set or a list.
-type collection struct {
-	// open and close are the brackets. They are empty for a list without any.
-	open, close string
-	elements    []string
-}
-
-var brackets = [][2]string{{`\{`, `\}`}, {"{", "}"}, {"(", ")"}, {"[", "]"}, {"(", "]"}, {"[", ")"}}
-
-// newCollection reads a collection. A text without commas at its top has one element, which is the text itself.
-func newCollection(text string) collection {
-	if elements := split(text, ","); len(elements) > 1 {
-		return collection{elements: elements}
-	}
-	for _, pair := range brackets {
-		inner, begins := strings.CutPrefix(text, pair[0])
-		inner, ends := strings.CutSuffix(inner, pair[1])
-		if !begins || !ends {
-			continue
+// isWord reports whether an answer is a word, and not a product of variables.
+func isWord(tokens []token) bool {
+	letters := 0
+	for _, t := range tokens {
+		if t.kind != kindLetter && t.kind != kindText {
+			return false
 		}
-		elements := split(inner, ",")
-		if len(elements) > 1 || pair[0] == `\{` {
-			return collection{open: pair[0], close: pair[1], elements: elements}
-		}
+		letters += len(t.text)
 	}
-	return collection{elements: []string{text}}
+	return letters > 3
 }
 
-func (c collection) isSet() bool { return strings.HasSuffix(c.open, "{") }
+// shortWords are answers that are words and no products.
+var shortWords = set("yes no all odd one two six ten")
 
-func (c collection) equal(other collection) bool {
-	if c.isSet() || other.isSet() {
-		unordered := (c.isSet() || c.open == "") && (other.isSet() || other.open == "")
-		return unordered && permuted(c.elements, other.elements)
+// words returns the letters of a text of words.
+func words(text string) string {
+	text = strings.NewReplacer(" ", "", `\`, "", ".", "").Replace(text)
+	text = strings.TrimSuffix(strings.TrimPrefix(text, "("), ")")
+	if strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+		return ""
 	}
-	return c.open == other.open && c.close == other.close && slices.EqualFunc(c.elements, other.elements, equal)
+	return text
+}
+
+// comparer compares trees within a number of steps.
+type comparer struct{ evaluator }
+
+// equal reports whether any meaning of one tree is a meaning of the other.
+func (c *comparer) equal(x, y *node) bool {
+	if !c.spend(1) {
+		return false
+	}
+	if x.equal(y) {
+		return true
+	}
+	if x.op == opRelation && y.op == opRelation && c.equalRelations(x, y) {
+		return true
+	}
+	if isInequality(x) && isInequality(y) { // As intervals they would lose the names.
+		return false
+	}
+	for _, p := range c.meanings(x) {
+		for _, q := range c.meanings(y) {
+			if c.same(p, q) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// same compares two trees of one meaning each.
+func (c *comparer) same(x, y *node) bool {
+	if x.op == opUnit && !x.isScalar() || y.op == opUnit && !y.isScalar() {
+		return agree(x.unitsOf(), y.unitsOf()) && c.same(x.withoutUnit(), y.withoutUnit())
+	}
+	switch {
+	case isCollection(x) || isCollection(y):
+		return c.sameElements(elements(x), elements(y))
+	case x.op != y.op && (x.op >= opTuple || y.op >= opTuple):
+		return false
+	case x.op == opText && y.op == opText:
+		return strings.EqualFold(words(x.name), words(y.name)) && words(x.name) != ""
+	case x.op < opTuple:
+		return x.isScalar() && y.isScalar() && agree(x.unitsOf(), y.unitsOf()) && c.sameValues(x, y)
+	case x.op == opUnion || x.op == opIntersection:
+		return c.sameElements(operands(x, x.op), operands(y, y.op))
+	case x.op == opRelation:
+		return false // They are compared before.
+	case x.op == opMatrix:
+		return x.name == y.name && slices.EqualFunc(x.kids, y.kids, func(p, q *node) bool {
+			return slices.EqualFunc(p.kids, q.kids, c.equal)
+		})
+	default: // Tuples, differences and ratios.
+		return x.name == y.name && slices.EqualFunc(x.kids, y.kids, c.equal)
+	}
+}
+
+// withoutUnit returns what a unit is behind.
+func (n *node) withoutUnit() *node {
+	if n.op == opUnit {
+		return n.kids[0]
+	}
+	return n
+}
+
+func isCollection(n *node) bool { return n.op == opSet || n.op == opList }
+
+// elements returns the elements of a set or a list. Anything else is its only element.
+func elements(n *node) []*node {
+	if isCollection(n) {
+		return n.kids
+	}
+	return []*node{n}
+}
+
+// operands returns what a union or intersection is made of.
+func operands(n *node, op operator) []*node {
+	if n.op != op {
+		return []*node{n}
+	}
+	return append(operands(n.kids[0], op), operands(n.kids[1], op)...)
 }
 
 // mostElements bounds the comparison of sets, which is quadratic.
 const mostElements = 64
 
-// permuted reports whether the elements are equal in some order.
-func permuted(a, b []string) bool {
+// sameElements reports whether the elements are equal in some order.
+func (c *comparer) sameElements(a, b []*node) bool {
 	if len(a) != len(b) || len(a) > mostElements {
 		return false
 	}
-	left := slices.Clone(b)
+	rest := slices.Clone(b)
 	for _, element := range a {
-		found := slices.IndexFunc(left, func(other string) bool { return equal(element, other) })
-		if found < 0 {
+		at := slices.IndexFunc(rest, func(other *node) bool { return c.equal(element, other) })
+		if at < 0 {
 			return false
 		}
-		left = slices.Delete(left, found, found+1)
+		rest = slices.Delete(rest, at, at+1)
 	}
 	return true
 }
 
-// split cuts the text at the separators that are outside of brackets. An interval's brackets need not match.
-func split(text, separator string) []string {
-	var parts []string
-	depth, begin := 0, 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '(', '[', '{':
-			depth++
-		case ')', ']', '}':
-			depth--
-		}
-		if depth == 0 && strings.HasPrefix(text[i:], separator) {
-			parts = append(parts, text[begin:i])
-			i += len(separator) - 1
-			begin = i + 1
-		}
-	}
-	return append(parts, text[begin:])
-}
-
-// equalValues compares two expressions, or two equations.
-func equalValues(a, b string) bool {
-	left, right := strings.Split(a, "="), strings.Split(b, "=")
-	if len(left) != len(right) || len(left) > 2 {
-		return false
-	}
-	x, ok := difference(left)
-	if !ok {
-		return false
-	}
-	y, ok := difference(right)
-	if !ok {
-		return false
-	}
-	if len(left) == 2 {
-		return proportional(x, y)
-	}
-	if p, ok := x.exact(); ok {
-		if q, ok := y.exact(); ok {
-			return p.Cmp(q) == 0
-		}
-	}
-	return sameValues(x, y)
-}
-
-// difference returns the expression, or what an equation says is 0.
-func difference(sides []string) (*node, bool) {
-	n, err := parse(sides[0])
-	if err != nil {
-		return nil, false
-	}
-	if len(sides) == 1 {
-		return n, true
-	}
-	other, err := parse(sides[1])
-	return &node{op: opAdd, kids: []*node{n, {op: opNegate, kids: []*node{other}}}}, err == nil
-}
-
-// Expressions are compared at this many points, of which enough must have a value.
 const (
-	points       = 12
-	enoughPoints = 4
-	tolerance    = 1e-9
+	// points is how many values variables get, of which enough must give expressions a value.
+	points         = 16
+	positivePoints = 6
+	negativePoints = 3
+	wholePoints    = 24
+	enoughPoints   = 4
+	// coarsePrecision decides that values differ, and finePrecision that constants do not.
+	coarsePrecision = 512
+	finePrecision   = 4096
+	// largestError bounds the error of values that are called equal.
+	largestError = -64
 )
 
-// sameValues compares the values at the points. Numbers have one point.
-func sameValues(x, y *node) bool {
-	if !x.hasVariables() && !y.hasVariables() {
-		return near(x.at(0), y.at(0))
+// places returns where expressions are compared.
+func places(trees ...*node) []place {
+	variables, whole := false, false
+	for _, n := range trees {
+		variables = variables || n.hasVariables()
+		whole = whole || n.contains(func(n *node) bool {
+			isWhole := n.op == opFactorial || n.op == opDoubleFactorial || n.op == opFunction && n.name == "binom"
+			return isWhole && n.hasVariables()
+		})
 	}
-	compared := 0
-	for point := range uint64(points) {
-		p, q := x.at(point), y.at(point)
-		if !finite(p) || !finite(q) {
-			continue
-		}
-		if !near(p, q) {
-			return false
-		}
-		compared++
+	count := points
+	switch {
+	case !variables:
+		return []place{{precision: coarsePrecision, constant: true}}
+	case whole:
+		count = wholePoints
 	}
-	return compared >= enoughPoints
+	all := make([]place, count)
+	for i := range all {
+		all[i] = place{point: uint64(i), whole: whole, precision: coarsePrecision}
+	}
+	return all
 }
 
-// proportional reports whether one expression is a multiple of the other, so that both are 0 at the same points.
-func proportional(x, y *node) bool {
-	var ratio complex128
-	compared := 0
-	for point := range uint64(points) {
-		p, q := x.at(point), y.at(point)
-		r := p / q
-		if !finite(r) || r == 0 {
-			continue
+// sameValues compares values at some points. Constants have one. Points where a value is not real are left out if there
+// are enough others, since there the expressions may be on other branches, as ln x + ln y and ln xy are: unless the
+// expressions contain i, or an absolute value, which says that all points count.
+func (c *comparer) sameValues(x, y *node) bool {
+	at := places(x, y)
+	everywhere := len(at) == 1 || x.contains(needsAllPoints) || y.contains(needsAllPoints)
+	var compared, others []place
+	for _, place := range at {
+		p, q := c.at(x, place, false), c.at(y, place, false)
+		switch {
+		case p == nil || q == nil:
+		case everywhere || isReal(p) && isReal(q):
+			compared = append(compared, place)
+		default:
+			others = append(others, place)
 		}
-		if compared > 0 && !near(r, ratio) {
-			return false
-		}
-		ratio = r
-		compared++
 	}
-	return compared >= enoughPoints
+	if len(compared) < min(enoughPoints, len(at)) {
+		compared = append(compared, others...)
+	}
+	return len(compared) >= min(enoughPoints, len(at)) &&
+		!slices.ContainsFunc(compared, func(place place) bool { return !c.near(x, y, place) })
 }
 
-func finite(z complex128) bool { return !cmplx.IsNaN(z) && !cmplx.IsInf(z) }
+func needsAllPoints(n *node) bool {
+	return n.op == opConstant && n.name == "i" || n.op == opFunction && n.name == "abs"
+}
 
-func near(p, q complex128) bool {
-	return finite(p) && finite(q) && cmplx.Abs(p-q) <= tolerance*max(1e-300, cmplx.Abs(p), cmplx.Abs(q))
+func isReal(v *value) bool { return v.exact != nil || v.ball.real }
+
+// near reports whether two values at a place are the same. Values that are not exact are so if they cannot be told
+// apart at a precision that leaves a small error, however large the terms are that they are made of.
+func (c *comparer) near(x, y *node, at place) bool {
+	for _, precision := range []uint{coarsePrecision, finePrecision} {
+		at.precision = precision
+		p, q := c.at(x, at, false), c.at(y, at, false)
+		if p == nil || q == nil {
+			return false
+		}
+		if p.exact != nil && q.exact != nil {
+			return p.exact.Cmp(q.exact) == 0
+		}
+		a := arithmetic{precision}
+		difference := a.subtract(a.of(p), a.of(q))
+		if difference.magnitude() > difference.err+2 {
+			return false
+		}
+		last := precision == finePrecision || len(places(x, y)) > 1
+		if last && difference.err <= largestError {
+			return true
+		}
+	}
+	return false
 }

@@ -6,74 +6,80 @@ package mathtext
 import (
 	"errors"
 	"math/big"
-	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
-// These bounds keep parsing fast, whatever a policy writes.
-const (
-	longestExpression = 2000
-	deepestExpression = 64
-	longestWord       = 2
-)
+// deepestExpression bounds the nesting, whatever a policy writes.
+const deepestExpression = 64
 
 var errSyntax = errors.New("not an expression that can be read")
 
-// parser reads an expression without spaces.
+// parser reads the tree of an answer from its tokens.
 type parser struct {
-	rest  string
-	depth int
+	tokens []token
+	at     int
+	depth  int
 	// inAbs means that the next bar closes an absolute value.
 	inAbs bool
+	// units means that plain words such as cm behind a number are units, and not products of variables.
+	units bool
+	// sawUnits is set where that makes a difference.
+	sawUnits bool
+	// plainUnits counts them.
+	plainUnits int
+	// misread means that one of them is no unit, since the expression goes on.
+	misread bool
 }
 
-// parse returns the expression that the whole text is.
-func parse(text string) (*node, error) {
-	if len(text) > longestExpression {
-		return nil, errSyntax
+// parse returns the tree of the whole answer.
+func (p *parser) parse() (*node, error) {
+	if p.peek().is("=") || p.peek().is("≈") { // Only the right side of a formula.
+		p.at++
 	}
-	p := &parser{rest: text}
-	n, err := p.sum()
-	if err != nil {
-		return nil, err
+	n, err := p.list()
+	if err == nil && (p.misread || p.peek().kind != kindEnd) {
+		err = errSyntax
 	}
-	if p.rest != "" {
-		return nil, errSyntax
+	return n, err
+}
+
+func (p *parser) peek() token { return p.ahead(0) }
+
+func (p *parser) ahead(n int) token {
+	if p.at+n < len(p.tokens) {
+		return p.tokens[p.at+n]
 	}
-	return n, nil
+	return token{}
 }
 
-// take removes a prefix.
-func (p *parser) take(prefix string) bool {
-	rest, ok := strings.CutPrefix(p.rest, prefix)
-	if ok {
-		p.rest = rest
+// take removes a sign.
+func (p *parser) take(sign string) bool {
+	if p.peek().is(sign) {
+		p.at++
+		return true
 	}
-	return ok
+	return false
 }
 
-func (p *parser) takeAny(prefixes ...string) bool {
-	return slices.ContainsFunc(prefixes, p.takeCommand)
-}
-
-// takeCommand removes a prefix; if that is a LaTeX command, no letter may follow.
-func (p *parser) takeCommand(prefix string) bool {
-	rest, ok := strings.CutPrefix(p.rest, prefix)
-	if !ok || strings.HasPrefix(prefix, `\`) && startsWithLetter(rest) {
-		return false
+// takeAny removes one of the signs, and returns it.
+func (p *parser) takeAny(signs ...string) string {
+	for _, sign := range signs {
+		if p.take(sign) {
+			return sign
+		}
 	}
-	p.rest = rest
-	return true
+	return ""
 }
 
-func startsWithLetter(text string) bool {
-	r, _ := utf8.DecodeRuneInString(text)
-	return r < utf8.RuneSelf && unicode.IsLetter(r)
+func (p *parser) takeCommand(name string) bool {
+	if t := p.peek(); t.kind == kindCommand && t.text == name {
+		p.at++
+		return true
+	}
+	return false
 }
 
-// enter counts the depth; leave must follow.
+// enter counts the nesting.
 func (p *parser) enter() error {
 	if p.depth++; p.depth > deepestExpression {
 		return errSyntax
@@ -83,177 +89,413 @@ func (p *parser) enter() error {
 
 func (p *parser) leave() { p.depth-- }
 
+// list reads what commas, "and" and "or" separate.
+func (p *parser) list() (*node, error) {
+	first, err := p.relation()
+	if err != nil {
+		return nil, err
+	}
+	list := &node{op: opList, name: ",", kids: []*node{first}}
+	for {
+		separator := p.takeAny(",", "or")
+		if separator == "" {
+			break
+		}
+		if separator == "or" {
+			list.name = "or"
+		}
+		next, err := p.relation()
+		if err != nil {
+			return nil, err
+		}
+		list.kids = append(list.kids, next)
+	}
+	if len(list.kids) == 1 {
+		return first, nil
+	}
+	return list, nil
+}
+
+// relation reads sets or expressions with relations between them.
+func (p *parser) relation() (*node, error) {
+	first, err := p.ratio()
+	if err != nil {
+		return nil, err
+	}
+	chain := &node{op: opRelation, kids: []*node{first}}
+	for {
+		sign := p.takeAny("=", "<=", ">=", "!=", "<", ">", "≈", "∈")
+		if sign == "" {
+			break
+		}
+		next, err := p.ratio()
+		if err != nil {
+			return nil, err
+		}
+		chain.name += sign + " "
+		chain.kids = append(chain.kids, next)
+	}
+	if len(chain.kids) == 1 {
+		return first, nil
+	}
+	return chain, nil
+}
+
+func (p *parser) ratio() (*node, error) {
+	before := p.plainUnits
+	first, err := p.sets()
+	if err == nil && p.plainUnits > before && first.hasVariables() {
+		err = errSyntax // In n+2m the letter m is a variable, too.
+	}
+	if err != nil || !p.peek().is(":") {
+		return first, err
+	}
+	ratio := apply(opRatio, first)
+	for p.take(":") {
+		next, err := p.sets()
+		if err != nil {
+			return nil, err
+		}
+		ratio.kids = append(ratio.kids, next)
+	}
+	return ratio, nil
+}
+
+// sets reads unions, intersections and differences of sets.
+func (p *parser) sets() (*node, error) {
+	left, err := p.sum()
+	for err == nil {
+		operators := map[string]operator{"∪": opUnion, "∩": opIntersection, "∖": opDifference}
+		sign := p.takeAny("∪", "∩", "∖")
+		if sign == "" {
+			return left, nil
+		}
+		var right *node
+		right, err = p.sum()
+		left = apply(operators[sign], left, right)
+	}
+	return nil, err
+}
+
 func (p *parser) sum() (*node, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
 	}
 	defer p.leave()
-	left, err := p.product()
+	left, err := p.term(p.takeAny("-", "+", "±", "∓"))
 	for err == nil {
-		var right *node
-		switch {
-		case p.takeAny("+"):
-			right, err = p.product()
-			left = &node{op: opAdd, kids: []*node{left, right}}
-		case p.takeAny("-", "−", "–"):
-			right, err = p.product()
-			left = &node{op: opAdd, kids: []*node{left, {op: opNegate, kids: []*node{right}}}}
-		default:
+		sign := p.takeAny("-", "+", "±", "∓")
+		if sign == "" {
 			return left, nil
 		}
+		var right *node
+		right, err = p.term(sign)
+		left = apply(opAdd, left, right)
 	}
 	return nil, err
 }
 
-func (p *parser) product() (*node, error) {
-	left, err := p.signed()
-	for err == nil {
-		var right *node
-		switch {
-		case strings.HasPrefix(p.rest, "**"):
-			return nil, errSyntax
-		case p.takeAny("*", `\cdot`, `\times`, `\ast`, "·", "×", "⋅"):
-			right, err = p.signed()
-			left = &node{op: opMultiply, kids: []*node{left, right}}
-		case p.takeAny("/", `\div`, "÷"):
-			right, err = p.signed()
-			left = &node{op: opDivide, kids: []*node{left, right}}
-		case p.startsFactor():
-			right, err = p.power()
-			left = adjacent(left, right)
-		default:
-			return left, nil
-		}
-	}
-	return nil, err
-}
-
-// adjacent returns the product of factors without a sign between them. A whole number before a fraction of whole
-// numbers is a mixed number: their sum.
-func adjacent(left, right *node) *node {
-	whole := left.op == opNumber && left.number.IsInt()
-	if whole && right != nil && right.op == opDivide && right.latex && right.kids[0].op == opNumber && right.kids[1].op == opNumber {
-		return &node{op: opAdd, kids: []*node{left, right}}
-	}
-	return &node{op: opMultiply, kids: []*node{left, right}}
-}
-
-// startsFactor reports whether the rest begins with a factor that needs no sign before it.
-func (p *parser) startsFactor() bool {
-	r, _ := utf8.DecodeRuneInString(p.rest)
-	switch {
-	case p.rest == "":
-		return false
-	case r == '|':
-		return !p.inAbs
-	case r == '\\':
-		return len(p.rest) > 1 && startsWithLetter(p.rest[1:])
-	default:
-		return r == '(' || r == '{' || r == 'π' || r == '√' || r == '.' || r >= '0' && r <= '9' || startsWithLetter(p.rest)
-	}
-}
-
-func (p *parser) signed() (*node, error) {
-	if err := p.enter(); err != nil {
-		return nil, err
-	}
-	defer p.leave()
-	switch {
-	case p.takeAny("-", "−", "–"):
-		n, err := p.signed()
-		return &node{op: opNegate, kids: []*node{n}}, err
-	case p.takeAny("+"):
-		return p.signed()
-	default:
-		return p.power()
-	}
-}
-
-// power reads a factor with its factorials and its exponent.
-func (p *parser) power() (*node, error) {
-	n, err := p.atom()
-	if err != nil {
-		return nil, err
-	}
-	for p.take("!") {
-		n = &node{op: opFactorial, kids: []*node{n}}
-	}
-	if !p.takeAny("**", "^") {
-		return n, nil
-	}
-	exponent, err := p.signed()
-	return &node{op: opPower, kids: []*node{n, exponent}}, err
-}
-
-func (p *parser) atom() (*node, error) {
-	switch {
-	case p.take("("):
-		return p.closed(")")
-	case p.take("{"):
-		return p.closed("}")
-	case p.take("["):
-		return p.closed("]")
-	case !p.inAbs && p.take("|"):
-		p.inAbs = true
-		n, err := p.closed("|")
-		p.inAbs = false
-		return &node{op: opFunction, name: "abs", kids: []*node{n}}, err
-	case p.take("√"):
-		n, err := p.argument()
-		return &node{op: opFunction, name: "sqrt", kids: []*node{n}}, err
-	case p.take("π"):
-		return &node{op: opConstant, name: "pi"}, nil
-	case strings.HasPrefix(p.rest, `\`):
-		return p.command()
-	case startsWithLetter(p.rest):
-		return p.word()
-	default:
-		return p.number()
-	}
-}
-
-// closed reads an expression and what closes it.
-func (p *parser) closed(end string) (*node, error) {
-	inAbs := p.inAbs
-	p.inAbs = end == "|"
-	n, err := p.sum()
-	p.inAbs = inAbs
-	if err == nil && !p.take(end) {
-		err = errSyntax
-	}
-	return n, err
-}
-
-// number reads digits with at most one point.
-func (p *parser) number() (*node, error) {
-	end := 0
-	for end < len(p.rest) && (p.rest[end] >= '0' && p.rest[end] <= '9' || p.rest[end] == '.') {
-		end++
-	}
-	value, ok := new(big.Rat).SetString(p.rest[:end])
-	if !ok || strings.Count(p.rest[:end], ".") > 1 {
-		return nil, errSyntax
-	}
-	p.rest = p.rest[end:]
-	return &node{op: opNumber, number: value}, nil
-}
-
-// argument reads the argument of a LaTeX command: braces, or one digit, letter or command.
-func (p *parser) argument() (*node, error) {
-	switch {
-	case p.rest == "":
-		return nil, errSyntax
-	case p.take("{"):
-		return p.closed("}")
-	case p.rest[0] >= '0' && p.rest[0] <= '9':
-		digit := int64(p.rest[0] - '0')
-		p.rest = p.rest[1:]
-		return &node{op: opNumber, number: big.NewRat(digit, 1)}, nil
-	default:
+// term reads a product and gives it the sign that is before it.
+func (p *parser) term(sign string) (*node, error) {
+	if p.peek().is("-") || p.peek().is("+") { // Another sign, as in a--b.
 		if err := p.enter(); err != nil {
 			return nil, err
 		}
 		defer p.leave()
-		return p.atom()
+		n, err := p.term(p.takeAny("-", "+"))
+		return signed(sign, n), err
 	}
+	n, err := p.product()
+	return signed(sign, n), err
+}
+
+func signed(sign string, n *node) *node {
+	switch sign {
+	case "-":
+		return apply(opNegate, n)
+	case "±":
+		return apply(opPlusMinus, n)
+	case "∓":
+		return apply(opMinusPlus, n)
+	default:
+		return n
+	}
+}
+
+func (p *parser) product() (*node, error) {
+	left, err := p.power()
+	for err == nil {
+		var right *node
+		switch {
+		case p.take("*"):
+			right, err = p.factor()
+			left = apply(opMultiply, left, right)
+		case p.take("/"):
+			right, err = p.factor()
+			left = apply(opDivide, left, right)
+		case p.startsUnit(left):
+			left = p.unit(left)
+		case p.startsFactor():
+			right, err = p.power()
+			left = apply(opMultiply, left, right)
+		default:
+			return left, nil
+		}
+	}
+	return nil, err
+}
+
+// factor reads a factor behind a sign of multiplication, which may have a sign itself.
+func (p *parser) factor() (*node, error) {
+	if sign := p.takeAny("-", "+"); sign != "" {
+		if err := p.enter(); err != nil {
+			return nil, err
+		}
+		defer p.leave()
+		n, err := p.factor()
+		return signed(sign, n), err
+	}
+	return p.power()
+}
+
+// startsFactor reports whether a factor follows that needs no sign before it.
+func (p *parser) startsFactor() bool {
+	t := p.peek()
+	switch t.kind {
+	case kindNumber: // Two numbers are not a product.
+		return p.at > 0 && p.tokens[p.at-1].kind != kindNumber
+	case kindLetter:
+		return true
+	case kindCommand:
+		return t.text != "ldots" && t.text != "circ"
+	case kindSign:
+		return t.text == "(" || t.text == "{" || t.text == "⌊" || t.text == "⌈" || t.text == "|" && !p.inAbs
+	default:
+		return false
+	}
+}
+
+// power reads an atom with what is behind it: factorials, degrees and exponents.
+func (p *parser) power() (*node, error) {
+	n, err := p.atom(true)
+	for err == nil {
+		switch {
+		case p.peek().is("!") && p.ahead(1).is("!"):
+			p.at += 2
+			n = apply(opDoubleFactorial, n)
+		case p.take("!"):
+			n = apply(opFactorial, n)
+		case p.takeDegrees():
+			n = apply(opDegrees, n)
+		case p.take("^"):
+			var exponent *node
+			exponent, err = p.exponent()
+			n = apply(opPower, n, exponent)
+		default:
+			return n, nil
+		}
+	}
+	return nil, err
+}
+
+// takeDegrees removes the sign of degrees, which LaTeX writes as an exponent.
+func (p *parser) takeDegrees() bool {
+	isCircle := func(t token) bool { return t.kind == kindCommand && t.text == "circ" }
+	switch {
+	case isCircle(p.peek()):
+		p.at++
+	case p.peek().is("^") && isCircle(p.ahead(1)):
+		p.at += 2
+	case p.peek().is("^") && p.ahead(1).is("{") && isCircle(p.ahead(2)) && p.ahead(3).is("}"):
+		p.at += 4
+	default:
+		return false
+	}
+	return true
+}
+
+// exponent reads an exponent: braces, or a whole number, or one letter or command. Exponents of it belong to it.
+func (p *parser) exponent() (*node, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	if sign := p.takeAny("-", "+"); sign != "" {
+		n, err := p.exponent()
+		return signed(sign, n), err
+	}
+	n, err := p.atom(false)
+	if err != nil || p.takeDegrees() || !p.take("^") {
+		return n, err
+	}
+	above, err := p.exponent()
+	return apply(opPower, n, above), err
+}
+
+// argument reads the argument of a LaTeX command: braces, or one digit, letter or command.
+func (p *parser) argument() (*node, error) {
+	t := p.peek()
+	if t.kind != kindNumber || len(t.text) == 1 {
+		if err := p.enter(); err != nil {
+			return nil, err
+		}
+		defer p.leave()
+		return p.atom(false)
+	}
+	if !isDigit(t.text) {
+		return nil, errSyntax
+	}
+	digit := number(int64(t.text[0] - '0'))
+	rest := t.text[1:]
+	if !isDigit(rest) {
+		return nil, errSyntax
+	}
+	value, ok := new(big.Rat).SetString(rest)
+	if !ok {
+		return nil, errSyntax
+	}
+	// The other digits are another number. The tokens belong to other parsers, too.
+	p.tokens = append([]token(nil), p.tokens...)
+	p.tokens[p.at] = token{kind: kindNumber, text: rest, number: value}
+	if p.at > 0 {
+		p.tokens[p.at-1] = token{kind: kindSign, text: "digit"}
+	}
+	return digit, nil
+}
+
+// atom reads what has no operator. A whole number before a fraction is a mixed number if that is allowed.
+func (p *parser) atom(mixed bool) (*node, error) {
+	t := p.peek()
+	switch t.kind {
+	case kindNumber:
+		return p.number(mixed)
+	case kindLetter:
+		return p.letter()
+	case kindCommand:
+		p.at++
+		return p.command(t.text)
+	case kindText:
+		p.at++
+		return &node{op: opText, name: t.text}, nil
+	case kindBegin:
+		p.at++
+		return p.matrix(t.text)
+	case kindSign:
+		p.at++
+		return p.bracketed(t.text)
+	default:
+		return nil, errSyntax
+	}
+}
+
+// letter reads a constant or a variable.
+func (p *parser) letter() (*node, error) {
+	t := p.peek()
+	p.at++
+	if (t.text == "e" || t.text == "i") && !p.peek().is("_") {
+		return &node{op: opConstant, name: t.text}, nil
+	}
+	return p.indexed(t.text)
+}
+
+// indexed reads the primes and the index of a variable, which are parts of its name.
+func (p *parser) indexed(name string) (*node, error) {
+	for p.take("'") {
+		name += "'"
+	}
+	if p.take("_") {
+		index, err := p.index()
+		if err != nil {
+			return nil, err
+		}
+		name += "_" + index
+	}
+	return variable(name), nil
+}
+
+// index reads an index as text: braces, or one token.
+func (p *parser) index() (string, error) {
+	if !p.take("{") {
+		t := p.peek()
+		p.at++
+		if t.kind == kindEnd || t.kind == kindSign {
+			return "", errSyntax
+		}
+		return strings.TrimSpace(canonical([]token{t})), nil
+	}
+	begin := p.at
+	for depth := 1; ; p.at++ {
+		t := p.peek()
+		switch {
+		case t.kind == kindEnd:
+			return "", errSyntax
+		case t.is("{"):
+			depth++
+		case t.is("}"):
+			depth--
+		}
+		if depth == 0 {
+			p.at++
+			return strings.TrimSpace(canonical(p.tokens[begin : p.at-1])), nil
+		}
+	}
+}
+
+// number reads a number, a number in another base, or a mixed number.
+func (p *parser) number(mixed bool) (*node, error) {
+	t := p.peek()
+	p.at++
+	if t.number == nil {
+		return nil, errSyntax
+	}
+	if p.peek().is("_") {
+		return p.indexed(t.text)
+	}
+	n := &node{op: opNumber, number: t.number}
+	if !mixed || !isWhole(t) {
+		return n, nil
+	}
+	above, below, size := p.fraction()
+	if size == 0 {
+		return n, nil
+	}
+	p.at += size
+	fraction := new(big.Rat).SetFrac(above.Num(), below.Num())
+	return &node{op: opNumber, number: fraction.Add(fraction, t.number)}, nil
+}
+
+func isWhole(t token) bool {
+	return t.kind == kindNumber && t.number != nil && prefix(t.text, isDigit) == t.text
+}
+
+// fraction looks ahead for a fraction of whole numbers: \frac with digits, or digits, a slash and digits after a space.
+func (p *parser) fraction() (above, below *big.Rat, size int) {
+	first, slash, second := p.peek(), p.ahead(1), p.ahead(2)
+	if isWhole(first) && first.spaced && slash.is("/") && isWhole(second) && second.number.Sign() > 0 {
+		return first.number, second.number, 3
+	}
+	if first.kind != kindCommand || first.text != "frac" {
+		return nil, nil, 0
+	}
+	if t := p.ahead(1); isWhole(t) && len(t.text) == 2 && t.text[1] != '0' { // As in \frac12.
+		return big.NewRat(int64(t.text[0]-'0'), 1), big.NewRat(int64(t.text[1]-'0'), 1), 2
+	}
+	size = 1
+	var parts [2]*big.Rat
+	for i := range parts {
+		switch t := p.ahead(size); {
+		case t.is("{") && isWhole(p.ahead(size+1)) && p.ahead(size+2).is("}"):
+			parts[i] = p.ahead(size + 1).number
+			size += 3
+		case isWhole(t) && len(t.text) == 1:
+			parts[i] = t.number
+			size++
+		default:
+			return nil, nil, 0
+		}
+	}
+	if parts[1].Sign() == 0 {
+		return nil, nil, 0
+	}
+	return parts[0], parts[1], size
 }

@@ -1,0 +1,112 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mathtext
+
+// closing are the signs that close a bracket. An interval's brackets need not match.
+var closing = map[string][]string{
+	"(": {")", "]"}, "[": {"]", ")"}, "{": {"}"}, `\{`: {`\}`}, "⟨": {"⟩"}, "|": {"|"}, "⌊": {"⌋"}, "⌈": {"⌉"}, "<": {">"},
+}
+
+// bracketed reads what a bracket opens: an expression, a tuple, an interval or a set.
+func (p *parser) bracketed(open string) (*node, error) {
+	closes, ok := closing[open]
+	if !ok || open == "|" && p.inAbs {
+		return nil, errSyntax
+	}
+	inAbs := p.inAbs
+	p.inAbs = open == "|"
+	defer func() { p.inAbs = inAbs }()
+	if open == `\{` && p.take(`\}`) {
+		return apply(opSet), nil
+	}
+	property := open == `\{` && p.peek().kind == kindLetter && (p.ahead(1).is("|") || p.ahead(1).is(":"))
+	if property { // The set of all x with a property is the property.
+		p.at += 2
+	}
+	list, err := p.list()
+	if err != nil {
+		return nil, err
+	}
+	closed := p.takeAny(closes...)
+	if closed == "" {
+		return nil, errSyntax
+	}
+	switch open {
+	case "|":
+		return call("abs", list), nil
+	case "⌊":
+		return call("floor", list), nil
+	case "⌈":
+		return call("ceil", list), nil
+	case `\{`:
+		if property {
+			return list, nil
+		}
+		return asSet(list), nil
+	}
+	isList := list.op == opList
+	switch {
+	case open == "{" && isList && list.name == ",":
+		return asSet(list), nil
+	case open == "⟨" || open == "<" || isList && list.name == ",":
+		kids := []*node{list}
+		if isList {
+			kids = list.kids
+		}
+		return &node{op: opTuple, name: open + " " + closed, kids: kids}, nil
+	case open == "(" && closed == ")" || open == "[" && closed == "]" || open == "{":
+		grouped := *list
+		grouped.grouped = open != "{"
+		return &grouped, nil
+	default:
+		return nil, errSyntax
+	}
+}
+
+// asSet returns the set of the elements of a list.
+func asSet(list *node) *node {
+	if list.op == opList {
+		return apply(opSet, list.kids...)
+	}
+	return apply(opSet, list)
+}
+
+// matrices are the environments with rows and columns.
+var matrices = set("matrix pmatrix bmatrix Bmatrix vmatrix smallmatrix array")
+
+// matrix reads the rows of a matrix. A determinant keeps its name.
+func (p *parser) matrix(environment string) (*node, error) {
+	if !matrices[environment] {
+		return nil, errSyntax
+	}
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	matrix := &node{op: opMatrix}
+	if environment == "vmatrix" {
+		matrix.name = environment
+	}
+	row := apply(opList)
+	for {
+		element, err := p.relation()
+		if err != nil {
+			return nil, err
+		}
+		row.kids = append(row.kids, element)
+		if p.take("&") {
+			continue
+		}
+		matrix.kids = append(matrix.kids, row)
+		row = apply(opList)
+		ended := p.take(`\\`)
+		if t := p.peek(); t.kind == kindClose && t.text == environment {
+			p.at++
+			return matrix, nil
+		}
+		if !ended {
+			return nil, errSyntax
+		}
+	}
+}

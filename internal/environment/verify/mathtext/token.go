@@ -1,0 +1,365 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mathtext
+
+import (
+	"math/big"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+type kind uint8
+
+const (
+	kindEnd kind = iota
+	kindNumber
+	kindLetter
+	kindCommand
+	kindSign
+	kindText
+	kindBegin // The begin of an environment such as a matrix.
+	kindClose // Its end.
+)
+
+// token is a part of an answer. White space is not one.
+type token struct {
+	kind kind
+	text string
+	// number is the value of a number.
+	number *big.Rat
+	// spaced means that white space is before the token.
+	spaced bool
+	// apart means that a space is before the token that LaTeX does not ignore.
+	apart bool
+	// upright means that the letter was written as a unit is.
+	upright bool
+	// word is the plain word that begins with this letter.
+	word string
+}
+
+// is reports whether the token is this sign.
+func (t token) is(sign string) bool { return t.kind == kindSign && t.text == sign }
+
+// lexer cuts an answer into tokens. What white space separates is decided here, so that nothing is glued together.
+type lexer struct {
+	rest   string
+	tokens []token
+	spaced bool
+	apart  bool
+	// environments counts the matrices that are open, in which \\ ends a row.
+	environments int
+	depth        int
+}
+
+// tokenize returns the tokens of an answer, without styles, currencies and the punctuation at its end.
+func tokenize(text string) []token {
+	l := &lexer{rest: characters.Replace(text)}
+	l.run()
+	tokens := l.tokens
+	for len(tokens) > 0 && strings.Contains(".,;", tokens[len(tokens)-1].text) && tokens[len(tokens)-1].kind == kindSign {
+		tokens = tokens[:len(tokens)-1]
+	}
+	return tokens
+}
+
+// canonical returns the tokens as a text, in which answers that only differ in spaces and styles are the same.
+func canonical(tokens []token) string {
+	var out strings.Builder
+	for i, t := range tokens {
+		switch t.kind {
+		case kindCommand:
+			out.WriteString(`\` + t.text + " ")
+		case kindText:
+			out.WriteString(t.text)
+		case kindNumber:
+			if i > 0 && tokens[i-1].kind == kindNumber {
+				out.WriteByte(' ')
+			}
+			out.WriteString(t.text)
+		case kindSign:
+			// Braces around one letter do not change a meaning.
+			if t.text == "{" && i+2 < len(tokens) && tokens[i+1].kind == kindLetter && tokens[i+2].is("}") ||
+				t.text == "}" && i > 1 && tokens[i-1].kind == kindLetter && tokens[i-2].is("{") {
+				continue
+			}
+			out.WriteString(t.text)
+		default:
+			out.WriteString(t.text)
+		}
+	}
+	return out.String()
+}
+
+func (l *lexer) run() {
+	for l.rest != "" {
+		r, size := utf8.DecodeRuneInString(l.rest)
+		switch {
+		case unicode.IsSpace(r):
+			l.rest, l.spaced = l.rest[size:], true
+		case r == '\\':
+			l.rest = l.rest[1:]
+			l.command()
+		case isDigit(l.rest) || r == '.' && isDigit(l.rest[1:]):
+			l.digits()
+		case isLetter(l.rest):
+			l.letters()
+		default:
+			l.sign(size)
+		}
+	}
+}
+
+func (l *lexer) emit(t token) {
+	t.spaced, l.spaced = l.spaced, false
+	t.apart, l.apart = l.apart, false
+	l.tokens = append(l.tokens, t)
+}
+
+func (l *lexer) last() token {
+	if len(l.tokens) == 0 {
+		return token{}
+	}
+	return l.tokens[len(l.tokens)-1]
+}
+
+func isDigit(text string) bool { return text != "" && text[0] >= '0' && text[0] <= '9' }
+
+func isLetter(text string) bool {
+	return text != "" && (text[0] >= 'a' && text[0] <= 'z' || text[0] >= 'A' && text[0] <= 'Z')
+}
+
+// prefix returns the longest beginning of the text whose characters are as the function says.
+func prefix(text string, is func(string) bool) string {
+	end := 0
+	for is(text[end:]) {
+		end++
+	}
+	return text[:end]
+}
+
+// signs of several characters.
+var signs = []string{"<=", ">=", "!=", "**", "...", "==", "=>"}
+
+func (l *lexer) sign(size int) {
+	text := l.rest[:size]
+	for _, sign := range signs {
+		if strings.HasPrefix(l.rest, sign) {
+			text = sign
+		}
+	}
+	l.rest = l.rest[len(text):]
+	switch text {
+	case "**":
+		text = "^"
+	case "==":
+		text = "="
+	case "...":
+		l.emit(token{kind: kindCommand, text: "ldots"})
+		return
+	case "\x00":
+		text = ","
+	case ";":
+		text = ","
+	}
+	// A comma before "and" separates as both do.
+	if text == "," && l.last().is(",") {
+		return
+	}
+	l.emit(token{kind: kindSign, text: text})
+}
+
+// letters reads a plain word: a separator, functions, a Greek letter, or variables.
+func (l *lexer) letters() {
+	word := prefix(l.rest, isLetter)
+	l.rest = l.rest[len(word):]
+	switch lower := strings.ToLower(word); {
+	case lower == "and" || lower == "or":
+		l.separator(lower)
+		return
+	case word == "pi" || greek[word] || greek[synonyms[word]]:
+		l.name(word)
+		return
+	}
+	whole := word
+	for at := 0; at < len(word); {
+		if name := functionIn(word[at:]); name != "" && !plainUnits[singular(word)] {
+			if at += len(name); name == "sqrt" {
+				name = "surd" // It reaches over a whole number.
+			}
+			l.name(name)
+			continue
+		}
+		t := token{kind: kindLetter, text: word[at : at+1]}
+		if at == 0 {
+			t.word = whole
+		}
+		l.emit(t)
+		at++
+	}
+}
+
+// functionIn returns the longest function, or pi, that the word begins with.
+func functionIn(word string) string {
+	for end := min(len(word), 6); end > 1; end-- {
+		if functions[word[:end]] || word[:end] == "pi" {
+			return word[:end]
+		}
+	}
+	return ""
+}
+
+func (l *lexer) separator(word string) {
+	if word == "and" {
+		word = ","
+	}
+	if l.last().is(",") {
+		l.tokens = l.tokens[:len(l.tokens)-1]
+	}
+	l.emit(token{kind: kindSign, text: word})
+}
+
+// name emits a command under the name that it has here.
+func (l *lexer) name(name string) {
+	if synonym, ok := synonyms[name]; ok {
+		name = synonym
+	}
+	if name == "and" || name == "or" {
+		l.separator(name)
+		return
+	}
+	if sign, ok := punctuation[name]; ok {
+		l.emit(token{kind: kindSign, text: sign})
+		return
+	}
+	l.emit(token{kind: kindCommand, text: name})
+}
+
+// command reads what follows a backslash.
+func (l *lexer) command() {
+	// A command may be escaped once too often, where no row of a matrix can end.
+	if strings.HasPrefix(l.rest, `\`) && l.environments == 0 && isLetter(l.rest[1:]) {
+		l.rest = l.rest[1:]
+	}
+	name := prefix(l.rest, isLetter)
+	l.rest = l.rest[len(name):]
+	if known := synonyms[name+"*"]; known != "" && strings.HasPrefix(l.rest, "*") {
+		l.rest = l.rest[1:]
+	}
+	switch {
+	case name == "":
+		l.escaped()
+	case name == "left" || name == "right":
+		l.rest = strings.TrimPrefix(l.rest, ".")
+	case name == "angle" && l.last().kind == kindLetter && l.last().text == "m":
+		l.tokens = l.tokens[:len(l.tokens)-1] // The measure of an angle.
+	case dropped[name]:
+		l.spaced = true
+	case hidden[name]:
+		l.braced()
+	case texts[name] || styles[name]:
+		l.styled(name)
+	case name == "mathbb":
+		if content := l.braced(); content == "R" {
+			l.name("reals")
+		} else {
+			l.emit(token{kind: kindText, text: content})
+		}
+	case name == "begin" || name == "end":
+		l.environment(name)
+	default:
+		l.name(name)
+	}
+}
+
+// escaped reads a backslash that no letter follows.
+func (l *lexer) escaped() {
+	if l.rest == "" {
+		return
+	}
+	_, size := utf8.DecodeRuneInString(l.rest)
+	text := l.rest[:size]
+	l.rest = l.rest[size:]
+	switch text {
+	case "{", "}", `\`:
+		l.emit(token{kind: kindSign, text: `\` + text})
+	case "[", "]": // The delimiters of a formula.
+	case "|":
+		l.emit(token{kind: kindText, text: "norm"})
+	default:
+		l.spaced, l.apart = true, true
+	}
+}
+
+// braced returns and removes what is in braces, or the next character.
+func (l *lexer) braced() string {
+	l.rest = strings.TrimLeft(l.rest, " ")
+	if !strings.HasPrefix(l.rest, "{") {
+		_, size := utf8.DecodeRuneInString(l.rest)
+		content := l.rest[:size]
+		l.rest = l.rest[size:]
+		return content
+	}
+	content, rest, ok := cutBraces(l.rest)
+	if !ok {
+		content, rest = l.rest[1:], ""
+	}
+	l.rest = rest
+	return content
+}
+
+// environment reads the name of an environment and the columns of an array.
+func (l *lexer) environment(command string) {
+	name := strings.TrimRight(l.braced(), "*")
+	if name == "array" && command == "begin" {
+		l.braced()
+	}
+	if name == "aligned" || name == "align" {
+		return
+	}
+	if command == "begin" {
+		l.environments++
+		l.emit(token{kind: kindBegin, text: name})
+		return
+	}
+	l.environments--
+	l.emit(token{kind: kindClose, text: name})
+}
+
+// deepestStyle bounds styles within styles.
+const deepestStyle = 8
+
+// styled reads the argument of a style: words, a unit, or mathematics in another font.
+func (l *lexer) styled(name string) {
+	content := l.braced()
+	plain := strings.TrimSpace(strings.ReplaceAll(content, `\ `, " "))
+	switch lower := strings.ToLower(strings.Trim(plain, " ,.")); {
+	case plain == "":
+		l.spaced = true
+	case lower == "and" || lower == "or":
+		l.separator(lower)
+	case functions[plain]:
+		l.name(plain)
+	case len(plain) == 1 && isLetter(plain) && content == plain:
+		l.emit(token{kind: kindLetter, text: plain, upright: name == "mathrm"})
+	case l.depth < deepestStyle && isMathematics(name, plain):
+		l.depth++
+		rest := l.rest
+		l.rest = content
+		l.run()
+		l.rest = rest
+		l.depth--
+	default:
+		l.emit(token{kind: kindText, text: strings.Join(strings.Fields(plain), " ")})
+	}
+}
+
+// isMathematics reports whether the argument of a style is mathematics, and not words.
+func isMathematics(style, content string) bool {
+	if texts[style] || style == "mathrm" {
+		letters := strings.Trim(content, "()[].-+0123456789, ")
+		return letters == "" || len(letters) == 1 && isLetter(letters) && strings.HasPrefix(content, "(") || strings.HasPrefix(content, `\`)
+	}
+	return true
+}
