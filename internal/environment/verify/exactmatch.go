@@ -16,8 +16,8 @@ import (
 )
 
 // ExactMatch gives a reply whose part is the answer a reward of 1, and any other a reward of 0. A reply that a token
-// limit cut earns 0, since its end is not known. The zero value compares the last integer, of which commas between digits are
-// ignored. Comparisons of texts ignore what is to be normalized, and the space at both ends.
+// limit cut earns 0, since its end is not known. The zero value compares the last number, which has to be an integer;
+// commas between groups of three digits are ignored. Comparisons of texts ignore what is to be normalized, and the space at both ends.
 type ExactMatch contract.ExactMatch
 
 // Grade implements Grader.
@@ -102,18 +102,35 @@ func (m ExactMatch) normalize(text string) string {
 	return strings.TrimSpace(text)
 }
 
-var integer = regexp.MustCompile(`-?[0-9]+`)
+var (
+	integer = regexp.MustCompile(`-?[0-9]+`)
+	// quantity is a number with a fraction or without, or a quotient of numbers.
+	quantity = regexp.MustCompile(`\\[dtc]?frac *\{[^{}]*\} *\{[^{}]*\}|-?(?:[0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+)(?: ?/ ?[0-9.,]*[0-9])*`)
+)
 
-// lastInteger returns the last integer of the text in canonical form. It ignores commas.
+// lastInteger returns the last number of the text in canonical form. It is no integer if it is a fraction.
 func lastInteger(text string) (number string, ok bool) {
-	number, ok = last(integer.FindAllString(strings.ReplaceAll(text, ",", ""), -1))
-	return canonical(number), ok
+	number, ok = last(quantity.FindAllString(text, -1))
+	if !ok || strings.ContainsAny(number, `/\`) {
+		return number, ok
+	}
+	if digits, negative := strings.CutPrefix(number, "-"); negative {
+		parts := splitThousands(digits)
+		parts[0] = "-" + parts[0]
+		number, _ = last(parts)
+	} else {
+		number, _ = last(splitThousands(number))
+	}
+	return canonical(number), true
 }
 
-// canonical drops leading zeros, and the sign of zero.
+// canonical drops leading zeros, a fraction of zeros, and the sign of zero.
 func canonical(number string) string {
 	digits, negative := strings.CutPrefix(strings.TrimSpace(number), "-")
 	digits = strings.TrimLeft(digits, "0")
+	if strings.Contains(digits, ".") {
+		digits = strings.TrimSuffix(strings.TrimRight(digits, "0"), ".")
+	}
 	if digits == "" {
 		return "0"
 	}
