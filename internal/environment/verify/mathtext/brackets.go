@@ -20,13 +20,17 @@ func (p *parser) bracketed(open string) (*node, error) {
 	if open == `\{` && p.take(`\}`) {
 		return apply(opSet), nil
 	}
-	property := open == `\{` && p.peek().kind == kindLetter && (p.ahead(1).is("|") || p.ahead(1).is(":"))
-	if property { // The set of all x with a property is the property.
-		p.at += 2
-	}
+	property := open == `\{` && p.takeProperty()
 	list, err := p.list()
 	if err != nil {
 		return nil, err
+	}
+	if open == "{" && p.takeCommand("choose") {
+		below, err := p.list()
+		if err != nil {
+			return nil, err
+		}
+		list = call("binom", list, below)
 	}
 	closed := p.takeAny(closes...)
 	if closed == "" {
@@ -62,6 +66,20 @@ func (p *parser) bracketed(open string) (*node, error) {
 	default:
 		return nil, errSyntax
 	}
+}
+
+// takeProperty removes what is before the property of the elements of a set: a variable, perhaps its domain if that is all
+// real numbers, and a bar or colon.
+func (p *parser) takeProperty() bool {
+	at := 1
+	if domain := p.ahead(2); p.ahead(1).is("∈") && domain.kind == kindCommand && domain.text == "reals" {
+		at = 3
+	}
+	if p.peek().kind != kindLetter || !p.ahead(at).is("|") && !p.ahead(at).is(":") {
+		return false
+	}
+	p.at += at + 1
+	return true
 }
 
 // asSet returns the set of the elements of a list.

@@ -37,7 +37,7 @@ func equalIn(a, b string) (same bool, steps int) {
 	}
 	left, right := tokenize(a), tokenize(b)
 	textA, textB := canonical(left), canonical(right)
-	if textA == textB || sameWords(textA, textB) {
+	if textA == textB || sameWords(textA, textB, hasText(left) || hasText(right)) {
 		return true, 0
 	}
 	if isWord(left) && isWord(right) {
@@ -91,17 +91,19 @@ func trees(tokens []token) []*node {
 	return all
 }
 
-// sameWords reports whether the texts are the same words, in any case, and perhaps within parentheses. Short ones may be
-// products of variables, whose case matters.
-func sameWords(a, b string) bool {
+// sameWords reports whether the texts are the same words, in any case, and perhaps within parentheses. Plain letters may
+// be products of variables, whose case matters.
+func sameWords(a, b string, styled bool) bool {
 	a, b = words(a), words(b)
 	if a == "" || b == "" || !strings.EqualFold(a, b) {
 		return false
 	}
-	if a == b || len(a) > 3 {
-		return true
-	}
-	return len(a) > 1 && a[1:] == b[1:] && len(a) == 3 || shortWords[strings.ToLower(a)]
+	return a == b || len(a) > 4 || len(a) > 1 && styled || a[1:] == b[1:] && len(a) > 3 || shortWords[strings.ToLower(a)]
+}
+
+// hasText reports whether a part of the answer was written as words.
+func hasText(tokens []token) bool {
+	return slices.ContainsFunc(tokens, func(t token) bool { return t.kind == kindText })
 }
 
 // isWord reports whether an answer is a word, and not a product of variables.
@@ -117,7 +119,7 @@ func isWord(tokens []token) bool {
 }
 
 // shortWords are answers that are words and no products.
-var shortWords = set("yes no all odd one two six ten")
+var shortWords = set("yes no all odd even none true one two six ten zero four five nine red blue")
 
 // words returns the letters of a text of words.
 func words(text string) string {
@@ -270,6 +272,9 @@ func places(trees ...*node) []place {
 // are enough others, since there the expressions may be on other branches, as ln x + ln y and ln xy are: unless the
 // expressions contain i, or an absolute value, which says that all points count.
 func (c *comparer) sameValues(x, y *node) bool {
+	if x.contains(isInfinity) || y.contains(isInfinity) {
+		return false // It has no value.
+	}
 	at := places(x, y)
 	everywhere := len(at) == 1 || x.contains(needsAllPoints) || y.contains(needsAllPoints)
 	var compared, others []place
@@ -289,6 +294,8 @@ func (c *comparer) sameValues(x, y *node) bool {
 	return len(compared) >= min(enoughPoints, len(at)) &&
 		!slices.ContainsFunc(compared, func(place place) bool { return !c.near(x, y, place) })
 }
+
+func isInfinity(n *node) bool { return n.op == opVariable && n.name == infinity }
 
 func needsAllPoints(n *node) bool {
 	return n.op == opConstant && n.name == "i" || n.op == opFunction && n.name == "abs"

@@ -267,7 +267,7 @@ func (p *parser) startsFactor() bool {
 	case kindLetter:
 		return true
 	case kindCommand:
-		return t.text != "ldots" && t.text != "circ"
+		return t.text != "ldots" && t.text != "circ" && t.text != "choose"
 	case kindSign:
 		return t.text == "(" || t.text == "{" || t.text == "⌊" || t.text == "⌈" || t.text == "|" && !p.inAbs
 	default:

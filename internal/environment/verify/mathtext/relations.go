@@ -10,10 +10,11 @@ import (
 
 // reals returns all real numbers as an interval.
 func reals() *node {
-	return interval("(", apply(opNegate, infinity()), infinity(), ")")
+	return interval("(", apply(opNegate, variable(infinity)), variable(infinity), ")")
 }
 
-func infinity() *node { return variable(`\infty`) }
+// infinity is the name of what bounds an interval that has no end.
+const infinity = `\infty`
 
 func interval(open string, from, to *node, end string) *node {
 	return &node{op: opTuple, name: open + " " + end, kids: []*node{from, to}}
@@ -27,6 +28,9 @@ func (c *comparer) meanings(n *node) []*node {
 	case opRelation:
 		if v := c.named(n); v != nil {
 			all = append(all, c.meanings(v)...)
+			if strings.Contains(n.name, "≈") {
+				all = append(all, n.kids[len(n.kids)-1])
+			}
 		}
 		if i := intervalOf(n); i != nil {
 			all = append(all, i)
@@ -42,7 +46,7 @@ func (c *comparer) meanings(n *node) []*node {
 			all = append(all, apply(opDivide, n.kids...))
 		}
 	case opText:
-		if strings.EqualFold(words(n.name), "allrealnumbers") {
+		if allReals[strings.ToLower(words(n.name))] {
 			all = append(all, reals())
 		}
 	default:
@@ -55,6 +59,9 @@ func (c *comparer) meanings(n *node) []*node {
 	}
 	return all
 }
+
+// allReals are words for all real numbers.
+var allReals = set("allrealnumbers allreals realnumbers reals allrealvalues")
 
 // flattened returns the elements with either sign.
 func flattened(kids []*node) []*node {
@@ -132,7 +139,7 @@ func withoutPoints(from, points *node) *node {
 }
 
 func except(point *node) *node {
-	return apply(opUnion, interval("(", apply(opNegate, infinity()), point, ")"), interval("(", point, infinity(), ")"))
+	return apply(opUnion, interval("(", apply(opNegate, variable(infinity)), point, ")"), interval("(", point, variable(infinity), ")"))
 }
 
 // named returns the value that a chain of equations gives: what is behind a name, if all parts behind it are equal.
@@ -184,7 +191,7 @@ func (c *comparer) about(x, y *node) bool {
 // something. It returns nothing for other expressions.
 func nameOf(n *node) string {
 	switch {
-	case n.op == opVariable && n.name != `\infty`:
+	case n.op == opVariable && n.name != infinity:
 		return n.name
 	case n.op == opText:
 		return n.name
@@ -279,9 +286,9 @@ func intervalOf(n *node) *node {
 	open, end := map[string]string{"<": "(", "<=": "["}, map[string]string{"<": ")", "<=": "]"}
 	switch {
 	case len(kids) == 2 && kids[0].op == opVariable && isConstant(kids[1]):
-		return interval("(", apply(opNegate, infinity()), kids[1], end[signs[0]])
+		return interval("(", apply(opNegate, variable(infinity)), kids[1], end[signs[0]])
 	case len(kids) == 2 && kids[1].op == opVariable && isConstant(kids[0]):
-		return interval(open[signs[0]], kids[0], infinity(), ")")
+		return interval(open[signs[0]], kids[0], variable(infinity), ")")
 	case len(kids) == 3 && kids[1].op == opVariable && isConstant(kids[0]) && isConstant(kids[2]):
 		return interval(open[signs[0]], kids[0], kids[2], end[signs[1]])
 	default:
@@ -290,7 +297,7 @@ func intervalOf(n *node) *node {
 }
 
 func isInfinite(n *node) bool {
-	return n.equal(infinity()) || n.op == opNegate && n.kids[0].equal(infinity())
+	return n.equal(variable(infinity)) || n.op == opNegate && n.kids[0].equal(variable(infinity))
 }
 
 // equalRelations compares equations and inequalities: two sides differ by multiples of each other, or all parts are

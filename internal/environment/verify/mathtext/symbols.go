@@ -3,7 +3,10 @@
 
 package mathtext
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // set returns the words of a text.
 func set(words string) map[string]bool {
@@ -12,6 +15,18 @@ func set(words string) map[string]bool {
 		all[word] = true
 	}
 	return all
+}
+
+// superscripts are exponents that are written as characters.
+var (
+	superscripts = regexp.MustCompile(`[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+`)
+	lowered      = strings.NewReplacer("⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4", "⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9", "⁻", "-")
+)
+
+// plain returns the text with the signs that are used here.
+func plain(text string) string {
+	text = superscripts.ReplaceAllStringFunc(text, func(exponent string) string { return "^{" + lowered.Replace(exponent) + "}" })
+	return characters.Replace(text)
 }
 
 // merged returns the pairs "name=canonical" of a text.
@@ -60,7 +75,7 @@ var hidden = set("color textcolor hspace vspace phantom hphantom label tag")
 // characters are signs that are written as commands here, or in another way.
 var characters = strings.NewReplacer(
 	"π", `\pi `, "√", `\surd `, "×", "*", "·", "*", "⋅", "*", "∙", "*", "÷", "/", "∕", "/", "−", "-", "–", "-", "∞", `\infty `,
-	"≤", "<=", "≥", ">=", "⩽", "<=", "⩾", ">=", "≠", "!=", "°", `^\circ `, "∅", `\emptyset `, "ℝ", `\reals `, "²", "^2", "³", "^3",
+	"≤", "<=", "≥", ">=", "⩽", "<=", "⩾", ">=", "≠", "!=", "°", `^\circ `, "∅", `\emptyset `, "ℝ", `\reals `,
 	"≈", "≈", "\\!", "", "\\,", `\ `, "\\;", `\ `, "\\:", `\ `, "~", `\ `, "\\$", "", "$", "", "€", "", "£", "",
 	`\%`, "", "%", "", `\(`, "", `\)`, "", "{,}", "\x00", "…", `\ldots `, "½", `\frac12 `, "¼", `\frac14 `, "¾", `\frac34 `,
 	"α", `\alpha `, "β", `\beta `, "γ", `\gamma `, "θ", `\theta `, "λ", `\lambda `, "μ", `\mu `, "φ", `\phi `, "ω", `\omega `,

@@ -5,6 +5,7 @@ package mathtext
 
 import (
 	"math/big"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -55,7 +56,7 @@ type lexer struct {
 
 // tokenize returns the tokens of an answer, without styles, currencies and the punctuation at its end.
 func tokenize(text string) []token {
-	l := &lexer{rest: characters.Replace(text)}
+	l := &lexer{rest: plain(text)}
 	l.run()
 	tokens := l.tokens
 	for len(tokens) > 0 && strings.Contains(".,;", tokens[len(tokens)-1].text) && tokens[len(tokens)-1].kind == kindSign {
@@ -79,9 +80,7 @@ func canonical(tokens []token) string {
 			}
 			out.WriteString(t.text)
 		case kindSign:
-			// Braces around one letter do not change a meaning.
-			if t.text == "{" && i+2 < len(tokens) && tokens[i+1].kind == kindLetter && tokens[i+2].is("}") ||
-				t.text == "}" && i > 1 && tokens[i-1].kind == kindLetter && tokens[i-2].is("{") {
+			if (t.text == "{" || t.text == "}") && isNeedless(tokens, i) {
 				continue
 			}
 			out.WriteString(t.text)
@@ -90,6 +89,27 @@ func canonical(tokens []token) string {
 		}
 	}
 	return out.String()
+}
+
+// isNeedless reports whether a brace is around one letter, or around an index or exponent of one digit that no digit
+// follows.
+func isNeedless(tokens []token, brace int) bool {
+	open := brace
+	if tokens[brace].text == "}" {
+		open -= 2
+	}
+	if open < 0 || open+2 >= len(tokens) || !tokens[open].is("{") || !tokens[open+2].is("}") {
+		return false
+	}
+	switch content := tokens[open+1]; content.kind {
+	case kindLetter:
+		return true
+	case kindNumber:
+		isScript := open > 0 && (tokens[open-1].is("^") || tokens[open-1].is("_"))
+		return isScript && len(content.text) == 1 && (open+3 == len(tokens) || tokens[open+3].kind != kindNumber)
+	default:
+		return false
+	}
 }
 
 func (l *lexer) run() {
@@ -351,8 +371,25 @@ func (l *lexer) styled(name string) {
 		l.rest = rest
 		l.depth--
 	default:
-		l.emit(token{kind: kindText, text: strings.Join(strings.Fields(plain), " ")})
+		l.words(plain)
 	}
+}
+
+// words emits a text. A number that it begins with has the other words as its unit.
+func (l *lexer) words(text string) {
+	fields := strings.Fields(text)
+	if isDigit(text) && len(fields) > 1 && isMathematics("text", fields[0]) {
+		rest := strings.Join(fields[1:], " ")
+		isOther := func(word string) bool { return word == "or" || word == "and" || word == "to" }
+		if !strings.ContainsAny(rest, "0123456789") && !slices.ContainsFunc(fields, isOther) {
+			saved := l.rest
+			l.rest = fields[0]
+			l.run()
+			l.rest = saved
+			fields = fields[1:]
+		}
+	}
+	l.emit(token{kind: kindText, text: strings.Join(fields, " ")})
 }
 
 // isMathematics reports whether the argument of a style is mathematics, and not words.

@@ -22,8 +22,11 @@ var knownUnits = merged(`mm=mm millimeter=mm millimetre=mm cm=cm centimeter=cm c
 
 // plainUnits are the units that need no style to be read as one behind a number.
 var plainUnits = set(`mm cm km m kg mph kph degree percent percentage pct dollar cent unit millimeter centimeter kilometer
-	meter mile inch inches foot feet yard second minute hour day week month year gram kilogram pound liter litre ft
+	meter mile inch inches foot feet yard second minute hour day week month year gram kilogram pound liter litre ft in lb oz min hr sec yd
 	square cubic am pm`)
+
+// spacedUnits are plain units that could be products of variables. They need a space before them.
+var spacedUnits = set("in am pm lb oz hr yd min sec")
 
 // scales are words that multiply.
 var scales = map[string]int64{"dozen": 12, "hundred": 100, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
@@ -43,7 +46,8 @@ func (p *parser) startsUnit(left *node) bool {
 	if t.kind == kindText || t.kind == kindLetter && t.upright && knownUnits[t.text] != "" {
 		return true
 	}
-	if t.word == "" || !plainUnits[singular(t.word)] && scales[singular(t.word)] == 0 || left.hasVariables() {
+	word := singular(t.word)
+	if !plainUnits[word] && scales[word] == 0 || spacedUnits[word] && !t.spaced || left.hasVariables() {
 		return false
 	}
 	p.sawUnits = true
@@ -78,8 +82,8 @@ func (p *parser) unit(left *node) *node {
 			p.at += size
 		}
 	}
-	if p.units && p.startsFactor() || p.units && p.takesSign() {
-		p.misread = true // A plain unit ends an expression.
+	if p.startsFactor() || p.units && p.takesSign() {
+		p.misread = true // Words between factors are no unit, as in 3 ft 6 in, and a plain unit ends an expression.
 	}
 	value, names := scaled(strings.Join(words, " "))
 	if value > 1 {
@@ -121,6 +125,9 @@ func (p *parser) unitExponent() (exponent string, size int) {
 	}
 	if t := p.ahead(2); p.ahead(1).is("{") && t.kind == kindNumber && p.ahead(3).is("}") {
 		return t.text, 4
+	}
+	if t := p.ahead(3); p.ahead(1).is("{") && p.ahead(2).is("-") && t.kind == kindNumber && p.ahead(4).is("}") {
+		return strings.TrimSuffix("/ "+t.text, " 1"), 5
 	}
 	return "", 0
 }
