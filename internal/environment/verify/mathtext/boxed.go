@@ -34,14 +34,14 @@ func Boxed(text string) (content string, ok bool) {
 			return found, true
 		}
 		// The answer may be in an earlier box.
-		end, ok = at, ok || strings.HasPrefix(strings.TrimLeft(text[at+len(command):], " "), "{")
+		end, ok = at, ok || strings.HasPrefix(strings.TrimLeft(text[at+len(command):], " \n"), "{")
 	}
 	return "", ok
 }
 
 // boxAt returns the content of the box whose command precedes the text. A command without content is empty.
 func boxAt(text string) (content string, closed bool) {
-	if after := strings.TrimLeft(text, " "); strings.HasPrefix(after, "{") {
+	if after := strings.TrimLeft(text, " \n"); strings.HasPrefix(after, "{") {
 		content, _, closed = cutBraces(after)
 		return strings.TrimSpace(content), closed
 	}

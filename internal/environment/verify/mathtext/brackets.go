@@ -93,6 +93,9 @@ func asSet(list *node) *node {
 // matrices are the environments with rows and columns.
 var matrices = set("matrix pmatrix bmatrix Bmatrix vmatrix smallmatrix array")
 
+// systems are the environments with an equation in each row.
+var systems = set("aligned align gathered cases")
+
 // matrix reads the rows of a matrix. A determinant keeps its name.
 func (p *parser) matrix(environment string) (*node, error) {
 	if !matrices[environment] {

@@ -65,7 +65,13 @@ func contentOf(text string) string {
 	if content, ok := Boxed(text); ok {
 		text = content
 	}
-	return strings.TrimSpace(text)
+	text = strings.TrimSpace(text)
+	if bold, ok := strings.CutPrefix(text, "**"); ok { // As in Markdown.
+		if inner, ok := strings.CutSuffix(bold, "**"); ok {
+			return strings.TrimSpace(inner)
+		}
+	}
+	return text
 }
 
 // trees returns the ways to read an answer: a comma may separate elements or groups of digits, as in (1,234), and cm

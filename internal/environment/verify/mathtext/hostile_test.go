@@ -60,9 +60,6 @@ func FuzzEqual(f *testing.F) {
 	f.Add(`x<1\text{ or }x\ge 2`, `(-\infty,1)\cup[2,\infty)`)
 	f.Add(`\begin{pmatrix}1\\ \log_2 8\end{pmatrix}`, `5\text{ km/h}`)
 	f.Add(`0.1\overline{6}`, `1.5e3_{8}`)
-	for _, text := range hostile() {
-		f.Add(text, "1")
-	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		if !Equal(a, a) {
 			t.Errorf("%q is not equal to itself", a)

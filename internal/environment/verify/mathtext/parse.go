@@ -231,7 +231,7 @@ func (p *parser) product() (*node, error) {
 			right, err = p.factor()
 			left = apply(opMultiply, left, right)
 		case p.take("/"):
-			right, err = p.factor()
+			right, err = p.divisor(left)
 			left = apply(opDivide, left, right)
 		case p.startsUnit(left):
 			left = p.unit(left)
@@ -256,6 +256,21 @@ func (p *parser) factor() (*node, error) {
 		return signed(sign, n), err
 	}
 	return p.power()
+}
+
+// divisor reads what is behind a slash. All factors without signs belong to it, as in abc/4R, unless it is a number
+// behind a number: 1/2x is a half of x.
+func (p *parser) divisor(left *node) (*node, error) {
+	n, err := p.factor()
+	if err == nil && left.op == opNumber && n.op == opNumber {
+		return n, nil
+	}
+	for err == nil && p.startsFactor() && !p.startsUnit(left) {
+		var next *node
+		next, err = p.power()
+		n = apply(opMultiply, n, next)
+	}
+	return n, err
 }
 
 // startsFactor reports whether a factor follows that needs no sign before it.

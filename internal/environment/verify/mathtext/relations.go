@@ -230,7 +230,7 @@ func nameOf(n *node) string {
 // pointsName returns the name of what has several points, such as a triangle: capital letters.
 func pointsName(n *node) string {
 	switch {
-	case n.op == opVariable && n.name[0] >= 'A' && n.name[0] <= 'Z':
+	case n.op == opVariable && (n.name[0] >= 'A' && n.name[0] <= 'Z' || accents[strings.Trim(strings.Fields(n.name)[0], `\`)]):
 		return n.name
 	case n.op == opMultiply && !n.kids[1].grouped:
 		first, second := pointsName(n.kids[0]), pointsName(n.kids[1])

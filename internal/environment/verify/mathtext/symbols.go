@@ -66,7 +66,7 @@ var dropped = set(`left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr 
 // texts are commands whose argument is words, and styles those whose argument is mathematics or a unit.
 var (
 	texts  = set(`text textrm textbf textit textsf texttt textnormal mbox emph`)
-	styles = set(`mathrm mathbf mathit mathsf mathcal boldsymbol bm operatorname rm bf`)
+	styles = set(`mathrm mathbf mathit mathsf mathcal boldsymbol bm operatorname rm bf underline`)
 )
 
 // hidden are commands whose argument is not a part of the answer.

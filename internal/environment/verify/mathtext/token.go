@@ -51,6 +51,8 @@ type lexer struct {
 	apart  bool
 	// environments counts the matrices that are open, in which \\ ends a row.
 	environments int
+	// systems counts the environments that are open in which \\ separates equations.
+	systems int
 	depth        int
 }
 
@@ -194,7 +196,11 @@ func (l *lexer) sign(size int) {
 func (l *lexer) letters() {
 	word := prefix(l.rest, isLetter)
 	l.rest = l.rest[len(word):]
+	isTimes := word == "x" && l.last().kind == kindNumber && strings.HasPrefix(strings.TrimLeft(l.rest, " "), "10^")
 	switch lower := strings.ToLower(word); {
+	case isTimes: // As in 3 x 10^8.
+		l.emit(token{kind: kindSign, text: "*"})
+		return
 	case lower == "and" || lower == "or":
 		l.separator(lower)
 		return
@@ -259,7 +265,7 @@ func (l *lexer) name(name string) {
 // command reads what follows a backslash.
 func (l *lexer) command() {
 	// A command may be escaped once too often, where no row of a matrix can end.
-	if strings.HasPrefix(l.rest, `\`) && l.environments == 0 && isLetter(l.rest[1:]) {
+	if strings.HasPrefix(l.rest, `\`) && l.environments+l.systems == 0 && isLetter(l.rest[1:]) {
 		l.rest = l.rest[1:]
 	}
 	name := prefix(l.rest, isLetter)
@@ -302,7 +308,13 @@ func (l *lexer) escaped() {
 	text := l.rest[:size]
 	l.rest = l.rest[size:]
 	switch text {
-	case "{", "}", `\`:
+	case `\`:
+		if l.systems > 0 && l.environments == 0 {
+			l.separator("and")
+			return
+		}
+		l.emit(token{kind: kindSign, text: `\\`})
+	case "{", "}":
 		l.emit(token{kind: kindSign, text: `\` + text})
 	case "[", "]": // The delimiters of a formula.
 	case "|":
@@ -335,16 +347,18 @@ func (l *lexer) environment(command string) {
 	if name == "array" && command == "begin" {
 		l.braced()
 	}
-	if name == "aligned" || name == "align" {
-		return
-	}
-	if command == "begin" {
+	switch {
+	case systems[name] && command == "begin":
+		l.systems++
+	case systems[name]:
+		l.systems--
+	case command == "begin":
 		l.environments++
 		l.emit(token{kind: kindBegin, text: name})
-		return
+	default:
+		l.environments--
+		l.emit(token{kind: kindClose, text: name})
 	}
-	l.environments--
-	l.emit(token{kind: kindClose, text: name})
 }
 
 // deepestStyle bounds styles within styles.
@@ -362,7 +376,7 @@ func (l *lexer) styled(name string) {
 	case functions[plain]:
 		l.name(plain)
 	case len(plain) == 1 && isLetter(plain) && content == plain:
-		l.emit(token{kind: kindLetter, text: plain, upright: name == "mathrm"})
+		l.emit(token{kind: kindLetter, text: plain, upright: name == "mathrm" || texts[name]})
 	case l.depth < deepestStyle && isMathematics(name, plain):
 		l.depth++
 		rest := l.rest

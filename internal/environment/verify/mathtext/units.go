@@ -43,7 +43,7 @@ func singular(word string) string {
 // startsUnit reports whether a unit follows the expression.
 func (p *parser) startsUnit(left *node) bool {
 	t := p.peek()
-	if t.kind == kindText || t.kind == kindLetter && t.upright && knownUnits[t.text] != "" {
+	if t.kind == kindText || t.kind == kindLetter && t.upright && knownUnits[singular(t.text)] != "" || len(p.unitFraction()) > 0 {
 		return true
 	}
 	word := singular(t.word)
@@ -59,7 +59,10 @@ func (p *parser) startsUnit(left *node) bool {
 
 // unit reads a unit: words with exponents, and slashes or dots between them.
 func (p *parser) unit(left *node) *node {
-	var words []string
+	words := p.unitFraction()
+	if len(words) > 0 {
+		p.at += sizeOfUnitFraction
+	}
 	for {
 		t := p.peek()
 		slash := ""
@@ -95,6 +98,23 @@ func (p *parser) unit(left *node) *node {
 	return &node{op: opUnit, kids: []*node{left}, name: strings.Join(names, " ")}
 }
 
+// sizeOfUnitFraction is the number of tokens of \frac{km}{h}.
+const sizeOfUnitFraction = 7
+
+// unitFraction returns the words of a fraction of two units, or nothing.
+func (p *parser) unitFraction() []string {
+	frac, open, end, open2, end2 := p.peek(), p.ahead(1), p.ahead(3), p.ahead(4), p.ahead(6)
+	if frac.kind != kindCommand || frac.text != "frac" || !open.is("{") || !end.is("}") || !open2.is("{") || !end2.is("}") {
+		return nil
+	}
+	above, size := unitWord(p.ahead(2), false)
+	below, size2 := unitWord(p.ahead(5), false)
+	if size != 1 || size2 != 1 {
+		return nil
+	}
+	return []string{above, "/", below}
+}
+
 // takesSign reports whether another term or factor follows.
 func (p *parser) takesSign() bool {
 	t := p.peek()
@@ -106,7 +126,7 @@ func unitWord(t token, follows bool) (word string, size int) {
 	switch {
 	case t.kind == kindText:
 		return t.text, 1
-	case t.kind == kindLetter && t.upright && knownUnits[t.text] != "":
+	case t.kind == kindLetter && t.upright && (follows || knownUnits[singular(t.text)] != ""):
 		return t.text, 1
 	case t.word != "" && (plainUnits[singular(t.word)] || scales[singular(t.word)] > 0 || follows && knownUnits[singular(t.word)] != ""):
 		return t.word, len(t.word)
