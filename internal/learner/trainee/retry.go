@@ -5,6 +5,7 @@ package trainee
 
 import (
 	"context"
+	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 )
@@ -25,13 +26,20 @@ func (s Step) Sample(refused failure.Kind) Step {
 	return sample
 }
 
+// abandonTimeout bounds the end of a model whose context may have ended. The endpoint ends it later by itself.
+const abandonTimeout = 30 * time.Second
+
 // Try takes a step with a model of its own, which is abandoned. No model of the run trains meanwhile.
 func (f *Factory) Try(ctx context.Context, step Step) error {
 	model, err := f.create(ctx)
 	if err != nil {
 		return err
 	}
-	defer model.Abandon(context.WithoutCancel(ctx))
+	defer func() {
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), abandonTimeout)
+		defer stop()
+		model.Abandon(ctx)
+	}()
 	training, err := model.Train(ctx, step)
 	if err == nil {
 		_, err = training.Wait(ctx)
