@@ -81,6 +81,7 @@ func leaseToProto(l Lease) *pb.Lease {
 		Key: keyToProto(l.Key), Environment: l.Environment, Split: l.Split, Task: l.Task,
 		GroupSize: int32(l.GroupSize), MinMembers: int32(l.MinMembers), Sampler: l.Sampler,
 		Seed: l.Seed, SamplingSession: l.SamplingSession, Transcript: l.Transcript,
+		Alone: l.Alone, Faulty: all(l.Faulty, func(member int) int32 { return int32(member) }),
 	}
 }
 
@@ -89,5 +90,6 @@ func (d *decoder) lease(field string, l *pb.Lease) Lease {
 		Key: d.key(field+".key", l.GetKey()), Environment: l.GetEnvironment(), Split: l.GetSplit(), Task: l.GetTask(),
 		GroupSize: int(l.GetGroupSize()), MinMembers: int(l.GetMinMembers()), Sampler: l.GetSampler(),
 		Seed: l.GetSeed(), SamplingSession: l.GetSamplingSession(), Transcript: l.GetTranscript(),
+		Alone: l.GetAlone(), Faulty: all(l.GetFaulty(), func(member int32) int { return int(member) }),
 	}
 }

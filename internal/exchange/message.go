@@ -26,6 +26,8 @@ type HelloRequest struct {
 	Stored []StoredGroup
 	// Playing are the groups in progress.
 	Playing []rl.Key
+	// Incarnation differs between two processes of one name; empty if it is not known.
+	Incarnation string
 }
 
 // StoredGroup is a finished group, or a tombstone, that a worker keeps.
@@ -65,6 +67,18 @@ type Lease struct {
 	SamplingSession int64
 	// Transcript has the conversations of the members recorded, for people.
 	Transcript bool
+	// Alone has the members played one after the other, in the order of their indexes, each once a Permit has its index: workers
+	// have died that played the group.
+	Alone bool
+	// Faulty are the members that are not played, since workers died while each of them was alone in play. They are faults of the
+	// environment.
+	Faulty []int
+}
+
+// Permit allows a worker to play the members of a group up to an index.
+type Permit struct {
+	Key    rl.Key
+	Member int
 }
 
 // Reasons for releasing leases.
@@ -97,6 +111,8 @@ type Renewal struct {
 	JudgeProblem string
 	// FormatProblem is why the model's format cannot express a prompt whose episode waits, for people; empty if none waits.
 	FormatProblem string
+	// CallProblem describes calls of environments that were given up and have not returned, for people; empty without any.
+	CallProblem string
 	// Unavailable says why no episode of an environment can begin at this worker, by the environment's name.
 	Unavailable map[string]string
 }
@@ -153,6 +169,8 @@ type Directive struct {
 	Download bool
 	// Skipped are the environments whose training groups become tombstones as long as they are unavailable.
 	Skipped []string
+	// Permits are for groups that were leased with Alone.
+	Permits []Permit
 }
 
 // Evaluation names one evaluation of one version of the policy.

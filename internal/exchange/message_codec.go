@@ -14,7 +14,7 @@ import (
 func helloRequestToProto(epoch Epoch, worker string, r HelloRequest) *pb.HelloRequest {
 	return &pb.HelloRequest{
 		Epoch: epochToProto(epoch), Worker: worker, Stored: all(r.Stored, storedToProto),
-		Playing: all(r.Playing, keyToProto),
+		Playing: all(r.Playing, keyToProto), Incarnation: r.Incarnation,
 	}
 }
 
@@ -22,6 +22,7 @@ func helloRequestFromProto(r *pb.HelloRequest) (HelloRequest, error) {
 	var d decoder
 	request := HelloRequest{
 		Stored: each("stored", r.GetStored(), d.stored), Playing: each("playing", r.GetPlaying(), d.key),
+		Incarnation: r.GetIncarnation(),
 	}
 	return request, d.err
 }
@@ -46,6 +47,7 @@ func renewalToProto(epoch Epoch, worker string, r Renewal) *pb.RenewRequest {
 	return &pb.RenewRequest{
 		Epoch: epochToProto(epoch), Worker: worker, Throttled: int32(r.Throttled), QueueState: r.QueueState,
 		DataState: pb.DataState(r.Data), DataProblem: r.DataProblem, JudgeProblem: r.JudgeProblem, FormatProblem: r.FormatProblem,
+		CallProblem:     r.CallProblem,
 		EndpointProblem: endpointToProto(r.Endpoint),
 		Progress: all(r.Progress, func(p Progress) *pb.Progress {
 			return &pb.Progress{Key: keyToProto(p.Key), MembersDone: int32(p.MembersDone), SampledTokens: p.SampledTokens}
@@ -64,7 +66,8 @@ func renewalFromProto(r *pb.RenewRequest) (Renewal, error) {
 		}),
 		Throttled: int(r.GetThrottled()), QueueState: r.GetQueueState(),
 		Data: DataState(r.GetDataState()), DataProblem: r.GetDataProblem(), JudgeProblem: r.GetJudgeProblem(), FormatProblem: r.GetFormatProblem(),
-		Endpoint: endpointFromProto(r.GetEndpointProblem()),
+		CallProblem: r.GetCallProblem(),
+		Endpoint:    endpointFromProto(r.GetEndpointProblem()),
 	}
 	for _, e := range r.GetUnavailable() {
 		if renewal.Unavailable == nil {
@@ -91,6 +94,7 @@ func directiveToProto(epoch Epoch, d Directive) *pb.RenewReply {
 		Epoch: epochToProto(epoch), Revoked: all(d.Revoked, keyToProto), Credits: int32(d.Credits),
 		CoveredIndex: d.CoveredIndex, Session: d.Session, Download: d.Download, Wanted: all(d.Wanted, keyToProto),
 		Skipped: d.Skipped,
+		Permits: all(d.Permits, func(p Permit) *pb.Permit { return &pb.Permit{Key: keyToProto(p.Key), Member: int32(p.Member)} }),
 		CoveredEvaluations: all(d.CoveredEvaluations, func(e Evaluation) *pb.Evaluation {
 			return &pb.Evaluation{Digest: e.Digest, Lineage: e.Lineage.String()}
 		}),
@@ -107,8 +111,13 @@ func directiveFromProto(r *pb.RenewReply) (Directive, error) {
 		Skipped: r.GetSkipped(), Revoked: each("revoked", r.GetRevoked(), d.key), Wanted: each("wanted", r.GetWanted(), d.key),
 		CoveredEvaluations: each("covered_evaluations", r.GetCoveredEvaluations(), d.evaluation),
 		Rejected:           each("rejected", r.GetRejected(), d.rejected),
+		Permits:            each("permits", r.GetPermits(), d.permit),
 	}
 	return directive, d.err
+}
+
+func (d *decoder) permit(field string, p *pb.Permit) Permit {
+	return Permit{Key: d.key(field+".key", p.GetKey()), Member: int(p.GetMember())}
 }
 
 func (d *decoder) evaluation(field string, e *pb.Evaluation) Evaluation {

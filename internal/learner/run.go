@@ -157,7 +157,8 @@ func (l *learner) waiting() string {
 		return ""
 	}
 	if known, all := l.batches.Progress(); known < all {
-		return fmt.Sprintf("sampling: %d of %d groups", known, all)
+		sampling := fmt.Sprintf("sampling: %d of %d groups", known, all)
+		return strings.Join(append([]string{sampling}, l.table.Remarks()...), "; ")
 	}
 	return ""
 }

@@ -24,14 +24,21 @@ type activeGroup struct {
 	progress episode.Progress
 	// unanswered is set once the endpoint may draw a sample of the group that nobody waits for.
 	unanswered atomic.Bool
+	permits    permits
 	// lease is replaced by one that a new learner gives for the same group: its sampler may have another name.
 	lease atomic.Pointer[exchange.Lease]
 }
 
 func newActiveGroup(lease exchange.Lease, cancel context.CancelFunc) *activeGroup {
 	group := &activeGroup{key: lease.Key, cancel: cancel}
-	group.lease.Store(&lease)
+	group.take(lease)
 	return group
+}
+
+// take takes over a lease of the group.
+func (g *activeGroup) take(lease exchange.Lease) {
+	g.lease.Store(&lease)
+	g.permits.of(lease)
 }
 
 // note notes whether a sample was posted without an answer.
@@ -59,7 +66,7 @@ func (a *activeGroups) add(group *activeGroup) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if known, ok := a.byKey[group.key]; ok {
-		known.lease.Store(group.lease.Load())
+		known.take(*group.lease.Load())
 		return false
 	}
 	a.byKey[group.key] = group
@@ -69,7 +76,7 @@ func (a *activeGroups) add(group *activeGroup) bool {
 // renew replaces the lease of a group, if that is in progress.
 func (a *activeGroups) renew(lease exchange.Lease) {
 	if group := a.get(lease.Key); group != nil {
-		group.lease.Store(&lease)
+		group.take(lease)
 	}
 }
 

@@ -36,7 +36,7 @@ func (a *exchangeWorker) Hello() exchange.HelloRequest {
 	for _, key := range playing {
 		a.reportedPlaying[key] = true
 	}
-	return exchange.HelloRequest{Stored: stored, Playing: playing}
+	return exchange.HelloRequest{Stored: stored, Playing: playing, Incarnation: w.incarnation}
 }
 
 // HandleHello implements exchange.Worker.
@@ -77,6 +77,7 @@ func (a *exchangeWorker) Renewal() exchange.Renewal {
 	renewal.Endpoint = exchange.EndpointProblem(a.worker.config.Pressure.problem())
 	renewal.JudgeProblem = a.worker.config.Judges.reported()
 	renewal.FormatProblem = a.worker.active.formatProblem()
+	renewal.CallProblem = a.worker.built.calls.Problem()
 	return renewal
 }
 
@@ -89,6 +90,7 @@ func (a *exchangeWorker) HandleDirective(directive exchange.Directive) {
 	}
 	w.setCredits(directive.Credits)
 	w.config.Data.permit(directive.Download)
+	w.active.permit(directive.Permits)
 	w.health.Skip(directive.Skipped)
 	w.sessions.use(directive.Session)
 	w.cover(directive.CoveredIndex, directive.CoveredEvaluations)

@@ -41,6 +41,9 @@ func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 		player.Health = group
 	}
 	player.Progress = &group.progress
+	if lease.Alone {
+		player.Turn = group.permits.await
+	}
 	player.Format = &groupFormat{formats: &w.formats, environment: lease.Environment + " " + spec.Settings.Digest, trained: isTrained(lease)}
 	w.players.Go(func() {
 		defer cancel()

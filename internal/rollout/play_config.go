@@ -138,6 +138,7 @@ func (c *playConfig) prepare(ctx context.Context, lease exchange.Lease) (episode
 		DropConstant: c.play.DropConstantGroups && lease.Key.Kind == rl.Train,
 		StepRewards:  c.play.StepRewards && lease.Key.Kind == rl.Train,
 		Transcript:   lease.Transcript,
+		Faulty:       lease.Faulty,
 	}
 	return spec, &episode.Player{
 		Environment: env, Renderer: c.rendererFor(list[at].Definition), Calls: c.built.calls,
@@ -159,7 +160,7 @@ type environments struct {
 	// calls counts the calls of environments that do not return.
 	calls *environment.Calls
 	mu    sync.Mutex
-	built   map[string]environment.Environment
+	built map[string]environment.Environment
 }
 
 func (e *environments) get(ctx context.Context, definition contract.Definition) (environment.Environment, error) {

@@ -6,6 +6,7 @@ package rollout
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -68,10 +69,12 @@ type Builder interface {
 
 // Worker plays groups for a learner.
 type Worker struct {
-	config   Config
-	groups   *groupstore.Store
-	key      *keyWatch
-	sessions *sessions
+	config Config
+	groups *groupstore.Store
+	// incarnation differs between two processes of one name.
+	incarnation string
+	key         *keyWatch
+	sessions    *sessions
 	// active are the groups in progress, and submitter submits them once they are finished.
 	active    *activeGroups
 	submitter *submitter
@@ -103,12 +106,13 @@ func New(config Config) *Worker {
 	key := watchKey(config.Endpoint, config.KeyPatience)
 	config.Endpoint = key
 	w := &Worker{
-		config:   config,
-		key:      key,
-		groups:   config.Groups,
-		sessions: &sessions{endpoint: config.Endpoint, logger: config.Logger},
-		built:    environments{builder: config.Environments, calls: &environment.Calls{Logger: config.Logger}},
-		format:   format{load: config.Renderer},
+		config:      config,
+		incarnation: rand.Text(),
+		key:         key,
+		groups:      config.Groups,
+		sessions:    &sessions{endpoint: config.Endpoint, logger: config.Logger},
+		built:       environments{builder: config.Environments, calls: &environment.Calls{Logger: config.Logger}},
+		format:      format{load: config.Renderer},
 	}
 	if config.Judges == nil {
 		w.config.Judges = &Judges{}

@@ -44,6 +44,24 @@ func (t *Table) EpisodeProblems() (judge, format string) {
 	return judge, format
 }
 
+// Remarks describe for people what makes sampling slow: groups that are played alone, and calls of environments that have not
+// returned.
+func (t *Table) Remarks() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var remarks []string
+	if suspects := t.suspects.describe(); suspects != "" {
+		remarks = append(remarks, suspects)
+	}
+	for _, name := range t.workers.alive(t.config.Now()) {
+		if problem := t.workers.byName[name].callProblem; problem != "" {
+			remarks = append(remarks, "worker "+name+": "+problem)
+		}
+	}
+	const most = 4
+	return remarks[:min(most, len(remarks))]
+}
+
 // permitDownload reports whether a worker may download. Those that may keep the permit until they need it no more.
 func (ws *workers) permitDownload(w *worker, now time.Time) bool {
 	if w.data.permitted || w.data.state != exchange.DataWaiting {

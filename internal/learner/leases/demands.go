@@ -41,6 +41,8 @@ type entry struct {
 	granted    time.Time
 	sampler    string
 	reassigned bool
+	// alone says that the worker plays the group alone.
+	alone bool
 }
 
 func newDemands() demands {
@@ -117,6 +119,7 @@ func (d *demands) adopt(workers *workers, now time.Time) {
 			if e := d.entries[key]; e != nil && e.isLeased("") && !workers.canMove(w, e.lease.Environment, now) {
 				d.assign(e, name)
 				e.granted, e.sampler = now, ""
+				e.alone = false
 			}
 		}
 	}

@@ -37,6 +37,7 @@ func (h *Handler) Hello(ctx context.Context, name string, request exchange.Hello
 	defer t.mu.Unlock()
 	now := t.config.Now()
 	w := t.workers.observe(name, now)
+	t.meet(name, w, request.Incarnation)
 	w.hello(request)
 	t.holders.hello(name, request)
 	if t.workers.arrived(name) {
@@ -49,7 +50,7 @@ func (h *Handler) Hello(ctx context.Context, name string, request exchange.Hello
 	}
 	for _, key := range request.Playing {
 		if e := t.demands.entries[key]; e != nil && e.isLeased(name) {
-			reply.Keep = append(reply.Keep, e.lease)
+			reply.Keep = append(reply.Keep, t.suspects.leaseOf(e))
 			t.holders.keep(name, key)
 		}
 	}
@@ -82,6 +83,14 @@ func (h *Handler) grant(name string, free int) []exchange.Lease {
 	if t.demands.tally.free == 0 || all >= credits {
 		return nil
 	}
+	suspect, others := h.suspectFor(name, w, now)
+	if suspect != nil {
+		t.suspects.begin(suspect)
+		return []exchange.Lease{h.lease(suspect, name, w, now)}
+	}
+	if !others {
+		return nil
+	}
 	room := min(free, credits-all, t.load.share(len(t.workers.alive(now)))-own)
 	queues := h.queues(w, now)
 	defer queues.stop()
@@ -92,15 +101,22 @@ func (h *Handler) grant(name string, free int) []exchange.Lease {
 			break
 		}
 		queues.take(e)
-		t.demands.assign(e, name)
-		t.holders.grant(name, e.lease.Key)
-		e.granted, e.sampler = now, e.lease.Sampler
-		w.playing[e.lease.Key] = true
+		e.alone = false
 		room -= e.lease.GroupSize
 		all += e.lease.GroupSize
-		leases = append(leases, e.lease)
+		leases = append(leases, h.lease(e, name, w, now))
 	}
 	return leases
+}
+
+// lease gives the lease of a group to a worker.
+func (h *Handler) lease(e *entry, name string, w *worker, now time.Time) exchange.Lease {
+	t := h.table
+	t.demands.assign(e, name)
+	t.holders.grant(name, e.lease.Key)
+	e.granted, e.sampler = now, e.lease.Sampler
+	w.playing[e.lease.Key] = true
+	return t.suspects.leaseOf(e)
 }
 
 // Renew takes over what the worker reports and gives it a directive.
@@ -111,6 +127,10 @@ func (h *Handler) Renew(name string, renewal exchange.Renewal) exchange.Directiv
 	now := t.config.Now()
 	w := t.workers.observe(name, now)
 	w.renew(renewal)
+	t.suspects.lives(process{name, w.incarnation})
+	for _, progress := range renewal.Progress {
+		t.suspects.progress(progress.Key, progress.MembersDone)
+	}
 	t.load.observe(renewal, now)
 	t.outages.refresh(&t.workers, now)
 	t.demands.moveAway(name, &t.workers, now)
@@ -135,7 +155,7 @@ func (h *Handler) directive(name string, w *worker, now time.Time) exchange.Dire
 		Revoked: t.demands.revoked(name, w), Credits: max(1, t.load.share(len(t.workers.alive(now)))),
 		CoveredIndex: t.notices.covered, CoveredEvaluations: slices.Clone(t.notices.evaluated), Session: t.notices.session,
 		Wanted: t.demands.wanted(w, now), Rejected: t.notices.rejectedAt(w), Download: t.workers.permitDownload(w, now),
-		Skipped: t.outages.skipped(),
+		Skipped: t.outages.skipped(), Permits: t.suspects.permits(name, &t.demands),
 	}
 }
 

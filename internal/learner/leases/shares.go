@@ -69,8 +69,21 @@ func newQueue(entries iter.Seq[*entry]) queue {
 
 func (q *queue) advance() { q.head, _ = q.next() }
 
-// leasable yields the groups of a kind that nobody plays or stores, and that the worker can play.
+// leasable yields the groups of a kind that nobody plays or stores, and that the worker can play beside others.
 func (h *Handler) leasable(kind rl.Kind, w *worker, now time.Time) iter.Seq[*entry] {
+	t := h.table
+	isPlayedAlone := func(e *entry) bool { return t.suspects.isSuspect(e.lease.Key) && t.workers.host(now) != "" }
+	return func(yield func(*entry) bool) {
+		for e := range h.unplayed(kind, w, now) {
+			if !isPlayedAlone(e) && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// unplayed yields the groups of a kind that nobody plays or stores, and that the worker can play.
+func (h *Handler) unplayed(kind rl.Kind, w *worker, now time.Time) iter.Seq[*entry] {
 	t := h.table
 	return func(yield func(*entry) bool) {
 		for e := range t.demands.inOrder(kind) {

@@ -76,6 +76,7 @@ type Table struct {
 	outages    outages
 	shares     shares
 	holders    holders
+	suspects   suspects
 	// missing are the paths of sampler weights that a worker did not find.
 	missing  map[string]bool
 	counters Counters
@@ -91,7 +92,7 @@ func NewTable(config Config) *Table {
 		load: newLoad(config.Concurrency), missing: map[string]bool{},
 		outages: outages{skippable: config.Environments, skipAfter: config.SkipAfter},
 		shares:  shares{evaluation: config.EvaluationShare},
-		holders: newHolders(),
+		holders: newHolders(), suspects: newSuspects(config.Logger),
 	}
 }
 
@@ -151,10 +152,12 @@ func (t *Table) Tick() {
 			continue
 		}
 		t.config.Logger.Info("lease of a lost worker is given to others", "worker", e.worker, "slot", key.Slot)
+		t.suspects.died(t.workers.processOf(e.worker), e)
 		t.demands.assign(e, "")
 		e.reassigned = true
 	}
 	t.workers.prune(now)
+	t.suspects.prune(&t.demands)
 	t.outages.refresh(&t.workers, now)
 	t.changes.notifyAll()
 }

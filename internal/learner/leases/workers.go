@@ -24,6 +24,8 @@ type workers struct {
 // worker is what is known of one worker.
 type worker struct {
 	seen time.Time
+	// incarnation is the process's, as it says in its Hello.
+	incarnation string
 	// disconnected is when its connection broke, and zero while it is connected. A live worker dials again
 	// soon.
 	disconnected time.Time
@@ -37,6 +39,8 @@ type worker struct {
 	judgeProblem string
 	// formatProblem is why episodes at the worker wait whose prompts the model's format cannot express.
 	formatProblem string
+	// callProblem describes calls of environments at the worker that were given up and have not returned.
+	callProblem string
 	// endpoint is what its samples wait for at the endpoint; its kind is empty if they wait for nothing.
 	endpoint exchange.EndpointProblem
 	// unavailable says why the worker cannot play environments, by their names.
@@ -84,6 +88,14 @@ func (ws *workers) isAlive(name string, now time.Time) bool {
 		return false
 	}
 	return w.disconnected.IsZero() || now.Sub(w.disconnected) <= redial
+}
+
+// processOf returns the process of a worker that was last known.
+func (ws *workers) processOf(name string) process {
+	if w := ws.byName[name]; w != nil {
+		return process{name, w.incarnation}
+	}
+	return process{name: name}
 }
 
 // prune forgets the workers that have been silent for so long that they will not come back: pods are replaced under other
@@ -157,7 +169,7 @@ func (w *worker) renew(renewal exchange.Renewal) {
 	w.play(keys)
 	w.data.renew(renewal)
 	w.judgeProblem, w.formatProblem, w.endpoint = renewal.JudgeProblem, renewal.FormatProblem, renewal.Endpoint
-	w.unavailable = renewal.Unavailable
+	w.unavailable, w.callProblem = renewal.Unavailable, renewal.CallProblem
 }
 
 func (w *worker) play(keys []rl.Key) {

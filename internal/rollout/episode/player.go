@@ -149,6 +149,8 @@ type Spec struct {
 	StepRewards bool
 	// Transcript records the conversations for people.
 	Transcript bool
+	// Faulty are the members that are not played, in a group whose members are played in turn.
+	Faulty []int
 
 	// shared are the replies that the members share; nil where each makes requests of its own. Play sets it.
 	shared *sharedReplies
@@ -167,6 +169,8 @@ type Player struct {
 	// Format is nil where episodes do not wait whose prompts the model's format cannot express.
 	Format   Format
 	Progress *Progress
+	// Turn waits until a member may be played, where members are played one after the other; nil plays all at once.
+	Turn func(ctx context.Context, member int) error
 	// Calls counts the calls of the environment that do not return; nil counts nothing.
 	Calls *environment.Calls
 }
@@ -178,12 +182,16 @@ func (p *Player) Play(ctx context.Context, spec Spec) (rl.Group, error) {
 	reasons := make([]string, spec.GroupSize)
 	together, ctx := errgroup.WithContext(ctx)
 	spec.shared = p.shareReplies(ctx, spec)
-	for i := range spec.GroupSize {
-		together.Go(func() error {
-			var err error
-			members[i], reasons[i], err = p.member(ctx, spec, i)
-			return err
-		})
+	if p.Turn != nil {
+		together.Go(func() error { return p.inTurn(ctx, spec, members, reasons) })
+	} else {
+		for i := range spec.GroupSize {
+			together.Go(func() error {
+				var err error
+				members[i], reasons[i], err = p.member(ctx, spec, i)
+				return err
+			})
+		}
 	}
 	if err := together.Wait(); err != nil {
 		return rl.Group{}, err

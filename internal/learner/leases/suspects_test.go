@@ -1,0 +1,232 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leases
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// joins has a worker say Hello as a process of its own.
+func joins(t *testing.T, f *fixture, worker string, playing ...rl.Key) exchange.HelloReply {
+	t.Helper()
+	return hello(t, f, worker, exchange.HelloRequest{Incarnation: worker + "'s first", Playing: playing})
+}
+
+// dies has a worker's connection end, and the learner give its leases to others.
+func dies(f *fixture, c *clock, worker string) {
+	f.Disconnected(worker)
+	c.now = c.now.Add(redial + time.Second)
+	f.Tick()
+}
+
+func acquire(t *testing.T, f *fixture, worker string) []exchange.Lease {
+	t.Helper()
+	return f.grant(worker, 16)
+}
+
+// slotsOf describes leases: their slots, and those that are played alone.
+func slotsOf(list []exchange.Lease) (slots, alone []int64) {
+	for _, l := range list {
+		slots = append(slots, l.Key.Slot)
+		if l.Alone {
+			alone = append(alone, l.Key.Slot)
+		}
+	}
+	return slots, alone
+}
+
+// wantLeases fails unless the worker is leased the slots, each alone or none.
+func wantLeases(t *testing.T, got []exchange.Lease, alone bool, want ...int64) {
+	t.Helper()
+	slots, alones := slotsOf(got)
+	var wantAlone []int64
+	if alone {
+		wantAlone = want
+	}
+	if diff := cmp.Diff(want, slots); diff != "" {
+		t.Fatalf("leases (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(wantAlone, alones); diff != "" {
+		t.Fatalf("leases that are played alone (-want +got):\n%s", diff)
+	}
+}
+
+// renews has a worker report how many members of a group are done, and returns the permits.
+func renews(f *fixture, worker string, slot int64, done int) []exchange.Permit {
+	return f.Renew(worker, exchange.Renewal{Progress: []exchange.Progress{{Key: key(slot), MembersDone: done}}}).Permits
+}
+
+// TestOneDeathMakesNoSuspect checks that the groups of a worker that died are leased as before.
+func TestOneDeathMakesNoSuspect(t *testing.T) {
+	f, c := open(t, 0)
+	f.Demand("train", leases(0, 1))
+	joins(t, f, "a")
+	wantLeases(t, acquire(t, f, "a"), false, 0, 1)
+	dies(f, c, "a")
+	joins(t, f, "b")
+	wantLeases(t, acquire(t, f, "b"), false, 0, 1)
+}
+
+// suspected makes a suspect of slots 0 and 1, and returns the table with the worker c.
+func suspected(t *testing.T) (*fixture, *clock) {
+	t.Helper()
+	f, c := open(t, 0)
+	f.Demand("train", leases(0, 1, 2))
+	for _, worker := range []string{"a", "b"} {
+		joins(t, f, worker)
+		if got := len(acquire(t, f, worker)); got != 3 {
+			t.Fatalf("worker %s is leased %d groups, want 3", worker, got)
+		}
+		if worker == "a" {
+			submit(f, worker, group(2, 4))
+			f.Demand("train", leases(0, 1, 3))
+		}
+		dies(f, c, worker)
+	}
+	joins(t, f, "c")
+	return f, c
+}
+
+func TestSuspectsArePlayedOneAtATime(t *testing.T) {
+	f, _ := suspected(t)
+	wantLeases(t, acquire(t, f, "c"), true, 0)
+	if got := acquire(t, f, "c"); len(got) > 0 {
+		t.Errorf("beside a suspect %v is leased, want nothing", got)
+	}
+	joins(t, f, "d")
+	wantLeases(t, acquire(t, f, "d"), false, 3)
+	for done := range 4 {
+		want := []exchange.Permit{{Key: key(0), Member: done}}
+		if diff := cmp.Diff(want, renews(f, "c", 0, done)); diff != "" {
+			t.Errorf("permits after %d members (-want +got):\n%s", done, diff)
+		}
+	}
+	submit(f, "c", group(0, 4))
+	wantLeases(t, acquire(t, f, "c"), true, 1)
+	submit(f, "c", group(1, 4))
+	if got := f.Remarks(); len(got) > 1 {
+		t.Errorf("remarks are %q, want none of groups that are known", got)
+	}
+}
+
+// TestHostEndsWhatItPlaysFirst checks that a worker which plays other groups is leased nothing more until it can play a suspect.
+func TestHostEndsWhatItPlaysFirst(t *testing.T) {
+	f, c := open(t, 0)
+	f.Demand("train", leases(0, 1))
+	joins(t, f, "z")
+	f.Demand("first", leases(9))
+	wantLeases(t, f.grant("z", 4), false, 0)
+	for _, worker := range []string{"x", "y"} {
+		joins(t, f, worker)
+		wantLeases(t, f.grant(worker, 4), false, 1)
+		dies(f, c, worker)
+		f.Renew("z", exchange.Renewal{Progress: []exchange.Progress{{Key: key(0)}}})
+	}
+	if got := acquire(t, f, "z"); len(got) > 0 {
+		t.Errorf("worker z is leased %v, want nothing before it has ended slot 0", got)
+	}
+	submit(f, "z", group(0, 4))
+	wantLeases(t, acquire(t, f, "z"), true, 1)
+}
+
+// TestSecondDeathAloneIsAFault checks that the member in play at two deaths is a fault, and no other.
+func TestSecondDeathAloneIsAFault(t *testing.T) {
+	f, c := suspected(t)
+	for i, worker := range []string{"c", "d"} {
+		if i > 0 {
+			joins(t, f, worker)
+		}
+		got := acquire(t, f, worker)
+		wantLeases(t, got, true, 0)
+		if len(got[0].Faulty) > 0 {
+			t.Errorf("members %v are faults after %d deaths alone, want none", got[0].Faulty, i)
+		}
+		renews(f, worker, 0, 0)
+		renews(f, worker, 0, 2)
+		dies(f, c, worker)
+	}
+	joins(t, f, "e")
+	got := acquire(t, f, "e")
+	wantLeases(t, got, true, 0)
+	if diff := cmp.Diff([]int{2}, got[0].Faulty); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+	if got := strings.Join(f.Remarks(), "; "); !strings.Contains(got, "member 2 of slot 0") {
+		t.Errorf("remarks are %q, want the member that is left out", got)
+	}
+}
+
+// TestDeathsAloneOfDifferentMembersAreNoFault checks that deaths which have nothing to do with what is played make no fault.
+func TestDeathsAloneOfDifferentMembersAreNoFault(t *testing.T) {
+	f, c := suspected(t)
+	for done, worker := range []string{"c", "d", "e", "f"} {
+		joins(t, f, worker)
+		got := acquire(t, f, worker)
+		wantLeases(t, got, true, 0)
+		if len(got[0].Faulty) > 0 {
+			t.Errorf("members %v are faults, want none", got[0].Faulty)
+		}
+		renews(f, worker, 0, done)
+		dies(f, c, worker)
+	}
+}
+
+// TestSilentWorkersAreNotDead checks that a worker which is heard of again takes back what its death was taken for.
+func TestSilentWorkersAreNotDead(t *testing.T) {
+	f, c := open(t, 0)
+	f.Demand("train", leases(0))
+	for _, worker := range []string{"a", "b"} {
+		joins(t, f, worker)
+		wantLeases(t, acquire(t, f, worker), false, 0)
+		dies(f, c, worker)
+	}
+	joins(t, f, "a")
+	wantLeases(t, acquire(t, f, "a"), false, 0)
+}
+
+// TestDrainedWorkersMakeNoSuspects checks that leases which are released say nothing about what was played.
+func TestDrainedWorkersMakeNoSuspects(t *testing.T) {
+	f, c := open(t, 0)
+	f.Demand("train", leases(0))
+	for _, worker := range []string{"a", "b", "c", "d"} {
+		joins(t, f, worker)
+		wantLeases(t, acquire(t, f, worker), false, 0)
+		f.Release(worker, []rl.Key{key(0)}, exchange.Drained)
+		dies(f, c, worker)
+	}
+}
+
+// TestNextProcessOfAName checks that a Hello of another process means that the earlier one has died.
+func TestNextProcessOfAName(t *testing.T) {
+	f, _ := open(t, 0)
+	f.Demand("train", leases(0))
+	for i, incarnation := range []string{"1", "2", "3"} {
+		hello(t, f, "a", exchange.HelloRequest{Incarnation: incarnation})
+		wantLeases(t, acquire(t, f, "a"), i == 2, 0)
+	}
+	// The same process that says Hello again, as to a connection that broke, has not died.
+	hello(t, f, "a", exchange.HelloRequest{Incarnation: "3", Playing: []rl.Key{key(0)}})
+	hello(t, f, "a", exchange.HelloRequest{Incarnation: "4"})
+	if got := acquire(t, f, "a"); len(got) != 1 || len(got[0].Faulty) > 0 {
+		t.Errorf("leases are %v, want slot 0 without faults", got)
+	}
+}
+
+// TestSuspectsOfAnEarlierLearner checks that a group in play is continued by a learner that knows of no deaths.
+func TestSuspectsOfAnEarlierLearner(t *testing.T) {
+	f, _ := open(t, 0)
+	f.Demand("train", leases(0))
+	reply := joins(t, f, "a", key(0))
+	wantLeases(t, reply.Keep, false, 0)
+	if got := renews(f, "a", 0, 1); len(got) > 0 {
+		t.Errorf("permits are %v, want none: a lease that is not alone needs none", got)
+	}
+}

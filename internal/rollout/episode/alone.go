@@ -1,0 +1,33 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package episode
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// faultyReason is why a member is not played that was alone in play when workers died.
+const faultyReason = "workers died while this member alone was played: its reply, or what the environment makes of it, ends the process"
+
+// inTurn plays the members one after the other, each once it is its turn. Members that are known to end the process are faults.
+func (p *Player) inTurn(ctx context.Context, spec Spec, members []rl.Member, reasons []string) error {
+	for i := range members {
+		if slices.Contains(spec.Faulty, i) {
+			members[i], reasons[i] = rl.Member{Index: i, Outcome: rl.EnvironmentFault}, faultyReason
+			p.Progress.MembersDone.Add(1)
+			continue
+		}
+		if err := p.Turn(ctx, i); err != nil {
+			return err
+		}
+		var err error
+		if members[i], reasons[i], err = p.member(ctx, spec, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}

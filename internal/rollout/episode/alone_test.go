@@ -1,0 +1,56 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package episode
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// TestMembersInTurn checks that members which are played in turn are never in play together, that those known as faults are not
+// played, and that the group is otherwise the one that is played at once.
+func TestMembersInTurn(t *testing.T) {
+	var inPlay, most atomic.Int64
+	env := &scripted{step: func(int, []environment.Reply) (environment.Turn, error) {
+		most.Store(max(most.Load(), inPlay.Add(1)))
+		defer inPlay.Add(-1)
+		return done(1), nil
+	}}
+	policy := policyFunc(func(_ context.Context, request Request) (Sample, error) { return sampled(member(request)), nil })
+	spec := game(func(g *Spec) { g.GroupSize, g.MinMembers, g.Faulty = 4, 1, []int{2} })
+	p := newPlayer(t, env, policy)
+	var turns []int
+	p.Turn = func(_ context.Context, member int) error {
+		turns = append(turns, member)
+		if got := p.Progress.MembersDone.Load(); got != int64(member) {
+			t.Errorf("at the turn of member %d %d members are done", member, got)
+		}
+		return nil
+	}
+	group, err := p.Play(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(turns) != 3 || most.Load() != 1 {
+		t.Errorf("the turns are %v with at most %d members in play, want 0, 1, 3 one at a time", turns, most.Load())
+	}
+	spec.Faulty = nil
+	atOnce, err := newPlayer(t, env, policy).Play(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range group.Members {
+		want := atOnce.Members[i]
+		if i == 2 {
+			want = rl.Member{Index: 2, Outcome: rl.EnvironmentFault}
+		}
+		if m.Outcome != want.Outcome || m.Index != want.Index || m.Reward != want.Reward || m.SampledTokens != want.SampledTokens {
+			t.Errorf("member %d is %+v, want %+v", i, m, want)
+		}
+	}
+}
