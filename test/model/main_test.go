@@ -53,6 +53,15 @@ var small = map[string]int{
 	"adapter/minus acknowledge":             4580,
 	"adapter/minus report":                  418,
 	"adapter/by-index":                      4298,
+	"suspects/protocol":                     3927,
+	"suspects/two deaths":                   6971,
+	"suspects/cut off":                      31598,
+	"suspects/minus permits":                5563,
+	"suspects/minus permits undisturbed":    1809,
+	"suspects/minus suspects":               8943,
+	"suspects/minus alone":                  6819,
+	"suspects/minus second death":           2986,
+	"suspects/first death":                  1481,
 }
 
 func TestSmallScenarios(t *testing.T) {

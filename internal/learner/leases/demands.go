@@ -41,8 +41,8 @@ type entry struct {
 	granted    time.Time
 	sampler    string
 	reassigned bool
-	// alone says that the worker plays the group alone.
-	alone bool
+	// alone is the worker that was last leased the group to be played alone; it is empty if the last lease was another.
+	alone string
 }
 
 func newDemands() demands {
@@ -51,6 +51,9 @@ func newDemands() demands {
 
 // isKnown reports whether the group was submitted.
 func (e *entry) isKnown() bool { return e.group != nil }
+
+// isAlone reports whether the worker that has the lease plays the group alone.
+func (e *entry) isAlone() bool { return e.alone != "" && e.alone == e.worker }
 
 // isLeased reports whether the worker is to play the group.
 func (e *entry) isLeased(worker string) bool { return e.worker == worker && !e.isKnown() }
@@ -119,7 +122,6 @@ func (d *demands) adopt(workers *workers, now time.Time) {
 			if e := d.entries[key]; e != nil && e.isLeased("") && !workers.canMove(w, e.lease.Environment, now) {
 				d.assign(e, name)
 				e.granted, e.sampler = now, ""
-				e.alone = false
 			}
 		}
 	}

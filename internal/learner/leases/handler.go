@@ -85,7 +85,7 @@ func (h *Handler) grant(name string, free int) []exchange.Lease {
 	}
 	suspect, others := h.suspectFor(name, w, now)
 	if suspect != nil {
-		t.suspects.begin(suspect)
+		t.suspects.begin(suspect, name)
 		return []exchange.Lease{h.lease(suspect, name, w, now)}
 	}
 	if !others {
@@ -101,7 +101,7 @@ func (h *Handler) grant(name string, free int) []exchange.Lease {
 			break
 		}
 		queues.take(e)
-		e.alone = false
+		e.alone = ""
 		room -= e.lease.GroupSize
 		all += e.lease.GroupSize
 		leases = append(leases, h.lease(e, name, w, now))
@@ -155,7 +155,7 @@ func (h *Handler) directive(name string, w *worker, now time.Time) exchange.Dire
 		Revoked: t.demands.revoked(name, w), Credits: max(1, t.load.share(len(t.workers.alive(now)))),
 		CoveredIndex: t.notices.covered, CoveredEvaluations: slices.Clone(t.notices.evaluated), Session: t.notices.session,
 		Wanted: t.demands.wanted(w, now), Rejected: t.notices.rejectedAt(w), Download: t.workers.permitDownload(w, now),
-		Skipped: t.outages.skipped(), Permits: t.suspects.permits(name, &t.demands),
+		Skipped: t.outages.skipped(), Permits: t.suspects.permits(name, w, &t.demands),
 	}
 }
 

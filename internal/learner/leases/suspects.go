@@ -78,7 +78,7 @@ func (s *suspects) died(dead process, e *entry) {
 		known = &suspect{deaths: map[process]bool{}, alone: map[int]map[process]bool{}}
 		s.byKey[key] = known
 	}
-	if !e.alone {
+	if !e.isAlone() {
 		known.deaths[dead] = true
 		return
 	}
@@ -93,7 +93,7 @@ func (s *suspects) died(dead process, e *entry) {
 		"member", known.permitted, "deaths", len(known.alone[known.permitted]), "fault", slices.Contains(s.faulty(key), known.permitted))
 }
 
-// lives takes back what died noted: a process is heard of that was only silent.
+// lives takes back what died noted: a process is heard of that was only cut off.
 func (s *suspects) lives(alive process) {
 	for key, known := range s.byKey {
 		delete(known.deaths, alive)
@@ -119,15 +119,15 @@ func (s *suspects) prune(d *demands) {
 // leaseOf returns the lease of an entry as its worker gets it.
 func (s *suspects) leaseOf(e *entry) exchange.Lease {
 	lease := e.lease
-	if e.alone {
+	if e.isAlone() {
 		lease.Alone, lease.Faulty = true, s.faulty(lease.Key)
 	}
 	return lease
 }
 
-// begin notes that a suspect is leased alone.
-func (s *suspects) begin(e *entry) {
-	e.alone = true
+// begin notes that a suspect is leased to a worker alone.
+func (s *suspects) begin(e *entry, name string) {
+	e.alone = name
 	s.byKey[e.lease.Key].permitted = 0
 }
 
@@ -138,13 +138,19 @@ func (s *suspects) progress(key rl.Key, done int) {
 	}
 }
 
-// permits lists which members a worker may play of the groups that it was leased alone.
-func (s *suspects) permits(name string, d *demands) []exchange.Permit {
+// permits lists which members a worker may play of the groups that it was leased alone: all of them once a group is no suspect.
+func (s *suspects) permits(name string, w *worker, d *demands) []exchange.Permit {
 	var permits []exchange.Permit
-	for key, known := range s.byKey {
-		if e := d.entries[key]; e != nil && e.alone && e.isLeased(name) {
-			permits = append(permits, exchange.Permit{Key: key, Member: known.permitted})
+	for key := range w.playing {
+		e := d.entries[key]
+		if e == nil || !e.isAlone() || !e.isLeased(name) {
+			continue
 		}
+		member := e.lease.GroupSize
+		if known := s.byKey[key]; known != nil {
+			member = known.permitted
+		}
+		permits = append(permits, exchange.Permit{Key: key, Member: member})
 	}
 	slices.SortFunc(permits, func(a, b exchange.Permit) int { return a.Key.Compare(b.Key) })
 	return permits
@@ -164,11 +170,19 @@ func (ws *workers) host(now time.Time) string {
 // isAlone reports whether a worker plays a group that it was leased alone.
 func (d *demands) isAlone(name string) bool {
 	for _, e := range d.entries {
-		if e.alone && e.isLeased(name) {
+		if e.isAlone() && e.isLeased(name) {
 			return true
 		}
 	}
 	return false
+}
+
+// lose notes that the lease of a lost worker is given to others. The connection of a process that ends is closed: a worker that is
+// only silent has not died, or the learner itself was stopped for a while.
+func (t *Table) lose(e *entry) {
+	if w := t.workers.byName[e.worker]; w != nil && !w.disconnected.IsZero() {
+		t.suspects.died(process{e.worker, w.incarnation}, e)
+	}
 }
 
 // bury notes for each lease of a process that it has died. The leases are given to others afterwards.

@@ -179,8 +179,21 @@ func TestDeathsAloneOfDifferentMembersAreNoFault(t *testing.T) {
 	}
 }
 
-// TestSilentWorkersAreNotDead checks that a worker which is heard of again takes back what its death was taken for.
-func TestSilentWorkersAreNotDead(t *testing.T) {
+// TestSilenceMakesNoSuspects checks that workers which fall silent on an open connection are not taken for dead processes: a learner
+// that was stopped for a while hears nothing of any worker.
+func TestSilenceMakesNoSuspects(t *testing.T) {
+	f, c := open(t, 0)
+	f.Demand("train", leases(0))
+	for _, worker := range []string{"a", "b", "c", "d"} {
+		joins(t, f, worker)
+		wantLeases(t, acquire(t, f, worker), false, 0)
+		c.now = c.now.Add(time.Minute)
+		f.Tick()
+	}
+}
+
+// TestWorkersThatWereCutOffAreNotDead checks that a worker which is heard of again takes back what its death was taken for.
+func TestWorkersThatWereCutOffAreNotDead(t *testing.T) {
 	f, c := open(t, 0)
 	f.Demand("train", leases(0))
 	for _, worker := range []string{"a", "b"} {
@@ -228,5 +241,23 @@ func TestSuspectsOfAnEarlierLearner(t *testing.T) {
 	wantLeases(t, reply.Keep, false, 0)
 	if got := renews(f, "a", 0, 1); len(got) > 0 {
 		t.Errorf("permits are %v, want none: a lease that is not alone needs none", got)
+	}
+}
+
+// TestSuspectAtAWorkerThatWasSilent checks that a worker which was taken for dead while it played a suspect continues to get permits,
+// and all of them once its own death was what made the group a suspect.
+func TestSuspectAtAWorkerThatWasSilent(t *testing.T) {
+	f, c := suspected(t)
+	wantLeases(t, acquire(t, f, "c"), true, 0)
+	c.now = c.now.Add(time.Minute)
+	f.Tick()
+	if diff := cmp.Diff([]exchange.Permit{{Key: key(0), Member: 1}}, renews(f, "c", 0, 1)); diff != "" {
+		t.Errorf("permits after the silence (-want +got):\n%s", diff)
+	}
+	for _, dead := range []string{"a", "b"} {
+		f.Renew(dead, exchange.Renewal{})
+	}
+	if diff := cmp.Diff([]exchange.Permit{{Key: key(0), Member: 4}}, renews(f, "c", 0, 2)); diff != "" {
+		t.Errorf("permits of a group that is no suspect any more (-want +got):\n%s", diff)
 	}
 }

@@ -152,7 +152,7 @@ func (t *Table) Tick() {
 			continue
 		}
 		t.config.Logger.Info("lease of a lost worker is given to others", "worker", e.worker, "slot", key.Slot)
-		t.suspects.died(t.workers.processOf(e.worker), e)
+		t.lose(e)
 		t.demands.assign(e, "")
 		e.reassigned = true
 	}

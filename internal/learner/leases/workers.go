@@ -90,14 +90,6 @@ func (ws *workers) isAlive(name string, now time.Time) bool {
 	return w.disconnected.IsZero() || now.Sub(w.disconnected) <= redial
 }
 
-// processOf returns the process of a worker that was last known.
-func (ws *workers) processOf(name string) process {
-	if w := ws.byName[name]; w != nil {
-		return process{name, w.incarnation}
-	}
-	return process{name: name}
-}
-
 // prune forgets the workers that have been silent for so long that they will not come back: pods are replaced under other
 // names. One that does come back reports what it has.
 func (ws *workers) prune(now time.Time) {

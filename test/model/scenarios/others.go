@@ -8,6 +8,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/model/engine"
 	"github.com/tinker-operator/tinker-operator/test/model/manager"
 	"github.com/tinker-operator/tinker-operator/test/model/sampling"
+	"github.com/tinker-operator/tinker-operator/test/model/suspects"
 	"github.com/tinker-operator/tinker-operator/test/model/wire"
 )
 
@@ -105,5 +106,29 @@ func adapterScenarios() []Scenario {
 			func(c *adapter.Config) { c.ReportUnanswered, c.LostWorkers, c.Crashes = false, 0, 0 }),
 		of("by-index", "the next model takes over the adapter and with it the samples of the one before",
 			func(c *adapter.Config) { c.ByIndex, c.Deadlines, c.Crashes = true, 0, 0 }),
+	}
+}
+
+// suspectsScenarios explores a reply that ends each worker that plays it.
+func suspectsScenarios() []Scenario {
+	of := func(name, note string, change func(*suspects.Config)) Scenario {
+		config := suspects.Config{
+			Deaths: 1, SuspectAfter: 2, FaultAfter: 2, Permits: true, Suspect: true,
+		}
+		change(&config)
+		return Scenario{Name: "suspects/" + name, Note: note, Run: exploring(suspects.New(config))}
+	}
+	return []Scenario{
+		of("protocol", "two deaths make a suspect, which is played alone; two deaths alone make a fault", func(*suspects.Config) {}),
+		of("two deaths", "two deaths for other reasons while the same member is alone in play",
+			func(c *suspects.Config) { c.Deaths = 2 }),
+		of("cut off", "a worker is cut off, and comes back", func(c *suspects.Config) { c.Deaths, c.Silences = 0, 1 }),
+		of("minus permits undisturbed", "and no worker dies for other reasons",
+			func(c *suspects.Config) { c.Permits, c.Deaths = false, 0 }),
+		of("minus suspects", "each group is leased as if nothing had happened", func(c *suspects.Config) { c.Suspect = false }),
+		of("minus permits", "the next member begins before the learner knows of it", func(c *suspects.Config) { c.Permits = false }),
+		of("minus alone", "other groups are played beside a suspect", func(c *suspects.Config) { c.Beside = true }),
+		of("minus second death", "one death alone makes a fault", func(c *suspects.Config) { c.FaultAfter = 1 }),
+		of("first death", "one death makes a suspect", func(c *suspects.Config) { c.SuspectAfter = 1 }),
 	}
 }

@@ -77,4 +77,10 @@ var recorded = map[string][]engine.Code{
 	"adapter/minus acknowledge":                            {1 /* I1 a version is trained from, or saved with, the weights of another one */},
 	"adapter/minus report":                                 {1 /* I1 a version is trained from, or saved with, the weights of another one */},
 	"adapter/by-index":                                     {1 /* I1 a version is trained from, or saved with, the weights of another one */},
+	"suspects/two deaths":                                  {1 /* I2 a member is left out that ends no process */},
+	"suspects/minus permits undisturbed":                   {1 /* I2 a member is left out that ends no process */, 2 /* I6 the poison ends processes without end */},
+	"suspects/minus suspects":                              {2 /* I6 the poison ends processes without end */},
+	"suspects/minus permits":                               {1 /* I2 a member is left out that ends no process */},
+	"suspects/minus alone":                                 {1 /* I2 a member is left out that ends no process */},
+	"suspects/minus second death":                          {1 /* I2 a member is left out that ends no process */},
 }
