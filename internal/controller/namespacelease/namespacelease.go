@@ -80,6 +80,9 @@ func (l *Leases) Wait(ctx context.Context, object client.Object) (time.Duration,
 		return 0, nil
 	}
 	found, err := l.look(ctx, object.GetNamespace())
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return time.Second, nil // Another manager was first.
+	}
 	if err != nil {
 		return 0, err
 	}

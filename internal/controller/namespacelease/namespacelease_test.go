@@ -139,8 +139,12 @@ func TestManagerThatWasLateDoesNotAct(t *testing.T) {
 	w := newWorld()
 	late, _ := w.manager("a")
 	w.server.refuse = apierrors.NewConflict(leases, Name, errors.New("changed"))
-	if _, err := late.Wait(t.Context(), pod()); !apierrors.IsConflict(errors.Unwrap(err)) {
-		t.Errorf("Wait: %v, want a conflict", err)
+	if wait, err := late.Wait(t.Context(), pod()); wait != time.Second || err != nil {
+		t.Errorf("Wait = %s, %v, want one second to look again", wait, err)
+	}
+	w.server.refuse = errors.New("connection refused")
+	if _, err := late.Wait(t.Context(), pod()); err == nil {
+		t.Error("a manager that cannot reach the API server acts")
 	}
 }
 
