@@ -27,3 +27,7 @@ for wrong in manager.replica=2 pods.nodeSelectors.a=b pods.image=own pods.securi
     exit 1
   fi
 done
+if helm template demo "$chart" | grep -q '^kind: CustomResourceDefinition'; then
+  echo "lint-chart: a CRD is part of the release, so that a rollback would take it back" >&2
+  exit 1
+fi

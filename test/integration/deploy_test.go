@@ -111,7 +111,7 @@ var _ = Describe("tinkersim of the chart", func() {
 var _ = Describe("config/default", func() {
 	It("has the chart's manager and rules", func() {
 		chart := readInstallation(command("go", "tool", "-modfile=hack/tools/go.mod", "helm", "template", "tinker-operator",
-			"charts/tinker-operator", "--set", "image.repository=tinker-operator,image.tag=dev"), map[string]string{
+			"charts/tinker-operator", "--set", "image.repository=tinker-operator,image.tag=dev,crds.install=false"), map[string]string{
 			"tinker-operator-manager": "manager", "tinker-operator-leader": "leader",
 			"tinker-operator-metrics-auth": "metrics-auth", "tinker-operator-metrics-reader": "metrics-reader",
 			"tinker-operator-admin": "admin", "tinker-operator-edit": "edit", "tinker-operator-view": "view",
