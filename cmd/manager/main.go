@@ -80,6 +80,7 @@ func run(ctx context.Context, o options) error {
 	err = controller.Setup(ctx, mgr, controller.Options{
 		ManagerKey: o.managerKey,
 		Identity:   o.identity(),
+		Namespaces: o.namespaces,
 		Settings: desired.Settings{
 			Image: o.image, DefaultBaseURL: o.defaultBaseURL, PodDefaults: o.podDefaults, SharedServers: o.sharedServers,
 		},

@@ -22,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/namespacelease"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/rewardenvironment"
+	"github.com/tinker-operator/tinker-operator/internal/controller/servers"
 	"github.com/tinker-operator/tinker-operator/internal/controller/trainingrun"
 	"github.com/tinker-operator/tinker-operator/internal/controller/watchdog"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -34,6 +35,8 @@ type Options struct {
 	Settings   desired.Settings
 	// Identity distinguishes this manager from those of other releases; without one it acts in every namespace that it watches.
 	Identity string
+	// Namespaces are those that the manager watches; empty for all.
+	Namespaces []string
 	// Post sends heartbeats; nil for HTTPS.
 	Post poller.Poster
 	// HeartbeatEvery is the time between two heartbeats to a learner; 0 for two seconds.
@@ -72,6 +75,12 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Poller: learners, Recorder: recorder, Leases: leases,
 		ManagerKey: options.ManagerKey, Settings: options.Settings, Now: options.Now, Fault: options.Fault,
 	})
+	if !options.Settings.SharedServers {
+		err := mgr.Add(servers.Sweeper{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespaces: options.Namespaces})
+		if err != nil {
+			return fmt.Errorf("adding the end of environment servers: %w", err)
+		}
+	}
 	if err := runs.SetupWithManager(ctx, mgr, dog); err != nil {
 		return err
 	}

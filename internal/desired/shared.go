@@ -32,6 +32,11 @@ func (p Pins) HasShared() (name string, ok bool) {
 	return "", false
 }
 
+// AllSharedLabels are on the Deployments of the shared servers of all runs.
+func AllSharedLabels() map[string]string {
+	return map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue, v1alpha1.LabelRole: v1alpha1.RoleServer}
+}
+
 // SharedLabels are on the Deployments of a run's shared servers.
 func SharedLabels(run *v1alpha1.TrainingRun) map[string]string {
 	return merged(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleServer})
@@ -77,8 +82,10 @@ func sharedServer(run *v1alpha1.TrainingRun, name string, server contract.ORSSer
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](serverGraceSeconds)
 	selector := merged(SharedLabels(run), map[string]string{v1alpha1.LabelServerPort: strconv.Itoa(int(server.Port))})
 	pod.Labels = merged(pod.Labels, selector)
+	meta := ownedByRun(run, contract.SharedServerName(ServiceName(run), server.Port), selector)
+	meta.Annotations = map[string]string{v1alpha1.AnnotationTemplate: sharedServerDigest(run, name, server)}
 	return &appsv1.Deployment{
-		ObjectMeta: ownedByRun(run, contract.SharedServerName(ServiceName(run), server.Port), selector),
+		ObjectMeta: meta,
 		Spec: appsv1.DeploymentSpec{
 			Replicas:             ptr.To[int32](1),
 			Strategy:             appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
@@ -87,6 +94,16 @@ func sharedServer(run *v1alpha1.TrainingRun, name string, server contract.ORSSer
 			Template:             pod,
 		},
 	}, nil
+}
+
+// sharedServerDigest digests what a server is: the environment that it belongs to, what that says of it, and what a user can change
+// about the pods of the run's workers.
+func sharedServerDigest(run *v1alpha1.TrainingRun, name string, server contract.ORSServer) string {
+	return templateDigest(struct {
+		Environment string
+		Server      contract.ORSServer
+		Workers     string
+	}{name, server, RolloutTemplateDigest(run)})
 }
 
 // SharedService leads workers to a shared server. The Deployment owns it.

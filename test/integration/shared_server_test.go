@@ -105,6 +105,78 @@ var _ = Describe("A shared environment server", func() {
 		Eventually(w.replicas(run)).Should(BeEmpty())
 	})
 
+	It("follows the environment of the run and rollouts.pod, and workers await it", func() {
+		w := emptyEnv()
+		as := w.withDeployments().Config()
+		as.QPS = -1
+		w.startManager(&managerOptions{as: as, sharedServers: true})
+		env := w.environment(onSharedServer)
+		run := w.create()
+		w.attempt(run, 1, contract.Progress{Phase: contract.PhaseOpening})
+		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1))
+		Eventually(w.replicas(run)).Should(Equal([]int32{1}))
+		// The specs have no controller of Deployments.
+		observe := func(status appsv1.DeploymentStatus) {
+			GinkgoHelper()
+			server := w.servers(run)[0]
+			server.Status = status
+			server.Status.ObservedGeneration = server.Generation
+			Expect(kube.Status().Update(context.Background(), &server)).To(Succeed())
+		}
+		observe(appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1})
+		serves := func(image string) func(Gomega) {
+			return func(g Gomega) {
+				servers := w.servers(run)
+				g.Expect(servers).To(HaveLen(1))
+				g.Expect(servers[0].Spec.Template.Spec.Containers[0].Image).To(Equal(image))
+			}
+		}
+
+		Eventually(func() error {
+			if err := kube.Get(context.Background(), client.ObjectKeyFromObject(env), env); err != nil {
+				return err
+			}
+			env.Spec.ORS.Server.Image = "world:v2"
+			return kube.Update(context.Background(), env)
+		}).Should(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(env), env)).To(Succeed())
+			g.Expect(env.Status.ProbedGeneration).To(HaveValue(Equal(env.Generation)))
+		}).Should(Succeed())
+		former := w.jobs(v1alpha1.RoleRollout)[0].UID
+		w.change(run, halveLearningRate)
+		w.attempt(run, 2, progress(1))
+		Expect(w.runFile(run, 2).Fixed.Environments[0].Definition.ORS.Server.Image).To(Equal("world:v2"))
+		Eventually(serves("world:v2")).Should(Succeed(), "the server is the one that the digest of the environment stands for")
+		workers := func() bool {
+			jobs := w.jobs(v1alpha1.RoleRollout)
+			return len(jobs) == 1 && jobs[0].UID != former && jobs[0].DeletionTimestamp == nil
+		}
+		Consistently(workers, "1s", "100ms").Should(BeFalse(), "the former server may still take sessions")
+		observe(appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1})
+		Eventually(workers).Should(BeTrue())
+
+		w.change(run, func(run *v1alpha1.TrainingRun) {
+			run.Spec.Rollouts.Pod.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
+		})
+		Eventually(func() []corev1.LocalObjectReference { return w.servers(run)[0].Spec.Template.Spec.ImagePullSecrets }).Should(HaveLen(1))
+		w.verdict(w.learner(run.Name, 2), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 2, Progress: progress(60)})
+		Eventually(w.replicas(run)).Should(BeEmpty())
+	})
+
+	It("is ended by a manager that may run none", func() {
+		w := emptyEnv()
+		as := w.withDeployments().Config()
+		as.QPS = -1
+		w.startManager(&managerOptions{as: as, sharedServers: true})
+		w.environment(onSharedServer)
+		run := w.create()
+		w.attempt(run, 1, progress(7))
+		Eventually(w.replicas(run)).Should(Equal([]int32{1}))
+		w.startManager(nil)
+		Eventually(w.replicas(run)).Should(BeEmpty())
+	})
+
 	It("is refused by the name of the chart's value where the manager may not run it", func() {
 		w := newEnv()
 		w.environment(onSharedServer)

@@ -39,14 +39,15 @@ type Reconciler struct {
 	Settings desired.Settings
 }
 
-// Reconcile does what the action says. The list is what desired.Pins.Servers has written; Run alone reads it.
-func (r Reconciler) Reconcile(ctx context.Context, run *v1alpha1.TrainingRun, action Action, list string) error {
+// Reconcile does what the action says. The list is what desired.Pins.Servers has written; Run alone reads it. It reports whether all
+// servers are those of the list: one that is replaced is not as long as the former one may still answer.
+func (r Reconciler) Reconcile(ctx context.Context, run *v1alpha1.TrainingRun, action Action, list string) (bool, error) {
 	if !r.Settings.SharedServers || action == Keep {
-		return nil
+		return true, nil
 	}
 	var found appsv1.DeploymentList
 	if err := r.Client.List(ctx, &found, client.InNamespace(run.Namespace), client.MatchingLabels(desired.SharedLabels(run))); err != nil {
-		return fmt.Errorf("listing environment servers: %w", err)
+		return false, fmt.Errorf("listing environment servers: %w", err)
 	}
 	existing := map[string]*appsv1.Deployment{}
 	for i := range found.Items {
@@ -59,36 +60,71 @@ func (r Reconciler) Reconcile(ctx context.Context, run *v1alpha1.TrainingRun, ac
 	}
 	for _, d := range existing {
 		if err := r.end(ctx, d, action); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return true, nil
 }
 
-// run creates what is missing, and starts what was stopped.
-func (r Reconciler) run(ctx context.Context, run *v1alpha1.TrainingRun, existing map[string]*appsv1.Deployment, list string) error {
+// run deletes what the run no longer has, creates what is missing, starts what was stopped, and replaces what has changed.
+func (r Reconciler) run(ctx context.Context, run *v1alpha1.TrainingRun, existing map[string]*appsv1.Deployment, list string) (bool, error) {
 	wanted, err := desired.SharedServers(run, list, r.Settings)
 	if err != nil {
-		return err
+		return false, err
 	}
+	named := map[string]bool{}
 	for _, want := range wanted {
-		if d := existing[want.Name]; d != nil {
-			err = r.scale(ctx, d, 1)
-			want = d
-		} else if err = client.IgnoreAlreadyExists(r.Client.Create(ctx, want)); err != nil {
-			err = fmt.Errorf("creating environment server: %w", err)
+		named[want.Name] = true
+	}
+	for name, d := range existing {
+		if named[name] {
+			continue
 		}
-		if err != nil {
-			return err
+		if err := r.end(ctx, d, Delete); err != nil {
+			return false, err
 		}
-		if want.UID == "" {
+	}
+	all := true
+	for _, want := range wanted {
+		d := existing[want.Name]
+		if d == nil {
+			if d, err = want, client.IgnoreAlreadyExists(r.Client.Create(ctx, want)); err != nil {
+				return false, fmt.Errorf("creating environment server: %w", err)
+			}
+		} else if d, err = r.update(ctx, d, want); err != nil {
+			return false, err
+		}
+		if d.UID == "" {
 			continue // The cache trails: the Deployment's own event leads here again.
 		}
-		if err := r.serve(ctx, want); err != nil {
-			return err
+		all = all && replaced(d)
+		if err := r.serve(ctx, d); err != nil {
+			return false, err
 		}
 	}
-	return nil
+	return all, nil
+}
+
+// update gives a Deployment one replica of the server that is wanted, and returns it as it is then.
+func (r Reconciler) update(ctx context.Context, d, want *appsv1.Deployment) (*appsv1.Deployment, error) {
+	const digest = v1alpha1.AnnotationTemplate
+	if d.Annotations[digest] == want.Annotations[digest] {
+		return r.scale(ctx, d, 1)
+	}
+	changed := d.DeepCopy()
+	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, digest, want.Annotations[digest])
+	changed.Spec.Replicas, changed.Spec.Strategy, changed.Spec.Template = want.Spec.Replicas, want.Spec.Strategy, want.Spec.Template
+	if err := r.Client.Patch(ctx, changed, client.MergeFrom(d)); err != nil {
+		return nil, fmt.Errorf("replacing environment server: %w", err)
+	}
+	return changed, nil
+}
+
+// replaced says that no pod of a former template is left, apart from those that are ending, to which no Service leads. A Deployment
+// that its controller has never observed has no pods at all.
+func replaced(d *appsv1.Deployment) bool {
+	observed := d.Status.ObservedGeneration
+	return observed == 0 || observed >= d.Generation && d.Status.Replicas == d.Status.UpdatedReplicas
 }
 
 // serve creates the Service of a server.
@@ -108,7 +144,8 @@ func (r Reconciler) serve(ctx context.Context, d *appsv1.Deployment) error {
 
 func (r Reconciler) end(ctx context.Context, d *appsv1.Deployment, action Action) error {
 	if action == Stop {
-		return r.scale(ctx, d, 0)
+		_, err := r.scale(ctx, d, 0)
+		return err
 	}
 	err := r.Client.Delete(ctx, d, client.Preconditions{UID: &d.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil {
@@ -117,14 +154,14 @@ func (r Reconciler) end(ctx context.Context, d *appsv1.Deployment, action Action
 	return nil
 }
 
-func (r Reconciler) scale(ctx context.Context, d *appsv1.Deployment, replicas int32) error {
+func (r Reconciler) scale(ctx context.Context, d *appsv1.Deployment, replicas int32) (*appsv1.Deployment, error) {
 	if ptr.Deref(d.Spec.Replicas, 1) == replicas {
-		return nil
+		return d, nil
 	}
 	changed := d.DeepCopy()
 	changed.Spec.Replicas = ptr.To(replicas)
 	if err := r.Client.Patch(ctx, changed, client.MergeFrom(d)); err != nil {
-		return fmt.Errorf("scaling environment server: %w", err)
+		return nil, fmt.Errorf("scaling environment server: %w", err)
 	}
-	return nil
+	return changed, nil
 }

@@ -5,6 +5,7 @@ package servers
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,7 +72,7 @@ func (r Reconciler) replicas(t *testing.T) map[string]int32 {
 
 func (r Reconciler) reconcile(t *testing.T, run *v1alpha1.TrainingRun, action Action, list string) {
 	t.Helper()
-	if err := r.Reconcile(t.Context(), run, action, list); err != nil {
+	if _, err := r.Reconcile(t.Context(), run, action, list); err != nil {
 		t.Fatalf("Reconcile(%d): %v", action, err)
 	}
 }
@@ -153,7 +154,132 @@ func TestReconcileRepairsAMissingService(t *testing.T) {
 }
 
 func TestReconcileRefusesAListThatCannotBeRead(t *testing.T) {
-	if err := newReconciler(t).Reconcile(t.Context(), newRun("run"), Run, "{"); err == nil {
+	if _, err := newReconciler(t).Reconcile(t.Context(), newRun("run"), Run, "{"); err == nil {
 		t.Error("Reconcile reads a list that is not JSON")
 	}
+}
+
+// serversOf is the list of one shared server, of an environment with a name.
+func serversOf(name, image string, port int32) string {
+	server := &contract.ORSServer{Image: image, Port: port, Shared: true}
+	return desired.Pins{name: {Definition: contract.Definition{ORS: &contract.ORS{Server: server}}}}.Servers()
+}
+
+func (r Reconciler) deployment(t *testing.T, run *v1alpha1.TrainingRun, port string) *appsv1.Deployment {
+	t.Helper()
+	d := &appsv1.Deployment{}
+	err := r.Client.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: desired.ServiceName(run) + "-server-" + port}, d)
+	if client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		return nil
+	}
+	return d
+}
+
+// TestReconcileFollowsTheRun changes what the pods of a server are made from: the Deployment has it afterwards.
+func TestReconcileFollowsTheRun(t *testing.T) {
+	run := newRun("run")
+	r := newReconciler(t)
+	r.reconcile(t, run, Run, serversOf("world", "world:v1", 8080))
+	before := r.deployment(t, run, "8080")
+
+	r.reconcile(t, run, Run, serversOf("world", "world:v2", 8080))
+	if image := r.deployment(t, run, "8080").Spec.Template.Spec.Containers[0].Image; image != "world:v2" {
+		t.Errorf("after the image changed: the server runs %q, want world:v2", image)
+	}
+	r.reconcile(t, run, Run, serversOf("other", "world:v2", 8080))
+	if name := r.deployment(t, run, "8080").Spec.Template.Spec.Containers[0].Name; name != "environment-other" {
+		t.Errorf("after another environment took the port: the container is %q, want environment-other", name)
+	}
+	pod := &run.Spec.Rollouts.Pod
+	pod.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
+	pod.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
+	r.reconcile(t, run, Run, serversOf("other", "world:v2", 8080))
+	after := r.deployment(t, run, "8080")
+	if spec := after.Spec.Template.Spec; len(spec.ImagePullSecrets) != 1 || !slices.Contains(spec.Tolerations, pod.Tolerations[0]) {
+		t.Errorf("after rollouts.pod changed: imagePullSecrets %v, tolerations %v", spec.ImagePullSecrets, spec.Tolerations)
+	}
+	if after.UID != before.UID || after.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
+		t.Errorf("the Deployment was made anew, or its strategy is %q", after.Spec.Strategy.Type)
+	}
+	r.reconcile(t, run, Run, serversOf("other", "world:v2", 8080))
+	if again := r.deployment(t, run, "8080"); again.ResourceVersion != after.ResourceVersion {
+		t.Error("a server that has not changed is written again")
+	}
+}
+
+// TestReconcileDeletesWhatTheRunNoLongerHas moves a server to another port.
+func TestReconcileDeletesWhatTheRunNoLongerHas(t *testing.T) {
+	run := newRun("run")
+	r := newReconciler(t)
+	r.reconcile(t, run, Run, serversOf("world", "world:v1", 8080))
+	r.reconcile(t, run, Run, serversOf("world", "world:v1", 9090))
+	r.checkReplicas(t, "after the port changed", map[string]int32{desired.ServiceName(run) + "-server-9090": 1})
+	r.reconcile(t, run, Run, "")
+	r.checkReplicas(t, "without a shared server", map[string]int32{})
+}
+
+// TestReconcileReportsAServerThatIsReplaced plays the controller of Deployments: as long as it has not ended the pod of the former
+// template, workers must not begin.
+func TestReconcileReportsAServerThatIsReplaced(t *testing.T) {
+	run := newRun("run")
+	r := newReconciler(t)
+	check := func(when string, want bool) {
+		t.Helper()
+		got, err := r.Reconcile(t.Context(), run, Run, serversOf("world", "world:v2", 8080))
+		if err != nil || got != want {
+			t.Errorf("%s: Reconcile = %v, %v, want %v", when, got, err, want)
+		}
+	}
+	r.reconcile(t, run, Run, serversOf("world", "world:v1", 8080))
+	observe := func(d *appsv1.Deployment, status appsv1.DeploymentStatus) {
+		t.Helper()
+		generation := d.Generation
+		if err := r.Client.Update(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		d.Status = status
+		if err := r.Client.Status().Update(t.Context(), d); err != nil || d.Generation != generation {
+			t.Fatalf("writing the status: %v, generation %d, want %d", err, d.Generation, generation)
+		}
+	}
+	d := r.deployment(t, run, "8080")
+	d.Generation = 1
+	observe(d, appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 1, UpdatedReplicas: 1})
+	r.reconcile(t, run, Run, serversOf("world", "world:v2", 8080))
+	d = r.deployment(t, run, "8080")
+	d.Generation = 2
+	observe(d, d.Status)
+	check("before the change is observed", false)
+	observe(r.deployment(t, run, "8080"), appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 1})
+	check("while the former pod runs", false)
+	observe(r.deployment(t, run, "8080"), appsv1.DeploymentStatus{ObservedGeneration: 2})
+	check("once the former pod is ending", true)
+	observe(r.deployment(t, run, "8080"), appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 1, UpdatedReplicas: 1})
+	check("once the next pod runs", true)
+}
+
+// TestSweeper deletes the servers of runs, for a manager that may not run any, and nothing else.
+func TestSweeper(t *testing.T) {
+	run := newRun("run")
+	r := newReconciler(t)
+	r.reconcile(t, run, Run, listOf(8080, 8090))
+	foreign := r.deployment(t, run, "8080").DeepCopy()
+	foreign.Name, foreign.UID, foreign.OwnerReferences, foreign.ResourceVersion = "foreign", "", nil, ""
+	if err := r.Client.Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := Sweeper{Client: r.Client, Live: r.Client, Namespaces: []string{"elsewhere"}}
+	if err := elsewhere.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(r.replicas(t)); n != 3 {
+		t.Errorf("%d Deployments are left by a manager of another namespace, want 3", n)
+	}
+	if err := (Sweeper{Client: r.Client, Live: r.Client}).Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.checkReplicas(t, "after the sweep", map[string]int32{"foreign": 1})
 }

@@ -68,7 +68,7 @@ func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen 
 			return 0, err
 		}
 		again = sooner(again, wait)
-	} else if err := r.reconcileServers(ctx, run, seen, p, p.servers); err != nil {
+	} else if _, err := r.reconcileServers(ctx, run, seen, p, p.servers); err != nil {
 		return 0, err
 	}
 	if p.start > 2 {
@@ -107,7 +107,8 @@ func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.Trainin
 	if p.file != nil {
 		observed.SpecDigest = p.file.SpecDigest
 	}
-	err := r.reconcileServers(ctx, run, seen, p, servers.Run)
+	replaced, err := r.reconcileServers(ctx, run, seen, p, servers.Run)
+	observed.AwaitsServers = !replaced
 	if err == nil {
 		err = reconciler.Reconcile(ctx, run, observed, r.Now())
 	}
@@ -117,8 +118,10 @@ func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.Trainin
 	return 0, err
 }
 
-// reconcileServers runs or ends the environment servers that the run has once.
-func (r *Reconciler) reconcileServers(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan, action servers.Action) error {
+// reconcileServers runs or ends the environment servers that the run has once, and reports whether they are those that it wants.
+func (r *Reconciler) reconcileServers(
+	ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan, action servers.Action,
+) (bool, error) {
 	reconciler := servers.Reconciler{Client: r.Client, Settings: r.Settings}
 	return reconciler.Reconcile(ctx, run, action, workersOf(run, seen, p.pins).Servers)
 }

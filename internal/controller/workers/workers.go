@@ -47,6 +47,9 @@ type Observed struct {
 	SpecDigest string
 	// Servers lists what runs beside the workers of the newest attempt: desired.Pins.Servers.
 	Servers string
+	// AwaitsServers says that a server which the run has once is being replaced. Workers that began now might open sessions at the
+	// former one.
+	AwaitsServers bool
 }
 
 // CannotWork says that the Job has ended by itself, that its workers await a repair which another Job would notice sooner, or
@@ -92,6 +95,8 @@ const (
 // when it cannot work.
 func actionOf(run *v1alpha1.TrainingRun, o Observed, image string, now time.Time) action {
 	switch {
+	case o.Job == nil && o.AwaitsServers:
+		return keep // The event of its Deployment leads here again.
 	case o.Job == nil:
 		return create
 	case o.Job.DeletionTimestamp != nil:
