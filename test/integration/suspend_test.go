@@ -9,7 +9,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -65,6 +67,47 @@ var _ = Describe("Suspend", func() {
 		// The manager's clock is ahead of the API server's here, which makes the deletion look overdue.
 		Expect(run.Status.Attempts[0].Cause).To(Or(Equal("Disrupted"), Equal("NodeLost")))
 		Expect(run.Status.FailuresSinceCheckpoint).To(Or(BeNil(), HaveValue(BeZero())))
+	})
+
+	It("names the silent node that keeps it from being complete, and a resumed run has workers again", func() {
+		w := newEnv()
+		run, _ := w.startedRun()
+		pods := func() []corev1.Pod {
+			var list corev1.PodList
+			role := client.MatchingLabels{v1alpha1.LabelRole: v1alpha1.RoleRollout}
+			Expect(kube.List(context.Background(), &list, client.InNamespace(w.namespace), role)).To(Succeed())
+			return list.Items
+		}
+		Eventually(pods).Should(HaveLen(2))
+		Eventually(func() corev1.PodPhase { return pods()[0].Status.Phase }).Should(Equal(corev1.PodRunning))
+		lost := pods()[0]
+		Expect(bind(context.Background(), &lost)).To(Succeed())
+		w.kubelet.set(func(k *kubelet) { k.holdDeleted = true })
+		DeferCleanup(func() { w.kubelet.set(func(k *kubelet) { k.holdDeleted = false }) })
+		w.change(run, suspend)
+		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("Unknown Draining")) })
+		learner := w.learner(run.Name, 1)
+		w.verdict(learner, contract.Verdict{Cause: contract.CauseDrained, Attempt: 1, Progress: progress(31)})
+		Eventually(func() *metav1.Time { return w.jobs(v1alpha1.RoleRollout)[0].DeletionTimestamp }).ShouldNot(BeNil())
+		former := w.jobs(v1alpha1.RoleRollout)[0].UID
+		w.advance(10 * time.Minute)
+		w.eventually(run, func(g Gomega) {
+			g.Expect(message(run, v1alpha1.ConditionSuspended)).To(ContainSubstring("pod %q on node %q", lost.Name, "node"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True Draining"))
+		})
+
+		w.change(run, resume)
+		Eventually(func(g Gomega) {
+			jobs := w.jobs(v1alpha1.RoleRollout)
+			g.Expect(jobs).To(HaveLen(1))
+			g.Expect(jobs[0].UID).NotTo(Equal(former))
+			g.Expect(jobs[0].DeletionTimestamp).To(BeNil())
+		}).Should(Succeed(), "the run has workers, though a pod of the former ones never ends")
+		w.attempt(run, 2, progress(31))
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+		})
 	})
 
 	It("stops a learner that never ran at once", func() {

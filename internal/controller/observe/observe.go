@@ -46,11 +46,13 @@ type State struct {
 	// Refused is why the API server refused the newest attempt's Job, or what goes with it, and RefusedWorkers why it
 	// refused the workers'; the zero value when it did not.
 	Refused, RefusedWorkers refusal.Try
-	// LearnerObstacle and WorkersObstacle are what keeps pods from being created or from starting, besides what the
-	// learner's pod shows; the zero value where nothing is known to.
+	// LearnerObstacle and WorkersObstacle are what keeps pods from being created, from starting or, of workers, from being ready,
+	// besides what the learner's pod shows; the zero value where nothing is known to.
 	LearnerObstacle, WorkersObstacle podstate.Obstacle
 	// WorkersReplaceAt is when the workers' Job is replaced because none of its workers can work: workers.ReplaceAt.
 	WorkersReplaceAt time.Time
+	// Lingering is a pod that is being deleted and does not end, for people; empty for none.
+	Lingering string
 	// LookAgain is when to look again for these; 0 for never.
 	LookAgain time.Duration
 }
@@ -109,16 +111,21 @@ type Observer struct {
 
 	// looks has the newest look at each run. If it is lost, each run is looked at once more.
 	looks *objectmap.Map[look]
+	// lingers has the newest look at pods that are being deleted. If it is lost, they are looked at once more.
+	lingers *objectmap.Map[lingering]
 }
 
 // New completes an Observer.
 func New(o Observer) *Observer {
-	o.looks = &objectmap.Map[look]{}
+	o.looks, o.lingers = &objectmap.Map[look]{}, &objectmap.Map[lingering]{}
 	return &o
 }
 
 // Forget drops what is known of a run that no longer exists.
-func (o *Observer) Forget(run types.NamespacedName) { o.looks.Forget(run) }
+func (o *Observer) Forget(run types.NamespacedName) {
+	o.looks.Forget(run)
+	o.lingers.Forget(run)
+}
 
 // Run observes a run.
 func (o *Observer) Run(ctx context.Context, run *v1alpha1.TrainingRun) (State, error) {
@@ -148,6 +155,7 @@ func (o *Observer) Run(ctx context.Context, run *v1alpha1.TrainingRun) (State, e
 	}
 	seen.RefusedWorkers = o.Refusals.Latest(run, v1alpha1.RoleRollout)
 	o.observeObstacles(ctx, run, &seen)
+	o.observeLingering(ctx, run, &seen)
 	return seen, nil
 }
 

@@ -5,12 +5,14 @@ package observe
 
 import (
 	"context"
+	"maps"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,16 +23,24 @@ import (
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// apiServer lists pods.
+// apiServer lists the pods that have the labels which are asked for.
 type apiServer struct{ pods []corev1.Pod }
 
 func (*apiServer) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return nil
 }
 
-func (s *apiServer) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	if pods, ok := list.(*corev1.PodList); ok {
-		pods.Items = s.pods
+func (s *apiServer) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	pods, ok := list.(*corev1.PodList)
+	if !ok {
+		return nil
+	}
+	var asked client.ListOptions
+	asked.ApplyOptions(options)
+	for _, pod := range s.pods {
+		if asked.LabelSelector == nil || asked.LabelSelector.Matches(labels.Set(pod.Labels)) {
+			pods.Items = append(pods.Items, pod)
+		}
 	}
 	return nil
 }
@@ -48,7 +58,11 @@ func startedRun() *v1alpha1.TrainingRun {
 func failedWorkers(run *v1alpha1.TrainingRun, uid types.UID, exitCode int32) (*batchv1.Job, corev1.Pod) {
 	job := desired.RolloutJob(run, 1, "credentials", desired.Settings{})
 	job.UID, job.CreationTimestamp, job.Status.Failed = uid, metav1.NewTime(now.Add(-time.Minute)), 1
+	// The Job controller adds the name of the Job to the labels of the template.
+	podLabels := maps.Clone(job.Spec.Template.Labels)
+	podLabels[batchv1.JobNameLabel] = job.Name
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Labels:          podLabels,
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
 	}}
 	pod.Status.Phase = corev1.PodFailed
@@ -130,5 +144,47 @@ func TestWorkersWithARefusedKey(t *testing.T) {
 	ready.Status.Ready = new(int32(1))
 	if seen := look(ready); seen.WorkersObstacle.NeedsAction {
 		t.Errorf("once a worker is ready the obstacle is %+v", seen.WorkersObstacle)
+	}
+}
+
+// TestWorkersWithLabelsOfTheirOwn finds the pods of workers whose labels differ from those of their Job.
+func TestWorkersWithLabelsOfTheirOwn(t *testing.T) {
+	run := startedRun()
+	run.Labels = map[string]string{"team": "a"}
+	run.Spec.Rollouts.Pod.Labels = map[string]v1alpha1.LabelValue{"team": "b"}
+	job, pod := failedWorkers(run, "first", contract.ExitVersion)
+	observer := New(Observer{Live: &apiServer{[]corev1.Pod{pod}}, Now: func() time.Time { return now }})
+	seen := State{Rollout: job}
+	observer.observeObstacles(t.Context(), run, &seen)
+	if seen.WorkersObstacle.Reason != v1alpha1.ReasonVersionRefused {
+		t.Errorf("the obstacle is %+v, want reason %q", seen.WorkersObstacle, v1alpha1.ReasonVersionRefused)
+	}
+}
+
+// TestLingeringPods names a pod that does not end, once its node has had the time for that.
+func TestLingeringPods(t *testing.T) {
+	run, at := startedRun(), now
+	job, pod := failedWorkers(run, "first", 0)
+	pod.Name, pod.Spec.NodeName, pod.Status = "worker", "node", corev1.PodStatus{Phase: corev1.PodRunning}
+	pod.DeletionTimestamp, job.DeletionTimestamp = &metav1.Time{Time: now.Add(time.Minute)}, &metav1.Time{Time: now}
+	observer := New(Observer{Live: &apiServer{[]corev1.Pod{pod}}, Now: func() time.Time { return at }})
+	for _, tc := range []struct {
+		after time.Duration
+		want  string
+		again time.Duration
+	}{
+		{time.Second, "", 0}, {time.Minute, "", LookInterval}, {2 * time.Minute, `pod "worker" on node "node"`, LookInterval},
+	} {
+		at = now.Add(tc.after)
+		seen := State{Rollout: job}
+		observer.observeLingering(t.Context(), run, &seen)
+		if seen.Lingering != tc.want || seen.LookAgain != tc.again {
+			t.Errorf("after %s: Lingering = %q, LookAgain = %s, want %q, %s", tc.after, seen.Lingering, seen.LookAgain, tc.want, tc.again)
+		}
+	}
+	ended := New(Observer{Live: &apiServer{}, Now: func() time.Time { return at }})
+	seen := State{Rollout: job}
+	if ended.observeLingering(t.Context(), run, &seen); seen.Lingering != "" {
+		t.Errorf("once the pod has ended: Lingering = %q", seen.Lingering)
 	}
 }

@@ -136,7 +136,7 @@ func (o *Observer) workersObstacle(ctx context.Context, run *v1alpha1.TrainingRu
 // workerPods lists the pods of a workers' Job.
 func (o *Observer) workerPods(ctx context.Context, job *batchv1.Job, options ...client.ListOption) []corev1.Pod {
 	var pods corev1.PodList
-	options = append(options, client.InNamespace(job.Namespace), client.MatchingLabels(job.Labels))
+	options = append(options, client.InNamespace(job.Namespace), client.MatchingLabels(podsOfJob(job)))
 	if err := o.Live.List(ctx, &pods, options...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "listing workers")
 		return nil

@@ -105,7 +105,7 @@ func suspendedCondition(v view) status.Condition {
 	case attempt != nil && attempt.CompletionTime == nil:
 		return status.Unknown(kind, v1alpha1.ReasonDraining, "The learner is asked to stop at a saved state.")
 	case v.seen.Rollout != nil || v.seen.Learners[status.NewestAttempt(v.run)].Job != nil:
-		return status.Unknown(kind, v1alpha1.ReasonDraining, "The pods are being deleted.")
+		return status.Unknown(kind, v1alpha1.ReasonDraining, "The pods are being deleted."+v.lingering())
 	case !*v.run.Spec.Suspend:
 		return status.True(kind, v1alpha1.ReasonBudgetReached, spent.Reached(v.run, *v.next, v.now)+". Raise the limit, and the run continues from its newest checkpoint.")
 	case v.run.Spec.Algorithm == nil:
@@ -304,6 +304,8 @@ func stalledCondition(v view) status.Condition {
 		return status.True(kind, v.plan.blocked.Reason, v.plan.blocked.Message)
 	case v.isStalled():
 		return v.stall(kind)
+	case v.awaitsNode():
+		return v.as(kind, v1alpha1.ConditionSuspended, status.True)
 	case v.stands(kind):
 		return v.asBefore(kind)
 	case learnerNeedsAction(v):

@@ -114,7 +114,7 @@ func drainOverdue(l observe.Learner, seen observe.State, taken time.Duration, no
 func untilDeadline(run *v1alpha1.TrainingRun, l observe.Learner, seen observe.State, now time.Time) time.Duration {
 	newest := run.Status.Attempts[0]
 	if _, running := learnerRunning(l.Pod); !running {
-		left := max(time.Second, waitsSince(newest, l, now).Add(seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds)).Sub(now)+time.Second)
+		left := untilStartOverdue(run, newest, l, now)
 		if missing := creating(newest, l, seen, now); missing > 0 {
 			left = min(left, missing+time.Second)
 		}
@@ -134,12 +134,28 @@ func untilDeadline(run *v1alpha1.TrainingRun, l observe.Learner, seen observe.St
 		return maxRequeue
 	}
 	if seen.Heartbeat.Reply.Blocked() != "" || endpoint.NeedsAction(seen.Heartbeat.Reply.Upstream) {
-		return seconds(*run.Spec.FailurePolicy.StalledAfterSeconds) + time.Second
+		return untilStalled(run)
 	}
 	idle := time.Duration(seen.Heartbeat.Reply.SecondsSinceProgress * float64(time.Second))
 	left := seconds(*run.Spec.FailurePolicy.ProgressDeadlineSeconds) - idle
 	if left < 0 {
 		return maxRequeue // The deadline does not apply for now, and an event comes when it does again.
+	}
+	return min(maxRequeue, left+time.Second)
+}
+
+// untilStalled is when a wait that has just begun could be one for a person. A run that waits is not reconciled more often than each ten
+// seconds, whatever its spec says.
+func untilStalled(run *v1alpha1.TrainingRun) time.Duration {
+	return min(maxRequeue, max(observe.LookInterval, seconds(*run.Spec.FailurePolicy.StalledAfterSeconds)+time.Second))
+}
+
+// untilStartOverdue is when a learner that does not run could be overdue. Where it is not although the deadline has passed, because a
+// queue or a quota keeps it from starting, an event or a look ends that.
+func untilStartOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, now time.Time) time.Duration {
+	left := waitsSince(newest, l, now).Add(seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds)).Sub(now)
+	if left < 0 || desired.SuspendedByOther(l.Job) {
+		return maxRequeue
 	}
 	return min(maxRequeue, left+time.Second)
 }

@@ -107,7 +107,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 	if suspended(run, now) {
 		return p.withSuspension(run, seen)
 	}
-	p.workers = run.Status.StartTime != nil
+	p.workers = run.Status.StartTime != nil && showsWorkers(run, seen)
 	if p.held = held(run, seen); p.held {
 		p.requeue = maxRequeue
 		return p
@@ -126,6 +126,11 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 	}
 	p.start = status.NewestAttempt(run) + 1
 	return p
+}
+
+// showsWorkers says that a Job shows which data and servers workers need while no attempt begins.
+func showsWorkers(run *v1alpha1.TrainingRun, seen observe.State) bool {
+	return seen.Rollout != nil || seen.Learners[status.NewestAttempt(run)].Job != nil
 }
 
 // retried says that a failed run is to be tried again.

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -55,7 +56,7 @@ type Observed struct {
 // CannotWork says that the Job has ended by itself, that its workers await a repair which another Job would notice sooner, or
 // that they cannot read what the run exchanges. Where the spec names their image, another Job would have the same.
 func (o Observed) CannotWork(run *v1alpha1.TrainingRun) bool {
-	return o.Job != nil &&
+	return o.Job != nil && o.Job.DeletionTimestamp == nil &&
 		(podstate.JobEnd(o.Job) != nil || !o.ReplaceAt.IsZero() || o.VersionRefused && run.Spec.Rollouts.Pod.Image == "")
 }
 
@@ -99,6 +100,8 @@ func actionOf(run *v1alpha1.TrainingRun, o Observed, image string, now time.Time
 		return keep // The event of its Deployment leads here again.
 	case o.Job == nil:
 		return create
+	case slices.Contains(o.Job.Finalizers, metav1.FinalizerDeleteDependents):
+		return replace // It was suspended. Whoever waits for its pods may wait for a node that never answers.
 	case o.Job.DeletionTimestamp != nil:
 		return keep
 	case o.Job.Annotations[v1alpha1.AnnotationTemplate] != desired.RolloutTemplateDigest(run), o.outdated(image), o.KeyReplaced,
