@@ -96,21 +96,6 @@ func SharedServers(pins desired.Pins) *Problem {
 	}
 }
 
-// Unpinned says what a started run refers to and cannot have at its next attempt: an environment to evaluate on that was added
-// since its start. names are those of the entries that it has pinned.
-func Unpinned(run *v1alpha1.TrainingRun, names []string, environments map[string]*v1alpha1.RewardEnvironment) *Problem {
-	for _, use := range desired.EvaluationUses(run) {
-		name := desired.RefName(use.EnvironmentUse)
-		if slices.Contains(names, use.Name) {
-			continue
-		}
-		if p := usable(name, environments[name]); p != nil {
-			return p
-		}
-	}
-	return nil
-}
-
 func usable(name string, env *v1alpha1.RewardEnvironment) *Problem {
 	if env == nil {
 		return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentNotFound,
@@ -212,6 +197,14 @@ func stepsOf(run *v1alpha1.TrainingRun) string {
 		}
 	}
 	return strings.Join(steps, ", ")
+}
+
+// UnreadableFile describes why the run file of an earlier attempt cannot be read; nil for no error.
+func UnreadableFile(err error) *Problem {
+	if err == nil {
+		return nil
+	}
+	return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRunFileInvalid, Message: err.Error(), NeedsAction: true}
 }
 
 // FileProblem describes why a run file cannot be made, and what to do.

@@ -114,30 +114,6 @@ func TestEnvironments(t *testing.T) {
 	}
 }
 
-func TestUnpinned(t *testing.T) {
-	evaluating := newRun(func(r *v1alpha1.TrainingRun) {
-		r.Spec.Evaluation = &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{
-			{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "env"}}, {EnvironmentUse: v1alpha1.EnvironmentUse{Name: "added"}},
-		}}
-	})
-	cases := map[string]struct {
-		run    *v1alpha1.TrainingRun
-		pinned []string
-		want   string
-	}{
-		"all are pinned":           {evaluating, []string{"env", "added"}, ""},
-		"one was added":            {evaluating, []string{"env"}, "EnvironmentNotFound (needs action)"},
-		"a run without evaluation": {newRun(), []string{"env"}, ""},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := reasonOf(Unpinned(tc.run, tc.pinned, nil)); got != tc.want {
-				t.Errorf("Unpinned = %q, want %q", got, tc.want)
-			}
-		})
-	}
-}
-
 func TestInitFrom(t *testing.T) {
 	from := func(step *int64) *v1alpha1.TrainingRun {
 		return newRun(func(r *v1alpha1.TrainingRun) {

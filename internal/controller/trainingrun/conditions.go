@@ -121,12 +121,8 @@ func environmentsCondition(v view) status.Condition {
 		return status.False(kind, b.Reason, b.Message)
 	}
 	if v.next.StartTime != nil {
-		var pinned []string
-		for _, e := range v.next.Environments {
-			pinned = append(pinned, e.Name)
-		}
-		if p := resolve.Unpinned(v.run, pinned, v.seen.Environments); p != nil && !v.finished() {
-			return status.False(kind, p.Reason, p.Message+" The next attempt needs it.")
+		if p := v.unusable(kind); p != nil {
+			return *p
 		}
 		if reply := v.reply(); reply != nil && len(reply.Unavailable) > 0 && !v.finished() {
 			return status.False(kind, v1alpha1.ReasonEnvironmentUnavailable, unavailableMessage(reply.Unavailable))

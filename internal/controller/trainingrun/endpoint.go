@@ -21,6 +21,9 @@ func acceptedCondition(v view) status.Condition {
 	if b := v.plan.blocked; b != nil && b.Condition == kind {
 		return status.False(kind, b.Reason, b.Message)
 	}
+	if p := v.unusable(kind); p != nil {
+		return *p
+	}
 	if v.unsupported() {
 		return v.as(kind, v1alpha1.ConditionFailed, status.False)
 	}

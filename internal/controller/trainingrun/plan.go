@@ -40,6 +40,8 @@ type plan struct {
 	pins desired.Pins
 	// blocked is why an attempt that is due cannot start.
 	blocked *resolve.Problem
+	// unusable is why the next attempt could not start, while the newest is in progress or the run is suspended.
+	unusable *resolve.Problem
 	// backingOff says that the next attempt waits.
 	backingOff bool
 	// held says that the next attempt waits until another controller resumes the newest attempt's Job.

@@ -26,6 +26,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/history"
 	"github.com/tinker-operator/tinker-operator/internal/controller/namespacelease"
+	"github.com/tinker-operator/tinker-operator/internal/controller/objectmap"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/pacing"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
@@ -58,11 +59,12 @@ type Reconciler struct {
 	observer   *observe.Observer
 	history    *history.Writer
 	namespaces *namespaces
+	checks     *objectmap.Map[nextCheck]
 }
 
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
-	r.memory, r.refusals, r.namespaces = &memory{}, &refusal.Memory{}, &namespaces{}
+	r.memory, r.refusals, r.namespaces, r.checks = &memory{}, &refusal.Memory{}, &namespaces{}, &objectmap.Map[nextCheck]{}
 	r.observer = observe.New(observe.Observer{Client: r.Client, Live: r.Live, Poller: r.Poller, Refusals: r.refusals, Now: r.Now})
 	r.history = history.New(r.Client, r.Live, r.Now)
 	return &r
@@ -117,6 +119,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	var unprepared error
 	if p.start > 0 {
 		p, unprepared = r.prepare(ctx, run, seen, p)
+	} else {
+		p.unusable = r.checkNext(ctx, run, seen, p)
 	}
 	wait, err := r.execute(ctx, run, seen, p)
 	if apierrors.IsConflict(err) {
@@ -132,6 +136,7 @@ func (r *Reconciler) forget(run types.NamespacedName) {
 	r.refusals.Forget(run)
 	r.observer.Forget(run)
 	r.history.Forget(run)
+	r.checks.Forget(run)
 }
 
 // execute writes the status first, then acts, and returns when to reconcile again.

@@ -38,10 +38,8 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 		run.Status = *p.next
 	}
 	files, err := runfiles.Read(ctx, r.Live, run)
-	if unreadable, ok := errors.AsType[*runfiles.Error](err); ok {
-		return p.withBlock(&resolve.Problem{
-			Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRunFileInvalid, Message: unreadable.Error(), NeedsAction: true,
-		}, 0), nil
+	if _, ok := errors.AsType[*runfiles.Error](err); ok {
+		return p.withBlock(resolve.UnreadableFile(err), 0), nil
 	}
 	if err != nil {
 		p.start = 0

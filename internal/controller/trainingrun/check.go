@@ -1,0 +1,97 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
+	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
+	"github.com/tinker-operator/tinker-operator/internal/controller/runfiles"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+// nextCheck is whether the next attempt of a run could start, and of what that was found.
+type nextCheck struct {
+	of      string
+	problem *resolve.Problem
+}
+
+// checkNext makes the run file of an attempt that does not start yet, once for each version of what it is made from, and returns why it
+// cannot be made: somebody who changes a run in progress is told at once, and not when its learner is evicted.
+func (r *Reconciler) checkNext(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) *resolve.Problem {
+	if run.Status.StartTime == nil || status.RunFinished(run) || p.final != nil || p.blocked != nil {
+		return nil
+	}
+	if p.next != nil {
+		run = run.DeepCopy()
+		run.Status = *p.next
+	}
+	of := madeFrom(run, seen)
+	if known := r.checks.Get(run); known.of == of {
+		return known.problem
+	}
+	files, err := runfiles.Read(ctx, r.Live, run)
+	if _, unreadable := errors.AsType[*runfiles.Error](err); err != nil && !unreadable {
+		ctrl.LoggerFrom(ctx).Info("the next attempt is not checked", "err", err.Error())
+		return nil
+	}
+	problem := resolve.UnreadableFile(err)
+	if err == nil {
+		problem = r.nextProblem(run, seen, files)
+	}
+	r.checks.Set(run, nextCheck{of, problem})
+	return problem
+}
+
+// nextProblem is why the run file of the next attempt cannot be made.
+func (r *Reconciler) nextProblem(run *v1alpha1.TrainingRun, seen observe.State, files runfiles.Files) *resolve.Problem {
+	input, blocked := r.fileInput(run, seen, files, status.NewestAttempt(run)+1)
+	if blocked != nil {
+		return blocked
+	}
+	_, err := desired.File(input)
+	if err == nil {
+		return nil
+	}
+	return resolve.FileProblem(err)
+}
+
+// madeFrom identifies what a run file is made from.
+func madeFrom(run *v1alpha1.TrainingRun, seen observe.State) string {
+	var of strings.Builder
+	fmt.Fprintf(&of, "%d %d %v %v %v", run.Generation, status.NewestAttempt(run), runfiles.Fixed(run), runfiles.HasStep(run), run.Status.CompletionTime)
+	for _, name := range slices.Sorted(maps.Keys(seen.Environments)) {
+		env := seen.Environments[name]
+		fmt.Fprintf(&of, " %s %s %d %d %s", name, env.UID, env.Generation, ptr.Deref(env.Status.ObservedGeneration, 0), env.Status.Digest)
+		for _, c := range env.Status.Conditions {
+			fmt.Fprintf(&of, " %s=%s", c.Type, c.Status)
+		}
+	}
+	return of.String()
+}
+
+// unusable is a condition that the next attempt needs and that does not hold; nil where none is known.
+func (v view) unusable(kind string) *status.Condition {
+	p := v.plan.unusable
+	if p == nil || p.Condition != kind || v.finished() {
+		return nil
+	}
+	message := p.Message + " The next attempt needs it."
+	if a := v.attempt(); a != nil && a.CompletionTime == nil {
+		message = p.Message + " The learner continues; the next attempt needs it."
+	}
+	c := status.False(kind, p.Reason, message)
+	return &c
+}
