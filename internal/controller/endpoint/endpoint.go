@@ -21,7 +21,7 @@ func NeedsAction(upstream string) bool {
 	return slices.Contains([]string{
 		contract.UpstreamNotTinker, contract.UpstreamUnknownModel, contract.UpstreamShortContext, contract.UpstreamCredentials, contract.UpstreamPayment,
 		contract.UpstreamSettingsRefused, contract.UpstreamDataRefused,
-		contract.UpstreamMissingCheckpoint,
+		contract.UpstreamMissingCheckpoint, "too_large", "refused", "unreachable",
 	}, upstream)
 }
 

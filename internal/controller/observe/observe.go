@@ -113,11 +113,13 @@ type Observer struct {
 	looks *objectmap.Map[look]
 	// lingers has the newest look at pods that are being deleted. If it is lost, they are looked at once more.
 	lingers *objectmap.Map[lingering]
+	// mounts has the newest look at the volumes of a learner's pod that does not start. If it is lost, the pod is looked at once more.
+	mounts *objectmap.Map[mounts]
 }
 
 // New completes an Observer.
 func New(o Observer) *Observer {
-	o.looks, o.lingers = &objectmap.Map[look]{}, &objectmap.Map[lingering]{}
+	o.looks, o.lingers, o.mounts = &objectmap.Map[look]{}, &objectmap.Map[lingering]{}, &objectmap.Map[mounts]{}
 	return &o
 }
 
@@ -125,6 +127,7 @@ func New(o Observer) *Observer {
 func (o *Observer) Forget(run types.NamespacedName) {
 	o.looks.Forget(run)
 	o.lingers.Forget(run)
+	o.mounts.Forget(run)
 }
 
 // Run observes a run.
@@ -155,6 +158,7 @@ func (o *Observer) Run(ctx context.Context, run *v1alpha1.TrainingRun) (State, e
 	}
 	seen.RefusedWorkers = o.Refusals.Latest(run, v1alpha1.RoleRollout)
 	o.observeObstacles(ctx, run, &seen)
+	o.observeMounts(ctx, run, &seen)
 	o.observeLingering(ctx, run, &seen)
 	return seen, nil
 }

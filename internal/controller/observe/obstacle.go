@@ -123,7 +123,13 @@ func (o *Observer) workersObstacle(ctx context.Context, run *v1alpha1.TrainingRu
 			break
 		}
 	}
-	if found.Reason != v1alpha1.ReasonImagePullFailed && job.Status.Failed == 0 {
+	if !found.NeedsAction {
+		found = o.workersLackVolume(ctx, run, pending)
+	}
+	if job.Status.Failed == 0 && found.Reason != v1alpha1.ReasonImagePullFailed {
+		if !found.NeedsAction && workers.MayBeUnready(run, job, o.Now()) {
+			found = workers.Unready(run, job, o.workerPods(ctx, job), o.Now())
+		}
 		return found, time.Time{}
 	}
 	pods := o.workerPods(ctx, job)

@@ -174,7 +174,7 @@ func (v view) learnerAnswering() status.Condition {
 	case v.awaitsReply():
 		return status.False(kind, v1alpha1.ReasonStarting, "The learner runs and has not answered yet.")
 	default:
-		return status.Unknown(kind, v1alpha1.ReasonUnreachable, "The learner runs but does not answer; it is left alone, since it may be working.")
+		return status.Unknown(kind, v1alpha1.ReasonUnreachable, v.silence())
 	}
 }
 
@@ -258,7 +258,7 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 		if c, refused := v.workersRefused(); refused {
 			return status.False(kind, c.Reason, c.Message)
 		}
-		return status.False(kind, v1alpha1.ReasonWaitingForWorkers, "The learner waits for workers.")
+		return status.False(kind, v1alpha1.ReasonWaitingForWorkers, v.workersAwaited())
 	}
 	return status.True(kind, phaseReason(reply.Progress.Phase), "The run makes progress.")
 }
@@ -306,8 +306,10 @@ func stalledCondition(v view) status.Condition {
 		return v.asBefore(kind)
 	case learnerNeedsAction(v):
 		return v.as(kind, v1alpha1.ConditionLearnerRunning, status.True)
-	case awaitsRepair(v):
+	case awaitsRepair(v), v.awaitsAnswer(), v.awaitsWorkers():
 		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
+	case v.neverStarts() != "":
+		return status.True(kind, v1alpha1.ReasonWaitingForLearner, v.neverStarts())
 	case v.reply() != nil && v.reply().Progress.Diverged:
 		return status.True(kind, v1alpha1.ReasonDiverged,
 			"A metric was NaN or infinite: continuing the run is pointless; start another from a checkpoint, with a lower learning rate.")

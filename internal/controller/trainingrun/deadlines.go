@@ -51,10 +51,13 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learn
 // startOverdue ends an attempt whose learner does not run in time. The ending has a reason where its pod waits for a repair.
 func startOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, seen observe.State, now time.Time) *ending.Ending {
 	deadline, waits := seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds), observe.LearnerWaits(run, l.Pod)
+	if l.Pod != nil && seen.LearnerObstacle.NeedsAction {
+		waits = seen.LearnerObstacle // What it lacks may be there on another node, so that its deadline applies.
+	}
 	switch {
 	case desired.SuspendedByOther(l.Job):
 		return nil
-	case seen.LearnerObstacle.NeedsAction:
+	case l.Pod == nil && seen.LearnerObstacle.NeedsAction:
 		return nil // The Job's controller tries again to create the pod, and another Job would have the same problem.
 	case podstate.ImageMissing(l.Pod) && podstate.ReplaceIn(l.Pod, now) <= 0:
 		return &ending.Ending{Cause: contract.CauseStartTimeout, Reason: v1alpha1.ReasonImagePullFailed, Message: waits.Message}
@@ -128,7 +131,7 @@ func untilDeadline(run *v1alpha1.TrainingRun, l observe.Learner, seen observe.St
 	}
 	if seen.Heartbeat.Reply == nil || seen.Heartbeat.Err != nil {
 		// The poller notifies of the first heartbeat without a reply, and not of those that follow.
-		return untilSilent(l, seen, now)
+		return untilSilent(run, l, seen, now)
 	}
 	if !seen.Heartbeat.Fresh(now) {
 		return maxRequeue
@@ -170,10 +173,10 @@ func silentFrom(l observe.Learner, seen observe.State, now time.Time) time.Time 
 	return from
 }
 
-func untilSilent(l observe.Learner, seen observe.State, now time.Time) time.Duration {
+func untilSilent(run *v1alpha1.TrainingRun, l observe.Learner, seen observe.State, now time.Time) time.Duration {
 	left := silentFrom(l, seen, now).Sub(now)
 	if left < 0 {
-		return maxRequeue
+		return untilStalled(run)
 	}
 	return left + time.Second
 }

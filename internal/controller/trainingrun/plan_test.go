@@ -185,7 +185,7 @@ func TestMakePlan(t *testing.T) {
 		},
 		"old words say nothing of a stall": {
 			newRun(attempts(inProgress(1))), observing(1, running, repliedLongAgo(contract.HeartbeatReply{Attempt: 1, SecondsSinceProgress: 3601})),
-			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: maxRequeue},
+			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: 121 * time.Second},
 		},
 		"a learner that has not started is made anew with another pod": {
 			newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretRef.Name = "corrected" }),

@@ -52,6 +52,9 @@ func refusedSpec(run *v1alpha1.TrainingRun, seen observe.State, just bool) *reso
 func (v view) workersRefused() (status.Condition, bool) {
 	const kind = v1alpha1.ConditionRolloutsReady
 	o := v.seen.WorkersObstacle
+	if o.Reason == v1alpha1.ReasonWorkersMissing && !v.learnerServes() {
+		o = podstate.Obstacle{} // They are not ready as they have no learner.
+	}
 	if created := refusedWorkers(v.seen); v.seen.Rollout == nil && (created.Reason != "" || !o.NeedsAction) {
 		o = created
 		c := meta.FindStatusCondition(v.run.Status.Conditions, kind)

@@ -123,7 +123,7 @@ func (v view) learnerObstacle() podstate.Obstacle {
 	if pod == nil && desired.SuspendedByOther(v.seen.Learners[status.NewestAttempt(v.run)].Job) {
 		return podstate.Obstacle{Reason: v1alpha1.ReasonJobSuspended, Message: jobSuspended}
 	}
-	if pod == nil && v.seen.LearnerObstacle.NeedsAction {
+	if v.seen.LearnerObstacle.NeedsAction {
 		return v.seen.LearnerObstacle
 	}
 	o := observe.LearnerWaits(v.run, pod)

@@ -1,0 +1,110 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+// mountDelay is how long a pod may take to have its volumes before the first look at its events.
+const mountDelay = 20 * time.Second
+
+// maxMountWords bounds what a message quotes of the kubelet's words.
+const maxMountWords = 512
+
+// mounts is what keeps a learner's pod from having its volumes, and when that was found.
+type mounts struct {
+	at       time.Time
+	pod      types.UID
+	obstacle podstate.Obstacle
+}
+
+// observeMounts finds which volume a learner's pod lacks, of which its status says nothing.
+func (o *Observer) observeMounts(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) {
+	pod, now := seen.Learners[status.NewestAttempt(run)].Pod, o.Now()
+	if status.AttemptEnded(run) || !mayLackVolume(pod, desired.LearnerContainer) || LearnerWaits(run, pod).NeedsAction {
+		return
+	}
+	if seen.LookAgain = LookInterval; now.Sub(pod.CreationTimestamp.Time) < mountDelay {
+		return
+	}
+	known := o.mounts.Get(run)
+	if known.pod != pod.UID || now.Sub(known.at) >= LookInterval {
+		known = mounts{at: now, pod: pod.UID, obstacle: o.lackedVolume(ctx, run, pod, "learner.pod.volumes")}
+		o.mounts.Set(run, known)
+	}
+	if known.obstacle.NeedsAction {
+		seen.LearnerObstacle = known.obstacle
+	}
+}
+
+// mayLackVolume says that a node has a pod whose containers it has not begun to start.
+func mayLackVolume(pod *corev1.Pod, container string) bool {
+	if pod == nil || pod.DeletionTimestamp != nil || pod.Spec.NodeName == "" || pod.Status.Phase != corev1.PodPending {
+		return false
+	}
+	_, running := podstate.Running(pod, container)
+	return !running
+}
+
+// lackedVolume says which volume a pod does not get, and which field of the run that is by; nothing where no event says so.
+func (o *Observer) lackedVolume(ctx context.Context, run *v1alpha1.TrainingRun, pod *corev1.Pod, field string) podstate.Obstacle {
+	words, err := refusal.OfMounts(ctx, o.Live, pod)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "finding why a pod lacks a volume")
+	}
+	if words == "" {
+		return podstate.Obstacle{}
+	}
+	words = strings.TrimRight(status.Trim(strings.Join(strings.Fields(words), " "), maxMountWords), ". ")
+	return podstate.Obstacle{Reason: v1alpha1.ReasonConfigNotFound, NeedsAction: true,
+		Message: fmt.Sprintf("A volume of the pod cannot be mounted (%s): create what it names, or correct %s; the pod then starts by itself.",
+			words, mountField(run, words, field))}
+}
+
+// missingVolume matches the kubelet's words about a ConfigMap or Secret that does not exist.
+var missingVolume = regexp.MustCompile(`(configmap|secret) "([^"]+)" not found`)
+
+// mountField names the field by which a run has the volume that the kubelet's words are about.
+func mountField(run *v1alpha1.TrainingRun, words, otherwise string) string {
+	found := missingVolume.FindStringSubmatch(words)
+	if found == nil {
+		return otherwise
+	}
+	tinker := run.Spec.Tinker
+	switch kind, name := found[1], found[2]; {
+	case kind == "configmap" && tinker.CABundleConfigMapRef != nil && tinker.CABundleConfigMapRef.Name == name:
+		return "tinker.caBundleConfigMapRef"
+	case kind == "secret" && tinker.ClientCertificateSecretRef != nil && tinker.ClientCertificateSecretRef.Name == name:
+		return "tinker.clientCertificateSecretRef"
+	default:
+		return otherwise
+	}
+}
+
+// workersLackVolume says which volume the first worker lacks whose node has had it for a while; nothing where no event says so.
+func (o *Observer) workersLackVolume(ctx context.Context, run *v1alpha1.TrainingRun, pending []corev1.Pod) podstate.Obstacle {
+	for i := range pending {
+		pod := &pending[i]
+		if !mayLackVolume(pod, desired.RolloutContainer) || o.Now().Sub(pod.CreationTimestamp.Time) < mountDelay {
+			continue
+		}
+		return o.lackedVolume(ctx, run, pod, "rollouts.pod.volumes, or what the RewardEnvironment's data set names")
+	}
+	return podstate.Obstacle{}
+}
