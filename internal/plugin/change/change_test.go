@@ -12,6 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/observe"
 )
 
@@ -50,6 +51,34 @@ func TestExpand(t *testing.T) {
 		if _, err := expand(newRun(), "", []string{grid}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", grid, err, want)
 		}
+	}
+}
+
+// TestPlace puts objects into a namespace, and refuses those of another one than the command line names.
+func TestPlace(t *testing.T) {
+	for name, tc := range map[string]struct {
+		named      string
+		connection cli.Connection
+		want       string
+		refused    string
+	}{
+		"an object without a namespace":    {"", cli.Connection{Namespace: "staging"}, "staging", ""},
+		"another one than the context's":   {"prod", cli.Connection{Namespace: "staging"}, "prod", ""},
+		"that of the command line":         {"prod", cli.Connection{Namespace: "prod", NamespaceGiven: true}, "prod", ""},
+		"another than the command line's":  {"prod", cli.Connection{Namespace: "staging", NamespaceGiven: true}, "prod", `is of namespace "prod", and --namespace is "staging"`},
+		"none, where the command line has": {"", cli.Connection{Namespace: "staging", NamespaceGiven: true}, "staging", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := newRun()
+			run.SetNamespace(tc.named)
+			err := place(run, &tc.connection)
+			if (err == nil) != (tc.refused == "") || err != nil && !strings.Contains(err.Error(), tc.refused) {
+				t.Errorf("place = %v, want %q", err, tc.refused)
+			}
+			if got := run.GetNamespace(); got != tc.want {
+				t.Errorf("the run is of namespace %q, want %q", got, tc.want)
+			}
+		})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -174,8 +175,12 @@ func create(
 ) error {
 	strict := client.WithFieldValidation(connection.Client, metav1.FieldValidationStrict)
 	var errs []error
+	for _, object := range slices.Concat(environments, runs) {
+		if err := place(object, connection); err != nil {
+			return err
+		}
+	}
 	check := func(object *unstructured.Unstructured, mayExist bool) {
-		place(object, connection.Namespace)
 		err := strict.Create(ctx, object.DeepCopy(), client.DryRunAll)
 		if err != nil && (!mayExist || !apierrors.IsAlreadyExists(err)) {
 			errs = append(errs, refused(object, err))
@@ -194,7 +199,7 @@ func create(
 	if dryRun {
 		strict, suffix = client.NewDryRunClient(strict), " (dry run)"
 	}
-	for _, object := range append(environments, runs...) {
+	for _, object := range slices.Concat(environments, runs) {
 		kind := strings.ToLower(object.GetKind())
 		switch err := strict.Create(ctx, object); {
 		case apierrors.IsAlreadyExists(err) && object.GetKind() == manifest.KindEnvironment:
@@ -208,11 +213,17 @@ func create(
 	return nil
 }
 
-// place puts an object into the namespace unless it names one.
-func place(object *unstructured.Unstructured, namespace string) {
-	if object.GetNamespace() == "" {
-		object.SetNamespace(namespace)
+// place puts an object into the namespace of the connection unless it names one. As with kubectl, it must not name another one than the
+// command line does.
+func place(object *unstructured.Unstructured, connection *cli.Connection) error {
+	switch named := object.GetNamespace(); {
+	case named == "":
+		object.SetNamespace(connection.Namespace)
+	case connection.NamespaceGiven && named != connection.Namespace:
+		return cli.Misused("%s %q is of namespace %q, and --namespace is %q: correct one of them",
+			object.GetKind(), object.GetName(), named, connection.Namespace)
 	}
+	return nil
 }
 
 // refused explains why the API server does not accept an object.

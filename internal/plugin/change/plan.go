@@ -78,7 +78,9 @@ func (f file) plan(ctx context.Context, env cli.Environment, cluster *cli.Cluste
 
 // dryRun has the API server check a run, and returns it as the server would store it.
 func dryRun(ctx context.Context, connection *cli.Connection, object *unstructured.Unstructured) (*v1alpha1.TrainingRun, error) {
-	place(object, connection.Namespace)
+	if err := place(object, connection); err != nil {
+		return nil, err
+	}
 	strict := client.WithFieldValidation(connection.Client, metav1.FieldValidationStrict)
 	checked := object.DeepCopy()
 	if err := strict.Create(ctx, checked, client.DryRunAll); err != nil {
@@ -115,7 +117,9 @@ func runFile(ctx context.Context, connection *cli.Connection, run *v1alpha1.Trai
 		var from *v1alpha1.TrainingRun
 		if source.Run != nil {
 			var err error
-			if from, err = connection.Run(ctx, source.Run.Name); err != nil {
+			beside := *connection // The run may be of another namespace than the context.
+			beside.Namespace = run.Namespace
+			if from, err = beside.Run(ctx, source.Run.Name); err != nil {
 				return contract.RunFile{}, fmt.Errorf("initFrom: %w", err)
 			}
 		}

@@ -52,6 +52,8 @@ type Connection struct {
 	client.Client
 	Config    *rest.Config
 	Namespace string
+	// NamespaceGiven says that the command line names the namespace, rather than the context.
+	NamespaceGiven bool
 }
 
 // Connect returns a client of the cluster, which sends no request yet.
@@ -62,7 +64,7 @@ func (c *Cluster) Connect() (*Connection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("choosing the cluster: %w; set --kubeconfig, --context or the variable KUBECONFIG", err)
 	}
-	namespace, _, err := chosen.Namespace()
+	namespace, given, err := chosen.Namespace()
 	if err != nil {
 		return nil, fmt.Errorf("choosing the namespace: %w", err)
 	}
@@ -76,7 +78,7 @@ func (c *Cluster) Connect() (*Connection, error) {
 	if err != nil {
 		return nil, explain(err)
 	}
-	return &Connection{Client: connected, Config: config, Namespace: namespace}, nil
+	return &Connection{Client: connected, Config: config, Namespace: namespace, NamespaceGiven: given}, nil
 }
 
 // explain adds to an error of the API server what to do about it.
