@@ -31,7 +31,7 @@ type nextCheck struct {
 // checkNext makes the run file of an attempt that does not start yet, once for each version of what it is made from, and returns why it
 // cannot be made: somebody who changes a run in progress is told at once, and not when its learner is evicted.
 func (r *Reconciler) checkNext(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) *resolve.Problem {
-	if run.Status.StartTime == nil || status.RunFinished(run) || p.final != nil || p.blocked != nil {
+	if run.Status.StartTime == nil || status.RunFinished(run) || p.final != nil || p.blocked != nil || p.terminating {
 		return nil
 	}
 	if p.next != nil {
