@@ -149,7 +149,9 @@ func TestSecondDeathAloneIsAFault(t *testing.T) {
 		if len(got[0].Faulty) > 0 {
 			t.Errorf("members %v are faults after %d deaths alone, want none", got[0].Faulty, i)
 		}
-		renews(f, worker, 0, 0)
+		if diff := cmp.Diff([]exchange.Permit{{Key: key(0), Member: 0}}, renews(f, worker, 0, 0)); diff != "" {
+			t.Errorf("first permits of worker %s (-want +got):\n%s", worker, diff)
+		}
 		renews(f, worker, 0, 2)
 		dies(f, c, worker)
 	}
@@ -260,4 +262,16 @@ func TestSuspectAtAWorkerThatWasSilent(t *testing.T) {
 	if diff := cmp.Diff([]exchange.Permit{{Key: key(0), Member: 4}}, renews(f, "c", 0, 2)); diff != "" {
 		t.Errorf("permits of a group that is no suspect any more (-want +got):\n%s", diff)
 	}
+}
+
+// TestWorkersWithoutAProcessPlayNoSuspects checks that a worker of an earlier version, which plays all members at once, is leased no
+// suspect while there is another, and that suspects are leased as any other group where there is none.
+func TestWorkersWithoutAProcessPlayNoSuspects(t *testing.T) {
+	f, c := suspected(t)
+	hello(t, f, "a-first", exchange.HelloRequest{})
+	wantLeases(t, acquire(t, f, "a-first"), false, 3)
+	wantLeases(t, acquire(t, f, "c"), true, 0)
+	dies(f, c, "c")
+	f.Renew("a-first", exchange.Renewal{Progress: []exchange.Progress{{Key: key(3)}}})
+	wantLeases(t, acquire(t, f, "a-first"), false, 0, 1)
 }

@@ -4,12 +4,16 @@
 package try_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/environment/ors/orstest"
 )
@@ -51,5 +55,46 @@ spec:
 		if secret != "sesame" {
 			t.Errorf("a session has the secret %q, want that of --secret", secret)
 		}
+	}
+}
+
+// TestTryEndsAtAServerThatDoesNotAnswer checks that an interrupt ends the command while a server accepts requests and does not answer.
+func TestTryEndsAtAServerThatDoesNotAnswer(t *testing.T) {
+	release, hangs := make(chan struct{}), make(chan struct{}, 64)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := map[string]string{
+			"/list_environments": `["e"]`, "/e/splits": `["train"]`, "/e/num_tasks": `{"num_tasks": 10}`, "/create_session": `{"sid": "s"}`,
+		}[r.URL.Path]
+		if answer == "" {
+			hangs <- struct{}{}
+			<-release
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(answer))
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(release) })
+	object := `apiVersion: rl.tinker-operator.dev/v1alpha1
+kind: RewardEnvironment
+metadata: {name: sums}
+spec:
+  ors: {url: "` + server.URL + `", timeouts: {createSeconds: 3600}}
+`
+	ctx, interrupt := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := callWith(ctx, nil, object, "-f", "-", "--episodes", "1")
+		ended <- err
+	}()
+	<-hangs
+	interrupt()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("the command ended with %v, want the interrupt", err)
+		}
+	case <-time.After(2 * time.Minute):
+		t.Error("the command has not ended two minutes after the interrupt")
 	}
 }

@@ -5,6 +5,7 @@ package try_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http/httptest"
@@ -25,6 +26,11 @@ const sample = "../../../config/samples/arithmetic.yaml"
 // call runs the command and returns what it prints.
 func call(t *testing.T, variables map[string]string, stdin string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
+	return callWith(t.Context(), variables, stdin, args...)
+}
+
+// callWith is call with a context, whose end is an interrupt.
+func callWith(ctx context.Context, variables map[string]string, stdin string, args ...string) (stdout, stderr string, err error) {
 	var out, errors bytes.Buffer
 	command := try.New(cli.Environment{
 		Getenv: func(name string) string { return variables[name] }, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errors, Now: time.Now,
@@ -32,7 +38,7 @@ func call(t *testing.T, variables map[string]string, stdin string, args ...strin
 	command.SilenceErrors, command.SilenceUsage = true, true
 	command.SetOut(io.Discard)
 	command.SetArgs(args)
-	err = command.ExecuteContext(t.Context())
+	err = command.ExecuteContext(ctx)
 	return out.String(), errors.String(), err
 }
 
