@@ -47,6 +47,11 @@ type Model struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Renderer string `json:"renderer,omitempty"`
+	// date is the day, YEAR-MONTH-DAY, that formats with a date, such as that of gpt-oss, write into prompts. Defaults to the day
+	// on which the run was created.
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
+	// +optional
+	Date string `json:"date,omitempty"`
 	// tokenizer is where the tokenizer comes from; without it, what is right for the model name.
 	// +optional
 	Tokenizer *Tokenizer `json:"tokenizer,omitempty"`

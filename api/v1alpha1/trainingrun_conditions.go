@@ -56,6 +56,11 @@ const (
 	ReasonPromptsDiffer = "PromptsDiffer"
 	// ReasonSettingsDiffer says that a step was committed with other settings than the spec has now.
 	ReasonSettingsDiffer = "SettingsDiffer"
+	// ReasonStatusRestored says that the status is that of another run, so that this run was restored from a backup: it waits for
+	// spec.resumeFrom.
+	ReasonStatusRestored = "StatusRestored"
+	// ReasonResumeRefused says that the run cannot continue the run that spec.resumeFrom names.
+	ReasonResumeRefused = "ResumeRefused"
 )
 
 // Reasons of EnvironmentsReady.

@@ -13,6 +13,17 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// runUID is the uid of the run that the status belongs to. The status of a run that was restored from a backup has the uid
+	// of the former run until spec.resumeFrom names that run.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	RunUID string `json:"runUID,omitempty"`
+	// resumedFrom is the run that this run continues, once its learner has loaded a state of that run.
+	// +optional
+	ResumedFrom *ResumedFrom `json:"resumedFrom,omitempty"`
+	// earlierRun is an earlier run of the same namespace and name, which this run does not continue.
+	// +optional
+	EarlierRun *EarlierRun `json:"earlierRun,omitempty"`
 	// observedGeneration is the newest spec that was acted upon.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`

@@ -35,6 +35,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.environments) == has(oldSelf.spec.environments) && (!has(self.spec.environments) || self.spec.environments == oldSelf.spec.environments))",fieldPath=".spec.environments",reason=FieldValueForbidden,message="environments decide the weights and are fixed once a step is committed: create another run, with initFrom.run naming this one to continue from its weights"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.algorithm) == has(oldSelf.spec.algorithm) && (!has(self.spec.algorithm) || self.spec.algorithm == oldSelf.spec.algorithm))",fieldPath=".spec.algorithm",reason=FieldValueForbidden,message="algorithm decides the weights and is fixed once a step is committed: create another run, with initFrom.run naming this one to continue from its weights"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.initFrom) == has(oldSelf.spec.initFrom) && (!has(self.spec.initFrom) || self.spec.initFrom == oldSelf.spec.initFrom))",fieldPath=".spec.initFrom",reason=FieldValueForbidden,message="initFrom is fixed once a step is committed: create another run"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.resumeFrom) == has(oldSelf.spec.resumeFrom) && (!has(self.spec.resumeFrom) || self.spec.resumeFrom == oldSelf.spec.resumeFrom))",fieldPath=".spec.resumeFrom",reason=FieldValueForbidden,message="resumeFrom is fixed once a step is committed: create another run"
 type TrainingRun struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the metadata of the object.
@@ -63,6 +64,7 @@ type TrainingRunList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.evaluation) || !has(self.evaluation.environments) || self.evaluation.environments.all(v, (has(v.sampling) && has(v.sampling.maxTokens)) || (has(self.environments) && self.environments.exists(e, e.name == v.name)))",message="evaluation.environments[].sampling.maxTokens is needed where no training environment has the same name: add it"
 // +kubebuilder:validation:XValidation:rule="!has(self.initFrom) || !has(self.algorithm) || has(self.initFrom.optimizer)",message="initFrom.optimizer is needed to train: Restore continues with the saved optimizer, Reset starts with a new one"
 // +kubebuilder:validation:XValidation:rule="!has(self.initFrom) || !has(self.initFrom.checkpoint) || !has(self.algorithm) || !self.initFrom.checkpoint.contains('/sampler_weights/')",message="initFrom.checkpoint names sampler weights, which can only be evaluated: give the training state, tinker://RUN/weights/NAME"
+// +kubebuilder:validation:XValidation:rule="!has(self.resumeFrom) || has(self.algorithm)",message="resumeFrom continues training, which a run without algorithm does not do: remove resumeFrom, or name the checkpoint to evaluate in initFrom.checkpoint"
 // +kubebuilder:validation:XValidation:rule="!has(self.budget) || !(has(self.budget.tokens) || has(self.budget.usd)) || has(self.artifacts)",message="budget.tokens and budget.usd need artifacts, which keep what was used over restarts: give artifacts, or limit budget.activeSeconds alone"
 // +kubebuilder:validation:XValidation:rule="!has(self.tracking) || !has(self.tracking.tensorboard) || has(self.artifacts)",message="tracking.tensorboard needs artifacts, which keep the event files: give artifacts, or remove tracking.tensorboard"
 type TrainingRunSpec struct {
@@ -91,6 +93,10 @@ type TrainingRunSpec struct {
 	// Fixed once a step is committed.
 	// +optional
 	InitFrom *InitFrom `json:"initFrom,omitempty"`
+	// resumeFrom names a deleted run that this run continues, at the step and with the lineage that the deleted run had reached.
+	// Fixed once a step is committed.
+	// +optional
+	ResumeFrom *ResumeFrom `json:"resumeFrom,omitempty"`
 	// checkpoints is when states are saved and how long they are kept. A change takes effect with
 	// the learner's next attempt; suspend and resume the run to have it at once.
 	// +kubebuilder:default={}

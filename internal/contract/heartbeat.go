@@ -146,6 +146,10 @@ type Progress struct {
 	EstimatedUSD *float64 `json:"estimatedUSD,omitempty"`
 	// Environments are keyed by name.
 	Environments []EnvironmentMetrics `json:"environments,omitempty"`
+	// ResumedFrom is the run that this run continues; nil for none.
+	ResumedFrom *ResumedFrom `json:"resumedFrom,omitempty"`
+	// EarlierRun is an earlier run of the same namespace and name that this run does not continue; nil for none.
+	EarlierRun *EarlierRun `json:"earlierRun,omitempty"`
 	// WorkersSeen is how many workers have sent Hello to this attempt and are alive.
 	WorkersSeen int `json:"workersSeen"`
 	// Capabilities are the endpoint's, once they are known.

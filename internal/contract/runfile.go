@@ -25,6 +25,8 @@ type RunFile struct {
 	SpecDigest string `json:"specDigest"`
 	// Fixed decides the weights and is the same in every attempt from that on which commits the first step.
 	Fixed Fixed `json:"fixed"`
+	// ResumeFrom is the uid of the run that this run continues; empty for none.
+	ResumeFrom string `json:"resumeFrom,omitempty"`
 	// Checkpoints is when states are saved and how long they are kept.
 	Checkpoints Checkpoints `json:"checkpoints"`
 	// Evaluation is nil when nothing is evaluated.

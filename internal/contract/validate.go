@@ -31,6 +31,7 @@ func (f RunFile) Validate() error {
 	invalid := func(path, problem string) { p.require(false, path, "%s", problem) }
 	f.Tracking.Validate(invalid)
 	f.Budget.Validate(f.Prices, invalid)
+	p.require(!strings.ContainsAny(f.ResumeFrom, "/\\.") && (f.ResumeFrom == "" || f.ResumeFrom != f.Run.UID), "resumeFrom", "must be the uid of another run")
 	p.require(f.Concurrency >= 1, "concurrency", "must be at least 1")
 	p.require(f.LearnerAddress != "", "learnerAddress", "is needed")
 	return p.join()

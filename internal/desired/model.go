@@ -35,7 +35,7 @@ func modelOf(m v1alpha1.Model, created time.Time) (contract.Model, error) {
 	}
 	date := ""
 	if strings.HasPrefix(renderer, datedFormat) {
-		date = created.UTC().Format(time.DateOnly)
+		date = cmp.Or(m.Date, created.UTC().Format(time.DateOnly))
 	}
 	return contract.Model{
 		Name:           m.Name,

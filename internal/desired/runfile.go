@@ -94,6 +94,12 @@ func File(in FileInput) (contract.RunFile, error) {
 			file.TranscriptGroups = int(*run.Spec.Artifacts.TranscriptGroups)
 		}
 	}
+	if from := run.Spec.ResumeFrom; from != nil {
+		if from.UID == string(run.UID) {
+			return contract.RunFile{}, unacceptable(v1alpha1.ReasonResumeRefused, "resumeFrom.uid is the uid of this run itself: remove resumeFrom")
+		}
+		file.ResumeFrom = from.UID
+	}
 	file.Tracking = services.Of(run)
 	if err := budget.Add(&file, run); err != nil {
 		return contract.RunFile{}, unacceptable(v1alpha1.ReasonPriceUnknown, "%v", err)

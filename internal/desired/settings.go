@@ -14,6 +14,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
+// fieldResumeFrom is the field that names the run to continue.
+const fieldResumeFrom = "resumeFrom"
+
 // settingAPIKey is the field of the API key.
 const settingAPIKey = "tinker.apiKeySecretRef"
 
@@ -50,6 +53,7 @@ func fixedSettingsOf(run *v1alpha1.TrainingRun) map[string]string {
 		"environments":   templateDigest(run.Spec.Environments),
 		"algorithm":      templateDigest(run.Spec.Algorithm),
 		"initFrom":       templateDigest(run.Spec.InitFrom),
+		fieldResumeFrom:  templateDigest(run.Spec.ResumeFrom),
 	}
 }
 
@@ -71,6 +75,9 @@ func compare(digests, annotations map[string]string) (changed []string, all bool
 	all = json.Unmarshal([]byte(annotations[v1alpha1.AnnotationSettings]), &former) == nil
 	for field, digest := range digests {
 		was, noted := former[field]
+		if !noted && field == fieldResumeFrom { // Jobs that were created before the field existed do not note it.
+			was, noted = templateDigest((*v1alpha1.ResumeFrom)(nil)), true
+		}
 		if all = all && noted; noted && was != digest {
 			changed = append(changed, field)
 		}

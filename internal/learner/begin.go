@@ -23,6 +23,9 @@ func (*beginning) number() int64 { return -1 }
 func (b *beginning) claim(ctx context.Context) error {
 	err := b.journal.Claim(ctx)
 	if err == nil {
+		err = b.adopt(ctx)
+	}
+	if err == nil {
 		b.tracker.Start()
 	}
 	return err

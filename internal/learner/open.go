@@ -37,6 +37,7 @@ func (o *modelOpening) load(ctx context.Context) error {
 	o.loaded = true
 	o.status.Touch()
 	o.loop.model, o.loop.at = loaded.Model, loaded.At
+	o.reportOrigin(loaded)
 	if err := checkReference(ctx, o.learner); err != nil {
 		return err
 	}
@@ -147,15 +148,17 @@ func (o *modelOpening) restoreUsage() {
 		}
 	}
 	at := o.loop.at
-	if _, known := o.book.Spent(at.Version); known || !o.journal.HasStore() {
+	if _, known := o.book.Spent(at.Version); known {
 		return
 	}
+	o.countKnown(0)
 	for version := range o.journal.Chain(at.Version) {
 		if row := version.Row; row != nil {
 			o.book.RestoreSpent(at.Version, checkpoints.Spent{Tokens: row.Usage, Seconds: row.TrainingSeconds})
 			if !o.loop.begun {
 				o.book.AddBoughtTwice(row.Usage.BoughtTwiceTokens)
 			}
+			o.countKnown(version.Step)
 			return
 		}
 		if version.Step > 0 {

@@ -104,8 +104,8 @@ func (l *learner) prepareModels(ctx context.Context) {
 		l.journal.SetSession(name)
 	})
 	l.factory = &trainee.Factory{
-		API: l.client, Logger: l.config.Logger, Session: models.Get, RunUID: l.file.Run.UID, Attempt: l.file.Attempt,
-		Base: l.file.Fixed.Model, RequireOptimizer: l.file.RequireOptimizer, Lost: models.Drop, Check: featureChecker{l}.checkOptimizer,
+		API: l.client, Logger: l.config.Logger, Session: models.Get, Run: l.file.Run, Attempt: l.file.Attempt,
+		SpecDigest: l.file.SpecDigest, Base: l.file.Fixed.Model, RequireOptimizer: l.file.RequireOptimizer, Lost: models.Drop, Check: featureChecker{l}.checkOptimizer,
 		Now: l.config.Now,
 	}
 	l.opener = opening.New(opening.Config{

@@ -39,7 +39,7 @@ func BenchmarkSubmit(b *testing.B) {
 		b.Fatal(err)
 	}
 	factory := &trainee.Factory{
-		API: api, Logger: slog.New(slog.DiscardHandler), RunUID: "uid", Attempt: 1, Now: time.Now, Base: contract.Model{Name: "m", LoraRank: 8},
+		API: api, Logger: slog.New(slog.DiscardHandler), Run: contract.RunReference{UID: "uid"}, Attempt: 1, Now: time.Now, Base: contract.Model{Name: "m", LoraRank: 8},
 		Session: func(context.Context) (string, error) { return "session", nil },
 	}
 	model, err := factory.Fresh(b.Context(), nil)

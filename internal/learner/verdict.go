@@ -48,6 +48,8 @@ func verdictOf(err error) contract.Verdict {
 		return contract.Verdict{Cause: causeOfRejection(kind), Reason: unsupported.Reason, Message: unsupported.Message}
 	case errors.As(err, &settings):
 		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: ReasonSettingsDiffer, Message: settings.Error()}
+	case isResumeRefused(err):
+		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: contract.ReasonResumeRefused, Message: err.Error()}
 	case errors.Is(err, trainee.ErrColdOptimizer):
 		return contract.Verdict{Cause: contract.CauseUpstream, Reason: preflight.ReasonOptimizerLost,
 			Message: err.Error() + ": repair the endpoint, or set failurePolicy.requireOptimizer to false"}
@@ -92,6 +94,12 @@ func causeOfRejection(kind failure.Kind) contract.Cause {
 		return contract.CauseUpstream
 	}
 	return contract.CauseConfigRejected
+}
+
+// isResumeRefused reports whether the run that resumeFrom names cannot be continued.
+func isResumeRefused(err error) bool {
+	_, ok := errors.AsType[*opening.ResumeError](err)
+	return ok
 }
 
 // isFenced reports whether a higher attempt, or another process of this one, has taken over.

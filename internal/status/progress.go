@@ -52,6 +52,7 @@ func Report(next *v1alpha1.TrainingRunStatus, p contract.Progress, now time.Time
 	reportCapabilities(next, p.Capabilities)
 	next.TokenizerSHA256 = cmp.Or(next.TokenizerSHA256, Trim(p.TokenizerSHA256, 64))
 	reportUsage(next, p)
+	reportOrigin(next, p)
 	if next.StartTime != nil && p.TrainingSeconds > 0 {
 		elapsed := now.Sub(next.StartTime.Time).Seconds()
 		next.EffectiveTrainingRatio = ptr.To(Round(min(1, p.TrainingSeconds/max(elapsed, 1))))
@@ -282,3 +283,19 @@ func Round(v float64) float64 {
 	}
 	return rounded
 }
+
+// reportOrigin keeps which run this one continues, or which earlier run of its name it does not continue.
+func reportOrigin(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
+	if from := p.ResumedFrom; from != nil {
+		next.ResumedFrom, next.EarlierRun = &v1alpha1.ResumedFrom{UID: Trim(from.UID, maxUID), Step: from.Step}, nil
+		if from.UncountedSteps > 0 {
+			next.ResumedFrom.UncountedSteps = ptr.To(from.UncountedSteps)
+		}
+	}
+	if found := p.EarlierRun; found != nil && next.ResumedFrom == nil {
+		next.EarlierRun = &v1alpha1.EarlierRun{UID: Trim(found.UID, maxUID), Step: found.Step, SameSettings: ptr.To(found.SameSettings)}
+	}
+}
+
+// maxUID is how many characters of a uid a status has.
+const maxUID = 64

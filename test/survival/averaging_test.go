@@ -41,7 +41,7 @@ func trainAt(t *testing.T, name string, compensated bool, algorithm contract.Alg
 		t.Fatal(err)
 	}
 	factory := &trainee.Factory{
-		API: api, Session: func(context.Context) (string, error) { return session, nil }, RunUID: "uid", Now: time.Now,
+		API: api, Session: func(context.Context) (string, error) { return session, nil }, Run: contract.RunReference{UID: "uid"}, Now: time.Now,
 		Base: contract.Model{Name: tinkersim.ModelName, LoraRank: 4, TrainAttention: true, TrainMLP: true, TrainUnembed: true, Seed: 7},
 	}
 	factory.Averages.Store(compensated)

@@ -13,6 +13,8 @@ type Former struct {
 	LastAttempt int32 `json:"lastAttempt"`
 	// SpecDigest digests them, as in the run file of that attempt.
 	SpecDigest string `json:"specDigest"`
+	// ResumeFrom is the uid of the run that they continue; empty for none.
+	ResumeFrom string `json:"resumeFrom,omitempty"`
 	// Changed are the fields of the spec that differ from those of the current attempt, sorted; empty where that is unknown.
 	Changed []string `json:"changed,omitempty"`
 }
@@ -32,12 +34,17 @@ func (h History) Of(attempt int32) (Former, bool) {
 	return h[i], true
 }
 
+// Equal reports whether a run that had these settings continues with those of another run file.
+func (f Former) Equal(specDigest, resumeFrom string) bool {
+	return f.SpecDigest == specDigest && f.ResumeFrom == resumeFrom
+}
+
 // Append returns the history with the settings of the attempt that follows it.
-func (h History) Append(attempt int32, digest string) History {
+func (h History) Append(former Former) History {
 	next := slices.Clone(h)
-	if n := len(next); n > 0 && next[n-1].SpecDigest == digest {
+	if n := len(next); n > 0 && next[n-1].Equal(former.SpecDigest, former.ResumeFrom) {
 		next = next[:n-1]
 	}
-	next = append(next, Former{LastAttempt: attempt, SpecDigest: digest})
+	next = append(next, former)
 	return next[max(0, len(next)-maxLength):]
 }

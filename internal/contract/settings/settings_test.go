@@ -11,7 +11,9 @@ import (
 
 func TestHistory(t *testing.T) {
 	var h History
-	h = h.Append(2, "a").Append(3, "b").Append(5, "b").Append(6, "a")
+	for _, former := range []Former{{LastAttempt: 2, SpecDigest: "a"}, {LastAttempt: 3, SpecDigest: "b"}, {LastAttempt: 5, SpecDigest: "b"}, {LastAttempt: 6, SpecDigest: "a"}} {
+		h = h.Append(former)
+	}
 	want := History{{LastAttempt: 2, SpecDigest: "a"}, {LastAttempt: 5, SpecDigest: "b"}, {LastAttempt: 6, SpecDigest: "a"}}
 	if diff := cmp.Diff(want, h); diff != "" {
 		t.Errorf("Append (-want +got):\n%s", diff)
@@ -22,7 +24,7 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	for attempt := range int32(100) {
-		h = h.Append(10+attempt, string('c'+attempt%2))
+		h = h.Append(Former{LastAttempt: 10 + attempt, SpecDigest: string('c' + attempt%2)})
 	}
 	if len(h) != maxLength || h[maxLength-1].LastAttempt != 109 {
 		t.Errorf("the history has %d entries, the last of attempt %d; want %d, and 109", len(h), h[len(h)-1].LastAttempt, maxLength)

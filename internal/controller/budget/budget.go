@@ -38,7 +38,8 @@ var repairable = []string{
 
 // repairedByItself are the reasons of attempts whose successors need no back-off: the spec is another one, or the suspended Job was resumed.
 var repairedByItself = []string{
-	v1alpha1.ReasonSpecRefused, v1alpha1.ReasonSettingsDiffer, v1alpha1.ReasonSettingsChanged, v1alpha1.ReasonJobSuspended,
+	v1alpha1.ReasonSpecRefused, v1alpha1.ReasonSettingsDiffer, v1alpha1.ReasonResumeRefused, v1alpha1.ReasonSettingsChanged,
+	v1alpha1.ReasonJobSuspended,
 }
 
 // AwaitsRepair says that an attempt ended for what a person can repair while the run waits.
@@ -95,8 +96,8 @@ type Final struct {
 // Finish says whether an ending ends the run. attempts has the ending in its newest entry, failures counts
 // it.
 func Finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures int32, end ending.Ending) *Final {
-	if end.Reason == v1alpha1.ReasonSettingsDiffer {
-		return nil // The run waits until the settings of its committed step are restored.
+	if end.Reason == v1alpha1.ReasonSettingsDiffer || end.Reason == v1alpha1.ReasonResumeRefused {
+		return nil // The run waits until the spec is corrected.
 	}
 	switch end.Cause {
 	case contract.CauseCompleted:

@@ -24,6 +24,8 @@ const (
 	eventAttemptEnded    = "AttemptEnded"
 	eventCheckpointSaved = "CheckpointSaved"
 	eventResumed         = "Resumed"
+	eventRunContinued    = "RunContinued"
+	eventEarlierRun      = "EarlierRunFound"
 )
 
 // waitReasons are the reasons of Progressing=False that have an event: what others have to do, or to pass, before the run continues.
@@ -46,7 +48,7 @@ func New(every int64, before, after *v1alpha1.TrainingRunStatus) []record.Event 
 	if c := LastingCheckpoint(every, before, after); c != nil {
 		all = append(all, record.Normal(eventCheckpointSaved, "Checkpoint", fmt.Sprintf("Step %d is saved: %s", c.Step, c.State)))
 	}
-	return append(all, conditionEvents(before, after)...)
+	return slices.Concat(all, originEvents(before, after), conditionEvents(before, after))
 }
 
 // LastingCheckpoint returns a checkpoint that is new and is kept; nil if no such was saved. every is checkpoints.everySteps.

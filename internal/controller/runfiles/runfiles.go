@@ -94,7 +94,7 @@ func Fixed(run *v1alpha1.TrainingRun) bool {
 // not note it have version 1.
 func Version(run *v1alpha1.TrainingRun) int {
 	if run.Status.StartTime == nil {
-		return 0
+		return int(ptr.Deref(run.Status.FormatVersion, 0)) // that of the run which this run continues
 	}
 	return int(ptr.Deref(run.Status.FormatVersion, 1))
 }
@@ -135,16 +135,20 @@ func (f Files) Matching(run *v1alpha1.TrainingRun) *File {
 
 // Former is the history of settings for the next attempt, with the fields that changed as far as files still exist. It is
 // empty while all attempts have had the same.
-func (f Files) Former(run *v1alpha1.TrainingRun, digest string) settings.History {
+func (f Files) Former(run *v1alpha1.TrainingRun, next contract.RunFile) settings.History {
 	newest := f.Newest()
-	if newest == nil || newest.SpecDigest == digest && len(newest.Former) == 0 {
+	if newest == nil {
 		return nil
 	}
-	history := newest.Former.Append(newest.Attempt, newest.SpecDigest)
+	former := settings.Former{LastAttempt: newest.Attempt, SpecDigest: newest.SpecDigest, ResumeFrom: newest.ResumeFrom}
+	if former.Equal(next.SpecDigest, next.ResumeFrom) && len(newest.Former) == 0 {
+		return nil
+	}
+	history := newest.Former.Append(former)
 	for i := range history {
 		history[i].Changed = nil
 		for _, file := range f {
-			if file.SpecDigest == history[i].SpecDigest {
+			if history[i].Equal(file.SpecDigest, file.ResumeFrom) {
 				history[i].Changed, _ = desired.ChangedSettings(run, file.object.Annotations)
 				break
 			}

@@ -27,7 +27,7 @@ func acceptedCondition(v view) status.Condition {
 	if v.unsupported() {
 		return v.as(kind, v1alpha1.ConditionFailed, status.False)
 	}
-	message := "The spec makes a run."
+	message := "The spec makes a run." + earlierRun(v.next.EarlierRun)
 	switch found := v.next.Capabilities; {
 	case found != nil && slices.Contains(found.Unsupported, contract.CapabilitySeed):
 		message += " The endpoint refuses seeds of 63 bits: samples are drawn with seeds of 31 bits."
@@ -67,6 +67,8 @@ func resumableCondition(v view) status.Condition {
 		return status.False(kind, failed.Reason, failed.Message)
 	case losesOptimizer(v):
 		return status.False(kind, v1alpha1.ReasonOptimizerNotRestored, v.awaiting().Message)
+	case v.plan.blocked != nil && v.plan.blocked.Reason == v1alpha1.ReasonStatusRestored:
+		return status.False(kind, v.plan.blocked.Reason, v.plan.blocked.Message)
 	case v.run.Spec.Algorithm == nil:
 		return status.False(kind, v1alpha1.ReasonNoCheckpoint, "The run only evaluates and saves no checkpoint: a new attempt evaluates again.")
 	case v.next.LatestCheckpoint == nil:

@@ -4,6 +4,7 @@
 package trainingrun
 
 import (
+	"cmp"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -114,7 +115,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 		p.requeue = maxRequeue
 		return p
 	}
-	if p.blocked = refusedSpec(run, seen, p.ending != nil); p.blocked != nil {
+	if p.blocked = cmp.Or(restored(run), refusedSpec(run, seen, p.ending != nil)); p.blocked != nil {
 		p.requeue = maxRequeue
 		return p
 	}

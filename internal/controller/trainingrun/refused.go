@@ -4,6 +4,8 @@
 package trainingrun
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -25,17 +27,20 @@ func refusedWorkers(seen observe.State) podstate.Obstacle {
 	return observe.ObstacleOf(seen.RefusedWorkers.Refusal, "workers", "rollouts.pod")
 }
 
-// refusedSpec blocks a run whose learner's Job is not valid, or whose learner found a step that was committed with other settings,
-// until the spec is another one. Of an attempt that ended earlier the condition Accepted knows the spec.
+// refusals are the reasons of attempts that wait for another spec.
+var refusals = []string{v1alpha1.ReasonSpecRefused, v1alpha1.ReasonSettingsDiffer, v1alpha1.ReasonResumeRefused}
+
+// refusedSpec blocks a run whose learner's Job is not valid, or whose learner found a step that was committed with other settings or
+// cannot continue the run of spec.resumeFrom, until the spec is another one. Of an attempt that ended earlier the condition Accepted knows the spec.
 func refusedSpec(run *v1alpha1.TrainingRun, seen observe.State, just bool) *resolve.Problem {
 	ended := run.Status.Attempts
-	if len(ended) == 0 || ended[0].Reason != v1alpha1.ReasonSpecRefused && ended[0].Reason != v1alpha1.ReasonSettingsDiffer {
+	if len(ended) == 0 || !slices.Contains(refusals, ended[0].Reason) {
 		return nil
 	}
 	problem := resolve.Problem{Condition: v1alpha1.ConditionAccepted, Reason: ended[0].Reason, NeedsAction: true}
 	c := ptr.Deref(meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionAccepted), metav1.Condition{})
 	switch {
-	case just && problem.Reason == v1alpha1.ReasonSettingsDiffer && !settingsChanged(run, seen):
+	case just && problem.Reason != v1alpha1.ReasonSpecRefused && !settingsChanged(run, seen):
 		problem.Message = ended[0].Message
 	case just && problem.Reason == v1alpha1.ReasonSpecRefused && seen.Refused.Generation == run.Generation:
 		problem.Message = refusedLearner(seen).Message

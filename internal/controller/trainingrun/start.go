@@ -60,7 +60,7 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 	if err != nil {
 		return p.withBlock(resolve.FileProblem(err), 0), nil
 	}
-	file.Former = files.Former(run, file.SpecDigest)
+	file.Former = files.Former(run, file)
 	if err := r.shareCheck(ctx, run, &file); err != nil {
 		p.start = 0
 		return p, err

@@ -28,6 +28,7 @@ func computeStatus(run *v1alpha1.TrainingRun, seen observe.State, p plan, now ti
 	case !status.RunFinished(run):
 		next = withHeartbeat(run, seen, now)
 	}
+	next.RunUID = ownerOfStatus(run, p)
 	next.ObservedGeneration = ptr.To(run.Generation)
 	next.ObservedRetry = ptr.To(*run.Spec.Retry)
 	if p.start > 0 {

@@ -18,6 +18,8 @@ import (
 type Entry struct {
 	Path string
 	Name rl.CheckpointName
+	// Former says that a learner of the run that this run continues saved it. Everything that is not Former is newer.
+	Former bool
 	// Sampler distinguishes sampler weights from states.
 	Sampler bool
 	// Listed says that the server lists it; otherwise only a row or the run file names it.
@@ -56,7 +58,15 @@ func (x Index) sorted(sampler bool) []Entry {
 			entries = append(entries, x[path])
 		}
 	}
-	slices.SortStableFunc(entries, func(a, b Entry) int { return b.Name.Compare(a.Name) })
+	slices.SortStableFunc(entries, func(a, b Entry) int {
+		switch {
+		case a.Former && !b.Former:
+			return 1
+		case b.Former && !a.Former:
+			return -1
+		}
+		return b.Name.Compare(a.Name)
+	})
 	return entries
 }
 

@@ -45,7 +45,7 @@ func (r Retention) Retire(x Index, now Now) []Retirement {
 	lasting := r.lasting(x, now)
 	var retirements []Retirement
 	for _, e := range x {
-		if e.Expires || e.Name.Attempt > now.Attempt || r.isNeeded(e, now) {
+		if e.Expires || !e.Former && e.Name.Attempt > now.Attempt || r.isNeeded(e, now) {
 			continue
 		}
 		ttl := r.RollingTTLSeconds

@@ -165,7 +165,7 @@ func (j *Journal) lookForClaim() error {
 func (j *Journal) insist(ctx context.Context, what string, act func() error) error {
 	for {
 		err := act()
-		if err == nil || errors.Is(err, ErrFenced) || errors.Is(err, store.ErrClaimed) {
+		if _, adopted := errors.AsType[*store.AdoptedError](err); adopted || err == nil || errors.Is(err, ErrFenced) || errors.Is(err, store.ErrClaimed) {
 			j.config.Blocked("")
 			return err
 		}

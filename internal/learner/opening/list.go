@@ -19,11 +19,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// List unloads the models of earlier attempts, and reads all states and sampler weights of the run into the book:
-// those that the server lists, that the run file knows, and that rows name.
+// List unloads the models of earlier attempts, and reads all states and sampler weights of the run, and of the run that it
+// continues, into the book: those that the server lists, that the run file knows, and that rows name.
 func (o *Opener) List(ctx context.Context) error {
-	runs, err := o.unloadEarlier(ctx)
-	if err != nil {
+	if err := o.unloadEarlier(ctx); err != nil {
 		return err
 	}
 	found := checkpoints.Index{}
@@ -32,7 +31,8 @@ func (o *Opener) List(ctx context.Context) error {
 			found.Add(entry)
 		}
 	}
-	o.unload(ctx, o.unnamed(found, runs))
+	o.unload(ctx, o.unnamed(found))
+	namesakes := namesakes{}
 	for c, err := range o.API.Checkpoints(ctx) {
 		if failure.KindOf(err) == failure.Missing {
 			break // the endpoint lists no checkpoints
@@ -40,47 +40,51 @@ func (o *Opener) List(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("listing checkpoints: %w", err)
 		}
-		if entry, ok := o.readListed(c, runs); ok {
+		if entry, ok := o.readListed(c); ok {
 			found.Add(entry)
 		}
+		namesakes.add(o, c)
 	}
 	o.Book.Replace(found)
+	o.Namesake = namesakes.newest(o)
 	return nil
 }
 
-// unloadEarlier unloads the models of earlier attempts where the endpoint can, so that none of their operations is
-// executed later. It returns the run that each model belongs to.
-func (o *Opener) unloadEarlier(ctx context.Context) (map[string]string, error) {
-	runs := map[string]string{}
+// unloadEarlier unloads the models of earlier attempts, and of the run that this run continues, where the endpoint can, so that
+// none of their operations is executed later. It notes what the endpoint says of each model.
+func (o *Opener) unloadEarlier(ctx context.Context) error {
+	o.models = map[string]tinker.Metadata{}
 	var earlier []string
 	for run, err := range o.API.TrainingRuns(ctx) {
 		if failure.KindOf(err) == failure.Missing {
 			break // the endpoint lists no models
 		}
 		if err != nil {
-			return nil, fmt.Errorf("listing models: %w", err)
+			return fmt.Errorf("listing models: %w", err)
 		}
+		o.models[run.TrainingRunID] = run.UserMetadata
 		uid := run.UserMetadata[trainee.MetadataRun]
-		runs[run.TrainingRunID] = uid
 		attempt, err := strconv.ParseInt(run.UserMetadata[trainee.MetadataAttempt], 10, 32)
-		if uid == o.File.Run.UID && err == nil && int32(attempt) < o.File.Attempt {
+		ofFormer := uid != "" && uid == o.File.ResumeFrom
+		if ofFormer || uid == o.File.Run.UID && err == nil && int32(attempt) < o.File.Attempt {
 			earlier = append(earlier, run.TrainingRunID)
 		}
 	}
 	o.unload(ctx, earlier)
-	return runs, ctx.Err()
+	return ctx.Err()
 }
 
 // unnamed returns the models of earlier attempts that the endpoint lists without their metadata: those whose checkpoints
 // are known.
-func (o *Opener) unnamed(found checkpoints.Index, runs map[string]string) []string {
+func (o *Opener) unnamed(found checkpoints.Index) []string {
 	var models []string
 	for _, entry := range found {
 		path, err := tinker.ParsePath(entry.Path)
-		if err != nil || entry.Name.Attempt >= o.File.Attempt || slices.Contains(models, path.Run) {
+		earlier := entry.Former || entry.Name.Attempt < o.File.Attempt
+		if err != nil || !earlier || slices.Contains(models, path.Run) {
 			continue
 		}
-		if uid, listed := runs[path.Run]; listed && uid == "" {
+		if metadata, listed := o.models[path.Run]; listed && metadata[trainee.MetadataRun] == "" {
 			models = append(models, path.Run)
 		}
 	}
@@ -99,13 +103,17 @@ func (o *Opener) unload(ctx context.Context, models []string) {
 }
 
 // readListed makes an entry of a checkpoint that the server lists, unless it is another run's.
-func (o *Opener) readListed(c tinker.Checkpoint, runs map[string]string) (checkpoints.Entry, bool) {
+func (o *Opener) readListed(c tinker.Checkpoint) (checkpoints.Entry, bool) {
 	entry, ok := o.read(c.TinkerPath)
 	if !ok {
 		return entry, false
 	}
 	path, _ := tinker.ParsePath(c.TinkerPath)
-	if uid := runs[path.Run]; uid != "" && uid != o.File.Run.UID {
+	want := o.File.Run.UID
+	if entry.Former {
+		want = o.File.ResumeFrom
+	}
+	if uid := o.models[path.Run][trainee.MetadataRun]; uid != "" && uid != want {
 		return entry, false // the uid of the other run begins alike
 	}
 	entry.Listed, entry.SaveTime = true, c.Time.UTC().Format(time.RFC3339)
@@ -115,15 +123,17 @@ func (o *Opener) readListed(c tinker.Checkpoint, runs map[string]string) (checkp
 	return entry, true
 }
 
-// read makes an entry of a path whose name a learner of this run gave.
+// read makes an entry of a path whose name a learner of this run gave, or one of the run that it continues.
 func (o *Opener) read(text string) (checkpoints.Entry, bool) {
 	path, err := tinker.ParsePath(text)
 	if err != nil {
 		return checkpoints.Entry{}, false
 	}
 	name, err := rl.ParseCheckpointName(path.Name)
-	if err != nil || name.Run != rl.RunTag(o.File.Run.UID) {
+	if err != nil {
 		return checkpoints.Entry{}, false
 	}
-	return checkpoints.Entry{Path: text, Name: name, Sampler: path.Kind == tinker.KindSampler}, true
+	own := name.Run == rl.RunTag(o.File.Run.UID)
+	former := !own && o.File.ResumeFrom != "" && name.Run == rl.RunTag(o.File.ResumeFrom)
+	return checkpoints.Entry{Path: text, Name: name, Sampler: path.Kind == tinker.KindSampler, Former: former}, own || former
 }

@@ -37,6 +37,8 @@ type models interface {
 // rows names states that the server may not list.
 type rows interface {
 	RecentStates() []string
+	// Origin returns the lineage of the version 0 that a version descends from, if rows lead there.
+	Origin(v rl.Version) (rl.Lineage, bool)
 }
 
 // Config configures an Opener.
@@ -53,7 +55,16 @@ type Config struct {
 }
 
 // Opener opens the models of one attempt.
-type Opener struct{ Config }
+type Opener struct {
+	Config
+
+	// Former is the run file of the run that File.ResumeFrom names; nil where that is not known.
+	Former *contract.RunFile
+	// Namesake is an earlier run of the same namespace and name that has committed a step; nil for none.
+	Namesake *contract.EarlierRun
+	// models are those that the endpoint lists.
+	models map[string]tinker.Metadata
+}
 
 // New returns an opener.
 func New(config Config) *Opener { return &Opener{Config: config} }
@@ -63,6 +74,8 @@ type Loaded struct {
 	// Model is nil where a run that only evaluates uses sampler weights as they are.
 	Model *trainee.Model
 	At    checkpoints.Position
+	// Former says that the state is one of the run that File.ResumeFrom names.
+	Former bool
 }
 
 // Load loads the newest state, or what the run begins with. A state of a higher attempt means that this attempt is
@@ -72,11 +85,15 @@ func (o *Opener) Load(ctx context.Context) (Loaded, error) {
 	if o.File.Fixed.Algorithm != nil {
 		states = o.Book.States()
 	}
-	if len(states) > 0 && states[0].Name.Attempt > o.File.Attempt {
-		return Loaded{}, fmt.Errorf("attempt %d: %w: %d", o.File.Attempt, journal.ErrFenced, states[0].Name.Attempt)
+	own, former := o.split(states)
+	if len(own) > 0 && own[0].Name.Attempt > o.File.Attempt {
+		return Loaded{}, fmt.Errorf("attempt %d: %w: %d", o.File.Attempt, journal.ErrFenced, own[0].Name.Attempt)
 	}
-	states, err := o.ofOwnSettings(ctx, states)
+	states, err := o.ofOwnSettings(ctx, own)
 	if err != nil {
+		return Loaded{}, err
+	}
+	if states, err = o.withFormer(states, former); err != nil {
 		return Loaded{}, err
 	}
 	if len(states) == 0 {
@@ -89,7 +106,7 @@ func (o *Opener) Load(ctx context.Context) (Loaded, error) {
 	}
 	at := checkpoints.PositionOf(state.Name)
 	o.Logger.Info("state is loaded", "path", state.Path, "step", at.Step)
-	return Loaded{Model: model, At: at}, nil
+	return Loaded{Model: model, At: at, Former: state.Former}, nil
 }
 
 // first makes the model that the run begins with.

@@ -41,7 +41,8 @@ type fake struct {
 	listErr     error
 	unloaded    []string
 	rows        []string
-	resumed     int // index of the state that loads
+	origin      rl.Lineage // that the rows lead to
+	resumed     int        // index of the state that loads
 	remakeErr   error
 	remade      int
 	existsErr   error
@@ -93,6 +94,8 @@ func (f *fake) RemakeSampler(_ context.Context, states []checkpoints.Entry) (str
 func (f *fake) Exists(_ context.Context, state checkpoints.Entry) (bool, error) {
 	return state.Listed, f.existsErr
 }
+
+func (f *fake) Origin(rl.Version) (rl.Lineage, bool) { return f.origin, !f.origin.IsZero() }
 
 func (f *fake) RecentStates() []string { return f.rows }
 

@@ -57,7 +57,7 @@ func (o *Opener) ofOwnSettings(ctx context.Context, states []checkpoints.Entry) 
 // hasOtherSettings reports whether the run file says that another one decided the weights of a state.
 func (o *Opener) hasOtherSettings(state checkpoints.Entry) bool {
 	former, known := o.File.Former.Of(state.Name.Attempt)
-	return known && former.SpecDigest != o.File.SpecDigest
+	return known && !former.Equal(o.File.SpecDigest, o.File.ResumeFrom)
 }
 
 // hasOtherOrigin reports whether a state descends, as far as names record it, from the first version of other settings.

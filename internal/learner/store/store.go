@@ -21,6 +21,12 @@
 //	evaluations.jsonl                         the evaluations of these versions, in their order
 //	rows.jsonl                                the rows of these versions without manifests, for a quick resume
 //
+// Beside the folders of runs is one more:
+//
+//	names/<namespace>/<name>/<began>-<uid>    empty; one for each run that had this name
+//
+// A run that continues a deleted one claims its folder by attempts/2147483647, whose content is the uid of the run that continues it.
+//
 // The files are those of a folder, or objects below a URL: then the folder is a copy that reads are served from.
 //
 // A row and its rollouts are written before its state is saved and may belong to a state that was never

@@ -26,6 +26,9 @@ import (
 const (
 	MetadataRun     = "run"
 	MetadataAttempt = "attempt"
+	// MetadataName is the run's namespace/name, and MetadataSpec the digest of what decides its weights.
+	MetadataName = "name"
+	MetadataSpec = "spec"
 )
 
 // Factory makes the models of one attempt.
@@ -35,9 +38,11 @@ type Factory struct {
 	// Session returns the session that models are made in; it may be another one after a restart of the
 	// server.
 	Session func(ctx context.Context) (string, error)
-	RunUID  string
+	Run     contract.RunReference
 	Attempt int32
-	Base    contract.Model
+	// SpecDigest is that of the run file.
+	SpecDigest string
+	Base       contract.Model
 	// RequireOptimizer refuses states that load without the optimizer.
 	RequireOptimizer bool
 	// Lost is called with a session that no longer exists.
@@ -292,7 +297,7 @@ func (f *Factory) create(ctx context.Context) (*Model, error) {
 			Rank: f.Base.LoraRank, Seed: &seed,
 			TrainUnembed: f.Base.TrainUnembed, TrainMLP: f.Base.TrainMLP, TrainAttn: f.Base.TrainAttention,
 		},
-		UserMetadata: tinker.Metadata{MetadataRun: f.RunUID, MetadataAttempt: strconv.Itoa(int(f.Attempt))},
+		UserMetadata: f.metadata(),
 	})
 	if client.CategoryFrom(err) == tinker.CategoryNotFound {
 		f.Lost(session)
@@ -301,4 +306,12 @@ func (f *Factory) create(ctx context.Context) (*Model, error) {
 		return nil, creating.Failed(err, "making a model")
 	}
 	return &Model{api: f.API, model: model, averages: f.Averages.Load(), Number: number}, nil
+}
+
+// metadata is what other attempts, and other runs, find a model by.
+func (f *Factory) metadata() tinker.Metadata {
+	return tinker.Metadata{
+		MetadataRun: f.Run.UID, MetadataAttempt: strconv.Itoa(int(f.Attempt)),
+		MetadataName: f.Run.Namespace + "/" + f.Run.Name, MetadataSpec: f.SpecDigest,
+	}
 }

@@ -34,7 +34,7 @@ func opener(t *testing.T) (*Factory, *tinkersim.Server) {
 	}
 	session := ""
 	return &Factory{
-		API: api, Logger: slog.New(slog.DiscardHandler), RunUID: "uid", Attempt: 1, RequireOptimizer: true, Now: time.Now,
+		API: api, Logger: slog.New(slog.DiscardHandler), Run: contract.RunReference{UID: "uid"}, Attempt: 1, RequireOptimizer: true, Now: time.Now,
 		Base: contract.Model{Name: tinkersim.ModelName, LoraRank: 2, TrainAttention: true, TrainMLP: true, TrainUnembed: true},
 		Lost: func(string) { session = "" },
 		Session: func(ctx context.Context) (string, error) {

@@ -35,6 +35,8 @@ var repairs = map[string]string{
 	v1alpha1.ReasonWorkersCrashed:        "Read the workers' log: kubectl tinker logs $(run) --role rollout",
 	v1alpha1.ReasonScaledToZero:          "Add workers: kubectl tinker scale $(run) --replicas 2",
 	v1alpha1.ReasonSettingsDiffer:        "Restore the fields that the message names, and the run continues; put the new values into another run.",
+	v1alpha1.ReasonStatusRestored:        "Set spec.resumeFrom.uid to the uid that the message names. To begin anew, create the run without a status.",
+	v1alpha1.ReasonResumeRefused:         "Correct spec.resumeFrom, or what the message names; nothing is tried until the spec changes.",
 	v1alpha1.ReasonPromptsDiffer:         "Set sampling.sharedPrompt to false for the environment that the message names.",
 	v1alpha1.ReasonRoleNotFound:          "Correct algorithm.roles or algorithm.grouping, as the message says.",
 	v1alpha1.ReasonModelUnknown:          "Do what the message says about the model that it names; a run that has not failed then continues by itself, else: kubectl tinker retry $(run)",

@@ -1,0 +1,25 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+// ReasonResumeRefused is the reason of a learner that cannot continue the run which RunFile.ResumeFrom names.
+const ReasonResumeRefused = "ResumeRefused"
+
+// ResumedFrom is the run that a run continues.
+type ResumedFrom struct {
+	UID string `json:"uid"`
+	// Step is that of the state that was loaded.
+	Step int64 `json:"step"`
+	// UncountedSteps are the steps up to that one which Usage does not contain.
+	UncountedSteps int64 `json:"uncountedSteps,omitempty"`
+}
+
+// EarlierRun is a run of the same namespace and name that existed before.
+type EarlierRun struct {
+	UID string `json:"uid"`
+	// Step is the newest that is known of.
+	Step int64 `json:"step"`
+	// SameSettings says that what decides the weights is the same.
+	SameSettings bool `json:"sameSettings,omitempty"`
+}

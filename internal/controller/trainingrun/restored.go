@@ -1,0 +1,107 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/record"
+	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// formerUID is the uid of another run that the status belongs to, as of a run that was restored from a backup with its status; empty
+// for a status of the run itself. Where the status does not say whose it is, the names of its checkpoints do, which have the first 8
+// digits of the uid.
+func formerUID(run *v1alpha1.TrainingRun) string {
+	switch uid := run.Status.RunUID; uid {
+	case string(run.UID):
+		return ""
+	case "":
+		return formerTag(run)
+	default:
+		return uid
+	}
+}
+
+func formerTag(run *v1alpha1.TrainingRun) string {
+	for _, c := range run.Status.Checkpoints {
+		path, err := tinker.ParsePath(c.State)
+		if err != nil {
+			continue
+		}
+		if name, err := rl.ParseCheckpointName(path.Name); err == nil && name.Run != rl.RunTag(string(run.UID)) {
+			return name.Run
+		}
+	}
+	return ""
+}
+
+// detach takes the attempts out of a status that was restored with a run, since none of them is the run's own, and writes that. What
+// the former run had reached stays. A run that was over stays as it is unless it is tried again.
+func (r *Reconciler) detach(ctx context.Context, run *v1alpha1.TrainingRun) error {
+	former := formerUID(run)
+	over := status.RunFinished(run) && !retried(run)
+	if former == "" || over || run.Status.StartTime == nil && run.Status.RunUID != "" {
+		return nil
+	}
+	before := run.DeepCopy()
+	run.Status = status.WithoutAttempts(before.Status)
+	run.Status.RunUID = former
+	if err := record.Status(ctx, r.Client, before, run); err != nil {
+		return err
+	}
+	r.memory.written(before, run, r.Now())
+	return nil
+}
+
+// restored blocks a run whose status is that of another run until spec.resumeFrom names that run. To begin anew in silence would buy
+// everything again.
+func restored(run *v1alpha1.TrainingRun) *resolve.Problem {
+	former := formerUID(run)
+	if former == "" || resumes(run, former) {
+		return nil
+	}
+	uid := former
+	if !strings.Contains(uid, "-") {
+		uid = fmt.Sprintf("%s... (the first digits of metadata.uid in the backup)", former)
+	}
+	message := fmt.Sprintf("The status is that of the former run %s, which reached step %d: set spec.resumeFrom.uid to the uid of that run, and this run "+
+		"continues it. To begin anew, delete the run and create it without a status.", uid, ptr.Deref(run.Status.Step, 0))
+	return &resolve.Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonStatusRestored, Message: message, NeedsAction: true}
+}
+
+// resumes says that the spec names a run, of which perhaps only the first digits are known.
+func resumes(run *v1alpha1.TrainingRun, former string) bool {
+	from := run.Spec.ResumeFrom
+	return from != nil && (from.UID == former || rl.RunTag(from.UID) == former)
+}
+
+// ownerOfStatus is the uid that the next status belongs to: the run's own from its first attempt on.
+func ownerOfStatus(run *v1alpha1.TrainingRun, p plan) string {
+	if former := formerUID(run); former != "" && p.start == 0 {
+		return former
+	}
+	return string(run.UID)
+}
+
+// earlierRun says in a message that the run began anew beside an earlier run of its name; empty where it did not.
+func earlierRun(found *v1alpha1.EarlierRun) string {
+	switch {
+	case found == nil:
+		return ""
+	case !ptr.Deref(found.SameSettings, false):
+		return fmt.Sprintf(" An earlier run of this name, %s, reached step %d with other settings; this run began anew.", found.UID, found.Step)
+	default:
+		return fmt.Sprintf(" An earlier run of this name, %s, reached step %d with the same settings; this run began anew. To continue the earlier "+
+			"run, create this one again with spec.resumeFrom.uid, or set it before a step is committed.", found.UID, found.Step)
+	}
+}

@@ -1,0 +1,63 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+)
+
+// adopt claims the run that this run continues, before its states are listed, and takes over what the artifact store has of it. A
+// run that continues none looks for an earlier one of its name.
+func (b *beginning) adopt(ctx context.Context) error {
+	run := b.file.Run
+	if b.file.ResumeFrom == "" {
+		if found := b.journal.Register(run.Namespace, run.Name, b.config.Now().Unix()); found != nil {
+			spec := decodeSpec(found.Spec)
+			b.opener.Namesake = &contract.EarlierRun{UID: found.UID, Step: found.Step, SameSettings: spec != nil && spec.SpecDigest == b.file.SpecDigest}
+		}
+		return nil
+	}
+	spec, err := b.journal.Adopt(ctx, b.file.ResumeFrom)
+	if adopted, ok := errors.AsType[*store.AdoptedError](err); ok {
+		return &opening.ResumeError{UID: b.file.ResumeFrom, Problem: "run " + adopted.By + " continues it already. Name that run in resumeFrom if it is deleted."}
+	}
+	b.journal.Register(run.Namespace, run.Name, b.config.Now().Unix())
+	b.opener.Former = decodeSpec(spec)
+	return err
+}
+
+// decodeSpec reads a run file of another run; nil if it cannot be read.
+func decodeSpec(data []byte) *contract.RunFile {
+	var file contract.RunFile
+	if json.Unmarshal(data, &file) != nil || file.SpecDigest == "" {
+		return nil
+	}
+	return &file
+}
+
+// reportOrigin reports which run the loaded state is of, if that is another one, or which earlier run this one does not continue.
+func (o *modelOpening) reportOrigin(loaded opening.Loaded) {
+	o.status.Update(func(p *contract.Progress) {
+		if p.EarlierRun = o.opener.Namesake; loaded.Former {
+			p.ResumedFrom = &contract.ResumedFrom{UID: o.file.ResumeFrom, Step: loaded.At.Step}
+		}
+	})
+}
+
+// countKnown notes how many steps up to the loaded one the usage contains, where they are those of another run.
+func (o *modelOpening) countKnown(steps int64) {
+	o.status.Update(func(p *contract.Progress) {
+		if p.ResumedFrom != nil && p.ResumedFrom.Step == o.loop.at.Step {
+			from := *p.ResumedFrom
+			from.UncountedSteps = from.Step - steps
+			p.ResumedFrom = &from
+		}
+	})
+}
