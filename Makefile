@@ -46,8 +46,8 @@ build: ## Build the programs into bin/.
 	@CGO_ENABLED=0 go build -trimpath -tags "$$(cat hack/build-tags)" -ldflags "-s -w" -o bin/ ./cmd/...
 
 .PHONY: image
-image: ## Build the one image of all programs into dist/image.tar, without Docker.
-	@hack/image.sh $(IMAGE) dist/image.tar
+image: ## Build the one image of all programs into dist/image.tar, without Docker (ARCH=arm64: for other nodes, into dist/image-arm64.tar).
+	@$(if $(ARCH),GOARCH=$(ARCH) )hack/image.sh $(IMAGE) dist/image$(if $(ARCH),-$(ARCH)).tar
 
 .PHONY: environment-image
 environment-image: ## Build an environment's image without Docker, and load it into the local cluster: NAME=reasoning-gym.

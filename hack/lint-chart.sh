@@ -7,6 +7,14 @@ helm() { go tool -modfile=hack/tools/go.mod helm "$@"; }
 chart=charts/tinker-operator
 
 helm lint --strict "$chart" --quiet
+# The chart of a checkout installs the image that a release of its version publishes (hack/release.sh).
+value() { sed -n "s/^ *$1: *\"\{0,1\}\([^\"]*\)\"\{0,1\}$/\1/p" "$2" | head -1; }
+want=$(value repository "$chart/values.yaml"):$(value version "$chart/Chart.yaml")
+[[ $(hack/chart-image.sh "$chart") == "$want" ]] || {
+  echo "lint-chart: the chart installs $(hack/chart-image.sh "$chart"), and a release publishes $want: give version and appVersion in Chart.yaml the same value" >&2
+  exit 1
+}
+
 shapes=(
   ""
   "--set tinkersim.enabled=true --set tinkersim.persistence.enabled=true"

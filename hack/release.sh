@@ -8,16 +8,16 @@ version=${1#v}
   echo "release: VERSION is '$1'; give a semantic version, for instance VERSION=0.2.0" >&2
   exit 1
 }
-repository=$(sed -n 's/^  repository: //p' charts/tinker-operator/values.yaml)
 tool() { go tool -modfile=hack/tools/go.mod "$@"; }
 
 rm -rf dist/release
 mkdir -p dist/release
 export VERSION=v$version
-hack/image.sh "$repository:v$version" "dist/release/tinker-operator-$version-image.tar"
+tool helm package charts/tinker-operator --version "$version" --app-version "$version" --destination dist/release >/dev/null
+image=$(hack/chart-image.sh "dist/release/tinker-operator-$version.tgz") # so that chart and image cannot name two tags
+hack/image.sh "$image" "dist/release/tinker-operator-$version-image.tar"
 CGO_ENABLED=0 go build -trimpath -tags "$(cat hack/build-tags)" -ldflags "-s -w -X github.com/tinker-operator/tinker-operator/internal/version.version=$VERSION" \
   -o "dist/release/kubectl-tinker-$version-$(go env GOOS)-$(go env GOARCH)" ./cmd/kubectl-tinker
-tool helm package charts/tinker-operator --version "$version" --app-version "v$version" --destination dist/release >/dev/null
 for program in manager learner rollout tinkersim; do
   tool cyclonedx-gomod bin -json -std -version "v$version" \
     -output "dist/release/$program-$version.cdx.json" ".cache/image/$program" 2>/dev/null

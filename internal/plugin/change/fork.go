@@ -76,6 +76,7 @@ func (f forkFlags) fork(run *v1alpha1.TrainingRun, checkpoint v1alpha1.Checkpoin
 	spec, _ := content["spec"].(map[string]any)
 	delete(spec, "suspend")
 	delete(spec, "retry")
+	delete(spec, "resumeFrom") // The fork has a lineage of its own.
 	source := map[string]any{"checkpoint": checkpoint.State}
 	if run.Spec.Algorithm != nil {
 		source["optimizer"] = f.optimizer

@@ -114,7 +114,7 @@ func (f flags) adapt(object *unstructured.Unstructured, train bool) error {
 		return fmt.Errorf("spec.environments is missing: a run that only evaluates is not tried; give the file of its RewardEnvironment alone")
 	}
 	fields := [][]string{
-		{"spec", "evaluation"}, {"spec", "artifacts"}, {"spec", "budget"}, {"spec", "tracking"}, {"spec", "initFrom"}, {"spec", "suspend"},
+		{"spec", "evaluation"}, {"spec", "artifacts"}, {"spec", "budget"}, {"spec", "tracking"}, {"spec", "initFrom"}, {"spec", "suspend"}, {"spec", "resumeFrom"},
 	}
 	if f.url != "" && train {
 		fields = slices.DeleteFunc(fields, func(field []string) bool { return field[1] == "initFrom" })
