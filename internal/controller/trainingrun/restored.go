@@ -15,7 +15,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/status"
-	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // formerUID is the uid of another run that the status belongs to, as of a run that was restored from a backup with its status; empty
@@ -34,11 +33,8 @@ func formerUID(run *v1alpha1.TrainingRun) string {
 
 func formerTag(run *v1alpha1.TrainingRun) string {
 	for _, c := range run.Status.Checkpoints {
-		path, err := tinker.ParsePath(c.State)
-		if err != nil {
-			continue
-		}
-		if name, err := rl.ParseCheckpointName(path.Name); err == nil && name.Run != rl.RunTag(string(run.UID)) {
+		last := c.State[strings.LastIndexByte(c.State, '/')+1:]
+		if name, err := rl.ParseCheckpointName(last); err == nil && name.Run != rl.RunTag(string(run.UID)) {
 			return name.Run
 		}
 	}
