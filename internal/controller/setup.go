@@ -71,12 +71,19 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	}
 	recorder := mgr.GetEventRecorder("tinker-operator")
 	leases := namespacelease.New(mgr.GetClient(), mgr.GetAPIReader(), recorder, options.Identity, options.Now)
+	if leases != nil {
+		if err := mgr.Add(leases); err != nil {
+			return fmt.Errorf("adding the leases of namespaces: %w", err)
+		}
+	}
 	runs := trainingrun.New(trainingrun.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Poller: learners, Recorder: recorder, Leases: leases,
 		ManagerKey: options.ManagerKey, Settings: options.Settings, Now: options.Now, Fault: options.Fault,
 	})
 	if !options.Settings.SharedServers {
-		err := mgr.Add(servers.Sweeper{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespaces: options.Namespaces})
+		err := mgr.Add(servers.Sweeper{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespaces: options.Namespaces, Holds: leases.Holds,
+		})
 		if err != nil {
 			return fmt.Errorf("adding the end of environment servers: %w", err)
 		}

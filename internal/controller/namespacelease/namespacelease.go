@@ -14,6 +14,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
@@ -99,6 +100,72 @@ func (l *Leases) Wait(ctx context.Context, object client.Object) (time.Duration,
 		record.Events(l.recorder, object, record.Warning(eventManagedByOther, "Refuse", note))
 	}
 	return max(time.Second, found.until.Sub(l.now())), nil
+}
+
+// Holds reports whether this manager acts in a namespace.
+func (l *Leases) Holds(ctx context.Context, namespace string) (bool, error) {
+	if l == nil {
+		return true, nil
+	}
+	found, err := l.look(ctx, namespace)
+	return err == nil && found.by == "", err
+}
+
+// Start renews the Leases of the namespaces that have objects, until the context ends. The runs of a namespace may all wait for longer
+// than a Lease lasts. The manager calls it on the leader alone.
+func (l *Leases) Start(ctx context.Context) error {
+	ticker := time.NewTicker(renewEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			l.renewAll(ctx)
+		}
+	}
+}
+
+// renewAll renews what this manager holds and needs, and forgets the other namespaces.
+func (l *Leases) renewAll(ctx context.Context) {
+	for _, namespace := range l.holding() {
+		used, err := l.inUse(ctx, namespace)
+		if err == nil && !used {
+			l.mu.Lock()
+			delete(l.namespaces, namespace)
+			l.mu.Unlock()
+			continue
+		}
+		if _, err := l.look(ctx, namespace); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "renewing the lease of a namespace")
+		}
+	}
+}
+
+// holding lists the namespaces that this manager holds.
+func (l *Leases) holding() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var names []string
+	for namespace, found := range l.namespaces {
+		if found.by == "" {
+			names = append(names, namespace)
+		}
+	}
+	return names
+}
+
+// inUse reports whether a namespace has a run or an environment.
+func (l *Leases) inUse(ctx context.Context, namespace string) (bool, error) {
+	for _, list := range []client.ObjectList{&v1alpha1.TrainingRunList{}, &v1alpha1.RewardEnvironmentList{}} {
+		if err := l.client.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {
+			return false, err
+		}
+		if meta.LenList(list) > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // Forget drops what is known of an object that no longer exists.

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
 var leases = coordinationv1.Resource("leases")
@@ -26,6 +28,15 @@ type apiServer struct {
 	version int
 	refuse  error
 	writes  int
+	// runs is how many runs the namespace has.
+	runs int
+}
+
+func (s *apiServer) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
+	if list, ok := into.(*v1alpha1.TrainingRunList); ok {
+		list.Items = make([]v1alpha1.TrainingRun, s.runs)
+	}
+	return nil
 }
 
 func (s *apiServer) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
@@ -122,6 +133,29 @@ func TestNamespaceOfAManagerThatIsGoneIsTakenOver(t *testing.T) {
 	}
 	if acts(t, first) {
 		t.Error("the first manager, which was away, acts beside the second")
+	}
+}
+
+// TestNamespaceIsHeldWhileItsRunsWait reconciles no run for an hour, as a run that waits for a person may.
+func TestNamespaceIsHeldWhileItsRunsWait(t *testing.T) {
+	w := newWorld()
+	w.server.runs = 1
+	first, _ := w.manager("a")
+	second, _ := w.manager("b")
+	acts(t, first)
+	for range int(time.Hour / renewEvery) {
+		w.at = w.at.Add(renewEvery)
+		first.renewAll(t.Context())
+		if acts(t, second) {
+			t.Fatalf("at %s the second manager acts in a namespace whose run waits", w.at)
+		}
+	}
+	w.server.runs = 0
+	w.at = w.at.Add(renewEvery)
+	first.renewAll(t.Context())
+	w.at = w.at.Add(Duration)
+	if holds, err := second.Holds(t.Context(), "n"); !holds || err != nil {
+		t.Errorf("the second manager holds the namespace: %v, %v, want true once the first one needs it no longer", holds, err)
 	}
 }
 

@@ -261,6 +261,11 @@ func TestReconcileReportsAServerThatIsReplaced(t *testing.T) {
 	check("once the next pod runs", true)
 }
 
+// holds says of each namespace whether the manager acts in it.
+func holds(is bool) func(context.Context, string) (bool, error) {
+	return func(context.Context, string) (bool, error) { return is, nil }
+}
+
 // TestSweeper deletes the servers of runs, for a manager that may not run any, and nothing else.
 func TestSweeper(t *testing.T) {
 	run := newRun("run")
@@ -271,14 +276,21 @@ func TestSweeper(t *testing.T) {
 	if err := r.Client.Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
-	elsewhere := Sweeper{Client: r.Client, Live: r.Client, Namespaces: []string{"elsewhere"}}
+	elsewhere := Sweeper{Client: r.Client, Live: r.Client, Namespaces: []string{"elsewhere"}, Holds: holds(true)}
 	if err := elsewhere.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(r.replicas(t)); n != 3 {
 		t.Errorf("%d Deployments are left by a manager of another namespace, want 3", n)
 	}
-	if err := (Sweeper{Client: r.Client, Live: r.Client}).Start(t.Context()); err != nil {
+	other := Sweeper{Client: r.Client, Live: r.Client, Holds: holds(false)}
+	if err := other.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(r.replicas(t)); n != 3 {
+		t.Errorf("%d Deployments are left by a manager that does not act in the namespace, want 3", n)
+	}
+	if err := (Sweeper{Client: r.Client, Live: r.Client, Holds: holds(true)}).Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.checkReplicas(t, "after the sweep", map[string]int32{"foreign": 1})

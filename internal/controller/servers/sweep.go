@@ -28,6 +28,8 @@ type Sweeper struct {
 	Live client.Reader
 	// Namespaces are those that the manager watches; empty for all.
 	Namespaces []string
+	// Holds reports whether this manager acts in a namespace: another manager may run the servers of its runs there.
+	Holds func(ctx context.Context, namespace string) (bool, error)
 }
 
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=list;delete
@@ -64,6 +66,11 @@ func (s Sweeper) sweep(ctx context.Context) error {
 		for i := range found.Items {
 			d := &found.Items[i]
 			if owner := metav1.GetControllerOf(d); owner == nil || owner.Kind != "TrainingRun" {
+				continue
+			}
+			if holds, err := s.Holds(ctx, d.Namespace); err != nil {
+				return err
+			} else if !holds {
 				continue
 			}
 			if err := (Reconciler{Client: s.Client}).end(ctx, d, Delete); err != nil {
