@@ -8,6 +8,9 @@ var closing = map[string][]string{
 	"(": {")", "]"}, "[": {"]", ")"}, "{": {"}"}, `\{`: {`\}`}, "⟨": {"⟩"}, "|": {"|"}, "⌊": {"⌋"}, "⌈": {"⌉"}, "<": {">"},
 }
 
+// calls are the functions that brackets write.
+var calls = map[string]string{"|": "abs", "⌊": "floor", "⌈": "ceil"}
+
 // bracketed reads what a bracket opens: an expression, a tuple, an interval or a set.
 func (p *parser) bracketed(open string) (*node, error) {
 	closes, ok := closing[open]
@@ -21,7 +24,7 @@ func (p *parser) bracketed(open string) (*node, error) {
 		return apply(opSet), nil
 	}
 	property := open == `\{` && p.takeProperty()
-	list, err := p.list()
+	content, err := p.list()
 	if err != nil {
 		return nil, err
 	}
@@ -30,37 +33,43 @@ func (p *parser) bracketed(open string) (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = call("binom", list, below)
+		content = call("binom", content, below)
 	}
 	closed := p.takeAny(closes...)
-	if closed == "" {
+	switch function := calls[open]; {
+	case closed == "":
 		return nil, errSyntax
+	case function != "":
+		return call(function, content), nil
+	case property:
+		return content, nil
+	case open == `\{` || open == "{" && isSequence(content):
+		return asSet(content), nil
+	default:
+		return enclosed(open, content, closed)
 	}
-	switch open {
-	case "|":
-		return call("abs", list), nil
-	case "⌊":
-		return call("floor", list), nil
-	case "⌈":
-		return call("ceil", list), nil
-	case `\{`:
-		if property {
-			return list, nil
+}
+
+// isSequence reports whether commas separate the elements of a list.
+func isSequence(n *node) bool { return n.op == opList && n.name == "," }
+
+// enclosed returns a tuple, an interval or an expression in parentheses.
+func enclosed(open string, content *node, closed string) (*node, error) {
+	tuple := &node{op: opTuple, name: open + " " + closed, kids: []*node{content}}
+	switch open + closed {
+	case "⟨⟩", "<>":
+		if isSequence(content) {
+			tuple.kids = content.kids
 		}
-		return asSet(list), nil
+		return tuple, nil
 	}
-	isList := list.op == opList
-	switch {
-	case open == "{" && isList && list.name == ",":
-		return asSet(list), nil
-	case open == "⟨" || open == "<" || isList && list.name == ",":
-		kids := []*node{list}
-		if isList {
-			kids = list.kids
-		}
-		return &node{op: opTuple, name: open + " " + closed, kids: kids}, nil
-	case open == "(" && closed == ")" || open == "[" && closed == "]" || open == "{":
-		grouped := *list
+	if isSequence(content) {
+		tuple.kids = content.kids
+		return tuple, nil
+	}
+	switch open + closed {
+	case "()", "[]", "{}":
+		grouped := *content
 		grouped.grouped = open != "{"
 		return &grouped, nil
 	default:
@@ -109,7 +118,7 @@ func (p *parser) matrix(environment string) (*node, error) {
 	if environment == "vmatrix" {
 		matrix.name = environment
 	}
-	row := apply(opList)
+	row := apply(opRow)
 	for {
 		element, err := p.relation()
 		if err != nil {
@@ -120,7 +129,7 @@ func (p *parser) matrix(environment string) (*node, error) {
 			continue
 		}
 		matrix.kids = append(matrix.kids, row)
-		row = apply(opList)
+		row = apply(opRow)
 		ended := p.take(`\\`)
 		if t := p.peek(); t.kind == kindClose && t.text == environment {
 			p.at++

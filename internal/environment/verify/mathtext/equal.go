@@ -37,27 +37,16 @@ func equalIn(a, b string) (same bool, steps int) {
 	}
 	left, right := tokenize(a), tokenize(b)
 	textA, textB := canonical(left), canonical(right)
-	if textA == textB || sameWords(textA, textB, hasText(left) || hasText(right)) {
+	switch {
+	case textA == textB || sameWords(textA, textB, hasText(left) || hasText(right)):
 		return true, 0
-	}
-	if isWord(left) && isWord(right) {
-		return false, 0
-	}
-	if len(left) > longestExpression || len(right) > longestExpression {
+	case isWord(left) && isWord(right) || max(len(left), len(right)) > longestExpression:
 		return false, 0
 	}
 	seed := fnv.New64a()
 	_, _ = seed.Write([]byte(textA + "=" + textB))
 	c := &comparer{evaluator{seed: seed.Sum64(), known: map[evaluation]*value{}}}
-	readings := trees(right)
-	for _, x := range trees(left) {
-		for _, y := range readings {
-			if c.equal(x, y) {
-				return true, c.steps
-			}
-		}
-	}
-	return false, c.steps
+	return c.any(trees(left), trees(right)), c.steps
 }
 
 // contentOf returns the text, or what its last box contains.
@@ -140,55 +129,66 @@ func words(text string) string {
 // comparer compares trees within a number of steps.
 type comparer struct{ evaluator }
 
+// any reports whether any tree of one answer is equal to any of the other.
+func (c *comparer) any(left, right []*node) bool {
+	return slices.ContainsFunc(left, func(x *node) bool {
+		return slices.ContainsFunc(right, func(y *node) bool { return c.equal(x, y) })
+	})
+}
+
 // equal reports whether any meaning of one tree is a meaning of the other.
 func (c *comparer) equal(x, y *node) bool {
-	if !c.spend(1) {
+	switch {
+	case !c.spend(1):
+		return false
+	case x.equal(y) || x.op == opRelation && y.op == opRelation && c.equalRelations(x, y):
+		return true
+	case isInequality(x) && isInequality(y): // As intervals they would lose the names.
 		return false
 	}
-	if x.equal(y) {
-		return true
-	}
-	if x.op == opRelation && y.op == opRelation && c.equalRelations(x, y) {
-		return true
-	}
-	if isInequality(x) && isInequality(y) { // As intervals they would lose the names.
-		return false
-	}
-	for _, p := range c.meanings(x) {
-		for _, q := range c.meanings(y) {
-			if c.same(p, q) {
-				return true
-			}
-		}
-	}
-	return false
+	meanings := c.meanings(y)
+	return slices.ContainsFunc(c.meanings(x), func(p *node) bool {
+		return slices.ContainsFunc(meanings, func(q *node) bool { return c.same(p, q) })
+	})
 }
 
 // same compares two trees of one meaning each.
 func (c *comparer) same(x, y *node) bool {
-	if x.op == opUnit && !x.isScalar() || y.op == opUnit && !y.isScalar() {
-		return agree(x.unitsOf(), y.unitsOf()) && c.same(x.withoutUnit(), y.withoutUnit())
-	}
+	hasUnit := x.op == opUnit || y.op == opUnit
 	switch {
+	case hasUnit && !(x.isScalar() && y.isScalar()):
+		return agree(x.unitsOf(), y.unitsOf()) && c.same(x.withoutUnit(), y.withoutUnit())
 	case isCollection(x) || isCollection(y):
 		return c.sameElements(elements(x), elements(y))
-	case x.op != y.op && (x.op >= opTuple || y.op >= opTuple):
+	case x.op < opTuple && y.op < opTuple:
+		return c.sameScalars(x, y)
+	case x.op != y.op:
 		return false
-	case x.op == opText && y.op == opText:
-		return strings.EqualFold(words(x.name), words(y.name)) && words(x.name) != ""
-	case x.op < opTuple:
-		return x.isScalar() && y.isScalar() && agree(x.unitsOf(), y.unitsOf()) && c.sameValues(x, y)
-	case x.op == opUnion || x.op == opIntersection:
-		return c.sameElements(operands(x, x.op), operands(y, y.op))
-	case x.op == opRelation:
-		return false // They are compared before.
-	case x.op == opMatrix:
-		return x.name == y.name && slices.EqualFunc(x.kids, y.kids, func(p, q *node) bool {
-			return slices.EqualFunc(p.kids, q.kids, c.equal)
-		})
-	default: // Tuples, differences and ratios.
-		return x.name == y.name && slices.EqualFunc(x.kids, y.kids, c.equal)
 	}
+	switch x.op {
+	case opUnion, opIntersection:
+		return c.sameElements(operands(x, x.op), operands(y, y.op))
+	case opRelation:
+		return false // They are compared before.
+	default: // Tuples, differences, ratios, and the rows of a matrix.
+		return x.name == y.name && slices.EqualFunc(x.kids, y.kids, c.equalInOrder)
+	}
+}
+
+// equalInOrder compares parts: elements of a tuple, or rows of a matrix, which are lists whose order counts.
+func (c *comparer) equalInOrder(x, y *node) bool {
+	if x.op == opRow && y.op == opRow {
+		return slices.EqualFunc(x.kids, y.kids, c.equal)
+	}
+	return c.equal(x, y)
+}
+
+// sameScalars compares expressions, or words.
+func (c *comparer) sameScalars(x, y *node) bool {
+	if x.op == opText && y.op == opText {
+		return strings.EqualFold(words(x.name), words(y.name)) && words(x.name) != ""
+	}
+	return x.isScalar() && y.isScalar() && agree(x.unitsOf(), y.unitsOf()) && c.sameValues(x, y)
 }
 
 // withoutUnit returns what a unit is behind.
@@ -285,7 +285,7 @@ func (c *comparer) sameValues(x, y *node) bool {
 	everywhere := len(at) == 1 || x.contains(needsAllPoints) || y.contains(needsAllPoints)
 	var compared, others []place
 	for _, place := range at {
-		p, q := c.at(x, place, false), c.at(y, place, false)
+		p, q := c.valueOf(x, place), c.valueOf(y, place)
 		switch {
 		case p == nil || q == nil:
 		case everywhere || isReal(p) && isReal(q):
@@ -314,7 +314,7 @@ func isReal(v *value) bool { return v.exact != nil || v.ball.real }
 func (c *comparer) near(x, y *node, at place) bool {
 	for _, precision := range []uint{coarsePrecision, finePrecision} {
 		at.precision = precision
-		p, q := c.at(x, at, false), c.at(y, at, false)
+		p, q := c.valueOf(x, at), c.valueOf(y, at)
 		if p == nil || q == nil {
 			return false
 		}

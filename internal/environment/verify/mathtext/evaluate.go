@@ -49,7 +49,8 @@ func (p place) mostBits() int {
 	return mostBitsAtPoint
 }
 
-// evaluator evaluates expressions. It keeps values, since the elements of lists are compared with each other.
+// evaluator evaluates expressions. It keeps the values of whole expressions, since the elements of lists are compared
+// with each other, and since a value is needed again to find a ratio.
 type evaluator struct {
 	// seed is a part of what decides the values of variables, so that no reply can know them.
 	seed  uint64
@@ -58,9 +59,8 @@ type evaluator struct {
 }
 
 type evaluation struct {
-	n     *node
-	at    place
-	angle bool
+	n  *node
+	at place
 }
 
 // spend counts steps, and returns false if there are none left.
@@ -69,23 +69,28 @@ func (e *evaluator) spend(steps int) bool {
 	return e.steps <= mostSteps
 }
 
-// at returns the value of an expression. It returns nil if there is none, or if it is not known well enough. Degrees
-// are converted within an angle.
-func (e *evaluator) at(n *node, at place, angle bool) *value {
-	key := evaluation{n, at, angle}
-	if v, ok := e.known[key]; ok {
-		return v
+// valueOf returns the value of a whole expression. It returns nil if there is none, or if it is not known well enough.
+func (e *evaluator) valueOf(n *node, at place) *value {
+	key := evaluation{n, at}
+	v, ok := e.known[key]
+	if !ok {
+		v = e.at(n, at, false)
+		e.known[key] = v
 	}
-	v := e.evaluate(n, at, angle)
-	if v != nil && v.exact != nil && v.exact.Num().BitLen()+v.exact.Denom().BitLen() > at.mostBits() {
-		if at.constant {
-			v = nil
-		} else {
-			v = &value{ball: arithmetic{at.precision}.fromRat(v.exact)}
-		}
-	}
-	e.known[key] = v
 	return v
+}
+
+// at returns the value of an expression. Degrees are converted within an angle.
+func (e *evaluator) at(n *node, at place, angle bool) *value {
+	v := e.evaluate(n, at, angle)
+	switch {
+	case v == nil || v.exact == nil || v.exact.Num().BitLen()+v.exact.Denom().BitLen() <= at.mostBits():
+		return v
+	case at.constant:
+		return nil
+	default:
+		return &value{ball: arithmetic{at.precision}.fromRat(v.exact)}
+	}
 }
 
 func (e *evaluator) evaluate(n *node, at place, angle bool) *value {

@@ -81,17 +81,7 @@ func (e *evaluator) root(a arithmetic, x *value, degree *big.Int) *value {
 		return nil
 	}
 	if degree.Int64() == 2 {
-		if x.exact != nil && x.exact.Sign() >= 0 {
-			num, den := new(big.Int).Sqrt(x.exact.Num()), new(big.Int).Sqrt(x.exact.Denom())
-			if !e.spend(costOfBits(x.exact.Num().BitLen() + x.exact.Denom().BitLen())) {
-				return nil
-			}
-			root := new(big.Rat).SetFrac(num, den)
-			if new(big.Rat).Mul(root, root).Cmp(x.exact) == 0 {
-				return &value{exact: root}
-			}
-		}
-		return e.costly(a, stepsOfExp)(a.sqrt(a.of(x)))
+		return e.squareRoot(a, x)
 	}
 	of := a.of(x)
 	negative := of.real && of.re.Sign() < 0
@@ -117,6 +107,20 @@ func (e *evaluator) root(a arithmetic, x *value, degree *big.Int) *value {
 		root.ball = a.negate(root.ball)
 	}
 	return e.wholeRoot(a, x, root, degree)
+}
+
+// squareRoot returns the principal square root, exactly if the value is the square of a rational number.
+func (e *evaluator) squareRoot(a arithmetic, x *value) *value {
+	if x.exact != nil && x.exact.Sign() >= 0 {
+		if !e.spend(costOfBits(x.exact.Num().BitLen() + x.exact.Denom().BitLen())) {
+			return nil
+		}
+		root := new(big.Rat).SetFrac(new(big.Int).Sqrt(x.exact.Num()), new(big.Int).Sqrt(x.exact.Denom()))
+		if new(big.Rat).Mul(root, root).Cmp(x.exact) == 0 {
+			return &value{exact: root}
+		}
+	}
+	return e.costly(a, stepsOfExp)(a.sqrt(a.of(x)))
 }
 
 // wholeRoot replaces a root by the whole number that it is.
@@ -218,20 +222,26 @@ func (e *evaluator) abs(a arithmetic, x *value) *value {
 
 // floor rounds down, or up. It knows no value that is too near to a whole number.
 func floor(x *value, up bool) *value {
-	r := x.exact
-	if r == nil {
-		if !x.ball.real || x.ball.magnitude() > 256 || x.ball.err > -64 {
-			return nil
+	if r := x.exact; r != nil {
+		whole := new(big.Int).Div(r.Num(), r.Denom()) // Div rounds down, since the denominator is positive.
+		if up && !r.IsInt() {
+			whole.Add(whole, big.NewInt(1))
 		}
-		distance := new(big.Float).Sub(x.ball.re, new(big.Float).SetInt(nearest(x.ball.re, big.NewFloat(1))))
-		if magnitude(distance) <= x.ball.err+1 {
-			return nil
-		}
-		r, _ = x.ball.re.Rat(nil)
+		return &value{exact: new(big.Rat).SetInt(whole)}
 	}
-	whole := new(big.Int).Div(r.Num(), r.Denom()) // Div rounds down, since the denominator is positive.
-	if up && !r.IsInt() {
+	if !x.ball.real || x.ball.magnitude() > 256 || x.ball.err > largestError {
+		return nil
+	}
+	distance := new(big.Float).Sub(x.ball.re, new(big.Float).SetInt(nearest(x.ball.re, big.NewFloat(1))))
+	if magnitude(distance) <= x.ball.err+1 {
+		return nil
+	}
+	whole, _ := x.ball.re.Int(nil) // Int rounds to 0.
+	switch {
+	case up && x.ball.re.Sign() > 0:
 		whole.Add(whole, big.NewInt(1))
+	case !up && x.ball.re.Sign() < 0:
+		whole.Sub(whole, big.NewInt(1))
 	}
 	return &value{exact: new(big.Rat).SetInt(whole)}
 }

@@ -40,7 +40,8 @@ const (
 	opUnion
 	opIntersection
 	opDifference
-	opMatrix // The kids are rows, which are lists.
+	opMatrix // The kids are rows.
+	opRow
 	opRelation
 	opRatio
 )

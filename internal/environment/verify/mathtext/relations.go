@@ -177,7 +177,7 @@ func (c *comparer) about(x, y *node) bool {
 	if x.hasVariables() || y.hasVariables() || !x.isScalar() || !y.isScalar() {
 		return false
 	}
-	p, q := c.at(x, at, false), c.at(y, at, false)
+	p, q := c.valueOf(x, at), c.valueOf(y, at)
 	if p == nil || q == nil {
 		return false
 	}
@@ -190,26 +190,48 @@ func (c *comparer) about(x, y *node) bool {
 // nameOf returns the name that a side of an equation is: a variable, points such as AB, words, or a function of
 // something. It returns nothing for other expressions.
 func nameOf(n *node) string {
-	switch {
-	case n.op == opVariable && n.name != infinity:
+	switch n.op {
+	case opVariable:
+		if n.name == infinity {
+			return ""
+		}
 		return n.name
-	case n.op == opText:
+	case opText:
 		return n.name
-	case n.op == opUnit:
+	case opUnit:
 		return nameOf(n.kids[0])
-	case n.op == opFunction && n.name == "abs":
-		return pointsName(n.kids[0])
-	case n.op == opFunction && trigonometric[n.name] && nameOf(n.kids[0]) != "":
-		return n.name + nameOf(n.kids[0])
-	case n.op == opTuple && !slices.ContainsFunc(n.kids, func(kid *node) bool { return kid.op != opVariable }):
-		return "point"
-	case n.op == opPower && n.kids[0].op == opText:
-		return n.kids[0].name
-	case n.op == opDivide:
+	case opFunction:
+		return functionName(n)
+	case opPower:
+		if n.kids[0].op == opText {
+			return n.kids[0].name
+		}
+	case opTuple:
+		if !slices.ContainsFunc(n.kids, func(kid *node) bool { return kid.op != opVariable }) {
+			return "point"
+		}
+	case opDivide:
 		return derivativeName(n)
-	case n.op != opMultiply:
+	case opMultiply:
+		return productName(n)
+	}
+	return ""
+}
+
+// functionName returns the name of a length, such as |AB|, or of a trigonometric function of an angle.
+func functionName(n *node) string {
+	switch name := nameOf(n.kids[0]); {
+	case n.name == "abs":
+		return pointsName(n.kids[0])
+	case trigonometric[n.name] && name != "":
+		return n.name + name
+	default:
 		return ""
 	}
+}
+
+// productName returns the name of points, or the name of a function before its argument.
+func productName(n *node) string {
 	if name := pointsName(n); name != "" {
 		return name
 	}
@@ -217,11 +239,8 @@ func nameOf(n *node) string {
 	if of.op == opPower && isMinusOne(of.kids[1]) {
 		of = of.kids[0]
 	}
-	if of.op == opText {
-		return of.name
-	}
-	isFunction := of.op == opVariable && !strings.Contains("xyzabcnmkt", of.name[:1])
-	if isFunction && (argument.grouped || argument.op == opTuple) {
+	isFunction := of.op == opVariable && !strings.Contains("xyzabcnmkt", of.name[:1]) && (argument.grouped || argument.op == opTuple)
+	if of.op == opText || isFunction {
 		return of.name
 	}
 	return ""
@@ -278,23 +297,30 @@ func ascending(n *node) (kids []*node, signs []string) {
 
 // intervalOf returns the interval of a variable that is between constants, or the union of all other numbers than one.
 func intervalOf(n *node) *node {
-	isConstant := func(n *node) bool { return n.isScalar() && !n.hasVariables() || isInfinite(n) }
-	if n.name == "!= " && n.kids[0].op == opVariable && isConstant(n.kids[1]) {
+	if n.name == "!= " && n.kids[0].op == opVariable && isBound(n.kids[1]) {
 		return except(n.kids[1])
 	}
 	kids, signs := ascending(n)
-	open, end := map[string]string{"<": "(", "<=": "["}, map[string]string{"<": ")", "<=": "]"}
-	switch {
-	case len(kids) == 2 && kids[0].op == opVariable && isConstant(kids[1]):
-		return interval("(", apply(opNegate, variable(infinity)), kids[1], end[signs[0]])
-	case len(kids) == 2 && kids[1].op == opVariable && isConstant(kids[0]):
-		return interval(open[signs[0]], kids[0], variable(infinity), ")")
-	case len(kids) == 3 && kids[1].op == opVariable && isConstant(kids[0]) && isConstant(kids[2]):
-		return interval(open[signs[0]], kids[0], kids[2], end[signs[1]])
-	default:
+	if len(kids) == 2 && kids[0].op == opVariable { // As x<5: nothing bounds it from below.
+		kids, signs = slices.Insert(kids, 0, apply(opNegate, variable(infinity))), slices.Insert(signs, 0, "<")
+	} else if len(kids) == 2 {
+		kids, signs = append(kids, variable(infinity)), append(signs, "<")
+	}
+	if len(kids) != 3 || kids[1].op != opVariable || !isBound(kids[0]) || !isBound(kids[2]) {
 		return nil
 	}
+	open, end := "(", ")"
+	if signs[0] == "<=" {
+		open = "["
+	}
+	if signs[1] == "<=" {
+		end = "]"
+	}
+	return interval(open, kids[0], kids[2], end)
 }
+
+// isBound reports whether an interval can end there.
+func isBound(n *node) bool { return n.isScalar() && !n.hasVariables() || isInfinite(n) }
 
 func isInfinite(n *node) bool {
 	return n.equal(variable(infinity)) || n.op == opNegate && n.kids[0].equal(variable(infinity))
@@ -303,7 +329,7 @@ func isInfinite(n *node) bool {
 // equalRelations compares equations and inequalities: two sides differ by multiples of each other, or all parts are
 // equal.
 func (c *comparer) equalRelations(x, y *node) bool {
-	if x.name == y.name && slices.EqualFunc(x.kids, y.kids, c.equal) && !(x.name == "= " && x.kids[0].op == opNumber) {
+	if x.name == y.name && x.kids[0].op != opNumber && slices.EqualFunc(x.kids, y.kids, c.equal) {
 		return true
 	}
 	if x.name == y.name && (x.name == "= " || x.name == "!= ") {
@@ -332,11 +358,11 @@ func (c *comparer) proportional(x, y *node, positive bool) bool {
 	// x(p)/y(p) has to be the same at all points: x - ratio*y is compared with 0.
 	at := places(x, y)
 	for _, anchor := range at {
-		p, q := c.at(x, anchor, false), c.at(y, anchor, false)
+		p, q := c.valueOf(x, anchor), c.valueOf(y, anchor)
 		if p == nil || q == nil {
 			continue
 		}
-		ratio := c.evaluator.arithmetic(arithmetic{anchor.precision}, opDivide, p, q)
+		ratio := c.arithmetic(arithmetic{anchor.precision}, opDivide, p, q)
 		if ratio == nil || positive && !isPositive(ratio) {
 			return false
 		}
@@ -357,11 +383,11 @@ func (c *comparer) isMultiple(x, y *node, ratio *value, at []place) bool {
 	compared := 0
 	for _, place := range at {
 		a := arithmetic{place.precision}
-		p, q := c.at(x, place, false), c.at(y, place, false)
+		p, q := c.valueOf(x, place), c.valueOf(y, place)
 		if p == nil || q == nil {
 			continue
 		}
-		multiple := c.evaluator.arithmetic(a, opMultiply, q, ratio)
+		multiple := c.arithmetic(a, opMultiply, q, ratio)
 		if multiple == nil {
 			continue
 		}

@@ -53,7 +53,7 @@ var greek = set(`alpha beta gamma delta epsilon varepsilon zeta eta theta varthe
 var synonyms = merged(`dfrac=frac tfrac=frac cfrac=frac dbinom=binom tbinom=binom leq=le leqslant=le geq=ge geqslant=ge
 	neq=ne varnothing=emptyset lvert=vert rvert=vert degree=circ dots=ldots cdots=ldots dotsc=ldots infinity=infty inf=infty
 	lor=or vee=or land=and wedge=and smallsetminus=setminus backslash=setminus arcctg=arccot tg=tan ctg=cot
-	operatorname*=operatorname R=reals iff=Leftrightarrow approxeq=approx simeq=approx lbrack=[ rbrack=]`)
+	R=reals iff=Leftrightarrow approxeq=approx simeq=approx lbrack=[ rbrack=]`)
 
 // punctuation are commands that are signs.
 var punctuation = merged(`cdot=* times=* ast=* div=/ lbrace=\{ rbrace=\} colon=: lt=< gt=> vert=| and=, le=<= ge=>= ne=!=

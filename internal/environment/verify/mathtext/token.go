@@ -53,7 +53,7 @@ type lexer struct {
 	environments int
 	// systems counts the environments that are open in which \\ separates equations.
 	systems int
-	depth        int
+	depth   int
 }
 
 // tokenize returns the tokens of an answer, without styles, currencies and the punctuation at its end.
@@ -270,32 +270,41 @@ func (l *lexer) command() {
 	}
 	name := prefix(l.rest, isLetter)
 	l.rest = l.rest[len(name):]
-	if known := synonyms[name+"*"]; known != "" && strings.HasPrefix(l.rest, "*") {
-		l.rest = l.rest[1:]
-	}
 	switch {
 	case name == "":
 		l.escaped()
 	case name == "left" || name == "right":
 		l.rest = strings.TrimPrefix(l.rest, ".")
-	case name == "angle" && l.last().kind == kindLetter && l.last().text == "m":
-		l.tokens = l.tokens[:len(l.tokens)-1] // The measure of an angle.
 	case dropped[name]:
-		l.spaced = true
+		l.drop(name)
 	case hidden[name]:
 		l.braced()
 	case texts[name] || styles[name]:
+		l.rest = strings.TrimPrefix(l.rest, "*") // As in \operatorname*.
 		l.styled(name)
 	case name == "mathbb":
-		if content := l.braced(); content == "R" {
-			l.name("reals")
-		} else {
-			l.emit(token{kind: kindText, text: content})
-		}
+		l.blackboard()
 	case name == "begin" || name == "end":
 		l.environment(name)
 	default:
 		l.name(name)
+	}
+}
+
+// drop leaves a command out, and the m of m\angle, the measure of an angle.
+func (l *lexer) drop(name string) {
+	if last := l.last(); name == "angle" && last.kind == kindLetter && last.text == "m" {
+		l.tokens = l.tokens[:len(l.tokens)-1]
+	}
+	l.spaced = true
+}
+
+// blackboard reads the name of a set of numbers.
+func (l *lexer) blackboard() {
+	if content := l.braced(); content == "R" {
+		l.name("reals")
+	} else {
+		l.emit(token{kind: kindText, text: content})
 	}
 }
 
