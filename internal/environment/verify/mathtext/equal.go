@@ -46,7 +46,7 @@ func equalIn(a, b string) (same bool, steps int) {
 	seed := fnv.New64a()
 	_, _ = seed.Write([]byte(textA + "=" + textB))
 	c := &comparer{evaluator{seed: seed.Sum64(), known: map[evaluation]*value{}}}
-	return c.any(trees(left), trees(right)), c.steps
+	return c.anyEqual(trees(left), trees(right)), c.steps
 }
 
 // contentOf returns the text, or what its last box contains.
@@ -129,8 +129,8 @@ func words(text string) string {
 // comparer compares trees within a number of steps.
 type comparer struct{ evaluator }
 
-// any reports whether any tree of one answer is equal to any of the other.
-func (c *comparer) any(left, right []*node) bool {
+// anyEqual reports whether any tree of one answer is equal to any of the other.
+func (c *comparer) anyEqual(left, right []*node) bool {
 	return slices.ContainsFunc(left, func(x *node) bool {
 		return slices.ContainsFunc(right, func(y *node) bool { return c.equal(x, y) })
 	})
