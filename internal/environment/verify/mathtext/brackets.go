@@ -24,16 +24,9 @@ func (p *parser) bracketed(open string) (*node, error) {
 		return apply(opSet), nil
 	}
 	property := open == `\{` && p.takeProperty()
-	content, err := p.list()
+	content, err := p.chosen(open)
 	if err != nil {
 		return nil, err
-	}
-	if open == "{" && p.takeCommand("choose") {
-		below, err := p.list()
-		if err != nil {
-			return nil, err
-		}
-		content = call("binom", content, below)
 	}
 	closed := p.takeAny(closes...)
 	switch function := calls[open]; {
@@ -48,6 +41,16 @@ func (p *parser) bracketed(open string) (*node, error) {
 	default:
 		return enclosed(open, content, closed)
 	}
+}
+
+// chosen reads a list, or a binomial coefficient in braces, as in {n \choose k}.
+func (p *parser) chosen(open string) (*node, error) {
+	above, err := p.list()
+	if err != nil || open != "{" || !p.takeCommand("choose") {
+		return above, err
+	}
+	below, err := p.list()
+	return call("binom", above, below), err
 }
 
 // isSequence reports whether commas separate the elements of a list.
@@ -77,8 +80,8 @@ func enclosed(open string, content *node, closed string) (*node, error) {
 	}
 }
 
-// takeProperty removes what is before the property of the elements of a set: a variable, perhaps its domain if that is all
-// real numbers, and a bar or colon.
+// takeProperty removes what is before the property of the elements of a set: a variable, perhaps its domain if that is
+// all real numbers, and a bar or colon.
 func (p *parser) takeProperty() bool {
 	at := 1
 	if domain := p.ahead(2); p.ahead(1).is("∈") && domain.kind == kindCommand && domain.text == "reals" {

@@ -176,5 +176,6 @@ func joinThousands(tokens []token) (joined []token, changed bool) {
 // isGroup reports whether a comma and a number continue a number.
 func isGroup(comma, group token) bool {
 	whole, _, _ := strings.Cut(group.text, ".")
-	return comma.is(",") && !comma.spaced && group.kind == kindNumber && !group.spaced && len(whole) == 3 && prefix(whole, isDigit) == whole
+	isAdjacent := comma.is(",") && !comma.spaced && group.kind == kindNumber && !group.spaced
+	return isAdjacent && len(whole) == 3 && prefix(whole, isDigit) == whole
 }

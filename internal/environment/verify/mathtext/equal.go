@@ -16,8 +16,8 @@ const (
 	longestExpression = 2000
 )
 
-// Equal reports whether two answers are equal. They are if they are the same text once styles and spaces are left out,
-// or if they have the same value. It does not depend on the order of the two.
+// Equal reports whether two answers are equal. They are if they are the same text once styles and spaces are left
+// out, or if they have the same value. It does not depend on the order of the two.
 //
 // The elements of a tuple or an interval have to be in the same order, and those of a set or a list do not. Decimals are
 // exact: 0.333 is not 1/3.
@@ -154,9 +154,8 @@ func (c *comparer) equal(x, y *node) bool {
 
 // same compares two trees of one meaning each.
 func (c *comparer) same(x, y *node) bool {
-	hasUnit := x.op == opUnit || y.op == opUnit
 	switch {
-	case hasUnit && !(x.isScalar() && y.isScalar()):
+	case (x.op == opUnit || y.op == opUnit) && (!x.isScalar() || !y.isScalar()):
 		return agree(x.unitsOf(), y.unitsOf()) && c.same(x.withoutUnit(), y.withoutUnit())
 	case isCollection(x) || isCollection(y):
 		return c.sameElements(elements(x), elements(y))
