@@ -42,7 +42,7 @@ func NewJSONSchema(schema []byte) (*JSONSchema, error) {
 		return nil, fmt.Errorf("schema is not JSON: %w", err)
 	}
 	if !moderate(document) {
-		return nil, fmt.Errorf("schema has %s: write a shorter number", errImmoderate)
+		return nil, fmt.Errorf("schema has %s: write a shorter number", immoderate)
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(noLoader{})

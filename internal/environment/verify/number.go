@@ -17,7 +17,8 @@ const (
 	largestExponent = 1000
 )
 
-var errImmoderate = fmt.Errorf("a number with more than %d characters or with an exponent beyond %d", longestNumber, largestExponent)
+// immoderate describes a number beyond the bounds.
+var immoderate = fmt.Sprintf("a number with more than %d characters or with an exponent beyond %d", longestNumber, largestExponent)
 
 // moderate reports whether all numbers of a JSON value, which are json.Number, are within the bounds.
 func moderate(value any) bool {
