@@ -30,7 +30,9 @@ type poison struct {
 }
 
 func (p poison) isTask(seed uint64) bool {
-	of := func(try int) uint64 { return rl.EpisodeSeed(uint64(small().Algorithm.Seed), rl.Train, p.slot, p.member, try) }
+	of := func(try int) uint64 {
+		return rl.EpisodeSeed(uint64(small().Algorithm.Seed), rl.Train, p.slot, p.member, try)
+	}
 	return seed == of(0) || seed == of(1)
 }
 

@@ -89,8 +89,12 @@ func (s *suspects) died(dead process, e *entry) {
 		known.alone[known.permitted] = map[process]bool{}
 	}
 	known.alone[known.permitted][dead] = true
-	s.logger.Warn("worker died while one member was alone in play", "worker", dead.name, "slot", key.Slot, "kind", key.Kind.String(),
-		"member", known.permitted, "deaths", len(known.alone[known.permitted]), "fault", slices.Contains(s.faulty(key), known.permitted))
+	log := s.logger.With("worker", dead.name, "slot", key.Slot, "kind", key.Kind.String(), "member", known.permitted)
+	if slices.Contains(s.faulty(key), known.permitted) {
+		log.Error("member is left out: workers died while it alone was in play")
+	} else {
+		log.Warn("worker died while one member alone was in play")
+	}
 }
 
 // lives takes back what died noted: a process is heard of that was only cut off.
