@@ -40,7 +40,10 @@ var _ = Describe("Two releases that watch one namespace", func() {
 		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement("ManagedByOtherManager"))
 		from := w.statuses.at(run)
 		for step := int64(2); step < 8; step++ {
-			w.clock.advance(20 * time.Second)
+			for range 5 { // A longer step of the clock would make the learner seem silent.
+				w.clock.advance(4 * time.Second)
+				w.learners.awaitReply()
+			}
 			w.reaches(run, first.ip, step)
 		}
 		Expect(transitions(w.statuses.since(from))).To(BeEmpty())
