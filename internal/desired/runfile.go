@@ -88,23 +88,37 @@ func File(in FileInput) (contract.RunFile, error) {
 		TokenizerSHA256:  run.Status.TokenizerSHA256,
 		LearnerAddress:   LearnerAddress(run),
 	}
-	if run.Spec.Artifacts != nil {
-		file.ArtifactsDir, file.ArtifactsURL = ArtifactsDir, run.Spec.Artifacts.URL
-		if file.Version > 1 { // learners of version 1 refuse the field
-			file.TranscriptGroups = int(*run.Spec.Artifacts.TranscriptGroups)
-		}
-	}
-	if from := run.Spec.ResumeFrom; from != nil {
-		if from.UID == string(run.UID) {
-			return contract.RunFile{}, unacceptable(v1alpha1.ReasonResumeRefused, "resumeFrom.uid is the uid of this run itself: remove resumeFrom")
-		}
-		file.ResumeFrom = from.UID
+	addArtifacts(&file, run.Spec.Artifacts)
+	if file.ResumeFrom, err = resumeFromOf(run); err != nil {
+		return contract.RunFile{}, err
 	}
 	file.Tracking = services.Of(run)
 	if err := budget.Add(&file, run); err != nil {
 		return contract.RunFile{}, unacceptable(v1alpha1.ReasonPriceUnknown, "%v", err)
 	}
 	return file, file.Validate()
+}
+
+func addArtifacts(file *contract.RunFile, artifacts *v1alpha1.Artifacts) {
+	if artifacts == nil {
+		return
+	}
+	file.ArtifactsDir, file.ArtifactsURL = ArtifactsDir, artifacts.URL
+	if file.Version > 1 { // learners of version 1 refuse the field
+		file.TranscriptGroups = int(*artifacts.TranscriptGroups)
+	}
+}
+
+// resumeFromOf is the uid of the run that a run continues; empty for none.
+func resumeFromOf(run *v1alpha1.TrainingRun) (string, error) {
+	switch from := run.Spec.ResumeFrom; {
+	case from == nil:
+		return "", nil
+	case from.UID == string(run.UID):
+		return "", unacceptable(v1alpha1.ReasonResumeRefused, "resumeFrom.uid is the uid of this run itself: remove resumeFrom")
+	default:
+		return from.UID, nil
+	}
 }
 
 func fixedOf(in FileInput) (contract.Fixed, error) {

@@ -101,7 +101,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if r.memory.stale(run) {
 		return ctrl.Result{RequeueAfter: time.Second}, nil
 	}
-	if err := r.detach(ctx, run); err != nil {
+	if err := r.detach(ctx, run); apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: time.Second}, nil
+	} else if err != nil {
 		return ctrl.Result{}, err
 	}
 	now := r.Now() // No deadline expires by the time that reading takes.
