@@ -110,7 +110,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 	if suspended(run, now) {
 		return p.withSuspension(run, seen)
 	}
-	p.workers = run.Status.StartTime != nil && showsWorkers(run, seen)
+	p.workers = knowsWorkers(run, seen)
 	if p.held = held(run, seen); p.held {
 		p.requeue = maxRequeue
 		return p
@@ -131,8 +131,11 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 	return p
 }
 
-// showsWorkers says that a Job shows which data and servers workers need while no attempt begins.
-func showsWorkers(run *v1alpha1.TrainingRun, seen observe.State) bool {
+// knowsWorkers says that a run has started, and that a Job shows which data and servers its workers need while no attempt begins.
+func knowsWorkers(run *v1alpha1.TrainingRun, seen observe.State) bool {
+	if run.Status.StartTime == nil {
+		return false
+	}
 	return seen.Rollout != nil || seen.Learners[status.NewestAttempt(run)].Job != nil
 }
 
