@@ -42,7 +42,11 @@ func (f *folder) claim(attempt int32, by string) (claimant string, err error) {
 		return "", err
 	}
 	_, err = file.WriteString(by)
-	return by, errors.Join(err, file.Sync(), file.Close(), atomicfile.SyncDir(filepath.Dir(name)))
+	if err = errors.Join(err, file.Sync(), file.Close(), atomicfile.SyncDir(filepath.Dir(name))); err != nil {
+		// A claim without its claimant, as a full volume leaves it, would be another's.
+		return "", errors.Join(err, os.Remove(name))
+	}
+	return by, nil
 }
 
 func claimName(attempt int32) string { return claimsDir + "/" + strconv.Itoa(int(attempt)) }
