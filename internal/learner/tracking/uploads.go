@@ -95,7 +95,7 @@ func (u *Uploads) Add(batch openreward.Batch) {
 }
 
 // Store writes what was added into the artifact store, before the state of its step is saved. What the store does not take waits in
-// memory.
+// memory, as far as there is room.
 func (u *Uploads) Store() {
 	if u == nil {
 		return
@@ -112,6 +112,7 @@ func (u *Uploads) Store() {
 		}
 		if err := files.Write(batch.key(), batch.encoded); err != nil {
 			u.logger.Warn("rollouts are not in the artifact store and would be lost with the learner", "step", batch.Step, "err", err)
+			u.bound()
 			return
 		}
 		batch.encoded = nil
@@ -140,20 +141,24 @@ func (u *Uploads) commit(version rl.Version) {
 
 // bound drops the oldest steps, but for the newest one, where more waits than there is room for.
 func (u *Uploads) bound() {
-	messages, bytes := 0, 0
-	for i := len(u.committed) - 1; i >= 0; i-- {
-		batch := u.committed[i]
+	all := slices.Concat(u.committed, u.made)
+	messages, bytes, kept := 0, 0, 0
+	for _, batch := range slices.Backward(all) {
 		messages, bytes = messages+batch.messages, bytes+len(batch.encoded)
-		if i == len(u.committed)-1 || messages <= u.most && bytes <= maxWaitingBytes {
-			continue
+		if kept > 0 && (messages > u.most || bytes > maxWaitingBytes) {
+			break
 		}
-		for _, old := range u.committed[:i+1] {
-			u.dropped.Add(int64(old.rollouts))
-			u.sent[old.Version] = true
-		}
-		u.committed = slices.Delete(u.committed, 0, i+1)
-		return
+		kept++
 	}
+	dropped := all[:len(all)-kept]
+	for _, old := range dropped {
+		u.dropped.Add(int64(old.rollouts))
+	}
+	for _, old := range dropped[:min(len(dropped), len(u.committed))] {
+		u.sent[old.Version] = true
+	}
+	u.made = slices.Delete(u.made, 0, max(0, len(dropped)-len(u.committed)))
+	u.committed = slices.Delete(u.committed, 0, min(len(dropped), len(u.committed)))
 }
 
 // resume drops what belongs to steps that the run has returned from, and has the store searched for what earlier attempts left of

@@ -409,3 +409,31 @@ func TestUploadsAreBounded(t *testing.T) {
 		t.Errorf("%d messages wait, of steps from %d on, and %d rollouts were dropped", waiting, oldest.Step, u.dropped.Load())
 	}
 }
+
+// TestUncommittedUploadsAreBounded makes steps whose rollouts the artifact store does not take, before their state is saved: they have the
+// same room as those that wait for the service.
+func TestUncommittedUploadsAreBounded(t *testing.T) {
+	server := newRolloutServer(t)
+	dir := t.TempDir()
+	opened, err := store.Open(dir, "uid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	u := NewUploads(&tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: server.URL}}, Run{},
+		func() *store.UploadFiles { return opened.UploadFiles(1) }, slog.New(slog.DiscardHandler))
+	u.most = 10
+	a := &uploadAttempt{uploads: u}
+	for step := range int64(6) {
+		a.make(step+1, 2)
+		u.Store()
+		if step == 0 {
+			u.commit(at(1))
+		}
+	}
+	if len(u.committed) != 0 || len(u.made) != 2 || u.made[0].Step != 5 || u.dropped.Load() != 8 {
+		t.Errorf("%d committed steps and %d others wait, and %d rollouts were dropped; want none, 2 and 8", len(u.committed), len(u.made), u.dropped.Load())
+	}
+}
