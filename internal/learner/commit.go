@@ -36,8 +36,11 @@ func (c *commit) isLast() bool { return c.loop.at.Step == c.file.Fixed.Algorithm
 
 // writeRows makes the rows durable that belong to the state, and the rollouts that are to be sent.
 func (c *commit) writeRows(ctx context.Context) error {
+	if err := c.journal.WriteRowsOf(ctx, c.loop.model.StatePath(c.name.String())); err != nil {
+		return err
+	}
 	c.uploads.Store()
-	return c.journal.WriteRows(ctx, c.loop.model.StatePath(c.name.String()), c.isLast())
+	return nil
 }
 
 func (c *commit) submit(ctx context.Context) error {
@@ -70,6 +73,7 @@ func (c *commit) elapsed() float64 { return c.config.Now().Sub(c.began).Seconds(
 // add adds the state to the book, and the time for which the loop waited for its save to the step's.
 func (c *commit) add(context.Context) error {
 	c.addSaved(c.path, c.name, false)
+	c.loop.stored = c.loop.at.Step
 	seconds := cmp.Or(c.seconds, c.elapsed())
 	c.config.Logger.Info("state is saved", "step", c.loop.at.Step, "path", c.path, "seconds", c.elapsed())
 	c.journal.Complete(func(row *store.Row) {
@@ -104,7 +108,7 @@ func (c *commit) cover(context.Context) error {
 // evaluate appends the metrics of the committed steps, scores the version by them should the best be chosen so, and
 // begins the evaluations that are due.
 func (c *commit) evaluate(ctx context.Context) error {
-	c.journal.AppendLines()
+	c.journal.AppendLines(ctx)
 	if err := c.journal.Transcripts.Write(ctx, c.isLast()); err != nil {
 		return err
 	}

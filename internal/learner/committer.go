@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 
-	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
+
+// errNotInModel says that no model has the weights of the version.
+var errNotInModel = errors.New("no model holds its weights any longer")
 
 // committer commits the versions of a learner. While a save has no reply the next step may be submitted, since the
 // endpoint saves what the model was at the place of the save in the order of its operations. At most one save of a
@@ -17,14 +19,10 @@ import (
 type committer struct{ *learner }
 
 // begin saves the current version, and completes the commit where no step may be submitted beside it. While the artifact
-// store does not answer, nothing is saved unless the version is the last.
+// store does not take its row, it waits.
 func (l committer) begin(ctx context.Context) error {
 	c := &commit{learner: l.learner, name: l.name(l.loop.at), began: l.config.Now()}
-	err := perform(ctx, ctx, c, savePhases, l.config.Fault)
-	if errors.Is(err, journal.ErrPostponed) {
-		return nil
-	}
-	if err != nil {
+	if err := perform(ctx, ctx, c, savePhases, l.config.Fault); err != nil {
 		return err
 	}
 	l.loop.commit = c
@@ -43,17 +41,17 @@ func (l committer) complete(ctx context.Context) error {
 		return nil
 	}
 	l.loop.commit = nil
-	err := perform(ctx, ctx, c, commitPhases, l.config.Fault)
-	if errors.Is(err, journal.ErrPostponed) {
-		return nil
-	}
-	return err
+	return perform(ctx, ctx, c, commitPhases, l.config.Fault)
 }
 
-// drain commits the current version, unless that is done.
+// drain commits the current version, unless that is done. It is lost if it has not been saved and the model holds a part of the
+// next step, which a state would contain.
 func (l committer) drain(ctx context.Context) error {
-	if err := l.complete(ctx); err != nil || l.loop.at.Step == l.loop.saved.Step {
+	if err := l.complete(ctx); err != nil || l.loop.at.Step <= max(l.loop.saved.Step, l.loop.stored) {
 		return err
+	}
+	if l.loop.model == nil || l.loop.submitted > l.loop.at.Step {
+		return errNotInModel
 	}
 	if err := l.begin(ctx); err != nil {
 		return err

@@ -71,6 +71,13 @@ type Timing struct {
 	Tracking time.Duration
 	// TrackingPatience is how long a learner that ends tries to send the last steps: 60 s.
 	TrackingPatience time.Duration
+	// StorePause is how often an artifact store that does not answer is called again: 1 s.
+	StorePause time.Duration
+	// StoreSlow is how long a call of the artifact store may take before the run reports it: 20 s.
+	StoreSlow time.Duration
+	// DrainPatience is how long a learner that is to drain waits for an artifact store that does not answer: 45 s, which leaves
+	// time for the rest of the pod's grace period.
+	DrainPatience time.Duration
 }
 
 // longestPause bounds the pause before the next try.
@@ -111,6 +118,9 @@ func (c Config) withDefaults() Config {
 	c.Timing.SkipAfter = cmp.Or(c.Timing.SkipAfter, 30*time.Second)
 	c.Timing.Tracking = cmp.Or(c.Timing.Tracking, 15*time.Second)
 	c.Timing.TrackingPatience = cmp.Or(c.Timing.TrackingPatience, time.Minute)
+	c.Timing.StorePause = cmp.Or(c.Timing.StorePause, time.Second)
+	c.Timing.StoreSlow = cmp.Or(c.Timing.StoreSlow, 20*time.Second)
+	c.Timing.DrainPatience = cmp.Or(c.Timing.DrainPatience, 45*time.Second)
 	c.Hub = cmp.Or(c.Hub, &fetch.Fetcher{})
 	if c.Now == nil {
 		c.Now = time.Now

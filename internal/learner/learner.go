@@ -52,7 +52,9 @@ type learner struct {
 	// drain is closed when the manager asks for a stop at a saved state.
 	drain     chan struct{}
 	drainOnce sync.Once
-	tasks     sync.WaitGroup
+	// giveUp is closed when a learner that drains does not wait for the artifact store any longer.
+	giveUp chan struct{}
+	tasks  sync.WaitGroup
 	// tracking is for the goroutines of the tracker.
 	tracking sync.WaitGroup
 	// background runs a task beside the loop until the learner ends.
@@ -66,9 +68,11 @@ type learner struct {
 // loopState is the state of the loop.
 type loopState struct {
 	model *trainee.Model
-	// at is the version in the model, saved is the newest that is saved.
+	// at is the newest version that was announced, and saved the newest that is committed.
 	at, saved checkpoints.Position
-	suspect   rejection.Suspect
+	// submitted is the newest step that was submitted to the model, and stored the newest whose state it has saved.
+	submitted, stored int64
+	suspect           rejection.Suspect
 	// commit is the one whose save is in flight.
 	commit *commit
 	// divergence recognizes a policy that has diverged.

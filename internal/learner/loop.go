@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
@@ -181,16 +182,21 @@ func (l *learner) finish(ctx, soft context.Context) error {
 	return l.journal.AwaitRebuild(ctx, l.loop.at.Version)
 }
 
-// leave ends the loop: a drained learner saves what it has trained, and models are unloaded.
+// leave ends the loop: a drained learner saves what it has trained, and says what it could not save. Models are unloaded.
 func (l *learner) leave(ctx, soft context.Context, err error) error {
 	if errors.Is(err, ErrKilled) || ctx.Err() != nil {
 		return endOf(soft, err)
 	}
-	err = endOf(soft, err)
-	if errors.Is(err, errDrained) && l.loop.model != nil {
-		if saveErr := (committer{l}).drain(ctx); saveErr != nil {
-			l.config.Logger.Warn("steps since the last state are lost", "step", l.loop.at.Step, "saved", l.loop.saved.Step, "err", saveErr)
+	ended, err := err, endOf(soft, err)
+	if errors.Is(err, errDrained) {
+		saveErr := (committer{l}).drain(ctx)
+		if saveErr == nil && errors.Is(ended, journal.ErrUnanswered) {
+			saveErr = ended
 		}
+		if saveErr != nil {
+			l.config.Logger.Warn("the newest version is not committed", "step", l.loop.at.Step, "committed", l.loop.saved.Step, "err", saveErr)
+		}
+		err = withUnsaved(err, l.loop.unsaved(saveErr))
 	}
 	if !isFenced(err) {
 		l.abandon(ctx)

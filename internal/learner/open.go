@@ -37,6 +37,7 @@ func (o *modelOpening) load(ctx context.Context) error {
 	o.loaded = true
 	o.status.Touch()
 	o.loop.model, o.loop.at = loaded.Model, loaded.At
+	o.loop.submitted, o.loop.stored = loaded.At.Step, loaded.At.Step
 	o.reportOrigin(loaded)
 	if err := checkReference(ctx, o.learner); err != nil {
 		return err

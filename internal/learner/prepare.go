@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
@@ -44,7 +43,7 @@ func (l *learner) prepare(ctx context.Context) error {
 	}
 	l.journal = journal.New(journal.Config{
 		Dir: l.file.ArtifactsDir, URL: l.file.ArtifactsURL, OpenBucket: l.config.OpenBucket, Spec: spec, RunUID: l.file.Run.UID, Attempt: l.file.Attempt, Identity: l.config.Identity,
-		Logger: l.config.Logger, Pause: time.Second, Committed: recorder{l}.step,
+		Logger: l.config.Logger, Pause: l.config.Timing.StorePause, Slow: l.config.Timing.StoreSlow, GiveUp: l.giveUp, Committed: recorder{l}.step,
 		Blocked: func(problem string) { l.status.Block(contract.BlockedOnArtifacts, problem) },
 		Parent:  parents(l.book, rl.Genesis(l.file.SpecDigest)),
 	})

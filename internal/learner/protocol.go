@@ -95,8 +95,11 @@ func (l *learner) makeStep(ctx, soft context.Context) error {
 		return err
 	}
 	if !savesAt(l.file, l.loop.at.Step) {
-		l.journal.Flush()
 		l.status.Block(report.BlockedOnModel, "")
+		if err := l.journal.WriteRows(ctx); err != nil {
+			return err
+		}
+		l.uploads.Store()
 		return nil
 	}
 	return commits.begin(ctx)

@@ -14,13 +14,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/repair"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // Run trains until the run is complete, or until something ends the attempt, and returns which. When ctx ends the
 // learner stops immediately, as if it were killed.
 func Run(ctx context.Context, config Config) contract.Verdict {
 	config = config.withDefaults()
-	l := &learner{config: config, file: config.File, drain: make(chan struct{})}
+	l := &learner{config: config, file: config.File, drain: make(chan struct{}), giveUp: make(chan struct{})}
 	l.status = report.NewStatus(l.file.Run.UID, l.file.Attempt, config.Now)
 	l.repairs = repair.Wait{Status: l.status, Patience: config.Timing.KeyPatience, Now: config.Now}
 	err := l.run(ctx)
@@ -56,6 +57,9 @@ func (l *learner) run(ctx context.Context) error {
 		}
 		l.status.Update(func(p *contract.Progress) { p.Phase = contract.PhaseDraining })
 		drain(errDrained)
+		if wait.Sleep(ctx, l.config.Timing.DrainPatience) == nil {
+			close(l.giveUp)
+		}
 	})
 	err := l.train(ctx, soft)
 	// What ended the context is why calls failed.

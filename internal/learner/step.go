@@ -60,6 +60,7 @@ func (s *trainingStep) submit(ctx context.Context) error {
 			return err
 		}
 	}
+	s.loop.submitted = s.next
 	s.training, err = s.loop.model.Train(ctx, s.step())
 	return err
 }

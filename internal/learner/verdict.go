@@ -36,10 +36,8 @@ func verdictOf(err error) contract.Verdict {
 	switch {
 	case err == nil:
 		return contract.Verdict{Cause: contract.CauseCompleted}
-	case errors.Is(err, errBudget):
-		return contract.Verdict{Cause: contract.CauseDrained, Reason: ReasonBudgetReached, Message: "Stopped at a saved state: " + err.Error()}
 	case errors.Is(err, errDrained):
-		return contract.Verdict{Cause: contract.CauseDrained, Message: "Stopped at a saved state, as asked"}
+		return verdictOfDrain(err)
 	case errors.Is(err, errNoProgress):
 		return contract.Verdict{Cause: contract.CauseCrashed, Message: err.Error()}
 	case isFenced(err):

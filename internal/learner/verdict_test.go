@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -65,5 +67,47 @@ func TestVerdictOf(t *testing.T) {
 	}
 	if !isFinal(ErrKilled, true) {
 		t.Error("a killed learner opens another model")
+	}
+}
+
+// TestVerdictOfDrain checks that a learner that stopped says which steps are saved, and which are not.
+func TestVerdictOfDrain(t *testing.T) {
+	at := func(step int64) checkpoints.Position { return checkpoints.Position{Version: rl.Version{Step: step}} }
+	why := errors.New("no space left on device")
+	cases := map[string]struct {
+		reason error
+		state  loopState
+		why    error
+		want   string
+	}{
+		"all is saved": {errDrained, loopState{at: at(4), saved: at(4), submitted: 4, stored: 4}, nil, "Stopped at a saved state, as asked"},
+		"the state is saved, and nobody knows whether a higher attempt has begun": {
+			errDrained, loopState{at: at(4), saved: at(3), submitted: 4, stored: 4}, why, "Stopped at a saved state, as asked",
+		},
+		"a step is not saved": {
+			errDrained, loopState{at: at(4), saved: at(3), submitted: 4, stored: 3}, why,
+			"Stopped, as asked: the newest saved state is that of step 3; step 4 is not saved and is made again: no space left on device",
+		},
+		"a step was submitted beside the save": {
+			errDrained, loopState{at: at(3), saved: at(2), submitted: 4, stored: 3}, why,
+			"Stopped, as asked: the newest saved state is that of step 3; step 4 is not saved and is made again: no space left on device",
+		},
+		"several steps are not saved": {
+			errDrained, loopState{at: at(4), saved: at(1), submitted: 5, stored: 1}, why,
+			"Stopped, as asked: the newest saved state is that of step 1; steps 2 to 5 are not saved and are made again: no space left on device",
+		},
+		"the budget is reached": {errBudget, loopState{at: at(4), saved: at(4)}, nil, "Stopped at a saved state: drained because of the budget"},
+		"the budget is reached, and a step is not saved": {
+			errBudget, loopState{at: at(4), saved: at(3)}, why,
+			"Stopped: drained because of the budget: the newest saved state is that of step 3; step 4 is not saved and is made again: no space left on device",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := verdictOf(withUnsaved(tc.reason, tc.state.unsaved(tc.why)))
+			if got.Cause != contract.CauseDrained || got.Message != tc.want {
+				t.Errorf("verdict is %s %q, want %s %q", got.Cause, got.Message, contract.CauseDrained, tc.want)
+			}
+		})
 	}
 }

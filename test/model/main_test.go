@@ -20,6 +20,8 @@ var small = map[string]int{
 	"protocol/per-step/lag1/crash":          33284,
 	"protocol/per-step/lag1 tombstone/fail": 194314,
 	"protocol/per-step/lag2/crash":          6087,
+	"minus/drain-clean":                     25376,
+	"with/drain-clean":                      26442,
 	"protocol/group2/crash":                 27937,
 	"protocol/group2/suspend":               31203,
 	"minus/sampler-clean":                   37169,

@@ -66,6 +66,9 @@ type fixture struct {
 	// silence is how long a worker may send nothing before its leases are given to others; 0 is a minute, within which a
 	// worker sends something on a machine of any speed.
 	silence time.Duration
+	// storeSlow is how long a call of the artifact store may take before it is reported, and drainPatience how long a learner that
+	// drains waits for the store; 0 is their default.
+	storeSlow, drainPatience time.Duration
 	*shared
 }
 
@@ -272,6 +275,7 @@ func (w *fixture) startLearnerOn(number int32, hook hook, wrap func(net.Listener
 			Tracking: time.Millisecond, TrackingPatience: cmp.Or(w.trackingPatience, patience),
 			Barrier: cmp.Or(w.barrier, 80*time.Millisecond), Silence: cmp.Or(w.silence, time.Minute),
 			Tick: 50 * time.Millisecond, Pause: 5 * time.Millisecond, SkipAfter: w.skipAfter,
+			StorePause: 5 * time.Millisecond, StoreSlow: w.storeSlow, DrainPatience: w.drainPatience,
 		},
 		Now:        w.learnerNow,
 		OpenBucket: func(ctx context.Context, url string) (store.Objects, error) { return bucket.Open(ctx, url, os.Getenv) },

@@ -13,17 +13,25 @@ import (
 // Adopt claims the folder of a former run, whose learners then stop, and copies its rows and evaluations. It returns the newest run
 // file of the former run; nil where the store has none. It waits for the store, and fails with a *store.AdoptedError if another run
 // has adopted the former one.
-func (j *Journal) Adopt(ctx context.Context, formerUID string) (spec []byte, err error) {
+func (j *Journal) Adopt(ctx context.Context, formerUID string) ([]byte, error) {
 	if j.store == nil {
 		return nil, nil
 	}
-	err = j.insist(ctx, "adopting the earlier run", func() error {
-		if spec, err = j.store.Adopt(formerUID, j.config.RunUID); err != nil {
-			return err
+	specs := make(chan []byte, 1)
+	err := j.insist(ctx, "adopting the earlier run", func() error {
+		spec, err := j.store.Adopt(formerUID, j.config.RunUID)
+		if err == nil {
+			err = j.store.Refresh()
 		}
-		return j.store.Refresh()
+		if err == nil {
+			specs <- spec
+		}
+		return err
 	})
-	return spec, err
+	if err != nil {
+		return nil, err
+	}
+	return <-specs, nil
 }
 
 // Register enters the run among the runs of its namespace and name, and returns the newest other one that has committed a step; nil

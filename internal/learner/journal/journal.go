@@ -20,8 +20,11 @@ import (
 // ErrFenced says that a higher attempt has been started.
 var ErrFenced = errors.New("a higher attempt has been started")
 
-// ErrPostponed says that the store does not answer, so that what it was to be given waits for a later call.
-var ErrPostponed = errors.New("the artifact store does not answer")
+// ErrUnanswered says that the store has not taken or answered something, and is not waited for any longer.
+var ErrUnanswered = errors.New("the artifact store does not answer")
+
+// errSlow is what a call is reported with that takes long and has not failed.
+var errSlow = errors.New("the store takes long to answer")
 
 // Config configures a Journal.
 type Config struct {
@@ -46,6 +49,11 @@ type Config struct {
 	Committed func(store.Row)
 	// Pause is the time between two calls of a store that does not answer.
 	Pause time.Duration
+	// Slow is how long a call may take before it is reported.
+	Slow time.Duration
+	// GiveUp is closed when the store is not to be waited for any longer, since the learner drains. Each call is tried once
+	// more then. Nil waits for ever.
+	GiveUp <-chan struct{}
 }
 
 // OpenBucket opens artifacts.url. It is given by programs that keep artifacts at URLs, so that the drivers are linked there alone.
@@ -84,27 +92,30 @@ func New(config Config) *Journal {
 // HasStore reports whether there is an artifact store.
 func (j *Journal) HasStore() bool { return j.store != nil }
 
-// Claim marks the attempt as begun before anything is listed. While the store does not answer there is nothing to
-// do but to try again.
+// Claim marks the attempt as begun before anything is listed.
 func (j *Journal) Claim(ctx context.Context) error {
 	if j.config.Dir == "" {
 		return nil
 	}
-	return j.insist(ctx, "claiming", func() error {
-		var err error
-		if j.store == nil {
-			if j.store, err = j.config.open(ctx); err != nil {
+	opened := j.store
+	err := j.insist(ctx, "claiming", func() (err error) {
+		if opened == nil {
+			if opened, err = j.config.open(ctx); err != nil {
 				return err
 			}
 		}
-		if err := j.store.Claim(j.config.Attempt, j.config.Identity); err != nil {
+		if err := opened.Claim(j.config.Attempt, j.config.Identity); err != nil {
 			return err
 		}
-		if err := j.store.WriteSpec(j.config.Attempt, j.config.Spec); err != nil {
+		if err := opened.WriteSpec(j.config.Attempt, j.config.Spec); err != nil {
 			return err
 		}
-		return j.lookForClaim()
+		return lookForClaim(opened, j.config.Attempt)
 	})
+	if err == nil {
+		j.store = opened
+	}
+	return err
 }
 
 // open returns the store that the settings name.
@@ -126,52 +137,89 @@ func (c Config) open(ctx context.Context) (*store.Store, error) {
 	return store.OpenObjects(objects, c.Dir, c.RunUID)
 }
 
-// LookForClaim fails with ErrFenced when a higher attempt has claimed the run, and with ErrPostponed when the store
-// does not answer.
+// LookForClaim waits until the store says which attempts have claimed the run, and fails with ErrFenced if a higher one has.
 func (j *Journal) LookForClaim(ctx context.Context) error {
-	err := j.lookForClaim()
-	if err == nil || errors.Is(err, ErrFenced) || ctx.Err() != nil {
-		return err
+	if j.store == nil {
+		return nil
 	}
-	j.blocked("looking for a higher claim", err)
-	return fmt.Errorf("%w: %w", ErrPostponed, err)
+	return j.insist(ctx, "looking for a higher claim", func() error { return lookForClaim(j.store, j.config.Attempt) })
 }
 
-// AwaitClaims is LookForClaim, and waits for the store. After it, all is known that was written before.
+// AwaitClaims is LookForClaim. After it, all is known that was written before.
 func (j *Journal) AwaitClaims(ctx context.Context) error {
+	if j.store == nil {
+		return nil
+	}
 	return j.insist(ctx, "looking for a higher claim", func() error {
-		if err := j.lookForClaim(); err != nil || j.store == nil {
+		if err := lookForClaim(j.store, j.config.Attempt); err != nil {
 			return err
 		}
 		return j.store.Refresh()
 	})
 }
 
-func (j *Journal) lookForClaim() error {
-	if j.store == nil {
-		return nil
-	}
-	highest, err := j.store.HighestClaim()
+func lookForClaim(s *store.Store, attempt int32) error {
+	highest, err := s.HighestClaim()
 	if err != nil {
 		return err
 	}
-	if highest > j.config.Attempt {
-		return fmt.Errorf("attempt %d: %w: %d", j.config.Attempt, ErrFenced, highest)
+	if highest > attempt {
+		return fmt.Errorf("attempt %d: %w: %d", attempt, ErrFenced, highest)
 	}
 	return nil
 }
 
-// insist repeats a call of the store until the store answers. ErrFenced counts as an answer.
+// insist repeats a call of the store until the store answers, and reports meanwhile why it does not. ErrFenced counts as
+// an answer. It ends early with ctx, or with ErrUnanswered once the learner gives up. A call that hangs then may still
+// end, and must not use what its caller changes.
 func (j *Journal) insist(ctx context.Context, what string, act func() error) error {
 	for {
-		err := act()
-		if _, adopted := errors.AsType[*store.AdoptedError](err); adopted || err == nil || errors.Is(err, ErrFenced) || errors.Is(err, store.ErrClaimed) {
+		err := j.call(ctx, what, act)
+		_, adopted := errors.AsType[*store.AdoptedError](err)
+		if adopted || err == nil || errors.Is(err, ErrFenced) || errors.Is(err, store.ErrClaimed) {
 			j.config.Blocked("")
 			return err
 		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		j.blocked(what, err)
-		if err := wait.Sleep(ctx, j.config.Pause); err != nil {
+		pause := time.NewTimer(j.config.Pause)
+		select {
+		case <-pause.C:
+		case <-j.config.GiveUp:
+		case <-ctx.Done():
+		}
+		pause.Stop()
+		if wait.IsClosed(j.config.GiveUp) {
+			return fmt.Errorf("%s: %w: %w", what, ErrUnanswered, err)
+		}
+	}
+}
+
+// call calls the store, and reports a call that takes long. It fails with errSlow if such a call has no result when the
+// learner gives up.
+func (j *Journal) call(ctx context.Context, what string, act func() error) error {
+	result := make(chan error, 1)
+	go func() { result <- act() }()
+	slow := time.NewTimer(j.config.Slow)
+	defer slow.Stop()
+	// giveUp is nil until the call takes long.
+	var giveUp <-chan struct{}
+	for {
+		select {
+		case err := <-result:
+			if giveUp != nil && err == nil {
+				j.config.Blocked("")
+			}
 			return err
+		case <-slow.C:
+			giveUp = j.config.GiveUp
+			j.blocked(what, errSlow)
+		case <-giveUp:
+			return errSlow
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,11 +28,19 @@ func open(t *testing.T, dir string, attempt int32) (*Journal, *[]string) {
 	j := New(Config{
 		Dir: dir, RunUID: "uid", Attempt: attempt, Identity: "me", Logger: slog.New(slog.DiscardHandler),
 		Blocked: func(problem string) { problems = append(problems, problem) }, Pause: time.Millisecond,
+		Slow: time.Minute, GiveUp: make(chan struct{}),
 	})
 	if err := j.Claim(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return j, &problems
+}
+
+// giveUp has a journal wait no longer.
+func giveUp(j *Journal) {
+	given := make(chan struct{})
+	close(given)
+	j.config.GiveUp = given
 }
 
 // makeUnusable makes a folder of the run unusable until it is called.
@@ -45,6 +54,14 @@ func makeUnusable(t *testing.T, dir, folder string) (back func()) {
 	}
 	move(path, path+".away")
 	return func() { move(path+".away", path) }
+}
+
+// writeRows makes the rows of a journal durable.
+func writeRows(t *testing.T, j *Journal) {
+	t.Helper()
+	if err := j.WriteRows(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // at returns the version of a step.
@@ -78,7 +95,7 @@ func TestClaim(t *testing.T) {
 			open(t, dir, 2)
 			j := New(Config{
 				Dir: dir, RunUID: "uid", Attempt: tc.attempt, Identity: tc.identity,
-				Logger: slog.New(slog.DiscardHandler), Blocked: func(string) {},
+				Logger: slog.New(slog.DiscardHandler), Blocked: func(string) {}, Slow: time.Minute,
 			})
 			if err := j.Claim(t.Context()); !errors.Is(err, tc.want) {
 				t.Errorf("Claim gives %v, want %v", err, tc.want)
@@ -95,7 +112,7 @@ func TestLookForClaim(t *testing.T) {
 	}{
 		"no higher claim":         {false, false, nil},
 		"a higher claim":          {true, false, ErrFenced},
-		"a store that is offline": {false, true, ErrPostponed},
+		"a store that is offline": {false, true, ErrUnanswered},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -106,6 +123,7 @@ func TestLookForClaim(t *testing.T) {
 			}
 			if tc.down {
 				makeUnusable(t, dir, "attempts")
+				giveUp(j)
 			}
 			if err := j.LookForClaim(t.Context()); !errors.Is(err, tc.want) {
 				t.Errorf("LookForClaim gives %v, want %v", err, tc.want)
@@ -147,7 +165,7 @@ func TestWriteRows(t *testing.T) {
 		"the newest row names the state":        {rows: []store.Row{row(1), row(2)}, want: map[int64]string{1: "", 2: "path"}},
 		"a row that is written is written anew": {rows: []store.Row{row(1), row(2)}, flushed: true, want: map[int64]string{1: "", 2: "path"}},
 		"no rows":                               {want: map[int64]string{}},
-		"a store that is offline":               {rows: []store.Row{row(1)}, down: true, want: map[int64]string{}, err: ErrPostponed},
+		"a store that is offline":               {rows: []store.Row{row(1)}, down: true, want: map[int64]string{}, err: ErrUnanswered},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -156,15 +174,16 @@ func TestWriteRows(t *testing.T) {
 			for _, r := range tc.rows {
 				j.Add(r, nil)
 			}
-			if tc.flushed && !j.Flush() {
-				t.Fatal("rows are not flushed")
+			if tc.flushed {
+				writeRows(t, j)
 			}
 			back := func() {}
 			if tc.down {
 				back = makeUnusable(t, dir, "rows")
+				giveUp(j)
 			}
-			if err := j.WriteRows(t.Context(), "path", false); !errors.Is(err, tc.err) {
-				t.Errorf("WriteRows gives %v, want %v", err, tc.err)
+			if err := j.WriteRowsOf(t.Context(), "path"); !errors.Is(err, tc.err) {
+				t.Errorf("WriteRowsOf gives %v, want %v", err, tc.err)
 			}
 			back()
 			got := map[int64]string{}
@@ -180,14 +199,25 @@ func TestWriteRows(t *testing.T) {
 	}
 }
 
-func TestWriteLastRowsWaitsForTheStore(t *testing.T) {
+func TestWriteRowsWaitsForTheStore(t *testing.T) {
 	dir := t.TempDir()
 	j, _ := open(t, dir, 1)
 	j.Add(store.Row{Version: at(1)}, nil)
 	back := makeUnusable(t, dir, "rows")
-	time.AfterFunc(5*time.Millisecond, back)
-	if err := j.WriteRows(t.Context(), "path", true); err != nil {
+	failed := 0
+	j.config.Blocked = func(problem string) {
+		if problem == "" {
+			return
+		}
+		if failed++; failed == 3 {
+			back()
+		}
+	}
+	if err := j.WriteRowsOf(t.Context(), "path"); err != nil {
 		t.Fatal(err)
+	}
+	if failed != 3 {
+		t.Errorf("%d failures were reported, want 3", failed)
 	}
 	if diff := cmp.Diff([]string{"path"}, j.RecentStates()); diff != "" {
 		t.Errorf("recent states (-want +got):\n%s", diff)
@@ -203,13 +233,13 @@ func TestComplete(t *testing.T) {
 	for step := range int64(2) {
 		j.Add(store.Row{Version: at(step + 1), TrainingSeconds: 1}, nil)
 	}
-	j.Flush()
+	writeRows(t, j)
 	j.Complete(complete)
 	for _, want := range []float64{1, 3} {
 		if row, err := j.Row(at(2)); err != nil || row.TrainingSeconds != want {
 			t.Errorf("the newest row has %v s (%v), want %v s", row.TrainingSeconds, err, want)
 		}
-		j.AppendLines()
+		j.AppendLines(t.Context())
 	}
 	if row, err := j.Row(at(1)); err != nil || row.TrainingSeconds != 1 {
 		t.Errorf("the row before has %v s (%v), want 1 s", row.TrainingSeconds, err)
@@ -221,20 +251,20 @@ func TestLines(t *testing.T) {
 	j, _ := open(t, dir, 1)
 	j.Rebuild(at(0))
 	j.Add(store.Row{Version: at(1), Parent: at(0).Lineage}, nil)
-	j.AppendLines()
+	j.AppendLines(t.Context())
 	if got := lines(t, dir); got != 0 {
 		t.Errorf("%d lines before the row is durable", got)
 	}
-	j.Flush()
-	j.AppendLines()
-	j.AppendLines()
+	writeRows(t, j)
+	j.AppendLines(t.Context())
+	j.AppendLines(t.Context())
 	if got := lines(t, dir); got != 1 {
 		t.Errorf("%d lines of one step", got)
 	}
 	j.Add(store.Row{Version: at(2), Parent: at(1).Lineage}, nil)
 	j.Discard()
-	j.Flush()
-	j.AppendLines()
+	writeRows(t, j)
+	j.AppendLines(t.Context())
 	if got := lines(t, dir); got != 1 {
 		t.Errorf("%d lines after a step was discarded", got)
 	}
@@ -292,13 +322,11 @@ func TestWithoutStore(t *testing.T) {
 	for version := range j.Chain(at(1)) {
 		t.Errorf("%v is visited", version)
 	}
-	if !j.Flush() {
-		t.Error("rows wait for a store that does not exist")
-	}
-	j.AppendLines()
+	writeRows(t, j)
+	j.AppendLines(t.Context())
 	for name, err := range map[string]error{
 		"LookForClaim": j.LookForClaim(t.Context()), "AwaitClaims": j.AwaitClaims(t.Context()),
-		"WriteRows": j.WriteRows(t.Context(), "path", true), "AwaitRebuild": j.AwaitRebuild(t.Context(), at(1)),
+		"WriteRowsOf": j.WriteRowsOf(t.Context(), "path"), "AwaitRebuild": j.AwaitRebuild(t.Context(), at(1)),
 		"WriteEvaluation": j.WriteEvaluation(t.Context(), store.Evaluation{}, true),
 	} {
 		if err != nil {
@@ -311,4 +339,45 @@ func TestWithoutStore(t *testing.T) {
 	if _, ok := j.Evaluation(at(1), "d"); ok || j.HasStore() || j.Session() != "" || len(j.Workers()) > 0 || len(j.RecentStates()) > 0 || j.SetWorkers(nil) {
 		t.Error("a journal without a store knows of something")
 	}
+}
+
+// TestSlowStore has a call of the store last until it is released: it is reported meanwhile, and counts.
+func TestSlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var problems []string
+		j := New(Config{
+			Logger: slog.New(slog.DiscardHandler), Blocked: func(problem string) { problems = append(problems, problem) },
+			Pause: time.Second, Slow: 20 * time.Second, GiveUp: make(chan struct{}),
+		})
+		calls := 0
+		err := j.insist(t.Context(), "writing", func() error {
+			calls++
+			time.Sleep(30 * time.Second)
+			return nil
+		})
+		if err != nil || calls != 1 {
+			t.Errorf("a slow call gives %v after %d calls, want success after 1", err, calls)
+		}
+		if len(problems) < 2 || problems[0] != errSlow.Error() || problems[len(problems)-1] != "" {
+			t.Errorf("problems are %q, want %q and then none", problems, errSlow)
+		}
+	})
+}
+
+// TestGiveUpACallThatHangs has the learner give up while a call of the store does not return.
+func TestGiveUpACallThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		given, hung := make(chan struct{}), make(chan struct{})
+		defer close(hung)
+		time.AfterFunc(time.Minute, func() { close(given) })
+		j := New(Config{Logger: slog.New(slog.DiscardHandler), Blocked: func(string) {}, Pause: time.Second, Slow: 20 * time.Second, GiveUp: given})
+		began := time.Now()
+		err := j.insist(t.Context(), "writing", func() error {
+			<-hung
+			return nil
+		})
+		if took := time.Since(began); !errors.Is(err, ErrUnanswered) || took != time.Minute {
+			t.Errorf("a call that hangs gives %v after %s, want %v after 1m0s", err, took, ErrUnanswered)
+		}
+	})
 }

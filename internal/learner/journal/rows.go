@@ -13,7 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// Add adds the row of a step and the results of its rollouts, which may be nil. They become durable with Flush or WriteRows.
+// Add adds the row of a step and the results of its rollouts, which may be nil. They become durable with WriteRows.
 func (j *Journal) Add(row store.Row, rollouts []byte) {
 	j.rows = append(j.rows, stepRow{row, rollouts})
 }
@@ -21,24 +21,22 @@ func (j *Journal) Add(row store.Row, rollouts []byte) {
 // Discard drops the rows, lines and transcripts that wait: their steps are made again.
 func (j *Journal) Discard() { j.rows, j.lines, j.Transcripts.uncommitted = nil, nil, nil }
 
-// Flush makes rows durable, in order, and reports whether none are left.
-func (j *Journal) Flush() bool {
+// WriteRows makes the rows durable, in order, and waits for the store.
+func (j *Journal) WriteRows(ctx context.Context) error {
 	for len(j.rows) > 0 {
+		row := j.rows[0]
 		if j.store != nil {
-			if err := j.store.WriteStep(j.rows[0].Row, j.rows[0].rollouts); err != nil {
-				j.blocked("writing row", err)
-				return false
+			if err := j.insist(ctx, "writing row", func() error { return j.store.WriteStep(row.Row, row.rollouts) }); err != nil {
+				return err
 			}
-			j.config.Blocked("")
 		}
-		j.lines, j.rows = append(j.lines, line{Row: j.rows[0].Row}), j.rows[1:]
+		j.lines, j.rows = append(j.lines, line{Row: row.Row}), j.rows[1:]
 	}
-	return true
+	return nil
 }
 
-// WriteRows makes the rows durable that belong to a state; the newest names its path. When the store does not
-// answer it fails with ErrPostponed, or waits if the state is the last.
-func (j *Journal) WriteRows(ctx context.Context, path string, last bool) error {
+// WriteRowsOf makes the rows durable that belong to a state. The newest names the state's path.
+func (j *Journal) WriteRowsOf(ctx context.Context, path string) error {
 	if n := len(j.rows); n > 0 {
 		j.rows[n-1].State = path
 	} else if n := len(j.lines); n > 0 {
@@ -46,16 +44,7 @@ func (j *Journal) WriteRows(ctx context.Context, path string, last bool) error {
 		j.rows, j.lines = []stepRow{{Row: j.lines[n-1].Row}}, j.lines[:n-1]
 		j.rows[0].State = path
 	}
-	flush := func() error {
-		if j.Flush() {
-			return nil
-		}
-		return ErrPostponed
-	}
-	if err := flush(); err == nil || !last {
-		return err
-	}
-	return j.insist(ctx, "writing rows", flush)
+	return j.WriteRows(ctx)
 }
 
 // Complete changes the newest durable row by what is known once its state is saved. AppendLines writes it again; until
@@ -69,9 +58,9 @@ func (j *Journal) Complete(change func(*store.Row)) {
 
 // AppendLines adds the committed steps to metrics.jsonl, and writes the rows again that were completed. What fails is
 // restored when the file is rebuilt, apart from what completed a row.
-func (j *Journal) AppendLines() {
+func (j *Journal) AppendLines(ctx context.Context) {
 	for _, line := range j.lines {
-		if err := appendLine(j.store, line); err != nil {
+		if err := j.call(ctx, "writing metrics", func() error { return appendLine(j.store, line) }); err != nil {
 			j.config.Logger.Warn("metrics are not written", "step", line.Step, "err", err)
 		}
 		if j.config.Committed != nil {

@@ -52,11 +52,12 @@ func withhold(steps []transcript.Step, reason string) {
 // not take is written with those of a later step; the last ones wait for the store.
 func (t *Transcripts) Write(ctx context.Context, last bool) error {
 	t.committed, t.uncommitted = append(t.committed, t.uncommitted...), nil
-	if last {
-		if len(t.committed) == 0 {
-			return nil
+	for last && len(t.committed) > 0 {
+		oldest := t.committed[0]
+		if err := t.journal.insist(ctx, "writing transcripts", func() error { return write(t.journal.store, oldest) }); err != nil {
+			return err
 		}
-		return t.journal.insist(ctx, "writing transcripts", t.writeCommitted)
+		t.committed = t.committed[1:]
 	}
 	if err := t.writeCommitted(); err != nil {
 		t.journal.config.Logger.Warn("transcripts are not written yet", "err", err)

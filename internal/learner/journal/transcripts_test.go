@@ -86,7 +86,7 @@ func TestMissingTranscriptsAreStated(t *testing.T) {
 	for step := range int64(4) {
 		j.Add(store.Row{Version: at(step + 1), Parent: at(step).Lineage}, nil)
 	}
-	j.Flush()
+	writeRows(t, j)
 	j.Transcripts.Add(transcript.Step{Step: 2, Lineage: at(2).Lineage.String()})
 	if err := j.Transcripts.Write(t.Context(), false); err != nil {
 		t.Fatal(err)

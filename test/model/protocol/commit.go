@@ -70,6 +70,8 @@ func (p *commit) ready(x *successors, n int) bool {
 // saveReply waits for the reply to the save, which may be lost.
 func (p *commit) saveReply(x *successors, n int) {
 	switch x.From.Learners[n].Save {
+	case saveQueued:
+		p.saveAhead(x, n)
 	case saveDone:
 		x.Copy().Learners[n].Phase = atSaved
 		x.Step(saveAnswered, uint8(n))
@@ -83,6 +85,24 @@ func (p *commit) saveReply(x *successors, n int) {
 		p.reopen(x.Copy(), n, true)
 		x.Step(versionMissing, uint8(n))
 	}
+}
+
+// saveAhead has a learner drain when a save has failed and the next step is submitted, and save the state again.
+func (p *commit) saveAhead(x *successors, n int) {
+	s, l := x.From, &x.From.Learners[n]
+	possible := p.config.SaveAhead && s.Failures > 0 && s.Suspensions > 0 && int(s.Attempt) < p.config.Attempts
+	if !possible || l.Ahead == (trained{}) || l.ModelState != modelAlive {
+		return
+	}
+	t := x.Copy()
+	t.Failures--
+	t.Suspensions--
+	state := p.checkpoints.all[l.Pending]
+	state.Weights = l.Ahead.Weights
+	t.Learners[n].Pending = p.checkpoints.of(state)
+	t.Learners[n].end(dead)
+	t.Workers = [maxWorkers]Worker{}
+	x.Fault(suspended, uint8(n))
 }
 
 // saved looks for a higher claim after the save.

@@ -92,6 +92,9 @@ func minusOneClause() []Scenario {
 			func(c *protocol.Config) { c.Row, c.AnnounceEarly = protocol.RowAfter, false }, only(protocol.RowMissing)),
 		changed("minus/sampler-clean", "sampler save pipelined, found again by lineage", fail, twoAttempts,
 			func(c *protocol.Config) { c.SamplerPiped = true }, only(protocol.CorruptLoaded, protocol.WrongFinalWeights)),
+		changed("minus/drain-clean", "a learner that drains saves a state again although its model holds the next step",
+			trainAhead, drainAfterFailure, func(c *protocol.Config) { c.SaveAhead = true }, only(protocol.CorruptLoaded)),
+		changed("with/drain-clean", "", trainAhead, drainAfterFailure),
 		changed("minus/claim", "no claims; opening state and order by attempt stay", noClaims, oneWorker,
 			func(c *protocol.Config) { c.SecondLearners = 1 }),
 		changed("minus/opening", "claims, order by attempt, no opening state", fail, oneWorker, func(c *protocol.Config) {
@@ -103,6 +106,11 @@ func minusOneClause() []Scenario {
 			withoutClaimAndOpening, func(c *protocol.Config) { c.Order = protocol.OrderName }, only(protocol.Regressed)),
 		changed("minus/order by-attempt", "the same, order by attempt", withoutClaimAndOpening, only(protocol.Regressed)),
 	}, minusKept()...)
+}
+
+// drainAfterFailure has one failure and one suspension in a run of three steps.
+func drainAfterFailure(c *protocol.Config) {
+	c.Steps, c.Slots, c.Workers, c.Attempts, c.Failures, c.Suspensions = 3, 4, 1, 2, 1, 1
 }
 
 func withoutClaimAndOpening(c *protocol.Config) {

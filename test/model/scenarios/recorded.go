@@ -23,6 +23,7 @@ var recorded = map[string][]engine.Code{
 	"minus/save-clean":                                     {1 /* I1 corrupt state resumed from */},
 	"minus/row-ahead":                                      {4 /* I3 a row of the final lineage is missing */},
 	"minus/sampler-clean":                                  {1 /* I1 corrupt state resumed from */, 2 /* I1 final weights are not the lineage's */},
+	"minus/drain-clean":                                    {1 /* I1 corrupt state resumed from */},
 	"minus/claim":                                          {5 /* I4 a group dropped as covered is needed again */},
 	"minus/opening":                                        {6 /* I5 a superseded learner's save is resumed from */},
 	"minus/claim-and-opening":                              {6 /* I5 a superseded learner's save is resumed from */},

@@ -1,0 +1,288 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/bucket/buckettest"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+)
+
+// storeOutage makes the artifact store of a fixture useless, and repairs it.
+type storeOutage struct {
+	begin, end func()
+	// problem is a part of what the run then waits for.
+	problem string
+	// collect copies the artifacts to where the fixture's checks look for them.
+	collect func()
+	// another prepares the folder of the next learner.
+	another func()
+}
+
+// storeOutages are the outages of stores that need no privileges. TestVolume has those of real volumes.
+var storeOutages = map[string]func(t *testing.T, w *fixture) storeOutage{
+	"a volume that is away":           volumeAway,
+	"a bucket whose key has expired":  expiredKey,
+	"a bucket that does not return":   hangingBucket,
+	"a bucket that answers with 503s": unavailableBucket,
+}
+
+// volumeAway removes the folder of rows.
+func volumeAway(t *testing.T, w *fixture) storeOutage {
+	rows := filepath.Join(w.artifacts, w.file.Run.UID, "rows")
+	move := func(from, to string) func() {
+		return func() {
+			if err := os.Rename(from, to); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	return storeOutage{
+		begin: move(rows, rows+".away"), end: move(rows+".away", rows), problem: "no such file or directory", collect: func() {}, another: func() {},
+	}
+}
+
+func expiredKey(t *testing.T, w *fixture) storeOutage {
+	return refusingBucket(t, w, http.StatusForbidden, "<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>",
+		"ExpiredToken: The provided token has expired.: correct the keys in the Secret of artifacts.secretRef")
+}
+
+func unavailableBucket(t *testing.T, w *fixture) storeOutage {
+	return refusingBucket(t, w, http.StatusServiceUnavailable, "<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>", "SlowDown")
+}
+
+// refusingBucket answers all requests with an error during the outage.
+func refusingBucket(t *testing.T, w *fixture, status int, body, problem string) storeOutage {
+	var away atomic.Bool
+	outage := bucketOutage(t, w, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if away.Load() {
+				rw.WriteHeader(status)
+				_, _ = rw.Write([]byte(body))
+				return
+			}
+			next.ServeHTTP(rw, r)
+		})
+	})
+	outage.begin, outage.end, outage.problem = func() { away.Store(true) }, func() { away.Store(false) }, problem
+	return outage
+}
+
+// hangingBucket answers no request during the outage, until its end.
+func hangingBucket(t *testing.T, w *fixture) storeOutage {
+	var mu sync.Mutex
+	over := make(chan struct{})
+	close(over)
+	outage := bucketOutage(t, w, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			waits := over
+			mu.Unlock()
+			<-waits
+			next.ServeHTTP(rw, r)
+		})
+	})
+	w.storeSlow = 50 * time.Millisecond
+	outage.begin = func() {
+		mu.Lock()
+		defer mu.Unlock()
+		over = make(chan struct{})
+	}
+	outage.end = func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !isClosed(over) {
+			close(over)
+		}
+	}
+	t.Cleanup(outage.end)
+	outage.problem = "the store takes long to answer"
+	return outage
+}
+
+func bucketOutage(t *testing.T, w *fixture, change func(http.Handler) http.Handler) storeOutage {
+	server := buckettest.Start(t, change)
+	w.atURL(server.URL("team/runs"))
+	return storeOutage{collect: w.download, another: func() { w.atURL(server.URL("team/runs")) }}
+}
+
+// awaitOutage waits until the run reports the outage, in each of several heartbeats.
+func (w *fixture) awaitOutage(a *attempt, problem string) {
+	w.t.Helper()
+	reported := 0
+	w.until("the run reports the outage of its artifact store", func() bool {
+		if isClosed(a.done) {
+			w.t.Fatalf("the learner ended with %s at step %d while the artifact store takes nothing", a.verdict.Cause, a.verdict.Progress.Step)
+		}
+		reply, err := w.heartbeat(a, 1, contract.DesiredRun)
+		if err != nil || !strings.HasPrefix(reply.Blocked(), contract.BlockedOnArtifacts) || !strings.Contains(reply.Blocked(), problem) {
+			return false
+		}
+		reported++
+		return reported >= 20
+	})
+}
+
+// noStepFrom fails the test if a step from a number on is submitted while the store takes nothing.
+func noStepFrom(t *testing.T, first int64, away *atomic.Bool) hook {
+	return func(_ context.Context, _ func() error, point string, step int64) error {
+		if point == "step.submitted" && step >= first && away.Load() {
+			t.Errorf("step %d is submitted while the artifact store takes nothing", step)
+		}
+		return nil
+	}
+}
+
+// checkOutage has the store take nothing once step 1 is committed: the run makes one further step at most, waits, says so, and
+// continues to the end of an undisturbed run.
+func checkOutage(t *testing.T, w *fixture, outage storeOutage, want outcome) {
+	t.Helper()
+	w.startWorker("w0", behavior{})
+	var away atomic.Bool
+	a := w.startLearner(1, inOrder(noStepFrom(t, 3, &away), w.at("covered.sent", 1, then(func() {
+		away.Store(true)
+		outage.begin()
+	}))))
+	w.awaitOutage(a, outage.problem)
+	away.Store(false)
+	outage.end()
+	verdict := w.waitFor(a, contract.CauseCompleted)
+	outage.collect()
+	w.compare(verdict, want)
+	if twice := verdict.Progress.Usage.BoughtTwiceTokens; twice != 0 {
+		t.Errorf("%d tokens were bought twice, want none", twice)
+	}
+}
+
+func TestRunWaitsForItsStore(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range storeOutages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := baseline(t)
+			w := newFixture(t, nil)
+			checkOutage(t, w, prepare(t, w), want)
+		})
+	}
+}
+
+// TestRunWaitsForItsStoreBetweenStates has the store take no row of a step whose state is not saved.
+func TestRunWaitsForItsStoreBetweenStates(t *testing.T) {
+	t.Parallel()
+	change := func(f *contract.RunFile) { f.Checkpoints.RollingEverySteps = 10 }
+	undisturbed := newFixture(t, change)
+	undisturbed.startWorker("w0", behavior{})
+	want := undisturbed.outcome(undisturbed.waitFor(undisturbed.startLearner(1, nil), contract.CauseCompleted))
+	w := newFixture(t, change)
+	outage := volumeAway(t, w)
+	w.startWorker("w0", behavior{})
+	var away atomic.Bool
+	a := w.startLearner(1, inOrder(noStepFrom(t, 2, &away), w.at("replies.clean", 1, then(func() {
+		away.Store(true)
+		outage.begin()
+	}))))
+	w.awaitOutage(a, outage.problem)
+	away.Store(false)
+	outage.end()
+	w.compare(w.waitFor(a, contract.CauseCompleted), want)
+}
+
+// checkDrain has a learner drain during such an outage: it says which step is saved and which is not, and the next learner
+// continues from there.
+func checkDrain(t *testing.T, w *fixture, outage storeOutage, want outcome) {
+	t.Helper()
+	w.drainPatience = 20 * time.Millisecond
+	worker := w.startWorker("w0", behavior{})
+	a := w.startLearner(1, w.at("covered.sent", 1, then(outage.begin)))
+	w.awaitOutage(a, outage.problem)
+	a.drain()
+	verdict := w.waitFor(a, contract.CauseDrained)
+	const says = "Stopped, as asked: the newest saved state is that of step 1; step 2 is not saved and is made again: "
+	if !strings.HasPrefix(verdict.Message, says) || !strings.Contains(verdict.Message, outage.problem) {
+		t.Errorf("the verdict says %q, want %q and %q", verdict.Message, says, outage.problem)
+	}
+	if verdict.Progress.Step != 1 {
+		t.Errorf("the learner ended at step %d, want 1", verdict.Progress.Step)
+	}
+	outage.end()
+	outage.another()
+	verdict = w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)
+	outage.collect()
+	w.compare(verdict, want)
+	if verdict.Progress.FromStep != 1 || worker.sampledTwice() > 0 {
+		t.Errorf("the next learner began at step %d, and %d groups were sampled twice; want step 1 and none",
+			verdict.Progress.FromStep, worker.sampledTwice())
+	}
+}
+
+func TestDrainWithoutAStore(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range storeOutages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := baseline(t)
+			w := newFixture(t, nil)
+			checkDrain(t, w, prepare(t, w), want)
+		})
+	}
+}
+
+// TestDrainBeforeClaimsAreKnown has a learner drain when a state is saved, the next step is submitted, and the store does not say
+// whether a higher attempt has begun.
+func TestDrainBeforeClaimsAreKnown(t *testing.T) {
+	t.Parallel()
+	want := baselineWithLag(t, 1, behavior{})
+	w, release := newFixtureWithHeldSave(t, 1)
+	outage := expiredKey(t, w)
+	w.drainPatience = 20 * time.Millisecond
+	w.startWorker("w0", behavior{})
+	a := w.startLearner(1, inOrder(w.at("step.submitted", 3, then(release)), w.at("save.answered", 2, then(outage.begin))))
+	w.awaitOutage(a, outage.problem)
+	a.drain()
+	const says = "Stopped, as asked: the newest saved state is that of step 2; step 3 is not saved and is made again: "
+	if verdict := w.waitFor(a, contract.CauseDrained); !strings.HasPrefix(verdict.Message, says) {
+		t.Errorf("the verdict says %q, want %q", verdict.Message, says)
+	}
+	outage.end()
+	outage.another()
+	verdict := w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)
+	outage.collect()
+	w.compare(verdict, want)
+	if verdict.Progress.FromStep != 2 {
+		t.Errorf("the next learner began at step %d, want 2", verdict.Progress.FromStep)
+	}
+}
+
+// TestDrainAfterAFailedSaveBesideAStep has a learner drain when a step is submitted and the save before it has failed: the model
+// has other weights than the version, whose state is not saved.
+func TestDrainAfterAFailedSaveBesideAStep(t *testing.T) {
+	t.Parallel()
+	want := baselineWithLag(t, 1, behavior{})
+	w, release := newFixtureWithHeldSave(t, 1)
+	w.addFaults(fault.Rule{Op: "save_weights", Name: "-s000002-", Do: fault.Fail})
+	w.startWorker("w0", behavior{})
+	var a *attempt
+	started := make(chan struct{})
+	a = w.startLearner(1, w.at("step.submitted", 3, then(func() {
+		<-started
+		a.drain()
+		release()
+	})))
+	close(started)
+	const says = "Stopped, as asked: the newest saved state is that of step 1; steps 2 to 3 are not saved and are made again: "
+	if verdict := w.waitFor(a, contract.CauseDrained); !strings.HasPrefix(verdict.Message, says) {
+		t.Errorf("the verdict says %q, want %q", verdict.Message, says)
+	}
+	w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
+}
