@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -57,12 +58,30 @@ type caller struct {
 
 // fetch sends the request until it succeeds or fails permanently, and decodes the response.
 func fetch[T any](ctx context.Context, c *caller, req request) (T, error) {
-	resp, err := c.do(ctx, req)
-	if err != nil {
+	return fetchValid(ctx, c, req, func(T) error { return nil })
+}
+
+// fetchValid does what fetch does, and takes a response that is not valid for none.
+func fetchValid[T any](ctx context.Context, c *caller, req request, validate func(T) error) (T, error) {
+	var value T
+	req.check = func(resp response) error {
+		var err error
+		if value, err = decode[T](c, req, resp); err != nil {
+			return err
+		}
+		if err := checkKeys[T](req.op, resp.body); err != nil {
+			return err
+		}
+		if err := validate(value); err != nil {
+			return protocolError(req.op, err)
+		}
+		return nil
+	}
+	if _, err := c.do(ctx, req); err != nil {
 		var zero T
 		return zero, err
 	}
-	return decode[T](c, req, resp)
+	return value, nil
 }
 
 // decode decodes a response. Its error names the request, and quotes a response that is not JSON, such as a page of a proxy.
@@ -71,21 +90,25 @@ func decode[T any](c *caller, req request, resp response) (T, error) {
 	if err == nil {
 		return value, nil
 	}
-	failed := asError(req.op, err)
-	if !json.Valid(resp.body) {
-		failed.Message = truncate(string(resp.body))
-	}
-	return value, c.identify(failed, req)
+	return value, c.identify(quoted(asError(req.op, err), resp), req)
 }
 
-// post calls fetch with a JSON body.
-func post[T any](ctx context.Context, c *caller, op, path string, body any) (T, error) {
+// quoted adds to the error of a response what the response is, if that is neither JSON nor protobuf.
+func quoted(e *Error, resp response) *Error {
+	if !resp.isProtobuf() && !json.Valid(resp.body) {
+		e.Message = cmp.Or(truncate(strings.TrimSpace(string(resp.body))), "an empty body")
+	}
+	return e
+}
+
+// post calls fetchValid with a JSON body.
+func post[T any](ctx context.Context, c *caller, op, path string, body any, validate func(T) error) (T, error) {
 	req, err := postJSON(op, path, body)
 	if err != nil {
 		var zero T
 		return zero, err
 	}
-	return fetch[T](ctx, c, req)
+	return fetchValid(ctx, c, req, validate)
 }
 
 // do sends the request until it succeeds, fails permanently or ctx ends.
@@ -111,7 +134,7 @@ type sender func(context.Context, request) (response, error)
 // of the attempts may have reached the server.
 func (c *caller) retry(ctx context.Context, req request, send sender) (response, error) {
 	pause := backoff{limit: maxDelay, spread: c.spread}
-	conflicts := 0
+	var doubted doubts
 	if ctx.Err() != nil {
 		return response{}, canceled(req.op, context.Cause(ctx))
 	}
@@ -119,7 +142,7 @@ func (c *caller) retry(ctx context.Context, req request, send sender) (response,
 	for {
 		resp, err := send(ctx, req)
 		c.bodies.record(req, err)
-		again := err != nil && (isRepeated(asError(req.op, err), &conflicts) || c.bodies.isAwaited(req, err)) && req.mayRepeat(err)
+		again := err != nil && (doubted.isRepeated(req, asError(req.op, err)) || c.bodies.isAwaited(req, err)) && req.mayRepeat(err)
 		if last != nil && (!again || CategoryFrom(err) != last.Category) {
 			c.notify(ctx, Event{Op: req.op, Category: last.Category, Over: true})
 		}
@@ -143,20 +166,6 @@ func (c *caller) retry(ctx context.Context, req request, send sender) (response,
 	}
 }
 
-// maxConflicts limits how often a call is repeated after 409.
-const maxConflicts = 4
-
-// isRepeated reports whether a call is repeated after an error: a temporary one, or one of the first conflicts, which
-// it counts. Some servers respond with 409 while an earlier attempt of the call is in progress; that of a save may say
-// that the name is in use, which lasts.
-func isRepeated(e *Error, conflicts *int) bool {
-	if e.Category == tinker.CategoryConflict && !isSave(e.Op) {
-		*conflicts++
-		return *conflicts <= maxConflicts
-	}
-	return e.Temporary()
-}
-
 func (c *caller) report(ctx context.Context, failed *Error, delay time.Duration) {
 	c.log.Debug("retrying a call", "op", failed.Op, "category", failed.Category, "status", failed.Status, "wait", delay)
 	c.notify(ctx, Event{
@@ -168,6 +177,9 @@ func (c *caller) report(ctx context.Context, failed *Error, delay time.Duration)
 // send makes one exchange with the given credential. Its errors name the request.
 func (c *caller) send(ctx context.Context, req request, credential string) (response, error) {
 	resp, err := c.sendOnce(ctx, req, credential)
+	if err == nil && req.check != nil {
+		err = req.check(resp)
+	}
 	if err == nil {
 		return resp, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +96,18 @@ func TestRetries(t *testing.T) {
 				"weights_info unreachable over",
 			},
 		},
+		"A page in place of JSON, and JSON that is cut, are repeated whatever their status": {
+			replies: []scriptedReply{ok("<html>"), ok(`{"base_mo`), ok(""), {status: 400, body: "<html>"}, {status: 422, body: "<html>"}, ok("<html>"), good},
+			at:      ms(0, 500, 1500, 3500, 7500, 15500, 31500),
+			events: []string{
+				"weights_info protocol", "weights_info protocol", "weights_info protocol", "weights_info protocol over", "weights_info user",
+				"weights_info user", "weights_info user over", "weights_info protocol", "weights_info protocol over",
+			},
+		},
+		"JSON that has nothing of what was asked for is repeated": {
+			replies: []scriptedReply{ok(`{"status":"ok"}`), ok(`[]`), good}, at: ms(0, 500, 1500),
+			events: []string{"weights_info protocol", "weights_info protocol", "weights_info protocol over"},
+		},
 		"An exchange that takes more than a minute counts as lost": {
 			replies: []scriptedReply{{hold: time.Hour}, good}, at: ms(0, 60500),
 			events: []string{"weights_info unreachable", "weights_info unreachable over"},
@@ -171,8 +184,8 @@ func TestFinalErrors(t *testing.T) {
 			replies: []scriptedReply{{status: 307, header: map[string]string{"Location": "http://elsewhere.test/"}}},
 			want:    Error{Category: tinker.CategoryProtocol, Status: 307}, mayHaveRun: true,
 		},
-		"A response that is not JSON": {
-			replies: []scriptedReply{ok("<html>")}, want: Error{Category: tinker.CategoryProtocol, Status: 200}, mayHaveRun: true,
+		"A response that has nothing of what was asked for is final after four repeats": {
+			replies: slices.Repeat([]scriptedReply{ok(`{"ok":true}`)}, 5), want: Error{Category: tinker.CategoryProtocol, Status: 200}, mayHaveRun: true,
 		},
 		"A rejection after 5xx may follow an execution": {
 			replies: []scriptedReply{status(500), status(404)}, mayHaveRun: true,

@@ -16,7 +16,7 @@ import (
 
 // WeightsInfo returns which model can load the state at the path.
 func (c *Client) WeightsInfo(ctx context.Context, path string) (tinker.WeightsInfo, error) {
-	return post[tinker.WeightsInfo](ctx, c.caller, "weights_info", "weights_info", tinker.WeightsInfoRequest{TinkerPath: path})
+	return post(ctx, c.caller, "weights_info", "weights_info", tinker.WeightsInfoRequest{TinkerPath: path}, func(tinker.WeightsInfo) error { return nil })
 }
 
 const (

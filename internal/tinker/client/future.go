@@ -55,14 +55,21 @@ type pending struct {
 
 // submit sends an operation until it is accepted.
 func (c *caller) submit(ctx context.Context, req request) (pending, error) {
-	accepted, err := fetch[tinker.FutureResponse](ctx, c, req)
+	accepted, err := fetchValid(ctx, c, req, func(accepted tinker.FutureResponse) error {
+		return required("request_id", accepted.RequestID)
+	})
 	if err != nil {
 		return pending{}, err
 	}
-	if accepted.RequestID == "" {
-		return pending{}, protocolError(req.op, fmt.Errorf("response has no request_id"))
-	}
 	return pending{op: req.op, id: accepted.RequestID, accept: acceptOf(req)}, nil
+}
+
+// required returns an error if a response lacks a field.
+func required(name, value string) error {
+	if value == "" {
+		return fmt.Errorf("response has no %s", name)
+	}
+	return nil
 }
 
 // acceptOf returns the preferred encoding of a result. Servers without protobuf send results in JSON all the same.
@@ -81,11 +88,13 @@ func fetchInBackground[T any](ctx context.Context, c *caller, p pending, decode 
 // fetchResult fetches a result. Its errors name the future, and the operation may have run whatever the error.
 func fetchResult[T any](ctx context.Context, c *caller, p pending, decode func(response) (T, error)) (T, error) {
 	var value T
-	resp, err := c.poll(ctx, p)
+	err := c.poll(ctx, p, func(resp response) error {
+		var err error
+		value, err = decode(resp)
+		return err
+	})
 	if err == nil {
-		if value, err = decode(resp); err == nil {
-			return value, nil
-		}
+		return value, nil
 	}
 	failed := asLost(c.identify(asError(p.op, err), pollRequest))
 	failed.Op, failed.RequestID, failed.MayHaveRun = p.op, p.id, true
@@ -100,6 +109,10 @@ func decodeResult[T any](op string) func(response) (T, error) {
 			var zero T
 			return zero, protocolError(op, fmt.Errorf("result is in protobuf"))
 		}
-		return decodeJSON[T](op, resp)
+		value, err := decodeJSON[T](op, resp)
+		if err == nil {
+			err = checkKeys[T](op, resp.body)
+		}
+		return value, err
 	}
 }

@@ -74,6 +74,19 @@ func TestPolls(t *testing.T) {
 				"save_weights throttled over", "save_weights payment", "save_weights payment over",
 			},
 		},
+		"A refused poll says nothing about the operation": {
+			polls: []scriptedReply{status(400), status(400), status(400), status(400), ok(saved)}, at: ms(0, 500, 1500, 3500, 7500),
+			events: []string{"save_weights user", "save_weights user", "save_weights user", "save_weights user", "save_weights user over"},
+		},
+		"A poll is repeated after statuses that no poll has, and after pages": {
+			polls: []scriptedReply{status(413), status(413), status(405), status(409), status(422), status(418), ok("<html>"), ok("{"), ok(saved)},
+			at:    ms(0, 500, 1500, 3500, 7500, 15500, 31500, 61500, 91500),
+			events: []string{
+				"save_weights too_large", "save_weights too_large", "save_weights too_large over", "save_weights unsupported",
+				"save_weights unsupported over", "save_weights conflict", "save_weights conflict over", "save_weights user", "save_weights user",
+				"save_weights user over", "save_weights protocol", "save_weights protocol", "save_weights protocol over",
+			},
+		},
 		"A large result is requested once more": {
 			polls: []scriptedReply{ok(`{"status":"complete_metadata","response_payload_size":73400320}`), ok(saved)}, at: ms(0, 0),
 		},
@@ -177,11 +190,11 @@ func TestFailedResults(t *testing.T) {
 			poll: scriptedReply{status: 404, body: `{"detail":"Model not found"}`},
 			want: Error{Category: tinker.CategoryNotFound, Status: 404, Message: "Model not found"},
 		},
-		"a bad request":  {poll: status(400), want: Error{Category: tinker.CategoryUser, Status: 400, Message: "reply 400"}},
-		"a rejected key": {poll: status(401), want: Error{Category: tinker.CategoryUnauthorized, Status: 401, Message: "reply 401"}},
-		"a bare null":    {poll: ok("null"), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
-		"no JSON":        {poll: ok("{"), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
-		"a list":         {poll: ok("[]"), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
+		"a bad request":          {poll: status(400), want: Error{Category: tinker.CategoryUser, Status: 400, Message: "reply 400"}},
+		"a rejected key":         {poll: status(401), want: Error{Category: tinker.CategoryUnauthorized, Status: 401, Message: "reply 401"}},
+		"a bare null":            {poll: ok("null"), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
+		"JSON of something else": {poll: ok(`{"status":"ok"}`), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
+		"a list":                 {poll: ok("[]"), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
 		"a result of another kind": {
 			poll: scriptedReply{status: 200, header: map[string]string{"Content-Type": tinker.ContentProtobuf}}, want: Error{Category: tinker.CategoryProtocol, Status: 200},
 		},

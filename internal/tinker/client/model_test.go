@@ -133,7 +133,7 @@ func TestBrokenModel(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
 				w := newTestClient(t, map[string][]scriptedReply{"save_weights": {tc.submit}})
 				m := w.createModel(t, ctx)
-				short, cancel := context.WithTimeout(ctx, time.Second)
+				short, cancel := context.WithTimeout(ctx, 30*time.Second)
 				defer cancel()
 				_, err := m.SaveState(short, SaveRequest{Name: "n"})
 				if CategoryFrom(err) != tc.category || MayHaveRun(err) != tc.mayHaveRun {

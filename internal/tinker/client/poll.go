@@ -34,36 +34,36 @@ const (
 	maxPollDelay = 5 * time.Second
 )
 
-// poll polls until a result is available. A server holds each poll for about thirty seconds; if it
+// poll polls until a result is available, which decode takes. A server holds each poll for about thirty seconds; if it
 // does not, the delay between polls grows.
-func (c *caller) poll(ctx context.Context, p pending) (response, error) {
+func (c *caller) poll(ctx context.Context, p pending, decode func(response) error) error {
 	delay := backoff{limit: maxPollDelay, spread: c.spread}
 	paused := tinker.QueueState("")
 	metadataOnly := true
 	for iteration := 0; ; iteration++ {
 		next := time.NewTimer(delay.delay())
-		resp, err := c.pollOnce(ctx, p, iteration, metadataOnly)
+		resp, err := c.pollOnce(ctx, p, iteration, metadataOnly, decode)
 		if err != nil {
 			next.Stop()
-			return response{}, err
+			return err
 		}
 		state, err := readState(p, resp, metadataOnly)
 		paused = c.reportPause(ctx, p.op, paused, state)
 		switch {
 		case err != nil || state.done:
 			next.Stop()
-			return resp, err
+			return err
 		case state.size > 0:
 			next.Stop()
 			if err := c.downloads.Reserve(ctx, state.size); err != nil {
-				return response{}, canceled(p.op, err)
+				return canceled(p.op, err)
 			}
 			defer c.downloads.Add(state.size)
 			metadataOnly = false
 			continue
 		}
 		if delay, err = awaitNextPoll(ctx, next, delay); err != nil {
-			return response{}, canceled(p.op, err)
+			return canceled(p.op, err)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func awaitNextPoll(ctx context.Context, next *time.Timer, delay backoff) (backof
 // pollRequest is what the requests of all polls have in common.
 var pollRequest = request{method: http.MethodPost, path: "retrieve_future"}
 
-func (c *caller) pollOnce(ctx context.Context, p pending, iteration int, metadataOnly bool) (response, error) {
+func (c *caller) pollOnce(ctx context.Context, p pending, iteration int, metadataOnly bool, decode func(response) error) (response, error) {
 	req, err := postJSON(p.op, pollRequest.path, tinker.RetrieveRequest{RequestID: p.id, AllowMetadataOnly: metadataOnly})
 	if err != nil {
 		return response{}, err
@@ -100,7 +100,23 @@ func (c *caller) pollOnce(ctx context.Context, p pending, iteration int, metadat
 		"X-Tinker-Request-Iteration": strconv.Itoa(iteration),
 		"X-Tinker-Request-Type":      requestTypes[p.op],
 	}
+	req.check = func(resp response) error { return checkPoll(p, resp, metadataOnly, decode) }
 	return c.do(ctx, req)
+}
+
+// checkPoll returns an error if the response to a poll is neither a result that decode accepts, nor a failure or a state.
+func checkPoll(p pending, resp response, metadataOnly bool, decode func(response) error) error {
+	state, err := readState(p, resp, metadataOnly)
+	if err != nil && CategoryFrom(err) != tinker.CategoryProtocol {
+		return nil // the operation has failed
+	}
+	if err == nil && state.done {
+		err = decode(resp)
+	}
+	if err == nil {
+		return nil
+	}
+	return quoted(asError(p.op, err), resp)
 }
 
 // pollState is what the response to a poll says of a result.

@@ -40,6 +40,8 @@ type request struct {
 	indivisible bool
 	// accepted lists statuses, other than 2xx, that are not errors.
 	accepted []int
+	// check returns an error if a successful response is not an answer to the request; nil accepts every response.
+	check func(response) error
 }
 
 // response is a complete HTTP response.

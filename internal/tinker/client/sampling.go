@@ -16,13 +16,13 @@ import (
 // modelPath, or from baseModel if modelPath is empty. If the number is in use, the server returns that session
 // whatever it samples from, so callers must not use a number for two sets of weights.
 func (c *Client) CreateSamplingSession(ctx context.Context, session string, seq int64, modelPath, baseModel string) (string, error) {
-	created, err := post[tinker.CreateSamplingSessionResponse](ctx, c.caller, tinker.TypeCreateSamplingSession, tinker.TypeCreateSamplingSession,
+	created, err := post(ctx, c.caller, tinker.TypeCreateSamplingSession, tinker.TypeCreateSamplingSession,
 		tinker.CreateSamplingSessionRequest{
 			Session: session, Seq: seq, BaseModel: baseModel, ModelPath: modelPath, Type: tinker.TypeCreateSamplingSession,
+		},
+		func(created tinker.CreateSamplingSessionResponse) error {
+			return required("sampling_session_id", created.SamplingSession)
 		})
-	if err == nil && created.SamplingSession == "" {
-		err = protocolError(tinker.TypeCreateSamplingSession, fmt.Errorf("response has no sampling_session_id"))
-	}
 	return created.SamplingSession, err
 }
 

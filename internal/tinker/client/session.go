@@ -5,7 +5,6 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -37,10 +36,9 @@ func (c *Client) CreateSession(ctx context.Context, r SessionRequest) (string, e
 	if body.UserMetadata == nil {
 		body.UserMetadata = tinker.Metadata{}
 	}
-	created, err := post[tinker.CreateSessionResponse](ctx, c.caller, tinker.TypeCreateSession, tinker.TypeCreateSession, body)
-	if err == nil && created.Session == "" {
-		err = protocolError(tinker.TypeCreateSession, fmt.Errorf("response has no session_id"))
-	}
+	created, err := post(ctx, c.caller, tinker.TypeCreateSession, tinker.TypeCreateSession, body, func(created tinker.CreateSessionResponse) error {
+		return required("session_id", created.Session)
+	})
 	c.logMessages(ctx, created)
 	return created.Session, err
 }
