@@ -19,8 +19,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -137,12 +135,9 @@ func (j *judge) sample(ctx context.Context, request rubric.Request, prompt []int
 		if err == nil || ctx.Err() != nil {
 			return sample, err
 		}
-		if retryFor(client.CategoryFrom(err)) == retryNext {
-			worker.config.Pressure.fail(upstream.ServerError, err)
-		}
 		var missing *policyMissingError
 		var refused *episode.RefusedError
-		err = worker.prepareRetry(err, key, &counts)
+		err = worker.prepareRetry(ctx, err, key, j.weights(), &counts)
 		switch {
 		case errors.As(err, &missing):
 			err := fmt.Errorf("the endpoint cannot sample from the judge %s: %w: correct the judge's tinker.model or tinker.checkpoint", j.name(), missing.err)

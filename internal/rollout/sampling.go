@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -46,20 +46,29 @@ const (
 	// retryRefused posts the request under the next counter a few times: it is invalid, or its number was used
 	// for another.
 	retryRefused
-	// retryNever ends the group.
-	retryNever
+	// retryOutage posts the same request until the endpoint answers: no server that can sample gives that answer.
+	retryOutage
 )
 
-func retryFor(category tinker.Category) retry {
-	switch category {
-	case tinker.CategoryFutureLost, tinker.CategoryServer, tinker.CategoryUnknown, tinker.CategoryConflict, tinker.CategoryProtocol:
+func retryFor(failure error) retry {
+	var failed *client.Error
+	if !errors.As(failure, &failed) {
+		return retrySame
+	}
+	switch failed.Category {
+	case tinker.CategoryProtocol:
+		if failed.Method != "" && failed.RequestID == "" {
+			return retryOutage // of the submit, whose future the same number finds
+		}
+		return retryNext
+	case tinker.CategoryFutureLost, tinker.CategoryServer, tinker.CategoryUnknown, tinker.CategoryConflict:
 		return retryNext
 	case tinker.CategoryNotFound:
 		return retrySession
 	case tinker.CategoryUser, tinker.CategoryTooLarge:
 		return retryRefused
 	case tinker.CategoryUnsupported:
-		return retryNever
+		return retryOutage
 	default:
 		return retrySame
 	}
@@ -71,12 +80,10 @@ type failures struct {
 	reposts int
 	// all counts every failure, misses those of the sampling session, and refusals those of the request itself.
 	all, misses, refusals int
-	// lasting is set while a refusal does not depend on the request, so that it is posted until it is accepted.
-	lasting bool
 }
 
 // Sample implements episode.Policy. It tries again after every failure that passes: a lost future, a lost session,
-// an endpoint that fails or that has refused every request so far. An error is a *episode.RefusedError, a
+// an endpoint that fails or that refuses what every sampler accepts. An error is a *episode.RefusedError, a
 // *policyMissingError or the context's.
 func (p *policy) Sample(ctx context.Context, request episode.Request) (episode.Sample, error) {
 	group := p.group.key
@@ -99,7 +106,8 @@ func (p *policy) SampleGroup(ctx context.Context, request episode.Request, membe
 // draw gives so many replies to one request.
 func (p *policy) draw(ctx context.Context, request episode.Request, seed uint64, count int) ([]episode.Sample, error) {
 	var samples []episode.Sample
-	err := p.repeat(ctx, request, func(number int64) (key samplerKey, err error) {
+	from := func() weights { return weightsOf(p.group.lease.Load().Sampler) }
+	err := p.repeat(ctx, request, from, func(number int64) (key samplerKey, err error) {
 		samples, key, err = p.once(ctx, tinker.SampleRequest{
 			NumSamples: count, SeqID: &number, Prompt: tinker.Text(request.Prompt),
 			SamplingParams: tinker.SamplingParams{
@@ -113,22 +121,21 @@ func (p *policy) draw(ctx context.Context, request episode.Request, seed uint64,
 }
 
 // repeat posts a request until it succeeds or cannot succeed any more. It calls post with the number of the request; the key is that of
-// the sampling session.
-func (p *policy) repeat(ctx context.Context, request episode.Request, post func(number int64) (samplerKey, error)) error {
+// the sampling session, which samples from the given weights.
+func (p *policy) repeat(
+	ctx context.Context, request episode.Request, from func() weights, post func(number int64) (samplerKey, error),
+) error {
 	var counts failures
 	for {
 		key, err := p.admit(ctx, request, counts.reposts, post)
 		if err == nil {
-			p.worker.sampled.Store(true)
 			p.worker.config.Pressure.succeed(counts.all > 0)
 			return nil
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		counts.lasting = p.refusesAll()
-		p.reportFailure(err, counts)
-		if err := p.worker.prepareRetry(err, key, &counts); err != nil {
+		if err := p.worker.prepareRetry(ctx, err, key, from(), &counts); err != nil {
 			return err
 		}
 		p.worker.config.Logger.Debug("sampling again", "slot", p.group.key.Slot, "member", request.Member,
@@ -137,29 +144,6 @@ func (p *policy) repeat(ctx context.Context, request episode.Request, post func(
 			return err
 		}
 		counts.all++
-	}
-}
-
-// refusesAll reports whether a refusal is not taken for one of the request: the endpoint has answered none of this worker's
-// requests, and the weights are those that training begins with. A policy that has diverged gets refusals, too, but it
-// was sampled before.
-func (p *policy) refusesAll() bool {
-	sampler := p.group.lease.Load().Sampler
-	name, err := rl.ParseCheckpointName(sampler[strings.LastIndexByte(sampler, '/')+1:])
-	return err == nil && name.Step == 0 && !p.worker.sampled.Load()
-}
-
-// reportFailure reports a failure of which the client has reported no event, unless a retry is likely to succeed.
-func (p *policy) reportFailure(failure error, counts failures) {
-	switch retryFor(client.CategoryFrom(failure)) {
-	case retryNext:
-		p.worker.config.Pressure.fail(upstream.ServerError, failure)
-	case retryNever:
-		p.worker.config.Pressure.fail(upstream.Refused, failure)
-	case retryRefused:
-		if counts.lasting {
-			p.worker.config.Pressure.fail(upstream.Refused, failure)
-		}
 	}
 }
 
@@ -176,35 +160,60 @@ func (p *policy) admit(ctx context.Context, request episode.Request, reposts int
 	return post(number)
 }
 
-// prepareRetry prepares the request to be posted again after a failure. An error means that it is not to be repeated.
-// The key is the sampling session that the request was posted in.
-func (w *Worker) prepareRetry(failure error, key samplerKey, counts *failures) error {
+// prepareRetry prepares the request to be posted again after a failure, and reports a failure of which the client has reported no
+// event, unless a retry is likely to succeed. An error means that the request is not to be repeated. The key is the sampling session
+// that the request was posted in, which samples from the given weights.
+func (w *Worker) prepareRetry(ctx context.Context, failure error, key samplerKey, from weights, counts *failures) error {
 	var missing *policyMissingError
 	var refused *episode.RefusedError
 	if errors.As(failure, &missing) || errors.As(failure, &refused) {
 		return failure
 	}
-	switch retryFor(client.CategoryFrom(failure)) {
+	switch retryFor(failure) {
 	case retryRefused:
-		if !counts.lasting {
-			counts.refusals++
-		}
-		counts.reposts++
-	case retryNever:
-		return &policyMissingError{err: failure}
+		return w.countRefusal(ctx, failure, from, counts)
+	case retryOutage:
+		w.config.Pressure.fail(upstream.Refused, failure)
 	case retryNext:
+		w.config.Pressure.fail(upstream.ServerError, failure)
 		counts.reposts++
 	case retrySession:
 		w.sessions.forget(key, nil)
-		counts.misses++
+		if counts.misses++; counts.misses > maxMisses {
+			return &policyMissingError{err: failure}
+		}
 	}
+	return nil
+}
+
+// countRefusal counts a refusal if the sampler accepts something else, and returns an error for the last one. Otherwise the
+// endpoint is out of order, which says nothing about the request, nor about those refused before.
+func (w *Worker) countRefusal(ctx context.Context, failure error, from weights, counts *failures) error {
+	err := w.canaries.accepts(ctx, from)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		w.config.Pressure.fail(upstream.Refused, failure)
+		w.config.Logger.Debug("sampler refuses what it should accept", "refusal", failure, "err", err)
+		counts.refusals = 0
+		if isResult(failure) {
+			counts.reposts++
+		}
+		return nil
+	}
+	counts.refusals++
+	counts.reposts++
 	if counts.refusals >= maxRefusals {
 		return &episode.RefusedError{Err: failure}
 	}
-	if counts.misses > maxMisses {
-		return &policyMissingError{err: failure}
-	}
 	return nil
+}
+
+// isResult reports whether a failure is the result of a request that was accepted. It stays the result of its number.
+func isResult(failure error) bool {
+	var failed *client.Error
+	return errors.As(failure, &failed) && failed.RequestID != "" && failed.Status == http.StatusOK
 }
 
 // sampleDelay is 0 before the first retry, then 1 s, doubling up to 30 s.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -32,6 +33,7 @@ const lostPeriod = 15 * time.Second
 type sessions struct {
 	endpoint Endpoint
 	logger   *slog.Logger
+	pressure *Pressure
 	changes  wait.Signal
 
 	mu sync.Mutex
@@ -49,12 +51,16 @@ type sessions struct {
 const mostSamplers = 64
 
 // weights are what a sampling session samples from: saved sampler weights or, without a path, a base model.
-type weights struct{ path, base string }
+type weights struct {
+	path, base string
+	// own says that the run has saved them itself, so that an endpoint which answers refuses nothing but weights that are missing.
+	own bool
+}
 
 // weightsOf returns the weights of a lease's sampler: those at a path, or the base model of that name.
 func weightsOf(sampler string) weights {
 	if strings.HasPrefix(sampler, "tinker://") {
-		return weights{path: sampler}
+		return weights{path: sampler, own: true}
 	}
 	return weights{base: sampler}
 }
@@ -136,7 +142,7 @@ func (s *sessions) await(ctx context.Context) (string, error) {
 // It makes the sampling session where that does not exist. An error is the context's or a
 // *policyMissingError.
 func (s *sessions) sampler(ctx context.Context, number int64, from weights) (samplerKey, string, error) {
-	for {
+	for failures := 1; ; failures++ {
 		session, err := s.await(ctx)
 		if err != nil {
 			return samplerKey{}, "", err
@@ -146,10 +152,28 @@ func (s *sessions) sampler(ctx context.Context, number int64, from weights) (sam
 		if err == nil {
 			return key, id, nil
 		}
+		if from.own && isOutage(err) {
+			s.pressure.fail(upstream.Refused, err)
+			if err := wait.Sleep(ctx, sampleDelay(failures)); err != nil {
+				return samplerKey{}, "", err
+			}
+			continue
+		}
 		if err := s.recover(ctx, session, err); err != nil {
 			return samplerKey{}, "", err
 		}
 	}
+}
+
+// isOutage reports whether an endpoint refuses to make a sampling session in a way that it has no reason for: weights or a session
+// that are missing are a 404.
+func isOutage(err error) bool {
+	switch client.CategoryFrom(err) {
+	case tinker.CategoryUser, tinker.CategoryTooLarge, tinker.CategoryUnsupported, tinker.CategoryConflict, tinker.CategoryProtocol,
+		tinker.CategoryFutureLost:
+		return true
+	}
+	return false
 }
 
 // open makes a sampling session once, however many callers want it.

@@ -90,8 +90,8 @@ type Worker struct {
 	// health watches the environments that servers provide. It is set before anything starts.
 	health *health.Monitor
 	ready  atomic.Bool
-	// sampled is set once the endpoint has answered a sample.
-	sampled atomic.Bool
+	// canaries tell refused requests from an endpoint that is out of order.
+	canaries *canaries
 	// changes is notified when there may be room for more, or less in the store.
 	changes wait.Signal
 	// players play groups, and releases release leases in the background.
@@ -110,10 +110,11 @@ func New(config Config) *Worker {
 		incarnation: rand.Text(),
 		key:         key,
 		groups:      config.Groups,
-		sessions:    &sessions{endpoint: config.Endpoint, logger: config.Logger},
+		sessions:    &sessions{endpoint: config.Endpoint, logger: config.Logger, pressure: config.Pressure},
 		built:       environments{builder: config.Environments, calls: &environment.Calls{Logger: config.Logger}},
 		format:      format{load: config.Renderer},
 	}
+	w.canaries = newCanaries(w.sessions, config.Endpoint)
 	if config.Judges == nil {
 		w.config.Judges = &Judges{}
 	}
