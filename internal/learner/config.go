@@ -67,6 +67,9 @@ type Timing struct {
 	// SkipAfter is how long an environment has to be unavailable before its groups are dropped, where the run does that:
 	// 30 s, since a server that is replaced by another is soon available again.
 	SkipAfter time.Duration
+	// Question is how often the endpoint is asked whether the newest version has diverged, while workers report that samples
+	// fail: 30 s.
+	Question time.Duration
 	// Tracking is how often the services that show the run's curves receive steps: 15 s.
 	Tracking time.Duration
 	// TrackingPatience is how long a learner that ends tries to send the last steps: 60 s.
@@ -116,6 +119,7 @@ func (c Config) withDefaults() Config {
 	c.Timing.Pause = cmp.Or(c.Timing.Pause, 500*time.Millisecond)
 	c.Timing.KeyPatience = cmp.Or(c.Timing.KeyPatience, 30*time.Second)
 	c.Timing.SkipAfter = cmp.Or(c.Timing.SkipAfter, 30*time.Second)
+	c.Timing.Question = cmp.Or(c.Timing.Question, 30*time.Second)
 	c.Timing.Tracking = cmp.Or(c.Timing.Tracking, 15*time.Second)
 	c.Timing.TrackingPatience = cmp.Or(c.Timing.TrackingPatience, time.Minute)
 	c.Timing.StorePause = cmp.Or(c.Timing.StorePause, time.Second)

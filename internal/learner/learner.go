@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
@@ -77,14 +78,16 @@ type loopState struct {
 	commit *commit
 	// divergence recognizes a policy that has diverged.
 	divergence divergence.Detector
+	// questions counts those to the endpoint about a version.
+	questions atomic.Int64
 	// capabilities are what is known of the endpoint.
 	capabilities capability.Report
 	// cold is set once a model of this attempt resumed from a state without its optimizer.
 	cold bool
-	// committed is the highest step that was committed, and discarded counts the models that were thrown away since the
-	// last progress.
-	committed int64
-	discarded int
+	// committed is the highest step that was committed. Since the last progress discarded counts the models that were thrown away,
+	// and missing how often workers did not find sampler weights.
+	committed          int64
+	discarded, missing int
 	// refused is what was tried when the endpoint refused settings or data; nil otherwise. waits is set once the run waits
 	// for a repair, so that refused is tried again before a batch is.
 	refused *trainee.Step

@@ -80,7 +80,7 @@ func (l *learner) makeStep(ctx, soft context.Context) error {
 		return err
 	}
 	s.clock = training.NewStopwatch(l.config.Now)
-	err := perform(ctx, soft, s, trainPhases, l.config.Fault)
+	err := s.watched(soft, func(soft context.Context) error { return perform(ctx, soft, s, trainPhases, l.config.Fault) })
 	if err = commits.completeAfter(ctx, err); err == nil {
 		err = perform(ctx, soft, s, announcePhases, l.config.Fault)
 	}

@@ -38,7 +38,7 @@ func (s *trainingStep) collect(ctx context.Context) error {
 		return err
 	}
 	s.clock.Lap("time/sampling")
-	if err := s.loop.divergence.CheckGroups(s.batch.Version.Step, s.batch.Groups); err != nil {
+	if err := s.checkGroups(ctx); err != nil {
 		return err
 	}
 	s.work, err = training.Prepare(*s.file.Fixed.Algorithm, s.batch)

@@ -54,6 +54,9 @@ func verdictOf(err error) contract.Verdict {
 	case kind == failure.Diverged:
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: reasonDiverged,
 			Message: "Training has diverged: " + err.Error() + ": begin a new run from an earlier checkpoint, with a lower learning rate"}
+	case kind == failure.Untrainable:
+		return contract.Verdict{Cause: contract.CauseDataRejected,
+			Message: err.Error() + ": correct what the groups are refused for, and raise spec.retry"}
 	case kind == failure.LostCheckpoint:
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: reasonNoUsableCheckpoint,
 			Message: err.Error() + ": begin a new run, from a checkpoint that still exists if there is one"}

@@ -4,31 +4,127 @@
 package survival
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rollout"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// TestDivergedPolicyEndsTheRun has a version that gives nothing but invalid tokens. The run ends at the state before,
-// rather than committing the remaining steps without training.
+// divergedVersion is a transport whose endpoint refuses to sample a version, as one whose weights are not finite.
+type divergedVersion struct {
+	// name is a part of the version's name.
+	name string
+
+	mu       sync.Mutex
+	sessions map[string]bool
+}
+
+func (d *divergedVersion) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var request struct {
+		Path    string `json:"model_path"`
+		Session string `json:"sampling_session_id"`
+	}
+	_ = json.Unmarshal(body, &request)
+	d.mu.Lock()
+	refused := strings.HasSuffix(r.URL.Path, "/asample") && d.sessions[request.Session]
+	d.mu.Unlock()
+	if refused {
+		return answer(r, http.StatusBadRequest, `{"detail":"probabilities are not finite"}`), nil
+	}
+	response, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil || !strings.HasSuffix(r.URL.Path, "/create_sampling_session") || !strings.Contains(request.Path, d.name) {
+		return response, err
+	}
+	defer response.Body.Close()
+	made, err := io.ReadAll(response.Body)
+	response.Body = io.NopCloser(bytes.NewReader(made))
+	var created tinker.CreateSamplingSessionResponse
+	_ = json.Unmarshal(made, &created)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sessions[created.SamplingSession] = true
+	return response, err
+}
+
+// answer returns the response to a request in an endpoint's place.
+func answer(r *http.Request, status int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r, ContentLength: int64(len(body)),
+		Header: http.Header{"Content-Type": {tinker.ContentJSON}}, Body: io.NopCloser(strings.NewReader(body)),
+	}
+}
+
+// TestDivergedPolicyEndsTheRun has a version that cannot be sampled. Workers report its groups as invalid, or wait as in an outage;
+// the learner finds out by itself. The run ends at the state before, rather than committing the remaining steps without training.
 func TestDivergedPolicyEndsTheRun(t *testing.T) {
 	t.Parallel()
+	for name, start := range map[string]func(*fixture, http.RoundTripper){
+		"groups are invalid": func(w *fixture, _ http.RoundTripper) { w.startWorker("w0", invalidFrom(8)) },
+		"workers wait": func(w *fixture, diverged http.RoundTripper) {
+			w.startRolloutWorkerWith("w0", func(c *rollout.Config) { c.Endpoint = w.clientBy(diverged, c.Pressure.Observe) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Steps, f.Evaluation = 6, nil })
+			diverged := &divergedVersion{name: "s000002", sessions: map[string]bool{}}
+			w.http = &http.Client{Transport: diverged}
+			start(w, diverged)
+			verdict := w.waitFor(w.startLearner(1, nil), contract.CauseDataRejected)
+			if verdict.Reason != "Diverged" || verdict.Progress.Step != 2 {
+				t.Errorf("the run ended at step %d with %s: %s; want step 2 and Diverged", verdict.Progress.Step, verdict.Reason, verdict.Message)
+			}
+			if rows := w.rows(); len(rows) != 2 {
+				t.Errorf("there are %d rows, want 2: none of a step without training", len(rows))
+			}
+			if made := w.sim.Stats().Calls["create_model"]; made != 1 {
+				t.Errorf("%d models were made, want 1", made)
+			}
+		})
+	}
+}
+
+// TestInvalidGroupsOfASoundPolicy has nothing but invalid groups of a version that can be sampled: that is no divergence.
+func TestInvalidGroupsOfASoundPolicy(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Steps, f.Evaluation = 6, nil })
-	w.startWorker("w0", behavior{outcome: func(slot int64) rl.Outcome {
-		if slot >= 8 {
+	w.startWorker("w0", invalidFrom(8))
+	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseDataRejected)
+	if verdict.Reason != "" || !strings.Contains(verdict.Message, "have no valid tokens") || verdict.Progress.Step != 2 {
+		t.Errorf("the run ended at step %d with %q: %s; want step 2 and what is wrong with the groups", verdict.Progress.Step, verdict.Reason, verdict.Message)
+	}
+}
+
+// invalidFrom gives invalid tokens from a slot on.
+func invalidFrom(first int64) behavior {
+	return behavior{outcome: func(slot int64) rl.Outcome {
+		if slot >= first {
 			return rl.InvalidTokens
 		}
 		return rl.Usable
-	}})
-	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseDataRejected)
-	if verdict.Reason != "Diverged" || verdict.Progress.Step != 2 {
-		t.Errorf("the run ended at step %d with %s: %s; want step 2 and Diverged", verdict.Progress.Step, verdict.Reason, verdict.Message)
+	}}
+}
+
+// clientBy returns a client that calls the simulator by a transport.
+func (w *fixture) clientBy(transport http.RoundTripper, observe func(client.Event)) *client.Client {
+	w.t.Helper()
+	c, err := client.New(client.Config{BaseURL: w.url, APIKey: apiKey, HTTP: &http.Client{Transport: transport}, Observe: observe})
+	if err != nil {
+		w.t.Fatal(err)
 	}
-	if rows := w.rows(); len(rows) != 2 {
-		t.Errorf("there are %d rows, want 2: none of a step without training", len(rows))
-	}
-	if made := w.sim.Stats().Calls["create_model"]; made != 1 {
-		t.Errorf("%d models were made, want 1", made)
-	}
+	return c
 }

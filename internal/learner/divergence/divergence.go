@@ -5,7 +5,6 @@
 package divergence
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -47,8 +46,8 @@ func (d *Detector) CheckReplies(step int64, replies trainee.Replies) error {
 // leastInvalid is the number of groups in a row with invalid tokens from which on the policy counts as diverged.
 const leastInvalid = 4
 
-// CheckGroups fails if a trained version gives nothing but invalid tokens: batches of such groups alone change nothing,
-// and cost as much as others.
+// CheckGroups returns an error if a trained version has given nothing but invalid tokens: batches of such groups alone change nothing,
+// and cost as much as others. The endpoint has to be asked then whether the version has diverged.
 func (d *Detector) CheckGroups(version int64, groups []rl.Group) error {
 	if slices.ContainsFunc(groups, func(g rl.Group) bool { return g.Outcome != rl.InvalidTokens }) {
 		d.invalid = 0
@@ -57,9 +56,9 @@ func (d *Detector) CheckGroups(version int64, groups []rl.Group) error {
 	if d.invalid += len(groups); d.invalid < leastInvalid || version == 0 {
 		return nil
 	}
-	err := errors.New("the endpoint samples no valid tokens of it")
+	err := fmt.Errorf("%d groups of step %d have no valid tokens", d.invalid, version)
 	if reason := groups[len(groups)-1].Reason; reason != "" {
 		err = fmt.Errorf("%w (%s)", err, reason)
 	}
-	return failure.New(failure.Diverged, err, "sampling %d groups of step %d", d.invalid, version)
+	return err
 }

@@ -43,6 +43,8 @@ const (
 	Unsupported
 	// Diverged means that training has led to numbers that are not finite, or to a policy that cannot be sampled.
 	Diverged
+	// Untrainable means that no group can be trained on, although the policy can be sampled.
+	Untrainable
 	// Missing means that what was asked for does not exist, or that the endpoint does not support the call.
 	Missing
 )

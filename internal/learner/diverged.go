@@ -1,0 +1,101 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package learner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/divergence"
+	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// opSample is the operation that fails where a version has diverged.
+const opSample = "asample"
+
+// watched calls collect, which waits for a batch. While workers report that samples fail, it asks whether the newest version has
+// diverged, and ends the wait if it has: they cannot tell that from an outage.
+func (s *trainingStep) watched(ctx context.Context, collect func(ctx context.Context) error) error {
+	waiting, end := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := s.watchSampling(waiting); err != nil {
+			end(err)
+		}
+	}()
+	err := collect(waiting)
+	cause := context.Cause(waiting)
+	end(nil)
+	<-done
+	if err != nil && ctx.Err() == nil && failure.KindOf(cause) == failure.Diverged {
+		return cause
+	}
+	return err
+}
+
+// watchSampling returns an error once the newest version has diverged. It returns nil when ctx ends.
+func (s *trainingStep) watchSampling(ctx context.Context) error {
+	ticker := time.NewTicker(s.config.Timing.Question)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+		if problem := s.table.Problem(); problem.Op != opSample || s.loop.at.Step == 0 {
+			continue
+		}
+		found, err := s.ask(ctx)
+		if found == divergence.Diverged {
+			return failure.New(failure.Diverged, err, "sampling step %d", s.loop.at.Step)
+		}
+		s.config.Logger.Info("samples fail", "step", s.loop.at.Step, "diverged", false, "err", err)
+	}
+}
+
+// checkGroups fails if the batch has nothing but invalid tokens, once the endpoint samples: the newest version has diverged, or no
+// group can be trained on for another reason.
+func (s *trainingStep) checkGroups(ctx context.Context) error {
+	reason := s.loop.divergence.CheckGroups(s.batch.Version.Step, s.batch.Groups)
+	if reason == nil {
+		return nil
+	}
+	for failures := 1; ; failures++ {
+		found, err := s.ask(ctx)
+		switch found {
+		case divergence.Diverged:
+			return failure.New(failure.Diverged, fmt.Errorf("%w: %w", reason, err), "sampling step %d", s.loop.at.Step)
+		case divergence.Sound:
+			return failure.New(failure.Untrainable, reason, "sampling step %d, whose policy can be sampled", s.batch.Version.Step)
+		}
+		s.config.Logger.Warn("groups have no valid tokens, and the endpoint does not say why", "reason", reason, "err", err)
+		if err := s.config.Timing.wait(ctx, failures); err != nil {
+			return err
+		}
+	}
+}
+
+// ask asks the endpoint for one token of the newest version.
+func (s *trainingStep) ask(ctx context.Context) (divergence.Finding, error) {
+	found := s.book.Find(s.loop.at.Version, true)
+	if len(found) == 0 {
+		return divergence.Unknown, fmt.Errorf("step %d has no sampler weights", s.loop.at.Step)
+	}
+	session, err := s.rollouts.Get(ctx)
+	if err != nil {
+		return divergence.Unknown, err
+	}
+	question := divergence.Question{
+		API: s.client, Session: session, Base: s.file.Fixed.Model.Name,
+		Number: func(what string) int64 {
+			return rl.SamplingSession(rl.Train, s.loop.at.Lineage, fmt.Sprint("question ", s.config.Identity, s.loop.questions.Add(1), what))
+		},
+		Pause: func(ctx context.Context, failures int) error { return s.config.Timing.wait(ctx, failures+1) },
+	}
+	return question.Ask(ctx, found[0].Path)
+}
