@@ -37,11 +37,11 @@ func (l *learner) train(ctx, soft context.Context) error {
 		}
 		l.loop.waits = l.loop.waits || final
 		l.config.Logger.Warn("model is thrown away", "step", l.loop.at.Step, "err", err)
-		if l.loop.model != nil && !final && !isWaiting(err) {
-			l.loop.discarded++
-		}
 		if l.progress() != before {
-			failures, l.loop.discarded = 0, 0
+			failures, l.loop.discarded, l.loop.missing = 0, 0, 0
+		}
+		if l.loop.model != nil && !final && l.isDiscarded(err) {
+			l.loop.discarded++
 		}
 		if l.loop.discarded >= maxDiscarded {
 			err = fmt.Errorf("%w: %d models were thrown away at step %d, the last because of: %w", errNoProgress, maxDiscarded, l.loop.at.Step, err)
@@ -58,16 +58,21 @@ func (l *learner) train(ctx, soft context.Context) error {
 	}
 }
 
-// begin performs the phases of the beginning. It repeats them while a user has to repair how the run reaches its endpoint.
+// begin performs the phases of the beginning. It repeats them while a user has to repair how the run reaches its endpoint, and while
+// that is out of order.
 func (l *learner) begin(ctx, soft context.Context) error {
 	for failures := 1; ; failures++ {
 		err := perform(ctx, soft, &beginning{l}, beginPhases, l.config.Fault)
 		if err == nil {
 			l.repairs.Accept()
 		}
-		if err == nil || soft.Err() != nil || !l.repairs.Retries(err) {
+		if err == nil {
+			l.status.Block(report.BlockedOnModel, "")
+		}
+		if err == nil || soft.Err() != nil || (!l.repairs.Retries(err) && failure.KindOf(err) != failure.Outage) {
 			return err
 		}
+		l.status.Block(report.BlockedOnModel, err.Error())
 		l.config.Logger.Warn("endpoint cannot be used", "err", err)
 		if err := l.config.Timing.waitAtMost(soft, failures, l.repairs.Left(longestPause)); err != nil {
 			return err
@@ -78,10 +83,14 @@ func (l *learner) begin(ctx, soft context.Context) error {
 // maxDiscarded is the number of models that may be thrown away in a row without progress.
 const maxDiscarded = 8
 
-// isWaiting reports whether a failure is over once the endpoint recovers, and costs no training until then: the key is
-// refused, or workers do not find the sampler weights, be it because their session is lost.
-func isWaiting(err error) bool {
-	return failure.KindOf(err) == failure.CredentialsRefused || errors.Is(err, leases.ErrPolicyMissing)
+// isDiscarded reports whether a failure has cost a model that counts as one thrown away without progress. It does not where the key is
+// refused, since that costs no training, nor where workers did not find the sampler weights once: their session may have been lost.
+func (l *learner) isDiscarded(err error) bool {
+	if errors.Is(err, leases.ErrPolicyMissing) {
+		l.loop.missing++
+		return l.loop.missing > 1
+	}
+	return failure.KindOf(err) != failure.CredentialsRefused
 }
 
 // progress returns what grows with each step that is committed and each group that is accepted.

@@ -35,7 +35,6 @@ func (o *modelOpening) load(ctx context.Context) error {
 		return err
 	}
 	o.loaded = true
-	o.status.Touch()
 	o.loop.model, o.loop.at = loaded.Model, loaded.At
 	o.loop.submitted, o.loop.stored = loaded.At.Step, loaded.At.Step
 	o.reportOrigin(loaded)
@@ -95,6 +94,9 @@ func (o *modelOpening) admit(ctx context.Context) error {
 	}
 	o.table.Open()
 	o.server.Notify()
+	if o.batches != nil {
+		o.retirer.begin(o.loop.saved.Step, o.background) // what earlier openings without progress have left
+	}
 	return nil
 }
 

@@ -109,7 +109,7 @@ func (l *learner) prepareModels(ctx context.Context) {
 	}
 	l.opener = opening.New(opening.Config{
 		File: l.file, API: l.client, Models: l.factory, Book: l.book, Rows: l.journal, Saved: l.addSaved,
-		Logger: l.config.Logger, Now: l.config.Now,
+		IsMissing: l.table.IsMissing, Logger: l.config.Logger, Now: l.config.Now,
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -197,8 +196,8 @@ func (w *Worker) countRefusal(ctx context.Context, failure error, from weights, 
 		w.config.Pressure.fail(upstream.Refused, failure)
 		w.config.Logger.Debug("sampler refuses what it should accept", "refusal", failure, "err", err)
 		counts.refusals = 0
-		if isResult(failure) {
-			counts.reposts++
+		if client.IsResult(failure) {
+			counts.reposts++ // the failure stays the result of its number
 		}
 		return nil
 	}
@@ -208,12 +207,6 @@ func (w *Worker) countRefusal(ctx context.Context, failure error, from weights, 
 		return &episode.RefusedError{Err: failure}
 	}
 	return nil
-}
-
-// isResult reports whether a failure is the result of a request that was accepted. It stays the result of its number.
-func isResult(failure error) bool {
-	var failed *client.Error
-	return errors.As(failure, &failed) && failed.RequestID != "" && failed.Status == http.StatusOK
 }
 
 // sampleDelay is 0 before the first retry, then 1 s, doubling up to 30 s.

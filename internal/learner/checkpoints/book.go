@@ -60,6 +60,17 @@ func (b *Book) Replace(index Index) {
 	b.index = index
 }
 
+// Add adds the entries of an index that was read without a listing, except those of paths that are known.
+func (b *Book) Add(index Index) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for path, e := range index {
+		if _, known := b.index[path]; !known {
+			b.index.Add(e)
+		}
+	}
+}
+
 // AddSaved adds a checkpoint that was saved just now.
 func (b *Book) AddSaved(path string, name rl.CheckpointName, sampler bool, now time.Time) {
 	b.mu.Lock()

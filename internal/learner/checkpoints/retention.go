@@ -42,10 +42,11 @@ type Retirement struct {
 
 // Retire lists the checkpoints that are out of use and have no time to live yet, sorted by path.
 func (r Retention) Retire(x Index, now Now) []Retirement {
-	lasting := r.lasting(x, now)
+	lasting, surplus := r.lasting(x, now), surplus(x)
 	var retirements []Retirement
 	for _, e := range x {
-		if e.Expires || !e.Former && e.Name.Attempt > now.Attempt || r.isNeeded(e, now) {
+		needed := r.isNeeded(e, now) && !surplus[e.Path]
+		if e.Expires || !e.Former && e.Name.Attempt > now.Attempt || needed {
 			continue
 		}
 		ttl := r.RollingTTLSeconds
@@ -58,6 +59,21 @@ func (r Retention) Retire(x Index, now Now) []Retirement {
 	}
 	slices.SortFunc(retirements, func(a, b Retirement) int { return cmp.Compare(a.Path, b.Path) })
 	return retirements
+}
+
+// surplus returns the paths of the copies of a version that are older than two others of their kind: models that were opened without
+// making a step have left them.
+func surplus(x Index) map[string]bool {
+	older := map[string]bool{}
+	for _, sampler := range []bool{false, true} {
+		copies := map[rl.Version]int{}
+		for _, e := range x.sorted(sampler) {
+			if copies[e.Name.Version()]++; copies[e.Name.Version()] > 2 {
+				older[e.Path] = true
+			}
+		}
+	}
+	return older
 }
 
 // isNeeded reports whether an entry is needed by name or lies in the window of the lag, which has one step to

@@ -87,6 +87,7 @@ func (s *BatchSource) beginModel() {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
 	s.table.holders = newHolders()
+	clear(s.table.missing) // what was missing is found elsewhere, or made again; and a worker may have been told so once
 }
 
 // CheckNotSampled returns ErrSampled, with the worker, unless each lease since Reset has ended with all its samples.

@@ -32,20 +32,37 @@ func (o *Opener) List(ctx context.Context) error {
 		}
 	}
 	o.unload(ctx, o.unnamed(found))
+	err := o.list(ctx, found)
+	if failure.KindOf(err) == failure.Missing {
+		// One answer like that may come from a proxy.
+		if _, err := o.API.Capabilities(ctx); err != nil {
+			return failure.New(failure.Outage, err, "listing checkpoints")
+		}
+		err = o.list(ctx, found)
+	}
+	if failure.KindOf(err) == failure.Missing {
+		o.Book.Add(found) // the endpoint lists no checkpoints: what is known of it stays known
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("listing checkpoints: %w", err)
+	}
+	o.Book.Replace(found)
+	return nil
+}
+
+// list adds the checkpoints of the run that the endpoint lists, and notes an earlier run of the same name.
+func (o *Opener) list(ctx context.Context, found checkpoints.Index) error {
 	namesakes := namesakes{}
 	for c, err := range o.API.Checkpoints(ctx) {
-		if failure.KindOf(err) == failure.Missing {
-			break // the endpoint lists no checkpoints
-		}
 		if err != nil {
-			return fmt.Errorf("listing checkpoints: %w", err)
+			return err
 		}
 		if entry, ok := o.readListed(c); ok {
 			found.Add(entry)
 		}
 		namesakes.add(o, c)
 	}
-	o.Book.Replace(found)
 	o.Namesake = namesakes.newest(o)
 	return nil
 }

@@ -24,6 +24,7 @@ type api interface {
 	TrainingRuns(ctx context.Context) iter.Seq2[tinker.TrainingRun, error]
 	UnloadModel(ctx context.Context, modelID string) error
 	Checkpoints(ctx context.Context) iter.Seq2[tinker.Checkpoint, error]
+	Capabilities(ctx context.Context) (tinker.ServerCapabilities, error)
 }
 
 // models makes models.
@@ -49,9 +50,11 @@ type Config struct {
 	Book   *checkpoints.Book
 	Rows   rows
 	// Saved is called for each checkpoint that was saved.
-	Saved  func(path string, name rl.CheckpointName, sampler bool)
-	Logger *slog.Logger
-	Now    func() time.Time
+	Saved func(path string, name rl.CheckpointName, sampler bool)
+	// IsMissing reports whether a worker did not find the sampler weights at a path.
+	IsMissing func(path string) bool
+	Logger    *slog.Logger
+	Now       func() time.Time
 }
 
 // Opener opens the models of one attempt.

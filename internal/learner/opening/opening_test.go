@@ -46,6 +46,7 @@ type fake struct {
 	remakeErr   error
 	remade      int
 	existsErr   error
+	missing     map[string]bool
 }
 
 func each[T any](list []T, err error) iter.Seq2[T, error] {
@@ -64,6 +65,10 @@ func each[T any](list []T, err error) iter.Seq2[T, error] {
 
 func (f *fake) TrainingRuns(context.Context) iter.Seq2[tinker.TrainingRun, error] {
 	return each(f.runs, f.runsErr)
+}
+
+func (f *fake) Capabilities(context.Context) (tinker.ServerCapabilities, error) {
+	return tinker.ServerCapabilities{}, nil
 }
 
 func (f *fake) Checkpoints(context.Context) iter.Seq2[tinker.Checkpoint, error] {
@@ -123,7 +128,8 @@ func open(f *fake, change func(*contract.RunFile)) *Opener {
 	}
 	return New(Config{
 		File: file, API: f, Models: f, Book: checkpoints.NewBook(checkpoints.Config{}), Rows: f,
-		Saved: func(string, rl.CheckpointName, bool) {}, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return noon },
+		IsMissing: func(path string) bool { return f.missing[path] },
+		Saved:     func(string, rl.CheckpointName, bool) {}, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return noon },
 	})
 }
 
@@ -262,6 +268,9 @@ func TestWindow(t *testing.T) {
 		"samplers that exist": {fake: fake{checkpoints: all}, at: 5,
 			want: map[int64]string{3: path(1, 3, tinker.KindSampler), 4: path(1, 4, tinker.KindSampler), 5: "sampler"}},
 		"a sampler that has expired is remade": {fake: fake{checkpoints: append([]tinker.Checkpoint{expired}, all[1:]...)}, at: 5,
+			want: map[int64]string{3: "remade", 4: path(1, 4, tinker.KindSampler), 5: "sampler"}, remade: 1},
+		"a sampler that a worker has missed is remade": {
+			fake: fake{checkpoints: all, missing: map[string]bool{path(1, 3, tinker.KindSampler): true}}, at: 5,
 			want: map[int64]string{3: "remade", 4: path(1, 4, tinker.KindSampler), 5: "sampler"}, remade: 1},
 		"samplers that are missing are remade": {fake: fake{checkpoints: all[2:]}, at: 5,
 			want: map[int64]string{3: "remade", 4: "remade", 5: "sampler"}, remade: 2},

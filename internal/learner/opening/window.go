@@ -45,12 +45,12 @@ func (o *Opener) earlier(ctx context.Context, step int64) (leases.Version, error
 	return o.Find(ctx, v)
 }
 
-// Find finds the sampler weights of an earlier version of the chain, or makes them again, bit for bit, from its
-// state.
+// Find finds sampler weights of an earlier version of the chain that no worker has missed, or makes them again, bit for bit, from
+// its state.
 func (o *Opener) Find(ctx context.Context, v rl.Version) (leases.Version, error) {
 	version := leases.Version{Step: v.Step, Lineage: v.Lineage}
 	for _, e := range o.Book.Find(v, true) {
-		if e.Listed && !e.IsExpired(o.Now()) {
+		if e.Listed && !e.IsExpired(o.Now()) && !o.IsMissing(e.Path) {
 			version.Sampler = e.Path
 			return version, nil
 		}

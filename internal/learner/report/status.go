@@ -59,7 +59,7 @@ func (s *Status) Update(change func(*contract.Progress)) {
 	s.reply.Sequence++
 }
 
-// Touch records that the run has made progress: a state was loaded, a group accepted or a step committed.
+// Touch records that the run has made progress: a group was accepted or a step committed.
 func (s *Status) Touch() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

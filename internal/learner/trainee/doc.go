@@ -24,6 +24,7 @@ type endpoint interface {
 	CreateModel(ctx context.Context, request tinker.CreateModelRequest) (*client.Model, error)
 	UnloadModel(ctx context.Context, modelID string) error
 	WeightsInfo(ctx context.Context, path string) (tinker.WeightsInfo, error)
+	Capabilities(ctx context.Context) (tinker.ServerCapabilities, error)
 	RunCheckpoints(ctx context.Context, runID string) ([]tinker.Checkpoint, error)
 }
 
@@ -35,7 +36,7 @@ var (
 	passing  = failure.Operation{Refused: failure.DataRefused, Missing: failure.LostModel}
 	stepping = failure.Operation{Refused: failure.SettingsRefused, Missing: failure.LostModel}
 	loading  = failure.Operation{Refused: failure.LostCheckpoint, Missing: failure.LostModel}
-	asking   = failure.Operation{Refused: failure.LostCheckpoint, Missing: failure.LostCheckpoint}
+	asking   = failure.Operation{Refused: failure.Outage, Missing: failure.LostCheckpoint}
 	saving   = failure.Operation{Refused: failure.Outage, Missing: failure.LostModel}
 )
 

@@ -214,11 +214,7 @@ func (f *Factory) askFor(ctx context.Context, state checkpoints.Entry) error {
 	if state.Listed {
 		return nil
 	}
-	_, err := f.API.WeightsInfo(ctx, state.Path)
-	if isLost(err) {
-		return failure.New(failure.LostCheckpoint, err, "asking for %s", state.Path)
-	}
-	return asking.Failed(err, "asking for %s", state.Path)
+	return f.ask(ctx, state.Path)
 }
 
 // Exists reports whether a state exists. It returns true if the endpoint does not support the question.
@@ -233,9 +229,20 @@ func (f *Factory) Exists(ctx context.Context, state checkpoints.Entry) (bool, er
 	return true, ctx.Err()
 }
 
-// isLost reports whether a question for a checkpoint was answered, and the answer is that it does not exist.
-func isLost(err error) bool {
-	return failure.KindOf(asking.Failed(err, "asking for a checkpoint")) == failure.LostCheckpoint
+// ask asks for a state. It is lost if the endpoint says so twice, and answers another question between: one 404 may come from a proxy.
+func (f *Factory) ask(ctx context.Context, path string) error {
+	var err error
+	for again := range 2 {
+		if again > 0 {
+			if _, err := f.API.Capabilities(ctx); err != nil {
+				return failure.New(failure.Outage, err, "asking for %s", path)
+			}
+		}
+		if _, err = f.API.WeightsInfo(ctx, path); failure.KindOf(asking.Failed(err, "")) != failure.LostCheckpoint {
+			break
+		}
+	}
+	return asking.Failed(err, "asking for %s", path)
 }
 
 // load makes a model and loads a state into it. A failure that may pass is retried, each time with a new model,
@@ -259,15 +266,24 @@ func (f *Factory) load(ctx context.Context, path string, optimizer bool) (*Model
 	return nil, err
 }
 
-// loadFailed classifies the failure of a load. A 404 may mean the model as well as the state.
+// loadFailed classifies the failure of a load. A 404 may mean the model as well as the state, and a refusal that is no result may be
+// a proxy's: the state is lost then if the endpoint says so when it is asked.
 func (f *Factory) loadFailed(ctx context.Context, path string, err error) error {
 	operation := loading
 	if err != nil && damaged.MatchString(err.Error()) {
 		return failure.New(failure.LostCheckpoint, err, "loading %s", path)
 	}
-	if client.CategoryFrom(err) == tinker.CategoryNotFound {
-		if _, infoErr := f.API.WeightsInfo(ctx, path); isLost(infoErr) {
-			operation.Missing = failure.LostCheckpoint
+	refused := false
+	switch client.CategoryFrom(err) {
+	case tinker.CategoryNotFound:
+		refused = true
+	case tinker.CategoryUser, tinker.CategoryTooLarge:
+		refused = !client.IsResult(err)
+	}
+	if refused {
+		operation.Refused = failure.Outage
+		if failure.KindOf(f.ask(ctx, path)) == failure.LostCheckpoint {
+			operation = failure.Operation{Refused: failure.LostCheckpoint, Missing: failure.LostCheckpoint}
 		}
 	}
 	return operation.Failed(err, "loading %s", path)

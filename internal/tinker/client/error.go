@@ -108,6 +108,12 @@ func IsUnanswered(err error) bool {
 	return mayBeExecuted(err)
 }
 
+// IsResult reports whether a failure is the result of an operation that the server had accepted.
+func IsResult(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.RequestID != "" && e.Status == http.StatusOK && e.Err == nil
+}
+
 // asError returns a copy of the Error in err's chain, or a new one.
 func asError(op string, err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {

@@ -1,0 +1,204 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/rollout"
+)
+
+// answerRun is a run one of whose operations is answered wrongly.
+type answerRun struct {
+	*fixture
+	transport *strangeTransport
+	dies      hook
+	attempt   int32
+	workers   int
+}
+
+// worlds are the kinds of runs, by what they change.
+var worlds = []struct {
+	name   string
+	change func(*contract.RunFile)
+	dies   bool
+}{
+	{"a run", nil, false},
+	{"a run whose learner dies", nil, true},
+	{"a run with a lag", withLag(1), false},
+	{"a run with a lag whose learner dies", withLag(1), true},
+}
+
+// quietOutcomes returns the outcome of each kind of run without wrong answers.
+func quietOutcomes(t *testing.T) []outcome {
+	outcomes := make([]outcome, len(worlds))
+	for i, kind := range worlds {
+		if kind.dies {
+			outcomes[i] = outcomes[i-1] // the kinds before differ by the death alone
+			continue
+		}
+		w := newFixture(t, kind.change)
+		w.startRolloutWorker("w0")
+		outcomes[i] = w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
+	}
+	return outcomes
+}
+
+// TestRandomAnswers draws wrong answers of the endpoint: an operation, its occurrence, what is answered, and for how long. Each run
+// ends with the weights, metrics and usage of an undisturbed one; while the answers are wrong it waits, and reports what is answered.
+//
+// The test ends after a minute, or after SURVIVAL_DRAWS draws, among which are answers that last for a minute. Another SURVIVAL_SEED
+// gives other draws, and SURVIVAL_DRAW makes one of them alone.
+func TestRandomAnswers(t *testing.T) {
+	const streams, budget = 12, time.Minute
+	seed, draws := fromEnvironment(t, "SURVIVAL_SEED", 0), fromEnvironment(t, "SURVIVAL_DRAWS", 0)
+	only := fromEnvironment(t, "SURVIVAL_DRAW", -1)
+	want := quietOutcomes(t)
+	var next, given atomic.Int64
+	began := time.Now()
+	more := func(n int64) bool {
+		switch {
+		case only >= 0:
+			return n == int64(only)
+		case draws > 0:
+			return n < int64(draws)
+		}
+		return time.Since(began) < budget
+	}
+	if only >= 0 {
+		next.Store(int64(only))
+	}
+	t.Run("streams", func(t *testing.T) {
+		for stream := range streams {
+			t.Run(fmt.Sprint(stream), func(t *testing.T) {
+				t.Parallel()
+				for n := next.Add(1) - 1; more(n); n = next.Add(1) - 1 {
+					// Each run is a test of its own, so that its simulator is freed at its end.
+					t.Run(fmt.Sprint("draw ", n), func(t *testing.T) {
+						if answerWrongly(t, rand.New(rand.NewPCG(uint64(seed), uint64(n))), draws > 0 || only >= 0, want) {
+							given.Add(1)
+						}
+					})
+				}
+			})
+		}
+	})
+	t.Logf("%d draws of the seed %d, %d of which met a call", next.Load()-streams, seed, given.Load())
+}
+
+// answerWrongly makes a run with a wrong answer, compares it with the undisturbed one, and reports whether an answer was wrong.
+func answerWrongly(t *testing.T, random *rand.Rand, long bool, want []outcome) bool {
+	kind := random.IntN(len(worlds))
+	drawn := drawWrongAnswer(random, long)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%s: %s", worlds[kind].name, drawn)
+		}
+	})
+	r := &answerRun{fixture: newFixture(t, worlds[kind].change), transport: &strangeTransport{answer: drawn}}
+	r.http = &http.Client{Transport: r.transport}
+	if worlds[kind].dies {
+		points := []string{"sampler.announced", "save.submitted", "covered.sent"}
+		r.dies = dieIfAt(points[random.IntN(len(points))], int64(1+random.IntN(2)))
+	}
+	verdict := r.runUntilCompleted()
+	r.compareAnswered(verdict, want[kind])
+	given, _ := r.transport.state()
+	return given > 0
+}
+
+// runUntilCompleted starts attempts, as the manager does, until one has completed the run.
+func (r *answerRun) runUntilCompleted() contract.Verdict {
+	r.t.Helper()
+	const most = 20
+	var verdict contract.Verdict
+	for r.attempt < most {
+		r.attempt++
+		a := r.startLearner(r.attempt, r.dies)
+		r.dies = nil
+		r.await(a)
+		verdict = a.verdict
+		switch verdict.Cause {
+		case contract.CauseCompleted:
+			return verdict
+		case contract.CauseCrashed, contract.CauseUpstream:
+		default:
+			r.t.Fatalf("attempt %d ended with %s (%s: %s)", r.attempt, verdict.Cause, verdict.Reason, verdict.Message)
+		}
+	}
+	r.t.Fatalf("%d attempts did not complete the run; the last ended with %s (%s: %s)", most, verdict.Cause, verdict.Reason, verdict.Message)
+	return verdict
+}
+
+// await waits for a learner. Meanwhile it starts a worker for each that has ended, as the Job does, and repairs answers that have been
+// wrong for a minute, once the learner reports them.
+func (r *answerRun) await(a *attempt) {
+	r.t.Helper()
+	limit := time.After(patience)
+	for {
+		r.replaceWorker()
+		if _, lasted := r.transport.state(); lasted >= time.Minute && r.transport.answer.lasts == time.Minute && r.tells(a) {
+			r.transport.repair()
+		}
+		select {
+		case <-a.done:
+			return
+		case <-limit:
+			reply, err := r.heartbeat(a, r.attempt, contract.DesiredRun)
+			r.t.Fatalf("the run hangs: it waits for %q, %s (%v)", reply.BlockedOn, reply.UpstreamError, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// tells reports whether the learner reports a wrong answer: its status, or the operation.
+func (r *answerRun) tells(a *attempt) bool {
+	reply, err := r.heartbeat(a, r.attempt, contract.DesiredRun)
+	if err != nil {
+		return false
+	}
+	said := reply.BlockedOn + " " + reply.UpstreamError
+	wrong := r.transport.answer
+	return strings.Contains(said, fmt.Sprint(wrong.status)) || strings.Contains(said, wrong.op) ||
+		(wrong.op == "any" && reply.UpstreamError != "") || wrong.kind == "a late answer"
+}
+
+// replaceWorker starts the first worker, and another one for each that has ended.
+func (r *answerRun) replaceWorker() {
+	r.mu.Lock()
+	ended := len(r.ended)
+	r.mu.Unlock()
+	if r.workers > ended {
+		return
+	}
+	r.workers++
+	r.startRolloutWorkerWith(fmt.Sprint("w", r.workers), func(c *rollout.Config) {
+		c.Endpoint = r.clientBy(r.transport, c.Pressure.Observe)
+	})
+}
+
+// compareAnswered requires that the run has the weights, metrics and usage of an undisturbed one. What was bought again is left out
+// of usage as everywhere.
+func (r *answerRun) compareAnswered(verdict contract.Verdict, want outcome) {
+	r.t.Helper()
+	got := r.outcome(verdict)
+	if got.adapter != want.adapter {
+		r.t.Errorf("final adapter is %s, undisturbed %s", got.adapter, want.adapter)
+	}
+	if diff := cmp.Diff(want.metrics, got.metrics); diff != "" {
+		r.t.Errorf("metrics.jsonl (-undisturbed +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want.usage, got.usage); diff != "" {
+		r.t.Errorf("usage (-undisturbed +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,161 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// wireOps are the operations whose answers are wrong, "any" those of all of them.
+var wireOps = []string{
+	"any", "asample", "asample", "checkpoints", "config", "create_model", "create_sampling_session", "create_session", "forward_backward",
+	"load_weights", "optim_step", "retrieve_future", "retrieve_future", "save_weights", "save_weights_for_sampler", "session_heartbeat",
+	"training_runs", "ttl", "unload_model", "weights_info",
+}
+
+// wrongAnswer is what an endpoint, or a proxy before it, answers in place of the right answer.
+type wrongAnswer struct {
+	op string
+	// occurrence is the number of the first call of the operation that is answered so, from 1.
+	occurrence int
+	// kind is a status, or how an answer is wrong that has the status 200.
+	kind   string
+	status int
+	// executed says that the endpoint has done what was asked before.
+	executed bool
+	// lasts is how long all calls of the operation are answered so, from the first on; 0 stands for one call.
+	lasts time.Duration
+}
+
+func (a wrongAnswer) String() string {
+	text := fmt.Sprintf("%s from call %d on is answered with %s", a.op, a.occurrence, a.kind)
+	if a.kind == "a status" || a.kind == "a page" {
+		text += fmt.Sprint(" ", a.status)
+	}
+	if a.executed {
+		text += ", although it was executed,"
+	}
+	return text + map[bool]string{true: " once", false: fmt.Sprint(" for ", a.lasts)}[a.lasts == 0]
+}
+
+// drawWrongAnswer draws one. Long ones are among them if they are wanted.
+func drawWrongAnswer(random *rand.Rand, long bool) wrongAnswer {
+	a := wrongAnswer{op: wireOps[random.IntN(len(wireOps))], status: 400 + random.IntN(200), executed: random.IntN(2) == 0}
+	a.occurrence = 1 + random.IntN(map[bool]int{true: 40, false: 4}[a.op == "any" || a.op == "asample" || a.op == "retrieve_future"])
+	a.kind = []string{"a status", "a status", "a status", "a status", "a page", "a page of 200", "a cut body", "other JSON", "a late answer"}[random.IntN(9)]
+	if random.IntN(2) == 0 {
+		a.lasts = time.Second
+	}
+	if draw := random.IntN(20); long && draw == 0 {
+		a.lasts = time.Minute
+	}
+	return a
+}
+
+// strangeTransport is a transport by which some calls have a wrong answer.
+type strangeTransport struct {
+	answer wrongAnswer
+
+	mu sync.Mutex
+	// seen counts the calls of the operation, and given the wrong answers.
+	seen, given int
+	began       time.Time
+	repaired    bool
+}
+
+// opOf names the operation of a request.
+func opOf(r *http.Request) string { return r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:] }
+
+// isWrong counts a call and reports whether its answer is wrong.
+func (s *strangeTransport) isWrong(op string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.answer.op != "any" && s.answer.op != op {
+		return false
+	}
+	s.seen++
+	switch {
+	case s.repaired || s.seen < s.answer.occurrence:
+		return false
+	case s.given == 0:
+		s.began = time.Now()
+	case s.answer.lasts == 0, s.answer.lasts < time.Minute && time.Since(s.began) > s.answer.lasts:
+		return false // an answer that lasts for a minute is repaired by the test, once the run has said what it waits for
+	}
+	s.given++
+	return true
+}
+
+// repair makes all answers right.
+func (s *strangeTransport) repair() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.repaired = true
+}
+
+// state returns how many answers were wrong, and for how long they have been.
+func (s *strangeTransport) state() (given int, lasted time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.given > 0 {
+		lasted = time.Since(s.began)
+	}
+	return s.given, lasted
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *strangeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !s.isWrong(opOf(r)) {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	if s.answer.kind == "a late answer" {
+		select {
+		case <-time.After(3 * time.Second):
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	var right *http.Response
+	if s.answer.executed || s.answer.kind == "a cut body" {
+		var err error
+		if right, err = http.DefaultTransport.RoundTrip(r); err != nil {
+			return nil, err
+		}
+		defer right.Body.Close()
+	}
+	if right == nil && r.Body != nil {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_ = r.Body.Close()
+	}
+	return s.wrong(r, right)
+}
+
+// wrong returns the wrong answer to a call; right is the right one, if the call was executed.
+func (s *strangeTransport) wrong(r *http.Request, right *http.Response) (*http.Response, error) {
+	const page = "<!doctype html>\n<title>Service</title>"
+	switch s.answer.kind {
+	case "a page":
+		return answer(r, s.answer.status, page), nil
+	case "a page of 200":
+		return answer(r, http.StatusOK, page), nil
+	case "other JSON":
+		return answer(r, http.StatusOK, `{"status":"ok","uptime":17}`), nil
+	case "a cut body":
+		body, err := io.ReadAll(right.Body)
+		if err != nil {
+			return nil, err
+		}
+		cut := answer(r, right.StatusCode, string(body[:len(body)/2]))
+		cut.Header = right.Header.Clone()
+		return cut, nil
+	}
+	return answer(r, s.answer.status, `{"detail":"temporarily wrong"}`), nil
+}
