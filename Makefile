@@ -19,6 +19,7 @@ IMAGE ?= tinker-operator:dev
 FUZZTIME ?= 10s
 CHAOS ?= 5
 DEATHS ?= 10000
+DRAWS ?= 5000
 # The unit tests read nothing but the tree, so that Go may take results of unchanged packages from its cache. Shuffled they have none.
 UNIT := ./api/... ./cmd/... ./internal/... ./test/endpoint/... ./test/model/...
 SEED ?= 0
@@ -101,11 +102,13 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s).
 	@hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: chaos
-chaos: ## Run the unit tests in random order, the survival suite CHAOS (5) times, and kill DEATHS (10000) learners in one process.
+chaos: ## Run the unit tests in random order, the survival suite CHAOS (5) times, kill DEATHS (10000) learners, and draw DRAWS (5000) wrong answers.
 	@go test -race -shuffle=on -count=1 -timeout 30m $(UNIT)
 	@CGO_ENABLED=0 go test -shuffle=on -count=$(CHAOS) -timeout 3h ./test/survival/...
 	@CGO_ENABLED=0 SURVIVAL_DEATHS=$(DEATHS) SURVIVAL_SEED=$(SEED) \
 		go test -run '^TestRandomDeaths$$' -count=1 -timeout 3h -v ./test/survival | grep -v '^ *=== \|^ *--- PASS'
+	@CGO_ENABLED=0 SURVIVAL_DRAWS=$(DRAWS) SURVIVAL_SEED=$(SEED) \
+		go test -run '^TestRandomAnswers$$' -count=1 -timeout 3h -v ./test/survival | grep -v '^ *=== \|^ *--- PASS'
 
 ##@ Test
 

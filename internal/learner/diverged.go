@@ -11,6 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/divergence"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
 // opSample is the operation that fails where a version has diverged.
@@ -37,8 +38,12 @@ func (s *trainingStep) watched(ctx context.Context, collect func(ctx context.Con
 	return err
 }
 
-// watchSampling returns an error once the newest version has diverged. It returns nil when ctx ends.
+// watchSampling returns an error once the newest version has diverged. It returns nil when ctx ends, and where a sample that is drawn
+// after that would change the model.
 func (s *trainingStep) watchSampling(ctx context.Context) error {
+	if s.loop.capabilities.Lacks(capability.SamplerSnapshot) {
+		return nil
+	}
 	ticker := time.NewTicker(s.config.Timing.Question)
 	defer ticker.Stop()
 	for {

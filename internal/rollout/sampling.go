@@ -79,6 +79,8 @@ type failures struct {
 	reposts int
 	// all counts every failure, misses those of the sampling session, and refusals those of the request itself.
 	all, misses, refusals int
+	// note, if there is one, is told whether the sampler may still draw the token that it was asked for.
+	note func(unanswered bool)
 }
 
 // Sample implements episode.Policy. It tries again after every failure that passes: a lost future, a lost session,
@@ -124,7 +126,7 @@ func (p *policy) draw(ctx context.Context, request episode.Request, seed uint64,
 func (p *policy) repeat(
 	ctx context.Context, request episode.Request, from func() weights, post func(number int64) (samplerKey, error),
 ) error {
-	var counts failures
+	counts := failures{note: p.group.note}
 	for {
 		key, err := p.admit(ctx, request, counts.reposts, post)
 		if err == nil {
@@ -188,7 +190,14 @@ func (w *Worker) prepareRetry(ctx context.Context, failure error, key samplerKey
 // countRefusal counts a refusal if the sampler accepts something else, and returns an error for the last one. Otherwise the
 // endpoint is out of order, which says nothing about the request, nor about those refused before.
 func (w *Worker) countRefusal(ctx context.Context, failure error, from weights, counts *failures) error {
-	err := w.canaries.accepts(ctx, from)
+	asking := ctx
+	if counts.note != nil {
+		asking = client.WithObserver(ctx, func(event client.Event) { counts.note(event.Unanswered) })
+	}
+	err := w.canaries.accepts(asking, from)
+	if err != nil && counts.note != nil {
+		counts.note(client.IsUnanswered(err))
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
