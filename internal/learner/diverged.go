@@ -17,8 +17,8 @@ import (
 // opSample is the operation that fails where a version has diverged.
 const opSample = "asample"
 
-// watched calls collect, which waits for a batch. While workers report that samples fail, it asks whether the newest version has
-// diverged, and ends the wait if it has: they cannot tell that from an outage.
+// watched calls collect, which waits for a batch. While workers report that samples fail, it asks whether the newest
+// version has diverged, and ends the wait if it has: they cannot tell that from an outage.
 func (s *trainingStep) watched(ctx context.Context, collect func(ctx context.Context) error) error {
 	waiting, end := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -38,8 +38,8 @@ func (s *trainingStep) watched(ctx context.Context, collect func(ctx context.Con
 	return err
 }
 
-// watchSampling returns an error once the newest version has diverged. It returns nil when ctx ends, and where a sample that is drawn
-// after that would change the model.
+// watchSampling returns an error once the newest version has diverged. It returns nil when ctx ends, and where a
+// sample that is drawn after that would change the model.
 func (s *trainingStep) watchSampling(ctx context.Context) error {
 	if s.loop.capabilities.Lacks(capability.SamplerSnapshot) {
 		return nil
@@ -63,8 +63,8 @@ func (s *trainingStep) watchSampling(ctx context.Context) error {
 	}
 }
 
-// checkGroups fails if the batch has nothing but invalid tokens, once the endpoint samples: the newest version has diverged, or no
-// group can be trained on for another reason.
+// checkGroups fails if the batch has nothing but invalid tokens, once the endpoint samples: the newest version has
+// diverged, or no group can be trained on for another reason.
 func (s *trainingStep) checkGroups(ctx context.Context) error {
 	reason := s.loop.divergence.CheckGroups(s.batch.Version.Step, s.batch.Groups)
 	if reason == nil {

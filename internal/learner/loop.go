@@ -40,7 +40,7 @@ func (l *learner) train(ctx, soft context.Context) error {
 		if l.progress() != before {
 			failures, l.loop.discarded, l.loop.missing = 0, 0, 0
 		}
-		if l.loop.model != nil && !final && l.isDiscarded(err) {
+		if l.loop.model != nil && !final && l.loop.isDiscarded(err) {
 			l.loop.discarded++
 		}
 		if l.loop.discarded >= maxDiscarded {
@@ -85,10 +85,10 @@ const maxDiscarded = 8
 
 // isDiscarded reports whether a failure has cost a model that counts as one thrown away without progress. It does not where the key is
 // refused, since that costs no training, nor where workers did not find the sampler weights once: their session may have been lost.
-func (l *learner) isDiscarded(err error) bool {
+func (s *loopState) isDiscarded(err error) bool {
 	if errors.Is(err, leases.ErrPolicyMissing) {
-		l.loop.missing++
-		return l.loop.missing > 1
+		s.missing++
+		return s.missing > 1
 	}
 	return failure.KindOf(err) != failure.CredentialsRefused
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// canaries ask samplers for one token of a prompt that each of them accepts. A sampler that refuses that as well does not refuse
-// the request of an episode, but is out of order. Episodes that are refused together share an answer.
+// canaries ask samplers for one token of a prompt that each of them accepts. A sampler that refuses that as well does
+// not refuse the request of an episode, but is out of order. Episodes that are refused together share an answer.
 type canaries struct {
 	sessions *sessions
 	endpoint Endpoint
@@ -62,8 +62,8 @@ func (c *canaries) accepts(ctx context.Context, from weights) error {
 	}
 }
 
-// join returns the next question about a sampler, and whether the caller is to ask it. Those that are refused while a question is
-// open share the one after it.
+// join returns the next question about a sampler, and whether the caller is to ask it. Those that are refused while a
+// question is open share the one after it.
 func (c *canaries) join(from weights) (next *canary, asks bool) {
 	c.mu.Lock()
 	open := c.latest[from]

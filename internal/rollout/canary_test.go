@@ -39,7 +39,8 @@ func (e *endpoint) counters() (counters []int64, questions int) {
 	return counters, questions
 }
 
-// TestRefusedRequests refuses a request alone, which is invalid then, once the sampler has accepted another one each time.
+// TestRefusedRequests refuses a request alone, which is invalid then, once the sampler has accepted another one each
+// time.
 func TestRefusedRequests(t *testing.T) {
 	for _, category := range []tinker.Category{tinker.CategoryUser, tinker.CategoryTooLarge} {
 		t.Run(string(category), func(t *testing.T) {
@@ -64,8 +65,9 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfAnOutageAreWaitedOut has the endpoint refuse everything for ten minutes, before and after it has answered: that is
-// reported, and the request is sampled under its first number once the endpoint answers again, unless that has failed as a result.
+// TestRefusalsOfAnOutageAreWaitedOut has the endpoint refuse everything for ten minutes, before and after it has
+// answered: that is reported, and the request is sampled under its first number once the endpoint answers again,
+// unless that has failed as a result.
 func TestRefusalsOfAnOutageAreWaitedOut(t *testing.T) {
 	result := &client.Error{Category: tinker.CategoryUser, Op: "test", RequestID: "r", Status: http.StatusOK}
 	for name, tc := range map[string]struct {
@@ -123,8 +125,8 @@ func TestRefusalsOfAnOutageAreWaitedOut(t *testing.T) {
 	}
 }
 
-// TestRefusalsBetweenOutagesAreNotCounted has outages end between two refusals, so that some of the questions are answered: three
-// refusals count only in a row.
+// TestRefusalsBetweenOutagesAreNotCounted has outages end between two refusals, so that some of the questions are
+// answered: three refusals count only in a row.
 func TestRefusalsBetweenOutagesAreNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newEndpoint()

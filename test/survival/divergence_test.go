@@ -68,8 +68,9 @@ func answer(r *http.Request, status int, body string) *http.Response {
 	}
 }
 
-// TestDivergedPolicyEndsTheRun has a version that cannot be sampled. Workers report its groups as invalid, or wait as in an outage;
-// the learner finds out by itself. The run ends at the state before, rather than committing the remaining steps without training.
+// TestDivergedPolicyEndsTheRun has a version that cannot be sampled. Workers report its groups as invalid, or wait as
+// in an outage; the learner finds out by itself. The run ends at the state before, rather than committing the
+// remaining steps without training.
 func TestDivergedPolicyEndsTheRun(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*fixture, http.RoundTripper){
@@ -98,7 +99,8 @@ func TestDivergedPolicyEndsTheRun(t *testing.T) {
 	}
 }
 
-// TestInvalidGroupsOfASoundPolicy has nothing but invalid groups of a version that can be sampled: that is no divergence.
+// TestInvalidGroupsOfASoundPolicy has nothing but invalid groups of a version that can be sampled: that is no
+// divergence.
 func TestInvalidGroupsOfASoundPolicy(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Steps, f.Evaluation = 6, nil })

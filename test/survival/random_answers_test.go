@@ -54,11 +54,12 @@ func quietOutcomes(t *testing.T) []outcome {
 	return outcomes
 }
 
-// TestRandomAnswers draws wrong answers of the endpoint: an operation, its occurrence, what is answered, and for how long. Each run
-// ends with the weights, metrics and usage of an undisturbed one; while the answers are wrong it waits, and reports what is answered.
+// TestRandomAnswers draws wrong answers of the endpoint: an operation, its occurrence, what is answered, and for how
+// long. Each run ends with the weights, metrics and usage of an undisturbed one; while the answers are wrong it waits,
+// and reports what is answered.
 //
-// The test ends after a minute, or after SURVIVAL_DRAWS draws, among which are answers that last for a minute. Another SURVIVAL_SEED
-// gives other draws, and SURVIVAL_DRAW makes one of them alone.
+// The test ends after a minute, or after SURVIVAL_DRAWS draws, among which are answers that last for a minute. Another
+// SURVIVAL_SEED gives other draws, and SURVIVAL_DRAW makes one of them alone.
 func TestRandomAnswers(t *testing.T) {
 	const streams, budget = 12, time.Minute
 	seed, draws := fromEnvironment(t, "SURVIVAL_SEED", 0), fromEnvironment(t, "SURVIVAL_DRAWS", 0)
@@ -96,7 +97,8 @@ func TestRandomAnswers(t *testing.T) {
 	t.Logf("%d draws of the seed %d, %d of which met a call", next.Load()-streams, seed, given.Load())
 }
 
-// answerWrongly makes a run with a wrong answer, compares it with the undisturbed one, and reports whether an answer was wrong.
+// answerWrongly makes a run with a wrong answer, compares it with the undisturbed one, and reports whether an answer
+// was wrong.
 func answerWrongly(t *testing.T, random *rand.Rand, long bool, want []outcome) bool {
 	kind := random.IntN(len(worlds))
 	drawn := drawWrongAnswer(random, long)
@@ -140,8 +142,8 @@ func (r *answerRun) runUntilCompleted() contract.Verdict {
 	return verdict
 }
 
-// await waits for a learner. Meanwhile it starts a worker for each that has ended, as the Job does, and repairs answers that have been
-// wrong for a minute, once the learner reports them.
+// await waits for a learner. Meanwhile it starts a worker for each that has ended, as the Job does, and repairs
+// answers that have been wrong for a minute, once the learner reports them.
 func (r *answerRun) await(a *attempt) {
 	r.t.Helper()
 	limit := time.After(patience)
@@ -187,8 +189,8 @@ func (r *answerRun) replaceWorker() {
 	})
 }
 
-// compareAnswered requires that the run has the weights, metrics and usage of an undisturbed one. What was bought again is left out
-// of usage as everywhere.
+// compareAnswered requires that the run has the weights, metrics and usage of an undisturbed one. What was bought
+// again is left out of usage as everywhere.
 func (r *answerRun) compareAnswered(verdict contract.Verdict, want outcome) {
 	r.t.Helper()
 	got := r.outcome(verdict)

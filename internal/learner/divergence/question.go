@@ -35,7 +35,8 @@ const (
 // Question asks for one token of a known prompt.
 type Question struct {
 	API API
-	// Session is that of the sampling sessions, and Number is another one for each question, which no sampling session of the run has.
+	// Session is that of the sampling sessions, and Number is another one for each question, which no sampling session of
+	// the run has.
 	Session string
 	Number  func(what string) int64
 	// Base is the model that the run trains.
@@ -47,7 +48,8 @@ type Question struct {
 // strikes is how often in a row a version has to fail beside a sound base model.
 const strikes = 5
 
-// Ask finds out whether the version at a path of sampler weights has diverged. The error says what the version was answered.
+// Ask finds out whether the version at a path of sampler weights has diverged. The error says what the version was
+// answered.
 func (q Question) Ask(ctx context.Context, path string) (Finding, error) {
 	var refusal error
 	for i := range strikes {

@@ -16,12 +16,12 @@ import (
 // maxDoubts limits how often a call is repeated in a row after answers that are in doubt.
 const maxDoubts = 4
 
-// doubts counts the answers in doubt that a call has received in a row. Such an answer may be the server's own, or one that a
-// proxy gave in the server's place.
+// doubts counts the answers in doubt that a call has received in a row. Such an answer may be the server's own, or one
+// that a proxy gave in the server's place.
 type doubts int
 
-// isRepeated reports whether a call is repeated after an error: a temporary one, an answer that cannot be the server's own, or
-// one of the first that are in doubt, which it counts.
+// isRepeated reports whether a call is repeated after an error: a temporary one, an answer that cannot be the server's
+// own, or one of the first that are in doubt, which it counts.
 func (d *doubts) isRepeated(req request, e *Error) bool {
 	if e.Temporary() || isForeign(req, e) {
 		return true
@@ -33,8 +33,9 @@ func (d *doubts) isRepeated(req request, e *Error) bool {
 	return *d <= maxDoubts
 }
 
-// isForeign reports whether an answer cannot be the server's own: a page instead of JSON, or a refusal of a poll, since a failed
-// operation has a result. A 400 is in doubt, because some servers answer the poll of a failed operation with it.
+// isForeign reports whether an answer cannot be the server's own: a page instead of JSON, or a refusal of a poll,
+// since a failed operation has a result. A 400 is in doubt, because some servers answer the poll of a failed operation
+// with it.
 func isForeign(req request, e *Error) bool {
 	switch e.Category {
 	case tinker.CategoryProtocol:
@@ -47,8 +48,8 @@ func isForeign(req request, e *Error) bool {
 	return false
 }
 
-// isDoubtful reports whether an answer may be the server's own. Some servers respond with 409 while an earlier attempt of the call
-// is in progress; that of a save may say that the name is in use, which lasts.
+// isDoubtful reports whether an answer may be the server's own. Some servers respond with 409 while an earlier attempt
+// of the call is in progress; that of a save may say that the name is in use, which lasts.
 func isDoubtful(req request, e *Error) bool {
 	switch e.Category {
 	case tinker.CategoryConflict:
@@ -67,8 +68,8 @@ func isSuccess(e *Error) bool { return e.Status/100 == 2 }
 // isPage reports whether an answer is a page for people.
 func isPage(e *Error) bool { return strings.HasPrefix(e.Message, "<") }
 
-// checkKeys returns an error if an answer is a JSON object that has keys, and none of those that a T has: it answers something
-// else than what was asked.
+// checkKeys returns an error if an answer is a JSON object that has keys, and none of those that a T has: it answers
+// something else than what was asked.
 func checkKeys[T any](op string, body []byte) error {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(body, &keys) != nil || len(keys) == 0 {
