@@ -32,28 +32,29 @@ func (o *Opener) List(ctx context.Context) error {
 		}
 	}
 	o.unload(ctx, o.unnamed(found))
-	err := o.list(ctx, found)
+	namesakes := namesakes{}
+	err := o.list(ctx, found, namesakes)
 	if failure.KindOf(err) == failure.Missing {
 		// One answer like that may come from a proxy.
 		if _, err := o.API.Capabilities(ctx); err != nil {
 			return failure.New(failure.Outage, err, "listing checkpoints")
 		}
-		err = o.list(ctx, found)
+		err = o.list(ctx, found, namesakes)
 	}
-	if failure.KindOf(err) == failure.Missing {
+	switch {
+	case failure.KindOf(err) == failure.Missing:
 		o.Book.Add(found) // the endpoint lists no checkpoints: what is known of it stays known
-		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("listing checkpoints: %w", err)
+	default:
+		o.Book.Replace(found)
 	}
-	o.Book.Replace(found)
+	o.Namesake = namesakes.newest(o)
 	return nil
 }
 
-// list adds the checkpoints of the run that the endpoint lists, and notes an earlier run of the same name.
-func (o *Opener) list(ctx context.Context, found checkpoints.Index) error {
-	namesakes := namesakes{}
+// list adds the checkpoints of the run that the endpoint lists, and notes earlier runs of the same name.
+func (o *Opener) list(ctx context.Context, found checkpoints.Index, earlier namesakes) error {
 	for c, err := range o.API.Checkpoints(ctx) {
 		if err != nil {
 			return err
@@ -61,9 +62,8 @@ func (o *Opener) list(ctx context.Context, found checkpoints.Index) error {
 		if entry, ok := o.readListed(c); ok {
 			found.Add(entry)
 		}
-		namesakes.add(o, c)
+		earlier.add(o, c)
 	}
-	o.Namesake = namesakes.newest(o)
 	return nil
 }
 
