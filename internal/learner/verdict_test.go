@@ -76,29 +76,29 @@ func TestVerdictOfDrain(t *testing.T) {
 	why := errors.New("no space left on device")
 	cases := map[string]struct {
 		reason error
-		state  loopState
+		state  *loopState
 		why    error
 		want   string
 	}{
-		"all is saved": {errDrained, loopState{at: at(4), saved: at(4), submitted: 4, stored: 4}, nil, "Stopped at a saved state, as asked"},
+		"all is saved": {errDrained, &loopState{at: at(4), saved: at(4), submitted: 4, stored: 4}, nil, "Stopped at a saved state, as asked"},
 		"the state is saved, and nobody knows whether a higher attempt has begun": {
-			errDrained, loopState{at: at(4), saved: at(3), submitted: 4, stored: 4}, why, "Stopped at a saved state, as asked",
+			errDrained, &loopState{at: at(4), saved: at(3), submitted: 4, stored: 4}, why, "Stopped at a saved state, as asked",
 		},
 		"a step is not saved": {
-			errDrained, loopState{at: at(4), saved: at(3), submitted: 4, stored: 3}, why,
+			errDrained, &loopState{at: at(4), saved: at(3), submitted: 4, stored: 3}, why,
 			"Stopped, as asked: the newest saved state is that of step 3; step 4 is not saved and is made again: no space left on device",
 		},
 		"a step was submitted beside the save": {
-			errDrained, loopState{at: at(3), saved: at(2), submitted: 4, stored: 3}, why,
+			errDrained, &loopState{at: at(3), saved: at(2), submitted: 4, stored: 3}, why,
 			"Stopped, as asked: the newest saved state is that of step 3; step 4 is not saved and is made again: no space left on device",
 		},
 		"several steps are not saved": {
-			errDrained, loopState{at: at(4), saved: at(1), submitted: 5, stored: 1}, why,
+			errDrained, &loopState{at: at(4), saved: at(1), submitted: 5, stored: 1}, why,
 			"Stopped, as asked: the newest saved state is that of step 1; steps 2 to 5 are not saved and are made again: no space left on device",
 		},
-		"the budget is reached": {errBudget, loopState{at: at(4), saved: at(4)}, nil, "Stopped at a saved state: drained because of the budget"},
+		"the budget is reached": {errBudget, &loopState{at: at(4), saved: at(4)}, nil, "Stopped at a saved state: drained because of the budget"},
 		"the budget is reached, and a step is not saved": {
-			errBudget, loopState{at: at(4), saved: at(3)}, why,
+			errBudget, &loopState{at: at(4), saved: at(3)}, why,
 			"Stopped: drained because of the budget: the newest saved state is that of step 3; step 4 is not saved and is made again: no space left on device",
 		},
 	}
