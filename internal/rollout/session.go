@@ -240,7 +240,8 @@ func (s *sessions) recover(ctx context.Context, session string, err error) error
 		s.lose(session)
 		return nil
 	default:
-		// Whether the session exists is not known.
+		// Whether the session exists is not known: the endpoint is out of order for this worker.
+		s.pressure.fail(upstream.ServerError, err)
 		return wait.Sleep(ctx, failurePause)
 	}
 }
