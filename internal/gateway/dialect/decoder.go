@@ -1,0 +1,294 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// decoder decodes one request. Its methods return zero values after the first error, which is kept.
+type decoder struct {
+	dialect   Dialect
+	options   Options
+	err       *Error
+	overruled []string
+	ignored   []Field
+	// results are the paths of the IDs of tools' results, by the index of their message.
+	results map[int]path
+}
+
+// path leads to a value: names and indexes.
+type path struct {
+	parent *path
+	name   string
+	index  int
+}
+
+func (p path) at(name string) path { return path{parent: &p, name: name} }
+
+func (p path) item(i int) path { return path{parent: &p, index: i} }
+
+// text returns the path as the dialect writes it: messages[0].content, or messages.0.content.
+func (p path) text(dialect Dialect) string {
+	if p.parent == nil {
+		return ""
+	}
+	before := p.parent.text(dialect)
+	switch {
+	case p.name == "" && dialect == OpenAI:
+		return before + "[" + strconv.Itoa(p.index) + "]"
+	case p.name == "":
+		return before + "." + strconv.Itoa(p.index)
+	case before == "":
+		return p.name
+	default:
+		return before + "." + p.name
+	}
+}
+
+// node is a JSON value with its path.
+type node struct {
+	raw  json.RawMessage
+	path path
+}
+
+// isNull reports whether the value is null or missing.
+func (n node) isNull() bool { return len(n.raw) == 0 || string(n.raw) == "null" }
+
+// object is a JSON object with its path.
+type object struct {
+	path   path
+	fields map[string]json.RawMessage
+}
+
+func (o object) get(name string) node { return node{o.fields[name], o.path.at(name)} }
+
+// fail keeps the first error: an invalid value at a path.
+func (d *decoder) fail(p path, format string, args ...any) {
+	if d.err == nil {
+		d.err = &Error{Kind: InvalidRequest, Param: p.text(d.dialect), Message: fmt.Sprintf(format, args...)}
+	}
+}
+
+// quote quotes text of a request for a message, and cuts it.
+func quote(text string) string {
+	const longest = 64
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "") + "..."
+	}
+	return strconv.Quote(text)
+}
+
+// open checks what the limits bound, and returns the object that the body is.
+func (d *decoder) open(body []byte) object {
+	limits := d.options.Limits
+	switch {
+	case len(body) > limits.Bytes:
+		d.err = &Error{
+			Kind:    TooLarge,
+			Message: fmt.Sprintf("The request has %d bytes. The limit is %d. Send less.", len(body), limits.Bytes),
+		}
+	case !utf8.Valid(body):
+		d.fail(path{}, "The body of the request is not UTF-8.")
+	case depth(body) > limits.Depth:
+		d.fail(path{}, "The body of the request is nested more than %d times.", limits.Depth)
+	}
+	if d.err != nil {
+		return object{}
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(body, &fields); err != nil || fields == nil {
+		d.fail(path{}, "The body of the request is not a JSON object.")
+	}
+	return object{path{}, fields}
+}
+
+// depth returns how deeply arrays and objects are nested. The text need not be valid JSON.
+func depth(text []byte) int {
+	deepest, now, quoted := 0, 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			now++
+			deepest = max(deepest, now)
+		case c == ']' || c == '}':
+			now--
+		}
+	}
+	return deepest
+}
+
+// object returns the object that a value must be.
+func (d *decoder) object(n node) object {
+	fields := map[string]json.RawMessage{}
+	if d.err == nil && (json.Unmarshal(n.raw, &fields) != nil || fields == nil) {
+		d.fail(n.path, "Expected an object, but got %s.", kind(n))
+	}
+	return object{n.path, fields}
+}
+
+// list returns the items of the array that a value must be; the limit bounds their number.
+func (d *decoder) list(n node, limit int) []node {
+	var raw []json.RawMessage
+	if d.err != nil {
+		return nil
+	}
+	if json.Unmarshal(n.raw, &raw) != nil || raw == nil {
+		d.fail(n.path, "Expected an array, but got %s.", kind(n))
+		return nil
+	}
+	if len(raw) > limit {
+		d.fail(n.path, "The array has %d items. The limit is %d. Send fewer.", len(raw), limit)
+		return nil
+	}
+	nodes := make([]node, len(raw))
+	for i := range raw {
+		nodes[i] = node{raw[i], n.path.item(i)}
+	}
+	return nodes
+}
+
+// string returns the text that a value must be.
+func (d *decoder) string(n node) string {
+	var text *string
+	if d.err == nil && (json.Unmarshal(n.raw, &text) != nil || text == nil) {
+		d.fail(n.path, "Expected a string, but got %s.", kind(n))
+	}
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// required returns the text that a field must have.
+func (d *decoder) required(o object, name string) string {
+	field := o.get(name)
+	if field.isNull() {
+		d.fail(field.path, "The field %s is required.", name)
+		return ""
+	}
+	text := d.string(field)
+	if text == "" {
+		d.fail(field.path, "The field %s is empty.", name)
+	}
+	return text
+}
+
+// optional returns the text of a field, and an empty one if it is missing or null.
+func (d *decoder) optional(o object, name string) string {
+	if field := o.get(name); !field.isNull() {
+		return d.string(field)
+	}
+	return ""
+}
+
+// boolean returns the value of a field, and false if it is missing or null.
+func (d *decoder) boolean(o object, name string) bool {
+	field := o.get(name)
+	var value bool
+	if d.err == nil && !field.isNull() && json.Unmarshal(field.raw, &value) != nil {
+		d.fail(field.path, "Expected a boolean, but got %s.", kind(field))
+	}
+	return value
+}
+
+// integer returns the number of a field, at least the minimum, and nil if it is missing or null.
+func (d *decoder) integer(o object, name string, minimum int) *int {
+	field := o.get(name)
+	if d.err != nil || field.isNull() {
+		return nil
+	}
+	value, err := strconv.ParseInt(string(field.raw), 10, 32)
+	if err != nil {
+		d.fail(field.path, "Expected an integer, but got %s.", kind(field))
+		return nil
+	}
+	if int(value) < minimum {
+		d.fail(field.path, "Expected an integer of at least %d, but got %d.", minimum, value)
+		return nil
+	}
+	number := int(value)
+	return &number
+}
+
+// jsonObject returns text that must be one JSON object.
+func (d *decoder) jsonObject(text string, p path) string {
+	if d.err == nil && !isObject(text) {
+		d.fail(p, "Expected the text of a JSON object, but got %s.", quote(text))
+	}
+	if d.err == nil && depth([]byte(text)) > d.options.Limits.Depth {
+		d.fail(p, "The JSON text is nested more than %d times.", d.options.Limits.Depth)
+	}
+	return text
+}
+
+// isObject reports whether the text is one JSON object.
+func isObject(text string) bool {
+	trimmed := bytes.TrimLeft([]byte(text), " \t\r\n")
+	return len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(trimmed)
+}
+
+// kind names the type of a value for a message.
+func kind(n node) string {
+	if n.isNull() {
+		return "null"
+	}
+	switch n.raw[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	default:
+		return "the number " + cut(string(n.raw))
+	}
+}
+
+// cut cuts a number of a request for a message.
+func cut(text string) string {
+	const longest = 32
+	if len(text) > longest {
+		return text[:longest] + "..."
+	}
+	return text
+}
+
+// unsupported handles a field that the codec does not follow, by its name.
+func (d *decoder) unsupported(name string, p path) {
+	if d.options.Unsupported == Refuse {
+		if d.err == nil {
+			d.fail(p, "The field %s is not supported by this endpoint.", quote(p.text(d.dialect)))
+			d.err.Code = codeUnsupported
+		}
+		return
+	}
+	for _, field := range d.ignored {
+		if field.Name == name {
+			return
+		}
+	}
+	d.ignored = append(d.ignored, Field{Name: name, Path: cutPath(p.text(d.dialect))})
+}
+
+// cutPath cuts the path of a field with a long name.
+func cutPath(text string) string {
+	const longest = 256
+	if len(text) > longest {
+		return strings.ToValidUTF8(text[:longest], "") + "..."
+	}
+	return text
+}

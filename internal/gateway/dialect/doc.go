@@ -1,0 +1,16 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package dialect reads requests and writes replies as services of language models do: OpenAI's chat/completions,
+// completions, models and a subset of responses, and Anthropic's messages, count_tokens and models. Requests of all
+// dialects become a Request, and a Reply becomes the body or the events that the official clients parse. The package
+// is pure: it reads no clock and no network, and a gateway gives it times, IDs and signatures.
+//
+// A request is untrusted. Decode bounds its size, its nesting and its numbers of messages and tools, and returns an
+// *Error that names the field and that the dialect has words for. docs/dialects.md lists how each option is treated.
+//
+// What a client sends back of a reply decodes to the message of that reply, in its Normal form. There are two
+// exceptions: chat/completions has one reasoning and one text, so that their order is lost when they alternate; and
+// clients of messages parse the arguments of calls, so that these can come back with other white space, escapes and
+// numbers of the same value.
+package dialect

@@ -1,0 +1,195 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+)
+
+// Kind is what went wrong with a request.
+type Kind int
+
+// The kinds of errors.
+const (
+	// InvalidRequest is a request that the codec or the gateway cannot follow.
+	InvalidRequest Kind = iota
+	// TooLarge is a body beyond the limit.
+	TooLarge
+	// Authentication is a missing or a wrong token.
+	Authentication
+	// Permission is a token that may not do this.
+	Permission
+	// NotFound is an unknown model, path or response.
+	NotFound
+	// ContextLength is a conversation beyond the model's context, or beyond the limit of the episode.
+	ContextLength
+	// Quota is an episode that has used what it may use.
+	Quota
+	// RateLimit asks a client to wait.
+	RateLimit
+	// Overloaded asks a client to try again, since the endpoint does not answer.
+	Overloaded
+	// Internal is an error of the gateway.
+	Internal
+)
+
+// Error is an error that a client is answered with.
+type Error struct {
+	Kind Kind
+	// Code is the code of OpenAI's dialect; empty means that of the kind.
+	Code string
+	// Param is the path of the field, as the dialect writes it; it is empty without one.
+	Param string
+	// Message is a whole sentence, or more of them. It may be empty for ContextLength.
+	Message string
+	// Tokens and Limit are the tokens of the prompt and the most that there can be, for ContextLength.
+	Tokens, Limit int
+	// RetryAfter is in seconds; 0 leaves it out.
+	RetryAfter int
+}
+
+func (e *Error) Error() string {
+	text := "decoding request: "
+	if e.Param != "" {
+		text += e.Param + ": "
+	}
+	return text + e.text(OpenAI)
+}
+
+// codeUnsupported is the code of a field that is not supported.
+const codeUnsupported = "unsupported_parameter"
+
+// StatusOverloaded is the status with which Anthropic's service says that it is overloaded.
+const StatusOverloaded = 529
+
+// words are the words of a dialect for a kind of error.
+type words struct {
+	status       int
+	errType      string
+	code         string
+	neverRetried bool
+}
+
+// vocabulary has the words of each dialect.
+var vocabulary = map[Dialect]map[Kind]words{
+	OpenAI: {
+		InvalidRequest: {status: http.StatusBadRequest, errType: "invalid_request_error"},
+		TooLarge:       {status: http.StatusRequestEntityTooLarge, errType: "invalid_request_error", code: "request_too_large"},
+		Authentication: {status: http.StatusUnauthorized, errType: "invalid_request_error", code: "invalid_api_key"},
+		Permission:     {status: http.StatusForbidden, errType: "invalid_request_error", code: "permission_denied"},
+		NotFound:       {status: http.StatusNotFound, errType: "invalid_request_error", code: "model_not_found"},
+		ContextLength:  {status: http.StatusBadRequest, errType: "invalid_request_error", code: "context_length_exceeded"},
+		Quota: {
+			status: http.StatusTooManyRequests, errType: "insufficient_quota", code: "insufficient_quota", neverRetried: true,
+		},
+		RateLimit:  {status: http.StatusTooManyRequests, errType: "requests", code: "rate_limit_exceeded"},
+		Overloaded: {status: http.StatusServiceUnavailable, errType: "server_error", code: "server_overloaded"},
+		Internal:   {status: http.StatusInternalServerError, errType: "server_error"},
+	},
+	Anthropic: {
+		InvalidRequest: {status: http.StatusBadRequest, errType: "invalid_request_error"},
+		TooLarge:       {status: http.StatusRequestEntityTooLarge, errType: "request_too_large"},
+		Authentication: {status: http.StatusUnauthorized, errType: "authentication_error"},
+		Permission:     {status: http.StatusForbidden, errType: "permission_error"},
+		NotFound:       {status: http.StatusNotFound, errType: "not_found_error"},
+		ContextLength:  {status: http.StatusBadRequest, errType: "invalid_request_error"},
+		Quota:          {status: http.StatusPaymentRequired, errType: "billing_error", neverRetried: true},
+		RateLimit:      {status: http.StatusTooManyRequests, errType: "rate_limit_error"},
+		Overloaded:     {status: StatusOverloaded, errType: "overloaded_error"},
+		Internal:       {status: http.StatusInternalServerError, errType: "api_error"},
+	},
+}
+
+// words returns the words for the error.
+func (e *Error) words(dialect Dialect) words {
+	found, ok := vocabulary[dialect][e.Kind]
+	if !ok {
+		found = vocabulary[dialect][Internal]
+	}
+	if e.Code != "" {
+		found.code = e.Code
+	}
+	return found
+}
+
+// Status returns the HTTP status of the error.
+func (e *Error) Status(dialect Dialect) int { return e.words(dialect).status }
+
+// Header returns the headers of the answer. Clients obey them in their decision to try again.
+func (e *Error) Header(dialect Dialect) http.Header {
+	header := http.Header{"Content-Type": {"application/json"}}
+	if e.RetryAfter > 0 {
+		header.Set("Retry-After", strconv.Itoa(e.RetryAfter))
+	}
+	if e.words(dialect).neverRetried {
+		header.Set("X-Should-Retry", "false")
+	}
+	return header
+}
+
+// text returns the message. Agents look for words of the services to recognise a conversation that is too long.
+func (e *Error) text(dialect Dialect) string {
+	switch {
+	case e.Kind != ContextLength || e.Message != "":
+		return e.Message
+	case dialect == Anthropic:
+		return fmt.Sprintf("prompt is too long: %d tokens > %d maximum", e.Tokens, e.Limit)
+	default:
+		return fmt.Sprintf("This model's maximum context length is %d tokens. However, your messages resulted in %d "+
+			"tokens. Please reduce the length of the messages.", e.Limit, e.Tokens)
+	}
+}
+
+// openAIError is an error in OpenAI's dialect.
+type openAIError struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    *string `json:"code"`
+}
+
+// anthropicError is an error in Anthropic's dialect.
+type anthropicError struct {
+	Type      string         `json:"type"`
+	Error     anthropicCause `json:"error"`
+	RequestID string         `json:"request_id"`
+}
+
+type anthropicCause struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+// Body returns the body of the answer. The ID of the request is part of Anthropic's.
+func (e *Error) Body(dialect Dialect, requestID string) []byte {
+	if dialect == Anthropic {
+		return marshal(e.anthropic(requestID))
+	}
+	return marshal(map[string]any{"error": e.openAI()})
+}
+
+func (e *Error) openAI() openAIError {
+	found := e.words(OpenAI)
+	return openAIError{Message: e.text(OpenAI), Type: found.errType, Param: orNull(e.Param), Code: orNull(found.code)}
+}
+
+func (e *Error) anthropic(requestID string) anthropicError {
+	message := e.text(Anthropic)
+	if e.Param != "" {
+		message = e.Param + ": " + message
+	}
+	return anthropicError{
+		Type: "error", Error: anthropicCause{e.words(Anthropic).errType, message}, RequestID: requestID,
+	}
+}
+
+// orNull returns nil for an empty text.
+func orNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
