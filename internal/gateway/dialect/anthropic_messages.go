@@ -20,7 +20,6 @@ func (d *decoder) anthropicMessages(request *Request, top object) {
 		request.Stop = d.stops(top.get("stop_sequences"))
 		request.Stream = d.boolean(top, "stream")
 	}
-	d.outputConfig(top)
 	if system := top.get("system"); !system.isNull() {
 		if text := d.textOf(system, "text"); text != "" {
 			request.Messages = append(request.Messages, chat.Message{Role: chat.RoleSystem, Content: text})
@@ -44,26 +43,13 @@ func (d *decoder) anthropicMessages(request *Request, top object) {
 	}
 }
 
-// outputConfig decodes output_config, whose effort is the run's matter.
-func (d *decoder) outputConfig(top object) {
-	config := top.get("output_config")
-	if config.isNull() {
-		return
-	}
-	o := d.object(config)
-	d.fields(o, map[string]option{"effort": accepted, "format": unsupported})
-	if !o.get("effort").isNull() {
-		d.overruled = append(d.overruled, "effort")
-	}
-}
-
 // anthropicTool decodes a tool.
 func (d *decoder) anthropicTool(request *Request, o object) {
 	if name := d.optional(o, "type"); d.err == nil && name != "" && name != "custom" {
 		d.fail(o.get("type").path, "Tools of the type %s are not supported. Supported: custom.", quote(name))
 		return
 	}
-	d.fields(o, map[string]option{
+	d.readOptions(o, map[string]option{
 		"type": honoured, "name": honoured, "description": honoured, "input_schema": honoured,
 		"cache_control": accepted, "eager_input_streaming": accepted, "strict": unsupported.except("false"),
 		"defer_loading": unsupported.except("false"), "input_examples": unsupported.except("[]"),
@@ -77,7 +63,7 @@ func (d *decoder) anthropicTool(request *Request, o object) {
 
 // anthropicMessage decodes a message, which can become several: results of tools and text are messages of their own.
 func (d *decoder) anthropicMessage(request *Request, o object) {
-	d.fields(o, map[string]option{"role": honoured, "content": honoured})
+	d.readOptions(o, map[string]option{"role": honoured, "content": honoured})
 	content := o.get("content")
 	switch role := d.required(o, "role"); role {
 	case "system":
@@ -108,7 +94,7 @@ func (d *decoder) userBlocks(request *Request, content node) {
 		o := d.object(block)
 		switch name := d.required(o, "type"); name {
 		case "text":
-			d.fields(o, textPart)
+			d.readOptions(o, textPart)
 			text := d.string(o.get("text"))
 			if joins {
 				request.Messages[len(request.Messages)-1].Content += text
@@ -131,7 +117,7 @@ func (d *decoder) userBlocks(request *Request, content node) {
 
 // resultBlock decodes the result of a tool.
 func (d *decoder) resultBlock(request *Request, o object) {
-	d.fields(o, map[string]option{
+	d.readOptions(o, map[string]option{
 		"type": honoured, "tool_use_id": honoured, "content": honoured, "cache_control": accepted,
 		"is_error": unsupported.except("false"), "toolset_name": unsupported,
 	})
@@ -154,7 +140,7 @@ func (d *decoder) assistantBlocks(content node) chat.Message {
 		o := d.object(block)
 		switch name := d.required(o, "type"); name {
 		case "text":
-			d.fields(o, textPart)
+			d.readOptions(o, textPart)
 			parts = append(parts, chat.Part{Text: d.string(o.get("text"))})
 		case "thinking":
 			parts = append(parts, chat.Part{Text: d.thinkingBlock(o), Thinking: true})
@@ -174,7 +160,7 @@ func (d *decoder) assistantBlocks(content node) chat.Message {
 
 // thinkingBlock returns the reasoning of a block, whose signature must be that of this reasoning.
 func (d *decoder) thinkingBlock(o object) string {
-	d.fields(o, map[string]option{
+	d.readOptions(o, map[string]option{
 		"type": honoured, "thinking": honoured, "signature": honoured, "cache_control": accepted,
 	})
 	text, signature := d.string(o.get("thinking")), d.required(o, "signature")
@@ -186,7 +172,7 @@ func (d *decoder) thinkingBlock(o object) string {
 
 // useBlock decodes a call of a tool.
 func (d *decoder) useBlock(m *chat.Message, o object) {
-	d.fields(o, map[string]option{
+	d.readOptions(o, map[string]option{
 		"type": honoured, "id": honoured, "name": honoured, "input": honoured, "cache_control": accepted,
 		"caller": unsupported.except(`{"type":"direct"}`), "toolset_name": unsupported,
 	})

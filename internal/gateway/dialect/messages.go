@@ -4,7 +4,6 @@
 package dialect
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -78,27 +77,8 @@ func (d *decoder) partType(part object, types []string) string {
 		d.fail(part.get("type").path, "Parts of the type %s are not supported. Supported: %s.", quote(name),
 			strings.Join(types, ", "))
 	}
-	d.fields(part, textPart)
+	d.readOptions(part, textPart)
 	return name
-}
-
-// fields notes the fields of an object within a message or a tool that the codec does not follow.
-func (d *decoder) fields(o object, known map[string]option) {
-	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
-		field := o.get(name)
-		option, ok := known[name]
-		switch {
-		case d.err != nil:
-			return
-		case field.isNull() || ok && option.isNeutral(field.raw):
-		case !ok:
-			d.unsupported(UnknownField, field.path)
-		case option.treatment == Unsupported:
-			d.unsupported(name, field.path)
-		case option.treatment == Refused:
-			d.fail(field.path, "The field %s is not supported by this endpoint. Remove it.", name)
-		}
-	}
 }
 
 // textPart are the fields of a part with text, in all dialects. Clients add those of their own parsers.

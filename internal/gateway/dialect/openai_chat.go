@@ -59,7 +59,7 @@ func (d *decoder) stream(request *Request, top object) {
 		return
 	}
 	o := d.object(options)
-	d.fields(o, map[string]option{"include_usage": honoured, "include_obfuscation": accepted})
+	d.readOptions(o, map[string]option{"include_usage": honoured, "include_obfuscation": accepted})
 	request.IncludeUsage = d.boolean(o, "include_usage")
 }
 
@@ -68,9 +68,9 @@ func (d *decoder) chatTool(request *Request, o object) {
 	if name := d.required(o, "type"); d.err == nil && name != "function" {
 		d.fail(o.get("type").path, "Tools of the type %s are not supported. Supported: function.", quote(name))
 	}
-	d.fields(o, map[string]option{"type": honoured, "function": honoured})
+	d.readOptions(o, map[string]option{"type": honoured, "function": honoured})
 	function := d.object(o.get("function"))
-	d.fields(function, functionFields)
+	d.readOptions(function, functionFields)
 	d.addTool(request, d.tool(function, "parameters"), function)
 }
 
@@ -104,7 +104,7 @@ func (d *decoder) chatMessage(request *Request, o object) {
 			quote(role))
 		return
 	}
-	d.fields(o, known)
+	d.readOptions(o, known)
 	switch role {
 	case "assistant":
 		request.Messages = append(request.Messages, d.chatAssistant(o))
@@ -164,9 +164,9 @@ func (d *decoder) chatCall(m *chat.Message, o object) {
 	if name := d.optional(o, "type"); d.err == nil && name != "function" && name != "" {
 		d.fail(o.get("type").path, "Calls of the type %s are not supported. Supported: function.", quote(name))
 	}
-	d.fields(o, map[string]option{"id": honoured, "type": honoured, "function": honoured, "index": accepted})
+	d.readOptions(o, map[string]option{"id": honoured, "type": honoured, "function": honoured, "index": accepted})
 	function := d.object(o.get("function"))
-	d.fields(function, map[string]option{"name": honoured, "arguments": honoured, "parsed_arguments": accepted})
+	d.readOptions(function, map[string]option{"name": honoured, "arguments": honoured, "parsed_arguments": accepted})
 	arguments := function.get("arguments")
 	d.addCall(m, chat.ToolCall{
 		ID: d.required(o, "id"), Name: d.required(function, "name"),

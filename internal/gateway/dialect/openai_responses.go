@@ -37,7 +37,7 @@ func (d *decoder) responseTool(request *Request, o object) {
 		d.fail(o.get("type").path, "Tools of the type %s are not supported. Supported: function.", quote(name))
 		return
 	}
-	d.fields(o, functionFields)
+	d.readOptions(o, functionFields)
 	d.addTool(request, d.tool(o, "parameters"), o)
 }
 
@@ -76,7 +76,7 @@ func (d *decoder) items(request *Request, input node) {
 			d.fail(o.get("type").path, "Items of the type %s are not supported. Supported: message, function_call, "+
 				"function_call_output, reasoning.", quote(name))
 		}
-		d.fields(o, known)
+		d.readOptions(o, known)
 		if d.err != nil {
 			return
 		}

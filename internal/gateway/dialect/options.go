@@ -23,6 +23,8 @@ const (
 	Overruled Treatment = "overruled"
 	// Unsupported options are ignored or refused, as Options.Unsupported says. Request.Ignored lists them.
 	Unsupported Treatment = "unsupported"
+	// ByField options are objects whose fields have treatments of their own.
+	ByField Treatment = "by field"
 	// Refused options are always an error, because a reply without them would answer another question.
 	Refused Treatment = "refused"
 )
@@ -32,6 +34,8 @@ type option struct {
 	treatment Treatment
 	// neutral are the values that ask for nothing, as compact JSON. Null is always one.
 	neutral []string
+	// fields are the options in an option ByField.
+	fields map[string]option
 }
 
 var (
@@ -41,6 +45,9 @@ var (
 	unsupported = option{treatment: Unsupported}
 	refused     = option{treatment: Refused}
 )
+
+// byField returns the option of an object with fields.
+func byField(fields map[string]option) option { return option{treatment: ByField, fields: fields} }
 
 // except returns the option with values that ask for nothing.
 func (o option) except(neutral ...string) option {
@@ -94,8 +101,10 @@ var endpointOptions = map[Endpoint]map[string]option{
 		"temperature": overruled, "top_p": overruled, "reasoning": overruled,
 		"include": unsupported.except("[]"), "max_tool_calls": unsupported, "moderation": unsupported,
 		"parallel_tool_calls": unsupported.except("true"),
-		"text":                unsupported.except(`{"format":{"type":"text"}}`, "{}"),
-		"tool_choice":         unsupported.except(`"auto"`), "top_logprobs": unsupported.except("0"),
+		"text": byField(map[string]option{
+			"format": unsupported.except(`{"type":"text"}`), "verbosity": unsupported.except(`"medium"`),
+		}),
+		"tool_choice": unsupported.except(`"auto"`), "top_logprobs": unsupported.except("0"),
 		"truncation": unsupported.except(`"disabled"`), "context_management": unsupported.except("[]"),
 		"background": refused.except("false"), "conversation": refused, "prompt": refused,
 	},
@@ -108,8 +117,8 @@ func anthropicOptions(more ...string) map[string]option {
 	options := map[string]option{
 		"model": honoured, "messages": honoured, "system": honoured, "tools": honoured,
 		"cache_control": accepted, "speed": accepted, "user_profile_id": accepted, "workspace_id": accepted,
-		"thinking":    overruled.except(`{"type":"disabled"}`),
-		"tool_choice": unsupported.except(`{"type":"auto"}`), "output_config": unsupported.except("{}"),
+		"thinking": overruled, "tool_choice": unsupported.except(`{"type":"auto"}`),
+		"output_config": byField(map[string]option{"effort": overruled, "format": unsupported}),
 	}
 	if len(more) == 0 {
 		return options
@@ -140,6 +149,8 @@ func (d *decoder) readOptions(o object, options map[string]option) {
 			d.overruled = append(d.overruled, name)
 		case known.treatment == Unsupported:
 			d.unsupported(name, field.path)
+		case known.treatment == ByField:
+			d.readOptions(d.object(field), known.fields)
 		case known.treatment == Refused:
 			d.fail(field.path, "The field %s is not supported by this endpoint. Remove it.", name)
 			d.err.Code = codeUnsupported

@@ -1,0 +1,100 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build conformance
+
+package dialects
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "record the requests of the clients as the test data of the codecs")
+
+// data is where the codecs' tests read what the clients send.
+const data = "../../internal/gateway/dialect/testdata/requests.json"
+
+// recording is the test data: the requests of named versions of the clients, and all options that these have.
+type recording struct {
+	Versions map[string]string   `json:"versions"`
+	Options  map[string][]string `json:"options"`
+	Requests []recorded          `json:"requests"`
+}
+
+// TestOfficialClients runs clients.py, which checks what the clients make of canned replies.
+func TestOfficialClients(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "../conformance/venv", "dialects").Output()
+	if err != nil {
+		t.Fatalf("making the virtual environment: %v", err)
+	}
+	s := &server{t: t, attempts: map[string]int{}}
+	web := httptest.NewServer(s)
+	defer web.Close()
+	python := strings.TrimSpace(string(out)) + "/bin/python"
+	var public, log bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), python, "clients.py", web.URL)
+	cmd.Stdout, cmd.Stderr = &public, &log
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("clients.py: %v\n%s", err, log.Bytes())
+	}
+	t.Logf("%s", log.Bytes())
+	for name, want := range map[string]int{"retry/quota": 1, "retry/rate": 3, "retry/overloaded": 3} {
+		for _, client := range []string{"openai", "anthropic"} {
+			if got := s.attempts[client+"/"+name]; got != want {
+				t.Errorf("%s: got %d attempts of %s, want %d", name, got, client, want)
+			}
+		}
+	}
+	var now recording
+	if err := json.Unmarshal(public.Bytes(), &now); err != nil {
+		t.Fatal(err)
+	}
+	now.Requests = distinct(s.requests)
+	compareRecording(t, now)
+}
+
+// distinct returns the requests that are test data, in the order of their names. Of equal ones, such as a synchronous and
+// an asynchronous client make, it keeps the first.
+func distinct(requests []recorded) []recorded {
+	slices.SortFunc(requests, func(a, b recorded) int { return strings.Compare(a.Name, b.Name) })
+	seen := map[string]bool{}
+	return slices.DeleteFunc(requests, func(r recorded) bool {
+		key := r.Endpoint + string(r.Body)
+		equal := seen[key] && !strings.HasPrefix(r.Name, "option/")
+		seen[key] = true
+		return equal || strings.Contains(r.Name, "/retry/") || strings.Contains(r.Name, "/long/")
+	})
+}
+
+// compareRecording compares with the test data, or writes it.
+func compareRecording(t *testing.T, now recording) {
+	t.Helper()
+	text, err := json.MarshalIndent(now, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, '\n')
+	if *update {
+		if err := os.WriteFile(data, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(text)); diff != "" {
+		t.Errorf("the clients send other requests than the recorded ones (-want +got); record them with -update:\n%s", diff)
+	}
+}

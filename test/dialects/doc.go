@@ -1,0 +1,7 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package dialects has the official clients of OpenAI and Anthropic talk to the codecs of internal/gateway/dialect:
+// they parse canned replies, send them back, and raise their exceptions. With the flag -update it records the requests
+// that the clients make as the test data of the codecs. The checks need Python and the build tag conformance.
+package dialects
