@@ -31,9 +31,25 @@ type recording struct {
 	Requests []recorded          `json:"requests"`
 }
 
-// TestOfficialClients runs clients.py, which checks what the clients make of canned replies.
+// TestOfficialClients checks what the newest clients make of canned replies, and compares their requests with the
+// recorded ones.
 func TestOfficialClients(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "../conformance/venv", "dialects").Output()
+	s, public := run(t, "dialects", "--options")
+	var now recording
+	if err := json.Unmarshal(public, &now); err != nil {
+		t.Fatal(err)
+	}
+	now.Requests = distinct(s.requests)
+	compareRecording(t, now)
+}
+
+// TestOlderClients checks what older clients make of canned replies.
+func TestOlderClients(t *testing.T) { run(t, "dialects-oldest") }
+
+// run runs clients.py with the clients of a requirements file against a server of its own.
+func run(t *testing.T, requirements string, arguments ...string) (*server, []byte) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "../conformance/venv", requirements).Output()
 	if err != nil {
 		t.Fatalf("making the virtual environment: %v", err)
 	}
@@ -42,7 +58,7 @@ func TestOfficialClients(t *testing.T) {
 	defer web.Close()
 	python := strings.TrimSpace(string(out)) + "/bin/python"
 	var public, log bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), python, "clients.py", web.URL)
+	cmd := exec.CommandContext(t.Context(), python, append([]string{"clients.py", web.URL}, arguments...)...)
 	cmd.Stdout, cmd.Stderr = &public, &log
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("clients.py: %v\n%s", err, log.Bytes())
@@ -55,12 +71,7 @@ func TestOfficialClients(t *testing.T) {
 			}
 		}
 	}
-	var now recording
-	if err := json.Unmarshal(public.Bytes(), &now); err != nil {
-		t.Fatal(err)
-	}
-	now.Requests = distinct(s.requests)
-	compareRecording(t, now)
+	return s, public.Bytes()
 }
 
 // distinct returns the requests that are test data, in the order of their names. Of equal ones, such as a synchronous and

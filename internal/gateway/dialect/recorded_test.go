@@ -35,14 +35,19 @@ var paths = map[string]Endpoint{
 	"messages/count_tokens": CountTokens,
 }
 
-func load(t *testing.T) recording {
+func mustRead(t testing.TB, name string) []byte {
 	t.Helper()
-	text, err := os.ReadFile("testdata/requests.json")
+	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return text
+}
+
+func load(t *testing.T) recording {
+	t.Helper()
 	var r recording
-	if err := json.Unmarshal(text, &r); err != nil {
+	if err := json.Unmarshal(mustRead(t, "testdata/requests.json"), &r); err != nil {
 		t.Fatal(err)
 	}
 	if len(r.Requests) < 100 {
@@ -93,11 +98,7 @@ func TestRecordedRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
+	if diff := cmp.Diff(string(mustRead(t, golden)), got); diff != "" {
 		t.Errorf("outcomes differ (-want +got); -update writes them:\n%s", diff)
 	}
 }

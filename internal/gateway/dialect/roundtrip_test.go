@@ -4,6 +4,7 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -48,6 +49,15 @@ func randomMessage(r *rand.Rand) chat.Message {
 	}
 	return m
 }
+
+// compactArguments compares arguments of calls without white space between tokens, which Anthropic's dialect does not keep.
+var compactArguments = cmp.Transformer("compact", func(call chat.ToolCall) [3]string {
+	var text bytes.Buffer
+	if err := json.Compact(&text, []byte(call.Arguments)); err != nil {
+		text.WriteString(call.Arguments)
+	}
+	return [3]string{call.ID, call.Name, text.String()}
+})
 
 // returned makes the body of a request in which a client sends a reply back.
 func returned(endpoint Endpoint, body []byte) ([]byte, error) {
