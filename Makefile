@@ -147,9 +147,9 @@ test-survival: $(GOTESTSUM) ## Run whole trainings with a fault at every fault p
 		./internal/environment/dataset/source ./internal/environment/verify,CGO_ENABLED=0)
 
 .PHONY: conformance
-conformance: $(GOTESTSUM) ## Run two versions of the official Python SDK against tinkersim.
+conformance: $(GOTESTSUM) ## Run two versions of the official Python SDK against tinkersim, and official clients against the dialects.
 	@hack/need-python.sh
-	$(call suite,-tags conformance -count=1 -timeout 30m ./test/conformance/... ./test/environments,CGO_ENABLED=0)
+	$(call suite,-tags conformance -count=1 -timeout 30m ./test/conformance/... ./test/dialects ./test/environments,CGO_ENABLED=0)
 	@cat $(CACHE)/conformance-calls-*.txt
 
 .PHONY: conformance-cookbook

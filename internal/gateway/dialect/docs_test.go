@@ -1,0 +1,53 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestDocumentedTreatments checks that docs/dialects.md has the table of options of each endpoint.
+func TestDocumentedTreatments(t *testing.T) {
+	const page = "../../../docs/dialects.md"
+	text := string(mustRead(t, page))
+	begin, end := strings.Index(text, "\n| endpoint | treatment |"), strings.Index(text, "\n`temperature`, `top_p` and")
+	if begin < 0 || end < begin {
+		t.Fatal("the page has no table of options")
+	}
+	want := optionTable()
+	if *update {
+		if err := os.WriteFile(page, []byte(text[:begin+1]+want+text[end:]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got := text[begin+1 : end]; got != want {
+		t.Errorf("got the table\n%s\nwant\n%s\n-update writes it", got, want)
+	}
+}
+
+func optionTable() string {
+	var table strings.Builder
+	table.WriteString("| endpoint | treatment | options |\n|---|---|---|\n")
+	for _, path := range slices.SortedFunc(maps.Keys(paths), func(a, b string) int { return int(paths[a]) - int(paths[b]) }) {
+		treatments := TreatmentOf(paths[path])
+		for _, treatment := range []Treatment{Honoured, Accepted, Overruled, Unsupported, ByField, Refused} {
+			var names []string
+			for _, name := range slices.Sorted(maps.Keys(treatments)) {
+				if treatments[name] == treatment {
+					names = append(names, "`"+name+"`")
+				}
+			}
+			if len(names) > 0 {
+				fmt.Fprintf(&table, "| %s | %s | %s |\n", path, treatment, strings.Join(names, ", "))
+			}
+		}
+	}
+	return table.String()
+}
