@@ -106,12 +106,13 @@ func TestConversationContinuesAResponse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	previous := []chat.Message{{Role: "assistant", Calls: []chat.ToolCall{{ID: "c", Name: "add", Arguments: "{}"}}}}
+	orphan := chat.Message{Role: "tool", Content: "1", CallID: "b", Name: "old"} // Its call is in a message before these.
+	previous := []chat.Message{orphan, {Role: "assistant", Calls: []chat.ToolCall{{ID: "c", Name: "add", Arguments: "{}"}}}}
 	got, err := request.Conversation(previous)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []chat.Message{{Role: "system", Content: "s"}, previous[0], {Role: "tool", Content: "2", CallID: "c", Name: "add"}}
+	want := []chat.Message{{Role: "system", Content: "s"}, orphan, previous[1], {Role: "tool", Content: "2", CallID: "c", Name: "add"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("conversations differ (-want +got):\n%s", diff)
 	}

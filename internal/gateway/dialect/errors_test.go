@@ -96,8 +96,10 @@ func TestHeadersOfErrors(t *testing.T) {
 		"plain": {Error{}, http.Header{"Content-Type": {"application/json"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, c.e.Header(Anthropic)); diff != "" {
-				t.Errorf("headers differ (-want +got):\n%s", diff)
+			for _, dialect := range []Dialect{OpenAI, Anthropic} {
+				if diff := cmp.Diff(c.want, c.e.Header(dialect)); diff != "" {
+					t.Errorf("dialect %d: headers differ (-want +got):\n%s", dialect, diff)
+				}
 			}
 		})
 	}

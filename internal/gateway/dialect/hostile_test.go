@@ -4,6 +4,7 @@
 package dialect
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -91,6 +92,8 @@ func TestInvalidRequestsNameTheField(t *testing.T) {
 		"10,000 blocks":      {Messages, `"messages":[{"role":"user","content":[` + strings.Repeat(`{"type":"text","text":"q"},`, 9999) + `{"type":"text","text":"q"}]}]`, "messages.0.content", 0},
 		"10,000 tools":       {ChatCompletions, `"tools":[` + strings.Repeat(`0,`, 9999) + `0]`, "tools", 0},
 		"10,000 calls":       {ChatCompletions, assistant(strings.Repeat(`0,`, 9999) + `0`), "messages[0].tool_calls", 0},
+		"deeper than 64":     {ChatCompletions, `"x":` + strings.Repeat("[", 64) + strings.Repeat("]", 64), "", 0},
+		"300 calls":          {Responses, `"input":[` + manyCalls(300) + `]`, "input[256].call_id", 0},
 		"deep":               {ChatCompletions, `"x":` + strings.Repeat("[", 100000) + strings.Repeat("]", 100000), "", 0},
 		"50 MB":              {ChatCompletions, `"user":"` + strings.Repeat("a", 50<<20) + `"`, "", TooLarge},
 		"no UTF-8":           {ChatCompletions, "\"user\":\"\xff\"", "", 0},
@@ -117,6 +120,22 @@ func TestInvalidRequestsNameTheField(t *testing.T) {
 // assistant returns messages that are one message with calls.
 func assistant(calls string) string {
 	return `"messages":[{"role":"assistant","content":null,"tool_calls":[` + calls + `]}]`
+}
+
+// manyCalls returns items with calls.
+func manyCalls(n int) string {
+	items := make([]string, n)
+	for i := range items {
+		items[i] = fmt.Sprintf(`{"type":"function_call","call_id":"%d","name":"f","arguments":"{}"}`, i)
+	}
+	return strings.Join(items, ",")
+}
+
+func TestBracketsInTextAreNoDepth(t *testing.T) {
+	body := `{"model":"m","prompt":"\"` + strings.Repeat("[{", 100) + `","user":"\\"}`
+	if _, err := Decode(Completions, []byte(body), testOptions(Refuse)); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestBodiesThatAreNotObjects(t *testing.T) {

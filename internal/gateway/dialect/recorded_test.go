@@ -5,6 +5,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -148,11 +149,14 @@ func hasTreatment(endpoint Endpoint, name string, treatment Treatment, body json
 		return nil
 	}
 	if err != nil || fields[name] == nil {
-		return fmt.Errorf("no recorded request has it (%v)", err)
+		return errors.Join(errors.New("no recorded request has it"), err)
 	}
 	request, err := Decode(endpoint, body, testOptions(Ignore))
-	if (err != nil) != (treatment == Refused) {
-		return fmt.Errorf("decoding returned %v", err)
+	if err == nil && treatment == Refused {
+		return errors.New("it was decoded")
+	}
+	if err != nil && treatment != Refused {
+		return err
 	}
 	if err != nil {
 		if e := err.(*Error); e.Param != name { //nolint:errorlint // Decode says that it is one.
