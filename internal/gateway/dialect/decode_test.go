@@ -163,3 +163,20 @@ func TestLogprobsThatJSONCannotCarry(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkDecode decodes a conversation of about 4,000 tokens with ten tools, as a client sends it in each turn.
+func BenchmarkDecode(b *testing.B) {
+	message := `{"role":"user","content":"` + strings.Repeat("word ", 100) + `"},{"role":"assistant","content":"` +
+		strings.Repeat("answer ", 90) + `"}`
+	tools := make([]string, 10)
+	for i := range tools {
+		tools[i] = `{"type":"function","function":{"name":"tool_` + string(rune('a'+i)) + `","parameters":{"type":"object"}}}`
+	}
+	body := []byte(`{"model":"m","tools":[` + strings.Join(tools, ",") + `],"messages":[` +
+		strings.Repeat(message+",", 20) + message + `]}`)
+	for b.Loop() {
+		if _, err := Decode(ChatCompletions, body, testOptions(Ignore)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

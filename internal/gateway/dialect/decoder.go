@@ -88,6 +88,10 @@ func quote(text string) string {
 // open checks what the limits bound, and returns the object that the body is.
 func (d *decoder) open(body []byte) object {
 	limits := d.options.Limits
+	var depth, values int
+	if len(body) <= limits.Bytes {
+		depth, values = measure(body)
+	}
 	switch {
 	case len(body) > limits.Bytes:
 		d.err = &Error{
@@ -96,8 +100,10 @@ func (d *decoder) open(body []byte) object {
 		}
 	case !utf8.Valid(body):
 		d.fail(path{}, "The body of the request is not UTF-8.")
-	case depth(body) > limits.Depth:
+	case depth > limits.Depth:
 		d.fail(path{}, "The body of the request is nested more than %d times.", limits.Depth)
+	case values > limits.Values:
+		d.fail(path{}, "The body of the request has more than %d values.", limits.Values)
 	}
 	if d.err != nil {
 		return object{}
@@ -109,9 +115,10 @@ func (d *decoder) open(body []byte) object {
 	return object{path{}, fields}
 }
 
-// depth returns how deeply arrays and objects are nested. The text need not be valid JSON.
-func depth(text []byte) int {
-	deepest, now, quoted := 0, 0, false
+// measure returns how deeply arrays and objects are nested, and about how many values they have. The text need not be
+// valid JSON.
+func measure(text []byte) (depth, values int) {
+	now, quoted := 0, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case quoted && c == '\\':
@@ -121,12 +128,15 @@ func depth(text []byte) int {
 		case quoted:
 		case c == '[' || c == '{':
 			now++
-			deepest = max(deepest, now)
+			values++
+			depth = max(depth, now)
 		case c == ']' || c == '}':
 			now--
+		case c == ',':
+			values++
 		}
 	}
-	return deepest
+	return depth, values
 }
 
 // object returns the object that a value must be.
@@ -227,7 +237,7 @@ func (d *decoder) jsonObject(text string, p path) string {
 	if d.err == nil && !isObject(text) {
 		d.fail(p, "Expected the text of a JSON object, but got %s.", quote(text))
 	}
-	if d.err == nil && depth([]byte(text)) > d.options.Limits.Depth {
+	if depth, _ := measure([]byte(text)); d.err == nil && depth > d.options.Limits.Depth {
 		d.fail(p, "The JSON text is nested more than %d times.", d.options.Limits.Depth)
 	}
 	return text

@@ -92,6 +92,7 @@ func TestInvalidRequestsNameTheField(t *testing.T) {
 		"10,000 blocks":      {Messages, `"messages":[{"role":"user","content":[` + strings.Repeat(`{"type":"text","text":"q"},`, 9999) + `{"type":"text","text":"q"}]}]`, "messages.0.content", 0},
 		"10,000 tools":       {ChatCompletions, `"tools":[` + strings.Repeat(`0,`, 9999) + `0]`, "tools", 0},
 		"10,000 calls":       {ChatCompletions, assistant(strings.Repeat(`0,`, 9999) + `0`), "messages[0].tool_calls", 0},
+		"million values":     {ChatCompletions, `"x":[` + strings.Repeat("0,", 1_000_000) + `0]`, "", 0},
 		"deeper than 64":     {ChatCompletions, `"x":` + strings.Repeat("[", 64) + strings.Repeat("]", 64), "", 0},
 		"300 calls":          {Responses, `"input":[` + manyCalls(300) + `]`, "input[256].call_id", 0},
 		"deep":               {ChatCompletions, `"x":` + strings.Repeat("[", 100000) + strings.Repeat("]", 100000), "", 0},

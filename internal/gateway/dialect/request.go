@@ -135,8 +135,9 @@ const (
 
 // Limits bound a request.
 type Limits struct {
-	// Bytes is the size of the body, and Depth its nesting.
-	Bytes, Depth int
+	// Bytes is the size of the body, Depth its nesting, and Values the number of its JSON values, which bounds the
+	// memory that decoding needs.
+	Bytes, Depth, Values int
 	// Messages, Tools, Parts, Calls and Stops are numbers: of messages or items, of tools, of parts of one message,
 	// of calls in one message and of stop texts.
 	Messages, Tools, Parts, Calls, Stops int
@@ -147,7 +148,8 @@ type Limits struct {
 // DefaultLimits are the limits of a gateway.
 func DefaultLimits() Limits {
 	return Limits{
-		Bytes: 32 << 20, Depth: 64, Messages: 8000, Tools: 1000, Parts: 1000, Calls: 256, Stops: 16, Choices: 128,
+		Bytes: 32 << 20, Depth: 64, Values: 500_000, Messages: 8000, Tools: 1000, Parts: 1000, Calls: 256,
+		Stops: 16, Choices: 128,
 	}
 }
 
