@@ -108,11 +108,12 @@ func (d *decoder) open(body []byte) object {
 	if d.err != nil {
 		return object{}
 	}
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(body, &fields); err != nil || fields == nil {
+	body = bytes.TrimSpace(body)
+	if len(body) == 0 || body[0] != '{' || !json.Valid(body) {
 		d.fail(path{}, "The body of the request is not a JSON object.")
+		return object{}
 	}
-	return object{path{}, fields}
+	return object{path{}, members(body)}
 }
 
 // measure returns how deeply arrays and objects are nested, and about how many values they have. The text need not be
@@ -141,25 +142,27 @@ func measure(text []byte) (depth, values int) {
 
 // object returns the object that a value must be.
 func (d *decoder) object(n node) object {
-	fields := map[string]json.RawMessage{}
-	if d.err == nil && (json.Unmarshal(n.raw, &fields) != nil || fields == nil) {
+	if d.err == nil && (n.isNull() || n.raw[0] != '{') {
 		d.fail(n.path, "Expected an object, but got %s.", kind(n))
 	}
-	return object{n.path, fields}
+	if d.err != nil {
+		return object{path: n.path}
+	}
+	return object{n.path, members(n.raw)}
 }
 
 // list returns the items of the array that a value must be; the limit bounds their number.
 func (d *decoder) list(n node, limit int) []node {
-	var raw []json.RawMessage
 	if d.err != nil {
 		return nil
 	}
-	if json.Unmarshal(n.raw, &raw) != nil || raw == nil {
+	if n.isNull() || n.raw[0] != '[' {
 		d.fail(n.path, "Expected an array, but got %s.", kind(n))
 		return nil
 	}
-	if len(raw) > limit {
-		d.fail(n.path, "The array has %d items. The limit is %d. Send fewer.", len(raw), limit)
+	raw, ok := elements(n.raw, limit)
+	if !ok {
+		d.fail(n.path, "The array has more than %d items. Send fewer.", limit)
 		return nil
 	}
 	nodes := make([]node, len(raw))
@@ -171,14 +174,13 @@ func (d *decoder) list(n node, limit int) []node {
 
 // string returns the text that a value must be.
 func (d *decoder) string(n node) string {
-	var text *string
-	if d.err == nil && (json.Unmarshal(n.raw, &text) != nil || text == nil) {
+	if d.err == nil && (n.isNull() || n.raw[0] != '"') {
 		d.fail(n.path, "Expected a string, but got %s.", kind(n))
 	}
-	if text == nil {
+	if d.err != nil {
 		return ""
 	}
-	return *text
+	return unquote(n.raw)
 }
 
 // required returns the text that a field must have.

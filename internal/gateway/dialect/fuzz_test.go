@@ -4,9 +4,11 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -87,4 +89,30 @@ func returnsAsItself(t *testing.T, m chat.Message) {
 			t.Fatalf("message of the reply (-) and of the request (+) differ:\n%s", diff)
 		}
 	}
+}
+
+// FuzzMembers compares taking objects and arrays apart with encoding/json.
+func FuzzMembers(f *testing.F) {
+	f.Add([]byte(` { "a" : 1 , "b\\"": [ "\\\\" , {} , -1.5e3 , null ] , "a":"\\"}" } `))
+	f.Add([]byte(`[1,"]",[],{"a":"["}, true ]`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		text = bytes.TrimSpace(text)
+		var want map[string]json.RawMessage
+		if json.Unmarshal(text, &want) == nil && want != nil && utf8.Valid(text) {
+			if diff := cmp.Diff(want, members(text)); diff != "" {
+				t.Fatalf("members differ (-want +got):\n%s", diff)
+			}
+		}
+		var items []json.RawMessage
+		if json.Unmarshal(text, &items) != nil || len(items) == 0 {
+			return
+		}
+		got, ok := elements(text, len(items))
+		if diff := cmp.Diff(items, got); diff != "" || !ok {
+			t.Fatalf("elements differ (-want +got):\n%s", diff)
+		}
+		if _, ok := elements(text, len(items)-1); ok {
+			t.Fatalf("got %d elements with a lower limit", len(items))
+		}
+	})
 }
