@@ -201,14 +201,15 @@ async def raw_streams(oai, ant, is_async, mode):
     equal(tag, reply.choices[0].logprobs.content[0].top_logprobs[0].token, "c")
     equal(tag, (reply.usage.total_tokens, reply.usage.prompt_tokens_details.cached_tokens), (42, 10))
     tag = f"openai/chat/usage/{mode}/stream"
-    events = await read(oai.chat.completions.create, model="long", messages=ASK, stream_options={"include_usage": True},
+    events = await read(oai.chat.completions.create, model="long", messages=ASK, stream_options={"include_usage": True}, tools=CHAT_TOOLS,
                         extra_headers=record(tag))
     equal(tag, "".join(e.choices[0].delta.content or "" for e in events if e.choices), joined("long", False))
     equal(tag, (events[-1].choices, events[-1].usage.completion_tokens), ([], 12))
     for event in events:
         type(event).model_validate(event.model_dump(exclude_unset=True))
     tag = f"openai/responses/length/{mode}/stream"
-    events = await read(oai.responses.create, model="length", input="2+2?", extra_headers=record(tag))
+    events = await read(oai.responses.create, model="length", input="2+2?", tools=FLAT_TOOLS,
+                        extra_headers=record(tag))
     equal(tag, [e.sequence_number for e in events], list(range(len(events))))
     equal(tag, (events[-1].type, events[-1].response.incomplete_details.reason), ("response.incomplete", "max_output_tokens"))
     for event in events:
@@ -218,7 +219,8 @@ async def raw_streams(oai, ant, is_async, mode):
                                 input=[{"type": "function_call_output", "call_id": "call_9", "output": "4"}])
     equal(tag, (await body if is_async else body).previous_response_id, "resp_0")
     tag = f"anthropic/messages/events/{mode}/stream"
-    events = await read(ant.messages.create, model="parallel", messages=ASK, max_tokens=9, extra_headers=record(tag))
+    events = await read(ant.messages.create, model="parallel", messages=ASK, max_tokens=9, tools=CUSTOM_TOOLS,
+                        extra_headers=record(tag))
     kinds = [e.type for e in events]
     equal(tag, (kinds[0], kinds[-2:]), ("message_start", ["message_delta", "message_stop"]))
     for event in events:

@@ -8,6 +8,7 @@ package dialects
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"net/http/httptest"
 	"os"
@@ -90,22 +91,42 @@ func distinct(requests []recorded) []recorded {
 // compareRecording compares with the test data, or writes it.
 func compareRecording(t *testing.T, now recording) {
 	t.Helper()
-	text, err := json.MarshalIndent(now, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text = append(text, '\n')
 	if *update {
-		if err := os.WriteFile(data, text, 0o644); err != nil {
+		var text bytes.Buffer
+		encoder := json.NewEncoder(&text)
+		encoder.SetEscapeHTML(false) // The clients do not escape it.
+		encoder.SetIndent("", " ")
+		if err := errors.Join(encoder.Encode(now), os.WriteFile(data, text.Bytes(), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	want, err := os.ReadFile(data)
+	old, err := os.ReadFile(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), string(text)); diff != "" {
-		t.Errorf("the clients send other requests than the recorded ones (-want +got); record them with -update:\n%s", diff)
+	var want recording
+	if err := json.Unmarshal(old, &want); err != nil {
+		t.Fatal(err)
 	}
+	if diff := cmp.Diff(want.Options, now.Options) + cmp.Diff(want.Versions, now.Versions); diff != "" {
+		t.Errorf("the clients have other versions or options than the recorded ones (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(bodies(t, want), bodies(t, now)); diff != "" {
+		t.Errorf("the clients send other requests than the recorded ones (-want +got); -update records them:\n%s", diff)
+	}
+}
+
+// bodies returns the bodies of the requests by their names, in one form.
+func bodies(t *testing.T, r recording) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, request := range r.Requests {
+		var body bytes.Buffer
+		if err := json.Compact(&body, request.Body); err != nil {
+			t.Fatal(err)
+		}
+		all[request.Name] = body.String()
+	}
+	return all
 }

@@ -51,6 +51,7 @@ type Error struct {
 	RetryAfter int
 }
 
+// Error returns the message for logs.
 func (e *Error) Error() string {
 	text := "decoding request: "
 	if e.Param != "" {
