@@ -204,21 +204,21 @@ func (j *Journal) call(ctx context.Context, what string, act func() error) error
 	go func() { result <- act() }()
 	slow := time.NewTimer(j.config.Slow)
 	defer slow.Stop()
-	// giveUp is nil until the call takes long.
-	var giveUp <-chan struct{}
+	// A call that was begun is waited for, since it may have changed the store, unless it takes long. Until then these are nil.
+	var giveUp, ended <-chan struct{}
 	for {
 		select {
 		case err := <-result:
-			if giveUp != nil && err == nil {
+			if ended != nil && err == nil {
 				j.config.Blocked("")
 			}
 			return err
 		case <-slow.C:
-			giveUp = j.config.GiveUp
+			giveUp, ended = j.config.GiveUp, ctx.Done()
 			j.blocked(what, errSlow)
 		case <-giveUp:
 			return errSlow
-		case <-ctx.Done():
+		case <-ended:
 			return context.Cause(ctx)
 		}
 	}

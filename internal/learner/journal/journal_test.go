@@ -381,3 +381,19 @@ func TestGiveUpACallThatHangs(t *testing.T) {
 		}
 	})
 }
+
+// TestCallThatSucceedsCounts has the context end while the store is called: what the store has taken is known to be taken.
+func TestCallThatSucceedsCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithCancel(t.Context())
+		j := New(Config{Logger: slog.New(slog.DiscardHandler), Blocked: func(string) {}, Pause: time.Second, Slow: 20 * time.Second})
+		err := j.insist(ctx, "writing", func() error {
+			end()
+			time.Sleep(time.Second)
+			return nil
+		})
+		if err != nil {
+			t.Errorf("a call that has succeeded gives %v", err)
+		}
+	})
+}
