@@ -56,7 +56,13 @@ func run(t testing.TB, arguments ...string) {
 // ask has the reference answer all questions, in their order, and calls check with each answer.
 func ask[Q, A any](t testing.TB, arguments []string, questions func(yield func(Q) bool), check func(Q, A)) {
 	t.Helper()
-	command := exec.Command(interpreter(t), append([]string{"reference.py"}, arguments...)...)
+	askProgram(t, append([]string{"reference.py"}, arguments...), questions, check)
+}
+
+// askProgram asks a program of this folder.
+func askProgram[Q, A any](t testing.TB, arguments []string, questions func(yield func(Q) bool), check func(Q, A)) {
+	t.Helper()
+	command := exec.Command(interpreter(t), arguments...)
 	command.Stderr = os.Stderr
 	in, err := command.StdinPipe()
 	if err != nil {
