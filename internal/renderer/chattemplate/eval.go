@@ -148,7 +148,7 @@ func (n *filterNode) exec(e *evaluator, s *scope) control {
 	}
 	e.line = n.line
 	inner.names[capturedName] = text
-	e.write(e.str(e.eval(n.value, inner)))
+	e.write(e.text(e.eval(n.value, inner)))
 	return goOn
 }
 
@@ -225,8 +225,10 @@ func (n *callNode) exec(e *evaluator, s *scope) control {
 func (e *evaluator) macro(n *macroNode, s *scope) *function {
 	return &function{name: n.name, call: func(e *evaluator, a args) (out any) {
 		inner := s.inner()
-		n.bind(e, inner, a)
-		e.nested(func() { out, _ = e.capture(n.body, inner) })
+		e.nested(func() {
+			n.bind(e, inner, a)
+			out, _ = e.capture(n.body, inner)
+		})
 		return out
 	}}
 }

@@ -288,7 +288,7 @@ func indent(e *evaluator, v any, a args) any {
 
 func truncate(e *evaluator, v any, a args) any {
 	p := a.bind(e, "truncate", 0, "length", "killwords", "end", "leeway")
-	s, size := e.text(v), e.wholeOr(p[0], 255)
+	size := e.wholeOr(p[0], 255)
 	end := lit("...")
 	if _, ok := p[2].(unset); !ok {
 		end = e.text(p[2])
@@ -300,9 +300,10 @@ func truncate(e *evaluator, v any, a args) any {
 	if size < end.count() || leeway < 0 {
 		e.fail("truncate needs a length that its end fits in")
 	}
-	if s.count() <= size+leeway {
-		return s
+	if e.length(v) <= size+leeway {
+		return v
 	}
+	s := e.text(v)
 	cut := s.slice(0, size-end.count(), 1)
 	if !given(e, p[1]) {
 		if i := strings.LastIndexByte(cut.text, ' '); i >= 0 {

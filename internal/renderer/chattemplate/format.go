@@ -61,9 +61,8 @@ func (e *evaluator) percent(s str, values any) any {
 		e.bytes(len(text.text) + out.text.Len()/64)
 		out.add(text)
 	}
-	_, isDict := values.(*dict)
-	_, listed := values.(*list)
-	if isTuple && taken < len(tuple.items) || !isTuple && !isDict && !listed && taken == 0 {
+	_, isText := values.(str)
+	if isTuple && taken < len(tuple.items) || !isTuple && (isText || !isSequence(values)) && taken == 0 {
 		e.fail("not all arguments converted during string formatting")
 	}
 	return s.like(out.str())

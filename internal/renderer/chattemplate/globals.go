@@ -75,6 +75,7 @@ func (e *evaluator) makeDict(a args) *dict {
 		e.fail("dict expected at most 1 argument")
 	}
 	if len(a.values) == 1 {
+		e.defined(a.values[0])
 		if d, ok := a.values[0].(*dict); ok {
 			out = e.copyDict(d)
 		} else {

@@ -125,9 +125,9 @@ func dictView(kind string) func(e *evaluator, d *dict, a args) any {
 
 var listMethods = map[string]func(e *evaluator, l *list, a args) any{
 	"count": func(e *evaluator, l *list, a args) any {
-		n := 0
+		n, wanted := 0, a.only(e, "count", 1, 1)[0]
 		for _, item := range l.items {
-			if e.equal(item, a.only(e, "count", 1, 1)[0], 0) {
+			if e.equal(item, wanted, 0) {
 				n++
 			}
 		}

@@ -102,6 +102,9 @@ func (e *evaluator) whole(op string, a, b *big.Int) any {
 		if math.IsInf(f, 0) {
 			e.fail("integer division result too large for a float")
 		}
+		if f == 0 && b.Sign() < 0 && a.Sign() == 0 {
+			return math.Copysign(0, -1)
+		}
 		return f
 	}
 	rest := new(big.Int)

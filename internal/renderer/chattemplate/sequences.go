@@ -253,21 +253,22 @@ func (e *evaluator) sorted(items []any, key func(item any) any, reversed bool) [
 func sortFilter(e *evaluator, v any, a args) any {
 	p := a.bind(e, "sort", 0, "reverse", "case_sensitive", "attribute")
 	fold := !given(e, p[1])
-	key := e.getter(p[2], nil, fold)
-	if name, ok := p[2].(str); ok && strings.Contains(name.text, ",") {
-		var keys []func(any) any
+	keys := []func(any) any{e.getter(p[2], nil, fold)}
+	if name, ok := p[2].(str); ok {
+		keys = nil
 		at := 0
 		for _, part := range strings.Split(name.text, ",") {
 			keys = append(keys, e.getter(name.cut(at, at+len(part)), nil, fold))
 			at += len(part) + 1
 		}
-		key = func(item any) any {
-			out := &list{}
-			for _, k := range keys {
-				out.items = append(out.items, k(item))
-			}
-			return out
+	}
+	// The keys are lists, so that equal values need no order.
+	key := func(item any) any {
+		out := &list{}
+		for _, k := range keys {
+			out.items = append(out.items, k(item))
 		}
+		return out
 	}
 	return &list{items: e.sorted(e.items(v), key, given(e, p[0]))}
 }
