@@ -160,3 +160,58 @@ func TestTemplates(t *testing.T) {
 	}
 	t.Logf("%d of %d templates without a difference, %d renderings compared", len(all)-len(wrong), len(all), compared)
 }
+
+// recorded is the folder of the snippets whose texts the tests of the package compare with.
+const recorded = root + "/internal/renderer/chattemplate/testdata"
+
+// TestRecordedTemplates checks that jinja2 says what the snippets have recorded. With MODELS_RECORD=1 it records them.
+func TestRecordedTemplates(t *testing.T) {
+	variables, err := os.ReadFile(filepath.Join(recorded, "variables.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type snippet struct {
+		Source  string  `json:"source"`
+		Text    *string `json:"text,omitempty"`
+		Refused bool    `json:"refused,omitempty"`
+		Raised  bool    `json:"raised,omitempty"`
+	}
+	text, err := os.ReadFile(filepath.Join(recorded, "cases.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before []snippet
+	for line := range strings.Lines(string(text)) {
+		var s snippet
+		if err := json.Unmarshal([]byte(line), &s); err != nil {
+			t.Fatal(err)
+		}
+		before = append(before, s)
+	}
+	var after []snippet
+	questions := func(yield func(templateQuestion) bool) {
+		for _, s := range before {
+			if !yield(templateQuestion{"", s.Source, string(variables)}) {
+				return
+			}
+		}
+	}
+	askProgram(t, []string{"templates.py"}, questions, func(q templateQuestion, a templateAnswer) {
+		after = append(after, snippet{q.Source, a.Text, a.Text == nil, a.Raised})
+	})
+	if os.Getenv("MODELS_RECORD") == "" {
+		if d := cmp.Diff(before, after); d != "" {
+			t.Errorf("the record is not what jinja2 says (-recorded +jinja2):\n%s", d)
+		}
+		return
+	}
+	var out bytes.Buffer
+	lines := json.NewEncoder(&out)
+	lines.SetEscapeHTML(false)
+	for _, s := range after {
+		if err := lines.Encode(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, filepath.Join(recorded, "cases.jsonl"), out.Bytes())
+}

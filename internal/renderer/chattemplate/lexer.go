@@ -32,13 +32,16 @@ type token struct {
 	kind tokenKind
 	text string
 	at   int
+	line int
 }
 
 // lexer splits a template into tokens.
 type lexer struct {
-	source string
-	at     int
-	tokens []token
+	source  string
+	at      int
+	tokens  []token
+	line    int // of the last token
+	counted int // the bytes up to it
 	// lineStart says that the last match ended with a newline, so that white space before a block is at a line's start.
 	lineStart bool
 }
@@ -51,7 +54,7 @@ func newLexer(source string) *lexer {
 		source = strings.ToValidUTF8(source, "\uFFFD")
 	}
 	source = strings.TrimSuffix(newlines.Replace(source), "\n")
-	l := &lexer{source: source, lineStart: true}
+	l := &lexer{source: source, lineStart: true, line: 1}
 	for l.at < len(l.source) {
 		l.root()
 	}
@@ -60,7 +63,9 @@ func newLexer(source string) *lexer {
 }
 
 func (l *lexer) emit(kind tokenKind, text string, at int) {
-	l.tokens = append(l.tokens, token{kind, text, at})
+	l.line += strings.Count(l.source[l.counted:at], "\n")
+	l.counted = at
+	l.tokens = append(l.tokens, token{kind, text, at, l.line})
 }
 
 // fail stops the parsing at a byte of the source.

@@ -43,7 +43,7 @@ func (p *parser) enter() {
 
 func (p *parser) leave() { p.depth-- }
 
-func (p *parser) line() int { return strings.Count(p.lex.source[:p.tok.at], "\n") + 1 }
+func (p *parser) line() int { return p.tok.line }
 
 func (p *parser) isName(name string) bool { return p.tok.kind == nameToken && p.tok.text == name }
 func (p *parser) isOp(op string) bool     { return p.tok.kind == operator && p.tok.text == op }
