@@ -175,7 +175,7 @@ conformance-endpoint: ## Print what a server supports: TINKER_API_KEY in the env
 	@test/conformance/endpoint "$(URL)" "$(MODEL)"
 
 .PHONY: conformance-models
-conformance-models: $(GOTESTSUM) ## Compare tokenizers with the reference packages (MODELS_TEXTS=2000 texts a family).
+conformance-models: $(GOTESTSUM) ## Compare tokenizers and chat templates with the reference packages (MODELS_TEXTS=2000 texts a family).
 	@hack/need-python.sh
 	$(call suite,-tags models -count=1 -timeout 60m ./test/models/...,CGO_ENABLED=0)
 

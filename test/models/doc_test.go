@@ -10,5 +10,9 @@
 // Without TOKENIZERS_DIR, vocabularies are trained on the spot, with each family's own split, normaliser, added
 // tokens and rules; with it, the released ones are read from there.
 //
+// The interpreter of chat templates is compared with jinja2, on the templates that hack/models/templates.sh downloads,
+// on edits of them, and on templates made by chance. TEMPLATES_DIR names another folder of templates; MODELS_RECORD=1
+// records the snippets of internal/renderer/chattemplate/testdata anew.
+//
 //	MODELS_TEXTS=100000 go test -tags models ./test/models
 package models

@@ -17,6 +17,9 @@
 //
 // The package differs from jinja2 on purpose in these points:
 //
+//   - Expressions of constants alone are computed when they run. jinja2 folds them when it compiles, so that a few
+//     senseless ones differ: a slice of a number is undefined there, and {[]: 1} fails where it is never reached.
+//   - The names self and lipsum do not exist.
 //   - include, import, extends, block and autoescape are refused when a template is parsed: a chat template is one text.
 //   - The filters random, urlize, xmlattr, pprint, striptags, wordwrap and filesizeformat are refused by name.
 //   - strftime_now gives the date of the caller, never the clock's.

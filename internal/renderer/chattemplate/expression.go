@@ -308,8 +308,7 @@ func (p *parser) subscript(of expr) expr {
 		if len(keys) > 0 {
 			p.wantOp(",")
 		}
-		key := p.subscribed(of)
-		_, isSlice := key.(*sliceExpr)
+		key, isSlice := p.subscribed(of)
 		sliced = sliced || isSlice
 		keys = append(keys, key)
 	}
@@ -319,14 +318,14 @@ func (p *parser) subscript(of expr) expr {
 		return keys[0]
 	case len(keys) == 1:
 		return &itemExpr{of, keys[0]}
-	case sliced || len(keys) == 0:
-		p.fail("the subscript is empty or has several slices")
+	case sliced:
+		p.fail("a subscript has several slices")
 	}
 	return &itemExpr{of, &tupleExpr{keys, true}}
 }
 
 // subscribed reads a key, or a slice of the value.
-func (p *parser) subscribed(of expr) expr {
+func (p *parser) subscribed(of expr) (key expr, isSlice bool) {
 	part := func() expr {
 		if p.isOp(":") || p.isOp("]") || p.isOp(",") {
 			return nil
@@ -337,7 +336,7 @@ func (p *parser) subscribed(of expr) expr {
 	if !p.isOp(":") {
 		start = p.expression()
 		if !p.isOp(":") {
-			return start
+			return start, false
 		}
 	}
 	p.next()
@@ -346,7 +345,7 @@ func (p *parser) subscribed(of expr) expr {
 	if p.skipOp(":") {
 		out.step = part()
 	}
-	return out
+	return out, true
 }
 
 func (p *parser) arguments() arguments {

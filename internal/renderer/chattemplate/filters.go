@@ -320,18 +320,24 @@ func wordCount(e *evaluator, v any, a args) any {
 
 func urlEncode(e *evaluator, v any, a args) any {
 	a.bind(e, "urlencode", 0)
-	d, ok := v.(*dict)
-	if !ok {
+	if _, ok := v.(str); ok || !isIterable(v) {
 		return quoteURL(e.str(v), "/")
 	}
+	if d, ok := v.(*dict); ok {
+		v = &view{d, "items"}
+	}
 	var out buffer
-	for i, key := range d.keys {
+	for i, item := range e.items(v) {
+		pair := e.items(item)
+		if len(pair) != 2 {
+			e.fail("urlencode needs pairs")
+		}
 		if i > 0 {
 			out.write("&", FromTemplate)
 		}
-		out.add(quoteURL(e.str(key), ""))
+		out.add(quoteURL(e.str(pair[0]), ""))
 		out.write("=", FromTemplate)
-		out.add(quoteURL(e.str(d.values[i]), ""))
+		out.add(quoteURL(e.str(pair[1]), ""))
 	}
 	return out.str()
 }

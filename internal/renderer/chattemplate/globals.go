@@ -36,10 +36,6 @@ var globals = map[string]any{
 	}},
 	"joiner": &function{name: "joiner", call: joiner},
 	"cycler": &function{name: "cycler", call: cycler},
-	"lipsum": &function{name: "lipsum", call: func(e *evaluator, _ args) any {
-		e.fail("lipsum writes by chance and is not supported")
-		return nil
-	}},
 }
 
 // largestRange is the number of values that the sandbox allows.

@@ -179,7 +179,7 @@ func (e *evaluator) iterate(v any) func() (any, bool) {
 		items = v.items()
 	case str:
 		e.spend(len(v.text))
-		items = v.chars()
+		items = v.plain().chars()
 	case *undefined:
 	case *loop:
 		return v.rest(e)

@@ -41,6 +41,9 @@ func (e *evaluator) python(of any, name string) (any, bool) {
 			return f(e, v), true
 		}
 	case *span:
+		if m, ok := listMethods[name]; ok && name != "copy" {
+			return &function{name: name, call: func(e *evaluator, a args) any { return m(e, &list{items: e.items(v)}, a) }}, true
+		}
 		n, ok := map[string]int{"start": v.start, "stop": v.stop, "step": v.step}[name]
 		return integer(n), ok
 	case *function:
