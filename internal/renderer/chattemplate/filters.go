@@ -160,8 +160,7 @@ func (e *evaluator) parseFloat(v any) (float64, bool) {
 		return 0, false
 	}
 	text := strings.ToLower(pyjson.Strip(s.text))
-	if strings.ContainsAny(text, "xp") && !strings.Contains(text, "inf") || strings.Contains(text, "__") ||
-		strings.HasPrefix(text, "_") || strings.HasSuffix(text, "_") {
+	if strings.ContainsAny(text, "xp") && !strings.Contains(text, "inf") || badUnderscores(text) {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
@@ -193,41 +192,45 @@ func toInt(e *evaluator, v any, a args) any {
 	return usual
 }
 
+// badUnderscores reports whether underscores stand where Python allows none.
+func badUnderscores(text string) bool {
+	return strings.Contains(text, "__") || strings.HasPrefix(text, "_") || strings.HasSuffix(text, "_")
+}
+
 // parseInt is int() of Python for a text.
 func parseInt(text string, base int) *big.Int {
 	text = pyjson.Strip(text)
-	if base == 1 || base < 0 || base > 36 || strings.Contains(text, "__") || strings.HasPrefix(text, "_") ||
-		strings.HasSuffix(text, "_") {
-		return nil
-	}
 	digits := strings.ToLower(strings.TrimLeft(text, "+-"))
-	if len(text)-len(digits) > 1 || len(digits) > 4300 {
+	if base == 1 || base < 0 || base > 36 || len(text)-len(digits) > 1 || len(digits) > 4300 {
 		return nil
 	}
-	negative := strings.HasPrefix(text, "-")
-	for prefix, of := range map[string]int{"0x": 16, "0o": 8, "0b": 2} {
-		if strings.HasPrefix(digits, prefix) && (base == of || base == 0) {
-			digits, base = strings.TrimPrefix(digits[2:], "_"), of
-			break
-		}
-	}
+	digits, base = prefixed(digits, base)
 	if base == 0 {
 		if base = 10; strings.HasPrefix(digits, "0") && strings.Trim(digits, "0_") != "" {
 			return nil
 		}
 	}
-	digits = strings.ReplaceAll(digits, "_", "")
-	if strings.ContainsAny(digits, "+-") {
+	if badUnderscores(digits) || strings.ContainsAny(digits, "+-") {
 		return nil
 	}
-	n, ok := new(big.Int).SetString(digits, base)
+	n, ok := new(big.Int).SetString(strings.ReplaceAll(digits, "_", ""), base)
 	if !ok {
 		return nil
 	}
-	if negative {
+	if strings.HasPrefix(text, "-") {
 		n.Neg(n)
 	}
 	return n
+}
+
+// prefixed takes a prefix that names the base away.
+func prefixed(digits string, base int) (string, int) {
+	for prefix, of := range map[string]int{"0x": 16, "0o": 8, "0b": 2} {
+		if strings.HasPrefix(digits, prefix) && (base == of || base == 0) {
+			return strings.TrimPrefix(digits[2:], "_"), of
+		}
+	}
+	return digits, base
 }
 
 func replaceFilter(e *evaluator, v any, a args) any {

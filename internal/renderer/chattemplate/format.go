@@ -12,24 +12,45 @@ import (
 )
 
 // verb is one conversion of the % operator.
-var verb = regexp.MustCompile("^%(?:\\(([^()]*)\\))?([-+ 0#]*)(\\*|[0-9]*)(?:\\.(\\*|[0-9]*))?[hlL]?(.)")
+var verb = regexp.MustCompile(`^%(?:\(([^()]*)\))?([-+ 0#]*)(\*|[0-9]*)(?:\.(\*|[0-9]*))?[hlL]?(.)`)
+
+// supply gives the values of a format in their order.
+type supply struct {
+	values any
+	tuple  *list // values, if they are a tuple
+	taken  int
+}
+
+func (s *supply) next(e *evaluator) any {
+	s.taken++
+	switch {
+	case s.tuple != nil && s.taken <= len(s.tuple.items):
+		return s.tuple.items[s.taken-1]
+	case s.tuple == nil && s.taken == 1:
+		return s.values
+	}
+	e.fail("not enough arguments for format string")
+	return nil
+}
+
+// end fails where values are left.
+func (s *supply) end(e *evaluator) {
+	_, isText := s.values.(str)
+	left := s.taken == 0 && (isText || !isSequence(s.values))
+	if s.tuple != nil {
+		left = s.taken < len(s.tuple.items)
+	}
+	if left {
+		e.fail("not all arguments converted during string formatting")
+	}
+}
 
 // percent is text % values.
 func (e *evaluator) percent(s str, values any) any {
 	var out buffer
-	taken := 0
-	tuple, isTuple := values.(*list)
-	isTuple = isTuple && tuple.tuple
-	next := func() any {
-		taken++
-		switch {
-		case isTuple && taken <= len(tuple.items):
-			return tuple.items[taken-1]
-		case !isTuple && taken == 1:
-			return values
-		}
-		e.fail("not enough arguments for format string")
-		return nil
+	from := &supply{values: values}
+	if l, ok := values.(*list); ok && l.tuple {
+		from.tuple = l
 	}
 	for i := 0; i < len(s.text); {
 		j := strings.IndexByte(s.text[i:], '%')
@@ -43,29 +64,27 @@ func (e *evaluator) percent(s str, values any) any {
 		if m == nil {
 			e.fail("incomplete format")
 		}
-		origin := s.at(i)
-		i += len(m[0])
 		if m[5] == "%" {
-			out.write("%", origin)
-			continue
-		}
-		spec := e.spec(m, next)
-		value := any(nil)
-		if strings.HasPrefix(m[0], "%(") {
-			value = e.named(values, m[1])
-			taken++
+			out.write("%", s.at(i))
 		} else {
-			value = next()
+			text := e.conversion(m, from)
+			e.bytes(len(text.text) + out.text.Len()/64)
+			out.add(text)
 		}
-		text := e.percented(spec, value)
-		e.bytes(len(text.text) + out.text.Len()/64)
-		out.add(text)
+		i += len(m[0])
 	}
-	_, isText := values.(str)
-	if isTuple && taken < len(tuple.items) || !isTuple && (isText || !isSequence(values)) && taken == 0 {
-		e.fail("not all arguments converted during string formatting")
-	}
+	from.end(e)
 	return s.like(out.str())
+}
+
+// conversion formats one value.
+func (e *evaluator) conversion(m []string, from *supply) str {
+	f := e.spec(m, func() any { return from.next(e) })
+	if !strings.HasPrefix(m[0], "%(") {
+		return e.percented(f, from.next(e))
+	}
+	from.taken++
+	return e.percented(f, e.named(from.values, m[1]))
 }
 
 func (e *evaluator) named(values any, name string) any {

@@ -79,9 +79,9 @@ func closing(text string, at int) int {
 }
 
 var (
-	fieldName = regexp.MustCompile("^([^.\\[!:]*)((?:\\.[^.\\[!:]+|\\[[^\\]]+\\])*)(?:!([rs]))?(?::(.*))?$")
-	fieldPath = regexp.MustCompile("\\.([^.\\[]+)|\\[([^\\]]+)\\]")
-	miniSpec  = regexp.MustCompile("^(?:(.)?([<>=^]))?([-+ ]?)(#?)(0?)([0-9]*)(,?)(?:\\.([0-9]+))?([a-zA-Z%]?)$")
+	fieldName = regexp.MustCompile(`^([^.\[!:]*)((?:\.[^.\[!:]+|\[[^\]]+\])*)(?:!([rs]))?(?::(.*))?$`)
+	fieldPath = regexp.MustCompile(`\.([^.\[]+)|\[([^\]]+)\]`)
+	miniSpec  = regexp.MustCompile(`^(?:(.)?([<>=^]))?([-+ ]?)(#?)(0?)([0-9]*)(,?)(?:\.([0-9]+))?([a-zA-Z%]?)$`)
 )
 
 func (e *evaluator) field(text string, f *formatting) str {

@@ -230,14 +230,9 @@ func directive(date time.Time, c byte) string {
 		return fmt.Sprintf("%2d", date.Hour())
 	case 'l':
 		return fmt.Sprintf("%2d", (date.Hour()+11)%12+1)
-	case 'n':
-		return "\n"
-	case 't':
-		return "\t"
-	case '%':
-		return "%"
-	case 'Z', 'z':
-		return ""
+	}
+	if text, ok := map[byte]string{'n': "\n", 't': "\t", '%': "%", 'Z': "", 'z': ""}[c]; ok {
+		return text
 	}
 	return "%" + string(c)
 }

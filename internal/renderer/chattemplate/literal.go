@@ -6,6 +6,7 @@ package chattemplate
 import (
 	"fmt"
 	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -43,6 +44,9 @@ func (p *parser) stringValue(t token) str {
 	return lit(out.String())
 }
 
+// octalDigits are what follows a backslash for a character by its number.
+var octalDigits = regexp.MustCompile("^[0-7]{1,3}")
+
 // escape reads what stands behind a backslash and returns its length.
 func (p *parser) escape(out *strings.Builder, text string, at int) int {
 	c := text[0]
@@ -61,14 +65,10 @@ func (p *parser) escape(out *strings.Builder, text string, at int) int {
 		out.WriteRune(rune(n))
 		return 1 + width
 	}
-	if c >= '0' && c <= '7' {
-		i := 1
-		for i < 3 && i < len(text) && text[i] >= '0' && text[i] <= '7' {
-			i++
-		}
-		n, _ := strconv.ParseUint(text[:i], 8, 32)
+	if octal := octalDigits.FindString(text); octal != "" {
+		n, _ := strconv.ParseUint(octal, 8, 32)
 		out.WriteRune(rune(n))
-		return i
+		return len(octal)
 	}
 	if c == 'N' {
 		p.lex.fail(at, "names of characters in strings are not supported")

@@ -23,17 +23,14 @@ func (e *evaluator) python(of any, name string) (any, bool) {
 	}
 	switch v := of.(type) {
 	case str:
-		if m, ok := strMethods[name]; ok {
-			return &function{name: name, call: func(e *evaluator, a args) any { return m(e, v, a) }}, true
-		}
+		return bound(v, name, strMethods[name])
 	case *dict:
-		if m, ok := dictMethods[name]; ok {
-			return &function{name: name, call: func(e *evaluator, a args) any { return m(e, v, a) }}, true
-		}
+		return bound(v, name, dictMethods[name])
 	case *list:
-		if m, ok := listMethods[name]; ok && (!v.tuple || name != "copy") {
-			return &function{name: name, call: func(e *evaluator, a args) any { return m(e, v, a) }}, true
+		if v.tuple && name == "copy" {
+			return nil, false
 		}
+		return bound(v, name, listMethods[name])
 	case *namespace:
 		return v.attrs.name(name)
 	case *loop:
@@ -41,8 +38,8 @@ func (e *evaluator) python(of any, name string) (any, bool) {
 			return f(e, v), true
 		}
 	case *span:
-		if m, ok := listMethods[name]; ok && name != "copy" {
-			return &function{name: name, call: func(e *evaluator, a args) any { return m(e, &list{items: e.items(v)}, a) }}, true
+		if name == "count" || name == "index" {
+			return bound(&list{items: e.items(v)}, name, listMethods[name])
 		}
 		n, ok := map[string]int{"start": v.start, "stop": v.stop, "step": v.step}[name]
 		return integer(n), ok
@@ -51,34 +48,49 @@ func (e *evaluator) python(of any, name string) (any, bool) {
 			return v.attr(name)
 		}
 	}
-	return e.numeric(of, name)
+	if f, ok := of.(float64); ok {
+		return realAttribute(f, name)
+	}
+	if n := asInt(of); n != nil {
+		return wholeAttribute(n, name)
+	}
+	return nil, false
 }
 
-// numeric finds an attribute of a number.
-func (e *evaluator) numeric(of any, name string) (any, bool) {
-	f, isFloat := of.(float64)
-	n := asInt(of)
-	switch {
-	case !isFloat && n == nil:
+// bound is a method together with its value, if it exists.
+func bound[V any, M ~func(e *evaluator, of V, a args) any](of V, name string, method M) (any, bool) {
+	if method == nil {
 		return nil, false
-	case name == "real" && isFloat:
+	}
+	return &function{name: name, call: func(e *evaluator, a args) any { return method(e, of, a) }}, true
+}
+
+// realAttribute finds an attribute of a float.
+func realAttribute(f float64, name string) (any, bool) {
+	switch name {
+	case "real":
 		return f, true
-	case name == "imag" && isFloat:
+	case "imag":
 		return 0.0, true
-	case name == "is_integer" && isFloat:
+	case "is_integer":
 		return &function{name: name, call: func(e *evaluator, a args) any {
 			a.only(e, name, 0, 0)
 			return f == math.Trunc(f) && !math.IsInf(f, 0)
 		}}, true
-	case isFloat:
-		return nil, false
-	case name == "real" || name == "numerator":
+	}
+	return nil, false
+}
+
+// wholeAttribute finds an attribute of an integer.
+func wholeAttribute(n *big.Int, name string) (any, bool) {
+	switch name {
+	case "real", "numerator":
 		return n, true
-	case name == "imag":
+	case "imag":
 		return new(big.Int), true
-	case name == "denominator":
+	case "denominator":
 		return big.NewInt(1), true
-	case name == "bit_length":
+	case "bit_length":
 		return &function{name: name, call: func(e *evaluator, a args) any {
 			a.only(e, name, 0, 0)
 			return integer(n.BitLen())

@@ -182,21 +182,13 @@ func (e *evaluator) equal(left, right any, depth int) bool {
 		return ok
 	case *list:
 		b, ok := right.(*list)
-		if !ok || a.tuple != b.tuple || len(a.items) != len(b.items) {
-			return false
-		}
-		for i := range a.items {
-			if !e.equal(a.items[i], b.items[i], depth+1) {
-				return false
-			}
-		}
-		return true
+		return ok && a.tuple == b.tuple && e.equalItems(a.items, b.items, depth)
 	case *dict:
 		b, ok := right.(*dict)
 		return ok && e.equalDicts(a, b, depth)
 	case *span:
 		b, ok := right.(*span)
-		return ok && e.equal(&list{items: e.items(a)}, &list{items: e.items(b)}, depth)
+		return ok && e.equalItems(e.items(a), e.items(b), depth)
 	case *view:
 		b, ok := right.(*view)
 		return ok && (a == b || e.equalViews(a, b, depth))
@@ -204,6 +196,18 @@ func (e *evaluator) equal(left, right any, depth int) bool {
 		return false
 	}
 	return left == right
+}
+
+func (e *evaluator) equalItems(a, b []any, depth int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !e.equal(a[i], b[i], depth+1) {
+			return false
+		}
+	}
+	return true
 }
 
 func (e *evaluator) equalDicts(a, b *dict, depth int) bool {
