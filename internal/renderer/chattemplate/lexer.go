@@ -156,10 +156,10 @@ var (
 	commentEnd  = regexp.MustCompile("\\+#\\}|-#\\}" + space + "|#\\}\n?")
 	blockTag    = regexp.MustCompile("^(?:\\+%\\}|-%\\}" + space + "|%\\}\n?)")
 	variableTag = regexp.MustCompile("^(?:-\\}\\}" + space + "|\\}\\})")
-	floats      = regexp.MustCompile("^(?i:(?:\\d+_)*\\d+(?:(?:\\.(?:\\d+_)*\\d+)?e[-+]?(?:\\d+_)*\\d+|\\.(?:\\d+_)*\\d+))")
-	integers    = regexp.MustCompile("^(?i:0b(?:_?[01])+|0o(?:_?[0-7])+|0x(?:_?[0-9a-f])+|[1-9](?:_?\\d)*|0(?:_?0)*)")
+	floats      = regexp.MustCompile(`^(?i:(?:\d+_)*\d+(?:(?:\.(?:\d+_)*\d+)?e[-+]?(?:\d+_)*\d+|\.(?:\d+_)*\d+))`)
+	integers    = regexp.MustCompile(`^(?i:0b(?:_?[01])+|0o(?:_?[0-7])+|0x(?:_?[0-9a-f])+|[1-9](?:_?\d)*|0(?:_?0)*)`)
 	texts       = regexp.MustCompile("^(?s:'[^'\\\\]*(?:\\\\.[^'\\\\]*)*'|\"[^\"\\\\]*(?:\\\\.[^\"\\\\]*)*\")")
-	operators   = regexp.MustCompile("^(?://|\\*\\*|==|!=|>=|<=|[-+/*%~\\[\\](){}><=.:|,;])")
+	operators   = regexp.MustCompile(`^(?://|\*\*|==|!=|>=|<=|[-+/*%~\[\](){}><=.:|,;])`)
 )
 
 // raw reads text that is no template up to its endraw.

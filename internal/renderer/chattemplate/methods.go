@@ -38,11 +38,7 @@ func (e *evaluator) python(of any, name string) (any, bool) {
 			return f(e, v), true
 		}
 	case *span:
-		if name == "count" || name == "index" {
-			return bound(&list{items: e.items(v)}, name, listMethods[name])
-		}
-		n, ok := map[string]int{"start": v.start, "stop": v.stop, "step": v.step}[name]
-		return integer(n), ok
+		return e.spanAttribute(v, name)
 	case *function:
 		if v.attr != nil {
 			return v.attr(name)
@@ -55,6 +51,14 @@ func (e *evaluator) python(of any, name string) (any, bool) {
 		return wholeAttribute(n, name)
 	}
 	return nil, false
+}
+
+func (e *evaluator) spanAttribute(v *span, name string) (any, bool) {
+	if name == "count" || name == "index" {
+		return bound(&list{items: e.items(v)}, name, listMethods[name])
+	}
+	n, ok := map[string]int{"start": v.start, "stop": v.stop, "step": v.step}[name]
+	return integer(n), ok
 }
 
 // bound is a method together with its value, if it exists.

@@ -168,12 +168,10 @@ func (e *evaluator) compare(op string, left, right any) bool {
 func (e *evaluator) equal(left, right any, depth int) bool {
 	e.spend(1)
 	e.deep(depth)
-	if isNumber(left) && isNumber(right) {
-		return order(left, right) == 0
+	if isNumber(left) {
+		return isNumber(right) && order(left, right) == 0
 	}
 	switch a := left.(type) {
-	case nil:
-		return right == nil
 	case str:
 		b, ok := right.(str)
 		return ok && a.text == b.text
@@ -192,8 +190,6 @@ func (e *evaluator) equal(left, right any, depth int) bool {
 	case *view:
 		b, ok := right.(*view)
 		return ok && (a == b || e.equalViews(a, b, depth))
-	case bool, *big.Int, float64:
-		return false
 	}
 	return left == right
 }
