@@ -20,8 +20,10 @@
 //   - Expressions of constants alone are computed when they run. jinja2 folds them when it compiles, so that a few
 //     senseless ones differ: a slice of a number is undefined there, and {[]: 1} fails where it is never reached.
 //   - The names self and lipsum do not exist.
-//   - include, import, extends, block and autoescape are refused when a template is parsed: a chat template is one text.
-//   - The filters random, urlize, xmlattr, pprint, striptags, wordwrap and filesizeformat are refused by name.
+//   - include, import, extends, block and autoescape are refused when a template is parsed, because a chat template
+//     is one text.
+//   - The filters random, urlize, xmlattr, pprint, striptags, wordwrap and filesizeformat are refused by name, and
+//     so are names of characters in strings (\N{...}).
 //   - strftime_now gives the date of the caller, never the clock's.
 //   - Functions and generators print without their address, and lone surrogates become U+FFFD.
 //   - Steps, output, and depth have bounds; jinja2 runs until memory or Python's stack ends.

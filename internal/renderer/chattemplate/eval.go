@@ -9,7 +9,8 @@ import "fmt"
 type evaluator struct {
 	options Options
 	steps   int
-	depth   int
+	depth   int // of calls
+	nodes   int // of expressions
 	line    int
 	out     *buffer
 }
@@ -48,6 +49,14 @@ func (e *evaluator) bytes(n int) {
 		panic(&Error{Kind: Exhausted, Message: fmt.Sprintf("a text is longer than %d bytes", e.options.MaxOutput)})
 	}
 	e.spend(n / 32)
+}
+
+// room fails where a buffer is larger than a text can be, and counts that it grows.
+func (e *evaluator) room(b *buffer) {
+	e.spend(1)
+	if b.text.Len() > e.options.MaxOutput {
+		e.bytes(b.text.Len())
+	}
 }
 
 // nesting bounds how deeply values and calls nest.
@@ -96,9 +105,17 @@ func (e *evaluator) run(body []node, s *scope) control {
 	return goOn
 }
 
+// deepestExpression bounds how expressions nest when they run, through long chains of operators and through macros.
+const deepestExpression = 10_000
+
 func (e *evaluator) eval(x expr, s *scope) any {
 	e.spend(1)
-	return x.eval(e, s)
+	if e.nodes++; e.nodes > deepestExpression {
+		e.deep(nesting + 1)
+	}
+	v := x.eval(e, s)
+	e.nodes--
+	return v
 }
 
 func (n *textNode) exec(e *evaluator, _ *scope) control {

@@ -277,7 +277,8 @@ func indent(e *evaluator, v any, a args) any {
 	lines := concat(s, lit("\n")).lines(false)
 	var out buffer
 	for i, line := range lines {
-		e.bytes(out.text.Len()/8 + len(by.text))
+		e.bytes(len(by.text))
+		e.room(&out)
 		if i > 0 {
 			out.write("\n", FromTemplate)
 		}

@@ -68,7 +68,8 @@ func (e *evaluator) percent(s str, values any) any {
 			out.write("%", s.at(i))
 		} else {
 			text := e.conversion(m, from)
-			e.bytes(len(text.text) + out.text.Len()/64)
+			e.bytes(len(text.text))
+			e.room(&out)
 			out.add(text)
 		}
 		i += len(m[0])
@@ -169,7 +170,8 @@ func (e *evaluator) percented(f spec, v any) str {
 		return e.aligned(f, text)
 	case 'c':
 		if n := asInt(v); n != nil {
-			v = lit(string(rune(e.small(n))))
+			// The number may come from a message, which must not spell a special token with it.
+			v = str{text: string(rune(e.small(n))), origin: FromData}
 		}
 		if text := e.text(v); text.count() == 1 {
 			return e.aligned(f, text)

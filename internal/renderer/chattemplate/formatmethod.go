@@ -54,7 +54,8 @@ func (e *evaluator) format(s str, f *formatting) str {
 				e.fail("expected '}' before end of string")
 			}
 			text := e.field(s.text[i+1:end], f)
-			e.bytes(len(text.text) + out.text.Len()/64)
+			e.bytes(len(text.text))
+			e.room(&out)
 			out.add(text)
 			i = end + 1
 		}

@@ -65,9 +65,8 @@ func (e *evaluator) text(v any) str {
 }
 
 func (w *jsonWriter) write(v any, depth int) {
-	w.e.spend(1)
+	w.e.room(&w.out)
 	w.e.deep(depth)
-	w.e.bytes(w.out.text.Len()/1024 + 1)
 	switch v := v.(type) {
 	case str:
 		w.quote(v)
@@ -117,7 +116,7 @@ func (w *jsonWriter) items(open, end string, count, depth int, item func(i int))
 
 func (w *jsonWriter) line(depth int) {
 	if w.indent != nil {
-		w.e.bytes(w.out.text.Len() + len(*w.indent)*depth)
+		w.e.bytes(len(*w.indent) * depth)
 		w.out.write("\n"+strings.Repeat(*w.indent, depth), FromData)
 	}
 }
@@ -156,7 +155,7 @@ var jsonEscapes = map[rune]string{
 }
 
 func (w *jsonWriter) quote(s str) {
-	w.e.bytes(w.out.text.Len()/8 + len(s.text))
+	w.e.bytes(len(s.text))
 	w.out.write("\"", FromData)
 	for i, r := range s.text {
 		escape, ok := jsonEscapes[r]

@@ -23,7 +23,8 @@ func integerValue(text string) any {
 
 // escapes are the characters that a letter behind a backslash stands for.
 var escapes = map[byte]string{
-	'\n': "", '\\': "\\", '\'': "'", '"': "\"", 'a': "\a", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'v': "\v",
+	'\n': "", '\\': "\\",
+	'\'': "'", '"': "\"", 'a': "\a", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'v': "\v",
 }
 
 // stringValue reads a string literal with its quotes.

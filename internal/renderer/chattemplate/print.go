@@ -68,9 +68,8 @@ func (e *evaluator) repr(v any) str {
 }
 
 func (e *evaluator) source(out *buffer, v any, depth int) {
-	e.spend(1)
+	e.room(out)
 	e.deep(depth)
-	e.bytes(out.text.Len()/1024 + 1)
 	switch v := v.(type) {
 	case str:
 		e.bytes(len(v.text))

@@ -128,6 +128,7 @@ func TestOrigins(t *testing.T) {
 		"indent":            {`{{ 'a\nb'|indent(2) }}`, "a\n  b"},
 		"token":             {`{{ bos_token }}{{ l[0] }}`, `<s>«a»`},
 		"default":           {`{{ zz|default('x') }}{{ zz|default(l[0]) }}`, `x«a»`},
+		"number as text":    {`{{ '<%c' % 62 }}`, `<«>»`},
 		"comparison":        {`{{ 'a' == l[0] }}`, `True`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -201,6 +202,8 @@ func TestBounds(t *testing.T) {
 		"recursion":         `{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}`,
 		"default recursion": `{% macro f(a=f()) %}{% endmacro %}{% macro f(a=f()) %}{% endmacro %}{{ f() }}`,
 		"caller recursion":  `{% macro f() %}{% call f() %}{% endcall %}{{ caller }}{% endmacro %}{{ f() }}`,
+		"chain":             `{{ 1` + strings.Repeat(" + 1", 200_000) + ` }}`,
+		"attributes":        `{{ x` + strings.Repeat(".real", 100_000) + ` }}`,
 		"power":             `{{ 9 ** (9 ** 9) }}`,
 		"large integers":    double + `1 %}{% endfor %}{% set ns.x = 3 %}{% for i in range(60) %}{% set ns.x = ns.x * ns.x %}{% endfor %}`,
 		"width":             `{{ '%999999999d' % 1 }}`,

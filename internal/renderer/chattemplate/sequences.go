@@ -140,10 +140,7 @@ func join(e *evaluator, v any, a args) any {
 			out.add(between)
 		}
 		out.add(text)
-		if out.text.Len() > e.options.MaxOutput {
-			e.bytes(out.text.Len())
-		}
-		e.spend(1)
+		e.room(&out)
 	}
 }
 

@@ -18,7 +18,7 @@ var strMethods map[string]strMethod
 func init() {
 	strMethods = map[string]strMethod{
 		"lower": mapped("lower", lower), "casefold": mapped("casefold", lower),
-		"upper":      mapped("upper", func(s str) str { return s.mapRunes(func(_ int, r rune) string { return upperRune(r) }) }),
+		"upper":      mapped("upper", upper),
 		"capitalize": mapped("capitalize", capitalize), "title": mapped("title", titled),
 		"swapcase": mapped("swapcase", swapped),
 		"strip":    strip(true, true), "lstrip": strip(true, false), "rstrip": strip(false, true),
@@ -34,17 +34,16 @@ func init() {
 		"isalpha": all(unicode.IsLetter), "isdigit": all(unicode.IsDigit), "isdecimal": all(unicode.IsDigit),
 		"isnumeric": all(unicode.IsNumber), "isspace": all(pyjson.IsSpace),
 		"isalnum":     all(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }),
-		"isprintable": property(func(s str) bool { return strings.IndexFunc(s.text, func(r rune) bool { return !isPrintable(r) }) < 0 }),
-		"isascii":     property(str.ascii), "islower": property(isLower), "isupper": property(isUpper), "istitle": property(isTitle),
-		"isidentifier": property(func(s str) bool {
-			return s.text != "" && strings.IndexFunc(s.text, func(r rune) bool { return !isWord(r) }) < 0 && !unicode.IsDigit([]rune(s.text)[0])
-		}),
+		"isprintable": property(func(s str) bool { return !strings.ContainsFunc(s.text, isHidden) }),
+		"isascii":     property(str.ascii), "islower": property(isLower), "isupper": property(isUpper),
+		"istitle": property(isTitle), "isidentifier": property(isIdentifier),
 	}
 }
 
 // upperOf has the characters that become several in upper case.
 var upperOf = map[rune]string{
-	'ß': "SS", 'ŉ': "ʼN", 'ǰ': "J̌", 'ΐ': "Ϊ́", 'ΰ': "Ϋ́", 'և': "ԵՒ", 'ﬀ': "FF", 'ﬁ': "FI", 'ﬂ': "FL", 'ﬃ': "FFI", 'ﬄ': "FFL",
+	'ß': "SS", 'ŉ': "ʼN", 'ǰ': "J̌", 'ΐ': "Ϊ́", 'ΰ': "Ϋ́", 'և': "ԵՒ",
+	'ﬀ': "FF", 'ﬁ': "FI", 'ﬂ': "FL", 'ﬃ': "FFI", 'ﬄ': "FFL",
 	'ﬅ': "ST", 'ﬆ': "ST",
 }
 
@@ -67,6 +66,15 @@ func titleRune(r rune) string {
 		return "Ss"
 	}
 	return string(unicode.ToTitle(r))
+}
+
+func upper(s str) str { return s.mapRunes(func(_ int, r rune) string { return upperRune(r) }) }
+
+func isHidden(r rune) bool { return !isPrintable(r) }
+
+func isIdentifier(s str) bool {
+	other := func(r rune) bool { return !isWord(r) }
+	return s.text != "" && !strings.ContainsFunc(s.text, other) && strings.IndexFunc(s.text, unicode.IsDigit) != 0
 }
 
 func isCased(r rune) bool { return unicode.IsUpper(r) || unicode.IsLower(r) || unicode.IsTitle(r) }

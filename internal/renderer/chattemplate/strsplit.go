@@ -49,9 +49,7 @@ func replaceMethod(e *evaluator, s str, a args) any {
 		if before.text == "" && i == len(s.text) {
 			break
 		}
-		if out.text.Len() > e.options.MaxOutput {
-			e.bytes(out.text.Len())
-		}
+		e.room(&out)
 	}
 	out.add(s.cut(i, len(s.text)))
 	return s.like(out.str())
@@ -74,15 +72,14 @@ func joinMethod(e *evaluator, s str, a args) any {
 		if s.markup {
 			text = escape(text)
 		}
-		e.bytes(out.text.Len()/1024 + len(text.text) + len(s.text))
+		e.bytes(len(text.text) + len(s.text))
+		e.room(&out)
 		if i > 0 {
 			out.add(s)
 		}
 		out.add(text)
-		if out.text.Len() > e.options.MaxOutput {
-			e.bytes(out.text.Len())
-		}
 	}
+	e.room(&out)
 	return s.like(out.str())
 }
 
