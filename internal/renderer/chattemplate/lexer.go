@@ -187,10 +187,12 @@ func (l *lexer) expression(end *regexp.Regexp, kind tokenKind, tag int) {
 		if l.at >= len(l.source) {
 			l.fail(tag, "missing end of tag")
 		}
-		if m := end.FindStringIndex(l.rest()); m != nil && len(open) == 0 {
-			l.emit(kind, "", l.at)
-			l.advance(l.at + m[1])
-			return
+		if len(open) == 0 && strings.IndexByte("-+%}", l.source[l.at]) >= 0 {
+			if m := end.FindStringIndex(l.rest()); m != nil {
+				l.emit(kind, "", l.at)
+				l.advance(l.at + m[1])
+				return
+			}
 		}
 		if trimmed := pyjson.StripLeft(l.rest()); len(trimmed) < len(l.rest()) {
 			l.advance(len(l.source) - len(trimmed))
@@ -208,13 +210,15 @@ func (l *lexer) expression(end *regexp.Regexp, kind tokenKind, tag int) {
 // match finds the token at the current byte.
 func (l *lexer) match() (tokenKind, string) {
 	rest := l.rest()
-	if l.at == 0 || l.source[l.at-1] != '.' {
-		if text := floats.FindString(rest); text != "" {
+	// The first byte decides which expression is tried, because each try costs as much as the rest is long.
+	if rest[0] >= '0' && rest[0] <= '9' {
+		rest := rest[:len(rest)-len(strings.TrimLeftFunc(rest, inNumber))]
+		if text := floats.FindString(rest); text != "" && l.source[l.at-1] != '.' {
 			return floatToken, text
 		}
-	}
-	if text := integers.FindString(rest); text != "" {
-		return integerToken, text
+		if text := integers.FindString(rest); text != "" {
+			return integerToken, text
+		}
 	}
 	if i := strings.IndexFunc(rest, func(r rune) bool { return !isWord(r) }); i != 0 {
 		if i < 0 {
@@ -225,15 +229,21 @@ func (l *lexer) match() (tokenKind, string) {
 		}
 		l.fail(l.at, "invalid character in identifier")
 	}
-	if text := texts.FindString(rest); text != "" {
-		return stringToken, text
+	if rest[0] == '\'' || rest[0] == '"' {
+		if text := texts.FindString(rest); text != "" {
+			return stringToken, text
+		}
 	}
-	text := operators.FindString(rest)
+	text := operators.FindString(rest[:min(2, len(rest))])
 	if text == "" {
 		r, _ := utf8.DecodeRuneInString(rest)
 		l.fail(l.at, "unexpected character "+string(r))
 	}
 	return operator, text
+}
+
+func inNumber(r rune) bool {
+	return r < utf8.RuneSelf && (isWord(r) || r == '.' || r == '+' || r == '-')
 }
 
 func isWord(r rune) bool {
