@@ -197,16 +197,16 @@ func (p *parser) dict() expr {
 	return out
 }
 
-// tuple reads an expression, or several with commas between them. The names of ends stop it.
-func (p *parser) tuple(read func() expr, parenthesised bool, ends ...string) expr {
+// tuple reads an expression, or several with commas between them. As in jinja2, a comma before in or recursive does
+// not end a tuple.
+func (p *parser) tuple(read func() expr, parenthesised bool) expr {
 	var items []expr
 	comma := false
 	for {
 		if len(items) > 0 {
 			p.wantOp(",")
 		}
-		if p.tok.kind == variableEnd || p.tok.kind == blockEnd || p.isOp(")") ||
-			p.tok.kind == nameToken && slices.Contains(ends, p.tok.text) {
+		if p.tok.kind == variableEnd || p.tok.kind == blockEnd || p.isOp(")") {
 			break
 		}
 		items = append(items, read())
@@ -225,7 +225,7 @@ func (p *parser) tuple(read func() expr, parenthesised bool, ends ...string) exp
 }
 
 // target reads what an assignment writes to.
-func (p *parser) target(attributes bool, ends ...string) expr {
+func (p *parser) target(attributes bool) expr {
 	p.enter()
 	defer p.leave()
 	loads := p.loads
@@ -239,7 +239,7 @@ func (p *parser) target(attributes bool, ends ...string) expr {
 			}
 		}
 		return p.primary()
-	}, false, ends...)
+	}, false)
 	p.loads = loads
 	if ref, ok := out.(*attrRef); ok {
 		p.load(ref.name)

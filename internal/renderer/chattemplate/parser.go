@@ -213,11 +213,11 @@ func (p *parser) forTag() node {
 	out := &forNode{line: p.line()}
 	p.next()
 	p.loops++
-	out.target = p.target(false, "in")
+	out.target = p.target(false)
 	if !p.skipName("in") {
 		p.fail("expected in")
 	}
-	out.over = p.tuple(p.withoutCond, false, "recursive")
+	out.over = p.tuple(p.withoutCond, false)
 	p.withSoft(false, func() {
 		if p.skipName("if") {
 			out.test = p.expression()
