@@ -33,7 +33,8 @@ func (g *snippets) name() string {
 	return g.one("s", "u", "n", "z", "f", "g", "t", "o", "v", "l", "m", "d", "e", "h", "w", "p", "i", "q", "r", "big", "x", "y", "loop", "ns")
 }
 
-// fill replaces each E by an expression and each N by a small number.
+// fill replaces each Ⓔ by an expression, Ⓝ by a small number, Ⓢ by a text and Ⓥ by a name. Slices are taken of names
+// alone: jinja2 folds slices of constants by rules of its own.
 func (g *snippets) fill(pattern string) string {
 	var out strings.Builder
 	for _, c := range pattern {
@@ -54,41 +55,78 @@ func (g *snippets) fill(pattern string) string {
 }
 
 var snippetExpressions = []string{
-	"(Ⓔ + Ⓔ)", "Ⓔ - Ⓔ", "Ⓔ * Ⓝ", "Ⓔ / Ⓝ", "Ⓔ // Ⓝ", "Ⓔ % Ⓝ", "n ** Ⓝ", "-Ⓔ", "+Ⓔ", "Ⓔ ~ Ⓔ", "Ⓔ ~ Ⓢ ~ Ⓔ", "Ⓔ == Ⓔ", "Ⓔ != Ⓔ", "Ⓔ < Ⓔ", "Ⓔ >= Ⓔ",
-	"1 < Ⓔ <= 3", "Ⓔ in Ⓔ", "Ⓔ not in Ⓔ", "not Ⓔ", "Ⓔ and Ⓔ", "Ⓔ or Ⓔ", "(Ⓔ if Ⓔ else Ⓔ)", "(Ⓔ if Ⓔ)", "[Ⓔ, Ⓔ]", "(Ⓔ, Ⓔ)", "(Ⓔ,)", "{'a': Ⓔ, Ⓢ: Ⓔ}",
-	"Ⓔ[Ⓝ]", "Ⓔ[Ⓢ]", "Ⓔ[Ⓔ]", "Ⓥ[Ⓝ:]", "Ⓥ[:Ⓝ]", "Ⓥ[Ⓝ:Ⓝ]", "Ⓥ[::Ⓝ]", "Ⓥ[Ⓝ:Ⓝ:Ⓝ]", "(Ⓔ|list)[Ⓝ:Ⓝ]", "(Ⓔ|string)[::Ⓝ]", "Ⓥ.a", "Ⓥ.B.c", "Ⓥ.items", "d.Ⓥ", "d['B']['c']", "r[Ⓝ].role",
-	"Ⓔ|Ⓕ", "Ⓔ|Ⓕ|Ⓕ", "Ⓔ is Ⓣ", "Ⓔ is not Ⓣ", "Ⓔ.Ⓜ", "Ⓢ.Ⓜ", "Ⓥ.Ⓜ", "range(Ⓝ)", "range(Ⓝ, Ⓝ, Ⓝ)", "dict(a=Ⓔ)", "dict(Ⓔ)", "namespace(a=Ⓔ)", "mac(Ⓔ)", "mac(b=Ⓔ)", "mac(Ⓔ, *Ⓔ)",
-	"'%s-%d' % (Ⓔ, Ⓝ)", "'%5.1f|%-6s|%x' % (Ⓝ, Ⓢ, Ⓝ)", "'{}{}'.format(Ⓔ, Ⓝ)", "'{0:>5}{a!r}'.format(Ⓢ, a=Ⓔ)", "loop.Ⓛ", "strftime_now('%d %B %Y %j %H:%M %-d')", "(Ⓔ)|list", "Ⓔ|string",
+	"(Ⓔ + Ⓔ)", "Ⓔ - Ⓔ", "Ⓔ * Ⓝ", "Ⓔ / Ⓝ", "Ⓔ // Ⓝ", "Ⓔ % Ⓝ", "n ** Ⓝ", "-Ⓔ", "+Ⓔ", "Ⓔ ~ Ⓔ", "Ⓔ ~ Ⓢ ~ Ⓔ", "Ⓔ == Ⓔ",
+	"Ⓔ != Ⓔ", "Ⓔ < Ⓔ", "Ⓔ >= Ⓔ",
+	"1 < Ⓔ <= 3", "Ⓔ in Ⓔ", "Ⓔ not in Ⓔ", "not Ⓔ", "Ⓔ and Ⓔ", "Ⓔ or Ⓔ", "(Ⓔ if Ⓔ else Ⓔ)", "(Ⓔ if Ⓔ)", "[Ⓔ, Ⓔ]",
+	"(Ⓔ, Ⓔ)", "(Ⓔ,)", "{'a': Ⓔ, Ⓢ: Ⓔ}",
+	"Ⓔ[Ⓝ]", "Ⓔ[Ⓢ]", "Ⓔ[Ⓔ]", "Ⓥ[Ⓝ:]", "Ⓥ[:Ⓝ]", "Ⓥ[Ⓝ:Ⓝ]", "Ⓥ[::Ⓝ]", "Ⓥ[Ⓝ:Ⓝ:Ⓝ]", "(Ⓥ|list)[Ⓝ:Ⓝ]", "(Ⓥ|string)[::Ⓝ]",
+	"Ⓥ.a", "Ⓥ.B.c", "Ⓥ.items", "d.Ⓥ", "d['B']['c']", "r[Ⓝ].role",
+	"Ⓔ|Ⓕ", "Ⓔ|Ⓕ|Ⓕ", "Ⓔ is Ⓣ", "Ⓔ is not Ⓣ", "Ⓔ.Ⓜ", "Ⓢ.Ⓜ", "Ⓥ.Ⓜ", "range(Ⓝ)", "range(Ⓝ, Ⓝ, Ⓝ)", "dict(a=Ⓔ)",
+	"dict(Ⓔ)", "namespace(a=Ⓔ)", "mac(Ⓔ)", "mac(b=Ⓔ)", "mac(Ⓔ, *Ⓔ)",
+	"'%s-%d' % (Ⓔ, Ⓝ)", "'%5.1f|%-6s|%x' % (Ⓝ, Ⓢ, Ⓝ)", "'{}{}'.format(Ⓔ, Ⓝ)", "'{0:>5}{a!r}'.format(Ⓢ, a=Ⓔ)",
+	"loop.Ⓛ", "strftime_now('%d %B %Y %j %H:%M %-d')", "(Ⓔ)|list", "Ⓔ|string",
 }
 
 var snippetFilters = []string{
-	"trim", "trim(Ⓢ)", "length", "upper", "lower", "title", "capitalize", "string", "list", "first", "last", "join", "join(Ⓢ)", "join(Ⓢ, 'role')", "default(Ⓔ)", "default(Ⓔ, true)", "d(Ⓢ)",
-	"tojson", "tojson(indent=Ⓝ)", "tojson(ensure_ascii=true)", "tojson(separators=(',', ':'))", "tojson(sort_keys=true)", "tojson(indent=2, separators=(', ', '= '))", "replace(Ⓢ, Ⓢ)", "replace(Ⓢ, Ⓢ, Ⓝ)",
-	"int", "int(Ⓔ)", "float", "abs", "round", "round(Ⓝ)", "round(1, 'floor')", "sum", "sum('n')", "sum(start=Ⓔ)", "min", "max", "max(attribute='n')", "sort", "sort(reverse=true)", "sort(attribute='n')", "sort(case_sensitive=true)",
-	"unique|list", "reverse", "reverse|list", "map('upper')|list", "map(attribute='role')|list", "map(attribute='zz', default='Q')|join", "map('default', 1)|list", "select|list", "select('string')|list", "reject('none')|list",
-	"selectattr('n')|list", "selectattr('role', 'equalto', 'user')|list", "rejectattr('content', 'none')|list", "selectattr('n', '>', 1)|map(attribute='n')|list", "dictsort", "dictsort(by='value')", "dictsort(reverse=true)", "items|list",
-	"indent", "indent(2, true)", "indent(Ⓢ, blank=true)", "e", "escape", "safe", "batch(2)|list", "batch(2, 'f')|list", "slice(2)|list", "slice(2, 'f')|list", "groupby('role')|list", "center(9)", "wordcount", "truncate(5)", "truncate(7, true, '..', 0)", "urlencode",
-	"attr('a')", "format(Ⓔ)", "count", "nosuch",
+	"trim", "trim(Ⓢ)", "length", "upper", "lower", "title", "capitalize", "string", "list", "first", "last",
+	"join", "join(Ⓢ)", "join(Ⓢ, 'role')", "default(Ⓔ)", "default(Ⓔ, true)", "d(Ⓢ)",
+	"tojson", "tojson(indent=Ⓝ)", "tojson(ensure_ascii=true)", "tojson(separators=(',', ':'))",
+	"tojson(sort_keys=true)", "tojson(indent=2, separators=(', ', '= '))", "replace(Ⓢ, Ⓢ)", "replace(Ⓢ, Ⓢ, Ⓝ)",
+	"int", "int(Ⓔ)", "float", "abs", "round", "round(Ⓝ)", "round(1, 'floor')", "sum", "sum('n')", "sum(start=Ⓔ)",
+	"min", "max", "max(attribute='n')", "sort", "sort(reverse=true)", "sort(attribute='n')",
+	"sort(case_sensitive=true)",
+	"unique|list", "reverse", "reverse|list", "map('upper')|list", "map(attribute='role')|list",
+	"map(attribute='zz', default='Q')|join", "map('default', 1)|list", "select|list", "select('string')|list",
+	"reject('none')|list",
+	"selectattr('n')|list", "selectattr('role', 'equalto', 'user')|list", "rejectattr('content', 'none')|list",
+	"selectattr('n', '>', 1)|map(attribute='n')|list", "dictsort", "dictsort(by='value')",
+	"dictsort(reverse=true)", "items|list",
+	"indent", "indent(2, true)", "indent(Ⓢ, blank=true)", "e", "escape", "safe", "batch(2)|list",
+	"batch(2, 'f')|list", "slice(2)|list", "slice(2, 'f')|list", "groupby('role')|list", "center(9)", "wordcount",
+	"truncate(5)", "truncate(7, true, '..', 0)", "urlencode",
+	"attr('a')", "format(Ⓔ)", "count",
 }
 
 var snippetTests = []string{
-	"defined", "undefined", "none", "string", "number", "integer", "float", "boolean", "true", "false", "mapping", "sequence", "iterable", "callable", "odd", "even", "divisibleby(Ⓝ)", "divisibleby 2", "lower", "upper",
-	"eq(Ⓔ)", "equalto(Ⓔ)", "ne(Ⓔ)", "lt(Ⓔ)", "gt(Ⓔ)", "in(Ⓔ)", "in [1, 'a']", "sameas(none)", "sameas(true)", "filter", "test", "escaped", "nosuch",
+	"defined", "undefined", "none", "string", "number", "integer", "float", "boolean", "true", "false", "mapping",
+	"sequence", "iterable", "callable", "odd", "even", "divisibleby(Ⓝ)", "divisibleby 2", "lower", "upper",
+	"eq(Ⓔ)", "equalto(Ⓔ)", "ne(Ⓔ)", "lt(Ⓔ)", "gt(Ⓔ)", "in(Ⓔ)", "in [1, 'a']", "sameas(none)", "sameas(true)",
+	"filter", "test", "escaped",
 }
 
 var snippetMethods = []string{
-	"strip()", "strip(Ⓢ)", "lstrip()", "rstrip(Ⓢ)", "split()", "split(Ⓢ)", "split(Ⓢ, Ⓝ)", "rsplit(Ⓢ, 1)", "split(none, 1)", "rsplit(none, 1)", "splitlines()", "splitlines(true)", "startswith(Ⓢ)", "startswith((Ⓢ, Ⓢ))", "endswith(Ⓢ)", "find(Ⓢ)", "rfind(Ⓢ)", "index(Ⓢ)",
-	"count(Ⓢ)", "replace(Ⓢ, Ⓢ)", "replace(Ⓢ, Ⓢ, Ⓝ)", "upper()", "lower()", "title()", "capitalize()", "swapcase()", "join(Ⓔ)", "join(m)", "isdigit()", "isalpha()", "isalnum()", "isspace()", "isupper()", "islower()", "istitle()", "isascii()", "partition(Ⓢ)", "rpartition(Ⓢ)",
-	"removeprefix(Ⓢ)", "removesuffix(Ⓢ)", "center(Ⓝ)", "ljust(12)", "rjust(12, '*')", "zfill(6)", "get(Ⓢ)", "get(Ⓢ, Ⓔ)", "get(Ⓔ)", "items()", "keys()", "values()", "items()|list", "keys()|join(Ⓢ)", "copy()", "append(Ⓔ)", "pop(Ⓢ)", "index(Ⓔ)", "count(Ⓔ)", "update(h)", "nosuch()", "find(Ⓢ, Ⓝ)", "count(Ⓢ, Ⓝ, Ⓝ)", "format(Ⓔ, a=Ⓔ)",
+	"strip()", "strip(Ⓢ)", "lstrip()", "rstrip(Ⓢ)", "split()", "split(Ⓢ)", "split(Ⓢ, Ⓝ)", "rsplit(Ⓢ, 1)",
+	"split(none, 1)", "rsplit(none, 1)", "splitlines()", "splitlines(true)", "startswith(Ⓢ)",
+	"startswith((Ⓢ, Ⓢ))", "endswith(Ⓢ)", "find(Ⓢ)", "rfind(Ⓢ)", "index(Ⓢ)",
+	"count(Ⓢ)", "replace(Ⓢ, Ⓢ)", "replace(Ⓢ, Ⓢ, Ⓝ)", "upper()", "lower()", "title()", "capitalize()",
+	"swapcase()", "join(Ⓔ)", "join(m)", "isdigit()", "isalpha()", "isalnum()", "isspace()", "isupper()",
+	"islower()", "istitle()", "isascii()", "partition(Ⓢ)", "rpartition(Ⓢ)",
+	"removeprefix(Ⓢ)", "removesuffix(Ⓢ)", "center(Ⓝ)", "ljust(12)", "rjust(12, '*')", "zfill(6)", "get(Ⓢ)",
+	"get(Ⓢ, Ⓔ)", "get(Ⓔ)", "items()", "keys()", "values()", "items()|list", "keys()|join(Ⓢ)", "copy()",
+	"append(Ⓔ)", "pop(Ⓢ)", "index(Ⓔ)", "count(Ⓔ)", "update(h)", "nosuch()", "find(Ⓢ, Ⓝ)", "count(Ⓢ, Ⓝ, Ⓝ)",
+	"format(Ⓔ, a=Ⓔ)",
 }
 
 var snippetStatements = []string{
-	"{{ Ⓔ }}", "{{ Ⓔ }}", "{{ Ⓔ }}", "{{- Ⓔ -}}", "\n{{ Ⓔ }}\n", "{% set x = Ⓔ %}", "{% set y = Ⓔ -%}\n", "{% set x, y = Ⓔ, Ⓔ %}", "{% set x, y = Ⓔ %}", "{% set ns.a = Ⓔ %}", "  {% set ns = namespace(a=Ⓔ, b=Ⓝ) %}\n{{ ns.a }}",
-	"{% if Ⓔ %}Ⓑ{% endif %}", "{% if Ⓔ %}Ⓑ{% elif Ⓔ %}Ⓑ{% else %}Ⓑ{% endif %}", "\n  {% if Ⓔ -%}\n Ⓑ\n  {%- endif %}\n", "{% for x in Ⓔ %}Ⓑ{% endfor %}", "{% for x in Ⓔ %}{{ x }}{{ loop.Ⓛ }}Ⓑ{% else %}Ⓑ{% endfor %}",
-	"{% for x, y in d.items() %}Ⓑ{{ x }}{{ y }}{% endfor %}", "{% for x in Ⓔ if Ⓔ %}Ⓑ{{ loop.index }}/{{ loop.length }}{% else %}none{% endfor %}", "{% for x in l %}{% if x == Ⓝ %}{% break %}{% endif %}Ⓑ{% endfor %}", "{% for x in range(4) %}{% if x is odd %}{% continue %}{% endif %}Ⓑ{{ x }}{% else %}E{% endfor %}",
-	"{% macro mac(a, b=Ⓔ) %}[{{ a }}|{{ b }}Ⓑ]{% endmacro %}{{ mac(Ⓔ) }}", "{% macro mac(a='q', b=a) -%}{{ a }}{{ b }}{{ varargs }}{{ kwargs }}{%- endmacro %}{{ mac(Ⓔ, 2, 3, k=4) }}", "{% macro mac(a) %}<{{ caller(a) }}>{% endmacro %}{% call(x) mac(Ⓔ) %}Ⓑ{{ x }}{% endcall %}",
-	"{% set x %}Ⓑ{% endset %}{{ x }}", "{% set x | Ⓕ %}Ⓑ{% endset %}{{ x }}", "{% filter Ⓡ %}Ⓑ{% endfilter %}", "{% with x = Ⓔ, y = x %}Ⓑ{{ y }}{% endwith %}", "{% generation %}Ⓑ{% set x = 1 %}{% endgeneration %}", "{# note #}", "  {# note #}\n", "{%- raw %} {{ x }} {% endraw -%}\n",
-	"\n\n", " text ", "  \n", "{{ loop.cycle(1, 2) }}", "{{ raise_exception(Ⓢ) }}", "{%+ if true %} a{% endif +%}\n", "{% if false %}{{ Ⓔ|nosuch }}{% endif %}", "{% for x in r recursive %}{{ x.role }}{{ loop(x.content) if x.content }}{% endfor %}",
+	"{{ Ⓔ }}", "{{ Ⓔ }}", "{{ Ⓔ }}", "{{- Ⓔ -}}", "\n{{ Ⓔ }}\n", "{% set x = Ⓔ %}", "{% set y = Ⓔ -%}\n",
+	"{% set x, y = Ⓔ, Ⓔ %}", "{% set x, y = Ⓔ %}", "{% set ns.a = Ⓔ %}",
+	"  {% set ns = namespace(a=Ⓔ, b=Ⓝ) %}\n{{ ns.a }}",
+	"{% if Ⓔ %}Ⓑ{% endif %}", "{% if Ⓔ %}Ⓑ{% elif Ⓔ %}Ⓑ{% else %}Ⓑ{% endif %}",
+	"\n  {% if Ⓔ -%}\n Ⓑ\n  {%- endif %}\n", "{% for x in Ⓔ %}Ⓑ{% endfor %}",
+	"{% for x in Ⓔ %}{{ x }}{{ loop.Ⓛ }}Ⓑ{% else %}Ⓑ{% endfor %}",
+	"{% for x, y in d.items() %}Ⓑ{{ x }}{{ y }}{% endfor %}",
+	"{% for x in Ⓔ if Ⓔ %}Ⓑ{{ loop.index }}/{{ loop.length }}{% else %}none{% endfor %}",
+	"{% for x in l %}{% if x == Ⓝ %}{% break %}{% endif %}Ⓑ{% endfor %}",
+	"{% for x in range(4) %}{% if x is odd %}{% continue %}{% endif %}Ⓑ{{ x }}{% else %}E{% endfor %}",
+	"{% macro mac(a, b=Ⓔ) %}[{{ a }}|{{ b }}Ⓑ]{% endmacro %}{{ mac(Ⓔ) }}",
+	"{% macro mac(a='q', b=a) -%}{{ a }}{{ b }}{{ varargs }}{{ kwargs }}{%- endmacro %}{{ mac(Ⓔ, 2, 3, k=4) }}",
+	"{% macro mac(a) %}<{{ caller(a) }}>{% endmacro %}{% call(x) mac(Ⓔ) %}Ⓑ{{ x }}{% endcall %}",
+	"{% set x %}Ⓑ{% endset %}{{ x }}", "{% set x | Ⓕ %}Ⓑ{% endset %}{{ x }}", "{% filter Ⓡ %}Ⓑ{% endfilter %}",
+	"{% with x = Ⓔ, y = x %}Ⓑ{{ y }}{% endwith %}", "{% generation %}Ⓑ{% set x = 1 %}{% endgeneration %}",
+	"{# note #}", "  {# note #}\n", "{%- raw %} {{ x }} {% endraw -%}\n",
+	"{{ Ⓥ|nosuch }}", "{% if Ⓥ is nosuch %}Ⓑ{% endif %}", "\n\n", " text ", "  \n", "{{ loop.cycle(1, 2) }}",
+	"{{ raise_exception(Ⓢ) }}", "{%+ if true %} a{% endif +%}\n", "{% if false %}{{ Ⓔ|nosuch }}{% endif %}",
+	"{% for x in r recursive %}{{ x.role }}{{ loop(x.content) if x.content }}{% endfor %}",
 }
 
 // expand replaces the marks that have lists of their own.
