@@ -131,7 +131,7 @@ func (p *parser) body(end string) []node {
 	return out
 }
 
-// hard reads with unknown filters as errors, soft without.
+// withSoft reads with unknown filters as errors, or softly, without.
 func (p *parser) withSoft(soft bool, read func()) {
 	before := p.soft
 	p.soft = soft
@@ -264,8 +264,10 @@ func (p *parser) setTag() node {
 	}
 	mark := &captured{}
 	out := &blockSetNode{target: target, captured: mark, line: line}
-	out.value = p.filters(mark, false)
-	p.withSoft(false, func() { out.body = p.body("endset") })
+	p.withSoft(false, func() {
+		out.value = p.filters(mark, false)
+		out.body = p.body("endset")
+	})
 	return out
 }
 
@@ -325,7 +327,7 @@ func (p *parser) signature(m *macroNode) {
 		m.params = append(m.params, name)
 		switch {
 		case p.skipOp("="):
-			m.defaults = append(m.defaults, p.expression())
+			p.withSoft(false, func() { m.defaults = append(m.defaults, p.expression()) })
 		case len(m.defaults) > 0:
 			p.fail("a parameter without a default follows one with a default")
 		}
