@@ -247,18 +247,20 @@ type Attempt struct {
 	LostVersions *int32 `json:"lostVersions,omitempty"`
 }
 
-// Usage over all attempts.
+// Usage over all attempts: the tokens of every request that was answered, once, whatever became of the answer. The checks before a
+// run begins and steps, samples and evaluations that were thrown away are among them.
 type Usage struct {
-	// promptTokens is how many tokens were read.
+	// promptTokens is how many tokens of prompts were read. The prompt of a request counts once, whatever the number of its samples.
 	// +optional
 	PromptTokens *int64 `json:"promptTokens,omitempty"`
 	// sampledTokens is how many tokens were sampled.
 	// +optional
 	SampledTokens *int64 `json:"sampledTokens,omitempty"`
-	// trainedTokens is how many tokens went through forward_backward.
+	// trainedTokens is how many tokens went through forward_backward, or through forward where the run looks for data that the
+	// endpoint refuses.
 	// +optional
 	TrainedTokens *int64 `json:"trainedTokens,omitempty"`
-	// boughtTwiceTokens were sampled or trained again because the first result was lost.
+	// boughtTwiceTokens are those of trainedTokens that are in no step of the newest version, because the result was lost.
 	// +optional
 	BoughtTwiceTokens *int64 `json:"boughtTwiceTokens,omitempty"`
 	// judgePromptTokens is how many tokens judges read. PromptTokens and SampledTokens do not include them.
@@ -267,9 +269,13 @@ type Usage struct {
 	// judgeSampledTokens is how many tokens judges sampled.
 	// +optional
 	JudgeSampledTokens *int64 `json:"judgeSampledTokens,omitempty"`
-	// referenceTokens is how many tokens the reference of a KL penalty read.
+	// referenceTokens is how many tokens the reference of a KL penalty read. PromptTokens and SampledTokens do not include them.
 	// +optional
 	ReferenceTokens *int64 `json:"referenceTokens,omitempty"`
+	// unconfirmedTokens is what requests may have cost at most of which it is not known whether they were executed: those in
+	// flight, and those of learners and workers that died. The other counts do not include them, and budgets do.
+	// +optional
+	UnconfirmedTokens *int64 `json:"unconfirmedTokens,omitempty"`
 	// estimatedUSD is what these tokens cost, by budget.prices or else the operator's table; absent where a price is not known.
 	// +optional
 	EstimatedUSD *float64 `json:"estimatedUSD,omitempty"`

@@ -1980,6 +1980,11 @@ func (in *Usage) DeepCopyInto(out *Usage) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.UnconfirmedTokens != nil {
+		in, out := &in.UnconfirmedTokens, &out.UnconfirmedTokens
+		*out = new(int64)
+		**out = **in
+	}
 	if in.EstimatedUSD != nil {
 		in, out := &in.EstimatedUSD, &out.EstimatedUSD
 		*out = new(float64)

@@ -203,6 +203,8 @@ func (g *idleLearner) Directive(string) exchange.Directive               { retur
 func (g *idleLearner) Submit(string, rl.Group, rl.Digest) exchange.SubmitReply {
 	return exchange.SubmitReply{}
 }
+func (*idleLearner) Report(string, exchange.Spent) {}
+
 func (g *idleLearner) Disconnected(string) {}
 
 func (g *idleLearner) Release(string, []rl.Key, string) {}

@@ -143,15 +143,17 @@ func build(o options, logger *slog.Logger) (parts, error) {
 	if err != nil {
 		return parts{}, configError(err)
 	}
+	meter := client.NewMeter(client.MeterConfig{Lifetime: context.Background()})
+	spending := rollout.NewSpending(meter)
 	learner, err := exchange.NewClient(exchange.ClientConfig{
 		Address: file.LearnerAddress, Credentials: credentials, RunUID: file.Run.UID, SpecDigest: file.SpecDigest,
-		Version: file.Version, Worker: o.worker, Logger: logger,
+		Version: file.Version, Worker: o.worker, Spent: spending.Spent, Logger: logger,
 	})
 	if err != nil {
 		return parts{}, configError(err)
 	}
 	pressure := &rollout.Pressure{}
-	endpoint, err := connect(o, file.Fixed.BaseURL, logger, pressure)
+	endpoint, err := connect(o, file.Fixed.BaseURL, logger, pressure, meter)
 	if err != nil {
 		return parts{}, configError(err)
 	}
@@ -163,7 +165,7 @@ func build(o options, logger *slog.Logger) (parts, error) {
 	}
 	o.hub.Logger = logger
 	worker := setup.NewWorker(setup.Config{
-		Learner: learner, Endpoint: endpoint, Pressure: pressure, Groups: store, Renderer: rendererOf(o, file), Hub: &o.hub, Data: o.data,
+		Learner: learner, Endpoint: endpoint, Pressure: pressure, Spending: spending, Groups: store, Renderer: rendererOf(o, file), Hub: &o.hub, Data: o.data,
 		SharedServers: o.sharedServers, UserAgent: version.UserAgent(userAgent), Grace: o.grace, KeyPatience: o.keyPatience, Logger: logger,
 	})
 	return parts{client: learner, groups: store, worker: worker}, nil
@@ -181,13 +183,13 @@ func rendererOf(o options, file contract.RunFile) func(ctx context.Context) (*lo
 }
 
 // connect returns the client of the endpoint.
-func connect(o options, baseURL string, logger *slog.Logger, pressure *rollout.Pressure) (*client.Client, error) {
+func connect(o options, baseURL string, logger *slog.Logger, pressure *rollout.Pressure, meter *client.Meter) (*client.Client, error) {
 	connection, err := transport.New(o.connection)
 	if err != nil {
 		return nil, fmt.Errorf("preparing to connect to the endpoint: %w", err)
 	}
 	return client.New(client.Config{
 		BaseURL: baseURL, APIKey: o.apiKey, UserAgent: version.UserAgent(userAgent),
-		HTTP: &http.Client{Transport: connection}, Logger: logger, Observe: pressure.Observe,
+		HTTP: &http.Client{Transport: connection}, Logger: logger, Observe: pressure.Observe, Meter: meter,
 	})
 }

@@ -35,6 +35,7 @@ var bounded = map[string]bound{
 	"cmd/learner/main.go context.Background":                               {2, "the process: a transcript is read from files; the drain of the learner"},
 	"cmd/learner/main.go http.Client":                                      {1, "tinker/client: a minute a request"},
 	"cmd/rollout/main.go context.Background":                               {1, "the process: SIGINT and SIGTERM"},
+	"cmd/rollout/worker.go context.Background":                             {1, "the process; a poll that its caller has left takes a minute a request"},
 	"cmd/rollout/worker.go http.Client":                                    {1, "tinker/client: a minute a request"},
 	"internal/controller/poller/post.go http.Client":                       {1, "the poller's Timeout of a heartbeat"},
 	"internal/controller/poller/post.go http.Transport":                    {1, "the poller's Timeout of a heartbeat"},

@@ -32,6 +32,8 @@ type ClientConfig struct {
 	Version int
 	// Worker is the worker's unique name, which is stable as long as the process runs.
 	Worker string
+	// Spent returns what the worker has asked of the endpoint; nil for a worker that does not count.
+	Spent func() Spent
 	// Logger may be nil.
 	Logger *slog.Logger
 	// Renew is how often leases are renewed: 2 s unless given.
@@ -117,6 +119,7 @@ func (c *Client) Submit(ctx context.Context, group EncodedGroup) (SubmitReply, e
 		}
 		header := &pb.SubmitHeader{
 			Epoch: epochToProto(c.epoch()), Worker: c.config.Worker, Key: keyToProto(group.Key), Digest: group.Digest.String(),
+			Spent: c.spent(),
 		}
 		// A send that fails ends the stream; the reply has the reason.
 		_ = sendFrames(header, group.Message, stream.Send)
@@ -142,7 +145,7 @@ func submitTimeout(bytes int) time.Duration {
 func (c *Client) Release(ctx context.Context, keys []rl.Key, reason string) error {
 	err := c.call(ctx, callTimeout, func(ctx context.Context, api pb.ExchangeClient) error {
 		_, err := api.Release(ctx, &pb.ReleaseRequest{
-			Epoch: epochToProto(c.epoch()), Worker: c.config.Worker, Keys: all(keys, keyToProto), Reason: reason})
+			Epoch: epochToProto(c.epoch()), Worker: c.config.Worker, Keys: all(keys, keyToProto), Reason: reason, Spent: c.spent()})
 		return err
 	})
 	if err != nil {

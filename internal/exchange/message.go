@@ -3,7 +3,10 @@
 
 package exchange
 
-import "github.com/tinker-operator/tinker-operator/internal/rl"
+import (
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
 
 // Epoch names the sender of a message. Every message has one.
 type Epoch struct {
@@ -28,6 +31,17 @@ type HelloRequest struct {
 	Playing []rl.Key
 	// Incarnation differs between two processes of one name; empty if it is not known.
 	Incarnation string
+	Spent       Spent
+}
+
+// Spent is what a worker process has asked of the endpoint since it began. Its unconfirmed tokens are what requests without an answer
+// may cost.
+type Spent struct {
+	// Process names the process; it is empty for a worker that does not count. The counters of another one begin at zero.
+	Process string
+	Used    spending.Usage
+	// Uncovered is the part of Used that belongs to groups that no saved state covers yet.
+	Uncovered spending.Usage
 }
 
 // StoredGroup is a finished group, or a tombstone, that a worker keeps.
@@ -97,6 +111,7 @@ const (
 // Renewal is what a worker reports of its leases.
 type Renewal struct {
 	Progress []Progress
+	Spent    Spent
 	// Throttled counts the endpoint's answers 429 since the last renewal.
 	Throttled int
 	// QueueState is active, paused_capacity or paused_rate_limit; empty when the endpoint reports nothing.
@@ -146,7 +161,15 @@ type Progress struct {
 	Key           rl.Key
 	MembersDone   int
 	SampledTokens int64
+	// Used is the part of the worker's counters that is the group's. Next is what UnreportedRequests of each member without an
+	// outcome may cost; it is 0 before the first request.
+	Used spending.Usage
+	Next int64
 }
+
+// UnreportedRequests is how many requests a member is taken to have made since the last report of a worker that is lost: one for a
+// reply, and one for the reference of a KL penalty, for a judge or for the next reply.
+const UnreportedRequests = 2
 
 // Directive is what a worker has to know. It describes the present state and not what has changed, so that the next
 // one replaces one that was lost.

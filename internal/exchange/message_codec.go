@@ -14,7 +14,7 @@ import (
 func helloRequestToProto(epoch Epoch, worker string, r HelloRequest) *pb.HelloRequest {
 	return &pb.HelloRequest{
 		Epoch: epochToProto(epoch), Worker: worker, Stored: all(r.Stored, storedToProto),
-		Playing: all(r.Playing, keyToProto), Incarnation: r.Incarnation,
+		Playing: all(r.Playing, keyToProto), Incarnation: r.Incarnation, Spent: spentToProto(r.Spent),
 	}
 }
 
@@ -22,7 +22,7 @@ func helloRequestFromProto(r *pb.HelloRequest) (HelloRequest, error) {
 	var d decoder
 	request := HelloRequest{
 		Stored: each("stored", r.GetStored(), d.stored), Playing: each("playing", r.GetPlaying(), d.key),
-		Incarnation: r.GetIncarnation(),
+		Incarnation: r.GetIncarnation(), Spent: d.spent(r.GetSpent()),
 	}
 	return request, d.err
 }
@@ -48,9 +48,12 @@ func renewalToProto(epoch Epoch, worker string, r Renewal) *pb.RenewRequest {
 		Epoch: epochToProto(epoch), Worker: worker, Throttled: int32(r.Throttled), QueueState: r.QueueState,
 		DataState: pb.DataState(r.Data), DataProblem: r.DataProblem, JudgeProblem: r.JudgeProblem, FormatProblem: r.FormatProblem,
 		CallProblem:     r.CallProblem,
-		EndpointProblem: endpointToProto(r.Endpoint),
+		EndpointProblem: endpointToProto(r.Endpoint), Spent: spentToProto(r.Spent),
 		Progress: all(r.Progress, func(p Progress) *pb.Progress {
-			return &pb.Progress{Key: keyToProto(p.Key), MembersDone: int32(p.MembersDone), SampledTokens: p.SampledTokens}
+			return &pb.Progress{
+				Key: keyToProto(p.Key), MembersDone: int32(p.MembersDone), SampledTokens: p.SampledTokens,
+				Used: tokensToProto(p.Used), Next: p.Next,
+			}
 		}),
 		Unavailable: all(slices.Sorted(maps.Keys(r.Unavailable)), func(name string) *pb.UnavailableEnvironment {
 			return &pb.UnavailableEnvironment{Name: name, Problem: r.Unavailable[name]}
@@ -62,8 +65,12 @@ func renewalFromProto(r *pb.RenewRequest) (Renewal, error) {
 	var d decoder
 	renewal := Renewal{
 		Progress: each("progress", r.GetProgress(), func(field string, p *pb.Progress) Progress {
-			return Progress{Key: d.key(field+".key", p.GetKey()), MembersDone: int(p.GetMembersDone()), SampledTokens: p.GetSampledTokens()}
+			return Progress{
+				Key: d.key(field+".key", p.GetKey()), MembersDone: int(p.GetMembersDone()), SampledTokens: p.GetSampledTokens(),
+				Used: d.tokens(p.GetUsed()), Next: max(0, p.GetNext()),
+			}
 		}),
+		Spent:     d.spent(r.GetSpent()),
 		Throttled: int(r.GetThrottled()), QueueState: r.GetQueueState(),
 		Data: DataState(r.GetDataState()), DataProblem: r.GetDataProblem(), JudgeProblem: r.GetJudgeProblem(), FormatProblem: r.GetFormatProblem(),
 		CallProblem: r.GetCallProblem(),

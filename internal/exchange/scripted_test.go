@@ -31,12 +31,13 @@ type learner struct {
 	result       SubmitReply
 	released     chan []rl.Key
 	disconnected chan string
+	spent        chan Spent
 }
 
 func newLearner() *learner {
 	return &learner{
 		hellos: make(chan HelloRequest, 1000), renewed: make(chan Renewal, 10000),
-		submitted: make(chan rl.Group, 10000), released: make(chan []rl.Key, 10), disconnected: make(chan string, 10),
+		submitted: make(chan rl.Group, 10000), released: make(chan []rl.Key, 10), disconnected: make(chan string, 10), spent: make(chan Spent, 100),
 		acquire: func(ctx context.Context, _ string, _ int) ([]Lease, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -94,6 +95,13 @@ func (l *learner) Release(_ string, keys []rl.Key, _ string) { l.released <- key
 func (l *learner) Disconnected(worker string) {
 	select {
 	case l.disconnected <- worker:
+	default:
+	}
+}
+
+func (l *learner) Report(worker string, spent Spent) {
+	select {
+	case l.spent <- spent:
 	default:
 	}
 }

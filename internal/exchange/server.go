@@ -34,6 +34,8 @@ type Handler interface {
 	Acquire(ctx context.Context, worker string, free int) ([]Lease, error)
 	// Renew receives what the worker reports and gives it a directive. It does not block.
 	Renew(worker string, renewal Renewal) Directive
+	// Report receives what the worker has spent, which comes with Submit and Release and is received before them.
+	Report(worker string, spent Spent)
 	// Directive gives a directive when the server sends one by itself: after Notify, and once a second. The call
 	// does not mean that the worker is alive. It does not block.
 	Directive(worker string) Directive

@@ -55,6 +55,7 @@ func (s *Server) Release(_ context.Context, request *pb.ReleaseRequest) (*pb.Rel
 	if d.err != nil {
 		return nil, status.Error(codes.InvalidArgument, d.err.Error())
 	}
+	s.report(request.GetWorker(), request.GetSpent())
 	s.handler.Release(request.GetWorker(), keys, request.GetReason())
 	return &pb.ReleaseReply{Epoch: epochToProto(s.epoch)}, nil
 }
@@ -87,6 +88,7 @@ func (s *Server) Submit(stream grpc.ClientStreamingServer[pb.SubmitFrame, pb.Sub
 	if err != nil {
 		return err
 	}
+	s.report(header.GetWorker(), header.GetSpent())
 	return stream.SendAndClose(submitReplyToProto(s.epoch, s.handler.Submit(header.GetWorker(), group, digest)))
 }
 

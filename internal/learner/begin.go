@@ -26,6 +26,9 @@ func (b *beginning) claim(ctx context.Context) error {
 		err = b.adopt(ctx)
 	}
 	if err == nil {
+		if record, known := b.journal.Spending(); known {
+			b.ledger.Restore(record)
+		}
 		b.tracker.Start()
 	}
 	return err
@@ -88,6 +91,7 @@ func (b *beginning) connect(ctx context.Context) error {
 		b.table.Expect(b.journal.Workers())
 		b.background(func(ctx context.Context) { recordWorkers(ctx, b.table, b.journal, b.config.Timing.wait) })
 	}
+	b.background(func(ctx context.Context) { recordSpending(ctx, b.learner) })
 	b.background(func(ctx context.Context) { b.rollouts.Keep(ctx, b.config.Timing.Tick) })
 	return nil
 }

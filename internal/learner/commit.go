@@ -80,7 +80,7 @@ func (c *commit) add(context.Context) error {
 		training.AddSave(row.Metrics, seconds)
 		row.TrainingSeconds += seconds
 	})
-	c.book.AddSeconds(c.loop.at.Version, seconds)
+	c.ledger.AddSeconds(seconds)
 	c.status.Update(func(p *contract.Progress) { training.AddSave(p.Metrics, seconds) })
 	return nil
 }

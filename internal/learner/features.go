@@ -61,7 +61,7 @@ func (p featureChecker) isTrained(state checkpoints.Entry) bool {
 	}
 	for version := range p.journal.Chain(state.Name.Version()) {
 		if version.Row != nil {
-			return version.Row.Usage.TrainedTokens > 0
+			return *trainedIn(*version.Row) > 0
 		}
 	}
 	return false

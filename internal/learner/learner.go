@@ -16,6 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/evaluation"
 	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
 	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/rejection"
@@ -32,10 +33,13 @@ import (
 // learner is one attempt: its parts, which have locks of their own, and the state of the loop, which belongs to the
 // goroutine of the loop.
 type learner struct {
-	config    Config
-	file      contract.RunFile
-	client    *client.Client
-	journal   *journal.Journal
+	config  Config
+	file    contract.RunFile
+	client  *client.Client
+	journal *journal.Journal
+	// meter counts what this learner asks of the endpoint, and ledger adds up what the run has spent.
+	meter     *client.Meter
+	ledger    *ledger.Ledger
 	book      *checkpoints.Book
 	table     *leases.Table
 	batches   *leases.BatchSource // nil for a run that only evaluates
@@ -125,7 +129,7 @@ func (l *learner) saveSampler(ctx context.Context, at checkpoints.Position) (str
 
 // report changes what heartbeats report, and brings the rest of it up to date.
 func (l *learner) report(change func(*contract.Progress)) {
-	used, seconds := budgeted{l}.used()
+	used, seconds := l.ledger.Usage()
 	newest, best := l.book.List(l.loop.saved.Step)
 	l.status.Update(func(p *contract.Progress) {
 		saved := l.loop.saved

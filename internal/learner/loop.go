@@ -123,8 +123,8 @@ func (l *learner) pass(ctx, soft context.Context) error {
 		if l.isDraining() {
 			return errDrained
 		}
-		if limit := (budgeted{l}).reachedLimit(); limit != "" {
-			return fmt.Errorf("%w: %s", errBudget, limit)
+		if err := (spent{l}).check(); err != nil {
+			return err
 		}
 		if err := l.makeStep(ctx, soft); err != nil {
 			return err
@@ -178,7 +178,7 @@ func (l *learner) wasAskedToDrain() bool { return wait.IsClosed(l.drain) }
 // finish waits for the evaluations, and looks for a higher claim a last time before the verdict.
 func (l *learner) finish(ctx, soft context.Context) error {
 	l.report(func(p *contract.Progress) { p.Phase = contract.PhaseEvaluating })
-	if err := l.evaluator.Wait(soft); err != nil {
+	if err := (spent{l}).awaitEvaluations(soft); err != nil {
 		return err
 	}
 	if err := l.journal.AwaitClaims(ctx); err != nil {
@@ -210,6 +210,8 @@ func (l *learner) leave(ctx, soft context.Context, err error) error {
 	if !isFenced(err) {
 		l.abandon(ctx)
 	}
+	spent{l}.record()
+	l.report(func(*contract.Progress) {})
 	return err
 }
 

@@ -7,7 +7,6 @@ import (
 	"context"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
@@ -105,7 +104,14 @@ func (o *modelOpening) resume() {
 	at := o.loop.at
 	o.book.Begin(at)
 	o.journal.Discard()
-	o.restoreUsage()
+	if !o.loop.begun {
+		for _, result := range o.journal.Evaluations() {
+			o.tracker.Restore(result)
+		}
+	}
+	if known := (spent{o.learner}).open(at.Version); !o.loop.begun {
+		o.countKnown(known)
+	}
 	var chain []store.Row
 	for version := range o.journal.Chain(at.Version) {
 		o.book.Append(version.Version)
@@ -138,34 +144,5 @@ func (o *modelOpening) score(a store.Ancestor) {
 	version, known := o.book.Version(a.Step)
 	if value, ok := a.Metrics()[metric]; ok && known {
 		o.book.Score(version, value)
-	}
-}
-
-// restoreUsage reads what earlier attempts used: the steps that led to the version that was loaded, as the newest row
-// records which can be read, and the evaluations. What this process knows is not read again.
-func (o *modelOpening) restoreUsage() {
-	if !o.loop.begun {
-		for _, result := range o.journal.Evaluations() {
-			o.evaluator.Count(result)
-			o.tracker.Restore(result)
-		}
-	}
-	at := o.loop.at
-	if _, known := o.book.Spent(at.Version); known {
-		return
-	}
-	o.countKnown(0)
-	for version := range o.journal.Chain(at.Version) {
-		if row := version.Row; row != nil {
-			o.book.RestoreSpent(at.Version, checkpoints.Spent{Tokens: row.Usage, Seconds: row.TrainingSeconds})
-			if !o.loop.begun {
-				o.book.AddBoughtTwice(row.Usage.BoughtTwiceTokens)
-			}
-			o.countKnown(version.Step)
-			return
-		}
-		if version.Step > 0 {
-			o.config.Logger.Warn("row of a step is missing or damaged, and so is not counted in the usage", "step", version.Step)
-		}
 	}
 }

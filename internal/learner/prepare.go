@@ -4,17 +4,21 @@
 package learner
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/evaluation"
 	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
 	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
@@ -29,9 +33,18 @@ import (
 // prepare builds the parts; none of them calls the endpoint yet. Sessions are kept alive until ctx ends.
 func (l *learner) prepare(ctx context.Context) error {
 	var err error
+	l.ledger = ledger.New(ledger.Config{
+		Own:     func() spending.Usage { return l.meter.Used() },
+		Durable: func() bool { return l.journal.HasStore() },
+		Write:   func(record store.Spending) error { return l.journal.WriteSpending(record) },
+		Insist: func(ctx context.Context, record store.Spending) error {
+			return l.journal.InsistOnSpending(ctx, record)
+		},
+	})
+	l.meter = client.NewMeter(client.MeterConfig{Lifetime: ctx, Grant: l.ledger.Grant})
 	l.client, err = client.New(client.Config{
 		BaseURL: l.file.Fixed.BaseURL, APIKey: l.config.APIKey, UserAgent: l.config.UserAgent,
-		HTTP: l.config.HTTP, Logger: l.config.Logger, Observe: l.status.Observe,
+		HTTP: l.config.HTTP, Logger: l.config.Logger, Observe: l.status.Observe, Meter: l.meter,
 	})
 	if err != nil {
 		return preflight.Reject(preflight.ReasonUnsupported, "setting the endpoint up: %v", err)
@@ -53,7 +66,7 @@ func (l *learner) prepare(ctx context.Context) error {
 		IsFinal: func(err error) bool { return isFinal(err, false) }, Pause: l.config.Timing.wait, Logger: l.config.Logger, Now: l.config.Now,
 		ClientVersion: version.String(),
 	})
-	if l.table, l.batches, err = newTable(l.config); err != nil {
+	if l.table, l.batches, err = newTable(l.config, l.ledger); err != nil {
 		return err
 	}
 	l.server, err = exchange.NewServer(exchange.ServerConfig{
@@ -133,7 +146,7 @@ func (l *learner) prepareEvaluator() {
 }
 
 // newTable returns the lease table, and the source of batches where the run trains.
-func newTable(config Config) (*leases.Table, *leases.BatchSource, error) {
+func newTable(config Config, spent leases.Spending) (*leases.Table, *leases.BatchSource, error) {
 	file := config.File
 	encoded, err := encodePlay(file, "", false)
 	if err != nil {
@@ -151,7 +164,7 @@ func newTable(config Config) (*leases.Table, *leases.BatchSource, error) {
 	table := leases.NewTable(leases.Config{
 		Play: encoded, Concurrency: file.Concurrency, Silence: config.Timing.Silence, Barrier: barrier,
 		DropConstant: constantIn(file), StepRewards: alg != nil && alg.Grouping == contract.GroupingStep,
-		References: alg != nil && alg.KL != nil, Logger: config.Logger, Now: config.Now,
+		References: alg != nil && alg.KL != nil, Spending: spent, Request: mostOfRequests(file), Logger: config.Logger, Now: config.Now,
 		Environments: skippable(file), SkipAfter: config.Timing.SkipAfter, EvaluationShare: share,
 	})
 	if alg == nil {
@@ -162,6 +175,23 @@ func newTable(config Config) (*leases.Table, *leases.BatchSource, error) {
 		return nil, nil, err
 	}
 	return table, leases.NewBatchSource(table, batches), nil
+}
+
+// mostOfRequests says of each environment what the prompt and the reply of one request may come to.
+func mostOfRequests(file contract.RunFile) map[string]int64 {
+	const longestPrompt = 4096 // where nothing limits it
+	most := map[string]int64{}
+	environments := file.Fixed.Environments
+	if file.Evaluation != nil {
+		environments = slices.Concat(environments, file.Evaluation.Environments)
+	}
+	for _, env := range environments {
+		limits := env.Limits
+		prompt := cmp.Or(limits.PromptTokens, longestPrompt)
+		request := int64(cmp.Or(limits.TrajectoryTokens, prompt+env.Sampling.MaxTokens))
+		most[env.Name] = max(most[env.Name], request)
+	}
+	return most
 }
 
 // skippable says of each environment of training whether its groups are dropped while it is unavailable.

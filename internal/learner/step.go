@@ -9,6 +9,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/learner/training"
@@ -41,8 +42,10 @@ func (s *trainingStep) collect(ctx context.Context) error {
 	if err := s.checkGroups(ctx); err != nil {
 		return err
 	}
-	s.work, err = training.Prepare(*s.file.Fixed.Algorithm, s.batch)
-	return err
+	if s.work, err = training.Prepare(*s.file.Fixed.Algorithm, s.batch); err != nil {
+		return err
+	}
+	return s.meter.Reserve(ctx, s.work.Tokens())
 }
 
 // submit submits the step's operations where there is something to train on. If training changes the sampler weights of
@@ -72,12 +75,13 @@ func (s *trainingStep) step() trainee.Step {
 	}
 }
 
-// wait waits until all replies are clean.
+// wait waits until all replies are clean, and records what they cost.
 func (s *trainingStep) wait(ctx context.Context) error {
 	var err error
 	if s.replies, err = s.training.Wait(ctx); err != nil {
 		return err
 	}
+	spent{s.learner}.record()
 	if err := s.loop.divergence.CheckReplies(s.next, s.replies); err != nil {
 		return err
 	}
@@ -112,9 +116,8 @@ func (s *trainingStep) announce(ctx context.Context) error {
 // record measures the step and adds its row, which is not durable yet.
 func (s *trainingStep) record(context.Context) error {
 	measured, total := training.Measure(s.batch, s.work, s.replies, s.clock, s.file.Fixed.Algorithm.Steps)
-	s.countUsage(total)
 	metrics, diverged := measure.Finite(measured)
-	s.journal.Add(s.row(metrics), s.encodedRollouts())
+	s.journal.Add(s.row(metrics, s.ledger.Step(s.loop.at.Version, total)), s.encodedRollouts())
 	if s.file.TranscriptGroups > 0 {
 		s.journal.Transcripts.Add(s.transcript())
 	}
@@ -129,23 +132,12 @@ func (s *trainingStep) record(context.Context) error {
 	return nil
 }
 
-// countUsage adds what the step used. It was made before, and was lost, if it has a row already.
-func (s *trainingStep) countUsage(seconds float64) {
+// row returns the record of the step.
+func (s *trainingStep) row(metrics map[string]float64, spent ledger.Spent) store.Row {
 	at := s.loop.at
-	spent := checkpoints.Spent{Tokens: measure.Usage(s.batch.Groups), Seconds: seconds}
-	spent.Tokens.TrainedTokens, spent.Tokens.ReferenceTokens = s.work.Tokens(), s.work.ReferenceTokens()
-	_, err := s.journal.Row(at.Version)
-	s.book.AddStep(at.Version, rl.Version{Step: at.Step - 1, Lineage: at.Parent}, spent, err == nil)
-}
-
-// row returns the record of the step. Evaluations have their usage in their own results.
-func (s *trainingStep) row(metrics map[string]float64) store.Row {
-	at := s.loop.at
-	spent, _ := s.book.Spent(at.Version)
-	spent.Tokens.BoughtTwiceTokens = s.book.BoughtTwice() + s.table.Counters().BoughtTwiceTokens
 	row := store.Row{
 		Version: at.Version, Parent: at.Parent, Cursor: at.Cursor,
-		Attempt: s.file.Attempt, Time: s.config.Now().Unix(), Metrics: metrics, Usage: spent.Tokens, TrainingSeconds: spent.Seconds,
+		Attempt: s.file.Attempt, Time: s.config.Now().Unix(), Metrics: metrics, Usage: spent.Usage, Trained: &spent.Trained, TrainingSeconds: spent.Seconds,
 	}
 	for _, slot := range s.batch.Manifest().Slots {
 		row.Manifest = append(row.Manifest, store.Slot{

@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -22,6 +23,8 @@ type activeGroup struct {
 	key      rl.Key
 	cancel   context.CancelFunc
 	progress episode.Progress
+	// account has what the group has used.
+	account *client.Account
 	// unanswered is set once the endpoint may draw a sample of the group that nobody waits for.
 	unanswered atomic.Bool
 	permits    permits
@@ -127,17 +130,14 @@ func (a *activeGroups) keys() []rl.Key {
 	return slices.SortedFunc(maps.Keys(a.byKey), func(a, b rl.Key) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
-// progress lists how far the groups are.
-func (a *activeGroups) progress() []exchange.Progress {
-	var out []exchange.Progress
+// list lists the groups, the most urgent first.
+func (a *activeGroups) list() (groups []*activeGroup) {
 	for _, key := range a.keys() {
 		if group := a.get(key); group != nil {
-			out = append(out, exchange.Progress{
-				Key: key, MembersDone: int(group.progress.MembersDone.Load()), SampledTokens: group.progress.SampledTokens.Load(),
-			})
+			groups = append(groups, group)
 		}
 	}
-	return out
+	return groups
 }
 
 // pendingMembers counts the members that have no outcome yet.

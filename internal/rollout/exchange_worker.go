@@ -36,7 +36,7 @@ func (a *exchangeWorker) Hello() exchange.HelloRequest {
 	for _, key := range playing {
 		a.reportedPlaying[key] = true
 	}
-	return exchange.HelloRequest{Stored: stored, Playing: playing, Incarnation: w.incarnation}
+	return exchange.HelloRequest{Stored: stored, Playing: playing, Incarnation: w.incarnation, Spent: w.config.Spending.Spent()}
 }
 
 // HandleHello implements exchange.Worker.
@@ -71,7 +71,8 @@ func (a *exchangeWorker) HandleHello(reply exchange.HelloReply) {
 // Renewal implements exchange.Worker.
 func (a *exchangeWorker) Renewal() exchange.Renewal {
 	throttled, queue := a.worker.config.Pressure.take()
-	renewal := exchange.Renewal{Progress: a.worker.active.progress(), Throttled: throttled, QueueState: queue}
+	renewal := exchange.Renewal{Throttled: throttled, QueueState: queue}
+	a.worker.config.Spending.report(&renewal, a.worker.active.list())
 	renewal.Unavailable = a.worker.health.Problems()
 	a.worker.config.Data.report(&renewal)
 	renewal.Endpoint = exchange.EndpointProblem(a.worker.config.Pressure.problem())

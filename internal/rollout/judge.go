@@ -19,6 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -173,7 +174,7 @@ func (j *judge) once(ctx context.Context, worker *Worker, request rubric.Request
 	number := digestNumber("tinker-operator judge request 1", prompt, uint64(seed), uint64(reposts))
 	seed = worker.seedFor(seed, 1)
 	topP, topK := 1.0, -1
-	result, err := worker.config.Endpoint.Sample(ctx, tinker.SampleRequest{
+	result, err := worker.config.Endpoint.Sample(client.WithUse(ctx, client.UseJudge), tinker.SampleRequest{
 		NumSamples: 1, Prompt: tinker.Text(prompt), SamplingSession: session, SeqID: &number,
 		SamplingParams: tinker.SamplingParams{
 			MaxTokens: &j.definition.MaxTokens, Seed: &seed, Stop: tinker.Stop(stop),

@@ -27,6 +27,9 @@ func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	group := newActiveGroup(lease, cancel)
+	if s := w.config.Spending; s != nil {
+		group.account = s.account(lease.Key)
+	}
 	if !w.active.add(group) {
 		cancel()
 		return
@@ -47,7 +50,7 @@ func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 	player.Format = &groupFormat{formats: &w.formats, environment: lease.Environment + " " + spec.Settings.Digest, trained: isTrained(lease)}
 	w.players.Go(func() {
 		defer cancel()
-		w.playGroup(withRank(ctx, rank(lease.Key)), group, player, spec)
+		w.playGroup(w.config.Spending.of(withRank(ctx, rank(lease.Key)), group), group, player, spec)
 	})
 }
 

@@ -48,7 +48,7 @@ func (r *reference) once(ctx context.Context, tokens []int32, number int64) ([]f
 	}
 	params := tinker.DefaultSampling()
 	params.MaxTokens = new(1)
-	result, err := r.policy.worker.config.Endpoint.Sample(ctx, tinker.SampleRequest{
+	result, err := r.policy.worker.config.Endpoint.Sample(client.WithUse(ctx, client.UseReference), tinker.SampleRequest{
 		NumSamples: 1, Prompt: tinker.Text(tokens), SamplingSession: session, SeqID: &number, SamplingParams: params, PromptLogprobs: true,
 	})
 	if err != nil {

@@ -198,6 +198,8 @@ func (b *scriptedLearner) Submit(_ string, group rl.Group, _ rl.Digest) exchange
 
 func (b *scriptedLearner) Disconnected(string) {}
 
+func (b *scriptedLearner) Report(string, exchange.Spent) {}
+
 func (b *scriptedLearner) Release(_ string, keys []rl.Key, reason string) {
 	b.change(func() {
 		for _, key := range keys {

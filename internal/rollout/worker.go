@@ -52,6 +52,8 @@ type Config struct {
 	Data *Data
 	// Judges are those of the environments; nil where no judge samples at the endpoint.
 	Judges *Judges
+	// Spending counts what the worker asks of the endpoint, and of judges elsewhere; nil for nobody.
+	Spending *Spending
 	// Pressure is what the endpoint's client observes.
 	Pressure *Pressure
 	// Grace is how long the worker continues to submit what it stores after Run was asked to end.
@@ -216,6 +218,7 @@ func (w *Worker) releaseNow(ctx context.Context, keys []rl.Key, reason string) {
 // cover drops what a state or a row of an evaluation covers.
 func (w *Worker) cover(index int64, evaluations []exchange.Evaluation) {
 	w.groups.Cover(index, evaluations)
+	w.config.Spending.cover(index, evaluations)
 	w.changes.Notify()
 }
 

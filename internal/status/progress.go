@@ -268,6 +268,9 @@ func reportUsage(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 	if p.Usage.ReferenceTokens > 0 {
 		next.Usage.ReferenceTokens = ptr.To(p.Usage.ReferenceTokens)
 	}
+	if p.Usage.UnconfirmedTokens > 0 {
+		next.Usage.UnconfirmedTokens = ptr.To(p.Usage.UnconfirmedTokens)
+	}
 	next.Usage.EstimatedUSD = p.EstimatedUSD
 }
 

@@ -45,7 +45,8 @@ func TestBudgetStopsARun(t *testing.T) {
 			undisturbed.startWorker("w0", behavior{})
 			want := undisturbed.outcome(undisturbed.waitFor(undisturbed.startLearner(1, nil), contract.CauseCompleted))
 			const step = 1
-			used := undisturbed.rows()[step-1].Usage
+			// Sampling alone may come to as much before the first step, and does so after it.
+			used := contract.Usage{TrainedTokens: *undisturbed.rows()[step-1].Trained}
 
 			w := newFixture(t, tc.change)
 			tc.limit(&w.file, used)
@@ -78,7 +79,7 @@ func TestBudgetWithEvaluationInProgress(t *testing.T) {
 	want := undisturbed.outcome(undisturbed.waitFor(undisturbed.startLearner(1, nil), contract.CauseCompleted))
 
 	w := newFixture(t, each)
-	w.file.Budget = &spending.Budget{Tokens: undisturbed.rows()[0].Usage.Total()}
+	w.file.Budget = &spending.Budget{Tokens: *undisturbed.rows()[0].Trained}
 	groups := w.file.Evaluation.Environments[0].Splits[0].Tasks
 	var leased atomic.Int64
 	inProgress, stopped := make(chan struct{}), make(chan struct{})

@@ -6,6 +6,7 @@ package survival
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"maps"
 	"net"
@@ -28,8 +29,12 @@ type fakeWorker struct {
 	fixture *fixture
 	name    string
 	client  *exchange.Client
-	cancel  context.CancelFunc
-	done    chan struct{}
+	// endpoint and meter are the worker's own, as process is.
+	endpoint *client.Client
+	meter    *client.Meter
+	process  string
+	cancel   context.CancelFunc
+	done     chan struct{}
 	// ended is closed when the worker has ended and does not connect again.
 	ended    chan struct{}
 	behavior behavior
@@ -38,6 +43,7 @@ type fakeWorker struct {
 	stored           map[rl.Key]rl.Group
 	wanted           map[rl.Key]bool
 	sampling         map[rl.Key]context.CancelFunc
+	accounts         map[rl.Key]*client.Account
 	kept             map[rl.Key]exchange.Lease // that a new learner gave for groups in progress
 	session          string
 	shortSeeds       bool
@@ -80,18 +86,22 @@ func (w *fixture) startWorker(name string, b behavior) *fakeWorker {
 	}
 	p := &fakeWorker{
 		fixture: w, name: name, behavior: b, done: make(chan struct{}), ended: make(chan struct{}),
-		stored: map[rl.Key]rl.Group{}, wanted: map[rl.Key]bool{}, finished: map[rl.Key]int{}, sampling: map[rl.Key]context.CancelFunc{}, kept: map[rl.Key]exchange.Lease{}, samplingSessions: map[string]string{},
+		stored: map[rl.Key]rl.Group{}, wanted: map[rl.Key]bool{}, finished: map[rl.Key]int{}, sampling: map[rl.Key]context.CancelFunc{}, accounts: map[rl.Key]*client.Account{}, kept: map[rl.Key]exchange.Lease{}, samplingSessions: map[string]string{},
 	}
+	ctx, cancel := context.WithCancel(w.t.Context())
+	p.cancel, p.process = cancel, rand.Text()
+	p.meter = client.NewMeter(client.MeterConfig{Lifetime: ctx})
 	var err error
+	if p.endpoint, err = client.New(client.Config{BaseURL: w.url, APIKey: apiKey, Meter: p.meter}); err != nil {
+		w.t.Fatal(err)
+	}
 	p.client, err = exchange.NewClient(exchange.ClientConfig{
 		Address: w.file.LearnerAddress, Credentials: w.credentials, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
-		Version: w.file.Version, Worker: name, Logger: w.logger(), Renew: cmp.Or(b.renew, 50*time.Millisecond), Dial: b.dial,
+		Version: w.file.Version, Worker: name, Spent: p.spent, Logger: w.logger(), Renew: cmp.Or(b.renew, 50*time.Millisecond), Dial: b.dial,
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(w.t.Context())
-	p.cancel = cancel
 	var tasks sync.WaitGroup
 	tasks.Go(func() {
 		defer close(p.ended)
@@ -129,7 +139,7 @@ func (p *fakeWorker) kill() {
 func (p *fakeWorker) Hello() exchange.HelloRequest {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	request := exchange.HelloRequest{}
+	request := exchange.HelloRequest{Spent: p.spentLocked()}
 	for key, group := range p.stored {
 		request.Stored = append(request.Stored, exchange.StoredGroup{Key: key, Outcome: group.Outcome})
 	}
@@ -163,10 +173,35 @@ func (p *fakeWorker) Renewal() exchange.Renewal {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var renewal exchange.Renewal
-	for key := range p.sampling {
-		renewal.Progress = append(renewal.Progress, exchange.Progress{Key: key})
+	var accounts []*client.Account
+	for key, account := range p.accounts {
+		if p.sampling[key] != nil || p.wanted[key] { // until the group is submitted
+			renewal.Progress = append(renewal.Progress, exchange.Progress{Key: key})
+			accounts = append(accounts, account)
+		}
+	}
+	_, each := p.meter.Read(accounts...)
+	renewal.Spent = p.spentLocked()
+	for i, account := range each {
+		renewal.Progress[i].Used, renewal.Progress[i].Next = account.Used, exchange.UnreportedRequests*4*account.Largest
 	}
 	return renewal
+}
+
+func (p *fakeWorker) spent() exchange.Spent {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.spentLocked()
+}
+
+// spentLocked returns what the worker has spent. The lock is held.
+func (p *fakeWorker) spentLocked() exchange.Spent {
+	used, each := p.meter.Read(slices.Collect(maps.Values(p.accounts))...)
+	spent := exchange.Spent{Process: p.process, Used: used}
+	for _, account := range each {
+		spent.Uncovered = spent.Uncovered.Add(account.Used)
+	}
+	return spent
 }
 
 func (p *fakeWorker) HandleDirective(d exchange.Directive) {
@@ -187,6 +222,9 @@ func (p *fakeWorker) HandleDirective(d exchange.Directive) {
 		maps.DeleteFunc(p.stored, func(key rl.Key, _ rl.Group) bool { return key.Evaluation == e.Digest && key.Lineage == e.Lineage })
 	}
 	maps.DeleteFunc(p.stored, func(key rl.Key, _ rl.Group) bool {
+		return key.Kind == rl.Train && key.Slot < d.CoveredIndex
+	})
+	maps.DeleteFunc(p.accounts, func(key rl.Key, _ *client.Account) bool {
 		return key.Kind == rl.Train && key.Slot < d.CoveredIndex
 	})
 	p.want(d.Wanted)
@@ -236,7 +274,10 @@ func (p *fakeWorker) start(ctx context.Context, key rl.Key) (play context.Contex
 		return nil, false
 	}
 	play, p.sampling[key] = context.WithCancel(ctx)
-	return play, true
+	if p.accounts[key] == nil {
+		p.accounts[key] = &client.Account{}
+	}
+	return client.WithAccount(play, p.accounts[key]), true
 }
 
 func pauseFor(ctx context.Context, d time.Duration) {
@@ -382,7 +423,7 @@ func (p *fakeWorker) member(ctx context.Context, lease exchange.Lease, index int
 		}
 		params := tinker.DefaultSampling()
 		params.MaxTokens, params.Seed = &tokens, &seed
-		result, err := p.fixture.client.Sample(ctx, tinker.SampleRequest{
+		result, err := p.endpoint.Sample(ctx, tinker.SampleRequest{
 			NumSamples: 1, Prompt: tinker.Text(prompt), SamplingParams: params, SamplingSession: session, SeqID: &id,
 		})
 		if err == nil {

@@ -33,6 +33,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/stats"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 	"github.com/tinker-operator/tinker-operator/test/archive"
 )
@@ -69,6 +70,8 @@ type fixture struct {
 	// storeSlow is how long a call of the artifact store may take before it is reported, and drainPatience how long a learner that
 	// drains waits for the store; 0 is their default.
 	storeSlow, drainPatience time.Duration
+	// billed is what the simulator had billed before the run.
+	billed stats.Billed
 	*shared
 }
 
@@ -188,6 +191,7 @@ var fixtures atomic.Int64
 func (w *fixture) identify(uid string) {
 	w.t.Helper()
 	w.file.Run.UID = uid
+	w.billed = w.sim.Stats().Billed
 	var err error
 	if w.credentials, err = contract.DeriveCredentials(bytes.Repeat([]byte{1}, 32), uid); err != nil {
 		w.t.Fatal(err)

@@ -31,15 +31,18 @@ func (w *fixture) startRolloutWorkerOf(name string, environments rollout.Builder
 // startRolloutWorkerWith starts one whose configuration change alters.
 func (w *fixture) startRolloutWorkerWith(name string, change func(*rollout.Config)) (kill func()) {
 	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	meter := client.NewMeter(client.MeterConfig{Lifetime: ctx})
+	spending := rollout.NewSpending(meter)
 	learner, err := exchange.NewClient(exchange.ClientConfig{
 		Address: w.file.LearnerAddress, Credentials: w.credentials, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
-		Version: w.file.Version, Worker: name, Logger: w.logger(), Dial: w.dial,
+		Version: w.file.Version, Worker: name, Spent: spending.Spent, Logger: w.logger(), Dial: w.dial,
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	pressure := &rollout.Pressure{}
-	endpoint, err := client.New(client.Config{BaseURL: w.url, APIKey: apiKey, Observe: pressure.Observe})
+	endpoint, err := client.New(client.Config{BaseURL: w.url, APIKey: apiKey, Observe: pressure.Observe, Meter: meter})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -47,10 +50,9 @@ func (w *fixture) startRolloutWorkerWith(name string, change func(*rollout.Confi
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	config := rollout.Config{Learner: learner, Endpoint: endpoint, Groups: keep, Pressure: pressure, Logger: w.logger()}
+	config := rollout.Config{Learner: learner, Endpoint: endpoint, Groups: keep, Pressure: pressure, Spending: spending, Logger: w.logger()}
 	change(&config)
 	worker := rollout.New(config)
-	ctx, cancel := context.WithCancel(w.t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -10,32 +10,58 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
-// Usage counts the tokens of the steps and evaluations that count, each once, and apart from them what was bought again.
+// Usage counts the tokens of all requests that were answered, each request once, and apart from them those of requests whose outcome
+// is not known.
 type Usage struct {
-	PromptTokens      int64 `json:"promptTokens"`
-	SampledTokens     int64 `json:"sampledTokens"`
-	TrainedTokens     int64 `json:"trainedTokens"`
+	PromptTokens  int64 `json:"promptTokens"`
+	SampledTokens int64 `json:"sampledTokens"`
+	// TrainedTokens went through forward_backward, or through forward.
+	TrainedTokens int64 `json:"trainedTokens"`
+	// BoughtTwiceTokens are those of the trained tokens whose result was lost.
 	BoughtTwiceTokens int64 `json:"boughtTwiceTokens"`
 	// JudgePromptTokens and JudgeSampledTokens are those of judges, which the first two do not contain.
 	JudgePromptTokens  int64 `json:"judgePromptTokens,omitempty"`
 	JudgeSampledTokens int64 `json:"judgeSampledTokens,omitempty"`
-	// ReferenceTokens are those that the reference of a KL penalty read.
+	// ReferenceTokens are those of the requests for log-probabilities of the reference of a KL penalty. The first two do not contain
+	// them.
 	ReferenceTokens int64 `json:"referenceTokens,omitempty"`
+	// UnconfirmedTokens are what requests without a known outcome may have cost at most.
+	UnconfirmedTokens int64 `json:"unconfirmedTokens,omitempty"`
 }
 
-// Total counts all tokens.
-func (u Usage) Total() int64 {
-	return u.PromptTokens + u.SampledTokens + u.TrainedTokens + u.BoughtTwiceTokens + u.JudgePromptTokens + u.JudgeSampledTokens + u.ReferenceTokens
-}
-
-// Add returns the sum of two usages without what was bought twice, which is counted for the run as a whole.
-func (u Usage) Add(v Usage) Usage {
-	return Usage{
-		PromptTokens: u.PromptTokens + v.PromptTokens, SampledTokens: u.SampledTokens + v.SampledTokens,
-		TrainedTokens: u.TrainedTokens + v.TrainedTokens, JudgePromptTokens: u.JudgePromptTokens + v.JudgePromptTokens,
-		JudgeSampledTokens: u.JudgeSampledTokens + v.JudgeSampledTokens, ReferenceTokens: u.ReferenceTokens + v.ReferenceTokens,
+// fields lists all counters, for arithmetic.
+func (u *Usage) fields() []*int64 {
+	return []*int64{
+		&u.PromptTokens, &u.SampledTokens, &u.TrainedTokens, &u.BoughtTwiceTokens, &u.JudgePromptTokens, &u.JudgeSampledTokens,
+		&u.ReferenceTokens, &u.UnconfirmedTokens,
 	}
 }
+
+// combine returns a usage whose counters follow from those of two others.
+func (u Usage) combine(v Usage, of func(a, b int64) int64) Usage {
+	others := v.fields()
+	for i, field := range u.fields() {
+		*field = of(*field, *others[i])
+	}
+	return u
+}
+
+// Add returns the sum of two usages.
+func (u Usage) Add(v Usage) Usage { return u.combine(v, func(a, b int64) int64 { return a + b }) }
+
+// Sub returns the difference of two usages.
+func (u Usage) Sub(v Usage) Usage { return u.combine(v, func(a, b int64) int64 { return a - b }) }
+
+// Max returns the higher of each counter of two usages.
+func (u Usage) Max(v Usage) Usage { return u.combine(v, func(a, b int64) int64 { return max(a, b) }) }
+
+// Spent counts the tokens that were answered.
+func (u Usage) Spent() int64 {
+	return u.PromptTokens + u.SampledTokens + u.TrainedTokens + u.JudgePromptTokens + u.JudgeSampledTokens + u.ReferenceTokens
+}
+
+// Total counts all tokens, the unconfirmed ones among them.
+func (u Usage) Total() int64 { return u.Spent() + u.UnconfirmedTokens }
 
 // Price is what a million tokens of a model cost, in US dollars.
 type Price struct {
@@ -51,11 +77,12 @@ type Prices struct {
 	Reference Price `json:"reference,omitzero"`
 }
 
-// USD returns what a usage costs. Prompts count in full, as if no endpoint granted a discount for those that it has cached, and tokens
-// that were bought twice count as the dearer of sampled and trained ones.
+// USD returns what a usage costs. Prompts count in full, as if no endpoint granted a discount for those that it has cached, and
+// unconfirmed tokens count as the dearest of the policy's.
 func (p Prices) USD(u Usage) float64 {
 	millionths := float64(u.PromptTokens)*p.Policy.Prompt + float64(u.SampledTokens)*p.Policy.Sampled +
-		float64(u.TrainedTokens)*p.Policy.Trained + float64(u.BoughtTwiceTokens)*max(p.Policy.Sampled, p.Policy.Trained) +
+		float64(u.TrainedTokens)*p.Policy.Trained +
+		float64(u.UnconfirmedTokens)*max(p.Policy.Prompt, p.Policy.Sampled, p.Policy.Trained) +
 		float64(u.JudgePromptTokens)*p.Judge.Prompt + float64(u.JudgeSampledTokens)*p.Judge.Sampled +
 		float64(u.ReferenceTokens)*p.Reference.Prompt
 	return millionths / 1e6

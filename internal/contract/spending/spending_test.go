@@ -15,22 +15,28 @@ func TestTotalAndUSDCountEachField(t *testing.T) {
 		Policy: Price{Prompt: 1, Sampled: 2, Trained: 3}, Judge: Price{Prompt: 4, Sampled: 5}, Reference: Price{Prompt: 6},
 	}
 	want := map[string]float64{
-		"PromptTokens": 1, "SampledTokens": 2, "TrainedTokens": 3, "BoughtTwiceTokens": 3,
+		"PromptTokens": 1, "SampledTokens": 2, "TrainedTokens": 3, "UnconfirmedTokens": 3,
 		"JudgePromptTokens": 4, "JudgeSampledTokens": 5, "ReferenceTokens": 6,
 	}
 	fields := reflect.TypeFor[Usage]()
 	for i := range fields.NumField() {
 		var used Usage
-		reflect.ValueOf(&used).Elem().Field(i).SetInt(2e6)
+		field := func(u *Usage) reflect.Value { return reflect.ValueOf(u).Elem().Field(i) }
+		field(&used).SetInt(2e6)
 		name := fields.Field(i).Name
-		if got := used.Total(); got != 2e6 {
-			t.Errorf("%s: the total is %d", name, got)
+		total := int64(2e6)
+		if name == "BoughtTwiceTokens" {
+			total = 0 // they are among the trained tokens
+		}
+		if got := used.Total(); got != total {
+			t.Errorf("%s: the total is %d, want %d", name, got, total)
 		}
 		if got := prices.USD(used); got != 2*want[name] {
 			t.Errorf("%s: 2,000,000 tokens cost %v, want %v", name, got, 2*want[name])
 		}
-		if sum := used.Add(used); name != "BoughtTwiceTokens" && sum.Total() != 4e6 {
-			t.Errorf("%s: the sum is %d", name, sum.Total())
+		sum, most, difference := used.Add(used), used.Max(Usage{}), used.Sub(used)
+		if field(&sum).Int() != 4e6 || most != used || difference != (Usage{}) {
+			t.Errorf("%s: the sum is %+v, the maximum %+v, the difference %+v", name, sum, most, difference)
 		}
 	}
 }

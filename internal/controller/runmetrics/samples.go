@@ -38,6 +38,7 @@ var (
 	runSeconds   = describeRun("step_seconds", "Seconds that the newest step took.")
 	runRate      = describeRun("sampled_tokens_per_second", "Tokens sampled for the newest step by its seconds.")
 	runTokens    = describeRun("tokens_total", "Tokens over all attempts.", "kind")
+	runPending   = describeRun("unconfirmed_tokens", "Tokens at most that requests without a known outcome may have cost.")
 	runRestarts  = describeRun("restarts_total", "Attempts that followed on one that ended by itself.")
 	runAttempts  = describeRun("ended_attempts", "Attempts in the status that have ended, by cause.", "cause")
 	runRatio     = describeRun("effective_training_ratio", "Time spent on steps that count by the time since the start.")
@@ -122,6 +123,8 @@ func (list *samples) addUsage(u *v1alpha1.Usage) {
 	add(list, runTokens, prometheus.CounterValue, u.BoughtTwiceTokens, "bought_twice")
 	add(list, runTokens, prometheus.CounterValue, u.JudgePromptTokens, "judge_prompt")
 	add(list, runTokens, prometheus.CounterValue, u.JudgeSampledTokens, "judge_sampled")
+	add(list, runTokens, prometheus.CounterValue, u.ReferenceTokens, "reference")
+	add(list, runPending, prometheus.GaugeValue, u.UnconfirmedTokens)
 }
 
 // addAttempts counts attempts by cause; one entry of the status may stand for several.

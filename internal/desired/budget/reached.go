@@ -39,6 +39,7 @@ func usageOf(u *v1alpha1.Usage) (contract.Usage, float64) {
 		PromptTokens: value(u.PromptTokens), SampledTokens: value(u.SampledTokens), TrainedTokens: value(u.TrainedTokens),
 		BoughtTwiceTokens: value(u.BoughtTwiceTokens), JudgePromptTokens: value(u.JudgePromptTokens),
 		JudgeSampledTokens: value(u.JudgeSampledTokens), ReferenceTokens: value(u.ReferenceTokens),
+		UnconfirmedTokens: value(u.UnconfirmedTokens),
 	}, ptr.Deref(u.EstimatedUSD, 0)
 }
 

@@ -243,7 +243,7 @@ func (x SubmitReply_Status) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SubmitReply_Status.Descriptor instead.
 func (SubmitReply_Status) EnumDescriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{26, 0}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{28, 0}
 }
 
 // Epoch is in every message. A lower attempt is answered FENCED; a learner that sees a higher one
@@ -410,6 +410,7 @@ type HelloRequest struct {
 	Playing []*GroupKey    `protobuf:"bytes,4,rep,name=playing,proto3" json:"playing,omitempty"`
 	// Differs between two processes of one name; empty from a worker that does not know it.
 	Incarnation   string `protobuf:"bytes,6,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Spent         *Spent `protobuf:"bytes,7,opt,name=spent,proto3" json:"spent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -479,6 +480,162 @@ func (x *HelloRequest) GetIncarnation() string {
 	return ""
 }
 
+func (x *HelloRequest) GetSpent() *Spent {
+	if x != nil {
+		return x.Spent
+	}
+	return nil
+}
+
+// Spent is what a worker process has asked of the endpoint since it began.
+type Spent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the process. The counters of another one begin at zero.
+	Process string  `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	Tokens  *Tokens `protobuf:"bytes,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// The part of them that belongs to groups that no state covers yet.
+	Uncovered     *Tokens `protobuf:"bytes,3,opt,name=uncovered,proto3" json:"uncovered,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Spent) Reset() {
+	*x = Spent{}
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Spent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Spent) ProtoMessage() {}
+
+func (x *Spent) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Spent.ProtoReflect.Descriptor instead.
+func (*Spent) Descriptor() ([]byte, []int) {
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Spent) GetProcess() string {
+	if x != nil {
+		return x.Process
+	}
+	return ""
+}
+
+func (x *Spent) GetTokens() *Tokens {
+	if x != nil {
+		return x.Tokens
+	}
+	return nil
+}
+
+func (x *Spent) GetUncovered() *Tokens {
+	if x != nil {
+		return x.Uncovered
+	}
+	return nil
+}
+
+// Tokens of requests that were answered. A request counts once, however often it was sent.
+type Tokens struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Prompt       int64                  `protobuf:"varint,1,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	Sampled      int64                  `protobuf:"varint,2,opt,name=sampled,proto3" json:"sampled,omitempty"`
+	JudgePrompt  int64                  `protobuf:"varint,3,opt,name=judge_prompt,json=judgePrompt,proto3" json:"judge_prompt,omitempty"`
+	JudgeSampled int64                  `protobuf:"varint,4,opt,name=judge_sampled,json=judgeSampled,proto3" json:"judge_sampled,omitempty"`
+	Reference    int64                  `protobuf:"varint,5,opt,name=reference,proto3" json:"reference,omitempty"`
+	// What the requests without an answer may cost at most.
+	Unconfirmed   int64 `protobuf:"varint,6,opt,name=unconfirmed,proto3" json:"unconfirmed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Tokens) Reset() {
+	*x = Tokens{}
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Tokens) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Tokens) ProtoMessage() {}
+
+func (x *Tokens) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Tokens.ProtoReflect.Descriptor instead.
+func (*Tokens) Descriptor() ([]byte, []int) {
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Tokens) GetPrompt() int64 {
+	if x != nil {
+		return x.Prompt
+	}
+	return 0
+}
+
+func (x *Tokens) GetSampled() int64 {
+	if x != nil {
+		return x.Sampled
+	}
+	return 0
+}
+
+func (x *Tokens) GetJudgePrompt() int64 {
+	if x != nil {
+		return x.JudgePrompt
+	}
+	return 0
+}
+
+func (x *Tokens) GetJudgeSampled() int64 {
+	if x != nil {
+		return x.JudgeSampled
+	}
+	return 0
+}
+
+func (x *Tokens) GetReference() int64 {
+	if x != nil {
+		return x.Reference
+	}
+	return 0
+}
+
+func (x *Tokens) GetUnconfirmed() int64 {
+	if x != nil {
+		return x.Unconfirmed
+	}
+	return 0
+}
+
 // StoredGroup is a finished group, or a tombstone, that a worker stores.
 type StoredGroup struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -490,7 +647,7 @@ type StoredGroup struct {
 
 func (x *StoredGroup) Reset() {
 	*x = StoredGroup{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[3]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -502,7 +659,7 @@ func (x *StoredGroup) String() string {
 func (*StoredGroup) ProtoMessage() {}
 
 func (x *StoredGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[3]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -515,7 +672,7 @@ func (x *StoredGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredGroup.ProtoReflect.Descriptor instead.
 func (*StoredGroup) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{3}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *StoredGroup) GetKey() *GroupKey {
@@ -549,7 +706,7 @@ type HelloReply struct {
 
 func (x *HelloReply) Reset() {
 	*x = HelloReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[4]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -561,7 +718,7 @@ func (x *HelloReply) String() string {
 func (*HelloReply) ProtoMessage() {}
 
 func (x *HelloReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[4]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -574,7 +731,7 @@ func (x *HelloReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloReply.ProtoReflect.Descriptor instead.
 func (*HelloReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{4}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *HelloReply) GetEpoch() *Epoch {
@@ -631,7 +788,7 @@ type AcquireRequest struct {
 
 func (x *AcquireRequest) Reset() {
 	*x = AcquireRequest{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[5]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -643,7 +800,7 @@ func (x *AcquireRequest) String() string {
 func (*AcquireRequest) ProtoMessage() {}
 
 func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[5]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -656,7 +813,7 @@ func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireRequest.ProtoReflect.Descriptor instead.
 func (*AcquireRequest) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{5}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *AcquireRequest) GetEpoch() *Epoch {
@@ -690,7 +847,7 @@ type AcquireReply struct {
 
 func (x *AcquireReply) Reset() {
 	*x = AcquireReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[6]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -702,7 +859,7 @@ func (x *AcquireReply) String() string {
 func (*AcquireReply) ProtoMessage() {}
 
 func (x *AcquireReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[6]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -715,7 +872,7 @@ func (x *AcquireReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireReply.ProtoReflect.Descriptor instead.
 func (*AcquireReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{6}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AcquireReply) GetEpoch() *Epoch {
@@ -761,7 +918,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[7]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -773,7 +930,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[7]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -786,7 +943,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{7}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Lease) GetKey() *GroupKey {
@@ -896,13 +1053,14 @@ type RenewRequest struct {
 	FormatProblem string `protobuf:"bytes,11,opt,name=format_problem,json=formatProblem,proto3" json:"format_problem,omitempty"`
 	// Calls of environments that were given up and have not returned, for people; empty without any.
 	CallProblem   string `protobuf:"bytes,12,opt,name=call_problem,json=callProblem,proto3" json:"call_problem,omitempty"`
+	Spent         *Spent `protobuf:"bytes,13,opt,name=spent,proto3" json:"spent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[8]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -914,7 +1072,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[8]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -927,7 +1085,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{8}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RenewRequest) GetEpoch() *Epoch {
@@ -1014,6 +1172,13 @@ func (x *RenewRequest) GetCallProblem() string {
 	return ""
 }
 
+func (x *RenewRequest) GetSpent() *Spent {
+	if x != nil {
+		return x.Spent
+	}
+	return nil
+}
+
 // EndpointProblem is a problem of a worker at the endpoint.
 type EndpointProblem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1030,7 +1195,7 @@ type EndpointProblem struct {
 
 func (x *EndpointProblem) Reset() {
 	*x = EndpointProblem{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1042,7 +1207,7 @@ func (x *EndpointProblem) String() string {
 func (*EndpointProblem) ProtoMessage() {}
 
 func (x *EndpointProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1055,7 +1220,7 @@ func (x *EndpointProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointProblem.ProtoReflect.Descriptor instead.
 func (*EndpointProblem) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{9}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EndpointProblem) GetKind() string {
@@ -1099,7 +1264,7 @@ type UnavailableEnvironment struct {
 
 func (x *UnavailableEnvironment) Reset() {
 	*x = UnavailableEnvironment{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1276,7 @@ func (x *UnavailableEnvironment) String() string {
 func (*UnavailableEnvironment) ProtoMessage() {}
 
 func (x *UnavailableEnvironment) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1289,7 @@ func (x *UnavailableEnvironment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnavailableEnvironment.ProtoReflect.Descriptor instead.
 func (*UnavailableEnvironment) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{10}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *UnavailableEnvironment) GetName() string {
@@ -1146,13 +1311,17 @@ type Progress struct {
 	Key           *GroupKey              `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	MembersDone   int32                  `protobuf:"varint,2,opt,name=members_done,json=membersDone,proto3" json:"members_done,omitempty"`
 	SampledTokens int64                  `protobuf:"varint,3,opt,name=sampled_tokens,json=sampledTokens,proto3" json:"sampled_tokens,omitempty"`
+	// What the group has used; it is among the tokens of the worker.
+	Used *Tokens `protobuf:"bytes,4,opt,name=used,proto3" json:"used,omitempty"`
+	// What the next requests of each member that has no outcome yet may cost; 0 before there was a first request.
+	Next          int64 `protobuf:"varint,5,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1164,7 +1333,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1177,7 +1346,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{11}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Progress) GetKey() *GroupKey {
@@ -1197,6 +1366,20 @@ func (x *Progress) GetMembersDone() int32 {
 func (x *Progress) GetSampledTokens() int64 {
 	if x != nil {
 		return x.SampledTokens
+	}
+	return 0
+}
+
+func (x *Progress) GetUsed() *Tokens {
+	if x != nil {
+		return x.Used
+	}
+	return nil
+}
+
+func (x *Progress) GetNext() int64 {
+	if x != nil {
+		return x.Next
 	}
 	return 0
 }
@@ -1230,7 +1413,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1242,7 +1425,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1255,7 +1438,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{12}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RenewReply) GetEpoch() *Epoch {
@@ -1346,7 +1529,7 @@ type Permit struct {
 
 func (x *Permit) Reset() {
 	*x = Permit{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1358,7 +1541,7 @@ func (x *Permit) String() string {
 func (*Permit) ProtoMessage() {}
 
 func (x *Permit) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1371,7 +1554,7 @@ func (x *Permit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Permit.ProtoReflect.Descriptor instead.
 func (*Permit) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{13}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Permit) GetKey() *GroupKey {
@@ -1401,7 +1584,7 @@ type Evaluation struct {
 
 func (x *Evaluation) Reset() {
 	*x = Evaluation{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1413,7 +1596,7 @@ func (x *Evaluation) String() string {
 func (*Evaluation) ProtoMessage() {}
 
 func (x *Evaluation) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1426,7 +1609,7 @@ func (x *Evaluation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluation.ProtoReflect.Descriptor instead.
 func (*Evaluation) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{14}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Evaluation) GetDigest() string {
@@ -1455,7 +1638,7 @@ type RejectedGroup struct {
 
 func (x *RejectedGroup) Reset() {
 	*x = RejectedGroup{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1467,7 +1650,7 @@ func (x *RejectedGroup) String() string {
 func (*RejectedGroup) ProtoMessage() {}
 
 func (x *RejectedGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1480,7 +1663,7 @@ func (x *RejectedGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RejectedGroup.ProtoReflect.Descriptor instead.
 func (*RejectedGroup) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{15}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RejectedGroup) GetKey() *GroupKey {
@@ -1519,7 +1702,7 @@ type SubmitFrame struct {
 
 func (x *SubmitFrame) Reset() {
 	*x = SubmitFrame{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1531,7 +1714,7 @@ func (x *SubmitFrame) String() string {
 func (*SubmitFrame) ProtoMessage() {}
 
 func (x *SubmitFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1544,7 +1727,7 @@ func (x *SubmitFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitFrame.ProtoReflect.Descriptor instead.
 func (*SubmitFrame) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{16}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SubmitFrame) GetFrame() isSubmitFrame_Frame {
@@ -1596,13 +1779,14 @@ type SubmitHeader struct {
 	Bytes  int64                  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	// Digest of what the group does to the weights, 64 hex digits.
 	Digest        string `protobuf:"bytes,6,opt,name=digest,proto3" json:"digest,omitempty"`
+	Spent         *Spent `protobuf:"bytes,7,opt,name=spent,proto3" json:"spent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SubmitHeader) Reset() {
 	*x = SubmitHeader{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1614,7 +1798,7 @@ func (x *SubmitHeader) String() string {
 func (*SubmitHeader) ProtoMessage() {}
 
 func (x *SubmitHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1627,7 +1811,7 @@ func (x *SubmitHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitHeader.ProtoReflect.Descriptor instead.
 func (*SubmitHeader) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{17}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SubmitHeader) GetEpoch() *Epoch {
@@ -1665,6 +1849,13 @@ func (x *SubmitHeader) GetDigest() string {
 	return ""
 }
 
+func (x *SubmitHeader) GetSpent() *Spent {
+	if x != nil {
+		return x.Spent
+	}
+	return nil
+}
+
 type Group struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Key         *GroupKey              `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -1680,7 +1871,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1692,7 +1883,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1705,7 +1896,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{18}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Group) GetKey() *GroupKey {
@@ -1778,7 +1969,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1790,7 +1981,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1803,7 +1994,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{19}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -1915,7 +2106,7 @@ type Trajectory struct {
 
 func (x *Trajectory) Reset() {
 	*x = Trajectory{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1927,7 +2118,7 @@ func (x *Trajectory) String() string {
 func (*Trajectory) ProtoMessage() {}
 
 func (x *Trajectory) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1940,7 +2131,7 @@ func (x *Trajectory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trajectory.ProtoReflect.Descriptor instead.
 func (*Trajectory) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{20}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Trajectory) GetRole() string {
@@ -2004,7 +2195,7 @@ type Judgement struct {
 
 func (x *Judgement) Reset() {
 	*x = Judgement{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2016,7 +2207,7 @@ func (x *Judgement) String() string {
 func (*Judgement) ProtoMessage() {}
 
 func (x *Judgement) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2029,7 +2220,7 @@ func (x *Judgement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Judgement.ProtoReflect.Descriptor instead.
 func (*Judgement) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{21}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Judgement) GetCriterion() string {
@@ -2077,7 +2268,7 @@ type Segment struct {
 
 func (x *Segment) Reset() {
 	*x = Segment{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2089,7 +2280,7 @@ func (x *Segment) String() string {
 func (*Segment) ProtoMessage() {}
 
 func (x *Segment) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2102,7 +2293,7 @@ func (x *Segment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Segment.ProtoReflect.Descriptor instead.
 func (*Segment) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{22}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Segment) GetRole() string {
@@ -2166,7 +2357,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2178,7 +2369,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2191,7 +2382,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{23}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Step) GetIndex() int32 {
@@ -2220,7 +2411,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2232,7 +2423,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2245,7 +2436,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{24}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Usage) GetPromptTokens() int64 {
@@ -2283,7 +2474,7 @@ type JudgeUsage struct {
 
 func (x *JudgeUsage) Reset() {
 	*x = JudgeUsage{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2295,7 +2486,7 @@ func (x *JudgeUsage) String() string {
 func (*JudgeUsage) ProtoMessage() {}
 
 func (x *JudgeUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2308,7 +2499,7 @@ func (x *JudgeUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JudgeUsage.ProtoReflect.Descriptor instead.
 func (*JudgeUsage) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{25}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *JudgeUsage) GetCalls() int64 {
@@ -2358,7 +2549,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[26]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2370,7 +2561,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[26]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2383,7 +2574,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{26}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SubmitReply) GetEpoch() *Epoch {
@@ -2414,13 +2605,14 @@ type ReleaseRequest struct {
 	Keys   []*GroupKey            `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`
 	// drain, policy_gone, environment_down.
 	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Spent         *Spent `protobuf:"bytes,5,opt,name=spent,proto3" json:"spent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[27]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2432,7 +2624,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[27]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2445,7 +2637,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{27}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReleaseRequest) GetEpoch() *Epoch {
@@ -2476,6 +2668,13 @@ func (x *ReleaseRequest) GetReason() string {
 	return ""
 }
 
+func (x *ReleaseRequest) GetSpent() *Spent {
+	if x != nil {
+		return x.Spent
+	}
+	return nil
+}
+
 type ReleaseReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Epoch         *Epoch                 `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
@@ -2485,7 +2684,7 @@ type ReleaseReply struct {
 
 func (x *ReleaseReply) Reset() {
 	*x = ReleaseReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[28]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2497,7 +2696,7 @@ func (x *ReleaseReply) String() string {
 func (*ReleaseReply) ProtoMessage() {}
 
 func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[28]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2510,7 +2709,7 @@ func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReply.ProtoReflect.Descriptor instead.
 func (*ReleaseReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{28}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReleaseReply) GetEpoch() *Epoch {
@@ -2538,13 +2737,25 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\alineage\x18\x03 \x01(\tR\alineage\x12\x1e\n" +
 	"\n" +
 	"evaluation\x18\x04 \x01(\tR\n" +
-	"evaluation\"\x8b\x02\n" +
+	"evaluation\"\xc5\x02\n" +
 	"\fHelloRequest\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12@\n" +
 	"\x06stored\x18\x03 \x03(\v2(.tinker_operator.exchange.v1.StoredGroupR\x06stored\x12?\n" +
 	"\aplaying\x18\x04 \x03(\v2%.tinker_operator.exchange.v1.GroupKeyR\aplaying\x12 \n" +
-	"\vincarnation\x18\x06 \x01(\tR\vincarnationJ\x04\b\x05\x10\x06\"\x92\x01\n" +
+	"\vincarnation\x18\x06 \x01(\tR\vincarnation\x128\n" +
+	"\x05spent\x18\a \x01(\v2\".tinker_operator.exchange.v1.SpentR\x05spentJ\x04\b\x05\x10\x06\"\xa1\x01\n" +
+	"\x05Spent\x12\x18\n" +
+	"\aprocess\x18\x01 \x01(\tR\aprocess\x12;\n" +
+	"\x06tokens\x18\x02 \x01(\v2#.tinker_operator.exchange.v1.TokensR\x06tokens\x12A\n" +
+	"\tuncovered\x18\x03 \x01(\v2#.tinker_operator.exchange.v1.TokensR\tuncovered\"\xc2\x01\n" +
+	"\x06Tokens\x12\x16\n" +
+	"\x06prompt\x18\x01 \x01(\x03R\x06prompt\x12\x18\n" +
+	"\asampled\x18\x02 \x01(\x03R\asampled\x12!\n" +
+	"\fjudge_prompt\x18\x03 \x01(\x03R\vjudgePrompt\x12#\n" +
+	"\rjudge_sampled\x18\x04 \x01(\x03R\fjudgeSampled\x12\x1c\n" +
+	"\treference\x18\x05 \x01(\x03R\treference\x12 \n" +
+	"\vunconfirmed\x18\x06 \x01(\x03R\vunconfirmed\"\x92\x01\n" +
 	"\vStoredGroup\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12>\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2$.tinker_operator.exchange.v1.OutcomeR\aoutcomeJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"\x90\x02\n" +
@@ -2580,7 +2791,7 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"transcript\x18\f \x01(\bR\n" +
 	"transcript\x12\x14\n" +
 	"\x05alone\x18\r \x01(\bR\x05alone\x12\x16\n" +
-	"\x06faulty\x18\x0e \x03(\x05R\x06faultyJ\x04\b\b\x10\tJ\x04\b\v\x10\f\"\xeb\x04\n" +
+	"\x06faulty\x18\x0e \x03(\x05R\x06faultyJ\x04\b\b\x10\tJ\x04\b\v\x10\f\"\xa5\x05\n" +
 	"\fRenewRequest\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12A\n" +
@@ -2596,7 +2807,8 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\x10endpoint_problem\x18\n" +
 	" \x01(\v2,.tinker_operator.exchange.v1.EndpointProblemR\x0fendpointProblem\x12%\n" +
 	"\x0eformat_problem\x18\v \x01(\tR\rformatProblem\x12!\n" +
-	"\fcall_problem\x18\f \x01(\tR\vcallProblem\"i\n" +
+	"\fcall_problem\x18\f \x01(\tR\vcallProblem\x128\n" +
+	"\x05spent\x18\r \x01(\v2\".tinker_operator.exchange.v1.SpentR\x05spent\"i\n" +
 	"\x0fEndpointProblem\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
 	"\x02op\x18\x02 \x01(\tR\x02op\x12\x16\n" +
@@ -2604,11 +2816,13 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\bevidence\x18\x04 \x01(\tR\bevidence\"F\n" +
 	"\x16UnavailableEnvironment\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\aproblem\x18\x02 \x01(\tR\aproblem\"\x8d\x01\n" +
+	"\aproblem\x18\x02 \x01(\tR\aproblem\"\xda\x01\n" +
 	"\bProgress\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12!\n" +
 	"\fmembers_done\x18\x02 \x01(\x05R\vmembersDone\x12%\n" +
-	"\x0esampled_tokens\x18\x03 \x01(\x03R\rsampledTokens\"\xb6\x04\n" +
+	"\x0esampled_tokens\x18\x03 \x01(\x03R\rsampledTokens\x127\n" +
+	"\x04used\x18\x04 \x01(\v2#.tinker_operator.exchange.v1.TokensR\x04used\x12\x12\n" +
+	"\x04next\x18\x05 \x01(\x03R\x04next\"\xb6\x04\n" +
 	"\n" +
 	"RenewReply\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12?\n" +
@@ -2637,13 +2851,14 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\vSubmitFrame\x12C\n" +
 	"\x06header\x18\x01 \x01(\v2).tinker_operator.exchange.v1.SubmitHeaderH\x00R\x06header\x12\x16\n" +
 	"\x05piece\x18\x02 \x01(\fH\x00R\x05pieceB\a\n" +
-	"\x05frame\"\xcd\x01\n" +
+	"\x05frame\"\x87\x02\n" +
 	"\fSubmitHeader\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x127\n" +
 	"\x03key\x18\x03 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12\x14\n" +
 	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x16\n" +
-	"\x06digest\x18\x06 \x01(\tR\x06digestJ\x04\b\x05\x10\x06\"\xb3\x02\n" +
+	"\x06digest\x18\x06 \x01(\tR\x06digest\x128\n" +
+	"\x05spent\x18\a \x01(\v2\".tinker_operator.exchange.v1.SpentR\x05spentJ\x04\b\x05\x10\x06\"\xb3\x02\n" +
 	"\x05Group\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12>\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2$.tinker_operator.exchange.v1.OutcomeR\aoutcome\x12=\n" +
@@ -2726,12 +2941,13 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\n" +
 	"\x06CLOSED\x10\x02\x12\t\n" +
 	"\x05STALE\x10\x03\x12\v\n" +
-	"\aINVALID\x10\x04\"\xb5\x01\n" +
+	"\aINVALID\x10\x04\"\xef\x01\n" +
 	"\x0eReleaseRequest\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x129\n" +
 	"\x04keys\x18\x03 \x03(\v2%.tinker_operator.exchange.v1.GroupKeyR\x04keys\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"H\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x128\n" +
+	"\x05spent\x18\x05 \x01(\v2\".tinker_operator.exchange.v1.SpentR\x05spent\"H\n" +
 	"\fReleaseReply\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch*\x1f\n" +
 	"\x04Kind\x12\t\n" +
@@ -2770,7 +2986,7 @@ func file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP() []byte {
 }
 
 var file_internal_exchange_exchangepb_exchange_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
 	(Kind)(0),                      // 0: tinker_operator.exchange.v1.Kind
 	(Outcome)(0),                   // 1: tinker_operator.exchange.v1.Outcome
@@ -2779,100 +2995,109 @@ var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
 	(*Epoch)(nil),                  // 4: tinker_operator.exchange.v1.Epoch
 	(*GroupKey)(nil),               // 5: tinker_operator.exchange.v1.GroupKey
 	(*HelloRequest)(nil),           // 6: tinker_operator.exchange.v1.HelloRequest
-	(*StoredGroup)(nil),            // 7: tinker_operator.exchange.v1.StoredGroup
-	(*HelloReply)(nil),             // 8: tinker_operator.exchange.v1.HelloReply
-	(*AcquireRequest)(nil),         // 9: tinker_operator.exchange.v1.AcquireRequest
-	(*AcquireReply)(nil),           // 10: tinker_operator.exchange.v1.AcquireReply
-	(*Lease)(nil),                  // 11: tinker_operator.exchange.v1.Lease
-	(*RenewRequest)(nil),           // 12: tinker_operator.exchange.v1.RenewRequest
-	(*EndpointProblem)(nil),        // 13: tinker_operator.exchange.v1.EndpointProblem
-	(*UnavailableEnvironment)(nil), // 14: tinker_operator.exchange.v1.UnavailableEnvironment
-	(*Progress)(nil),               // 15: tinker_operator.exchange.v1.Progress
-	(*RenewReply)(nil),             // 16: tinker_operator.exchange.v1.RenewReply
-	(*Permit)(nil),                 // 17: tinker_operator.exchange.v1.Permit
-	(*Evaluation)(nil),             // 18: tinker_operator.exchange.v1.Evaluation
-	(*RejectedGroup)(nil),          // 19: tinker_operator.exchange.v1.RejectedGroup
-	(*SubmitFrame)(nil),            // 20: tinker_operator.exchange.v1.SubmitFrame
-	(*SubmitHeader)(nil),           // 21: tinker_operator.exchange.v1.SubmitHeader
-	(*Group)(nil),                  // 22: tinker_operator.exchange.v1.Group
-	(*Member)(nil),                 // 23: tinker_operator.exchange.v1.Member
-	(*Trajectory)(nil),             // 24: tinker_operator.exchange.v1.Trajectory
-	(*Judgement)(nil),              // 25: tinker_operator.exchange.v1.Judgement
-	(*Segment)(nil),                // 26: tinker_operator.exchange.v1.Segment
-	(*Step)(nil),                   // 27: tinker_operator.exchange.v1.Step
-	(*Usage)(nil),                  // 28: tinker_operator.exchange.v1.Usage
-	(*JudgeUsage)(nil),             // 29: tinker_operator.exchange.v1.JudgeUsage
-	(*SubmitReply)(nil),            // 30: tinker_operator.exchange.v1.SubmitReply
-	(*ReleaseRequest)(nil),         // 31: tinker_operator.exchange.v1.ReleaseRequest
-	(*ReleaseReply)(nil),           // 32: tinker_operator.exchange.v1.ReleaseReply
-	nil,                            // 33: tinker_operator.exchange.v1.Member.PartsEntry
-	nil,                            // 34: tinker_operator.exchange.v1.Member.MetricsEntry
+	(*Spent)(nil),                  // 7: tinker_operator.exchange.v1.Spent
+	(*Tokens)(nil),                 // 8: tinker_operator.exchange.v1.Tokens
+	(*StoredGroup)(nil),            // 9: tinker_operator.exchange.v1.StoredGroup
+	(*HelloReply)(nil),             // 10: tinker_operator.exchange.v1.HelloReply
+	(*AcquireRequest)(nil),         // 11: tinker_operator.exchange.v1.AcquireRequest
+	(*AcquireReply)(nil),           // 12: tinker_operator.exchange.v1.AcquireReply
+	(*Lease)(nil),                  // 13: tinker_operator.exchange.v1.Lease
+	(*RenewRequest)(nil),           // 14: tinker_operator.exchange.v1.RenewRequest
+	(*EndpointProblem)(nil),        // 15: tinker_operator.exchange.v1.EndpointProblem
+	(*UnavailableEnvironment)(nil), // 16: tinker_operator.exchange.v1.UnavailableEnvironment
+	(*Progress)(nil),               // 17: tinker_operator.exchange.v1.Progress
+	(*RenewReply)(nil),             // 18: tinker_operator.exchange.v1.RenewReply
+	(*Permit)(nil),                 // 19: tinker_operator.exchange.v1.Permit
+	(*Evaluation)(nil),             // 20: tinker_operator.exchange.v1.Evaluation
+	(*RejectedGroup)(nil),          // 21: tinker_operator.exchange.v1.RejectedGroup
+	(*SubmitFrame)(nil),            // 22: tinker_operator.exchange.v1.SubmitFrame
+	(*SubmitHeader)(nil),           // 23: tinker_operator.exchange.v1.SubmitHeader
+	(*Group)(nil),                  // 24: tinker_operator.exchange.v1.Group
+	(*Member)(nil),                 // 25: tinker_operator.exchange.v1.Member
+	(*Trajectory)(nil),             // 26: tinker_operator.exchange.v1.Trajectory
+	(*Judgement)(nil),              // 27: tinker_operator.exchange.v1.Judgement
+	(*Segment)(nil),                // 28: tinker_operator.exchange.v1.Segment
+	(*Step)(nil),                   // 29: tinker_operator.exchange.v1.Step
+	(*Usage)(nil),                  // 30: tinker_operator.exchange.v1.Usage
+	(*JudgeUsage)(nil),             // 31: tinker_operator.exchange.v1.JudgeUsage
+	(*SubmitReply)(nil),            // 32: tinker_operator.exchange.v1.SubmitReply
+	(*ReleaseRequest)(nil),         // 33: tinker_operator.exchange.v1.ReleaseRequest
+	(*ReleaseReply)(nil),           // 34: tinker_operator.exchange.v1.ReleaseReply
+	nil,                            // 35: tinker_operator.exchange.v1.Member.PartsEntry
+	nil,                            // 36: tinker_operator.exchange.v1.Member.MetricsEntry
 }
 var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	0,  // 0: tinker_operator.exchange.v1.GroupKey.kind:type_name -> tinker_operator.exchange.v1.Kind
 	4,  // 1: tinker_operator.exchange.v1.HelloRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	7,  // 2: tinker_operator.exchange.v1.HelloRequest.stored:type_name -> tinker_operator.exchange.v1.StoredGroup
+	9,  // 2: tinker_operator.exchange.v1.HelloRequest.stored:type_name -> tinker_operator.exchange.v1.StoredGroup
 	5,  // 3: tinker_operator.exchange.v1.HelloRequest.playing:type_name -> tinker_operator.exchange.v1.GroupKey
-	5,  // 4: tinker_operator.exchange.v1.StoredGroup.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 5: tinker_operator.exchange.v1.StoredGroup.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	4,  // 6: tinker_operator.exchange.v1.HelloReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 7: tinker_operator.exchange.v1.HelloReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
-	11, // 8: tinker_operator.exchange.v1.HelloReply.keep:type_name -> tinker_operator.exchange.v1.Lease
-	4,  // 9: tinker_operator.exchange.v1.AcquireRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	4,  // 10: tinker_operator.exchange.v1.AcquireReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	11, // 11: tinker_operator.exchange.v1.AcquireReply.leases:type_name -> tinker_operator.exchange.v1.Lease
-	5,  // 12: tinker_operator.exchange.v1.Lease.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	4,  // 13: tinker_operator.exchange.v1.RenewRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	15, // 14: tinker_operator.exchange.v1.RenewRequest.progress:type_name -> tinker_operator.exchange.v1.Progress
-	2,  // 15: tinker_operator.exchange.v1.RenewRequest.data_state:type_name -> tinker_operator.exchange.v1.DataState
-	14, // 16: tinker_operator.exchange.v1.RenewRequest.unavailable:type_name -> tinker_operator.exchange.v1.UnavailableEnvironment
-	13, // 17: tinker_operator.exchange.v1.RenewRequest.endpoint_problem:type_name -> tinker_operator.exchange.v1.EndpointProblem
-	5,  // 18: tinker_operator.exchange.v1.Progress.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	4,  // 19: tinker_operator.exchange.v1.RenewReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 20: tinker_operator.exchange.v1.RenewReply.revoked:type_name -> tinker_operator.exchange.v1.GroupKey
-	18, // 21: tinker_operator.exchange.v1.RenewReply.covered_evaluations:type_name -> tinker_operator.exchange.v1.Evaluation
-	5,  // 22: tinker_operator.exchange.v1.RenewReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
-	19, // 23: tinker_operator.exchange.v1.RenewReply.rejected:type_name -> tinker_operator.exchange.v1.RejectedGroup
-	17, // 24: tinker_operator.exchange.v1.RenewReply.permits:type_name -> tinker_operator.exchange.v1.Permit
-	5,  // 25: tinker_operator.exchange.v1.Permit.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	5,  // 26: tinker_operator.exchange.v1.RejectedGroup.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 27: tinker_operator.exchange.v1.RejectedGroup.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	21, // 28: tinker_operator.exchange.v1.SubmitFrame.header:type_name -> tinker_operator.exchange.v1.SubmitHeader
-	4,  // 29: tinker_operator.exchange.v1.SubmitHeader.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 30: tinker_operator.exchange.v1.SubmitHeader.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	5,  // 31: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 32: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	23, // 33: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
-	28, // 34: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
-	1,  // 35: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	33, // 36: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
-	34, // 37: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
-	26, // 38: tinker_operator.exchange.v1.Member.segments:type_name -> tinker_operator.exchange.v1.Segment
-	24, // 39: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
-	26, // 40: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
-	25, // 41: tinker_operator.exchange.v1.Trajectory.judgements:type_name -> tinker_operator.exchange.v1.Judgement
-	27, // 42: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
-	29, // 43: tinker_operator.exchange.v1.Usage.judge:type_name -> tinker_operator.exchange.v1.JudgeUsage
-	4,  // 44: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	3,  // 45: tinker_operator.exchange.v1.SubmitReply.status:type_name -> tinker_operator.exchange.v1.SubmitReply.Status
-	4,  // 46: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 47: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
-	4,  // 48: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	6,  // 49: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
-	9,  // 50: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
-	12, // 51: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
-	20, // 52: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
-	31, // 53: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
-	8,  // 54: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
-	10, // 55: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
-	16, // 56: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
-	30, // 57: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
-	32, // 58: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
-	54, // [54:59] is the sub-list for method output_type
-	49, // [49:54] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	7,  // 4: tinker_operator.exchange.v1.HelloRequest.spent:type_name -> tinker_operator.exchange.v1.Spent
+	8,  // 5: tinker_operator.exchange.v1.Spent.tokens:type_name -> tinker_operator.exchange.v1.Tokens
+	8,  // 6: tinker_operator.exchange.v1.Spent.uncovered:type_name -> tinker_operator.exchange.v1.Tokens
+	5,  // 7: tinker_operator.exchange.v1.StoredGroup.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 8: tinker_operator.exchange.v1.StoredGroup.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	4,  // 9: tinker_operator.exchange.v1.HelloReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 10: tinker_operator.exchange.v1.HelloReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
+	13, // 11: tinker_operator.exchange.v1.HelloReply.keep:type_name -> tinker_operator.exchange.v1.Lease
+	4,  // 12: tinker_operator.exchange.v1.AcquireRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	4,  // 13: tinker_operator.exchange.v1.AcquireReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	13, // 14: tinker_operator.exchange.v1.AcquireReply.leases:type_name -> tinker_operator.exchange.v1.Lease
+	5,  // 15: tinker_operator.exchange.v1.Lease.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	4,  // 16: tinker_operator.exchange.v1.RenewRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	17, // 17: tinker_operator.exchange.v1.RenewRequest.progress:type_name -> tinker_operator.exchange.v1.Progress
+	2,  // 18: tinker_operator.exchange.v1.RenewRequest.data_state:type_name -> tinker_operator.exchange.v1.DataState
+	16, // 19: tinker_operator.exchange.v1.RenewRequest.unavailable:type_name -> tinker_operator.exchange.v1.UnavailableEnvironment
+	15, // 20: tinker_operator.exchange.v1.RenewRequest.endpoint_problem:type_name -> tinker_operator.exchange.v1.EndpointProblem
+	7,  // 21: tinker_operator.exchange.v1.RenewRequest.spent:type_name -> tinker_operator.exchange.v1.Spent
+	5,  // 22: tinker_operator.exchange.v1.Progress.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	8,  // 23: tinker_operator.exchange.v1.Progress.used:type_name -> tinker_operator.exchange.v1.Tokens
+	4,  // 24: tinker_operator.exchange.v1.RenewReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 25: tinker_operator.exchange.v1.RenewReply.revoked:type_name -> tinker_operator.exchange.v1.GroupKey
+	20, // 26: tinker_operator.exchange.v1.RenewReply.covered_evaluations:type_name -> tinker_operator.exchange.v1.Evaluation
+	5,  // 27: tinker_operator.exchange.v1.RenewReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
+	21, // 28: tinker_operator.exchange.v1.RenewReply.rejected:type_name -> tinker_operator.exchange.v1.RejectedGroup
+	19, // 29: tinker_operator.exchange.v1.RenewReply.permits:type_name -> tinker_operator.exchange.v1.Permit
+	5,  // 30: tinker_operator.exchange.v1.Permit.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	5,  // 31: tinker_operator.exchange.v1.RejectedGroup.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 32: tinker_operator.exchange.v1.RejectedGroup.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	23, // 33: tinker_operator.exchange.v1.SubmitFrame.header:type_name -> tinker_operator.exchange.v1.SubmitHeader
+	4,  // 34: tinker_operator.exchange.v1.SubmitHeader.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 35: tinker_operator.exchange.v1.SubmitHeader.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	7,  // 36: tinker_operator.exchange.v1.SubmitHeader.spent:type_name -> tinker_operator.exchange.v1.Spent
+	5,  // 37: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 38: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	25, // 39: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
+	30, // 40: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
+	1,  // 41: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	35, // 42: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
+	36, // 43: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
+	28, // 44: tinker_operator.exchange.v1.Member.segments:type_name -> tinker_operator.exchange.v1.Segment
+	26, // 45: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
+	28, // 46: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
+	27, // 47: tinker_operator.exchange.v1.Trajectory.judgements:type_name -> tinker_operator.exchange.v1.Judgement
+	29, // 48: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
+	31, // 49: tinker_operator.exchange.v1.Usage.judge:type_name -> tinker_operator.exchange.v1.JudgeUsage
+	4,  // 50: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	3,  // 51: tinker_operator.exchange.v1.SubmitReply.status:type_name -> tinker_operator.exchange.v1.SubmitReply.Status
+	4,  // 52: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 53: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
+	7,  // 54: tinker_operator.exchange.v1.ReleaseRequest.spent:type_name -> tinker_operator.exchange.v1.Spent
+	4,  // 55: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	6,  // 56: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
+	11, // 57: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
+	14, // 58: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
+	22, // 59: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
+	33, // 60: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
+	10, // 61: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
+	12, // 62: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
+	18, // 63: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
+	32, // 64: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
+	34, // 65: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
+	61, // [61:66] is the sub-list for method output_type
+	56, // [56:61] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_internal_exchange_exchangepb_exchange_proto_init() }
@@ -2880,7 +3105,7 @@ func file_internal_exchange_exchangepb_exchange_proto_init() {
 	if File_internal_exchange_exchangepb_exchange_proto != nil {
 		return
 	}
-	file_internal_exchange_exchangepb_exchange_proto_msgTypes[16].OneofWrappers = []any{
+	file_internal_exchange_exchangepb_exchange_proto_msgTypes[18].OneofWrappers = []any{
 		(*SubmitFrame_Header)(nil),
 		(*SubmitFrame_Piece)(nil),
 	}
@@ -2890,7 +3115,7 @@ func file_internal_exchange_exchangepb_exchange_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_exchange_exchangepb_exchange_proto_rawDesc), len(file_internal_exchange_exchangepb_exchange_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   31,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

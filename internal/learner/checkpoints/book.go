@@ -39,7 +39,6 @@ type Book struct {
 	saved map[string]bool
 	chain map[int64]rl.Lineage
 	best  []scored
-	usage usage
 }
 
 // scored is a version with the value of the metric that the best are chosen by.
@@ -50,7 +49,7 @@ type scored struct {
 
 // NewBook returns an empty book.
 func NewBook(config Config) *Book {
-	return &Book{config: config, index: Index{}, saved: map[string]bool{}, chain: map[int64]rl.Lineage{}, usage: newUsage()}
+	return &Book{config: config, index: Index{}, saved: map[string]bool{}, chain: map[int64]rl.Lineage{}}
 }
 
 // Replace replaces the index by one that was read anew.

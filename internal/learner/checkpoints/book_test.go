@@ -266,60 +266,6 @@ func TestAddSaved(t *testing.T) {
 	}
 }
 
-func TestUsage(t *testing.T) {
-	step := func(sampled, trained int64, seconds float64) Spent {
-		return Spent{Tokens: contract.Usage{PromptTokens: 1, SampledTokens: sampled, TrainedTokens: trained}, Seconds: seconds}
-	}
-	cases := map[string]struct {
-		do      func(*Book)
-		want    contract.Usage
-		seconds float64
-	}{
-		"nothing was used": {func(*Book) {}, contract.Usage{}, 0},
-		"steps add up": {func(b *Book) {
-			b.AddStep(version(1), version(0), step(2, 5, 1.5), false)
-			b.AddStep(version(2), version(1), step(3, 7, 2), false)
-		}, contract.Usage{PromptTokens: 2, SampledTokens: 5, TrainedTokens: 12}, 3.5},
-		"a step that is made again counts once": {func(b *Book) {
-			b.AddStep(version(1), version(0), step(2, 5, 1.5), false)
-			b.AddStep(version(2), version(1), step(3, 7, 2), false)
-			b.AddStep(version(2), version(1), step(3, 7, 4), false)
-		}, contract.Usage{PromptTokens: 2, SampledTokens: 5, TrainedTokens: 12, BoughtTwiceTokens: 7}, 5.5},
-		"a step that an earlier attempt made": {func(b *Book) { b.AddStep(version(2), version(1), step(3, 7, 2), true) },
-			contract.Usage{PromptTokens: 1, SampledTokens: 3, TrainedTokens: 7, BoughtTwiceTokens: 7}, 2},
-		"steps after the current version do not count": {func(b *Book) { b.AddStep(version(3), version(2), step(3, 7, 2), false) },
-			contract.Usage{}, 0},
-		"an evaluation that is read again counts once": {func(b *Book) {
-			for range 2 {
-				b.AddEvaluation(version(0), "a", contract.Usage{SampledTokens: 10})
-			}
-			b.AddEvaluation(version(0), "b", contract.Usage{SampledTokens: 1})
-		}, contract.Usage{SampledTokens: 11}, 0},
-		"earlier attempts count": {func(b *Book) {
-			b.RestoreSpent(version(1), Spent{Tokens: contract.Usage{SampledTokens: 20, BoughtTwiceTokens: 40}, Seconds: 60})
-			b.AddBoughtTwice(40)
-			b.AddStep(version(2), version(1), step(3, 7, 2), false)
-		}, contract.Usage{PromptTokens: 1, SampledTokens: 23, TrainedTokens: 7, BoughtTwiceTokens: 40}, 62},
-		"the save belongs to its step": {func(b *Book) {
-			b.AddStep(version(2), version(1), step(3, 7, 2), false)
-			b.AddSeconds(version(2), 1)
-		}, contract.Usage{PromptTokens: 1, SampledTokens: 3, TrainedTokens: 7}, 3},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			book := NewBook(Config{})
-			tc.do(book)
-			got, seconds := book.Usage(version(2))
-			if diff := cmp.Diff(tc.want, got); diff != "" || seconds != tc.seconds {
-				t.Errorf("%v seconds, want %v; usage (-want +got):\n%s", seconds, tc.seconds, diff)
-			}
-			if got := book.BoughtTwice(); got != tc.want.BoughtTwiceTokens {
-				t.Errorf("%d tokens were bought twice, want %d", got, tc.want.BoughtTwiceTokens)
-			}
-		})
-	}
-}
-
 func TestPositionIsItsName(t *testing.T) {
 	at := Position{Version: rl.Version{Step: 3, Lineage: rl.Genesis("a")}, Cursor: 14, Parent: rl.Genesis("b")}
 	name := at.Name("1f3a9c2b-0000-4000-8000-000000000001", 2, 5)

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
@@ -52,7 +51,6 @@ type results interface {
 type versions interface {
 	Version(step int64) (rl.Version, bool)
 	Score(v rl.Version, value float64)
-	AddEvaluation(v rl.Version, digest string, used contract.Usage)
 }
 
 // Config configures an Evaluator.
@@ -129,7 +127,7 @@ func (e *Evaluator) Begin(saved int64) {
 // settle has workers drop the groups of an evaluation that has had its result before, and reports that: neither workers nor
 // the manager may have received it from the attempt that made it.
 func (e *Evaluator) settle(v rl.Version, result store.Evaluation) {
-	e.tasks.settle(v)
+	e.tasks.settle(v, result)
 	e.report(result)
 	e.Policies.CoverEvaluation(exchange.Evaluation{Digest: e.Schedule.Digest, Lineage: v.Lineage})
 }
@@ -147,19 +145,17 @@ func (e *Evaluator) Restore(step int64) {
 	}
 }
 
-// Count adds what an evaluation used to the usage of the run. A result that was counted before is counted once.
-func (e *Evaluator) Count(result store.Evaluation) {
-	e.Versions.AddEvaluation(result.Version, result.Digest, result.Usage)
-}
-
 func (e *Evaluator) score(v rl.Version, metrics map[string]float64) {
 	if value, ok := metrics[e.Metric]; ok {
 		e.Versions.Score(v, value)
 	}
 }
 
-// result reads the result of the evaluation of a version.
+// result returns the result of the evaluation of a version, which this process has or the store.
 func (e *Evaluator) result(v rl.Version) (store.Evaluation, bool) {
+	if result, ok := e.tasks.result(v); ok {
+		return result, true
+	}
 	return e.Results.Evaluation(v, e.Schedule.Digest)
 }
 
@@ -199,7 +195,6 @@ func (e *Evaluator) evaluate(ctx context.Context, v rl.Version) error {
 		return fmt.Errorf("evaluating step %d: %w", v.Step, err)
 	default:
 		result.Metrics, _ = measure.Finite(measure.EvaluationMetrics(groups, e.Schedule.Samples))
-		result.Usage = measure.Usage(groups)
 		e.Logger.Info("version is evaluated", "step", v.Step, "metrics", result.Metrics)
 	}
 	// A run that only evaluates has no steps, and so no lines to add to.
@@ -209,7 +204,7 @@ func (e *Evaluator) evaluate(ctx context.Context, v rl.Version) error {
 	e.Policies.CoverEvaluation(exchange.Evaluation{Digest: e.Schedule.Digest, Lineage: v.Lineage})
 	e.Table.Withdraw(demandName(v))
 	e.score(v, result.Metrics)
-	e.Count(result)
+	e.tasks.settle(v, result)
 	e.report(result)
 	return nil
 }

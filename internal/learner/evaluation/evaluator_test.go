@@ -32,7 +32,6 @@ type fake struct {
 	results  map[int64]store.Evaluation
 	written  []string
 	scores   map[int64]float64
-	used     map[int64]int64
 	demanded map[string]string
 	// missing are samplers that a worker does not find, lost are versions that cannot be sampled.
 	missing map[string]bool
@@ -172,17 +171,11 @@ func (f *fake) Score(v rl.Version, value float64) {
 	f.scores[v.Step] = value
 }
 
-func (f *fake) AddEvaluation(v rl.Version, _ string, used contract.Usage) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.used[v.Step] = used.SampledTokens
-}
-
 // start returns an evaluator of the chain 0 to 10 that has started.
 func start(t *testing.T, file contract.RunFile, change func(*fake)) (*Evaluator, *fake) {
 	t.Helper()
 	f := &fake{
-		chain: map[int64]rl.Lineage{}, results: map[int64]store.Evaluation{}, scores: map[int64]float64{}, used: map[int64]int64{},
+		chain: map[int64]rl.Lineage{}, results: map[int64]store.Evaluation{}, scores: map[int64]float64{},
 		demanded: map[string]string{}, missing: map[string]bool{}, lost: map[int64]error{},
 		reported: map[int64]float64{},
 	}
@@ -267,9 +260,6 @@ func TestRetryOfFailedEvaluation(t *testing.T) {
 	problem := "evaluating step 0: " + outage.Error()
 	if diff := cmp.Diff([]string{problem, problem, ""}, f.problems); diff != "" {
 		t.Errorf("problems reported (-want +got):\n%s", diff)
-	}
-	if f.used[0] == 0 || f.used[0]%3 != 0 {
-		t.Errorf("the evaluation used %d tokens, want those of its groups, 3 each", f.used[0])
 	}
 	if f.demandedAtPause > 0 {
 		t.Error("groups are demanded between two tries, though nothing can sample them")

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -20,9 +21,10 @@ type tasks struct {
 	ctx     context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup
-	// open have no result yet, done have one, and failed are open, but have ended with an error.
+	// open have no result yet, done have one, and failed are open, but have ended with an error. A result belongs to the version,
+	// whichever model made it, so that done lasts.
 	open   map[rl.Version]bool
-	done   map[rl.Version]bool
+	done   map[rl.Version]store.Evaluation
 	failed map[rl.Version]error
 }
 
@@ -31,7 +33,10 @@ func (t *tasks) start(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ctx, t.end = context.WithCancel(ctx)
-	t.open, t.done = map[rl.Version]bool{}, map[rl.Version]bool{}
+	t.open = map[rl.Version]bool{}
+	if t.done == nil {
+		t.done = map[rl.Version]store.Evaluation{}
+	}
 	t.failed = map[rl.Version]error{}
 }
 
@@ -50,7 +55,7 @@ func (t *tasks) stop() {
 func (t *tasks) begin(v rl.Version, run func(ctx context.Context) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.done[v] || (t.open[v] && t.failed[v] == nil) {
+	if t.knows(v) {
 		return
 	}
 	t.open[v] = true
@@ -65,22 +70,35 @@ func (t *tasks) begin(v rl.Version, run func(ctx context.Context) error) {
 			return
 		}
 		delete(t.open, v)
-		t.done[v] = true
 	})
+}
+
+// knows reports what isKnown does. The lock is held.
+func (t *tasks) knows(v rl.Version) bool {
+	_, done := t.done[v]
+	return done || (t.open[v] && t.failed[v] == nil)
 }
 
 // isKnown reports whether an evaluation is in progress or has its result.
 func (t *tasks) isKnown(v rl.Version) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.done[v] || (t.open[v] && t.failed[v] == nil)
+	return t.knows(v)
 }
 
-// settle records that an evaluation has had its result before.
-func (t *tasks) settle(v rl.Version) {
+// settle records the result of an evaluation.
+func (t *tasks) settle(v rl.Version, result store.Evaluation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.done[v] = true
+	t.done[v] = result
+}
+
+// result returns the result of an evaluation that has one.
+func (t *tasks) result(v rl.Version) (store.Evaluation, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	result, ok := t.done[v]
+	return result, ok
 }
 
 // outstanding lists the versions whose evaluation has no result yet, by step.

@@ -20,6 +20,8 @@ type demands struct {
 	lists   []demand
 	entries map[rl.Key]*entry
 	tally   tally
+	// taken is called when a worker loses the lease of a group that is not known; nil for nobody.
+	taken func(worker string, key rl.Key)
 }
 
 // demand is what one consumer wants, in order: groups of one kind.
@@ -36,11 +38,10 @@ type entry struct {
 	digest rl.Digest
 	from   string
 	// worker has the lease since granted; it is empty while nobody has it. sampler is the path that was leased, empty
-	// when it is not known. reassigned is set once a second worker may have been given the lease.
-	worker     string
-	granted    time.Time
-	sampler    string
-	reassigned bool
+	// when it is not known.
+	worker  string
+	granted time.Time
+	sampler string
 	// alone is the worker that was last leased the group to be played alone; it is empty if the last lease was another.
 	alone string
 }

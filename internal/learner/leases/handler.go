@@ -39,6 +39,7 @@ func (h *Handler) Hello(ctx context.Context, name string, request exchange.Hello
 	w := t.workers.observe(name, now)
 	t.meet(name, w, request.Incarnation)
 	w.hello(request)
+	t.config.Spending.Report(name, request.Spent)
 	t.holders.hello(name, request)
 	if t.workers.arrived(name) {
 		t.leaseAfter = now
@@ -131,6 +132,7 @@ func (h *Handler) Renew(name string, renewal exchange.Renewal) exchange.Directiv
 	for _, progress := range renewal.Progress {
 		t.suspects.progress(progress.Key, progress.MembersDone)
 	}
+	t.renewSpending(name, w, renewal)
 	t.load.observe(renewal, now)
 	t.outages.refresh(&t.workers, now)
 	t.demands.moveAway(name, &t.workers, now)
@@ -196,4 +198,7 @@ func (h *Handler) Disconnected(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.workers.disconnect(name, t.config.Now())
+	if w := t.workers.byName[name]; w != nil {
+		t.lose(name, w, false)
+	}
 }

@@ -12,7 +12,7 @@ import (
 
 // Counters counts what became of groups since the table was made.
 type Counters struct {
-	BoughtTwiceTokens, Accepted int64
+	Accepted int64
 	// Outcomes counts how often the outcome of a group became known or changed.
 	Outcomes int64
 }
@@ -36,10 +36,6 @@ func (h *Handler) Submit(name string, group rl.Group, digest rl.Digest) exchange
 		e.digest, e.from = digest, name
 		if e.group.Outcome != group.Outcome {
 			e.digest = e.group.Digest()
-		}
-	case exchange.Duplicate:
-		if e.reassigned && e.from != name {
-			t.counters.BoughtTwiceTokens += group.SampledTokens
 		}
 	case exchange.Invalid:
 		t.demands.assign(e, "")

@@ -181,9 +181,9 @@ func (d *demands) isAlone(name string) bool {
 	return false
 }
 
-// lose notes that the lease of a lost worker is given to others. The connection of a process that ends is closed: a worker that is
+// noteDeath notes that the lease of a lost worker is given to others. The connection of a process that ends is closed: a worker that is
 // only silent has not died, or the learner itself was stopped for a while.
-func (t *Table) lose(e *entry) {
+func (t *Table) noteDeath(e *entry) {
 	if w := t.workers.byName[e.worker]; w != nil && !w.disconnected.IsZero() {
 		t.suspects.died(process{e.worker, w.incarnation}, e)
 	}
@@ -205,7 +205,6 @@ func (t *Table) meet(name string, w *worker, incarnation string) {
 		for key, e := range t.demands.entries {
 			if e.isLeased(name) {
 				t.demands.assign(e, "")
-				e.reassigned = true
 				delete(w.playing, key)
 			}
 		}

@@ -55,8 +55,11 @@ type Config struct {
 	StepRewards bool
 	// References is set where training groups have log-probabilities of a reference.
 	References bool
-	Logger     *slog.Logger
-	Now        func() time.Time
+	// Spending receives what workers have spent; nil for nobody. Request is what one request of an environment may cost at most.
+	Spending Spending
+	Request  map[string]int64
+	Logger   *slog.Logger
+	Now      func() time.Time
 }
 
 // Table holds the leases of a run. Its methods may be called concurrently.
@@ -86,7 +89,10 @@ type Table struct {
 
 // NewTable makes a table that demands nothing.
 func NewTable(config Config) *Table {
-	return &Table{
+	if config.Spending == nil {
+		config.Spending = nobody{}
+	}
+	t := &Table{
 		config: config, opened: make(chan struct{}), closed: make(chan struct{}),
 		demands: newDemands(), workers: newWorkers(config.Silence), notices: notices{play: config.Play},
 		load: newLoad(config.Concurrency), missing: map[string]bool{},
@@ -94,6 +100,8 @@ func NewTable(config Config) *Table {
 		shares:  shares{evaluation: config.EvaluationShare},
 		holders: newHolders(), suspects: newSuspects(config.Logger),
 	}
+	t.demands.taken = config.Spending.Unlease
+	return t
 }
 
 // Handler is the workers' view of the table.
@@ -147,14 +155,14 @@ func (t *Table) Tick() {
 	defer t.mu.Unlock()
 	now := t.config.Now()
 	t.load.credits.grow(now)
+	t.loseWorkers(now)
 	for key, e := range t.demands.entries {
 		if e.isKnown() || e.worker == "" || t.workers.isAlive(e.worker, now) {
 			continue
 		}
 		t.config.Logger.Info("lease of a lost worker is given to others", "worker", e.worker, "slot", key.Slot)
-		t.lose(e)
+		t.noteDeath(e)
 		t.demands.assign(e, "")
-		e.reassigned = true
 	}
 	t.workers.prune(now)
 	t.suspects.prune(&t.demands)

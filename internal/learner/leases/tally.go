@@ -32,6 +32,9 @@ func (t *tally) add(e *entry, sign int) {
 
 // assign gives the lease of a group to a worker; an empty name revokes the lease.
 func (d *demands) assign(e *entry, worker string) {
+	if e.worker != "" && e.worker != worker && !e.isKnown() && d.taken != nil {
+		d.taken(e.worker, e.lease.Key)
+	}
 	d.tally.add(e, -1)
 	e.worker = worker
 	d.tally.add(e, 1)

@@ -32,6 +32,8 @@ type worker struct {
 	// stored and playing are what it reported to have, and what it submitted or was leased since.
 	stored  map[rl.Key]rl.Outcome
 	playing map[rl.Key]bool
+	// reported are the keys of its last renewal.
+	reported map[rl.Key]bool
 	// requested is since when a stored group is awaited.
 	requested map[rl.Key]time.Time
 	data      data

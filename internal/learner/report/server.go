@@ -82,6 +82,8 @@ func exposition(reply contract.HeartbeatReply) string {
 			reply.Progress.Usage.BoughtTwiceTokens),
 		"judge_prompt_tokens_total":  float64(reply.Progress.Usage.JudgePromptTokens),
 		"judge_sampled_tokens_total": float64(reply.Progress.Usage.JudgeSampledTokens),
+		"reference_tokens_total":     float64(reply.Progress.Usage.ReferenceTokens),
+		"unconfirmed_tokens":         float64(reply.Progress.Usage.UnconfirmedTokens),
 		"training_seconds_total":     reply.Progress.TrainingSeconds,
 	}
 	var b strings.Builder

@@ -54,7 +54,29 @@ func (s *Store) Adopt(formerUID, by string) (spec []byte, err error) {
 			return nil, fmt.Errorf("copying %s of run %s: %w", folder, formerUID, err)
 		}
 	}
+	if err := s.files.copySpending(former); err != nil {
+		return nil, fmt.Errorf("copying what run %s has spent: %w", formerUID, err)
+	}
 	return former.newestSpec()
+}
+
+// copySpending copies what the newest attempt of another run has recorded as spent, as the record before the first attempt of this run.
+func (f *folder) copySpending(from *folder) error {
+	names, err := from.list(spendingDir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(names) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i := range names {
+		names[i] = strings.TrimSuffix(names[i], ".json")
+	}
+	data, err := from.original(spendingName(int32(highest(names))))
+	if err != nil {
+		return err
+	}
+	return f.write(spendingName(0), data)
 }
 
 // claimWhole claims the folder for an adopting run. A claim without content, which is left when a learner dies while it writes the

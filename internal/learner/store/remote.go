@@ -127,11 +127,31 @@ func (r *remote) refresh() error {
 			}
 		}
 	}
-	for _, file := range []string{sessionFile, workersFile} {
+	spent, err := r.newestSpending()
+	if err != nil {
+		return err
+	}
+	for _, file := range []string{sessionFile, workersFile, spent} {
 		group.Go(func() error { return r.copy(file) })
 	}
 	r.known.Store(&known)
 	return group.Wait()
+}
+
+// newestSpending names what the newest attempt before this one has recorded as spent; the name of no file if none has.
+func (r *remote) newestSpending() (string, error) {
+	names, err := r.list(spendingDir)
+	if err != nil {
+		return "", fmt.Errorf("listing %s: %w", spendingDir, err)
+	}
+	newest := int32(0)
+	for _, name := range names {
+		n, err := strconv.ParseInt(strings.TrimSuffix(name, ".json"), 10, 32)
+		if attempt := int32(n); err == nil && attempt < r.attempt {
+			newest = max(newest, attempt)
+		}
+	}
+	return spendingName(newest), nil
 }
 
 // isKnown reports whether the original has a file that the folder may lack.

@@ -42,9 +42,11 @@ type Row struct {
 	// Manifest of the batch in slot order.
 	Manifest []Slot             `json:"manifest"`
 	Metrics  map[string]float64 `json:"metrics"`
-	// Usage of this and all steps before it; that of evaluations is in their own results.
+	// Usage is what the run had spent when the step was made.
 	Usage spending.Usage `json:"usage"`
-	// TrainingSeconds spent on this and all steps before it.
+	// Trained is how many tokens were trained on in this and all steps before it; nil in rows of earlier versions of the program.
+	Trained *int64 `json:"trained,omitempty"`
+	// TrainingSeconds that the run had trained by then.
 	TrainingSeconds float64 `json:"trainingSeconds"`
 }
 
@@ -56,7 +58,7 @@ type Evaluation struct {
 	Digest  string             `json:"plan"`
 	Attempt int32              `json:"attempt"`
 	Metrics map[string]float64 `json:"metrics,omitempty"`
-	// Usage is what the evaluation itself used.
+	// Usage is what the evaluation itself used, in results of earlier versions of the program.
 	Usage spending.Usage `json:"usage,omitzero"`
 	// Lost says why there is no result and will never be one.
 	Lost string `json:"lost,omitempty"`

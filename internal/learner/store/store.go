@@ -15,6 +15,7 @@
 //	uploads/<step>-<lineage>.json, .progress  rollouts that OpenReward has not received, and which of them were begun
 //	uploads/<step>-<lineage>.sent             the rollouts of that version need not be sent any more
 //	tensorboard/<name>/events.out.tfevents.*  event files of TensorBoard, in the order of their steps
+//	spending/<n>.json                         what the run has spent, as the learner of attempt n knows it
 //	session                                   rollout session that samples were asked for in
 //	workers.json                              workers that are connected to the newest learner
 //	metrics.jsonl                             each step once, from the final state back along the parents
@@ -66,7 +67,7 @@ type Store struct {
 // Open makes the folders of the run below dir as needed.
 func Open(dir, runUID string) (*Store, error) {
 	files := &folder{dir: filepath.Join(dir, runUID)}
-	for _, sub := range []string{claimsDir, rowsDir, rolloutsDir, evaluationsDir, specsDir, transcriptsDir, uploadsDir} {
+	for _, sub := range []string{claimsDir, rowsDir, rolloutsDir, evaluationsDir, specsDir, transcriptsDir, uploadsDir, spendingDir} {
 		if err := os.MkdirAll(files.path(sub), 0o755); err != nil {
 			return nil, fmt.Errorf("making artifact folders: %w", err)
 		}

@@ -33,7 +33,7 @@ func newRun(name string, changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.Train
 		Status: v1alpha1.TrainingRunStatus{
 			State: v1alpha1.StateTraining, Step: new(int64(15)), Steps: new(int64(60)), Progress: "15/60", Workers: new(int32(2)), ReadyWorkers: new(int32(2)),
 			Metrics: &v1alpha1.Metrics{Reward: new(0.6484), PassAt1: new(0.6211), StepSeconds: new(2.0), SampledTokensPerSecond: new(18240.0)},
-			Usage:   &v1alpha1.Usage{PromptTokens: new(int64(1234567)), SampledTokens: new(int64(45000)), TrainedTokens: new(int64(44000))},
+			Usage:   &v1alpha1.Usage{PromptTokens: new(int64(1234567)), SampledTokens: new(int64(45000)), TrainedTokens: new(int64(44000)), UnconfirmedTokens: new(int64(3200))},
 		},
 	}
 	set(run, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonTraining, "step 15 of 60 is committed")
@@ -77,7 +77,7 @@ func TestRunScreen(t *testing.T) {
 step      █████░░░░░░░░░░░░░░░ 15/60   ETA 1m30s
 workers   2 of 2 ready   restarts 0
 pace      2 s a step   18.2k sampled tokens a second
-tokens    1.23M prompt   45.0k sampled   44.0k trained
+tokens    1.23M prompt   45.0k sampled   44.0k trained   3.20k unconfirmed
 newest    checkpoint of step 15
 
 reward: 1 at step 15

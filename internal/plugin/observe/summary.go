@@ -146,8 +146,12 @@ func runScreen(now snapshot, width int) string {
 		b.WriteString("\n")
 	}
 	if usage := run.Status.Usage; usage != nil {
-		fmt.Fprintf(&b, "tokens    %s prompt   %s sampled   %s trained\n", output.Count(ptr.Deref(usage.PromptTokens, 0)),
+		fmt.Fprintf(&b, "tokens    %s prompt   %s sampled   %s trained", output.Count(ptr.Deref(usage.PromptTokens, 0)),
 			output.Count(ptr.Deref(usage.SampledTokens, 0)), output.Count(ptr.Deref(usage.TrainedTokens, 0)))
+		if unconfirmed := ptr.Deref(usage.UnconfirmedTokens, 0); unconfirmed > 0 {
+			fmt.Fprintf(&b, "   %s unconfirmed", output.Count(unconfirmed))
+		}
+		b.WriteString("\n")
 	}
 	if c := run.Status.LatestCheckpoint; c != nil {
 		fmt.Fprintf(&b, "newest    checkpoint of step %d\n", c.Step)

@@ -6,7 +6,6 @@ package measure
 import (
 	"maps"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -120,15 +119,4 @@ func addJudge(out map[string]float64, u rl.JudgeUsage) {
 	out["batch/judge_unreadable"] += float64(u.Unreadable)
 	out["batch/judge_prompt_tokens"] += float64(u.PromptTokens)
 	out["batch/judge_sampled_tokens"] += float64(u.SampledTokens)
-}
-
-// Usage returns what it took to sample groups.
-func Usage(groups []rl.Group) (used contract.Usage) {
-	for _, group := range groups {
-		used.PromptTokens += group.PromptTokens
-		used.SampledTokens += group.SampledTokens
-		used.JudgePromptTokens += group.Judge.PromptTokens
-		used.JudgeSampledTokens += group.Judge.SampledTokens
-	}
-	return used
 }

@@ -110,6 +110,9 @@ type Progress struct {
 	// PromptTokens and SampledTokens count what was paid for, tries that ended in faults included.
 	PromptTokens, SampledTokens atomic.Int64
 
+	// Judged receives what judges did, each time; nil for nobody.
+	Judged func(used environment.JudgeUsage)
+
 	// format is why a member waits, or nil.
 	format atomic.Pointer[string]
 

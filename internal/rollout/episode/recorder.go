@@ -27,6 +27,9 @@ var _ environment.Recorder = (*recorder)(nil)
 
 // CountJudge implements environment.Recorder. Calls that were paid for count, also those of a try that fails.
 func (r *recorder) CountJudge(usage environment.JudgeUsage) {
+	if r.progress.Judged != nil {
+		r.progress.Judged(usage)
+	}
 	r.progress.judgeMutex.Lock()
 	defer r.progress.judgeMutex.Unlock()
 	sum := &r.progress.judge

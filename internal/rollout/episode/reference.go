@@ -11,8 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// addReference fills the log-probabilities of the reference in to all segments of a member, which has ended. What they cost
-// counts as a prompt and a sampled token for each segment.
+// addReference fills the log-probabilities of the reference in to all segments of a member, which has ended. The tokens that the
+// reference reads are not among those of the group.
 func (p *Player) addReference(ctx context.Context, m rl.Member, index, try int) error {
 	together, ctx := errgroup.WithContext(ctx)
 	number := 0
@@ -25,8 +25,6 @@ func (p *Player) addReference(ctx context.Context, m rl.Member, index, try int) 
 				if err != nil {
 					return err
 				}
-				p.Progress.PromptTokens.Add(int64(len(request.Prompt)))
-				p.Progress.SampledTokens.Add(1)
 				segment.ReferenceLogprobs = make([]float32, len(segment.Tokens))
 				for j, sampled := range segment.Actions {
 					if sampled {

@@ -30,6 +30,8 @@ type Config struct {
 	Endpoint *client.Client
 	// Pressure observes the endpoint's client.
 	Pressure *rollout.Pressure
+	// Spending counts what the worker asks for.
+	Spending *rollout.Spending
 	Groups   *groupstore.Store
 	// Renderer loads that of the run's model.
 	Renderer func(ctx context.Context) (*load.Renderer, error)
@@ -57,7 +59,7 @@ func NewWorker(config Config) *rollout.Worker {
 			TinkerJudge:   judges.New, JudgeProblem: judges.Report, Now: time.Now,
 		},
 		Data: reading, Judges: judges,
-		Learner: config.Learner, Endpoint: config.Endpoint, Groups: config.Groups, Pressure: config.Pressure, Grace: config.Grace, KeyPatience: config.KeyPatience,
+		Learner: config.Learner, Endpoint: config.Endpoint, Groups: config.Groups, Pressure: config.Pressure, Spending: config.Spending, Grace: config.Grace, KeyPatience: config.KeyPatience,
 		Logger: config.Logger, Renderer: config.Renderer,
 	})
 }

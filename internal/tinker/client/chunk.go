@@ -66,7 +66,9 @@ func (m *Model) submitChunks(ctx, polling context.Context, op string, r tinker.F
 		chunk := chunks[0]
 		accepted, err := m.submit(ctx, func(seq int64) (request, error) {
 			r.ModelID, r.SeqID, r.Data = m.id, seq, chunk
-			return m.caller.bodies.check(forwardRequest(r, config.CompressForwardBackward, m.caller.json.Load()))
+			encoded, err := m.caller.bodies.check(forwardRequest(r, config.CompressForwardBackward, m.caller.json.Load()))
+			encoded.charge = m.caller.meter.chargeOfPass(r)
+			return encoded, err
 		})
 		if half := len(chunk) / 2; half > 0 && isTooLarge(err) {
 			chunks = slices.Concat([][]tinker.Datum{chunk[:half], chunk[half:]}, chunks[1:])
@@ -75,7 +77,7 @@ func (m *Model) submitChunks(ctx, polling context.Context, op string, r tinker.F
 		if err != nil {
 			return parts, err
 		}
-		parts = append(parts, fetchInBackground(polling, m.caller, accepted, decodeOutput(op, chunk)))
+		parts = append(parts, fetchChargedInBackground(polling, m.caller, accepted, decodeOutput(op, chunk)))
 		chunks = chunks[1:]
 	}
 	return parts, nil

@@ -36,6 +36,8 @@ type Config struct {
 	// Spread returns a number from 0 to 1 for each delay between attempts or polls, which grows by up to a quarter
 	// with it, so that calls that fail together are not repeated together. nil means a random number.
 	Spread func() float64
+	// Meter counts what the calls cost; nil for nobody.
+	Meter *Meter
 }
 
 // Event reports an error that a call retries, or that the error is over.
@@ -88,7 +90,7 @@ func New(config Config) (*Client, error) {
 	}
 	api.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c := &caller{
-		base: base, userAgent: config.UserAgent, http: &api, log: config.Logger, observe: config.Observe, spread: config.Spread,
+		base: base, userAgent: config.UserAgent, http: &api, log: config.Logger, observe: config.Observe, spread: config.Spread, meter: config.Meter,
 		credentials: newCredentials(key), connecting: newLock(),
 	}
 	if c.log == nil {

@@ -67,12 +67,12 @@ func (m *Model) tryEncoding(ctx context.Context, r tinker.ForwardBackwardRequest
 		return err
 	}
 	req.once = true
-	p, err := m.caller.submit(ctx, req)
+	p, err := m.caller.submitCharged(ctx, req, m.caller.meter.chargeOfPass(r))
 	if err != nil {
 		return err
 	}
 	m.next = r.SeqID + 1
-	_, err = fetchResult(ctx, m.caller, p, decodeOutput(opForward, r.Data))
+	_, err = fetchCharged(ctx, m.caller, p, decodeOutput(opForward, r.Data))
 	return err
 }
 

@@ -51,6 +51,8 @@ type pending struct {
 	op     string
 	id     string
 	accept string
+	// charge is what the operation costs; nil for one that costs nothing.
+	charge *charge
 }
 
 // submit sends an operation until it is accepted.

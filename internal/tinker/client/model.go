@@ -163,7 +163,7 @@ func (m *Model) submit(ctx context.Context, encode func(seq int64) (request, err
 	}
 	m.next++
 	req.unrepeatable = m.caller.executesRepeats.Load() && (req.op == opForwardBackward || req.op == tinker.TypeOptimStep)
-	p, err := m.caller.submit(ctx, req)
+	p, err := m.caller.submitCharged(ctx, req, req.charge)
 	if err != nil {
 		failed := asExists(asError(req.op, err))
 		if isTooLarge(failed) && !req.indivisible {

@@ -28,7 +28,9 @@ func (m *Model) RecognisesRepeats(ctx context.Context, data []tinker.Datum, loss
 	defer m.submitting.Release(1)
 	r := tinker.ForwardBackwardRequest{ModelID: m.id, SeqID: m.next, ForwardOnly: true, Loss: loss, Data: data}
 	encode := func(int64) (request, error) {
-		return forwardRequest(r, config.CompressForwardBackward, m.caller.json.Load())
+		encoded, err := forwardRequest(r, config.CompressForwardBackward, m.caller.json.Load())
+		encoded.charge = m.caller.meter.chargeOfPass(r)
+		return encoded, err
 	}
 	var ids [2]string
 	for i := range ids {
@@ -38,7 +40,7 @@ func (m *Model) RecognisesRepeats(ctx context.Context, data []tinker.Datum, loss
 			return false, err
 		}
 		ids[i] = p.id
-		if _, err := fetchResult(ctx, m.caller, p, decodeOutput(opForward, data)); err != nil {
+		if _, err := fetchCharged(ctx, m.caller, p, decodeOutput(opForward, data)); err != nil {
 			return false, err
 		}
 	}

@@ -38,6 +38,8 @@ type request struct {
 	unrepeatable bool
 	// indivisible says that the body cannot be sent in parts: the call waits until the server accepts its size.
 	indivisible bool
+	// charge is what the operation costs; nil for one that costs nothing.
+	charge *charge
 	// accepted lists statuses, other than 2xx, that are not errors.
 	accepted []int
 	// check returns an error if a successful response is not an answer to the request; nil accepts every response.

@@ -38,16 +38,19 @@ func (c *Client) Sample(ctx context.Context, r tinker.SampleRequest) (tinker.Sam
 		return tinker.SampleResult{}, err
 	}
 	req.header = map[string]string{"X-Tinker-Sampling-Backpressure": "1"}
-	p, err := c.submit(ctx, req)
-	if err != nil {
-		return tinker.SampleResult{}, err
-	}
-	return fetchResult(ctx, c.caller, p, decodeEither(opSample, tinker.DecodeSample, decodeSampleJSON(r.Prompt), func(result tinker.SampleResult) error {
+	decode := decodeEither(opSample, tinker.DecodeSample, decodeSampleJSON(r.Prompt), func(result tinker.SampleResult) error {
 		if len(result.Sequences) != r.NumSamples {
 			return fmt.Errorf("result has %d samples, not %d", len(result.Sequences), r.NumSamples)
 		}
 		return nil
-	}))
+	})
+	cost := c.meter.chargeOfSample(ctx, r)
+	p, err := c.submitCharged(ctx, req, cost)
+	if err != nil {
+		c.followSample(ctx, req, cost, err, decode)
+		return tinker.SampleResult{}, err
+	}
+	return fetchCharged(ctx, c.caller, p, decode)
 }
 
 // decodeSampleJSON returns a decoder of samples in JSON. Servers without protobuf may leave out the log-probability of

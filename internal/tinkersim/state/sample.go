@@ -128,6 +128,9 @@ func (s *Samplers) submit(ctx context.Context, o *operation, request *sampling.R
 			return
 		}
 		result, err := sampleResult(output, err)
+		if err == nil {
+			s.counters.CountSample(len(request.Prompt), sampledTokens(output))
+		}
 		o.settle(ctx, result, err)
 	}
 	if !o.faults.Waits() && o.faults.Failure(fault.Execute) == nil {
@@ -273,4 +276,12 @@ func topk(output sampling.Output) [][]tinker.TokenLogprob {
 		}
 	}
 	return rows
+}
+
+// sampledTokens counts the tokens of all samples.
+func sampledTokens(output sampling.Output) (tokens int) {
+	for _, sample := range output.Samples {
+		tokens += len(sample.Tokens)
+	}
+	return tokens
 }

@@ -26,10 +26,23 @@ type Stats struct {
 	SampledTokens int64 `json:"sampledTokens"`
 	TrainedTokens int64 `json:"trainedTokens"`
 
+	// Billed has what a service would bill: each request that was executed once, by its session or model and its number.
+	Billed Billed `json:"billed"`
+
 	// Operations counts the operations that succeeded by their type, each (model, seq) once.
 	Operations map[string]int64 `json:"operations"`
 	// Calls counts the requests that arrived by endpoint, including repetitions and refused ones.
 	Calls map[string]int64 `json:"calls"`
+}
+
+// Billed counts the tokens of requests that were executed to their end.
+type Billed struct {
+	// PromptTokens counts the prompt of a request once, whatever the number of its samples.
+	PromptTokens  int64 `json:"promptTokens"`
+	SampledTokens int64 `json:"sampledTokens"`
+	// ForwardBackwardTokens and ForwardTokens count the tokens of training data.
+	ForwardBackwardTokens int64 `json:"forwardBackwardTokens"`
+	ForwardTokens         int64 `json:"forwardTokens"`
 }
 
 // Work says which seconds an operation counts for.
@@ -71,11 +84,24 @@ func (c *Counters) CountOperation(op string, kind Work, took time.Duration) {
 	c.stats.SavingSeconds += took.Seconds()
 }
 
-// CountTokens counts the tokens of a forward pass.
-func (c *Counters) CountTokens(tokens int) {
+// CountPass counts the tokens of a pass over training data.
+func (c *Counters) CountPass(tokens int, forwardOnly bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stats.TrainedTokens += int64(tokens)
+	if forwardOnly {
+		c.stats.Billed.ForwardTokens += int64(tokens)
+		return
+	}
+	c.stats.Billed.ForwardBackwardTokens += int64(tokens)
+}
+
+// CountSample counts the tokens of a request for samples.
+func (c *Counters) CountSample(prompt, sampled int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stats.Billed.PromptTokens += int64(prompt)
+	c.stats.Billed.SampledTokens += int64(sampled)
 }
 
 // CountSampling adds what an engine did before it was closed.

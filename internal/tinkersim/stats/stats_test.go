@@ -19,13 +19,16 @@ func TestCounters(t *testing.T) {
 	c.CountOperation("optim_step", Training, 2*time.Second)
 	c.CountOperation("optim_step", Training, time.Second)
 	c.CountOperation("save_weights", Saving, 4*time.Second)
-	c.CountTokens(5)
-	c.CountTokens(6)
+	c.CountPass(5, false)
+	c.CountPass(6, true)
+	c.CountSample(7, 8)
+	c.CountSample(9, 10)
 	c.CountSampling(sampling.Stats{Busy: time.Second, Batches: 1, Rows: 2, Tokens: 3})
 	current := sampling.Stats{Busy: 2 * time.Second, Batches: 10, Rows: 20, Tokens: 30}
 	want := Stats{
 		SamplingSeconds: 3, TrainingSeconds: 3, SavingSeconds: 4,
 		SampleBatches: 11, SampledRows: 22, SampledTokens: 33, TrainedTokens: 11,
+		Billed:     Billed{PromptTokens: 16, SampledTokens: 18, ForwardBackwardTokens: 5, ForwardTokens: 6},
 		Operations: map[string]int64{"optim_step": 2, "save_weights": 1},
 		Calls:      map[string]int64{"asample": 2},
 	}

@@ -1,0 +1,52 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package exchange
+
+import (
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
+	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
+)
+
+func spentToProto(s Spent) *pb.Spent {
+	if s.Process == "" {
+		return nil
+	}
+	return &pb.Spent{Process: s.Process, Tokens: tokensToProto(s.Used), Uncovered: tokensToProto(s.Uncovered)}
+}
+
+func tokensToProto(u spending.Usage) *pb.Tokens {
+	return &pb.Tokens{
+		Prompt: u.PromptTokens, Sampled: u.SampledTokens, JudgePrompt: u.JudgePromptTokens, JudgeSampled: u.JudgeSampledTokens,
+		Reference: u.ReferenceTokens, Unconfirmed: u.UnconfirmedTokens,
+	}
+}
+
+func (d *decoder) spent(s *pb.Spent) Spent {
+	return Spent{Process: s.GetProcess(), Used: d.tokens(s.GetTokens()), Uncovered: d.tokens(s.GetUncovered())}
+}
+
+// tokens reads counters, which are never negative.
+func (d *decoder) tokens(t *pb.Tokens) spending.Usage {
+	used := spending.Usage{
+		PromptTokens: t.GetPrompt(), SampledTokens: t.GetSampled(), JudgePromptTokens: t.GetJudgePrompt(),
+		JudgeSampledTokens: t.GetJudgeSampled(), ReferenceTokens: t.GetReference(), UnconfirmedTokens: t.GetUnconfirmed(),
+	}
+	return used.Max(spending.Usage{})
+}
+
+// spent returns what the worker has asked for so far.
+func (c *Client) spent() *pb.Spent {
+	if c.config.Spent == nil {
+		return nil
+	}
+	return spentToProto(c.config.Spent())
+}
+
+// report hands over what came with another message.
+func (s *Server) report(worker string, message *pb.Spent) {
+	var d decoder
+	if spent := d.spent(message); spent.Process != "" {
+		s.handler.Report(worker, spent)
+	}
+}

@@ -1,0 +1,255 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ledger adds up what a run has spent: what its learners and its workers asked of the endpoint and what was answered, whatever
+// became of it. All counters are monotone.
+//
+// The sum is never above what was asked and executed, and with the unconfirmed tokens never below. What a learner may ask is durable
+// before it asks, so that the next attempt knows what is unconfirmed. A worker that is lost has asked at most one further request for
+// each member of its leases since its last report. A worker that plays the lease of another makes the same requests, which the
+// endpoint may answer without executing them again: what the other had reported of the lease is then unconfirmed.
+package ledger
+
+import (
+	"context"
+	"math"
+	"sync"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// Config configures a Ledger.
+type Config struct {
+	// Own returns what this learner has used.
+	Own func() spending.Usage
+	// Durable reports whether there is an artifact store. Write writes a record to it, and Insist waits until the store takes it.
+	Durable func() bool
+	Write   func(record store.Spending) error
+	Insist  func(ctx context.Context, record store.Spending) error
+}
+
+// Ledger is safe for concurrent use.
+type Ledger struct {
+	config Config
+
+	// writing is held while a record is written. It guards granted.
+	writing sync.Mutex
+	granted int64
+
+	mu sync.Mutex
+	// earlier, held, shown, checked and seconds are as in store.Spending.
+	earlier, held, shown spending.Usage
+	checked              int64
+	seconds              float64
+	// workers by the names of their processes.
+	workers map[string]*worker
+	// trained is how many tokens were trained on in the steps that led to a version, and lost how many in others.
+	trained map[rl.Version]int64
+	lost    int64
+	// before is how many tokens were trained on when this attempt began. opened is set once it has opened a version.
+	before           int64
+	restored, opened bool
+}
+
+// worker is a worker process.
+type worker struct {
+	name string
+	used spending.Usage
+	// renewed is used when the leases were reported.
+	renewed spending.Usage
+	leases  map[rl.Key]exchange.Progress
+	// away is set while a worker of an earlier attempt has not reported to this one, and lost once it is not expected any more.
+	// recorded is what the earlier attempt knew of its leases, and next what those leases may cost that it has not reported.
+	away, lost bool
+	recorded   store.WorkerSpending
+	next       int64
+	// uncovered is the part of used that belongs to groups that no state covers.
+	uncovered spending.Usage
+}
+
+// New returns a ledger of a run that has spent nothing.
+func New(config Config) *Ledger {
+	return &Ledger{config: config, workers: map[string]*worker{}, trained: map[rl.Version]int64{}}
+}
+
+// mostNext returns what the leases of a worker may have cost since it reported them.
+func (w *worker) mostNext() int64 {
+	next := w.recorded.Next + w.next
+	for _, lease := range w.leases {
+		next += lease.Next
+	}
+	return next
+}
+
+// Usage returns what the run has spent, and the seconds of training.
+func (l *Ledger) Usage() (used spending.Usage, seconds float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.usage(), l.seconds
+}
+
+// usage adds up. The lock is held.
+func (l *Ledger) usage() spending.Usage {
+	all, held := l.earlier.Add(l.config.Own()), l.held
+	for _, w := range l.workers {
+		all = all.Add(w.used)
+		if w.away {
+			held = held.Add(w.recorded.Uncovered)
+		}
+		if w.away || w.lost {
+			all.UnconfirmedTokens += w.mostNext()
+		}
+	}
+	all.BoughtTwiceTokens = l.lost
+	l.shown = l.shown.Max(all.Sub(held))
+	used := l.shown
+	used.UnconfirmedTokens = all.UnconfirmedTokens + all.Spent() - l.shown.Spent()
+	return used
+}
+
+// Restore takes over what the attempt before recorded. It is called before anything is asked, and does nothing when it is called
+// again.
+func (l *Ledger) Restore(record store.Spending) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.restored {
+		return
+	}
+	l.restored = true
+	l.earlier = record.Earlier.Add(record.Own)
+	l.earlier.UnconfirmedTokens = record.Earlier.UnconfirmedTokens + max(0, record.Granted-record.Own.Spent())
+	l.held, l.shown, l.seconds = record.Held, record.Shown, record.Seconds
+	l.lost, l.checked, l.before = record.Shown.BoughtTwiceTokens, record.Checked, l.earlier.TrainedTokens
+	for process, w := range record.Workers {
+		l.workers[process] = &worker{name: w.Name, used: w.Used, renewed: w.Used, recorded: w, away: true}
+	}
+}
+
+// Restored reports whether it is known what was spent before this attempt.
+func (l *Ledger) Restored() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.restored
+}
+
+// RestoreRow takes over what a row says of a run of which no attempt has recorded what it spent. It does nothing if one has, or
+// once a version was opened.
+func (l *Ledger) RestoreRow(used spending.Usage, seconds float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.restored || l.opened {
+		return
+	}
+	l.restored, l.earlier, l.lost, l.seconds = true, used, used.BoughtTwiceTokens, seconds
+	l.before = used.TrainedTokens
+}
+
+// Open notes that a version was loaded: whatever was trained on beside the steps that led to it is lost. trained is how many tokens
+// these were trained on, as the row says; nil where nothing is known.
+func (l *Ledger) Open(v rl.Version, trained *int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := l.usage().TrainedTokens
+	if !l.opened {
+		l.opened, l.checked = true, l.checked+all-l.before
+	}
+	all -= l.checked
+	if _, known := l.trained[v]; !known {
+		switch {
+		case trained != nil:
+			l.trained[v] = *trained
+		case v.Step == 0:
+			l.trained[v] = 0
+		default:
+			l.trained[v] = all - l.lost
+		}
+	}
+	l.lost = max(l.lost, all-l.trained[v])
+}
+
+// Spent is what led to a version.
+type Spent struct {
+	// Usage is what the run had spent by then, and Seconds the seconds of training.
+	Usage   spending.Usage
+	Seconds float64
+	// Trained is how many tokens were trained on in the steps that led to the version.
+	Trained int64
+}
+
+// Step notes that a version was made, in so many seconds, and returns what was spent by then.
+func (l *Ledger) Step(v rl.Version, seconds float64) Spent {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seconds += seconds
+	used := l.usage()
+	l.trained[v] = used.TrainedTokens - l.checked - l.lost
+	return Spent{Usage: used, Seconds: l.seconds, Trained: l.trained[v]}
+}
+
+// AddSeconds adds to the seconds of training.
+func (l *Ledger) AddSeconds(seconds float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seconds += seconds
+}
+
+// slack is how many tokens are granted beyond those that are asked for, so that small requests need no record each.
+const slack = 1 << 14
+
+// Grant records that all requests of this learner may come to so many tokens, unless that is recorded. It is made for
+// client.MeterConfig.
+func (l *Ledger) Grant(ctx context.Context, tokens int64) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if tokens <= l.granted {
+		return nil
+	}
+	if !l.config.Durable() {
+		l.granted = math.MaxInt64
+		return nil
+	}
+	if err := l.config.Insist(ctx, l.record(tokens+slack)); err != nil {
+		return err
+	}
+	l.granted = tokens + slack
+	return nil
+}
+
+// Write makes durable what was spent. Nothing is granted beyond that.
+func (l *Ledger) Write() error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if !l.config.Durable() {
+		return nil
+	}
+	record := l.record(0)
+	l.granted = record.Granted // requests that were not asked yet wait for a record of their own
+	return l.config.Write(record)
+}
+
+// record returns what is to be recorded if so many tokens are granted.
+func (l *Ledger) record(granted int64) store.Spending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.usage()
+	own := l.config.Own()
+	record := store.Spending{
+		Earlier: l.earlier, Own: own, Granted: max(granted, own.Total()), Workers: map[string]store.WorkerSpending{},
+		Held: l.held, Shown: l.shown, Seconds: l.seconds,
+	}
+	record.Shown.BoughtTwiceTokens, record.Checked = l.lost, l.checked
+	if !l.opened {
+		record.Checked += l.shown.TrainedTokens - l.before
+	}
+	for process, w := range l.workers {
+		uncovered := w.uncovered
+		if w.away {
+			uncovered = w.recorded.Uncovered
+		}
+		record.Workers[process] = store.WorkerSpending{Name: w.name, Used: w.used, Uncovered: uncovered, Next: w.mostNext()}
+	}
+	return record
+}

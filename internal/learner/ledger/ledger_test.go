@@ -1,0 +1,238 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
+	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// fixture is a ledger whose learner's usage and records a test sets and reads.
+type fixture struct {
+	*Ledger
+	own     spending.Usage
+	records []store.Spending
+	failure error
+	none    bool
+}
+
+func start(t *testing.T, from *fixture) *fixture {
+	t.Helper()
+	f := &fixture{}
+	write := func(record store.Spending) error {
+		if f.failure == nil {
+			f.records = append(f.records, record)
+		}
+		return f.failure
+	}
+	f.Ledger = New(Config{
+		Own: func() spending.Usage { return f.own }, Durable: func() bool { return !f.none }, Write: write,
+		Insist: func(_ context.Context, record store.Spending) error { return write(record) },
+	})
+	if from != nil {
+		f.Restore(from.records[len(from.records)-1])
+	}
+	return f
+}
+
+func sampled(n int64) spending.Usage { return spending.Usage{SampledTokens: n} }
+
+// report is what a process reports: answered tokens and open ones.
+func report(process string, answered, open int64) exchange.Spent {
+	return exchange.Spent{Process: process, Used: spending.Usage{SampledTokens: answered, UnconfirmedTokens: open}}
+}
+
+func lease(slot, used, next int64) exchange.Progress {
+	return exchange.Progress{Key: key(slot), Used: sampled(used), Next: next}
+}
+
+func key(slot int64) rl.Key { return rl.Key{Slot: slot} }
+
+// expect compares the sampled and the unconfirmed tokens.
+func (f *fixture) expect(t *testing.T, what string, answered, unconfirmed int64) {
+	t.Helper()
+	used, _ := f.Usage()
+	if used.SampledTokens != answered || used.UnconfirmedTokens != unconfirmed {
+		t.Errorf("%s: %d tokens sampled and %d unconfirmed, want %d and %d", what, used.SampledTokens, used.UnconfirmedTokens, answered, unconfirmed)
+	}
+}
+
+func TestWorkers(t *testing.T) {
+	f := start(t, nil)
+	f.own = sampled(1)
+	f.Report("w0", report("p0", 10, 3))
+	f.expect(t, "a first report", 11, 3)
+	f.Report("w0", report("p0", 8, 9))
+	f.expect(t, "an older report that comes later", 11, 3)
+	f.Renew("w0", report("p0", 20, 0), []exchange.Progress{lease(1, 4, 50), lease(2, 5, 60)})
+	f.expect(t, "a worker that lives asks what it wants", 21, 0)
+	f.Report("w0", report("p0", 22, 0))
+	f.Lose("w0", 7, false)
+	f.Lose("w0", 1000, false)
+	f.expect(t, "a lost worker may have asked more", 23, 117)
+	f.Unlease("w0", key(1))
+	f.expect(t, "what it reported of a lease may be given to another", 23, 117)
+	f.Report("w1", report("p1", 6, 0))
+	f.expect(t, "the other is given it", 23, 123)
+	f.Report("w1", report("p1", 10, 0))
+	f.expect(t, "the other samples more", 27, 123)
+	f.Renew("w0", report("p0", 23, 0), nil)
+	f.expect(t, "the worker comes back", 28, 6)
+	f.Renew("w0", report("p2", 2, 0), []exchange.Progress{lease(3, 2, 40)})
+	f.expect(t, "another process of its name", 30, 6)
+	f.Renew("w0", report("p3", 0, 0), nil)
+	f.expect(t, "and a third, after which the second is lost", 30, 46)
+	f.Report("old", exchange.Spent{Used: sampled(1000)})
+	f.expect(t, "a worker that does not count", 30, 46)
+}
+
+// TestLeaseThatAWorkerGivesBack has a worker that lives lose a lease.
+func TestLeaseThatAWorkerGivesBack(t *testing.T) {
+	f := start(t, nil)
+	f.Renew("w0", report("p0", 20, 0), []exchange.Progress{lease(1, 4, 50), lease(2, 5, 60)})
+	f.Report("w0", report("p0", 22, 0))
+	f.expect(t, "before", 22, 0)
+	f.Unlease("w0", key(1))
+	f.Unlease("w0", key(1))
+	f.Unlease("w1", key(2))
+	f.expect(t, "nothing falls", 22, 0)
+	f.Report("w1", report("p1", 100, 0))
+	f.expect(t, "the lease and what was asked since count once", 116, 6)
+	f.Lose("w0", 0, false)
+	f.expect(t, "the other lease may cost more", 116, 66)
+	w1 := report("p1", 110, 0)
+	w1.Uncovered = sampled(30)
+	f.Report("w1", w1)
+	f.Lose("w1", 0, true)
+	f.Lose("w1", 0, true)
+	f.Report("w2", report("p2", 50, 0))
+	f.expect(t, "another is lost with groups that only it stored", 146, 96)
+}
+
+func TestNextAttempt(t *testing.T) {
+	first := start(t, nil)
+	first.own = spending.Usage{SampledTokens: 2, TrainedTokens: 5}
+	w0, w1 := report("p0", 20, 1), report("p1", 30, 0)
+	w0.Uncovered, w1.Uncovered = sampled(4), sampled(6)
+	first.Renew("w0", w0, []exchange.Progress{lease(1, 4, 50)})
+	first.Renew("w1", w1, []exchange.Progress{lease(2, 6, 60)})
+	if err := first.Write(); err != nil {
+		t.Fatal(err)
+	}
+	first.own.UnconfirmedTokens = 100
+	if err := first.Grant(t.Context(), 107); err != nil {
+		t.Fatal(err)
+	}
+	f := start(t, first)
+	f.expect(t, "a step may have been trained on, and workers may have asked more", 52, 100+slack+1+110)
+	f.Report("w0", report("p0", 25, 0))
+	f.expect(t, "a worker reports", 52, 100+slack+60+57-52)
+	f.Settle(80)
+	f.expect(t, "another is given up", 52, 100+slack+60+57-52+40)
+	f.Report("w1", report("p1", 31, 0))
+	f.expect(t, "it comes back, and others may have been given its lease", 58-6, 100+slack+6)
+	if used, _ := f.Usage(); used.TrainedTokens != 5 {
+		t.Errorf("%d tokens are trained, want the 5 of the attempt before", used.TrainedTokens)
+	}
+}
+
+func TestGrant(t *testing.T) {
+	f := start(t, nil)
+	grant := func(tokens int64, records int) {
+		t.Helper()
+		if err := f.Grant(t.Context(), tokens); err != nil || len(f.records) != records {
+			t.Errorf("granting %d tokens gives %v and %d records, want %d", tokens, err, len(f.records), records)
+		}
+	}
+	grant(100, 1)
+	grant(100+slack, 1)
+	grant(101+slack, 2)
+	f.own = spending.Usage{SampledTokens: 40, UnconfirmedTokens: 2}
+	if err := f.Write(); err != nil || f.records[2].Granted != 42 {
+		t.Errorf("Write gives %v and grants %d, want what was asked, 42", err, f.records[2].Granted)
+	}
+	grant(43, 4)
+	f.failure = errors.New("offline")
+	if err := f.Grant(t.Context(), 1<<40); !errors.Is(err, f.failure) {
+		t.Errorf("Grant gives %v, want %v", err, f.failure)
+	}
+	f.none = true
+	if err := f.Grant(t.Context(), 1<<40); err != nil {
+		t.Errorf("Grant gives %v without a store", err)
+	}
+}
+
+func TestBoughtTwice(t *testing.T) {
+	at := func(step int64) rl.Version { return rl.Version{Step: step, Lineage: rl.Genesis("a")} }
+	f := start(t, nil)
+	twice := func(f *fixture, what string, want int64) {
+		t.Helper()
+		if used, _ := f.Usage(); used.BoughtTwiceTokens != want {
+			t.Errorf("%s: %d tokens were bought twice, want %d", what, used.BoughtTwiceTokens, want)
+		}
+	}
+	f.own.TrainedTokens = 7
+	f.Open(at(0), nil)
+	twice(f, "checks are no steps", 0)
+	f.own.TrainedTokens += 10
+	if got := f.Step(at(1), 2); got.Trained != 10 || got.Usage.TrainedTokens != 17 || got.Seconds != 2 {
+		t.Errorf("step 1 is recorded as %+v, want 10 trained tokens of 17 in 2 s", got)
+	}
+	f.own.TrainedTokens += 20
+	f.Open(at(1), nil)
+	twice(f, "a model is thrown away in step 2", 20)
+	f.own.TrainedTokens += 20
+	if got := f.Step(at(2), 1); got.Trained != 30 {
+		t.Errorf("step 2 is recorded with %d trained tokens, want 30", got.Trained)
+	}
+	twice(f, "step 2 is made", 20)
+	if err := f.Write(); err != nil {
+		t.Fatal(err)
+	}
+	next := start(t, f)
+	next.own.TrainedTokens = 3
+	next.Open(at(1), new(int64(10)))
+	twice(next, "the next attempt checks, and begins after step 1", 40)
+	next.Open(at(1), nil)
+	twice(next, "once more", 40)
+
+	before := start(t, nil)
+	before.RestoreRow(spending.Usage{TrainedTokens: 50, BoughtTwiceTokens: 5}, 9)
+	before.Open(at(2), new(int64(45)))
+	twice(before, "a run of an earlier version of the program", 5)
+	if _, seconds := before.Usage(); seconds != 9 {
+		t.Errorf("%v s were trained, want 9", seconds)
+	}
+}
+
+// TestRecord compares what is recorded with what the next attempt records.
+func TestRecord(t *testing.T) {
+	f := start(t, nil)
+	f.own = spending.Usage{TrainedTokens: 5, UnconfirmedTokens: 2}
+	f.Open(rl.Version{}, nil)
+	f.AddSeconds(3)
+	f.Renew("w0", report("p0", 20, 1), []exchange.Progress{lease(1, 4, 50)})
+	if err := f.Write(); err != nil {
+		t.Fatal(err)
+	}
+	next := start(t, f)
+	if err := next.Write(); err != nil {
+		t.Fatal(err)
+	}
+	want := f.records[0]
+	want.Earlier, want.Own, want.Granted = spending.Usage{TrainedTokens: 5, UnconfirmedTokens: 2}, spending.Usage{}, 0
+	got := next.records[0]
+	got.Shown.UnconfirmedTokens, want.Shown.UnconfirmedTokens = 0, 0
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("record of the next attempt (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,347 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"sync"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// Meter counts the tokens that clients ask of a server and that the server answers. A request counts once by its sampling session
+// or model and its number, however often it is sent and whoever waits for its result. All methods are safe for concurrent use.
+type Meter struct {
+	config MeterConfig
+
+	mu   sync.Mutex
+	used spending.Usage
+	// open are the requests whose outcome is not known, and tokens what they may cost.
+	open   map[requestKey]*openRequest
+	tokens int64
+	// answered are the newest requests that were counted, and order lists them, the oldest first.
+	answered map[requestKey]bool
+	order    []requestKey
+	unnamed  int64
+}
+
+// MeterConfig configures a Meter. Its zero value counts.
+type MeterConfig struct {
+	// Lifetime is how long the meter asks for the results of requests that nobody waits for any more; nil is not at all.
+	Lifetime context.Context
+	// Grant is called before a request is sent, with what all tokens may come to. After an error the request is not sent. nil
+	// grants everything.
+	Grant func(ctx context.Context, tokens int64) error
+}
+
+// requestKey is a request of a sampling session or model.
+type requestKey struct {
+	of  string
+	seq int64
+}
+
+// openRequest is a request whose outcome is not known.
+type openRequest struct {
+	// most is what it may cost, in tokens.
+	most int64
+	// waiting counts those who wait for its outcome. unknown is set once one of them did not learn it.
+	waiting int
+	unknown bool
+}
+
+// mostAnswered is how many requests a meter remembers. Those of the groups in progress at one worker are fewer.
+const mostAnswered = 1 << 17
+
+// NewMeter returns a meter at zero.
+func NewMeter(config MeterConfig) *Meter {
+	return &Meter{config: config, open: map[requestKey]*openRequest{}, answered: map[requestKey]bool{}}
+}
+
+// Used returns what was answered. Its unconfirmed tokens are what requests without a known outcome may cost.
+func (m *Meter) Used() spending.Usage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	used := m.used
+	used.UnconfirmedTokens = m.tokens
+	return used
+}
+
+// Read returns what Used returns, and at the same moment what belongs to some accounts.
+func (m *Meter) Read(accounts ...*Account) (used spending.Usage, each []Account) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	used = m.used
+	used.UnconfirmedTokens = m.tokens
+	for _, account := range accounts {
+		each = append(each, *account)
+	}
+	return used, each
+}
+
+// Add counts what was not asked through a client, such as the tokens of a judge elsewhere. The account may be nil.
+func (m *Meter) Add(used spending.Usage, account *Account) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.add(used, account)
+}
+
+// add adds to the counters and to an account. The lock is held.
+func (m *Meter) add(used spending.Usage, account *Account) {
+	m.used = m.used.Add(used)
+	if account != nil {
+		account.Used = account.Used.Add(used)
+	}
+}
+
+// Account is what belongs to one purpose, such as a group of episodes. The meter that counts guards it: Read copies it.
+type Account struct {
+	// Used is what was answered.
+	Used spending.Usage
+	// Largest is what the largest request for one sample may cost.
+	Largest int64
+}
+
+// Use is what a request for samples is made for.
+type Use int
+
+// The uses.
+const (
+	// UsePolicy is the use of requests that name no other.
+	UsePolicy Use = iota
+	// UseReference is that of the reference of a KL penalty.
+	UseReference
+	// UseJudge is that of judges. Their caller counts what it is answered.
+	UseJudge
+)
+
+type (
+	useKey     struct{}
+	accountKey struct{}
+)
+
+// WithUse returns a context whose requests for samples are made for a use.
+func WithUse(ctx context.Context, use Use) context.Context {
+	return context.WithValue(ctx, useKey{}, use)
+}
+
+// WithAccount returns a context whose requests for samples belong to an account.
+func WithAccount(ctx context.Context, account *Account) context.Context {
+	return context.WithValue(ctx, accountKey{}, account)
+}
+
+// charge is what a request costs. A nil charge is of a request that costs nothing.
+type charge struct {
+	key     requestKey
+	use     Use
+	account *Account // nil for none
+	// cost is what is known before the answer, and most what the request may cost in all.
+	cost spending.Usage
+	most int64
+	// followed is set once nobody but the meter waits for the result.
+	followed bool
+}
+
+// chargeOfSample returns what a request for samples costs.
+func (m *Meter) chargeOfSample(ctx context.Context, r tinker.SampleRequest) *charge {
+	if m == nil {
+		return nil
+	}
+	prompt, _ := r.Prompt.TextTokens()
+	c := &charge{cost: spending.Usage{PromptTokens: int64(len(prompt))}}
+	c.use, _ = ctx.Value(useKey{}).(Use)
+	c.account, _ = ctx.Value(accountKey{}).(*Account)
+	c.most = c.cost.PromptTokens
+	longest := int64(0)
+	if r.SamplingParams.MaxTokens != nil {
+		longest = int64(*r.SamplingParams.MaxTokens)
+		c.most += int64(r.NumSamples) * longest
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c.account != nil {
+		c.account.Largest = max(c.account.Largest, c.cost.PromptTokens+longest)
+	}
+	if r.SeqID != nil && r.SamplingSession != "" {
+		c.key = requestKey{r.SamplingSession, *r.SeqID}
+		return c
+	}
+	m.unnamed--
+	c.key.seq = m.unnamed
+	return c
+}
+
+// chargeOfPass returns what a pass over training data costs.
+func (m *Meter) chargeOfPass(r tinker.ForwardBackwardRequest) *charge {
+	if m == nil {
+		return nil
+	}
+	tokens := int64(0)
+	for _, datum := range r.Data {
+		text, _ := datum.ModelInput.TextTokens()
+		tokens += int64(len(text))
+	}
+	return &charge{key: requestKey{r.ModelID, r.SeqID}, cost: spending.Usage{TrainedTokens: tokens}, most: tokens}
+}
+
+// ask notes that a request is about to be sent, and has it granted.
+func (m *Meter) ask(ctx context.Context, c *charge) error {
+	m.begin(c)
+	err := m.Reserve(ctx, 0)
+	if err != nil {
+		m.fail(c, false)
+	}
+	return err
+}
+
+// begin notes that somebody waits for the outcome of a request.
+func (m *Meter) begin(c *charge) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.open[c.key]
+	if r == nil {
+		r = &openRequest{}
+		m.open[c.key] = r
+	}
+	m.tokens += max(0, c.most-r.most)
+	r.most = max(r.most, c.most)
+	r.waiting++
+}
+
+// Reserve has so many further tokens granted at once. It is for callers who know what their next requests cost together.
+func (m *Meter) Reserve(ctx context.Context, tokens int64) error {
+	if m == nil || m.config.Grant == nil {
+		return nil
+	}
+	return m.config.Grant(ctx, m.Used().Total()+tokens)
+}
+
+// answer counts a request that was answered with so many sampled tokens.
+func (m *Meter) answer(c *charge, sampled int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.close(c)
+	if m.answered[c.key] {
+		return
+	}
+	m.answered[c.key] = true
+	m.order = append(m.order, c.key)
+	if len(m.order) > mostAnswered {
+		delete(m.answered, m.order[0])
+		m.order = m.order[1:]
+	}
+	cost := c.cost
+	cost.SampledTokens = sampled
+	switch c.use {
+	case UseReference:
+		cost = spending.Usage{ReferenceTokens: cost.PromptTokens + sampled}
+	case UseJudge:
+		if !c.followed {
+			return
+		}
+		cost = spending.Usage{JudgePromptTokens: cost.PromptTokens, JudgeSampledTokens: sampled}
+	}
+	m.add(cost, c.account)
+}
+
+// close ends an open request. The lock is held.
+func (m *Meter) close(c *charge) {
+	if r := m.open[c.key]; r != nil {
+		m.tokens -= r.most
+		delete(m.open, c.key)
+	}
+}
+
+// fail notes that a request has failed, and whether the server may have executed it all the same.
+func (m *Meter) fail(c *charge, mayHaveRun bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.open[c.key]
+	if r == nil {
+		return // it was answered by another
+	}
+	r.waiting--
+	r.unknown = r.unknown || mayHaveRun
+	if r.waiting == 0 && !r.unknown {
+		m.close(c)
+	}
+}
+
+// submitCharged submits an operation that costs something.
+func (c *caller) submitCharged(ctx context.Context, req request, cost *charge) (pending, error) {
+	if cost == nil {
+		return c.submit(ctx, req)
+	}
+	if err := c.meter.ask(ctx, cost); err != nil {
+		return pending{}, canceled(req.op, err)
+	}
+	p, err := c.submit(ctx, req)
+	if err != nil {
+		c.meter.fail(cost, mayBeExecuted(err))
+		return pending{}, err
+	}
+	p.charge = cost
+	return p, nil
+}
+
+// fetchCharged fetches the result of an operation that may cost something. If ctx ends first, the meter continues to ask for it.
+func fetchCharged[T any](ctx context.Context, c *caller, p pending, decode func(response) (T, error)) (T, error) {
+	value, err := fetchResult(ctx, c, p, decode)
+	switch {
+	case p.charge == nil:
+	case err == nil:
+		c.meter.answer(p.charge, sampledIn(value))
+	case ctx.Err() != nil && c.meter.config.Lifetime != nil:
+		followed := *p.charge
+		followed.followed, p.charge = true, &followed
+		lifetime := c.meter.config.Lifetime
+		go func() {
+			// What ends the lifetime ends the process.
+			value, err := fetchResult(lifetime, c, p, decode)
+			if err != nil {
+				c.meter.fail(p.charge, isOutcomeUnknown(err))
+				return
+			}
+			c.meter.answer(p.charge, sampledIn(value))
+		}()
+	default:
+		c.meter.fail(p.charge, isOutcomeUnknown(err))
+	}
+	return value, err
+}
+
+// followSample finds out what became of a request for samples whose caller left before the server answered that it has it: the
+// request is sent again, which costs nothing more if the server has it.
+func (c *caller) followSample(ctx context.Context, req request, cost *charge, err error, decode func(response) (tinker.SampleResult, error)) {
+	if cost == nil || cost.key.seq < 0 || ctx.Err() == nil || !mayBeExecuted(err) || c.meter.config.Lifetime == nil {
+		return
+	}
+	followed := *cost
+	followed.followed = true
+	go func() {
+		// An error leaves the request open, as it is.
+		if p, err := c.submitCharged(c.meter.config.Lifetime, req, &followed); err == nil {
+			_, _ = fetchCharged(c.meter.config.Lifetime, c, p, decode)
+		}
+	}()
+}
+
+// isOutcomeUnknown reports whether an operation that has no result may have been executed: unless the server says that it was
+// invalid.
+func isOutcomeUnknown(err error) bool { return CategoryFrom(err) != tinker.CategoryUser }
+
+// sampledIn counts the tokens that were sampled for a result.
+func sampledIn(result any) (tokens int64) {
+	if samples, ok := result.(tinker.SampleResult); ok {
+		for _, sequence := range samples.Sequences {
+			tokens += int64(len(sequence.Tokens))
+		}
+	}
+	return tokens
+}
+
+// fetchChargedInBackground starts to fetch a result.
+func fetchChargedInBackground[T any](ctx context.Context, c *caller, p pending, decode func(response) (T, error)) *Future[T] {
+	return inBackground(p.op, func() (T, error) { return fetchCharged(ctx, c, p, decode) })
+}
