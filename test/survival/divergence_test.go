@@ -16,7 +16,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // divergedVersion is a transport whose endpoint refuses to sample a version, as one whose weights are not finite.
@@ -76,7 +75,7 @@ func TestDivergedPolicyEndsTheRun(t *testing.T) {
 	for name, start := range map[string]func(*fixture, http.RoundTripper){
 		"groups are invalid": func(w *fixture, _ http.RoundTripper) { w.startWorker("w0", invalidFrom(8)) },
 		"workers wait": func(w *fixture, diverged http.RoundTripper) {
-			w.startRolloutWorkerWith("w0", func(c *rollout.Config) { c.Endpoint = w.clientBy(diverged, c.Pressure.Observe) })
+			w.startRolloutWorkerBy("w0", diverged, func(*rollout.Config) {})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,14 +118,4 @@ func invalidFrom(first int64) behavior {
 		}
 		return rl.Usable
 	}}
-}
-
-// clientBy returns a client that calls the simulator by a transport.
-func (w *fixture) clientBy(transport http.RoundTripper, observe func(client.Event)) *client.Client {
-	w.t.Helper()
-	c, err := client.New(client.Config{BaseURL: w.url, APIKey: apiKey, HTTP: &http.Client{Transport: transport}, Observe: observe})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return c
 }

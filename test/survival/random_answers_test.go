@@ -184,9 +184,7 @@ func (r *answerRun) replaceWorker() {
 		return
 	}
 	r.workers++
-	r.startRolloutWorkerWith(fmt.Sprint("w", r.workers), func(c *rollout.Config) {
-		c.Endpoint = r.clientBy(r.transport, c.Pressure.Observe)
-	})
+	r.startRolloutWorkerBy(fmt.Sprint("w", r.workers), r.transport, func(*rollout.Config) {})
 }
 
 // compareAnswered requires that the run has the weights, metrics and usage of an undisturbed one. What was bought

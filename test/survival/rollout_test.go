@@ -6,6 +6,7 @@ package survival
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"testing"
 
@@ -31,6 +32,12 @@ func (w *fixture) startRolloutWorkerOf(name string, environments rollout.Builder
 // startRolloutWorkerWith starts one whose configuration change alters.
 func (w *fixture) startRolloutWorkerWith(name string, change func(*rollout.Config)) (kill func()) {
 	w.t.Helper()
+	return w.startRolloutWorkerBy(name, nil, change)
+}
+
+// startRolloutWorkerBy starts one that calls the simulator by a transport.
+func (w *fixture) startRolloutWorkerBy(name string, transport http.RoundTripper, change func(*rollout.Config)) (kill func()) {
+	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	meter := client.NewMeter(client.MeterConfig{Lifetime: ctx})
 	spending := rollout.NewSpending(meter)
@@ -42,7 +49,9 @@ func (w *fixture) startRolloutWorkerWith(name string, change func(*rollout.Confi
 		w.t.Fatal(err)
 	}
 	pressure := &rollout.Pressure{}
-	endpoint, err := client.New(client.Config{BaseURL: w.url, APIKey: apiKey, Observe: pressure.Observe, Meter: meter})
+	endpoint, err := client.New(client.Config{
+		BaseURL: w.url, APIKey: apiKey, HTTP: httpBy(transport), Observe: pressure.Observe, Meter: meter,
+	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -71,6 +80,14 @@ func (w *fixture) startRolloutWorkerWith(name string, change func(*rollout.Confi
 	})
 	w.t.Cleanup(kill)
 	return kill
+}
+
+// httpBy returns a client of HTTP that uses a transport; nil, which is the default, without one.
+func httpBy(transport http.RoundTripper) *http.Client {
+	if transport == nil {
+		return nil
+	}
+	return &http.Client{Transport: transport}
 }
 
 // TestRolloutWorkers runs the real environment with several workers, and kills learners and workers.

@@ -14,16 +14,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
-	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/sampling"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/vocabulary"
@@ -121,35 +117,8 @@ func (w *fixture) startQwenWorker(name string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	learner, err := exchange.NewClient(exchange.ClientConfig{
-		Address: w.file.LearnerAddress, Credentials: w.credentials, RunUID: w.file.Run.UID, SpecDigest: w.file.SpecDigest,
-		Version: w.file.Version, Worker: name, Logger: w.logger(), Dial: w.dial,
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	pressure := &rollout.Pressure{}
-	endpoint, err := client.New(client.Config{BaseURL: w.url, APIKey: apiKey, Observe: pressure.Observe})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	keep, err := groupstore.Open(groupstore.Config{Dir: w.t.TempDir(), Version: w.file.Version, MemoryBytes: 1 << 24, DiskBytes: 1 << 24, Logger: w.logger()})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	worker := rollout.New(rollout.Config{
-		Learner: learner, Endpoint: endpoint, Groups: keep, Pressure: pressure, Logger: w.logger(),
-		Renderer: func(context.Context) (*load.Renderer, error) { return speech, nil },
-	})
-	ctx, cancel := context.WithCancel(w.t.Context())
-	var running sync.WaitGroup
-	running.Go(func() {
-		_ = worker.Run(ctx)
-		_ = learner.Close()
-	})
-	w.t.Cleanup(func() {
-		cancel()
-		running.Wait()
+	w.startRolloutWorkerWith(name, func(c *rollout.Config) {
+		c.Renderer = func(context.Context) (*load.Renderer, error) { return speech, nil }
 	})
 }
 
