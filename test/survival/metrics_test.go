@@ -78,9 +78,15 @@ func (w *fixture) timelessMetrics() []map[string]float64 {
 // compare requires that the run has the weights and metrics of another.
 func (w *fixture) compare(verdict contract.Verdict, want outcome) {
 	w.t.Helper()
-	got := w.outcome(verdict)
-	if got.adapter != want.adapter {
-		w.t.Errorf("final adapter is %s, undisturbed %s", got.adapter, want.adapter)
+	w.checkSpent(verdict)
+	w.compareTrained(verdict, want)
+}
+
+// compareTrained is compare where others have spent at the same simulator.
+func (w *fixture) compareTrained(verdict contract.Verdict, want outcome) {
+	w.t.Helper()
+	if got := w.weights(verdict); got != want.adapter {
+		w.t.Errorf("final adapter is %s, undisturbed %s", got, want.adapter)
 	}
 	w.compareMetrics(want)
 }

@@ -13,12 +13,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// createAnew makes the fixture's run another object of the same name, which continues the former one. Its workers are others, too.
+// createAnew makes the fixture's run another object of the same name, which continues the former one and takes over what that has
+// spent. Its workers are others.
 func (w *fixture) createAnew() (formerUID string) {
 	w.t.Helper()
 	formerUID = w.file.Run.UID
-	n := fixtures.Add(1)
+	n, billed := fixtures.Add(1), w.billed
 	w.identify(fmt.Sprintf("%08x-0000-4000-8000-%012x", 0x1f3a9c2b+n, n))
+	w.billed = billed
 	w.file.ResumeFrom = formerUID
 	return formerUID
 }

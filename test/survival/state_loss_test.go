@@ -95,8 +95,14 @@ func TestTwoRunsWithTheSameSeed(t *testing.T) {
 	<-a.startLearner(1, a.dieAt("save.answered", 2)).done
 	<-b.startLearner(1, b.dieAt("save.answered", 1)).done
 	second := a.startLearner(2, nil)
-	a.checkSame(a.waitFor(second, contract.CauseCompleted))
-	b.checkSame(b.waitFor(b.startLearner(2, nil), contract.CauseCompleted))
+	ofA, ofB := a.waitFor(second, contract.CauseCompleted), b.waitFor(b.startLearner(2, nil), contract.CauseCompleted)
+	want := baseline(t)
+	a.compareTrained(ofA, want)
+	b.compareTrained(ofB, want)
+	// The simulator has billed both together.
+	both := contract.Verdict{}
+	both.Progress.Usage = ofA.Progress.Usage.Add(ofB.Progress.Usage)
+	a.checkSpent(both)
 }
 
 // TestDeathWithOutstandingEvaluation has a learner die before an evaluation ends, whose sampler then expires.
