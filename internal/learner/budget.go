@@ -109,8 +109,8 @@ func trainedIn(row store.Row) *int64 {
 const spendingInterval = 10 * time.Second
 
 // record makes durable what was spent. A record that the store does not take stays as it was, and the next one replaces it.
-func (l spent) record() {
-	if err := l.ledger.Write(); err != nil {
+func (l spent) record(ctx context.Context) {
+	if err := l.ledger.Write(ctx); err != nil {
 		l.config.Logger.Warn("what was spent is not recorded", "err", err)
 	}
 }
@@ -126,7 +126,7 @@ func recordSpending(ctx context.Context, l *learner) {
 		case <-ctx.Done():
 			return
 		}
-		if used, _ := l.ledger.Usage(); used != recorded && l.ledger.Write() == nil {
+		if used, _ := l.ledger.Usage(); used != recorded && l.ledger.Write(ctx) == nil {
 			recorded = used
 		}
 	}

@@ -210,7 +210,10 @@ func (l *learner) leave(ctx, soft context.Context, err error) error {
 	if !isFenced(err) {
 		l.abandon(ctx)
 	}
-	spent{l}.record()
+	// A store that hangs does not keep the verdict back.
+	recording, stop := context.WithTimeout(ctx, l.config.Timing.DrainPatience)
+	defer stop()
+	spent{l}.record(recording)
 	l.report(func(*contract.Progress) {})
 	return err
 }

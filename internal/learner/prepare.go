@@ -36,7 +36,9 @@ func (l *learner) prepare(ctx context.Context) error {
 	l.ledger = ledger.New(ledger.Config{
 		Own:     func() spending.Usage { return l.meter.Used() },
 		Durable: func() bool { return l.journal.HasStore() },
-		Write:   func(record store.Spending) error { return l.journal.WriteSpending(record) },
+		Write: func(ctx context.Context, record store.Spending) error {
+			return l.journal.WriteSpending(ctx, record)
+		},
 		Insist: func(ctx context.Context, record store.Spending) error {
 			return l.journal.InsistOnSpending(ctx, record)
 		},

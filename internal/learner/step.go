@@ -81,7 +81,7 @@ func (s *trainingStep) wait(ctx context.Context) error {
 	if s.replies, err = s.training.Wait(ctx); err != nil {
 		return err
 	}
-	spent{s.learner}.record()
+	spent{s.learner}.record(ctx)
 	if err := s.loop.divergence.CheckReplies(s.next, s.replies); err != nil {
 		return err
 	}

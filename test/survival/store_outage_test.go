@@ -198,19 +198,47 @@ func TestRunWaitsForItsStoreBetweenStates(t *testing.T) {
 	w.compare(w.waitFor(a, contract.CauseCompleted), want)
 }
 
-// checkDrain has a learner drain during such an outage: it says which step is saved and which is not, and the next learner
-// continues from there.
-func checkDrain(t *testing.T, w *fixture, outage storeOutage, want outcome) {
+// checkDrainBeforeAStep has a learner drain during an outage that begins before step 2 does. A store that takes no record of what the
+// step may cost keeps it from being submitted.
+func checkDrainBeforeAStep(t *testing.T, w *fixture, outage storeOutage, want outcome) {
 	t.Helper()
+	checkDrain(t, w, outage, want, w.at("covered.sent", 1, then(outage.begin)))
+}
+
+// checkDrainWithinAStep has a learner drain during an outage that begins once step 2 is submitted.
+func checkDrainWithinAStep(t *testing.T, w *fixture, outage storeOutage, want outcome) {
+	t.Helper()
+	checkDrain(t, w, outage, want, w.at("step.submitted", 2, then(outage.begin)))
+}
+
+// checkDrain has a learner drain once it reports an outage: it says which step is saved, and that step 2 is not if it was submitted.
+// The next learner continues from step 1.
+func checkDrain(t *testing.T, w *fixture, outage storeOutage, want outcome, begin hook) {
+	t.Helper()
+	const longest = 3 * time.Minute
 	w.drainPatience = 20 * time.Millisecond
 	worker := w.startWorker("w0", behavior{})
-	a := w.startLearner(1, w.at("covered.sent", 1, then(outage.begin)))
+	var submitted atomic.Bool
+	a := w.startLearner(1, inOrder(begin, func(_ context.Context, _ func() error, point string, step int64) error {
+		if point == "step.submitted" && step == 2 {
+			submitted.Store(true)
+		}
+		return nil
+	}))
 	w.awaitOutage(a, outage.problem)
 	a.drain()
+	select {
+	case <-a.done:
+	case <-time.After(longest):
+		t.Errorf("the learner drains for more than %s while the store takes nothing", longest)
+	}
 	verdict := w.waitFor(a, contract.CauseDrained)
-	const says = "Stopped, as asked: the newest saved state is that of step 1; step 2 is not saved and is made again: "
-	if !strings.HasPrefix(verdict.Message, says) || !strings.Contains(verdict.Message, outage.problem) {
-		t.Errorf("the verdict says %q, want %q and %q", verdict.Message, says, outage.problem)
+	says, problem := "Stopped at a saved state, as asked", ""
+	if submitted.Load() {
+		says, problem = "Stopped, as asked: the newest saved state is that of step 1; step 2 is not saved and is made again: ", outage.problem
+	}
+	if !strings.HasPrefix(verdict.Message, says) || !strings.Contains(verdict.Message, problem) {
+		t.Errorf("the verdict says %q, want %q and %q", verdict.Message, says, problem)
 	}
 	if verdict.Progress.Step != 1 {
 		t.Errorf("the learner ended at step %d, want 1", verdict.Progress.Step)
@@ -226,15 +254,22 @@ func checkDrain(t *testing.T, w *fixture, outage storeOutage, want outcome) {
 	}
 }
 
+// drains are the checks of a learner that drains during an outage, by when the outage begins.
+var drains = map[string]func(*testing.T, *fixture, storeOutage, outcome){
+	"before a step": checkDrainBeforeAStep, "within a step": checkDrainWithinAStep,
+}
+
 func TestDrainWithoutAStore(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range storeOutages {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			want := baseline(t)
-			w := newFixture(t, nil)
-			checkDrain(t, w, prepare(t, w), want)
-		})
+		for when, check := range drains {
+			t.Run(name+", "+when, func(t *testing.T) {
+				t.Parallel()
+				want := baseline(t)
+				w := newFixture(t, nil)
+				check(t, w, prepare(t, w), want)
+			})
+		}
 	}
 }
 

@@ -50,7 +50,10 @@ func TestMountedVolume(t *testing.T) {
 	if os.Getenv(mountsVolumes) == "" {
 		t.Skip("TestVolume runs it")
 	}
-	tests := map[string]func(*testing.T, *fixture, storeOutage, outcome){"waits": checkOutage, "drains": checkDrain, "begins": checkBeginning}
+	tests := map[string]func(*testing.T, *fixture, storeOutage, outcome){
+		"waits": checkOutage, "drains before a step": checkDrainBeforeAStep, "drains within a step": checkDrainWithinAStep,
+		"begins": checkBeginning,
+	}
 	for name, test := range tests {
 		t.Run("a full volume, "+name, func(t *testing.T) {
 			want := baseline(t)

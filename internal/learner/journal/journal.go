@@ -68,6 +68,7 @@ type Journal struct {
 	lines []line
 	// Transcripts are those of the steps.
 	Transcripts Transcripts
+	spending    spendingWrites
 }
 
 // stepRow is the row of a step with the results of its rollouts.

@@ -5,6 +5,8 @@ package journal
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 )
@@ -17,12 +19,38 @@ func (j *Journal) Spending() (store.Spending, bool) {
 	return j.store.Spending(j.config.Attempt)
 }
 
-// WriteSpending records what was spent.
-func (j *Journal) WriteSpending(record store.Spending) error {
-	return j.store.WriteSpending(j.config.Attempt, record)
+// WriteSpending records what was spent. A call that takes long is reported, and ends with ctx or once the learner gives up.
+func (j *Journal) WriteSpending(ctx context.Context, record store.Spending) error {
+	return j.call(ctx, recordingSpending, j.writeSpending(record))
 }
 
 // InsistOnSpending records what was spent, and waits for the store.
 func (j *Journal) InsistOnSpending(ctx context.Context, record store.Spending) error {
-	return j.insist(ctx, "recording what was spent", func() error { return j.WriteSpending(record) })
+	return j.insist(ctx, recordingSpending, j.writeSpending(record))
+}
+
+const recordingSpending = "recording what was spent"
+
+// spendingWrites orders the records of what was spent: a write that nobody waits for any longer does not replace a newer record.
+type spendingWrites struct {
+	asked atomic.Int64
+	mu    sync.Mutex
+	done  int64
+}
+
+// writeSpending returns the call of the store that writes a record, unless a newer one is written.
+func (j *Journal) writeSpending(record store.Spending) func() error {
+	number := j.spending.asked.Add(1)
+	return func() error {
+		j.spending.mu.Lock()
+		defer j.spending.mu.Unlock()
+		if number < j.spending.done {
+			return nil
+		}
+		err := j.store.WriteSpending(j.config.Attempt, record)
+		if err == nil {
+			j.spending.done = number
+		}
+		return err
+	}
 }

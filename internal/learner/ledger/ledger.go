@@ -27,7 +27,7 @@ type Config struct {
 	Own func() spending.Usage
 	// Durable reports whether there is an artifact store. Write writes a record to it, and Insist waits until the store takes it.
 	Durable func() bool
-	Write   func(record store.Spending) error
+	Write   func(ctx context.Context, record store.Spending) error
 	Insist  func(ctx context.Context, record store.Spending) error
 }
 
@@ -219,7 +219,7 @@ func (l *Ledger) Grant(ctx context.Context, tokens int64) error {
 }
 
 // Write makes durable what was spent. Nothing is granted beyond that.
-func (l *Ledger) Write() error {
+func (l *Ledger) Write(ctx context.Context) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	if !l.config.Durable() {
@@ -227,7 +227,7 @@ func (l *Ledger) Write() error {
 	}
 	record := l.record(0)
 	l.granted = record.Granted // requests that were not asked yet wait for a record of their own
-	return l.config.Write(record)
+	return l.config.Write(ctx, record)
 }
 
 // record returns what is to be recorded if so many tokens are granted.

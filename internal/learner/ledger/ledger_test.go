@@ -28,15 +28,14 @@ type fixture struct {
 func start(t *testing.T, from *fixture) *fixture {
 	t.Helper()
 	f := &fixture{}
-	write := func(record store.Spending) error {
+	write := func(_ context.Context, record store.Spending) error {
 		if f.failure == nil {
 			f.records = append(f.records, record)
 		}
 		return f.failure
 	}
 	f.Ledger = New(Config{
-		Own: func() spending.Usage { return f.own }, Durable: func() bool { return !f.none }, Write: write,
-		Insist: func(_ context.Context, record store.Spending) error { return write(record) },
+		Own: func() spending.Usage { return f.own }, Durable: func() bool { return !f.none }, Write: write, Insist: write,
 	})
 	if from != nil {
 		f.Restore(from.records[len(from.records)-1])
@@ -125,7 +124,7 @@ func TestNextAttempt(t *testing.T) {
 	w0.Uncovered, w1.Uncovered = sampled(4), sampled(6)
 	first.Renew("w0", w0, []exchange.Progress{lease(1, 4, 50)})
 	first.Renew("w1", w1, []exchange.Progress{lease(2, 6, 60)})
-	if err := first.Write(); err != nil {
+	if err := first.Write(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	first.own.UnconfirmedTokens = 100
@@ -157,7 +156,7 @@ func TestGrant(t *testing.T) {
 	grant(100+slack, 1)
 	grant(101+slack, 2)
 	f.own = spending.Usage{SampledTokens: 40, UnconfirmedTokens: 2}
-	if err := f.Write(); err != nil || f.records[2].Granted != 42 {
+	if err := f.Write(t.Context()); err != nil || f.records[2].Granted != 42 {
 		t.Errorf("Write gives %v and grants %d, want what was asked, 42", err, f.records[2].Granted)
 	}
 	grant(43, 4)
@@ -195,7 +194,7 @@ func TestBoughtTwice(t *testing.T) {
 		t.Errorf("step 2 is recorded with %d trained tokens, want 30", got.Trained)
 	}
 	twice(f, "step 2 is made", 20)
-	if err := f.Write(); err != nil {
+	if err := f.Write(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	next := start(t, f)
@@ -221,11 +220,11 @@ func TestRecord(t *testing.T) {
 	f.Open(rl.Version{}, nil)
 	f.AddSeconds(3)
 	f.Renew("w0", report("p0", 20, 1), []exchange.Progress{lease(1, 4, 50)})
-	if err := f.Write(); err != nil {
+	if err := f.Write(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	next := start(t, f)
-	if err := next.Write(); err != nil {
+	if err := next.Write(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want := f.records[0]
