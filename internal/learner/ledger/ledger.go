@@ -84,6 +84,9 @@ func (w *worker) mostNext() int64 {
 	return next
 }
 
+// isLost reports whether the worker is lost, or was when the attempt before recorded it and has not reported since.
+func (w *worker) isLost() bool { return w.lost || w.away && w.recorded.Lost }
+
 // Usage returns what the run has spent, and the seconds of training.
 func (l *Ledger) Usage() (used spending.Usage, seconds float64) {
 	l.mu.Lock()
@@ -249,7 +252,9 @@ func (l *Ledger) record(granted int64) store.Spending {
 		if w.away {
 			uncovered = w.recorded.Uncovered
 		}
-		record.Workers[process] = store.WorkerSpending{Name: w.name, Used: w.used, Uncovered: uncovered, Next: w.mostNext()}
+		record.Workers[process] = store.WorkerSpending{
+			Name: w.name, Used: w.used, Uncovered: uncovered, Next: w.mostNext(), Lost: w.isLost(),
+		}
 	}
 	return record
 }

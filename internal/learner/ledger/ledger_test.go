@@ -144,6 +144,27 @@ func TestNextAttempt(t *testing.T) {
 	}
 }
 
+// TestWorkerLostBefore gives a worker up once, however many attempts begin after that.
+func TestWorkerLostBefore(t *testing.T) {
+	f := start(t, nil)
+	f.Renew("w0", report("p0", 20, 0), []exchange.Progress{lease(1, 4, 50)})
+	for range 3 {
+		if err := f.Write(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f = start(t, f)
+		f.Settle(80)
+		f.expect(t, "the worker is given up once", 20, 50+80)
+	}
+	if err := f.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f = start(t, f)
+	f.Report("w1", report("p1", 7, 0))
+	f.Report("w0", report("p0", 22, 3))
+	f.expect(t, "it comes back and knows all", 29, 3)
+}
+
 func TestGrant(t *testing.T) {
 	f := start(t, nil)
 	grant := func(tokens int64, records int) {

@@ -90,19 +90,22 @@ func (l *Ledger) Lose(name string, unreported int64, withGroups bool) {
 }
 
 // Settle gives up the workers of an earlier attempt that have not reported to this one: others play their leases. Leases that they
-// were given after the last record may have cost their share of unrecorded.
+// were given after the last record may have cost their share of unrecorded. A worker that was lost by then was given none.
 func (l *Ledger) Settle(unrecorded int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	workers := int64(0)
 	for _, w := range l.workers {
-		if !w.lost {
+		if !w.isLost() {
 			workers++
 		}
 	}
 	for _, w := range l.workers {
 		if w.away {
-			w.away, w.lost, w.next = false, true, unrecorded/workers
+			if !w.isLost() {
+				w.next = unrecorded / workers
+			}
+			w.away, w.lost = false, true
 			l.held = l.held.Add(w.recorded.Uncovered)
 			w.recorded.Uncovered = spending.Usage{}
 		}

@@ -33,9 +33,11 @@ type WorkerSpending struct {
 	// Name of the worker.
 	Name string         `json:"name"`
 	Used spending.Usage `json:"used"`
-	// Uncovered is the part of Used that belongs to groups that no state covers, and Next what its leases may have cost since.
+	// Uncovered is the part of Used that belongs to groups that no state covers, and Next what its leases may have cost since. Lost is
+	// set once the worker is not expected any more, so that it is given no further leases.
 	Uncovered spending.Usage `json:"uncovered,omitzero"`
 	Next      int64          `json:"next,omitempty"`
+	Lost      bool           `json:"lost,omitempty"`
 }
 
 const spendingDir = "spending"
