@@ -80,6 +80,31 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
+// TestAdoptSpending takes over what the newest attempt of a former run has recorded as spent, until an attempt of the run itself records
+// that.
+func TestAdoptSpending(t *testing.T) {
+	record := func(seconds float64) Spending { return Spending{Seconds: seconds} }
+	for name, open := range stores(t) {
+		t.Run(name, func(t *testing.T) {
+			former := open(t, "former")
+			must(t, former.Claim(10, "pod"), former.WriteSpending(9, record(9)), former.WriteSpending(10, record(10)))
+			for attempt, want := range []float64{10, 10, 2} {
+				number := int32(attempt + 1)
+				own := open(t, "own")
+				must(t, own.Claim(number, "new pod"))
+				_, err := own.Adopt("former", "own")
+				must(t, err, own.Refresh())
+				if got, ok := own.Spending(number); !ok || got.Seconds != want {
+					t.Errorf("attempt %d begins with the record %v (%t), want %v", number, got.Seconds, ok, want)
+				}
+				if number == 2 { // the first attempt died before it recorded anything
+					must(t, own.WriteSpending(number, record(2)))
+				}
+			}
+		})
+	}
+}
+
 // TestAdoptAfterTornClaim adopts a run whose claim was created and not written.
 func TestAdoptAfterTornClaim(t *testing.T) {
 	dir := t.TempDir()
