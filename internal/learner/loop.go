@@ -116,6 +116,10 @@ func (l *learner) pass(ctx, soft context.Context) error {
 	l.repairs.Opened()
 	l.evaluator.Begin(l.loop.saved.Step)
 	tracked{l}.advance()
+	if l.batches != nil {
+		// Earlier openings without progress have left checkpoints. The evaluations that have begun keep theirs.
+		l.retirer.begin(l.loop.saved.Step, l.background)
+	}
 	if err := l.rejectGroups(ctx); err != nil {
 		return err
 	}

@@ -93,9 +93,6 @@ func (o *modelOpening) admit(ctx context.Context) error {
 	}
 	o.table.Open()
 	o.server.Notify()
-	if o.batches != nil {
-		o.retirer.begin(o.loop.saved.Step, o.background) // what earlier openings without progress have left
-	}
 	return nil
 }
 
