@@ -175,9 +175,14 @@ conformance-endpoint: ## Print what a server supports: TINKER_API_KEY in the env
 	@test/conformance/endpoint "$(URL)" "$(MODEL)"
 
 .PHONY: conformance-models
-conformance-models: $(GOTESTSUM) ## Compare tokenizers and chat templates with the reference packages (MODELS_TEXTS=2000 texts a family).
+conformance-models: $(GOTESTSUM) ## Compare tokenizers with the reference packages (MODELS_TEXTS=2000 texts a family).
 	@hack/need-python.sh
 	$(call suite,-tags models -count=1 -timeout 60m ./test/models/...,CGO_ENABLED=0)
+
+.PHONY: conformance-templates
+conformance-templates: $(GOTESTSUM) ## Compare chat templates with jinja2: those of trl and llama.cpp, edits of them, and made ones (10 minutes; not in `make test`).
+	@hack/need-python.sh
+	$(call suite,-tags models$(comma)templates -count=1 -timeout 60m -run 'Template|Recorded' ./test/models,CGO_ENABLED=0)
 
 .PHONY: conformance-observe
 conformance-observe: ## Compare with the official packages of tracking services, with peft, headless Chromium, and with Prometheus on the local cluster (installs 8 GB; not in `make test`).
