@@ -22,6 +22,9 @@ type demands struct {
 	tally   tally
 	// taken is called when a worker loses the lease of a group that is not known; nil for nobody.
 	taken func(worker string, key rl.Key)
+	// left are the workers that play a group, or played it, while nobody demanded the group. It may be demanded again: after a model
+	// was thrown away, or once a learner that has started begins its evaluations.
+	left map[rl.Key]string
 }
 
 // demand is what one consumer wants, in order: groups of one kind.
@@ -47,7 +50,7 @@ type entry struct {
 }
 
 func newDemands() demands {
-	return demands{entries: map[rl.Key]*entry{}, tally: tally{byWorker: map[string]int{}}}
+	return demands{left: map[rl.Key]string{}, entries: map[rl.Key]*entry{}, tally: tally{byWorker: map[string]int{}}}
 }
 
 // isKnown reports whether the group was submitted.
@@ -94,6 +97,9 @@ func (d *demands) prune() {
 	maps.DeleteFunc(d.entries, func(key rl.Key, e *entry) bool {
 		if !demanded[key] {
 			d.tally.add(e, -1)
+			if e.worker != "" && !e.isKnown() {
+				d.left[key] = e.worker
+			}
 		}
 		return !demanded[key]
 	})

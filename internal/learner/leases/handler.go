@@ -50,9 +50,13 @@ func (h *Handler) Hello(ctx context.Context, name string, request exchange.Hello
 		Wanted: t.demands.wanted(w, now), CoveredIndex: t.notices.covered, Play: t.notices.play, Session: t.notices.session,
 	}
 	for _, key := range request.Playing {
-		if e := t.demands.entries[key]; e != nil && e.isLeased(name) {
+		e := t.demands.entries[key]
+		if e != nil && e.isLeased(name) {
 			reply.Keep = append(reply.Keep, t.suspects.leaseOf(e))
 			t.holders.keep(name, key)
+		}
+		if e == nil {
+			t.demands.left[key] = name // it may be demanded later, as the groups of evaluations are, and leased to another
 		}
 	}
 	t.changes.notify(&t.demands.tally)

@@ -84,3 +84,35 @@ func TestSpendingOfWorkers(t *testing.T) {
 		t.Errorf("silence (-want +got):\n%s", diff)
 	}
 }
+
+// TestSpendingOfGroupsThatAreDemandedAgain drops groups that are in play and demands them again, as after a model that was thrown
+// away. A worker that released such a group loses it once another is leased it.
+func TestSpendingOfGroupsThatAreDemandedAgain(t *testing.T) {
+	f, _ := open(t, 0)
+	r := &recorded{}
+	f.demands.taken = r.Unlease
+	f.Demand("train", leases(0, 1))
+	hello(t, f, "w0", exchange.HelloRequest{})
+	slots(f, "w0", 100)
+	f.Demand("train", nil)
+	f.Release("w0", []rl.Key{key(0)}, "revoked")
+	f.Demand("train", leases(0, 1))
+	hello(t, f, "w1", exchange.HelloRequest{})
+	slots(f, "w1", 100)
+	expect(t, "the group that it plays on is its own, and the other is not", []string{"w0 loses 0"}, r.take())
+	f.Cover(9)
+	expect(t, "what is remembered of covered groups", 0, len(f.demands.left))
+}
+
+// TestSpendingOfGroupsThatAreDemandedAfterHello has a worker play a group on when a learner has started that does not demand it yet.
+func TestSpendingOfGroupsThatAreDemandedAfterHello(t *testing.T) {
+	f, _ := open(t, 0)
+	r := &recorded{}
+	f.demands.taken = r.Unlease
+	hello(t, f, "w0", exchange.HelloRequest{Playing: []rl.Key{key(0)}})
+	f.Release("w0", []rl.Key{key(0)}, "revoked")
+	f.Demand("train", leases(0))
+	hello(t, f, "w1", exchange.HelloRequest{})
+	slots(f, "w1", 100)
+	expect(t, "another is leased the group", []string{"w0 loses 0"}, r.take())
+}

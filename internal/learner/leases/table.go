@@ -250,6 +250,7 @@ func (t *Table) Cover(index int64) {
 	defer t.mu.Unlock()
 	t.notices.cover(index)
 	t.workers.cover(index)
+	maps.DeleteFunc(t.demands.left, func(key rl.Key, _ string) bool { return key.Kind == rl.Train && key.Slot < index })
 	t.changes.notify(&t.demands.tally)
 }
 
@@ -258,6 +259,9 @@ func (t *Table) CoverEvaluation(e exchange.Evaluation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.notices.coverEvaluation(e)
+	maps.DeleteFunc(t.demands.left, func(key rl.Key, _ string) bool {
+		return key.Kind == rl.Evaluate && exchange.Evaluation{Digest: key.Evaluation, Lineage: key.Lineage} == e
+	})
 	t.changes.notify(&t.demands.tally)
 }
 

@@ -35,6 +35,12 @@ func (d *demands) assign(e *entry, worker string) {
 	if e.worker != "" && e.worker != worker && !e.isKnown() && d.taken != nil {
 		d.taken(e.worker, e.lease.Key)
 	}
+	if left := d.left[e.lease.Key]; left != "" && worker != "" {
+		if left != worker && d.taken != nil {
+			d.taken(left, e.lease.Key)
+		}
+		delete(d.left, e.lease.Key)
+	}
 	d.tally.add(e, -1)
 	e.worker = worker
 	d.tally.add(e, 1)

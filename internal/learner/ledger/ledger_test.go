@@ -256,3 +256,15 @@ func TestRecord(t *testing.T) {
 		t.Errorf("record of the next attempt (-want +got):\n%s", diff)
 	}
 }
+
+// TestLeaseThatWasReleasedBeforeAnotherIsGivenIt holds what a worker used of groups that no state covers, among which the lease is.
+func TestLeaseThatWasReleasedBeforeAnotherIsGivenIt(t *testing.T) {
+	f := start(t, nil)
+	w0 := report("p0", 20, 0)
+	w0.Uncovered = sampled(6)
+	f.Renew("w0", w0, nil)
+	f.expect(t, "before", 20, 0)
+	f.Unlease("w0", key(1))
+	f.Report("w1", report("p1", 8, 0))
+	f.expect(t, "the other may be given the same", 22, 6)
+}

@@ -59,14 +59,19 @@ func (l *Ledger) Unlease(name string, key rl.Key) {
 	defer l.mu.Unlock()
 	for _, w := range l.workers {
 		lease, played := w.leases[key]
-		if w.name != name || !played {
+		if w.name != name {
 			continue
+		}
+		if !played {
+			// It has released the lease, or has not reported it: what it used of the lease is within this.
+			lease.Used, w.uncovered = w.uncovered, spending.Usage{}
+			lease.Used.UnconfirmedTokens = 0
 		}
 		since := w.used.Sub(w.renewed)
 		since.UnconfirmedTokens = 0
 		w.renewed = w.used
 		l.held = l.held.Add(lease.Used).Add(since)
-		if !w.lost {
+		if !w.lost || !played {
 			delete(w.leases, key)
 			continue
 		}
