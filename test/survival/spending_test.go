@@ -63,13 +63,13 @@ func killInOrOutOfFlight(n int64, inFlight *atomic.Bool) hook {
 
 // TestSpendingAgreesWithTheBill draws at least 200 refusals, network faults and deaths of learners, or SURVIVAL_FAULTS. The usage of
 // each run is never above what the simulator has billed, and with the unconfirmed tokens never below. Where learners wait for the
-// workers of the one before, it is the bill to the token, and only a step that was submitted when its learner died may be
-// unconfirmed. In one run of four learners do not wait: what a worker that comes later had in play may be unconfirmed too.
+// workers of the one before, as in three runs of four, it is the bill to the token, except for a step whose replies its learner
+// had not received or that failed, unless a group in play is given to another worker. At least half of the runs agree in what was read and sampled.
 func TestSpendingAgreesWithTheBill(t *testing.T) {
 	t.Parallel()
 	const streams = 4
 	seed, faults := streams*fromEnvironment(t, "SURVIVAL_SEED", 0), fromEnvironment(t, "SURVIVAL_FAULTS", 200)
-	var drawn, exact, runs atomic.Int64
+	var drawn, sampled, exact, runs atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		for stream := range streams {
 			t.Run(fmt.Sprint(seed+stream), func(t *testing.T) {
@@ -77,10 +77,13 @@ func TestSpendingAgreesWithTheBill(t *testing.T) {
 				random := rand.New(rand.NewPCG(uint64(seed+stream), 25))
 				for own := 0; own < faults/streams && !t.Failed(); {
 					t.Run(fmt.Sprint("run ", runs.Add(1)), func(t *testing.T) {
-						n, agrees := spendUnderFaults(t, random)
+						n, samples, all := spendUnderFaults(t, random)
 						own += n
 						drawn.Add(int64(n))
-						if agrees {
+						if samples {
+							sampled.Add(1)
+						}
+						if all {
 							exact.Add(1)
 						}
 					})
@@ -89,16 +92,16 @@ func TestSpendingAgreesWithTheBill(t *testing.T) {
 		}
 	})
 	t.Logf("%d faults in %d runs, of which %d agree with the bill to the token, and the others but for what is unconfirmed", drawn.Load(), runs.Load(), exact.Load())
-	if exact.Load() == 0 {
-		t.Error("no run agrees with the bill to the token")
+	if exact.Load() == 0 || 2*sampled.Load() < runs.Load() {
+		t.Errorf("%d of %d runs agree with the bill to the token, and %d in what was read and sampled, want half of the runs", exact.Load(), runs.Load(), sampled.Load())
 	}
 }
 
-// spendUnderFaults makes a run, and returns how many faults it had, and whether its usage agrees with the bill to the token.
-func spendUnderFaults(t *testing.T, random *rand.Rand) (drawn int, exact bool) {
+// spendUnderFaults makes a run, and returns how many faults it had, and whether its usage agrees with the bill to the token: in what
+// was read and sampled, and in all.
+func spendUnderFaults(t *testing.T, random *rand.Rand) (drawn int, sampled, all bool) {
 	w := newFixture(t, withLag(random.IntN(2)))
-	waits := random.IntN(4) > 0
-	if waits {
+	if random.IntN(4) > 0 {
 		w.barrier = 10 * time.Second // a worker dials again after 2 s at the latest
 	}
 	w.startWorker("w0", behavior{})
@@ -122,15 +125,16 @@ func spendUnderFaults(t *testing.T, random *rand.Rand) (drawn int, exact bool) {
 	w.checkSpent(verdict)
 	used, billed := verdict.Progress.Usage, w.sim.Stats().Billed
 	same := used.PromptTokens == billed.PromptTokens && used.SampledTokens == billed.SampledTokens
-	if waits && !same || used.PromptTokens > billed.PromptTokens || used.SampledTokens > billed.SampledTokens {
+	missing := billed.PromptTokens - used.PromptTokens + billed.SampledTokens - used.SampledTokens
+	if used.PromptTokens > billed.PromptTokens || used.SampledTokens > billed.SampledTokens || missing > used.UnconfirmedTokens {
 		t.Errorf("%d and %d tokens are reported as read and sampled, and %d as unconfirmed, want the %d and %d that were billed; faults %+v",
 			used.PromptTokens, used.SampledTokens, used.UnconfirmedTokens, billed.PromptTokens, billed.SampledTokens, rules)
 	}
 	trained := billed.ForwardBackwardTokens + billed.ForwardTokens
-	if used.TrainedTokens != trained && !inFlight.Load() {
+	if used.TrainedTokens > trained || trained-used.TrainedTokens > used.UnconfirmedTokens && !inFlight.Load() {
 		t.Errorf("%d tokens are reported as trained, want the %d that were billed; faults %+v", used.TrainedTokens, trained, rules)
 	}
-	return drawn, same && used.TrainedTokens == trained
+	return drawn, same, same && used.TrainedTokens == trained
 }
 
 // TestSpendingWhenWorkersDie kills workers at random moments, 40 or SURVIVAL_WORKERS of them. What a dead worker had not reported is
