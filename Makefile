@@ -143,7 +143,7 @@ test-unit: $(GOTESTSUM) ## Run the unit tests with the race detector, of package
 
 .PHONY: test-survival
 test-survival: $(GOTESTSUM) ## Run whole trainings with a fault at every fault point, in one process and in several.
-	$(call suite,-shuffle=on -timeout 20m ./test/survival/... ./internal/tinkersim/model/... ./internal/tinker/capability/... \
+	$(call suite,-shuffle=on -timeout 40m ./test/survival/... ./internal/tinkersim/model/... ./internal/tinker/capability/... \
 		./internal/environment/dataset/source ./internal/environment/verify,CGO_ENABLED=0)
 
 .PHONY: conformance
