@@ -119,9 +119,14 @@ func (m *Model) play(x *successors, w, g int) {
 			x.Step(begun, uint8(w), uint8(g), uint8(i))
 		}
 	}
-	if s.Workers[w].Silent == 1 {
-		return
+	if s.Workers[w].Silent == 0 {
+		m.report(x, w, g)
 	}
+}
+
+// report tells the learner how many members are done, and submits a group whose members all are.
+func (m *Model) report(x *successors, w, g int) {
+	p := x.From.Workers[w].Plays[g]
 	if p.Leased == 2 {
 		if done := inTurn(p.Done); done > p.Reported {
 			t := x.Copy()
@@ -131,7 +136,7 @@ func (m *Model) play(x *successors, w, g int) {
 	}
 	if p.Done == all {
 		t := x.Copy()
-		t.Groups[g] = counts{Known: 1, Faulty: faulty}
+		t.Groups[g] = counts{Known: 1, Faulty: x.From.Groups[g].Faulty}
 		for v := range workers {
 			t.Workers[v].Plays[g] = play{}
 		}
