@@ -50,6 +50,7 @@ type Model struct {
 	// date is the day, YEAR-MONTH-DAY, that formats with a date, such as that of gpt-oss, write into prompts. Defaults to the day
 	// on which the run was created.
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
+	// +kubebuilder:validation:MaxLength=10
 	// +optional
 	Date string `json:"date,omitempty"`
 	// tokenizer is where the tokenizer comes from; without it, what is right for the model name.

@@ -8,6 +8,7 @@ type ResumeFrom struct {
 	// uid is the metadata.uid of the run to continue, which no longer exists. Its states are at the endpoint, and its rows are in
 	// the artifact store below a folder of this name. The settings that decide the weights have to be the same.
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
+	// +kubebuilder:validation:MaxLength=36
 	// +required
 	UID string `json:"uid"`
 }

@@ -118,7 +118,7 @@ type closing struct{ *exchange.Client }
 
 func (c closing) Run(ctx context.Context, worker exchange.Worker) error {
 	err := c.Client.Run(ctx, worker)
-	return errors.Join(err, c.Client.Close())
+	return errors.Join(err, c.Close())
 }
 
 // withoutTokens leaves out the metrics of what was sampled: a member that is not played is not bought.

@@ -57,6 +57,11 @@ func losesOptimizer(v view) bool {
 	return a != nil && a.Reason == v1alpha1.ReasonOptimizerNotRestored && v.next.LatestCheckpoint != nil
 }
 
+// isRestored reports whether the run waits because its status is the status of another run.
+func (v view) isRestored() bool {
+	return v.plan.blocked != nil && v.plan.blocked.Reason == v1alpha1.ReasonStatusRestored
+}
+
 func resumableCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionResumable
 	failed := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionFailed)
@@ -67,7 +72,7 @@ func resumableCondition(v view) status.Condition {
 		return status.False(kind, failed.Reason, failed.Message)
 	case losesOptimizer(v):
 		return status.False(kind, v1alpha1.ReasonOptimizerNotRestored, v.awaiting().Message)
-	case v.plan.blocked != nil && v.plan.blocked.Reason == v1alpha1.ReasonStatusRestored:
+	case v.isRestored():
 		return status.False(kind, v.plan.blocked.Reason, v.plan.blocked.Message)
 	case v.run.Spec.Algorithm == nil:
 		return status.False(kind, v1alpha1.ReasonNoCheckpoint, "The run only evaluates and saves no checkpoint: a new attempt evaluates again.")

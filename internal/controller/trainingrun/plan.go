@@ -110,6 +110,11 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 	if suspended(run, now) {
 		return p.withSuspension(run, seen)
 	}
+	return p.withNext(run, seen, retrying, now)
+}
+
+// withNext is the plan of a run whose next attempt is due: it waits for another controller, for a repair or for its back-off, or starts.
+func (p plan) withNext(run *v1alpha1.TrainingRun, seen observe.State, retrying bool, now time.Time) plan {
 	p.workers = knowsWorkers(run, seen)
 	if p.held = held(run, seen); p.held {
 		p.requeue = maxRequeue

@@ -72,7 +72,7 @@ func (f *folder) copySpending(from *folder) error {
 	for i := range names {
 		names[i] = strings.TrimSuffix(names[i], ".json")
 	}
-	data, err := from.original(spendingName(int32(highest(names))))
+	data, err := from.original(spendingName(highest(names)))
 	if err != nil {
 		return err
 	}

@@ -178,6 +178,13 @@ func (e *evaluator) equal(left, right any, depth int) bool {
 	case *undefined:
 		_, ok := right.(*undefined)
 		return ok
+	}
+	return e.equalCollections(left, right, depth)
+}
+
+// equalCollections is == of Python for what is neither a number, a text nor undefined.
+func (e *evaluator) equalCollections(left, right any, depth int) bool {
+	switch a := left.(type) {
 	case *list:
 		b, ok := right.(*list)
 		return ok && a.tuple == b.tuple && e.equalItems(a.items, b.items, depth)

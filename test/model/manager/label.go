@@ -23,14 +23,8 @@ func (m *Model) Label(act engine.Act, from, _ *State) string {
 		return fmt.Sprintf("manager creates Job %d", act.A)
 	case lateCreate:
 		return fmt.Sprintf("a dead manager's create of Job %d arrives", act.A)
-	case managerRestart:
-		return "manager RESTARTS" + []string{"", " before it sent its create", " with its status write in flight"}[act.B]
-	case endWritten:
-		return fmt.Sprintf("manager writes that attempt %d has ended", act.A)
-	case suspendedByOther:
-		return fmt.Sprintf("Job %d is SUSPENDED by another controller", act.A)
-	case resumedByOther:
-		return fmt.Sprintf("Job %d is resumed by the other controller, and makes a second pod", act.A)
+	case managerRestart, endWritten, suspendedByOther, resumedByOther:
+		return otherLabel(act)
 	case lateWrite:
 		return fmt.Sprintf("a dead manager's status write (attempt %d) arrives", act.A)
 	case learnerCrash:
@@ -45,6 +39,21 @@ func (m *Model) Label(act engine.Act, from, _ *State) string {
 		return fmt.Sprintf("node of learner %d is LOST: Job failed, its process continues", act.A)
 	case learnerFenced:
 		return fmt.Sprintf("learner %d is fenced", act.A)
+	}
+	return "?"
+}
+
+// otherLabel labels restarts of the manager and what another controller does.
+func otherLabel(act engine.Act) string {
+	switch act.Kind {
+	case managerRestart:
+		return "manager RESTARTS" + []string{"", " before it sent its create", " with its status write in flight"}[act.B]
+	case endWritten:
+		return fmt.Sprintf("manager writes that attempt %d has ended", act.A)
+	case suspendedByOther:
+		return fmt.Sprintf("Job %d is SUSPENDED by another controller", act.A)
+	case resumedByOther:
+		return fmt.Sprintf("Job %d is resumed by the other controller, and makes a second pod", act.A)
 	}
 	return "?"
 }
