@@ -20,6 +20,7 @@ FUZZTIME ?= 10s
 CHAOS ?= 5
 DEATHS ?= 10000
 DRAWS ?= 5000
+FAULTS ?= 1000
 # The unit tests read nothing but the tree, so that Go may take results of unchanged packages from its cache. Shuffled they have none.
 UNIT := ./api/... ./cmd/... ./internal/... ./test/endpoint/... ./test/model/...
 SEED ?= 0
@@ -102,13 +103,15 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s).
 	@hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: chaos
-chaos: ## Run the unit tests in random order, the survival suite CHAOS (5) times, kill DEATHS (10000) learners, and draw DRAWS (5000) wrong answers.
+chaos: ## Run the unit tests in random order, the survival suite CHAOS (5) times, kill DEATHS (10000) learners, draw DRAWS (5000) wrong answers, and compare the usage of runs with FAULTS (1000) faults with the bill.
 	@go test -race -shuffle=on -count=1 -timeout 30m $(UNIT)
 	@CGO_ENABLED=0 go test -shuffle=on -count=$(CHAOS) -timeout 3h ./test/survival/...
 	@CGO_ENABLED=0 SURVIVAL_DEATHS=$(DEATHS) SURVIVAL_SEED=$(SEED) \
 		go test -run '^TestRandomDeaths$$' -count=1 -timeout 3h -v ./test/survival | grep -v '^ *=== \|^ *--- PASS'
 	@CGO_ENABLED=0 SURVIVAL_DRAWS=$(DRAWS) SURVIVAL_SEED=$(SEED) \
 		go test -run '^TestRandomAnswers$$' -count=1 -timeout 3h -v ./test/survival | grep -v '^ *=== \|^ *--- PASS'
+	@CGO_ENABLED=0 SURVIVAL_FAULTS=$(FAULTS) SURVIVAL_SEED=$(SEED) \
+		go test -run '^TestSpendingAgreesWithTheBill$$' -count=1 -timeout 3h -v ./test/survival | grep -v '^ *=== \|^ *--- PASS'
 
 ##@ Test
 

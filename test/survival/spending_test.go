@@ -61,14 +61,14 @@ func killInOrOutOfFlight(n int64, inFlight *atomic.Bool) hook {
 	}
 }
 
-// TestSpendingAgreesWithTheBill draws at least 200 refusals, network faults and deaths of learners, or SURVIVAL_FAULTS. The usage of
+// TestSpendingAgreesWithTheBill draws at least 40 refusals, network faults and deaths of learners, or SURVIVAL_FAULTS. The usage of
 // each run is never above what the simulator has billed, and with the unconfirmed tokens never below. Where learners wait for the
 // workers of the one before, as in three runs of four, it is the bill to the token, except for a step whose replies its learner
 // had not received or that failed, unless a group in play is given to another worker. At least half of the runs agree in what was read and sampled.
 func TestSpendingAgreesWithTheBill(t *testing.T) {
 	t.Parallel()
 	const streams = 4
-	seed, faults := streams*fromEnvironment(t, "SURVIVAL_SEED", 0), fromEnvironment(t, "SURVIVAL_FAULTS", 200)
+	seed, faults := streams*fromEnvironment(t, "SURVIVAL_SEED", 0), fromEnvironment(t, "SURVIVAL_FAULTS", 40)
 	var drawn, sampled, exact, runs atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		for stream := range streams {
