@@ -9,7 +9,8 @@ package v1alpha1
 // +kubebuilder:validation:XValidation:rule="has(self.tokens) || has(self.usd) || has(self.activeSeconds)",message="budget has no limit: give tokens, usd or activeSeconds, or remove budget"
 // +kubebuilder:validation:XValidation:rule="!has(self.prices) || has(self.usd)",message="prices are what usd is computed with: give usd, or remove prices"
 type Budget struct {
-	// tokens is the limit of tokens of all kinds: prompts, sampled and trained on, with those of judges and of the KL penalty's reference, and the unconfirmed ones.
+	// tokens limits all tokens of the run: prompt, sampled and trained tokens, the tokens of judges and of the reference of a KL
+	// penalty, and unconfirmed tokens.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Tokens *int64 `json:"tokens,omitempty"`

@@ -56,7 +56,7 @@ const (
 	ReasonPromptsDiffer = "PromptsDiffer"
 	// ReasonSettingsDiffer says that a step was committed with other settings than the spec has now.
 	ReasonSettingsDiffer = "SettingsDiffer"
-	// ReasonStatusRestored says that the status is that of another run, so that this run was restored from a backup: it waits for
+	// ReasonStatusRestored says that the run was restored from a backup with the status of a former run. The run waits for
 	// spec.resumeFrom.
 	ReasonStatusRestored = "StatusRestored"
 	// ReasonResumeRefused says that the run cannot continue the run that spec.resumeFrom names.
