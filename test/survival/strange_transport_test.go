@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -45,11 +46,21 @@ func (a wrongAnswer) String() string {
 	return text + map[bool]string{true: " once", false: fmt.Sprint(" for ", a.lasts)}[a.lasts == 0]
 }
 
+// refusals are the statuses by which the API says that it has not executed a request. The bill of an endpoint that
+// executes what it refuses cannot be known.
+var refusals = []int{
+	http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge,
+	http.StatusUnprocessableEntity, http.StatusNotImplemented,
+}
+
 // drawWrongAnswer draws one. Long ones are among them if they are wanted.
 func drawWrongAnswer(random *rand.Rand, long bool) wrongAnswer {
 	a := wrongAnswer{op: wireOps[random.IntN(len(wireOps))], status: 400 + random.IntN(200), executed: random.IntN(2) == 0}
 	a.occurrence = 1 + random.IntN(map[bool]int{true: 40, false: 4}[a.op == "any" || a.op == "asample" || a.op == "retrieve_future"])
 	a.kind = []string{"a status", "a status", "a status", "a status", "a page", "a page of 200", "a cut body", "other JSON", "a late answer"}[random.IntN(9)]
+	if a.kind == "a status" && slices.Contains(refusals, a.status) {
+		a.executed = false
+	}
 	if random.IntN(2) == 0 {
 		a.lasts = time.Second
 	}

@@ -145,6 +145,10 @@ func statusError(op string, r response) *Error {
 	switch e.Category {
 	case tinker.CategoryServer, tinker.CategoryTimeout, tinker.CategoryUnreachable, tinker.CategoryProtocol:
 		e.MayHaveRun = true
+	case tinker.CategoryUser:
+		// The API refuses requests with 400 and 422 alone. Another status, such as 425, is a proxy's, which may have
+		// forwarded the request.
+		e.MayHaveRun = r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity
 	}
 	return e
 }
