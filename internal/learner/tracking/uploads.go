@@ -262,6 +262,8 @@ func (u *Uploads) send(ctx context.Context, ended func() bool, wait func(<-chan 
 		return err
 	}
 	for first := true; ; first = false {
+		// The run ends after it was resumed for the last time, so restore finds everything that an ended run has left.
+		isLast := ended()
 		if err := u.restore(); err != nil {
 			return err
 		}
@@ -270,7 +272,7 @@ func (u *Uploads) send(ctx context.Context, ended func() bool, wait func(<-chan 
 		}
 		batch, changed := u.next()
 		if batch == nil {
-			if ended() {
+			if isLast {
 				return nil
 			}
 			if !wait(changed) {
