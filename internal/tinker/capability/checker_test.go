@@ -217,7 +217,11 @@ func TestIgnoredFeatures(t *testing.T) {
 				respondWith("GET", "/api/v1/checkpoints", 200, `{"checkpoints":[],"cursor":{"offset":0,"limit":100,"total_count":0}}`),
 				respondWith("GET", "/api/v1/training_runs", 200, `{"training_runs":[],"cursor":{"offset":0,"limit":100,"total_count":0}}`),
 			),
-			want: supports{capability.ListCheckpoints: ignored, capability.ListModels: ignored, capability.TTL: unknown, capability.UserMetadata: ignored},
+			// The answer to the call for one model is a listing as well.
+			want: supports{
+				capability.ListCheckpoints: ignored, capability.ListModels: ignored, capability.TTL: unknown,
+				capability.UserMetadata: unsupported,
+			},
 		},
 		"missing endpoints": {features: listings,
 			middleware: chain(
