@@ -69,25 +69,29 @@ func (w *env) namespaceGone() bool {
 	return apierrors.IsNotFound(err)
 }
 
+// namespaceLimit is how long a namespace may take to go. The namespace controller asks again after pauses that grow with the
+// pods' grace, so a busy machine takes far longer than an idle one.
+const namespaceLimit = "5m"
+
 var _ = Describe("A namespace that is deleted with a run in it", func() {
-	It("is gone within 30 seconds, and its run gets no other attempt", func() {
+	It("is gone, and its run gets no other attempt", func() {
 		w := newEnv()
 		run, _ := w.trainingRun(1)
 		w.deleteNamespace(run)
-		Eventually(w.namespaceGone, "30s", "100ms").Should(BeTrue(), "the namespace exists")
+		Eventually(w.namespaceGone, namespaceLimit, "100ms").Should(BeTrue(), "the namespace exists")
 		for _, version := range w.statuses.since(0) {
 			Expect(version.Status.Attempts).To(Or(BeEmpty(), HaveLen(1)))
 			Expect(condition(version, v1alpha1.ConditionStalled)).To(Or(BeEmpty(), Equal("False NotStalled")))
 		}
 	})
 
-	It("is gone within 30 seconds where the manager may not read namespaces", func() {
+	It("is gone where the manager may not read namespaces", func() {
 		w := emptyEnv()
 		rules := slices.DeleteFunc(generatedRole().Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "namespaces") })
 		w.startManager(&managerOptions{as: w.managerWith(rules)})
 		run, _ := w.trainingRun(1)
 		w.deleteNamespace(run)
-		Eventually(w.namespaceGone, "30s", "100ms").Should(BeTrue(), "the namespace exists")
+		Eventually(w.namespaceGone, namespaceLimit, "100ms").Should(BeTrue(), "the namespace exists")
 		for _, version := range w.statuses.since(0) {
 			Expect(condition(version, v1alpha1.ConditionStalled)).To(Or(BeEmpty(), Equal("False NotStalled")))
 		}
