@@ -33,7 +33,7 @@ bench '^Benchmark(SolverJudge|Rubrics)$' 1x -timeout 3h ./test/survival
 echo "== the exchange and the simulator's model"
 bench . 1s ./internal/exchange ./internal/rl ./internal/tinkersim/model
 echo "== a learner resumes after 10,000 steps: its rows, against the goal of 1.5 s in all"
-bench '^BenchmarkResume$' 1x ./internal/learner/store
+bench '^BenchmarkResume$' 1x ./internal/learner/artifacts
 echo "== the learner's own work for a batch, against the goal of 50 ms of CPU and 20 MB for 512 groups"
 bench '^BenchmarkBatch$' 5x ./internal/learner/leases
 echo "== from the last group of a batch to optim_step, 2 million tokens in 9 chunks: the learner's own work, against the goal of 60 ms of CPU"

@@ -24,8 +24,8 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 	"github.com/tinker-operator/tinker-operator/internal/version"
@@ -78,7 +78,7 @@ func run(o options, logger *slog.Logger) contract.Verdict {
 }
 
 // openBucket opens artifacts.url.
-func openBucket(ctx context.Context, url string) (store.Objects, error) {
+func openBucket(ctx context.Context, url string) (artifacts.Objects, error) {
 	objects, err := bucket.Open(ctx, url, os.Getenv)
 	if err != nil {
 		return nil, err

@@ -52,7 +52,7 @@ var bounded = map[string]bound{
 	"internal/exchange/client.go net.Dialer":                               {1, "5 s"},
 	"internal/exchange/connection.go grpc.NewClient":                       {1, "a time limit of each call, and keepalive"},
 	"internal/exchange/server.go context.Background":                       {1, "the end of the server"},
-	"internal/learner/store/remote.go context.Background":                  {4, "the bucket's limit of each request"},
+	"internal/learner/artifacts/remote.go context.Background":              {4, "the bucket's limit of each request"},
 	"internal/learner/tracking/http.go http.Client":                        {1, "a minute a request"},
 	"internal/learner/trainee/retry.go context.WithoutCancel":              {1, "30 s"},
 	"internal/plugin/checkpoints/endpoint.go http.Client":                  {1, "tinker/client: a minute a request; package stall for archives"},

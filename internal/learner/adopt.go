@@ -9,8 +9,8 @@ import (
 	"errors"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 )
 
 // adopt claims the run that this run continues, before its states are listed, and takes over what the artifact store has of it. A
@@ -25,7 +25,7 @@ func (b *beginning) adopt(ctx context.Context) error {
 		return nil
 	}
 	spec, err := b.journal.Adopt(ctx, b.file.ResumeFrom)
-	if adopted, ok := errors.AsType[*store.AdoptedError](err); ok {
+	if adopted, ok := errors.AsType[*artifacts.AdoptedError](err); ok {
 		return &opening.ResumeError{UID: b.file.ResumeFrom, Problem: "run " + adopted.By + " continues it already. Name that run in resumeFrom if it is deleted."}
 	}
 	b.journal.Register(run.Namespace, run.Name, b.config.Now().Unix())

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
@@ -82,7 +82,7 @@ func (l spent) open(v rl.Version) (known int64) {
 
 // usageIn returns the usage that a row has, where no attempt has recorded what was spent. Workers report anew what they sampled, but
 // for those of earlier versions of the program.
-func (l spent) usageIn(row store.Row) spending.Usage {
+func (l spent) usageIn(row artifacts.Row) spending.Usage {
 	if row.Trained != nil && l.status.Progress().ResumedFrom != nil {
 		return row.Usage // the workers of the run that this run continues report no more
 	}
@@ -98,7 +98,7 @@ func (l spent) usageIn(row store.Row) spending.Usage {
 }
 
 // trainedIn returns how many tokens were trained on in the steps that led to a row.
-func trainedIn(row store.Row) *int64 {
+func trainedIn(row artifacts.Row) *int64 {
 	if row.Trained != nil {
 		return row.Trained
 	}

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
-	"github.com/tinker-operator/tinker-operator/internal/learner/training"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -76,12 +76,12 @@ func (c *commit) add(context.Context) error {
 	c.loop.stored = c.loop.at.Step
 	seconds := cmp.Or(c.seconds, c.elapsed())
 	c.config.Logger.Info("state is saved", "step", c.loop.at.Step, "path", c.path, "seconds", c.elapsed())
-	c.journal.Complete(func(row *store.Row) {
-		training.AddSave(row.Metrics, seconds)
+	c.journal.Complete(func(row *artifacts.Row) {
+		trainee.AddSave(row.Metrics, seconds)
 		row.TrainingSeconds += seconds
 	})
 	c.ledger.AddSeconds(seconds)
-	c.status.Update(func(p *contract.Progress) { training.AddSave(p.Metrics, seconds) })
+	c.status.Update(func(p *contract.Progress) { trainee.AddSave(p.Metrics, seconds) })
 	return nil
 }
 

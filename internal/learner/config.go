@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
@@ -38,7 +38,7 @@ type Config struct {
 	// Hub fetches tokenizers; only runs whose model has a tokenizer of its own need it.
 	Hub *fetch.Fetcher
 	// OpenBucket opens the URL at which a run keeps its artifacts; only such runs need it.
-	OpenBucket journal.OpenBucket
+	OpenBucket artifacts.OpenBucket
 	// Now is the clock; nil for the real one.
 	Now    func() time.Time
 	Timing Timing

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/learner/repair"
+	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -38,7 +38,7 @@ func TestLearnerTriesForItsPatience(t *testing.T) {
 	timing := Config{}.withDefaults().Timing
 	synctest.Test(t, func(t *testing.T) {
 		began, refused := time.Now(), &client.Error{Category: tinker.CategoryUnauthorized}
-		r := repair.Wait{Status: report.NewStatus("uid", 1, time.Now), Patience: timing.KeyPatience, Now: time.Now}
+		r := preflight.RepairWait{Status: report.NewStatus("uid", 1, time.Now), Patience: timing.KeyPatience, Now: time.Now}
 		for failures := 1; r.Retries(refused); failures++ {
 			if err := timing.waitAtMost(t.Context(), failures, r.Left(longestPause)); err != nil {
 				t.Fatal(err)

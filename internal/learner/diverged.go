@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/learner/divergence"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
@@ -56,7 +56,7 @@ func (s *trainingStep) watchSampling(ctx context.Context) error {
 			continue
 		}
 		found, err := s.ask(ctx)
-		if found == divergence.Diverged {
+		if found == trainee.FindingDiverged {
 			return failure.New(failure.Diverged, err, "sampling step %d", s.loop.at.Step)
 		}
 		s.config.Logger.Info("samples fail", "step", s.loop.at.Step, "diverged", false, "err", err)
@@ -73,9 +73,9 @@ func (s *trainingStep) checkGroups(ctx context.Context) error {
 	for failures := 1; ; failures++ {
 		found, err := s.ask(ctx)
 		switch found {
-		case divergence.Diverged:
+		case trainee.FindingDiverged:
 			return failure.New(failure.Diverged, fmt.Errorf("%w: %w", reason, err), "sampling step %d", s.loop.at.Step)
-		case divergence.Sound:
+		case trainee.FindingSound:
 			return failure.New(failure.Untrainable, reason, "sampling step %d, whose policy can be sampled", s.batch.Version.Step)
 		}
 		s.config.Logger.Warn("groups have no valid tokens, and the endpoint does not say why", "reason", reason, "err", err)
@@ -86,16 +86,16 @@ func (s *trainingStep) checkGroups(ctx context.Context) error {
 }
 
 // ask asks the endpoint for one token of the newest version.
-func (s *trainingStep) ask(ctx context.Context) (divergence.Finding, error) {
+func (s *trainingStep) ask(ctx context.Context) (trainee.Finding, error) {
 	found := s.book.Find(s.loop.at.Version, true)
 	if len(found) == 0 {
-		return divergence.Unknown, fmt.Errorf("step %d has no sampler weights", s.loop.at.Step)
+		return trainee.FindingUnknown, fmt.Errorf("step %d has no sampler weights", s.loop.at.Step)
 	}
 	session, err := s.rollouts.Get(ctx)
 	if err != nil {
-		return divergence.Unknown, err
+		return trainee.FindingUnknown, err
 	}
-	question := divergence.Question{
+	question := trainee.Question{
 		API: s.client, Session: session, Base: s.file.Fixed.Model.Name,
 		Number: func(what string) int64 {
 			return rl.SamplingSession(rl.Train, s.loop.at.Lineage, fmt.Sprint("question ", s.config.Identity, s.loop.questions.Add(1), what))

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -24,7 +24,7 @@ const repeated = 64
 type recorder struct{ *learner }
 
 // step reports a committed step to the manager, and to the services that show the run's curves.
-func (r recorder) step(row store.Row) {
+func (r recorder) step(row artifacts.Row) {
 	r.tracker.Commit(row)
 	record := recordOf(row)
 	record.Time = r.config.Now().Unix()
@@ -73,7 +73,7 @@ func (r recorder) evaluations() map[rl.Version][]contract.Record {
 	found := map[rl.Version][]contract.Record{}
 	for _, e := range r.journal.Evaluations() {
 		if len(e.Metrics) > 0 {
-			record := recordOf(store.Row{Version: e.Version, Attempt: e.Attempt, Metrics: e.Metrics})
+			record := recordOf(artifacts.Row{Version: e.Version, Attempt: e.Attempt, Metrics: e.Metrics})
 			record.Evaluation = true
 			found[e.Version] = append(found[e.Version], record)
 		}
@@ -81,7 +81,7 @@ func (r recorder) evaluations() map[rl.Version][]contract.Record {
 	return found
 }
 
-func recordOf(row store.Row) contract.Record {
+func recordOf(row artifacts.Row) contract.Record {
 	return contract.Record{
 		Step: row.Step, Lineage: row.Lineage.Short(), Attempt: row.Attempt, Time: row.Time, Metrics: row.Metrics,
 	}

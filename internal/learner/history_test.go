@@ -16,10 +16,9 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/history"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
-	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -28,7 +27,7 @@ import (
 func TestResumeReportsWhatTheManagerMissed(t *testing.T) {
 	const steps = 2*history.MaxRows + 76
 	dir := t.TempDir()
-	files, err := store.Open(dir, "uid")
+	files, err := artifacts.OpenStore(dir, "uid")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +42,7 @@ func TestResumeReportsWhatTheManagerMissed(t *testing.T) {
 	for step := int64(1); step <= steps; step++ {
 		parent := lineage
 		lineage[0], lineage[1] = byte(step), byte(step>>8)
-		row := store.Row{
+		row := artifacts.Row{
 			Version: rl.Version{Step: step, Lineage: lineage}, Parent: parent, Attempt: 1, Time: 1000 + step,
 			Metrics: map[string]float64{contract.MetricReward: float64(step), "other": 1},
 		}
@@ -53,14 +52,14 @@ func TestResumeReportsWhatTheManagerMissed(t *testing.T) {
 		})
 		if step%50 == 0 {
 			passed := map[string]float64{contract.MetricPassAt1: float64(step) / 1e4}
-			if err := files.WriteEvaluation(store.Evaluation{Version: row.Version, Digest: "p", Metrics: passed}); err != nil {
+			if err := files.WriteEvaluation(artifacts.Evaluation{Version: row.Version, Digest: "p", Metrics: passed}); err != nil {
 				t.Fatal(err)
 			}
 			add(contract.Record{Step: step, Lineage: lineage.Short(), Evaluation: true, Metrics: passed})
 		}
 	}
 	l := &learner{status: report.NewStatus("uid", 2, time.Now)}
-	l.journal = journal.New(journal.Config{
+	l.journal = artifacts.NewJournal(artifacts.Config{
 		Dir: dir, RunUID: "uid", Attempt: 2, Identity: "me", Logger: slog.New(slog.DiscardHandler), Blocked: func(string) {},
 		Parent: func(rl.Version) (rl.Lineage, bool) { return rl.Lineage{}, false },
 	})
@@ -84,7 +83,7 @@ func TestResumeReportsWhatTheManagerMissed(t *testing.T) {
 }
 
 // writeQuickly writes a row, and does not wait for the disk as the store does.
-func writeQuickly(t *testing.T, name string, row store.Row) {
+func writeQuickly(t *testing.T, name string, row artifacts.Row) {
 	t.Helper()
 	data, err := json.Marshal(row)
 	if err != nil {

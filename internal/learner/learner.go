@@ -11,18 +11,14 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
-	"github.com/tinker-operator/tinker-operator/internal/learner/divergence"
 	"github.com/tinker-operator/tinker-operator/internal/learner/evaluation"
-	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
 	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
-	"github.com/tinker-operator/tinker-operator/internal/learner/rejection"
-	"github.com/tinker-operator/tinker-operator/internal/learner/repair"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
-	"github.com/tinker-operator/tinker-operator/internal/learner/session"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -36,7 +32,7 @@ type learner struct {
 	config  Config
 	file    contract.RunFile
 	client  *client.Client
-	journal *journal.Journal
+	journal *artifacts.Journal
 	// meter counts what this learner asks of the endpoint, and ledger adds up what the run has spent.
 	meter     *client.Meter
 	ledger    *ledger.Ledger
@@ -52,7 +48,7 @@ type learner struct {
 	tracker   *tracking.Tracker
 	uploads   *tracking.Uploads // nil if rollouts are not sent
 	// rollouts keeps the session that groups are sampled in.
-	rollouts *session.Keeper
+	rollouts *opening.SessionKeeper
 	cancel   context.CancelCauseFunc
 	// drain is closed when the manager asks for a stop at a saved state.
 	drain     chan struct{}
@@ -65,7 +61,7 @@ type learner struct {
 	// background runs a task beside the loop until the learner ends.
 	background func(task func(context.Context))
 	retirer    *retirer
-	repairs    repair.Wait
+	repairs    preflight.RepairWait
 
 	loop loopState
 }
@@ -77,11 +73,11 @@ type loopState struct {
 	at, saved checkpoints.Position
 	// submitted is the newest step that was submitted to the model, and stored the newest whose state it has saved.
 	submitted, stored int64
-	suspect           rejection.Suspect
+	suspect           trainee.Suspect
 	// commit is the one whose save is in flight.
 	commit *commit
 	// divergence recognizes a policy that has diverged.
-	divergence divergence.Detector
+	divergence trainee.Detector
 	// questions counts those to the endpoint about a version.
 	questions atomic.Int64
 	// capabilities are what is known of the endpoint.
@@ -149,5 +145,5 @@ func (l *learner) report(change func(*contract.Progress)) {
 // fence stops the learner at once: a higher attempt has been started.
 func (l *learner) fence(higher int32) {
 	l.config.Logger.Warn("fenced by a higher attempt", "attempt", l.file.Attempt, "higher", higher)
-	l.cancel(fmt.Errorf("attempt %d: %w: %d", l.file.Attempt, journal.ErrFenced, higher))
+	l.cancel(fmt.Errorf("attempt %d: %w: %d", l.file.Attempt, artifacts.ErrFenced, higher))
 }

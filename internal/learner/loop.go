@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
-	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
@@ -203,7 +203,7 @@ func (l *learner) leave(ctx, soft context.Context, err error) error {
 	ended, err := err, endOf(soft, err)
 	if errors.Is(err, errDrained) {
 		saveErr := (committer{l}).drain(ctx)
-		if saveErr == nil && errors.Is(ended, journal.ErrUnanswered) {
+		if saveErr == nil && errors.Is(ended, artifacts.ErrUnanswered) {
 			saveErr = ended
 		}
 		if saveErr != nil {

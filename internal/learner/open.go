@@ -7,7 +7,7 @@ import (
 	"context"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
@@ -109,7 +109,7 @@ func (o *modelOpening) resume() {
 	if known := (spent{o.learner}).open(at.Version); !o.loop.begun {
 		o.countKnown(known)
 	}
-	var chain []store.Row
+	var chain []artifacts.Row
 	for version := range o.journal.Chain(at.Version) {
 		o.book.Append(version.Version)
 		o.score(version)
@@ -133,7 +133,7 @@ func (o *modelOpening) resume() {
 }
 
 // score scores a saved version by the metrics of its step, should the best be chosen by them.
-func (o *modelOpening) score(a store.Ancestor) {
+func (o *modelOpening) score(a artifacts.Ancestor) {
 	metric := o.file.Checkpoints.KeepBestMetric
 	if a.Row == nil || a.Row.State == "" || metric == "" || o.evaluator.Measures(metric) {
 		return

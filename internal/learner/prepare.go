@@ -14,16 +14,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/evaluation"
-	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
 	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
-	"github.com/tinker-operator/tinker-operator/internal/learner/session"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -36,10 +34,10 @@ func (l *learner) prepare(ctx context.Context) error {
 	l.ledger = ledger.New(ledger.Config{
 		Own:     func() spending.Usage { return l.meter.Used() },
 		Durable: func() bool { return l.journal.HasStore() },
-		Write: func(ctx context.Context, record store.Spending) error {
+		Write: func(ctx context.Context, record artifacts.Spending) error {
 			return l.journal.WriteSpending(ctx, record)
 		},
-		Insist: func(ctx context.Context, record store.Spending) error {
+		Insist: func(ctx context.Context, record artifacts.Spending) error {
 			return l.journal.InsistOnSpending(ctx, record)
 		},
 	})
@@ -56,7 +54,7 @@ func (l *learner) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("encoding run file: %w", err)
 	}
-	l.journal = journal.New(journal.Config{
+	l.journal = artifacts.NewJournal(artifacts.Config{
 		Dir: l.file.ArtifactsDir, URL: l.file.ArtifactsURL, OpenBucket: l.config.OpenBucket, Spec: spec, RunUID: l.file.Run.UID, Attempt: l.file.Attempt, Identity: l.config.Identity,
 		Logger: l.config.Logger, Pause: l.config.Timing.StorePause, Slow: l.config.Timing.StoreSlow, GiveUp: l.giveUp, Committed: recorder{l}.step,
 		Blocked: func(problem string) { l.status.Block(contract.BlockedOnArtifacts, problem) },
@@ -87,7 +85,7 @@ func (l *learner) prepare(ctx context.Context) error {
 }
 
 // parents returns the lineage of the version before one, as the names of checkpoints record it.
-func parents(book *checkpoints.Book, genesis rl.Lineage) store.Parent {
+func parents(book *checkpoints.Book, genesis rl.Lineage) artifacts.Parent {
 	return func(v rl.Version) (rl.Lineage, bool) {
 		if v.Step == 1 {
 			return genesis, true
@@ -112,8 +110,8 @@ func newBook(file contract.RunFile) *checkpoints.Book {
 
 // prepareModels prepares the session and the factory of models.
 func (l *learner) prepareModels(ctx context.Context) {
-	models := session.NewKeeper(ctx, l.client, &l.tasks, l.config.Logger, nil)
-	l.rollouts = session.NewKeeper(ctx, l.client, &l.tasks, l.config.Logger, func(name string) {
+	models := opening.NewSessionKeeper(ctx, l.client, &l.tasks, l.config.Logger, nil)
+	l.rollouts = opening.NewSessionKeeper(ctx, l.client, &l.tasks, l.config.Logger, func(name string) {
 		l.table.SetSession(name)
 		l.journal.SetSession(name)
 	})
@@ -138,7 +136,7 @@ func (l *learner) prepareEvaluator() {
 			l.status.SetEvaluation(l.file, step, metrics)
 			recorder{l}.evaluation(step, metrics)
 		},
-		Settled: func(result store.Evaluation) { l.tracker.Evaluated(result) },
+		Settled: func(result artifacts.Evaluation) { l.tracker.Evaluated(result) },
 		Blocked: func(problem string) { l.status.Block(report.BlockedOnEvaluation, problem) }, Pause: l.config.Timing.wait,
 	})
 	l.retirer = &retirer{

@@ -10,7 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
-	"github.com/tinker-operator/tinker-operator/internal/learner/training"
+	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 )
 
 // The order of these tables is the protocol: see the package comment.
@@ -79,7 +79,7 @@ func (l *learner) makeStep(ctx, soft context.Context) error {
 	if err := commits.awaitBatch(ctx, soft); err != nil {
 		return err
 	}
-	s.clock = training.NewStopwatch(l.config.Now)
+	s.clock = trainee.NewStopwatch(l.config.Now)
 	err := s.watched(soft, func(soft context.Context) error { return perform(ctx, soft, s, trainPhases, l.config.Fault) })
 	if err = commits.completeAfter(ctx, err); err == nil {
 		err = perform(ctx, soft, s, announcePhases, l.config.Fault)

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/repair"
+	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -23,7 +23,7 @@ func Run(ctx context.Context, config Config) contract.Verdict {
 	config = config.withDefaults()
 	l := &learner{config: config, file: config.File, drain: make(chan struct{}), giveUp: make(chan struct{})}
 	l.status = report.NewStatus(l.file.Run.UID, l.file.Attempt, config.Now)
-	l.repairs = repair.Wait{Status: l.status, Patience: config.Timing.KeyPatience, Now: config.Now}
+	l.repairs = preflight.RepairWait{Status: l.status, Patience: config.Timing.KeyPatience, Now: config.Now}
 	err := l.run(ctx)
 	verdict := verdictOf(err)
 	if verdict.Cause == contract.CauseDrained && verdict.Reason == "" && l.wasAskedToDrain() {
@@ -115,7 +115,7 @@ func (l *learner) tick(ctx context.Context) {
 				l.status.Touch()
 			}
 			if problem := l.table.Problem(); problem.Kind != "" {
-				l.status.AddWorkersProblem(upstream.Problem(problem))
+				l.status.AddWorkersProblem(client.Problem(problem))
 			}
 		case <-ctx.Done():
 			return

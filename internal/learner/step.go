@@ -7,12 +7,11 @@ import (
 	"context"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
-	"github.com/tinker-operator/tinker-operator/internal/learner/training"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
@@ -23,9 +22,9 @@ type trainingStep struct {
 	*learner
 	// next is the number of the version that the step makes.
 	next     int64
-	clock    *training.Stopwatch
+	clock    *trainee.Stopwatch
 	batch    leases.Batch
-	work     training.Work
+	work     trainee.Work
 	training trainee.Training
 	replies  trainee.Replies
 }
@@ -42,7 +41,7 @@ func (s *trainingStep) collect(ctx context.Context) error {
 	if err := s.checkGroups(ctx); err != nil {
 		return err
 	}
-	if s.work, err = training.Prepare(*s.file.Fixed.Algorithm, s.batch); err != nil {
+	if s.work, err = trainee.Prepare(*s.file.Fixed.Algorithm, s.batch); err != nil {
 		return err
 	}
 	return s.meter.Reserve(ctx, s.work.Tokens())
@@ -115,7 +114,7 @@ func (s *trainingStep) announce(ctx context.Context) error {
 
 // record measures the step and adds its row, which is not durable yet.
 func (s *trainingStep) record(context.Context) error {
-	measured, total := training.Measure(s.batch, s.work, s.replies, s.clock, s.file.Fixed.Algorithm.Steps)
+	measured, total := trainee.Measure(s.batch, s.work, s.replies, s.clock, s.file.Fixed.Algorithm.Steps)
 	metrics, diverged := measure.Finite(measured)
 	s.journal.Add(s.row(metrics, s.ledger.Step(s.loop.at.Version, total)), s.encodedRollouts())
 	if s.file.TranscriptGroups > 0 {
@@ -133,14 +132,14 @@ func (s *trainingStep) record(context.Context) error {
 }
 
 // row returns the record of the step.
-func (s *trainingStep) row(metrics map[string]float64, spent ledger.Spent) store.Row {
+func (s *trainingStep) row(metrics map[string]float64, spent ledger.Spent) artifacts.Row {
 	at := s.loop.at
-	row := store.Row{
+	row := artifacts.Row{
 		Version: at.Version, Parent: at.Parent, Cursor: at.Cursor,
 		Attempt: s.file.Attempt, Time: s.config.Now().Unix(), Metrics: metrics, Usage: spent.Usage, Trained: &spent.Trained, TrainingSeconds: spent.Seconds,
 	}
 	for _, slot := range s.batch.Manifest().Slots {
-		row.Manifest = append(row.Manifest, store.Slot{
+		row.Manifest = append(row.Manifest, artifacts.Slot{
 			Slot: slot.Slot, Outcome: slot.Outcome.String(), Digest: slot.Digest.String(),
 		})
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
-	"github.com/tinker-operator/tinker-operator/internal/learner/training"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -49,7 +48,7 @@ func BenchmarkSubmit(b *testing.B) {
 	b.ReportAllocs()
 	before := processorTime(b)
 	for b.Loop() {
-		work, err := training.Prepare(alg, batch)
+		work, err := trainee.Prepare(alg, batch)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -9,10 +9,8 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking"
-	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/runinfo"
 )
 
 // trackingSilence is how long a service that shows the run's curves receives nothing at most: it takes a run that is silent for
@@ -24,13 +22,13 @@ type tracked struct{ *learner }
 
 // prepare prepares what sends the committed steps to the services that show the run's curves.
 func (l tracked) prepare() error {
-	run, err := runinfo.Of(l.file)
+	run, err := tracking.RunInfo(l.file)
 	if err != nil {
 		return err
 	}
-	l.uploads = tracking.NewUploads(l.file.Tracking, run, func() *store.UploadFiles { return journal.UploadFilesOf(l.journal) }, l.config.Logger)
+	l.uploads = tracking.NewUploads(l.file.Tracking, run, func() *artifacts.UploadFiles { return artifacts.UploadFilesOf(l.journal) }, l.config.Logger)
 	l.tracker = tracking.NewTracker(tracking.Config{
-		Sinks:   tracking.New(l.file.Tracking, run, func() *store.EventFiles { return journal.EventFilesOf(l.journal) }),
+		Sinks:   tracking.New(l.file.Tracking, run, func() *artifacts.EventFiles { return artifacts.EventFilesOf(l.journal) }),
 		Uploads: l.uploads, Rows: l.journal, Report: l.status.SetTracking, Logger: l.config.Logger,
 		Interval: l.config.Timing.Tracking, Silence: max(trackingSilence, l.config.Timing.Tracking), Pause: l.config.Timing.Pause,
 	})

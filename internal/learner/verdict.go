@@ -7,12 +7,10 @@ import (
 	"errors"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
-	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
-	"github.com/tinker-operator/tinker-operator/internal/learner/repair"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -91,7 +89,7 @@ func verdictOfRefusal(kind failure.Kind, err error) contract.Verdict {
 // causeOfRejection returns the cause of an attempt that ends for what the endpoint does not offer: the run waits where that is added
 // at the server, or replaced in the spec.
 func causeOfRejection(kind failure.Kind) contract.Cause {
-	if repair.Awaited(kind) {
+	if preflight.Awaited(kind) {
 		return contract.CauseUpstream
 	}
 	return contract.CauseConfigRejected
@@ -105,7 +103,7 @@ func isResumeRefused(err error) bool {
 
 // isFenced reports whether a higher attempt, or another process of this one, has taken over.
 func isFenced(err error) bool {
-	return errors.Is(err, journal.ErrFenced) || errors.Is(err, store.ErrClaimed)
+	return errors.Is(err, artifacts.ErrFenced) || errors.Is(err, artifacts.ErrClaimed)
 }
 
 // isFinal reports whether opening another model does not help. Settings and data that a run has trained with before

@@ -9,11 +9,10 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
-	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -31,8 +30,8 @@ func TestVerdictOf(t *testing.T) {
 			contract.CauseDataRejected, "Diverged"},
 		"a complete run is Completed":                       {nil, contract.CauseCompleted, ""},
 		"a drained learner may be resumed":                  {wrap(errDrained), contract.CauseDrained, ""},
-		"a superseded learner is Fenced":                    {wrap(journal.ErrFenced), contract.CauseFenced, "Superseded"},
-		"an attempt that another process claimed is Fenced": {wrap(store.ErrClaimed), contract.CauseFenced, "Superseded"},
+		"a superseded learner is Fenced":                    {wrap(artifacts.ErrFenced), contract.CauseFenced, "Superseded"},
+		"an attempt that another process claimed is Fenced": {wrap(artifacts.ErrClaimed), contract.CauseFenced, "Superseded"},
 		"lost states are rejected data":                     {wrap(failure.New(failure.LostCheckpoint, errors.New("x"), "loading")), contract.CauseDataRejected, "NoUsableCheckpoint"},
 		"states without the optimizer are waited for":       {failure.New(failure.LostCheckpoint, trainee.ErrColdOptimizer, "loading"), contract.CauseUpstream, "OptimizerNotRestored"},
 		"a refused key ends the attempt, not the run":       {wrap(&client.Error{Category: tinker.CategoryUnauthorized}), contract.CauseUpstream, "KeyRefused"},

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
 )
 
 // Pressure collects what the endpoint reports of its load, so that the learner gives out fewer credits, and which requests
@@ -18,7 +17,7 @@ type Pressure struct {
 	mu        sync.Mutex
 	throttled int
 	queue     tinker.QueueState
-	problems  upstream.Problems
+	problems  client.Problems
 }
 
 const (
@@ -50,16 +49,16 @@ func (p *Pressure) Observe(event client.Event) {
 func (p *Pressure) fail(kind string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.problems.Add(upstream.Problem{Kind: kind, Op: opSample, Evidence: client.EvidenceOf(err)}, time.Now())
+	p.problems.Add(client.Problem{Kind: kind, Op: opSample, Evidence: client.EvidenceOf(err)}, time.Now())
 }
 
 // succeed records that a sample has succeeded, and whether it had failed before.
 func (p *Pressure) succeed(hadFailed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.problems.Remove(upstream.Refused)
+	p.problems.Remove(client.ProblemRefused)
 	if hadFailed {
-		p.problems.Remove(upstream.ServerError)
+		p.problems.Remove(client.ProblemServerError)
 	}
 }
 
@@ -73,7 +72,7 @@ func (p *Pressure) take() (throttled int, queue string) {
 }
 
 // problem returns what requests wait for; its kind is empty if they wait for nothing.
-func (p *Pressure) problem() upstream.Problem {
+func (p *Pressure) problem() client.Problem {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.problems.Lasts, p.problems.After = problemLasts, problemAfter

@@ -11,7 +11,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
 )
 
 func TestPressure(t *testing.T) {
@@ -56,37 +55,37 @@ func TestProblemOfSamples(t *testing.T) {
 	over := failing
 	over.Over = true
 	failed := &client.Error{Op: "asample", Category: tinker.CategoryServer, Method: http.MethodPost, Path: "/api/v1/retrieve_future", Status: 200, Message: "out of memory"}
-	want := upstream.Problem{Kind: "server_error", Op: "asample", Status: 500, Evidence: "POST /api/v1/asample was answered with 500: no adapter"}
+	want := client.Problem{Kind: "server_error", Op: "asample", Status: 500, Evidence: "POST /api/v1/asample was answered with 500: no adapter"}
 	synctest.Test(t, func(t *testing.T) {
 		var p Pressure
-		check := func(when string, want upstream.Problem) {
+		check := func(when string, want client.Problem) {
 			t.Helper()
 			if got := p.problem(); got != want {
 				t.Errorf("%s: the problem is %+v, want %+v", when, got, want)
 			}
 		}
-		check("at first", upstream.Problem{})
+		check("at first", client.Problem{})
 		p.Observe(failing)
-		check("after one failure", upstream.Problem{})
+		check("after one failure", client.Problem{})
 		time.Sleep(problemAfter)
 		p.Observe(failing)
 		check("after some time", want)
 		p.Observe(over)
-		check("when it is over", upstream.Problem{})
-		p.fail(upstream.ServerError, failed)
+		check("when it is over", client.Problem{})
+		p.fail(client.ProblemServerError, failed)
 		time.Sleep(problemAfter)
-		check("after a failed result", upstream.Problem{Kind: "server_error", Op: "asample", Evidence: "POST /api/v1/retrieve_future was answered with 200: out of memory"})
+		check("after a failed result", client.Problem{Kind: "server_error", Op: "asample", Evidence: "POST /api/v1/retrieve_future was answered with 200: out of memory"})
 		p.succeed(false)
-		check("after another sample", upstream.Problem{Kind: "server_error", Op: "asample", Evidence: "POST /api/v1/retrieve_future was answered with 200: out of memory"})
+		check("after another sample", client.Problem{Kind: "server_error", Op: "asample", Evidence: "POST /api/v1/retrieve_future was answered with 200: out of memory"})
 		p.succeed(true)
-		check("after the sample", upstream.Problem{})
-		p.fail(upstream.Refused, failed)
+		check("after the sample", client.Problem{})
+		p.fail(client.ProblemRefused, failed)
 		time.Sleep(problemAfter)
-		check("after a refusal", upstream.Problem{Kind: "refused", Op: "asample", Evidence: "POST /api/v1/retrieve_future was answered with 200: out of memory"})
+		check("after a refusal", client.Problem{Kind: "refused", Op: "asample", Evidence: "POST /api/v1/retrieve_future was answered with 200: out of memory"})
 		p.succeed(false)
-		check("after any sample", upstream.Problem{})
+		check("after any sample", client.Problem{})
 		p.Observe(failing)
 		time.Sleep(problemLasts)
-		check("long after a request that was abandoned", upstream.Problem{})
+		check("long after a request that was abandoned", client.Problem{})
 	})
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -174,9 +173,9 @@ func (w *Worker) prepareRetry(ctx context.Context, failure error, key samplerKey
 	case retryRefused:
 		return w.countRefusal(ctx, failure, from, counts)
 	case retryOutage:
-		w.config.Pressure.fail(upstream.Refused, failure)
+		w.config.Pressure.fail(client.ProblemRefused, failure)
 	case retryNext:
-		w.config.Pressure.fail(upstream.ServerError, failure)
+		w.config.Pressure.fail(client.ProblemServerError, failure)
 		counts.reposts++
 	case retrySession:
 		w.sessions.forget(key, nil)
@@ -202,7 +201,7 @@ func (w *Worker) countRefusal(ctx context.Context, failure error, from weights, 
 		return ctx.Err()
 	}
 	if err != nil {
-		w.config.Pressure.fail(upstream.Refused, failure)
+		w.config.Pressure.fail(client.ProblemRefused, failure)
 		w.config.Logger.Debug("sampler refuses what it should accept", "refusal", failure, "err", err)
 		counts.refusals = 0
 		if client.IsResult(failure) {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -153,7 +152,7 @@ func (s *sessions) sampler(ctx context.Context, number int64, from weights) (sam
 			return key, id, nil
 		}
 		if from.own && isOutage(err) {
-			s.pressure.fail(upstream.Refused, err)
+			s.pressure.fail(client.ProblemRefused, err)
 			if err := wait.Sleep(ctx, sampleDelay(failures)); err != nil {
 				return samplerKey{}, "", err
 			}
@@ -241,7 +240,7 @@ func (s *sessions) recover(ctx context.Context, session string, err error) error
 		return nil
 	default:
 		// Whether the session exists is not known: the endpoint is out of order for this worker.
-		s.pressure.fail(upstream.ServerError, err)
+		s.pressure.fail(client.ProblemServerError, err)
 		return wait.Sleep(ctx, failurePause)
 	}
 }

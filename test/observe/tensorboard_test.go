@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	learner "github.com/tinker-operator/tinker-operator/internal/learner/tracking"
 )
 
@@ -80,7 +80,7 @@ func eventLines(first, last int64) []learner.Line {
 // attempt writes lines as an attempt of the run does, into artifacts in a folder.
 func attempt(t *testing.T, dir string, number int32, lines []learner.Line) {
 	t.Helper()
-	s, err := store.Open(dir, "uid")
+	s, err := artifacts.OpenStore(dir, "uid")
 	if err == nil {
 		err = s.Claim(number, "pod")
 	}
@@ -89,7 +89,7 @@ func attempt(t *testing.T, dir string, number int32, lines []learner.Line) {
 	}
 	files := s.EventFiles(number)
 	sink := learner.New(&tracking.Settings{TensorBoard: &tracking.TensorBoard{RunName: "fast"}}, learner.Run{Attempt: number},
-		func() *store.EventFiles { return files })[0]
+		func() *artifacts.EventFiles { return files })[0]
 	if _, err := sink.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}

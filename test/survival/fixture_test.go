@@ -27,8 +27,8 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
@@ -281,8 +281,10 @@ func (w *fixture) startLearnerOn(number int32, hook hook, wrap func(net.Listener
 			Tick: 50 * time.Millisecond, Pause: 5 * time.Millisecond, SkipAfter: w.skipAfter, Question: 100 * time.Millisecond,
 			StorePause: 5 * time.Millisecond, StoreSlow: w.storeSlow, DrainPatience: w.drainPatience,
 		},
-		Now:        w.learnerNow,
-		OpenBucket: func(ctx context.Context, url string) (store.Objects, error) { return bucket.Open(ctx, url, os.Getenv) },
+		Now: w.learnerNow,
+		OpenBucket: func(ctx context.Context, url string) (artifacts.Objects, error) {
+			return bucket.Open(ctx, url, os.Getenv)
+		},
 	}
 	if hook != nil {
 		kill := func() error {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 )
 
 // checkMetrics demands each step exactly once in metrics.jsonl, in order, with what a step has.
@@ -157,19 +157,19 @@ func (w *fixture) evaluated(step int64, metric string) float64 {
 }
 
 // rows reads the rows of the run, by step.
-func (w *fixture) rows() []store.Row {
+func (w *fixture) rows() []artifacts.Row {
 	w.t.Helper()
 	files, err := filepath.Glob(filepath.Join(w.artifacts, w.file.Run.UID, "rows", "*.json"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var rows []store.Row
+	var rows []artifacts.Row
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		var row store.Row
+		var row artifacts.Row
 		if err := json.Unmarshal(data, &row); err != nil {
 			w.t.Fatal(err)
 		}

@@ -14,14 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/rollouts"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 )
 
 // readRollouts reads what the artifacts have of the episodes of a version.
-func (w *fixture) readRollouts(row store.Row) []rollouts.Line {
+func (w *fixture) readRollouts(row artifacts.Row) []rollouts.Line {
 	w.t.Helper()
-	name := filepath.Join(w.artifacts, w.file.Run.UID, "rollouts", store.TranscriptKey(row.Step, row.Lineage.String())+".jsonl.gz")
+	name := filepath.Join(w.artifacts, w.file.Run.UID, "rollouts", artifacts.TranscriptKey(row.Step, row.Lineage.String())+".jsonl.gz")
 	file, err := os.Open(name)
 	if err != nil {
 		w.t.Fatal(err)

@@ -11,11 +11,11 @@ import (
 	"log/slog"
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
 )
@@ -43,8 +43,8 @@ type samplers interface {
 // results reads and writes the results of evaluations.
 type results interface {
 	HasStore() bool
-	Evaluation(v rl.Version, digest string) (store.Evaluation, bool)
-	WriteEvaluation(ctx context.Context, result store.Evaluation, line bool) error
+	Evaluation(v rl.Version, digest string) (artifacts.Evaluation, bool)
+	WriteEvaluation(ctx context.Context, result artifacts.Evaluation, line bool) error
 }
 
 // versions is the chain of versions that led to the current one.
@@ -67,7 +67,7 @@ type Config struct {
 	// Evaluated receives the step and the metrics of each evaluation that ends.
 	Evaluated func(step int64, metrics map[string]float64)
 	// Settled receives each result before Evaluated does, also that of a version that can no longer be evaluated; nil for nobody.
-	Settled func(result store.Evaluation)
+	Settled func(result artifacts.Evaluation)
 	// Blocked receives why an evaluation failed that is tried again, and an empty text once one has its result.
 	Blocked func(problem string)
 	// Pause waits before the next try, longer the more have failed.
@@ -126,7 +126,7 @@ func (e *Evaluator) Begin(saved int64) {
 
 // settle has workers drop the groups of an evaluation that has had its result before, and reports that: neither workers nor
 // the manager may have received it from the attempt that made it.
-func (e *Evaluator) settle(v rl.Version, result store.Evaluation) {
+func (e *Evaluator) settle(v rl.Version, result artifacts.Evaluation) {
 	e.tasks.settle(v, result)
 	e.report(result)
 	e.Policies.CoverEvaluation(exchange.Evaluation{Digest: e.Schedule.Digest, Lineage: v.Lineage})
@@ -152,7 +152,7 @@ func (e *Evaluator) score(v rl.Version, metrics map[string]float64) {
 }
 
 // result returns the result of the evaluation of a version, which this process has or the store.
-func (e *Evaluator) result(v rl.Version) (store.Evaluation, bool) {
+func (e *Evaluator) result(v rl.Version) (artifacts.Evaluation, bool) {
 	if result, ok := e.tasks.result(v); ok {
 		return result, true
 	}
@@ -185,7 +185,7 @@ func (e *Evaluator) run(ctx context.Context, v rl.Version) error {
 
 // evaluate has the groups of one evaluation sampled and makes the result durable.
 func (e *Evaluator) evaluate(ctx context.Context, v rl.Version) error {
-	result := store.Evaluation{Version: v, Digest: e.Schedule.Digest, Attempt: e.Attempt}
+	result := artifacts.Evaluation{Version: v, Digest: e.Schedule.Digest, Attempt: e.Attempt}
 	groups, err := e.collect(ctx, v)
 	switch {
 	case errors.Is(err, checkpoints.ErrVersionLost):
@@ -210,7 +210,7 @@ func (e *Evaluator) evaluate(ctx context.Context, v rl.Version) error {
 }
 
 // report reports a result; whether the version can no longer be evaluated matters to Settled alone.
-func (e *Evaluator) report(result store.Evaluation) {
+func (e *Evaluator) report(result artifacts.Evaluation) {
 	if e.Settled != nil {
 		e.Settled(result)
 	}

@@ -16,10 +16,10 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
 )
@@ -29,7 +29,7 @@ type fake struct {
 	mu       sync.Mutex
 	chain    map[int64]rl.Lineage
 	noStore  bool
-	results  map[int64]store.Evaluation
+	results  map[int64]artifacts.Evaluation
 	written  []string
 	scores   map[int64]float64
 	demanded map[string]string
@@ -142,14 +142,14 @@ func (f *fake) Remake(context.Context, rl.Version) (string, error) {
 
 func (f *fake) HasStore() bool { return !f.noStore }
 
-func (f *fake) Evaluation(v rl.Version, _ string) (store.Evaluation, bool) {
+func (f *fake) Evaluation(v rl.Version, _ string) (artifacts.Evaluation, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	result, ok := f.results[v.Step]
 	return result, ok
 }
 
-func (f *fake) WriteEvaluation(_ context.Context, result store.Evaluation, line bool) error {
+func (f *fake) WriteEvaluation(_ context.Context, result artifacts.Evaluation, line bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	kind := "result"
@@ -175,7 +175,7 @@ func (f *fake) Score(v rl.Version, value float64) {
 func start(t *testing.T, file contract.RunFile, change func(*fake)) (*Evaluator, *fake) {
 	t.Helper()
 	f := &fake{
-		chain: map[int64]rl.Lineage{}, results: map[int64]store.Evaluation{}, scores: map[int64]float64{},
+		chain: map[int64]rl.Lineage{}, results: map[int64]artifacts.Evaluation{}, scores: map[int64]float64{},
 		demanded: map[string]string{}, missing: map[string]bool{}, lost: map[int64]error{},
 		reported: map[int64]float64{},
 	}
@@ -196,7 +196,7 @@ func start(t *testing.T, file contract.RunFile, change func(*fake)) (*Evaluator,
 
 func TestEvaluator(t *testing.T) {
 	refused := failure.New(failure.CredentialsRefused, errors.New("unauthorized"), "loading a state")
-	done := store.Evaluation{Metrics: map[string]float64{"test/pass@1": 0.5}}
+	done := artifacts.Evaluation{Metrics: map[string]float64{"test/pass@1": 0.5}}
 	cases := map[string]struct {
 		file    func(*contract.RunFile)
 		change  func(*fake)
@@ -303,7 +303,7 @@ func TestStop(t *testing.T) {
 func TestRestore(t *testing.T) {
 	e, f := start(t, evaluating(nil), func(f *fake) {
 		for step, value := range map[int64]float64{0: 0.1, 3: 0.3, 4: 0.4, 8: 0.8} {
-			f.results[step] = store.Evaluation{Metrics: map[string]float64{"test/pass@1": value}}
+			f.results[step] = artifacts.Evaluation{Metrics: map[string]float64{"test/pass@1": value}}
 		}
 	})
 	e.Restore(4)
@@ -316,9 +316,9 @@ func TestRestore(t *testing.T) {
 // manager received them, and not a version that could not be evaluated.
 func TestReportOfResults(t *testing.T) {
 	e, f := start(t, evaluating(nil), func(f *fake) {
-		f.results[0] = store.Evaluation{Metrics: map[string]float64{"test/pass@1": 0.25}}
+		f.results[0] = artifacts.Evaluation{Metrics: map[string]float64{"test/pass@1": 0.25}}
 		f.lost[4] = checkpoints.ErrVersionLost
-		f.results[10] = store.Evaluation{Lost: "expired"}
+		f.results[10] = artifacts.Evaluation{Lost: "expired"}
 	})
 	e.Begin(10)
 	if err := e.Wait(t.Context()); err != nil {

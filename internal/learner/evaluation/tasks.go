@@ -10,7 +10,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -24,7 +24,7 @@ type tasks struct {
 	// open have no result yet, done have one, and failed are open, but have ended with an error. A result belongs to the version,
 	// whichever model made it, so that done lasts.
 	open   map[rl.Version]bool
-	done   map[rl.Version]store.Evaluation
+	done   map[rl.Version]artifacts.Evaluation
 	failed map[rl.Version]error
 }
 
@@ -35,7 +35,7 @@ func (t *tasks) start(ctx context.Context) {
 	t.ctx, t.end = context.WithCancel(ctx)
 	t.open = map[rl.Version]bool{}
 	if t.done == nil {
-		t.done = map[rl.Version]store.Evaluation{}
+		t.done = map[rl.Version]artifacts.Evaluation{}
 	}
 	t.failed = map[rl.Version]error{}
 }
@@ -87,14 +87,14 @@ func (t *tasks) isKnown(v rl.Version) bool {
 }
 
 // settle records the result of an evaluation.
-func (t *tasks) settle(v rl.Version, result store.Evaluation) {
+func (t *tasks) settle(v rl.Version, result artifacts.Evaluation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.done[v] = result
 }
 
 // result returns the result of an evaluation that has one.
-func (t *tasks) result(v rl.Version) (store.Evaluation, bool) {
+func (t *tasks) result(v rl.Version) (artifacts.Evaluation, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	result, ok := t.done[v]

@@ -17,7 +17,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -27,8 +27,8 @@ type Config struct {
 	Own func() spending.Usage
 	// Durable reports whether there is an artifact store. Write writes a record to it, and Insist waits until the store takes it.
 	Durable func() bool
-	Write   func(ctx context.Context, record store.Spending) error
-	Insist  func(ctx context.Context, record store.Spending) error
+	Write   func(ctx context.Context, record artifacts.Spending) error
+	Insist  func(ctx context.Context, record artifacts.Spending) error
 }
 
 // Ledger is safe for concurrent use.
@@ -64,7 +64,7 @@ type worker struct {
 	// away is set while a worker of an earlier attempt has not reported to this one, and lost once it is not expected any more.
 	// recorded is what the earlier attempt knew of its leases, and next what those leases may cost that it has not reported.
 	away, lost bool
-	recorded   store.WorkerSpending
+	recorded   artifacts.WorkerSpending
 	next       int64
 	// uncovered is the part of used that belongs to groups that no state covers.
 	uncovered spending.Usage
@@ -115,7 +115,7 @@ func (l *Ledger) usage() spending.Usage {
 
 // Restore takes over what the attempt before recorded. It is called before anything is asked, and does nothing when it is called
 // again.
-func (l *Ledger) Restore(record store.Spending) {
+func (l *Ledger) Restore(record artifacts.Spending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.restored {
@@ -234,13 +234,13 @@ func (l *Ledger) Write(ctx context.Context) error {
 }
 
 // record returns what is to be recorded if so many tokens are granted.
-func (l *Ledger) record(granted int64) store.Spending {
+func (l *Ledger) record(granted int64) artifacts.Spending {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.usage()
 	own := l.config.Own()
-	record := store.Spending{
-		Earlier: l.earlier, Own: own, Granted: max(granted, own.Total()), Workers: map[string]store.WorkerSpending{},
+	record := artifacts.Spending{
+		Earlier: l.earlier, Own: own, Granted: max(granted, own.Total()), Workers: map[string]artifacts.WorkerSpending{},
 		Held: l.held, Shown: l.shown, Seconds: l.seconds,
 	}
 	record.Shown.BoughtTwiceTokens, record.Checked = l.lost, l.checked
@@ -252,7 +252,7 @@ func (l *Ledger) record(granted int64) store.Spending {
 		if w.away {
 			uncovered = w.recorded.Uncovered
 		}
-		record.Workers[process] = store.WorkerSpending{
+		record.Workers[process] = artifacts.WorkerSpending{
 			Name: w.name, Used: w.used, Uncovered: uncovered, Next: w.mostNext(), Lost: w.isLost(),
 		}
 	}

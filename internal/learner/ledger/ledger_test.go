@@ -12,7 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -20,7 +20,7 @@ import (
 type fixture struct {
 	*Ledger
 	own     spending.Usage
-	records []store.Spending
+	records []artifacts.Spending
 	failure error
 	none    bool
 }
@@ -28,7 +28,7 @@ type fixture struct {
 func start(t *testing.T, from *fixture) *fixture {
 	t.Helper()
 	f := &fixture{}
-	write := func(_ context.Context, record store.Spending) error {
+	write := func(_ context.Context, record artifacts.Spending) error {
 		if f.failure == nil {
 			f.records = append(f.records, record)
 		}

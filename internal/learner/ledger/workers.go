@@ -6,7 +6,7 @@ package ledger
 import (
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -30,7 +30,7 @@ func (l *Ledger) report(name string, spent exchange.Spent) *worker {
 			other.lost = other.lost || other.name == name // one process of a name follows another
 		}
 	}
-	w.recorded = store.WorkerSpending{}
+	w.recorded = artifacts.WorkerSpending{}
 	w.name, w.away, w.lost, w.next = name, false, false, 0
 	if spent.Used.Spent() >= w.used.Spent() {
 		w.used, w.uncovered = spent.Used, spent.Uncovered

@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package opening finds the state from which a run resumes, and the versions that can be sampled from there.
+// Package opening finds the state from which a run resumes, and the versions that can be sampled from there, and keeps
+// the run's sessions of the Tinker API alive.
 package opening
 
 import (
@@ -12,8 +13,8 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
-	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -90,7 +91,7 @@ func (o *Opener) Load(ctx context.Context) (Loaded, error) {
 	}
 	own, former := o.split(states)
 	if len(own) > 0 && own[0].Name.Attempt > o.File.Attempt {
-		return Loaded{}, fmt.Errorf("attempt %d: %w: %d", o.File.Attempt, journal.ErrFenced, own[0].Name.Attempt)
+		return Loaded{}, fmt.Errorf("attempt %d: %w: %d", o.File.Attempt, artifacts.ErrFenced, own[0].Name.Attempt)
 	}
 	states, err := o.ofOwnSettings(ctx, own)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
-	"github.com/tinker-operator/tinker-operator/internal/learner/journal"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -221,7 +221,7 @@ func TestLoad(t *testing.T) {
 		"the newest state":            {fake{checkpoints: states}, nil, 2, 2, nil},
 		"the one before":              {fake{checkpoints: states, resumed: 1}, nil, 1, 2, nil},
 		"no state loads":              {fake{checkpoints: states, resumed: 2}, nil, 0, 0, errLost},
-		"a state of a higher attempt": {fake{checkpoints: []tinker.Checkpoint{saved(3, 1, tinker.KindState)}}, nil, 0, 0, journal.ErrFenced},
+		"a state of a higher attempt": {fake{checkpoints: []tinker.Checkpoint{saved(3, 1, tinker.KindState)}}, nil, 0, 0, artifacts.ErrFenced},
 		"a run that only evaluates":   {fake{checkpoints: states}, func(f *contract.RunFile) { f.Fixed.Algorithm = nil }, 0, 1, nil},
 		"sampler weights that are given": {fake{}, func(f *contract.RunFile) {
 			f.Fixed.Algorithm, f.Fixed.InitFrom = nil, &contract.InitFrom{Checkpoint: path(1, 1, tinker.KindSampler)}

@@ -1,7 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preflight finds out, before anything is bought, whether the endpoint can serve a run as its spec says.
+// Package preflight finds out, before anything is bought, whether the endpoint can serve a run as its spec says. It
+// keeps how long the learner has waited for a user to repair how the run reaches its endpoint, or what the endpoint
+// offers.
 package preflight
 
 import (

@@ -17,8 +17,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
 
@@ -79,7 +79,7 @@ func (r Request) open(ctx context.Context) (from files, closeFiles func(), err e
 }
 
 func (r Request) read(ctx context.Context, from files) (delivery.Delivery, error) {
-	dir, rows := store.RunFiles(r.RunUID)
+	dir, rows := artifacts.RunFiles(r.RunUID)
 	names, err := from.List(ctx, dir+"/")
 	if err != nil {
 		return delivery.Delivery{}, fmt.Errorf("listing transcripts: %w", err)
@@ -88,11 +88,11 @@ func (r Request) read(ctx context.Context, from files) (delivery.Delivery, error
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return delivery.Delivery{}, fmt.Errorf("reading committed rows: %w", err)
 	}
-	keys := choose(names, store.CommittedTranscripts(data))
+	keys := choose(names, artifacts.CommittedTranscripts(data))
 	d := delivery.Delivery{Steps: []int64{}}
 	wanted := ""
 	for _, key := range keys {
-		step, _ := store.TranscriptStep(key)
+		step, _ := artifacts.TranscriptStep(key)
 		d.Steps = append(d.Steps, step)
 		if step == r.Step || r.Step == Newest {
 			wanted = key
@@ -119,7 +119,7 @@ func choose(names []string, committed map[string]bool) []string {
 	any := slices.ContainsFunc(names, func(name string) bool { return committed[keyOf(name)] })
 	for _, name := range slices.Sorted(slices.Values(names)) {
 		key := keyOf(name)
-		if step, ok := store.TranscriptStep(key); ok && key != "" && (committed[key] || !any) {
+		if step, ok := artifacts.TranscriptStep(key); ok && key != "" && (committed[key] || !any) {
 			byStep[step] = key
 		}
 	}

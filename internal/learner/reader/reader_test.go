@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket/buckettest"
 	"github.com/tinker-operator/tinker-operator/internal/learner/reader"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
@@ -22,7 +22,7 @@ import (
 func lineage(name string) rl.Lineage { return rl.Genesis(name) }
 
 // fill writes steps 1 to 3, of which 2 and 3 were made twice, and commits the lineages a, b and c.
-func fill(t *testing.T, s *store.Store) {
+func fill(t *testing.T, s *artifacts.Store) {
 	t.Helper()
 	if err := s.Claim(1, "me"); err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func fill(t *testing.T, s *store.Store) {
 		write(v.step, lineage(v.lineage).String())
 	}
 	newest := rl.Version{Step: 2, Lineage: lineage("b")}
-	for _, row := range []store.Row{{Version: rl.Version{Step: 1, Lineage: lineage("a")}}, {Version: newest, Parent: lineage("a")}} {
+	for _, row := range []artifacts.Row{{Version: rl.Version{Step: 1, Lineage: lineage("a")}}, {Version: newest, Parent: lineage("a")}} {
 		if err := s.WriteRow(row); err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func check(t *testing.T, r reader.Request) {
 
 func TestReadChoosesTheCommittedStepsOfAFolder(t *testing.T) {
 	dir := t.TempDir()
-	s, err := store.Open(dir, "uid")
+	s, err := artifacts.OpenStore(dir, "uid")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestReadChoosesTheCommittedStepsOfABucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = objects.Close() })
-	s, err := store.OpenObjects(objects, t.TempDir(), "uid")
+	s, err := artifacts.OpenBucketStore(objects, t.TempDir(), "uid")
 	if err != nil {
 		t.Fatal(err)
 	}

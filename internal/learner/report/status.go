@@ -12,7 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // What BlockedOn begins with after a model was thrown away, until a step succeeds, and while an evaluation that failed has no result.
@@ -34,9 +34,9 @@ type Status struct {
 	mu         sync.Mutex
 	reply      contract.HeartbeatReply
 	progressed time.Time
-	problems   upstream.Problems
+	problems   client.Problems
 	// workersProblems are those that workers report.
-	workersProblems upstream.Problems
+	workersProblems client.Problems
 	// blocked describes what the learner waits for, by one of blocks. A text that is empty means that it does not wait for that.
 	blocked map[string]string
 	records records
@@ -46,7 +46,7 @@ type Status struct {
 func NewStatus(uid string, attempt int32, now func() time.Time) *Status {
 	return &Status{
 		now: now, progressed: now(), blocked: map[string]string{},
-		problems: upstream.Problems{Lasts: problemLasts}, workersProblems: upstream.Problems{Lasts: workersProblemLasts},
+		problems: client.Problems{Lasts: problemLasts}, workersProblems: client.Problems{Lasts: workersProblemLasts},
 		reply: contract.HeartbeatReply{RunUID: uid, Attempt: attempt, Progress: contract.Progress{Phase: contract.PhaseOpening}},
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/redact"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
 )
 
 const (
@@ -34,7 +32,7 @@ func (s *Status) Observe(event client.Event) {
 func (s *Status) AddProblem(kind, evidence string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.problems.Add(upstream.Problem{Kind: kind, Evidence: evidence}, s.now())
+	s.problems.Add(client.Problem{Kind: kind, Evidence: evidence}, s.now())
 }
 
 // RemoveProblem records that a problem is over.
@@ -45,10 +43,10 @@ func (s *Status) RemoveProblem(kind string) {
 }
 
 // AddWorkersProblem records what a worker reports of its requests to the endpoint.
-func (s *Status) AddWorkersProblem(problem upstream.Problem) {
+func (s *Status) AddWorkersProblem(problem client.Problem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	problem.Evidence = redact.FirstLine(problem.Evidence, maxEvidence)
+	problem.Evidence = client.FirstLine(problem.Evidence, maxEvidence)
 	s.workersProblems.Add(problem, s.now())
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/upstream"
 )
 
 // TestProblemOfWorkers reports what a worker reports, in one line of bounded length, while the learner itself has no other
@@ -26,9 +25,9 @@ func TestProblemOfWorkers(t *testing.T) {
 		}
 	}
 	const failed, other = "POST /api/v1/asample was answered with 500: no adapter", "POST /api/v1/optim_step was answered with 502"
-	s.AddWorkersProblem(upstream.Problem{Kind: "server_error", Op: "asample", Status: 500, Evidence: failed + "\nsecond line"})
+	s.AddWorkersProblem(client.Problem{Kind: "server_error", Op: "asample", Status: 500, Evidence: failed + "\nsecond line"})
 	check("a worker's problem", "server_error", failed)
-	s.AddWorkersProblem(upstream.Problem{Kind: "server_error", Op: "asample", Status: 500, Evidence: "another request"})
+	s.AddWorkersProblem(client.Problem{Kind: "server_error", Op: "asample", Status: 500, Evidence: "another request"})
 	check("another request that fails alike", "server_error", failed)
 	event := client.Event{Op: "optim_step", Category: tinker.CategoryServer, Method: http.MethodPost, Path: "/api/v1/optim_step", Status: 502}
 	s.Observe(event)
@@ -38,7 +37,7 @@ func TestProblemOfWorkers(t *testing.T) {
 	check("when that is over", "server_error", failed)
 	now = now.Add(workersProblemLasts)
 	check("when workers report nothing more", "", "")
-	s.AddWorkersProblem(upstream.Problem{Kind: "server_error", Op: "asample", Status: 500, Evidence: strings.Repeat("x", 2*maxEvidence)})
+	s.AddWorkersProblem(client.Problem{Kind: "server_error", Op: "asample", Status: 500, Evidence: strings.Repeat("x", 2*maxEvidence)})
 	if n := len(s.Reply("").UpstreamError); n > maxEvidence {
 		t.Errorf("evidence has %d bytes", n)
 	}

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
@@ -22,7 +22,7 @@ import (
 // rows reads rows that were committed.
 type rows interface {
 	HasStore() bool
-	Row(v rl.Version) (store.Row, error)
+	Row(v rl.Version) (artifacts.Row, error)
 }
 
 // maxKept is how many rows are kept in memory. Beyond it, rows are read again from the store; without one, the oldest are dropped.
@@ -77,7 +77,7 @@ func (s *series) change(do func()) {
 
 // resume makes the series that of a version which was loaded. chain has the rows that led to it, the newest first, and may be
 // empty without a store: then the steps up to that version stay as they are known. No line is available before advance.
-func (s *series) resume(at rl.Version, chain []store.Row) {
+func (s *series) resume(at rl.Version, chain []artifacts.Row) {
 	s.change(func() {
 		if at.Step < s.reached.Step || at.Step == s.reached.Step && at.Lineage != s.reached.Lineage {
 			s.reached = at
@@ -104,7 +104,7 @@ func (s *series) resume(at rl.Version, chain []store.Row) {
 	})
 }
 
-func entryOf(row store.Row) entry {
+func entryOf(row artifacts.Row) entry {
 	e := entry{row: row.Version, parent: row.Parent, metrics: row.Metrics, time: time.Unix(row.Time, 0)}
 	if row.Time == 0 {
 		e.time = time.Now() // an earlier version of the program wrote the row
@@ -113,7 +113,7 @@ func entryOf(row store.Row) entry {
 }
 
 // commit adds a step behind all others.
-func (s *series) commit(row store.Row) {
+func (s *series) commit(row artifacts.Row) {
 	s.change(func() {
 		for n := len(s.entries); n > 0 && s.entries[n-1].row.Step >= row.Step; n-- {
 			s.entries = s.entries[:n-1]

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/finite"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/tfevents"
 )
 
@@ -25,7 +25,7 @@ const maxFileLines = 256
 // names, and takes what it has read of a file for final. So each attempt writes files of its own, behind those of the attempts before,
 // of which it keeps as much as has the lines that the run has now.
 type tensorBoard struct {
-	open   func() *store.EventFiles
+	open   func() *artifacts.EventFiles
 	files  eventFiles
 	folder string
 	// attempt is part of the names of files.
@@ -63,7 +63,7 @@ type ownFile struct {
 	lines   int
 }
 
-func newTensorBoard(settings tracking.TensorBoard, run Run, open func() *store.EventFiles) *tensorBoard {
+func newTensorBoard(settings tracking.TensorBoard, run Run, open func() *artifacts.EventFiles) *tensorBoard {
 	return &tensorBoard{open: open, folder: TensorBoardDir + "/" + settings.RunName, attempt: run.Attempt}
 }
 

@@ -13,31 +13,31 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket/buckettest"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/tfevents"
 )
 
 const eventFolder = "tensorboard/fast"
 
 // openEvents returns a sink of an attempt, which has claimed the run in a store.
-func openEvents(t *testing.T, s *store.Store, attempt int32) *tensorBoard {
+func openEvents(t *testing.T, s *artifacts.Store, attempt int32) *tensorBoard {
 	t.Helper()
 	if err := s.Claim(attempt, "pod"); err != nil {
 		t.Fatal(err)
 	}
 	files := s.EventFiles(attempt)
-	sink := newTensorBoard(tracking.TensorBoard{RunName: "fast"}, Run{Attempt: attempt}, func() *store.EventFiles { return files })
+	sink := newTensorBoard(tracking.TensorBoard{RunName: "fast"}, Run{Attempt: attempt}, func() *artifacts.EventFiles { return files })
 	if newest, err := sink.Open(t.Context()); newest != -1 || err != nil {
 		t.Fatalf("Open gives step %d (%v), want -1", newest, err)
 	}
 	return sink
 }
 
-func openStore(t *testing.T) *store.Store {
+func openStore(t *testing.T) *artifacts.Store {
 	t.Helper()
-	s, err := store.Open(t.TempDir(), "uid")
+	s, err := artifacts.OpenStore(t.TempDir(), "uid")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func writeAll(t *testing.T, sink *tensorBoard, lines []Line) {
 }
 
 // checkEvents returns the steps of each event file, and demands that the files have what lines have.
-func checkEvents(t *testing.T, s *store.Store, lines []Line) map[string][]int64 {
+func checkEvents(t *testing.T, s *artifacts.Store, lines []Line) map[string][]int64 {
 	t.Helper()
 	files := s.EventFiles(1)
 	names, err := files.List(eventFolder)
@@ -153,7 +153,7 @@ func TestTensorBoardRepairsFiles(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			s, err := store.Open(dir, "uid")
+			s, err := artifacts.OpenStore(dir, "uid")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -265,7 +265,7 @@ func TestTensorBoardAtURL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.OpenObjects(objects, t.TempDir(), "uid")
+	s, err := artifacts.OpenBucketStore(objects, t.TempDir(), "uid")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestTensorBoardAtURL(t *testing.T) {
 }
 
 func TestTensorBoardWithoutArtifacts(t *testing.T) {
-	sink := newTensorBoard(tracking.TensorBoard{RunName: "r"}, Run{}, func() *store.EventFiles { return nil })
+	sink := newTensorBoard(tracking.TensorBoard{RunName: "r"}, Run{}, func() *artifacts.EventFiles { return nil })
 	_, err := sink.Open(t.Context())
 	checkProblem(t, err, "ServiceNotFound", "give it spec.artifacts")
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
@@ -68,7 +68,7 @@ func NewTracker(config Config) *Tracker {
 }
 
 // Resume makes the series that of a version which was loaded; chain has the rows that led to it, the newest first.
-func (t *Tracker) Resume(at rl.Version, chain []store.Row) {
+func (t *Tracker) Resume(at rl.Version, chain []artifacts.Row) {
 	if len(t.config.Sinks) > 0 {
 		t.series.resume(at, chain)
 	}
@@ -76,7 +76,7 @@ func (t *Tracker) Resume(at rl.Version, chain []store.Row) {
 }
 
 // Commit adds a step.
-func (t *Tracker) Commit(row store.Row) {
+func (t *Tracker) Commit(row artifacts.Row) {
 	if len(t.config.Sinks) > 0 {
 		t.series.commit(row)
 	}
@@ -90,12 +90,12 @@ func (t *Tracker) Advance(at rl.Version, last bool, outstanding []rl.Version) {
 }
 
 // Restore adds the result of an evaluation of an earlier attempt.
-func (t *Tracker) Restore(result store.Evaluation) {
+func (t *Tracker) Restore(result artifacts.Evaluation) {
 	t.series.evaluated(result.Version, result.Metrics, false)
 }
 
 // Evaluated adds the result of an evaluation that has ended.
-func (t *Tracker) Evaluated(result store.Evaluation) {
+func (t *Tracker) Evaluated(result artifacts.Evaluation) {
 	t.series.evaluated(result.Version, result.Metrics, true)
 }
 

@@ -16,32 +16,32 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
 // fakeRows are rows of a store; nil for a run without one.
-type fakeRows map[rl.Version]store.Row
+type fakeRows map[rl.Version]artifacts.Row
 
 func (r fakeRows) HasStore() bool { return r != nil }
 
-func (r fakeRows) Row(v rl.Version) (store.Row, error) {
+func (r fakeRows) Row(v rl.Version) (artifacts.Row, error) {
 	row, ok := r[v]
 	if !ok {
-		return store.Row{}, fs.ErrNotExist
+		return artifacts.Row{}, fs.ErrNotExist
 	}
 	return row, nil
 }
 
-func rowOf(step int64) store.Row {
-	return store.Row{
+func rowOf(step int64) artifacts.Row {
+	return artifacts.Row{
 		Version: at(step), Parent: at(step - 1).Lineage, Time: 1000 + step, Metrics: map[string]float64{"batch": float64(step - 1)},
 	}
 }
 
 // chainOf returns the rows up to a step, the newest first, and a store with them.
-func chainOf(step int64) ([]store.Row, fakeRows) {
-	var chain []store.Row
+func chainOf(step int64) ([]artifacts.Row, fakeRows) {
+	var chain []artifacts.Row
 	kept := fakeRows{}
 	for s := step; s > 0; s-- {
 		chain = append(chain, rowOf(s))
@@ -54,8 +54,8 @@ func at(step int64) rl.Version {
 	return rl.Version{Step: step, Lineage: rl.Genesis(fmt.Sprint(step))}
 }
 
-func evaluationOf(step int64) store.Evaluation {
-	return store.Evaluation{Version: at(step), Metrics: map[string]float64{"test/x": float64(step)}}
+func evaluationOf(step int64) artifacts.Evaluation {
+	return artifacts.Evaluation{Version: at(step), Metrics: map[string]float64{"test/x": float64(step)}}
 }
 
 // want returns the metrics of lines: of a batch from trained on, and of an evaluation of the steps that are given.

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
 )
 
@@ -64,7 +64,7 @@ type Sink interface {
 }
 
 // New returns the sinks that the settings name; none for nil. files returns the event files of the artifact store, nil without one.
-func New(settings *tracking.Settings, run Run, files func() *store.EventFiles) []Sink {
+func New(settings *tracking.Settings, run Run, files func() *artifacts.EventFiles) []Sink {
 	if settings == nil {
 		return nil
 	}
@@ -83,7 +83,7 @@ func New(settings *tracking.Settings, run Run, files func() *store.EventFiles) [
 
 // NewUploads returns what sends the run's rollouts to OpenReward; nil unless the settings name it. files returns the files of the
 // artifact store, nil without one.
-func NewUploads(settings *tracking.Settings, run Run, files func() *store.UploadFiles, logger *slog.Logger) *Uploads {
+func NewUploads(settings *tracking.Settings, run Run, files func() *artifacts.UploadFiles, logger *slog.Logger) *Uploads {
 	if settings == nil || settings.OpenReward == nil {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
@@ -31,7 +31,7 @@ const (
 type Uploads struct {
 	run     openreward.Run
 	service *openReward
-	files   func() *store.UploadFiles
+	files   func() *artifacts.UploadFiles
 	logger  *slog.Logger
 	// most is how many messages may wait.
 	most int
@@ -61,9 +61,9 @@ type waitingBatch struct {
 	refused  int
 }
 
-func (b *waitingBatch) key() string { return store.TranscriptKey(b.Step, b.Lineage.String()) }
+func (b *waitingBatch) key() string { return artifacts.TranscriptKey(b.Step, b.Lineage.String()) }
 
-func newUploads(run openreward.Run, service *openReward, files func() *store.UploadFiles, logger *slog.Logger) *Uploads {
+func newUploads(run openreward.Run, service *openReward, files func() *artifacts.UploadFiles, logger *slog.Logger) *Uploads {
 	return &Uploads{run: run, service: service, files: files, logger: logger, most: maxWaitingEvents, sent: map[rl.Version]bool{}}
 }
 
@@ -163,7 +163,7 @@ func (u *Uploads) bound() {
 
 // resume drops what belongs to steps that the run has returned from, and has the store searched for what earlier attempts left of
 // those that led to the version which was loaded.
-func (u *Uploads) resume(at rl.Version, chain []store.Row) {
+func (u *Uploads) resume(at rl.Version, chain []artifacts.Row) {
 	if u == nil {
 		return
 	}
@@ -281,7 +281,7 @@ func (u *Uploads) send(ctx context.Context, ended func() bool, wait func(<-chan 
 			continue
 		}
 		err := u.sendBatch(ctx, batch)
-		if errors.Is(err, store.ErrSuperseded) {
+		if errors.Is(err, artifacts.ErrSuperseded) {
 			return nil
 		}
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
-	"github.com/tinker-operator/tinker-operator/internal/learner/store"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openrewardtest"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/trackertest"
@@ -31,7 +31,7 @@ import (
 type uploadAttempt struct {
 	*Tracker
 	uploads *Uploads
-	store   *store.Store
+	store   *artifacts.Store
 	stop    context.CancelFunc
 	done    chan struct{}
 	// problems has the newest report.
@@ -42,16 +42,16 @@ type uploadAttempt struct {
 func startUploads(t *testing.T, server *openrewardtest.Server, dir string, attempt int32, pause ...time.Duration) *uploadAttempt {
 	t.Helper()
 	a := &uploadAttempt{done: make(chan struct{})}
-	files := func() *store.UploadFiles { return nil }
+	files := func() *artifacts.UploadFiles { return nil }
 	if dir != "" {
 		var err error
-		if a.store, err = store.Open(dir, runUID); err != nil {
+		if a.store, err = artifacts.OpenStore(dir, runUID); err != nil {
 			t.Fatal(err)
 		}
 		if err := a.store.Claim(attempt, fmt.Sprint(attempt)); err != nil {
 			t.Fatal(err)
 		}
-		files = func() *store.UploadFiles { return a.store.UploadFiles(attempt) }
+		files = func() *artifacts.UploadFiles { return a.store.UploadFiles(attempt) }
 	}
 	key := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(key, []byte(strings.Repeat("k", 40)+"\n"), 0o600); err != nil {
@@ -176,7 +176,7 @@ func TestOpenRewardSendsWhatThePackageSends(t *testing.T) {
 	} {
 		group.Slot = int64(i)
 		a.uploads.Add(openreward.Batch{Version: rl.Version{Step: 3, Lineage: rl.Genesis(fmt.Sprint(i))}, Groups: []openreward.TaskGroup{group}})
-		a.Commit(store.Row{Version: rl.Version{Step: 3, Lineage: rl.Genesis(fmt.Sprint(i))}})
+		a.Commit(artifacts.Row{Version: rl.Version{Step: 3, Lineage: rl.Genesis(fmt.Sprint(i))}})
 	}
 	a.end()
 	got, err := openrewardtest.Events(server.Requests())
@@ -394,7 +394,7 @@ func TestUploadsWithAKeyThatIsRefused(t *testing.T) {
 // TestUploadsAreBounded commits more than there is room for while the service is away: the oldest steps are dropped, and counted.
 func TestUploadsAreBounded(t *testing.T) {
 	server := newRolloutServer(t)
-	u := NewUploads(&tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: server.URL}}, Run{}, func() *store.UploadFiles { return nil }, slog.New(slog.DiscardHandler))
+	u := NewUploads(&tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: server.URL}}, Run{}, func() *artifacts.UploadFiles { return nil }, slog.New(slog.DiscardHandler))
 	u.most = 10
 	a := &uploadAttempt{uploads: u}
 	for step := range int64(6) {
@@ -415,7 +415,7 @@ func TestUploadsAreBounded(t *testing.T) {
 func TestUncommittedUploadsAreBounded(t *testing.T) {
 	server := newRolloutServer(t)
 	dir := t.TempDir()
-	opened, err := store.Open(dir, "uid")
+	opened, err := artifacts.OpenStore(dir, "uid")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -423,7 +423,7 @@ func TestUncommittedUploadsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := NewUploads(&tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: server.URL}}, Run{},
-		func() *store.UploadFiles { return opened.UploadFiles(1) }, slog.New(slog.DiscardHandler))
+		func() *artifacts.UploadFiles { return opened.UploadFiles(1) }, slog.New(slog.DiscardHandler))
 	u.most = 10
 	a := &uploadAttempt{uploads: u}
 	for step := range int64(6) {

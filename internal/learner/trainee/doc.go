@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package trainee is the model that a run trains: it makes, loads, steps and saves the model through the Tinker
-// API. It does not depend on slots, workers or files.
+// API. It says what a step submits, measures the step, finds the groups because of which the endpoint rejects a
+// batch, and recognizes a policy that has diverged. It does not depend on workers or files.
 //
 // A step commits or its model is thrown away: the API accumulates gradients until optim_step and cannot
 // remove them. So every reply is checked, a reply counts only when it came, succeeded and belongs to the

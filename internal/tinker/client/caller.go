@@ -22,8 +22,6 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/bytebudget"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/redact"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -48,7 +46,7 @@ type caller struct {
 	connecting *semaphore.Weighted
 	config     atomic.Pointer[serverConfig]
 	// downloads limits the bytes of large results that are fetched at the same time.
-	downloads bytebudget.Budget
+	downloads byteBudget
 	// executesRepeats says that the server does not recognise the repeats of a submit.
 	executesRepeats atomic.Bool
 	// json says that training data are sent in JSON.
@@ -185,7 +183,7 @@ func (c *caller) send(ctx context.Context, req request, credential string) (resp
 		return resp, nil
 	}
 	failed := c.identify(asError(req.op, err), req)
-	failed.Message = redact.Text(failed.Message, credential)
+	failed.Message = Redact(failed.Message, credential)
 	return response{}, failed
 }
 
@@ -204,7 +202,7 @@ func (c *caller) redacted(text string) string {
 	if token := c.credentials.token.Load(); token != nil {
 		secrets = append(secrets, token.jwt)
 	}
-	return redact.Text(text, secrets...)
+	return Redact(text, secrets...)
 }
 
 // pathOf returns the path of a request on the server, with the prefix of the base URL.

@@ -11,7 +11,6 @@ import (
 	"strconv"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/pages"
 )
 
 // WeightsInfo returns which model can load the state at the path.
@@ -30,10 +29,10 @@ const (
 // TrainingRuns lists the runs that the key owns, each once. If the listing changes while it is read, it is read
 // again, so that no run is missed between two pages. The iteration ends at the first error.
 func (c *Client) TrainingRuns(ctx context.Context) iter.Seq2[tinker.TrainingRun, error] {
-	return pages.All(func(offset int) (pages.Page[tinker.TrainingRun], error) {
+	return allPages(func(offset int) (page[tinker.TrainingRun], error) {
 		query := url.Values{"access_scope": {"owned"}, "limit": {strconv.Itoa(runsPage)}, "offset": {strconv.Itoa(offset)}}
 		list, err := fetch[tinker.TrainingRunList](ctx, c.caller, get(opTrainingRuns, "training_runs", query))
-		return pages.Page[tinker.TrainingRun]{Items: list.TrainingRuns, Cursor: &list.Cursor}, err
+		return page[tinker.TrainingRun]{Items: list.TrainingRuns, Cursor: &list.Cursor}, err
 	}, func(run tinker.TrainingRun) string { return run.TrainingRunID })
 }
 
@@ -45,10 +44,10 @@ func (c *Client) TrainingRun(ctx context.Context, runID string) (tinker.Training
 
 // Checkpoints lists the checkpoints of all runs that the key owns, as TrainingRuns does.
 func (c *Client) Checkpoints(ctx context.Context) iter.Seq2[tinker.Checkpoint, error] {
-	return pages.All(func(offset int) (pages.Page[tinker.Checkpoint], error) {
+	return allPages(func(offset int) (page[tinker.Checkpoint], error) {
 		query := url.Values{"limit": {strconv.Itoa(checkpointsPage)}, "offset": {strconv.Itoa(offset)}}
 		list, err := fetch[tinker.CheckpointList](ctx, c.caller, get(opCheckpoints, "checkpoints", query))
-		return pages.Page[tinker.Checkpoint]{Items: list.Checkpoints, Cursor: list.Cursor}, err
+		return page[tinker.Checkpoint]{Items: list.Checkpoints, Cursor: list.Cursor}, err
 	}, func(checkpoint tinker.Checkpoint) string { return checkpoint.TinkerPath })
 }
 

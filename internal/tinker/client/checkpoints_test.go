@@ -14,11 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/pages"
 )
 
 // maxPasses is how often a listing that keeps changing is read.
-const maxPasses = pages.MaxPasses
+const maxPasses = maxListings
 
 // checkpointPage replies with a page of the checkpoints of these names.
 func checkpointPage(total int, names ...string) scriptedReply {

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/bytebudget"
 )
 
 // TestConfigIsFetchedAgain checks that a client learns of changed limits, and keeps the ones it has while the server
@@ -105,7 +104,7 @@ func TestConfigIsFetchedAgain(t *testing.T) {
 }
 
 // expectLeft takes the bytes that may be downloaded: the budget admits the last of them, and no more after it.
-func expectLeft(t *testing.T, budget *bytebudget.Budget, left int64) {
+func expectLeft(t *testing.T, budget *byteBudget, left int64) {
 	t.Helper()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -7,14 +7,13 @@ import (
 	"fmt"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/redact"
 )
 
 // Evidence describes an event for people: which request failed, and how the server answered it. It is one line of at
 // most maxEvidence bytes, without keys, tokens and prompts.
 func (e Event) Evidence() string {
 	if e.Category == tinker.CategoryPaused {
-		return redact.FirstLine(e.Reason, maxEvidence)
+		return FirstLine(e.Reason, maxEvidence)
 	}
 	if e.Method == "" {
 		return ""
@@ -39,11 +38,11 @@ const (
 )
 
 func evidence(method, path string, status int, reason string) string {
-	text := method + " " + redact.FirstLine(path, maxEvidencePath) + " got no answer"
+	text := method + " " + FirstLine(path, maxEvidencePath) + " got no answer"
 	if status != 0 {
-		text = fmt.Sprintf("%s %s was answered with %d", method, redact.FirstLine(path, maxEvidencePath), status)
+		text = fmt.Sprintf("%s %s was answered with %d", method, FirstLine(path, maxEvidencePath), status)
 	}
-	if line := redact.FirstLine(reason, maxEvidence-len(text)-2); line != "" {
+	if line := FirstLine(reason, maxEvidence-len(text)-2); line != "" {
 		text += ": " + line
 	}
 	return text

@@ -1,0 +1,190 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package artifacts
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/learner/bucket/buckettest"
+)
+
+// writeChain writes the rows of 100 steps, an evaluation of every tenth version, and what is put together from them.
+func writeChain(t *testing.T, s *Store) {
+	t.Helper()
+	must(t, s.Rebuild(rowAt("a0"), noParent))
+	for step := int64(1); step <= 100; step++ {
+		r := row(fmt.Sprintf("a%d", step), fmt.Sprintf("a%d", step-1))
+		r.State, r.Manifest, r.Usage.TrainedTokens = fmt.Sprintf("s%d", step), []Slot{{Slot: step}}, 10*step
+		must(t, s.WriteRow(r), s.AppendStep(r))
+		if step%10 == 0 {
+			e := Evaluation{Version: r.Version, Digest: "p", Metrics: map[string]float64{"test/x": float64(step)}}
+			must(t, s.WriteEvaluation(e), s.AppendEvaluation(e))
+		}
+	}
+}
+
+// removeRows removes the own files of the oldest rows.
+func removeRows(t *testing.T, dir string, count int) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "uid", rowsDir, "*.json"))
+	must(t, err)
+	for _, name := range names[:count] {
+		must(t, os.Remove(name))
+	}
+}
+
+func read(t *testing.T, dir, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "uid", name))
+	must(t, err)
+	return string(data)
+}
+
+// TestChainNeedsOneFileForOldRows makes sure that rows.jsonl stands for the rows' own files, whether it was added to step by
+// step or put together from them, and that metrics.jsonl is the same by either.
+func TestChainNeedsOneFileForOldRows(t *testing.T) {
+	for name, before := range map[string]func(*Store) error{
+		"added to":     func(*Store) error { return nil },
+		"put together": func(s *Store) error { return s.Rebuild(rowAt("a100"), noParent) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := openStore(t, dir)
+			writeChain(t, s)
+			metrics := read(t, dir, metricsName)
+			must(t, before(s))
+			rows := read(t, dir, rowsName)
+			removeRows(t, dir, 100-changing)
+			later := openStore(t, dir)
+			var got []string
+			for v := range later.Chain(rowAt("a100"), noParent) {
+				if v.Row != nil {
+					got = append(got, fmt.Sprintf("%d %s %d %g", v.Step, v.Row.State, v.Row.Usage.TrainedTokens, v.Metrics()["progress/batch"]))
+				}
+			}
+			if len(got) != 100 || got[99] != "1 s1 10 0" {
+				t.Errorf("the chain has %d rows, the oldest of which is %q", len(got), got[len(got)-1])
+			}
+			must(t, later.Rebuild(rowAt("a100"), noParent))
+			if diff := cmp.Diff(metrics, read(t, dir, metricsName)); diff != "" {
+				t.Errorf("metrics.jsonl (-before +after):\n%s", diff)
+			}
+			if diff := cmp.Diff(rows, read(t, dir, rowsName)); diff != "" {
+				t.Errorf("rows.jsonl (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDamagedRowsFile makes sure that a line of rows.jsonl that is lost is replaced by the row itself.
+func TestDamagedRowsFile(t *testing.T) {
+	damage := map[string]func(data []byte) []byte{
+		"missing":                 func([]byte) []byte { return nil },
+		"torn":                    func(data []byte) []byte { return data[:len(data)/5] },
+		"torn between two values": func(data []byte) []byte { return data[:bytes.IndexByte(data, '\t')+1] },
+		"overwritten":             func(data []byte) []byte { return append(bytes.Repeat([]byte{'x'}, 300), data[300:]...) },
+		"a damaged metric": func(data []byte) []byte {
+			return bytes.Replace(data, []byte(`"progress/batch":7,`), []byte(`"progress/batch":7`), 1)
+		},
+	}
+	for name, change := range damage {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := openStore(t, dir)
+			writeChain(t, s)
+			want := read(t, dir, metricsName)
+			file := filepath.Join(dir, "uid", rowsName)
+			rows := read(t, dir, rowsName)
+			damaged := change([]byte(rows))
+			if string(damaged) == rows {
+				t.Fatal("nothing is damaged")
+			}
+			must(t, os.WriteFile(file, damaged, fileMode), openStore(t, dir).Rebuild(rowAt("a100"), noParent))
+			if diff := cmp.Diff(want, read(t, dir, metricsName)); diff != "" {
+				t.Errorf("metrics.jsonl (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(rows, read(t, dir, rowsName)); diff != "" {
+				t.Errorf("rows.jsonl (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSupersededAttemptAddsNoRows makes sure that a learner that a later one has replaced leaves rows.jsonl alone.
+func TestSupersededAttemptAddsNoRows(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir)
+	writeChain(t, s)
+	must(t, openStore(t, dir).Rebuild(rowAt("a100"), noParent))
+	want := read(t, dir, rowsName)
+	must(t, s.AppendStep(row("b101", "a100")))
+	if diff := cmp.Diff(want, read(t, dir, rowsName)); diff != "" {
+		t.Errorf("rows.jsonl (-want +got):\n%s", diff)
+	}
+}
+
+// TestBranchInRowsFile makes sure that a row of rows.jsonl counts where the lineage of a step must be the only one.
+func TestBranchInRowsFile(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir)
+	writeChain(t, s)
+	must(t, s.WriteRow(row("b19", "a18")), os.Remove(filepath.Join(dir, "uid", rowName(rowAt("a19")))))
+	must(t, os.WriteFile(filepath.Join(dir, "uid", rowName(rowAt("a20"))), nil, fileMode))
+	must(t, os.WriteFile(filepath.Join(dir, "uid", rowsName), []byte(withoutLine(read(t, dir, rowsName), rowAt("a20").Lineage.String())), fileMode))
+	for v := range openStore(t, dir).Chain(rowAt("a100"), noParent) {
+		if v.Version == rowAt("b19") {
+			t.Fatal("the chain follows a branch without a version")
+		}
+	}
+}
+
+func withoutLine(text, part string) string {
+	var kept []string
+	for line := range strings.Lines(text) {
+		if !strings.Contains(line, part) {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "")
+}
+
+// TestRefreshCopiesFewRows makes sure that a learner does not fetch the rows that rows.jsonl has, and reads each of them when
+// it is asked for.
+func TestRefreshCopiesFewRows(t *testing.T) {
+	var gets atomic.Int64
+	url := buckettest.Start(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/"+rowsDir+"/") {
+				gets.Add(1)
+			}
+			next.ServeHTTP(w, r)
+		})
+	}).URL("")
+	first, _ := openObjects(t, url)
+	must(t, first.Claim(1, "a"))
+	writeChain(t, first)
+	must(t, first.Rebuild(rowAt("a100"), noParent))
+	second, _ := openObjects(t, url)
+	must(t, second.Claim(2, "b"))
+	if got := gets.Load(); got != changing {
+		t.Errorf("%d rows are fetched, want %d", got, changing)
+	}
+	must(t, second.Rebuild(rowAt("a100"), noParent))
+	want := read(t, filepath.Dir(first.files.dir), metricsName)
+	if diff := cmp.Diff(want, read(t, filepath.Dir(second.files.dir), metricsName)); diff != "" {
+		t.Errorf("metrics.jsonl (-want +got):\n%s", diff)
+	}
+	if got, err := second.Row(rowAt("a3")); err != nil || len(got.Manifest) != 1 {
+		t.Errorf("row 3 has %d slots (%v), want 1", len(got.Manifest), err)
+	}
+}

@@ -1,0 +1,228 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package artifacts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/wait"
+)
+
+// ErrFenced says that a higher attempt has been started.
+var ErrFenced = errors.New("a higher attempt has been started")
+
+// ErrUnanswered says that the store has not taken or answered something, and is not waited for any longer.
+var ErrUnanswered = errors.New("the artifact store does not answer")
+
+// errSlow is what a call is reported with that takes long and has not failed.
+var errSlow = errors.New("the store takes long to answer")
+
+// Config configures a Journal.
+type Config struct {
+	// Dir is the folder of the artifacts; empty for none.
+	Dir string
+	// URL is where the artifacts are kept instead, and Dir is for a copy of them; empty for none.
+	URL string
+	// OpenBucket opens a URL other than that of a file.
+	OpenBucket OpenBucket
+	RunUID     string
+	Attempt    int32
+	// Identity distinguishes this process from any other that claims the same attempt.
+	Identity string
+	// Spec is the run file as the attempt reads it.
+	Spec   []byte
+	Logger *slog.Logger
+	// Blocked is given the store's problem, and an empty one when the store answers again.
+	Blocked func(problem string)
+	// Parent knows the parents of versions without their rows.
+	Parent Parent
+	// Committed receives the rows of steps once they are committed; nil for nobody.
+	Committed func(Row)
+	// Pause is the time between two calls of a store that does not answer.
+	Pause time.Duration
+	// Slow is how long a call may take before it is reported.
+	Slow time.Duration
+	// GiveUp is closed when the store is not to be waited for any longer, since the learner drains. Each call is tried once
+	// more then. Nil waits for ever.
+	GiveUp <-chan struct{}
+}
+
+// OpenBucket opens artifacts.url. It is given by programs that keep artifacts at URLs, so that the drivers are linked there alone.
+type OpenBucket func(ctx context.Context, url string) (Objects, error)
+
+// Journal is used by the goroutine of the loop, except for what evaluations and sessions need.
+type Journal struct {
+	config Config
+	store  *Store // nil without artifacts
+	// rows are not durable yet, lines are not in metrics.jsonl yet.
+	rows  []stepRow
+	lines []line
+	// Transcripts are those of the steps.
+	Transcripts Transcripts
+	spending    spendingWrites
+}
+
+// stepRow is the row of a step with the results of its rollouts.
+type stepRow struct {
+	Row
+	rollouts []byte
+}
+
+// line is a row that is durable, but not in metrics.jsonl yet. It is completed once it was changed since.
+type line struct {
+	Row
+	completed bool
+}
+
+// NewJournal returns a journal that has claimed nothing.
+func NewJournal(config Config) *Journal {
+	j := &Journal{config: config}
+	j.Transcripts.journal = j
+	return j
+}
+
+// HasStore reports whether there is an artifact store.
+func (j *Journal) HasStore() bool { return j.store != nil }
+
+// Claim marks the attempt as begun before anything is listed.
+func (j *Journal) Claim(ctx context.Context) error {
+	if j.config.Dir == "" {
+		return nil
+	}
+	opened := j.store
+	err := j.insist(ctx, "claiming", func() (err error) {
+		if opened == nil {
+			if opened, err = j.config.open(ctx); err != nil {
+				return err
+			}
+		}
+		if err := opened.Claim(j.config.Attempt, j.config.Identity); err != nil {
+			return err
+		}
+		if err := opened.WriteSpec(j.config.Attempt, j.config.Spec); err != nil {
+			return err
+		}
+		return lookForClaim(opened, j.config.Attempt)
+	})
+	if err == nil {
+		j.store = opened
+	}
+	return err
+}
+
+// open returns the store that the settings name.
+func (c Config) open(ctx context.Context) (*Store, error) {
+	if c.URL == "" {
+		return OpenStore(c.Dir, c.RunUID)
+	}
+	address, err := url.Parse(c.URL)
+	if err != nil {
+		return nil, fmt.Errorf("parsing artifacts.url: %w", err)
+	}
+	if address.Scheme == "file" {
+		return OpenStore(address.Path, c.RunUID)
+	}
+	objects, err := c.OpenBucket(ctx, c.URL)
+	if err != nil {
+		return nil, err
+	}
+	return OpenBucketStore(objects, c.Dir, c.RunUID)
+}
+
+// LookForClaim waits until the store says which attempts have claimed the run, and fails with ErrFenced if a higher one has.
+func (j *Journal) LookForClaim(ctx context.Context) error {
+	if j.store == nil {
+		return nil
+	}
+	return j.insist(ctx, "looking for a higher claim", func() error { return lookForClaim(j.store, j.config.Attempt) })
+}
+
+// AwaitClaims is LookForClaim. After it, all is known that was written before.
+func (j *Journal) AwaitClaims(ctx context.Context) error {
+	if j.store == nil {
+		return nil
+	}
+	return j.insist(ctx, "looking for a higher claim", func() error {
+		if err := lookForClaim(j.store, j.config.Attempt); err != nil {
+			return err
+		}
+		return j.store.Refresh()
+	})
+}
+
+func lookForClaim(s *Store, attempt int32) error {
+	highest, err := s.HighestClaim()
+	if err != nil {
+		return err
+	}
+	if highest > attempt {
+		return fmt.Errorf("attempt %d: %w: %d", attempt, ErrFenced, highest)
+	}
+	return nil
+}
+
+// insist repeats a call of the store until the store answers, and reports meanwhile why it does not. ErrFenced counts as
+// an answer. It ends early with ctx, or with ErrUnanswered once the learner gives up. A call that hangs then may still
+// end, and must not use what its caller changes.
+func (j *Journal) insist(ctx context.Context, what string, act func() error) error {
+	for {
+		err := j.call(ctx, what, act)
+		_, adopted := errors.AsType[*AdoptedError](err)
+		if adopted || err == nil || errors.Is(err, ErrFenced) || errors.Is(err, ErrClaimed) {
+			j.config.Blocked("")
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		j.blocked(what, err)
+		pause := time.NewTimer(j.config.Pause)
+		select {
+		case <-pause.C:
+		case <-j.config.GiveUp:
+		case <-ctx.Done():
+		}
+		pause.Stop()
+		if wait.IsClosed(j.config.GiveUp) {
+			return fmt.Errorf("%s: %w: %w", what, ErrUnanswered, err)
+		}
+	}
+}
+
+// call calls the store, and reports a call that takes long. It fails with errSlow if such a call has no result when the
+// learner gives up.
+func (j *Journal) call(ctx context.Context, what string, act func() error) error {
+	result := make(chan error, 1)
+	go func() { result <- act() }()
+	slow := time.NewTimer(j.config.Slow)
+	defer slow.Stop()
+	// A call that was begun is waited for, since it may have changed the store, unless it takes long. Until then these are nil.
+	var giveUp, ended <-chan struct{}
+	for {
+		select {
+		case err := <-result:
+			if ended != nil && err == nil {
+				j.config.Blocked("")
+			}
+			return err
+		case <-slow.C:
+			giveUp, ended = j.config.GiveUp, ctx.Done()
+			j.blocked(what, errSlow)
+		case <-giveUp:
+			return errSlow
+		case <-ended:
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (j *Journal) blocked(act string, err error) {
+	j.config.Logger.Warn("artifact store does not answer", "act", act, "err", err)
+	j.config.Blocked(err.Error())
+}

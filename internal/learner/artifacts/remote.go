@@ -1,0 +1,220 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package artifacts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
+)
+
+// Objects is where a store at a URL keeps its files: package bucket. Create fails with fs.ErrExist, and Get with
+// fs.ErrNotExist. List returns names that begin with a prefix.
+type Objects interface {
+	Create(ctx context.Context, name string, data []byte) error
+	Put(ctx context.Context, name string, data []byte) error
+	Get(ctx context.Context, name string) ([]byte, error)
+	List(ctx context.Context, prefix string) ([]string, error)
+	Check(ctx context.Context, name string) error
+}
+
+// remote is the original of a store whose folder is a copy.
+type remote struct {
+	objects Objects
+	prefix  string
+	dir     string
+	checked bool
+	attempt int32
+	// known are the rows that rows.jsonl had at the last refresh.
+	known atomic.Pointer[map[string]bool]
+
+	// upload serializes uploads; uploaded is when the last one of metrics.jsonl began, rowsUploaded the last one of rows.jsonl.
+	upload       sync.Mutex
+	uploaded     time.Time
+	rowsUploaded time.Time
+}
+
+const (
+	// downloads is how many objects are copied at once.
+	downloads = 32
+	// uploadPeriod is the shortest time between two uploads of metrics.jsonl while steps are made.
+	uploadPeriod = time.Minute
+	// rowsPeriod is that of rows.jsonl, without which a learner that resumes copies the rows themselves.
+	rowsPeriod = 10 * time.Minute
+)
+
+func (r *remote) name(name string) string { return path.Join(r.prefix, name) }
+
+func (r *remote) put(name string, data []byte) error {
+	return r.objects.Put(context.Background(), r.name(name), data)
+}
+
+func (r *remote) get(name string) ([]byte, error) {
+	return r.objects.Get(context.Background(), r.name(name))
+}
+
+// list returns the names in a folder, without it.
+func (r *remote) list(folder string) ([]string, error) {
+	prefix := r.name(folder) + "/"
+	names, err := r.objects.List(context.Background(), prefix)
+	for i := range names {
+		names[i] = strings.TrimPrefix(names[i], prefix)
+	}
+	return names, err
+}
+
+// claim creates the claim's object, of which there can be one. Before the first it checks that the server is fit for that.
+func (r *remote) claim(attempt int32, by string) (claimant string, err error) {
+	ctx := context.Background()
+	if !r.checked {
+		if err := r.objects.Check(ctx, r.name("check-"+strconv.Itoa(int(attempt)))); err != nil {
+			return "", err
+		}
+		r.checked = true
+	}
+	name := r.name(claimName(attempt))
+	switch err := r.objects.Create(ctx, name, []byte(by)); {
+	case errors.Is(err, fs.ErrExist):
+		data, err := r.objects.Get(ctx, name)
+		if err != nil || string(data) != by {
+			return string(data), err
+		}
+	case err != nil:
+		return "", err
+	}
+	r.attempt = attempt
+	return by, nil
+}
+
+// refresh copies the rows and evaluations that the folder lacks, the newest rows, which their learner completes, and what the
+// attempt before recorded. Rows that rows.jsonl has need no copy of their own.
+func (r *remote) refresh() error {
+	if _, err := os.Stat(filepath.Join(r.dir, rowsName)); err != nil {
+		if err := r.copy(rowsName); err != nil {
+			return err
+		}
+	}
+	known := map[string]bool{}
+	for v := range (&folder{dir: r.dir}).summaries() {
+		known[rowName(v)] = true
+	}
+	var group errgroup.Group
+	group.SetLimit(downloads)
+	for _, folder := range []string{rowsDir, evaluationsDir} {
+		names, err := r.list(folder)
+		if err != nil {
+			return fmt.Errorf("listing %s: %w", folder, err)
+		}
+		for i, name := range names {
+			file := path.Join(folder, name)
+			_, err := os.Stat(filepath.Join(r.dir, file))
+			if err != nil && !known[file] || i >= len(names)-changing {
+				group.Go(func() error { return r.copy(file) })
+			}
+		}
+	}
+	spent, err := r.newestSpending()
+	if err != nil {
+		return err
+	}
+	for _, file := range []string{sessionFile, workersFile, spent} {
+		group.Go(func() error { return r.copy(file) })
+	}
+	r.known.Store(&known)
+	return group.Wait()
+}
+
+// newestSpending names what the newest attempt before this one has recorded as spent; the name of no file if none has.
+func (r *remote) newestSpending() (string, error) {
+	names, err := r.list(spendingDir)
+	if err != nil {
+		return "", fmt.Errorf("listing %s: %w", spendingDir, err)
+	}
+	newest := int32(0)
+	for _, name := range names {
+		n, err := strconv.ParseInt(strings.TrimSuffix(name, ".json"), 10, 32)
+		if attempt := int32(n); err == nil && attempt < r.attempt {
+			newest = max(newest, attempt)
+		}
+	}
+	return spendingName(newest), nil
+}
+
+// isKnown reports whether the original has a file that the folder may lack.
+func (r *remote) isKnown(file string) bool {
+	known := r.known.Load()
+	return known != nil && (*known)[file]
+}
+
+// copy writes the object of a name to the file of that name in the folder. It does nothing if the object does not exist.
+func (r *remote) copy(file string) error {
+	data, err := r.get(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteDurable(filepath.Join(r.dir, file), fileMode, data)
+}
+
+// uploadMetrics replaces the originals of metrics.jsonl, evaluations.jsonl and rows.jsonl by the files of the folder, unless a
+// higher attempt has begun.
+func (r *remote) uploadMetrics() error {
+	r.upload.Lock()
+	defer r.upload.Unlock()
+	r.rowsUploaded = time.Time{}
+	return r.putMetrics()
+}
+
+// uploadMetricsInTurn is uploadMetrics beside the steps, once in a while: rows are the record, and metrics.jsonl is put together
+// from them again when a learner begins and ends. So what fails here is repeated later.
+func (r *remote) uploadMetricsInTurn() {
+	if !r.upload.TryLock() {
+		return
+	}
+	if time.Since(r.uploaded) < uploadPeriod {
+		r.upload.Unlock()
+		return
+	}
+	go func() {
+		defer r.upload.Unlock()
+		_ = r.putMetrics()
+	}()
+}
+
+func (r *remote) putMetrics() error {
+	r.uploaded = time.Now()
+	claims, err := r.list(claimsDir)
+	if err != nil || highest(claims) > r.attempt {
+		return err
+	}
+	names := []string{metricsName, evaluationsName}
+	if time.Since(r.rowsUploaded) >= rowsPeriod {
+		r.rowsUploaded, names = r.uploaded, append(names, rowsName)
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(r.dir, name))
+		if err != nil {
+			return err
+		}
+		if err := r.put(name, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}

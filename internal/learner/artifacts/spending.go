@@ -1,0 +1,67 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package artifacts
+
+import (
+	"fmt"
+	"path"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
+)
+
+// Spending is what a run has spent, as the learner of one attempt knows it.
+type Spending struct {
+	// Earlier is what the learners of earlier attempts have used, and Own what this one has.
+	Earlier spending.Usage `json:"earlier"`
+	Own     spending.Usage `json:"own"`
+	// Granted is what the tokens of this learner come to at most until the next record.
+	Granted int64 `json:"granted"`
+	// Workers are all worker processes that ever reported, by the name of the process.
+	Workers map[string]WorkerSpending `json:"workers,omitempty"`
+	// Held is what others than those who reported it may have been given without paying, and Shown what was reported of the run.
+	Held  spending.Usage `json:"held"`
+	Shown spending.Usage `json:"shown"`
+	// Checked is how many tokens were trained on before the run began.
+	Checked int64 `json:"checked,omitempty"`
+	// Seconds of training.
+	Seconds float64 `json:"seconds"`
+}
+
+// WorkerSpending is what one worker process has spent.
+type WorkerSpending struct {
+	// Name of the worker.
+	Name string         `json:"name"`
+	Used spending.Usage `json:"used"`
+	// Uncovered is the part of Used that belongs to groups that no state covers, and Next what its leases may have cost since. Lost is
+	// set once the worker is not expected any more, so that it is given no further leases.
+	Uncovered spending.Usage `json:"uncovered,omitzero"`
+	Next      int64          `json:"next,omitempty"`
+	Lost      bool           `json:"lost,omitempty"`
+}
+
+const spendingDir = "spending"
+
+// WriteSpending makes what was spent durable, by the attempt that knows it.
+func (s *Store) WriteSpending(attempt int32, record Spending) error {
+	if err := s.files.writeJSON(spendingName(attempt), record); err != nil {
+		return fmt.Errorf("writing what was spent: %w", err)
+	}
+	return nil
+}
+
+// Spending reads what the newest attempt before one recorded, and reports whether one did. Before the first attempt of a run stands the
+// record of the run that it continues.
+func (s *Store) Spending(before int32) (Spending, bool) {
+	for attempt := before - 1; attempt >= 0; attempt-- {
+		var record Spending
+		if s.files.readJSON(spendingName(attempt), &record) == nil {
+			return record, true
+		}
+	}
+	return Spending{}, false
+}
+
+func spendingName(attempt int32) string {
+	return path.Join(spendingDir, fmt.Sprintf("%d.json", attempt))
+}

@@ -1,0 +1,64 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package artifacts
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
+)
+
+func spent(tokens int64) Spending {
+	return Spending{Own: spending.Usage{TrainedTokens: tokens}}
+}
+
+// TestSpendingWhileTheStoreHangs records what was spent while an earlier write does not return.
+func TestSpendingWhileTheStoreHangs(t *testing.T) {
+	for name, end := range map[string]func(j *Journal, cancel func()){
+		"the learner gives up": func(j *Journal, _ func()) { giveUp(j) },
+		"the context ends":     func(_ *Journal, cancel func()) { cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			j, problems := openJournal(t, t.TempDir(), 1)
+			j.config.Slow = time.Millisecond
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			j.spending.mu.Lock()
+			defer j.spending.mu.Unlock()
+			end(j, cancel)
+			result := make(chan error, 1)
+			go func() { result <- j.WriteSpending(ctx, spent(1)) }()
+			select {
+			case err := <-result:
+				if !errors.Is(err, errSlow) && !errors.Is(err, context.Canceled) {
+					t.Errorf("WriteSpending gives %v, want %v or %v", err, errSlow, context.Canceled)
+				}
+			case <-time.After(time.Minute):
+				t.Fatal("WriteSpending waits for a store that hangs")
+			}
+			if !slices.Contains(*problems, errSlow.Error()) {
+				t.Errorf("problems are %q, want %q among them", *problems, errSlow)
+			}
+		})
+	}
+}
+
+// TestLateSpending has a write that nobody waits for any longer end after a newer one.
+func TestLateSpending(t *testing.T) {
+	j, _ := openJournal(t, t.TempDir(), 1)
+	late := j.writeSpending(spent(1))
+	if err := j.WriteSpending(t.Context(), spent(2)); err != nil {
+		t.Fatal(err)
+	}
+	if err := late(); err != nil {
+		t.Errorf("the late write gives %v", err)
+	}
+	if got, ok := j.store.Spending(2); !ok || got.Own != spent(2).Own {
+		t.Errorf("the record is %+v (%t), want the newer one", got, ok)
+	}
+}

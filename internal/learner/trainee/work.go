@@ -1,0 +1,134 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainee
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// Work is what a step submits.
+type Work struct {
+	Datums   []rl.Datum
+	Adam     tinker.AdamParams
+	Settings rl.Settings
+	// klReference is the mean difference to the log-probabilities of the KL penalty's reference; nil without one.
+	klReference *float64
+}
+
+// Prepare turns a batch into training data and decides the optimizer's settings.
+func Prepare(alg contract.Algorithm, batch leases.Batch) (Work, error) {
+	datums, err := rl.Datums(batch.Groups, rl.Advantages(batch.Groups, alg))
+	if err != nil {
+		return Work{}, fmt.Errorf("preparing step %d: %w", batch.Slots.Step+1, err)
+	}
+	var mean *float64
+	if alg.KL != nil && len(datums) > 0 {
+		value, err := rl.Penalise(datums, *alg.KL)
+		if err != nil {
+			return Work{}, fmt.Errorf("preparing step %d: %w", batch.Slots.Step+1, err)
+		}
+		mean = &value
+	}
+	optimizer := alg.Optimizer
+	rate := rl.LearningRate(optimizer, batch.Slots.Step, alg.Steps)
+	return Work{
+		Datums: datums, klReference: mean,
+		Adam: tinker.AdamParams{
+			LearningRate: rate, Beta1: optimizer.Beta1, Beta2: optimizer.Beta2, Eps: optimizer.Epsilon,
+			WeightDecay: optimizer.WeightDecay, GradClipNorm: optimizer.GradClipNorm,
+		},
+		Settings: rl.Settings{
+			LearningRate: rate, Optimizer: optimizer, Loss: alg.Loss, Advantage: alg.Advantage, Substeps: alg.Substeps,
+			Grouping: alg.Grouping, Roles: alg.Roles, KL: alg.KL,
+		},
+	}, nil
+}
+
+// Tokens counts the tokens that the step trains on.
+func (w Work) Tokens() int64 {
+	var n int64
+	for _, d := range w.Datums {
+		n += int64(len(d.Tokens))
+	}
+	return n
+}
+
+// ReferenceTokens counts the tokens that the reference of a KL penalty reads.
+func (w Work) ReferenceTokens() int64 {
+	if w.klReference == nil {
+		return 0
+	}
+	return w.Tokens() + int64(len(w.Datums))
+}
+
+// Measure returns the metrics of a step, with the share of the run's steps that are done, and the seconds that it took.
+func Measure(
+	batch leases.Batch, work Work, replies Replies, clock *Stopwatch, steps int64,
+) (metrics map[string]float64, total float64) {
+	metrics = measure.StepMetrics(batch.Groups)
+	maps.Copy(metrics, measure.ProgressMetrics(batch.Slots.Step, steps))
+	maps.Copy(metrics, replies.Metrics)
+	metrics["optim/lr"] = work.Adam.LearningRate
+	if len(replies.Logprobs) > 0 {
+		if divergence, err := rl.Diverge(work.Datums, replies.Logprobs); err == nil {
+			maps.Copy(metrics, divergence.Metrics())
+		}
+	}
+	if work.klReference != nil {
+		metrics["kl_policy_base"] = *work.klReference
+		metrics["batch/reference_tokens"] = float64(work.ReferenceTokens())
+	}
+	if lag := batch.Slots.Step - batch.Version.Step; lag > 0 {
+		metrics["batch/lag"] = float64(lag)
+	}
+	maps.Copy(metrics, clock.laps)
+	total = clock.total()
+	addTime(metrics, total)
+	return metrics, total
+}
+
+// addTime adds to the time that a step took.
+func addTime(metrics map[string]float64, seconds float64) {
+	total := metrics[contract.MetricStepSeconds] + seconds
+	metrics[contract.MetricStepSeconds] = total
+	if total > 0 {
+		metrics[contract.MetricSampledTokensPerSecond] = metrics["batch/sampled_tokens"] / total
+	}
+}
+
+// AddSave adds the time of a step's commit to its metrics.
+func AddSave(metrics map[string]float64, seconds float64) {
+	metrics["time/save_checkpoint"] = seconds
+	addTime(metrics, seconds)
+}
+
+// Stopwatch measures the parts of a step in seconds.
+type Stopwatch struct {
+	now         func() time.Time
+	began, last time.Time
+	laps        map[string]float64
+}
+
+// NewStopwatch returns a stopwatch that begins now.
+func NewStopwatch(now func() time.Time) *Stopwatch {
+	t := now()
+	return &Stopwatch{now: now, began: t, last: t, laps: map[string]float64{}}
+}
+
+// Lap gives the time since the last lap, or since the beginning, a name.
+func (s *Stopwatch) Lap(name string) {
+	t := s.now()
+	s.laps[name] = t.Sub(s.last).Seconds()
+	s.last = t
+}
+
+func (s *Stopwatch) total() float64 { return s.now().Sub(s.began).Seconds() }
