@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/desired/overrides"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
 // hostedBaseURL is the endpoint of hosted Tinker.
@@ -87,7 +87,7 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 		return options{}, errors.New("--image is required: the image of learner, worker and probe pods")
 	}
 	var err error
-	if o.podDefaults, err = overrides.DecodeDefaults(podDefaults); err != nil {
+	if o.podDefaults, err = desired.DecodePodDefaults(podDefaults); err != nil {
 		return options{}, fmt.Errorf("reading --pod-defaults: %w", err)
 	}
 	o.managerKey, err = readKey(o.managerKeyFile)

@@ -28,8 +28,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller"
-	"github.com/tinker-operator/tinker-operator/internal/controller/metricsauth"
-	"github.com/tinker-operator/tinker-operator/internal/controller/runmetrics"
+	runmetrics "github.com/tinker-operator/tinker-operator/internal/controller/metrics"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
@@ -88,7 +87,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := metrics.Registry.Register(runmetrics.New(mgr.GetClient(), mgr.Elected())); err != nil {
+	if err := metrics.Registry.Register(runmetrics.NewCollector(mgr.GetClient(), mgr.Elected())); err != nil {
 		return fmt.Errorf("registering the metrics of runs: %w", err)
 	}
 	if err := mgr.Add(keyWatch{file: o.managerKeyFile, key: o.managerKey, interval: keyCheckInterval}); err != nil {
@@ -117,7 +116,7 @@ func (o options) manager() (ctrl.Options, error) {
 	if !o.metricsInsecure {
 		server.SecureServing = true
 		server.CertDir = o.metricsCertDir
-		server.FilterProvider = metricsauth.Filter
+		server.FilterProvider = runmetrics.Filter
 		server.TLSOpts = []func(*tls.Config){func(c *tls.Config) {
 			c.MinVersion = tls.VersionTLS13
 			// Scraping needs no HTTP/2, which has had many vulnerabilities.

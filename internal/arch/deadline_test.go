@@ -40,7 +40,7 @@ var bounded = map[string]bound{
 	"internal/controller/poller/post.go http.Client":                       {1, "the poller's Timeout of a heartbeat"},
 	"internal/controller/poller/post.go http.Transport":                    {1, "the poller's Timeout of a heartbeat"},
 	"internal/controller/poller/post.go net.Dialer":                        {1, "2 s"},
-	"internal/controller/runmetrics/collector.go context.Background":       {1, "the collector's timeout"},
+	"internal/controller/metrics/collector.go context.Background":          {1, "the collector's timeout"},
 	"internal/environment/call.go context.WithoutCancel":                   {1, "30 s"},
 	"internal/environment/dataset/download/download.go http.DefaultClient": {1, "package stall: a minute without a byte"},
 	"internal/environment/ors/discover.go context.WithoutCancel":           {1, "10 s"},

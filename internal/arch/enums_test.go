@@ -14,8 +14,8 @@ import (
 
 // homonyms are literals that equal an enum's value and mean something else.
 var homonyms = map[string]string{
-	"internal/controller/runevents/runevents.go": "Wait", // This is an event's action.
-	"internal/rollout/episode/episode.go":        "Step", // This is a method's name.
+	"internal/controller/record/runevents.go": "Wait", // This is an event's action.
+	"internal/rollout/episode/episode.go":     "Step", // This is a method's name.
 }
 
 // TestEnumsAreNotSpelledAsLiterals finds string literals that equal the value of a typed constant of

@@ -4,7 +4,6 @@
 package contract
 
 import (
-	"github.com/tinker-operator/tinker-operator/internal/contract/settings"
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 )
@@ -61,7 +60,7 @@ type RunFile struct {
 	// say; empty when none has looked.
 	TokenizerSHA256 string `json:"tokenizerSHA256,omitempty"`
 	// Former are what decided the weights in earlier attempts, if that was changed.
-	Former settings.History `json:"former,omitempty"`
+	Former SettingsHistory `json:"former,omitempty"`
 	// LearnerAddress is host:port of the exchange, by the Service's name.
 	LearnerAddress string `json:"learnerAddress"`
 }

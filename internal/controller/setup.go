@@ -22,9 +22,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/namespacelease"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/rewardenvironment"
-	"github.com/tinker-operator/tinker-operator/internal/controller/servers"
 	"github.com/tinker-operator/tinker-operator/internal/controller/trainingrun"
 	"github.com/tinker-operator/tinker-operator/internal/controller/watchdog"
+	"github.com/tinker-operator/tinker-operator/internal/controller/workers"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -81,7 +81,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		ManagerKey: options.ManagerKey, Settings: options.Settings, Now: options.Now, Fault: options.Fault,
 	})
 	if !options.Settings.SharedServers {
-		err := mgr.Add(servers.Sweeper{
+		err := mgr.Add(workers.Sweeper{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespaces: options.Namespaces, Holds: leases.Holds,
 		})
 		if err != nil {

@@ -10,15 +10,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
-
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/desired/overrides"
 )
 
 // dataBytes is how many bytes of rows and downloads a pod may have on its disk; the volume has room for the rest, too.
@@ -145,7 +143,7 @@ func MountData(job *batchv1.Job, data string, by v1alpha1.PodOverrides, settings
 		}
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: volume.Name, MountPath: at, ReadOnly: mount != disk})
 	}
-	container.Resources = overrides.Resources(container.Resources, overrides.WithDefaults(by, settings.PodDefaults).Resources)
+	container.Resources = withResources(container.Resources, WithPodDefaults(by, settings.PodDefaults).Resources)
 }
 
 // dataVolumeOf returns the volume of what is mounted, and its folder. ConfigMaps and Secrets are optional, so that the

@@ -14,7 +14,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/desired/definition"
 )
 
 // Pin is a RewardEnvironment as a run uses it from its start to its end, whatever becomes of the object.
@@ -49,13 +48,13 @@ func Definition(spec v1alpha1.RewardEnvironmentSpec) contract.Definition {
 		made.Dataset = datasetOf(*spec.Dataset)
 	}
 	if spec.Reward != nil {
-		made.Reward = definition.Reward(*spec.Reward)
+		made.Reward = rewardOf(*spec.Reward)
 	}
 	if spec.ORS != nil {
 		made.ORS = orsOf(*spec.ORS)
 	}
 	if spec.Interaction != nil {
-		made.Interaction = definition.Interaction(*spec.Interaction)
+		made.Interaction = interactionOf(*spec.Interaction)
 	}
 	return made
 }

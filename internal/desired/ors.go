@@ -11,16 +11,14 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
-
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/desired/overrides"
 )
 
 // serverLimit bounds what a server writes to its /tmp.
@@ -164,7 +162,7 @@ func RunServers(job *batchv1.Job, list, prefix string) error {
 	spec := &job.Spec.Template.Spec
 	for i, name := range slices.Sorted(maps.Keys(servers)) {
 		if servers[name].Shared && prefix != "" {
-			spec.Containers[0].Env = overrides.Env(spec.Containers[0].Env, []corev1.EnvVar{{Name: contract.SharedServersVariable, Value: prefix}})
+			spec.Containers[0].Env = withEnv(spec.Containers[0].Env, []corev1.EnvVar{{Name: contract.SharedServersVariable, Value: prefix}})
 			continue
 		}
 		volume := emptyVolume(serverVolume+"-"+strconv.Itoa(i), serverLimit)
@@ -217,7 +215,7 @@ func serverContainer(name string, server contract.ORSServer, volume corev1.Volum
 			return corev1.Container{}, fmt.Errorf("decoding the server of environment %q: %w", name, err)
 		}
 	}
-	container.Env = overrides.Env(container.Env, env)
-	container.Resources = overrides.Resources(container.Resources, given)
+	container.Env = withEnv(container.Env, env)
+	container.Resources = withResources(container.Resources, given)
 	return container, nil
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/desired/overrides"
 )
 
 // userID is the user that the image runs as.
@@ -63,7 +62,7 @@ func (p *pod) template(labels, inherited map[string]string, by v1alpha1.PodOverr
 		Affinity:    p.affinity,
 		Volumes:     p.volumes,
 	})
-	overrides.Apply(&made, &p.container, inherited, by)
+	applyOverrides(&made, &p.container, inherited, by)
 	limitGoMemory(&p.container)
 	made.Spec.Containers = []corev1.Container{p.container}
 	return made

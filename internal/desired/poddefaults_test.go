@@ -12,16 +12,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/desired/overrides"
 )
 
 // everyPodDefault sets each default that the manager has for pods.
 //
-//go:embed overrides/testdata/every-pod-default.json
+//go:embed testdata/every-pod-default.json
 var everyPodDefault string
 
 func TestPodDefaultsReachAllPods(t *testing.T) {
-	defaults, err := overrides.DecodeDefaults(everyPodDefault)
+	defaults, err := DecodePodDefaults(everyPodDefault)
 	if err != nil {
 		t.Fatal(err)
 	}

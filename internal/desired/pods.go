@@ -13,7 +13,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/desired/overrides"
 )
 
 // ArtifactsDir is where the artifacts claim is mounted in the learner.
@@ -103,7 +102,7 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 	p.connect(run.Spec.Tinker)
 	p.keepArtifacts(run.Spec.Artifacts)
 	p.mountTrackingKeys(run.Spec.Tracking)
-	return p.template(LearnerLabels(run, attempt), userLabels(run), overrides.WithDefaults(run.Spec.Learner.Pod, settings.PodDefaults))
+	return p.template(LearnerLabels(run, attempt), userLabels(run), WithPodDefaults(run.Spec.Learner.Pod, settings.PodDefaults))
 }
 
 func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, settings Settings) corev1.PodTemplateSpec {
@@ -141,7 +140,7 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 	p.connect(run.Spec.Tinker)
 	p.mount(emptyVolume(spillVolume, spillLimit), spillDir)
 	p.mount(emptyVolume(tokenizerVolume, tokenizerLimit), tokenizerDir)
-	return p.template(labels, userLabels(run), overrides.WithDefaults(run.Spec.Rollouts.Pod, settings.PodDefaults))
+	return p.template(labels, userLabels(run), WithPodDefaults(run.Spec.Rollouts.Pod, settings.PodDefaults))
 }
 
 func probeTemplate(env *v1alpha1.RewardEnvironment, name string, labels map[string]string, settings Settings) corev1.PodTemplateSpec {
@@ -160,7 +159,7 @@ func probeTemplate(env *v1alpha1.RewardEnvironment, name string, labels map[stri
 		grace: probeGraceSeconds,
 	}
 	p.mount(configVolume(definitionVolume, name, definitionFile), definitionDir)
-	return p.template(labels, nil, overrides.WithDefaults(env.Spec.Pod, settings.PodDefaults))
+	return p.template(labels, nil, WithPodDefaults(env.Spec.Pod, settings.PodDefaults))
 }
 
 func runEnv(run *v1alpha1.TrainingRun) []corev1.EnvVar {

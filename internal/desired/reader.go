@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/desired/overrides"
 )
 
 // ReaderContainer is the name of the container that reads artifacts.
@@ -35,7 +34,7 @@ func ReaderPod(run *v1alpha1.TrainingRun, name, node string, args []string, sett
 		Name: ReaderContainer, Image: settings.Image, Command: []string{"/learner"}, Args: args, Resources: resources("10m"),
 	}, grace: probeGraceSeconds}
 	p.keepArtifacts(run.Spec.Artifacts)
-	given := overrides.WithDefaults(run.Spec.Learner.Pod, settings.PodDefaults)
+	given := WithPodDefaults(run.Spec.Learner.Pod, settings.PodDefaults)
 	given.Resources, given.InitContainers, given.ResourceClaims = corev1.ResourceRequirements{}, nil, nil
 	if node != "" {
 		given.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{

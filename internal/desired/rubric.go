@@ -3,7 +3,36 @@
 
 package desired
 
-import "github.com/tinker-operator/tinker-operator/internal/contract"
+import (
+	"cmp"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// rubricOf returns a rubric with its defaults, which are not in the schema.
+func rubricOf(spec environment.Rubric) *contract.Rubric {
+	judge := contract.Judge{
+		Temperature:    ptr.Deref(spec.Judge.Sampling.Temperature, 0.7),
+		MaxTokens:      int(ptr.Deref(spec.Judge.Sampling.MaxTokens, 4096)),
+		Retries:        int(ptr.Deref(spec.Judge.Retries, 3)),
+		TimeoutSeconds: int(ptr.Deref(spec.Judge.TimeoutSeconds, 300)),
+	}
+	if t := spec.Judge.Tinker; t != nil {
+		judge.Tinker = &contract.TinkerJudge{Model: t.Model, Checkpoint: t.Checkpoint, Renderer: t.Renderer}
+	}
+	if o := spec.Judge.OpenAI; o != nil {
+		judge.OpenAI = &contract.OpenAIJudge{BaseURL: o.BaseURL, Model: o.Model}
+		if ref := o.APIKeySecretRef; ref != nil {
+			judge.OpenAI.APIKey = &contract.SecretKey{Name: ref.Name, Key: ref.Key}
+		}
+	}
+	return &contract.Rubric{
+		Judge: judge, Scoring: contract.RubricScoring(cmp.Or(spec.Scoring, environment.ScorePassRate)), MinCoverage: ptr.Deref(spec.MinCoverage, 1),
+	}
+}
 
 // judgeMounts lists the Secrets that the judges of a reward need.
 func judgeMounts(rule *contract.RewardRule) []string {

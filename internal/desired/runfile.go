@@ -12,8 +12,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/desired/budget"
-	"github.com/tinker-operator/tinker-operator/internal/desired/services"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -92,8 +90,8 @@ func File(in FileInput) (contract.RunFile, error) {
 	if file.ResumeFrom, err = resumeFromOf(run); err != nil {
 		return contract.RunFile{}, err
 	}
-	file.Tracking = services.Of(run)
-	if err := budget.Add(&file, run); err != nil {
+	file.Tracking = trackingServices(run)
+	if err := AddBudget(&file, run); err != nil {
 		return contract.RunFile{}, unacceptable(v1alpha1.ReasonPriceUnknown, "%v", err)
 	}
 	return file, file.Validate()

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	apitracking "github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
-	"github.com/tinker-operator/tinker-operator/internal/desired/services"
 )
 
 // mountTrackingKeys gives the learner the keys of these services as files. A Secret that does not exist does not stop the pod, and
@@ -19,19 +18,19 @@ func (p *pod) mountTrackingKeys(spec *apitracking.Tracking) {
 		return
 	}
 	if spec.WandB != nil {
-		p.mountKey(wandbVolume, spec.WandB.APIKeySecretRef, services.WandBDir)
+		p.mountKey(wandbVolume, spec.WandB.APIKeySecretRef, WandBDir)
 	}
 	if spec.MLflow != nil && spec.MLflow.Key() != nil {
-		p.mountKey(mlflowVolume, *spec.MLflow.Key(), services.MLflowDir)
+		p.mountKey(mlflowVolume, *spec.MLflow.Key(), MLflowDir)
 	}
 	if spec.OpenReward != nil {
-		p.mountKey(openRewardVolume, spec.OpenReward.APIKeySecretRef, services.OpenRewardDir)
+		p.mountKey(openRewardVolume, spec.OpenReward.APIKeySecretRef, OpenRewardDir)
 	}
 }
 
 func (p *pod) mountKey(volume string, key ref.SecretKey, dir string) {
 	p.mount(corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
 		SecretName: key.Name, Optional: ptr.To(true), DefaultMode: ptr.To[int32](0o440),
-		Items: []corev1.KeyToPath{{Key: key.Key, Path: services.KeyFile}},
+		Items: []corev1.KeyToPath{{Key: key.Key, Path: KeyFile}},
 	}}}, dir)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	apitracking "github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
-	"github.com/tinker-operator/tinker-operator/internal/desired/services"
 )
 
 // TestTrackingKeys checks that the learner alone is given the key, from a Secret that need not exist.
@@ -43,7 +42,7 @@ func TestTrackingKeys(t *testing.T) {
 	want := &tracking.Settings{WandB: &tracking.WandB{
 		Project: "p", BaseURL: "https://api.wandb.ai", RunName: run.Name, Tags: []string{"a", "b"}, KeyFile: "/etc/tinker-operator/tracking/wandb/key",
 	}}
-	if diff := cmp.Diff(want, services.Of(run)); diff != "" {
+	if diff := cmp.Diff(want, trackingServices(run)); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]string{want.WandB.KeyFile: "wandb/K"}, keys(learnerTemplate(run, 1, "link", Settings{}).Spec)); diff != "" {
@@ -54,7 +53,7 @@ func TestTrackingKeys(t *testing.T) {
 	}
 	run.Spec.Tracking = &apitracking.Tracking{TensorBoard: &apitracking.TensorBoard{}}
 	want = &tracking.Settings{TensorBoard: &tracking.TensorBoard{RunName: run.Name}}
-	if diff := cmp.Diff(want, services.Of(run)); diff != "" {
+	if diff := cmp.Diff(want, trackingServices(run)); diff != "" {
 		t.Errorf("settings of TensorBoard (-want +got):\n%s", diff)
 	}
 	token := &ref.SecretKey{Name: "mlflow", Key: "token"}
@@ -69,7 +68,7 @@ func TestTrackingKeys(t *testing.T) {
 			want.MLflow.KeyFile = "/etc/tinker-operator/tracking/mlflow/key"
 			wantKeys[want.MLflow.KeyFile] = "mlflow/token"
 		}
-		if diff := cmp.Diff(want, services.Of(run)); diff != "" {
+		if diff := cmp.Diff(want, trackingServices(run)); diff != "" {
 			t.Errorf("settings of MLflow with %s (-want +got):\n%s", name, diff)
 		}
 		if diff := cmp.Diff(wantKeys, keys(learnerTemplate(run, 1, "link", Settings{}).Spec)); diff != "" {
@@ -82,7 +81,7 @@ func TestTrackingKeys(t *testing.T) {
 	for address, api := range map[string]string{"": "https://api.openreward.ai", "http://host:8080/": "http://api.host:8080"} {
 		run.Spec.Tracking = &apitracking.Tracking{OpenReward: &apitracking.OpenReward{BaseURL: address, APIKeySecretRef: ref.SecretKey{Name: "o", Key: "k"}}}
 		want := &tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: api, RunName: run.Name, KeyFile: "/etc/tinker-operator/tracking/openreward/key"}}
-		if diff := cmp.Diff(want, services.Of(run)); diff != "" {
+		if diff := cmp.Diff(want, trackingServices(run)); diff != "" {
 			t.Errorf("settings of OpenReward (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(map[string]string{want.OpenReward.KeyFile: "o/k"}, keys(learnerTemplate(run, 1, "link", Settings{}).Spec)); diff != "" {
@@ -93,7 +92,7 @@ func TestTrackingKeys(t *testing.T) {
 		}
 	}
 	run.Spec.Tracking = nil
-	if got := services.Of(run); got != nil {
+	if got := trackingServices(run); got != nil {
 		t.Errorf("a run without tracking has the settings %v", got)
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tinker-operator/tinker-operator/internal/desired/overrides"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
 // command runs a program at the root of the repository and returns what it prints.
@@ -132,7 +132,7 @@ var _ = Describe("config/default", func() {
 		const flag = "--pod-defaults="
 		i := slices.IndexFunc(chart.pod.Containers[0].Args, func(arg string) bool { return strings.HasPrefix(arg, flag) })
 		Expect(i).To(BeNumerically(">=", 0))
-		defaults, err := overrides.DecodeDefaults(strings.TrimPrefix(chart.pod.Containers[0].Args[i], flag))
+		defaults, err := desired.DecodePodDefaults(strings.TrimPrefix(chart.pod.Containers[0].Args[i], flag))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(defaults.NodeSelector).To(Equal(map[string]string{"pool": "runs"}))
 		Expect(defaults.Resources.Limits.Cpu().String()).To(Equal("2"))

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/tinker-operator/tinker-operator/internal/controller/metricsauth"
+	"github.com/tinker-operator/tinker-operator/internal/controller/metrics"
 )
 
 // shippedRole reads a ClusterRole of config/rbac, under a name of its own.
@@ -77,7 +77,7 @@ func newMetricsReader() metricsReader {
 	Expect(err).NotTo(HaveOccurred())
 	client, err := rest.HTTPClientFor(manager.Config())
 	Expect(err).NotTo(HaveOccurred())
-	filter, err := metricsauth.Filter(manager.Config(), client)
+	filter, err := metrics.Filter(manager.Config(), client)
 	Expect(err).NotTo(HaveOccurred())
 	handler, err := filter(logr.Discard(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	Expect(err).NotTo(HaveOccurred())

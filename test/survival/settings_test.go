@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/contract/settings"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
 )
 
@@ -26,7 +25,7 @@ func (w *fixture) changeSettings(last int32, rate float64) {
 		w.t.Fatal(err)
 	}
 	w.file.SpecDigest = digest
-	w.file.Former = w.file.Former.Append(settings.Former{LastAttempt: last, SpecDigest: former})
+	w.file.Former = w.file.Former.Append(contract.FormerSettings{LastAttempt: last, SpecDigest: former})
 	w.file.Former[len(w.file.Former)-1].Changed = []string{"algorithm"}
 }
 

@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attempt writes the attempts of a run into its status: that one starts, what its learner reports, and how it ended.
+// Package attempt has the attempts of a run: that one starts, what its learner reports, how it ended, by its pod, its Job
+// and the verdict that it left, whether that ends the run, and how long the next attempt waits.
 package attempt
 
 import (
@@ -16,9 +17,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
-	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
-	spent "github.com/tinker-operator/tinker-operator/internal/desired/budget"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -98,17 +97,17 @@ func pinnedStatus(before []v1alpha1.EnvironmentStatus, file *contract.RunFile) [
 }
 
 // End records how the newest attempt ended.
-func End(next *v1alpha1.TrainingRunStatus, end ending.Ending, now time.Time) {
-	if budget.CountsAsFailure(string(end.Cause)) {
+func End(next *v1alpha1.TrainingRunStatus, end Ending, now time.Time) {
+	if CountsAsFailure(string(end.Cause)) {
 		next.FailuresSinceCheckpoint = ptr.To(ptr.Deref(next.FailuresSinceCheckpoint, 0) + 1)
 	}
 	newest := &next.Attempts[0]
 	newest.Cause = string(end.Cause)
 	newest.Reason = status.Trim(end.Reason, maxAttemptReason)
-	newest.Message = status.Trim(end.Message, ending.MaxMessage)
-	next.ActiveSeconds = ptr.To(ptr.Deref(next.ActiveSeconds, 0) + int64(spent.Lasted(*newest, now).Round(time.Second).Seconds()))
+	newest.Message = status.Trim(end.Message, MaxMessage)
+	next.ActiveSeconds = ptr.To(ptr.Deref(next.ActiveSeconds, 0) + int64(desired.AttemptLasted(*newest, now).Round(time.Second).Seconds()))
 	newest.CompletionTime = ptr.To(metav1.NewTime(now))
-	next.Attempts = budget.Join(next.Attempts)
+	next.Attempts = Join(next.Attempts)
 }
 
 // Report writes a progress into the status, and into the newest attempts' entries. A checkpoint of a further

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
+	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -35,7 +35,7 @@ func (o *Observer) observeLingering(ctx context.Context, run *v1alpha1.TrainingR
 		seen.Lingering = lingers([]corev1.Pod{*l.Pod}, now)
 	}
 	job := seen.Rollout
-	if job == nil || job.DeletionTimestamp == nil || now.Sub(job.DeletionTimestamp.Time) < ending.OverdueAfter {
+	if job == nil || job.DeletionTimestamp == nil || now.Sub(job.DeletionTimestamp.Time) < attempt.OverdueAfter {
 		return
 	}
 	seen.LookAgain = LookInterval
@@ -55,7 +55,7 @@ func lingers(pods []corev1.Pod, now time.Time) string {
 		if pod.DeletionTimestamp == nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 			continue
 		}
-		if podstate.NodeSilent(pod) || now.After(pod.DeletionTimestamp.Add(ending.OverdueAfter)) {
+		if podstate.NodeSilent(pod) || now.After(pod.DeletionTimestamp.Add(attempt.OverdueAfter)) {
 			return fmt.Sprintf("pod %q on node %q", pod.Name, pod.Spec.NodeName)
 		}
 	}

@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package observe reads what the cluster has of a TrainingRun, once for each reconcile. It decides nothing.
+// Package observe reads what the cluster has of a TrainingRun, once for each reconcile: its objects, and the run files of
+// earlier attempts with what the spec changed since. It decides nothing.
 package observe
 
 import (

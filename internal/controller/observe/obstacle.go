@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
+	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/controller/workers"
@@ -88,7 +88,7 @@ func (o *Observer) look(ctx context.Context, run *v1alpha1.TrainingRun, lacking 
 
 // lacksPod says that the Job of a learner should have a pod and has none.
 func lacksPod(l Learner) bool {
-	return l.Pod == nil && l.Job != nil && !ending.JobEnded(l.Job) && !desired.SuspendedByOther(l.Job)
+	return l.Pod == nil && l.Job != nil && !attempt.JobEnded(l.Job) && !desired.SuspendedByOther(l.Job)
 }
 
 // lacksWorkers says that fewer workers are ready than there should be.

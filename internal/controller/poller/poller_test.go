@@ -79,7 +79,7 @@ func runPoller(t *testing.T, s *fakeLearners, test func(p *Poller)) {
 	})
 }
 
-// events counts the events that have come so far.
+// countEvents counts the events that have come so far.
 func countEvents(p *Poller) int {
 	synctest.Wait()
 	n := 0

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/controller/pacing"
+	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 	"github.com/tinker-operator/tinker-operator/internal/controller/watchdog"
 )
 
@@ -28,7 +28,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, dog *watchdog.Watchdog) 
 		For(&v1alpha1.RewardEnvironment{}).
 		Owns(&batchv1.Job{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(environmentOfPod)).
-		WithOptions(controller.Options{RateLimiter: pacing.Retries()}).
+		WithOptions(controller.Options{RateLimiter: record.RetryRates()}).
 		Complete(dog.Watch("rewardenvironment", r))
 	if err != nil {
 		return fmt.Errorf("setting up rewardenvironment: %w", err)

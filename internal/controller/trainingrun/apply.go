@@ -24,7 +24,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
-	"github.com/tinker-operator/tinker-operator/internal/controller/servers"
 	"github.com/tinker-operator/tinker-operator/internal/controller/workers"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
@@ -107,7 +106,7 @@ func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.Trainin
 	if p.file != nil {
 		observed.SpecDigest = p.file.SpecDigest
 	}
-	replaced, err := r.reconcileServers(ctx, run, seen, p, servers.Run)
+	replaced, err := r.reconcileServers(ctx, run, seen, p, workers.RunServers)
 	observed.AwaitsServers = !replaced
 	if err == nil {
 		err = reconciler.Reconcile(ctx, run, observed, r.Now())
@@ -120,9 +119,9 @@ func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.Trainin
 
 // reconcileServers runs or ends the environment servers that the run has once, and reports whether they are those that it wants.
 func (r *Reconciler) reconcileServers(
-	ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan, action servers.Action,
+	ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan, action workers.ServersAction,
 ) (bool, error) {
-	reconciler := servers.Reconciler{Client: r.Client, Settings: r.Settings}
+	reconciler := workers.ServersReconciler{Client: r.Client, Settings: r.Settings}
 	return reconciler.Reconcile(ctx, run, action, workersOf(run, seen, p.pins).Servers)
 }
 

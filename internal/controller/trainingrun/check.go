@@ -17,7 +17,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
-	"github.com/tinker-operator/tinker-operator/internal/controller/runfiles"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -42,8 +41,8 @@ func (r *Reconciler) checkNext(ctx context.Context, run *v1alpha1.TrainingRun, s
 	if known := r.checks.Get(run); known.of == of {
 		return known.problem
 	}
-	files, err := runfiles.Read(ctx, r.Live, run)
-	if _, unreadable := errors.AsType[*runfiles.Error](err); err != nil && !unreadable {
+	files, err := observe.ReadRunFiles(ctx, r.Live, run)
+	if _, unreadable := errors.AsType[*observe.RunFileError](err); err != nil && !unreadable {
 		ctrl.LoggerFrom(ctx).Info("the next attempt is not checked", "err", err.Error())
 		return nil
 	}
@@ -56,7 +55,7 @@ func (r *Reconciler) checkNext(ctx context.Context, run *v1alpha1.TrainingRun, s
 }
 
 // nextProblem is why the run file of the next attempt cannot be made.
-func (r *Reconciler) nextProblem(run *v1alpha1.TrainingRun, seen observe.State, files runfiles.Files) *resolve.Problem {
+func (r *Reconciler) nextProblem(run *v1alpha1.TrainingRun, seen observe.State, files observe.RunFiles) *resolve.Problem {
 	input, blocked := r.fileInput(run, seen, files, status.NewestAttempt(run)+1)
 	if blocked != nil {
 		return blocked
@@ -71,7 +70,7 @@ func (r *Reconciler) nextProblem(run *v1alpha1.TrainingRun, seen observe.State, 
 // madeFrom identifies what a run file is made from.
 func madeFrom(run *v1alpha1.TrainingRun, seen observe.State) string {
 	var of strings.Builder
-	fmt.Fprintf(&of, "%d %d %v %v %v", run.Generation, status.NewestAttempt(run), runfiles.Fixed(run), runfiles.HasStep(run), run.Status.CompletionTime)
+	fmt.Fprintf(&of, "%d %d %v %v %v", run.Generation, status.NewestAttempt(run), observe.SettingsFixed(run), observe.HasStep(run), run.Status.CompletionTime)
 	for _, name := range slices.Sorted(maps.Keys(seen.Environments)) {
 		env := seen.Environments[name]
 		fmt.Fprintf(&of, " %s %s %d %d %s", name, env.UID, env.Generation, ptr.Deref(env.Status.ObservedGeneration, 0), env.Status.Digest)

@@ -14,9 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
-	"github.com/tinker-operator/tinker-operator/internal/controller/runfiles"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	spent "github.com/tinker-operator/tinker-operator/internal/desired/budget"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -107,7 +105,7 @@ func suspendedCondition(v view) status.Condition {
 	case v.seen.Rollout != nil || v.seen.Learners[status.NewestAttempt(v.run)].Job != nil:
 		return status.Unknown(kind, v1alpha1.ReasonDraining, "The pods are being deleted."+v.lingering())
 	case !*v.run.Spec.Suspend:
-		return status.True(kind, v1alpha1.ReasonBudgetReached, spent.Reached(v.run, *v.next, v.now)+". Raise the limit, and the run continues from its newest checkpoint.")
+		return status.True(kind, v1alpha1.ReasonBudgetReached, desired.BudgetReached(v.run, *v.next, v.now)+". Raise the limit, and the run continues from its newest checkpoint.")
 	case v.run.Spec.Algorithm == nil:
 		return status.True(kind, v1alpha1.ReasonSuspended, "The run is suspended until suspend is false; then it evaluates again.")
 	default:
@@ -245,7 +243,7 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 		return status.False(kind, reason, message)
 	}
 	if up, known := endpoint.Upstreams[reply.Upstream]; reply.Upstream == contract.UpstreamNotTinker {
-		return status.False(kind, up.Reason, endpoint.Repair(v.run.Spec.Tinker, runfiles.Fixed(v.run), reply.UpstreamError))
+		return status.False(kind, up.Reason, endpoint.Repair(v.run.Spec.Tinker, observe.SettingsFixed(v.run), reply.UpstreamError))
 	} else if known && up.Continues {
 		return status.True(kind, up.Reason, up.Message+endpoint.Evidence(reply.UpstreamError))
 	} else if known {

@@ -22,7 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
-	"github.com/tinker-operator/tinker-operator/internal/controller/pacing"
+	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
@@ -396,7 +396,7 @@ func TestStatusOfRandomObservations(t *testing.T) {
 		again := run.DeepCopy()
 		again.Status = *first.DeepCopy()
 		second := computeStatus(again, seen, planned(again, seen), now.Add(time.Second))
-		if due, _ := pacing.Due(&first, &second, time.Time{}, now, pacing.RuleFor(run, time.Time{}, now)); due {
+		if due, _ := record.Due(&first, &second, time.Time{}, now, record.PaceFor(run, time.Time{}, now)); due {
 			t.Fatalf("seed %d: a second look changes the status (-first +second):\n%s", seed, cmp.Diff(first, second))
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
+	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -32,7 +32,7 @@ func (v view) withCrash(c status.Condition) status.Condition {
 		return c
 	}
 	for _, a := range v.next.Attempts {
-		if a.CompletionTime == nil || !budget.CountsAsFailure(a.Cause) {
+		if a.CompletionTime == nil || !attempt.CountsAsFailure(a.Cause) {
 			continue
 		}
 		if end := endOf(a); !strings.Contains(c.Message, end) {
@@ -64,5 +64,5 @@ func earlierJobs(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) [
 // progress. Such a Job makes no other pod.
 func keepsLog(a v1alpha1.Attempt, seen observe.State) bool {
 	pod := seen.Learners[a.Number].Pod
-	return budget.CountsAsFailure(a.Cause) && pod != nil && podstate.Termination(pod, desired.LearnerContainer) != nil
+	return attempt.CountsAsFailure(a.Cause) && pod != nil && podstate.Termination(pod, desired.LearnerContainer) != nil
 }

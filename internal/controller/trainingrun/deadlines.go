@@ -12,7 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
+	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
 	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
@@ -29,7 +29,7 @@ const (
 
 // overdue ends an attempt whose learner did not start, or makes no progress, in time. Only a fresh heartbeat of the
 // learner counts for the latter, and only while the endpoint is not the cause.
-func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, seen observe.State, now time.Time) *ending.Ending {
+func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, seen observe.State, now time.Time) *attempt.Ending {
 	policy := run.Spec.FailurePolicy
 	if _, running := learnerRunning(l.Pod); !running {
 		return startOverdue(run, newest, l, seen, now)
@@ -42,14 +42,14 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learn
 	}
 	deadline := seconds(*policy.ProgressDeadlineSeconds)
 	if idle := time.Duration(seen.Heartbeat.Reply.SecondsSinceProgress * float64(time.Second)); idle > deadline && hasWorkers(seen) {
-		return &ending.Ending{Cause: contract.CauseStalled,
+		return &attempt.Ending{Cause: contract.CauseStalled,
 			Message: fmt.Sprintf("The learner has made no progress for %.0f seconds (failurePolicy.progressDeadlineSeconds).", deadline.Seconds())}
 	}
 	return nil
 }
 
 // startOverdue ends an attempt whose learner does not run in time. The ending has a reason where its pod waits for a repair.
-func startOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, seen observe.State, now time.Time) *ending.Ending {
+func startOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, seen observe.State, now time.Time) *attempt.Ending {
 	deadline, waits := seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds), observe.LearnerWaits(run, l.Pod)
 	if l.Pod != nil && seen.LearnerObstacle.NeedsAction {
 		waits = seen.LearnerObstacle // What it lacks may be there on another node, so that its deadline applies.
@@ -60,11 +60,11 @@ func startOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.
 	case l.Pod == nil && seen.LearnerObstacle.NeedsAction:
 		return nil // The Job's controller tries again to create the pod, and another Job would have the same problem.
 	case podstate.ImageMissing(l.Pod) && podstate.ReplaceIn(l.Pod, now) <= 0:
-		return &ending.Ending{Cause: contract.CauseStartTimeout, Reason: v1alpha1.ReasonImagePullFailed, Message: waits.Message}
+		return &attempt.Ending{Cause: contract.CauseStartTimeout, Reason: v1alpha1.ReasonImagePullFailed, Message: waits.Message}
 	case now.Sub(waitsSince(newest, l, now)) <= deadline:
 		return nil
 	}
-	end := &ending.Ending{Cause: contract.CauseStartTimeout,
+	end := &attempt.Ending{Cause: contract.CauseStartTimeout,
 		Message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s", deadline.Seconds(), waits.Message)}
 	if waits.NeedsAction {
 		end.Reason = waits.Reason

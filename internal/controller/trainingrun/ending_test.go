@@ -13,8 +13,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
-	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
+	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 )
 
@@ -65,7 +64,7 @@ func TestEndingOfLearner(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := ending.OfLearner(2, tc.l.Job, tc.l.Pod, now)
+			got := attempt.EndingOfLearner(2, tc.l.Job, tc.l.Pod, now)
 			switch {
 			case got == nil && tc.want != "":
 				t.Errorf("ending = nothing, want %s", tc.want)
@@ -87,9 +86,9 @@ func failedInit(pod *corev1.Pod) {
 }
 
 func TestFailedInitContainerAwaitsRepair(t *testing.T) {
-	end := ending.OfLearner(2, newJob("job"), newPod(pending, failedInit), now)
-	attempt := v1alpha1.Attempt{Cause: string(end.Cause), Reason: end.Reason}
-	if end.Reason != v1alpha1.ReasonInitContainerFailed || !budget.AwaitsRepair(attempt) || budget.CountsAsFailure(attempt.Cause) {
+	end := attempt.EndingOfLearner(2, newJob("job"), newPod(pending, failedInit), now)
+	ended := v1alpha1.Attempt{Cause: string(end.Cause), Reason: end.Reason}
+	if end.Reason != v1alpha1.ReasonInitContainerFailed || !attempt.AwaitsRepair(ended) || attempt.CountsAsFailure(ended.Cause) {
 		t.Errorf("the attempt ended as %+v, want one that waits for a repair and does not count", end)
 	}
 	if want := "correct it in learner.pod.initContainers"; !strings.Contains(end.Message, want) {
@@ -99,15 +98,15 @@ func TestFailedInitContainerAwaitsRepair(t *testing.T) {
 
 func TestEndingQuotesTheLog(t *testing.T) {
 	log := strings.Repeat("x", 5000) + "\npanic: index out of range\n"
-	got := ending.OfLearner(1, nil, newPod(exited(2, "Error", log)), now)
-	if got.Cause != contract.CauseCrashed || !strings.HasSuffix(got.Message, "panic: index out of range") || len(got.Message) > ending.MaxMessage {
+	got := attempt.EndingOfLearner(1, nil, newPod(exited(2, "Error", log)), now)
+	if got.Cause != contract.CauseCrashed || !strings.HasSuffix(got.Message, "panic: index out of range") || len(got.Message) > attempt.MaxMessage {
 		t.Errorf("ending of a panic = %s: %q (%d bytes)", got.Cause, got.Message, len(got.Message))
 	}
 }
 
 func TestEndingKeepsTheVerdict(t *testing.T) {
 	text := verdictText(t, contract.Verdict{Cause: contract.CauseConfigRejected, Reason: "KeyRefused", Message: "Renew it.", Attempt: 1, Progress: contract.Progress{Step: 7}})
-	got := ending.OfLearner(1, nil, newPod(exited(64, "Error", text)), now)
+	got := attempt.EndingOfLearner(1, nil, newPod(exited(64, "Error", text)), now)
 	if got.Reason != "KeyRefused" || got.Message != "Renew it." || got.Progress.Step != 7 {
 		t.Errorf("ending = %+v", got)
 	}

@@ -6,7 +6,7 @@ package trainingrun
 import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
+	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
@@ -18,15 +18,15 @@ const jobSuspended = "Another controller, such as a queue, has suspended the lea
 // suspendedByOther gives the end of an attempt whose learner ran until another controller suspended its Job; end is how its pod ended, nil
 // where that is not known yet. A second pod of the Job would be a second learner of the attempt, so that the attempt has ended although its
 // Job has not.
-func suspendedByOther(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, end *ending.Ending) *ending.Ending {
+func suspendedByOther(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, end *attempt.Ending) *attempt.Ending {
 	switch {
 	case l.Replaced:
-		return &ending.Ending{Cause: contract.CauseDisrupted, Reason: v1alpha1.ReasonJobSuspended,
+		return &attempt.Ending{Cause: contract.CauseDisrupted, Reason: v1alpha1.ReasonJobSuspended,
 			Message: "Another controller suspended the learner's Job and has resumed it, which made a second pod of the attempt."}
 	case !desired.SuspendedByOther(l.Job):
 		return end
 	case end == nil && l.Pod == nil && hasRun(run, newest):
-		return &ending.Ending{Cause: contract.CauseDisrupted, Reason: v1alpha1.ReasonJobSuspended,
+		return &attempt.Ending{Cause: contract.CauseDisrupted, Reason: v1alpha1.ReasonJobSuspended,
 			Message: "Another controller suspended the learner's Job, which deleted its pod."}
 	case end != nil && (end.Cause == contract.CauseDrained || end.Cause == contract.CauseDisrupted):
 		end.Reason, end.Message = v1alpha1.ReasonJobSuspended, "Another controller suspended the learner's Job, which ended its pod."
@@ -38,5 +38,5 @@ func suspendedByOther(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l obse
 // its place in a queue would be lost with it, unless the spec asks for another one.
 func held(run *v1alpha1.TrainingRun, seen observe.State) bool {
 	job := seen.Learners[status.NewestAttempt(run)].Job
-	return status.AttemptEnded(run) && desired.SuspendedByOther(job) && !ending.JobEnded(job) && len(desired.PendingChanges(run, job)) == 0
+	return status.AttemptEnded(run) && desired.SuspendedByOther(job) && !attempt.JobEnded(job) && len(desired.PendingChanges(run, job)) == 0
 }

@@ -7,17 +7,17 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/desired/budget"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
 // suspended says that a run is not to run now: the spec suspends it, or its budget is reached.
 func suspended(run *v1alpha1.TrainingRun, now time.Time) bool {
-	return *run.Spec.Suspend || budget.Reached(run, run.Status, now) != ""
+	return *run.Spec.Suspend || desired.BudgetReached(run, run.Status, now) != ""
 }
 
 // suspended is that of the status that is being computed.
 func (v view) suspended() bool {
-	return *v.run.Spec.Suspend || budget.Reached(v.run, *v.next, v.now) != ""
+	return *v.run.Spec.Suspend || desired.BudgetReached(v.run, *v.next, v.now) != ""
 }
 
 // untilLimit is how long a run may still be in progress; maxRequeue for one without such a limit.
@@ -25,5 +25,5 @@ func untilLimit(run *v1alpha1.TrainingRun, now time.Time) time.Duration {
 	if run.Spec.Budget == nil || run.Spec.Budget.ActiveSeconds == nil {
 		return maxRequeue
 	}
-	return max(time.Second, time.Duration(*run.Spec.Budget.ActiveSeconds)*time.Second-budget.Active(run.Status, now))
+	return max(time.Second, time.Duration(*run.Spec.Budget.ActiveSeconds)*time.Second-desired.ActiveTime(run.Status, now))
 }

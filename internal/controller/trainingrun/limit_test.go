@@ -14,7 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
-	"github.com/tinker-operator/tinker-operator/internal/desired/budget"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
 // TestActiveSecondsLimit has an attempt be in progress for 100 s after others that took 50 s.
@@ -46,7 +46,7 @@ func TestActiveSecondsLimit(t *testing.T) {
 			if draining := c.Reason == v1alpha1.ReasonDraining; draining != (tc.want == contract.DesiredDrain) {
 				t.Errorf("Suspended is %s, %s", c.Status, c.Reason)
 			}
-			if reached := budget.Reached(run, run.Status, now); tc.want == contract.DesiredDrain && !strings.HasPrefix(reached, "budget.activeSeconds (150) is reached: attempts were in progress for 150 s") {
+			if reached := desired.BudgetReached(run, run.Status, now); tc.want == contract.DesiredDrain && !strings.HasPrefix(reached, "budget.activeSeconds (150) is reached: attempts were in progress for 150 s") {
 				t.Errorf("the limit is %q", reached)
 			}
 		})
@@ -58,12 +58,12 @@ func TestActiveSecondsCountEndedAttempts(t *testing.T) {
 	a := inProgress(1)
 	a.StartTime = &metav1.Time{Time: now.Add(-100 * time.Second)}
 	s := v1alpha1.TrainingRunStatus{ActiveSeconds: new(int64(50)), Attempts: []v1alpha1.Attempt{a}}
-	if got := budget.Active(s, now); got != 150*time.Second {
+	if got := desired.ActiveTime(s, now); got != 150*time.Second {
 		t.Errorf("attempts were in progress for %v, want 150 s", got)
 	}
 	a.CompletionTime = &metav1.Time{Time: now}
 	s.ActiveSeconds, s.Attempts = new(int64(150)), []v1alpha1.Attempt{a}
-	if got := budget.Active(s, now.Add(time.Hour)); got != 150*time.Second {
+	if got := desired.ActiveTime(s, now.Add(time.Hour)); got != 150*time.Second {
 		t.Errorf("an hour later they were in progress for %v, want 150 s", got)
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
-	"github.com/tinker-operator/tinker-operator/internal/controller/servers"
+	"github.com/tinker-operator/tinker-operator/internal/controller/workers"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -105,7 +105,7 @@ func (n *namespaces) terminating(ctx context.Context, live client.Reader, name s
 func (p plan) withoutNamespace(seen observe.State) plan {
 	p.terminating, p.requeue = true, maxRequeue
 	p.start, p.file, p.pins, p.blocked, p.backingOff = 0, nil, nil, nil, false
-	p.workers, p.servers, p.foreground = false, servers.Keep, false
+	p.workers, p.servers, p.foreground = false, workers.KeepServers, false
 	p.deletes = unlessDeleted(seen.Rollout)
 	for _, attempt := range slices.Sorted(maps.Keys(seen.Learners)) {
 		p.deletes = append(p.deletes, learnerJob(seen, attempt)...)

@@ -16,12 +16,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
-	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
-	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
-	"github.com/tinker-operator/tinker-operator/internal/controller/servers"
+	"github.com/tinker-operator/tinker-operator/internal/controller/workers"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -29,11 +27,11 @@ import (
 // plan is what is to be done about a run, and why. Making one has no effect.
 type plan struct {
 	// ending of the newest attempt, when it has just ended.
-	ending *ending.Ending
+	ending *attempt.Ending
 	// next is the status with that ending, or of a failed run that is tried again; nil when it stays as it is.
 	next *v1alpha1.TrainingRunStatus
 	// final ends the run.
-	final *budget.Final
+	final *attempt.Final
 	// start is the number of the attempt to record and make; 0 for none.
 	start int32
 	// file and pins are what it starts with; prepare fills them in.
@@ -56,7 +54,7 @@ type plan struct {
 	// workers says that the workers' Job and the Service are kept as the spec has them.
 	workers bool
 	// servers is how environment servers that the run has once are ended; where there are workers, they run.
-	servers servers.Action
+	servers workers.ServersAction
 	// credentialsChanged says that the learner is restarted because it has credentials of another manager key.
 	credentialsChanged bool
 	// apiKeyChanged says that the learner is restarted because tinker.apiKeySecretRef has changed.
@@ -99,7 +97,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 		next := withEnding(run, seen, *p.ending, now)
 		p.next = &next
 		failures := ptr.Deref(next.FailuresSinceCheckpoint, 0)
-		if p.final = budget.Finish(run.Spec.FailurePolicy, next.Attempts, failures, *p.ending); p.final != nil {
+		if p.final = attempt.Finish(run.Spec.FailurePolicy, next.Attempts, failures, *p.ending); p.final != nil {
 			explainFinal(run, seen, p.final)
 			p.deletes = append(p.deletes, lingering(seen, status.NewestAttempt(run))...)
 			return p
@@ -159,16 +157,16 @@ func withRetry(before v1alpha1.TrainingRunStatus, now time.Time) v1alpha1.Traini
 }
 
 // endingOf returns the end of the newest attempt, by its pod, its Job or a deadline.
-func endingOf(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) *ending.Ending {
+func endingOf(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) *attempt.Ending {
 	newest := run.Status.Attempts[0]
 	l := seen.Learners[newest.Number]
 	if creating(newest, l, seen, now) > 0 && !suspended(run, now) {
 		return nil
 	}
-	end := suspendedByOther(run, newest, l, ending.OfLearner(newest.Number, l.Job, l.Pod, now))
+	end := suspendedByOther(run, newest, l, attempt.EndingOfLearner(newest.Number, l.Job, l.Pod, now))
 	if end != nil {
 		if l.Job == nil && l.Pod == nil && seen.Refused.Reason != "" {
-			return &ending.Ending{Cause: contract.CauseRefused, Reason: seen.Refused.Reason, Message: seen.Refused.Words}
+			return &attempt.Ending{Cause: contract.CauseRefused, Reason: seen.Refused.Reason, Message: seen.Refused.Words}
 		}
 		return explainDrain(run, seen, end, now)
 	}
@@ -176,13 +174,13 @@ func endingOf(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) *end
 		return neverStarted(l)
 	}
 	if changed(run, l) {
-		return &ending.Ending{Cause: contract.CauseDrained, Message: "The learner had not started, and the spec of it has changed."}
+		return &attempt.Ending{Cause: contract.CauseDrained, Message: "The learner had not started, and the spec of it has changed."}
 	}
 	return overdue(run, newest, l, seen, now)
 }
 
 // explainDrain says of a learner that has drained, or was deleted, although its run was not to stop what made it do so.
-func explainDrain(run *v1alpha1.TrainingRun, seen observe.State, end *ending.Ending, now time.Time) *ending.Ending {
+func explainDrain(run *v1alpha1.TrainingRun, seen observe.State, end *attempt.Ending, now time.Time) *attempt.Ending {
 	if (end.Cause == contract.CauseDrained || end.Cause == contract.CauseDisrupted) && settingsChanged(run, seen) {
 		end.Reason, end.Message = v1alpha1.ReasonSettingsChanged, "What decides the weights was changed before a first step was committed: the next attempt starts with it."
 		return end
@@ -219,14 +217,14 @@ func hasRun(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt) bool {
 }
 
 // neverStarted ends an attempt that is to be suspended before its learner ran: there is nothing to save.
-func neverStarted(l observe.Learner) *ending.Ending {
+func neverStarted(l observe.Learner) *attempt.Ending {
 	if _, running := learnerRunning(l.Pod); running {
 		return nil
 	}
 	if l.Pod != nil && l.Pod.Spec.NodeName != "" && l.Pod.Status.Phase == corev1.PodRunning {
 		return nil
 	}
-	return &ending.Ending{Cause: contract.CauseDrained, Message: "Suspended before the learner ran."}
+	return &attempt.Ending{Cause: contract.CauseDrained, Message: "Suspended before the learner ran."}
 }
 
 // withRunning keeps an attempt as it is; one that drains for too long has its Job deleted, which ends it.
@@ -238,7 +236,7 @@ func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observe.State, now tim
 	}
 	l := seen.Learners[status.NewestAttempt(run)]
 	if l.Pod != nil && l.Pod.DeletionTimestamp != nil {
-		p.requeue = ending.OverdueAfter
+		p.requeue = attempt.OverdueAfter
 	}
 	if credentialsChanged(run, seen) {
 		// The learner saves its state, since its pod is given time to end.
@@ -268,13 +266,13 @@ func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observe.State, now tim
 func (p plan) withSuspension(run *v1alpha1.TrainingRun, seen observe.State) plan {
 	p.deletes = append(p.deletes, learnerJob(seen, status.NewestAttempt(run))...)
 	p.deletes = append(p.deletes, unlessDeleted(seen.Rollout)...)
-	p.foreground, p.servers = true, servers.Stop
+	p.foreground, p.servers = true, workers.StopServers
 	return p
 }
 
 // withCleanup keeps the last learner's Job, for its log, and deletes the rest; a run whose time to live is over is deleted, too.
 func (p plan) withCleanup(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan {
-	p.servers = servers.Delete
+	p.servers = workers.DeleteServers
 	p.deletes = append(p.deletes, unlessDeleted(seen.Rollout)...)
 	if seen.Service != nil {
 		p.deletes = append(p.deletes, seen.Service)
@@ -321,8 +319,8 @@ func backoffLeft(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) t
 	if len(run.Status.Attempts) == 0 || run.Status.Attempts[0].CompletionTime == nil {
 		return 0
 	}
-	newest, wait := run.Status.Attempts[0], budget.Backoff(run.Status.Attempts)
-	if budget.AwaitsRepair(newest) {
+	newest, wait := run.Status.Attempts[0], attempt.Backoff(run.Status.Attempts)
+	if attempt.AwaitsRepair(newest) {
 		wait -= podstate.Lasted(seen.Learners[newest.Number].Pod, desired.LearnerContainer)
 	}
 	return newest.CompletionTime.Add(wait).Sub(now)

@@ -24,12 +24,11 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/controller/history"
 	"github.com/tinker-operator/tinker-operator/internal/controller/namespacelease"
 	"github.com/tinker-operator/tinker-operator/internal/controller/objectmap"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
-	"github.com/tinker-operator/tinker-operator/internal/controller/pacing"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
+	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
@@ -57,7 +56,7 @@ type Reconciler struct {
 	memory     *memory
 	refusals   *refusal.Memory
 	observer   *observe.Observer
-	history    *history.Writer
+	history    *record.HistoryWriter
 	namespaces *namespaces
 	checks     *objectmap.Map[nextCheck]
 }
@@ -66,7 +65,7 @@ type Reconciler struct {
 func New(r Reconciler) *Reconciler {
 	r.memory, r.refusals, r.namespaces, r.checks = &memory{}, &refusal.Memory{}, &namespaces{}, &objectmap.Map[nextCheck]{}
 	r.observer = observe.New(observe.Observer{Client: r.Client, Live: r.Live, Poller: r.Poller, Refusals: r.refusals, Now: r.Now})
-	r.history = history.New(r.Client, r.Live, r.Now)
+	r.history = record.NewHistoryWriter(r.Client, r.Live, r.Now)
 	return &r
 }
 
@@ -169,7 +168,7 @@ func (r *Reconciler) recordHistory(ctx context.Context, run *v1alpha1.TrainingRu
 		return 0
 	}
 	since, _ := learnerRunning(pod)
-	wait := r.history.Write(ctx, run, pod.UID, seen.Heartbeat.Reply, pacing.HistoryEvery(since, r.Now()))
+	wait := r.history.Write(ctx, run, pod.UID, seen.Heartbeat.Reply, record.HistoryEvery(since, r.Now()))
 	for i := range asked {
 		if asked[i].Pod == pod.UID {
 			asked[i].Request.HistoryVersion = contract.HistoryVersion

@@ -12,11 +12,10 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
+	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
 	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
-	"github.com/tinker-operator/tinker-operator/internal/controller/runfiles"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -40,7 +39,7 @@ func (v view) awaiting() *v1alpha1.Attempt {
 			return nil
 		}
 	}
-	if !budget.AwaitsRepair(*latest) {
+	if !attempt.AwaitsRepair(*latest) {
 		return nil
 	}
 	return latest
@@ -81,7 +80,7 @@ func endpointProblem(v view) *status.Condition {
 	case v1alpha1.ReasonKeyRefused:
 		message = keyRefused(v.run)
 	case v1alpha1.ReasonEndpointNotTinker:
-		message = endpoint.Repair(v.run.Spec.Tinker, runfiles.Fixed(v.run), a.Message)
+		message = endpoint.Repair(v.run.Spec.Tinker, observe.SettingsFixed(v.run), a.Message)
 	default:
 		message = endpoint.Missing(a.Reason, a.Message)
 	}

@@ -11,10 +11,8 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/controller/budget"
-	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
+	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
-	"github.com/tinker-operator/tinker-operator/internal/controller/runfiles"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -22,7 +20,7 @@ import (
 // settingsChanged says that what decides the weights was changed since the newest attempt's learner was created, and may still be.
 // Of a learner whose Job is deleted already, the status has what was changed.
 func settingsChanged(run *v1alpha1.TrainingRun, seen observe.State) bool {
-	if runfiles.Fixed(run) {
+	if observe.SettingsFixed(run) {
 		return false
 	}
 	job := seen.Learners[status.NewestAttempt(run)].Job
@@ -34,7 +32,7 @@ func settingsChanged(run *v1alpha1.TrainingRun, seen observe.State) bool {
 }
 
 // explainFinal says of a run that completes that its spec was changed too late.
-func explainFinal(run *v1alpha1.TrainingRun, seen observe.State, final *budget.Final) {
+func explainFinal(run *v1alpha1.TrainingRun, seen observe.State, final *attempt.Final) {
 	if final.Condition == v1alpha1.ConditionComplete && settingsChanged(run, seen) {
 		final.Message += " What decides the weights was changed too late: the results are those of the former spec."
 	}
@@ -43,7 +41,7 @@ func explainFinal(run *v1alpha1.TrainingRun, seen observe.State, final *budget.F
 // settingsFixed says whether what decides the weights can no longer be changed: the newest attempt's own learner, which was created
 // with what the spec has, reports a committed step or the end of the run. It is written under the version of the run that was
 // compared, so that a change which comes at the same time makes the write fail.
-func settingsFixed(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, seen observe.State, end *ending.Ending) *bool {
+func settingsFixed(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, seen observe.State, end *attempt.Ending) *bool {
 	if next.StartTime == nil {
 		return nil
 	}
@@ -51,7 +49,7 @@ func settingsFixed(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, 
 	switch {
 	case run.Status.StartTime != nil && run.Status.SettingsFixed == nil: // by a former version of the operator, which fixed them at the start
 		return fixedAtStart(run, next, job)
-	case runfiles.Fixed(run):
+	case observe.SettingsFixed(run):
 		return ptr.To(true)
 	case !commits(run, seen, end):
 		return ptr.To(false)
@@ -79,7 +77,7 @@ func fixedAtStart(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, j
 }
 
 // commits says that the newest attempt's learner reports a committed step, or has completed the run.
-func commits(run *v1alpha1.TrainingRun, seen observe.State, end *ending.Ending) bool {
+func commits(run *v1alpha1.TrainingRun, seen observe.State, end *attempt.Ending) bool {
 	if end != nil {
 		return end.Cause == contract.CauseCompleted || end.Progress != nil && end.Progress.Step > 0
 	}

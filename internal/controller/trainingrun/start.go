@@ -19,7 +19,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
-	"github.com/tinker-operator/tinker-operator/internal/controller/runfiles"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -37,8 +36,8 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 		run = run.DeepCopy()
 		run.Status = *p.next
 	}
-	files, err := runfiles.Read(ctx, r.Live, run)
-	if _, ok := errors.AsType[*runfiles.Error](err); ok {
+	files, err := observe.ReadRunFiles(ctx, r.Live, run)
+	if _, ok := errors.AsType[*observe.RunFileError](err); ok {
 		return p.withBlock(resolve.UnreadableFile(err), 0), nil
 	}
 	if err != nil {
@@ -89,17 +88,17 @@ func (r *Reconciler) shareCheck(ctx context.Context, run *v1alpha1.TrainingRun, 
 }
 
 // fileInput is what a run file is made from, or why it cannot be made yet.
-func (r *Reconciler) fileInput(run *v1alpha1.TrainingRun, seen observe.State, files runfiles.Files, attempt int32) (desired.FileInput, *resolve.Problem) {
-	input := desired.FileInput{Run: run, Attempt: attempt, DefaultBaseURL: r.Settings.DefaultBaseURL, Version: runfiles.Version(run)}
+func (r *Reconciler) fileInput(run *v1alpha1.TrainingRun, seen observe.State, files observe.RunFiles, attempt int32) (desired.FileInput, *resolve.Problem) {
+	input := desired.FileInput{Run: run, Attempt: attempt, DefaultBaseURL: r.Settings.DefaultBaseURL, Version: observe.RunFileVersion(run)}
 	newest, matching := files.Newest(), files.Matching(run)
 	if newest != nil {
 		input.Version = newest.Version
 	}
-	var kept *runfiles.File // the file whose settings and pins the attempt keeps
+	var kept *observe.RunFile // the file whose settings and pins the attempt keeps
 	switch {
-	case runfiles.Fixed(run):
+	case observe.SettingsFixed(run):
 		kept = newest
-	case runfiles.HasStep(run), matching == newest && !runfiles.BeginsAnew(run, newest, r.Settings.DefaultBaseURL):
+	case observe.HasStep(run), matching == newest && !observe.BeginsAnew(run, newest, r.Settings.DefaultBaseURL):
 		kept = matching
 	}
 	var blocked *resolve.Problem
@@ -172,11 +171,11 @@ func (r *Reconciler) credentialsName(run *v1alpha1.TrainingRun) string {
 
 // pruneFiles deletes the run files that neither the run nor its workers' Job needs.
 func (r *Reconciler) pruneFiles(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, newest int32) error {
-	keep := runfiles.Keep(run, newest)
+	keep := observe.RunFilesToKeep(run, newest)
 	if seen.Rollout != nil {
 		keep = append(keep, seen.Rollout.Annotations[v1alpha1.AnnotationRunFile])
 	}
-	return runfiles.Prune(ctx, r.Live, run, keep, func(file client.Object) error {
+	return observe.PruneRunFiles(ctx, r.Live, run, keep, func(file client.Object) error {
 		return r.delete(ctx, file, metav1.DeletePropagationBackground)
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
-	"github.com/tinker-operator/tinker-operator/internal/controller/ending"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
@@ -60,7 +59,7 @@ func withHeartbeat(run *v1alpha1.TrainingRun, seen observe.State, now time.Time)
 }
 
 // withEnding is the status with the newest attempt ended.
-func withEnding(run *v1alpha1.TrainingRun, seen observe.State, end ending.Ending, now time.Time) v1alpha1.TrainingRunStatus {
+func withEnding(run *v1alpha1.TrainingRun, seen observe.State, end attempt.Ending, now time.Time) v1alpha1.TrainingRunStatus {
 	next := withHeartbeat(run, seen, now)
 	if end.Progress != nil {
 		former := next.Checkpoints

@@ -18,7 +18,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
-	"github.com/tinker-operator/tinker-operator/internal/controller/runfiles"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
@@ -85,7 +84,7 @@ func TestFormatVersionWithoutRunFile(t *testing.T) {
 		"a run whose version is in its status": {newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) { r.Status.FormatVersion = new(int32(7)) }), 7},
 	}
 	for name, tc := range cases {
-		if got := runfiles.Version(tc.run); got != tc.want {
+		if got := observe.RunFileVersion(tc.run); got != tc.want {
 			t.Errorf("%s: version %d, want %d", name, got, tc.want)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
-	"github.com/tinker-operator/tinker-operator/internal/controller/pacing"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
+	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 )
 
 // simulation reconciles a run by a clock that only requeues advance: there are no events of the
@@ -39,7 +39,7 @@ func (s *simulation) until(t *testing.T, limit time.Duration, reached func(v1alp
 		p := makePlan(s.run, seen, at)
 		p.file = &contract.RunFile{}
 		next := computeStatus(s.run, seen, p, at)
-		due, wait := pacing.Due(&s.run.Status, &next, s.wrote, at, pacing.RuleFor(s.run, time.Time{}, at))
+		due, wait := record.Due(&s.run.Status, &next, s.wrote, at, record.PaceFor(s.run, time.Time{}, at))
 		if due {
 			s.run.Status, s.wrote = next, at
 		}

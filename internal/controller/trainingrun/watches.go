@@ -20,7 +20,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
-	"github.com/tinker-operator/tinker-operator/internal/controller/pacing"
+	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 	"github.com/tinker-operator/tinker-operator/internal/controller/watchdog"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
@@ -62,7 +62,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, dog
 		Watches(&v1alpha1.TrainingRun{}, handler.EnqueueRequestsFromMapFunc(r.referring(indexSource))).
 		WatchesRawSource(source.Channel(r.Poller.Events(), &handler.EnqueueRequestForObject{})).
 		// The queue with priorities has the runs that a manager finds at its start wait for as long as there are heartbeats.
-		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: pacing.Retries(), UsePriorityQueue: new(false)}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: record.RetryRates(), UsePriorityQueue: new(false)}).
 		Complete(dog.Watch("trainingrun", r))
 	if err != nil {
 		return fmt.Errorf("setting up trainingrun: %w", err)

@@ -10,9 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/controller/pacing"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
-	"github.com/tinker-operator/tinker-operator/internal/controller/runevents"
 )
 
 // writeStatus writes a status if it is due, under the resource version that it was computed from, and says
@@ -20,7 +18,7 @@ import (
 func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.TrainingRun, pod *corev1.Pod, next v1alpha1.TrainingRunStatus) (time.Duration, error) {
 	now := r.Now()
 	since, _ := learnerRunning(pod)
-	due, wait := pacing.Due(&run.Status, &next, r.memory.wrote(run), now, pacing.RuleFor(run, since, now))
+	due, wait := record.Due(&run.Status, &next, r.memory.wrote(run), now, record.PaceFor(run, since, now))
 	if !due {
 		return wait, nil
 	}
@@ -30,6 +28,6 @@ func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.TrainingRun,
 		return 0, err
 	}
 	r.memory.written(before, run, now)
-	record.Events(r.Recorder, run, runevents.New(*run.Spec.Checkpoints.EverySteps, &before.Status, &run.Status)...)
+	record.Events(r.Recorder, run, record.EventsOfRun(*run.Spec.Checkpoints.EverySteps, &before.Status, &run.Status)...)
 	return 0, nil
 }

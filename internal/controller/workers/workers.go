@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workers keeps the Job and the Service of a run's workers as the spec and the newest attempt have them.
+// Package workers keeps the Job and the Service of a run's workers as the spec and the newest attempt have them, and the
+// Deployments of the environment servers that a run has once, and not beside each worker.
 package workers
 
 import (

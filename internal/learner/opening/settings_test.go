@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/contract/settings"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -30,10 +29,10 @@ func TestLoadAfterChangedSettings(t *testing.T) {
 	of := func(digest string, attempt int32, step int64) tinker.Checkpoint {
 		return state(attempt, step, version(digest, step), version(digest, step-1))
 	}
-	former := func(entries ...settings.Former) func(*contract.RunFile) {
+	former := func(entries ...contract.FormerSettings) func(*contract.RunFile) {
 		return func(f *contract.RunFile) { f.Attempt, f.Former = 9, entries }
 	}
-	changed := settings.Former{LastAttempt: 1, SpecDigest: "old", Changed: []string{"algorithm"}}
+	changed := contract.FormerSettings{LastAttempt: 1, SpecDigest: "old", Changed: []string{"algorithm"}}
 	cases := map[string]struct {
 		states []tinker.Checkpoint
 		rows   []string
@@ -48,8 +47,8 @@ func TestLoadAfterChangedSettings(t *testing.T) {
 		"the state of the first version has expired":   {[]tinker.Checkpoint{of("old", 1, 3)}, nil, former(changed), 0, false, &SettingsError{3, 1, []string{"algorithm"}}},
 		"a step is committed, by its parent's name":    {[]tinker.Checkpoint{of("old", 1, 1)}, nil, former(), 0, false, &SettingsError{1, 1, nil}},
 		"three steps are committed, by names alone":    {[]tinker.Checkpoint{of("old", 1, 1), of("old", 1, 2), of("old", 1, 3)}, nil, former(), 0, false, &SettingsError{3, 1, nil}},
-		"the settings of the committed step are back":  {[]tinker.Checkpoint{of("a", 1, 0), of("a", 1, 2)}, nil, former(settings.Former{LastAttempt: 1, SpecDigest: "a"}, settings.Former{LastAttempt: 2, SpecDigest: "b"}), 2, false, nil},
-		"an attempt with other settings has begun":     {[]tinker.Checkpoint{of("a", 1, 2), of("b", 2, 0)}, nil, former(settings.Former{LastAttempt: 1, SpecDigest: "a"}, settings.Former{LastAttempt: 2, SpecDigest: "b"}), 0, true, nil},
+		"the settings of the committed step are back":  {[]tinker.Checkpoint{of("a", 1, 0), of("a", 1, 2)}, nil, former(contract.FormerSettings{LastAttempt: 1, SpecDigest: "a"}, contract.FormerSettings{LastAttempt: 2, SpecDigest: "b"}), 2, false, nil},
+		"an attempt with other settings has begun":     {[]tinker.Checkpoint{of("a", 1, 2), of("b", 2, 0)}, nil, former(contract.FormerSettings{LastAttempt: 1, SpecDigest: "a"}, contract.FormerSettings{LastAttempt: 2, SpecDigest: "b"}), 0, true, nil},
 		"a row names a state that was never saved":     {[]tinker.Checkpoint{of("old", 1, 0)}, []string{of("old", 1, 1).TinkerPath}, former(changed), 0, true, nil},
 		"a late state of former settings is not older": {[]tinker.Checkpoint{of("old", 1, 2), of("a", 2, 1)}, nil, former(changed), 1, false, nil},
 	}
@@ -78,7 +77,7 @@ func TestLoadAfterChangedSettings(t *testing.T) {
 func TestLoadAwaitsAnswer(t *testing.T) {
 	outage := errors.New("the endpoint is unreachable")
 	o := open(&fake{rows: []string{path(1, 2, tinker.KindState)}, existsErr: outage}, func(f *contract.RunFile) {
-		f.Former = settings.History{{LastAttempt: 1, SpecDigest: "old"}}
+		f.Former = contract.SettingsHistory{{LastAttempt: 1, SpecDigest: "old"}}
 	})
 	if err := o.List(t.Context()); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,189 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// sameStepFailures is how many counted failures in a row, all at one step, show that the step itself fails.
+const sameStepFailures = 3
+
+// These bound the back-off between attempts that make no progress.
+const (
+	firstBackoff = 10 * time.Second
+	maxBackoff   = 5 * time.Minute
+)
+
+// RepairInterval is the time between two pods of attempts that await a repair, of which the next finds out whether it was
+// made. Backoff gives all of it, from which the caller takes what the former pod ran for.
+const RepairInterval = 45 * time.Second
+
+// repairable are the reasons of learners that gave up on the endpoint for what a person repairs there, or in the spec.
+var repairable = []string{
+	v1alpha1.ReasonKeyRefused, v1alpha1.ReasonEndpointNotTinker, v1alpha1.ReasonModelUnknown, v1alpha1.ReasonUnsupportedByEndpoint,
+	v1alpha1.ReasonOptimizerNotRestored, v1alpha1.ReasonNoUsableCheckpoint,
+}
+
+// repairedByItself are the reasons of attempts whose successors need no back-off: the spec is another one, or the suspended Job was resumed.
+var repairedByItself = []string{
+	v1alpha1.ReasonSpecRefused, v1alpha1.ReasonSettingsDiffer, v1alpha1.ReasonResumeRefused, v1alpha1.ReasonSettingsChanged,
+	v1alpha1.ReasonJobSuspended,
+}
+
+// AwaitsRepair says that an attempt ended for what a person can repair while the run waits.
+func AwaitsRepair(a v1alpha1.Attempt) bool {
+	switch contract.Cause(a.Cause) {
+	case contract.CauseRefused:
+		return true
+	case contract.CauseUpstream:
+		return slices.Contains(repairable, a.Reason)
+	case contract.CauseStartTimeout:
+		return a.Reason != "" // It names what its pod waited for.
+	default:
+		return false
+	}
+}
+
+// Join gives the attempts with the newest, which has ended, in one entry with those before it that ended for the
+// same reason and await the same repair.
+func Join(attempts []v1alpha1.Attempt) []v1alpha1.Attempt {
+	if len(attempts) < 2 || !AwaitsRepair(attempts[0]) || !AwaitsRepair(attempts[1]) || committedStep(attempts[0]) {
+		return attempts
+	}
+	newest, former := attempts[0], attempts[1]
+	if newest.Reason != former.Reason {
+		return attempts
+	}
+	newest.Count = max(former.Count, 1) + 1
+	newest.StartTime = former.StartTime
+	if former.FromStep != nil {
+		newest.FromStep, newest.ToStep = former.FromStep, former.ToStep
+	}
+	return append([]v1alpha1.Attempt{newest}, attempts[2:]...)
+}
+
+// CountsAsFailure says whether an ending counts against failurePolicy.maxRestarts. What a node, the scheduler, the
+// endpoint or a user did to the learner does not.
+func CountsAsFailure(cause string) bool {
+	switch contract.Cause(cause) {
+	case contract.CauseCrashed, contract.CauseOOMKilled, contract.CauseUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Final is the end of a run.
+type Final struct {
+	// Condition is Complete or Failed.
+	Condition string
+	Reason    string
+	Message   string
+}
+
+// Finish says whether an ending ends the run. attempts has the ending in its newest entry, failures counts
+// it.
+func Finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures int32, end Ending) *Final {
+	if end.Reason == v1alpha1.ReasonSettingsDiffer || end.Reason == v1alpha1.ReasonResumeRefused {
+		return nil // The run waits until the spec is corrected.
+	}
+	switch end.Cause {
+	case contract.CauseCompleted:
+		return &Final{v1alpha1.ConditionComplete, v1alpha1.ReasonCompleted, "Every step is committed, and every evaluation has its result."}
+	case contract.CauseConfigRejected:
+		return &Final{v1alpha1.ConditionFailed, rejection(end.Reason, v1alpha1.ReasonConfigRejected), cmp.Or(end.Message, "The learner refused its configuration.")}
+	case contract.CauseDataRejected:
+		return &Final{v1alpha1.ConditionFailed, rejection(end.Reason, v1alpha1.ReasonDataRejected), cmp.Or(end.Message, "The learner refused its data.")}
+	}
+	if !CountsAsFailure(string(end.Cause)) {
+		return nil
+	}
+	allowed := *policy.MaxRestarts
+	if failures <= allowed {
+		return nil
+	}
+	if step, stuck := stuckAt(attempts); stuck {
+		return &Final{v1alpha1.ConditionFailed, v1alpha1.ReasonNoProgress,
+			fmt.Sprintf("failurePolicy.maxRestarts (%d) is used up, and the last %d attempts failed at step %d: %s", allowed, sameStepFailures, step, end.Message)}
+	}
+	return &Final{v1alpha1.ConditionFailed, v1alpha1.ReasonRestartsExhausted,
+		fmt.Sprintf("failurePolicy.maxRestarts (%d) is used up without a new checkpoint: %s", allowed, end.Message)}
+}
+
+// rejections are the reasons of verdicts that conditions quote.
+var rejections = []string{
+	v1alpha1.ReasonNoUsableCheckpoint, v1alpha1.ReasonOptimizerNotRestored,
+	v1alpha1.ReasonModelUnknown, v1alpha1.ReasonTokenizerRejected, v1alpha1.ReasonUnsupportedByEndpoint, v1alpha1.ReasonEndpointUnreachable,
+	v1alpha1.ReasonDiverged,
+}
+
+func rejection(reason, otherwise string) string {
+	if slices.Contains(rejections, reason) {
+		return reason
+	}
+	return otherwise
+}
+
+// stuckAt returns the step at which the newest counted failures all occurred, if there are enough of them.
+func stuckAt(attempts []v1alpha1.Attempt) (int64, bool) {
+	var steps []int64
+	for _, a := range attempts {
+		if CountsAsFailure(a.Cause) && len(steps) < sameStepFailures {
+			steps = append(steps, ptr.Deref(a.ToStep, 0))
+		}
+	}
+	if len(steps) < sameStepFailures || len(slices.Compact(slices.Clone(steps))) > 1 {
+		return 0, false
+	}
+	return steps[0], true
+}
+
+// committedStep says that an attempt committed a step. One that never reported has no FromStep; its ToStep is where its
+// successor began.
+func committedStep(a v1alpha1.Attempt) bool {
+	return a.FromStep != nil && a.ToStep != nil && *a.ToStep > *a.FromStep
+}
+
+// Backoff is how long to wait after the newest attempt before the next: not at all after one that made
+// progress, nor after the first that did not; then 10 s, doubling to 5 minutes. After an attempt that gave up
+// on the endpoint it is at least 10 s, and after one that awaits a repair always RepairInterval, except that an attempt
+// whose spec was refused or changed is followed by one of another spec, that one whose Job was suspended waited for that, and that one whose pod could not start has waited itself. An
+// init container that fails ends its pod at once.
+func Backoff(attempts []v1alpha1.Attempt) time.Duration {
+	if slices.Contains(repairedByItself, attempts[0].Reason) {
+		return 0
+	}
+	if attempts[0].Cause == string(contract.CauseStartTimeout) && AwaitsRepair(attempts[0]) && attempts[0].Reason != v1alpha1.ReasonInitContainerFailed {
+		return 0 // Its pod was left for podstate.ReplaceAfter, or for failurePolicy.startDeadlineSeconds.
+	}
+	if AwaitsRepair(attempts[0]) {
+		return RepairInterval
+	}
+	barren := 0
+	for _, a := range attempts {
+		if committedStep(a) {
+			break
+		}
+		if !AwaitsRepair(a) {
+			barren++
+		}
+	}
+	var wait time.Duration
+	if barren >= 2 {
+		wait = min(firstBackoff<<min(barren-2, 10), maxBackoff)
+	}
+	if attempts[0].Cause == string(contract.CauseUpstream) {
+		wait = max(wait, firstBackoff)
+	}
+	return wait
+}

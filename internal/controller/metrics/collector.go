@@ -1,0 +1,71 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metrics serves the statuses of TrainingRuns and RewardEnvironments as metrics for Prometheus, to those whom the
+// API server lets get /metrics. It keeps no state: each scrape reads what the API server has.
+package metrics
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// timeout bounds the reading of one scrape.
+const timeout = 5 * time.Second
+
+// Collector reads objects at each scrape. It implements prometheus.Collector.
+type Collector struct {
+	objects client.Reader
+	// elected is closed once this manager is the one that acts: of several managers one serves the metrics of runs.
+	elected <-chan struct{}
+}
+
+// NewCollector returns a collector of the objects that a reader lists, which should be a cache.
+func NewCollector(objects client.Reader, elected <-chan struct{}) *Collector {
+	return &Collector{objects: objects, elected: elected}
+}
+
+// Describe sends nothing: which metrics of a run there are depends on its status. So the registry does not check them.
+func (c *Collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect sends the metrics of all objects; none while another manager acts.
+func (c *Collector) Collect(out chan<- prometheus.Metric) {
+	select {
+	case <-c.elected:
+	default:
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	var runs v1alpha1.TrainingRunList
+	var environments v1alpha1.RewardEnvironmentList
+	for _, list := range []client.ObjectList{&runs, &environments} {
+		if err := c.objects.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			out <- prometheus.NewInvalidMetric(prometheus.NewDesc("tinker_operator_collector_error", "Reading objects failed.", nil, nil), err)
+			return
+		}
+	}
+	states := map[[2]string]int{}
+	for i := range runs.Items {
+		run := &runs.Items[i]
+		states[[2]string{run.Namespace, run.Status.State}]++
+		for _, s := range samplesOf(run) {
+			out <- s.metric(run.Namespace, run.Name)
+		}
+	}
+	for key, count := range states {
+		out <- prometheus.MustNewConstMetric(runsByState, prometheus.GaugeValue, float64(count), key[0], key[1])
+	}
+	for i := range environments.Items {
+		env := &environments.Items[i]
+		for _, condition := range env.Status.Conditions {
+			out <- prometheus.MustNewConstMetric(environmentCondition, prometheus.GaugeValue, 1,
+				env.Namespace, env.Name, condition.Type, string(condition.Status), condition.Reason)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// objects are a run that trains, one that has no status yet, and an environment.
+func objects(t *testing.T) client.Reader {
+	t.Helper()
+	at := metav1.NewTime(time.Unix(1700000000, 0))
+	training := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "sums"}}
+	training.Status = v1alpha1.TrainingRunStatus{
+		State: v1alpha1.StateTraining, Step: new(int64(7)), Steps: new(int64(60)), Restarts: new(int32(2)), StartTime: &at,
+		Conditions:       []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotStalled}},
+		Metrics:          &v1alpha1.Metrics{Reward: new(0.5), StepSeconds: new(1.25)},
+		LatestCheckpoint: &v1alpha1.Checkpoint{SaveTime: &at},
+		Usage:            &v1alpha1.Usage{SampledTokens: new(int64(9000))},
+		Attempts:         []v1alpha1.Attempt{{Number: 4}, {Number: 3, Cause: "Crashed", Count: 2}, {Number: 1, Cause: "Crashed"}},
+		Workers:          new(int32(2)), ReadyWorkers: new(int32(1)), EffectiveTrainingRatio: new(0.75),
+	}
+	pending := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "new"}}
+	env := &v1alpha1.RewardEnvironment{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "sums"}}
+	env.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Probed"}}
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(training, pending, env).Build()
+}
+
+func TestCollect(t *testing.T) {
+	elected := make(chan struct{})
+	collector := NewCollector(objects(t), elected)
+	if n := testutil.CollectAndCount(collector); n != 0 {
+		t.Errorf("a manager that does not act serves %d metrics of runs", n)
+	}
+	close(elected)
+	want, err := os.ReadFile("testdata/metrics.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := testutil.CollectAndCompare(collector, strings.NewReader(string(want))); err != nil {
+		t.Error(err)
+	}
+	problems, err := testutil.CollectAndLint(collector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range problems {
+		t.Errorf("%s: %s", problem.Metric, problem.Text)
+	}
+}
+
+// TestDocumentedMetrics makes sure that docs/monitoring.md has each metric with its labels and help.
+func TestDocumentedMetrics(t *testing.T) {
+	docs, err := os.ReadFile("../../../docs/monitoring.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("samples.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`describe(Run)?\("(\w+)", "([^"]+)"`).FindAllStringSubmatch(string(source), -1)
+	if len(found) < 20 {
+		t.Fatalf("found %d metrics in samples.go", len(found))
+	}
+	for _, metric := range found {
+		name := prefix + metric[2]
+		if metric[1] != "" {
+			name = prefix + "run_" + metric[2]
+		}
+		row := regexp.MustCompile("\\| `" + name + "` \\| [^|]+ \\| " + regexp.QuoteMeta(metric[3]) + " \\|")
+		if !row.Match(docs) {
+			t.Errorf("docs/monitoring.md has no row for %s with the help %q", name, metric[3])
+		}
+	}
+}

@@ -1,0 +1,141 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+const prefix = "tinker_operator_"
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(prefix+name, help, labels, nil)
+}
+
+// describeRun describes a metric of one run.
+func describeRun(name, help string, labels ...string) *prometheus.Desc {
+	return describe("run_"+name, help, append([]string{"namespace", "run"}, labels...)...)
+}
+
+// The metrics. A metric of a run is absent while the status lacks the figure.
+var (
+	runsByState          = describe("runs", "TrainingRuns by state.", "namespace", "state")
+	environmentCondition = describe("environment_condition", "1 for each condition of a RewardEnvironment as it stands.",
+		"namespace", "environment", "type", "status", "reason")
+
+	runCondition = describeRun("condition", "1 for each condition of a TrainingRun as it stands.", "type", "status", "reason")
+	runStep      = describeRun("step", "Committed steps.")
+	runSteps     = describeRun("steps", "Steps that the run is to make.")
+	runReward    = describeRun("reward", "Mean reward of the newest step's episodes.")
+	runPassAt1   = describeRun("pass_at_1", "pass@1 of the newest evaluation.")
+	runLoss      = describeRun("loss", "Loss of the newest step, as the endpoint reports it.")
+	runKL        = describeRun("kl_sample_train", "optim/kl_sample_train_v1 of the newest step, in nats.")
+	runEntropy   = describeRun("entropy", "Entropy of the newest step's sampled tokens, in nats.")
+	runSeconds   = describeRun("step_seconds", "Seconds that the newest step took.")
+	runRate      = describeRun("sampled_tokens_per_second", "Tokens sampled for the newest step by its seconds.")
+	runTokens    = describeRun("tokens_total", "Tokens over all attempts.", "kind")
+	runPending   = describeRun("unconfirmed_tokens", "Tokens at most that requests without a known outcome may have cost.")
+	runRestarts  = describeRun("restarts_total", "Attempts that followed on one that ended by itself.")
+	runAttempts  = describeRun("ended_attempts", "Attempts in the status that have ended, by cause.", "cause")
+	runRatio     = describeRun("effective_training_ratio", "Time spent on steps that count by the time since the start.")
+	runWorkers   = describeRun("workers", "Worker pods.")
+	runReady     = describeRun("ready_workers", "Worker pods that are ready.")
+	runStarted   = describeRun("start_timestamp_seconds", "When the first attempt began, in seconds since 1970.")
+	runCompleted = describeRun("completion_timestamp_seconds", "When the run became Complete or Failed, in seconds since 1970.")
+	runSaved     = describeRun("checkpoint_timestamp_seconds", "When the newest checkpoint was saved, in seconds since 1970.")
+)
+
+// sample is one figure of a run.
+type sample struct {
+	desc   *prometheus.Desc
+	kind   prometheus.ValueType
+	value  float64
+	labels []string
+}
+
+func (s sample) metric(namespace, name string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(s.desc, s.kind, s.value, append([]string{namespace, name}, s.labels...)...)
+}
+
+// samples is a list to which figures are added that exist.
+type samples []sample
+
+func add[T int32 | int64 | float64](list *samples, desc *prometheus.Desc, kind prometheus.ValueType, value *T, labels ...string) {
+	if value != nil {
+		*list = append(*list, sample{desc, kind, float64(*value), labels})
+	}
+}
+
+func (list *samples) addTime(desc *prometheus.Desc, at *metav1.Time) {
+	if at != nil {
+		*list = append(*list, sample{desc, prometheus.GaugeValue, float64(at.Unix()), nil})
+	}
+}
+
+// samplesOf returns the figures of a run's status.
+func samplesOf(run *v1alpha1.TrainingRun) samples {
+	var list samples
+	s := &run.Status
+	add(&list, runStep, prometheus.GaugeValue, s.Step)
+	add(&list, runSteps, prometheus.GaugeValue, s.Steps)
+	add(&list, runRatio, prometheus.GaugeValue, s.EffectiveTrainingRatio)
+	add(&list, runWorkers, prometheus.GaugeValue, s.Workers)
+	add(&list, runReady, prometheus.GaugeValue, s.ReadyWorkers)
+	add(&list, runRestarts, prometheus.CounterValue, s.Restarts)
+	list.addTime(runStarted, s.StartTime)
+	list.addTime(runCompleted, s.CompletionTime)
+	if s.LatestCheckpoint != nil {
+		list.addTime(runSaved, s.LatestCheckpoint.SaveTime)
+	}
+	list.addMetrics(s.Metrics)
+	list.addUsage(s.Usage)
+	list.addAttempts(s.Attempts)
+	for _, condition := range s.Conditions {
+		list = append(list, sample{runCondition, prometheus.GaugeValue, 1, []string{condition.Type, string(condition.Status), condition.Reason}})
+	}
+	return list
+}
+
+func (list *samples) addMetrics(m *v1alpha1.Metrics) {
+	if m == nil {
+		return
+	}
+	add(list, runReward, prometheus.GaugeValue, m.Reward)
+	add(list, runPassAt1, prometheus.GaugeValue, m.PassAt1)
+	add(list, runLoss, prometheus.GaugeValue, m.Loss)
+	add(list, runKL, prometheus.GaugeValue, m.KLSampleTrain)
+	add(list, runEntropy, prometheus.GaugeValue, m.Entropy)
+	add(list, runSeconds, prometheus.GaugeValue, m.StepSeconds)
+	add(list, runRate, prometheus.GaugeValue, m.SampledTokensPerSecond)
+}
+
+func (list *samples) addUsage(u *v1alpha1.Usage) {
+	if u == nil {
+		return
+	}
+	add(list, runTokens, prometheus.CounterValue, u.PromptTokens, "prompt")
+	add(list, runTokens, prometheus.CounterValue, u.SampledTokens, "sampled")
+	add(list, runTokens, prometheus.CounterValue, u.TrainedTokens, "trained")
+	add(list, runTokens, prometheus.CounterValue, u.BoughtTwiceTokens, "bought_twice")
+	add(list, runTokens, prometheus.CounterValue, u.JudgePromptTokens, "judge_prompt")
+	add(list, runTokens, prometheus.CounterValue, u.JudgeSampledTokens, "judge_sampled")
+	add(list, runTokens, prometheus.CounterValue, u.ReferenceTokens, "reference")
+	add(list, runPending, prometheus.GaugeValue, u.UnconfirmedTokens)
+}
+
+// addAttempts counts attempts by cause; one entry of the status may stand for several.
+func (list *samples) addAttempts(attempts []v1alpha1.Attempt) {
+	causes := map[string]int64{}
+	for _, a := range attempts {
+		if a.Cause != "" {
+			causes[a.Cause] += int64(max(a.Count, 1))
+		}
+	}
+	for cause, count := range causes {
+		add(list, runAttempts, prometheus.GaugeValue, &count, cause)
+	}
+}

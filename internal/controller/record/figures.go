@@ -1,0 +1,81 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+// The least times between two writes that have nothing new but the figures of steps.
+const (
+	writeFigures = 30 * time.Second
+	// writeNewHistory is that of the history of a learner that is new.
+	writeNewHistory = 10 * time.Second
+	// newLearner is for how long after the start of its container a learner's figures are written as often as everything
+	// else, so that people see a run start, and a short run proceed.
+	newLearner = 2 * time.Minute
+)
+
+// HistoryEvery is the least time between two writes of a history. since is when the learner's container started.
+func HistoryEvery(since, now time.Time) time.Duration {
+	if now.Sub(since) < newLearner {
+		return writeNewHistory
+	}
+	return writeFigures
+}
+
+// Rule is what Due knows of a run.
+type Pace struct {
+	// everySteps is checkpoints.everySteps.
+	everySteps int64
+	// figures is the least time between two writes in which nothing but figures differs.
+	figures time.Duration
+}
+
+// RuleFor returns the rule of a run. since is when its newest learner's container started; the zero time if it does not run.
+func PaceFor(run *v1alpha1.TrainingRun, since, now time.Time) Pace {
+	rule := Pace{everySteps: *run.Spec.Checkpoints.EverySteps, figures: writeFigures}
+	// Without artifacts, and where the endpoint lists no checkpoints, the status alone has the paths that a next attempt
+	// can load, should the manager end together with the learner.
+	alone := run.Spec.Artifacts == nil && status.Lacks(run.Status.Capabilities, contract.CapabilityListCheckpoints)
+	if alone || now.Sub(since) < newLearner {
+		rule.figures = writeEvery
+	}
+	return rule
+}
+
+// onlyFigures says that two statuses differ in nothing but what each step changes. A lasting checkpoint, a first or best
+// one, and an evaluation are more. everySteps is checkpoints.everySteps.
+func onlyFigures(everySteps int64, before, after *v1alpha1.TrainingRunStatus) bool {
+	if LastingCheckpoint(everySteps, before, after) != nil {
+		return false
+	}
+	return equal(before, withFigures(after, before))
+}
+
+// withFigures returns a copy of a status with the figures of another.
+func withFigures(s, from *v1alpha1.TrainingRunStatus) *v1alpha1.TrainingRunStatus {
+	next := s.DeepCopy()
+	next.Step, next.Progress, next.Cursor, next.Policy = from.Step, from.Progress, from.Cursor, from.Policy
+	next.Usage, next.EffectiveTrainingRatio = from.Usage, from.EffectiveTrainingRatio
+	if from.LatestCheckpoint != nil {
+		next.LatestCheckpoint, next.Checkpoints = from.LatestCheckpoint, from.Checkpoints
+	}
+	if from.Metrics != nil && next.Metrics != nil {
+		metrics := *from.Metrics
+		metrics.PassAt1, metrics.EvaluatedStep = next.Metrics.PassAt1, next.Metrics.EvaluatedStep
+		next.Metrics = &metrics
+	}
+	for i := range min(1, len(next.Attempts), len(from.Attempts)) {
+		next.Attempts[i].ToStep = from.Attempts[i].ToStep
+	}
+	for i := range min(len(next.Environments), len(from.Environments)) {
+		next.Environments[i].Reward, next.Environments[i].FaultRatio = from.Environments[i].Reward, from.Environments[i].FaultRatio
+	}
+	return next
+}

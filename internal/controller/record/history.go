@@ -1,0 +1,156 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/objectmap"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/history"
+)
+
+// pause is the time before a write that failed is tried again.
+const pause = 30 * time.Second
+
+// manyRecords are written at once, so that learners need not keep them.
+const manyRecords = contract.MaxRecords / 2
+
+// HistoryWriter writes histories. Its methods are safe for concurrent use with different runs.
+type HistoryWriter struct {
+	client client.Client
+	live   client.Reader
+	now    func() time.Time
+	// runs has what is known of the ConfigMaps.
+	runs objectmap.Map[known]
+}
+
+// known is what the ConfigMap of a run has.
+type known struct {
+	// read says that the next two are known.
+	read   bool
+	source string
+	number int64
+	// wrote is when the history was last written. A write that failed is tried again at retry.
+	wrote, retry time.Time
+}
+
+// NewHistoryWriter returns a Writer. live reads from the API server.
+func NewHistoryWriter(c client.Client, live client.Reader, now func() time.Time) *HistoryWriter {
+	return &HistoryWriter{client: c, live: live, now: now}
+}
+
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;create;update
+
+// Known returns the number of the newest record of a learner's pod that is stored.
+func (w *HistoryWriter) Known(ctx context.Context, run *v1alpha1.TrainingRun, pod types.UID) int64 {
+	k := w.runs.Get(run)
+	if !k.read {
+		_, h, err := w.read(ctx, run)
+		if err != nil {
+			log.FromContext(ctx).Info("history is not read", "err", err.Error())
+			return 0
+		}
+		k.read, k.source, k.number = true, h.Source, h.Known
+		w.runs.Set(run, k)
+	}
+	if k.source != string(pod) {
+		return 0
+	}
+	return k.number
+}
+
+// Write stores the records of a reply of a learner's pod, and returns when to try again; 0 if nothing is left to write. every is
+// the time between two writes while the run trains. A history that cannot be written does not keep the run from anything.
+func (w *HistoryWriter) Write(ctx context.Context, run *v1alpha1.TrainingRun, pod types.UID, reply *contract.HeartbeatReply, every time.Duration) time.Duration {
+	if reply == nil || len(reply.Records) == 0 || reply.RunUID != string(run.UID) {
+		return 0
+	}
+	newest := reply.Records[len(reply.Records)-1].Number
+	if newest <= w.Known(ctx, run, pod) {
+		return 0
+	}
+	k := w.runs.Get(run)
+	immediately := len(reply.Records) >= manyRecords || reply.MoreRecords || reply.Progress.Phase != contract.PhaseTraining
+	next := k.retry
+	if due := k.wrote.Add(every); !immediately && due.After(next) {
+		next = due
+	}
+	if wait := next.Sub(w.now()); wait > 0 {
+		return wait
+	}
+	h, err := w.add(ctx, run, pod, reply.Records)
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		return time.Second
+	case err != nil:
+		log.FromContext(ctx).Error(err, "history is not written")
+		k.retry = w.now().Add(pause)
+		w.runs.Set(run, k)
+		return pause
+	}
+	w.runs.Set(run, known{read: true, source: h.Source, number: h.Known, wrote: w.now()})
+	return 0
+}
+
+// Forget forgets a run.
+func (w *HistoryWriter) Forget(run types.NamespacedName) { w.runs.Forget(run) }
+
+// read returns the ConfigMap, nil if it does not exist, and the history that it has. One that cannot be decoded is replaced.
+func (w *HistoryWriter) read(ctx context.Context, run *v1alpha1.TrainingRun) (*corev1.ConfigMap, *history.History, error) {
+	object := &corev1.ConfigMap{}
+	err := w.live.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: desired.HistoryName(run)}, object)
+	if apierrors.IsNotFound(err) {
+		return nil, &history.History{}, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading history: %w", err)
+	}
+	if !metav1.IsControlledBy(object, run) {
+		return nil, nil, fmt.Errorf("ConfigMap %q does not belong to the run: delete it", object.Name)
+	}
+	h, err := history.Decode([]byte(object.Data[history.DataKey]))
+	if err != nil {
+		log.FromContext(ctx).Error(err, "history begins anew")
+		return object, &history.History{}, nil
+	}
+	return object, h, nil
+}
+
+// add adds records to the ConfigMap.
+func (w *HistoryWriter) add(ctx context.Context, run *v1alpha1.TrainingRun, pod types.UID, records []contract.Record) (*history.History, error) {
+	object, h, err := w.read(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	if !h.Add(string(pod), records) {
+		return h, nil
+	}
+	data, err := h.Encode()
+	if err != nil {
+		return nil, err
+	}
+	content := map[string]string{history.DataKey: string(data)}
+	if object == nil {
+		err = w.client.Create(ctx, desired.HistoryMap(run, content))
+	} else {
+		object.Data = content
+		err = w.client.Update(ctx, object)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("writing history: %w", err)
+	}
+	return h, nil
+}

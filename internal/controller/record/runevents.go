@@ -1,0 +1,174 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+// Reasons of events that no condition has.
+const (
+	eventAttemptStarted  = "AttemptStarted"
+	eventAttemptEnded    = "AttemptEnded"
+	eventCheckpointSaved = "CheckpointSaved"
+	eventResumed         = "Resumed"
+	eventRunContinued    = "RunContinued"
+	eventEarlierRun      = "EarlierRunFound"
+)
+
+// waitReasons are the reasons of Progressing=False that have an event: what others have to do, or to pass, before the run continues.
+var waitReasons = []string{
+	v1alpha1.ReasonThrottled, v1alpha1.ReasonPaymentRequired, v1alpha1.ReasonPausedCapacity, v1alpha1.ReasonPausedRateLimit,
+	v1alpha1.ReasonEndpointUnreachable, v1alpha1.ReasonRequestTooLarge, v1alpha1.ReasonKeyRefused,
+	v1alpha1.ReasonEndpointFailing, v1alpha1.ReasonCreateRefused, v1alpha1.ReasonEnvironmentUnavailable,
+	v1alpha1.ReasonEndpointNotTinker, v1alpha1.ReasonModelUnknown, v1alpha1.ReasonUnsupportedByEndpoint,
+	v1alpha1.ReasonOptimizerNotRestored, v1alpha1.ReasonNoUsableCheckpoint,
+	v1alpha1.ReasonImagePullFailed, v1alpha1.ReasonSecretNotFound, v1alpha1.ReasonSecretKeyNotFound, v1alpha1.ReasonConfigNotFound,
+	v1alpha1.ReasonContainerRefused, v1alpha1.ReasonInitContainerFailed,
+}
+
+// refusals are the reasons for which Kubernetes makes no workers.
+var refusals = []string{v1alpha1.ReasonCreateRefused, v1alpha1.ReasonSpecRefused}
+
+// New returns the events that follow from a change of a run's status. every is checkpoints.everySteps.
+func EventsOfRun(every int64, before, after *v1alpha1.TrainingRunStatus) []Event {
+	all := attemptEvents(before, after)
+	if c := LastingCheckpoint(every, before, after); c != nil {
+		all = append(all, Normal(eventCheckpointSaved, "Checkpoint", fmt.Sprintf("Step %d is saved: %s", c.Step, c.State)))
+	}
+	return slices.Concat(all, originEvents(before, after), conditionEvents(before, after))
+}
+
+// LastingCheckpoint returns a checkpoint that is new and is kept; nil if no such was saved. every is checkpoints.everySteps.
+// Rolling states have no events, since there may be one every second. Where the status has moved past the lasting one, the
+// newest stands for it.
+func LastingCheckpoint(every int64, before, after *v1alpha1.TrainingRunStatus) *v1alpha1.Checkpoint {
+	if every < 1 || after.LatestCheckpoint == nil || status.LatestStep(after)/every <= status.LatestStep(before)/every {
+		return nil
+	}
+	step := status.LatestStep(after) / every * every
+	for i := range after.Checkpoints {
+		if after.Checkpoints[i].Step == step {
+			return &after.Checkpoints[i]
+		}
+	}
+	return after.LatestCheckpoint
+}
+
+func attemptEvents(before, after *v1alpha1.TrainingRunStatus) []Event {
+	known := map[int32]v1alpha1.Attempt{}
+	for _, a := range before.Attempts {
+		known[a.Number] = a
+	}
+	var all []Event
+	// The newest attempt is first in the list, and its event comes last.
+	for i := len(after.Attempts) - 1; i >= 0; i-- {
+		a := after.Attempts[i]
+		was, found := known[a.Number]
+		if repeats(after.Attempts[i:]) {
+			continue
+		}
+		if !found && a.CompletionTime == nil && i == 0 {
+			all = append(all, Normal(eventAttemptStarted, "Start", fmt.Sprintf("Attempt %d starts.", a.Number)))
+		}
+		if found && was.CompletionTime == nil && a.CompletionTime != nil {
+			all = append(all, attemptEnded(a))
+		}
+	}
+	return all
+}
+
+// repeats says that the first attempt only finds out whether the repair that the one before awaits was made.
+func repeats(attempts []v1alpha1.Attempt) bool {
+	if attempts[0].CompletionTime != nil {
+		return attempts[0].Count > 1
+	}
+	return len(attempts) > 1 && attempt.AwaitsRepair(attempts[1])
+}
+
+func attemptEnded(a v1alpha1.Attempt) Event {
+	note := fmt.Sprintf("Attempt %d ended: %s.", a.Number, a.Cause)
+	if a.Message != "" {
+		note += " " + a.Message
+	}
+	if a.Cause == string(contract.CauseCompleted) || a.Cause == string(contract.CauseDrained) {
+		return Normal(eventAttemptEnded, "End", note)
+	}
+	return Warning(eventAttemptEnded, "End", note)
+}
+
+// conditionEvents returns events for the transitions that are of interest to users.
+func conditionEvents(before, after *v1alpha1.TrainingRunStatus) []Event {
+	failed := meta.IsStatusConditionTrue(after.Conditions, v1alpha1.ConditionFailed)
+	var all []Event
+	for _, transition := range []struct {
+		kind  string
+		event func(was, is *metav1.Condition) (Event, bool)
+	}{
+		{v1alpha1.ConditionSuspended, suspendEvent},
+		{v1alpha1.ConditionStalled, func(_, is *metav1.Condition) (Event, bool) {
+			// A failure has an event of its own.
+			return Warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionTrue && !failed
+		}},
+		{v1alpha1.ConditionProgressing, func(_, is *metav1.Condition) (Event, bool) {
+			return Warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionFalse && slices.Contains(waitReasons, is.Reason)
+		}},
+		{v1alpha1.ConditionRolloutsReady, func(_, is *metav1.Condition) (Event, bool) {
+			return Warning(is.Reason, "Create", is.Message), slices.Contains(refusals, is.Reason)
+		}},
+		{v1alpha1.ConditionRolloutsReady, func(_, is *metav1.Condition) (Event, bool) {
+			return Warning(is.Reason, "Start", is.Message), is.Reason == v1alpha1.ReasonWorkersCrashed
+		}},
+		{v1alpha1.ConditionResumable, func(_, is *metav1.Condition) (Event, bool) {
+			return Warning(is.Reason, "Resume", is.Message), is.Reason == v1alpha1.ReasonOptimizerNotRestored && !failed
+		}},
+		{v1alpha1.ConditionTrackingReady, func(_, is *metav1.Condition) (Event, bool) {
+			return Warning(is.Reason, "Track", is.Message), is.Status == metav1.ConditionFalse
+		}},
+		{v1alpha1.ConditionComplete, func(_, is *metav1.Condition) (Event, bool) {
+			return Normal(is.Reason, "Complete", is.Message+lastPath(after)), is.Status == metav1.ConditionTrue
+		}},
+		{v1alpha1.ConditionFailed, func(_, is *metav1.Condition) (Event, bool) {
+			return Warning(is.Reason, "Fail", is.Message), is.Status == metav1.ConditionTrue
+		}},
+	} {
+		was, is, changed := Transition(before.Conditions, after.Conditions, transition.kind)
+		if is == nil || !changed && !newEvidence(was, is) {
+			continue
+		}
+		if event, ok := transition.event(was, is); ok {
+			all = append(all, event)
+		}
+	}
+	return all
+}
+
+// newEvidence says that the endpoint fails in another way than before.
+func newEvidence(was, is *metav1.Condition) bool {
+	return was != nil && is.Type == v1alpha1.ConditionProgressing && slices.Contains(waitReasons, is.Reason) && was.Message != is.Message
+}
+
+func suspendEvent(was, is *metav1.Condition) (Event, bool) {
+	if is.Reason == v1alpha1.ReasonNotSuspended {
+		return Normal(eventResumed, "Resume", "The run continues."), was != nil && was.Status == metav1.ConditionTrue
+	}
+	return Normal(is.Reason, "Suspend", is.Message), is.Status != metav1.ConditionFalse
+}
+
+// lastPath names the newest checkpoint, at the end of a sentence.
+func lastPath(s *v1alpha1.TrainingRunStatus) string {
+	if s.LatestCheckpoint == nil {
+		return ""
+	}
+	return " Its last checkpoint: " + s.LatestCheckpoint.State
+}

@@ -1,0 +1,88 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/status"
+)
+
+func TestNew(t *testing.T) {
+	started := v1alpha1.TrainingRunStatus{Attempts: []v1alpha1.Attempt{{Number: 1}}}
+	crashed := v1alpha1.TrainingRunStatus{Attempts: []v1alpha1.Attempt{
+		{Number: 2}, {Number: 1, Cause: string(contract.CauseCrashed), CompletionTime: new(metav1.Now())},
+	}}
+	at := func(step int64) v1alpha1.TrainingRunStatus {
+		next := started
+		next.LatestCheckpoint = &v1alpha1.Checkpoint{Step: step, State: "tinker://m/weights/s"}
+		return next
+	}
+	with := func(base v1alpha1.TrainingRunStatus, conditions ...status.Condition) v1alpha1.TrainingRunStatus {
+		next := *base.DeepCopy()
+		for _, c := range conditions {
+			status.Set(&next.Conditions, 1, time.Now(), c)
+		}
+		return next
+	}
+	cases := map[string]struct {
+		before, after v1alpha1.TrainingRunStatus
+		want          []string
+	}{
+		"nothing":                   {started, started, nil},
+		"a first attempt":           {v1alpha1.TrainingRunStatus{}, started, []string{"Normal AttemptStarted"}},
+		"a crash and the next":      {started, crashed, []string{"Normal AttemptStarted", "Warning AttemptEnded"}},
+		"a lasting checkpoint":      {at(19), at(20), []string{"Normal CheckpointSaved"}},
+		"one that was passed":       {at(19), at(23), []string{"Normal CheckpointSaved"}},
+		"a first that lasts":        {started, at(20), []string{"Normal CheckpointSaved"}},
+		"a rolling state":           {at(20), at(21), nil},
+		"an opening state":          {started, at(0), nil},
+		"an older state after loss": {at(41), at(39), nil},
+		"a drain":                   {started, with(started, status.Unknown("Suspended", "Draining", "m")), []string{"Normal Draining"}},
+		"a suspension":              {with(started, status.Unknown("Suspended", "Draining", "m")), with(started, status.True("Suspended", "Suspended", "m")), []string{"Normal Suspended"}},
+		"a resumption":              {with(started, status.True("Suspended", "Suspended", "m")), with(started, status.False("Suspended", "NotSuspended", "m")), []string{"Normal Resumed"}},
+		"a run's first status":      {v1alpha1.TrainingRunStatus{}, with(v1alpha1.TrainingRunStatus{}, status.False("Suspended", "NotSuspended", "m")), nil},
+		"completion":                {started, with(started, status.True("Complete", "Completed", "m")), []string{"Normal Completed"}},
+		"a failure has one event":   {started, with(started, status.True("Failed", "KeyRefused", "m"), status.True("Stalled", "KeyRefused", "m")), []string{"Warning KeyRefused"}},
+		"intervention is required":  {started, with(started, status.True("Stalled", "SecretNotFound", "m")), []string{"Warning SecretNotFound"}},
+		"an error upstream":         {started, with(started, status.False("Progressing", "Throttled", "m")), []string{"Warning Throttled"}},
+		"another error upstream": {
+			with(started, status.False("Progressing", "EndpointFailing", "500")), with(started, status.False("Progressing", "EndpointFailing", "502")),
+			[]string{"Warning EndpointFailing"},
+		},
+		"the same error upstream": {
+			with(started, status.False("Progressing", "EndpointFailing", "500")), with(started, status.False("Progressing", "EndpointFailing", "500")), nil,
+		},
+		"another reason to wait": {
+			with(started, status.False("Progressing", "WaitingForLearner", "1")), with(started, status.False("Progressing", "WaitingForLearner", "2")), nil,
+		},
+		"an optimizer that is lost": {with(started, status.True("Resumable", "CheckpointSaved", "m")), with(started, status.True("Resumable", "OptimizerNotRestored", "m")), []string{"Warning OptimizerNotRestored"}},
+		"refused workers":           {started, with(started, status.False("RolloutsReady", "CreateRefused", "m")), []string{"Warning CreateRefused"}},
+		"workers that crash":        {with(started, status.True("RolloutsReady", "WorkersReady", "m")), with(started, status.False("RolloutsReady", "WorkersCrashed", "m")), []string{"Warning WorkersCrashed"}},
+		"another that crashes":      {with(started, status.False("RolloutsReady", "WorkersCrashed", "1")), with(started, status.False("RolloutsReady", "WorkersCrashed", "2")), nil},
+		"waiting for a learner":     {started, with(started, status.False("Progressing", "WaitingForLearner", "m")), nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, event := range EventsOfRun(20, &tc.before, &tc.after) {
+				got = append(got, event.Type+" "+event.Reason)
+				if event.Note == "" || event.Action == "" {
+					t.Errorf("the event %s lacks a note or an action", event.Reason)
+				}
+			}
+			less := func(a, b string) bool { return a < b }
+			if diff := cmp.Diff(tc.want, got, cmpopts.SortSlices(less)); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,104 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"cmp"
+	"fmt"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
+	"github.com/tinker-operator/tinker-operator/internal/prices"
+)
+
+// BudgetOf returns what a run may use; nil means that tokens and dollars are not limited.
+func BudgetOf(run *v1alpha1.TrainingRun) *spending.Budget {
+	b := run.Spec.Budget
+	if b == nil || b.Tokens == nil && b.USD == nil {
+		return nil
+	}
+	return &spending.Budget{Tokens: ptr.Deref(b.Tokens, 0), USD: ptr.Deref(b.USD, 0)}
+}
+
+// AddBudget adds the budget to a run file, and the prices of all models of the run where they are known. A budget in dollars needs them: an
+// error says why dollars cannot be counted.
+func AddBudget(file *contract.RunFile, run *v1alpha1.TrainingRun) error {
+	file.Budget = BudgetOf(run)
+	found, err := pricesOf(*file, run.Spec.Budget)
+	if err == nil {
+		file.Prices = found
+		return nil
+	}
+	if file.Budget != nil && file.Budget.USD > 0 {
+		return err
+	}
+	return nil
+}
+
+// pricesOf returns the prices of the models of a run.
+func pricesOf(file contract.RunFile, budget *v1alpha1.Budget) (*spending.Prices, error) {
+	given := map[string]spending.Price{}
+	if budget != nil {
+		for _, p := range budget.Prices {
+			given[p.Model] = spending.Price{Prompt: p.PromptUSDPerMillion, Sampled: p.SampledUSDPerMillion, Trained: p.TrainedUSDPerMillion}
+		}
+	}
+	lookup := func(model string) (spending.Price, error) {
+		if price, ok := given[model]; ok {
+			return price, nil
+		}
+		if price, ok := prices.Of(model); ok {
+			return price, nil
+		}
+		return spending.Price{}, fmt.Errorf("budget.usd needs the price of %q, which the table of %s does not have: "+
+			"add it to budget.prices, or give budget.tokens instead", model, prices.Date())
+	}
+	var found spending.Prices
+	var err error
+	if found.Policy, err = lookup(file.Fixed.Model.Name); err != nil {
+		return nil, err
+	}
+	if a := file.Fixed.Algorithm; a != nil && a.KL != nil {
+		// A checkpoint is one of the policy's model.
+		if found.Reference, err = lookup(cmp.Or(a.KL.Reference.Model, file.Fixed.Model.Name)); err != nil {
+			return nil, err
+		}
+	}
+	first := ""
+	for _, model := range judgesOf(file) {
+		price, err := lookup(model)
+		if err != nil {
+			return nil, err
+		}
+		if first != "" && price != found.Judge {
+			return nil, fmt.Errorf("budget.usd cannot tell the tokens of judges apart, and %q and %q have different prices: "+
+				"use one model as judge, or give budget.tokens instead", first, model)
+		}
+		first, found.Judge = model, price
+	}
+	return &found, nil
+}
+
+// judgesOf lists the models that judge, by the names under which prices are looked up.
+func judgesOf(file contract.RunFile) []string {
+	environments := file.Fixed.Environments
+	if file.Evaluation != nil {
+		environments = append(environments[:len(environments):len(environments)], file.Evaluation.Environments...)
+	}
+	var models []string
+	for _, environment := range environments {
+		for _, rubric := range environment.Definition.Reward.Rubrics() {
+			switch judge := rubric.Judge; {
+			case judge.OpenAI != nil:
+				models = append(models, judge.OpenAI.Model)
+			case judge.Tinker != nil:
+				models = append(models, cmp.Or(judge.Tinker.Model, judge.Tinker.Checkpoint))
+			}
+		}
+	}
+	return models
+}

@@ -1,0 +1,78 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// DecodeDefaults decodes what all pods of runs and probes have unless their spec says otherwise.
+func DecodePodDefaults(data string) (v1alpha1.PodOverrides, error) {
+	var defaults v1alpha1.PodOverrides
+	decoder := json.NewDecoder(bytes.NewReader([]byte(data)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&defaults); err != nil {
+		return v1alpha1.PodOverrides{}, fmt.Errorf("decoding the defaults of pods: %w", err)
+	}
+	if defaults.Image != "" || len(defaults.Volumes)+len(defaults.VolumeMounts)+len(defaults.InitContainers)+len(defaults.ResourceClaims) > 0 {
+		return v1alpha1.PodOverrides{}, fmt.Errorf("decoding the defaults of pods: image, volumes, volumeMounts, initContainers and resourceClaims have no default: " +
+			"give them in the spec of each run")
+	}
+	return defaults, nil
+}
+
+// WithDefaults merges what a spec gives over the defaults. A map, a resource, a variable, a pull secret or a toleration is
+// replaced where the spec gives one of its key.
+func WithPodDefaults(given, defaults v1alpha1.PodOverrides) v1alpha1.PodOverrides {
+	given.Labels = mergedMap(defaults.Labels, given.Labels)
+	given.Annotations = mergedMap(defaults.Annotations, given.Annotations)
+	given.NodeSelector = mergedMap(defaults.NodeSelector, given.NodeSelector)
+	given.ImagePullSecrets = mergedBy(defaults.ImagePullSecrets, given.ImagePullSecrets, func(r corev1.LocalObjectReference) string { return r.Name })
+	given.Env = mergedBy(defaults.Env, given.Env, func(e corev1.EnvVar) string { return e.Name })
+	given.Tolerations = overrideTolerations(slices.Clone(defaults.Tolerations), given.Tolerations)
+	given.Resources = withResources(defaults.Resources, given.Resources)
+	given.ServiceAccountName = cmp.Or(given.ServiceAccountName, defaults.ServiceAccountName)
+	given.PriorityClassName = cmp.Or(given.PriorityClassName, defaults.PriorityClassName)
+	given.SchedulerName = cmp.Or(given.SchedulerName, defaults.SchedulerName)
+	given.RuntimeClassName = cmp.Or(given.RuntimeClassName, defaults.RuntimeClassName)
+	given.ImagePullPolicy = cmp.Or(given.ImagePullPolicy, defaults.ImagePullPolicy)
+	given.DNSPolicy = cmp.Or(given.DNSPolicy, defaults.DNSPolicy)
+	given.DNSConfig = cmp.Or(given.DNSConfig, defaults.DNSConfig)
+	given.EnvFrom = slices.Concat(defaults.EnvFrom, given.EnvFrom)
+	given.TopologySpreadConstraints = mergedBy(defaults.TopologySpreadConstraints, given.TopologySpreadConstraints,
+		func(c corev1.TopologySpreadConstraint) string {
+			return c.TopologyKey + " " + string(c.WhenUnsatisfiable)
+		})
+	given.TerminationGracePeriodSeconds = cmp.Or(given.TerminationGracePeriodSeconds, defaults.TerminationGracePeriodSeconds)
+	given.Affinity = cmp.Or(given.Affinity, defaults.Affinity)
+	given.SecurityContext.RunAsUser = cmp.Or(given.SecurityContext.RunAsUser, defaults.SecurityContext.RunAsUser)
+	given.SecurityContext.FSGroup = cmp.Or(given.SecurityContext.FSGroup, defaults.SecurityContext.FSGroup)
+	return given
+}
+
+func mergedMap[V any](defaults, given map[string]V) map[string]V {
+	if len(defaults) == 0 {
+		return given
+	}
+	all := maps.Clone(defaults)
+	maps.Copy(all, given)
+	return all
+}
+
+// mergedBy gives the defaults whose key is not given, and then what is given.
+func mergedBy[T any](defaults, given []T, key func(T) string) []T {
+	kept := slices.DeleteFunc(slices.Clone(defaults), func(d T) bool {
+		return slices.ContainsFunc(given, func(g T) bool { return key(g) == key(d) })
+	})
+	return append(kept, given...)
+}

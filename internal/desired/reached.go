@@ -1,0 +1,63 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// BudgetReached describes the limit of the budget that a run has reached, by a status of it; it is empty if no limit is reached.
+func BudgetReached(run *v1alpha1.TrainingRun, s v1alpha1.TrainingRunStatus, now time.Time) string {
+	if run.Spec.Budget == nil {
+		return ""
+	}
+	used, usd := usageOf(s.Usage)
+	if reached := BudgetOf(run).Reached(used, usd); reached != "" {
+		return reached
+	}
+	limit := run.Spec.Budget.ActiveSeconds
+	if limit == nil || ActiveTime(s, now) < seconds64(*limit) {
+		return ""
+	}
+	return fmt.Sprintf("budget.activeSeconds (%d) is reached: attempts were in progress for %d s", *limit, int64(ActiveTime(s, now).Seconds()))
+}
+
+// usageOf returns what a status says of the usage, and what that costs.
+func usageOf(u *v1alpha1.Usage) (contract.Usage, float64) {
+	if u == nil {
+		return contract.Usage{}, 0
+	}
+	value := func(n *int64) int64 { return ptr.Deref(n, 0) }
+	return contract.Usage{
+		PromptTokens: value(u.PromptTokens), SampledTokens: value(u.SampledTokens), TrainedTokens: value(u.TrainedTokens),
+		BoughtTwiceTokens: value(u.BoughtTwiceTokens), JudgePromptTokens: value(u.JudgePromptTokens),
+		JudgeSampledTokens: value(u.JudgeSampledTokens), ReferenceTokens: value(u.ReferenceTokens),
+		UnconfirmedTokens: value(u.UnconfirmedTokens),
+	}, ptr.Deref(u.EstimatedUSD, 0)
+}
+
+// ActiveTime is for how long attempts were in progress.
+func ActiveTime(s v1alpha1.TrainingRunStatus, now time.Time) time.Duration {
+	total := seconds64(ptr.Deref(s.ActiveSeconds, 0))
+	if len(s.Attempts) > 0 {
+		total += AttemptLasted(s.Attempts[0], now)
+	}
+	return total
+}
+
+// AttemptLasted is for how long an attempt has been in progress; 0 once it has ended, since the status then counts it.
+func AttemptLasted(a v1alpha1.Attempt, now time.Time) time.Duration {
+	if a.StartTime == nil || a.CompletionTime != nil {
+		return 0
+	}
+	return max(0, now.Sub(a.StartTime.Time))
+}
+
+func seconds64(n int64) time.Duration { return time.Duration(n) * time.Second }
