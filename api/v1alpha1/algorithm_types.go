@@ -230,9 +230,9 @@ type Algorithm struct {
 	Optimizer Optimizer `json:"optimizer"`
 }
 
-// KL is a penalty on advantages: coefficient times the mean, over all sampled tokens of the batch, of the difference between
-// the log-probability under the policy and that under the reference, less a token's own difference. It is that of
-// tinker-cookbook.
+// KL is a penalty on advantages: coefficient times the mean, over all sampled tokens of the batch, of the difference
+// between the log-probability under the policy and that under the reference, less a token's own difference. It is that
+// of tinker-cookbook.
 type KL struct {
 	// coefficient is what the penalty is multiplied by. (tinker-cookbook: kl_penalty_coef; rLLM: kl_beta.)
 	// +kubebuilder:validation:Minimum=0
@@ -280,7 +280,8 @@ const (
 
 // Optimizer is AdamW.
 type Optimizer struct {
-	// learningRate is the rate at the schedule's peak. Write 4.0e-5: YAML 1.1 readers such as Python's take 4e-5 for a string.
+	// learningRate is the rate at the schedule's peak. Write 4.0e-5: YAML 1.1 readers such as Python's take 4e-5 for a
+	// string.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1

@@ -3,18 +3,19 @@
 
 package v1alpha1
 
-// Budget is what the run may use. Once a limit is reached the run stops at a saved state and is suspended with the reason
-// BudgetReached; raising the limit continues it. The batches and evaluations that are being sampled then are bought beyond the limit:
-// of steps at most algorithm.lag + 1 batches.
+// Budget is what the run may use. Once a limit is reached the run stops at a saved state and is suspended with the
+// reason BudgetReached; raising the limit continues it. The batches and evaluations that are being sampled then are
+// bought beyond the limit: of steps at most algorithm.lag + 1 batches.
 // +kubebuilder:validation:XValidation:rule="has(self.tokens) || has(self.usd) || has(self.activeSeconds)",message="budget has no limit: give tokens, usd or activeSeconds, or remove budget"
 // +kubebuilder:validation:XValidation:rule="!has(self.prices) || has(self.usd)",message="prices are what usd is computed with: give usd, or remove prices"
 type Budget struct {
-	// tokens limits all tokens of the run: prompt, sampled and trained tokens, the tokens of judges and of the reference of a KL
-	// penalty, and unconfirmed tokens.
+	// tokens limits all tokens of the run: prompt, sampled and trained tokens, the tokens of judges and of the reference
+	// of a KL penalty, and unconfirmed tokens.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Tokens *int64 `json:"tokens,omitempty"`
-	// usd is the limit of what all tokens cost, by prices or else the operator's table, in dollars. A run with a model whose price is not known is refused.
+	// usd is the limit of what all tokens cost, by prices or else the operator's table, in dollars. A run with a model
+	// whose price is not known is refused.
 	// +kubebuilder:validation:Minimum=0.01
 	// +kubebuilder:validation:Maximum=1000000000
 	// +optional
@@ -23,7 +24,8 @@ type Budget struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ActiveSeconds *int64 `json:"activeSeconds,omitempty"`
-	// prices are those of models, which override the operator's table. A change takes effect with the learner's next attempt.
+	// prices are those of models, which override the operator's table. A change takes effect with the learner's next
+	// attempt.
 	// +listType=map
 	// +listMapKey=model
 	// +kubebuilder:validation:MinItems=1
@@ -49,7 +51,8 @@ type ModelPrice struct {
 	// +kubebuilder:validation:Maximum=1000000
 	// +required
 	SampledUSDPerMillion float64 `json:"sampledUSDPerMillion"`
-	// trainedUSDPerMillion is the price of a million tokens that are trained on, in dollars; 0 for a model that only judges.
+	// trainedUSDPerMillion is the price of a million tokens that are trained on, in dollars; 0 for a model that only
+	// judges.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000
 	// +optional

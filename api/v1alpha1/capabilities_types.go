@@ -43,7 +43,8 @@ type Capabilities struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	ClientVersion string `json:"clientVersion,omitempty"`
-	// connection is a digest of what else decides a check: tinker but for baseURL, trainModules, and the variables of the learner's pod.
+	// connection is a digest of what else decides a check: tinker but for baseURL, trainModules, and the variables of the
+	// learner's pod.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Connection string `json:"connection,omitempty"`

@@ -144,9 +144,10 @@ func TestDefaultSetsWhatTheMarkersSay(t *testing.T) {
 		"a KL penalty":              {Algorithm: &v1alpha1.Algorithm{KL: &v1alpha1.KL{Coefficient: 0.1}}},
 		"a run that is tracked":     {Tracking: &tracking.Tracking{WandB: &tracking.WandB{Project: "p"}}},
 		"given values": {
-			Model:     v1alpha1.Model{LoraRank: new(int32(8)), TrainModules: []v1alpha1.TrainModule{v1alpha1.TrainMLP}},
-			Algorithm: &v1alpha1.Algorithm{Loss: v1alpha1.Loss{Name: v1alpha1.LossDRO}, Lag: new(int32(3)), Optimizer: v1alpha1.Optimizer{Beta1: new(0.5)}},
-			Rollouts:  v1alpha1.Rollouts{Workers: new(int32(0))}, Suspend: new(true),
+			Model: v1alpha1.Model{LoraRank: new(int32(8)), TrainModules: []v1alpha1.TrainModule{v1alpha1.TrainMLP}},
+			Algorithm: &v1alpha1.Algorithm{Loss: v1alpha1.Loss{Name: v1alpha1.LossDRO}, Lag: new(int32(3)),
+				Optimizer: v1alpha1.Optimizer{Beta1: new(0.5)}},
+			Rollouts: v1alpha1.Rollouts{Workers: new(int32(0))}, Suspend: new(true),
 			FailurePolicy: v1alpha1.FailurePolicy{MaxRestarts: new(int32(0)), RequireOptimizer: new(false)},
 		},
 	}
@@ -170,16 +171,21 @@ func TestDefaultOfRewardEnvironmentSetsWhatTheMarkersSay(t *testing.T) {
 	met := map[string]bool{}
 	schema := specSchema(t, "rewardenvironments")
 	for name, spec := range map[string]v1alpha1.RewardEnvironmentSpec{
-		"nothing":         {},
-		"solvers":         {Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{}}, Interaction: &environment.Interaction{SolverJudge: &environment.SolverJudge{}}},
-		"tools":           {Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{}}, Interaction: &environment.Interaction{ToolUse: &environment.ToolUse{}}},
-		"countdown":       {Dataset: &environment.Dataset{Countdown: &environment.CountdownData{}}},
-		"given countdown": {Dataset: &environment.Dataset{Countdown: &environment.CountdownData{MinNumbers: new(int32(2)), Tasks: new(int64(7))}}},
-		"server":          {ORS: &environment.ORS{Server: &environment.ORSServer{Image: "sums"}}},
-		"given server":    {ORS: &environment.ORS{SecretDelivery: environment.DeliverBody, Server: &environment.ORSServer{Image: "sums", Port: new(int32(9000))}}},
+		"nothing": {},
+		"solvers": {Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{}},
+			Interaction: &environment.Interaction{SolverJudge: &environment.SolverJudge{}}},
+		"tools": {Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{}},
+			Interaction: &environment.Interaction{ToolUse: &environment.ToolUse{}}},
+		"countdown": {Dataset: &environment.Dataset{Countdown: &environment.CountdownData{}}},
+		"given countdown": {Dataset: &environment.Dataset{Countdown: &environment.CountdownData{MinNumbers: new(int32(2)),
+			Tasks: new(int64(7))}}},
+		"server": {ORS: &environment.ORS{Server: &environment.ORSServer{Image: "sums"}}},
+		"given server": {ORS: &environment.ORS{SecretDelivery: environment.DeliverBody,
+			Server: &environment.ORSServer{Image: "sums", Port: new(int32(9000))}}},
 		"given values": {
-			Dataset:     &environment.Dataset{Arithmetic: &environment.ArithmeticData{MaxOperand: new(int32(5))}},
-			Interaction: &environment.Interaction{ToolUse: &environment.ToolUse{ParseErrors: environment.ParseErrors{Train: environment.MaskParseErrors}}},
+			Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{MaxOperand: new(int32(5))}},
+			Interaction: &environment.Interaction{ToolUse: &environment.ToolUse{
+				ParseErrors: environment.ParseErrors{Train: environment.MaskParseErrors}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -150,9 +150,9 @@ type Sampling struct {
 	// the trained one.
 	// +optional
 	AllowBiased *bool `json:"allowBiased,omitempty"`
-	// sharedPrompt buys the first prompt of a task once for all episodes of its group, by one request for a sample of each, instead
-	// of once for each episode. The samples are others than without it. It needs a dataset, and an endpoint at which the seed
-	// determines each sample of a request.
+	// sharedPrompt buys the first prompt of a task once for all episodes of its group, by one request for a sample of
+	// each, instead of once for each episode. The samples are others than without it. It needs a dataset, and an endpoint
+	// at which the seed determines each sample of a request.
 	// +optional
 	SharedPrompt *bool `json:"sharedPrompt,omitempty"`
 }

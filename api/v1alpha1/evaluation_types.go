@@ -21,9 +21,9 @@ type Evaluation struct {
 	// +kubebuilder:default=true
 	// +optional
 	After *bool `json:"after,omitempty"`
-	// samplingShare is the share of the episodes that evaluations have while training has episodes to sample, too. An evaluation
-	// then ends within a number of steps that follows from it, whatever the speed of the endpoint; weights do not depend on it. With 0
-	// evaluations have what training leaves, with 1 training waits for them.
+	// samplingShare is the share of the episodes that evaluations have while training has episodes to sample, too. An
+	// evaluation then ends within a number of steps that follows from it, whatever the speed of the endpoint; weights do
+	// not depend on it. With 0 evaluations have what training leaves, with 1 training waits for them.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +kubebuilder:default=0.2

@@ -32,8 +32,8 @@ const (
 	AnnotationSuspended = "rl.tinker-operator.dev/suspended"
 	// AnnotationImage is the manager's image when it made a Job: pods with overrides may run another.
 	AnnotationImage = "rl.tinker-operator.dev/image"
-	// AnnotationPods has, as JSON, what the manager gave to the pods of an attempt: its image and the defaults of pods. It is on
-	// the run file, which outlives Jobs.
+	// AnnotationPods has, as JSON, what the manager gave to the pods of an attempt: its image and the defaults of pods. It
+	// is on the run file, which outlives Jobs.
 	AnnotationPods = "rl.tinker-operator.dev/pods"
 	// AnnotationData lists what a Job's pods mount for data sets.
 	AnnotationData = "rl.tinker-operator.dev/data"

@@ -47,8 +47,8 @@ type Model struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Renderer string `json:"renderer,omitempty"`
-	// date is the day, as YEAR-MONTH-DAY, in prompts of formats with a date, such as gpt-oss. Defaults to the day on which the run
-	// was created.
+	// date is the day, as YEAR-MONTH-DAY, in prompts of formats with a date, such as gpt-oss. Defaults to the day on which
+	// the run was created.
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
 	// +kubebuilder:validation:MaxLength=10
 	// +optional

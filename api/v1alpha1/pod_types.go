@@ -38,7 +38,8 @@ type PodOverrides struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
-	// serviceAccountName is the pod's service account, for a cloud's workload identity; its API-server token is never mounted.
+	// serviceAccountName is the pod's service account, for a cloud's workload identity; its API-server token is never
+	// mounted.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
@@ -52,8 +53,8 @@ type PodOverrides struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(e, !(e.name in ['TINKER_API_KEY', 'POD_IP', 'POD_NAME']))",message="env has a variable that the operator sets itself: remove TINKER_API_KEY, POD_IP and POD_NAME (the API key comes from tinker.apiKeySecretRef)"
 	// +optional
 	Env []corev1.EnvVar `json:"env,omitempty"`
-	// envFrom are Secrets and ConfigMaps whose keys become environment variables of the main container. Variables of env and
-	// of the operator win over them.
+	// envFrom are Secrets and ConfigMaps whose keys become environment variables of the main container. Variables of env
+	// and of the operator win over them.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
@@ -70,22 +71,22 @@ type PodOverrides struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty"`
-	// initContainers run one after the other before the main container, or beside it with restartPolicy Always. They have the pod's
-	// user and no privileges.
+	// initContainers run one after the other before the main container, or beside it with restartPolicy Always. They have
+	// the pod's user and no privileges.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	// +optional
 	InitContainers []InitContainer `json:"initContainers,omitempty"`
-	// resourceClaims are claims of devices for the pod, to which resources.claims of its containers refer; Kubernetes has them
-	// from 1.34 on.
+	// resourceClaims are claims of devices for the pod, to which resources.claims of its containers refer; Kubernetes has
+	// them from 1.34 on.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	// +optional
 	ResourceClaims []corev1.PodResourceClaim `json:"resourceClaims,omitempty"`
-	// terminationGracePeriodSeconds is how long the pod has to end when it is deleted; without it 180 for a learner, 60 for a
-	// worker and 5 for a probe.
+	// terminationGracePeriodSeconds is how long the pod has to end when it is deleted; without it 180 for a learner, 60
+	// for a worker and 5 for a probe.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
 	// +optional
@@ -102,8 +103,8 @@ type PodOverrides struct {
 	// affinity is the affinity of the pod.
 	// +optional
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
-	// topologySpreadConstraints are how pods are spread over zones and nodes. A constraint selects pods by labels, for instance
-	// rl.tinker-operator.dev/run.
+	// topologySpreadConstraints are how pods are spread over zones and nodes. A constraint selects pods by labels, for
+	// instance rl.tinker-operator.dev/run.
 	// +listType=map
 	// +listMapKey=topologyKey
 	// +listMapKey=whenUnsatisfiable

@@ -5,8 +5,8 @@ package v1alpha1
 
 // ResumeFrom names the run that a run continues.
 type ResumeFrom struct {
-	// uid is the metadata.uid of the run to continue, which no longer exists. Its states are at the endpoint, and its rows are in
-	// the artifact store below a folder of this name. The settings that decide the weights have to be the same.
+	// uid is the metadata.uid of the run to continue, which no longer exists. Its states are at the endpoint, and its rows
+	// are in the artifact store below a folder of this name. The settings that decide the weights have to be the same.
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
 	// +kubebuilder:validation:MaxLength=36
 	// +required
@@ -22,7 +22,8 @@ type ResumedFrom struct {
 	// step is the step of the former run's state that was loaded.
 	// +required
 	Step int64 `json:"step"`
-	// uncountedSteps is how many of these steps status.usage does not contain, because the artifact store has no rows of them.
+	// uncountedSteps is how many of these steps status.usage does not contain, because the artifact store has no rows of
+	// them.
 	// +optional
 	UncountedSteps *int64 `json:"uncountedSteps,omitempty"`
 }

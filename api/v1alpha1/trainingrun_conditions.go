@@ -23,8 +23,8 @@ const (
 	ConditionComplete = "Complete"
 	// ConditionFailed says that the run has failed. It makes no further attempts unless spec.retry is increased.
 	ConditionFailed = "Failed"
-	// ConditionTrackingReady says that the services of spec.tracking receive the run's steps; runs without such have no such
-	// condition. It decides nothing: the run trains all the same.
+	// ConditionTrackingReady says that the services of spec.tracking receive the run's steps; runs without such have no
+	// such condition. It decides nothing: the run trains all the same.
 	ConditionTrackingReady = "TrackingReady"
 	// ConditionReady sums up for Flux and kstatus: the run does what the spec asks for.
 	ConditionReady = "Ready"
@@ -49,10 +49,11 @@ const (
 	ReasonRunFileInvalid   = "RunFileInvalid"
 	ReasonRoleNotFound     = "RoleNotFound"
 	ReasonPriceUnknown     = "PriceUnknown"
-	// ReasonUnsupportedByFormat says that the format of the model has no place for what an environment asks of it. Progressing
-	// has it, too.
+	// ReasonUnsupportedByFormat says that the format of the model has no place for what an environment asks of it.
+	// Progressing has it, too.
 	ReasonUnsupportedByFormat = "UnsupportedByFormat"
-	// ReasonPromptsDiffer says that sampling.sharedPrompt is set for an environment whose episodes may have different prompts.
+	// ReasonPromptsDiffer says that sampling.sharedPrompt is set for an environment whose episodes may have different
+	// prompts.
 	ReasonPromptsDiffer = "PromptsDiffer"
 	// ReasonSettingsDiffer says that a step was committed with other settings than the spec has now.
 	ReasonSettingsDiffer = "SettingsDiffer"
@@ -122,7 +123,8 @@ const (
 
 // Reasons for the end of an attempt that no condition has.
 const (
-	// ReasonSettingsChanged says that the learner was stopped because what decides the weights was changed before a first step.
+	// ReasonSettingsChanged says that the learner was stopped because what decides the weights was changed before a first
+	// step.
 	ReasonSettingsChanged = "SettingsChanged"
 )
 

@@ -13,8 +13,8 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// runUID is the uid of the run that the status belongs to. The status of a run that was restored from a backup has the uid
-	// of the former run until spec.resumeFrom names that run.
+	// runUID is the uid of the run that the status belongs to. The status of a run that was restored from a backup has the
+	// uid of the former run until spec.resumeFrom names that run.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	RunUID string `json:"runUID,omitempty"`
@@ -37,8 +37,9 @@ type TrainingRunStatus struct {
 	// startTime is when the first attempt began.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// settingsFixed says whether model, tinker.baseURL, environments, algorithm and initFrom can no longer be changed, since
-	// a step was committed with them, or an evaluation completed. Until then the next attempt starts with what was changed.
+	// settingsFixed says whether model, tinker.baseURL, environments, algorithm and initFrom can no longer be changed,
+	// since a step was committed with them, or an evaluation completed. Until then the next attempt starts with what was
+	// changed.
 	// +optional
 	SettingsFixed *bool `json:"settingsFixed,omitempty"`
 	// completionTime is when the run became Complete or Failed.
@@ -87,8 +88,8 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxItems=10
 	// +optional
 	Attempts []Attempt `json:"attempts,omitempty"`
-	// pendingChanges are fields of the spec that were changed since the learner's present attempt began, and that take effect
-	// with its next one: suspend and resume the run to have them at once.
+	// pendingChanges are fields of the spec that were changed since the learner's present attempt began, and that take
+	// effect with its next one: suspend and resume the run to have them at once.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=64
@@ -247,17 +248,18 @@ type Attempt struct {
 	LostVersions *int32 `json:"lostVersions,omitempty"`
 }
 
-// Usage over all attempts: the tokens of every request that was answered, once, whatever became of the answer. The checks before a
-// run begins and steps, samples and evaluations that were thrown away are among them.
+// Usage over all attempts: the tokens of every request that was answered, once, whatever became of the answer. The
+// checks before a run begins and steps, samples and evaluations that were thrown away are among them.
 type Usage struct {
-	// promptTokens is how many tokens of prompts were read. The prompt of a request counts once, whatever the number of its samples.
+	// promptTokens is how many tokens of prompts were read. The prompt of a request counts once, whatever the number of
+	// its samples.
 	// +optional
 	PromptTokens *int64 `json:"promptTokens,omitempty"`
 	// sampledTokens is how many tokens were sampled.
 	// +optional
 	SampledTokens *int64 `json:"sampledTokens,omitempty"`
-	// trainedTokens is how many tokens went through forward_backward, or through forward where the run looks for data that the
-	// endpoint refuses.
+	// trainedTokens is how many tokens went through forward_backward, or through forward where the run looks for data that
+	// the endpoint refuses.
 	// +optional
 	TrainedTokens *int64 `json:"trainedTokens,omitempty"`
 	// boughtTwiceTokens are those of trainedTokens that are in no step of the newest version, because the result was lost.
@@ -269,14 +271,16 @@ type Usage struct {
 	// judgeSampledTokens is how many tokens judges sampled.
 	// +optional
 	JudgeSampledTokens *int64 `json:"judgeSampledTokens,omitempty"`
-	// referenceTokens is how many tokens the reference of a KL penalty read. PromptTokens and SampledTokens do not include them.
+	// referenceTokens is how many tokens the reference of a KL penalty read. PromptTokens and SampledTokens do not include
+	// them.
 	// +optional
 	ReferenceTokens *int64 `json:"referenceTokens,omitempty"`
-	// unconfirmedTokens is what requests may have cost at most of which it is not known whether they were executed: those in
-	// flight, and those of learners and workers that died. The other counts do not include them, and budgets do.
+	// unconfirmedTokens is what requests may have cost at most of which it is not known whether they were executed: those
+	// in flight, and those of learners and workers that died. The other counts do not include them, and budgets do.
 	// +optional
 	UnconfirmedTokens *int64 `json:"unconfirmedTokens,omitempty"`
-	// estimatedUSD is what these tokens cost, by budget.prices or else the operator's table; absent where a price is not known.
+	// estimatedUSD is what these tokens cost, by budget.prices or else the operator's table; absent where a price is not
+	// known.
 	// +optional
 	EstimatedUSD *float64 `json:"estimatedUSD,omitempty"`
 }

@@ -93,8 +93,8 @@ type TrainingRunSpec struct {
 	// Fixed once a step is committed.
 	// +optional
 	InitFrom *InitFrom `json:"initFrom,omitempty"`
-	// resumeFrom names a deleted run that this run continues, at the step and with the lineage that the deleted run had reached.
-	// Fixed once a step is committed.
+	// resumeFrom names a deleted run that this run continues, at the step and with the lineage that the deleted run had
+	// reached. Fixed once a step is committed.
 	// +optional
 	ResumeFrom *ResumeFrom `json:"resumeFrom,omitempty"`
 	// checkpoints is when states are saved and how long they are kept. A change takes effect with
@@ -121,12 +121,12 @@ type TrainingRunSpec struct {
 	// lost with it.
 	// +optional
 	Artifacts *Artifacts `json:"artifacts,omitempty"`
-	// tracking names services that show the run's curves, such as Weights & Biases. A change takes effect with the learner's
-	// next attempt.
+	// tracking names services that show the run's curves, such as Weights & Biases. A change takes effect with the
+	// learner's next attempt.
 	// +optional
 	Tracking *tracking.Tracking `json:"tracking,omitempty"`
-	// budget is what the run may use, in tokens, dollars or time; without it there is no limit. A limit that is raised takes effect at
-	// once, also where it is reached.
+	// budget is what the run may use, in tokens, dollars or time; without it there is no limit. A limit that is raised
+	// takes effect at once, also where it is reached.
 	// +optional
 	Budget *Budget `json:"budget,omitempty"`
 	// suspend drains the run at a saved state and deletes its pods; false resumes it.

@@ -57,7 +57,8 @@ type FailurePolicy struct {
 	// +optional
 	StartDeadlineSeconds *int32 `json:"startDeadlineSeconds,omitempty"`
 	// progressDeadlineSeconds is how long a run may make no progress before its learner is restarted. Time that the
-	// endpoint is the cause of does not count, nor does time in which the run waits for a repair, or the learner does not answer.
+	// endpoint is the cause of does not count, nor does time in which the run waits for a repair, or the learner does not
+	// answer.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=3600
 	// +optional
@@ -73,19 +74,19 @@ type Artifacts struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ClaimName string `json:"claimName,omitempty"`
-	// url is the address of a store: s3://BUCKET/PREFIX, with ?endpoint=https://HOST&region=REGION for a compatible server;
-	// azblob://CONTAINER/PREFIX; gs://BUCKET/PREFIX; or file:///FOLDER, on a volume of learner.pod.
+	// url is the address of a store: s3://BUCKET/PREFIX, with ?endpoint=https://HOST&region=REGION for a compatible
+	// server; azblob://CONTAINER/PREFIX; gs://BUCKET/PREFIX; or file:///FOLDER, on a volume of learner.pod.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(s3://[a-z0-9][-.a-z0-9]*|azblob://[a-z0-9][-a-z0-9]*)(/[^?#]*)?([?][^#]*)?$') || self.matches('^gs://[a-z0-9][-._a-z0-9]*(/[^?#]*)?$') || self.matches('^file:///[^?#]+$')",message="url must be s3://BUCKET/PREFIX or azblob://CONTAINER/PREFIX, with settings as ?NAME=VALUE, or gs://BUCKET/PREFIX or file:///FOLDER without them"
 	// +optional
 	URL string `json:"url,omitempty"`
 	// secretRef names a Secret whose keys become variables of the learner alone: AWS_ACCESS_KEY_ID and
-	// AWS_SECRET_ACCESS_KEY, AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or GOOGLE_CREDENTIALS. Without it the service account of
-	// learner.pod is used.
+	// AWS_SECRET_ACCESS_KEY, AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or GOOGLE_CREDENTIALS. Without it the service
+	// account of learner.pod is used.
 	// +optional
 	SecretRef *ref.Secret `json:"secretRef,omitempty"`
-	// transcriptGroups is how many groups of each step, the first in the order of slots, are written with their conversations,
-	// rewards and judgements. 0 writes none.
+	// transcriptGroups is how many groups of each step, the first in the order of slots, are written with their
+	// conversations, rewards and judgements. 0 writes none.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=64
 	// +kubebuilder:default=4

@@ -41,8 +41,10 @@ func main() {
 		os.Exit(printTranscript(context.Background(), os.Args[2:], os.Stdout, os.Stderr))
 	}
 	var o options
-	flag.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+contract.RunFileName, "The run file of this attempt.")
-	flag.StringVar(&o.credentialsDir, "link-dir", "/etc/tinker-operator/link", "The folder of the Secret with the run's credentials.")
+	flag.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+contract.RunFileName,
+		"The run file of this attempt.")
+	flag.StringVar(&o.credentialsDir, "link-dir", "/etc/tinker-operator/link",
+		"The folder of the Secret with the run's credentials.")
 	flag.StringVar(&o.exchange, "exchange-listen", ":7443", "Where workers are served.")
 	flag.StringVar(&o.heartbeat, "heartbeat-listen", ":7444", "Where the manager is served.")
 	flag.StringVar(&o.terminationLog, "termination-log", "/dev/termination-log", "Where the verdict is written.")
@@ -60,11 +62,13 @@ func run(o options, logger *slog.Logger) contract.Verdict {
 	config, err := configure(o, logger)
 	if errors.Is(err, errNoKey) {
 		logger.Error("learner cannot start", "err", err)
-		return contract.Verdict{Cause: contract.CauseUpstream, Reason: learner.ReasonKeyRefused, Message: err.Error(), Attempt: config.File.Attempt}
+		return contract.Verdict{Cause: contract.CauseUpstream, Reason: learner.ReasonKeyRefused, Message: err.Error(),
+			Attempt: config.File.Attempt}
 	}
 	if err != nil {
 		logger.Error("learner cannot start", "err", err)
-		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: "StartRejected", Message: err.Error(), Attempt: config.File.Attempt}
+		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: "StartRejected", Message: err.Error(),
+			Attempt: config.File.Attempt}
 	}
 	ctx := context.Background()
 	var listen net.ListenConfig
@@ -72,7 +76,8 @@ func run(o options, logger *slog.Logger) contract.Verdict {
 		config.Heartbeat, err = listen.Listen(ctx, "tcp", o.heartbeat)
 	}
 	if err != nil {
-		return contract.Verdict{Cause: contract.CauseCrashed, Message: fmt.Sprintf("listening: %v", err), Attempt: config.File.Attempt}
+		return contract.Verdict{Cause: contract.CauseCrashed, Message: fmt.Sprintf("listening: %v", err),
+			Attempt: config.File.Attempt}
 	}
 	return learner.Run(ctx, config)
 }
@@ -87,14 +92,16 @@ func openBucket(ctx context.Context, url string) (artifacts.Objects, error) {
 }
 
 // errNoKey says that there is no key. A user can add it to the Secret while the run waits.
-var errNoKey = errors.New("TINKER_API_KEY is empty: put the key into the Secret that tinker.apiKeySecretRef names; the run then continues")
+var errNoKey = errors.New("TINKER_API_KEY is empty: put the key into the Secret that tinker.apiKeySecretRef names; " +
+	"the run then continues")
 
 // configure reads files and the environment.
 func configure(o options, logger *slog.Logger) (learner.Config, error) {
 	config := learner.Config{
 		APIKey: os.Getenv("TINKER_API_KEY"), UserAgent: version.UserAgent("tinker-operator-learner"),
 		Identity: os.Getenv("POD_NAME") + "/" + rand.Text(), Drain: drainOnSignal(),
-		Hub: &fetch.Fetcher{Endpoint: os.Getenv("HF_ENDPOINT"), Token: os.Getenv("HF_TOKEN"), Logger: logger}, OpenBucket: openBucket,
+		Hub:        &fetch.Fetcher{Endpoint: os.Getenv("HF_ENDPOINT"), Token: os.Getenv("HF_TOKEN"), Logger: logger},
+		OpenBucket: openBucket,
 	}
 	endpoint, err := transport.New(transport.FromEnvironment(os.Getenv))
 	if err != nil {

@@ -43,7 +43,8 @@ func TestFaultFromEnvironment(t *testing.T) {
 
 func TestVerdictWithoutRunFile(t *testing.T) {
 	dir := t.TempDir()
-	verdict := run(options{runFile: filepath.Join(dir, "missing.json"), credentialsDir: dir}, slog.New(slog.DiscardHandler))
+	verdict := run(options{runFile: filepath.Join(dir, "missing.json"), credentialsDir: dir},
+		slog.New(slog.DiscardHandler))
 	if verdict.Cause != contract.CauseConfigRejected || verdict.Message == "" {
 		t.Errorf("verdict without a run file is %+v, want ConfigRejected with a message", verdict)
 	}
@@ -70,13 +71,15 @@ func TestVerdictWithEmptyKey(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, content := range map[string][]byte{
-		contract.TokenKey: []byte(credentials.Token), contract.CertificateKey: credentials.Certificate, contract.PrivateKeyKey: credentials.PrivateKey,
+		contract.TokenKey: []byte(credentials.Token), contract.CertificateKey: credentials.Certificate,
+		contract.PrivateKeyKey: credentials.PrivateKey,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	verdict := run(options{runFile: "../../internal/contract/testdata/run-file.v1.json", credentialsDir: dir}, slog.New(slog.DiscardHandler))
+	verdict := run(options{runFile: "../../internal/contract/testdata/run-file.v1.json", credentialsDir: dir},
+		slog.New(slog.DiscardHandler))
 	if verdict.Cause != contract.CauseUpstream || verdict.Reason != "KeyRefused" || verdict.Attempt == 0 {
 		t.Errorf("verdict without a key is %+v, want Upstream for KeyRefused", verdict)
 	}

@@ -25,7 +25,8 @@ func printTranscript(ctx context.Context, args []string, stdout, stderr io.Write
 	flags.StringVar(&r.Dir, "dir", "/artifacts", "The folder of the claim.")
 	flags.StringVar(&r.URL, "url", "", "What is read in the place of the claim.")
 	flags.StringVar(&r.RunUID, "run-uid", "", "The uid of the run. Required.")
-	flags.Int64Var(&r.Step, "step", reader.Newest, "The step; -1 is the newest that has a transcript, and -2 only lists them.")
+	flags.Int64Var(&r.Step, "step", reader.Newest,
+		"The step; -1 is the newest that has a transcript, and -2 only lists them.")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}

@@ -42,8 +42,8 @@ type options struct {
 // namespaceFile has the namespace of the manager's pod.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// identity is the namespace of the leader election, which managers that never act at the same time share; outside of a cluster it is the
-// name of the machine.
+// identity is the namespace of the leader election, which managers that never act at the same time share; outside of a
+// cluster it is the name of the machine.
 func (o options) identity() string {
 	if o.leaderElectionNamespace != "" {
 		return o.leaderElectionNamespace
@@ -62,17 +62,29 @@ func (o options) identity() string {
 func parse(set *flag.FlagSet, args []string) (options, error) {
 	var o options
 	var namespaces, podDefaults string
-	set.StringVar(&namespaces, "namespaces", "", "Namespaces to watch, separated by commas; without it all, which needs a ClusterRole.")
-	set.StringVar(&o.image, "image", "", "Image of learner, worker and probe pods; it holds /learner and /rollout. Required.")
-	set.StringVar(&o.defaultBaseURL, "default-base-url", hostedBaseURL, "Endpoint of runs that name none in tinker.baseURL.")
-	set.StringVar(&podDefaults, "pod-defaults", "{}", "JSON object with what pods of runs and probes have unless their spec says otherwise: the fields of learner.pod, without image, volumes and volumeMounts.")
-	set.BoolVar(&o.sharedServers, "shared-environment-servers", false, "Run environment servers with ors.server.shared as Deployments, which needs permissions for them.")
-	set.StringVar(&o.managerKeyFile, "manager-key-file", "", "File with the manager key, at least 32 random bytes, mounted from a Secret. Tokens and TLS keys of runs derive from it, so it must stay the same; the manager ends when the file has another key. Required.")
+	set.StringVar(&namespaces, "namespaces", "",
+		"Namespaces to watch, separated by commas; without it all, which needs a ClusterRole.")
+	set.StringVar(&o.image, "image", "", "Image of learner, worker and probe pods; it holds /learner and /rollout. "+
+		"Required.")
+	set.StringVar(&o.defaultBaseURL, "default-base-url", hostedBaseURL,
+		"Endpoint of runs that name none in tinker.baseURL.")
+	set.StringVar(&podDefaults, "pod-defaults", "{}",
+		"JSON object with what pods of runs and probes have unless their spec says otherwise: the fields of learner.pod, "+
+			"without image, volumes and volumeMounts.")
+	set.BoolVar(&o.sharedServers, "shared-environment-servers", false,
+		"Run environment servers with ors.server.shared as Deployments, which needs permissions for them.")
+	set.StringVar(&o.managerKeyFile, "manager-key-file", "",
+		"File with the manager key, at least 32 random bytes, mounted from a Secret. Tokens and TLS keys of runs derive "+
+			"from it, so it must stay the same; the manager ends when the file has another key. Required.")
 	set.BoolVar(&o.leaderElect, "leader-elect", true, "Let one manager of several act at a time.")
-	set.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "", "Namespace of the lease; without it the manager's own.")
-	set.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "Address of the metrics endpoint; 0 switches it off.")
-	set.BoolVar(&o.metricsInsecure, "metrics-insecure", false, "Serve metrics over HTTP to anybody, instead of over HTTPS to those whom the API server lets get /metrics.")
-	set.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "Folder with tls.crt and tls.key of the metrics endpoint; without it the certificate is self-signed.")
+	set.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "",
+		"Namespace of the lease; without it the manager's own.")
+	set.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443",
+		"Address of the metrics endpoint; 0 switches it off.")
+	set.BoolVar(&o.metricsInsecure, "metrics-insecure", false,
+		"Serve metrics over HTTP to anybody, instead of over HTTPS to those whom the API server lets get /metrics.")
+	set.StringVar(&o.metricsCertDir, "metrics-cert-dir", "",
+		"Folder with tls.crt and tls.key of the metrics endpoint; without it the certificate is self-signed.")
 	set.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz.")
 	set.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "Least level to log: debug, info, warn or error.")
 	if err := set.Parse(args); err != nil {

@@ -32,7 +32,8 @@ func keyFile(t *testing.T, bytes int) string {
 }
 
 func TestParse(t *testing.T) {
-	got, err := parsed(t, "--image=i", "--manager-key-file="+keyFile(t, 32), "--namespaces=a, b,", "--log-level=debug", "--leader-elect=false",
+	got, err := parsed(t, "--image=i", "--manager-key-file="+keyFile(t, 32), "--namespaces=a, b,", "--log-level=debug",
+		"--leader-elect=false",
 		`--pod-defaults={"nodeSelector": {"pool": "runs"}}`)
 	if err != nil {
 		t.Fatalf("parse: %v", err)
@@ -40,7 +41,8 @@ func TestParse(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b"}, got.namespaces); diff != "" {
 		t.Errorf("namespaces (-want +got):\n%s", diff)
 	}
-	if got.image != "i" || len(got.managerKey) != 32 || got.logLevel != slog.LevelDebug || got.leaderElect || got.defaultBaseURL != hostedBaseURL {
+	if got.image != "i" || len(got.managerKey) != 32 || got.logLevel != slog.LevelDebug || got.leaderElect ||
+		got.defaultBaseURL != hostedBaseURL {
 		t.Errorf("options = %+v", got)
 	}
 	if got.podDefaults.NodeSelector["pool"] != "runs" {
@@ -56,7 +58,8 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !made.Metrics.SecureServing || made.Metrics.FilterProvider == nil || made.LeaderElection || len(made.Cache.DefaultNamespaces) != 2 {
+	if !made.Metrics.SecureServing || made.Metrics.FilterProvider == nil || made.LeaderElection ||
+		len(made.Cache.DefaultNamespaces) != 2 {
 		t.Errorf("manager options = %+v", made)
 	}
 }
@@ -82,7 +85,8 @@ func TestParseSaysWhatIsMissing(t *testing.T) {
 }
 
 func TestMetricsCanBeInsecureOrOff(t *testing.T) {
-	got, err := parsed(t, "--image=i", "--manager-key-file="+keyFile(t, 40), "--metrics-insecure", "--metrics-bind-address=0")
+	got, err := parsed(t, "--image=i", "--manager-key-file="+keyFile(t, 40), "--metrics-insecure",
+		"--metrics-bind-address=0")
 	if err != nil {
 		t.Fatal(err)
 	}

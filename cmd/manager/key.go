@@ -35,8 +35,9 @@ func readKey(file string) ([]byte, error) {
 	return key, nil
 }
 
-// keyWatch ends the manager when the file of its key, which is mounted from a Secret, has another key. Replicas that started
-// before and after a change would otherwise derive different credentials, and each would restart the learners of the other.
+// keyWatch ends the manager when the file of its key, which is mounted from a Secret, has another key. Replicas that
+// started before and after a change would otherwise derive different credentials, and each would restart the learners
+// of the other.
 type keyWatch struct {
 	file     string
 	key      []byte

@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command manager runs the controllers of tinker-operator; with the argument apply-crds it creates or updates the CRDs and ends. It reads no environment variables but those that
-// the Go runtime and client-go know: GOMEMLIMIT, and in a cluster KUBERNETES_SERVICE_HOST and _PORT; outside
-// of one, KUBECONFIG or --kubeconfig.
+// Command manager runs the controllers of tinker-operator; with the argument apply-crds it creates or updates the CRDs
+// and ends. It reads no environment variables but those that the Go runtime and client-go know: GOMEMLIMIT, and in a
+// cluster KUBERNETES_SERVICE_HOST and _PORT; outside of one, KUBECONFIG or --kubeconfig.
 package main
 
 import (
@@ -99,7 +99,8 @@ func run(ctx context.Context, o options) error {
 	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding readiness check: %w", err)
 	}
-	slog.New(logr.ToSlogHandler(ctrl.Log)).Info("starting", "version", version.String(), "namespaces", o.namespaces, "image", o.image)
+	slog.New(logr.ToSlogHandler(ctrl.Log)).Info("starting", "version", version.String(), "namespaces", o.namespaces,
+		"image", o.image)
 	return mgr.Start(ctx)
 }
 
@@ -123,7 +124,8 @@ func (o options) manager() (ctrl.Options, error) {
 			c.NextProtos = []string{"http/1.1"}
 		}}
 	}
-	// A standby that sees no renewal for leaseDuration leads: within 13 s of the end of a manager that could not release it.
+	// A standby that sees no renewal for leaseDuration leads: within 13 s of the end of a manager that could not release
+	// it.
 	leaseDuration, renewDeadline, retryPeriod := 10*time.Second, 7*time.Second, time.Second
 	return ctrl.Options{
 		Scheme:                  scheme,

@@ -38,8 +38,8 @@ type environ struct {
 	stdout, stderr io.Writer
 }
 
-// gcPercent is how much the heap grows between two garbage collections, unless GOGC says it: less than Go's 100, since workers
-// have more processor time than memory to spare (BenchmarkSessions).
+// gcPercent is how much the heap grows between two garbage collections, unless GOGC says it: less than Go's 100, since
+// workers have more processor time than memory to spare (BenchmarkSessions).
 const gcPercent = 60
 
 func main() {

@@ -28,7 +28,8 @@ import (
 func call(t *testing.T, env map[string]string, args ...string) (code int, stdout string) {
 	t.Helper()
 	var out, errors bytes.Buffer
-	code = run(t.Context(), environ{args: args, getenv: func(name string) string { return env[name] }, stdout: &out, stderr: &errors})
+	code = run(t.Context(), environ{args: args, getenv: func(name string) string { return env[name] }, stdout: &out,
+		stderr: &errors})
 	t.Logf("rollout %s: exit code %d, %s", strings.Join(args, " "), code, errors.String())
 	return code, out.String()
 }
@@ -52,18 +53,25 @@ func TestProbe(t *testing.T) {
 			want: contract.ProbeResult{OK: true, CanaryReward: new(1.0),
 				Splits: []contract.ProbeSplit{{Name: "test", Tasks: 2006}, {Name: "train", Tasks: 7994}}},
 		},
-		"data that is not there": {definition: `{"dataset":{"jsonl":{"configMap":"own"},"splits":[{"name":"train","source":"rows.jsonl"}]},"reward":{"exactMatch":{}}}`,
-			code: 64, want: contract.ProbeResult{Reason: "DataInvalid"}},
-		"one that cannot be built":       {definition: `{"dataset":{"arithmetic":{"maxOperand":10000}},"reward":{"exactMatch":{}}}`, code: 64, want: contract.ProbeResult{Reason: "Invalid"}},
-		"a definition that is not whole": {definition: `{"dataset":{"arithmetic":{"maxOperand":9}}}`, code: 64, want: contract.ProbeResult{Reason: "Invalid"}},
-		"a setting that nobody knows":    {definition: `{"dataset":{"arithmetic":{"maxOperand":9,"minOperand":1}},"reward":{"exactMatch":{}}}`, code: 64, want: contract.ProbeResult{Reason: "Invalid"}},
-		"a definition that is not JSON":  {definition: `dataset: arithmetic`, code: 64, want: contract.ProbeResult{Reason: "Invalid"}},
+		"data that is not there": {
+			definition: `{"dataset":{"jsonl":{"configMap":"own"},"splits":[{"name":"train","source":"rows.jsonl"}]},"reward":{"exactMatch":{}}}`,
+			code:       64, want: contract.ProbeResult{Reason: "DataInvalid"}},
+		"one that cannot be built": {definition: `{"dataset":{"arithmetic":{"maxOperand":10000}},"reward":{"exactMatch":{}}}`,
+			code: 64, want: contract.ProbeResult{Reason: "Invalid"}},
+		"a definition that is not whole": {definition: `{"dataset":{"arithmetic":{"maxOperand":9}}}`, code: 64,
+			want: contract.ProbeResult{Reason: "Invalid"}},
+		"a setting that nobody knows": {
+			definition: `{"dataset":{"arithmetic":{"maxOperand":9,"minOperand":1}},"reward":{"exactMatch":{}}}`, code: 64,
+			want: contract.ProbeResult{Reason: "Invalid"}},
+		"a definition that is not JSON": {definition: `dataset: arithmetic`, code: 64,
+			want: contract.ProbeResult{Reason: "Invalid"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			log := filepath.Join(dir, "termination-log")
-			code, stdout := call(t, nil, "probe", "--definition", write(t, filepath.Join(dir, "definition.json"), tc.definition), "--termination-log", log)
+			code, stdout := call(t, nil, "probe", "--definition", write(t, filepath.Join(dir, "definition.json"), tc.definition),
+				"--termination-log", log)
 			message, err := os.ReadFile(log)
 			if err != nil {
 				t.Fatal(err)
@@ -109,18 +117,21 @@ func newPod(t *testing.T, learner string, secrets contract.Credentials) pod {
 func runFile(t *testing.T, learner string) contract.RunFile {
 	t.Helper()
 	file := contract.RunFile{
-		Version: contract.FormatVersion, Run: contract.RunReference{Namespace: "ns", Name: "run", UID: "uid-1"}, Attempt: 1, Concurrency: 8,
+		Version: contract.FormatVersion, Run: contract.RunReference{Namespace: "ns", Name: "run", UID: "uid-1"}, Attempt: 1,
+		Concurrency:    8,
 		LearnerAddress: learner,
 		Fixed: contract.Fixed{
-			Model: contract.Model{Name: "tinkersim/byte-136k", Renderer: "role_colon_end", LoraRank: 8, TrainMLP: true}, BaseURL: "http://127.0.0.1:1",
+			Model:    contract.Model{Name: "tinkersim/byte-136k", Renderer: "role_colon_end", LoraRank: 8, TrainMLP: true},
+			BaseURL:  "http://127.0.0.1:1",
 			InitFrom: &contract.InitFrom{Checkpoint: "tinker://run/sampler_weights/a"},
 		},
 		Evaluation: &contract.Evaluation{After: true, Environments: []contract.Environment{{
 			Name: "arithmetic", Digest: strings.Repeat("0", 64), GroupSize: 1, MinMembers: 1, PassAt: []int{1},
-			Definition: contract.Definition{Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 9}}, Reward: &contract.RewardRule{ExactMatch: &contract.ExactMatch{}}},
-			Splits:     []contract.Split{{Name: "test", Tasks: 1}},
-			Sampling:   contract.Sampling{MaxTokens: 1, Temperature: 1, TopP: 1, TopK: -1},
-			Reward:     contract.Reward{Reduction: "Sum"},
+			Definition: contract.Definition{Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 9}},
+				Reward: &contract.RewardRule{ExactMatch: &contract.ExactMatch{}}},
+			Splits:   []contract.Split{{Name: "test", Tasks: 1}},
+			Sampling: contract.Sampling{MaxTokens: 1, Temperature: 1, TopP: 1, TopK: -1},
+			Reward:   contract.Reward{Reduction: "Sum"},
 		}}},
 	}
 	digest, err := contract.SpecDigest(file.Fixed)
@@ -142,9 +153,10 @@ func TestWorkerConfiguration(t *testing.T) {
 		env  map[string]string
 		args []string
 	}{
-		"no name":              {env: map[string]string{"TINKER_API_KEY": "tml-test"}},
-		"no run file":          {env: env, args: []string{"--run-file", filepath.Join(p.dir, "none")}},
-		"no link":              {env: env, args: []string{"--run-file", p.runFile, "--link-dir", filepath.Join(p.dir, "none")}},
+		"no name":     {env: map[string]string{"TINKER_API_KEY": "tml-test"}},
+		"no run file": {env: env, args: []string{"--run-file", filepath.Join(p.dir, "none")}},
+		"no link": {env: env, args: []string{"--run-file", p.runFile, "--link-dir",
+			filepath.Join(p.dir, "none")}},
 		"an empty run file":    {env: env, args: []string{"--run-file", write(t, filepath.Join(p.dir, "empty.json"), "{}")}},
 		"a flag of nobody":     {env: env, args: []string{"--nobody"}},
 		"an argument too many": {env: env, args: []string{"run"}},
@@ -158,8 +170,8 @@ func TestWorkerConfiguration(t *testing.T) {
 	}
 }
 
-// TestWorkerWithEmptyKey checks that a worker without a key waits before it ends, with the exit code by which the manager
-// replaces it.
+// TestWorkerWithEmptyKey checks that a worker without a key waits before it ends, with the exit code by which the
+// manager replaces it.
 func TestWorkerWithEmptyKey(t *testing.T) {
 	env := map[string]string{"POD_NAME": "worker-0", "TINKER_API_KEY": ""}
 	began := time.Now()
@@ -212,7 +224,8 @@ func (g *idleLearner) Release(string, []rl.Key, string) {}
 // serve starts a learner and gives its address.
 func serve(t *testing.T, g *idleLearner, secrets contract.Credentials) string {
 	t.Helper()
-	return serveEpoch(t, g, exchange.Epoch{RunUID: "uid-1", SpecDigest: runFile(t, "learner:1").SpecDigest, Attempt: 1, Version: g.version}, secrets)
+	return serveEpoch(t, g, exchange.Epoch{RunUID: "uid-1", SpecDigest: runFile(t, "learner:1").SpecDigest, Attempt: 1,
+		Version: g.version}, secrets)
 }
 
 func serveEpoch(t *testing.T, handler exchange.Handler, epoch exchange.Epoch, secrets contract.Credentials) string {
@@ -258,7 +271,8 @@ func TestExitCodesOfWorkers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g := &idleLearner{play: contract.Play{Model: contract.Model{Name: tc.model, Renderer: "role_colon_end"}}, hellos: make(chan string, 1),
+			g := &idleLearner{play: contract.Play{Model: contract.Model{Name: tc.model, Renderer: "role_colon_end"}},
+				hellos:  make(chan string, 1),
 				version: tc.version, playVersion: tc.playVersion}
 			p := newPod(t, serve(t, g, secrets), secrets)
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -270,7 +284,8 @@ func TestExitCodesOfWorkers(t *testing.T) {
 				}
 				var output bytes.Buffer
 				code <- run(ctx, environ{getenv: getenv, stdout: &output, stderr: &output, args: []string{
-					"--run-file", p.runFile, "--link-dir", p.credentialsDir, "--spill-dir", filepath.Join(p.dir, "spill"), "--health-listen", "127.0.0.1:0"}})
+					"--run-file", p.runFile, "--link-dir", p.credentialsDir, "--spill-dir", filepath.Join(p.dir, "spill"),
+					"--health-listen", "127.0.0.1:0"}})
 			}()
 			if tc.version == 0 {
 				if worker := <-g.hellos; worker != "worker-7" {

@@ -25,7 +25,8 @@ import (
 // not answer as it should and may do so later.
 func runProbe(ctx context.Context, env environ) error {
 	flags := flag.NewFlagSet("rollout probe", flag.ContinueOnError)
-	definition := flags.String("definition", "/etc/tinker-operator/definition/"+contract.DefinitionName, "`file` with the environment's definition")
+	definition := flags.String("definition", "/etc/tinker-operator/definition/"+contract.DefinitionName,
+		"`file` with the environment's definition")
 	terminationLog := flags.String("termination-log", "", "`file` that the result is written to, besides standard output")
 	var data source.Config
 	addDataFlags(flags, &data)
@@ -60,7 +61,8 @@ func runProbe(ctx context.Context, env environ) error {
 }
 
 // probeFile reads a definition and checks its environment.
-func probeFile(ctx context.Context, name string, loader *source.Loader, builder registry.Builder) (result contract.ProbeResult, final bool) {
+func probeFile(ctx context.Context, name string, loader *source.Loader,
+	builder registry.Builder) (result contract.ProbeResult, final bool) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return contract.ProbeResult{Reason: probe.ReasonInvalid, Message: err.Error()}, true

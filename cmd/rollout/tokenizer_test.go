@@ -48,8 +48,8 @@ func (g *reportingLearner) Acquire(ctx context.Context, _ string, _ int) ([]exch
 	return nil, ctx.Err()
 }
 
-// TestWorkerWaitsForItsTokenizer starts a worker whose tokenizer is missing: the worker reports that to the learner, reads
-// it once it exists, and only then asks for leases, in one process.
+// TestWorkerWaitsForItsTokenizer starts a worker whose tokenizer is missing: the worker reports that to the learner,
+// reads it once it exists, and only then asks for leases, in one process.
 func TestWorkerWaitsForItsTokenizer(t *testing.T) {
 	var repaired atomic.Bool
 	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -64,7 +64,8 @@ func TestWorkerWaitsForItsTokenizer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := contract.Model{Name: "own/model", Renderer: "role_colon", LoraRank: 8, TrainMLP: true, Tokenizer: &contract.Tokenizer{Repository: "own/model"}}
+	own := contract.Model{Name: "own/model", Renderer: "role_colon", LoraRank: 8, TrainMLP: true,
+		Tokenizer: &contract.Tokenizer{Repository: "own/model"}}
 	g := &reportingLearner{
 		idleLearner: idleLearner{play: contract.Play{Model: own}, hellos: make(chan string, 1)},
 		problems:    make(chan string, 1), asked: make(chan struct{}, 1),
@@ -74,7 +75,8 @@ func TestWorkerWaitsForItsTokenizer(t *testing.T) {
 	if file.SpecDigest, err = contract.SpecDigest(file.Fixed); err != nil {
 		t.Fatal(err)
 	}
-	file.LearnerAddress = serveEpoch(t, g, exchange.Epoch{RunUID: "uid-1", SpecDigest: file.SpecDigest, Attempt: 1}, secrets)
+	file.LearnerAddress = serveEpoch(t, g, exchange.Epoch{RunUID: "uid-1", SpecDigest: file.SpecDigest, Attempt: 1},
+		secrets)
 	encoded, err := contract.EncodeRunFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +92,8 @@ func TestWorkerWaitsForItsTokenizer(t *testing.T) {
 		}
 		var output bytes.Buffer
 		code <- run(ctx, environ{getenv: getenv, stdout: &output, stderr: &output, args: []string{
-			"--run-file", p.runFile, "--link-dir", p.credentialsDir, "--spill-dir", filepath.Join(p.dir, "spill"), "--health-listen", "127.0.0.1:0"}})
+			"--run-file", p.runFile, "--link-dir", p.credentialsDir, "--spill-dir", filepath.Join(p.dir, "spill"),
+			"--health-listen", "127.0.0.1:0"}})
 	}()
 	select {
 	case problem := <-g.problems:

@@ -46,19 +46,24 @@ type options struct {
 }
 
 func parseWorker(env environ) (options, error) {
-	o := options{apiKey: env.getenv("TINKER_API_KEY"), worker: env.getenv("POD_NAME"), connection: transport.FromEnvironment(env.getenv)}
+	o := options{apiKey: env.getenv("TINKER_API_KEY"), worker: env.getenv("POD_NAME"),
+		connection: transport.FromEnvironment(env.getenv)}
 	o.sharedServers = env.getenv(contract.SharedServersVariable)
 	o.hub.Endpoint, o.hub.Token = env.getenv("HF_ENDPOINT"), env.getenv("HF_TOKEN")
 	flags := flag.NewFlagSet("rollout", flag.ContinueOnError)
-	flags.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+contract.RunFileName, "`file` that says which run this is")
-	flags.StringVar(&o.credentialsDir, "link-dir", "/etc/tinker-operator/link", "`folder` with the run's token and certificate")
+	flags.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+contract.RunFileName,
+		"`file` that says which run this is")
+	flags.StringVar(&o.credentialsDir, "link-dir", "/etc/tinker-operator/link",
+		"`folder` with the run's token and certificate")
 	flags.StringVar(&o.spillDir, "spill-dir", "", "`folder` for finished groups beyond the memory's bound; empty for none")
-	flags.StringVar(&o.hub.Cache, "tokenizer-dir", "", "`folder` where tokenizers are kept by their digests; empty for none")
+	flags.StringVar(&o.hub.Cache, "tokenizer-dir", "",
+		"`folder` where tokenizers are kept by their digests; empty for none")
 	flags.StringVar(&o.healthListen, "health-listen", ":8081", "`address` of /healthz and /readyz; empty for none")
 	flags.Int64Var(&o.memoryBytes, "memory-bytes", 16<<20, "finished groups that are stored in memory, in `bytes`")
 	flags.Int64Var(&o.spillBytes, "spill-bytes", 1<<30, "finished groups that are stored in files, in `bytes`")
 	flags.DurationVar(&o.grace, "grace", 20*time.Second, "how long finished groups are submitted after SIGTERM")
-	flags.DurationVar(&o.keyPatience, "key-patience", rollout.DefaultKeyPatience, "how long the API key may be refused before the program ends, and how long it waits without one")
+	flags.DurationVar(&o.keyPatience, "key-patience", rollout.DefaultKeyPatience,
+		"how long the API key may be refused before the program ends, and how long it waits without one")
 	flags.TextVar(&o.level, "log-level", slog.LevelInfo, "least `level` that is logged")
 	addDataFlags(flags, &o.data)
 	if err := parse(flags, env); err != nil {
@@ -108,8 +113,8 @@ func runWorker(ctx context.Context, env environ) error {
 var errNoKey = &exitError{code: contract.ExitKeyRefused, err: errors.New(
 	"TINKER_API_KEY is empty: put the key into the Secret that tinker.apiKeySecretRef names; the run then continues")}
 
-// awaitOtherPod waits before the program ends without an API key, since Kubernetes waits longer and longer to replace pods that
-// end immediately.
+// awaitOtherPod waits before the program ends without an API key, since Kubernetes waits longer and longer to replace
+// pods that end immediately.
 func awaitOtherPod(ctx context.Context, patience time.Duration, logger *slog.Logger) error {
 	logger.Warn("ending for want of an API key", "in", patience.String(), "err", errNoKey)
 	if err := wait.Sleep(ctx, patience); err != nil {
@@ -165,8 +170,10 @@ func build(o options, logger *slog.Logger) (parts, error) {
 	}
 	o.hub.Logger = logger
 	worker := setup.NewWorker(setup.Config{
-		Learner: learner, Endpoint: endpoint, Pressure: pressure, Spending: spending, Groups: store, Renderer: rendererOf(o, file), Hub: &o.hub, Data: o.data,
-		SharedServers: o.sharedServers, UserAgent: version.UserAgent(userAgent), Grace: o.grace, KeyPatience: o.keyPatience, Logger: logger,
+		Learner: learner, Endpoint: endpoint, Pressure: pressure, Spending: spending, Groups: store,
+		Renderer: rendererOf(o, file), Hub: &o.hub, Data: o.data,
+		SharedServers: o.sharedServers, UserAgent: version.UserAgent(userAgent), Grace: o.grace, KeyPatience: o.keyPatience,
+		Logger: logger,
 	})
 	return parts{client: learner, groups: store, worker: worker}, nil
 }
@@ -183,7 +190,8 @@ func rendererOf(o options, file contract.RunFile) func(ctx context.Context) (*lo
 }
 
 // connect returns the client of the endpoint.
-func connect(o options, baseURL string, logger *slog.Logger, pressure *rollout.Pressure, meter *client.Meter) (*client.Client, error) {
+func connect(o options, baseURL string, logger *slog.Logger, pressure *rollout.Pressure,
+	meter *client.Meter) (*client.Client, error) {
 	connection, err := transport.New(o.connection)
 	if err != nil {
 		return nil, fmt.Errorf("preparing to connect to the endpoint: %w", err)

@@ -22,8 +22,8 @@ const exportUsage = `tinkersim export-base [--model NAME] DIR writes a base mode
   tinkersim export-base ./base
   python3 -c 'import transformers; transformers.AutoModelForCausalLM.from_pretrained("./base")'
 
-The Python package transformers loads it from 4.53 on, as its class Arcee, and peft loads adapters on top of it that were downloaded
-from tinkersim.
+The Python package transformers loads it from 4.53 on, as its class Arcee, and peft loads adapters on top of it that
+were downloaded from tinkersim.
 
 Flags:
 `
@@ -39,7 +39,8 @@ func exportBase(args []string, output io.Writer) error {
 		fmt.Fprint(output, exportUsage)
 		flags.PrintDefaults()
 	}
-	name := flags.String("model", tinkersim.ModelName, "`name` of the base model: "+tinkersim.ModelName+" or "+tinkersim.CountdownModelName)
+	name := flags.String("model", tinkersim.ModelName, "`name` of the base model: "+tinkersim.ModelName+" or "+
+		tinkersim.CountdownModelName)
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
@@ -53,7 +54,8 @@ func exportBase(args []string, output io.Writer) error {
 	case tinkersim.CountdownModelName:
 		base = model.CountdownBase()
 	default:
-		return fmt.Errorf("%w: --model %q is unknown: name %s or %s", errUsage, *name, tinkersim.ModelName, tinkersim.CountdownModelName)
+		return fmt.Errorf("%w: --model %q is unknown: name %s or %s", errUsage, *name, tinkersim.ModelName,
+			tinkersim.CountdownModelName)
 	}
 	return writeBase(base, flags.Arg(0), output)
 }

@@ -27,7 +27,8 @@ func TestExportBase(t *testing.T) {
 		}
 		got = append(got, filepath.Base(strings.TrimSpace(name)))
 	}
-	if diff := cmp.Diff([]string{"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"},
+		got); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }

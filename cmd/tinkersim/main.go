@@ -43,9 +43,10 @@ const usage = `tinkersim serves the Tinker API around a small byte-level languag
   export TINKER_BASE_URL=http://127.0.0.1:8000 TINKER_API_KEY=tml-local
 
 The base model is ` + tinkersim.ModelName + `: its tokens are bytes, and it answers sums. ` + tinkersim.CountdownModelName + `
-solves and judges tasks of Countdown. --vocabulary Qwen/Qwen3-8B=tokenizer.json also serves the first with another model's tokens, for clients that use that model's chat format. With HF_ENDPOINT set to the same URL,
-clients that fetch their tokenizer from a Hugging Face hub find it there. Models and sessions are in memory and end
-with the process; checkpoints are in the data directory and stay.
+solves and judges tasks of Countdown. --vocabulary Qwen/Qwen3-8B=tokenizer.json also serves the first with another
+model's tokens, for clients that use that model's chat format. With HF_ENDPOINT set to the same URL, clients that
+fetch their tokenizer from a Hugging Face hub find it there. Models and sessions are in memory and end with the
+process; checkpoints are in the data directory and stay.
 
 tinkersim export-base DIR writes the base model to a folder that the Python package transformers loads.
 
@@ -98,23 +99,34 @@ func parse(args []string, key string, output io.Writer) (*program, error) {
 	}
 	p := &program{}
 	var faults, config string
-	flags.StringVar(&p.listen, "listen", "127.0.0.1:8000", "`address` to serve at; port 0 takes a free one, which is logged")
-	flags.StringVar(&p.options.Dir, "data-dir", "", "`directory` of the checkpoints, which must be empty or tinkersim's own, and which one server at a time can use (required)")
-	flags.StringVar(&p.options.APIKey, "api-key", "", "the only `key` that is accepted; without it, every key that begins with tml- is accepted (default $"+keyVariable+")")
+	flags.StringVar(&p.listen, "listen", "127.0.0.1:8000",
+		"`address` to serve at; port 0 takes a free one, which is logged")
+	flags.StringVar(&p.options.Dir, "data-dir", "",
+		"`directory` of the checkpoints, which must be empty or tinkersim's own, and which one server at a time can use "+
+			"(required)")
+	flags.StringVar(&p.options.APIKey, "api-key", "",
+		"the only `key` that is accepted; without it, every key that begins with tml- is accepted (default $"+keyVariable+")")
 	flags.BoolVar(&p.options.Admin, "admin", false, "serve the endpoints under /admin: scripted faults, restart, counters")
 	flags.StringVar(&faults, "faults", "", "`file` with scripted faults, as POST /admin/faults takes them")
-	flags.DurationVar(&p.options.SessionTimeout, "session-timeout", 10*time.Minute, "how long a session lasts without a heartbeat or a request")
+	flags.DurationVar(&p.options.SessionTimeout, "session-timeout", 10*time.Minute,
+		"how long a session lasts without a heartbeat or a request")
 	flags.StringVar(&config, "client-config", "", "`file` with the response of client/config, which configures clients")
 	flags.DurationVar(&p.options.PollPatience, "poll-patience", 30*time.Second, "how long a poll waits for a result")
-	flags.IntVar(&p.options.MetadataBytes, "announce-bytes", 8<<20, "size in `bytes` from which the metadata of a result is sent before the result")
-	flags.Float64Var(&p.options.SampleNoise, "sample-noise", 0, "standard deviation `sigma` of noise that is added to the logits of each sample, to simulate inexact arithmetic")
-	flags.Func("latency", "give operations the times of another server: `hosted[/N]`, those of the hosted service, or an N-th of them", p.setLatency)
-	flags.StringVar(&p.options.Dialect, "dialect", "", "`name` of another behaviour: json (no protobuf) or skyrl (like SkyRL 0.3.0)")
-	flags.Func("alias", "a further `name` of the base model, such as Qwen/Qwen3-8B-Base; may be repeated", func(name string) error {
-		p.options.Aliases = append(p.options.Aliases, name)
-		return nil
-	})
-	flags.Func("vocabulary", "a further base model, `NAME=FILE`: the same network with the tokens of FILE, a tokenizer.json or tiktoken file, under the name OWNER/NAME; may be repeated", p.addVocabulary)
+	flags.IntVar(&p.options.MetadataBytes, "announce-bytes", 8<<20,
+		"size in `bytes` from which the metadata of a result is sent before the result")
+	flags.Float64Var(&p.options.SampleNoise, "sample-noise", 0,
+		"standard deviation `sigma` of noise that is added to the logits of each sample, to simulate inexact arithmetic")
+	flags.Func("latency", "give operations the times of another server: `hosted[/N]`, those of the hosted service, or "+
+		"an N-th of them", p.setLatency)
+	flags.StringVar(&p.options.Dialect, "dialect", "",
+		"`name` of another behaviour: json (no protobuf) or skyrl (like SkyRL 0.3.0)")
+	flags.Func("alias", "a further `name` of the base model, such as Qwen/Qwen3-8B-Base; may be repeated",
+		func(name string) error {
+			p.options.Aliases = append(p.options.Aliases, name)
+			return nil
+		})
+	flags.Func("vocabulary", "a further base model, `NAME=FILE`: the same network with the tokens of FILE, a "+
+		"tokenizer.json or tiktoken file, under the name OWNER/NAME; may be repeated", p.addVocabulary)
 	showVersion := flags.Bool("version", false, "print the version and exit")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
@@ -174,7 +186,8 @@ func (p *program) setLatency(value string) error {
 // addVocabulary parses a value of --vocabulary.
 func (p *program) addVocabulary(value string) error {
 	name, file, ok := strings.Cut(value, "=")
-	if owner, rest, two := strings.Cut(name, "/"); !ok || !two || owner == "" || rest == "" || strings.Contains(rest, "/") {
+	if owner, rest, two := strings.Cut(name, "/"); !ok || !two || owner == "" || rest == "" || strings.Contains(rest,
+		"/") {
 		return errors.New("it must be OWNER/NAME=FILE, such as Qwen/Qwen3-8B=tokenizer.json")
 	}
 	if _, twice := p.options.Vocabularies[name]; twice {

@@ -35,13 +35,15 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := parse([]string{
-		"--listen", ":0", "--data-dir", "d", "--api-key", "k", "--admin", "--faults", faults, "--alias", "a/b", "--alias", "c",
+		"--listen", ":0", "--data-dir", "d", "--api-key", "k", "--admin", "--faults", faults, "--alias", "a/b", "--alias",
+		"c",
 		"--client-config", config, "--sample-noise", "0.05", "--poll-patience", "2s", "--announce-bytes", "1000",
 	}, "env", io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.listen != ":0" || p.options.Dir != "d" || p.options.APIKey != "k" || !p.options.Admin || len(p.options.Faults) != 1 {
+	if p.listen != ":0" || p.options.Dir != "d" || p.options.APIKey != "k" || !p.options.Admin ||
+		len(p.options.Faults) != 1 {
 		t.Errorf("parsed %+v", p)
 	}
 	if p.options.SampleNoise != 0.05 {
@@ -51,13 +53,15 @@ func TestParse(t *testing.T) {
 		t.Errorf("patience %v, announced from %d bytes on", p.options.PollPatience, p.options.MetadataBytes)
 	}
 	if config := p.options.Config; !config.PJWTAuthEnabled || !config.ParallelChunks {
-		t.Errorf("the configuration of clients is %+v, want the file's settings and the API's defaults for the others", config)
+		t.Errorf("the configuration of clients is %+v, want the file's settings and the API's defaults for the others",
+			config)
 	}
 	if diff := cmp.Diff([]string{"a/b", "c"}, p.options.Aliases); diff != "" {
 		t.Errorf("aliases (-want +got):\n%s", diff)
 	}
 	var help strings.Builder
-	if _, err := parse([]string{"--help"}, "tml-secret", &help); !errors.Is(err, flag.ErrHelp) || strings.Contains(help.String(), "tml-secret") {
+	if _, err := parse([]string{"--help"}, "tml-secret", &help); !errors.Is(err, flag.ErrHelp) ||
+		strings.Contains(help.String(), "tml-secret") {
 		t.Errorf("the help has the key of the environment: %v\n%s", err, help.String())
 	}
 	if p, err := parse([]string{"--data-dir", "d"}, "env", io.Discard); err != nil || p.options.APIKey != "env" {
@@ -94,14 +98,16 @@ func TestParseErrors(t *testing.T) {
 		})
 	}
 	var help bytes.Buffer
-	if _, err := parse([]string{"--help"}, "", &help); !errors.Is(err, flag.ErrHelp) || !strings.Contains(help.String(), "-data-dir") {
+	if _, err := parse([]string{"--help"}, "", &help); !errors.Is(err, flag.ErrHelp) || !strings.Contains(help.String(),
+		"-data-dir") {
 		t.Errorf("--help: %v\n%s", err, help.String())
 	}
 }
 
 func TestLatencyFlag(t *testing.T) {
 	for value, want := range map[string]latency.Profile{"hosted": latency.Hosted, "hosted/10": latency.Hosted.Faster(10)} {
-		if p, err := parse([]string{"--data-dir", "d", "--latency", value}, "", io.Discard); err != nil || p.options.Latency != want {
+		if p, err := parse([]string{"--data-dir", "d", "--latency", value}, "", io.Discard); err != nil ||
+			p.options.Latency != want {
 			t.Errorf("--latency %s = %+v, %v, want %+v", value, p.options.Latency, err, want)
 		}
 	}
@@ -113,7 +119,8 @@ func TestVocabularyFlag(t *testing.T) {
 	if err := os.WriteFile(file, model.TokenizerJSON(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, err := parse([]string{"--data-dir", "d", "--vocabulary", "a/b=" + file, "--vocabulary", "c/d=" + file}, "", io.Discard)
+	p, err := parse([]string{"--data-dir", "d", "--vocabulary", "a/b=" + file, "--vocabulary", "c/d=" + file}, "",
+		io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +136,8 @@ func TestVocabularyFlag(t *testing.T) {
 			t.Errorf("%s: %q was accepted", name, value)
 		}
 	}
-	if _, err := parse([]string{"--data-dir", "d", "--vocabulary", "a/b=" + file, "--vocabulary", "a/b=" + file}, "", io.Discard); err == nil {
+	if _, err := parse([]string{"--data-dir", "d", "--vocabulary", "a/b=" + file, "--vocabulary", "a/b=" + file}, "",
+		io.Discard); err == nil {
 		t.Error("a duplicate name was accepted")
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// outbound are the expressions that make a connection, a client of one or a process, or a context that does not end with its
-// caller's.
+// outbound are the expressions that make a connection, a client of one or a process, or a context that does not end
+// with its caller's.
 var outbound = map[string]bool{
 	"http.Client": true, "http.Transport": true, "http.DefaultClient": true, "http.DefaultTransport": true,
 	"http.Get": true, "http.Head": true, "http.Post": true, "http.PostForm": true,
@@ -28,14 +28,16 @@ type bound struct {
 	ends string
 }
 
-// bounded lists each place with its bound. A call without a deadline blocks its caller for ever at a server that accepts and does
-// not answer.
+// bounded lists each place with its bound. A call without a deadline blocks its caller for ever at a server that
+// accepts and does not answer.
 var bounded = map[string]bound{
-	"cmd/kubectl-tinker/main.go context.Background":                        {1, "the process: SIGINT and SIGTERM"},
-	"cmd/learner/main.go context.Background":                               {2, "the process: a transcript is read from files; the drain of the learner"},
-	"cmd/learner/main.go http.Client":                                      {1, "tinker/client: a minute a request"},
-	"cmd/rollout/main.go context.Background":                               {1, "the process: SIGINT and SIGTERM"},
-	"cmd/rollout/worker.go context.Background":                             {1, "the process; a poll that its caller has left takes a minute a request"},
+	"cmd/kubectl-tinker/main.go context.Background": {1, "the process: SIGINT and SIGTERM"},
+	"cmd/learner/main.go context.Background": {2,
+		"the process: a transcript is read from files; the drain of the learner"},
+	"cmd/learner/main.go http.Client":        {1, "tinker/client: a minute a request"},
+	"cmd/rollout/main.go context.Background": {1, "the process: SIGINT and SIGTERM"},
+	"cmd/rollout/worker.go context.Background": {1,
+		"the process; a poll that its caller has left takes a minute a request"},
 	"cmd/rollout/worker.go http.Client":                                    {1, "tinker/client: a minute a request"},
 	"internal/controller/poller/post.go http.Client":                       {1, "the poller's Timeout of a heartbeat"},
 	"internal/controller/poller/post.go http.Transport":                    {1, "the poller's Timeout of a heartbeat"},
@@ -44,30 +46,33 @@ var bounded = map[string]bound{
 	"internal/environment/call.go context.WithoutCancel":                   {1, "30 s"},
 	"internal/environment/dataset/download/download.go http.DefaultClient": {1, "package stall: a minute without a byte"},
 	"internal/environment/ors/discover.go context.WithoutCancel":           {1, "10 s"},
-	"internal/environment/ors/request.go http.Client":                      {1, "timeouts.createSeconds or callSeconds, and half a minute"},
-	"internal/environment/ors/request.go http.Transport":                   {1, "its client's Timeout"},
-	"internal/environment/ors/request.go net.Dialer":                       {1, "10 s"},
-	"internal/environment/ors/session.go context.Background":               {1, "the end of the session, and 30 s a ping"},
-	"internal/environment/ors/session.go context.WithoutCancel":            {1, "10 s"},
-	"internal/exchange/client.go net.Dialer":                               {1, "5 s"},
-	"internal/exchange/connection.go grpc.NewClient":                       {1, "a time limit of each call, and keepalive"},
-	"internal/exchange/server.go context.Background":                       {1, "the end of the server"},
-	"internal/learner/artifacts/remote.go context.Background":              {4, "the bucket's limit of each request"},
-	"internal/learner/tracking/http.go http.Client":                        {1, "a minute a request"},
-	"internal/learner/trainee/retry.go context.WithoutCancel":              {1, "30 s"},
-	"internal/plugin/checkpoints/endpoint.go http.Client":                  {1, "tinker/client: a minute a request; package stall for archives"},
-	"internal/plugin/transcripts/pod.go context.WithoutCancel":             {1, "10 s"},
-	"internal/plugin/transcripts/transcripts.go exec.CommandContext":       {1, "the command: SIGINT"},
-	"internal/plugin/try/train.go net.Dialer":                              {1, "the exchange's time limit of a call, to this process"},
-	"internal/plugin/try/trial.go http.Client":                             {1, "tinker/client: a minute a request"},
-	"internal/rollout/episode/deadline.go context.WithoutCancel":           {1, "30 s"},
-	"internal/rollout/probe/probe.go context.WithoutCancel":                {1, "30 s"},
-	"internal/rollout/submit.go context.Background":                        {1, "a line of the log"},
-	"internal/rollout/worker.go context.WithoutCancel":                     {1, "the worker's grace"},
-	"internal/tinker/client/client.go http.Client":                         {1, "a minute a request"},
-	"internal/tinker/transport/transport.go http.Transport":                {1, "the client's limit of a request"},
-	"internal/tinker/transport/transport.go net.Dialer":                    {1, "10 s"},
-	"internal/tokenizer/fetch/fetch.go http.DefaultClient":                 {1, "package stall: a minute without a byte"},
+	"internal/environment/ors/request.go http.Client": {1,
+		"timeouts.createSeconds or callSeconds, and half a minute"},
+	"internal/environment/ors/request.go http.Transport":        {1, "its client's Timeout"},
+	"internal/environment/ors/request.go net.Dialer":            {1, "10 s"},
+	"internal/environment/ors/session.go context.Background":    {1, "the end of the session, and 30 s a ping"},
+	"internal/environment/ors/session.go context.WithoutCancel": {1, "10 s"},
+	"internal/exchange/client.go net.Dialer":                    {1, "5 s"},
+	"internal/exchange/connection.go grpc.NewClient":            {1, "a time limit of each call, and keepalive"},
+	"internal/exchange/server.go context.Background":            {1, "the end of the server"},
+	"internal/learner/artifacts/remote.go context.Background":   {4, "the bucket's limit of each request"},
+	"internal/learner/tracking/http.go http.Client":             {1, "a minute a request"},
+	"internal/learner/trainee/retry.go context.WithoutCancel":   {1, "30 s"},
+	"internal/plugin/checkpoints/endpoint.go http.Client": {1,
+		"tinker/client: a minute a request; package stall for archives"},
+	"internal/plugin/transcripts/pod.go context.WithoutCancel":       {1, "10 s"},
+	"internal/plugin/transcripts/transcripts.go exec.CommandContext": {1, "the command: SIGINT"},
+	"internal/plugin/try/train.go net.Dialer": {1,
+		"the exchange's time limit of a call, to this process"},
+	"internal/plugin/try/trial.go http.Client":                   {1, "tinker/client: a minute a request"},
+	"internal/rollout/episode/deadline.go context.WithoutCancel": {1, "30 s"},
+	"internal/rollout/probe/probe.go context.WithoutCancel":      {1, "30 s"},
+	"internal/rollout/submit.go context.Background":              {1, "a line of the log"},
+	"internal/rollout/worker.go context.WithoutCancel":           {1, "the worker's grace"},
+	"internal/tinker/client/client.go http.Client":               {1, "a minute a request"},
+	"internal/tinker/transport/transport.go http.Transport":      {1, "the client's limit of a request"},
+	"internal/tinker/transport/transport.go net.Dialer":          {1, "10 s"},
+	"internal/tokenizer/fetch/fetch.go http.DefaultClient":       {1, "package stall: a minute without a byte"},
 }
 
 // TestOutboundCallsHaveDeadlines compares what makes outbound calls with the list of bounds. The simulator makes none.
@@ -84,7 +89,8 @@ func TestOutboundCallsHaveDeadlines(t *testing.T) {
 	}
 	for _, place := range slices.Sorted(maps.Keys(found)) {
 		if got, want := found[place], bounded[place].n; got != want {
-			t.Errorf("%s: %d times, want %d: give what it is used for a deadline, and list the place with its bound", place, got, want)
+			t.Errorf("%s: %d times, want %d: give what it is used for a deadline, and list the place with its bound", place, got,
+				want)
 		}
 	}
 	for _, place := range slices.Sorted(maps.Keys(bounded)) {

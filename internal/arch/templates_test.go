@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestProgramsHaveNoTemplates looks for packages that call methods by name: the linker keeps the methods of all types of a program
-// that has one of them, which makes it larger by a quarter.
+// TestProgramsHaveNoTemplates looks for packages that call methods by name: the linker keeps the methods of all types
+// of a program that has one of them, which makes it larger by a quarter.
 func TestProgramsHaveNoTemplates(t *testing.T) {
 	for _, s := range load(t, false) {
 		if !strings.HasPrefix(s.path, "cmd/") && !strings.HasPrefix(s.path, "internal/") {

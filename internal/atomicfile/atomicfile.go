@@ -38,8 +38,8 @@ func WriteDurable(name string, mode fs.FileMode, parts ...[]byte) error {
 	return file.Close()
 }
 
-// CopyDurable does what WriteDurable does with what it reads from r, which check then accepts or not. After an error the file
-// is the old one.
+// CopyDurable does what WriteDurable does with what it reads from r, which check then accepts or not. After an error
+// the file is the old one.
 func CopyDurable(name string, mode fs.FileMode, r io.Reader, check func(io.ReaderAt, int64) error) error {
 	fill := func(file *os.File) error {
 		size, err := io.Copy(file, r)

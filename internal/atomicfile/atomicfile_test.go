@@ -93,7 +93,8 @@ func TestCopyDurableThatIsNotAccepted(t *testing.T) {
 	if err := CopyDurable(path, 0o640, strings.NewReader("old"), accept); err != nil {
 		t.Fatal(err)
 	}
-	if err := CopyDurable(path, 0o640, strings.NewReader("too long"), accept); err == nil || !strings.Contains(err.Error(), "not three bytes") {
+	if err := CopyDurable(path, 0o640, strings.NewReader("too long"), accept); err == nil || !strings.Contains(err.Error(),
+		"not three bytes") {
 		t.Errorf("the error is %v", err)
 	}
 	if got, err := os.ReadFile(path); err != nil || string(got) != "old" {
@@ -102,8 +103,9 @@ func TestCopyDurableThatIsNotAccepted(t *testing.T) {
 	expectFiles(t, dir, 1)
 }
 
-// TestDurableFilesAreFlushed checks what reaches the disk, and when: the file before it has its name, and the folder that then has
-// the name before the call returns. Without either, a file that was acknowledged could be missing after a power failure.
+// TestDurableFilesAreFlushed checks what reaches the disk, and when: the file before it has its name, and the folder
+// that then has the name before the call returns. Without either, a file that was acknowledged could be missing after a
+// power failure.
 func TestDurableFilesAreFlushed(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")

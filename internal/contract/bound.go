@@ -17,9 +17,9 @@ const (
 	maxReplyCheckpoints = 16
 )
 
-// Bounded returns a reply as far as a manager keeps it: with the metrics that the status shows, at most MaxRecords records of at
-// most MaxRecordMetrics metrics each, and no text or list that is longer than any of the project's own learner. It says in one line
-// what is left out that such a learner would not send; that is empty for its replies.
+// Bounded returns a reply as far as a manager keeps it: with the metrics that the status shows, at most MaxRecords
+// records of at most MaxRecordMetrics metrics each, and no text or list that is longer than any of the project's own
+// learner. It says in one line what is left out that such a learner would not send; that is empty for its replies.
 func (r HeartbeatReply) Bounded() (HeartbeatReply, string) {
 	var excess []string
 	r.RunUID, r.BlockedOn = Truncate(r.RunUID, maxReplyText), Truncate(r.BlockedOn, maxReplyText)
@@ -55,8 +55,8 @@ func (p Progress) bounded(excess *[]string) Progress {
 	return p
 }
 
-// boundedRecords leaves out metrics of records. A record whose lineage no learner makes has none, so that no version is taken for
-// another by the beginning of its name.
+// boundedRecords leaves out metrics of records. A record whose lineage no learner makes has none, so that no version is
+// taken for another by the beginning of its name.
 func boundedRecords(records []Record, excess *[]string) []Record {
 	left := 0
 	for i := range records {

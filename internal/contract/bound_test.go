@@ -21,13 +21,15 @@ func TestBoundedReply(t *testing.T) {
 	}
 	reply := HeartbeatReply{
 		RunUID: "uid", Attempt: 1, BlockedOn: long, Upstream: long, UpstreamError: long,
-		Progress: Progress{Phase: PhaseTraining, Lineage: long, Metrics: many, Capabilities: &Capabilities{Supported: make([]string, 1000)}},
+		Progress: Progress{Phase: PhaseTraining, Lineage: long, Metrics: many,
+			Capabilities: &Capabilities{Supported: make([]string, 1000)}},
 	}
 	for n := range int64(MaxRecords + 2) {
 		reply.Records = append(reply.Records, Record{Number: n + 1, Step: n + 1, Lineage: "l", Metrics: many})
 		reply.Unavailable = append(reply.Unavailable, UnavailableEnvironment{Name: long, Problem: long})
 		reply.Progress.Checkpoints = append(reply.Progress.Checkpoints, Checkpoint{Step: n})
-		reply.Progress.Environments = append(reply.Progress.Environments, EnvironmentMetrics{Evaluation: make([]Estimate, 100)})
+		reply.Progress.Environments = append(reply.Progress.Environments,
+			EnvironmentMetrics{Evaluation: make([]Estimate, 100)})
 	}
 	reply.Records[1].Lineage = long
 	reply.Records[2].Metrics = map[string]float64{long: 1, MetricReward: 0.5}
@@ -36,7 +38,8 @@ func TestBoundedReply(t *testing.T) {
 	if err != nil || len(data) > 1<<20 {
 		t.Errorf("the reply still has %d bytes (%v)", len(data), err)
 	}
-	if len(got.Records) != MaxRecords || len(got.Records[0].Metrics) != MaxRecordMetrics || got.Records[0].Metrics[MetricReward] != 0.5 {
+	if len(got.Records) != MaxRecords || len(got.Records[0].Metrics) != MaxRecordMetrics ||
+		got.Records[0].Metrics[MetricReward] != 0.5 {
 		t.Errorf("%d records are kept, the first with %d metrics", len(got.Records), len(got.Records[0].Metrics))
 	}
 	if r := got.Records[1]; r.Lineage != "" || len(r.Metrics) != 0 || r.Number != 2 {
@@ -45,10 +48,12 @@ func TestBoundedReply(t *testing.T) {
 	if diff := cmp.Diff(map[string]float64{MetricReward: 0.5}, got.Records[2].Metrics); diff != "" {
 		t.Errorf("metrics of the record with a long name (-want +got):\n%s", diff)
 	}
-	if len(got.Progress.Metrics) != 1 || len(got.Progress.Checkpoints) != 16 || len(got.Progress.Environments[0].Evaluation) != MaxEstimates {
+	if len(got.Progress.Metrics) != 1 || len(got.Progress.Checkpoints) != 16 ||
+		len(got.Progress.Environments[0].Evaluation) != MaxEstimates {
 		t.Errorf("the progress keeps %d metrics, %d checkpoints", len(got.Progress.Metrics), len(got.Progress.Checkpoints))
 	}
-	for _, want := range []string{"2 records of 130", "metrics of records", "checkpoints", "supported features", "unavailable environments"} {
+	for _, want := range []string{"2 records of 130", "metrics of records", "checkpoints", "supported features",
+		"unavailable environments"} {
 		if !strings.Contains(excess, want) {
 			t.Errorf("what is left out is told as %q, which lacks %q", excess, want)
 		}

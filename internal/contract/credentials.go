@@ -53,14 +53,16 @@ func ReadCredentials(dir string) (Credentials, error) {
 	contents := map[string][]byte{}
 	for _, key := range []string{TokenKey, ManagerTokenKey, CertificateKey, PrivateKeyKey} {
 		data, err := os.ReadFile(filepath.Join(dir, key))
-		if optional := key == PrivateKeyKey || key == ManagerTokenKey; err != nil && (!optional || !errors.Is(err, fs.ErrNotExist)) {
+		if optional := key == PrivateKeyKey || key == ManagerTokenKey; err != nil &&
+			(!optional || !errors.Is(err, fs.ErrNotExist)) {
 			return Credentials{}, fmt.Errorf("reading credentials: %w", err)
 		}
 		contents[key] = data
 	}
 	return Credentials{
-		Token: strings.TrimSpace(string(contents[TokenKey])), ManagerToken: strings.TrimSpace(string(contents[ManagerTokenKey])),
-		Certificate: contents[CertificateKey], PrivateKey: contents[PrivateKeyKey],
+		Token:        strings.TrimSpace(string(contents[TokenKey])),
+		ManagerToken: strings.TrimSpace(string(contents[ManagerTokenKey])),
+		Certificate:  contents[CertificateKey], PrivateKey: contents[PrivateKeyKey],
 	}, nil
 }
 

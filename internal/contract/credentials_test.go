@@ -71,8 +71,10 @@ func TestTokensOfWorkersAndManager(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if workers, manager := tc.learner.Authorizes(tc.token), tc.learner.AuthorizesManager(tc.token); workers != tc.workers || manager != tc.manager {
-				t.Errorf("authorized as a worker %t and as the manager %t, want %t and %t", workers, manager, tc.workers, tc.manager)
+			if workers, manager := tc.learner.Authorizes(tc.token),
+				tc.learner.AuthorizesManager(tc.token); workers != tc.workers || manager != tc.manager {
+				t.Errorf("authorized as a worker %t and as the manager %t, want %t and %t", workers, manager, tc.workers,
+					tc.manager)
 			}
 		})
 	}
@@ -116,7 +118,10 @@ func TestClientTLS(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			httpServer := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+			httpServer := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_,
+					_ = io.WriteString(w, "ok")
+			}))
 			var err error
 			if httpServer.TLS, err = server.ServerTLS(); err != nil {
 				t.Fatal(err)

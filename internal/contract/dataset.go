@@ -154,7 +154,8 @@ func (d *Dataset) validate(p *problems, path string) {
 	if d.Contents != nil {
 		p.require(!d.Generated() && len(d.Contents.Sources) > 0, path+".contents", "are those of data that is read")
 		for _, s := range d.Contents.Sources {
-			p.require(s.Name != "" && len(s.SHA256) == 64, path+".contents.sources", "%q needs a name and a digest of 64 hex digits", s.Name)
+			p.require(s.Name != "" && len(s.SHA256) == 64, path+".contents.sources",
+				"%q needs a name and a digest of 64 hex digits", s.Name)
 		}
 	}
 }
@@ -169,7 +170,8 @@ func (d *Dataset) validateSource(p *problems, path string) {
 		p.require(h.Token == nil || h.Token.Name != "" && h.Token.Key != "", path+".huggingFace.token", "needs name and key")
 	}
 	if j := d.JSONL; j != nil {
-		p.require((j.ConfigMap != "") != (j.Claim != "") != (j.URL != "") && (j.ConfigMap == "" || j.Claim == ""), path+".jsonl", "must be one of configMap, claim and url")
+		p.require((j.ConfigMap != "") != (j.Claim != "") != (j.URL != "") && (j.ConfigMap == "" || j.Claim == ""),
+			path+".jsonl", "must be one of configMap, claim and url")
 		p.require(len(d.Splits) > 0, path+".splits", "are needed for jsonl")
 	}
 }
@@ -193,6 +195,7 @@ func (s DataSplit) validate(p *problems, path string) {
 	p.require(s.Skip >= 0, path+".skip", "must be at least 0")
 	p.require(s.Take == nil || *s.Take >= 1, path+".take", "must be at least 1")
 	for part := range strings.SplitSeq(s.Source, "/") {
-		p.require(s.Source == "" || part != "" && part != "." && part != "..", path+".source", "must be a path within the data")
+		p.require(s.Source == "" || part != "" && part != "." && part != "..", path+".source",
+			"must be a path within the data")
 	}
 }

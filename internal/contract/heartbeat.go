@@ -237,7 +237,8 @@ const (
 // Reported says that learners report the cause themselves.
 func (c Cause) Reported() bool {
 	switch c {
-	case CauseCompleted, CauseDrained, CauseUpstream, CauseConfigRejected, CauseDataRejected, CauseCrashed, CauseFenced, CauseStalled:
+	case CauseCompleted, CauseDrained, CauseUpstream, CauseConfigRejected, CauseDataRejected, CauseCrashed, CauseFenced,
+		CauseStalled:
 		return true
 	default:
 		return false

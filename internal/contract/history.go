@@ -19,8 +19,8 @@ const HistoryVersion = 1
 const (
 	// MaxRecords is how many records a reply has at most.
 	MaxRecords = 128
-	// MaxRecordsBytes is how long the encoding of the records of one reply is at most. Managers before this bound read 256 KiB of a
-	// reply, and later ones twice that.
+	// MaxRecordsBytes is how long the encoding of the records of one reply is at most. Managers before this bound read 256
+	// KiB of a reply, and later ones twice that.
 	MaxRecordsBytes = 96 << 10
 	// MaxRecordMetrics is how many metrics a record has at most.
 	MaxRecordMetrics = 32
@@ -28,7 +28,8 @@ const (
 	MaxMetricName = 256
 )
 
-// Record has the figures of a committed step, or of the evaluation of a committed version; or it says that steps were lost.
+// Record has the figures of a committed step, or of the evaluation of a committed version; or it says that steps were
+// lost.
 type Record struct {
 	// Number counts the records of one learner process from 1.
 	Number int64 `json:"number"`
@@ -52,7 +53,8 @@ type Record struct {
 var recorded = []string{
 	"optim/lr", "batch/groups", "batch/groups_usable", "batch/prompt_tokens", "batch/sampled_tokens", "batch/lag",
 	"time/sampling", "time/train_step", "time/save_checkpoint",
-	"env/all/correct", "env/all/truncated", "env/all/fault_ratio", "env/all/turns_per_episode", "env/all/by_group/frac_mixed",
+	"env/all/correct", "env/all/truncated", "env/all/fault_ratio", "env/all/turns_per_episode",
+	"env/all/by_group/frac_mixed",
 }
 
 // unranked is the order of the metrics that rank leaves out.
@@ -84,8 +86,8 @@ func RecordMetrics(metrics map[string]float64) map[string]float64 {
 	return MainMetrics(kept, MaxRecordMetrics)
 }
 
-// MainMetrics returns at most limit metrics, those that people want to see most, without any that is not finite or has a name of
-// more than MaxMetricName bytes. What this version of the program does not know comes last.
+// MainMetrics returns at most limit metrics, those that people want to see most, without any that is not finite or has
+// a name of more than MaxMetricName bytes. What this version of the program does not know comes last.
 func MainMetrics(metrics map[string]float64, limit int) map[string]float64 {
 	if metrics == nil {
 		return nil

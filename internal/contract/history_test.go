@@ -16,7 +16,8 @@ func TestRecordMetrics(t *testing.T) {
 		MetricReward: 1, MetricLoss: math.NaN(), "test/sums/pass@4": 0.5, "env/sums/reward/total": 2, "optim/lr": 1e-5,
 		"env/sums/total_turns": 3, "batch/groups_constant": 4, "loss:mean": 5,
 	}
-	want := map[string]float64{MetricReward: 1, "test/sums/pass@4": 0.5, "env/sums/reward/total": 2, "optim/lr": 1e-5, "loss:mean": 5}
+	want := map[string]float64{MetricReward: 1, "test/sums/pass@4": 0.5, "env/sums/reward/total": 2, "optim/lr": 1e-5,
+		"loss:mean": 5}
 	if diff := cmp.Diff(want, RecordMetrics(given)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}

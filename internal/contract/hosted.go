@@ -28,7 +28,8 @@ func HostsOf(baseURL string) (Hosts, error) {
 		return Hosts{}, fmt.Errorf("reading the address of the hosting service: %w", err)
 	}
 	if parsed.Host == "" {
-		return Hosts{}, fmt.Errorf("reading the address of the hosting service: %q has no host; it must begin with https:// or http://", baseURL)
+		return Hosts{}, fmt.Errorf("reading the address of the hosting service: %q has no host; it must begin with "+
+			"https:// or http://", baseURL)
 	}
 	return Hosts{API: withSubdomain(*parsed, "api"), Sessions: withSubdomain(*parsed, "sessions")}, nil
 }

@@ -11,9 +11,10 @@ import (
 
 func TestHosts(t *testing.T) {
 	cases := map[string]Hosts{
-		HostedURL + "/":                {API: "https://api.openreward.ai", Sessions: "https://sessions.openreward.ai"},
-		"http://hosting.test:8080/v2/": {API: "http://api.hosting.test:8080/v2", Sessions: "http://sessions.hosting.test:8080/v2"},
-		"openreward.ai":                {}, "https://": {}, "https://%": {}, "": {},
+		HostedURL + "/": {API: "https://api.openreward.ai", Sessions: "https://sessions.openreward.ai"},
+		"http://hosting.test:8080/v2/": {API: "http://api.hosting.test:8080/v2",
+			Sessions: "http://sessions.hosting.test:8080/v2"},
+		"openreward.ai": {}, "https://": {}, "https://%": {}, "": {},
 	}
 	for baseURL, want := range cases {
 		got, err := HostsOf(baseURL)

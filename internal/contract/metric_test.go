@@ -19,7 +19,8 @@ func TestVerdictKeepsWhatIsShown(t *testing.T) {
 		verdict.Progress.Metrics[fmt.Sprintf("env/all/some/metric/%d", i)] = 1.0 / 3
 	}
 	for i := range 16 {
-		verdict.Progress.Checkpoints = append(verdict.Progress.Checkpoints, Checkpoint{Step: int64(60 - i), State: strings.Repeat("s", 180)})
+		verdict.Progress.Checkpoints = append(verdict.Progress.Checkpoints,
+			Checkpoint{Step: int64(60 - i), State: strings.Repeat("s", 180)})
 	}
 	data, err := EncodeVerdict(verdict)
 	if err != nil {

@@ -56,8 +56,8 @@ type ORSServer struct {
 	Resources json.RawMessage `json:"resources,omitempty"`
 }
 
-// SharedServersVariable is the environment variable with the prefix of SharedServerName, which workers have whose run has
-// shared servers.
+// SharedServersVariable is the environment variable with the prefix of SharedServerName, which workers have whose run
+// has shared servers.
 const SharedServersVariable = "SHARED_SERVERS"
 
 // SharedServerName returns the name of the Deployment and of the Service of a shared server.

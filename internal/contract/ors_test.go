@@ -16,7 +16,8 @@ func orsDefinition() Definition {
 	return Definition{ORS: &ORS{
 		URL: "http://127.0.0.1:8082", Deployment: "Owner/Sums", Environment: "sums", Toolset: "cli",
 		AnswerTool: &AnswerTool{Name: "submit", Argument: "answer"}, APIKey: &SecretKey{Name: "keys", Key: "ors"},
-		Secrets:        []SessionSecret{{Name: "KEY", Secret: SecretKey{Name: "keys", Key: "session"}, AllowedHosts: []string{"api.test"}}},
+		Secrets: []SessionSecret{{Name: "KEY", Secret: SecretKey{Name: "keys", Key: "session"},
+			AllowedHosts: []string{"api.test"}}},
 		SecretDelivery: "Header", CreateSeconds: 120, CallSeconds: 300, MaxSessions: 7,
 		Server: &ORSServer{
 			Image: "environment:dev", Port: 8082, Shared: true, Command: []string{"serve"},
@@ -34,7 +35,8 @@ func TestORSRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, raw := range []*json.RawMessage{&got.ORS.Server.Env, &got.ORS.Server.Resources} { // They are indented when they are written.
+	// They are indented when they are written.
+	for _, raw := range []*json.RawMessage{&got.ORS.Server.Env, &got.ORS.Server.Resources} {
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, *raw); err != nil {
 			t.Fatal(err)

@@ -24,11 +24,11 @@ type Play struct {
 	DropConstantGroups bool `json:"dropConstantGroups,omitempty"`
 	// StepRewards records the rewards of single replies, which the run's grouping compares. Version 1 has none.
 	StepRewards bool `json:"stepRewards,omitempty"`
-	// Reference is the model whose log-probabilities of training data are recorded; nil without a KL penalty. A worker that
-	// does not know the field gives groups without them, which the learner refuses.
+	// Reference is the model whose log-probabilities of training data are recorded; nil without a KL penalty. A worker
+	// that does not know the field gives groups without them, which the learner refuses.
 	Reference *Reference `json:"reference,omitempty"`
-	// ShortSeeds has the workers send seeds of 31 bits, for an endpoint that refuses others. A worker that does not know the
-	// field sends others, which are refused.
+	// ShortSeeds has the workers send seeds of 31 bits, for an endpoint that refuses others. A worker that does not know
+	// the field sends others, which are refused.
 	ShortSeeds bool `json:"shortSeeds,omitempty"`
 }
 

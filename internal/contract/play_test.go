@@ -50,9 +50,11 @@ func TestDecodePlayChecksTheVersion(t *testing.T) {
 	cases := map[string]struct{ text, problem string }{
 		"a field of a later build": {`{"version": 1, "concurrency": 3, "surprise": {"a": 1}}`, ""},
 		"a later version": {
-			`{"version": 3, "concurrency": "many"}`, "what the learner asks to play has version 3, and this worker reads versions 1 and 2"},
-		"no version": {`{"concurrency": 3}`, "what the learner asks to play has version 0, and this worker reads versions 1 and 2"},
-		"no JSON":    {`{`, "unexpected end of JSON input"},
+			`{"version": 3, "concurrency": "many"}`, "what the learner asks to play has version 3, and this worker reads " +
+				"versions 1 and 2"},
+		"no version": {`{"concurrency": 3}`, "what the learner asks to play has version 0, and this worker reads " +
+			"versions 1 and 2"},
+		"no JSON": {`{`, "unexpected end of JSON input"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

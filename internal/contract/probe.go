@@ -52,7 +52,8 @@ func EncodeProbeResult(r ProbeResult) ([]byte, error) {
 		return nil, fmt.Errorf("encoding probe result: %w", err)
 	}
 	if len(data) > MaxProbeBytes {
-		return nil, fmt.Errorf("encoding probe result: %d splits take %d bytes, %d fit", len(r.Splits), len(data), MaxProbeBytes)
+		return nil, fmt.Errorf("encoding probe result: %d splits take %d bytes, %d fit", len(r.Splits), len(data),
+			MaxProbeBytes)
 	}
 	return data, nil
 }

@@ -132,7 +132,8 @@ func (r *RewardRule) validate(p *problems, path string) {
 func (r *RewardRule) validateLeaf(p *problems, path string) {
 	if m := r.ExactMatch; m != nil {
 		oneOf(p, path+".exactMatch.part", m.Part, "", PartText, PartLastLine, PartAnswerTag)
-		p.require(m.Part != "" || len(m.Normalize) == 0, path+".exactMatch.normalize", "needs a part other than the last integer")
+		p.require(m.Part != "" || len(m.Normalize) == 0, path+".exactMatch.normalize",
+			"needs a part other than the last integer")
 		for _, n := range m.Normalize {
 			oneOf(p, path+".exactMatch.normalize", n, NormalizeCase, NormalizeSpace, NormalizePunctuation, NormalizeArticles)
 		}
@@ -142,5 +143,6 @@ func (r *RewardRule) validateLeaf(p *problems, path string) {
 	}
 	p.require(r.Regex == nil || r.Regex.Pattern != "", path+".regex.pattern", "is needed")
 	p.require(r.JSONSchema == nil || len(r.JSONSchema.Schema) > 0, path+".jsonSchema.schema", "is needed")
-	p.require(r.JSONSchema == nil || len(r.JSONSchema.Schema) <= longestSchema, path+".jsonSchema.schema", "must have at most %d bytes", longestSchema)
+	p.require(r.JSONSchema == nil || len(r.JSONSchema.Schema) <= longestSchema, path+".jsonSchema.schema",
+		"must have at most %d bytes", longestSchema)
 }

@@ -68,7 +68,8 @@ func (j Judge) validate(p *problems, path string) {
 		p.require((t.Model == "") != (t.Checkpoint == ""), path+".tinker", "must be exactly one of model and checkpoint")
 	}
 	if o := j.OpenAI; o != nil {
-		p.require(strings.HasPrefix(o.BaseURL, "http://") || strings.HasPrefix(o.BaseURL, "https://"), path+".openAI.baseURL", "must be an http or https URL")
+		p.require(strings.HasPrefix(o.BaseURL, "http://") || strings.HasPrefix(o.BaseURL, "https://"), path+".openAI.baseURL",
+			"must be an http or https URL")
 		p.require(o.Model != "", path+".openAI.model", "is needed")
 		p.require(o.APIKey == nil || o.APIKey.Name != "" && o.APIKey.Key != "", path+".openAI.apiKey", "needs name and key")
 	}

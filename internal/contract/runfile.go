@@ -52,7 +52,8 @@ type RunFile struct {
 	KnownCheckpoints []string `json:"knownCheckpoints,omitempty"`
 	// Capabilities of the endpoint are those that an earlier attempt found; nil when none has looked.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
-	// SharedCapabilities are what another run's check found; nil where the run's own status has some. SharedFrom names that run.
+	// SharedCapabilities are what another run's check found; nil where the run's own status has some. SharedFrom names
+	// that run.
 	SharedCapabilities *Capabilities `json:"sharedCapabilities,omitempty"`
 	// Connection digests how the learner reaches the endpoint, which the results of its check depend on.
 	Connection string `json:"connection,omitempty"`
@@ -245,8 +246,8 @@ type Algorithm struct {
 	DropConstantGroups bool `json:"dropConstantGroups"`
 	// Refill takes further slots for dropped groups; otherwise the batch shrinks.
 	Refill bool `json:"refill"`
-	// OwnSlots gives each step slots of its own for that, so that batches of later steps can be sampled before the outcomes
-	// of earlier ones are known. Runs that began before this field have none.
+	// OwnSlots gives each step slots of its own for that, so that batches of later steps can be sampled before the
+	// outcomes of earlier ones are known. Runs that began before this field have none.
 	OwnSlots  bool      `json:"ownSlots,omitempty"`
 	Optimizer Optimizer `json:"optimizer"`
 	// Grouping is which trajectories are compared with each other.
@@ -340,8 +341,8 @@ type Evaluation struct {
 	EverySteps int64 `json:"everySteps"`
 	Before     bool  `json:"before"`
 	After      bool  `json:"after"`
-	// SamplingShare is the share of the episodes that evaluations have while training has some to sample, too; with 0 they have
-	// what training leaves.
+	// SamplingShare is the share of the episodes that evaluations have while training has some to sample, too; with 0 they
+	// have what training leaves.
 	SamplingShare float64       `json:"samplingShare,omitempty"`
 	Environments  []Environment `json:"environments"`
 }

@@ -22,9 +22,10 @@ func testFile(t *testing.T, changes ...func(*RunFile)) RunFile {
 	t.Helper()
 	environment := Environment{
 		Name: "arithmetic", Digest: strings.Repeat("d", 64),
-		Definition: Definition{Dataset: &Dataset{Arithmetic: &Arithmetic{MaxOperand: 99}}, Reward: &RewardRule{ExactMatch: &ExactMatch{}}},
-		Splits:     []Split{{Name: "train", Shuffle: true, Tasks: 900}},
-		GroupSize:  8, MinMembers: 4, Retries: 3,
+		Definition: Definition{Dataset: &Dataset{Arithmetic: &Arithmetic{MaxOperand: 99}},
+			Reward: &RewardRule{ExactMatch: &ExactMatch{}}},
+		Splits:    []Split{{Name: "train", Shuffle: true, Tasks: 900}},
+		GroupSize: 8, MinMembers: 4, Retries: 3,
 		Sampling: Sampling{MaxTokens: 16, Temperature: 1, TopP: 1, TopK: -1},
 		Reward:   Reward{Reduction: "Sum"},
 	}
@@ -74,8 +75,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Run files of earlier builds are read, and runs that began with them continue to write them, to the byte: their digests
-// are part of the lineage.
+// Run files of earlier builds are read, and runs that began with them continue to write them, to the byte: their
+// digests are part of the lineage.
 func TestRunFilesOfEveryVersion(t *testing.T) {
 	files, err := filepath.Glob("testdata/run-file*.v*.json")
 	if err != nil || len(files) < 2 {
@@ -113,7 +114,8 @@ func TestDecodeRunFileChecksTheVersion(t *testing.T) {
 	own := fmt.Sprintf(`"version": %d`, FormatVersion)
 	later := fmt.Sprintf(`"surprise": {"a": 1}, "version": %d`, FormatVersion+1)
 	_, err = DecodeRunFile([]byte(strings.Replace(string(data), own, later, 1)))
-	if !IsVersionError(err) || !strings.Contains(err.Error(), fmt.Sprintf("the run file has version %d, and this build reads version", FormatVersion+1)) {
+	if !IsVersionError(err) || !strings.Contains(err.Error(),
+		fmt.Sprintf("the run file has version %d, and this build reads version", FormatVersion+1)) {
 		t.Errorf("a later version: %v", err)
 	}
 	first, err := os.ReadFile("testdata/run-file.v1.json")
@@ -137,10 +139,11 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	cases := map[string]string{
 		"a setting that this build does not know": strings.Replace(string(data), `"version"`, `"surprise": 1, "version"`, 1),
-		"another version":                         strings.Replace(string(data), fmt.Sprintf(`"version": %d`, FormatVersion), `"version": 99`, 1),
-		"a spec that is not the digest's":         strings.Replace(string(data), `"steps": 60`, `"steps": 61`, 1),
-		"something behind the object":             string(data) + "{}",
-		"half an object":                          string(data[:len(data)/2]),
+		"another version": strings.Replace(string(data), fmt.Sprintf(`"version": %d`, FormatVersion),
+			`"version": 99`, 1),
+		"a spec that is not the digest's": strings.Replace(string(data), `"steps": 60`, `"steps": 61`, 1),
+		"something behind the object":     string(data) + "{}",
+		"half an object":                  string(data[:len(data)/2]),
 	}
 	for name, text := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -164,25 +167,33 @@ func TestValidateNamesTheField(t *testing.T) {
 			e := &f.Fixed.Environments[0]
 			e.Sampling.SharedPrompt, e.Definition = true, Definition{ORS: &ORS{URL: "http://ors"}}
 		},
-		"fixed.algorithm.kl.coefficient":          kl(func(k *KL) { k.Coefficient = 0 }),
-		"fixed.algorithm.kl.coefficient must":     kl(func(k *KL) { k.Coefficient = nan }),
-		"fixed.algorithm.kl.discount":             kl(func(k *KL) { k.Discount = 1.5 }),
-		"fixed.algorithm.kl.reference":            kl(func(k *KL) { k.Reference.Model = "" }),
-		"fixed.algorithm.kl.reference needs":      kl(func(k *KL) { k.Reference.Checkpoint = "tinker://r/sampler_weights/s" }),
-		"fixed.algorithm.kl.reference.checkpoint": kl(func(k *KL) { k.Reference = Reference{Checkpoint: "tinker://r/weights/s"} }),
-		"run needs":                                  func(f *RunFile) { f.Run.UID = "" },
-		"attempt counts":                             func(f *RunFile) { f.Attempt = 0 },
-		"fixed.model.name":                           func(f *RunFile) { f.Fixed.Model.Name = "" },
-		"fixed.model.loraRank":                       func(f *RunFile) { f.Fixed.Model.LoraRank = 0 },
-		"fixed.model must train":                     func(f *RunFile) { f.Fixed.Model.TrainMLP = false },
-		"fixed.baseURL":                              func(f *RunFile) { f.Fixed.BaseURL = "tinkersim" },
-		"fixed.environments go with":                 func(f *RunFile) { f.Fixed.Environments = nil },
-		"fixed.environments[0].groupSize":            func(f *RunFile) { f.Fixed.Environments[0].GroupSize, f.Fixed.Environments[0].MinMembers = 1, 1 },
-		"fixed.environments[0].minMembers":           func(f *RunFile) { f.Fixed.Environments[0].MinMembers = 9 },
-		"fixed.environments[0].digest":               func(f *RunFile) { f.Fixed.Environments[0].Digest = "" },
-		"fixed.environments[0].retries":              func(f *RunFile) { f.Fixed.Environments[0].Retries = 64 },
-		"fixed.environments[0].limits.turns":         func(f *RunFile) { f.Fixed.Environments[0].Limits.Turns = 2049 },
-		"fixed.environments[0].splits":               func(f *RunFile) { f.Fixed.Environments[0].Splits = []Split{{Name: "train"}} },
+		"fixed.algorithm.kl.coefficient":      kl(func(k *KL) { k.Coefficient = 0 }),
+		"fixed.algorithm.kl.coefficient must": kl(func(k *KL) { k.Coefficient = nan }),
+		"fixed.algorithm.kl.discount":         kl(func(k *KL) { k.Discount = 1.5 }),
+		"fixed.algorithm.kl.reference":        kl(func(k *KL) { k.Reference.Model = "" }),
+		"fixed.algorithm.kl.reference needs": kl(
+			func(k *KL) { k.Reference.Checkpoint = "tinker://r/sampler_weights/s" }),
+		"fixed.algorithm.kl.reference.checkpoint": kl(
+			func(k *KL) { k.Reference = Reference{Checkpoint: "tinker://r/weights/s"} }),
+		"run needs":                  func(f *RunFile) { f.Run.UID = "" },
+		"attempt counts":             func(f *RunFile) { f.Attempt = 0 },
+		"fixed.model.name":           func(f *RunFile) { f.Fixed.Model.Name = "" },
+		"fixed.model.loraRank":       func(f *RunFile) { f.Fixed.Model.LoraRank = 0 },
+		"fixed.model must train":     func(f *RunFile) { f.Fixed.Model.TrainMLP = false },
+		"fixed.baseURL":              func(f *RunFile) { f.Fixed.BaseURL = "tinkersim" },
+		"fixed.environments go with": func(f *RunFile) { f.Fixed.Environments = nil },
+		"fixed.environments[0].groupSize": func(f *RunFile) {
+			f.Fixed.Environments[0].GroupSize,
+				f.Fixed.Environments[0].MinMembers = 1, 1
+		},
+		"fixed.environments[0].minMembers":   func(f *RunFile) { f.Fixed.Environments[0].MinMembers = 9 },
+		"fixed.environments[0].digest":       func(f *RunFile) { f.Fixed.Environments[0].Digest = "" },
+		"fixed.environments[0].retries":      func(f *RunFile) { f.Fixed.Environments[0].Retries = 64 },
+		"fixed.environments[0].limits.turns": func(f *RunFile) { f.Fixed.Environments[0].Limits.Turns = 2049 },
+		"fixed.environments[0].splits": func(
+			f *RunFile) {
+			f.Fixed.Environments[0].Splits = []Split{{Name: "train"}}
+		},
 		"fixed.environments[0].weight":               func(f *RunFile) { f.Fixed.Environments[0].Weight = -1 },
 		"fixed.environments[0].sampling.maxTokens":   func(f *RunFile) { f.Fixed.Environments[0].Sampling.MaxTokens = 0 },
 		"fixed.environments[0].sampling.temperature": func(f *RunFile) { f.Fixed.Environments[0].Sampling.Temperature = -1 },
@@ -190,20 +201,25 @@ func TestValidateNamesTheField(t *testing.T) {
 		"fixed.environments[0].sampling.topK":        func(f *RunFile) { f.Fixed.Environments[0].Sampling.TopK = 0 },
 		"fixed.environments[0].limits must":          func(f *RunFile) { f.Fixed.Environments[0].Limits.Turns = -1 },
 		"fixed.environments[0].limits.onLimit":       func(f *RunFile) { f.Fixed.Environments[0].Limits.OnLimit = "Ignore" },
-		"fixed.environments[0].reward.reduction":     func(f *RunFile) { f.Fixed.Environments[0].Reward.Reduction = "Median" },
-		"fixed.environments[0].reward has":           func(f *RunFile) { f.Fixed.Environments[0].Reward.Min = &nan },
+		"fixed.environments[0].reward.reduction": func(
+			f *RunFile) {
+			f.Fixed.Environments[0].Reward.Reduction = "Median"
+		},
+		"fixed.environments[0].reward has": func(f *RunFile) { f.Fixed.Environments[0].Reward.Min = &nan },
 		"fixed.environments[0].reward needs min": func(f *RunFile) {
 			f.Fixed.Environments[0].Reward.Min, f.Fixed.Environments[0].Reward.Max = new(1.0), new(1.0)
 		},
 		"fixed.environments[0].definition.dataset": func(f *RunFile) { f.Fixed.Environments[0].Definition.Dataset = nil },
 		"fixed.environments[0].definition.reward":  func(f *RunFile) { f.Fixed.Environments[0].Definition.Reward = nil },
-		"fixed.environments[1].name":               func(f *RunFile) { f.Fixed.Environments = append(f.Fixed.Environments, f.Fixed.Environments[0]) },
-		"fixed.initFrom.checkpoint":                func(f *RunFile) { f.Fixed.InitFrom = &InitFrom{} },
-		"fixed.algorithm.tasksPerStep":             func(f *RunFile) { f.Fixed.Algorithm.TasksPerStep = 0 },
-		"fixed.algorithm.steps":                    func(f *RunFile) { f.Fixed.Algorithm.Steps = 0 },
-		"fixed.algorithm.substeps":                 func(f *RunFile) { f.Fixed.Algorithm.Substeps = 0 },
-		"fixed.algorithm.lag above 0":              func(f *RunFile) { f.Fixed.Algorithm.Lag = 1 },
-		"fixed.algorithm.lag must":                 func(f *RunFile) { f.Fixed.Algorithm.Lag = -1 },
+		"fixed.environments[1].name": func(f *RunFile) {
+			f.Fixed.Environments = append(f.Fixed.Environments, f.Fixed.Environments[0])
+		},
+		"fixed.initFrom.checkpoint":    func(f *RunFile) { f.Fixed.InitFrom = &InitFrom{} },
+		"fixed.algorithm.tasksPerStep": func(f *RunFile) { f.Fixed.Algorithm.TasksPerStep = 0 },
+		"fixed.algorithm.steps":        func(f *RunFile) { f.Fixed.Algorithm.Steps = 0 },
+		"fixed.algorithm.substeps":     func(f *RunFile) { f.Fixed.Algorithm.Substeps = 0 },
+		"fixed.algorithm.lag above 0":  func(f *RunFile) { f.Fixed.Algorithm.Lag = 1 },
+		"fixed.algorithm.lag must":     func(f *RunFile) { f.Fixed.Algorithm.Lag = -1 },
 		"fixed.algorithm.ownSlots": func(f *RunFile) {
 			f.Fixed.Algorithm.OwnSlots, f.Fixed.Algorithm.Refill = true, false
 		},
@@ -222,12 +238,18 @@ func TestValidateNamesTheField(t *testing.T) {
 		"fixed.algorithm.optimizer.weightDecay":  func(f *RunFile) { f.Fixed.Algorithm.Optimizer.WeightDecay = -1 },
 		"fixed.algorithm.optimizer.gradClipNorm": func(f *RunFile) { f.Fixed.Algorithm.Optimizer.GradClipNorm = math.Inf(1) },
 		"checkpoints.keepLast":                   func(f *RunFile) { f.Checkpoints.KeepLast = -1 },
-		"checkpoints save nothing":               func(f *RunFile) { f.Checkpoints.EverySteps, f.Checkpoints.RollingEverySteps = 0, 0 },
-		"evaluation is needed":                   func(f *RunFile) { f.Evaluation, f.Fixed.Algorithm, f.Fixed.Environments = nil, nil, nil },
-		"evaluation.everySteps":                  func(f *RunFile) { f.Evaluation.EverySteps = -1 },
-		"evaluation.samplingShare":               func(f *RunFile) { f.Evaluation.SamplingShare = 1.5 },
-		"evaluation.environments must":           func(f *RunFile) { f.Evaluation.Environments = nil },
-		"evaluation.environments[0].passAt":      func(f *RunFile) { f.Evaluation.Environments[0].PassAt = []int{2} },
+		"checkpoints save nothing": func(f *RunFile) {
+			f.Checkpoints.EverySteps,
+				f.Checkpoints.RollingEverySteps = 0, 0
+		},
+		"evaluation is needed": func(f *RunFile) {
+			f.Evaluation, f.Fixed.Algorithm, f.Fixed.Environments = nil,
+				nil, nil
+		},
+		"evaluation.everySteps":             func(f *RunFile) { f.Evaluation.EverySteps = -1 },
+		"evaluation.samplingShare":          func(f *RunFile) { f.Evaluation.SamplingShare = 1.5 },
+		"evaluation.environments must":      func(f *RunFile) { f.Evaluation.Environments = nil },
+		"evaluation.environments[0].passAt": func(f *RunFile) { f.Evaluation.Environments[0].PassAt = []int{2} },
 		"tracking.wandb.baseURL": func(f *RunFile) {
 			f.Tracking = &tracking.Settings{WandB: &tracking.WandB{BaseURL: "wandb", Project: "p", RunName: "r", KeyFile: "k"}}
 		},
@@ -241,7 +263,8 @@ func TestValidateNamesTheField(t *testing.T) {
 			f.Tracking = &tracking.Settings{MLflow: &tracking.MLflow{BaseURL: "http://mlflow", RunName: "r"}}
 		},
 		"tracking.mlflow.keyFile": func(f *RunFile) {
-			f.Tracking = &tracking.Settings{MLflow: &tracking.MLflow{BaseURL: "http://mlflow", Experiment: "e", RunName: "r", Username: "u"}}
+			f.Tracking = &tracking.Settings{MLflow: &tracking.MLflow{BaseURL: "http://mlflow", Experiment: "e", RunName: "r",
+				Username: "u"}}
 		},
 		"tracking.openReward.baseURL": func(f *RunFile) {
 			f.Tracking = &tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: "openreward", RunName: "r", KeyFile: "k"}}
@@ -295,8 +318,10 @@ func TestSpecDigest(t *testing.T) {
 		"another grouping": func(f *RunFile) { f.Fixed.Algorithm.Grouping = GroupingStep },
 		"shared prompts":   func(f *RunFile) { f.Fixed.Environments[0].Sampling.SharedPrompt = true },
 		"roles":            func(f *RunFile) { f.Fixed.Algorithm.Roles = rolesOf(f, "judge") },
-		"kl":               func(f *RunFile) { f.Fixed.Algorithm.KL = &KL{Coefficient: 0.1, Reference: Reference{Model: "m"}} },
-		"other tasks":      func(f *RunFile) { f.Fixed.Environments[0].Splits[0].Tasks = 1 },
+		"kl": func(f *RunFile) {
+			f.Fixed.Algorithm.KL = &KL{Coefficient: 0.1, Reference: Reference{Model: "m"}}
+		},
+		"other tasks": func(f *RunFile) { f.Fixed.Environments[0].Splits[0].Tasks = 1 },
 	}
 	for name, change := range other {
 		if got := testFile(t, change).SpecDigest; got == digest {
@@ -322,7 +347,8 @@ func TestProbeResult(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the result changed on its way (-written +read):\n%s", diff)
 	}
-	if data, err = EncodeProbeResult(ProbeResult{Message: strings.Repeat("x", 10000)}); err != nil || len(data) > MaxProbeBytes {
+	if data, err = EncodeProbeResult(ProbeResult{Message: strings.Repeat("x", 10000)}); err != nil ||
+		len(data) > MaxProbeBytes {
 		t.Errorf("a long message made %d bytes, %v", len(data), err)
 	}
 	if _, err := EncodeProbeResult(ProbeResult{CanaryReward: new(math.NaN())}); err == nil {
@@ -339,7 +365,8 @@ func TestProbeResult(t *testing.T) {
 }
 
 func TestDefinition(t *testing.T) {
-	want := Definition{Dataset: &Dataset{Arithmetic: &Arithmetic{MaxOperand: 9}}, Reward: &RewardRule{ExactMatch: &ExactMatch{}}}
+	want := Definition{Dataset: &Dataset{Arithmetic: &Arithmetic{MaxOperand: 9}},
+		Reward: &RewardRule{ExactMatch: &ExactMatch{}}}
 	data, err := EncodeDefinition(want)
 	if err != nil {
 		t.Fatal(err)
@@ -354,7 +381,8 @@ func TestDefinition(t *testing.T) {
 	if _, err := EncodeDefinition(Definition{}); err == nil {
 		t.Error("an empty definition was written")
 	}
-	for _, text := range []string{"", "{}", `{"dataset": {"arithmetic": {"maxOperand": 0}}, "reward": {"exactMatch": {}}}`, `{"ors": {}}`} {
+	for _, text := range []string{"", "{}", `{"dataset": {"arithmetic": {"maxOperand": 0}}, "reward": {"exactMatch": {}}}`,
+		`{"ors": {}}`} {
 		if _, err := DecodeDefinition([]byte(text)); err == nil {
 			t.Errorf("%q was taken for a definition", text)
 		}

@@ -13,7 +13,8 @@ type FormerSettings struct {
 	SpecDigest string `json:"specDigest"`
 	// ResumeFrom is the uid of the run that they continue; empty for none.
 	ResumeFrom string `json:"resumeFrom,omitempty"`
-	// Changed are the fields of the spec that differ from those of the current attempt, sorted; empty where that is unknown.
+	// Changed are the fields of the spec that differ from those of the current attempt, sorted; empty where that is
+	// unknown.
 	Changed []string `json:"changed,omitempty"`
 }
 

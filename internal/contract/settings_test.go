@@ -11,10 +11,12 @@ import (
 
 func TestHistory(t *testing.T) {
 	var h SettingsHistory
-	for _, former := range []FormerSettings{{LastAttempt: 2, SpecDigest: "a"}, {LastAttempt: 3, SpecDigest: "b"}, {LastAttempt: 5, SpecDigest: "b"}, {LastAttempt: 6, SpecDigest: "a"}} {
+	for _, former := range []FormerSettings{{LastAttempt: 2, SpecDigest: "a"}, {LastAttempt: 3, SpecDigest: "b"},
+		{LastAttempt: 5, SpecDigest: "b"}, {LastAttempt: 6, SpecDigest: "a"}} {
 		h = h.Append(former)
 	}
-	want := SettingsHistory{{LastAttempt: 2, SpecDigest: "a"}, {LastAttempt: 5, SpecDigest: "b"}, {LastAttempt: 6, SpecDigest: "a"}}
+	want := SettingsHistory{{LastAttempt: 2, SpecDigest: "a"}, {LastAttempt: 5, SpecDigest: "b"},
+		{LastAttempt: 6, SpecDigest: "a"}}
 	if diff := cmp.Diff(want, h); diff != "" {
 		t.Errorf("Append (-want +got):\n%s", diff)
 	}
@@ -27,6 +29,7 @@ func TestHistory(t *testing.T) {
 		h = h.Append(FormerSettings{LastAttempt: 10 + attempt, SpecDigest: string('c' + attempt%2)})
 	}
 	if len(h) != maxLength || h[maxLength-1].LastAttempt != 109 {
-		t.Errorf("the history has %d entries, the last of attempt %d; want %d, and 109", len(h), h[len(h)-1].LastAttempt, maxLength)
+		t.Errorf("the history has %d entries, the last of attempt %d; want %d, and 109", len(h), h[len(h)-1].LastAttempt,
+			maxLength)
 	}
 }

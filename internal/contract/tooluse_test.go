@@ -13,7 +13,8 @@ import (
 func toolUse() Definition {
 	return Definition{
 		Dataset: &Dataset{Arithmetic: &Arithmetic{MaxOperand: 9}}, Reward: &RewardRule{ExactMatch: &ExactMatch{}},
-		Interaction: &Interaction{ToolUse: &ToolUse{SystemPrompt: "$(tools)", Dialect: QwenXML, ParseErrors: ParseErrors{MaxConsecutive: 2, Train: TrainMask}}},
+		Interaction: &Interaction{ToolUse: &ToolUse{SystemPrompt: "$(tools)", Dialect: QwenXML,
+			ParseErrors: ParseErrors{MaxConsecutive: 2, Train: TrainMask}}},
 	}
 }
 

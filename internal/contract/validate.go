@@ -23,7 +23,8 @@ func (f RunFile) Validate() error {
 	p.require(err == nil && digest == f.SpecDigest, "specDigest", "is not the digest of fixed")
 	f.Fixed.validate(&p)
 	if a := f.Fixed.Algorithm; a != nil && f.Version == 1 {
-		p.require(a.Grouping == "" && len(a.Roles) == 0, "fixed.algorithm", "has grouping or roles, which need format version 2")
+		p.require(a.Grouping == "" && len(a.Roles) == 0, "fixed.algorithm",
+			"has grouping or roles, which need format version 2")
 	}
 	p.require(f.Fixed.Algorithm != nil || f.Evaluation != nil, "evaluation", "is needed where nothing is trained")
 	f.Checkpoints.validate(&p, f.Fixed.Algorithm != nil)
@@ -31,7 +32,8 @@ func (f RunFile) Validate() error {
 	invalid := func(path, problem string) { p.require(false, path, "%s", problem) }
 	f.Tracking.Validate(invalid)
 	f.Budget.Validate(f.Prices, invalid)
-	p.require(!strings.ContainsAny(f.ResumeFrom, "/\\.") && (f.ResumeFrom == "" || f.ResumeFrom != f.Run.UID), "resumeFrom", "must be the uid of another run")
+	p.require(!strings.ContainsAny(f.ResumeFrom, "/\\.") && (f.ResumeFrom == "" || f.ResumeFrom != f.Run.UID),
+		"resumeFrom", "must be the uid of another run")
 	p.require(f.Concurrency >= 1, "concurrency", "must be at least 1")
 	p.require(f.LearnerAddress != "", "learnerAddress", "is needed")
 	return p.join()
@@ -46,8 +48,10 @@ func (d Definition) Validate() error {
 
 func (f Fixed) validate(p *problems) {
 	f.Model.validate(p)
-	p.require(strings.HasPrefix(f.BaseURL, "http://") || strings.HasPrefix(f.BaseURL, "https://"), "fixed.baseURL", "must be an http or https URL")
-	p.require((f.Algorithm == nil) == (len(f.Environments) == 0), "fixed.environments", "go with algorithm: both or neither")
+	p.require(strings.HasPrefix(f.BaseURL, "http://") || strings.HasPrefix(f.BaseURL, "https://"), "fixed.baseURL",
+		"must be an http or https URL")
+	p.require((f.Algorithm == nil) == (len(f.Environments) == 0), "fixed.environments",
+		"go with algorithm: both or neither")
 	validateEnvironments(p, "fixed.environments", f.Environments)
 	weighted := slices.ContainsFunc(f.Environments, func(e Environment) bool { return e.Weight > 0 })
 	for i, e := range f.Environments {
@@ -57,7 +61,8 @@ func (f Fixed) validate(p *problems) {
 	}
 	f.Algorithm.validate(p)
 	if f.InitFrom != nil {
-		p.require(strings.HasPrefix(f.InitFrom.Checkpoint, "tinker://"), "fixed.initFrom.checkpoint", "must be a tinker:// path")
+		p.require(strings.HasPrefix(f.InitFrom.Checkpoint, "tinker://"), "fixed.initFrom.checkpoint",
+			"must be a tinker:// path")
 	}
 }
 
@@ -89,7 +94,8 @@ func (a *Algorithm) validate(p *problems) {
 	for i, role := range a.Roles {
 		path := fmt.Sprintf("fixed.algorithm.roles[%d]", i)
 		p.require(role.Name != "" && IsRole(role.Name), path+".name", "%q is invalid: %s", role.Name, RoleRule)
-		p.require(i == 0 || role.Name > a.Roles[i-1].Name, path+".name", "%q is not sorted behind the one before it", role.Name)
+		p.require(i == 0 || role.Name > a.Roles[i-1].Name, path+".name", "%q is not sorted behind the one before it",
+			role.Name)
 		p.require(a.Lag == 0 || role.Loss.Name.Clips(), path+".loss", "must be ppo or cispo with a lag above 0")
 		role.Advantage.validate(p, path+".advantage")
 		role.Loss.validate(p, path+".loss")
@@ -105,8 +111,10 @@ func (k *KL) validate(p *problems) {
 	const path = "fixed.algorithm.kl"
 	p.require(finite.Is(k.Coefficient) && k.Coefficient > 0, path+".coefficient", "must be above 0")
 	p.require(k.Discount >= 0 && k.Discount <= 1, path+".discount", "must be from 0 to 1")
-	p.require((k.Reference.Model != "") != (k.Reference.Checkpoint != ""), path+".reference", "needs exactly one of model and checkpoint")
-	p.require(k.Reference.Checkpoint == "" || strings.HasPrefix(k.Reference.Checkpoint, "tinker://") && strings.Contains(k.Reference.Checkpoint, "/sampler_weights/"),
+	p.require((k.Reference.Model != "") != (k.Reference.Checkpoint != ""), path+".reference",
+		"needs exactly one of model and checkpoint")
+	p.require(k.Reference.Checkpoint == "" || strings.HasPrefix(k.Reference.Checkpoint, "tinker://") &&
+		strings.Contains(k.Reference.Checkpoint, "/sampler_weights/"),
 		path+".reference.checkpoint", "must be tinker://RUN/sampler_weights/NAME")
 }
 
@@ -157,7 +165,8 @@ func (c Checkpoints) validate(p *problems, trains bool) {
 	} {
 		p.require(value >= 0, "checkpoints."+path, "must be at least 0")
 	}
-	p.require(!trains || c.EverySteps > 0 || c.RollingEverySteps > 0, "checkpoints", "save nothing: set everySteps or rollingEverySteps")
+	p.require(!trains || c.EverySteps > 0 || c.RollingEverySteps > 0, "checkpoints",
+		"save nothing: set everySteps or rollingEverySteps")
 }
 
 func (e *Evaluation) validate(p *problems) {

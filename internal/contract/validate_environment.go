@@ -38,7 +38,8 @@ func (e Environment) validate(p *problems, path string) {
 	}
 	e.Definition.validate(p, path+".definition")
 	e.Sampling.validate(p, path+".sampling")
-	p.require(!e.Sampling.SharedPrompt || e.Definition.HasSharedPrompts(), path+".sampling.sharedPrompt", "needs a dataset: episodes of an ors server may each have a prompt of their own")
+	p.require(!e.Sampling.SharedPrompt || e.Definition.HasSharedPrompts(), path+".sampling.sharedPrompt",
+		"needs a dataset: episodes of an ors server may each have a prompt of their own")
 	e.Limits.validate(p, path+".limits")
 	e.Reward.validate(p, path+".reward")
 }
@@ -65,8 +66,8 @@ func (r Reward) validate(p *problems, path string) {
 	p.require(r.Min == nil || r.Max == nil || *r.Min < *r.Max, path, "needs min below max")
 }
 
-// HasSharedPrompts reports whether all episodes of one task begin with the same prompts: those of a row. An environment server may
-// give each session its own.
+// HasSharedPrompts reports whether all episodes of one task begin with the same prompts: those of a row. An environment
+// server may give each session its own.
 func (d Definition) HasSharedPrompts() bool { return d.ORS == nil }
 
 func (d Definition) validate(p *problems, path string) {

@@ -74,8 +74,8 @@ func (p *Progress) dropEstimate() bool {
 	return true
 }
 
-// ReasonStopRequested is the reason of a learner that drained because its manager asked for that, and not because its pod was
-// terminated.
+// ReasonStopRequested is the reason of a learner that drained because its manager asked for that, and not because its
+// pod was terminated.
 const ReasonStopRequested = "StopRequested"
 
 // DecodeVerdict reads a termination message; anything else is an error.
@@ -100,7 +100,8 @@ func (p Progress) Finite() Progress {
 	for i := range p.Environments {
 		e := &p.Environments[i]
 		e.Reward, e.PassAt1, e.FaultRatio = finiteOrNil(e.Reward), finiteOrNil(e.PassAt1), finiteOrNil(e.FaultRatio)
-		e.Evaluation = slices.DeleteFunc(slices.Clone(e.Evaluation), func(estimate Estimate) bool { return !estimate.isFinite() })
+		e.Evaluation = slices.DeleteFunc(slices.Clone(e.Evaluation),
+			func(estimate Estimate) bool { return !estimate.isFinite() })
 	}
 	p.Checkpoints = slices.Clone(p.Checkpoints)
 	for i := range p.Checkpoints {

@@ -16,17 +16,20 @@ func TestVerdictFits(t *testing.T) {
 	path := "tinker://" + strings.Repeat("m", 60) + "/weights/" + strings.Repeat("n", 80)
 	progress := Progress{Step: 60, Metrics: map[string]float64{}, Best: &Checkpoint{State: path, Value: new(math.Inf(1))}}
 	for range 16 {
-		progress.Checkpoints = append(progress.Checkpoints, Checkpoint{Step: 60, State: path, Sampler: path, Lineage: strings.Repeat("a", 64)})
+		progress.Checkpoints = append(progress.Checkpoints, Checkpoint{Step: 60, State: path, Sampler: path,
+			Lineage: strings.Repeat("a", 64)})
 	}
 	for i := range 60 {
 		progress.Metrics["a/metric/with/a/long/name/"+strings.Repeat("x", i)] = float64(i)
 	}
 	for range 32 {
-		progress.Environments = append(progress.Environments, EnvironmentMetrics{Name: strings.Repeat("e", 63), Reward: new(0.5)})
+		progress.Environments = append(progress.Environments, EnvironmentMetrics{Name: strings.Repeat("e", 63),
+			Reward: new(0.5)})
 	}
 	for i := range 16 {
 		last := &progress.Environments[i%4]
-		last.Evaluation = append(last.Evaluation, Estimate{Name: fmt.Sprintf("pass@%d", i), Value: 0.5, Low: new(0.25), High: new(math.NaN())}, Estimate{Name: "reward/total"})
+		last.Evaluation = append(last.Evaluation, Estimate{Name: fmt.Sprintf("pass@%d", i), Value: 0.5, Low: new(0.25),
+			High: new(math.NaN())}, Estimate{Name: "reward/total"})
 	}
 	progress.Capabilities = &Capabilities{BaseURL: "http://tinkersim", Model: "m"}
 	for i := range 64 {
@@ -44,15 +47,18 @@ func TestVerdictFits(t *testing.T) {
 	if err != nil {
 		t.Fatalf("DecodeVerdict: %v", err)
 	}
-	if got.Cause != CauseCrashed || got.Attempt != 4 || got.Progress.Step != 60 || len(got.Progress.Checkpoints) == 0 || got.Progress.Checkpoints[0].State != path {
+	if got.Cause != CauseCrashed || got.Attempt != 4 || got.Progress.Step != 60 || len(got.Progress.Checkpoints) == 0 ||
+		got.Progress.Checkpoints[0].State != path {
 		t.Errorf("the verdict lost what matters: %+v", got)
 	}
 }
 
 func TestVerdictRoundTrip(t *testing.T) {
 	want := Verdict{Cause: CauseCompleted, Reason: "R", Message: "m", Attempt: 1, Progress: Progress{
-		Phase: PhaseDone, Step: 60, Checkpoints: []Checkpoint{{Step: 60, State: "s", Value: new(0.5)}}, Environments: []EnvironmentMetrics{{
-			Name: "e", PassAt1: new(0.25), Evaluation: []Estimate{{Name: "pass@1", Value: 0.25, Low: new(0.125), High: new(0.5)}, {Name: "solver_acc", Value: 1}},
+		Phase: PhaseDone, Step: 60, Checkpoints: []Checkpoint{{Step: 60, State: "s", Value: new(0.5)}},
+		Environments: []EnvironmentMetrics{{
+			Name: "e", PassAt1: new(0.25), Evaluation: []Estimate{{Name: "pass@1", Value: 0.25, Low: new(0.125), High: new(0.5)},
+				{Name: "solver_acc", Value: 1}},
 		}},
 		Capabilities: &Capabilities{BaseURL: "u", Model: "m", Ignored: []string{CapabilitySeed}}, ColdOptimizer: true,
 	}}
@@ -70,7 +76,8 @@ func TestVerdictRoundTrip(t *testing.T) {
 }
 
 func TestWhatIsNoVerdict(t *testing.T) {
-	for _, text := range []string{"", "panic: oh", "{}", `{"cause": "Completed"}`, `{"attempt": 1}`, `{"cause": "Completed", "attempt": 1`} {
+	for _, text := range []string{"", "panic: oh", "{}", `{"cause": "Completed"}`, `{"attempt": 1}`,
+		`{"cause": "Completed", "attempt": 1`} {
 		if v, err := DecodeVerdict(text); err == nil {
 			t.Errorf("%q was taken for %+v", text, v)
 		}
@@ -79,7 +86,8 @@ func TestWhatIsNoVerdict(t *testing.T) {
 
 func TestExitCodes(t *testing.T) {
 	want := map[Cause]int{
-		CauseCompleted: 0, CauseConfigRejected: 64, CauseDataRejected: 65, CauseDrained: 75, CauseUpstream: 75, CauseFenced: 77, CauseCrashed: 1, CauseUnknown: 1,
+		CauseCompleted: 0, CauseConfigRejected: 64, CauseDataRejected: 65, CauseDrained: 75, CauseUpstream: 75,
+		CauseFenced: 77, CauseCrashed: 1, CauseUnknown: 1,
 	}
 	for cause, code := range want {
 		if got := cause.ExitCode(); got != code {

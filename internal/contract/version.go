@@ -20,8 +20,8 @@ const FormatVersion = 2
 // the manager wrote: a worker of another build is needed.
 const ExitVersion = 76
 
-// ExitKeyRefused is the exit code of a worker whose API key is empty, or refused by the endpoint: another pod reads the Secret
-// again.
+// ExitKeyRefused is the exit code of a worker whose API key is empty, or refused by the endpoint: another pod reads the
+// Secret again.
 const ExitKeyRefused = 78
 
 // VersionError reports a version that its reader does not accept.

@@ -33,7 +33,8 @@ type Options struct {
 	// ManagerKey is what the credentials of runs derive from; at least 32 bytes.
 	ManagerKey []byte
 	Settings   desired.Settings
-	// Identity distinguishes this manager from those of other releases; without one it acts in every namespace that it watches.
+	// Identity distinguishes this manager from those of other releases; without one it acts in every namespace that it
+	// watches.
 	Identity string
 	// Namespaces are those that the manager watches; empty for all.
 	Namespaces []string
@@ -92,7 +93,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		return err
 	}
 	environments := rewardenvironment.New(rewardenvironment.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Leases: leases, Settings: options.Settings, Now: options.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Leases: leases, Settings: options.Settings,
+		Now: options.Now,
 	})
 	return environments.SetupWithManager(mgr, dog)
 }
@@ -101,7 +103,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 // learners and probes, and of all of them only what is read.
 func CacheOptions(namespaces []string, sharedServers bool) (cache.Options, error) {
 	own := labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue})
-	roles, err := labels.NewRequirement(v1alpha1.LabelRole, selection.In, []string{v1alpha1.RoleLearner, v1alpha1.RoleProbe})
+	roles, err := labels.NewRequirement(v1alpha1.LabelRole, selection.In,
+		[]string{v1alpha1.RoleLearner, v1alpha1.RoleProbe})
 	if err != nil {
 		return cache.Options{}, fmt.Errorf("selecting pods: %w", err)
 	}
@@ -130,7 +133,8 @@ func strip(object any) (any, error) {
 	switch o := object.(type) {
 	case *corev1.Pod:
 		o.ManagedFields = nil
-		o.Spec = corev1.PodSpec{NodeName: o.Spec.NodeName, Containers: images(o.Spec.Containers), InitContainers: images(o.Spec.InitContainers)}
+		o.Spec = corev1.PodSpec{NodeName: o.Spec.NodeName, Containers: images(o.Spec.Containers),
+			InitContainers: images(o.Spec.InitContainers)}
 	case *batchv1.Job:
 		o.ManagedFields = nil
 		o.Spec.Template.Spec = corev1.PodSpec{Volumes: secrets(o.Spec.Template.Spec.Volumes)}

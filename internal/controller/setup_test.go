@@ -49,11 +49,13 @@ func TestStrip(t *testing.T) {
 	if _, err := strip(pod); err != nil {
 		t.Fatal(err)
 	}
-	want := corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "c", Image: "i"}}, InitContainers: []corev1.Container{{Name: "first", Image: "f"}}}
+	want := corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "c", Image: "i"}},
+		InitContainers: []corev1.Container{{Name: "first", Image: "f"}}}
 	if diff := cmp.Diff(want, pod.Spec); diff != "" {
 		t.Errorf("pod (-want +got):\n%s", diff)
 	}
-	job := &batchv1.Job{Spec: batchv1.JobSpec{Parallelism: new(int32(2)), Template: corev1.PodTemplateSpec{Spec: pod.Spec}}}
+	job := &batchv1.Job{Spec: batchv1.JobSpec{Parallelism: new(int32(2)),
+		Template: corev1.PodTemplateSpec{Spec: pod.Spec}}}
 	job.Spec.Template.Labels = map[string]string{"a": "b"}
 	if _, err := strip(job); err != nil {
 		t.Fatal(err)

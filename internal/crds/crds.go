@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crds creates and updates the operator's custom resource definitions. It never takes a field from one: the API server would delete
-// that field from each object with the object's next write.
+// Package crds creates and updates the operator's custom resource definitions. It never takes a field from one: the API
+// server would delete that field from each object with the object's next write.
 package crds
 
 import (
@@ -80,8 +80,10 @@ func Next(live, embedded *unstructured.Unstructured) (*unstructured.Unstructured
 	has, gets := fields(live), fields(embedded)
 	lost, gained := difference(has, gets), difference(gets, has)
 	if len(lost) > 0 && len(gained) > 0 {
-		return nil, fmt.Errorf("the CRD in the cluster has fields that this release does not know (%s), and lacks fields of this release (%s). "+
-			"An update would delete the former from all objects. If that is intended, apply the CRD of this release with kubectl",
+		return nil, fmt.Errorf("the CRD in the cluster has fields that this release does not know (%s), and lacks fields "+
+			"of this release (%s). "+
+			"An update would delete the former from all objects. If that is intended, "+
+			"apply the CRD of this release with kubectl",
 			some(lost), some(gained))
 	}
 	if len(lost) > 0 {

@@ -39,7 +39,8 @@ spec:
 `)
 	versions := object.Object["spec"].(map[string]any)["versions"].([]any)
 	schema := versions[0].(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
-	if err := unstructured.SetNestedMap(schema, map[string]any{"type": "object", "properties": properties}, "properties", "spec", "properties", "list", "items"); err != nil {
+	if err := unstructured.SetNestedMap(schema, map[string]any{"type": "object", "properties": properties}, "properties",
+		"spec", "properties", "list", "items"); err != nil {
 		t.Fatal(err)
 	}
 	return object
@@ -85,18 +86,21 @@ func TestNextKeepsWhatOthersWrote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"generator": "new", "meta.helm.sh/release-name": "tinker-operator", "helm.sh/resource-policy": "keep"}
+	want := map[string]string{"generator": "new", "meta.helm.sh/release-name": "tinker-operator",
+		"helm.sh/resource-policy": "keep"}
 	if diff := cmp.Diff(want, next.GetAnnotations()); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 	if next.GetResourceVersion() != "7" || next.GetLabels()["team"] != "platform" {
-		t.Errorf("version %s and labels %v, want those of the CRD in the cluster", next.GetResourceVersion(), next.GetLabels())
+		t.Errorf("version %s and labels %v, want those of the CRD in the cluster", next.GetResourceVersion(),
+			next.GetLabels())
 	}
 }
 
 func TestFieldsOfEmbeddedCRDs(t *testing.T) {
 	runs := fields(parse(t, string(crd.TrainingRuns)))
-	for _, path := range []string{"v1alpha1.spec.budget.prices[].model", "v1alpha1.status.attempts[].number", "v1alpha1.spec.environments[].sampling.maxTokens"} {
+	for _, path := range []string{"v1alpha1.spec.budget.prices[].model", "v1alpha1.status.attempts[].number",
+		"v1alpha1.spec.environments[].sampling.maxTokens"} {
 		if !runs[path] {
 			t.Errorf("field %s of TrainingRun was not found among %d", path, len(runs))
 		}

@@ -54,7 +54,8 @@ func klOf(kl *v1alpha1.KL, model string) *contract.KL {
 	if kl == nil {
 		return nil
 	}
-	filled := &contract.KL{Coefficient: kl.Coefficient, Discount: ptr.Deref(kl.Discount, 0), Reference: contract.Reference{Model: model}}
+	filled := &contract.KL{Coefficient: kl.Coefficient, Discount: ptr.Deref(kl.Discount, 0),
+		Reference: contract.Reference{Model: model}}
 	if r := kl.Reference; r != nil {
 		filled.Reference = contract.Reference{Model: r.Model, Checkpoint: r.Checkpoint}
 	}
@@ -81,8 +82,9 @@ func checkRoles(a contract.Algorithm, environments []contract.Environment) error
 	for _, environment := range environments {
 		roles := environment.Definition.Roles()
 		if len(roles) == 0 && a.Grouping == contract.GroupingEpisode {
-			return unacceptable(v1alpha1.ReasonRoleNotFound, "algorithm.grouping Episode compares the trajectories of one episode, "+
-				"and an episode of environment %q has only one: set it to Trajectory or Step", environment.Name)
+			return unacceptable(v1alpha1.ReasonRoleNotFound,
+				"algorithm.grouping Episode compares the trajectories of one episode, "+
+					"and an episode of environment %q has only one: set it to Trajectory or Step", environment.Name)
 		}
 		for _, role := range roles {
 			known[role] = true
@@ -96,7 +98,8 @@ func checkRoles(a contract.Algorithm, environments []contract.Environment) error
 		if len(known) > 0 {
 			have = "the environments of the run have the roles " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
 		}
-		return unacceptable(v1alpha1.ReasonRoleNotFound, "algorithm.roles names %q, and %s: correct the name or remove the entry",
+		return unacceptable(v1alpha1.ReasonRoleNotFound,
+			"algorithm.roles names %q, and %s: correct the name or remove the entry",
 			role.Name, have)
 	}
 	return nil

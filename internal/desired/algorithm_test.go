@@ -21,14 +21,18 @@ func TestRolesInheritFromTheAlgorithm(t *testing.T) {
 		a.Advantage = v1alpha1.Advantage{Baseline: v1alpha1.BaselineBatchMean, DDoF: new(int32(1))}
 		a.Roles = []v1alpha1.AlgorithmRole{
 			{Name: "solver", Advantage: &v1alpha1.RoleAdvantage{Scale: v1alpha1.ScaleGroupStd, DDoF: new(int32(0))}},
-			{Name: "judge", Advantage: &v1alpha1.RoleAdvantage{Baseline: v1alpha1.BaselineNone}, Loss: &v1alpha1.Loss{Name: v1alpha1.LossPPO, ClipLow: new(0.9)}},
+			{Name: "judge", Advantage: &v1alpha1.RoleAdvantage{Baseline: v1alpha1.BaselineNone},
+				Loss: &v1alpha1.Loss{Name: v1alpha1.LossPPO, ClipLow: new(0.9)}},
 		}
 	})
 	got := algorithmOf(run.Spec.Algorithm, "m", nil)
-	ppo := contract.Loss{Name: contract.LossPPO, Config: map[string]float64{contract.SettingClipLow: 0.9, contract.SettingClipHigh: 1.2}}
+	ppo := contract.Loss{Name: contract.LossPPO, Config: map[string]float64{contract.SettingClipLow: 0.9,
+		contract.SettingClipHigh: 1.2}}
 	want := []contract.Role{
-		{Name: "judge", Advantage: contract.Advantage{Baseline: contract.BaselineNone, Scale: contract.ScaleNone, DDoF: 1}, Loss: ppo},
-		{Name: "solver", Advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleGroupStd}, Loss: contract.Loss{Name: contract.LossImportanceSampling}},
+		{Name: "judge", Advantage: contract.Advantage{Baseline: contract.BaselineNone, Scale: contract.ScaleNone, DDoF: 1},
+			Loss: ppo},
+		{Name: "solver", Advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleGroupStd},
+			Loss: contract.Loss{Name: contract.LossImportanceSampling}},
 	}
 	if diff := cmp.Diff(want, got.Roles); diff != "" || got.Grouping != contract.GroupingStep {
 		t.Errorf("grouping %q, roles (-want +got):\n%s", got.Grouping, diff)
@@ -54,7 +58,8 @@ func TestFileAcceptsTheRolesOfAnEnvironment(t *testing.T) {
 	pins["arithmetic"] = pin
 	run := testRun(func(run *v1alpha1.TrainingRun) {
 		run.Spec.Algorithm.Grouping = v1alpha1.GroupingEpisode
-		run.Spec.Algorithm.Roles = []v1alpha1.AlgorithmRole{{Name: "judge", Advantage: &v1alpha1.RoleAdvantage{Baseline: v1alpha1.BaselineNone}}}
+		run.Spec.Algorithm.Roles = []v1alpha1.AlgorithmRole{{Name: "judge",
+			Advantage: &v1alpha1.RoleAdvantage{Baseline: v1alpha1.BaselineNone}}}
 	})
 	made, err := File(FileInput{Run: run, Attempt: 1, Pins: pins, DefaultBaseURL: "https://hosted"})
 	if err != nil || len(made.Fixed.Algorithm.Roles) != 1 {
@@ -73,7 +78,8 @@ func TestFileRefusesRolesThatNoEnvironmentHas(t *testing.T) {
 		says   []string
 	}{
 		"a role": {func(a *v1alpha1.Algorithm) {
-			a.Roles = []v1alpha1.AlgorithmRole{{Name: "judge", Advantage: &v1alpha1.RoleAdvantage{Baseline: v1alpha1.BaselineNone}}}
+			a.Roles = []v1alpha1.AlgorithmRole{{Name: "judge",
+				Advantage: &v1alpha1.RoleAdvantage{Baseline: v1alpha1.BaselineNone}}}
 		}, []string{`algorithm.roles names "judge"`, "remove the entry"}},
 		"episodes of one trajectory": {func(a *v1alpha1.Algorithm) { a.Grouping = v1alpha1.GroupingEpisode },
 			[]string{"algorithm.grouping Episode", `"arithmetic"`, "set it to Trajectory or Step"}},
@@ -99,10 +105,13 @@ func TestReferenceOfAKLPenalty(t *testing.T) {
 		kl   *v1alpha1.KL
 		want *contract.KL
 	}{
-		"none":            {nil, nil},
-		"the base model":  {&v1alpha1.KL{Coefficient: 0.1}, &contract.KL{Coefficient: 0.1, Reference: contract.Reference{Model: "m"}}},
-		"another one":     {&v1alpha1.KL{Coefficient: 0.1, Discount: new(0.5), Reference: &v1alpha1.KLReference{Model: "n"}}, &contract.KL{Coefficient: 0.1, Discount: 0.5, Reference: contract.Reference{Model: "n"}}},
-		"sampler weights": {&v1alpha1.KL{Coefficient: 0.1, Reference: &v1alpha1.KLReference{Checkpoint: checkpoint}}, &contract.KL{Coefficient: 0.1, Reference: contract.Reference{Checkpoint: checkpoint}}},
+		"none": {nil, nil},
+		"the base model": {&v1alpha1.KL{Coefficient: 0.1},
+			&contract.KL{Coefficient: 0.1, Reference: contract.Reference{Model: "m"}}},
+		"another one": {&v1alpha1.KL{Coefficient: 0.1, Discount: new(0.5), Reference: &v1alpha1.KLReference{Model: "n"}},
+			&contract.KL{Coefficient: 0.1, Discount: 0.5, Reference: contract.Reference{Model: "n"}}},
+		"sampler weights": {&v1alpha1.KL{Coefficient: 0.1, Reference: &v1alpha1.KLReference{Checkpoint: checkpoint}},
+			&contract.KL{Coefficient: 0.1, Reference: contract.Reference{Checkpoint: checkpoint}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 )
 
-// TestArtifactsOfLearner checks what the learner is given for each kind of store, and that workers are given none of it.
+// TestArtifactsOfLearner checks what the learner is given for each kind of store, and that workers are given none of
+// it.
 func TestArtifactsOfLearner(t *testing.T) {
 	cases := map[string]struct {
 		artifacts *v1alpha1.Artifacts
@@ -43,7 +44,8 @@ func TestArtifactsOfLearner(t *testing.T) {
 				secret = source.SecretRef.Name
 			}
 			if claim != tc.claim || secret != tc.secret || mounted != tc.mounted {
-				t.Errorf("claim %q, secret %q, mounted %v; want %q, %q, %v", claim, secret, mounted, tc.claim, tc.secret, tc.mounted)
+				t.Errorf("claim %q, secret %q, mounted %v; want %q, %q, %v", claim, secret, mounted, tc.claim, tc.secret,
+					tc.mounted)
 			}
 			if worker := rolloutTemplate(run, 1, "link", Settings{}).Spec.Containers[0]; len(worker.EnvFrom) > 0 {
 				t.Error("a worker is given the keys of the artifacts")

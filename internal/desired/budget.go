@@ -24,8 +24,8 @@ func BudgetOf(run *v1alpha1.TrainingRun) *spending.Budget {
 	return &spending.Budget{Tokens: ptr.Deref(b.Tokens, 0), USD: ptr.Deref(b.USD, 0)}
 }
 
-// AddBudget adds the budget to a run file, and the prices of all models of the run where they are known. A budget in dollars needs them: an
-// error says why dollars cannot be counted.
+// AddBudget adds the budget to a run file, and the prices of all models of the run where they are known. A budget in
+// dollars needs them: an error says why dollars cannot be counted.
 func AddBudget(file *contract.RunFile, run *v1alpha1.TrainingRun) error {
 	file.Budget = BudgetOf(run)
 	found, err := pricesOf(*file, run.Spec.Budget)
@@ -44,7 +44,8 @@ func pricesOf(file contract.RunFile, budget *v1alpha1.Budget) (*spending.Prices,
 	given := map[string]spending.Price{}
 	if budget != nil {
 		for _, p := range budget.Prices {
-			given[p.Model] = spending.Price{Prompt: p.PromptUSDPerMillion, Sampled: p.SampledUSDPerMillion, Trained: p.TrainedUSDPerMillion}
+			given[p.Model] = spending.Price{Prompt: p.PromptUSDPerMillion, Sampled: p.SampledUSDPerMillion,
+				Trained: p.TrainedUSDPerMillion}
 		}
 	}
 	lookup := func(model string) (spending.Price, error) {

@@ -20,7 +20,8 @@ func fileOf(model string, judges ...contract.Judge) contract.RunFile {
 	file := contract.RunFile{Fixed: contract.Fixed{Model: contract.Model{Name: model}, Algorithm: &contract.Algorithm{}}}
 	for _, judge := range judges {
 		file.Fixed.Environments = append(file.Fixed.Environments, contract.Environment{Definition: contract.Definition{
-			Reward: &contract.RewardRule{Weighted: []contract.WeightedReward{{Rule: contract.RewardRule{Rubric: &contract.Rubric{Judge: judge}}}}},
+			Reward: &contract.RewardRule{Weighted: []contract.WeightedReward{
+				{Rule: contract.RewardRule{Rubric: &contract.Rubric{Judge: judge}}}}},
 		}})
 	}
 	return file
@@ -45,20 +46,26 @@ func TestAdd(t *testing.T) {
 	}{
 		"a model of the table":  {file: fileOf("Qwen/Qwen3-8B"), want: &spending.Prices{Policy: qwen}},
 		"a model without price": {file: fileOf("own/model"), err: `the price of "own/model"`},
-		"a price that is given": {file: fileOf("Qwen/Qwen3-8B"), prices: []v1alpha1.ModelPrice{{Model: "Qwen/Qwen3-8B", TrainedUSDPerMillion: 9}},
-			want: &spending.Prices{Policy: spending.Price{Trained: 9}}},
-		"a reference":             {file: withKL, want: &spending.Prices{Policy: qwen, Reference: small}},
-		"a judge without price":   {file: fileOf("Qwen/Qwen3-8B", openAI), err: `the price of "gpt"`},
-		"a judge with a price":    {file: fileOf("Qwen/Qwen3-8B", openAI), prices: own, want: &spending.Prices{Policy: qwen, Judge: spending.Price{Prompt: 1, Sampled: 2}}},
-		"two judges of one model": {file: fileOf("Qwen/Qwen3-8B", tinker("Qwen/Qwen3.5-4B"), tinker("Qwen/Qwen3.5-4B")), want: &spending.Prices{Policy: qwen, Judge: small}},
-		"judges of two prices":    {file: fileOf("Qwen/Qwen3-8B", openAI, tinker("Qwen/Qwen3.5-4B")), prices: own, err: "have different prices"},
+		"a price that is given": {file: fileOf("Qwen/Qwen3-8B"),
+			prices: []v1alpha1.ModelPrice{{Model: "Qwen/Qwen3-8B", TrainedUSDPerMillion: 9}},
+			want:   &spending.Prices{Policy: spending.Price{Trained: 9}}},
+		"a reference":           {file: withKL, want: &spending.Prices{Policy: qwen, Reference: small}},
+		"a judge without price": {file: fileOf("Qwen/Qwen3-8B", openAI), err: `the price of "gpt"`},
+		"a judge with a price": {file: fileOf("Qwen/Qwen3-8B", openAI), prices: own,
+			want: &spending.Prices{Policy: qwen, Judge: spending.Price{Prompt: 1, Sampled: 2}}},
+		"two judges of one model": {file: fileOf("Qwen/Qwen3-8B", tinker("Qwen/Qwen3.5-4B"), tinker("Qwen/Qwen3.5-4B")),
+			want: &spending.Prices{Policy: qwen, Judge: small}},
+		"judges of two prices": {file: fileOf("Qwen/Qwen3-8B", openAI, tinker("Qwen/Qwen3.5-4B")), prices: own,
+			err: "have different prices"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			run := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{Budget: &v1alpha1.Budget{USD: new(10.0), Prices: tc.prices}}}
+			run := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{Budget: &v1alpha1.Budget{USD: new(10.0),
+				Prices: tc.prices}}}
 			file := tc.file
 			err := AddBudget(&file, run)
-			if tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err) || !strings.Contains(err.Error(), "budget.tokens instead")) || tc.err == "" && err != nil {
+			if tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err) || !strings.Contains(err.Error(),
+				"budget.tokens instead")) || tc.err == "" && err != nil {
 				t.Fatalf("Add gives %v, want an error with %q", err, tc.err)
 			}
 			if diff := cmp.Diff(tc.want, file.Prices); diff != "" {

@@ -42,7 +42,8 @@ func TestPodsConnectAsTheSpecSays(t *testing.T) {
 		found := 0
 		for _, v := range template.Spec.Volumes {
 			switch {
-			case v.ConfigMap != nil && v.ConfigMap.Name == "authorities" && v.ConfigMap.Items[0].Key == "bundle.pem" && mounts[v.Name] == authorityDir,
+			case v.ConfigMap != nil && v.ConfigMap.Name == "authorities" && v.ConfigMap.Items[0].Key == "bundle.pem" &&
+				mounts[v.Name] == authorityDir,
 				v.Secret != nil && v.Secret.SecretName == "certificate" && mounts[v.Name] == certificateDir:
 				found++
 			}

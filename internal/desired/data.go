@@ -39,7 +39,8 @@ func datasetOf(spec environment.Dataset) *contract.Dataset {
 		}
 	}
 	if h := spec.HuggingFace; h != nil {
-		d.HuggingFace = &contract.HuggingFace{Repository: h.Repository, Config: h.Config, Revision: h.Revision, BaseURL: h.BaseURL}
+		d.HuggingFace = &contract.HuggingFace{Repository: h.Repository, Config: h.Config, Revision: h.Revision,
+			BaseURL: h.BaseURL}
 		if h.TokenSecretRef != nil {
 			d.HuggingFace.Token = &contract.SecretKey{Name: h.TokenSecretRef.Name, Key: h.TokenSecretRef.Key}
 		}
@@ -74,7 +75,8 @@ func PinnedDefinition(env *v1alpha1.RewardEnvironment) contract.Definition {
 	}
 	contents := &contract.DataContents{Revision: read.Revision}
 	for _, s := range read.Sources {
-		contents.Sources = append(contents.Sources, contract.DataSource{Name: s.Name, SHA256: s.SHA256, Rows: ptr.Deref(s.Rows, 0)})
+		contents.Sources = append(contents.Sources, contract.DataSource{Name: s.Name, SHA256: s.SHA256,
+			Rows: ptr.Deref(s.Rows, 0)})
 	}
 	definition.Dataset.Contents = contents
 	return definition
@@ -125,8 +127,8 @@ func AnnotateData(job *batchv1.Job, data string) {
 	}
 }
 
-// MountData mounts in the pods of a Job what data sets refer to, and a disk for their rows. The pods request a part of it, unless
-// a user gives them another request.
+// MountData mounts in the pods of a Job what data sets refer to, and a disk for their rows. The pods request a part of
+// it, unless a user gives them another request.
 func MountData(job *batchv1.Job, data string, by v1alpha1.PodOverrides, settings Settings) {
 	AnnotateData(job, data)
 	if data == "" {
@@ -141,7 +143,8 @@ func MountData(job *batchv1.Job, data string, by v1alpha1.PodOverrides, settings
 		if mount == disk {
 			requestBytes(container, dataRequest)
 		}
-		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: volume.Name, MountPath: at, ReadOnly: mount != disk})
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: volume.Name, MountPath: at,
+			ReadOnly: mount != disk})
 	}
 	container.Resources = withResources(container.Resources, WithPodDefaults(by, settings.PodDefaults).Resources)
 }

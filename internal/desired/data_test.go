@@ -26,7 +26,8 @@ func TestMountData(t *testing.T) {
 		"a": pin(environment.Dataset{JSONL: &environment.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "rows"}}, Splits: split}),
 		"b": pin(environment.Dataset{JSONL: &environment.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "rows"}}, Splits: split}),
 		"c": pin(environment.Dataset{JSONL: &environment.JSONL{ClaimName: "volume"}, Splits: split}),
-		"d": pin(environment.Dataset{HuggingFace: &environment.HuggingFace{Repository: "o/n", TokenSecretRef: &ref.SecretKey{Name: "hf", Key: "T"}}}),
+		"d": pin(environment.Dataset{HuggingFace: &environment.HuggingFace{Repository: "o/n",
+			TokenSecretRef: &ref.SecretKey{Name: "hf", Key: "T"}}}),
 		"e": testPins()["arithmetic"],
 	}
 	if got, want := pins.Data(), "claim/volume,configmap/rows,disk,secret/hf"; got != want {
@@ -47,7 +48,8 @@ func TestMountData(t *testing.T) {
 	for _, m := range spec.Containers[0].VolumeMounts[len(before.Spec.Template.Spec.Containers[0].VolumeMounts):] {
 		mounts[m.MountPath] = m.ReadOnly
 	}
-	want := map[string]bool{contract.DataDir + "/claim/volume": true, contract.DataDir + "/configmap/rows": true, contract.DataDir + "/secret/hf": true, dataDir: false}
+	want := map[string]bool{contract.DataDir + "/claim/volume": true, contract.DataDir + "/configmap/rows": true,
+		contract.DataDir + "/secret/hf": true, dataDir: false}
 	if diff := cmp.Diff(want, mounts); diff != "" {
 		t.Errorf("mounts (-want +got):\n%s", diff)
 	}
@@ -58,7 +60,8 @@ func TestMountData(t *testing.T) {
 		switch {
 		case v.EmptyDir != nil && v.EmptyDir.SizeLimit.Value() <= dataBytes:
 			t.Errorf("the disk has %v", v.EmptyDir.SizeLimit)
-		case v.ConfigMap != nil && !*v.ConfigMap.Optional, v.Secret != nil && !*v.Secret.Optional, v.PersistentVolumeClaim != nil && !v.PersistentVolumeClaim.ReadOnly:
+		case v.ConfigMap != nil && !*v.ConfigMap.Optional, v.Secret != nil && !*v.Secret.Optional,
+			v.PersistentVolumeClaim != nil && !v.PersistentVolumeClaim.ReadOnly:
 			t.Errorf("volume %+v would keep a pod waiting, or is writable", v)
 		}
 	}
@@ -66,16 +69,20 @@ func TestMountData(t *testing.T) {
 
 func TestPinnedDefinition(t *testing.T) {
 	env := &v1alpha1.RewardEnvironment{Spec: v1alpha1.RewardEnvironmentSpec{Dataset: &environment.Dataset{
-		JSONL:  &environment.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "rows"}},
-		Splits: []environment.DataSplit{{Name: "train", Source: "rows.jsonl", ShuffleSeed: new(int64(3)), Skip: new(int64(1)), Take: new(int64(2))}, {Name: "few", Of: "train"}},
+		JSONL: &environment.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "rows"}},
+		Splits: []environment.DataSplit{{Name: "train", Source: "rows.jsonl", ShuffleSeed: new(int64(3)), Skip: new(int64(1)),
+			Take: new(int64(2))}, {Name: "few", Of: "train"}},
 	}}}
-	env.Status.Dataset = &v1alpha1.DatasetStatus{Revision: "r", Sources: []v1alpha1.DataSourceStatus{{Name: "rows.jsonl", SHA256: "s", Rows: new(int64(4))}}}
+	env.Status.Dataset = &v1alpha1.DatasetStatus{Revision: "r",
+		Sources: []v1alpha1.DataSourceStatus{{Name: "rows.jsonl", SHA256: "s", Rows: new(int64(4))}}}
 	want := &contract.Dataset{
 		JSONL: &contract.JSONL{ConfigMap: "rows"},
 		Splits: []contract.DataSplit{
-			{Name: "train", Source: "rows.jsonl", ShuffleSeed: new(int64(3)), Skip: 1, Take: new(int64(2))}, {Name: "few", Of: "train"},
+			{Name: "train", Source: "rows.jsonl", ShuffleSeed: new(int64(3)), Skip: 1, Take: new(int64(2))},
+			{Name: "few", Of: "train"},
 		},
-		Contents: &contract.DataContents{Revision: "r", Sources: []contract.DataSource{{Name: "rows.jsonl", SHA256: "s", Rows: 4}}},
+		Contents: &contract.DataContents{Revision: "r",
+			Sources: []contract.DataSource{{Name: "rows.jsonl", SHA256: "s", Rows: 4}}},
 	}
 	if diff := cmp.Diff(want, PinnedDefinition(env).Dataset); diff != "" {
 		t.Errorf("PinnedDefinition (-want +got):\n%s", diff)
@@ -90,7 +97,8 @@ func TestKeysOfJudgesAreMounted(t *testing.T) {
 		}}}
 	}
 	generated := &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 9}}
-	alone, sum := judged("a"), contract.RewardRule{Weighted: []contract.WeightedReward{{Rule: judged("b")}, {Rule: judged("a")}}}
+	alone, sum := judged("a"), contract.RewardRule{Weighted: []contract.WeightedReward{{Rule: judged("b")},
+		{Rule: judged("a")}}}
 	pins := Pins{
 		"alone": {Definition: contract.Definition{Dataset: generated, Reward: &alone}},
 		"sum":   {Definition: contract.Definition{Dataset: generated, Reward: &sum}},

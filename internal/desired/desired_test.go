@@ -65,7 +65,8 @@ func testRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},
 				GroupSize:      8,
 			}},
-			Algorithm:  &v1alpha1.Algorithm{TasksPerStep: 32, Steps: new(int64(60)), Optimizer: v1alpha1.Optimizer{LearningRate: 3e-4}},
+			Algorithm: &v1alpha1.Algorithm{TasksPerStep: 32, Steps: new(int64(60)),
+				Optimizer: v1alpha1.Optimizer{LearningRate: 3e-4}},
 			Evaluation: &v1alpha1.Evaluation{},
 			Rollouts:   v1alpha1.Rollouts{Workers: new(int32(2))},
 		},
@@ -105,7 +106,8 @@ func TestObjects(t *testing.T) {
 		"probe-job":    ProbeJob(env, digest, 2, settings),
 		"probe-config": ProbeConfig(env, []byte("{}"), digest, 2),
 		"service":      Service(run, 3),
-		"link-secret":  CredentialsSecret(run, contract.Credentials{Token: "t", ManagerToken: "m", Certificate: []byte("c"), PrivateKey: []byte("k")}, CredentialsName(run, "suffix")),
+		"link-secret": CredentialsSecret(run, contract.Credentials{Token: "t", ManagerToken: "m", Certificate: []byte("c"),
+			PrivateKey: []byte("k")}, CredentialsName(run, "suffix")),
 	} {
 		golden(t, name, object)
 	}
@@ -127,15 +129,18 @@ func TestOverridesAreMerged(t *testing.T) {
 				{Name: "HTTPS_PROXY", Value: "http://proxy:3128"},
 				{Name: "TINKER_API_KEY", Value: "stolen"},
 			},
-			Volumes:           []v1alpha1.Volume{{Name: "ca", ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "ca"}}}},
-			VolumeMounts:      []v1alpha1.VolumeMount{{Name: "ca", MountPath: "/etc/ca", ReadOnly: new(true)}},
-			NodeSelector:      map[string]string{"pool": "spot"},
-			Tolerations:       []corev1.Toleration{{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(5))}},
+			Volumes: []v1alpha1.Volume{{Name: "ca",
+				ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "ca"}}}},
+			VolumeMounts: []v1alpha1.VolumeMount{{Name: "ca", MountPath: "/etc/ca", ReadOnly: new(true)}},
+			NodeSelector: map[string]string{"pool": "spot"},
+			Tolerations: []corev1.Toleration{{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists,
+				Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(5))}},
 			Affinity:          &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}},
 			PriorityClassName: "low",
 			SecurityContext:   v1alpha1.PodSecurity{RunAsUser: new(int64(1000)), FSGroup: new(int64(2000))},
 			ImagePullPolicy:   corev1.PullAlways,
-			EnvFrom:           []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "proxy"}}}},
+			EnvFrom: []corev1.EnvFromSource{
+				{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "proxy"}}}},
 			TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
 				MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway,
 			}},
@@ -146,7 +151,8 @@ func TestOverridesAreMerged(t *testing.T) {
 			DNSConfig:                     &corev1.PodDNSConfig{Nameservers: []string{"192.0.2.1"}},
 			InitContainers: []v1alpha1.InitContainer{
 				{
-					Name: "fetch", Image: "fetch:1", Command: []string{"fetch"}, Args: []string{"--into=/ca"}, Env: []corev1.EnvVar{{Name: "A", Value: "b"}},
+					Name: "fetch", Image: "fetch:1", Command: []string{"fetch"}, Args: []string{"--into=/ca"},
+					Env:          []corev1.EnvVar{{Name: "A", Value: "b"}},
 					Resources:    corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}},
 					VolumeMounts: []v1alpha1.VolumeMount{{Name: "ca", MountPath: "/ca"}},
 				},
@@ -156,126 +162,6 @@ func TestOverridesAreMerged(t *testing.T) {
 		}
 	})
 	golden(t, "learner-overridden", LearnerJob(run, 1, "link", settings).Spec.Template)
-}
-
-// TestRequestsOfEphemeralStorage expects room for a log, 256 MiB for rows of data sets, and an eighth of what other volumes may take,
-// unless a user gives another request or a lower limit.
-func TestRequestsOfEphemeralStorage(t *testing.T) {
-	of := func(quantity string) corev1.ResourceList {
-		return corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse(quantity)}
-	}
-	dataset := environment.Dataset{HuggingFace: &environment.HuggingFace{Repository: "o/n"}}
-	env := func(given corev1.ResourceRequirements) *v1alpha1.RewardEnvironment {
-		e := &v1alpha1.RewardEnvironment{Spec: v1alpha1.RewardEnvironmentSpec{Dataset: &dataset}}
-		e.Spec.Pod.Resources = given
-		return e
-	}
-	run := func(given corev1.ResourceRequirements) *v1alpha1.TrainingRun {
-		return testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Pod.Resources = given })
-	}
-	url := testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Artifacts = &v1alpha1.Artifacts{URL: "s3://bucket"} })
-	withDisk := func(job *batchv1.Job, given corev1.ResourceRequirements, settings Settings) *batchv1.Job {
-		MountData(job, disk, v1alpha1.PodOverrides{Resources: given}, settings)
-		return job
-	}
-	none, more, zero := corev1.ResourceRequirements{}, corev1.ResourceRequirements{Requests: of("3Gi")}, corev1.ResourceRequirements{Requests: of("0")}
-	limited := corev1.ResourceRequirements{Limits: of("100Mi")}
-	defaults := Settings{Image: settings.Image, PodDefaults: v1alpha1.PodOverrides{Resources: more}}
-	for name, tc := range map[string]struct {
-		job  *batchv1.Job
-		want string
-	}{
-		"a learner":                           {LearnerJob(run(none), 1, "link", settings), "64Mi"},
-		"a learner with artifacts at a URL":   {LearnerJob(url, 1, "link", settings), "320Mi"},
-		"a worker":                            {RolloutJob(run(none), 1, "link", settings), "288Mi"},
-		"a worker with a data set":            {withDisk(RolloutJob(run(none), 1, "link", settings), none, settings), "544Mi"},
-		"a user's request":                    {RolloutJob(run(more), 1, "link", settings), "3Gi"},
-		"a user's request, and a data set":    {withDisk(RolloutJob(run(more), 1, "link", settings), more, settings), "3Gi"},
-		"a user's request of nothing":         {withDisk(RolloutJob(run(zero), 1, "link", settings), zero, settings), "0"},
-		"a user's lower limit":                {RolloutJob(run(limited), 1, "link", settings), "100Mi"},
-		"a user's lower limit and a data set": {withDisk(RolloutJob(run(limited), 1, "link", settings), limited, settings), "100Mi"},
-		"the chart's request, and a data set": {withDisk(RolloutJob(run(none), 1, "link", defaults), none, defaults), "3Gi"},
-		"a probe with a data set":             {ProbeJob(env(none), "0123456789", 1, settings), "320Mi"},
-		"a probe with a user's request":       {ProbeJob(env(more), "0123456789", 1, settings), "3Gi"},
-	} {
-		got := tc.job.Spec.Template.Spec.Containers[0].Resources.Requests[corev1.ResourceEphemeralStorage]
-		if got.Cmp(resource.MustParse(tc.want)) != 0 {
-			t.Errorf("%s requests %s, want %s", name, got.String(), tc.want)
-		}
-	}
-}
-
-// A pod's own volumes are bounded by their sizes. Where a quota or the nodes ask for another request of ephemeral storage, users give it.
-func TestOverridesOfEphemeralStorage(t *testing.T) {
-	storage := resource.MustParse("2Gi")
-	given := corev1.ResourceList{corev1.ResourceEphemeralStorage: storage}
-	run := testRun(func(run *v1alpha1.TrainingRun) {
-		run.Spec.Rollouts.Pod.Resources = corev1.ResourceRequirements{Requests: given, Limits: given}
-	})
-	pod := RolloutJob(run, 1, "link", settings).Spec.Template.Spec
-	for kind, list := range map[string]corev1.ResourceList{"request": pod.Containers[0].Resources.Requests, "limit": pod.Containers[0].Resources.Limits} {
-		if got := list[corev1.ResourceEphemeralStorage]; got.Cmp(storage) != 0 || list.Cpu().IsZero() && kind == "request" {
-			t.Errorf("the %s is %v, want ephemeral storage beside the operator's own", kind, list)
-		}
-	}
-	total := resource.Quantity{}
-	for _, volume := range pod.Volumes {
-		if volume.EmptyDir != nil && volume.EmptyDir.SizeLimit == nil {
-			t.Errorf("volume %s has no limit", volume.Name)
-		} else if volume.EmptyDir != nil {
-			total.Add(*volume.EmptyDir.SizeLimit)
-		}
-	}
-	if total.Cmp(storage) > 0 {
-		t.Errorf("the volumes may take %s, want at most the %s that docs/operating.md names", total.String(), storage.String())
-	}
-}
-
-func TestOverridesOfMemory(t *testing.T) {
-	cases := map[string]struct {
-		given     corev1.ResourceRequirements
-		request   string
-		limit     string
-		goMemory  string
-		userEnv   []corev1.EnvVar
-		wantCount int
-	}{
-		"a request above our own limit raises it": {
-			given:   corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2Gi")}},
-			request: "2Gi", limit: "2Gi", goMemory: "1932735276", wantCount: 1,
-		},
-		"a limit below our own request lowers that": {
-			given:   corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("32Mi")}},
-			request: "32Mi", limit: "32Mi", goMemory: "30198987", wantCount: 1,
-		},
-		"a GOMEMLIMIT of one's own stays": {
-			request: "64Mi", limit: "1Gi", goMemory: "1MiB", wantCount: 1,
-			userEnv: []corev1.EnvVar{{Name: "GOMEMLIMIT", Value: "1MiB"}},
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			run := testRun(func(run *v1alpha1.TrainingRun) {
-				run.Spec.Rollouts.Pod = v1alpha1.PodOverrides{Resources: tc.given, Env: tc.userEnv}
-			})
-			c := RolloutJob(run, 1, "link", settings).Spec.Template.Spec.Containers[0]
-			if got := c.Resources.Requests.Memory().String(); got != tc.request {
-				t.Errorf("request = %s, want %s", got, tc.request)
-			}
-			if got := c.Resources.Limits.Memory().String(); got != tc.limit {
-				t.Errorf("limit = %s, want %s", got, tc.limit)
-			}
-			var found []string
-			for _, e := range c.Env {
-				if e.Name == "GOMEMLIMIT" {
-					found = append(found, e.Value)
-				}
-			}
-			if len(found) != tc.wantCount || found[0] != tc.goMemory {
-				t.Errorf("GOMEMLIMIT = %v, want %s", found, tc.goMemory)
-			}
-		})
-	}
 }
 
 func TestNamesFit(t *testing.T) {
@@ -347,13 +233,15 @@ func TestRescale(t *testing.T) {
 		"a queue's suspension stays": {5, job(2, queued), Scale{Workers: 5, Suspended: true}},
 		"also over none":             {0, job(2, queued), Scale{Workers: 1, Suspended: true}},
 		"and some again":             {3, job(1, queued), Scale{Workers: 3, Suspended: true}},
-		"a queue resumes a Job that is to be suspended": {0, job(0, func(j *batchv1.Job) { j.Spec.Suspend = new(false) }), Scale{Workers: 1, Suspended: true}},
+		"a queue resumes a Job that is to be suspended": {0, job(0, func(j *batchv1.Job) { j.Spec.Suspend = new(false) }),
+			Scale{Workers: 1, Suspended: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			before := tc.job.DeepCopy()
 			changed, _ := Rescale(scaled(tc.workers), tc.job)
-			if got := (Scale{Workers: *changed.Spec.Parallelism, Suspended: *changed.Spec.Suspend}); got != tc.want || *changed.Spec.Completions != got.Workers {
+			if got := (Scale{Workers: *changed.Spec.Parallelism, Suspended: *changed.Spec.Suspend}); got != tc.want ||
+				*changed.Spec.Completions != got.Workers {
 				t.Errorf("Rescale = %v with %d completions, want %v", got, *changed.Spec.Completions, tc.want)
 			}
 			if diff := cmp.Diff(before, tc.job); diff != "" {
@@ -427,14 +315,17 @@ func TestDefinition(t *testing.T) {
 	env.Default()
 	spec := env.Spec
 	want := Definition(testEnvironment().Spec)
-	want.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{ParseErrors: contract.ParseErrors{MaxConsecutive: 2, Train: "Keep"}}}
+	want.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{
+		ParseErrors: contract.ParseErrors{MaxConsecutive: 2, Train: "Keep"}}}
 	if diff := cmp.Diff(want, Definition(spec)); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 	spec.Interaction.ToolUse = &environment.ToolUse{
-		SystemPrompt: "$(tools)", Dialect: environment.HermesJSON, ParseErrors: environment.ParseErrors{MaxConsecutive: new(int32(0)), Train: environment.MaskParseErrors},
+		SystemPrompt: "$(tools)", Dialect: environment.HermesJSON,
+		ParseErrors: environment.ParseErrors{MaxConsecutive: new(int32(0)), Train: environment.MaskParseErrors},
 	}
-	want.Interaction.ToolUse = &contract.ToolUse{SystemPrompt: "$(tools)", Dialect: contract.HermesJSON, ParseErrors: contract.ParseErrors{Train: "Mask"}}
+	want.Interaction.ToolUse = &contract.ToolUse{SystemPrompt: "$(tools)", Dialect: contract.HermesJSON,
+		ParseErrors: contract.ParseErrors{Train: "Mask"}}
 	if diff := cmp.Diff(want, Definition(spec)); diff != "" {
 		t.Errorf("all given (-want +got):\n%s", diff)
 	}
@@ -450,11 +341,14 @@ func TestDefinitionOfWorkflows(t *testing.T) {
 			contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 2}},
 		},
 		"solvers and a judge": {
-			environment.Interaction{SolverJudge: &environment.SolverJudge{Solvers: new(int32(3)), SolverPrompt: "s", JudgePrompt: "j", AnswerPattern: "a"}},
-			contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 3, SolverPrompt: "s", JudgePrompt: "j", AnswerPattern: "a"}},
+			environment.Interaction{SolverJudge: &environment.SolverJudge{Solvers: new(int32(3)), SolverPrompt: "s",
+				JudgePrompt: "j", AnswerPattern: "a"}},
+			contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 3, SolverPrompt: "s", JudgePrompt: "j",
+				AnswerPattern: "a"}},
 		},
 		"self-refinement": {
-			environment.Interaction{SelfRefine: &environment.SelfRefine{DraftPrompt: "d", CritiquePrompt: "c", RevisionPrompt: "r"}},
+			environment.Interaction{SelfRefine: &environment.SelfRefine{DraftPrompt: "d", CritiquePrompt: "c",
+				RevisionPrompt: "r"}},
 			contract.Interaction{SelfRefine: &contract.SelfRefine{DraftPrompt: "d", CritiquePrompt: "c", RevisionPrompt: "r"}},
 		},
 	}
@@ -485,7 +379,8 @@ func TestRunLabelsReachJobsAndPods(t *testing.T) {
 		if labels["kueue.x-k8s.io/queue-name"] != "gpu" || labels["team"] != "research" {
 			t.Errorf("%s has the labels %v, want the run's", what, labels)
 		}
-		if labels["app.kubernetes.io/managed-by"] != "tinker-operator" || labels["argocd.argoproj.io/instance"] != "" || labels["job-name"] != "" || labels["rl.tinker-operator.dev/role"] == "probe" {
+		if labels["app.kubernetes.io/managed-by"] != "tinker-operator" || labels["argocd.argoproj.io/instance"] != "" ||
+			labels["job-name"] != "" || labels["rl.tinker-operator.dev/role"] == "probe" {
 			t.Errorf("%s has labels of tools: %v", what, labels)
 		}
 	}
@@ -509,10 +404,12 @@ func TestProbePodOverrides(t *testing.T) {
 	}
 	made := ProbeJob(env, strings.Repeat("ab", 32), 1, settings)
 	spec := made.Spec.Template.Spec
-	if len(spec.ImagePullSecrets) != 1 || spec.NodeSelector["pool"] != "a" || !slices.ContainsFunc(spec.Tolerations, func(t corev1.Toleration) bool { return t.Key == "k" }) {
+	if len(spec.ImagePullSecrets) != 1 || spec.NodeSelector["pool"] != "a" || !slices.ContainsFunc(spec.Tolerations,
+		func(t corev1.Toleration) bool { return t.Key == "k" }) {
 		t.Errorf("the probe's pod ignores spec.pod: %+v", spec)
 	}
-	if made.Annotations[v1alpha1.AnnotationTemplate] == ProbeJob(testEnvironment(), strings.Repeat("ab", 32), 1, settings).Annotations[v1alpha1.AnnotationTemplate] {
+	if made.Annotations[v1alpha1.AnnotationTemplate] == ProbeJob(testEnvironment(), strings.Repeat("ab", 32), 1,
+		settings).Annotations[v1alpha1.AnnotationTemplate] {
 		t.Error("another pod has the same digest")
 	}
 }

@@ -33,8 +33,9 @@ type Pins map[string]Pin
 // checkPrompts checks that an environment of a list can have one prompt a group if its sampling asks for that.
 func checkPrompts(list string, environment contract.Environment) error {
 	if environment.Sampling.SharedPrompt && !environment.Definition.HasSharedPrompts() {
-		return unacceptable(v1alpha1.ReasonPromptsDiffer, "%s[%s].sampling.sharedPrompt buys one prompt for all episodes of a group, "+
-			"but this environment has an ors server, which may begin each episode with a prompt of its own: set it to false",
+		return unacceptable(v1alpha1.ReasonPromptsDiffer,
+			"%s[%s].sampling.sharedPrompt buys one prompt for all episodes of a group, "+
+				"but this environment has an ors server, which may begin each episode with a prompt of its own: set it to false",
 			list, environment.Name)
 	}
 	return nil

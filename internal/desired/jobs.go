@@ -125,9 +125,11 @@ func SuspendedByOther(job *batchv1.Job) bool {
 // CredentialsOf is the name of the credentials Secret that a Job's pods mount; empty when they mount none.
 func CredentialsOf(job *batchv1.Job) string { return credentialsSource(job).SecretName }
 
-// HasManagerToken says whether a learner's Job mounts a token of the manager's own, which earlier managers did not write.
+// HasManagerToken says whether a learner's Job mounts a token of the manager's own, which earlier managers did not
+// write.
 func HasManagerToken(job *batchv1.Job) bool {
-	return slices.ContainsFunc(credentialsSource(job).Items, func(i corev1.KeyToPath) bool { return i.Key == contract.ManagerTokenKey })
+	return slices.ContainsFunc(credentialsSource(job).Items,
+		func(i corev1.KeyToPath) bool { return i.Key == contract.ManagerTokenKey })
 }
 
 // credentialsSource is the Secret that a Job's pods mount as their credentials; the zero value when they mount none.
@@ -180,11 +182,13 @@ func ProbeJob(env *v1alpha1.RewardEnvironment, definitionDigest string, try int3
 }
 
 // ProbeConfig is the ConfigMap that a probe reads; definition is contract.EncodeDefinition's.
-func ProbeConfig(env *v1alpha1.RewardEnvironment, definition []byte, definitionDigest string, try int32) *corev1.ConfigMap {
+func ProbeConfig(env *v1alpha1.RewardEnvironment, definition []byte, definitionDigest string,
+	try int32) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
-		ObjectMeta: owned(env, "RewardEnvironment", ProbeName(env, definitionDigest, try), probeLabels(env, definitionDigest, try)),
-		Immutable:  ptr.To(true),
-		Data:       map[string]string{definitionFile: string(definition)},
+		ObjectMeta: owned(env, "RewardEnvironment", ProbeName(env, definitionDigest, try),
+			probeLabels(env, definitionDigest, try)),
+		Immutable: ptr.To(true),
+		Data:      map[string]string{definitionFile: string(definition)},
 	}
 }
 

@@ -24,8 +24,8 @@ func RunLabels(run *v1alpha1.TrainingRun) map[string]string {
 	}
 }
 
-// userLabels are the labels of the run itself, for queues, cost reports and selectors; its Jobs and pods have them, too, except
-// those that tools put on the objects that they manage.
+// userLabels are the labels of the run itself, for queues, cost reports and selectors; its Jobs and pods have them,
+// too, except those that tools put on the objects that they manage.
 func userLabels(run *v1alpha1.TrainingRun) map[string]string {
 	labels := maps.Clone(run.Labels)
 	maps.DeleteFunc(labels, func(key, _ string) bool {
@@ -38,7 +38,8 @@ func userLabels(run *v1alpha1.TrainingRun) map[string]string {
 var (
 	// toolDomains are those of labels by which other tools and the operator find objects that they manage.
 	toolDomains = []string{
-		"rl.tinker-operator.dev", "batch.kubernetes.io", "helm.sh", "argocd.argoproj.io", "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io",
+		"rl.tinker-operator.dev", "batch.kubernetes.io", "helm.sh", "argocd.argoproj.io", "kustomize.toolkit.fluxcd.io",
+		"helm.toolkit.fluxcd.io",
 	}
 	// jobLabels are set by the Job controller and by the operator.
 	jobLabels = []string{"app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "controller-uid", "job-name"}

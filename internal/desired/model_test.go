@@ -38,24 +38,29 @@ func TestModelOf(t *testing.T) {
 		"the simulator's tokenizer is built in": {v1alpha1.Model{Name: "tinkersim/byte-136k"}, "role_colon_end", nil},
 		"a known model needs no more": {v1alpha1.Model{Name: "Qwen/Qwen3-8B"}, "qwen3",
 			&contract.Tokenizer{Repository: "Qwen/Qwen3-8B", File: "tokenizer.json", SHA256: qwen3Digest}},
-		"another renderer leaves the tokenizer alone": {v1alpha1.Model{Name: "Qwen/Qwen3-8B", Renderer: "qwen3_disable_thinking"}, "qwen3_disable_thinking",
+		"another renderer leaves the tokenizer alone": {v1alpha1.Model{Name: "Qwen/Qwen3-8B",
+			Renderer: "qwen3_disable_thinking"}, "qwen3_disable_thinking",
 			&contract.Tokenizer{Repository: "Qwen/Qwen3-8B", File: "tokenizer.json", SHA256: qwen3Digest}},
 		"a renderer that no model of the table has": {v1alpha1.Model{Name: "Qwen/Qwen3-8B", Renderer: "qwen3_vl"}, "qwen3_vl",
 			&contract.Tokenizer{Repository: "Qwen/Qwen3-8B", File: "tokenizer.json", SHA256: qwen3Digest}},
 		"a revision of the same repository has the same file": {
-			v1alpha1.Model{Name: "Qwen/Qwen3-8B", Tokenizer: &v1alpha1.Tokenizer{Repository: "Qwen/Qwen3-8B", Revision: "v2"}}, "qwen3",
+			v1alpha1.Model{Name: "Qwen/Qwen3-8B", Tokenizer: &v1alpha1.Tokenizer{Repository: "Qwen/Qwen3-8B", Revision: "v2"}},
+			"qwen3",
 			&contract.Tokenizer{Repository: "Qwen/Qwen3-8B", Revision: "v2", File: "tokenizer.json", SHA256: qwen3Digest}},
 		"unless its digest is given": {
-			v1alpha1.Model{Name: "Qwen/Qwen3-8B", Tokenizer: &v1alpha1.Tokenizer{Repository: "Qwen/Qwen3-8B", SHA256: other}}, "qwen3",
+			v1alpha1.Model{Name: "Qwen/Qwen3-8B", Tokenizer: &v1alpha1.Tokenizer{Repository: "Qwen/Qwen3-8B", SHA256: other}},
+			"qwen3",
 			&contract.Tokenizer{Repository: "Qwen/Qwen3-8B", File: "tokenizer.json", SHA256: other}},
 		"of another repository nothing is known": {
 			v1alpha1.Model{Name: "Qwen/Qwen3-8B", Tokenizer: &v1alpha1.Tokenizer{Repository: "me/mirror"}}, "qwen3",
 			&contract.Tokenizer{Repository: "me/mirror", File: "tokenizer.json"}},
 		"a mirror of ranks has ranks": {
-			v1alpha1.Model{Name: kimi, Tokenizer: &v1alpha1.Tokenizer{URL: "https://host/tiktoken.model", SHA256: kimiDigest}}, "kimi_k25",
+			v1alpha1.Model{Name: kimi, Tokenizer: &v1alpha1.Tokenizer{URL: "https://host/tiktoken.model", SHA256: kimiDigest}},
+			"kimi_k25",
 			&contract.Tokenizer{URL: "https://host/tiktoken.model", Ranks: "kimi_k2", SHA256: kimiDigest}},
 		"and a tokenizer.json none": {
-			v1alpha1.Model{Name: kimi, Tokenizer: &v1alpha1.Tokenizer{URL: "https://host/tokenizer.json", SHA256: other}}, "kimi_k25",
+			v1alpha1.Model{Name: kimi, Tokenizer: &v1alpha1.Tokenizer{URL: "https://host/tokenizer.json", SHA256: other}},
+			"kimi_k25",
 			&contract.Tokenizer{URL: "https://host/tokenizer.json", SHA256: other}},
 		"an unknown model says both itself": {
 			v1alpha1.Model{Name: "me/mine", Renderer: "qwen3", Tokenizer: &v1alpha1.Tokenizer{Repository: "me/mine"}}, "qwen3",
@@ -82,10 +87,14 @@ func TestModelOfFailsClosed(t *testing.T) {
 		model v1alpha1.Model
 		want  []string
 	}{
-		"an unknown model suggests the nearest": {v1alpha1.Model{Name: "Qwen/Qwen3-8b"}, []string{"Qwen/Qwen3-8b", "model.renderer", "model.tokenizer", "did you mean Qwen/Qwen3-8B?"}},
-		"an unknown model names the list":       {v1alpha1.Model{Name: "me/mine"}, []string{"me/mine", "model.renderer", "model.tokenizer", "docs/models.md"}},
-		"a renderer is not enough for it":       {v1alpha1.Model{Name: "me/mine", Renderer: "qwen3"}, []string{"model.tokenizer"}},
-		"an unknown renderer lists the known":   {v1alpha1.Model{Name: "Qwen/Qwen3-8B", Renderer: "qwen33"}, []string{"qwen33", "qwen3_instruct"}},
+		"an unknown model suggests the nearest": {v1alpha1.Model{Name: "Qwen/Qwen3-8b"},
+			[]string{"Qwen/Qwen3-8b", "model.renderer", "model.tokenizer", "did you mean Qwen/Qwen3-8B?"}},
+		"an unknown model names the list": {v1alpha1.Model{Name: "me/mine"},
+			[]string{"me/mine", "model.renderer", "model.tokenizer", "docs/models.md"}},
+		"a renderer is not enough for it": {v1alpha1.Model{Name: "me/mine", Renderer: "qwen3"},
+			[]string{"model.tokenizer"}},
+		"an unknown renderer lists the known": {v1alpha1.Model{Name: "Qwen/Qwen3-8B", Renderer: "qwen33"},
+			[]string{"qwen33", "qwen3_instruct"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -62,14 +62,14 @@ func HistoryName(run *v1alpha1.TrainingRun) string {
 	return prefix(run.Name, run.UID) + "-history"
 }
 
-// CredentialsName is the name of the run's credentials Secret; suffix is contract.SecretSuffix's. Earlier managers wrote
-// Secrets without a token of the manager, whose names have "link" in the place of "credentials".
+// CredentialsName is the name of the run's credentials Secret; suffix is contract.SecretSuffix's. Earlier managers
+// wrote Secrets without a token of the manager, whose names have "link" in the place of "credentials".
 func CredentialsName(run *v1alpha1.TrainingRun, suffix string) string {
 	return prefix(run.Name, run.UID) + "-credentials-" + suffix
 }
 
-// SameManagerKey says whether the contents of two credentials Secrets of a run derive from the same manager key, by their
-// names.
+// SameManagerKey says whether the contents of two credentials Secrets of a run derive from the same manager key, by
+// their names.
 func SameManagerKey(a, b string) bool {
 	return a[strings.LastIndexByte(a, '-')+1:] == b[strings.LastIndexByte(b, '-')+1:]
 }

@@ -20,7 +20,8 @@ import (
 const PinsKey = "pins.json"
 
 // RunFile is the ConfigMap of one attempt. It is immutable: pods of an attempt never see another's file.
-func RunFile(run *v1alpha1.TrainingRun, file contract.RunFile, pins Pins, settings Settings) (*corev1.ConfigMap, error) {
+func RunFile(run *v1alpha1.TrainingRun, file contract.RunFile, pins Pins,
+	settings Settings) (*corev1.ConfigMap, error) {
 	encoded, err := contract.EncodeRunFile(file)
 	if err != nil {
 		return nil, err
@@ -30,7 +31,8 @@ func RunFile(run *v1alpha1.TrainingRun, file contract.RunFile, pins Pins, settin
 		return nil, fmt.Errorf("encoding pinned environments: %w", err)
 	}
 	meta := ownedByRun(run, RunFileName(run, file.Attempt), LearnerLabels(run, file.Attempt))
-	meta.Annotations = map[string]string{v1alpha1.AnnotationSettings: learnerSettings(run), v1alpha1.AnnotationPods: settings.forPods()}
+	meta.Annotations = map[string]string{v1alpha1.AnnotationSettings: learnerSettings(run),
+		v1alpha1.AnnotationPods: settings.forPods()}
 	return &corev1.ConfigMap{
 		ObjectMeta: meta,
 		Immutable:  new(true),
@@ -69,8 +71,9 @@ func Service(run *v1alpha1.TrainingRun, attempt int32) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: ownedByRun(run, ServiceName(run), RunLabels(run)),
 		Spec: corev1.ServiceSpec{
-			Type:                     corev1.ServiceTypeClusterIP,
-			Selector:                 merged(LearnerLabels(run, attempt), map[string]string{batchv1.JobNameLabel: LearnerJobName(run, attempt)}),
+			Type: corev1.ServiceTypeClusterIP,
+			Selector: merged(LearnerLabels(run, attempt),
+				map[string]string{batchv1.JobNameLabel: LearnerJobName(run, attempt)}),
 			PublishNotReadyAddresses: true,
 			Ports: []corev1.ServicePort{{
 				Name:       "exchange",

@@ -33,8 +33,9 @@ const serverStartSeconds = 300
 // orsOf returns what the spec of a server says, as programs read it.
 func orsOf(spec environment.ORS) *contract.ORS {
 	o := &contract.ORS{
-		URL: spec.URL, Environment: spec.Environment, Toolset: spec.Toolset, SecretDelivery: contract.SecretDelivery(spec.SecretDelivery),
-		CreateSeconds: int(*spec.Timeouts.CreateSeconds), CallSeconds: int(*spec.Timeouts.CallSeconds),
+		URL: spec.URL, Environment: spec.Environment, Toolset: spec.Toolset,
+		SecretDelivery: contract.SecretDelivery(spec.SecretDelivery),
+		CreateSeconds:  int(*spec.Timeouts.CreateSeconds), CallSeconds: int(*spec.Timeouts.CallSeconds),
 		MaxSessions: int(ptr.Deref(spec.MaxSessions, 0)),
 	}
 	if spec.Name != "" {
@@ -151,8 +152,8 @@ func decodeServers(list string) (map[string]contract.ORSServer, error) {
 }
 
 // RunServers adds servers to the pods of a Job. They are native sidecars, each of which is restarted by itself. With a
-// prefix, shared servers run elsewhere, under names that begin with it. A probe starts once all servers answer. Workers do
-// not wait for them, so that they can play other environments, and report a server that never answers.
+// prefix, shared servers run elsewhere, under names that begin with it. A probe starts once all servers answer. Workers
+// do not wait for them, so that they can play other environments, and report a server that never answers.
 func RunServers(job *batchv1.Job, list, prefix string) error {
 	AnnotateServers(job, list)
 	servers, err := decodeServers(list)
@@ -162,7 +163,8 @@ func RunServers(job *batchv1.Job, list, prefix string) error {
 	spec := &job.Spec.Template.Spec
 	for i, name := range slices.Sorted(maps.Keys(servers)) {
 		if servers[name].Shared && prefix != "" {
-			spec.Containers[0].Env = withEnv(spec.Containers[0].Env, []corev1.EnvVar{{Name: contract.SharedServersVariable, Value: prefix}})
+			spec.Containers[0].Env = withEnv(spec.Containers[0].Env,
+				[]corev1.EnvVar{{Name: contract.SharedServersVariable, Value: prefix}})
 			continue
 		}
 		volume := emptyVolume(serverVolume+"-"+strconv.Itoa(i), serverLimit)
@@ -181,8 +183,8 @@ func RunServers(job *batchv1.Job, list, prefix string) error {
 	return nil
 }
 
-// serverContainerName is that of an environment's server. One of a long name ends with a digest of it, so that no two are alike and
-// none ends with a hyphen.
+// serverContainerName is that of an environment's server. One of a long name ends with a digest of it, so that no two
+// are alike and none ends with a hyphen.
 func serverContainerName(environment string) string {
 	name := v1alpha1.ServerContainerPrefix + environment
 	if len(name) <= maxContainerName {
@@ -201,7 +203,8 @@ func serverContainer(name string, server contract.ORSServer, volume corev1.Volum
 		Env:           []corev1.EnvVar{{Name: "PORT", Value: strconv.Itoa(int(server.Port))}},
 		Resources:     resources("50m"),
 		VolumeMounts:  []corev1.VolumeMount{{Name: volume.Name, MountPath: "/tmp"}},
-		StartupProbe:  &corev1.Probe{ProbeHandler: health, PeriodSeconds: 2, TimeoutSeconds: 5, FailureThreshold: serverStartSeconds / 2},
+		StartupProbe: &corev1.Probe{ProbeHandler: health, PeriodSeconds: 2, TimeoutSeconds: 5,
+			FailureThreshold: serverStartSeconds / 2},
 		LivenessProbe: &corev1.Probe{ProbeHandler: health, PeriodSeconds: 20, TimeoutSeconds: 10, FailureThreshold: 6},
 	}
 	requestStorage(&container, volume)

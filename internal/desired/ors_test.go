@@ -35,22 +35,26 @@ func TestDefinitionOfServers(t *testing.T) {
 		spec environment.ORS
 		want contract.ORS
 	}{
-		"a URL": {environment.ORS{URL: "http://sums:8080", Environment: "sums"}, contract.ORS{URL: "http://sums:8080", Environment: "sums"}},
+		"a URL": {environment.ORS{URL: "http://sums:8080", Environment: "sums"},
+			contract.ORS{URL: "http://sums:8080", Environment: "sums"}},
 		"a hosted environment": {
 			environment.ORS{
 				Name: "Owner/Name@hard", Toolset: "claude-code", APIKeySecretRef: &ref.SecretKey{Name: "openreward", Key: "KEY"},
-				Secrets:     []environment.SessionSecret{{Name: "JUDGE", SecretKeyRef: ref.SecretKey{Name: "judge", Key: "k"}, AllowedHosts: []string{"h"}}},
+				Secrets: []environment.SessionSecret{{Name: "JUDGE", SecretKeyRef: ref.SecretKey{Name: "judge", Key: "k"},
+					AllowedHosts: []string{"h"}}},
 				MaxSessions: new(int32(16)), AnswerTool: &environment.AnswerTool{Name: "submit", Argument: "answer"},
 			},
 			contract.ORS{
 				URL: "https://sessions.openreward.ai", Deployment: "Owner/Name", Environment: "hard", Toolset: "claude-code",
-				APIKey:      &contract.SecretKey{Name: "openreward", Key: "KEY"},
-				Secrets:     []contract.SessionSecret{{Name: "JUDGE", Secret: contract.SecretKey{Name: "judge", Key: "k"}, AllowedHosts: []string{"h"}}},
+				APIKey: &contract.SecretKey{Name: "openreward", Key: "KEY"},
+				Secrets: []contract.SessionSecret{{Name: "JUDGE", Secret: contract.SecretKey{Name: "judge", Key: "k"},
+					AllowedHosts: []string{"h"}}},
 				MaxSessions: 16, AnswerTool: &contract.AnswerTool{Name: "submit", Argument: "answer"},
 			},
 		},
 		"an image": {
-			environment.ORS{Server: &environment.ORSServer{Image: "sums:dev", Command: []string{"serve"}, Env: []corev1.EnvVar{{Name: "FAMILY", Value: "chain_sum"}}}},
+			environment.ORS{Server: &environment.ORSServer{Image: "sums:dev", Command: []string{"serve"},
+				Env: []corev1.EnvVar{{Name: "FAMILY", Value: "chain_sum"}}}},
 			contract.ORS{URL: "http://127.0.0.1:8080", Server: &contract.ORSServer{
 				Image: "sums:dev", Port: 8080, Command: []string{"serve"}, Env: []byte(`[{"name":"FAMILY","value":"chain_sum"}]`),
 			}},
@@ -72,7 +76,8 @@ func TestDefinitionOfServers(t *testing.T) {
 
 func TestServersRunBesideWorkers(t *testing.T) {
 	env := orsEnvironment(environment.ORS{
-		Server:          &environment.ORSServer{Image: "sums:dev", Env: []corev1.EnvVar{{Name: "FAMILY", Value: "chain_sum"}, {Name: "PORT", Value: "1"}}},
+		Server: &environment.ORSServer{Image: "sums:dev", Env: []corev1.EnvVar{{Name: "FAMILY", Value: "chain_sum"},
+			{Name: "PORT", Value: "1"}}},
 		APIKeySecretRef: &ref.SecretKey{Name: "openreward", Key: "KEY"},
 	})
 	pins := Pins{"sums": {Definition: Definition(env.Spec)}}
@@ -100,14 +105,16 @@ func TestServersRunBesideWorkers(t *testing.T) {
 	if server.StartupProbe != nil || server.LivenessProbe.InitialDelaySeconds < 60 {
 		t.Errorf("the worker waits for the server, or the server has no time to start: %+v", server)
 	}
-	if diff := cmp.Diff([]corev1.EnvVar{{Name: "PORT", Value: "8080"}, {Name: "FAMILY", Value: "chain_sum"}}, server.Env); diff != "" {
+	if diff := cmp.Diff([]corev1.EnvVar{{Name: "PORT", Value: "8080"}, {Name: "FAMILY", Value: "chain_sum"}},
+		server.Env); diff != "" {
 		t.Errorf("the server's environment (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(spec.Containers[0].SecurityContext, server.SecurityContext); diff != "" {
 		t.Errorf("the server's rights differ from the worker's (-worker +server):\n%s", diff)
 	}
 	probe := ProbeJob(env, "0123456789", 1, Settings{Image: "operator:dev"})
-	if got := probe.Spec.Template.Spec.InitContainers; len(got) != 1 || got[0].Image != "sums:dev" || got[0].StartupProbe == nil {
+	if got := probe.Spec.Template.Spec.InitContainers; len(got) != 1 || got[0].Image != "sums:dev" ||
+		got[0].StartupProbe == nil {
 		t.Errorf("the probe's init containers are %+v", got)
 	}
 }
@@ -124,7 +131,8 @@ func TestSharedServersRunOnce(t *testing.T) {
 	worker := job.Spec.Template.Spec
 	want := corev1.EnvVar{Name: contract.SharedServersVariable, Value: ServiceName(run)}
 	if len(worker.InitContainers) != 0 || !slices.Contains(worker.Containers[0].Env, want) {
-		t.Errorf("workers have %d init containers and the environment %v", len(worker.InitContainers), worker.Containers[0].Env)
+		t.Errorf("workers have %d init containers and the environment %v", len(worker.InitContainers),
+			worker.Containers[0].Env)
 	}
 	run.Spec.Rollouts.Pod.InitContainers = []v1alpha1.InitContainer{{Name: "fetch", Image: "fetch:1"}}
 	run.Spec.Rollouts.Pod.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}}
@@ -137,14 +145,18 @@ func TestSharedServersRunOnce(t *testing.T) {
 	if len(pod.InitContainers)+len(pod.ResourceClaims) > 0 {
 		t.Errorf("the server has the init containers %v and the claims %v", pod.InitContainers, pod.ResourceClaims)
 	}
-	if *d.Spec.Replicas != 1 || d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType || len(pod.Containers) != 1 ||
-		pod.Containers[0].Image != "world:dev" || pod.Containers[0].RestartPolicy != nil || pod.RestartPolicy != corev1.RestartPolicyAlways {
+	if *d.Spec.Replicas != 1 || d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType ||
+		len(pod.Containers) != 1 ||
+		pod.Containers[0].Image != "world:dev" || pod.Containers[0].RestartPolicy != nil ||
+		pod.RestartPolicy != corev1.RestartPolicyAlways {
 		t.Errorf("the Deployment is %+v", d.Spec)
 	}
-	if diff := cmp.Diff(worker.SecurityContext, pod.SecurityContext); diff != "" || pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken {
+	if diff := cmp.Diff(worker.SecurityContext, pod.SecurityContext); diff != "" ||
+		pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken {
 		t.Errorf("the server's rights differ from the worker's (-worker +server):\n%s", diff)
 	}
-	if diff := cmp.Diff(service.Spec.Selector, d.Spec.Selector.MatchLabels); diff != "" || !isSubset(service.Spec.Selector, d.Spec.Template.Labels) {
+	if diff := cmp.Diff(service.Spec.Selector, d.Spec.Selector.MatchLabels); diff != "" || !isSubset(service.Spec.Selector,
+		d.Spec.Template.Labels) {
 		t.Errorf("the Service does not lead to the pods (-service +deployment):\n%s", diff)
 	}
 	address := fmt.Sprintf("http://%s:%d", service.Name, service.Spec.Ports[0].Port)
@@ -167,23 +179,27 @@ func isSubset(some, all map[string]string) bool {
 
 func TestServersNeedPortsOfTheirOwn(t *testing.T) {
 	pin := Pin{Definition: Definition(orsEnvironment(environment.ORS{Server: &environment.ORSServer{Image: "a"}}).Spec)}
-	other := Pin{Definition: Definition(orsEnvironment(environment.ORS{Server: &environment.ORSServer{Image: "a", Port: new(int32(8090))}}).Spec)}
+	other := Pin{Definition: Definition(orsEnvironment(environment.ORS{Server: &environment.ORSServer{Image: "a",
+		Port: new(int32(8090))}}).Spec)}
 	if err := (Pins{"a": pin, "b": other}).CheckPorts(); err != nil {
 		t.Errorf("CheckPorts of two ports: %v", err)
 	}
-	if err := (Pins{"a": pin, "b": other, "c": pin}).CheckPorts(); err == nil || !strings.Contains(err.Error(), `"a" and "c" both serve on port 8080`) {
+	if err := (Pins{"a": pin, "b": other, "c": pin}).CheckPorts(); err == nil || !strings.Contains(err.Error(),
+		`"a" and "c" both serve on port 8080`) {
 		t.Errorf("CheckPorts of one port twice: %v, want an error about the port", err)
 	}
 }
 
-// TestNamesOfServerContainers names the containers of environments whose names are longer than a container's, and alike at first.
+// TestNamesOfServerContainers names the containers of environments whose names are longer than a container's, and alike
+// at first.
 func TestNamesOfServerContainers(t *testing.T) {
 	run := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Name: "r", Namespace: "n", UID: "0123456789"}}
 	run.Default()
 	pins := Pins{}
 	long := "reasoning-gym-propositional-logic-five-variables-and-eight-rules"
 	for i, name := range []string{"short", long + "-a", long + "-b", long[:50] + "-five"} {
-		pins[name] = Pin{Definition: contract.Definition{ORS: &contract.ORS{Server: &contract.ORSServer{Image: "i", Port: int32(8080 + i)}}}}
+		pins[name] = Pin{Definition: contract.Definition{ORS: &contract.ORS{Server: &contract.ORSServer{Image: "i",
+			Port: int32(8080 + i)}}}}
 	}
 	job := RolloutJob(run, 1, "link", Settings{})
 	if err := RunServers(job, pins.Servers(), "prefix"); err != nil {

@@ -14,9 +14,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// applyOverrides merges a user's changes into a pod, which inherits labels of its owner. Labels, variables and volumes of the operator's own win
-// over those of the same name; everything else that a user gives wins.
-func applyOverrides(made *corev1.PodTemplateSpec, container *corev1.Container, inherited map[string]string, by v1alpha1.PodOverrides) {
+// applyOverrides merges a user's changes into a pod, which inherits labels of its owner. Labels, variables and volumes
+// of the operator's own win over those of the same name; everything else that a user gives wins.
+func applyOverrides(made *corev1.PodTemplateSpec, container *corev1.Container, inherited map[string]string,
+	by v1alpha1.PodOverrides) {
 	labels := map[string]string{}
 	maps.Copy(labels, inherited)
 	for key, value := range by.Labels {
@@ -53,15 +54,18 @@ func applyOverrides(made *corev1.PodTemplateSpec, container *corev1.Container, i
 	container.VolumeMounts = append(container.VolumeMounts, volumeMounts(by.VolumeMounts)...)
 }
 
-// initContainer gives a container that a user adds the restricted security profile. Its root may be written, as many images need.
+// initContainer gives a container that a user adds the restricted security profile. Its root may be written, as many
+// images need.
 func initContainer(given v1alpha1.InitContainer, pull corev1.PullPolicy) corev1.Container {
 	return corev1.Container{
-		Name: given.Name, Image: given.Image, ImagePullPolicy: pull, RestartPolicy: given.RestartPolicy, Command: given.Command, Args: given.Args,
+		Name: given.Name, Image: given.Image, ImagePullPolicy: pull, RestartPolicy: given.RestartPolicy,
+		Command: given.Command, Args: given.Args,
 		Env: given.Env, Resources: given.Resources, VolumeMounts: volumeMounts(given.VolumeMounts),
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		},
-		TerminationMessagePath: corev1.TerminationMessagePathDefault, TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		TerminationMessagePath:   corev1.TerminationMessagePathDefault,
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
 }
 

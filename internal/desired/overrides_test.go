@@ -20,14 +20,17 @@ func TestPodOverridesWinOverDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	given := v1alpha1.PodOverrides{
-		Labels: map[string]v1alpha1.LabelValue{"team": "mine"}, NodeSelector: map[string]string{"zone": "a"}, PriorityClassName: "high",
-		ImagePullSecrets: []corev1.LocalObjectReference{{Name: "own"}, {Name: "registry"}},
-		Resources:        corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("4")}},
-		Env:              []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://other"}},
-		Tolerations:      []corev1.Toleration{{Key: "runs", Operator: "Equal", Value: "x", Effect: "NoSchedule"}, {Key: "gpu", Operator: "Exists"}},
-		EnvFrom:          []corev1.EnvFromSource{{Prefix: "OWN_"}},
+		Labels: map[string]v1alpha1.LabelValue{"team": "mine"}, NodeSelector: map[string]string{"zone": "a"},
+		PriorityClassName: "high",
+		ImagePullSecrets:  []corev1.LocalObjectReference{{Name: "own"}, {Name: "registry"}},
+		Resources:         corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("4")}},
+		Env:               []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://other"}},
+		Tolerations: []corev1.Toleration{{Key: "runs", Operator: "Equal", Value: "x", Effect: "NoSchedule"},
+			{Key: "gpu", Operator: "Exists"}},
+		EnvFrom: []corev1.EnvFromSource{{Prefix: "OWN_"}},
 		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
-			{MaxSkew: 2, TopologyKey: "zone", WhenUnsatisfiable: "ScheduleAnyway"}, {MaxSkew: 1, TopologyKey: "host", WhenUnsatisfiable: "DoNotSchedule"},
+			{MaxSkew: 2, TopologyKey: "zone", WhenUnsatisfiable: "ScheduleAnyway"},
+			{MaxSkew: 1, TopologyKey: "host", WhenUnsatisfiable: "DoNotSchedule"},
 		},
 		SchedulerName: "own", RuntimeClassName: "kata", DNSPolicy: corev1.DNSDefault, ImagePullPolicy: corev1.PullNever,
 		TerminationGracePeriodSeconds: new(int64(30)),
@@ -40,7 +43,8 @@ func TestPodOverridesWinOverDefaults(t *testing.T) {
 	want.NodeSelector = map[string]string{"pool": "runs", "zone": "a"}
 	want.ServiceAccountName = "runs"
 	want.SecurityContext = defaults.SecurityContext
-	want.Resources = corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("2Gi")}}
+	want.Resources = corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("4"),
+		"memory": resource.MustParse("2Gi")}}
 	if diff := cmp.Diff(want, WithPodDefaults(given, defaults)); diff != "" {
 		t.Errorf("merged (-want +got):\n%s", diff)
 	}

@@ -33,7 +33,8 @@ func (p *pod) mount(volume corev1.Volume, path string) {
 	readOnly := volume.ConfigMap != nil || volume.Secret != nil
 	requestStorage(&p.container, volume)
 	p.volumes = append(p.volumes, volume)
-	p.container.VolumeMounts = append(p.container.VolumeMounts, corev1.VolumeMount{Name: volume.Name, MountPath: path, ReadOnly: readOnly})
+	p.container.VolumeMounts = append(p.container.VolumeMounts, corev1.VolumeMount{Name: volume.Name, MountPath: path,
+		ReadOnly: readOnly})
 }
 
 // template finishes the pod: the restricted security profile, no API token, never restarted in place, and
@@ -93,7 +94,8 @@ func antiAffinity(labelSets ...map[string]string) *corev1.Affinity {
 			},
 		})
 	}
-	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: terms}}
+	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		PreferredDuringSchedulingIgnoredDuringExecution: terms}}
 }
 
 // limitGoMemory has the Go runtime collect before the kernel kills: at nine tenths of the limit.
@@ -135,7 +137,8 @@ func emptyVolume(name, limit string) corev1.Volume {
 	}}
 }
 
-// storageShare is the part of a volume on the node's disk that a container requests: an eighth of what the volume may take at most.
+// storageShare is the part of a volume on the node's disk that a container requests: an eighth of what the volume may
+// take at most.
 const storageShare = 8
 
 // requestStorage adds the share of a volume to what a container requests of the node's disk.

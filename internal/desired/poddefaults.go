@@ -24,20 +24,23 @@ func DecodePodDefaults(data string) (v1alpha1.PodOverrides, error) {
 	if err := decoder.Decode(&defaults); err != nil {
 		return v1alpha1.PodOverrides{}, fmt.Errorf("decoding the defaults of pods: %w", err)
 	}
-	if defaults.Image != "" || len(defaults.Volumes)+len(defaults.VolumeMounts)+len(defaults.InitContainers)+len(defaults.ResourceClaims) > 0 {
-		return v1alpha1.PodOverrides{}, fmt.Errorf("decoding the defaults of pods: image, volumes, volumeMounts, initContainers and resourceClaims have no default: " +
+	if defaults.Image != "" || len(defaults.Volumes)+len(defaults.VolumeMounts)+len(defaults.InitContainers)+
+		len(defaults.ResourceClaims) > 0 {
+		return v1alpha1.PodOverrides{}, fmt.Errorf("decoding the defaults of pods: image, volumes, volumeMounts, " +
+			"initContainers and resourceClaims have no default: " +
 			"give them in the spec of each run")
 	}
 	return defaults, nil
 }
 
-// WithDefaults merges what a spec gives over the defaults. A map, a resource, a variable, a pull secret or a toleration is
-// replaced where the spec gives one of its key.
+// WithDefaults merges what a spec gives over the defaults. A map, a resource, a variable, a pull secret or a toleration
+// is replaced where the spec gives one of its key.
 func WithPodDefaults(given, defaults v1alpha1.PodOverrides) v1alpha1.PodOverrides {
 	given.Labels = mergedMap(defaults.Labels, given.Labels)
 	given.Annotations = mergedMap(defaults.Annotations, given.Annotations)
 	given.NodeSelector = mergedMap(defaults.NodeSelector, given.NodeSelector)
-	given.ImagePullSecrets = mergedBy(defaults.ImagePullSecrets, given.ImagePullSecrets, func(r corev1.LocalObjectReference) string { return r.Name })
+	given.ImagePullSecrets = mergedBy(defaults.ImagePullSecrets, given.ImagePullSecrets,
+		func(r corev1.LocalObjectReference) string { return r.Name })
 	given.Env = mergedBy(defaults.Env, given.Env, func(e corev1.EnvVar) string { return e.Name })
 	given.Tolerations = overrideTolerations(slices.Clone(defaults.Tolerations), given.Tolerations)
 	given.Resources = withResources(defaults.Resources, given.Resources)
@@ -53,7 +56,8 @@ func WithPodDefaults(given, defaults v1alpha1.PodOverrides) v1alpha1.PodOverride
 		func(c corev1.TopologySpreadConstraint) string {
 			return c.TopologyKey + " " + string(c.WhenUnsatisfiable)
 		})
-	given.TerminationGracePeriodSeconds = cmp.Or(given.TerminationGracePeriodSeconds, defaults.TerminationGracePeriodSeconds)
+	given.TerminationGracePeriodSeconds = cmp.Or(given.TerminationGracePeriodSeconds,
+		defaults.TerminationGracePeriodSeconds)
 	given.Affinity = cmp.Or(given.Affinity, defaults.Affinity)
 	given.SecurityContext.RunAsUser = cmp.Or(given.SecurityContext.RunAsUser, defaults.SecurityContext.RunAsUser)
 	given.SecurityContext.FSGroup = cmp.Or(given.SecurityContext.FSGroup, defaults.SecurityContext.FSGroup)

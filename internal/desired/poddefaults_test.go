@@ -44,14 +44,19 @@ func TestPodDefaultsReachAllPods(t *testing.T) {
 		}
 		toleration := spec.Tolerations[len(spec.Tolerations)-1].Key
 		got := []string{
-			template.Labels["team"], template.Annotations["a"], spec.ImagePullSecrets[0].Name, spec.ServiceAccountName, spec.PriorityClassName,
-			string(container.ImagePullPolicy), container.EnvFrom[0].SecretRef.Name, spec.TopologySpreadConstraints[0].TopologyKey,
+			template.Labels["team"], template.Annotations["a"], spec.ImagePullSecrets[0].Name, spec.ServiceAccountName,
+			spec.PriorityClassName,
+			string(container.ImagePullPolicy), container.EnvFrom[0].SecretRef.Name,
+			spec.TopologySpreadConstraints[0].TopologyKey,
 			spec.SchedulerName, *spec.RuntimeClassName, string(spec.DNSPolicy), spec.DNSConfig.Nameservers[0],
 			strconv.FormatInt(*spec.TerminationGracePeriodSeconds, 10),
-			container.Resources.Limits.Cpu().String(), container.Resources.Limits.Memory().String(), spec.NodeSelector["pool"], toleration, proxy,
+			container.Resources.Limits.Cpu().String(), container.Resources.Limits.Memory().String(), spec.NodeSelector["pool"],
+			toleration, proxy,
 		}
-		want := []string{"all", "1", "registry", "runs", "low", "Always", "proxy", "zone", "batch", "gvisor", "None", "192.0.2.1", "90", "2", "2Gi", "runs", "runs", "http://proxy"}
-		if diff := cmp.Diff(want, got); diff != "" || *spec.SecurityContext.RunAsUser != 1000 || *spec.SecurityContext.FSGroup != 1000 {
+		want := []string{"all", "1", "registry", "runs", "low", "Always", "proxy", "zone", "batch", "gvisor", "None",
+			"192.0.2.1", "90", "2", "2Gi", "runs", "runs", "http://proxy"}
+		if diff := cmp.Diff(want, got); diff != "" || *spec.SecurityContext.RunAsUser != 1000 ||
+			*spec.SecurityContext.FSGroup != 1000 {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -46,7 +46,8 @@ const (
 	terminationLog = corev1.TerminationMessagePathDefault
 )
 
-// These bound volumes: finished groups in files, which the worker keeps within 1 GiB, tokenizers, and the learner's copy of artifacts.
+// These bound volumes: finished groups in files, which the worker keeps within 1 GiB, tokenizers, and the learner's
+// copy of artifacts.
 const (
 	spillLimit     = "1280Mi"
 	tokenizerLimit = "512Mi"
@@ -63,7 +64,8 @@ const (
 // defaultMemoryLimit bounds pods whose overrides give none, so that GOMEMLIMIT has something to follow.
 const defaultMemoryLimit = "1Gi"
 
-func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, settings Settings) corev1.PodTemplateSpec {
+func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
+	settings Settings) corev1.PodTemplateSpec {
 	p := pod{
 		container: corev1.Container{
 			Name:    LearnerContainer,
@@ -82,7 +84,8 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 				{Name: "heartbeat", ContainerPort: HeartbeatPort, Protocol: corev1.ProtocolTCP},
 			},
 			Resources: resources("100m"),
-			// It fails where a heartbeat would hang for two minutes: no lock that this needs is held over a call of the endpoint.
+			// It fails where a heartbeat would hang for two minutes: no lock that this needs is held over a call of the
+			// endpoint.
 			LivenessProbe: &corev1.Probe{
 				ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 					Path: "/healthz", Port: intstr.FromInt32(HeartbeatPort), Scheme: corev1.URISchemeHTTPS,
@@ -98,14 +101,17 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 		affinity: antiAffinity(RolloutLabels(run)),
 	}
 	p.mount(configVolume(runVolume, RunFileName(run, attempt), contract.RunFileName), runDir)
-	p.mount(secretVolume(credentialsVolume, linkName, contract.TokenKey, contract.ManagerTokenKey, contract.CertificateKey, contract.PrivateKeyKey), credentialsDir)
+	p.mount(secretVolume(credentialsVolume, linkName, contract.TokenKey, contract.ManagerTokenKey, contract.CertificateKey,
+		contract.PrivateKeyKey), credentialsDir)
 	p.connect(run.Spec.Tinker)
 	p.keepArtifacts(run.Spec.Artifacts)
 	p.mountTrackingKeys(run.Spec.Tracking)
-	return p.template(LearnerLabels(run, attempt), userLabels(run), WithPodDefaults(run.Spec.Learner.Pod, settings.PodDefaults))
+	return p.template(LearnerLabels(run, attempt), userLabels(run),
+		WithPodDefaults(run.Spec.Learner.Pod, settings.PodDefaults))
 }
 
-func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, settings Settings) corev1.PodTemplateSpec {
+func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
+	settings Settings) corev1.PodTemplateSpec {
 	labels := RolloutLabels(run)
 	p := pod{
 		container: corev1.Container{
@@ -132,7 +138,8 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 			},
 		},
 		grace: rolloutGraceSeconds,
-		// Workers prefer nodes without a learner of any attempt and without other workers, so that the loss of a node costs little.
+		// Workers prefer nodes without a learner of any attempt and without other workers, so that the loss of a node costs
+		// little.
 		affinity: antiAffinity(merged(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleLearner}), labels),
 	}
 	p.mount(configVolume(runVolume, RunFileName(run, attempt), contract.RunFileName), runDir)
@@ -143,7 +150,8 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string, 
 	return p.template(labels, userLabels(run), WithPodDefaults(run.Spec.Rollouts.Pod, settings.PodDefaults))
 }
 
-func probeTemplate(env *v1alpha1.RewardEnvironment, name string, labels map[string]string, settings Settings) corev1.PodTemplateSpec {
+func probeTemplate(env *v1alpha1.RewardEnvironment, name string, labels map[string]string,
+	settings Settings) corev1.PodTemplateSpec {
 	p := pod{
 		container: corev1.Container{
 			Name:    ProbeContainer,
@@ -179,7 +187,8 @@ func fieldEnv(name, path string) corev1.EnvVar {
 	}}
 }
 
-// resources of a container. Its log, of which a kubelet keeps 50 MiB, is all that it has on the node's disk beside its volumes.
+// resources of a container. Its log, of which a kubelet keeps 50 MiB, is all that it has on the node's disk beside its
+// volumes.
 func resources(cpu string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{

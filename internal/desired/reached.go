@@ -13,7 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// BudgetReached describes the limit of the budget that a run has reached, by a status of it; it is empty if no limit is reached.
+// BudgetReached describes the limit of the budget that a run has reached, by a status of it; it is empty if no limit is
+// reached.
 func BudgetReached(run *v1alpha1.TrainingRun, s v1alpha1.TrainingRunStatus, now time.Time) string {
 	if run.Spec.Budget == nil {
 		return ""
@@ -26,7 +27,8 @@ func BudgetReached(run *v1alpha1.TrainingRun, s v1alpha1.TrainingRunStatus, now 
 	if limit == nil || ActiveTime(s, now) < seconds64(*limit) {
 		return ""
 	}
-	return fmt.Sprintf("budget.activeSeconds (%d) is reached: attempts were in progress for %d s", *limit, int64(ActiveTime(s, now).Seconds()))
+	return fmt.Sprintf("budget.activeSeconds (%d) is reached: attempts were in progress for %d s", *limit,
+		int64(ActiveTime(s, now).Seconds()))
 }
 
 // usageOf returns what a status says of the usage, and what that costs.

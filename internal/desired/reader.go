@@ -20,15 +20,17 @@ func (s Settings) forPods() string {
 	return string(encode(Settings{Image: s.Image, PodDefaults: s.PodDefaults}))
 }
 
-// PodSettings are the settings that the pods of an attempt had, by the annotations of its run file; false where these lack them.
+// PodSettings are the settings that the pods of an attempt had, by the annotations of its run file; false where these
+// lack them.
 func PodSettings(annotations map[string]string) (Settings, bool) {
 	var s Settings
 	err := json.Unmarshal([]byte(annotations[v1alpha1.AnnotationPods]), &s)
 	return s, err == nil && s.Image != ""
 }
 
-// ReaderPod is a pod that reads the artifacts of a run for a person: the learner's program with its volumes and the keys of the
-// store, and without the API key. It runs on the given node, since some volumes are mounted on one node at a time; "" means any.
+// ReaderPod is a pod that reads the artifacts of a run for a person: the learner's program with its volumes and the
+// keys of the store, and without the API key. It runs on the given node, since some volumes are mounted on one node at
+// a time; "" means any.
 func ReaderPod(run *v1alpha1.TrainingRun, name, node string, args []string, settings Settings) *corev1.Pod {
 	p := pod{container: corev1.Container{
 		Name: ReaderContainer, Image: settings.Image, Command: []string{"/learner"}, Args: args, Resources: resources("10m"),
@@ -37,15 +39,17 @@ func ReaderPod(run *v1alpha1.TrainingRun, name, node string, args []string, sett
 	given := WithPodDefaults(run.Spec.Learner.Pod, settings.PodDefaults)
 	given.Resources, given.InitContainers, given.ResourceClaims = corev1.ResourceRequirements{}, nil, nil
 	if node != "" {
-		given.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
-				{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}},
-			}}},
-		}}}
+		given.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
+					{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}},
+				}}},
+			}}}
 	}
 	made := p.template(merged(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleReader}), nil, given)
 	meta := ownedByRun(run, name, made.Labels)
-	// The person who creates the pod may lack the permission that these two need; the pod is deleted with the run all the same.
+	// The person who creates the pod may lack the permission that these two need; the pod is deleted with the run all the
+	// same.
 	meta.OwnerReferences[0].Controller, meta.OwnerReferences[0].BlockOwnerDeletion = nil, nil
 	meta.Annotations = made.Annotations
 	made.Spec.ActiveDeadlineSeconds = new(int64(readerDeadlineSeconds))

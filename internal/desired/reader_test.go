@@ -20,7 +20,8 @@ func TestReaderPodMountsArtifactsAndHasNoAPIKey(t *testing.T) {
 	run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"}
 	run.Spec.Learner.Pod.InitContainers = []v1alpha1.InitContainer{{Name: "fetch", Image: "fetch:1"}}
 	run.Spec.Learner.Pod.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}}
-	with := Settings{Image: "operator:1", PodDefaults: v1alpha1.PodOverrides{ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}}}}
+	with := Settings{Image: "operator:1",
+		PodDefaults: v1alpha1.PodOverrides{ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}}}}
 	got := ReaderPod(run, "reader", "node-1", []string{"transcripts"}, with)
 	container := got.Spec.Containers[0]
 	if len(got.Spec.InitContainers)+len(got.Spec.ResourceClaims) > 0 {
@@ -32,17 +33,20 @@ func TestReaderPodMountsArtifactsAndHasNoAPIKey(t *testing.T) {
 	if slices.ContainsFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == "TINKER_API_KEY" }) {
 		t.Error("a reader has the API key")
 	}
-	if v := got.Spec.Volumes; len(v) != 1 || v[0].PersistentVolumeClaim == nil || v[0].PersistentVolumeClaim.ClaimName != "runs" {
+	if v := got.Spec.Volumes; len(v) != 1 || v[0].PersistentVolumeClaim == nil ||
+		v[0].PersistentVolumeClaim.ClaimName != "runs" {
 		t.Errorf("the volumes are %+v, want the claim alone", v)
 	}
-	if got.Spec.ImagePullSecrets[0].Name != "pull" || got.Spec.RestartPolicy != corev1.RestartPolicyNever || *got.Spec.ActiveDeadlineSeconds != 600 {
+	if got.Spec.ImagePullSecrets[0].Name != "pull" || got.Spec.RestartPolicy != corev1.RestartPolicyNever ||
+		*got.Spec.ActiveDeadlineSeconds != 600 {
 		t.Errorf("the pod is %+v", got.Spec)
 	}
 	terms := got.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	if diff := cmp.Diff([]string{"node-1"}, terms[0].MatchFields[0].Values); diff != "" {
 		t.Errorf("the node (-want +got):\n%s", diff)
 	}
-	if owner := got.OwnerReferences[0]; owner.Controller != nil || owner.BlockOwnerDeletion != nil || owner.UID != run.UID {
+	if owner := got.OwnerReferences[0]; owner.Controller != nil || owner.BlockOwnerDeletion != nil ||
+		owner.UID != run.UID {
 		t.Errorf("the owner is %+v, which somebody who may create pods alone could be refused", owner)
 	}
 	if got.Labels[v1alpha1.LabelRole] != v1alpha1.RoleReader {

@@ -18,7 +18,8 @@ import (
 func rewardOf(reward environment.Reward) *contract.RewardRule {
 	rule := ruleOf(reward.RewardRule)
 	for _, part := range reward.Weighted {
-		rule.Weighted = append(rule.Weighted, contract.WeightedReward{Name: part.Name, Weight: part.Weight, Rule: ruleOf(part.RewardRule)})
+		rule.Weighted = append(rule.Weighted, contract.WeightedReward{Name: part.Name, Weight: part.Weight,
+			Rule: ruleOf(part.RewardRule)})
 	}
 	return &rule
 }
@@ -61,8 +62,8 @@ func exactMatchOf(match environment.ExactMatch) *contract.ExactMatch {
 	return &converted
 }
 
-// compact returns a schema without white space and with sorted names, so that equal schemas have equal digests. A schema
-// that is not JSON stays as it is; the probe reports it.
+// compact returns a schema without white space and with sorted names, so that equal schemas have equal digests. A
+// schema that is not JSON stays as it is; the probe reports it.
 func compact(schema []byte) json.RawMessage {
 	decoder := json.NewDecoder(bytes.NewReader(schema))
 	decoder.UseNumber()

@@ -30,7 +30,8 @@ func rubricOf(spec environment.Rubric) *contract.Rubric {
 		}
 	}
 	return &contract.Rubric{
-		Judge: judge, Scoring: contract.RubricScoring(cmp.Or(spec.Scoring, environment.ScorePassRate)), MinCoverage: ptr.Deref(spec.MinCoverage, 1),
+		Judge: judge, Scoring: contract.RubricScoring(cmp.Or(spec.Scoring, environment.ScorePassRate)),
+		MinCoverage: ptr.Deref(spec.MinCoverage, 1),
 	}
 }
 

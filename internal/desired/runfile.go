@@ -47,8 +47,8 @@ func unacceptable(reason, format string, args ...any) error {
 	return &SpecError{v1alpha1.ConditionAccepted, reason, fmt.Sprintf(format, args...)}
 }
 
-// File returns the run file of an attempt. A *SpecError says what the spec asks for and cannot have; any other error is a file
-// that is not valid.
+// File returns the run file of an attempt. A *SpecError says what the spec asks for and cannot have; any other error is
+// a file that is not valid.
 func File(in FileInput) (contract.RunFile, error) {
 	fixed := in.Fixed
 	if fixed == nil {
@@ -113,7 +113,8 @@ func resumeFromOf(run *v1alpha1.TrainingRun) (string, error) {
 	case from == nil:
 		return "", nil
 	case from.UID == string(run.UID):
-		return "", unacceptable(v1alpha1.ReasonResumeRefused, "resumeFrom.uid is the uid of this run itself: remove resumeFrom")
+		return "", unacceptable(v1alpha1.ReasonResumeRefused,
+			"resumeFrom.uid is the uid of this run itself: remove resumeFrom")
 	default:
 		return from.UID, nil
 	}
@@ -139,7 +140,8 @@ func fixedOf(in FileInput) (contract.Fixed, error) {
 	sortByName(fixed.Environments)
 	if spec.Algorithm != nil {
 		algorithm := algorithmOf(spec.Algorithm, fixed.Model.Name, fixed.Environments)
-		algorithm.OwnSlots = algorithm.Refill && algorithm.Lag > 0 && in.Version != 1 // learners of version 1 refuse the field
+		// learners of version 1 refuse the field
+		algorithm.OwnSlots = algorithm.Refill && algorithm.Lag > 0 && in.Version != 1
 		if err := checkRoles(algorithm, fixed.Environments); err != nil {
 			return contract.Fixed{}, err
 		}

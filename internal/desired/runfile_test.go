@@ -21,7 +21,8 @@ import (
 
 func file(t *testing.T, run *v1alpha1.TrainingRun) contract.RunFile {
 	t.Helper()
-	f, err := File(FileInput{Run: run, Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted", InitFrom: "tinker://m/weights/c"})
+	f, err := File(FileInput{Run: run, Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted",
+		InitFrom: "tinker://m/weights/c"})
 	if err != nil {
 		t.Fatalf("File: %v", err)
 	}
@@ -36,34 +37,43 @@ func TestFileOfEverything(t *testing.T) {
 	golden(t, "run-file-everything", file(t, testRun(func(run *v1alpha1.TrainingRun) {
 		s := &run.Spec
 		s.Tinker.BaseURL = "http://own"
-		s.Model = v1alpha1.Model{Name: "m", LoraRank: new(int32(16)), TrainModules: []v1alpha1.TrainModule{v1alpha1.TrainMLP}, Seed: new(int64(7)),
-			Renderer: "qwen3_instruct", Tokenizer: &v1alpha1.Tokenizer{URL: "https://host/tokenizer.json", SHA256: strings.Repeat("a", 64)}}
+		s.Model = v1alpha1.Model{Name: "m", LoraRank: new(int32(16)), TrainModules: []v1alpha1.TrainModule{v1alpha1.TrainMLP},
+			Seed:     new(int64(7)),
+			Renderer: "qwen3_instruct", Tokenizer: &v1alpha1.Tokenizer{URL: "https://host/tokenizer.json",
+				SHA256: strings.Repeat("a", 64)}}
 		s.Environments = []v1alpha1.TrainingEnvironment{{
 			EnvironmentUse: v1alpha1.EnvironmentUse{
 				Name: "z", EnvironmentRef: &v1alpha1.EnvironmentRef{Name: "arithmetic"}, Retries: new(int32(1)),
-				Sampling: v1alpha1.Sampling{MaxTokens: new(int32(100)), Temperature: new(0.5), TopP: new(0.9), TopK: new(int32(4)), Stop: []string{"END"}, SharedPrompt: new(true)},
-				Limits:   v1alpha1.Limits{Turns: new(int32(1)), ToolCalls: new(int32(5)), PromptTokens: new(int32(2)), TrajectoryTokens: new(int32(3)), EpisodeSeconds: new(int32(4)), OnLimit: v1alpha1.LimitExclude},
-				Reward:   v1alpha1.EpisodeReward{Reduction: v1alpha1.ReductionLast, Nonterminal: new(-1.0), Min: new(-1.0), Max: new(1.0)},
+				Sampling: v1alpha1.Sampling{MaxTokens: new(int32(100)), Temperature: new(0.5), TopP: new(0.9), TopK: new(int32(4)),
+					Stop: []string{"END"}, SharedPrompt: new(true)},
+				Limits: v1alpha1.Limits{Turns: new(int32(1)), ToolCalls: new(int32(5)), PromptTokens: new(int32(2)),
+					TrajectoryTokens: new(int32(3)), EpisodeSeconds: new(int32(4)), OnLimit: v1alpha1.LimitExclude},
+				Reward: v1alpha1.EpisodeReward{Reduction: v1alpha1.ReductionLast, Nonterminal: new(-1.0), Min: new(-1.0),
+					Max: new(1.0)},
 			},
 			Weight: new(0.25), GroupSize: 5, MinMembers: new(int32(4)), OnUnavailable: v1alpha1.UnavailableSkip,
-			Splits: []v1alpha1.Split{{Name: "train", Shuffle: new(false), Take: new(int64(10))}, {Name: "test", Take: new(int64(9999))}},
+			Splits: []v1alpha1.Split{{Name: "train", Shuffle: new(false), Take: new(int64(10))},
+				{Name: "test", Take: new(int64(9999))}},
 		}, {
 			EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},
 			Weight:         new(0.75), GroupSize: 5,
 		}}
 		s.Algorithm = &v1alpha1.Algorithm{
 			TasksPerStep: 4, Steps: new(int64(9)), Seed: new(int64(3)), Substeps: new(int32(2)), Lag: new(int32(1)),
-			Advantage:      v1alpha1.Advantage{Baseline: v1alpha1.BaselineBatchMean, Scale: v1alpha1.ScaleGroupStd, DDoF: new(int32(1))},
+			Advantage: v1alpha1.Advantage{Baseline: v1alpha1.BaselineBatchMean, Scale: v1alpha1.ScaleGroupStd,
+				DDoF: new(int32(1))},
 			Loss:           v1alpha1.Loss{Name: v1alpha1.LossCISPO, ClipHigh: new(3.0)},
 			ConstantGroups: v1alpha1.DropConstantGroups, OnDroppedGroup: v1alpha1.ShrinkDroppedGroups,
-			Optimizer: v1alpha1.Optimizer{LearningRate: 4e-5, Schedule: v1alpha1.ScheduleCosine, WarmupSteps: new(int64(10)), Beta1: new(0.8),
+			Optimizer: v1alpha1.Optimizer{LearningRate: 4e-5, Schedule: v1alpha1.ScheduleCosine, WarmupSteps: new(int64(10)),
+				Beta1: new(0.8),
 				Beta2: new(0.9), Epsilon: new(1e-12), WeightDecay: new(0.1), GradClipNorm: new(1.0)},
 		}
 		s.InitFrom = &v1alpha1.InitFrom{Checkpoint: "tinker://m/weights/c", Optimizer: v1alpha1.OptimizerRestore}
 		s.Checkpoints = v1alpha1.Checkpoints{EverySteps: new(int64(10)), TTLSeconds: new(int64(0)), KeepLast: new(int32(3)),
 			Rolling:  v1alpha1.RollingCheckpoints{EverySteps: new(int64(2)), TTLSeconds: new(int64(3600))},
 			KeepBest: v1alpha1.KeepBest{Count: new(int32(2)), Metric: "test/z/pass@1"}}
-		s.Evaluation = &v1alpha1.Evaluation{EverySteps: new(int64(0)), Before: new(false), After: new(true), SamplingShare: new(0.5),
+		s.Evaluation = &v1alpha1.Evaluation{EverySteps: new(int64(0)), Before: new(false), After: new(true),
+			SamplingShare: new(0.5),
 			Environments: []v1alpha1.EvaluationEnvironment{{
 				// What is not given is as in training under that name.
 				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "z", Sampling: v1alpha1.Sampling{Temperature: new(0.0)}},
@@ -83,10 +93,13 @@ func TestFileOfEverything(t *testing.T) {
 			BaseURL: "https://mlflow.example.com/", Experiment: "e", RunName: "fast", Tags: map[string]string{"team": "x"},
 			Username: "me", PasswordSecretRef: &ref.SecretKey{Name: "mlflow", Key: "password"},
 		}, OpenReward: &tracking.OpenReward{
-			RunName: "fast", BaseURL: "https://openreward.example.com", APIKeySecretRef: ref.SecretKey{Name: "openreward", Key: "OPENREWARD_API_KEY"},
+			RunName: "fast", BaseURL: "https://openreward.example.com", APIKeySecretRef: ref.SecretKey{Name: "openreward",
+				Key: "OPENREWARD_API_KEY"},
 		}}
-		run.Status.Capabilities = &v1alpha1.Capabilities{BaseURL: "http://own", Model: "m", Supported: []string{"seed"}, Ignored: []string{"ttl"}, Unsupported: []string{"loss.dro"}}
-		run.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 2, State: "tinker://m/weights/2"}, {Step: 1, Sampler: "tinker://m/sampler_weights/1"}}
+		run.Status.Capabilities = &v1alpha1.Capabilities{BaseURL: "http://own", Model: "m", Supported: []string{"seed"},
+			Ignored: []string{"ttl"}, Unsupported: []string{"loss.dro"}}
+		run.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 2, State: "tinker://m/weights/2"},
+			{Step: 1, Sampler: "tinker://m/sampler_weights/1"}}
 	})))
 }
 
@@ -103,8 +116,8 @@ func TestFileOfEvaluationAlone(t *testing.T) {
 	}
 }
 
-// TestFileOfVersion1HasNoLaterFields compares the fields of a run file of version 1 with those that learners of that version
-// read, which refuse others: after a rollback they read what this version wrote.
+// TestFileOfVersion1HasNoLaterFields compares the fields of a run file of version 1 with those that learners of that
+// version read, which refuse others: after a rollback they read what this version wrote.
 func TestFileOfVersion1HasNoLaterFields(t *testing.T) {
 	written, err := os.ReadFile("../contract/testdata/run-file-everything.v1.json")
 	if err != nil {
@@ -114,8 +127,10 @@ func TestFileOfVersion1HasNoLaterFields(t *testing.T) {
 	run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"}
 	checked := metav1.Now()
 	run.Status.Capabilities = &v1alpha1.Capabilities{
-		BaseURL: "https://hosted", Model: run.Spec.Model.Name, Supported: []string{"seed"}, Ignored: []string{"ttl"}, Unsupported: []string{"loss.dro"},
-		CheckedAt: &checked, ClientVersion: "v1", Connection: "c", SharedFrom: &v1alpha1.SharedCheck{Name: "r", CheckedAt: checked},
+		BaseURL: "https://hosted", Model: run.Spec.Model.Name, Supported: []string{"seed"}, Ignored: []string{"ttl"},
+		Unsupported: []string{"loss.dro"},
+		CheckedAt:   &checked, ClientVersion: "v1", Connection: "c", SharedFrom: &v1alpha1.SharedCheck{Name: "r",
+			CheckedAt: checked},
 	}
 	run.Default()
 	file, err := File(FileInput{Run: run, Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted", Version: 1})
@@ -170,12 +185,14 @@ func TestFileKeepsTheFormatVersion(t *testing.T) {
 		"a run of this version":   {contract.FormatVersion, contract.FormatVersion},
 		"a run of the one before": {earlier, earlier},
 	} {
-		f, err := File(FileInput{Run: testRun(), Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted", Version: tc.version})
+		f, err := File(FileInput{Run: testRun(), Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted",
+			Version: tc.version})
 		if err != nil || f.Version != tc.want {
 			t.Errorf("%s: File has version %d, %v; want %d", name, f.Version, err, tc.want)
 		}
 	}
-	_, err := File(FileInput{Run: testRun(), Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted", Version: contract.FormatVersion + 1})
+	_, err := File(FileInput{Run: testRun(), Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted",
+		Version: contract.FormatVersion + 1})
 	if err == nil || !strings.Contains(err.Error(), "the run file has version") {
 		t.Errorf("File of a later version: %v", err)
 	}
@@ -195,7 +212,8 @@ func TestSteps(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := file(t, testRun(func(run *v1alpha1.TrainingRun) {
-				run.Spec.Algorithm.Steps, run.Spec.Algorithm.Epochs, run.Spec.Algorithm.TasksPerStep = tc.steps, tc.epochs, tc.tasksPerStep
+				run.Spec.Algorithm.Steps, run.Spec.Algorithm.Epochs, run.Spec.Algorithm.TasksPerStep = tc.steps, tc.epochs,
+					tc.tasksPerStep
 			}))
 			if got := f.Fixed.Algorithm.Steps; got != tc.want {
 				t.Errorf("Steps = %d, want %d", got, tc.want)
@@ -210,8 +228,10 @@ func TestLoss(t *testing.T) {
 		want map[string]float64
 	}{
 		"importance_sampling has no settings": {v1alpha1.Loss{Name: v1alpha1.LossImportanceSampling}, nil},
-		"ppo has its own clips":               {v1alpha1.Loss{Name: v1alpha1.LossPPO}, map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}},
-		"cispo has others":                    {v1alpha1.Loss{Name: v1alpha1.LossCISPO}, map[string]float64{"clip_low_threshold": 0, "clip_high_threshold": 4}},
+		"ppo has its own clips": {v1alpha1.Loss{Name: v1alpha1.LossPPO},
+			map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}},
+		"cispo has others": {v1alpha1.Loss{Name: v1alpha1.LossCISPO}, map[string]float64{"clip_low_threshold": 0,
+			"clip_high_threshold": 4}},
 		"what is given wins": {v1alpha1.Loss{Name: v1alpha1.LossPPO, ClipLow: new(0.7)},
 			map[string]float64{"clip_low_threshold": 0.7, "clip_high_threshold": 1.2}},
 		"dro has beta": {v1alpha1.Loss{Name: v1alpha1.LossDRO}, map[string]float64{"beta": 0.05}},
@@ -240,7 +260,8 @@ func TestFileReportsMissingSplits(t *testing.T) {
 	})
 	_, err := File(FileInput{Run: run, Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted"})
 	refused, ok := errors.AsType[*SpecError](err)
-	if !ok || refused.Condition != "EnvironmentsReady" || refused.Reason != "SplitNotFound" || !strings.Contains(refused.Message, `split "validation"; it has test, train:`) {
+	if !ok || refused.Condition != "EnvironmentsReady" || refused.Reason != "SplitNotFound" ||
+		!strings.Contains(refused.Message, `split "validation"; it has test, train:`) {
 		t.Errorf("File = %v, want a SpecError about validation", err)
 	}
 	if _, err := File(FileInput{Run: testRun(), Attempt: 1, Pins: testPins()}); err == nil {
@@ -248,14 +269,15 @@ func TestFileReportsMissingSplits(t *testing.T) {
 	}
 }
 
-// TestFileRefusesSharedPromptsOfServers sets sharedPrompt for an environment server, in training, in evaluation, and as an evaluation
-// inherits it from a training environment of another kind.
+// TestFileRefusesSharedPromptsOfServers sets sharedPrompt for an environment server, in training, in evaluation, and as
+// an evaluation inherits it from a training environment of another kind.
 func TestFileRefusesSharedPromptsOfServers(t *testing.T) {
 	pins := testPins()
 	served := pins["arithmetic"]
 	served.Definition = contract.Definition{ORS: &contract.ORS{URL: "http://ors", CreateSeconds: 1, CallSeconds: 1}}
 	pins["served"] = served
-	shared, from := v1alpha1.Sampling{MaxTokens: new(int32(16)), SharedPrompt: new(true)}, &v1alpha1.EnvironmentRef{Name: "served"}
+	shared, from := v1alpha1.Sampling{MaxTokens: new(int32(16)), SharedPrompt: new(true)},
+		&v1alpha1.EnvironmentRef{Name: "served"}
 	evaluate := func(sampling v1alpha1.Sampling) func(*v1alpha1.TrainingRun) {
 		return func(run *v1alpha1.TrainingRun) {
 			run.Spec.Environments[0].Sampling.SharedPrompt = new(true)
@@ -280,7 +302,8 @@ func TestFileRefusesSharedPromptsOfServers(t *testing.T) {
 		_, err := File(FileInput{Run: testRun(tc.change), Attempt: 1, Pins: pins, DefaultBaseURL: "https://hosted"})
 		refused, got := errors.AsType[*SpecError](err)
 		if got != (tc.want != "") || got && (refused.Condition != "Accepted" || refused.Reason != "PromptsDiffer" ||
-			!strings.HasPrefix(refused.Message, tc.want+".sampling.sharedPrompt") || !strings.Contains(refused.Message, "set it to false")) || !got && err != nil {
+			!strings.HasPrefix(refused.Message, tc.want+".sampling.sharedPrompt") || !strings.Contains(refused.Message,
+			"set it to false")) || !got && err != nil {
 			t.Errorf("%s: File = %v, want a SpecError about %q", name, err, tc.want)
 		}
 	}
@@ -291,8 +314,10 @@ func TestCapabilitiesAreOfOneEndpointAndModel(t *testing.T) {
 		found v1alpha1.Capabilities
 		kept  bool
 	}{
-		"of the run's are handed on":   {v1alpha1.Capabilities{BaseURL: "https://hosted", Model: "tinkersim/byte-136k"}, true},
-		"of another endpoint are not":  {v1alpha1.Capabilities{BaseURL: "https://other", Model: "tinkersim/byte-136k"}, false},
+		"of the run's are handed on": {v1alpha1.Capabilities{BaseURL: "https://hosted", Model: "tinkersim/byte-136k"},
+			true},
+		"of another endpoint are not": {v1alpha1.Capabilities{BaseURL: "https://other", Model: "tinkersim/byte-136k"},
+			false},
 		"of another base model aren't": {v1alpha1.Capabilities{BaseURL: "https://hosted", Model: "other"}, false},
 	}
 	for name, tc := range cases {
@@ -308,7 +333,8 @@ func TestCapabilitiesAreOfOneEndpointAndModel(t *testing.T) {
 func TestFixedStaysWhatItWas(t *testing.T) {
 	first := file(t, testRun())
 	changed := testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Environments[0].GroupSize = 2 })
-	second, err := File(FileInput{Run: changed, Attempt: 2, Pins: testPins(), DefaultBaseURL: "https://elsewhere", Fixed: &first.Fixed})
+	second, err := File(FileInput{Run: changed, Attempt: 2, Pins: testPins(), DefaultBaseURL: "https://elsewhere",
+		Fixed: &first.Fixed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -352,11 +378,16 @@ func TestRunsWithALagHaveOwnSlots(t *testing.T) {
 
 func TestOrderOfEnvironmentsMeansNothing(t *testing.T) {
 	a := v1alpha1.TrainingEnvironment{GroupSize: 4, EnvironmentUse: v1alpha1.EnvironmentUse{
-		Name: "a", EnvironmentRef: &v1alpha1.EnvironmentRef{Name: "arithmetic"}, Sampling: v1alpha1.Sampling{MaxTokens: new(int32(1))}}}
+		Name: "a", EnvironmentRef: &v1alpha1.EnvironmentRef{Name: "arithmetic"},
+		Sampling: v1alpha1.Sampling{MaxTokens: new(int32(1))}}}
 	b := a
 	b.Name = "b"
-	one := file(t, testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Environments = []v1alpha1.TrainingEnvironment{a, b} }))
-	other := file(t, testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Environments = []v1alpha1.TrainingEnvironment{b, a} }))
+	one := file(t, testRun(func(run *v1alpha1.TrainingRun) {
+		run.Spec.Environments = []v1alpha1.TrainingEnvironment{a, b}
+	}))
+	other := file(t, testRun(func(run *v1alpha1.TrainingRun) {
+		run.Spec.Environments = []v1alpha1.TrainingEnvironment{b, a}
+	}))
 	if one.SpecDigest != other.SpecDigest {
 		t.Error("the order of a keyed list changes the spec's digest")
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 )
 
-// WandBDir, MLflowDir and OpenRewardDir are the folders of the learner that have the keys of these services, and KeyFile is the name of the file.
+// WandBDir, MLflowDir and OpenRewardDir are the folders of the learner that have the keys of these services, and
+// KeyFile is the name of the file.
 const (
 	WandBDir  = "/etc/tinker-operator/tracking/wandb"
 	MLflowDir = "/etc/tinker-operator/tracking/mlflow"

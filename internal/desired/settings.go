@@ -25,7 +25,8 @@ func APIKeyChanged(run *v1alpha1.TrainingRun, job *batchv1.Job) bool {
 	return slices.Contains(PendingChanges(run, job), settingAPIKey)
 }
 
-// settingsOf digests each field of the spec that a learner reads when its attempt starts, and that may be changed later.
+// settingsOf digests each field of the spec that a learner reads when its attempt starts, and that may be changed
+// later.
 func settingsOf(run *v1alpha1.TrainingRun) map[string]string {
 	digests := map[string]string{
 		"checkpoints":                       templateDigest(run.Spec.Checkpoints),
@@ -63,8 +64,8 @@ func DecidesWeights(field string) bool {
 	return decides
 }
 
-// ChangedSettings are the fields of the spec, sorted, that decide the weights and differ from those that a learner's Job, or a
-// run file, was made from; known is false where its annotations do not say.
+// ChangedSettings are the fields of the spec, sorted, that decide the weights and differ from those that a learner's
+// Job, or a run file, was made from; known is false where its annotations do not say.
 func ChangedSettings(run *v1alpha1.TrainingRun, annotations map[string]string) (changed []string, known bool) {
 	return compare(fixedSettingsOf(run), annotations)
 }
@@ -86,11 +87,12 @@ func compare(digests, annotations map[string]string) (changed []string, all bool
 	return changed, all
 }
 
-// artifactsOf returns the artifacts without the default of transcriptGroups: Jobs that were created before the field existed
-// have the digest without it.
+// artifactsOf returns the artifacts without the default of transcriptGroups: Jobs that were created before the field
+// existed have the digest without it.
 func artifactsOf(run *v1alpha1.TrainingRun) *v1alpha1.Artifacts {
 	artifacts := run.Spec.Artifacts.DeepCopy()
-	if artifacts != nil && ptr.Deref(artifacts.TranscriptGroups, v1alpha1.DefaultTranscriptGroups) == v1alpha1.DefaultTranscriptGroups {
+	if artifacts != nil && ptr.Deref(artifacts.TranscriptGroups,
+		v1alpha1.DefaultTranscriptGroups) == v1alpha1.DefaultTranscriptGroups {
 		artifacts.TranscriptGroups = nil
 	}
 	return artifacts
@@ -99,13 +101,15 @@ func artifactsOf(run *v1alpha1.TrainingRun) *v1alpha1.Artifacts {
 // evaluationSettings returns the evaluation without the default of samplingShare, for the same reason.
 func evaluationSettings(run *v1alpha1.TrainingRun) *v1alpha1.Evaluation {
 	evaluation := run.Spec.Evaluation.DeepCopy()
-	if evaluation != nil && ptr.Deref(evaluation.SamplingShare, v1alpha1.DefaultSamplingShare) == v1alpha1.DefaultSamplingShare {
+	if evaluation != nil && ptr.Deref(evaluation.SamplingShare,
+		v1alpha1.DefaultSamplingShare) == v1alpha1.DefaultSamplingShare {
 		evaluation.SamplingShare = nil
 	}
 	return evaluation
 }
 
-// learnerSettings is the annotation of a learner's Job, and of its run file, that PendingChanges and ChangedSettings read.
+// learnerSettings is the annotation of a learner's Job, and of its run file, that PendingChanges and ChangedSettings
+// read.
 func learnerSettings(run *v1alpha1.TrainingRun) string {
 	return string(encode(settingsOf(run)))
 }

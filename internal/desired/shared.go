@@ -43,8 +43,8 @@ func SharedLabels(run *v1alpha1.TrainingRun) map[string]string {
 }
 
 // SharedServers returns the Deployments of the shared servers in a list that Pins.Servers has written. Each has one
-// replica, since a session is in the memory of one process. Its strategy is Recreate, since a second process would not know the
-// sessions of the first.
+// replica, since a session is in the memory of one process. Its strategy is Recreate, since a second process would not
+// know the sessions of the first.
 func SharedServers(run *v1alpha1.TrainingRun, list string, settings Settings) ([]*appsv1.Deployment, error) {
 	servers, err := decodeServers(list)
 	if err != nil {
@@ -64,8 +64,10 @@ func SharedServers(run *v1alpha1.TrainingRun, list string, settings Settings) ([
 	return deployments, nil
 }
 
-// sharedServer runs a server as the run's workers run: under their security, on their nodes, with their secrets to pull.
-func sharedServer(run *v1alpha1.TrainingRun, name string, server contract.ORSServer, settings Settings) (*appsv1.Deployment, error) {
+// sharedServer runs a server as the run's workers run: under their security, on their nodes, with their secrets to
+// pull.
+func sharedServer(run *v1alpha1.TrainingRun, name string, server contract.ORSServer,
+	settings Settings) (*appsv1.Deployment, error) {
 	tmp := emptyVolume(serverVolume, serverLimit)
 	container, err := serverContainer(name, server, tmp)
 	if err != nil {
@@ -76,7 +78,8 @@ func sharedServer(run *v1alpha1.TrainingRun, name string, server contract.ORSSer
 	container.SecurityContext = pod.Spec.Containers[0].SecurityContext
 	container.ImagePullPolicy = pod.Spec.Containers[0].ImagePullPolicy
 	container.Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: server.Port, Protocol: corev1.ProtocolTCP}}
-	container.ReadinessProbe = &corev1.Probe{ProbeHandler: container.StartupProbe.ProbeHandler, PeriodSeconds: 5, TimeoutSeconds: 5}
+	container.ReadinessProbe = &corev1.Probe{ProbeHandler: container.StartupProbe.ProbeHandler, PeriodSeconds: 5,
+		TimeoutSeconds: 5}
 	pod.Spec.Containers, pod.Spec.InitContainers, pod.Spec.ResourceClaims = []corev1.Container{container}, nil, nil
 	pod.Spec.Volumes, pod.Spec.RestartPolicy = []corev1.Volume{tmp}, corev1.RestartPolicyAlways
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](serverGraceSeconds)
@@ -96,8 +99,8 @@ func sharedServer(run *v1alpha1.TrainingRun, name string, server contract.ORSSer
 	}, nil
 }
 
-// sharedServerDigest digests what a server is: the environment that it belongs to, what that says of it, and what a user can change
-// about the pods of the run's workers.
+// sharedServerDigest digests what a server is: the environment that it belongs to, what that says of it, and what a
+// user can change about the pods of the run's workers.
 func sharedServerDigest(run *v1alpha1.TrainingRun, name string, server contract.ORSServer) string {
 	return templateDigest(struct {
 		Environment string
@@ -119,7 +122,8 @@ func SharedService(deployment *appsv1.Deployment) *corev1.Service {
 		},
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeClusterIP, Selector: deployment.Spec.Selector.MatchLabels,
-			Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: port, TargetPort: intstr.FromInt32(port)}},
+			Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: port,
+				TargetPort: intstr.FromInt32(port)}},
 		},
 	}
 }

@@ -8,17 +8,19 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/models"
 )
 
-// checkTools checks that the model's format can declare the tools of the environments. The probe played one task: where others
-// have tools, the workers find that out.
+// checkTools checks that the model's format can declare the tools of the environments. The probe played one task: where
+// others have tools, the workers find that out.
 func checkTools(run *v1alpha1.TrainingRun, pins Pins, renderer string) error {
 	if models.DeclaresTools(renderer) {
 		return nil
 	}
 	for _, name := range References(run) {
 		if pin := pins[name]; pin.DeclaresTools && pin.Definition.Interaction.Dialect() == "" {
-			return unacceptable(v1alpha1.ReasonUnsupportedByFormat, "RewardEnvironment %q declares tools to the model, which the "+
-				"format %s of the run's model cannot do: set interaction.toolUse.dialect of the RewardEnvironment to HermesJSON or QwenXML, "+
-				"or model.renderer of the run to a format that has tools", name, renderer)
+			return unacceptable(v1alpha1.ReasonUnsupportedByFormat,
+				"RewardEnvironment %q declares tools to the model, which the "+
+					"format %s of the run's model cannot do: set interaction.toolUse.dialect of the RewardEnvironment to HermesJSON "+
+					"or QwenXML, "+
+					"or model.renderer of the run to a format that has tools", name, renderer)
 		}
 	}
 	return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// TestFileOfToolsAndFormats makes a run file only where the model's format declares tools, or a dialect does, or the environment has no tools.
+// TestFileOfToolsAndFormats makes a run file only where the model's format declares tools, or a dialect does, or the
+// environment has no tools.
 func TestFileOfToolsAndFormats(t *testing.T) {
 	for name, tc := range map[string]struct {
 		renderer string
@@ -29,7 +30,8 @@ func TestFileOfToolsAndFormats(t *testing.T) {
 			pins := testPins()
 			for name, pin := range pins {
 				pin.DeclaresTools = tc.declares
-				pin.Definition.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{Dialect: tc.dialect, ParseErrors: contract.ParseErrors{Train: contract.TrainKeep}}}
+				pin.Definition.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{Dialect: tc.dialect,
+					ParseErrors: contract.ParseErrors{Train: contract.TrainKeep}}}
 				pins[name] = pin
 			}
 			run := testRun(func(run *v1alpha1.TrainingRun) {
@@ -40,8 +42,10 @@ func TestFileOfToolsAndFormats(t *testing.T) {
 			if refused != tc.refused || !refused && err != nil {
 				t.Fatalf("File: %v, refused = %v is wanted", err, tc.refused)
 			}
-			if tc.refused && (!strings.Contains(err.Error(), "interaction.toolUse.dialect") || !strings.Contains(err.Error(), tc.renderer) ||
-				!strings.HasPrefix(format.Message, "RewardEnvironment \"") || format.Condition != "Accepted" || format.Reason != "UnsupportedByFormat") {
+			if tc.refused && (!strings.Contains(err.Error(), "interaction.toolUse.dialect") || !strings.Contains(err.Error(),
+				tc.renderer) ||
+				!strings.HasPrefix(format.Message, "RewardEnvironment \"") || format.Condition != "Accepted" ||
+				format.Reason != "UnsupportedByFormat") {
 				t.Errorf("the error names no field: %v", err)
 			}
 		})

@@ -19,7 +19,8 @@ import (
 func TestTrackingKeys(t *testing.T) {
 	run := testRun(func(run *v1alpha1.TrainingRun) {
 		run.Spec.Tracking = &apitracking.Tracking{WandB: &apitracking.WandB{
-			Project: "p", BaseURL: "https://api.wandb.ai", Tags: []string{"b", "a"}, APIKeySecretRef: ref.SecretKey{Name: "wandb", Key: "K"},
+			Project: "p", BaseURL: "https://api.wandb.ai", Tags: []string{"b", "a"},
+			APIKeySecretRef: ref.SecretKey{Name: "wandb", Key: "K"},
 		}}
 	})
 	keys := func(pod corev1.PodSpec) map[string]string {
@@ -40,12 +41,14 @@ func TestTrackingKeys(t *testing.T) {
 		return found
 	}
 	want := &tracking.Settings{WandB: &tracking.WandB{
-		Project: "p", BaseURL: "https://api.wandb.ai", RunName: run.Name, Tags: []string{"a", "b"}, KeyFile: "/etc/tinker-operator/tracking/wandb/key",
+		Project: "p", BaseURL: "https://api.wandb.ai", RunName: run.Name, Tags: []string{"a", "b"},
+		KeyFile: "/etc/tinker-operator/tracking/wandb/key",
 	}}
 	if diff := cmp.Diff(want, trackingServices(run)); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]string{want.WandB.KeyFile: "wandb/K"}, keys(learnerTemplate(run, 1, "link", Settings{}).Spec)); diff != "" {
+	if diff := cmp.Diff(map[string]string{want.WandB.KeyFile: "wandb/K"},
+		keys(learnerTemplate(run, 1, "link", Settings{}).Spec)); diff != "" {
 		t.Errorf("keys of the learner (-want +got):\n%s", diff)
 	}
 	if got := keys(rolloutTemplate(run, 1, "link", Settings{}).Spec); len(got) > 0 {
@@ -62,7 +65,8 @@ func TestTrackingKeys(t *testing.T) {
 	} {
 		m.BaseURL, m.Experiment = "http://mlflow/", "e"
 		run.Spec.Tracking = &apitracking.Tracking{MLflow: &m}
-		want := &tracking.Settings{MLflow: &tracking.MLflow{BaseURL: "http://mlflow", Experiment: "e", RunName: run.Name, Username: m.Username}}
+		want := &tracking.Settings{MLflow: &tracking.MLflow{BaseURL: "http://mlflow", Experiment: "e", RunName: run.Name,
+			Username: m.Username}}
 		wantKeys := map[string]string{}
 		if name != "no authentication" {
 			want.MLflow.KeyFile = "/etc/tinker-operator/tracking/mlflow/key"
@@ -78,13 +82,17 @@ func TestTrackingKeys(t *testing.T) {
 			t.Errorf("a worker is given %v", got)
 		}
 	}
-	for address, api := range map[string]string{"": "https://api.openreward.ai", "http://host:8080/": "http://api.host:8080"} {
-		run.Spec.Tracking = &apitracking.Tracking{OpenReward: &apitracking.OpenReward{BaseURL: address, APIKeySecretRef: ref.SecretKey{Name: "o", Key: "k"}}}
-		want := &tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: api, RunName: run.Name, KeyFile: "/etc/tinker-operator/tracking/openreward/key"}}
+	for address, api := range map[string]string{"": "https://api.openreward.ai",
+		"http://host:8080/": "http://api.host:8080"} {
+		run.Spec.Tracking = &apitracking.Tracking{OpenReward: &apitracking.OpenReward{BaseURL: address,
+			APIKeySecretRef: ref.SecretKey{Name: "o", Key: "k"}}}
+		want := &tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: api, RunName: run.Name,
+			KeyFile: "/etc/tinker-operator/tracking/openreward/key"}}
 		if diff := cmp.Diff(want, trackingServices(run)); diff != "" {
 			t.Errorf("settings of OpenReward (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(map[string]string{want.OpenReward.KeyFile: "o/k"}, keys(learnerTemplate(run, 1, "link", Settings{}).Spec)); diff != "" {
+		if diff := cmp.Diff(map[string]string{want.OpenReward.KeyFile: "o/k"},
+			keys(learnerTemplate(run, 1, "link", Settings{}).Spec)); diff != "" {
 			t.Errorf("keys of the learner for OpenReward (-want +got):\n%s", diff)
 		}
 		if got := keys(rolloutTemplate(run, 1, "link", Settings{}).Spec); len(got) > 0 {

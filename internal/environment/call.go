@@ -20,8 +20,8 @@ const (
 	lateCloseTimeout = 30 * time.Second
 )
 
-// PanicError is a panic in a call of an environment: in a grader, a tool, a reader of data, or a library that reads what a policy
-// or a data set has written.
+// PanicError is a panic in a call of an environment: in a grader, a tool, a reader of data, or a library that reads
+// what a policy or a data set has written.
 type PanicError struct {
 	// Doing names the call.
 	Doing string
@@ -31,7 +31,8 @@ type PanicError struct {
 // Error implements error.
 func (e *PanicError) Error() string { return fmt.Sprintf("%s panicked: %v", e.Doing, e.Value) }
 
-// OverdueError is a call of an environment that did not return after its context had ended. Nobody waits for it any more.
+// OverdueError is a call of an environment that did not return after its context had ended. Nobody waits for it any
+// more.
 type OverdueError struct {
 	// Doing names the call.
 	Doing string
@@ -47,9 +48,9 @@ func (e *OverdueError) Error() string {
 // Unwrap returns why the context ended.
 func (e *OverdueError) Unwrap() error { return e.Cause }
 
-// Call makes a call of an environment, in a goroutine of its own. A panic of it is a *Fault whose cause is a *PanicError. A call
-// that ignores the end of its context is given up: the error is then a *Fault whose cause is an *OverdueError. An episode that
-// a call returns after that is closed.
+// Call makes a call of an environment, in a goroutine of its own. A panic of it is a *Fault whose cause is a
+// *PanicError. A call that ignores the end of its context is given up: the error is then a *Fault whose cause is an
+// *OverdueError. An episode that a call returns after that is closed.
 func Call[T any](ctx context.Context, calls *Calls, doing string, call func(context.Context) (T, error)) (T, error) {
 	type answer struct {
 		result T
@@ -101,8 +102,8 @@ func closeLate(ctx context.Context, calls *Calls, running Episode) {
 	})
 }
 
-// Guard makes a call in this goroutine. A panic of it is a *Fault whose cause is a *PanicError, and its stack goes to the log.
-// The logger nil is slog.Default.
+// Guard makes a call in this goroutine. A panic of it is a *Fault whose cause is a *PanicError, and its stack goes to
+// the log. The logger nil is slog.Default.
 func Guard[T any](logger *slog.Logger, doing string, call func() (T, error)) (result T, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -116,8 +117,8 @@ func Guard[T any](logger *slog.Logger, doing string, call func() (T, error)) (re
 	return call()
 }
 
-// Calls counts the calls of environments that were given up. It is safe for concurrent use. A nil *Calls is ready, and counts
-// nothing.
+// Calls counts the calls of environments that were given up. It is safe for concurrent use. A nil *Calls is ready, and
+// counts nothing.
 type Calls struct {
 	// Logger gets the stacks of panics, and the calls that were given up; nil is slog.Default.
 	Logger *slog.Logger

@@ -75,8 +75,8 @@ type Episode interface {
 	// Finish ends an episode that has reached a limit, and returns what the episode still earns as it stands.
 	// The Turn it returns is Done.
 	Finish(ctx context.Context) (Turn, error)
-	// Close is called once, also after errors, and does not fail. Its context is alive, though the context of Start may have
-	// ended, and has a deadline. A call that has ignored the end of its context may still be in progress.
+	// Close is called once, also after errors, and does not fail. Its context is alive, though the context of Start may
+	// have ended, and has a deadline. A call that has ignored the end of its context may still be in progress.
 	Close(ctx context.Context)
 }
 

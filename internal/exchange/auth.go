@@ -65,7 +65,8 @@ func (a *authenticator) isKnown(worker string) bool {
 }
 
 // unary checks calls with one request.
-func (a *authenticator) unary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+func (a *authenticator) unary(ctx context.Context, request any, _ *grpc.UnaryServerInfo,
+	handler grpc.UnaryHandler) (any, error) {
 	if err := a.authorize(ctx); err != nil {
 		return nil, err
 	}
@@ -80,7 +81,8 @@ func (a *authenticator) unary(ctx context.Context, request any, _ *grpc.UnarySer
 }
 
 // stream checks calls with many requests, each as it comes.
-func (a *authenticator) stream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (a *authenticator) stream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo,
+	handler grpc.StreamHandler) error {
 	if err := a.authorize(stream.Context()); err != nil {
 		return err
 	}

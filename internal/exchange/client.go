@@ -145,7 +145,8 @@ func submitTimeout(bytes int) time.Duration {
 func (c *Client) Release(ctx context.Context, keys []rl.Key, reason string) error {
 	err := c.call(ctx, callTimeout, func(ctx context.Context, api pb.ExchangeClient) error {
 		_, err := api.Release(ctx, &pb.ReleaseRequest{
-			Epoch: epochToProto(c.epoch()), Worker: c.config.Worker, Keys: all(keys, keyToProto), Reason: reason, Spent: c.spent()})
+			Epoch: epochToProto(c.epoch()), Worker: c.config.Worker, Keys: all(keys, keyToProto), Reason: reason,
+			Spent: c.spent()})
 		return err
 	})
 	if err != nil {
@@ -172,7 +173,8 @@ func (c *Client) Close() error {
 
 // call makes one call on the connection on which Hello was said, and waits for that. A connection on which a call
 // failed is dropped, so that the next call waits for a new one.
-func (c *Client) call(ctx context.Context, timeout time.Duration, f func(context.Context, pb.ExchangeClient) error) error {
+func (c *Client) call(ctx context.Context, timeout time.Duration,
+	f func(context.Context, pb.ExchangeClient) error) error {
 	conn, err := c.await(ctx)
 	if err != nil {
 		return err
@@ -233,7 +235,8 @@ func (c *Client) dropCurrent(conn *connection) {
 func (c *Client) epoch() Epoch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return Epoch{RunUID: c.config.RunUID, SpecDigest: c.config.SpecDigest, Attempt: c.attempt, Proof: c.proof, Version: c.config.Version}
+	return Epoch{RunUID: c.config.RunUID, SpecDigest: c.config.SpecDigest, Attempt: c.attempt, Proof: c.proof,
+		Version: c.config.Version}
 }
 
 // observeEpoch checks and notes the epoch of a reply. A reply of a lower attempt than one that is known of is refused.

@@ -38,7 +38,8 @@ func all[In, Out any](in []In, convert func(In) Out) []Out {
 }
 
 func epochToProto(e Epoch) *pb.Epoch {
-	return &pb.Epoch{RunUid: e.RunUID, SpecDigest: e.SpecDigest, Attempt: e.Attempt, Version: int32(e.Version), Proof: []byte(e.Proof)}
+	return &pb.Epoch{RunUid: e.RunUID, SpecDigest: e.SpecDigest, Attempt: e.Attempt, Version: int32(e.Version),
+		Proof: []byte(e.Proof)}
 }
 
 func keyToProto(k rl.Key) *pb.GroupKey {

@@ -35,10 +35,14 @@ func (c *Client) dial() (*connection, error) {
 	conn, err := grpc.NewClient("passthrough:///"+c.config.Address,
 		grpc.WithTransportCredentials(c.credentials),
 		grpc.WithPerRPCCredentials(bearer(c.config.Credentials.Token)),
-		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return c.config.Dial(ctx, address) }),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn,
+			error) {
+			return c.config.Dial(ctx, address)
+		}),
 		grpc.WithUnaryInterceptor(c.unary),
 		grpc.WithStreamInterceptor(c.stream),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout,
+			PermitWithoutStream: true}),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: dialTimeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes)),
 		grpc.WithDisableServiceConfig(),

@@ -24,8 +24,8 @@ var (
 	ErrProtocol = errors.New("the message breaks the protocol")
 )
 
-// IsFinal reports whether an error of a Client's call will not pass: the worker does not belong to this run, or is of the
-// wrong build for it.
+// IsFinal reports whether an error of a Client's call will not pass: the worker does not belong to this run, or is of
+// the wrong build for it.
 func IsFinal(err error) bool {
 	return errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrForeign) || errors.Is(err, ErrVersion)
 }

@@ -36,7 +36,8 @@ func TestHelloCarriesBothSides(t *testing.T) {
 		Playing: []rl.Key{exampleKey(4), evaluation},
 	}
 	l.reply = HelloReply{
-		Wanted: []rl.Key{exampleKey(3)}, Keep: []Lease{exampleLease(4)}, CoveredIndex: 2, Play: []byte(`{"a":1}`), Session: "session-1",
+		Wanted: []rl.Key{exampleKey(3)}, Keep: []Lease{exampleLease(4)}, CoveredIndex: 2, Play: []byte(`{"a":1}`),
+		Session: "session-1",
 	}
 	s := serve(t, "", epochOf(4), l, Timing{})
 	a := runClient(t, clientConfig(t, s.address), w)
@@ -56,13 +57,16 @@ func TestRenewCarriesBothSides(t *testing.T) {
 	l, w := newLearner(), newWorker()
 	w.renewal = Renewal{
 		Progress:  []Progress{{Key: exampleKey(4), MembersDone: 3, SampledTokens: 1 << 33}},
-		Throttled: 7, QueueState: "paused_capacity", DataProblem: "no rows", JudgeProblem: "no judge", FormatProblem: "no tools",
-		Endpoint: EndpointProblem{Kind: "server_error", Op: "asample", Status: 500, Evidence: "POST /api/v1/asample was answered with 500: no adapter"},
+		Throttled: 7, QueueState: "paused_capacity", DataProblem: "no rows", JudgeProblem: "no judge",
+		FormatProblem: "no tools",
+		Endpoint: EndpointProblem{Kind: "server_error", Op: "asample", Status: 500,
+			Evidence: "POST /api/v1/asample was answered with 500: no adapter"},
 	}
 	l.directive = Directive{
 		Revoked: []rl.Key{exampleKey(1)}, Credits: 32, CoveredIndex: 9, Session: "session-2", Wanted: []rl.Key{exampleKey(2)},
 		CoveredEvaluations: []Evaluation{{Digest: "plan", Lineage: rl.Genesis("x")}},
-		Rejected:           []RejectedGroup{{Key: exampleKey(3), Outcome: rl.InvalidTokens, Reason: "token 99999 is unknown"}},
+		Rejected: []RejectedGroup{{Key: exampleKey(3), Outcome: rl.InvalidTokens,
+			Reason: "token 99999 is unknown"}},
 	}
 	s := serve(t, "", epochOf(1), l, Timing{})
 	runClient(t, clientConfig(t, s.address), w)

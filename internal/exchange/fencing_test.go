@@ -28,10 +28,11 @@ func TestUnauthorizedWorkersAreRefused(t *testing.T) {
 		change func(c *ClientConfig)
 		want   error
 	}{
-		"a token of another run": {func(c *ClientConfig) { c.Credentials.Token = credentialsOf(t, "uid-2").Token }, ErrUnauthorized},
-		"no token":               {func(c *ClientConfig) { c.Credentials.Token = "" }, ErrUnauthorized},
-		"another run":            {func(c *ClientConfig) { c.RunUID = "uid-2" }, ErrForeign},
-		"another spec":           {func(c *ClientConfig) { c.SpecDigest = "spec-2" }, ErrForeign},
+		"a token of another run": {func(c *ClientConfig) { c.Credentials.Token = credentialsOf(t, "uid-2").Token },
+			ErrUnauthorized},
+		"no token":     {func(c *ClientConfig) { c.Credentials.Token = "" }, ErrUnauthorized},
+		"another run":  {func(c *ClientConfig) { c.RunUID = "uid-2" }, ErrForeign},
+		"another spec": {func(c *ClientConfig) { c.SpecDigest = "spec-2" }, ErrForeign},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +185,8 @@ func TestALearnerOfALowerAttemptIsFenced(t *testing.T) {
 	}
 	// From here on nobody is answered, whatever they know.
 	_, fresh := dialled(t, s.address)
-	_, err = fresh.api.Acquire(t.Context(), &pb.AcquireRequest{Epoch: epochToProto(epochOf(1)), Worker: "worker-0", Free: 1})
+	_, err = fresh.api.Acquire(t.Context(), &pb.AcquireRequest{Epoch: epochToProto(epochOf(1)), Worker: "worker-0",
+		Free: 1})
 	if err := clientError(t.Context(), err); !errors.Is(err, ErrFenced) {
 		t.Errorf("Acquire: %v, want %v", err, ErrFenced)
 	}
@@ -246,7 +248,8 @@ func TestALearnerThatRestartsOnTheSamePortIsGreetedAnew(t *testing.T) {
 	if got := take(t, "Hello", second.hellos); len(got.Stored) != 1 {
 		t.Errorf("the new learner received %+v, want the group that is stored", got)
 	}
-	if reply := takeUntil(t, "answer", w.replies, func(r HelloReply) bool { return len(r.Wanted) > 0 }); reply.Wanted[0] != exampleKey(7) {
+	if reply := takeUntil(t, "answer", w.replies,
+		func(r HelloReply) bool { return len(r.Wanted) > 0 }); reply.Wanted[0] != exampleKey(7) {
 		t.Errorf("wanted %v", reply.Wanted)
 	}
 	submitUntilAnswered(t, a, exampleGroup(7, 2, 8))

@@ -75,9 +75,15 @@ func TestReceiveBodyNamesWhatIsWrong(t *testing.T) {
 		"a frame too many":   {func(f []*pb.SubmitFrame) []*pb.SubmitFrame { return append(f, piece(1)) }, "bytes"},
 		"an empty frame":     {func(f []*pb.SubmitFrame) []*pb.SubmitFrame { return append(f, piece(0)) }, "piece"},
 		"a second header":    {func(f []*pb.SubmitFrame) []*pb.SubmitFrame { return append(f, f[0]) }, "piece"},
-		"a frame too large":  {func(f []*pb.SubmitFrame) []*pb.SubmitFrame { f[1] = piece(MaxFrameBytes + 1); return f }, "piece"},
-		"a group too large":  {func(f []*pb.SubmitFrame) []*pb.SubmitFrame { f[0].GetHeader().Bytes = MaxGroupBytes + 1; return f }, "bytes"},
-		"fewer than nothing": {func(f []*pb.SubmitFrame) []*pb.SubmitFrame { f[0].GetHeader().Bytes = -1; return f }, "bytes"},
+		"a frame too large": {func(f []*pb.SubmitFrame) []*pb.SubmitFrame { f[1] = piece(MaxFrameBytes + 1); return f },
+			"piece"},
+		"a group too large": {func(f []*pb.SubmitFrame) []*pb.SubmitFrame {
+			f[0].GetHeader().Bytes = MaxGroupBytes +
+				1
+			return f
+		}, "bytes"},
+		"fewer than nothing": {func(f []*pb.SubmitFrame) []*pb.SubmitFrame { f[0].GetHeader().Bytes = -1; return f },
+			"bytes"},
 	}
 	body := make([]byte, 2*maxPieceBytes)
 	for i := range body {

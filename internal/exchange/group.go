@@ -53,7 +53,8 @@ func EncodeGroup(group rl.Group, version int) (EncodedGroup, error) {
 func DecodeGroup(encoded []byte, version int) (rl.Group, error) {
 	var message pb.Group
 	if err := proto.Unmarshal(encoded, &message); err != nil {
-		return rl.Group{}, fmt.Errorf("decoding group: %w", &rl.FieldError{Field: "group", Problem: "is invalid: " + err.Error()})
+		return rl.Group{}, fmt.Errorf("decoding group: %w",
+			&rl.FieldError{Field: "group", Problem: "is invalid: " + err.Error()})
 	}
 	d := groupDecoder{version: version}
 	group := d.group(&message)
@@ -98,7 +99,8 @@ func memberToProto(m rl.Member) *pb.Member {
 
 func segmentToProto(s rl.Segment) *pb.Segment {
 	return &pb.Segment{
-		Turn: int32(s.Turn), Tokens: pack(s.Tokens, func(token int32) uint32 { return uint32(token) }), Actions: packBits(s.Actions),
+		Turn: int32(s.Turn), Tokens: pack(s.Tokens, func(token int32) uint32 { return uint32(token) }),
+		Actions:  packBits(s.Actions),
 		Logprobs: pack(s.Logprobs, math.Float32bits), ReferenceLogprobs: pack(s.ReferenceLogprobs, math.Float32bits),
 		Steps: all(s.Steps, func(step rl.Step) *pb.Step { return &pb.Step{Index: int32(step.Index), End: int32(step.End)} }),
 	}
@@ -121,7 +123,8 @@ func (d *groupDecoder) group(message *pb.Group) rl.Group {
 
 func (d *groupDecoder) member(field string, m *pb.Member) rl.Member {
 	member := rl.Member{
-		Index: int(m.GetIndex()), Outcome: d.outcome(field+".outcome", m.GetOutcome()), Reward: m.GetReward(), Parts: m.GetParts(),
+		Index: int(m.GetIndex()), Outcome: d.outcome(field+".outcome", m.GetOutcome()), Reward: m.GetReward(),
+		Parts:      m.GetParts(),
 		StopReason: m.GetStopReason(), Metrics: m.GetMetrics(), Turns: int(m.GetTurns()),
 		PromptTokens: m.GetPromptTokens(), SampledTokens: m.GetSampledTokens(), Retries: int(m.GetRetries()),
 	}
@@ -150,7 +153,9 @@ func (d *groupDecoder) segment(field string, s *pb.Segment) rl.Segment {
 		Turn: int(s.GetTurn()), Tokens: tokens, Actions: actions,
 		Logprobs:          unpack(d, field+".logprobs", "float32", s.GetLogprobs(), math.Float32frombits),
 		ReferenceLogprobs: unpack(d, field+".reference_logprobs", "float32", s.GetReferenceLogprobs(), math.Float32frombits),
-		Steps:             all(s.GetSteps(), func(step *pb.Step) rl.Step { return rl.Step{Index: int(step.GetIndex()), End: int(step.GetEnd())} }),
+		Steps: all(s.GetSteps(), func(step *pb.Step) rl.Step {
+			return rl.Step{Index: int(step.GetIndex()), End: int(step.GetEnd())}
+		}),
 	}
 }
 

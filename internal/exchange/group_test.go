@@ -22,7 +22,8 @@ import (
 
 func TestGroupsRoundTrip(t *testing.T) {
 	references := exampleGroup(1, 2, 9)
-	references.Members[1].Trajectories[0].Segments[0].ReferenceLogprobs = []float32{0, -1, -2, -3, -4, -5, -6, -7, math.SmallestNonzeroFloat32}
+	references.Members[1].Trajectories[0].Segments[0].ReferenceLogprobs = []float32{0, -1, -2, -3, -4, -5, -6, -7,
+		math.SmallestNonzeroFloat32}
 	evaluation := exampleGroup(1, 1, 8)
 	evaluation.Key.Kind, evaluation.Key.Evaluation = rl.Evaluate, "plan"
 	constant := exampleGroup(1, 3, 16).Tombstone(rl.Constant, "all rewards are equal")
@@ -44,7 +45,8 @@ func TestGroupsRoundTrip(t *testing.T) {
 	}
 	roles := rolesGroup(4)
 	roles.Judge = rl.JudgeUsage{Calls: 7, Errors: 2, Unreadable: 1, PromptTokens: 900, SampledTokens: 80}
-	roles.Members[0].Trajectories[0].Judgements = []rl.Judgement{{Criterion: "The answer is short.", Rating: 0.5, Rationale: "It has two lines."}}
+	roles.Members[0].Trajectories[0].Judgements = []rl.Judgement{{Criterion: "The answer is short.", Rating: 0.5,
+		Rationale: "It has two lines."}}
 	checkRoundTrip(t, roles, 2)
 	checkRoundTrip(t, roles.Tombstone(rl.Constant, "equal"), 2)
 }
@@ -73,14 +75,19 @@ func checkRoundTrip(t *testing.T, want rl.Group, version int) {
 // A run of version 1 cannot have what only version 2 expresses.
 func TestEncodeGroupRefusesWhatItsVersionLacks(t *testing.T) {
 	changes := map[string]func(g *rl.Group){
-		"a further trajectory": func(g *rl.Group) { g.Members[1].Trajectories = append(g.Members[1].Trajectories, rl.Trajectory{}) },
-		"a key":                func(g *rl.Group) { g.Members[1].Trajectories[0].Key = "k" },
+		"a further trajectory": func(g *rl.Group) {
+			g.Members[1].Trajectories = append(g.Members[1].Trajectories, rl.Trajectory{})
+		},
+		"a key": func(g *rl.Group) { g.Members[1].Trajectories[0].Key = "k" },
 		"rewards of steps": func(g *rl.Group) {
 			t := &g.Members[1].Trajectories[0]
 			t.StepRewards, t.Segments[0].Steps = []float64{1}, []rl.Step{{End: 8}}
 		},
 		"a reward that is not the member's": func(g *rl.Group) { g.Members[1].Trajectories[0].Reward = 9 },
-		"a role without segments":           func(g *rl.Group) { g.Members[1].Trajectories[0] = rl.Trajectory{Role: "judge"} },
+		"a role without segments": func(
+			g *rl.Group) {
+			g.Members[1].Trajectories[0] = rl.Trajectory{Role: "judge"}
+		},
 	}
 	for name, change := range changes {
 		group := exampleGroup(1, 2, 8)
@@ -99,7 +106,8 @@ func TestEncodeGroupRefusesWhatItsVersionLacks(t *testing.T) {
 // Golden messages show that a version stays as it is.
 func TestGoldenGroups(t *testing.T) {
 	for name, group := range map[string]rl.Group{
-		"testdata/group.v1.pb": exampleGroup(5, 3, 11), "testdata/group.v2.pb": exampleGroup(5, 3, 11), "testdata/group-roles.v2.pb": rolesGroup(5),
+		"testdata/group.v1.pb": exampleGroup(5, 3, 11), "testdata/group.v2.pb": exampleGroup(5, 3, 11),
+		"testdata/group-roles.v2.pb": rolesGroup(5),
 	} {
 		version := 1
 		if strings.Contains(name, ".v2.") {
@@ -125,8 +133,11 @@ func TestGoldenGroups(t *testing.T) {
 
 func TestEncodeGroupNamesTheFieldOfAGroupThatIsNotValid(t *testing.T) {
 	cases := map[string]func(g *rl.Group){
-		"members[1].reward":                             func(g *rl.Group) { g.Members[1].Reward = math.NaN() },
-		"members[1].trajectories[0].segments[0].tokens": func(g *rl.Group) { g.Members[1].Trajectories[0].Segments[0].Tokens[3] = -1 },
+		"members[1].reward": func(g *rl.Group) { g.Members[1].Reward = math.NaN() },
+		"members[1].trajectories[0].segments[0].tokens": func(
+			g *rl.Group) {
+			g.Members[1].Trajectories[0].Segments[0].Tokens[3] = -1
+		},
 	}
 	for field, change := range cases {
 		group := exampleGroup(1, 2, 8)
@@ -144,21 +155,28 @@ func TestDecodeGroupNamesTheFieldThatIsWrong(t *testing.T) {
 		change func(g *pb.Group)
 		field  string
 	}{
-		"no key":                      {func(g *pb.Group) { g.Key = nil }, "key.lineage"},
-		"an invalid kind":             {func(g *pb.Group) { g.Key.Kind = 3 }, "key.kind"},
-		"an invalid lineage":          {func(g *pb.Group) { g.Key.Lineage = "abc" }, "key.lineage"},
-		"an invalid outcome":          {func(g *pb.Group) { g.Outcome = 256 }, "outcome"},
-		"an outcome below all":        {func(g *pb.Group) { g.Outcome = -1 }, "outcome"},
-		"a member's outcome":          {func(g *pb.Group) { g.Members[1].Outcome = 7 }, "members[1].outcome"},
-		"a member that is nothing":    {func(g *pb.Group) { g.Members[1] = nil }, "members[1].index"},
-		"tokens cut in the middle":    {func(g *pb.Group) { g.Members[0].Segments[0].Tokens = make([]byte, 7) }, "members[0].segments[0].tokens"},
-		"log-probs cut in the middle": {func(g *pb.Group) { g.Members[0].Segments[0].Logprobs = make([]byte, 7) }, "members[0].segments[0].logprobs"},
+		"no key":                   {func(g *pb.Group) { g.Key = nil }, "key.lineage"},
+		"an invalid kind":          {func(g *pb.Group) { g.Key.Kind = 3 }, "key.kind"},
+		"an invalid lineage":       {func(g *pb.Group) { g.Key.Lineage = "abc" }, "key.lineage"},
+		"an invalid outcome":       {func(g *pb.Group) { g.Outcome = 256 }, "outcome"},
+		"an outcome below all":     {func(g *pb.Group) { g.Outcome = -1 }, "outcome"},
+		"a member's outcome":       {func(g *pb.Group) { g.Members[1].Outcome = 7 }, "members[1].outcome"},
+		"a member that is nothing": {func(g *pb.Group) { g.Members[1] = nil }, "members[1].index"},
+		"tokens cut in the middle": {func(g *pb.Group) { g.Members[0].Segments[0].Tokens = make([]byte, 7) },
+			"members[0].segments[0].tokens"},
+		"log-probs cut in the middle": {func(g *pb.Group) { g.Members[0].Segments[0].Logprobs = make([]byte, 7) },
+			"members[0].segments[0].logprobs"},
 		"references cut in the middle": {
-			func(g *pb.Group) { g.Members[0].Segments[0].ReferenceLogprobs = make([]byte, 7) }, "members[0].segments[0].reference_logprobs"},
-		"too few bits of actions": {func(g *pb.Group) { g.Members[0].Segments[0].Actions = []byte{2} }, "members[0].segments[0].actions"},
-		"bits beyond the tokens":  {func(g *pb.Group) { g.Members[0].Segments[0].Actions[1] |= 0x80 }, "members[0].segments[0].actions"},
-		"too few log-probs":       {func(g *pb.Group) { g.Members[0].Segments[0].Logprobs = make([]byte, 8) }, "members[0].trajectories[0].segments[0].logprobs"},
-		"a reward that is NaN":    {func(g *pb.Group) { g.Members[0].Reward = math.NaN() }, "members[0].reward"},
+			func(g *pb.Group) {
+				g.Members[0].Segments[0].ReferenceLogprobs = make([]byte, 7)
+			}, "members[0].segments[0].reference_logprobs"},
+		"too few bits of actions": {func(g *pb.Group) { g.Members[0].Segments[0].Actions = []byte{2} },
+			"members[0].segments[0].actions"},
+		"bits beyond the tokens": {func(g *pb.Group) { g.Members[0].Segments[0].Actions[1] |= 0x80 },
+			"members[0].segments[0].actions"},
+		"too few log-probs": {func(g *pb.Group) { g.Members[0].Segments[0].Logprobs = make([]byte, 8) },
+			"members[0].trajectories[0].segments[0].logprobs"},
+		"a reward that is NaN": {func(g *pb.Group) { g.Members[0].Reward = math.NaN() }, "members[0].reward"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -192,14 +210,17 @@ func TestDecodeGroupNamesTheFieldOfATrajectory(t *testing.T) {
 		change func(g *pb.Group)
 		field  string
 	}{
-		"none":                     {func(g *pb.Group) { g.Members[0].Trajectories = nil }, "members[0].trajectories"},
-		"one of a faulted member":  {func(g *pb.Group) { g.Members[1].Trajectories = []*pb.Trajectory{{}} }, "members[1].trajectories"},
+		"none": {func(g *pb.Group) { g.Members[0].Trajectories = nil }, "members[0].trajectories"},
+		"one of a faulted member": {func(g *pb.Group) { g.Members[1].Trajectories = []*pb.Trajectory{{}} },
+			"members[1].trajectories"},
 		"segments of version 1":    {func(g *pb.Group) { g.Members[0].Segments = first(g).Segments }, "members[0].segments"},
 		"a reward that is invalid": {func(g *pb.Group) { first(g).Reward = math.Inf(1) }, path + ".reward"},
 		"a role that is invalid":   {func(g *pb.Group) { first(g).Role = "a/b" }, path + ".role"},
 		"steps without rewards":    {func(g *pb.Group) { first(g).StepRewards = nil }, path + ".segments[0].steps"},
-		"a step beyond the tokens": {func(g *pb.Group) { first(g).Segments[0].Steps[1].End = 10 }, path + ".segments[0].steps"},
-		"tokens cut in the middle": {func(g *pb.Group) { first(g).Segments[0].Tokens = make([]byte, 7) }, path + ".segments[0].tokens"},
+		"a step beyond the tokens": {func(g *pb.Group) { first(g).Segments[0].Steps[1].End = 10 },
+			path + ".segments[0].steps"},
+		"tokens cut in the middle": {func(g *pb.Group) { first(g).Segments[0].Tokens = make([]byte, 7) },
+			path + ".segments[0].tokens"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) { checkField(t, rolesGroup(1), 2, tc.change, tc.field) })
@@ -231,7 +252,8 @@ func TestOutcomesAndKindsHaveTheSameNumbersOnTheWire(t *testing.T) {
 	if pb.Kind(rl.Train) != pb.Kind_TRAIN || pb.Kind(rl.Evaluate) != pb.Kind_EVALUATE {
 		t.Error("kinds differ on the wire")
 	}
-	names := map[SubmitStatus]string{Accepted: "ACCEPTED", Duplicate: "DUPLICATE", Closed: "CLOSED", Stale: "STALE", Invalid: "INVALID"}
+	names := map[SubmitStatus]string{Accepted: "ACCEPTED", Duplicate: "DUPLICATE", Closed: "CLOSED", Stale: "STALE",
+		Invalid: "INVALID"}
 	for status, name := range names {
 		if pb.SubmitReply_Status(status).String() != name {
 			t.Errorf("%s is %s on the wire", status, pb.SubmitReply_Status(status))
@@ -241,7 +263,8 @@ func TestOutcomesAndKindsHaveTheSameNumbersOnTheWire(t *testing.T) {
 
 func FuzzDecodeGroup(f *testing.F) {
 	for _, group := range []rl.Group{
-		exampleGroup(3, 2, 9), exampleGroup(3, 2, 9).Tombstone(rl.Constant, "equal"), {Key: exampleKey(1), Outcome: rl.Deadline},
+		exampleGroup(3, 2, 9), exampleGroup(3, 2, 9).Tombstone(rl.Constant, "equal"),
+		{Key: exampleKey(1), Outcome: rl.Deadline},
 	} {
 		f.Add(encode(group).Message)
 	}
@@ -272,8 +295,9 @@ func fuzzDecode(t *testing.T, encoded []byte, version int) {
 		t.Fatalf("the second round trip changed the group: %v", err)
 	}
 	// What is trained on is what the digest covers.
-	if _, err := rl.Datums([]rl.Group{group}, rl.Advantages([]rl.Group{group}, contract.Algorithm{Advantage: contract.Advantage{
-		Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd}})); err != nil {
+	if _, err := rl.Datums([]rl.Group{group}, rl.Advantages([]rl.Group{group},
+		contract.Algorithm{Advantage: contract.Advantage{
+			Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd}})); err != nil {
 		t.Fatalf("a valid group makes no training data: %v", err)
 	}
 	for _, grouping := range []contract.Grouping{contract.GroupingStep, contract.GroupingEpisode} {

@@ -34,8 +34,8 @@ type HelloRequest struct {
 	Spent       Spent
 }
 
-// Spent is what a worker process has asked of the endpoint since it began. Its unconfirmed tokens are what requests without an answer
-// may cost.
+// Spent is what a worker process has asked of the endpoint since it began. Its unconfirmed tokens are what requests
+// without an answer may cost.
 type Spent struct {
 	// Process names the process; it is empty for a worker that does not count. The counters of another one begin at zero.
 	Process string
@@ -73,7 +73,8 @@ type Lease struct {
 	Task               int64
 	GroupSize          int
 	MinMembers         int
-	// Sampler is the path of the weights that play the group, tinker://RUN/sampler_weights/NAME, or the name of a base model.
+	// Sampler is the path of the weights that play the group, tinker://RUN/sampler_weights/NAME, or the name of a base
+	// model.
 	Sampler string
 	// Seed is the run's; rl.Seed derives those of samples from it.
 	Seed uint64
@@ -81,11 +82,11 @@ type Lease struct {
 	SamplingSession int64
 	// Transcript has the conversations of the members recorded, for people.
 	Transcript bool
-	// Alone has the members played one after the other, in the order of their indexes, each once a Permit has its index: workers
-	// have died that played the group.
+	// Alone has the members played one after the other, in the order of their indexes, each once a Permit has its index:
+	// workers have died that played the group.
 	Alone bool
-	// Faulty are the members that are not played, since workers died while each of them was alone in play. They are faults of the
-	// environment.
+	// Faulty are the members that are not played, since workers died while each of them was alone in play. They are faults
+	// of the environment.
 	Faulty []int
 }
 
@@ -103,8 +104,8 @@ const (
 	PolicyMissing = "policy_gone"
 	// EnvironmentDown means that the group was not played, as its environment could not be prepared.
 	EnvironmentDown = "environment_down"
-	// SamplesUnanswered means that the worker does not know whether the endpoint has drawn all samples of the group, or will
-	// draw one later. The worker keeps the lease, and submits the group next.
+	// SamplesUnanswered means that the worker does not know whether the endpoint has drawn all samples of the group, or
+	// will draw one later. The worker keeps the lease, and submits the group next.
 	SamplesUnanswered = "samples_unanswered"
 )
 
@@ -124,7 +125,8 @@ type Renewal struct {
 	Endpoint EndpointProblem
 	// JudgeProblem is why judges cannot be asked, for people; empty if they can.
 	JudgeProblem string
-	// FormatProblem is why the model's format cannot express a prompt whose episode waits, for people; empty if none waits.
+	// FormatProblem is why the model's format cannot express a prompt whose episode waits, for people; empty if none
+	// waits.
 	FormatProblem string
 	// CallProblem describes calls of environments that were given up and have not returned, for people; empty without any.
 	CallProblem string
@@ -161,14 +163,14 @@ type Progress struct {
 	Key           rl.Key
 	MembersDone   int
 	SampledTokens int64
-	// Used is the part of the worker's counters that is the group's. Next is what UnreportedRequests of each member without an
-	// outcome may cost; it is 0 before the first request.
+	// Used is the part of the worker's counters that is the group's. Next is what UnreportedRequests of each member
+	// without an outcome may cost; it is 0 before the first request.
 	Used spending.Usage
 	Next int64
 }
 
-// UnreportedRequests is how many requests a member is taken to have made since the last report of a worker that is lost: one for a
-// reply, and one for the reference of a KL penalty, for a judge or for the next reply.
+// UnreportedRequests is how many requests a member is taken to have made since the last report of a worker that is
+// lost: one for a reply, and one for the reference of a KL penalty, for a judge or for the next reply.
 const UnreportedRequests = 2
 
 // Directive is what a worker has to know. It describes the present state and not what has changed, so that the next
@@ -227,7 +229,8 @@ const (
 	Invalid
 )
 
-var submitStatuses = [...]string{Accepted: "accepted", Duplicate: "duplicate", Closed: "closed", Stale: "stale", Invalid: "invalid"}
+var submitStatuses = [...]string{Accepted: "accepted", Duplicate: "duplicate", Closed: "closed", Stale: "stale",
+	Invalid: "invalid"}
 
 // String gives the name of the status in lower case.
 func (v SubmitStatus) String() string { return submitStatuses[min(v, Invalid)] }

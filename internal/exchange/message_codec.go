@@ -46,7 +46,8 @@ func helloReplyFromProto(r *pb.HelloReply) (HelloReply, error) {
 func renewalToProto(epoch Epoch, worker string, r Renewal) *pb.RenewRequest {
 	return &pb.RenewRequest{
 		Epoch: epochToProto(epoch), Worker: worker, Throttled: int32(r.Throttled), QueueState: r.QueueState,
-		DataState: pb.DataState(r.Data), DataProblem: r.DataProblem, JudgeProblem: r.JudgeProblem, FormatProblem: r.FormatProblem,
+		DataState: pb.DataState(r.Data), DataProblem: r.DataProblem, JudgeProblem: r.JudgeProblem,
+		FormatProblem:   r.FormatProblem,
 		CallProblem:     r.CallProblem,
 		EndpointProblem: endpointToProto(r.Endpoint), Spent: spentToProto(r.Spent),
 		Progress: all(r.Progress, func(p Progress) *pb.Progress {
@@ -72,9 +73,10 @@ func renewalFromProto(r *pb.RenewRequest) (Renewal, error) {
 		}),
 		Spent:     d.spent(r.GetSpent()),
 		Throttled: int(r.GetThrottled()), QueueState: r.GetQueueState(),
-		Data: DataState(r.GetDataState()), DataProblem: r.GetDataProblem(), JudgeProblem: r.GetJudgeProblem(), FormatProblem: r.GetFormatProblem(),
-		CallProblem: r.GetCallProblem(),
-		Endpoint:    endpointFromProto(r.GetEndpointProblem()),
+		Data: DataState(r.GetDataState()), DataProblem: r.GetDataProblem(), JudgeProblem: r.GetJudgeProblem(),
+		FormatProblem: r.GetFormatProblem(),
+		CallProblem:   r.GetCallProblem(),
+		Endpoint:      endpointFromProto(r.GetEndpointProblem()),
 	}
 	for _, e := range r.GetUnavailable() {
 		if renewal.Unavailable == nil {
@@ -101,7 +103,9 @@ func directiveToProto(epoch Epoch, d Directive) *pb.RenewReply {
 		Epoch: epochToProto(epoch), Revoked: all(d.Revoked, keyToProto), Credits: int32(d.Credits),
 		CoveredIndex: d.CoveredIndex, Session: d.Session, Download: d.Download, Wanted: all(d.Wanted, keyToProto),
 		Skipped: d.Skipped,
-		Permits: all(d.Permits, func(p Permit) *pb.Permit { return &pb.Permit{Key: keyToProto(p.Key), Member: int32(p.Member)} }),
+		Permits: all(d.Permits, func(p Permit) *pb.Permit {
+			return &pb.Permit{Key: keyToProto(p.Key), Member: int32(p.Member)}
+		}),
 		CoveredEvaluations: all(d.CoveredEvaluations, func(e Evaluation) *pb.Evaluation {
 			return &pb.Evaluation{Digest: e.Digest, Lineage: e.Lineage.String()}
 		}),
@@ -115,7 +119,8 @@ func directiveFromProto(r *pb.RenewReply) (Directive, error) {
 	var d decoder
 	directive := Directive{
 		Credits: int(r.GetCredits()), CoveredIndex: r.GetCoveredIndex(), Session: r.GetSession(), Download: r.GetDownload(),
-		Skipped: r.GetSkipped(), Revoked: each("revoked", r.GetRevoked(), d.key), Wanted: each("wanted", r.GetWanted(), d.key),
+		Skipped: r.GetSkipped(), Revoked: each("revoked", r.GetRevoked(), d.key),
+		Wanted:             each("wanted", r.GetWanted(), d.key),
 		CoveredEvaluations: each("covered_evaluations", r.GetCoveredEvaluations(), d.evaluation),
 		Rejected:           each("rejected", r.GetRejected(), d.rejected),
 		Permits:            each("permits", r.GetPermits(), d.permit),

@@ -51,7 +51,8 @@ func TestMessagesNameTheFieldThatIsWrong(t *testing.T) {
 }
 
 func TestStatusesHaveNames(t *testing.T) {
-	want := map[SubmitStatus]string{Accepted: "accepted", Duplicate: "duplicate", Closed: "closed", Stale: "stale", Invalid: "invalid"}
+	want := map[SubmitStatus]string{Accepted: "accepted", Duplicate: "duplicate", Closed: "closed", Stale: "stale",
+		Invalid: "invalid"}
 	for status, name := range want {
 		if status.String() != name {
 			t.Errorf("%d is called %s, want %s", status, status, name)

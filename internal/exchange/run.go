@@ -49,7 +49,8 @@ func (c *Client) Run(ctx context.Context, worker Worker) error {
 			return err
 		}
 		failures++
-		c.config.Logger.Warn("the connection to the learner failed", "worker", c.config.Worker, "attempt", c.Attempt(), "failures", failures, "err", err)
+		c.config.Logger.Warn("the connection to the learner failed", "worker", c.config.Worker, "attempt", c.Attempt(),
+			"failures", failures, "err", err)
 		if err := wait.Sleep(ctx, redialDelay(failures)); err != nil {
 			return err
 		}
@@ -153,7 +154,8 @@ type received struct {
 
 // receiveDirectives reads the stream until it ends; ended is closed then. The stream's own context does not serve
 // as ctx: it ends before the reason for the end was received here.
-func receiveDirectives(ctx context.Context, stream grpc.BidiStreamingClient[pb.RenewRequest, pb.RenewReply]) (<-chan received, <-chan struct{}) {
+func receiveDirectives(ctx context.Context, stream grpc.BidiStreamingClient[pb.RenewRequest,
+	pb.RenewReply]) (<-chan received, <-chan struct{}) {
 	directives, ended := make(chan received), make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -37,7 +37,8 @@ type learner struct {
 func newLearner() *learner {
 	return &learner{
 		hellos: make(chan HelloRequest, 1000), renewed: make(chan Renewal, 10000),
-		submitted: make(chan rl.Group, 10000), released: make(chan []rl.Key, 10), disconnected: make(chan string, 10), spent: make(chan Spent, 100),
+		submitted: make(chan rl.Group, 10000), released: make(chan []rl.Key, 10), disconnected: make(chan string, 10),
+		spent: make(chan Spent, 100),
 		acquire: func(ctx context.Context, _ string, _ int) ([]Lease, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()

@@ -122,8 +122,9 @@ func NewServer(config ServerConfig) (*Server, error) {
 	}
 	config.Epoch.Proof = string(proof)
 	s := &Server{
-		epoch: config.Epoch, handler: config.Handler, timing: config.Timing.withDefaults(), logger: cmp.Or(config.Logger, slog.New(slog.DiscardHandler)),
-		auth: newAuthenticator(config), submits: make(chan struct{}, maxSubmits),
+		epoch: config.Epoch, handler: config.Handler, timing: config.Timing.withDefaults(),
+		logger: cmp.Or(config.Logger, slog.New(slog.DiscardHandler)),
+		auth:   newAuthenticator(config), submits: make(chan struct{}, maxSubmits),
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.grpc = grpc.NewServer(

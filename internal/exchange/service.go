@@ -141,7 +141,8 @@ func (s *Server) Renew(stream grpc.BidiStreamingServer[pb.RenewRequest, pb.Renew
 }
 
 // receiveRenewals reads the stream until it ends, which it does at the latest when its handler returns.
-func receiveRenewals(stream grpc.BidiStreamingServer[pb.RenewRequest, pb.RenewReply]) (<-chan *pb.RenewRequest, <-chan error) {
+func receiveRenewals(stream grpc.BidiStreamingServer[pb.RenewRequest, pb.RenewReply]) (<-chan *pb.RenewRequest,
+	<-chan error) {
 	requests, failed := make(chan *pb.RenewRequest), make(chan error, 1)
 	go func() {
 		for {

@@ -17,8 +17,9 @@ func spentToProto(s Spent) *pb.Spent {
 
 func tokensToProto(u spending.Usage) *pb.Tokens {
 	return &pb.Tokens{
-		Prompt: u.PromptTokens, Sampled: u.SampledTokens, JudgePrompt: u.JudgePromptTokens, JudgeSampled: u.JudgeSampledTokens,
-		Reference: u.ReferenceTokens, Unconfirmed: u.UnconfirmedTokens,
+		Prompt: u.PromptTokens, Sampled: u.SampledTokens, JudgePrompt: u.JudgePromptTokens,
+		JudgeSampled: u.JudgeSampledTokens,
+		Reference:    u.ReferenceTokens, Unconfirmed: u.UnconfirmedTokens,
 	}
 }
 

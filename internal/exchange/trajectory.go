@@ -30,7 +30,8 @@ func judgeUsageToProto(u rl.JudgeUsage) *pb.JudgeUsage {
 		return nil
 	}
 	return &pb.JudgeUsage{
-		Calls: u.Calls, Errors: u.Errors, Unreadable: u.Unreadable, PromptTokens: u.PromptTokens, SampledTokens: u.SampledTokens,
+		Calls: u.Calls, Errors: u.Errors, Unreadable: u.Unreadable, PromptTokens: u.PromptTokens,
+		SampledTokens: u.SampledTokens,
 	}
 }
 
@@ -43,16 +44,19 @@ func judgeUsageFromProto(u *pb.JudgeUsage) rl.JudgeUsage {
 
 func (d *groupDecoder) trajectory(field string, t *pb.Trajectory) rl.Trajectory {
 	return rl.Trajectory{
-		Role: t.GetRole(), Key: t.GetKey(), Reward: t.GetReward(), StepRewards: t.GetStepRewards(), StopReason: t.GetStopReason(),
-		Segments: each(field+".segments", t.GetSegments(), d.segment), Judgements: all(t.GetJudgements(), judgementFromProto),
+		Role: t.GetRole(), Key: t.GetKey(), Reward: t.GetReward(), StepRewards: t.GetStepRewards(),
+		StopReason: t.GetStopReason(),
+		Segments:   each(field+".segments", t.GetSegments(), d.segment),
+		Judgements: all(t.GetJudgements(), judgementFromProto),
 	}
 }
 
-// simpleSegments returns the segments of a member as version 1 has them. The error is a *rl.FieldError when that version
-// cannot express the member.
+// simpleSegments returns the segments of a member as version 1 has them. The error is a *rl.FieldError when that
+// version cannot express the member.
 func simpleSegments(field string, m rl.Member) ([]*pb.Segment, error) {
 	if !m.IsSimple() || m.Outcome == rl.Usable && m.Trajectories[0].Reward != m.Reward {
-		return nil, &rl.FieldError{Field: field + ".trajectories", Problem: "need format version 2, and the run has version 1"}
+		return nil, &rl.FieldError{Field: field + ".trajectories",
+			Problem: "need format version 2, and the run has version 1"}
 	}
 	var segments []*pb.Segment
 	for _, t := range m.Trajectories {

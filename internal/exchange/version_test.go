@@ -21,8 +21,9 @@ func TestVersionsOfLearnerAndWorker(t *testing.T) {
 	}{
 		"the same version":   {learner: 3, worker: 3},
 		"an earlier version": {learner: 2, worker: 2},
-		"an older learner":   {learner: 2, worker: 3, problem: "the worker's message has version 3, and the run has version 2"},
-		"an older worker":    {learner: 3, worker: 2, problem: "the worker's message has version 2, and the run has version 3"},
+		"an older learner": {learner: 2, worker: 3,
+			problem: "the worker's message has version 3, and the run has version 2"},
+		"an older worker": {learner: 3, worker: 2, problem: "the worker's message has version 2, and the run has version 3"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -69,7 +69,8 @@ func (h *History) names() map[string]bool {
 
 func (h *History) encode() ([]byte, error) {
 	out := encoded{
-		Version: version, Stride: max(1, h.Stride), Source: h.Source, Known: h.Known, Metrics: slices.Sorted(maps.Keys(h.names())), Rows: []encodedRow{},
+		Version: version, Stride: max(1, h.Stride), Source: h.Source, Known: h.Known,
+		Metrics: slices.Sorted(maps.Keys(h.names())), Rows: []encodedRow{},
 	}
 	for _, row := range h.Rows {
 		e := encodedRow{Step: row.Step, Lineage: row.Lineage, Attempt: row.Attempt, Time: row.Time}
@@ -97,13 +98,15 @@ func Decode(data []byte) (*History, error) {
 		return nil, fmt.Errorf("decoding history: %w", err)
 	}
 	if in.Version != version {
-		return nil, fmt.Errorf("decoding history: version %d is not known, only %d is: use kubectl-tinker of the operator's version", in.Version, version)
+		return nil, fmt.Errorf("decoding history: version %d is not known, only %d is: use kubectl-tinker of the "+
+			"operator's version", in.Version, version)
 	}
 	h := &History{Stride: min(max(1, in.Stride), maxStride), Source: in.Source, Known: in.Known}
 	for _, e := range in.Rows {
 		row := Row{Step: e.Step, Lineage: e.Lineage, Attempt: e.Attempt, Time: e.Time, Metrics: map[string]float64{}}
 		if len(e.Values) > len(in.Metrics) {
-			return nil, fmt.Errorf("decoding history: the row of step %d has %d values for %d metrics", e.Step, len(e.Values), len(in.Metrics))
+			return nil, fmt.Errorf("decoding history: the row of step %d has %d values for %d metrics", e.Step, len(e.Values),
+				len(in.Metrics))
 		}
 		for i, value := range e.Values {
 			if value == nil {

@@ -86,8 +86,8 @@ func (h *History) Add(source string, records []contract.Record) bool {
 	return added
 }
 
-// truncate removes the rows that do not lead to the version that was loaded: those of later steps, and that of its own step
-// where another version had that, as when a run begins anew with other settings.
+// truncate removes the rows that do not lead to the version that was loaded: those of later steps, and that of its own
+// step where another version had that, as when a run begins anew with other settings.
 func (h *History) truncate(record contract.Record) {
 	at, found := h.find(record.Step)
 	if found && (record.Lineage == "" || h.Rows[at].Lineage == record.Lineage) {
@@ -137,7 +137,8 @@ func (h *History) addEvaluation(record contract.Record) {
 }
 
 func rowOf(record contract.Record) Row {
-	row := Row{Step: record.Step, Lineage: record.Lineage, Attempt: record.Attempt, Time: record.Time, Metrics: map[string]float64{}}
+	row := Row{Step: record.Step, Lineage: record.Lineage, Attempt: record.Attempt, Time: record.Time,
+		Metrics: map[string]float64{}}
 	maps.Copy(row.Metrics, contract.MainMetrics(record.Metrics, maxRowMetrics))
 	return row
 }
@@ -159,8 +160,8 @@ func (h *History) thin() {
 	}
 }
 
-// coarsen drops at least one row of two or more, whatever their steps are and however many have an evaluation, and never the newest.
-// Rows without an evaluation go first, until those with one are more than half.
+// coarsen drops at least one row of two or more, whatever their steps are and however many have an evaluation, and
+// never the newest. Rows without an evaluation go first, until those with one are more than half.
 func (h *History) coarsen() {
 	for before := len(h.Rows); h.Stride < maxStride; {
 		if 2*h.evaluated() > len(h.Rows) {
@@ -202,9 +203,9 @@ func (h *History) evaluated() int {
 	return n
 }
 
-// Thin returns records in their order, and leaves out those of steps that a history of all of them would not keep, until at most
-// limit are left. It keeps those that say that steps were lost. If limit is at least MaxRows, a history of what is left has the
-// rows that a history of all records would have.
+// Thin returns records in their order, and leaves out those of steps that a history of all of them would not keep,
+// until at most limit are left. It keeps those that say that steps were lost. If limit is at least MaxRows, a history
+// of what is left has the rows that a history of all records would have.
 func Thin(records []contract.Record, limit int) []contract.Record {
 	for stride := int64(2); len(records) > limit && stride < maxStride; stride *= 2 {
 		var newest int64

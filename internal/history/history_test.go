@@ -20,12 +20,14 @@ type metrics = map[string]float64
 
 // step returns the record of a step whose version has a lineage.
 func step(number, step int64, lineage string) contract.Record {
-	return contract.Record{Number: number, Step: step, Lineage: lineage, Attempt: 1, Time: 100 * step, Metrics: metrics{contract.MetricReward: float64(step)}}
+	return contract.Record{Number: number, Step: step, Lineage: lineage, Attempt: 1, Time: 100 * step,
+		Metrics: metrics{contract.MetricReward: float64(step)}}
 }
 
 func evaluation(number, at int64, lineage string) contract.Record {
 	return contract.Record{
-		Number: number, Step: at, Lineage: lineage, Attempt: 1, Time: 100*at + 50, Evaluation: true, Metrics: metrics{contract.MetricPassAt1: 0.5},
+		Number: number, Step: at, Lineage: lineage, Attempt: 1, Time: 100*at + 50, Evaluation: true,
+		Metrics: metrics{contract.MetricPassAt1: 0.5},
 	}
 }
 
@@ -51,18 +53,27 @@ func TestAdd(t *testing.T) {
 		records []contract.Record
 		want    []string
 	}{
-		"steps":                               {[]contract.Record{step(1, 1, "a"), step(2, 2, "a")}, []string{"1a", "2a"}},
-		"a record that is known":              {[]contract.Record{step(1, 1, "a"), step(1, 1, "b")}, []string{"1a"}},
-		"an evaluation before the first":      {[]contract.Record{evaluation(1, 0, "z"), step(2, 1, "a")}, []string{"0zE", "1a"}},
-		"an evaluation completes its row":     {[]contract.Record{step(1, 1, "a"), step(2, 2, "a"), evaluation(3, 1, "a")}, []string{"1aE", "2a"}},
-		"an evaluation of other weights":      {[]contract.Record{step(1, 1, "a"), evaluation(2, 1, "b")}, []string{"1a"}},
-		"a resume removes what was lost":      {[]contract.Record{step(1, 1, "a"), step(2, 2, "a"), step(3, 3, "a"), resumed(4, 1)}, []string{"1a"}},
-		"a run that begins anew":              {[]contract.Record{evaluation(1, 0, "z"), {Number: 2, Lineage: "y", Resumed: true}, evaluation(3, 0, "y")}, []string{"0yE"}},
-		"a run that resumes at its beginning": {[]contract.Record{evaluation(1, 0, "z"), {Number: 2, Lineage: "z", Resumed: true}, step(3, 1, "a")}, []string{"0zE", "1a"}},
-		"a step that is made again":           {[]contract.Record{step(1, 1, "a"), evaluation(2, 1, "a"), step(3, 2, "a"), resumed(4, 0), step(5, 1, "b")}, []string{"1b"}},
-		"the same step made again":            {[]contract.Record{step(1, 1, "a"), evaluation(2, 1, "a"), step(3, 2, "a"), step(4, 1, "a")}, []string{"1aE", "2a"}},
-		"other weights remove what followed":  {[]contract.Record{step(1, 1, "a"), step(2, 2, "a"), step(3, 1, "b")}, []string{"1b"}},
-		"a row that comes late":               {[]contract.Record{step(1, 1, "a"), step(2, 3, "a"), step(3, 2, "a")}, []string{"1a", "2a", "3a"}},
+		"steps":                  {[]contract.Record{step(1, 1, "a"), step(2, 2, "a")}, []string{"1a", "2a"}},
+		"a record that is known": {[]contract.Record{step(1, 1, "a"), step(1, 1, "b")}, []string{"1a"}},
+		"an evaluation before the first": {[]contract.Record{evaluation(1, 0, "z"), step(2, 1, "a")},
+			[]string{"0zE", "1a"}},
+		"an evaluation completes its row": {[]contract.Record{step(1, 1, "a"), step(2, 2, "a"), evaluation(3, 1, "a")},
+			[]string{"1aE", "2a"}},
+		"an evaluation of other weights": {[]contract.Record{step(1, 1, "a"), evaluation(2, 1, "b")}, []string{"1a"}},
+		"a resume removes what was lost": {[]contract.Record{step(1, 1, "a"), step(2, 2, "a"), step(3, 3, "a"),
+			resumed(4, 1)}, []string{"1a"}},
+		"a run that begins anew": {[]contract.Record{evaluation(1, 0, "z"),
+			{Number: 2, Lineage: "y", Resumed: true}, evaluation(3, 0, "y")}, []string{"0yE"}},
+		"a run that resumes at its beginning": {[]contract.Record{evaluation(1, 0, "z"),
+			{Number: 2, Lineage: "z", Resumed: true}, step(3, 1, "a")}, []string{"0zE", "1a"}},
+		"a step that is made again": {[]contract.Record{step(1, 1, "a"), evaluation(2, 1, "a"), step(3, 2, "a"),
+			resumed(4, 0), step(5, 1, "b")}, []string{"1b"}},
+		"the same step made again": {[]contract.Record{step(1, 1, "a"), evaluation(2, 1, "a"), step(3, 2, "a"),
+			step(4, 1, "a")}, []string{"1aE", "2a"}},
+		"other weights remove what followed": {[]contract.Record{step(1, 1, "a"), step(2, 2, "a"), step(3, 1, "b")},
+			[]string{"1b"}},
+		"a row that comes late": {[]contract.Record{step(1, 1, "a"), step(2, 3, "a"), step(3, 2, "a")},
+			[]string{"1a", "2a", "3a"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +170,8 @@ func TestEncodingIsBounded(t *testing.T) {
 	if err != nil || len(data) > MaxBytes {
 		t.Errorf("the encoding has %d bytes (%v)", len(data), err)
 	}
-	if decoded, err := Decode(data); err != nil || len(decoded.Rows) < 16 || decoded.Rows[len(decoded.Rows)-1].Step != 512 {
+	if decoded, err := Decode(data); err != nil || len(decoded.Rows) < 16 ||
+		decoded.Rows[len(decoded.Rows)-1].Step != 512 {
 		t.Errorf("%v is decoded", err)
 	}
 }
@@ -189,8 +201,8 @@ func hostile(records int64, step func(number int64) int64, metrics int, name str
 	return all
 }
 
-// TestEncodeEnds encodes what a learner of a tenant's own image may send. Rows with an evaluation alone are once all that
-// there is, and too much; a stride that grows without an end would overflow.
+// TestEncodeEnds encodes what a learner of a tenant's own image may send. Rows with an evaluation alone are once all
+// that there is, and too much; a stride that grows without an end would overflow.
 func TestEncodeEnds(t *testing.T) {
 	each := func(n int64) int64 { return n }
 	for name, records := range map[string][]contract.Record{
@@ -243,8 +255,8 @@ func TestDecodeRepairsStride(t *testing.T) {
 	}
 }
 
-// TestEvaluationsLeaveRoomForSteps encodes what the project's own learner reports with 32 environments, evaluated at every step: the
-// rows of the whole run stay, not those of its end.
+// TestEvaluationsLeaveRoomForSteps encodes what the project's own learner reports with 32 environments, evaluated at
+// every step: the rows of the whole run stay, not those of its end.
 func TestEvaluationsLeaveRoomForSteps(t *testing.T) {
 	var h History
 	number := int64(0)

@@ -13,20 +13,22 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
 )
 
-// adopt claims the run that this run continues, before its states are listed, and takes over what the artifact store has of it. A
-// run that continues none looks for an earlier one of its name.
+// adopt claims the run that this run continues, before its states are listed, and takes over what the artifact store
+// has of it. A run that continues none looks for an earlier one of its name.
 func (b *beginning) adopt(ctx context.Context) error {
 	run := b.file.Run
 	if b.file.ResumeFrom == "" {
 		if found := b.journal.Register(run.Namespace, run.Name, b.config.Now().Unix()); found != nil {
 			spec := decodeSpec(found.Spec)
-			b.opener.Namesake = &contract.EarlierRun{UID: found.UID, Step: found.Step, SameSettings: spec != nil && spec.SpecDigest == b.file.SpecDigest}
+			b.opener.Namesake = &contract.EarlierRun{UID: found.UID, Step: found.Step,
+				SameSettings: spec != nil && spec.SpecDigest == b.file.SpecDigest}
 		}
 		return nil
 	}
 	spec, err := b.journal.Adopt(ctx, b.file.ResumeFrom)
 	if adopted, ok := errors.AsType[*artifacts.AdoptedError](err); ok {
-		return &opening.ResumeError{UID: b.file.ResumeFrom, Problem: "run " + adopted.By + " continues it already. Name that run in resumeFrom if it is deleted."}
+		return &opening.ResumeError{UID: b.file.ResumeFrom, Problem: "run " + adopted.By +
+			" continues it already. Name that run in resumeFrom if it is deleted."}
 	}
 	b.journal.Register(run.Namespace, run.Name, b.config.Now().Unix())
 	b.opener.Former = decodeSpec(spec)
@@ -42,7 +44,8 @@ func decodeSpec(data []byte) *contract.RunFile {
 	return &file
 }
 
-// reportOrigin reports which run the loaded state is of, if that is another one, or which earlier run this one does not continue.
+// reportOrigin reports which run the loaded state is of, if that is another one, or which earlier run this one does not
+// continue.
 func (o *modelOpening) reportOrigin(loaded opening.Loaded) {
 	o.status.Update(func(p *contract.Progress) {
 		if p.EarlierRun = o.opener.Namesake; loaded.Former {

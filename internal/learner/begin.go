@@ -109,7 +109,8 @@ type workerRecord interface {
 
 // recordWorkers records the workers, for which the attempt after this one waits. While the store does not answer it
 // tries again after a pause.
-func recordWorkers(ctx context.Context, table workerList, journal workerRecord, pause func(context.Context, int) error) {
+func recordWorkers(ctx context.Context, table workerList, journal workerRecord,
+	pause func(context.Context, int) error) {
 	var recorded []string
 	for failures := 0; ctx.Err() == nil; {
 		changed := table.Changed()

@@ -56,8 +56,8 @@ func (l spent) awaitEvaluations(soft context.Context) error {
 	return l.evaluator.Wait(ctx)
 }
 
-// open notes that a version was loaded, and returns up to which step it is known what was spent. A run of which no attempt has recorded
-// that has it in the newest row that can be read, and in the results of its evaluations.
+// open notes that a version was loaded, and returns up to which step it is known what was spent. A run of which no
+// attempt has recorded that has it in the newest row that can be read, and in the results of its evaluations.
 func (l spent) open(v rl.Version) (known int64) {
 	if l.ledger.Restored() {
 		known = v.Step
@@ -80,8 +80,8 @@ func (l spent) open(v rl.Version) (known int64) {
 	return known
 }
 
-// usageIn returns the usage that a row has, where no attempt has recorded what was spent. Workers report anew what they sampled, but
-// for those of earlier versions of the program.
+// usageIn returns the usage that a row has, where no attempt has recorded what was spent. Workers report anew what they
+// sampled, but for those of earlier versions of the program.
 func (l spent) usageIn(row artifacts.Row) spending.Usage {
 	if row.Trained != nil && l.status.Progress().ResumedFrom != nil {
 		return row.Usage // the workers of the run that this run continues report no more
@@ -108,14 +108,16 @@ func trainedIn(row artifacts.Row) *int64 {
 // spendingInterval is how often what was spent is recorded while no row is.
 const spendingInterval = 10 * time.Second
 
-// record makes durable what was spent. A record that the store does not take stays as it was, and the next one replaces it.
+// record makes durable what was spent. A record that the store does not take stays as it was, and the next one replaces
+// it.
 func (l spent) record(ctx context.Context) {
 	if err := l.ledger.Write(ctx); err != nil {
 		l.config.Logger.Warn("what was spent is not recorded", "err", err)
 	}
 }
 
-// recordSpending records what was spent from time to time, for an attempt that begins after a learner and a worker died together.
+// recordSpending records what was spent from time to time, for an attempt that begins after a learner and a worker died
+// together.
 func recordSpending(ctx context.Context, l *learner) {
 	tick := time.NewTicker(spendingInterval)
 	defer tick.Stop()

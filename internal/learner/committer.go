@@ -18,8 +18,8 @@ var errNotInModel = errors.New("no model holds its weights any longer")
 // state is in flight, and its version is committed before the next one is announced.
 type committer struct{ *learner }
 
-// begin saves the current version, and completes the commit where no step may be submitted beside it. While the artifact
-// store does not take its row, it waits.
+// begin saves the current version, and completes the commit where no step may be submitted beside it. While the
+// artifact store does not take its row, it waits.
 func (l committer) begin(ctx context.Context) error {
 	c := &commit{learner: l.learner, name: l.name(l.loop.at), began: l.config.Now()}
 	if err := perform(ctx, ctx, c, savePhases, l.config.Fault); err != nil {
@@ -44,8 +44,8 @@ func (l committer) complete(ctx context.Context) error {
 	return perform(ctx, ctx, c, commitPhases, l.config.Fault)
 }
 
-// drain commits the current version, unless that is done. It is lost if it has not been saved and the model holds a part of the
-// next step, which a state would contain.
+// drain commits the current version, unless that is done. It is lost if it has not been saved and the model holds a
+// part of the next step, which a state would contain.
 func (l committer) drain(ctx context.Context) error {
 	if err := l.complete(ctx); err != nil || l.loop.at.Step <= max(l.loop.saved.Step, l.loop.stored) {
 		return err
@@ -59,8 +59,8 @@ func (l committer) drain(ctx context.Context) error {
 	return l.complete(ctx)
 }
 
-// completeAfter completes the commit after the next step was submitted with the given result, which it returns unless the
-// commit ends the learner. A step that failed does not change what was saved before it.
+// completeAfter completes the commit after the next step was submitted with the given result, which it returns unless
+// the commit ends the learner. A step that failed does not change what was saved before it.
 func (l committer) completeAfter(ctx context.Context, submitted error) error {
 	if errors.Is(submitted, ErrKilled) || ctx.Err() != nil {
 		return submitted

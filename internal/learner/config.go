@@ -60,15 +60,15 @@ type Timing struct {
 	Tick time.Duration
 	// Pause is the first pause after a model was thrown away without progress; it doubles up to 30 s: 0.5 s.
 	Pause time.Duration
-	// KeyPatience is how long an API key that the endpoint refuses, or an address that is not a Tinker API's, is tried again
-	// before the learner ends, so that a new pod reads spec and Secret anew: 30 s, after which the manager has time to make
-	// the next pod 45 s after this one.
+	// KeyPatience is how long an API key that the endpoint refuses, or an address that is not a Tinker API's, is tried
+	// again before the learner ends, so that a new pod reads spec and Secret anew: 30 s, after which the manager has time
+	// to make the next pod 45 s after this one.
 	KeyPatience time.Duration
 	// SkipAfter is how long an environment has to be unavailable before its groups are dropped, where the run does that:
 	// 30 s, since a server that is replaced by another is soon available again.
 	SkipAfter time.Duration
-	// Question is how often the endpoint is asked whether the newest version has diverged, while workers report that samples
-	// fail: 30 s.
+	// Question is how often the endpoint is asked whether the newest version has diverged, while workers report that
+	// samples fail: 30 s.
 	Question time.Duration
 	// Tracking is how often the services that show the run's curves receive steps: 15 s.
 	Tracking time.Duration
@@ -78,8 +78,8 @@ type Timing struct {
 	StorePause time.Duration
 	// StoreSlow is how long a call of the artifact store may take before the run reports it: 20 s.
 	StoreSlow time.Duration
-	// DrainPatience is how long a learner that is to drain waits for an artifact store that does not answer: 45 s, which leaves
-	// time for the rest of the pod's grace period.
+	// DrainPatience is how long a learner that is to drain waits for an artifact store that does not answer: 45 s, which
+	// leaves time for the rest of the pod's grace period.
 	DrainPatience time.Duration
 }
 

@@ -18,7 +18,8 @@ import (
 // within that time, however long it waited before.
 func TestTriesAreAtMost30SecondsApart(t *testing.T) {
 	timing := Config{}.withDefaults().Timing
-	cases := map[int]time.Duration{0: 0, 1: 500 * time.Millisecond, 2: time.Second, 6: 16 * time.Second, 7: 30 * time.Second, 8: 30 * time.Second, 10_000: 30 * time.Second}
+	cases := map[int]time.Duration{0: 0, 1: 500 * time.Millisecond, 2: time.Second, 6: 16 * time.Second,
+		7: 30 * time.Second, 8: 30 * time.Second, 10_000: 30 * time.Second}
 	for failures, want := range cases {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
@@ -32,8 +33,8 @@ func TestTriesAreAtMost30SecondsApart(t *testing.T) {
 	}
 }
 
-// TestLearnerTriesForItsPatience has the endpoint refuse the key always. The learner ends as soon as KeyPatience is over, and not
-// only at the end of a pause, since the pod that follows it is the first that reads the Secret again.
+// TestLearnerTriesForItsPatience has the endpoint refuse the key always. The learner ends as soon as KeyPatience is
+// over, and not only at the end of a pause, since the pod that follows it is the first that reads the Secret again.
 func TestLearnerTriesForItsPatience(t *testing.T) {
 	timing := Config{}.withDefaults().Timing
 	synctest.Test(t, func(t *testing.T) {

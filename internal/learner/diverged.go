@@ -76,7 +76,8 @@ func (s *trainingStep) checkGroups(ctx context.Context) error {
 		case trainee.FindingDiverged:
 			return failure.New(failure.Diverged, fmt.Errorf("%w: %w", reason, err), "sampling step %d", s.loop.at.Step)
 		case trainee.FindingSound:
-			return failure.New(failure.Untrainable, reason, "sampling step %d, whose policy can be sampled", s.batch.Version.Step)
+			return failure.New(failure.Untrainable, reason, "sampling step %d, whose policy can be sampled",
+				s.batch.Version.Step)
 		}
 		s.config.Logger.Warn("groups have no valid tokens, and the endpoint does not say why", "reason", reason, "err", err)
 		if err := s.config.Timing.wait(ctx, failures); err != nil {
@@ -98,7 +99,8 @@ func (s *trainingStep) ask(ctx context.Context) (trainee.Finding, error) {
 	question := trainee.Question{
 		API: s.client, Session: session, Base: s.file.Fixed.Model.Name,
 		Number: func(what string) int64 {
-			return rl.SamplingSession(rl.Train, s.loop.at.Lineage, fmt.Sprint("question ", s.config.Identity, s.loop.questions.Add(1), what))
+			return rl.SamplingSession(rl.Train, s.loop.at.Lineage, fmt.Sprint("question ", s.config.Identity,
+				s.loop.questions.Add(1), what))
 		},
 		Pause: func(ctx context.Context, failures int) error { return s.config.Timing.wait(ctx, failures+1) },
 	}

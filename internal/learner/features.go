@@ -23,7 +23,8 @@ func (p featureChecker) checker(features []capability.Feature) capability.Checke
 	m := p.file.Fixed.Model
 	return capability.Checker{
 		API: p.client, BaseURL: p.file.Fixed.BaseURL, Model: m.Name, Features: features,
-		Lora: tinker.LoraConfig{Rank: m.LoraRank, TrainAttn: m.TrainAttention, TrainMLP: m.TrainMLP, TrainUnembed: m.TrainUnembed},
+		Lora: tinker.LoraConfig{Rank: m.LoraRank, TrainAttn: m.TrainAttention, TrainMLP: m.TrainMLP,
+			TrainUnembed: m.TrainUnembed},
 		UserMetadata: tinker.Metadata{
 			trainee.MetadataRun: p.file.Run.UID, trainee.MetadataAttempt: strconv.Itoa(int(p.file.Attempt)), "purpose": "probe",
 		},
@@ -37,10 +38,11 @@ func (p featureChecker) Check(ctx context.Context, features []capability.Feature
 }
 
 // checkOptimizer reports whether a model that was loaded from a state to train on has the optimizer's state: an
-// endpoint may restore it from most states and lose it from one. Before the first optimizer step the optimizer has no state, so it
-// checks only states that are known to be the result of one. It does not check what this process saved at an
-// endpoint that is known to restore optimizers, because a check makes models of its own.
-func (p featureChecker) checkOptimizer(ctx context.Context, state checkpoints.Entry, model *client.Model) (bool, error) {
+// endpoint may restore it from most states and lose it from one. Before the first optimizer step the optimizer has no
+// state, so it checks only states that are known to be the result of one. It does not check what this process saved at
+// an endpoint that is known to restore optimizers, because a check makes models of its own.
+func (p featureChecker) checkOptimizer(ctx context.Context, state checkpoints.Entry,
+	model *client.Model) (bool, error) {
 	known := p.loop.capabilities
 	if known.Of(capability.OptimizerReset) == capability.Ignored {
 		return true, nil // every load restores the optimizer, so that nothing shows the difference

@@ -17,7 +17,8 @@ import (
 // historyPatience is how long a learner that ends waits at most until the manager has stored its last records.
 const historyPatience = 8 * time.Second
 
-// repeated is how many rows are reported again when a learner opens another model: the manager may not have received the newest.
+// repeated is how many rows are reported again when a learner opens another model: the manager may not have received
+// the newest.
 const repeated = 64
 
 // recorder reports to the manager what its history of the run has.
@@ -38,12 +39,13 @@ func (r recorder) evaluation(step int64, metrics map[string]float64) {
 		return
 	}
 	r.status.AddRecord(contract.Record{
-		Step: step, Lineage: version.Lineage.Short(), Attempt: r.file.Attempt, Time: r.config.Now().Unix(), Evaluation: true, Metrics: metrics,
+		Step: step, Lineage: version.Lineage.Short(), Attempt: r.file.Attempt, Time: r.config.Now().Unix(), Evaluation: true,
+		Metrics: metrics,
 	})
 }
 
-// resumed reports the version that was loaded, and the steps before it as the rows have them. The first model of a learner
-// has all of them reported, since the manager may have received none.
+// resumed reports the version that was loaded, and the steps before it as the rows have them. The first model of a
+// learner has all of them reported, since the manager may have received none.
 func (r recorder) resumed(at checkpoints.Position) {
 	r.status.AddRecord(contract.Record{Step: at.Step, Lineage: at.Lineage.Short(), Resumed: true})
 	limit := repeated

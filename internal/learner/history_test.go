@@ -22,8 +22,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// TestResumeReportsWhatTheManagerMissed has a learner resume a run of which the manager has no record: the history has all
-// steps that it keeps, with their times and evaluations. A second model of the same learner reports the newest ones alone.
+// TestResumeReportsWhatTheManagerMissed has a learner resume a run of which the manager has no record: the history has
+// all steps that it keeps, with their times and evaluations. A second model of the same learner reports the newest ones
+// alone.
 func TestResumeReportsWhatTheManagerMissed(t *testing.T) {
 	const steps = 2*history.MaxRows + 76
 	dir := t.TempDir()
@@ -48,11 +49,13 @@ func TestResumeReportsWhatTheManagerMissed(t *testing.T) {
 		}
 		writeQuickly(t, filepath.Join(dir, "uid", "rows", fmt.Sprintf("%09d-%s.json", step, lineage)), row)
 		add(contract.Record{
-			Step: step, Lineage: lineage.Short(), Attempt: 1, Time: 1000 + step, Metrics: map[string]float64{contract.MetricReward: float64(step)},
+			Step: step, Lineage: lineage.Short(), Attempt: 1, Time: 1000 + step,
+			Metrics: map[string]float64{contract.MetricReward: float64(step)},
 		})
 		if step%50 == 0 {
 			passed := map[string]float64{contract.MetricPassAt1: float64(step) / 1e4}
-			if err := files.WriteEvaluation(artifacts.Evaluation{Version: row.Version, Digest: "p", Metrics: passed}); err != nil {
+			if err := files.WriteEvaluation(artifacts.Evaluation{Version: row.Version, Digest: "p",
+				Metrics: passed}); err != nil {
 				t.Fatal(err)
 			}
 			add(contract.Record{Step: step, Lineage: lineage.Short(), Evaluation: true, Metrics: passed})
@@ -96,7 +99,8 @@ func writeQuickly(t *testing.T, name string, row artifacts.Row) {
 
 // receive adds the records of one heartbeat to a history, and returns how many there were.
 func receive(status *report.Status, to *history.History) int {
-	records, _ := status.Records(contract.HeartbeatRequest{HistoryVersion: contract.HistoryVersion, KnownRecords: to.KnownOf("pod")})
+	records, _ := status.Records(contract.HeartbeatRequest{HistoryVersion: contract.HistoryVersion,
+		KnownRecords: to.KnownOf("pod")})
 	to.Add("pod", records)
 	return len(records)
 }

@@ -84,8 +84,8 @@ type loopState struct {
 	capabilities capability.Report
 	// cold is set once a model of this attempt resumed from a state without its optimizer.
 	cold bool
-	// committed is the highest step that was committed. Since the last progress discarded counts the models that were thrown away,
-	// and missing how often workers did not find sampler weights.
+	// committed is the highest step that was committed. Since the last progress discarded counts the models that were
+	// thrown away, and missing how often workers did not find sampler weights.
 	committed          int64
 	discarded, missing int
 	// refused is what was tried when the endpoint refused settings or data; nil otherwise. waits is set once the run waits

@@ -44,7 +44,8 @@ func (l *learner) train(ctx, soft context.Context) error {
 			l.loop.discarded++
 		}
 		if l.loop.discarded >= maxDiscarded {
-			err = fmt.Errorf("%w: %d models were thrown away at step %d, the last because of: %w", errNoProgress, maxDiscarded, l.loop.at.Step, err)
+			err = fmt.Errorf("%w: %d models were thrown away at step %d, the last because of: %w", errNoProgress, maxDiscarded,
+				l.loop.at.Step, err)
 			return l.leave(ctx, soft, err)
 		}
 		l.status.Block(report.BlockedOnModel, err.Error())
@@ -58,8 +59,8 @@ func (l *learner) train(ctx, soft context.Context) error {
 	}
 }
 
-// begin performs the phases of the beginning. It repeats them while a user has to repair how the run reaches its endpoint, and while
-// that is out of order.
+// begin performs the phases of the beginning. It repeats them while a user has to repair how the run reaches its
+// endpoint, and while that is out of order.
 func (l *learner) begin(ctx, soft context.Context) error {
 	for failures := 1; ; failures++ {
 		err := perform(ctx, soft, &beginning{l}, beginPhases, l.config.Fault)
@@ -83,8 +84,9 @@ func (l *learner) begin(ctx, soft context.Context) error {
 // maxDiscarded is the number of models that may be thrown away in a row without progress.
 const maxDiscarded = 8
 
-// isDiscarded reports whether a failure has cost a model that counts as one thrown away without progress. It does not where the key is
-// refused, since that costs no training, nor where workers did not find the sampler weights once: their session may have been lost.
+// isDiscarded reports whether a failure has cost a model that counts as one thrown away without progress. It does not
+// where the key is refused, since that costs no training, nor where workers did not find the sampler weights once:
+// their session may have been lost.
 func (s *loopState) isDiscarded(err error) bool {
 	if errors.Is(err, leases.ErrPolicyMissing) {
 		s.missing++
@@ -137,8 +139,8 @@ func (l *learner) pass(ctx, soft context.Context) error {
 	return l.finish(ctx, soft)
 }
 
-// tryRefused returns an error while the endpoint refuses what the run waits for. It tries a step of few sequences, so that a
-// batch is not trained again in vain.
+// tryRefused returns an error while the endpoint refuses what the run waits for. It tries a step of few sequences, so
+// that a batch is not trained again in vain.
 func (s *loopState) tryRefused(ctx context.Context, models *trainee.Factory) error {
 	if !s.waits {
 		return nil
@@ -195,7 +197,8 @@ func (l *learner) finish(ctx, soft context.Context) error {
 	return l.journal.AwaitRebuild(ctx, l.loop.at.Version)
 }
 
-// leave ends the loop: a drained learner saves what it has trained, and says what it could not save. Models are unloaded.
+// leave ends the loop: a drained learner saves what it has trained, and says what it could not save. Models are
+// unloaded.
 func (l *learner) leave(ctx, soft context.Context, err error) error {
 	if errors.Is(err, ErrKilled) || ctx.Err() != nil {
 		return endOf(soft, err)
@@ -207,7 +210,8 @@ func (l *learner) leave(ctx, soft context.Context, err error) error {
 			saveErr = ended
 		}
 		if saveErr != nil {
-			l.config.Logger.Warn("the newest version is not committed", "step", l.loop.at.Step, "committed", l.loop.saved.Step, "err", saveErr)
+			l.config.Logger.Warn("the newest version is not committed", "step", l.loop.at.Step, "committed", l.loop.saved.Step,
+				"err", saveErr)
 		}
 		err = withUnsaved(err, l.loop.unsaved(saveErr))
 	}

@@ -55,15 +55,18 @@ func (l *learner) prepare(ctx context.Context) error {
 		return fmt.Errorf("encoding run file: %w", err)
 	}
 	l.journal = artifacts.NewJournal(artifacts.Config{
-		Dir: l.file.ArtifactsDir, URL: l.file.ArtifactsURL, OpenBucket: l.config.OpenBucket, Spec: spec, RunUID: l.file.Run.UID, Attempt: l.file.Attempt, Identity: l.config.Identity,
-		Logger: l.config.Logger, Pause: l.config.Timing.StorePause, Slow: l.config.Timing.StoreSlow, GiveUp: l.giveUp, Committed: recorder{l}.step,
-		Blocked: func(problem string) { l.status.Block(contract.BlockedOnArtifacts, problem) },
-		Parent:  parents(l.book, rl.Genesis(l.file.SpecDigest)),
+		Dir: l.file.ArtifactsDir, URL: l.file.ArtifactsURL, OpenBucket: l.config.OpenBucket, Spec: spec,
+		RunUID: l.file.Run.UID, Attempt: l.file.Attempt, Identity: l.config.Identity,
+		Logger: l.config.Logger, Pause: l.config.Timing.StorePause, Slow: l.config.Timing.StoreSlow, GiveUp: l.giveUp,
+		Committed: recorder{l}.step,
+		Blocked:   func(problem string) { l.status.Block(contract.BlockedOnArtifacts, problem) },
+		Parent:    parents(l.book, rl.Genesis(l.file.SpecDigest)),
 	})
 	l.preflight = preflight.New(preflight.Config{
 		File: l.file, API: l.client, FeatureChecker: featureChecker{l}, Hub: l.config.Hub,
 		Blocked: func(problem string) { l.status.Block(contract.BlockedOnTokenizer, problem) },
-		IsFinal: func(err error) bool { return isFinal(err, false) }, Pause: l.config.Timing.wait, Logger: l.config.Logger, Now: l.config.Now,
+		IsFinal: func(err error) bool { return isFinal(err, false) }, Pause: l.config.Timing.wait, Logger: l.config.Logger,
+		Now:           l.config.Now,
 		ClientVersion: version.String(),
 	})
 	if l.table, l.batches, err = newTable(l.config, l.ledger); err != nil {
@@ -117,8 +120,9 @@ func (l *learner) prepareModels(ctx context.Context) {
 	})
 	l.factory = &trainee.Factory{
 		API: l.client, Logger: l.config.Logger, Session: models.Get, Run: l.file.Run, Attempt: l.file.Attempt,
-		SpecDigest: l.file.SpecDigest, Base: l.file.Fixed.Model, RequireOptimizer: l.file.RequireOptimizer, Lost: models.Drop, Check: featureChecker{l}.checkOptimizer,
-		Now: l.config.Now,
+		SpecDigest: l.file.SpecDigest, Base: l.file.Fixed.Model, RequireOptimizer: l.file.RequireOptimizer, Lost: models.Drop,
+		Check: featureChecker{l}.checkOptimizer,
+		Now:   l.config.Now,
 	}
 	l.opener = opening.New(opening.Config{
 		File: l.file, API: l.client, Models: l.factory, Book: l.book, Rows: l.journal, Saved: l.addSaved,
@@ -164,7 +168,8 @@ func newTable(config Config, spent leases.Spending) (*leases.Table, *leases.Batc
 	table := leases.NewTable(leases.Config{
 		Play: encoded, Concurrency: file.Concurrency, Silence: config.Timing.Silence, Barrier: barrier,
 		DropConstant: constantIn(file), StepRewards: alg != nil && alg.Grouping == contract.GroupingStep,
-		References: alg != nil && alg.KL != nil, Spending: spent, Request: mostOfRequests(file), Logger: config.Logger, Now: config.Now,
+		References: alg != nil && alg.KL != nil, Spending: spent, Request: mostOfRequests(file), Logger: config.Logger,
+		Now:          config.Now,
 		Environments: skippable(file), SkipAfter: config.Timing.SkipAfter, EvaluationShare: share,
 	})
 	if alg == nil {
@@ -213,7 +218,8 @@ func constantIn(file contract.RunFile) func(rl.Group) bool {
 	return func(group rl.Group) bool { return group.IsConstant(alg.Grouping) }
 }
 
-// recordedSlots returns how many slots of a batch have their conversations recorded: all where rollouts are sent to a service.
+// recordedSlots returns how many slots of a batch have their conversations recorded: all where rollouts are sent to a
+// service.
 func recordedSlots(file contract.RunFile) int64 {
 	if file.Tracking != nil && file.Tracking.OpenReward != nil {
 		return math.MaxInt64
@@ -225,8 +231,9 @@ func recordedSlots(file contract.RunFile) int64 {
 func batchConfig(file contract.RunFile) (leases.BatchConfig, error) {
 	alg := file.Fixed.Algorithm
 	config := leases.BatchConfig{
-		Rules: rl.Rules{TasksPerStep: alg.TasksPerStep, Refill: alg.Refill, OwnSlots: alg.OwnSlots, Lag: alg.Lag, Steps: alg.Steps},
-		Seed:  uint64(alg.Seed), Groups: map[string]leases.GroupShape{}, Transcripts: recordedSlots(file),
+		Rules: rl.Rules{TasksPerStep: alg.TasksPerStep, Refill: alg.Refill, OwnSlots: alg.OwnSlots, Lag: alg.Lag,
+			Steps: alg.Steps},
+		Seed: uint64(alg.Seed), Groups: map[string]leases.GroupShape{}, Transcripts: recordedSlots(file),
 	}
 	var sources []rl.Source
 	for _, env := range file.Fixed.Environments {

@@ -59,7 +59,8 @@ var (
 // FaultPoints names the points at which Config.Fault is called, in the order in which a run passes them.
 func FaultPoints() []string {
 	return slices.Concat(
-		pointsOf(beginPhases), pointsOf(openPhases), pointsOf(trainPhases), pointsOf(announcePhases), pointsOf(savePhases), pointsOf(commitPhases),
+		pointsOf(beginPhases), pointsOf(openPhases), pointsOf(trainPhases), pointsOf(announcePhases), pointsOf(savePhases),
+		pointsOf(commitPhases),
 	)
 }
 

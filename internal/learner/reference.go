@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// checkReference makes sure that the reference of the KL penalty can be sampled from, since workers cannot finish a group
-// without it. It is called with each model: workers that miss the reference make the learner open another one.
+// checkReference makes sure that the reference of the KL penalty can be sampled from, since workers cannot finish a
+// group without it. It is called with each model: workers that miss the reference make the learner open another one.
 func checkReference(ctx context.Context, l *learner) error {
 	alg := l.file.Fixed.Algorithm
 	if alg == nil || alg.KL == nil {
@@ -52,10 +52,14 @@ func checkReference(ctx context.Context, l *learner) error {
 // rejectReference says what to do about a reference that does not exist. The run waits for it.
 func rejectReference(r contract.Reference, err error) error {
 	if r.Checkpoint != "" {
-		return preflight.Await(failure.MissingCheckpoint, reasonNoUsableCheckpoint, "The endpoint has no checkpoint %s, which "+
-			"algorithm.kl.reference.checkpoint names: make it readable, name another until a first step is committed, or begin a new run with "+
-			"another, from a checkpoint of this run if there is one (%v)", r.Checkpoint, err)
+		return preflight.Await(failure.MissingCheckpoint, reasonNoUsableCheckpoint,
+			"The endpoint has no checkpoint %s, which "+
+				"algorithm.kl.reference.checkpoint names: make it readable, name another until a first step is committed, or "+
+				"begin a new run with "+
+				"another, from a checkpoint of this run if there is one (%v)", r.Checkpoint, err)
 	}
-	return preflight.Await(failure.UnknownModel, preflight.ReasonModelUnknown, "The endpoint does not sample from the base model %s, the "+
-		"reference of algorithm.kl: serve it there, or choose another algorithm.kl.reference.model until a first step is committed (%v)", r.Model, err)
+	return preflight.Await(failure.UnknownModel, preflight.ReasonModelUnknown,
+		"The endpoint does not sample from the base model %s, the "+
+			"reference of algorithm.kl: serve it there, or choose another algorithm.kl.reference.model until a first step is "+
+			"committed (%v)", r.Model, err)
 }

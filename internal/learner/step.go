@@ -70,7 +70,8 @@ func (s *trainingStep) submit(ctx context.Context) error {
 // step returns what is trained.
 func (s *trainingStep) step() trainee.Step {
 	return trainee.Step{
-		Datums: s.work.Datums, Substeps: s.file.Fixed.Algorithm.Substeps, Losses: trainee.LossesOf(*s.file.Fixed.Algorithm), Adam: s.work.Adam,
+		Datums: s.work.Datums, Substeps: s.file.Fixed.Algorithm.Substeps, Losses: trainee.LossesOf(*s.file.Fixed.Algorithm),
+		Adam: s.work.Adam,
 	}
 }
 
@@ -136,7 +137,8 @@ func (s *trainingStep) row(metrics map[string]float64, spent ledger.Spent) artif
 	at := s.loop.at
 	row := artifacts.Row{
 		Version: at.Version, Parent: at.Parent, Cursor: at.Cursor,
-		Attempt: s.file.Attempt, Time: s.config.Now().Unix(), Metrics: metrics, Usage: spent.Usage, Trained: &spent.Trained, TrainingSeconds: spent.Seconds,
+		Attempt: s.file.Attempt, Time: s.config.Now().Unix(), Metrics: metrics, Usage: spent.Usage, Trained: &spent.Trained,
+		TrainingSeconds: spent.Seconds,
 	}
 	for _, slot := range s.batch.Manifest().Slots {
 		row.Manifest = append(row.Manifest, artifacts.Slot{

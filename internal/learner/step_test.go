@@ -32,7 +32,8 @@ func TestSavesAt(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			file := contract.RunFile{Fixed: contract.Fixed{Algorithm: &contract.Algorithm{Steps: 7}}, Checkpoints: tc.checkpoints}
+			file := contract.RunFile{Fixed: contract.Fixed{Algorithm: &contract.Algorithm{Steps: 7}},
+				Checkpoints: tc.checkpoints}
 			var got []int64
 			for step := int64(1); step <= 7; step++ {
 				if savesAt(file, step) {
@@ -137,9 +138,11 @@ func TestRetire(t *testing.T) {
 		first []string
 		again []string
 	}{
-		"all that is out of use":          {nil, []string{pathOf(0), pathOf(1), pathOf(2), pathOf(3), pathOf(4)}, nil},
-		"one that fails is retried later": {map[string]error{pathOf(1): errors.New("x")}, []string{pathOf(0), pathOf(2), pathOf(3), pathOf(4)}, []string{pathOf(1)}},
-		"one that is missing is left":     {map[string]error{pathOf(1): missing}, []string{pathOf(0), pathOf(2), pathOf(3), pathOf(4)}, nil},
+		"all that is out of use": {nil, []string{pathOf(0), pathOf(1), pathOf(2), pathOf(3), pathOf(4)}, nil},
+		"one that fails is retried later": {map[string]error{pathOf(1): errors.New("x")},
+			[]string{pathOf(0), pathOf(2), pathOf(3), pathOf(4)}, []string{pathOf(1)}},
+		"one that is missing is left": {map[string]error{pathOf(1): missing}, []string{pathOf(0), pathOf(2), pathOf(3),
+			pathOf(4)}, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -183,7 +186,8 @@ func TestRetireOneRoundAtATime(t *testing.T) {
 func TestEncodePlay(t *testing.T) {
 	file := contract.RunFile{
 		Concurrency: 3, Fixed: contract.Fixed{
-			BaseURL: "http://u", Model: contract.Model{Name: "m", Tokenizer: &contract.Tokenizer{Repository: "r", SHA256: "old"}},
+			BaseURL: "http://u", Model: contract.Model{Name: "m", Tokenizer: &contract.Tokenizer{Repository: "r",
+				SHA256: "old"}},
 			Algorithm: &contract.Algorithm{DropConstantGroups: true, Grouping: contract.GroupingStep},
 		},
 	}
@@ -197,7 +201,8 @@ func TestEncodePlay(t *testing.T) {
 		if err := json.Unmarshal(encoded, &got); err != nil {
 			t.Fatal(err)
 		}
-		if got.Version != version || got.Model.Tokenizer.SHA256 != "new" || got.Concurrency != 3 || got.BaseURL != "http://u" || !got.StepRewards {
+		if got.Version != version || got.Model.Tokenizer.SHA256 != "new" || got.Concurrency != 3 ||
+			got.BaseURL != "http://u" || !got.StepRewards {
 			t.Errorf("play is %+v", got)
 		}
 		if got.DropConstantGroups != (version == 1) {

@@ -22,9 +22,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// BenchmarkSubmit does what a learner does between the last group of a batch and the optimizer step, for 2 million tokens: it
-// computes advantages, makes the data, encodes and posts them, and posts the step. The endpoint answers at once and reads
-// bodies without looking at them. cpu-ms is the goal's: 60 at most.
+// BenchmarkSubmit does what a learner does between the last group of a batch and the optimizer step, for 2 million
+// tokens: it computes advantages, makes the data, encodes and posts them, and posts the step. The endpoint answers at
+// once and reads bodies without looking at them. cpu-ms is the goal's: 60 at most.
 func BenchmarkSubmit(b *testing.B) {
 	const groups, size, tokens = 64, 8, 4096
 	batch := batchOf(groups, size, tokens)
@@ -38,7 +38,8 @@ func BenchmarkSubmit(b *testing.B) {
 		b.Fatal(err)
 	}
 	factory := &trainee.Factory{
-		API: api, Logger: slog.New(slog.DiscardHandler), Run: contract.RunReference{UID: "uid"}, Attempt: 1, Now: time.Now, Base: contract.Model{Name: "m", LoraRank: 8},
+		API: api, Logger: slog.New(slog.DiscardHandler), Run: contract.RunReference{UID: "uid"}, Attempt: 1, Now: time.Now,
+		Base:    contract.Model{Name: "m", LoraRank: 8},
 		Session: func(context.Context) (string, error) { return "session", nil },
 	}
 	model, err := factory.Fresh(b.Context(), nil)
@@ -73,7 +74,8 @@ func batchOf(groups, size, tokens int) leases.Batch {
 				s.Tokens[n], s.Actions[n], s.Logprobs[n] = int32(n*7919%150000), n >= tokens/4, -0.5
 			}
 			reward := float64(i % 2)
-			g.Members = append(g.Members, rl.Member{Index: i, Reward: reward, Trajectories: []rl.Trajectory{{Reward: reward, Segments: []rl.Segment{s}}}})
+			g.Members = append(g.Members, rl.Member{Index: i, Reward: reward,
+				Trajectories: []rl.Trajectory{{Reward: reward, Segments: []rl.Segment{s}}}})
 		}
 		batch.Groups, batch.Digests = append(batch.Groups, g), append(batch.Digests, rl.Digest{})
 		batch.Slots.Members = append(batch.Slots.Members, int64(slot))

@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking"
 )
 
-// trackingSilence is how long a service that shows the run's curves receives nothing at most: it takes a run that is silent for
-// longer for one that has crashed.
+// trackingSilence is how long a service that shows the run's curves receives nothing at most: it takes a run that is
+// silent for longer for one that has crashed.
 const trackingSilence = 30 * time.Second
 
 // tracked is a learner whose committed steps are sent to services that show the run's curves.
@@ -26,11 +26,14 @@ func (l tracked) prepare() error {
 	if err != nil {
 		return err
 	}
-	l.uploads = tracking.NewUploads(l.file.Tracking, run, func() *artifacts.UploadFiles { return artifacts.UploadFilesOf(l.journal) }, l.config.Logger)
+	l.uploads = tracking.NewUploads(l.file.Tracking, run,
+		func() *artifacts.UploadFiles { return artifacts.UploadFilesOf(l.journal) }, l.config.Logger)
 	l.tracker = tracking.NewTracker(tracking.Config{
-		Sinks:   tracking.New(l.file.Tracking, run, func() *artifacts.EventFiles { return artifacts.EventFilesOf(l.journal) }),
+		Sinks: tracking.New(l.file.Tracking, run,
+			func() *artifacts.EventFiles { return artifacts.EventFilesOf(l.journal) }),
 		Uploads: l.uploads, Rows: l.journal, Report: l.status.SetTracking, Logger: l.config.Logger,
-		Interval: l.config.Timing.Tracking, Silence: max(trackingSilence, l.config.Timing.Tracking), Pause: l.config.Timing.Pause,
+		Interval: l.config.Timing.Tracking, Silence: max(trackingSilence, l.config.Timing.Tracking),
+		Pause: l.config.Timing.Pause,
 	})
 	return nil
 }

@@ -39,7 +39,8 @@ func (s *trainingStep) uploaded() openreward.Batch {
 	}
 	for _, group := range s.batch.Groups {
 		task := s.batches.Task(group.Key.Slot)
-		out.Groups = append(out.Groups, openreward.TaskGroup{Group: transcript.FromGroup(group), Split: task.Split, Task: task.Index})
+		out.Groups = append(out.Groups, openreward.TaskGroup{Group: transcript.FromGroup(group), Split: task.Split,
+			Task: task.Index})
 	}
 	return out
 }

@@ -30,8 +30,8 @@ func (e *unsavedError) Error() string {
 	return message
 }
 
-// unsaved returns what a learner that drains has trained and not saved, which is nil if there is no such step. The error is why
-// the last version could not be saved, if so.
+// unsaved returns what a learner that drains has trained and not saved, which is nil if there is no such step. The
+// error is why the last version could not be saved, if so.
 func (s *loopState) unsaved(why error) *unsavedError {
 	u := &unsavedError{saved: max(s.saved.Step, s.stored), trained: max(s.at.Step, s.submitted), why: why}
 	if u.trained <= u.saved {

@@ -45,13 +45,15 @@ func verdictOf(err error) contract.Verdict {
 	case errors.As(err, &settings):
 		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: ReasonSettingsDiffer, Message: settings.Error()}
 	case isResumeRefused(err):
-		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: contract.ReasonResumeRefused, Message: err.Error()}
+		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: contract.ReasonResumeRefused,
+			Message: err.Error()}
 	case errors.Is(err, trainee.ErrColdOptimizer):
 		return contract.Verdict{Cause: contract.CauseUpstream, Reason: preflight.ReasonOptimizerLost,
 			Message: err.Error() + ": repair the endpoint, or set failurePolicy.requireOptimizer to false"}
 	case kind == failure.Diverged:
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: reasonDiverged,
-			Message: "Training has diverged: " + err.Error() + ": begin a new run from an earlier checkpoint, with a lower learning rate"}
+			Message: "Training has diverged: " + err.Error() +
+				": begin a new run from an earlier checkpoint, with a lower learning rate"}
 	case kind == failure.Untrainable:
 		return contract.Verdict{Cause: contract.CauseDataRejected,
 			Message: err.Error() + ": correct what the groups are refused for, and raise spec.retry"}
@@ -68,17 +70,21 @@ func verdictOfRefusal(kind failure.Kind, err error) contract.Verdict {
 	const unsupported = ": change the setting, or use an endpoint that supports it"
 	switch kind {
 	case failure.Unsupported:
-		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: preflight.ReasonUnsupported, Message: err.Error() + unsupported}
+		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: preflight.ReasonUnsupported,
+			Message: err.Error() + unsupported}
 	case failure.SettingsRefused:
-		return contract.Verdict{Cause: contract.CauseUpstream, Reason: preflight.ReasonUnsupported, Message: err.Error() + unsupported}
+		return contract.Verdict{Cause: contract.CauseUpstream, Reason: preflight.ReasonUnsupported,
+			Message: err.Error() + unsupported}
 	case failure.MissingCheckpoint:
-		return contract.Verdict{Cause: contract.CauseUpstream, Reason: reasonNoUsableCheckpoint, Message: err.Error() + ": make it readable, or name another"}
+		return contract.Verdict{Cause: contract.CauseUpstream, Reason: reasonNoUsableCheckpoint,
+			Message: err.Error() + ": make it readable, or name another"}
 	case failure.DataRefused:
 		return contract.Verdict{Cause: contract.CauseUpstream, Reason: preflight.ReasonUnsupported,
 			Message: err.Error() + ": the endpoint takes none of the groups; check the loss and the model"}
 	case failure.CredentialsRefused:
 		return contract.Verdict{Cause: contract.CauseUpstream, Reason: ReasonKeyRefused,
-			Message: "The endpoint refuses the API key: put a valid one into the Secret that tinker.apiKeySecretRef names; the run then continues"}
+			Message: "The endpoint refuses the API key: put a valid one into the Secret that tinker.apiKeySecretRef names; " +
+				"the run then continues"}
 	case failure.NotTinker:
 		return contract.Verdict{Cause: contract.CauseUpstream, Reason: reasonNotTinker, Message: client.EvidenceOf(err)}
 	default:
@@ -86,8 +92,8 @@ func verdictOfRefusal(kind failure.Kind, err error) contract.Verdict {
 	}
 }
 
-// causeOfRejection returns the cause of an attempt that ends for what the endpoint does not offer: the run waits where that is added
-// at the server, or replaced in the spec.
+// causeOfRejection returns the cause of an attempt that ends for what the endpoint does not offer: the run waits where
+// that is added at the server, or replaced in the spec.
 func causeOfRejection(kind failure.Kind) contract.Cause {
 	if preflight.Awaited(kind) {
 		return contract.CauseUpstream

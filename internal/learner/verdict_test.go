@@ -26,27 +26,40 @@ func TestVerdictOf(t *testing.T) {
 		cause  contract.Cause
 		reason string
 	}{
-		"a diverged run ends with a remedy": {failure.New(failure.Diverged, errors.New("loss:sum of step 3 is NaN"), "training"),
+		"a diverged run ends with a remedy": {failure.New(failure.Diverged, errors.New("loss:sum of step 3 is NaN"),
+			"training"),
 			contract.CauseDataRejected, "Diverged"},
 		"a complete run is Completed":                       {nil, contract.CauseCompleted, ""},
 		"a drained learner may be resumed":                  {wrap(errDrained), contract.CauseDrained, ""},
 		"a superseded learner is Fenced":                    {wrap(artifacts.ErrFenced), contract.CauseFenced, "Superseded"},
 		"an attempt that another process claimed is Fenced": {wrap(artifacts.ErrClaimed), contract.CauseFenced, "Superseded"},
-		"lost states are rejected data":                     {wrap(failure.New(failure.LostCheckpoint, errors.New("x"), "loading")), contract.CauseDataRejected, "NoUsableCheckpoint"},
-		"states without the optimizer are waited for":       {failure.New(failure.LostCheckpoint, trainee.ErrColdOptimizer, "loading"), contract.CauseUpstream, "OptimizerNotRestored"},
-		"a refused key ends the attempt, not the run":       {wrap(&client.Error{Category: tinker.CategoryUnauthorized}), contract.CauseUpstream, "KeyRefused"},
-		"refused settings are waited for":                   {wrap(failure.New(failure.SettingsRefused, errors.New("x"), "stepping")), contract.CauseUpstream, "UnsupportedByEndpoint"},
-		"data that are refused whole are waited for":        {wrap(failure.New(failure.DataRefused, errors.New("x"), "training")), contract.CauseUpstream, "UnsupportedByEndpoint"},
-		"a refused check requires intervention":             {wrap(failure.New(failure.Unsupported, errors.New("x"), "checking")), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
-		"first weights that are missing are waited for":     {wrap(failure.New(failure.MissingCheckpoint, errors.New("x"), "loading")), contract.CauseUpstream, "NoUsableCheckpoint"},
-		"a learner without progress ends, whatever failed":  {fmt.Errorf("%w: %w", errNoProgress, failure.New(failure.SettingsRefused, errors.New("x"), "stepping")), contract.CauseCrashed, ""},
-		"a spec that no endpoint accepts ends the run":      {preflight.Reject("EnvironmentsRejected", "x"), contract.CauseConfigRejected, "EnvironmentsRejected"},
-		"an unknown model ends the attempt, not the run": {failure.New(failure.UnknownModel, preflight.Reject(preflight.ReasonModelUnknown, "x"), "checking"),
+		"lost states are rejected data": {wrap(failure.New(failure.LostCheckpoint, errors.New("x"),
+			"loading")), contract.CauseDataRejected, "NoUsableCheckpoint"},
+		"states without the optimizer are waited for": {failure.New(failure.LostCheckpoint, trainee.ErrColdOptimizer,
+			"loading"), contract.CauseUpstream, "OptimizerNotRestored"},
+		"a refused key ends the attempt, not the run": {wrap(&client.Error{Category: tinker.CategoryUnauthorized}),
+			contract.CauseUpstream, "KeyRefused"},
+		"refused settings are waited for": {wrap(failure.New(failure.SettingsRefused, errors.New("x"),
+			"stepping")), contract.CauseUpstream, "UnsupportedByEndpoint"},
+		"data that are refused whole are waited for": {wrap(failure.New(failure.DataRefused, errors.New("x"),
+			"training")), contract.CauseUpstream, "UnsupportedByEndpoint"},
+		"a refused check requires intervention": {wrap(failure.New(failure.Unsupported, errors.New("x"),
+			"checking")), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
+		"first weights that are missing are waited for": {wrap(failure.New(failure.MissingCheckpoint, errors.New("x"),
+			"loading")), contract.CauseUpstream, "NoUsableCheckpoint"},
+		"a learner without progress ends, whatever failed": {fmt.Errorf("%w: %w", errNoProgress,
+			failure.New(failure.SettingsRefused, errors.New("x"), "stepping")), contract.CauseCrashed, ""},
+		"a spec that no endpoint accepts ends the run": {preflight.Reject("EnvironmentsRejected", "x"),
+			contract.CauseConfigRejected, "EnvironmentsRejected"},
+		"an unknown model ends the attempt, not the run": {failure.New(failure.UnknownModel,
+			preflight.Reject(preflight.ReasonModelUnknown, "x"), "checking"),
 			contract.CauseUpstream, "ModelUnknown"},
-		"a short context ends the attempt, not the run": {failure.New(failure.ShortContext, preflight.Reject(preflight.ReasonUnsupported, "x"), "checking"),
+		"a short context ends the attempt, not the run": {failure.New(failure.ShortContext,
+			preflight.Reject(preflight.ReasonUnsupported, "x"), "checking"),
 			contract.CauseUpstream, "UnsupportedByEndpoint"},
 		"a broken model does not end the run": {wrap(client.ErrModelBroken), contract.CauseCrashed, ""},
-		"a lost future does not end the run":  {wrap(&client.Error{Category: tinker.CategoryFutureLost}), contract.CauseCrashed, ""},
+		"a lost future does not end the run": {wrap(&client.Error{Category: tinker.CategoryFutureLost}),
+			contract.CauseCrashed, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -79,26 +92,32 @@ func TestVerdictOfDrain(t *testing.T) {
 		why    error
 		want   string
 	}{
-		"all is saved": {errDrained, &loopState{at: at(4), saved: at(4), submitted: 4, stored: 4}, nil, "Stopped at a saved state, as asked"},
+		"all is saved": {errDrained, &loopState{at: at(4), saved: at(4), submitted: 4, stored: 4}, nil,
+			"Stopped at a saved state, as asked"},
 		"the state is saved, and nobody knows whether a higher attempt has begun": {
 			errDrained, &loopState{at: at(4), saved: at(3), submitted: 4, stored: 4}, why, "Stopped at a saved state, as asked",
 		},
 		"a step is not saved": {
 			errDrained, &loopState{at: at(4), saved: at(3), submitted: 4, stored: 3}, why,
-			"Stopped, as asked: the newest saved state is that of step 3; step 4 is not saved and is made again: no space left on device",
+			"Stopped, as asked: the newest saved state is that of step 3; step 4 is not saved and is made again: no space " +
+				"left on device",
 		},
 		"a step was submitted beside the save": {
 			errDrained, &loopState{at: at(3), saved: at(2), submitted: 4, stored: 3}, why,
-			"Stopped, as asked: the newest saved state is that of step 3; step 4 is not saved and is made again: no space left on device",
+			"Stopped, as asked: the newest saved state is that of step 3; step 4 is not saved and is made again: no space " +
+				"left on device",
 		},
 		"several steps are not saved": {
 			errDrained, &loopState{at: at(4), saved: at(1), submitted: 5, stored: 1}, why,
-			"Stopped, as asked: the newest saved state is that of step 1; steps 2 to 5 are not saved and are made again: no space left on device",
+			"Stopped, as asked: the newest saved state is that of step 1; steps 2 to 5 are not saved and are made again: no " +
+				"space left on device",
 		},
-		"the budget is reached": {errBudget, &loopState{at: at(4), saved: at(4)}, nil, "Stopped at a saved state: drained because of the budget"},
+		"the budget is reached": {errBudget, &loopState{at: at(4), saved: at(4)}, nil,
+			"Stopped at a saved state: drained because of the budget"},
 		"the budget is reached, and a step is not saved": {
 			errBudget, &loopState{at: at(4), saved: at(3)}, why,
-			"Stopped: drained because of the budget: the newest saved state is that of step 3; step 4 is not saved and is made again: no space left on device",
+			"Stopped: drained because of the budget: the newest saved state is that of step 3; step 4 is not saved and is " +
+				"made again: no space left on device",
 		},
 	}
 	for name, tc := range cases {

@@ -100,7 +100,8 @@ func (e *UnknownError) Error() string {
 	if near := nearest.Name(e.Model, e.Known); near != "" {
 		suggestion = fmt.Sprintf("did you mean %s? ", near)
 	}
-	return fmt.Sprintf("model %q is unknown: %scorrect model.name, or set model.renderer and model.tokenizer; docs/models.md lists the known models",
+	return fmt.Sprintf("model %q is unknown: %scorrect model.name, or set model.renderer and model.tokenizer; "+
+		"docs/models.md lists the known models",
 		e.Model, suggestion)
 }
 

@@ -22,14 +22,20 @@ func TestLookup(t *testing.T) {
 		tokenizer Tokenizer
 	}{
 		"a chat model has its family's renderer": {name: "Qwen/Qwen3-8B", renderer: "qwen3",
-			tokenizer: Tokenizer{Repository: "Qwen/Qwen3-8B", File: "tokenizer.json", SHA256: "aeb13307a71acd8fe81861d94ad54ab689df773318809eed3cbe794b4492dae4", End: "<|im_end|>"}},
+			tokenizer: Tokenizer{Repository: "Qwen/Qwen3-8B", File: "tokenizer.json",
+				SHA256: "aeb13307a71acd8fe81861d94ad54ab689df773318809eed3cbe794b4492dae4", End: "<|im_end|>"}},
 		"a base model has role_colon": {name: "deepseek-ai/DeepSeek-V3.1-Base", renderer: "role_colon",
-			tokenizer: Tokenizer{Repository: "deepseek-ai/DeepSeek-V3.1-Base", File: "tokenizer.json", Begin: "<｜begin▁of▁sentence｜>", End: "<｜end▁of▁sentence｜>"}},
+			tokenizer: Tokenizer{Repository: "deepseek-ai/DeepSeek-V3.1-Base", File: "tokenizer.json",
+				Begin: "<｜begin▁of▁sentence｜>", End: "<｜end▁of▁sentence｜>"}},
 		"ranks say whose they are": {name: "moonshotai/Kimi-K2.5", renderer: "kimi_k25",
-			tokenizer: Tokenizer{Repository: "moonshotai/Kimi-K2.5", File: "tiktoken.model", Ranks: "kimi_k2", SHA256: "b6c497a7469b33ced9c38afb1ad6e47f03f5e5dc05f15930799210ec050c5103", Begin: "[BOS]", End: "[EOS]"}},
-		"the simulator's tokenizer is built in": {name: "tinkersim/byte-136k", renderer: "role_colon_end", tokenizer: Tokenizer{End: "<|end|>"}},
+			tokenizer: Tokenizer{Repository: "moonshotai/Kimi-K2.5", File: "tiktoken.model", Ranks: "kimi_k2",
+				SHA256: "b6c497a7469b33ced9c38afb1ad6e47f03f5e5dc05f15930799210ec050c5103", Begin: "[BOS]", End: "[EOS]"}},
+		"the simulator's tokenizer is built in": {name: "tinkersim/byte-136k", renderer: "role_colon_end",
+			tokenizer: Tokenizer{End: "<|end|>"}},
 		"what follows a colon is a variant": {name: "openai/gpt-oss-20b:peft:131072", renderer: "gpt_oss_no_sysprompt",
-			tokenizer: Tokenizer{Repository: "openai/gpt-oss-20b", File: "tokenizer.json", SHA256: "0614fe83cadab421296e664e1f48f4261fa8fef6e03e63bb75c20f38e37d07d3", Begin: "<|startoftext|>", End: "<|return|>"}},
+			tokenizer: Tokenizer{Repository: "openai/gpt-oss-20b", File: "tokenizer.json",
+				SHA256: "0614fe83cadab421296e664e1f48f4261fa8fef6e03e63bb75c20f38e37d07d3", Begin: "<|startoftext|>",
+				End: "<|return|>"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plugin is the program kubectl-tinker, a plugin of kubectl: `kubectl tinker COMMAND`. Each group of commands has
-// a package of its own below this one.
+// Package plugin is the program kubectl-tinker, a plugin of kubectl: `kubectl tinker COMMAND`. Each group of commands
+// has a package of its own below this one.
 package plugin
 
 import (
@@ -33,7 +33,8 @@ const program = "kubectl tinker"
 // completer is the name under which kubectl calls the program for completions.
 const completer = "kubectl_complete-tinker"
 
-// Run runs the command that the arguments name, of which the first is the program's own name, and returns the exit code.
+// Run runs the command that the arguments name, of which the first is the program's own name, and returns the exit
+// code.
 func Run(ctx context.Context, env cli.Environment, args []string) int {
 	root := newRoot(env)
 	if filepath.Base(args[0]) == completer {
@@ -79,7 +80,8 @@ API sees.`,
 		root.SetOut(env.Stdout)
 	})
 	cluster := cli.NewCluster(root.PersistentFlags())
-	root.AddGroup(&cobra.Group{ID: "observe", Title: "Look at runs:"}, &cobra.Group{ID: "change", Title: "Make and change runs:"},
+	root.AddGroup(&cobra.Group{ID: "observe", Title: "Look at runs:"},
+		&cobra.Group{ID: "change", Title: "Make and change runs:"},
 		&cobra.Group{ID: "model", Title: "See what a model sees:"})
 	group := func(id string, commands ...*cobra.Command) {
 		for _, command := range commands {
@@ -87,9 +89,11 @@ API sees.`,
 			root.AddCommand(command)
 		}
 	}
-	group("observe", observe.NewTop(env, cluster), observe.NewWhy(env, cluster), observe.NewMetrics(env, cluster), observe.NewCompare(env, cluster),
+	group("observe", observe.NewTop(env, cluster), observe.NewWhy(env, cluster), observe.NewMetrics(env, cluster),
+		observe.NewCompare(env, cluster),
 		observe.NewLogs(env, cluster), transcripts.New(env, cluster), checkpoints.New(env, cluster))
-	group("change", try.New(env), change.NewCreate(env, cluster), change.NewPlan(env, cluster), change.NewFork(env, cluster), change.NewSuspend(env, cluster),
+	group("change", try.New(env), change.NewCreate(env, cluster), change.NewPlan(env, cluster),
+		change.NewFork(env, cluster), change.NewSuspend(env, cluster),
 		change.NewResume(env, cluster), change.NewRetry(env, cluster), change.NewScale(env, cluster))
 	group("model", tokens.NewTokens(env), tokens.NewRender(env))
 	root.AddCommand(rubrics.New(env), newVersion(env))

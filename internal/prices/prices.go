@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prices has the table of what models cost on hosted Tinker. A model whose price is not known for certain is not in it.
+// Package prices has the table of what models cost on hosted Tinker. A model whose price is not known for certain is
+// not in it.
 package prices
 
 import (

@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress logs how much of a file has arrived, so that whoever waits sees that it continues and how long it takes.
+// Package progress logs how much of a file has arrived, so that whoever waits sees that it continues and how long it
+// takes.
 package progress
 
 import (

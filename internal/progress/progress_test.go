@@ -54,7 +54,8 @@ func TestReaderLogsHowMuchHasArrived(t *testing.T) {
 
 func TestReaderIsSilentWithoutLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		if n, err := NewReader(&slow{9}, nil, "downloading", "model.bin", 0, -1).Read(make([]byte, 1e6)); n != 1e6 || err != nil {
+		if n, err := NewReader(&slow{9}, nil, "downloading", "model.bin", 0, -1).Read(make([]byte, 1e6)); n != 1e6 ||
+			err != nil {
 			t.Errorf("Read gives %d, %v", n, err)
 		}
 	})

@@ -31,13 +31,13 @@ type Conversation struct {
 	// Prefill is text that the reply is made to begin with. The caller is trusted: names of special tokens in it
 	// are those tokens.
 	Prefill string
-	// Rendered is the conversation's last prompt, which Prompt replaces. With it, Prompt tokenises only what the conversation has
-	// beyond that. It may be nil.
+	// Rendered is the conversation's last prompt, which Prompt replaces. With it, Prompt tokenises only what the
+	// conversation has beyond that. It may be nil.
 	Rendered *Rendered
 }
 
-// Rendered is a prompt in the pieces of text that were tokenised apart. It is not safe for concurrent use. The zero value is that of a
-// conversation without a prompt.
+// Rendered is a prompt in the pieces of text that were tokenised apart. It is not safe for concurrent use. The zero
+// value is that of a conversation without a prompt.
 type Rendered struct {
 	// IDs are the prompt's. A caller who has the same ids in another slice may put that here.
 	IDs    []int32
@@ -50,8 +50,8 @@ type Piece struct {
 	Begin, End int
 }
 
-// Find returns the ids of a text that the prompt has, at the index or elsewhere. A conversation that continues has most texts at the same
-// index.
+// Find returns the ids of a text that the prompt has, at the index or elsewhere. A conversation that continues has most
+// texts at the same index.
 func (r *Rendered) Find(text [sha256.Size]byte, index int) (ids []int32, ok bool) {
 	if r == nil {
 		return nil, false

@@ -53,14 +53,14 @@ func (a Advantage) isDropped(s Segment) bool {
 	return !slices.ContainsFunc(s.Steps, func(step Step) bool { return !a.Dropped[step.Index] })
 }
 
-// Advantages gives the advantage of each trajectory, by group, place in Group.Members and place in
-// Member.Trajectories. Groups that are tombstones and members that are not usable get no advantage, and are not part of any mean.
+// Advantages gives the advantage of each trajectory, by group, place in Group.Members and place in Member.Trajectories.
+// Groups that are tombstones and members that are not usable get no advantage, and are not part of any mean.
 //
 // Trajectories are compared within advantage groups, which the algorithm's grouping forms (see IsConstant). A reward is
 // first centred: GroupMean subtracts the mean of the advantage group, LeaveOneOut the mean of the others in it,
 // BatchMean the mean over all rewards of the role, None nothing. Then GroupStd or BatchStd divides by the standard
-// deviation of what is left, over the advantage group or over the role, with the divisor n - DDoF. Each role has its own
-// baseline and scale. With DropConstantGroups, advantage groups of equal rewards are dropped before.
+// deviation of what is left, over the advantage group or over the role, with the divisor n - DDoF. Each role has its
+// own baseline and scale. With DropConstantGroups, advantage groups of equal rewards are dropped before.
 //
 // Where all centred values are equal the deviation is 0 and a scale gives zeros; so does a deviation that
 // DDoF leaves undefined. A group of equal rewards gives exact zeros under GroupMean and LeaveOneOut, and so
@@ -239,7 +239,8 @@ type transformation struct {
 
 // apply computes new values from those of all cells of a part, and keeps those of the cells whose role's estimator
 // wants them.
-func (t *transformation) apply(part []*cell, algorithm contract.Algorithm, wants func(contract.Advantage) bool, f func([]float64)) {
+func (t *transformation) apply(part []*cell, algorithm contract.Algorithm, wants func(contract.Advantage) bool,
+	f func([]float64)) {
 	if !slices.ContainsFunc(part, func(c *cell) bool { return wants(algorithm.AdvantageOf(c.role)) }) {
 		return
 	}

@@ -127,7 +127,8 @@ func TestAdvantages(t *testing.T) {
 			advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleBatchStd},
 			want:      [][]float32{{0, 0}, {0}},
 		},
-		"no group gives nothing": {advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleBatchStd}, want: [][]float32{}},
+		"no group gives nothing": {advantage: contract.Advantage{Baseline: contract.BaselineBatchMean,
+			Scale: contract.ScaleBatchStd}, want: [][]float32{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

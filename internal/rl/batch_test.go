@@ -272,7 +272,8 @@ func TestPlanGivesTheSameBatchesInWhateverOrderResultsCome(t *testing.T) {
 		{Usable, Constant, Constant, Deadline, JudgeFault, BelowFloor, Constant},
 		{Constant},
 	}
-	for name, refills := range map[string]Rules{"no refill": {}, "refill": {Refill: true}, "refill from own slots": {Refill: true, OwnSlots: true}} {
+	for name, refills := range map[string]Rules{"no refill": {}, "refill": {Refill: true},
+		"refill from own slots": {Refill: true, OwnSlots: true}} {
 		for lag := range 4 {
 			for kind, outcomes := range weights {
 				t.Run(fmt.Sprintf("%s, lag %d, outcomes %d", name, lag, kind), func(t *testing.T) {

@@ -31,7 +31,8 @@ func parseHex(into []byte, text string) error {
 	return nil
 }
 
-// canonical hashes fields: numbers as eight little-endian bytes, what has a length behind its length. It must not be used after sum.
+// canonical hashes fields: numbers as eight little-endian bytes, what has a length behind its length. It must not be
+// used after sum.
 type canonical struct {
 	hash    hash.Hash
 	scratch []byte

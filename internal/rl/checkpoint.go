@@ -26,7 +26,8 @@ type CheckpointName struct {
 	// Attempt that saved it, and which of the attempt's models, both from 1.
 	Attempt int32
 	Model   int
-	// Lineage is that of the version, and Parent that of the one before it. The name spells the first 10 hex digits of each.
+	// Lineage is that of the version, and Parent that of the one before it. The name spells the first 10 hex digits of
+	// each.
 	Lineage, Parent Lineage
 }
 
@@ -45,7 +46,8 @@ func RunTag(uid string) string {
 
 // String spells the name. Numbers are padded for readers; programs compare them as numbers.
 func (n CheckpointName) String() string {
-	return fmt.Sprintf("r%s-s%06d-c%08d-a%03dm%d-%s-%s", n.Run, n.Step, n.Cursor, n.Attempt, n.Model, n.Lineage.Short(), n.Parent.Short())
+	return fmt.Sprintf("r%s-s%06d-c%08d-a%03dm%d-%s-%s", n.Run, n.Step, n.Cursor, n.Attempt, n.Model, n.Lineage.Short(),
+		n.Parent.Short())
 }
 
 // ParseCheckpointName reads a name. Anything else than what String spells is an error: names of other
@@ -53,7 +55,8 @@ func (n CheckpointName) String() string {
 func ParseCheckpointName(name string) (CheckpointName, error) {
 	parts := checkpointPattern.FindStringSubmatch(name)
 	if parts == nil {
-		return CheckpointName{}, fmt.Errorf("parsing checkpoint name %q: not of the form rRUN-sSTEP-cCURSOR-aATTEMPTmMODEL-LINEAGE-PARENT", name)
+		return CheckpointName{}, fmt.Errorf("parsing checkpoint name %q: not of the form "+
+			"rRUN-sSTEP-cCURSOR-aATTEMPTmMODEL-LINEAGE-PARENT", name)
 	}
 	var numbers [4]int64
 	for i := range numbers {

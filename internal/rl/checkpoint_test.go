@@ -12,11 +12,14 @@ import (
 func TestCheckpointNameRoundTrips(t *testing.T) {
 	cases := map[string]CheckpointName{
 		"r1f3a9c2b-s000123-c00004567-a002m1-0123456789-abcdef0123": {
-			Run: "1f3a9c2b", Step: 123, Cursor: 4567, Attempt: 2, Model: 1, Lineage: lineageFromShort("0123456789"), Parent: lineageFromShort("abcdef0123")},
+			Run: "1f3a9c2b", Step: 123, Cursor: 4567, Attempt: 2, Model: 1, Lineage: lineageFromShort("0123456789"),
+			Parent: lineageFromShort("abcdef0123")},
 		"r00000000-s000000-c00000000-a001m1-ffffffffff-0000000000": {
-			Run: "00000000", Attempt: 1, Model: 1, Lineage: lineageFromShort("ffffffffff"), Parent: lineageFromShort("0000000000")},
+			Run: "00000000", Attempt: 1, Model: 1, Lineage: lineageFromShort("ffffffffff"),
+			Parent: lineageFromShort("0000000000")},
 		"rffffffff-s1234567-c123456789-a1000m12-ffffffffff-0000000000": {
-			Run: "ffffffff", Step: 1234567, Cursor: 123456789, Attempt: 1000, Model: 12, Lineage: lineageFromShort("ffffffffff"), Parent: lineageFromShort("0000000000")},
+			Run: "ffffffff", Step: 1234567, Cursor: 123456789, Attempt: 1000, Model: 12, Lineage: lineageFromShort("ffffffffff"),
+			Parent: lineageFromShort("0000000000")},
 	}
 	for want, name := range cases {
 		if got := name.String(); got != want {
@@ -62,7 +65,10 @@ func TestCheckpointNamesAgeByAttemptThenModelThenStep(t *testing.T) {
 		{Attempt: 10, Model: 1, Step: 2, Cursor: 1},
 	}
 	shuffled := slices.Clone(sorted)
-	rand.New(rand.NewPCG(1, 2)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(shuffled), func(i, j int) {
+		shuffled[i], shuffled[j] = shuffled[j],
+			shuffled[i]
+	})
 	slices.SortFunc(shuffled, CheckpointName.Compare)
 	if !slices.Equal(shuffled, sorted) {
 		t.Errorf("sorted by age: %+v", shuffled)

@@ -87,7 +87,8 @@ func (m Member) datums(advantages []Advantage) ([]Datum, error) {
 	for place, t := range m.Trajectories {
 		a := advantages[place]
 		if !a.fits(t) {
-			return nil, fmt.Errorf("trajectory %d has rewards of %d steps and %d advantages", place, len(t.StepRewards), len(a.Values))
+			return nil, fmt.Errorf("trajectory %d has rewards of %d steps and %d advantages", place, len(t.StepRewards),
+				len(a.Values))
 		}
 		for i, s := range t.Segments {
 			if a.isDropped(s) {

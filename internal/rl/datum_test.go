@@ -22,7 +22,8 @@ func TestTurnsAndDatumsGiveTheGoldenVectors(t *testing.T) {
 	for i := range segments {
 		segments[i].Steps = nil
 	}
-	group := Group{Key: Key{Slot: 6}, Members: []Member{{Outcome: Deadline}, {Index: 1, Trajectories: []Trajectory{{Segments: segments}}}}}
+	group := Group{Key: Key{Slot: 6}, Members: []Member{{Outcome: Deadline},
+		{Index: 1, Trajectories: []Trajectory{{Segments: segments}}}}}
 	got, err := Datums([]Group{{Outcome: Constant}, group}, [][][]Advantage{{}, {nil, {{Values: []float32{0.5}}}}})
 	if err != nil {
 		t.Fatal(err)

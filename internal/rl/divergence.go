@@ -26,7 +26,8 @@ func Diverge(datums []Datum, trained [][]float32) (Divergence, error) {
 	var sum Divergence
 	for i, d := range datums {
 		if len(trained[i]) != len(d.Targets) {
-			return Divergence{}, fmt.Errorf("comparing log-probs: datum %d has %d for %d targets", i, len(trained[i]), len(d.Targets))
+			return Divergence{}, fmt.Errorf("comparing log-probs: datum %d has %d for %d targets", i, len(trained[i]),
+				len(d.Targets))
 		}
 		for t, action := range d.Mask {
 			if !action {

@@ -24,7 +24,8 @@ func TestDivergePoolsActionTokens(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
 		t.Errorf("divergence (-want +got):\n%s", diff)
 	}
-	names := map[string]float64{"optim/kl_sample_train_v1": got.V1, "optim/kl_sample_train_v2": got.V2, "optim/entropy": got.Entropy}
+	names := map[string]float64{"optim/kl_sample_train_v1": got.V1, "optim/kl_sample_train_v2": got.V2,
+		"optim/entropy": got.Entropy}
 	if diff := cmp.Diff(names, got.Metrics()); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}

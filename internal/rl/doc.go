@@ -1,10 +1,10 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rl is the arithmetic of the loop: which task a slot is, which slots a step trains on, what a
-// policy and a checkpoint are called, and how rewards become advantages and groups become training data. Package measure
-// turns groups into metrics. Everything is a pure function of its arguments: no clock, no network, no file, no
-// global state. Settings have the types of the run file (package contract). It knows neither Tinker nor Kubernetes.
+// Package rl is the arithmetic of the loop: which task a slot is, which slots a step trains on, what a policy and a
+// checkpoint are called, and how rewards become advantages and groups become training data. Package measure turns
+// groups into metrics. Everything is a pure function of its arguments: no clock, no network, no file, no global state.
+// Settings have the types of the run file (package contract). It knows neither Tinker nor Kubernetes.
 //
 // The loop in formulas:
 //

@@ -66,8 +66,8 @@ type Group struct {
 	Judge JudgeUsage
 }
 
-// JudgeUsage counts calls of judges: those that failed, those whose reply was not a judgement, and tokens, which are not the
-// policy's.
+// JudgeUsage counts calls of judges: those that failed, those whose reply was not a judgement, and tokens, which are
+// not the policy's.
 type JudgeUsage struct {
 	Calls, Errors, Unreadable, PromptTokens, SampledTokens int64
 }
@@ -80,8 +80,8 @@ type Member struct {
 	Reward float64
 	// Parts of the reward by name.
 	Parts map[string]float64
-	// StopReason of the episode: how the last reply ended (stop, length, malformed), finished where a tool's result ended the
-	// episode, or the limit that did.
+	// StopReason of the episode: how the last reply ended (stop, length, malformed), finished where a tool's result ended
+	// the episode, or the limit that did.
 	StopReason string
 	// Metrics that the environment gave: correct, answered, truncated, ...
 	Metrics map[string]float64
@@ -93,7 +93,8 @@ type Member struct {
 	PromptTokens, SampledTokens int64
 	// Retries of faults before this outcome.
 	Retries int
-	// Transcript is for people: package transcript encodes it, and no digest includes it. It is nil unless the lease asked for it.
+	// Transcript is for people: package transcript encodes it, and no digest includes it. It is nil unless the lease asked
+	// for it.
 	Transcript []byte
 }
 

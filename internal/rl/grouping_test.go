@@ -26,7 +26,8 @@ func solverJudge(members ...[3]float64) Group {
 			continue
 		}
 		for j, key := range []string{"solver 1", "solver 2", "judge"} {
-			m.Trajectories = append(m.Trajectories, Trajectory{Role: []string{"solver", "solver", "judge"}[j], Key: key, Reward: rewards[j]})
+			m.Trajectories = append(m.Trajectories, Trajectory{Role: []string{"solver", "solver", "judge"}[j], Key: key,
+				Reward: rewards[j]})
 			m.Reward += rewards[j]
 		}
 		g.Members = append(g.Members, m)
@@ -72,8 +73,8 @@ var (
 	reinforcePlusPlus = contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleBatchStd}
 )
 
-// The values are those of rLLM's estimators for the roles of its solver-judge workflow: every role of a task is a group,
-// here of 6 solvers and 3 judges. Its divisors have 1e-6 added, which the tolerance covers.
+// The values are those of rLLM's estimators for the roles of its solver-judge workflow: every role of a task is a
+// group, here of 6 solvers and 3 judges. Its divisors have 1e-6 added, which the tolerance covers.
 func TestAdvantagesOfRolesAreThoseOfRLLM(t *testing.T) {
 	// Solvers 1 0 | 1 1 | 0 0 have the mean 1/2 and the deviation 1/2; judges 1 1 0 the mean 2/3 and deviation √2/3.
 	first := solverJudge([3]float64{1, 0, 1}, [3]float64{1, 1, 1}, [3]float64{0, 0, 0})
@@ -90,26 +91,32 @@ func TestAdvantagesOfRolesAreThoseOfRLLM(t *testing.T) {
 	}{
 		"grpo": {contract.Algorithm{Advantage: grpo}, [][]float32{
 			{1, -1, 1 / root2}, {1, 1, 1 / root2}, {-1, -1, -root2},
-			{-1 / float32(math.Sqrt(3)), -1 / float32(math.Sqrt(3)), -1}, {-1 / float32(math.Sqrt(3)), float32(math.Sqrt(3)), 1}}},
+			{-1 / float32(math.Sqrt(3)), -1 / float32(math.Sqrt(3)), -1}, {-1 / float32(math.Sqrt(3)), float32(math.Sqrt(3)),
+				1}}},
 		"grpo without deviation": {contract.Algorithm{Advantage: centred}, [][]float32{
 			{0.5, -0.5, 1.0 / 3}, {0.5, 0.5, 1.0 / 3}, {-0.5, -0.5, -2.0 / 3}, {-0.25, -0.25, -0.5}, {-0.25, 0.75, 0.5}}},
 		"rloo": {contract.Algorithm{Advantage: rloo}, [][]float32{
 			{0.6, -0.6, 0.5}, {0.6, 0.6, 0.5}, {-0.6, -0.6, -1}, {-1.0 / 3, -1.0 / 3, -1}, {-1.0 / 3, 1, 1}}},
-		"reinforce": {contract.Algorithm{Advantage: reinforce}, [][]float32{{1, 0, 1}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}, {0, 1, 1}}},
+		"reinforce": {contract.Algorithm{Advantage: reinforce}, [][]float32{{1, 0, 1}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0},
+			{0, 1, 1}}},
 		"prpo": {contract.Algorithm{Advantage: prpo}, [][]float32{
-			{0.6 / solver, -0.4 / solver, 0.4 / judge}, {0.6 / solver, 0.6 / solver, 0.4 / judge}, {-0.4 / solver, -0.4 / solver, -0.6 / judge},
+			{0.6 / solver, -0.4 / solver, 0.4 / judge}, {0.6 / solver, 0.6 / solver, 0.4 / judge},
+			{-0.4 / solver, -0.4 / solver, -0.6 / judge},
 			{-0.4 / solver, -0.4 / solver, -0.6 / judge}, {-0.4 / solver, 0.6 / solver, 0.4 / judge}}},
 		"reinforce++ with a baseline": {contract.Algorithm{Advantage: reinforcePlusPlus}, [][]float32{
-			{0.5 / solverLeft, -0.5 / solverLeft, 1.0 / 3 / judgeLeft}, {0.5 / solverLeft, 0.5 / solverLeft, 1.0 / 3 / judgeLeft},
+			{0.5 / solverLeft, -0.5 / solverLeft, 1.0 / 3 / judgeLeft},
+			{0.5 / solverLeft, 0.5 / solverLeft, 1.0 / 3 / judgeLeft},
 			{-0.5 / solverLeft, -0.5 / solverLeft, -2.0 / 3 / judgeLeft},
-			{-0.25 / solverLeft, -0.25 / solverLeft, -0.5 / judgeLeft}, {-0.25 / solverLeft, 0.75 / solverLeft, 0.5 / judgeLeft}}},
+			{-0.25 / solverLeft, -0.25 / solverLeft, -0.5 / judgeLeft},
+			{-0.25 / solverLeft, 0.75 / solverLeft, 0.5 / judgeLeft}}},
 		"grpo for solvers, reinforce for judges": {
 			contract.Algorithm{Advantage: centred, Roles: []contract.Role{{Name: "judge", Advantage: reinforce}}},
 			[][]float32{{0.5, -0.5, 1}, {0.5, 0.5, 1}, {-0.5, -0.5, 0}, {-0.25, -0.25, 0}, {-0.25, 0.75, 1}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, valuesOf([]Group{first, second}, tc.algorithm), cmpopts.EquateApprox(0, 2e-6)); diff != "" {
+			if diff := cmp.Diff(tc.want, valuesOf([]Group{first, second}, tc.algorithm),
+				cmpopts.EquateApprox(0, 2e-6)); diff != "" {
 				t.Errorf("advantages (-want +got):\n%s", diff)
 			}
 		})
@@ -124,11 +131,13 @@ func TestGroupings(t *testing.T) {
 		algorithm contract.Algorithm
 		want      [][]float32
 	}{
-		"the trajectories of a role": {roles, contract.Algorithm{Advantage: centred}, [][]float32{{0.75, -0.25, 0.25}, nil, {-0.25, -0.25, -0.25}}},
+		"the trajectories of a role": {roles, contract.Algorithm{Advantage: centred},
+			[][]float32{{0.75, -0.25, 0.25}, nil, {-0.25, -0.25, -0.25}}},
 		"the trajectories of a member": {roles, contract.Algorithm{Advantage: centred, Grouping: contract.GroupingEpisode},
 			[][]float32{{0.5, -0.5, 0}, nil, {0, 0, 0}}},
 		"those of a member, with a baseline for each role": {roles,
-			contract.Algorithm{Advantage: centred, Grouping: contract.GroupingEpisode, Roles: []contract.Role{{Name: "judge", Advantage: reinforce}}},
+			contract.Algorithm{Advantage: centred, Grouping: contract.GroupingEpisode,
+				Roles: []contract.Role{{Name: "judge", Advantage: reinforce}}},
 			[][]float32{{0.5, -0.5, 0.5}, nil, {0, 0, 0}}},
 		"a member's deviation is that of its centred rewards": {roles,
 			contract.Algorithm{Advantage: grpo, Grouping: contract.GroupingEpisode},
@@ -137,7 +146,8 @@ func TestGroupings(t *testing.T) {
 			contract.Algorithm{Advantage: centred, Grouping: contract.GroupingStep},
 			[][]float32{{2.0 / 3, 1}, {-1.0 / 3}, {-1.0 / 3, -1, 0}}},
 		"the batch's mean is that of a role": {roles, contract.Algorithm{
-			Advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleNone}, Grouping: contract.GroupingEpisode},
+			Advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleNone},
+			Grouping:  contract.GroupingEpisode},
 			[][]float32{{0.75, -0.25, 0.25}, nil, {-0.25, -0.25, -0.25}}},
 	}
 	for name, tc := range cases {
@@ -154,7 +164,8 @@ func TestConstantAdvantageGroupsAreDropped(t *testing.T) {
 	withData := func(g Group) Group {
 		for i := range g.Members {
 			for j := range g.Members[i].Trajectories {
-				g.Members[i].Trajectories[j].Segments = []Segment{{Tokens: []int32{1, 2}, Actions: []bool{false, true}, Logprobs: []float32{0, -1}}}
+				g.Members[i].Trajectories[j].Segments = []Segment{{Tokens: []int32{1, 2}, Actions: []bool{false, true},
+					Logprobs: []float32{0, -1}}}
 			}
 		}
 		return g
@@ -163,7 +174,8 @@ func TestConstantAdvantageGroupsAreDropped(t *testing.T) {
 		withData(solverJudge([3]float64{1, 1, 1}, [3]float64{1, 1, 0})), // The solvers are constant.
 		withData(solverJudge([3]float64{1, 0, 0}, [3]float64{0, 0, 0})), // The judges are constant.
 	}
-	algorithm := contract.Algorithm{DropConstantGroups: true, Advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleNone}}
+	algorithm := contract.Algorithm{DropConstantGroups: true,
+		Advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleNone}}
 	advantages := Advantages(groups, algorithm)
 	datums, err := Datums(groups, advantages)
 	if err != nil {
@@ -188,7 +200,8 @@ func TestConstantAdvantageGroupsAreDropped(t *testing.T) {
 	if !solverJudge([3]float64{1, 1, 0}, [3]float64{1, 1, 0}).IsConstant("") {
 		t.Error("a group whose roles are both constant is not")
 	}
-	if episodes := solverJudge([3]float64{1, 1, 1}, [3]float64{0, 0, 0}); !episodes.IsConstant(contract.GroupingEpisode) || episodes.IsConstant("") {
+	if episodes := solverJudge([3]float64{1, 1, 1}, [3]float64{0, 0, 0}); !episodes.IsConstant(contract.GroupingEpisode) ||
+		episodes.IsConstant("") {
 		t.Error("a group of constant episodes is to be constant by episode, and not by role")
 	}
 }
@@ -196,9 +209,11 @@ func TestConstantAdvantageGroupsAreDropped(t *testing.T) {
 // Each step's tokens have that step's advantage, and a segment is dropped with all of its steps.
 func TestDatumsOfSteps(t *testing.T) {
 	segments := []Segment{
-		{Tokens: []int32{1, 2, 3, 4, 5, 6}, Actions: []bool{false, true, true, false, true, false}, Logprobs: make([]float32, 6),
-			Steps: []Step{{Index: 0, End: 3}, {Index: 1, End: 6}}},
-		{Tokens: []int32{7, 8}, Actions: []bool{false, true}, Logprobs: make([]float32, 2), Steps: []Step{{Index: 2, End: 2}}},
+		{Tokens: []int32{1, 2, 3, 4, 5, 6}, Actions: []bool{false, true, true, false, true, false},
+			Logprobs: make([]float32, 6),
+			Steps:    []Step{{Index: 0, End: 3}, {Index: 1, End: 6}}},
+		{Tokens: []int32{7, 8}, Actions: []bool{false, true}, Logprobs: make([]float32, 2),
+			Steps: []Step{{Index: 2, End: 2}}},
 	}
 	group := Group{Members: []Member{{Trajectories: []Trajectory{{StepRewards: []float64{1, 2, 3}, Segments: segments}}}}}
 	cases := map[string]struct {
@@ -211,7 +226,8 @@ func TestDatumsOfSteps(t *testing.T) {
 		"the other segment": {[]bool{true, true, false}, [][]float32{{3}}},
 	}
 	for name, tc := range cases {
-		datums, err := Datums([]Group{group}, [][][]Advantage{{{{Values: []float32{1, 2, 3}, ByStep: true, Dropped: tc.dropped}}}})
+		datums, err := Datums([]Group{group}, [][][]Advantage{{{{Values: []float32{1, 2, 3}, ByStep: true,
+			Dropped: tc.dropped}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +254,8 @@ func TestAdvantagesDoNotDependOnOtherGroups(t *testing.T) {
 	}
 	for _, grouping := range []contract.Grouping{"", contract.GroupingEpisode} {
 		for _, advantage := range []contract.Advantage{grpo, centred, rloo, reinforce} {
-			algorithm := contract.Algorithm{Advantage: advantage, Grouping: grouping, Roles: []contract.Role{{Name: "judge", Advantage: rloo}}}
+			algorithm := contract.Algorithm{Advantage: advantage, Grouping: grouping,
+				Roles: []contract.Role{{Name: "judge", Advantage: rloo}}}
 			all := Advantages(groups, algorithm)
 			for _, i := range random.Perm(len(groups)) {
 				alone := Advantages(groups[i:i+1], algorithm)

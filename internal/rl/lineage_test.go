@@ -12,7 +12,8 @@ import (
 func exampleSettings() Settings {
 	return Settings{
 		LearningRate: 4e-5, Optimizer: contract.Optimizer{Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8},
-		Loss:      contract.Loss{Name: contract.LossPPO, Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}},
+		Loss: contract.Loss{Name: contract.LossPPO, Config: map[string]float64{"clip_low_threshold": 0.8,
+			"clip_high_threshold": 1.2}},
 		Advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone}, Substeps: 1,
 	}
 }
@@ -30,17 +31,25 @@ func TestLineageNextCoversEverySetting(t *testing.T) {
 		"loss setting": func(s *Settings) {
 			s.Loss.Config = map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.3}
 		},
-		"one setting":    func(s *Settings) { s.Loss.Config = map[string]float64{"clip_low_threshold": 0.8} },
-		"baseline":       func(s *Settings) { s.Advantage.Baseline = contract.BaselineLeaveOneOut },
-		"scale":          func(s *Settings) { s.Advantage.Scale = contract.ScaleGroupStd },
-		"ddof":           func(s *Settings) { s.Advantage.DDoF = 1 },
-		"substeps":       func(s *Settings) { s.Substeps = 2 },
-		"grouping":       func(s *Settings) { s.Grouping = contract.GroupingEpisode },
-		"roles":          func(s *Settings) { s.Roles = []contract.Role{{Name: "judge", Loss: s.Loss, Advantage: s.Advantage}} },
-		"role's name":    func(s *Settings) { s.Roles = []contract.Role{{Name: "solver", Loss: s.Loss, Advantage: s.Advantage}} },
-		"role's loss":    func(s *Settings) { s.Roles = []contract.Role{{Name: "judge", Advantage: s.Advantage}} },
-		"kl":             func(s *Settings) { s.KL = &contract.KL{Coefficient: 0.1, Reference: contract.Reference{Model: "m"}} },
-		"kl.coefficient": func(s *Settings) { s.KL = &contract.KL{Coefficient: 0.2, Reference: contract.Reference{Model: "m"}} },
+		"one setting": func(s *Settings) { s.Loss.Config = map[string]float64{"clip_low_threshold": 0.8} },
+		"baseline":    func(s *Settings) { s.Advantage.Baseline = contract.BaselineLeaveOneOut },
+		"scale":       func(s *Settings) { s.Advantage.Scale = contract.ScaleGroupStd },
+		"ddof":        func(s *Settings) { s.Advantage.DDoF = 1 },
+		"substeps":    func(s *Settings) { s.Substeps = 2 },
+		"grouping":    func(s *Settings) { s.Grouping = contract.GroupingEpisode },
+		"roles": func(s *Settings) {
+			s.Roles = []contract.Role{{Name: "judge", Loss: s.Loss, Advantage: s.Advantage}}
+		},
+		"role's name": func(s *Settings) {
+			s.Roles = []contract.Role{{Name: "solver", Loss: s.Loss, Advantage: s.Advantage}}
+		},
+		"role's loss": func(s *Settings) { s.Roles = []contract.Role{{Name: "judge", Advantage: s.Advantage}} },
+		"kl": func(s *Settings) {
+			s.KL = &contract.KL{Coefficient: 0.1, Reference: contract.Reference{Model: "m"}}
+		},
+		"kl.coefficient": func(s *Settings) {
+			s.KL = &contract.KL{Coefficient: 0.2, Reference: contract.Reference{Model: "m"}}
+		},
 		"kl.discount": func(s *Settings) {
 			s.KL = &contract.KL{Coefficient: 0.1, Discount: 0.5, Reference: contract.Reference{Model: "m"}}
 		},
@@ -48,7 +57,8 @@ func TestLineageNextCoversEverySetting(t *testing.T) {
 			s.KL = &contract.KL{Coefficient: 0.1, Reference: contract.Reference{Checkpoint: "m"}}
 		},
 		"role's advantage": func(s *Settings) {
-			s.Roles = []contract.Role{{Name: "judge", Loss: s.Loss, Advantage: contract.Advantage{Baseline: contract.BaselineNone}}}
+			s.Roles = []contract.Role{{Name: "judge", Loss: s.Loss,
+				Advantage: contract.Advantage{Baseline: contract.BaselineNone}}}
 		},
 	}
 	manifest := Manifest{Step: 1, Slots: []SlotDigest{{Slot: 4}}}
@@ -89,7 +99,8 @@ func TestLineageRoundTrips(t *testing.T) {
 }
 
 func TestParseLineageRefuses(t *testing.T) {
-	for _, text := range []string{"", "12", "zz" + Genesis("a").String()[2:], "AB" + Genesis("a").String()[2:], Genesis("a").String() + "00"} {
+	for _, text := range []string{"", "12", "zz" + Genesis("a").String()[2:], "AB" + Genesis("a").String()[2:],
+		Genesis("a").String() + "00"} {
 		if l, err := ParseLineage(text); err == nil {
 			t.Errorf("ParseLineage(%q) = %s", text, l)
 		}

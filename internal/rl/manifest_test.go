@@ -24,7 +24,8 @@ func exampleGroup() Group {
 				Metrics: map[string]float64{"correct": 1, "answered": 1}, Turns: 2, PromptTokens: 12, SampledTokens: 3,
 				Trajectories: []Trajectory{{Role: "solver", Reward: 1, StopReason: "stop", Segments: []Segment{
 					{Turn: 0, Tokens: []int32{1, 2, 3}, Actions: []bool{false, true, true}, Logprobs: []float32{0, -0.5, -0.25}},
-					{Turn: 1, Tokens: []int32{4, 5}, Actions: []bool{false, true}, Logprobs: []float32{0, -1}, ReferenceLogprobs: []float32{-3, -2}},
+					{Turn: 1, Tokens: []int32{4, 5}, Actions: []bool{false, true}, Logprobs: []float32{0, -1},
+						ReferenceLogprobs: []float32{-3, -2}},
 				}}},
 			},
 			{Index: 1, Outcome: JudgeFault, Retries: 3},
@@ -46,7 +47,8 @@ func exampleRoles() Group {
 	solver.Segments[0].Steps, solver.Segments[1].Steps = []Step{{Index: 0, End: 3}}, []Step{{Index: 1, End: 2}}
 	g.Members[0].Trajectories = append(g.Members[0].Trajectories, Trajectory{
 		Role: "judge", Key: "judge", Reward: 0.5, StepRewards: []float64{0.5}, StopReason: "length",
-		Segments: []Segment{{Turn: 2, Tokens: []int32{6, 7}, Actions: []bool{false, true}, Logprobs: []float32{0, -3}, Steps: []Step{{End: 2}}}},
+		Segments: []Segment{{Turn: 2, Tokens: []int32{6, 7}, Actions: []bool{false, true}, Logprobs: []float32{0, -3},
+			Steps: []Step{{End: 2}}}},
 	})
 	return g
 }
@@ -80,14 +82,19 @@ func TestGroupDigestCoversWhatDecidesTheWeights(t *testing.T) {
 		"a further trajectory": func(g *Group) {
 			g.Members[2].Trajectories = append(g.Members[2].Trajectories, Trajectory{})
 		},
-		"turn":               func(g *Group) { g.Members[0].Trajectories[0].Segments[1].Turn = 2 },
-		"token":              func(g *Group) { g.Members[0].Trajectories[0].Segments[0].Tokens[1] = 3 },
-		"action":             func(g *Group) { g.Members[0].Trajectories[0].Segments[0].Actions[1] = false },
-		"log-prob":           func(g *Group) { g.Members[0].Trajectories[0].Segments[0].Logprobs[1] = math.Nextafter32(-0.5, 0) },
+		"turn":   func(g *Group) { g.Members[0].Trajectories[0].Segments[1].Turn = 2 },
+		"token":  func(g *Group) { g.Members[0].Trajectories[0].Segments[0].Tokens[1] = 3 },
+		"action": func(g *Group) { g.Members[0].Trajectories[0].Segments[0].Actions[1] = false },
+		"log-prob": func(g *Group) {
+			g.Members[0].Trajectories[0].Segments[0].Logprobs[1] = math.Nextafter32(-0.5, 0)
+		},
 		"sign of zero":       func(g *Group) { g.Members[2].Trajectories[0].Reward = math.Copysign(0, -1) },
 		"reference log-prob": func(g *Group) { g.Members[0].Trajectories[0].Segments[1].ReferenceLogprobs[1] = 0 },
-		"a segment less":     func(g *Group) { g.Members[0].Trajectories[0].Segments = g.Members[0].Trajectories[0].Segments[:1] },
-		"a member less":      func(g *Group) { g.Members = g.Members[1:] },
+		"a segment less": func(
+			g *Group) {
+			g.Members[0].Trajectories[0].Segments = g.Members[0].Trajectories[0].Segments[:1]
+		},
+		"a member less": func(g *Group) { g.Members = g.Members[1:] },
 		"a token moved to the next segment": func(g *Group) {
 			s := g.Members[0].Trajectories[0].Segments
 			s[0].Tokens, s[1].Tokens = s[0].Tokens[:2], []int32{3, 4, 5}

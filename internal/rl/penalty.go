@@ -10,14 +10,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// Penalise adds the KL penalty to the advantages of a step's data. It returns the mean, over all sampled tokens of the data,
-// of the difference between the log-probability under the policy that sampled a token and that under the reference.
+// Penalise adds the KL penalty to the advantages of a step's data. It returns the mean, over all sampled tokens of the
+// data, of the difference between the log-probability under the policy that sampled a token and that under the
+// reference.
 //
-// A token's penalty is the coefficient times that mean less the token's own difference: penalties are centred over the whole
-// batch, so that they sum up to 0. With a discount, each token also gets the penalties of the sampled tokens after it in
-// its datum, times the discount to the power of their distance. The arithmetic is that of incorporate_kl_penalty in tinker-cookbook,
-// which with a discount also changes the advantages of tokens that were not sampled, as this does not. Sums are taken
-// in float64, and advantages are rounded to float32 once.
+// A token's penalty is the coefficient times that mean less the token's own difference: penalties are centred over the
+// whole batch, so that they sum up to 0. With a discount, each token also gets the penalties of the sampled tokens
+// after it in its datum, times the discount to the power of their distance. The arithmetic is that of
+// incorporate_kl_penalty in tinker-cookbook, which with a discount also changes the advantages of tokens that were not
+// sampled, as this does not. Sums are taken in float64, and advantages are rounded to float32 once.
 func Penalise(datums []Datum, kl contract.KL) (mean float64, err error) {
 	sum, actions := 0.0, 0
 	for _, d := range datums {

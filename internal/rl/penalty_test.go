@@ -25,8 +25,8 @@ type penaltyCase struct {
 	KLPolicyBase float64 `json:"klPolicyBase"`
 }
 
-// TestPenaltiesAreThoseOfTheCookbook compares with recorded results. Where a discount has the cookbook change advantages of
-// tokens that were not sampled, these must stay 0.
+// TestPenaltiesAreThoseOfTheCookbook compares with recorded results. Where a discount has the cookbook change
+// advantages of tokens that were not sampled, these must stay 0.
 func TestPenaltiesAreThoseOfTheCookbook(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "kl_penalty.json"))
 	if err != nil {
@@ -73,11 +73,13 @@ func TestPenaltiesAreThoseOfTheCookbook(t *testing.T) {
 }
 
 func TestPenaliseNeedsTheReference(t *testing.T) {
-	complete := Datum{Targets: []int32{1}, Logprobs: []float32{-1}, ReferenceLogprobs: []float32{-1}, Advantages: []float32{1}, Mask: []bool{true}}
+	complete := Datum{Targets: []int32{1}, Logprobs: []float32{-1}, ReferenceLogprobs: []float32{-1},
+		Advantages: []float32{1}, Mask: []bool{true}}
 	missing, prompt := complete, complete
 	missing.ReferenceLogprobs = nil
 	prompt.Mask = []bool{false}
-	for name, datums := range map[string][]Datum{"one without": {complete, missing}, "no datum": nil, "prompts alone": {prompt}} {
+	for name, datums := range map[string][]Datum{"one without": {complete, missing}, "no datum": nil,
+		"prompts alone": {prompt}} {
 		if _, err := Penalise(datums, contract.KL{Coefficient: 1}); err == nil {
 			t.Errorf("%s: no error", name)
 		}

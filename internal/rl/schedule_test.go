@@ -54,7 +54,8 @@ func TestLearningRate(t *testing.T) {
 }
 
 func TestLearningRateTrainsInEveryStepAndNeverRisesAfterTheWarmup(t *testing.T) {
-	for _, schedule := range []contract.Schedule{contract.ScheduleConstant, contract.ScheduleLinear, contract.ScheduleCosine} {
+	for _, schedule := range []contract.Schedule{contract.ScheduleConstant, contract.ScheduleLinear,
+		contract.ScheduleCosine} {
 		o := contract.Optimizer{LearningRate: 4e-5, Schedule: schedule, WarmupSteps: 7}
 		const steps = 100
 		for step := range int64(steps) {

@@ -13,13 +13,15 @@ import (
 // the same tokens. The turn counts the requests of an episode in the order in which the environment asked; the try
 // counts faults of the environment or judge. The seed has 63 bits: servers keep it in a signed integer.
 func Seed(runSeed uint64, kind Kind, slot int64, member, turn, try int) uint64 {
-	return derive("tinker-operator sample seed 1", runSeed, uint64(kind), uint64(slot), uint64(member), uint64(turn), uint64(try))
+	return derive("tinker-operator sample seed 1", runSeed, uint64(kind), uint64(slot), uint64(member), uint64(turn),
+		uint64(try))
 }
 
-// SharedSeed is the seed of a sample request that several members share. Member is the first of them, and sample i of the
-// request is that of member+i. No request of one member has the same seed.
+// SharedSeed is the seed of a sample request that several members share. Member is the first of them, and sample i of
+// the request is that of member+i. No request of one member has the same seed.
 func SharedSeed(runSeed uint64, kind Kind, slot int64, member, turn int) uint64 {
-	return derive("tinker-operator shared sample seed 1", runSeed, uint64(kind), uint64(slot), uint64(member), uint64(turn))
+	return derive("tinker-operator shared sample seed 1", runSeed, uint64(kind), uint64(slot), uint64(member),
+		uint64(turn))
 }
 
 // EpisodeSeed is for what an environment draws itself in one episode.
@@ -29,7 +31,8 @@ func EpisodeSeed(runSeed uint64, kind Kind, slot int64, member, try int) uint64 
 
 // JudgeSeed is for what grades the reply to one sample request.
 func JudgeSeed(runSeed uint64, kind Kind, slot int64, member, turn, try int) uint64 {
-	return derive("tinker-operator judge seed 1", runSeed, uint64(kind), uint64(slot), uint64(member), uint64(turn), uint64(try))
+	return derive("tinker-operator judge seed 1", runSeed, uint64(kind), uint64(slot), uint64(member), uint64(turn),
+		uint64(try))
 }
 
 // derive hashes numbers to 63 bits.

@@ -12,10 +12,12 @@ import (
 
 func TestSeedsArePinned(t *testing.T) {
 	got := []uint64{
-		Seed(0, Train, 0, 0, 0, 0), Seed(42, Train, 1234, 7, 3, 1), Seed(42, Evaluate, 1234, 7, 3, 1), EpisodeSeed(42, Train, 1234, 7, 1),
+		Seed(0, Train, 0, 0, 0, 0), Seed(42, Train, 1234, 7, 3, 1), Seed(42, Evaluate, 1234, 7, 3, 1),
+		EpisodeSeed(42, Train, 1234, 7, 1),
 		SharedSeed(42, Train, 1234, 0, 0),
 	}
-	want := []uint64{3472552624553983854, 3481629876449119652, 4109994726139819432, 5038891374008962858, 3589602110068633692}
+	want := []uint64{3472552624553983854, 3481629876449119652, 4109994726139819432, 5038891374008962858,
+		3589602110068633692}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("seeds changed, and with them every sample (-want +got):\n%s", diff)
 	}

@@ -21,8 +21,9 @@ type Transition struct {
 
 // SegmentBuilder merges the turns of one trajectory into segments: a turn whose observation begins with all tokens of
 // the last segment extends it, any other begins a new one. Tokens are compared, not messages, since text that is
-// rendered again may differ from what was sampled. The tokens of a segment are stored once, with nothing beside them but the
-// log-probs of its replies, since a worker has many long trajectories at the same time. The zero value has no turn.
+// rendered again may differ from what was sampled. The tokens of a segment are stored once, with nothing beside them
+// but the log-probs of its replies, since a worker has many long trajectories at the same time. The zero value has no
+// turn.
 type SegmentBuilder struct{ segments []openSegment }
 
 // openSegment is a segment that may be extended.
@@ -42,15 +43,16 @@ type sampledReply struct {
 }
 
 // Share replaces the tokens that are stored by the beginning of the observation of the next turn, where that is the
-// same tokens, so that both are in memory once while the reply is sampled. The caller must not change the observation afterwards.
+// same tokens, so that both are in memory once while the reply is sampled. The caller must not change the observation
+// afterwards.
 func (b *SegmentBuilder) Share(observation []int32) {
 	if last := b.last(); last != nil && hasPrefix(observation, last.tokens) {
 		last.tokens = observation[:len(last.tokens):len(last.tokens)]
 	}
 }
 
-// Append adds the next turn, and returns its observation in the slice that stores it from now on. It fails when a reply has not one
-// log-prob a token, or nothing to follow on.
+// Append adds the next turn, and returns its observation in the slice that stores it from now on. It fails when a reply
+// has not one log-prob a token, or nothing to follow on.
 func (b *SegmentBuilder) Append(t Transition) (observation []int32, err error) {
 	if len(t.Action) != len(t.Logprobs) {
 		return nil, fmt.Errorf("merging turn %d: %d log-probs for %d tokens", t.Turn, len(t.Logprobs), len(t.Action))

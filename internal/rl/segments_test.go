@@ -37,8 +37,10 @@ func TestSegmentBuilder(t *testing.T) {
 				{Turn: 1, Step: 5, Observation: []int32{1, 2}, Action: []int32{4}, Logprobs: []float32{-2}},
 			},
 			want: []Segment{
-				{Tokens: []int32{1, 2, 3}, Actions: []bool{false, true, true}, Logprobs: []float32{0, -1, -1}, Steps: []Step{{Index: 4, End: 3}}},
-				{Turn: 1, Tokens: []int32{1, 2, 4}, Actions: []bool{false, false, true}, Logprobs: []float32{0, 0, -2}, Steps: []Step{{Index: 5, End: 3}}},
+				{Tokens: []int32{1, 2, 3}, Actions: []bool{false, true, true}, Logprobs: []float32{0, -1, -1},
+					Steps: []Step{{Index: 4, End: 3}}},
+				{Turn: 1, Tokens: []int32{1, 2, 4}, Actions: []bool{false, false, true}, Logprobs: []float32{0, 0, -2},
+					Steps: []Step{{Index: 5, End: 3}}},
 			},
 		},
 		"a prompt that is all that came before extends": {

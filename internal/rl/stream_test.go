@@ -22,13 +22,15 @@ func newStream(t *testing.T, seed uint64, sources ...Source) *Stream {
 
 func TestStreamPlaysEachTaskOnceAnEpoch(t *testing.T) {
 	pools := map[string][]Source{
-		"one task":               {{Environment: "a", Split: "train", Tasks: 1, Shuffle: true}},
-		"three tasks":            {{Environment: "a", Split: "train", Tasks: 3, Shuffle: true}},
-		"a power of four":        {{Environment: "a", Split: "train", Tasks: 1024, Shuffle: true}},
-		"one more":               {{Environment: "a", Split: "train", Tasks: 1025, Shuffle: true}},
-		"an unshuffled split":    {{Environment: "a", Split: "train", Tasks: 57}},
-		"splits of environments": {{Environment: "a", Split: "x", Tasks: 5, Shuffle: true}, {Environment: "a", Split: "y", Tasks: 90, Shuffle: true}, {Environment: "b", Split: "x", Tasks: 31, Shuffle: true}},
-		"shuffled and not":       {{Environment: "a", Split: "x", Tasks: 5}, {Environment: "a", Split: "y", Tasks: 90, Shuffle: true}, {Environment: "b", Split: "x", Tasks: 31}},
+		"one task":            {{Environment: "a", Split: "train", Tasks: 1, Shuffle: true}},
+		"three tasks":         {{Environment: "a", Split: "train", Tasks: 3, Shuffle: true}},
+		"a power of four":     {{Environment: "a", Split: "train", Tasks: 1024, Shuffle: true}},
+		"one more":            {{Environment: "a", Split: "train", Tasks: 1025, Shuffle: true}},
+		"an unshuffled split": {{Environment: "a", Split: "train", Tasks: 57}},
+		"splits of environments": {{Environment: "a", Split: "x", Tasks: 5, Shuffle: true},
+			{Environment: "a", Split: "y", Tasks: 90, Shuffle: true}, {Environment: "b", Split: "x", Tasks: 31, Shuffle: true}},
+		"shuffled and not": {{Environment: "a", Split: "x", Tasks: 5}, {Environment: "a", Split: "y", Tasks: 90,
+			Shuffle: true}, {Environment: "b", Split: "x", Tasks: 31}},
 	}
 	for name, sources := range pools {
 		t.Run(name, func(t *testing.T) {
@@ -175,14 +177,15 @@ func TestStreamHandlesHugePools(t *testing.T) {
 func TestNewStreamRefuses(t *testing.T) {
 	ok := Source{Environment: "a", Split: "x", Tasks: 1}
 	cases := map[string][]Source{
-		"no source":                   {},
-		"no task":                     {{Environment: "a", Split: "x"}},
-		"too many tasks":              {{Environment: "a", Split: "x", Tasks: maxTasks + 1}},
-		"a negative weight":           {{Environment: "a", Split: "x", Tasks: 1, Weight: -1}},
-		"a weight that is NaN":        {{Environment: "a", Split: "x", Tasks: 1, Weight: math.NaN()}},
-		"a weight for some":           {ok, {Environment: "b", Split: "x", Tasks: 1, Weight: 1}},
-		"a split twice":               {ok, ok},
-		"weights that differ at home": {{Environment: "a", Split: "x", Tasks: 1, Weight: 1}, {Environment: "a", Split: "y", Tasks: 1, Weight: 2}},
+		"no source":            {},
+		"no task":              {{Environment: "a", Split: "x"}},
+		"too many tasks":       {{Environment: "a", Split: "x", Tasks: maxTasks + 1}},
+		"a negative weight":    {{Environment: "a", Split: "x", Tasks: 1, Weight: -1}},
+		"a weight that is NaN": {{Environment: "a", Split: "x", Tasks: 1, Weight: math.NaN()}},
+		"a weight for some":    {ok, {Environment: "b", Split: "x", Tasks: 1, Weight: 1}},
+		"a split twice":        {ok, ok},
+		"weights that differ at home": {{Environment: "a", Split: "x", Tasks: 1, Weight: 1},
+			{Environment: "a", Split: "y", Tasks: 1, Weight: 2}},
 	}
 	for name, sources := range cases {
 		t.Run(name, func(t *testing.T) {

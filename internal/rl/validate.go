@@ -45,7 +45,8 @@ func (g Group) Validate() error {
 	if !g.Outcome.IsValid() {
 		return fieldErrorf("outcome", "%d is invalid", g.Outcome)
 	}
-	if j := g.Judge; min(g.PromptTokens, g.SampledTokens, j.Calls, j.Errors, j.Unreadable, j.PromptTokens, j.SampledTokens) < 0 {
+	if j := g.Judge; min(g.PromptTokens, g.SampledTokens, j.Calls, j.Errors, j.Unreadable, j.PromptTokens,
+		j.SampledTokens) < 0 {
 		return fieldErrorf("usage", "is negative")
 	}
 	last := -1

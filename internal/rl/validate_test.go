@@ -37,17 +37,33 @@ func TestValidateNamesTheField(t *testing.T) {
 		"negative turns":                 {func(g *Group) { g.Members[0].Turns = -1 }, "members[0].turns"},
 		"a member's negative usage":      {func(g *Group) { g.Members[0].PromptTokens = -1 }, "members[0].usage"},
 		"negative retries":               {func(g *Group) { g.Members[0].Retries = -1 }, "members[0].retries"},
-		"a segment of one token":         {func(g *Group) { g.Members[2].Trajectories[0].Segments[0].Tokens = []int32{1} }, "members[2].trajectories[0].segments[0].tokens"},
-		"a negative token":               {func(g *Group) { g.Members[0].Trajectories[0].Segments[1].Tokens[0] = -4 }, "members[0].trajectories[0].segments[1].tokens"},
-		"too few actions":                {func(g *Group) { g.Members[0].Trajectories[0].Segments[1].Actions = []bool{true} }, "members[0].trajectories[0].segments[1].actions"},
-		"an action first":                {func(g *Group) { g.Members[0].Trajectories[0].Segments[1].Actions[0] = true }, "members[0].trajectories[0].segments[1].actions"},
-		"no action":                      {func(g *Group) { g.Members[0].Trajectories[0].Segments[1].Actions[1] = false }, "members[0].trajectories[0].segments[1].actions"},
-		"a negative turn":                {func(g *Group) { g.Members[0].Trajectories[0].Segments[1].Turn = -1 }, "members[0].trajectories[0].segments[1].turn"},
-		"too few log-probs":              {func(g *Group) { g.Members[0].Trajectories[0].Segments[1].Logprobs = nil }, "members[0].trajectories[0].segments[1].logprobs"},
-		"a log-prob that is NaN":         {func(g *Group) { g.Members[0].Trajectories[0].Segments[1].Logprobs[1] = float32(math.NaN()) }, "members[0].trajectories[0].segments[1].logprobs"},
-		"a log-prob of a prompt":         {func(g *Group) { g.Members[0].Trajectories[0].Segments[1].Logprobs[0] = -1 }, "members[0].trajectories[0].segments[1].logprobs"},
-		"too few references":             {func(g *Group) { g.Members[0].Trajectories[0].Segments[1].ReferenceLogprobs = []float32{} }, "members[0].trajectories[0].segments[1].reference_logprobs"},
-		"an infinite reference log-prob": {func(g *Group) { g.Members[0].Trajectories[0].Segments[1].ReferenceLogprobs[1] = float32(math.Inf(-1)) }, "members[0].trajectories[0].segments[1].reference_logprobs"},
+		"a segment of one token": {func(g *Group) { g.Members[2].Trajectories[0].Segments[0].Tokens = []int32{1} },
+			"members[2].trajectories[0].segments[0].tokens"},
+		"a negative token": {func(g *Group) { g.Members[0].Trajectories[0].Segments[1].Tokens[0] = -4 },
+			"members[0].trajectories[0].segments[1].tokens"},
+		"too few actions": {func(g *Group) { g.Members[0].Trajectories[0].Segments[1].Actions = []bool{true} },
+			"members[0].trajectories[0].segments[1].actions"},
+		"an action first": {func(g *Group) { g.Members[0].Trajectories[0].Segments[1].Actions[0] = true },
+			"members[0].trajectories[0].segments[1].actions"},
+		"no action": {func(g *Group) { g.Members[0].Trajectories[0].Segments[1].Actions[1] = false },
+			"members[0].trajectories[0].segments[1].actions"},
+		"a negative turn": {func(g *Group) { g.Members[0].Trajectories[0].Segments[1].Turn = -1 },
+			"members[0].trajectories[0].segments[1].turn"},
+		"too few log-probs": {func(g *Group) { g.Members[0].Trajectories[0].Segments[1].Logprobs = nil },
+			"members[0].trajectories[0].segments[1].logprobs"},
+		"a log-prob that is NaN": {func(g *Group) {
+			g.Members[0].Trajectories[0].Segments[1].Logprobs[1] = float32(math.NaN())
+		}, "members[0].trajectories[0].segments[1].logprobs"},
+		"a log-prob of a prompt": {func(g *Group) { g.Members[0].Trajectories[0].Segments[1].Logprobs[0] = -1 },
+			"members[0].trajectories[0].segments[1].logprobs"},
+		"too few references": {func(
+			g *Group) {
+			g.Members[0].Trajectories[0].Segments[1].ReferenceLogprobs = []float32{}
+		}, "members[0].trajectories[0].segments[1].reference_logprobs"},
+		"an infinite reference log-prob": {func(
+			g *Group) {
+			g.Members[0].Trajectories[0].Segments[1].ReferenceLogprobs[1] = float32(math.Inf(-1))
+		}, "members[0].trajectories[0].segments[1].reference_logprobs"},
 	}
 	checkFields(t, exampleGroup, cases)
 }
@@ -84,21 +100,33 @@ func TestValidateNamesTheFieldOfATrajectory(t *testing.T) {
 		change func(g *Group)
 		field  string
 	}{
-		"as it should be":                       {func(*Group) {}, ""},
-		"none of a usable member":               {func(g *Group) { g.Members[2].Trajectories = nil }, "members[2].trajectories"},
-		"one of a member that is not usable":    {func(g *Group) { g.Members[1].Trajectories = make([]Trajectory, 1) }, "members[1].trajectories"},
-		"too many":                              {func(g *Group) { g.Members[2].Trajectories = make([]Trajectory, MaxTrajectories+1) }, "members[2].trajectories"},
-		"a role that is not a metric's name":    {func(g *Group) { solver(g).Role = "Solver/1" }, path + ".role"},
-		"a role that is too long":               {func(g *Group) { solver(g).Role = strings.Repeat("a", 64) }, path + ".role"},
-		"a key that is not valid UTF-8":         {func(g *Group) { solver(g).Key = "\xff" }, path + ".key"},
-		"a reward that is NaN":                  {func(g *Group) { solver(g).Reward = math.NaN() }, path + ".reward"},
-		"a step's reward that is infinite":      {func(g *Group) { solver(g).StepRewards[1] = math.Inf(1) }, path + ".step_rewards"},
-		"steps without rewards":                 {func(g *Group) { solver(g).StepRewards = nil }, path + ".segments[0].steps"},
-		"rewards without steps":                 {func(g *Group) { solver(g).Segments[1].Steps = nil }, path + ".segments[1].steps"},
-		"a step that has no reward":             {func(g *Group) { solver(g).Segments[1].Steps[0].Index = 2 }, path + ".segments[1].steps"},
-		"a negative step":                       {func(g *Group) { solver(g).Segments[1].Steps[0].Index = -1 }, path + ".segments[1].steps"},
-		"steps that end before the segment":     {func(g *Group) { solver(g).Segments[0].Steps[0].End = 2 }, path + ".segments[0].steps"},
-		"steps that end after the segment":      {func(g *Group) { solver(g).Segments[0].Steps[0].End = 4 }, path + ".segments[0].steps"},
+		"as it should be": {func(*Group) {}, ""},
+		"none of a usable member": {func(g *Group) { g.Members[2].Trajectories = nil },
+			"members[2].trajectories"},
+		"one of a member that is not usable": {func(g *Group) { g.Members[1].Trajectories = make([]Trajectory, 1) },
+			"members[1].trajectories"},
+		"too many": {func(g *Group) {
+			g.Members[2].Trajectories = make([]Trajectory, MaxTrajectories+1)
+		}, "members[2].trajectories"},
+		"a role that is not a metric's name": {func(g *Group) { solver(g).Role = "Solver/1" }, path + ".role"},
+		"a role that is too long": {func(g *Group) { solver(g).Role = strings.Repeat("a", 64) },
+			path + ".role"},
+		"a key that is not valid UTF-8": {func(g *Group) { solver(g).Key = "\xff" }, path + ".key"},
+		"a reward that is NaN":          {func(g *Group) { solver(g).Reward = math.NaN() }, path + ".reward"},
+		"a step's reward that is infinite": {func(g *Group) { solver(g).StepRewards[1] = math.Inf(1) },
+			path + ".step_rewards"},
+		"steps without rewards": {func(g *Group) { solver(g).StepRewards = nil },
+			path + ".segments[0].steps"},
+		"rewards without steps": {func(g *Group) { solver(g).Segments[1].Steps = nil },
+			path + ".segments[1].steps"},
+		"a step that has no reward": {func(g *Group) { solver(g).Segments[1].Steps[0].Index = 2 },
+			path + ".segments[1].steps"},
+		"a negative step": {func(g *Group) { solver(g).Segments[1].Steps[0].Index = -1 },
+			path + ".segments[1].steps"},
+		"steps that end before the segment": {func(g *Group) { solver(g).Segments[0].Steps[0].End = 2 },
+			path + ".segments[0].steps"},
+		"steps that end after the segment": {func(g *Group) { solver(g).Segments[0].Steps[0].End = 4 },
+			path + ".segments[0].steps"},
 		"a trajectory without segments is fine": {func(g *Group) { solver(g).Segments = nil }, ""},
 		"too many roles": {func(g *Group) {
 			for i := range contract.MaxRoles {

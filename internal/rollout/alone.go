@@ -12,8 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// permits are the members of a group that may be played, where it was leased alone: those up to an index. The learner knows from
-// its permits which member was in play when this process ends.
+// permits are the members of a group that may be played, where it was leased alone: those up to an index. The learner
+// knows from its permits which member was in play when this process ends.
 type permits struct {
 	changes wait.Signal
 

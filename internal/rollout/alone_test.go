@@ -10,8 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 )
 
-// TestMembersWaitForTheirPermits checks that a member of a group that is leased alone waits for its permit, that a permit is never
-// taken back, and that a lease which is not alone permits all members.
+// TestMembersWaitForTheirPermits checks that a member of a group that is leased alone waits for its permit, that a
+// permit is never taken back, and that a lease which is not alone permits all members.
 func TestMembersWaitForTheirPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lease := exchange.Lease{GroupSize: 4, Alone: true}

@@ -106,7 +106,8 @@ func (c *canaries) ask(ctx context.Context, own *canary, from weights) {
 
 // isCanceled reports whether a question has no answer because the context of the caller that asked it has ended.
 func isCanceled(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || client.CategoryFrom(err) == tinker.CategoryCanceled
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		client.CategoryFrom(err) == tinker.CategoryCanceled
 }
 
 // canarySession numbers the sampling session of questions about a sampler.

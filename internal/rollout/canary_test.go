@@ -75,11 +75,12 @@ func TestRefusalsOfAnOutageAreWaitedOut(t *testing.T) {
 		answered bool
 		reposts  bool
 	}{
-		"400, and no answer before":   {failureOf(tinker.CategoryUser), false, false},
-		"400, and an answer before":   {failureOf(tinker.CategoryUser), true, false},
-		"413, and an answer before":   {failureOf(tinker.CategoryTooLarge), true, false},
-		"405, and an answer before":   {failureOf(tinker.CategoryUnsupported), true, false},
-		"another JSON":                {&client.Error{Category: tinker.CategoryProtocol, Op: "test", Method: "POST"}, true, false},
+		"400, and no answer before": {failureOf(tinker.CategoryUser), false, false},
+		"400, and an answer before": {failureOf(tinker.CategoryUser), true, false},
+		"413, and an answer before": {failureOf(tinker.CategoryTooLarge), true, false},
+		"405, and an answer before": {failureOf(tinker.CategoryUnsupported), true, false},
+		"another JSON": {&client.Error{Category: tinker.CategoryProtocol, Op: "test", Method: "POST"}, true,
+			false},
 		"results that have failed":    {result, true, true},
 		"a connection that is closed": {failureOf(tinker.CategoryUnreachable), true, false},
 	} {
@@ -108,7 +109,8 @@ func TestRefusalsOfAnOutageAreWaitedOut(t *testing.T) {
 					done <- err
 				}()
 				time.Sleep(time.Minute)
-				if got := p.worker.config.Pressure.problem(); got.Kind != "refused" && client.CategoryFrom(tc.failure) != tinker.CategoryUnreachable {
+				if got := p.worker.config.Pressure.problem(); got.Kind != "refused" &&
+					client.CategoryFrom(tc.failure) != tinker.CategoryUnreachable {
 					t.Errorf("after a minute of refusals the problem is %+v", got)
 				}
 				if err := <-done; err != nil {
@@ -200,7 +202,8 @@ func TestQuestionOfAnEpisodeThatEnds(t *testing.T) {
 
 // TestOwnWeightsAreMissingByA404Alone has the endpoint refuse a sampling session in other ways for a while: an outage.
 func TestOwnWeightsAreMissingByA404Alone(t *testing.T) {
-	for _, category := range []tinker.Category{tinker.CategoryUser, tinker.CategoryTooLarge, tinker.CategoryUnsupported, tinker.CategoryProtocol} {
+	for _, category := range []tinker.Category{tinker.CategoryUser, tinker.CategoryTooLarge, tinker.CategoryUnsupported,
+		tinker.CategoryProtocol} {
 		t.Run(string(category), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				api := &refusingSessions{endpoint: newEndpoint(), left: 9, err: failureOf(category)}
@@ -219,7 +222,8 @@ type refusingSessions struct {
 	err  error
 }
 
-func (e *refusingSessions) CreateSamplingSession(ctx context.Context, session string, seq int64, path, base string) (string, error) {
+func (e *refusingSessions) CreateSamplingSession(ctx context.Context, session string, seq int64, path,
+	base string) (string, error) {
 	if e.left--; e.left >= 0 {
 		return "", e.err
 	}

@@ -7,9 +7,9 @@
 //
 // # What was paid for is used
 //
-// A worker drops a group for one reason: covered_index passed it, or its evaluation is durable. It does not drop
-// a group because that was accepted, is a duplicate, or came too late. The worker reports to a new learner which groups it
-// stores and plays, and the learner requests those that it wants. Without a learner the worker continues to play
+// A worker drops a group for one reason: covered_index passed it, or its evaluation is durable. It does not drop a
+// group because that was accepted, is a duplicate, or came too late. The worker reports to a new learner which groups
+// it stores and plays, and the learner requests those that it wants. Without a learner the worker continues to play
 // what it has leased.
 //
 // # The same tokens from every worker

@@ -36,7 +36,8 @@ func (a *exchangeWorker) Hello() exchange.HelloRequest {
 	for _, key := range playing {
 		a.reportedPlaying[key] = true
 	}
-	return exchange.HelloRequest{Stored: stored, Playing: playing, Incarnation: w.incarnation, Spent: w.config.Spending.Spent()}
+	return exchange.HelloRequest{Stored: stored, Playing: playing, Incarnation: w.incarnation,
+		Spent: w.config.Spending.Spent()}
 }
 
 // HandleHello implements exchange.Worker.
@@ -60,8 +61,9 @@ func (a *exchangeWorker) HandleHello(reply exchange.HelloReply) {
 		w.active.renew(lease)
 	}
 	w.active.stop(slices.Collect(maps.Keys(a.reportedPlaying)))
-	// What was reported and is neither wanted nor leased need not be sent; what ended since the Hello still must be. A learner
-	// whose request for a group was not met within a minute asks no more for it, and waits for it as long as it is in progress.
+	// What was reported and is neither wanted nor leased need not be sent; what ended since the Hello still must be. A
+	// learner whose request for a group was not met within a minute asks no more for it, and waits for it as long as it is
+	// in progress.
 	w.submitter.outbox.remove(func(key rl.Key) bool { return a.reportedStored[key] && !kept[key] })
 	a.submitWanted(reply.Wanted)
 	w.cover(reply.CoveredIndex, nil)
@@ -115,7 +117,8 @@ func (a *exchangeWorker) submitWanted(keys []rl.Key) {
 		}
 	}
 	if len(missing) > 0 {
-		a.worker.config.Logger.Warn("groups that the learner wants are not stored any more", "count", len(missing), "lowest", missing[0].Slot)
+		a.worker.config.Logger.Warn("groups that the learner wants are not stored any more", "count", len(missing), "lowest",
+			missing[0].Slot)
 		a.worker.release(missing, exchange.Drained)
 	}
 }

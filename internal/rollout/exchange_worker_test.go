@@ -24,11 +24,13 @@ type answering struct{ Learner }
 
 func (answering) Attempt() int32 { return 1 }
 
-// TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox has a learner that no longer requests finished groups which waited in
-// the outbox for too long. It waits for the group whose lease it keeps, so that this must be sent; it does not need the other.
+// TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox has a learner that no longer requests finished groups which
+// waited in the outbox for too long. It waits for the group whose lease it keeps, so that this must be sent; it does
+// not need the other.
 func TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox(t *testing.T) {
 	store, err := groupstore.Open(groupstore.Config{
-		Dir: t.TempDir(), Version: contract.FormatVersion, MemoryBytes: 1 << 20, DiskBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler),
+		Dir: t.TempDir(), Version: contract.FormatVersion, MemoryBytes: 1 << 20, DiskBytes: 1 << 20,
+		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +41,8 @@ func TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox(t *testing.T) {
 		w.submitter.store(rl.Group{Key: key, Environment: "sums", Outcome: rl.EnvironmentFault, Reason: "no server"})
 	}
 	w.active.add(newActiveGroup(exchange.Lease{Key: kept}, func() {}))
-	play, err := contract.EncodePlay(contract.Play{Version: contract.FormatVersion, Model: contract.Model{Name: "tinkersim/byte-136k"}})
+	play, err := contract.EncodePlay(contract.Play{Version: contract.FormatVersion,
+		Model: contract.Model{Name: "tinkersim/byte-136k"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +73,8 @@ func (p pausing) Handle(context.Context, slog.Record) error {
 
 func (p pausing) Enabled(context.Context, slog.Level) bool { return true }
 
-// TestCoverIsNoticed waits for the store to be empty. Everything that waits is blocked again when a directive or a Hello, after
-// its other changes, covers the last group.
+// TestCoverIsNoticed waits for the store to be empty. Everything that waits is blocked again when a directive or a
+// Hello, after its other changes, covers the last group.
 func TestCoverIsNoticed(t *testing.T) {
 	for name, cover := range map[string]func(*exchangeWorker){
 		"directive": func(a *exchangeWorker) {
@@ -91,7 +94,8 @@ func TestCoverIsNoticed(t *testing.T) {
 					t.Fatal(err)
 				}
 				logger := slog.New(pausing{slog.DiscardHandler, synctest.Wait})
-				w := New(Config{Learner: answering{}, Endpoint: newEndpoint(), Pressure: &Pressure{}, Groups: store, Logger: logger})
+				w := New(Config{Learner: answering{}, Endpoint: newEndpoint(), Pressure: &Pressure{}, Groups: store,
+					Logger: logger})
 				w.health = health.NewMonitor(t.Context(), w.config.Logger, nil)
 				encoded, err := contract.EncodePlay(play())
 				if err != nil {

@@ -37,16 +37,17 @@ func (g *groupFormat) Expressed() {
 	g.formats.expressed[g.environment] = true
 }
 
-// Awaits implements episode.Format. An environment whose tools the format cannot declare always waits. So does one of which this
-// worker has expressed no prompt, as long as the run's spec may still be changed; later its single tasks are left out.
+// Awaits implements episode.Format. An environment whose tools the format cannot declare always waits. So does one of
+// which this worker has expressed no prompt, as long as the run's spec may still be changed; later its single tasks are
+// left out.
 func (g *groupFormat) Awaits(err *episode.FormatError) bool {
 	g.formats.mu.Lock()
 	defer g.formats.mu.Unlock()
 	return err.Tools() || !g.trained && !g.formats.expressed[g.environment]
 }
 
-// isTrained reports whether a lease is for training with weights that have been trained. Those of evaluations may be of another
-// run, whose environments are others.
+// isTrained reports whether a lease is for training with weights that have been trained. Those of evaluations may be of
+// another run, whose environments are others.
 func isTrained(lease exchange.Lease) bool {
 	name, err := rl.ParseCheckpointName(lease.Sampler[strings.LastIndexByte(lease.Sampler, '/')+1:])
 	return lease.Key.Kind == rl.Train && err == nil && name.Step > 0

@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 )
 
-// TestWhoWaitsForTheFormat has tools wait always, and messages until the format has expressed a prompt of their environment, or
-// training has begun.
+// TestWhoWaitsForTheFormat has tools wait always, and messages until the format has expressed a prompt of their
+// environment, or training has begun.
 func TestWhoWaitsForTheFormat(t *testing.T) {
 	base := "tinker://run/sampler_weights/"
 	lease := func(kind rl.Kind, sampler string) exchange.Lease {
@@ -32,14 +32,16 @@ func TestWhoWaitsForTheFormat(t *testing.T) {
 		expressed, another bool
 		want               bool
 	}{
-		"tools":                              {lease: lease(rl.Train, first), err: renderer.ErrTools, want: true},
-		"tools, after others were expressed": {lease: lease(rl.Train, later), err: renderer.ErrTools, expressed: true, want: true},
-		"a message":                          {lease: lease(rl.Train, first), err: renderer.ErrUnsupported, want: true},
-		"a message, after another's":         {lease: lease(rl.Train, first), err: renderer.ErrUnsupported, another: true, want: true},
-		"a message, after one's own":         {lease: lease(rl.Train, first), err: renderer.ErrUnsupported, expressed: true},
-		"a message, after a step":            {lease: lease(rl.Train, later), err: renderer.ErrUnsupported},
-		"an evaluation of a checkpoint":      {lease: lease(rl.Evaluate, later), err: renderer.ErrUnsupported, want: true},
-		"an evaluation of a base model":      {lease: lease(rl.Evaluate, "Qwen/Qwen3-8B"), err: errors.New("x"), want: true},
+		"tools": {lease: lease(rl.Train, first), err: renderer.ErrTools, want: true},
+		"tools, after others were expressed": {lease: lease(rl.Train, later), err: renderer.ErrTools, expressed: true,
+			want: true},
+		"a message": {lease: lease(rl.Train, first), err: renderer.ErrUnsupported, want: true},
+		"a message, after another's": {lease: lease(rl.Train, first), err: renderer.ErrUnsupported, another: true,
+			want: true},
+		"a message, after one's own":    {lease: lease(rl.Train, first), err: renderer.ErrUnsupported, expressed: true},
+		"a message, after a step":       {lease: lease(rl.Train, later), err: renderer.ErrUnsupported},
+		"an evaluation of a checkpoint": {lease: lease(rl.Evaluate, later), err: renderer.ErrUnsupported, want: true},
+		"an evaluation of a base model": {lease: lease(rl.Evaluate, "Qwen/Qwen3-8B"), err: errors.New("x"), want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			known := &formats{}

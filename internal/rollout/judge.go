@@ -59,8 +59,8 @@ func (j *Judges) reported() string {
 	return text
 }
 
-// judge samples judgements. It has a sampling session of its own within the rollout session, which all workers of the run
-// share: a request that another worker made before is answered with what was paid for.
+// judge samples judgements. It has a sampling session of its own within the rollout session, which all workers of the
+// run share: a request that another worker made before is answered with what was paid for.
 type judge struct {
 	judges     *Judges
 	definition contract.Judge
@@ -79,7 +79,8 @@ func (j *judge) Complete(ctx context.Context, request rubric.Request) (string, r
 	}
 	prompt, err := format.Prompt(renderer.Conversation{Messages: request.Messages})
 	if err != nil {
-		return "", rubric.Usage{}, &environment.Fault{Kind: environment.JudgeFault, Permanent: true, Err: fmt.Errorf("rendering the request of a judge: %w", err)}
+		return "", rubric.Usage{}, &environment.Fault{Kind: environment.JudgeFault, Permanent: true,
+			Err: fmt.Errorf("rendering the request of a judge: %w", err)}
 	}
 	sample, err := j.sample(ctx, request, prompt, format.Stop())
 	if err != nil {
@@ -91,7 +92,8 @@ func (j *judge) Complete(ctx context.Context, request rubric.Request) (string, r
 	case err != nil:
 		return "", usage, &rubric.ReplyError{Err: fmt.Errorf("reading the tokens of the judge %s: %w", j.name(), err)}
 	case parsed.Ending == renderer.Truncated:
-		err := fmt.Errorf("the judge %s was cut after %d tokens: raise the judge's sampling.maxTokens", j.name(), len(sample.Tokens))
+		err := fmt.Errorf("the judge %s was cut after %d tokens: raise the judge's sampling.maxTokens", j.name(),
+			len(sample.Tokens))
 		return "", usage, &rubric.ReplyError{Err: err}
 	}
 	return parsed.Message.Content, usage, nil
@@ -121,8 +123,10 @@ func (j *judge) format(ctx context.Context) (renderer.Renderer, error) {
 	return made, nil
 }
 
-// sample samples a judgement. It tries again after every failure that passes, as a policy does, and under the same seed.
-func (j *judge) sample(ctx context.Context, request rubric.Request, prompt []int32, stop renderer.Stop) (tinker.SampledSequence, error) {
+// sample samples a judgement. It tries again after every failure that passes, as a policy does, and under the same
+// seed.
+func (j *judge) sample(ctx context.Context, request rubric.Request, prompt []int32,
+	stop renderer.Stop) (tinker.SampledSequence, error) {
 	worker := j.judges.worker.Load()
 	if worker == nil {
 		return tinker.SampledSequence{}, &rubric.UnavailableError{Err: errors.New("the worker has not begun")}
@@ -141,7 +145,8 @@ func (j *judge) sample(ctx context.Context, request rubric.Request, prompt []int
 		err = worker.prepareRetry(ctx, err, key, j.weights(), &counts)
 		switch {
 		case errors.As(err, &missing):
-			err := fmt.Errorf("the endpoint cannot sample from the judge %s: %w: correct the judge's tinker.model or tinker.checkpoint", j.name(), missing.err)
+			err := fmt.Errorf("the endpoint cannot sample from the judge %s: %w: correct the judge's tinker.model or "+
+				"tinker.checkpoint", j.name(), missing.err)
 			return sample, &rubric.UnavailableError{Err: err}
 		case errors.As(err, &refused):
 			return sample, &environment.Fault{Kind: environment.JudgeFault, Permanent: true, Err: refused}
@@ -154,7 +159,8 @@ func (j *judge) sample(ctx context.Context, request rubric.Request, prompt []int
 }
 
 // once samples a judgement under one number.
-func (j *judge) once(ctx context.Context, worker *Worker, request rubric.Request, prompt []int32, stop renderer.Stop, reposts int) (tinker.SampledSequence, samplerKey, error) {
+func (j *judge) once(ctx context.Context, worker *Worker, request rubric.Request, prompt []int32, stop renderer.Stop,
+	reposts int) (tinker.SampledSequence, samplerKey, error) {
 	// To wait for other requests is not the episode's work.
 	resume := environment.RecorderFrom(ctx).Pause()
 	err := worker.samples.enter(ctx, rankFrom(ctx))
@@ -196,8 +202,8 @@ func (j *judge) session() int64 {
 	return digestNumber("tinker-operator judge session 1 "+j.name(), nil) & (1<<48 - 1)
 }
 
-// digestNumber hashes numbers and tokens to 63 bits. Requests of judges are numbered by what they contain: a response may
-// be judged under many slots and versions of the policy, and the same request has the same answer.
+// digestNumber hashes numbers and tokens to 63 bits. Requests of judges are numbered by what they contain: a response
+// may be judged under many slots and versions of the policy, and the same request has the same answer.
 func digestNumber(tag string, tokens []int32, numbers ...uint64) int64 {
 	data := []byte(tag)
 	for _, n := range numbers {

@@ -53,7 +53,8 @@ func digitsOf(a, b int) []any {
 // judged has the groups of a learner judged by a model on Tinker.
 func judged(b *scriptedLearner, change func(*contract.Rubric)) {
 	definition := contract.Rubric{Scoring: contract.ScorePassRate, MinCoverage: 1, Judge: contract.Judge{
-		Tinker: &contract.TinkerJudge{Model: tinkersim.JudgeName}, Temperature: 0.7, MaxTokens: 4096, Retries: 3, TimeoutSeconds: 60,
+		Tinker: &contract.TinkerJudge{Model: tinkersim.JudgeName}, Temperature: 0.7, MaxTokens: 4096, Retries: 3,
+		TimeoutSeconds: 60,
 	}}
 	if change != nil {
 		change(&definition)
@@ -61,8 +62,9 @@ func judged(b *scriptedLearner, change func(*contract.Rubric)) {
 	set := func(list []contract.Environment) {
 		for i := range list {
 			list[i].Definition = contract.Definition{
-				Dataset: &contract.Dataset{JSONL: &contract.JSONL{ConfigMap: "c"}, Splits: []contract.DataSplit{{Name: "train", Source: "rows.jsonl"}}},
-				Reward:  &contract.RewardRule{Rubric: &definition},
+				Dataset: &contract.Dataset{JSONL: &contract.JSONL{ConfigMap: "c"},
+					Splits: []contract.DataSplit{{Name: "train", Source: "rows.jsonl"}}},
+				Reward: &contract.RewardRule{Rubric: &definition},
 			}
 			list[i].Retries = 1
 		}
@@ -76,7 +78,10 @@ func judged(b *scriptedLearner, change func(*contract.Rubric)) {
 // withJudges gives a worker judges on Tinker, which wrap may change.
 func withJudges(data dataset.Dataset, wrap func(rubric.Judge) rubric.Judge) func(*Config) {
 	return func(config *Config) {
-		config.Judges = &Judges{Renderer: func(_ context.Context, model, _ string) (renderer.Renderer, error) { return families.ForModel(model) }}
+		config.Judges = &Judges{Renderer: func(_ context.Context, model, _ string) (renderer.Renderer,
+			error) {
+			return families.ForModel(model)
+		}}
 		config.Environments = registry.Builder{
 			Data:         func(context.Context, contract.Dataset) (dataset.Dataset, error) { return data, nil },
 			JudgeProblem: config.Judges.Report,
@@ -92,7 +97,8 @@ func withJudges(data dataset.Dataset, wrap func(rubric.Judge) rubric.Judge) func
 }
 
 // judgedGroups plays the keys with workers of the names.
-func (s *simulator) judgedGroups(keys []rl.Key, during func(*scriptedLearner), wrap func(rubric.Judge) rubric.Judge, workers ...string) map[rl.Key]rl.Group {
+func (s *simulator) judgedGroups(keys []rl.Key, during func(*scriptedLearner), wrap func(rubric.Judge) rubric.Judge,
+	workers ...string) map[rl.Key]rl.Group {
 	s.t.Helper()
 	place := newLearnerService(s.t)
 	b := s.board(keys...)
@@ -133,12 +139,14 @@ func TestJudgedGroupsAreTheSame(t *testing.T) {
 	rewards := map[float64]bool{}
 	for key, group := range groups {
 		members := int64(len(group.Members))
-		if group.Outcome != rl.Usable || group.Judge.Calls != members || group.Judge.PromptTokens < 500*members || group.Judge.SampledTokens < 100*members {
+		if group.Outcome != rl.Usable || group.Judge.Calls != members || group.Judge.PromptTokens < 500*members ||
+			group.Judge.SampledTokens < 100*members {
 			t.Errorf("slot %d is %v (%s), with the judge's usage %+v", key.Slot, group.Outcome, group.Reason, group.Judge)
 		}
 		for _, m := range group.Members {
 			rewards[m.Reward] = true
-			if n := len(m.Trajectories[0].Judgements); n != int(m.Metrics[rubric.MetricNumRubrics]) || n == 0 || m.Metrics[rubric.MetricPassRate] != m.Reward {
+			if n := len(m.Trajectories[0].Judgements); n != int(m.Metrics[rubric.MetricNumRubrics]) || n == 0 ||
+				m.Metrics[rubric.MetricPassRate] != m.Reward {
 				t.Errorf("slot %d: %d judgements, reward %v, metrics %v", key.Slot, n, m.Reward, m.Metrics)
 			}
 		}
@@ -151,11 +159,14 @@ func TestJudgedGroupsAreTheSame(t *testing.T) {
 		rules   []fault.Rule
 		workers []string
 	}{
-		"another worker":         {workers: []string{"worker-1"}},
-		"three workers":          {workers: []string{"worker-0", "worker-1", "worker-2"}},
-		"futures are lost":       {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.LoseFuture, Count: 9}}},
-		"samples fail":           {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.Fail, Category: "server", Count: 5}}},
-		"the endpoint throttles": {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.01, Count: 5}}},
+		"another worker": {workers: []string{"worker-1"}},
+		"three workers":  {workers: []string{"worker-0", "worker-1", "worker-2"}},
+		"futures are lost": {workers: []string{"worker-0"},
+			rules: []fault.Rule{{Op: "asample", Do: fault.LoseFuture, Count: 9}}},
+		"samples fail": {workers: []string{"worker-0"},
+			rules: []fault.Rule{{Op: "asample", Do: fault.Fail, Category: "server", Count: 5}}},
+		"the endpoint throttles": {workers: []string{"worker-0"},
+			rules: []fault.Rule{{Op: "asample", Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.01, Count: 5}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -14,13 +14,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// ErrKeyRefused ends a worker whose API key the endpoint refuses for Config.KeyPatience. The key may have been replaced in
-// its Secret, which a new pod reads.
+// ErrKeyRefused ends a worker whose API key the endpoint refuses for Config.KeyPatience. The key may have been replaced
+// in its Secret, which a new pod reads.
 var ErrKeyRefused = errors.New("the endpoint refuses the API key that this pod began with: " +
 	"the next pod reads the Secret that tinker.apiKeySecretRef names again")
 
-// DefaultKeyPatience leaves time for another pod within a minute. With the 10 s after which a Job first replaces a pod, it is
-// long enough for one pod every 45 s at most.
+// DefaultKeyPatience leaves time for another pod within a minute. With the 10 s after which a Job first replaces a pod,
+// it is long enough for one pod every 45 s at most.
 const DefaultKeyPatience = 36 * time.Second
 
 // keyWatch is an endpoint that observes for how long it refuses the key.
@@ -69,7 +69,8 @@ func (k *keyWatch) observe(err error) {
 }
 
 // CreateSamplingSession implements Endpoint.
-func (k *keyWatch) CreateSamplingSession(ctx context.Context, session string, seq int64, modelPath, baseModel string) (string, error) {
+func (k *keyWatch) CreateSamplingSession(ctx context.Context, session string, seq int64, modelPath,
+	baseModel string) (string, error) {
 	id, err := k.Endpoint.CreateSamplingSession(ctx, session, seq, modelPath, baseModel)
 	k.observe(err)
 	return id, err

@@ -22,12 +22,15 @@ func TestKeyWatch(t *testing.T) {
 		calls []call
 		want  bool
 	}{
-		"one refusal, and no call after it":   {[]call{{0, refused}}, true},
-		"refusals for the patience":           {[]call{{0, refused}, {10 * time.Second, refused}, {15 * time.Second, refused}}, true},
-		"a refusal that passes":               {[]call{{0, refused}, {20 * time.Second, nil}}, false},
-		"an outage says nothing of the key":   {[]call{{0, refused}, {20 * time.Second, failureOf(tinker.CategoryUnreachable)}}, true},
-		"refusals that begin after an answer": {[]call{{0, refused}, {20 * time.Second, nil}, {5 * time.Second, refused}}, false},
-		"an outage":                           {[]call{{0, failureOf(tinker.CategoryUnreachable)}}, false},
+		"one refusal, and no call after it": {[]call{{0, refused}}, true},
+		"refusals for the patience": {[]call{{0, refused}, {10 * time.Second, refused},
+			{15 * time.Second, refused}}, true},
+		"a refusal that passes": {[]call{{0, refused}, {20 * time.Second, nil}}, false},
+		"an outage says nothing of the key": {[]call{{0, refused},
+			{20 * time.Second, failureOf(tinker.CategoryUnreachable)}}, true},
+		"refusals that begin after an answer": {[]call{{0, refused}, {20 * time.Second, nil}, {5 * time.Second, refused}},
+			false},
+		"an outage": {[]call{{0, failureOf(tinker.CategoryUnreachable)}}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -57,8 +60,8 @@ func TestKeyWatch(t *testing.T) {
 	}
 }
 
-// TestWorkerEndsWhenItsKeyIsRefused has the endpoint refuse the key once a group is stored: the worker ends as it does at
-// SIGTERM, so that its pod is replaced by one with the key that the Secret has by then.
+// TestWorkerEndsWhenItsKeyIsRefused has the endpoint refuse the key once a group is stored: the worker ends as it does
+// at SIGTERM, so that its pod is replaced by one with the key that the Secret has by then.
 func TestWorkerEndsWhenItsKeyIsRefused(t *testing.T) {
 	b, s, api := newScriptedLearner(slots(1)...), newLearnerService(t), newEndpoint()
 	s.serve(b, 1)

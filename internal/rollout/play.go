@@ -21,7 +21,8 @@ func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 	}
 	spec, player, err := w.prepare(ctx, lease)
 	if err != nil {
-		w.config.Logger.Error("releasing a lease that cannot be played", "slot", lease.Key.Slot, "environment", lease.Environment, "err", err)
+		w.config.Logger.Error("releasing a lease that cannot be played", "slot", lease.Key.Slot, "environment",
+			lease.Environment, "err", err)
 		w.players.Go(func() { w.giveUp(ctx, lease.Key, exchange.EnvironmentDown) })
 		return
 	}
@@ -40,14 +41,16 @@ func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 		player.Reference = newReference(own, *r)
 	}
 	player.Gate = groupGate{gate: &w.episodes, rank: rank(lease.Key), changes: &w.changes}
-	if group := w.health.Group(lease.Environment, player.Environment, lease.Key.Slot, lease.Key.Kind == rl.Train); group != nil {
+	if group := w.health.Group(lease.Environment, player.Environment, lease.Key.Slot,
+		lease.Key.Kind == rl.Train); group != nil {
 		player.Health = group
 	}
 	player.Progress = &group.progress
 	if lease.Alone {
 		player.Turn = group.permits.await
 	}
-	player.Format = &groupFormat{formats: &w.formats, environment: lease.Environment + " " + spec.Settings.Digest, trained: isTrained(lease)}
+	player.Format = &groupFormat{formats: &w.formats, environment: lease.Environment + " " + spec.Settings.Digest,
+		trained: isTrained(lease)}
 	w.players.Go(func() {
 		defer cancel()
 		w.playGroup(w.config.Spending.of(withRank(ctx, rank(lease.Key)), group), group, player, spec)
@@ -75,7 +78,8 @@ func (w *Worker) playGroup(ctx context.Context, active *activeGroup, player *epi
 	case ctx.Err() != nil:
 		// The caller that ended it removes it.
 	default:
-		w.config.Logger.Warn("releasing a group that cannot be continued", "slot", active.key.Slot, "kind", active.key.Kind.String(), "err", err)
+		w.config.Logger.Warn("releasing a group that cannot be continued", "slot", active.key.Slot, "kind",
+			active.key.Kind.String(), "err", err)
 		if w.giveUp(ctx, active.key, exchange.PolicyMissing) {
 			w.active.removeGroup(active)
 		}

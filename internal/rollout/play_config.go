@@ -126,7 +126,8 @@ func (c *playConfig) prepare(ctx context.Context, lease exchange.Lease) (episode
 	}
 	at := slices.IndexFunc(list, func(e contract.Environment) bool { return e.Name == lease.Environment })
 	if at < 0 {
-		return episode.Spec{}, nil, fmt.Errorf("no environment %q is known for kind %s and evaluation %q", lease.Environment, lease.Key.Kind, lease.Key.Evaluation)
+		return episode.Spec{}, nil, fmt.Errorf("no environment %q is known for kind %s and evaluation %q", lease.Environment,
+			lease.Key.Kind, lease.Key.Evaluation)
 	}
 	env, err := c.built.get(ctx, list[at].Definition)
 	if err != nil {
@@ -173,9 +174,10 @@ func (e *environments) get(ctx context.Context, definition contract.Definition) 
 	if env, ok := e.built[digest]; ok {
 		return env, nil
 	}
-	env, err := environment.Call(ctx, e.calls, "building an environment", func(ctx context.Context) (environment.Environment, error) {
-		return e.builder.Build(ctx, definition)
-	})
+	env, err := environment.Call(ctx, e.calls, "building an environment",
+		func(ctx context.Context) (environment.Environment, error) {
+			return e.builder.Build(ctx, definition)
+		})
 	if err != nil {
 		return nil, err
 	}

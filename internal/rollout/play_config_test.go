@@ -55,10 +55,12 @@ func TestPlayConfigChecksTheFormat(t *testing.T) {
 	}
 }
 
-// TestPlayConfigUsesTheDialectOfTheEnvironment prepares an environment with a dialect of calls for a model whose format has none.
+// TestPlayConfigUsesTheDialectOfTheEnvironment prepares an environment with a dialect of calls for a model whose format
+// has none.
 func TestPlayConfigUsesTheDialectOfTheEnvironment(t *testing.T) {
 	definition := contract.Definition{
-		Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 9}}, Reward: &contract.RewardRule{ExactMatch: &contract.ExactMatch{}},
+		Dataset:     &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 9}},
+		Reward:      &contract.RewardRule{ExactMatch: &contract.ExactMatch{}},
 		Interaction: &contract.Interaction{ToolUse: &contract.ToolUse{}},
 	}
 	format, err := families.ForModel("tinkersim/byte-136k")
@@ -68,7 +70,8 @@ func TestPlayConfigUsesTheDialectOfTheEnvironment(t *testing.T) {
 	conversation := renderer.Conversation{
 		Messages: []chat.Message{{Role: chat.RoleUser, Content: "1 + 1?"}}, Tools: []chat.Tool{{Name: "calculator"}},
 	}
-	for dialect, want := range map[contract.ToolDialect]string{"": "", contract.HermesJSON: "return a json object", contract.QwenXML: "<function=example_function_name>"} {
+	for dialect, want := range map[contract.ToolDialect]string{"": "", contract.HermesJSON: "return a json object",
+		contract.QwenXML: "<function=example_function_name>"} {
 		definition.Interaction.ToolUse.Dialect = dialect
 		digest, err := contract.DefinitionDigest(definition)
 		if err != nil {

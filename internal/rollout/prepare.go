@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// Pauses before a tokenizer or data sets that could not be read are read again. A run continues within half a minute of a
-// repair, also where a try takes some seconds.
+// Pauses before a tokenizer or data sets that could not be read are read again. A run continues within half a minute of
+// a repair, also where a try takes some seconds.
 const (
 	firstDataPause = time.Second
 	maxDataPause   = 20 * time.Second
@@ -85,9 +85,9 @@ func (d *Data) report(renewal *exchange.Renewal) {
 	renewal.Data, renewal.DataProblem = d.state, d.problem
 }
 
-// prepareAll reads the tokenizer and the data sets of what is to be played, each time that changes, until ctx ends. The worker
-// acquires leases once they are read. What cannot be read is read again: somebody may repair it, and the learner reports it.
-// An error is a *ConfigError.
+// prepareAll reads the tokenizer and the data sets of what is to be played, each time that changes, until ctx ends. The
+// worker acquires leases once they are read. What cannot be read is read again: somebody may repair it, and the learner
+// reports it. An error is a *ConfigError.
 func (w *Worker) prepareAll(ctx context.Context) error {
 	for ctx.Err() == nil {
 		play, err := wait.For(ctx, &w.changes, func() (*playConfig, bool) {
@@ -109,8 +109,8 @@ func (w *Worker) prepareAll(ctx context.Context) error {
 	return nil
 }
 
-// readUntilDone reads the tokenizer and the data sets. It returns false when ctx ended first, or when something else is to be
-// played. An error is a *ConfigError.
+// readUntilDone reads the tokenizer and the data sets. It returns false when ctx ended first, or when something else is
+// to be played. An error is a *ConfigError.
 func (w *Worker) readUntilDone(ctx context.Context, play *playConfig) (bool, error) {
 	for pause := firstDataPause; ; pause = min(2*pause, maxDataPause) {
 		err := w.read(ctx, play)
@@ -165,7 +165,8 @@ func (c *playConfig) readData(ctx context.Context) error {
 			if environment.CheckerOf(env) != nil {
 				continue // It has no data here, and may be unavailable while others can be played.
 			}
-			if _, err := environment.Call(ctx, c.built.calls, "reading the data of environment "+e.Name, env.Splits); err != nil {
+			if _, err := environment.Call(ctx, c.built.calls, "reading the data of environment "+e.Name,
+				env.Splits); err != nil {
 				return err
 			}
 		}

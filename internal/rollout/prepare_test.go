@@ -76,8 +76,8 @@ type emptyEnvironment struct{ environment.Environment }
 
 func (emptyEnvironment) Splits(context.Context) ([]environment.Split, error) { return nil, nil }
 
-// TestAnEnvironmentThatCannotBeBuiltIsReported checks that a worker which cannot build an environment reports that, pauses
-// longer after each failure, and has no room for leases before it can.
+// TestAnEnvironmentThatCannotBeBuiltIsReported checks that a worker which cannot build an environment reports that,
+// pauses longer after each failure, and has no room for leases before it can.
 func TestAnEnvironmentThatCannotBeBuiltIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		builder := &failingBuilder{}
@@ -98,7 +98,8 @@ func TestAnEnvironmentThatCannotBeBuiltIsReported(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		if !strings.Contains(problem(), "refuses connections") || w.room() != 0 {
-			t.Errorf("the problem is %q and there is room for %d episodes, want the builder's error and none", problem(), w.room())
+			t.Errorf("the problem is %q and there is room for %d episodes, want the builder's error and none", problem(),
+				w.room())
 		}
 		// Pauses of 1, 2, 4, 8 and 16 seconds, then of 20 seconds.
 		if builds := builder.builds.Load(); builds < 30 || builds > 40 {
@@ -108,7 +109,8 @@ func TestAnEnvironmentThatCannotBeBuiltIsReported(t *testing.T) {
 		time.Sleep(maxDataPause + time.Second)
 		synctest.Wait()
 		if problem() != "" || w.room() != 4 {
-			t.Errorf("after the repair the problem is %q and there is room for %d episodes, want none and 4", problem(), w.room())
+			t.Errorf("after the repair the problem is %q and there is room for %d episodes, want none and 4", problem(),
+				w.room())
 		}
 	})
 }
@@ -141,8 +143,8 @@ type panickingEnvironment struct{ environment.Environment }
 
 func (panickingEnvironment) Splits(context.Context) ([]environment.Split, error) { panic("a nil page") }
 
-// TestPanicsOfPreparationAreReported checks that a worker outlives an environment that panics when it is built, or when its data are
-// read, and reports the panic.
+// TestPanicsOfPreparationAreReported checks that a worker outlives an environment that panics when it is built, or when
+// its data are read, and reports the panic.
 func TestPanicsOfPreparationAreReported(t *testing.T) {
 	for want, builder := range map[string]panickingBuilder{
 		"building an environment panicked: a nil schema":            {},

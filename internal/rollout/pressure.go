@@ -11,8 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// Pressure collects what the endpoint reports of its load, so that the learner gives out fewer credits, and which requests
-// it fails to answer. The zero Pressure is ready.
+// Pressure collects what the endpoint reports of its load, so that the learner gives out fewer credits, and which
+// requests it fails to answer. The zero Pressure is ready.
 type Pressure struct {
 	mu        sync.Mutex
 	throttled int

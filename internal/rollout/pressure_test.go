@@ -50,12 +50,15 @@ func TestPressure(t *testing.T) {
 // TestProblemOfSamples reports which request fails once that has lasted, and not while a retry is likely to succeed.
 func TestProblemOfSamples(t *testing.T) {
 	failing := client.Event{
-		Op: "asample", Category: tinker.CategoryServer, Method: http.MethodPost, Path: "/api/v1/asample", Status: 500, Reason: "no adapter\nsecond line",
+		Op: "asample", Category: tinker.CategoryServer, Method: http.MethodPost, Path: "/api/v1/asample", Status: 500,
+		Reason: "no adapter\nsecond line",
 	}
 	over := failing
 	over.Over = true
-	failed := &client.Error{Op: "asample", Category: tinker.CategoryServer, Method: http.MethodPost, Path: "/api/v1/retrieve_future", Status: 200, Message: "out of memory"}
-	want := client.Problem{Kind: "server_error", Op: "asample", Status: 500, Evidence: "POST /api/v1/asample was answered with 500: no adapter"}
+	failed := &client.Error{Op: "asample", Category: tinker.CategoryServer, Method: http.MethodPost,
+		Path: "/api/v1/retrieve_future", Status: 200, Message: "out of memory"}
+	want := client.Problem{Kind: "server_error", Op: "asample", Status: 500,
+		Evidence: "POST /api/v1/asample was answered with 500: no adapter"}
 	synctest.Test(t, func(t *testing.T) {
 		var p Pressure
 		check := func(when string, want client.Problem) {
@@ -74,14 +77,17 @@ func TestProblemOfSamples(t *testing.T) {
 		check("when it is over", client.Problem{})
 		p.fail(client.ProblemServerError, failed)
 		time.Sleep(problemAfter)
-		check("after a failed result", client.Problem{Kind: "server_error", Op: "asample", Evidence: "POST /api/v1/retrieve_future was answered with 200: out of memory"})
+		check("after a failed result", client.Problem{Kind: "server_error", Op: "asample",
+			Evidence: "POST /api/v1/retrieve_future was answered with 200: out of memory"})
 		p.succeed(false)
-		check("after another sample", client.Problem{Kind: "server_error", Op: "asample", Evidence: "POST /api/v1/retrieve_future was answered with 200: out of memory"})
+		check("after another sample", client.Problem{Kind: "server_error", Op: "asample",
+			Evidence: "POST /api/v1/retrieve_future was answered with 200: out of memory"})
 		p.succeed(true)
 		check("after the sample", client.Problem{})
 		p.fail(client.ProblemRefused, failed)
 		time.Sleep(problemAfter)
-		check("after a refusal", client.Problem{Kind: "refused", Op: "asample", Evidence: "POST /api/v1/retrieve_future was answered with 200: out of memory"})
+		check("after a refusal", client.Problem{Kind: "refused", Op: "asample",
+			Evidence: "POST /api/v1/retrieve_future was answered with 200: out of memory"})
 		p.succeed(false)
 		check("after any sample", client.Problem{})
 		p.Observe(failing)

@@ -27,7 +27,8 @@ type reference struct {
 
 func newReference(p *policy, r contract.Reference) *reference {
 	from := weights{path: r.Checkpoint, base: r.Model}
-	return &reference{policy: p, from: from, session: rl.SamplingSession(rl.Train, p.group.key.Lineage, "reference "+r.String())}
+	return &reference{policy: p, from: from, session: rl.SamplingSession(rl.Train, p.group.key.Lineage,
+		"reference "+r.String())}
 }
 
 // Logprobs implements episode.Reference. It tries again as policy.Sample does, and fails as that does.
@@ -49,7 +50,8 @@ func (r *reference) once(ctx context.Context, tokens []int32, number int64) ([]f
 	params := tinker.DefaultSampling()
 	params.MaxTokens = new(1)
 	result, err := r.policy.worker.config.Endpoint.Sample(client.WithUse(ctx, client.UseReference), tinker.SampleRequest{
-		NumSamples: 1, Prompt: tinker.Text(tokens), SamplingSession: session, SeqID: &number, SamplingParams: params, PromptLogprobs: true,
+		NumSamples: 1, Prompt: tinker.Text(tokens), SamplingSession: session, SeqID: &number, SamplingParams: params,
+		PromptLogprobs: true,
 	})
 	if err != nil {
 		return nil, key, fmt.Errorf("computing log-probabilities of the reference: %w", err)
@@ -57,7 +59,8 @@ func (r *reference) once(ctx context.Context, tokens []int32, number int64) ([]f
 	if len(result.PromptLogprobs) != len(tokens) {
 		return nil, key, &client.Error{
 			Category: tinker.CategoryProtocol, Op: opSample, MayHaveRun: true,
-			Err: fmt.Errorf("computing log-probabilities of the reference: %d for %d tokens", len(result.PromptLogprobs), len(tokens)),
+			Err: fmt.Errorf("computing log-probabilities of the reference: %d for %d tokens", len(result.PromptLogprobs),
+				len(tokens)),
 		}
 	}
 	for i, v := range result.PromptLogprobs[1:] {

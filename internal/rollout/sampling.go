@@ -95,8 +95,8 @@ func (p *policy) Sample(ctx context.Context, request episode.Request) (episode.S
 	return samples[0], nil
 }
 
-// SampleGroup implements episode.Policy. It tries again as Sample does, and fails as that does. The request is numbered as one of
-// its first member.
+// SampleGroup implements episode.Policy. It tries again as Sample does, and fails as that does. The request is numbered
+// as one of its first member.
 func (p *policy) SampleGroup(ctx context.Context, request episode.Request, members int) ([]episode.Sample, error) {
 	group := p.group.key
 	seed := rl.SharedSeed(p.group.lease.Load().Seed, group.Kind, group.Slot, request.Member, request.Request)
@@ -111,7 +111,8 @@ func (p *policy) draw(ctx context.Context, request episode.Request, seed uint64,
 		samples, key, err = p.once(ctx, tinker.SampleRequest{
 			NumSamples: count, SeqID: &number, Prompt: tinker.Text(request.Prompt),
 			SamplingParams: tinker.SamplingParams{
-				MaxTokens: &request.Sampling.MaxTokens, Seed: new(p.worker.seedFor(int64(seed), count)), Stop: tinker.Stop(request.Stop),
+				MaxTokens: &request.Sampling.MaxTokens, Seed: new(p.worker.seedFor(int64(seed), count)),
+				Stop:        tinker.Stop(request.Stop),
 				Temperature: request.Sampling.Temperature, TopK: request.Sampling.TopK, TopP: request.Sampling.TopP,
 			},
 		})
@@ -120,8 +121,8 @@ func (p *policy) draw(ctx context.Context, request episode.Request, seed uint64,
 	return samples, err
 }
 
-// repeat posts a request until it succeeds or cannot succeed any more. It calls post with the number of the request; the key is that of
-// the sampling session, which samples from the given weights.
+// repeat posts a request until it succeeds or cannot succeed any more. It calls post with the number of the request;
+// the key is that of the sampling session, which samples from the given weights.
 func (p *policy) repeat(
 	ctx context.Context, request episode.Request, from func() weights, post func(number int64) (samplerKey, error),
 ) error {
@@ -148,7 +149,8 @@ func (p *policy) repeat(
 }
 
 // admit posts a request once, when there is room for one more.
-func (p *policy) admit(ctx context.Context, request episode.Request, reposts int, post func(number int64) (samplerKey, error)) (samplerKey, error) {
+func (p *policy) admit(ctx context.Context, request episode.Request, reposts int,
+	post func(number int64) (samplerKey, error)) (samplerKey, error) {
 	number, err := numberOf(p.group.key, request, reposts)
 	if err != nil {
 		return samplerKey{}, err
@@ -160,10 +162,11 @@ func (p *policy) admit(ctx context.Context, request episode.Request, reposts int
 	return post(number)
 }
 
-// prepareRetry prepares the request to be posted again after a failure, and reports a failure of which the client has reported no
-// event, unless a retry is likely to succeed. An error means that the request is not to be repeated. The key is the sampling session
-// that the request was posted in, which samples from the given weights.
-func (w *Worker) prepareRetry(ctx context.Context, failure error, key samplerKey, from weights, counts *failures) error {
+// prepareRetry prepares the request to be posted again after a failure, and reports a failure of which the client has
+// reported no event, unless a retry is likely to succeed. An error means that the request is not to be repeated. The
+// key is the sampling session that the request was posted in, which samples from the given weights.
+func (w *Worker) prepareRetry(ctx context.Context, failure error, key samplerKey, from weights,
+	counts *failures) error {
 	var missing *policyMissingError
 	var refused *episode.RefusedError
 	if errors.As(failure, &missing) || errors.As(failure, &refused) {
@@ -186,8 +189,8 @@ func (w *Worker) prepareRetry(ctx context.Context, failure error, key samplerKey
 	return nil
 }
 
-// countRefusal counts a refusal if the sampler accepts something else, and returns an error for the last one. Otherwise the
-// endpoint is out of order, which says nothing about the request, nor about those refused before.
+// countRefusal counts a refusal if the sampler accepts something else, and returns an error for the last one. Otherwise
+// the endpoint is out of order, which says nothing about the request, nor about those refused before.
 func (w *Worker) countRefusal(ctx context.Context, failure error, from weights, counts *failures) error {
 	asking := ctx
 	if counts.note != nil {
@@ -225,8 +228,8 @@ func sampleDelay(failures int) time.Duration {
 	return min(time.Second<<min(failures-1, 5), 30*time.Second)
 }
 
-// seedFor returns the seed that is sent in place of one of 63 bits, for a request of so many samples. Endpoints that take short seeds
-// alone may add the number of a sample to it.
+// seedFor returns the seed that is sent in place of one of 63 bits, for a request of so many samples. Endpoints that
+// take short seeds alone may add the number of a sample to it.
 func (w *Worker) seedFor(seed int64, samples int) int64 {
 	const longest = 1<<31 - 1
 	if play := w.play.Load(); play != nil && play.play.ShortSeeds {
@@ -272,7 +275,8 @@ func (p *policy) once(ctx context.Context, posted tinker.SampleRequest) ([]episo
 	took := time.Since(*began.Load())
 	samples := make([]episode.Sample, len(result.Sequences))
 	for i, reply := range result.Sequences {
-		samples[i] = episode.Sample{Tokens: reply.Tokens, Logprobs: reply.Logprobs, Stopped: reply.StopReason == tinker.StopReasonStop, Took: took}
+		samples[i] = episode.Sample{Tokens: reply.Tokens, Logprobs: reply.Logprobs,
+			Stopped: reply.StopReason == tinker.StopReasonStop, Took: took}
 	}
 	return samples, key, nil
 }

@@ -71,8 +71,8 @@ func TestRequestsOfSamples(t *testing.T) {
 	}
 }
 
-// TestRequestsOfSeveralMembers posts one request for four members from the second on. It is repeated with its seed, and a short seed
-// leaves room for the number of each sample.
+// TestRequestsOfSeveralMembers posts one request for four members from the second on. It is repeated with its seed, and
+// a short seed leaves room for the number of each sample.
 func TestRequestsOfSeveralMembers(t *testing.T) {
 	shared := request()
 	shared.Request, shared.Try = 0, 0
@@ -89,8 +89,10 @@ func TestRequestsOfSeveralMembers(t *testing.T) {
 	}
 	seed := int64(rl.SharedSeed(42, rl.Train, 5, 2, 0))
 	want := tinker.SampleRequest{
-		NumSamples: 4, Prompt: tinker.Text([]int32{'h', 'i'}), SamplingSession: "session-1:sample:" + decimal(lease(trainKey(5)).SamplingSession),
-		SamplingParams: tinker.SamplingParams{MaxTokens: new(9), Seed: &seed, Stop: tinker.Stop{Tokens: []int32{256}}, Temperature: 0.5, TopP: 0.75, TopK: 12},
+		NumSamples: 4, Prompt: tinker.Text([]int32{'h', 'i'}), SamplingSession: "session-1:sample:" +
+			decimal(lease(trainKey(5)).SamplingSession),
+		SamplingParams: tinker.SamplingParams{MaxTokens: new(9), Seed: &seed, Stop: tinker.Stop{Tokens: []int32{256}},
+			Temperature: 0.5, TopP: 0.75, TopK: 12},
 	}
 	var posts []tinker.SampleRequest
 	for repost := range 2 {
@@ -105,7 +107,8 @@ func TestRequestsOfSeveralMembers(t *testing.T) {
 		t.Errorf("posted (-want +got):\n%s", diff)
 	}
 	for i, sample := range samples {
-		if got, want := sample.Tokens[1], '0'+int32((seed+int64(i))%3); got != want || !sample.Stopped || len(sample.Logprobs) != 3 {
+		if got, want := sample.Tokens[1], '0'+int32((seed+int64(i))%3); got != want || !sample.Stopped ||
+			len(sample.Logprobs) != 3 {
 			t.Errorf("the reply to member %d is %+v, want the token %d", i, sample, want)
 		}
 	}
@@ -141,14 +144,21 @@ func TestTransientFailuresOfSamples(t *testing.T) {
 		counters []int64
 		takes    time.Duration
 	}{
-		"nothing fails":                            {counters: []int64{0}},
-		"a lost future is asked for anew":          {failures: []tinker.Category{tinker.CategoryFutureLost}, counters: []int64{0, 1}},
-		"a second future is lost":                  {failures: []tinker.Category{tinker.CategoryFutureLost, tinker.CategoryFutureLost}, counters: []int64{0, 1, 2}, takes: time.Second},
-		"a failed result is asked for anew":        {failures: []tinker.Category{tinker.CategoryServer, tinker.CategoryUnknown, tinker.CategoryServer}, counters: []int64{0, 1, 2, 3}, takes: 3 * time.Second},
-		"a used number is replaced by the next":    {failures: []tinker.Category{tinker.CategoryUser}, counters: []int64{0, 1}},
-		"what was not answered keeps its number":   {failures: []tinker.Category{tinker.CategoryUnreachable, tinker.CategoryThrottled}, counters: []int64{0, 0, 0}, takes: time.Second},
-		"a key that is refused may be repaired":    {failures: []tinker.Category{tinker.CategoryUnauthorized}, counters: []int64{0, 0}},
-		"an expired sampling session is made anew": {failures: []tinker.Category{tinker.CategoryNotFound}, counters: []int64{0, 0}},
+		"nothing fails": {counters: []int64{0}},
+		"a lost future is asked for anew": {failures: []tinker.Category{tinker.CategoryFutureLost},
+			counters: []int64{0, 1}},
+		"a second future is lost": {failures: []tinker.Category{tinker.CategoryFutureLost,
+			tinker.CategoryFutureLost}, counters: []int64{0, 1, 2}, takes: time.Second},
+		"a failed result is asked for anew": {failures: []tinker.Category{tinker.CategoryServer,
+			tinker.CategoryUnknown, tinker.CategoryServer}, counters: []int64{0, 1, 2, 3}, takes: 3 * time.Second},
+		"a used number is replaced by the next": {failures: []tinker.Category{tinker.CategoryUser},
+			counters: []int64{0, 1}},
+		"what was not answered keeps its number": {failures: []tinker.Category{tinker.CategoryUnreachable,
+			tinker.CategoryThrottled}, counters: []int64{0, 0, 0}, takes: time.Second},
+		"a key that is refused may be repaired": {failures: []tinker.Category{tinker.CategoryUnauthorized},
+			counters: []int64{0, 0}},
+		"an expired sampling session is made anew": {failures: []tinker.Category{tinker.CategoryNotFound},
+			counters: []int64{0, 0}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -305,7 +315,8 @@ func TestSessionIsLost(t *testing.T) {
 		}
 		first, last := api.posted[0], api.posted[len(api.posted)-1]
 		if *last.SeqID != *first.SeqID || last.SamplingSession == first.SamplingSession {
-			t.Errorf("posted as %d in %s, before as %d in %s", *last.SeqID, last.SamplingSession, *first.SeqID, first.SamplingSession)
+			t.Errorf("posted as %d in %s, before as %d in %s", *last.SeqID, last.SamplingSession, *first.SeqID,
+				first.SamplingSession)
 		}
 	})
 }
@@ -389,18 +400,22 @@ func (e *throttledHeartbeats) Heartbeat(ctx context.Context, session string) err
 	return failureOf(tinker.CategoryThrottled)
 }
 
-// TestUnansweredSamplesAreReported has the first post of a group fail. A sample that the endpoint may still draw is reported
-// before the group is submitted.
+// TestUnansweredSamplesAreReported has the first post of a group fail. A sample that the endpoint may still draw is
+// reported before the group is submitted.
 func TestUnansweredSamplesAreReported(t *testing.T) {
 	cases := map[string]struct {
 		failure client.Error
 		want    string
 	}{
-		"no answer":          {client.Error{Category: tinker.CategoryUnreachable, MayHaveRun: true, Err: io.ErrUnexpectedEOF}, exchange.SamplesUnanswered},
-		"a future is lost":   {client.Error{Category: tinker.CategoryFutureLost, Status: http.StatusGone, RequestID: "f", MayHaveRun: true}, exchange.SamplesUnanswered},
-		"a poll is given up": {client.Error{Category: tinker.CategoryCanceled, RequestID: "f", MayHaveRun: true, Err: context.Canceled}, exchange.SamplesUnanswered},
-		"a failed result":    {client.Error{Category: tinker.CategoryServer, Status: http.StatusOK, RequestID: "f", MayHaveRun: true}, ""},
-		"a refusal":          {client.Error{Category: tinker.CategoryThrottled, Status: http.StatusTooManyRequests}, ""},
+		"no answer": {client.Error{Category: tinker.CategoryUnreachable, MayHaveRun: true, Err: io.ErrUnexpectedEOF},
+			exchange.SamplesUnanswered},
+		"a future is lost": {client.Error{Category: tinker.CategoryFutureLost, Status: http.StatusGone, RequestID: "f",
+			MayHaveRun: true}, exchange.SamplesUnanswered},
+		"a poll is given up": {client.Error{Category: tinker.CategoryCanceled, RequestID: "f", MayHaveRun: true,
+			Err: context.Canceled}, exchange.SamplesUnanswered},
+		"a failed result": {client.Error{Category: tinker.CategoryServer, Status: http.StatusOK, RequestID: "f",
+			MayHaveRun: true}, ""},
+		"a refusal": {client.Error{Category: tinker.CategoryThrottled, Status: http.StatusTooManyRequests}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -41,9 +40,10 @@ func trainKey(slot int64) rl.Key { return rl.Key{Slot: slot, Lineage: version0} 
 // play is what the scripted learner has played: groups of four sums.
 func play() contract.Play {
 	env := contract.Environment{
-		Name:       "arithmetic",
-		Definition: contract.Definition{Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 99}}, Reward: &contract.RewardRule{ExactMatch: &contract.ExactMatch{}}},
-		GroupSize:  4, MinMembers: 2,
+		Name: "arithmetic",
+		Definition: contract.Definition{Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 99}},
+			Reward: &contract.RewardRule{ExactMatch: &contract.ExactMatch{}}},
+		GroupSize: 4, MinMembers: 2,
 		Sampling: contract.Sampling{MaxTokens: 16, Temperature: 1, TopP: 1, TopK: -1},
 		Reward:   contract.Reward{Reduction: "Sum"},
 	}
@@ -115,7 +115,8 @@ func (b *scriptedLearner) change(f func()) {
 	b.changes.Notify()
 }
 
-func (b *scriptedLearner) Hello(_ context.Context, _ string, request exchange.HelloRequest) (exchange.HelloReply, error) {
+func (b *scriptedLearner) Hello(_ context.Context, _ string,
+	request exchange.HelloRequest) (exchange.HelloReply, error) {
 	encoded, err := contract.EncodePlay(see(b, func() contract.Play { return b.play }))
 	if err != nil {
 		return exchange.HelloReply{}, err
@@ -223,121 +224,6 @@ func see[T any](b *scriptedLearner, look func() T) T {
 	return look()
 }
 
-// endpoint is a scripted Tinker API. A reply is a number that the seed decides.
-type endpoint struct {
-	mu       sync.Mutex
-	sessions map[string]bool
-	weights  map[string]bool
-	samplers map[string]bool
-	posted   []tinker.SampleRequest
-	// fail, if there is one, says what the n-th post fails with.
-	fail func(n int, request tinker.SampleRequest) error
-	// hold, if there is one, is waited for before each reply.
-	hold chan struct{}
-	// inFlight is how many are in progress, most the most there were.
-	inFlight, most int
-}
-
-func newEndpoint() *endpoint {
-	return &endpoint{sessions: map[string]bool{"session-1": true}, samplers: map[string]bool{},
-		weights: map[string]bool{"tinker://run/sampler_weights/v0": true}}
-}
-
-func failureOf(category tinker.Category) error { return &client.Error{Category: category, Op: "test"} }
-
-func (e *endpoint) CreateSamplingSession(_ context.Context, session string, seq int64, path, _ string) (string, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.sessions[session] || !e.weights[path] {
-		return "", failureOf(tinker.CategoryNotFound)
-	}
-	id := fmt.Sprintf("%s:sample:%d", session, seq)
-	e.samplers[id] = true
-	return id, nil
-}
-
-func (e *endpoint) Heartbeat(_ context.Context, session string) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.sessions[session] {
-		return failureOf(tinker.CategoryNotFound)
-	}
-	return nil
-}
-
-func (e *endpoint) KeepAlive(ctx context.Context, _ string, _ func(error)) { <-ctx.Done() }
-
-func (e *endpoint) Sample(ctx context.Context, request tinker.SampleRequest) (tinker.SampleResult, error) {
-	hold, err := e.post(request)
-	defer e.change(func() { e.inFlight-- })
-	if err != nil {
-		return tinker.SampleResult{}, err
-	}
-	if hold != nil {
-		select {
-		case <-hold:
-		case <-ctx.Done():
-			return tinker.SampleResult{}, ctx.Err()
-		}
-	}
-	var result tinker.SampleResult
-	for i := range int64(request.NumSamples) {
-		seed := *request.SamplingParams.Seed + i
-		result.Sequences = append(result.Sequences, tinker.SampledSequence{
-			StopReason: tinker.StopReasonStop, Tokens: []int32{' ', '0' + int32(seed%3), 256},
-			Logprobs: []float32{-0.25, -0.5, -float32(seed%97) / 97},
-		})
-	}
-	return result, nil
-}
-
-func (e *endpoint) post(request tinker.SampleRequest) (hold chan struct{}, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.posted = append(e.posted, request)
-	e.inFlight++
-	e.most = max(e.most, e.inFlight)
-	if e.fail != nil {
-		if err := e.fail(len(e.posted)-1, request); err != nil {
-			return nil, err
-		}
-	}
-	if !e.samplers[request.SamplingSession] {
-		return nil, failureOf(tinker.CategoryNotFound)
-	}
-	return e.hold, nil
-}
-
-func (e *endpoint) change(f func()) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	f()
-}
-
-func (e *endpoint) inProgress() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.inFlight
-}
-
-// mostInFlight is how many were in progress at once, at most.
-func (e *endpoint) mostInFlight() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.most
-}
-
-// posts counts the posts by their number.
-func (e *endpoint) posts() map[int64]int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	out := map[int64]int{}
-	for _, request := range e.posted {
-		out[*request.SeqID]++
-	}
-	return out
-}
-
 // learnerService is the Service that workers connect to: it forwards to the learner that was started last.
 type learnerService struct {
 	t           *testing.T
@@ -364,7 +250,8 @@ func (s *learnerService) serve(b *scriptedLearner, attempt int32) (end func()) {
 	s.t.Helper()
 	server, err := exchange.NewServer(exchange.ServerConfig{
 		Epoch: exchange.Epoch{RunUID: runUID, SpecDigest: digest, Attempt: attempt}, Credentials: s.credentials, Handler: b,
-		Fenced: func(int32) { s.fenced.Add(1) }, Logger: slog.New(slog.DiscardHandler), Timing: exchange.Timing{Direct: 20 * time.Millisecond, Drain: 10 * time.Millisecond},
+		Fenced: func(int32) { s.fenced.Add(1) }, Logger: slog.New(slog.DiscardHandler),
+		Timing: exchange.Timing{Direct: 20 * time.Millisecond, Drain: 10 * time.Millisecond},
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -411,7 +298,8 @@ func (s *learnerService) start(name string, api Endpoint, change func(*Config)) 
 	s.t.Helper()
 	logger := slog.New(slog.DiscardHandler)
 	learner, err := exchange.NewClient(exchange.ClientConfig{
-		Address: "learner:7443", Credentials: s.credentials, RunUID: runUID, SpecDigest: digest, Worker: name, Renew: 20 * time.Millisecond,
+		Address: "learner:7443", Credentials: s.credentials, RunUID: runUID, SpecDigest: digest, Worker: name,
+		Renew: 20 * time.Millisecond,
 		Dial: func(ctx context.Context, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", s.address.Load().(string))
 		},

@@ -52,7 +52,8 @@ const mostSamplers = 64
 // weights are what a sampling session samples from: saved sampler weights or, without a path, a base model.
 type weights struct {
 	path, base string
-	// own says that the run has saved them itself, so that an endpoint which answers refuses nothing but weights that are missing.
+	// own says that the run has saved them itself, so that an endpoint which answers refuses nothing but weights that are
+	// missing.
 	own bool
 }
 
@@ -64,7 +65,8 @@ func weightsOf(sampler string) weights {
 	return weights{base: sampler}
 }
 
-// samplerKey names a sampling session. A number stands for one set of weights at one path: that of a lease follows from both.
+// samplerKey names a sampling session. A number stands for one set of weights at one path: that of a lease follows from
+// both.
 type samplerKey struct {
 	session string
 	number  int64
@@ -164,11 +166,12 @@ func (s *sessions) sampler(ctx context.Context, number int64, from weights) (sam
 	}
 }
 
-// isOutage reports whether an endpoint refuses to make a sampling session in a way that it has no reason for: weights or a session
-// that are missing are a 404.
+// isOutage reports whether an endpoint refuses to make a sampling session in a way that it has no reason for: weights
+// or a session that are missing are a 404.
 func isOutage(err error) bool {
 	switch client.CategoryFrom(err) {
-	case tinker.CategoryUser, tinker.CategoryTooLarge, tinker.CategoryUnsupported, tinker.CategoryConflict, tinker.CategoryProtocol,
+	case tinker.CategoryUser, tinker.CategoryTooLarge, tinker.CategoryUnsupported, tinker.CategoryConflict,
+		tinker.CategoryProtocol,
 		tinker.CategoryFutureLost:
 		return true
 	}

@@ -34,7 +34,8 @@ type waitingEndpoint struct {
 	calls atomic.Int64
 }
 
-func (e *waitingEndpoint) CreateSamplingSession(ctx context.Context, session string, number int64, path, base string) (string, error) {
+func (e *waitingEndpoint) CreateSamplingSession(ctx context.Context, session string, number int64, path,
+	base string) (string, error) {
 	if e.calls.Add(1) == 1 {
 		<-ctx.Done()
 		return "", failureOf(tinker.CategoryCanceled)
@@ -42,7 +43,8 @@ func (e *waitingEndpoint) CreateSamplingSession(ctx context.Context, session str
 	return e.endpoint.CreateSamplingSession(ctx, session, number, path, base)
 }
 
-// TestSamplingSessionOfARevokedGroup revokes the group that makes a sampling session for which another one waits: that one makes it.
+// TestSamplingSessionOfARevokedGroup revokes the group that makes a sampling session for which another one waits: that
+// one makes it.
 func TestSamplingSessionOfARevokedGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sessions{endpoint: &waitingEndpoint{endpoint: newEndpoint()}, logger: slog.New(slog.DiscardHandler)}
@@ -70,7 +72,8 @@ type replacedEndpoint struct {
 	sessions *sessions
 }
 
-func (e *replacedEndpoint) CreateSamplingSession(ctx context.Context, session string, number int64, path, base string) (string, error) {
+func (e *replacedEndpoint) CreateSamplingSession(ctx context.Context, session string, number int64, path,
+	base string) (string, error) {
 	if session == "session-1" {
 		e.sessions.use("session-2")
 		return "", failureOf(tinker.CategoryNotFound)
@@ -78,15 +81,16 @@ func (e *replacedEndpoint) CreateSamplingSession(ctx context.Context, session st
 	return e.endpoint.CreateSamplingSession(ctx, session, number, path, base)
 }
 
-// TestSessionIsReplacedWhileASamplingSessionIsMade does not take the failure in the former session, which the endpoint still has,
-// for one of the weights.
+// TestSessionIsReplacedWhileASamplingSessionIsMade does not take the failure in the former session, which the endpoint
+// still has, for one of the weights.
 func TestSessionIsReplacedWhileASamplingSessionIsMade(t *testing.T) {
 	s := &sessions{logger: slog.New(slog.DiscardHandler)}
 	api := &replacedEndpoint{endpoint: newEndpoint(), sessions: s}
 	api.endpoint.sessions["session-2"] = true
 	s.endpoint = api
 	s.use("session-1")
-	if key, _, err := s.sampler(t.Context(), 7, weights{path: "tinker://run/sampler_weights/v0"}); err != nil || key.session != "session-2" {
+	if key, _, err := s.sampler(t.Context(), 7, weights{path: "tinker://run/sampler_weights/v0"}); err != nil ||
+		key.session != "session-2" {
 		t.Errorf("the sampling session is of %q, %v, want it of session-2", key.session, err)
 	}
 }

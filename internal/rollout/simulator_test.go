@@ -40,7 +40,8 @@ func newSimulator(t *testing.T) *simulator {
 	if s.client, err = client.New(client.Config{BaseURL: web.URL, APIKey: "tml-test"}); err != nil {
 		t.Fatal(err)
 	}
-	m, err := s.client.CreateModel(t.Context(), tinker.CreateModelRequest{Session: s.session(), BaseModel: model, Lora: tinker.LoraConfig{Rank: 4, TrainMLP: true}})
+	m, err := s.client.CreateModel(t.Context(), tinker.CreateModelRequest{Session: s.session(), BaseModel: model,
+		Lora: tinker.LoraConfig{Rank: 4, TrainMLP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,12 +126,16 @@ func TestGroupsOnTheSimulator(t *testing.T) {
 		workers []string
 		during  func(b *scriptedLearner)
 	}{
-		"another worker":         {workers: []string{"worker-1"}},
-		"three workers":          {workers: []string{"worker-0", "worker-1", "worker-2"}},
-		"futures are lost":       {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.LoseFuture, Count: 9}}},
-		"samples fail":           {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.Fail, Category: "server", Count: 5}}},
-		"answers are lost":       {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.DropAnswer, Count: 5}}},
-		"the endpoint throttles": {workers: []string{"worker-0"}, rules: []fault.Rule{{Op: "asample", Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.01, Count: 5}}},
+		"another worker": {workers: []string{"worker-1"}},
+		"three workers":  {workers: []string{"worker-0", "worker-1", "worker-2"}},
+		"futures are lost": {workers: []string{"worker-0"},
+			rules: []fault.Rule{{Op: "asample", Do: fault.LoseFuture, Count: 9}}},
+		"samples fail": {workers: []string{"worker-0"},
+			rules: []fault.Rule{{Op: "asample", Do: fault.Fail, Category: "server", Count: 5}}},
+		"answers are lost": {workers: []string{"worker-0"},
+			rules: []fault.Rule{{Op: "asample", Do: fault.DropAnswer, Count: 5}}},
+		"the endpoint throttles": {workers: []string{"worker-0"},
+			rules: []fault.Rule{{Op: "asample", Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.01, Count: 5}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -221,13 +226,14 @@ func TestThrottledSamplesTakeTheirOwnTimeOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if waited := time.Since(began); waited < 3*time.Second || sample.Took <= 0 || sample.Took > waited-2500*time.Millisecond {
+	if waited := time.Since(began); waited < 3*time.Second || sample.Took <= 0 ||
+		sample.Took > waited-2500*time.Millisecond {
 		t.Errorf("the sample took %v of %v", sample.Took, waited)
 	}
 }
 
-// TestLostReplyToASampleIsNoted loses the reply to a post, which is then repeated: an endpoint that does not recognise the repeat draws
-// a sample that nobody waits for. A refused post leaves none.
+// TestLostReplyToASampleIsNoted loses the reply to a post, which is then repeated: an endpoint that does not recognise
+// the repeat draws a sample that nobody waits for. A refused post leaves none.
 func TestLostReplyToASampleIsNoted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rule fault.Rule

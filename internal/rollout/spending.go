@@ -85,7 +85,8 @@ func (s *Spending) report(renewal *exchange.Renewal, groups []*activeGroup) {
 			accounts[i] = &client.Account{}
 		}
 		renewal.Progress = append(renewal.Progress, exchange.Progress{
-			Key: group.key, MembersDone: int(group.progress.MembersDone.Load()), SampledTokens: group.progress.SampledTokens.Load(),
+			Key: group.key, MembersDone: int(group.progress.MembersDone.Load()),
+			SampledTokens: group.progress.SampledTokens.Load(),
 		})
 	}
 	if s == nil {
@@ -106,7 +107,8 @@ func (s *Spending) of(ctx context.Context, group *activeGroup) context.Context {
 		return ctx
 	}
 	group.progress.Judged = func(used environment.JudgeUsage) {
-		s.meter.Add(spending.Usage{JudgePromptTokens: used.PromptTokens, JudgeSampledTokens: used.SampledTokens}, group.account)
+		s.meter.Add(spending.Usage{JudgePromptTokens: used.PromptTokens, JudgeSampledTokens: used.SampledTokens},
+			group.account)
 	}
 	return client.WithAccount(ctx, group.account)
 }

@@ -141,7 +141,8 @@ func TestLearnerRestart(t *testing.T) {
 // Groups that do not fit into memory are stored in files, and are submitted from there.
 func TestSpilledGroupsAreGivenToTheNextLearner(t *testing.T) {
 	first, s, dir := newScriptedLearner(slots(6)...), newLearnerService(t), t.TempDir()
-	store, err := groupstore.Open(groupstore.Config{Dir: dir, MemoryBytes: 1, DiskBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
+	store, err := groupstore.Open(groupstore.Config{Dir: dir, MemoryBytes: 1, DiskBytes: 1 << 20,
+		Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +240,8 @@ func TestSIGTERM(t *testing.T) {
 	b, s, api := newScriptedLearner(slots(2)...), newLearnerService(t), newEndpoint()
 	dir := t.TempDir()
 	open := func() *groupstore.Store {
-		store, err := groupstore.Open(groupstore.Config{Dir: dir, MemoryBytes: 1 << 20, DiskBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
+		store, err := groupstore.Open(groupstore.Config{Dir: dir, MemoryBytes: 1 << 20, DiskBytes: 1 << 20,
+			Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -358,8 +360,10 @@ func TestLeasesThatCannotBePlayed(t *testing.T) {
 		change func(*exchange.Lease)
 		reason string
 	}{
-		"an environment that is not known": {change: func(l *exchange.Lease) { l.Environment = "nobody" }, reason: "environment_down"},
-		"weights that are missing":         {change: func(l *exchange.Lease) { l.Sampler = "tinker://run/sampler_weights/missing" }, reason: "policy_gone"},
+		"an environment that is not known": {change: func(l *exchange.Lease) { l.Environment = "nobody" },
+			reason: "environment_down"},
+		"weights that are missing": {change: func(l *exchange.Lease) { l.Sampler = "tinker://run/sampler_weights/missing" },
+			reason: "policy_gone"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -386,7 +390,8 @@ func TestWorkerEndsForAnUnsupportedRun(t *testing.T) {
 			change(&b.play)
 			s.serve(b, 1)
 			r := s.start("worker-0", newEndpoint(), nil)
-			eventually(t, "a learner said what is played", func() bool { return see(b, func() int { return len(b.hellos) }) > 0 })
+			eventually(t, "a learner said what is played",
+				func() bool { return see(b, func() int { return len(b.hellos) }) > 0 })
 			var unplayable *ConfigError
 			eventually(t, "the worker ends", func() bool { return r.ended() })
 			if err := r.stop(); !errors.As(err, &unplayable) {

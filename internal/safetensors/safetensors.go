@@ -37,8 +37,8 @@ const (
 	metadata = "__metadata__"
 )
 
-// ReadHeader returns the tensors of a file of the given size, by their names, and the number of bytes before them. A file
-// that does not end where its tensors do is an error.
+// ReadHeader returns the tensors of a file of the given size, by their names, and the number of bytes before them. A
+// file that does not end where its tensors do is an error.
 func ReadHeader(r io.ReaderAt, size int64) (tensors map[string]Tensor, begin int64, err error) {
 	var length [prefix]byte
 	if _, err := r.ReadAt(length[:], 0); err != nil {
@@ -71,8 +71,8 @@ func ReadHeader(r io.ReaderAt, size int64) (tensors map[string]Tensor, begin int
 	return tensors, begin, nil
 }
 
-// EncodeHeader returns the bytes of a file that come before its tensors, and the names in the order of their tensors. It
-// gives the tensors their offsets.
+// EncodeHeader returns the bytes of a file that come before its tensors, and the names in the order of their tensors.
+// It gives the tensors their offsets.
 func EncodeHeader(tensors map[string]Tensor) (begin []byte, names []string, err error) {
 	header := map[string]any{metadata: map[string]string{"format": "pt"}}
 	names = slices.Sorted(maps.Keys(tensors))

@@ -50,7 +50,8 @@ func TestReadHeaderRefusesInvalidFiles(t *testing.T) {
 		"offsets [-4 4]":             file(`{"a":{"data_offsets":[-4,4]}}`, "1234"),
 		"have 4 bytes, the file has": file(`{"a":{"data_offsets":[0,4]}}`, "12345"),
 	} {
-		if _, _, err := ReadHeader(strings.NewReader(content), int64(len(content))); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := ReadHeader(strings.NewReader(content), int64(len(content))); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("ReadHeader: %v, want %q", err, want)
 		}
 	}

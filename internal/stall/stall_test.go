@@ -76,9 +76,12 @@ func TestStalledDownload(t *testing.T) {
 		stalled bool
 		after   time.Duration
 	}{
-		"a slow download succeeds while bytes arrive":              {server: slowServer{answer: 20 * time.Second, pause: 20 * time.Second, bytes: 10}, after: 220 * time.Second},
-		"a download from a server that does not answer is stopped": {server: slowServer{answer: time.Hour}, stalled: true, after: Limit},
-		"a download that pauses is stopped":                        {server: slowServer{answer: 20 * time.Second, pause: time.Hour, bytes: 1}, stalled: true, after: 50 * time.Second},
+		"a slow download succeeds while bytes arrive": {server: slowServer{answer: 20 * time.Second,
+			pause: 20 * time.Second, bytes: 10}, after: 220 * time.Second},
+		"a download from a server that does not answer is stopped": {server: slowServer{answer: time.Hour}, stalled: true,
+			after: Limit},
+		"a download that pauses is stopped": {server: slowServer{answer: 20 * time.Second, pause: time.Hour, bytes: 1},
+			stalled: true, after: 50 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -101,7 +104,8 @@ func TestCanceledDownloadIsNotStalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := download(ctx, slowServer{answer: time.Hour}); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, Err) {
+		if _, err := download(ctx, slowServer{answer: time.Hour}); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err,
+			Err) {
 			t.Errorf("download = %v, want the context's error", err)
 		}
 	})

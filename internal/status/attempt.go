@@ -20,5 +20,6 @@ func AttemptEnded(run *v1alpha1.TrainingRun) bool {
 
 // RunFinished says that a run is over: complete or failed.
 func RunFinished(run *v1alpha1.TrainingRun) bool {
-	return IsTrue(run.Status.Conditions, v1alpha1.ConditionComplete) || IsTrue(run.Status.Conditions, v1alpha1.ConditionFailed)
+	return IsTrue(run.Status.Conditions, v1alpha1.ConditionComplete) || IsTrue(run.Status.Conditions,
+		v1alpha1.ConditionFailed)
 }

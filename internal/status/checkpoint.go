@@ -13,8 +13,8 @@ func LatestStep(s *v1alpha1.TrainingRunStatus) int64 {
 	return s.LatestCheckpoint.Step
 }
 
-// AllCheckpoints are those that a status names: the newest and the best, of which it has all fields, and the window, of which
-// it has the step, the state and its times.
+// AllCheckpoints are those that a status names: the newest and the best, of which it has all fields, and the window, of
+// which it has the step, the state and its times.
 func AllCheckpoints(s *v1alpha1.TrainingRunStatus) []v1alpha1.Checkpoint {
 	var all []v1alpha1.Checkpoint
 	for _, c := range []*v1alpha1.Checkpoint{s.LatestCheckpoint, s.BestCheckpoint} {

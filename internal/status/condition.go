@@ -39,7 +39,8 @@ func Unknown(kind, reason, message string) Condition {
 
 // Set puts a condition into a list. Its transition time changes with its status alone.
 func Set(conditions *[]metav1.Condition, generation int64, now time.Time, c Condition) {
-	c.Message, c.ObservedGeneration, c.LastTransitionTime = Trim(c.Message, maxConditionMessage), generation, metav1.NewTime(now)
+	c.Message, c.ObservedGeneration, c.LastTransitionTime = Trim(c.Message, maxConditionMessage), generation,
+		metav1.NewTime(now)
 	meta.SetStatusCondition(conditions, c)
 }
 

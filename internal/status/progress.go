@@ -96,7 +96,8 @@ func reportCheckpoints(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 		if len(listed) == 0 {
 			next.LatestCheckpoint = &full
 		}
-		listed = append(listed, v1alpha1.Checkpoint{Step: full.Step, State: full.State, SaveTime: full.SaveTime, ExpirationTime: full.ExpirationTime})
+		listed = append(listed, v1alpha1.Checkpoint{Step: full.Step, State: full.State, SaveTime: full.SaveTime,
+			ExpirationTime: full.ExpirationTime})
 	}
 	if len(listed) > 0 {
 		next.Checkpoints = listed
@@ -203,8 +204,10 @@ func reportCapabilities(next *v1alpha1.TrainingRunStatus, found *contract.Capabi
 	}
 	next.Capabilities = &v1alpha1.Capabilities{
 		BaseURL: Trim(found.BaseURL, 2048), Model: Trim(found.Model, 256),
-		Supported: capabilities(found.Supported), Ignored: capabilities(found.Ignored), Unsupported: capabilities(found.Unsupported),
-		CheckedAt: timeOf(found.CheckedAt), ClientVersion: Trim(found.ClientVersion, maxCapability), Connection: Trim(found.Connection, maxCapability),
+		Supported: capabilities(found.Supported), Ignored: capabilities(found.Ignored),
+		Unsupported: capabilities(found.Unsupported),
+		CheckedAt:   timeOf(found.CheckedAt), ClientVersion: Trim(found.ClientVersion, maxCapability),
+		Connection: Trim(found.Connection, maxCapability),
 	}
 	if shared := found.SharedFrom; shared != nil {
 		if at := timeOf(shared.CheckedAt); at != nil {
@@ -296,7 +299,8 @@ func reportOrigin(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 		}
 	}
 	if found := p.EarlierRun; found != nil && next.ResumedFrom == nil {
-		next.EarlierRun = &v1alpha1.EarlierRun{UID: Trim(found.UID, maxUID), Step: found.Step, SameSettings: ptr.To(found.SameSettings)}
+		next.EarlierRun = &v1alpha1.EarlierRun{UID: Trim(found.UID, maxUID), Step: found.Step,
+			SameSettings: ptr.To(found.SameSettings)}
 	}
 }
 

@@ -35,7 +35,8 @@ func TestSet(t *testing.T) {
 		t.Errorf("Since = %v, %v", at, ok)
 	}
 	Set(&conditions, 2, now.Add(time.Hour), True("Ready", "Done", "m"))
-	if !IsTrue(conditions, "Ready") || !conditions[0].LastTransitionTime.Time.Equal(now.Add(time.Hour)) || conditions[0].ObservedGeneration != 2 {
+	if !IsTrue(conditions, "Ready") || !conditions[0].LastTransitionTime.Time.Equal(now.Add(time.Hour)) ||
+		conditions[0].ObservedGeneration != 2 {
 		t.Errorf("condition = %+v", conditions[0])
 	}
 	if _, ok := Since(conditions, "Ready", metav1.ConditionUnknown); ok {
@@ -70,12 +71,14 @@ func TestReport(t *testing.T) {
 		TrainingSeconds: 80,
 		Usage:           contract.Usage{SampledTokens: 5},
 		Environments: []contract.EnvironmentMetrics{{Name: "a", Reward: new(0.123456), Evaluation: []contract.Estimate{
-			{Name: "pass@1", Value: 0.123456, Low: new(0.1), High: new(0.23456)}, {Name: "judge_acc", Value: 0.5}, {Name: "judge_acc", Value: 0.6},
+			{Name: "pass@1", Value: 0.123456, Low: new(0.1), High: new(0.23456)}, {Name: "judge_acc", Value: 0.5},
+			{Name: "judge_acc", Value: 0.6},
 			{Name: strings.Repeat("x", 129)},
 		}}, {Name: "unknown", Reward: new(1.0)}},
 		Best: &contract.Checkpoint{Step: 10, State: "best", Metric: "test/pass@1", Value: new(0.99999)},
 		Checkpoints: []contract.Checkpoint{
-			{Step: 20, State: "s20", Sampler: "p20", Lineage: strings.Repeat("ab", 32), Attempt: 2, SaveTime: "2026-11-21T11:59:00.5+00:00"},
+			{Step: 20, State: "s20", Sampler: "p20", Lineage: strings.Repeat("ab", 32), Attempt: 2,
+				SaveTime: "2026-11-21T11:59:00.5+00:00"},
 			{Step: 19, State: strings.Repeat("x", 2000)},
 			{Step: 18, State: "s18", ExpirationTime: "soon"},
 			{Step: 17},
@@ -85,16 +88,19 @@ func TestReport(t *testing.T) {
 	want := v1alpha1.TrainingRunStatus{
 		StartTime: &start,
 		Step:      new(int64(20)), Steps: new(int64(60)), Cursor: new(int64(640)), Progress: "20/60",
-		Policy:                 &v1alpha1.Policy{Step: 20, Lineage: "ababababab"},
-		Metrics:                &v1alpha1.Metrics{Reward: new(0.7125), PassAt1: new(0.5)},
-		LatestCheckpoint:       &v1alpha1.Checkpoint{Step: 20, State: "s20", Sampler: "p20", Lineage: "ababababab", Attempt: new(int32(2)), SaveTime: &saved},
-		BestCheckpoint:         &v1alpha1.Checkpoint{Step: 10, State: "best", Metric: "test/pass@1", Value: new(1.0)},
-		Checkpoints:            []v1alpha1.Checkpoint{{Step: 20, State: "s20", SaveTime: &saved}, {Step: 18, State: "s18"}},
-		Usage:                  &v1alpha1.Usage{PromptTokens: new(int64(0)), SampledTokens: new(int64(5)), TrainedTokens: new(int64(0)), BoughtTwiceTokens: new(int64(0))},
+		Policy:  &v1alpha1.Policy{Step: 20, Lineage: "ababababab"},
+		Metrics: &v1alpha1.Metrics{Reward: new(0.7125), PassAt1: new(0.5)},
+		LatestCheckpoint: &v1alpha1.Checkpoint{Step: 20, State: "s20", Sampler: "p20", Lineage: "ababababab",
+			Attempt: new(int32(2)), SaveTime: &saved},
+		BestCheckpoint: &v1alpha1.Checkpoint{Step: 10, State: "best", Metric: "test/pass@1", Value: new(1.0)},
+		Checkpoints:    []v1alpha1.Checkpoint{{Step: 20, State: "s20", SaveTime: &saved}, {Step: 18, State: "s18"}},
+		Usage: &v1alpha1.Usage{PromptTokens: new(int64(0)), SampledTokens: new(int64(5)),
+			TrainedTokens: new(int64(0)), BoughtTwiceTokens: new(int64(0))},
 		EffectiveTrainingRatio: new(0.8),
-		Environments: []v1alpha1.EnvironmentStatus{{Name: "a", Digest: "d", Reward: new(0.1235), Evaluation: []v1alpha1.Estimate{
-			{Name: "pass@1", Value: 0.1235, Low: new(0.1), High: new(0.2346)}, {Name: "judge_acc", Value: 0.5},
-		}}},
+		Environments: []v1alpha1.EnvironmentStatus{{Name: "a", Digest: "d", Reward: new(0.1235),
+			Evaluation: []v1alpha1.Estimate{
+				{Name: "pass@1", Value: 0.1235, Low: new(0.1), High: new(0.2346)}, {Name: "judge_acc", Value: 0.5},
+			}}},
 	}
 	if diff := cmp.Diff(want, next); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
@@ -140,7 +146,8 @@ func TestReportOfCapabilities(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var next v1alpha1.TrainingRunStatus
-			Report(&next, contract.Progress{Capabilities: &contract.Capabilities{BaseURL: "u", Model: "m", Ignored: tc.reported}}, now)
+			Report(&next, contract.Progress{Capabilities: &contract.Capabilities{BaseURL: "u", Model: "m",
+				Ignored: tc.reported}}, now)
 			if diff := cmp.Diff(tc.want, next.Capabilities.Ignored, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("ignored (-want +got):\n%s", diff)
 			}
@@ -169,7 +176,8 @@ func TestKeepOlder(t *testing.T) {
 		"what is older stays":                   {list(60), list(59, 58), list(60, 59, 58)},
 		"what is newer or the same is reported": {list(60, 58), list(61, 60, 59, 58, 40), list(60, 58, 40)},
 		"nothing reported is nothing new":       {nil, list(3), nil},
-		"sixteen at most":                       {list(20), list(19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4), list(20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5)},
+		"sixteen at most": {list(20), list(19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4),
+			list(20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -198,7 +206,8 @@ func TestFit(t *testing.T) {
 	if got := size(&next); got > MaxBytes {
 		t.Errorf("status has %d bytes, at most %d are meant", got, MaxBytes)
 	}
-	if next.Checkpoints[0].Step != 16 || next.Attempts[0].Message == "" || len(next.Attempts) != 10 || len(next.Checkpoints) < 8 {
+	if next.Checkpoints[0].Step != 16 || next.Attempts[0].Message == "" || len(next.Attempts) != 10 ||
+		len(next.Checkpoints) < 8 {
 		t.Errorf("Fit dropped too much, or the wrong: %d checkpoints, %d attempts", len(next.Checkpoints), len(next.Attempts))
 	}
 	small := v1alpha1.TrainingRunStatus{Attempts: []v1alpha1.Attempt{{Number: 2, Message: "a"}, {Number: 1, Message: "b"}}}
@@ -207,7 +216,8 @@ func TestFit(t *testing.T) {
 	if diff := cmp.Diff(before, small); diff != "" {
 		t.Errorf("a small status was shortened (-before +after):\n%s", diff)
 	}
-	wide := v1alpha1.TrainingRunStatus{Progress: strings.Repeat("x", MaxBytes-100), Capabilities: &v1alpha1.Capabilities{Supported: []string{strings.Repeat("s", 64)}, Ignored: []string{"seed"}}}
+	wide := v1alpha1.TrainingRunStatus{Progress: strings.Repeat("x", MaxBytes-100),
+		Capabilities: &v1alpha1.Capabilities{Supported: []string{strings.Repeat("s", 64)}, Ignored: []string{"seed"}}}
 	Fit(&wide)
 	if wide.Capabilities.Supported != nil || len(wide.Capabilities.Ignored) != 1 {
 		t.Errorf("of what the endpoint does is left %+v", wide.Capabilities)
@@ -216,12 +226,15 @@ func TestFit(t *testing.T) {
 	for i := range 64 {
 		evaluated.Environments = append(evaluated.Environments, v1alpha1.EnvironmentStatus{Name: fmt.Sprint(i)})
 		for j := range 16 {
-			evaluated.Environments[i].Evaluation = append(evaluated.Environments[i].Evaluation, v1alpha1.Estimate{Name: fmt.Sprintf("pass@%d", j)})
+			evaluated.Environments[i].Evaluation = append(evaluated.Environments[i].Evaluation,
+				v1alpha1.Estimate{Name: fmt.Sprintf("pass@%d", j)})
 		}
 	}
 	Fit(&evaluated)
-	if got := size(&evaluated); got > MaxBytes || len(evaluated.Environments[0].Evaluation) < 3 || evaluated.Environments[0].Evaluation[0].Name != "pass@0" {
-		t.Errorf("status has %d bytes, at most %d are meant; of an environment is left %+v", got, MaxBytes, evaluated.Environments[0])
+	if got := size(&evaluated); got > MaxBytes || len(evaluated.Environments[0].Evaluation) < 3 ||
+		evaluated.Environments[0].Evaluation[0].Name != "pass@0" {
+		t.Errorf("status has %d bytes, at most %d are meant; of an environment is left %+v", got, MaxBytes,
+			evaluated.Environments[0])
 	}
 	huge := v1alpha1.TrainingRunStatus{Progress: strings.Repeat("x", 20000)}
 	Fit(&huge) // It ends, though there is nothing to drop.

@@ -5,13 +5,14 @@ package status
 
 import "github.com/tinker-operator/tinker-operator/api/v1alpha1"
 
-// WithoutAttempts is what a status says of the training alone: how far the run came, with which checkpoints, and what it used. It is
-// the status of a run that continues another one and has made no attempt itself.
+// WithoutAttempts is what a status says of the training alone: how far the run came, with which checkpoints, and what
+// it used. It is the status of a run that continues another one and has made no attempt itself.
 func WithoutAttempts(before v1alpha1.TrainingRunStatus) v1alpha1.TrainingRunStatus {
 	before = *before.DeepCopy()
 	return v1alpha1.TrainingRunStatus{
 		RunUID: before.RunUID, ObservedGeneration: before.ObservedGeneration, ObservedRetry: before.ObservedRetry,
-		Step: before.Step, Steps: before.Steps, Progress: before.Progress, Cursor: before.Cursor, Policy: before.Policy, Metrics: before.Metrics,
+		Step: before.Step, Steps: before.Steps, Progress: before.Progress, Cursor: before.Cursor, Policy: before.Policy,
+		Metrics:          before.Metrics,
 		LatestCheckpoint: before.LatestCheckpoint, BestCheckpoint: before.BestCheckpoint, Checkpoints: before.Checkpoints,
 		Capabilities: before.Capabilities, TokenizerSHA256: before.TokenizerSHA256, FormatVersion: before.FormatVersion,
 		ActiveSeconds: before.ActiveSeconds, Usage: before.Usage,

@@ -20,10 +20,12 @@ func TestRunThatBeginsAnewHasNoFormerResults(t *testing.T) {
 		StartTime: &at, Step: new(int64(0)), Steps: new(int64(60)), Progress: "0/60", TokenizerSHA256: "sha",
 		Metrics: &v1alpha1.Metrics{PassAt1: new(0.5)}, LatestCheckpoint: &v1alpha1.Checkpoint{State: "tinker://a/weights/b"},
 		Checkpoints: []v1alpha1.Checkpoint{{State: "tinker://a/weights/b"}}, Policy: &v1alpha1.Policy{Lineage: "ab"},
-		Environments: []v1alpha1.EnvironmentStatus{{Name: "env", PassAt1: new(0.5)}}, Usage: &v1alpha1.Usage{SampledTokens: new(int64(9))},
-		Attempts: []v1alpha1.Attempt{{Number: 1, CompletionTime: &at}}, SettingsFixed: new(false),
+		Environments: []v1alpha1.EnvironmentStatus{{Name: "env", PassAt1: new(0.5)}},
+		Usage:        &v1alpha1.Usage{SampledTokens: new(int64(9))},
+		Attempts:     []v1alpha1.Attempt{{Number: 1, CompletionTime: &at}}, SettingsFixed: new(false),
 	}
-	want := v1alpha1.TrainingRunStatus{StartTime: before.StartTime, Usage: before.Usage, Attempts: before.Attempts, SettingsFixed: before.SettingsFixed, TokenizerSHA256: "sha"}
+	want := v1alpha1.TrainingRunStatus{StartTime: before.StartTime, Usage: before.Usage, Attempts: before.Attempts,
+		SettingsFixed: before.SettingsFixed, TokenizerSHA256: "sha"}
 	if diff := cmp.Diff(want, WithoutProgress(before, true)); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}

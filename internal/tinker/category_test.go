@@ -20,8 +20,9 @@ func TestCategoryOf(t *testing.T) {
 
 func TestCategoryStatus(t *testing.T) {
 	for category, want := range map[Category]int{
-		CategoryUser: 400, CategoryTooLarge: 413, CategoryUnauthorized: 401, CategoryPayment: 402, CategoryNotFound: 404, CategoryUnsupported: 405,
-		CategoryTimeout: 408, CategoryConflict: 409, CategoryExists: 409, CategoryFutureLost: 410, CategoryThrottled: 429,
+		CategoryUser: 400, CategoryTooLarge: 413, CategoryUnauthorized: 401, CategoryPayment: 402, CategoryNotFound: 404,
+		CategoryUnsupported: 405,
+		CategoryTimeout:     408, CategoryConflict: 409, CategoryExists: 409, CategoryFutureLost: 410, CategoryThrottled: 429,
 		CategoryServer: 500, CategoryUnknown: 500, CategoryUnreachable: 500,
 	} {
 		if got := category.Status(); got != want {

@@ -68,8 +68,8 @@ func DefaultServerConfig() ServerConfig {
 	}
 }
 
-// Chunks splits training data greedily into those of the requests: a chunk ends when it has the maximum number of datums, or when
-// another datum would exceed the maximum number of bytes. A datum that is larger is a chunk of its own.
+// Chunks splits training data greedily into those of the requests: a chunk ends when it has the maximum number of
+// datums, or when another datum would exceed the maximum number of bytes. A datum that is larger is a chunk of its own.
 func (c ServerConfig) Chunks(data []Datum) [][]Datum {
 	var chunks [][]Datum
 	start, size := 0, int64(0)

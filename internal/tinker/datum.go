@@ -127,8 +127,8 @@ type ForwardBackwardRequest struct {
 	Data        []Datum
 }
 
-// ForwardBackwardJSON is the same body as clients before 0.25 sent it, and as package client sends it to servers that do not read
-// protobuf: to forward_backward with forward_backward_input, to forward with forward_input.
+// ForwardBackwardJSON is the same body as clients before 0.25 sent it, and as package client sends it to servers that
+// do not read protobuf: to forward_backward with forward_backward_input, to forward with forward_input.
 type ForwardBackwardJSON struct {
 	ModelID  string                `json:"model_id"`
 	SeqID    int64                 `json:"seq_id"`

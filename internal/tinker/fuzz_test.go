@@ -55,7 +55,8 @@ func FuzzDecodeOutput(f *testing.F) { fuzzCodec(f, goldenOutput, EncodeOutput, D
 func FuzzDecodeSample(f *testing.F) { fuzzCodec(f, goldenSample, EncodeSample, DecodeSample) }
 
 func FuzzParsePath(f *testing.F) {
-	for _, seed := range []string{"tinker://s:train:0/weights/0010", "tinker://m/sampler_weights/a.b", "tinker://m/weights/..", "tinker://"} {
+	for _, seed := range []string{"tinker://s:train:0/weights/0010", "tinker://m/sampler_weights/a.b",
+		"tinker://m/weights/..", "tinker://"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -75,14 +76,17 @@ func FuzzParsePath(f *testing.F) {
 // FuzzBodies decodes JSON into every body that has its own decoder.
 func FuzzBodies(f *testing.F) {
 	for _, seed := range []string{
-		`{"data":[1,2],"dtype":"float32","shape":[2]}`, `{"data":[7],"dtype":"int64","shape":[1,2],"sparse_crow_indices":[0,1],"sparse_col_indices":[1]}`,
-		`["a"]`, `{"a":{"b":[null]}}`, `{"num_samples":2,"sampling_params":{"stop":[1]}}`, `{"metrics":{"a":null}}`, `{"rank":1}`,
+		`{"data":[1,2],"dtype":"float32","shape":[2]}`,
+		`{"data":[7],"dtype":"int64","shape":[1,2],"sparse_crow_indices":[0,1],"sparse_col_indices":[1]}`,
+		`["a"]`, `{"a":{"b":[null]}}`, `{"num_samples":2,"sampling_params":{"stop":[1]}}`, `{"metrics":{"a":null}}`,
+		`{"rank":1}`,
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, into := range []any{
-			&Metadata{}, &Stop{}, &SampleRequest{}, &SamplingParams{}, &LoraConfig{}, &AdamParams{}, &OptimStepResult{}, &ServerConfig{},
+			&Metadata{}, &Stop{}, &SampleRequest{}, &SamplingParams{}, &LoraConfig{}, &AdamParams{}, &OptimStepResult{},
+			&ServerConfig{},
 			&CreateModelRequest{}, &ForwardBackwardJSON{}, &CheckpointList{}, &TrainingRunList{},
 		} {
 			if json.Unmarshal(body, into) != nil {

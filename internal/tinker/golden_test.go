@@ -51,7 +51,8 @@ func goldenOutputValue() ForwardBackwardResult {
 
 func goldenSampleValue() SampleResult {
 	return SampleResult{
-		Sequences:          []SampledSequence{{StopReason: StopReasonLength, Tokens: []int32{5, 6}, Logprobs: []float32{-0.25, -1}}},
+		Sequences: []SampledSequence{{StopReason: StopReasonLength, Tokens: []int32{5, 6},
+			Logprobs: []float32{-0.25, -1}}},
 		PromptLogprobs:     []float32{float32(math.NaN()), -2},
 		TopkPromptLogprobs: [][]TokenLogprob{nil, {{7, -0.5}, {9, -1.5}}},
 	}

@@ -118,7 +118,8 @@ func TestJSONRequestsOfTheSDK(t *testing.T) {
 // TestJSONRequestsKeepValues encodes float32 such that a server which reads them gets the same ones.
 func TestJSONRequestsKeepValues(t *testing.T) {
 	values := []float32{0.1, -1e-30, 3.4e38, 1.0 / 3, math.SmallestNonzeroFloat32}
-	body, err := EncodeForwardBackwardJSON(ForwardBackwardRequest{Data: []Datum{{LossFnInputs: map[string]Tensor{InputWeights: Floats(values)}}}})
+	body, err := EncodeForwardBackwardJSON(
+		ForwardBackwardRequest{Data: []Datum{{LossFnInputs: map[string]Tensor{InputWeights: Floats(values)}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +171,8 @@ func TestJSONResultsOfSkyRL(t *testing.T) {
 	if got := len(outputs[1].LossFnOutputs); got != 2 {
 		t.Errorf("outputs of %d datums, want 2", got)
 	}
-	wantSample := SampledSequence{StopReason: StopReasonLength, Tokens: []int32{122, 81, 256}, Logprobs: []float32{-4.100708, -5.234221, -6.7241325}}
+	wantSample := SampledSequence{StopReason: StopReasonLength, Tokens: []int32{122, 81, 256},
+		Logprobs: []float32{-4.100708, -5.234221, -6.7241325}}
 	if diff := cmp.Diff(wantSample, samples[0].Sequences[0], cmpopts.EquateApprox(0, 1e-5)); diff != "" {
 		t.Errorf("sample (-want +got):\n%s", diff)
 	}
@@ -186,35 +188,42 @@ func TestOptimizerMetricsThatAreNotFinite(t *testing.T) {
 	if diff := cmp.Diff(want, result, cmpopts.EquateNaNs()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if body, err := json.Marshal(want); err != nil || string(body) != `{"metrics":{"lr:mean":0.5,"unclipped_grad_l2:mean":null}}` {
+	if body, err := json.Marshal(want); err != nil ||
+		string(body) != `{"metrics":{"lr:mean":0.5,"unclipped_grad_l2:mean":null}}` {
 		t.Errorf("encoded as %s, %v", body, err)
 	}
 }
 
 func TestJSONResultsWithoutNumbers(t *testing.T) {
-	output, err := DecodeOutputJSON([]byte(`{"loss_fn_outputs":[{"logprobs":{"data":[null,-1]}}],"metrics":{"loss:sum":null}}`))
+	output, err := DecodeOutputJSON(
+		[]byte(`{"loss_fn_outputs":[{"logprobs":{"data":[null,-1]}}],"metrics":{"loss:sum":null}}`))
 	logprobs := output.LossFnOutputs[0]["logprobs"]
-	if err != nil || !math.IsNaN(float64(logprobs.Float[0])) || logprobs.Float[1] != -1 || !math.IsNaN(output.Metrics["loss:sum"]) {
+	if err != nil || !math.IsNaN(float64(logprobs.Float[0])) || logprobs.Float[1] != -1 ||
+		!math.IsNaN(output.Metrics["loss:sum"]) {
 		t.Errorf("output is %+v, error %v", output, err)
 	}
-	sample, err := DecodeSampleJSON([]byte(`{"sequences":[{"stop_reason":"stop","tokens":[1],"logprobs":null}],"prompt_logprobs":[null,-2],
+	sample, err := DecodeSampleJSON(
+		[]byte(`{"sequences":[{"stop_reason":"stop","tokens":[1],"logprobs":null}],"prompt_logprobs":[null,-2],
 		"topk_prompt_logprobs":[null,[[7,-0.5],[9,-1.5]]]}`))
 	want := SampleResult{
-		Sequences: []SampledSequence{{StopReason: StopReasonStop, Tokens: []int32{1}}}, PromptLogprobs: []float32{float32(math.NaN()), -2},
+		Sequences:          []SampledSequence{{StopReason: StopReasonStop, Tokens: []int32{1}}},
+		PromptLogprobs:     []float32{float32(math.NaN()), -2},
 		TopkPromptLogprobs: [][]TokenLogprob{nil, {{7, -0.5}, {9, -1.5}}},
 	}
 	if diff := cmp.Diff(want, sample, cmpopts.EquateNaNs()); err != nil || diff != "" {
 		t.Errorf("sample (-want +got), error %v:\n%s", err, diff)
 	}
 	for _, body := range []string{
-		`{"sequences":[{"stop_reason":"weird","tokens":[1]}]}`, `{"sequences":[{"stop_reason":"stop","tokens":[1],"logprobs":[-1,-2]}]}`, `[]`, `{"sequences":1}`, `{}`,
+		`{"sequences":[{"stop_reason":"weird","tokens":[1]}]}`,
+		`{"sequences":[{"stop_reason":"stop","tokens":[1],"logprobs":[-1,-2]}]}`, `[]`, `{"sequences":1}`, `{}`,
 		`{"sequences":[{"stop_reason":"stop","tokens":[1]}],"topk_prompt_logprobs":[[[null,-0.5]]]}`,
 	} {
 		if _, err := DecodeSampleJSON([]byte(body)); err == nil {
 			t.Errorf("%s is decoded", body)
 		}
 	}
-	for _, body := range []string{`[]`, `{"metrics":{}}`, `{"loss_fn_outputs":[{"l":{"data":[1],"shape":[2]}}]}`, `{"loss_fn_outputs":[{"l":{"data":"x"}}]}`} {
+	for _, body := range []string{`[]`, `{"metrics":{}}`, `{"loss_fn_outputs":[{"l":{"data":[1],"shape":[2]}}]}`,
+		`{"loss_fn_outputs":[{"l":{"data":"x"}}]}`} {
 		if _, err := DecodeOutputJSON([]byte(body)); err == nil {
 			t.Errorf("%s is decoded", body)
 		}
@@ -227,18 +236,21 @@ func TestListingsOfSkyRL(t *testing.T) {
 		switch {
 		case e.Path == "/api/v1/training_runs":
 			var list TrainingRunList
-			if err := json.Unmarshal(e.Answer, &list); err != nil || len(list.TrainingRuns) == 0 || list.TrainingRuns[0].LastRequestTime.Year() != 2026 {
+			if err := json.Unmarshal(e.Answer, &list); err != nil || len(list.TrainingRuns) == 0 ||
+				list.TrainingRuns[0].LastRequestTime.Year() != 2026 {
 				t.Errorf("runs are %+v, error %v", list, err)
 			}
 		case strings.HasSuffix(e.Path, "/checkpoints") && e.Status == 200:
 			var list CheckpointList
-			if err := json.Unmarshal(e.Answer, &list); err != nil || len(list.Checkpoints) == 0 || list.Checkpoints[0].Time.Year() != 2026 {
+			if err := json.Unmarshal(e.Answer, &list); err != nil || len(list.Checkpoints) == 0 ||
+				list.Checkpoints[0].Time.Year() != 2026 {
 				t.Errorf("checkpoints are %+v, error %v", list, err)
 			}
 		}
 	}
 	var c Checkpoint
-	if err := json.Unmarshal([]byte(`{"time":"2026-01-01T01:00:00+01:00","expires_at":null}`), &c); err != nil || c.Time.Hour() != 1 || c.ExpiresAt != nil {
+	if err := json.Unmarshal([]byte(`{"time":"2026-01-01T01:00:00+01:00","expires_at":null}`), &c); err != nil ||
+		c.Time.Hour() != 1 || c.ExpiresAt != nil {
 		t.Errorf("checkpoint is %+v, error %v", c, err)
 	}
 	if err := json.Unmarshal([]byte(`{"time":"yesterday"}`), &c); err == nil {

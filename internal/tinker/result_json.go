@@ -87,7 +87,8 @@ func DecodeSampleJSON(body []byte) (SampleResult, error) {
 			return SampleResult{}, fmt.Errorf("decoding samples: stop reason %q of sequence %d is unknown", s.StopReason, i)
 		}
 		if sequence.Logprobs != nil && len(sequence.Logprobs) != len(s.Tokens) {
-			return SampleResult{}, fmt.Errorf("decoding samples: sequence %d has %d log-probabilities of %d tokens", i, len(sequence.Logprobs), len(s.Tokens))
+			return SampleResult{}, fmt.Errorf("decoding samples: sequence %d has %d log-probabilities of %d tokens", i,
+				len(sequence.Logprobs), len(s.Tokens))
 		}
 		result.Sequences = append(result.Sequences, sequence)
 	}

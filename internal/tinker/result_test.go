@@ -22,22 +22,26 @@ func TestOutputRoundTrip(t *testing.T) {
 	}{
 		"No outputs": {},
 		"Datums of one kind share a record": {
-			outputs: []map[string]Tensor{{"logprobs": Floats([]float32{1, 2})}, {"logprobs": Floats([]float32{3})}, {"logprobs": Floats(nil)}}, records: 1,
+			outputs: []map[string]Tensor{{"logprobs": Floats([]float32{1, 2})}, {"logprobs": Floats([]float32{3})},
+				{"logprobs": Floats(nil)}}, records: 1,
 		},
 		"Ragged columns have records of their own": {
 			outputs: []map[string]Tensor{
-				{"logprobs": Floats([]float32{1, 2, 3, 4}, 2, 2)}, {"logprobs": Floats([]float32{1, 2, 3}, 1, 3)}, {"logprobs": Floats([]float32{4, 5, 6}, 1, 3)},
+				{"logprobs": Floats([]float32{1, 2, 3, 4}, 2, 2)}, {"logprobs": Floats([]float32{1, 2, 3}, 1, 3)},
+				{"logprobs": Floats([]float32{4, 5, 6}, 1, 3)},
 			},
 			records: 2,
 		},
 		"Other types and other names have records of their own": {
-			outputs: []map[string]Tensor{{"logprobs": bf16}, {"logprobs": Floats([]float32{1, 2})}, {"logprobs": Floats([]float32{1}), "ids": Ints([]int64{4})}}, records: 3,
+			outputs: []map[string]Tensor{{"logprobs": bf16}, {"logprobs": Floats([]float32{1, 2})},
+				{"logprobs": Floats([]float32{1}), "ids": Ints([]int64{4})}}, records: 3,
 		},
 		"Three dimensions": {outputs: []map[string]Tensor{{"x": Floats([]float32{1, 2, 3, 4}, 1, 2, 2)}}, records: 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			want := ForwardBackwardResult{LossFnOutputType: OutputArrayRecord, LossFnOutputs: tc.outputs, Metrics: map[string]float64{"loss:sum": math.NaN()}}
+			want := ForwardBackwardResult{LossFnOutputType: OutputArrayRecord, LossFnOutputs: tc.outputs,
+				Metrics: map[string]float64{"loss:sum": math.NaN()}}
 			body, err := EncodeOutput(want)
 			if err != nil {
 				t.Fatal(err)
@@ -55,7 +59,8 @@ func TestOutputRoundTrip(t *testing.T) {
 }
 
 func TestEncodeInvalidOutputs(t *testing.T) {
-	for name, tensor := range map[string]Tensor{"sparse": sparseInts(), "without a type": {}, "of another shape": Floats([]float32{1}, 2)} {
+	for name, tensor := range map[string]Tensor{"sparse": sparseInts(), "without a type": {},
+		"of another shape": Floats([]float32{1}, 2)} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := EncodeOutput(ForwardBackwardResult{LossFnOutputs: []map[string]Tensor{{"x": tensor}}}); err == nil {
 				t.Error("encoded")
@@ -78,22 +83,36 @@ func TestRecords(t *testing.T) {
 		datums int
 		fails  bool
 	}{
-		"The number of datums may be left out": {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": two}}, datums: 2},
-		"An empty record has no datums":        {record: &tinkerpb.ArrayRecord{}},
-		"Datums without fields are missing":    {record: &tinkerpb.ArrayRecord{NumDatums: 2}, fails: true},
-		"A field of fewer datums":              {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": two, "b": batch(1, []int64{0, 4})}}, fails: true},
-		"A field without datums":               {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": two, "b": batch(0, []int64{0})}}, fails: true},
-		"Another number of datums":             {record: &tinkerpb.ArrayRecord{NumDatums: 3, Fields: map[string]*tinkerpb.BatchedTensor{"a": two}}, fails: true},
-		"Offsets that are cut":                 {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": {Dtype: tinkerpb.DType_INT32, Offsets: []byte{0}}}}, fails: true},
-		"No offsets":                           {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(1, nil)}}, fails: true},
-		"Offsets that start late":              {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(1, []int64{4, 4})}}, fails: true},
-		"Offsets that end early":               {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(2, []int64{0, 4})}}, fails: true},
-		"Offsets that fall":                    {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(1, []int64{0, 8, 4})}}, fails: true},
-		"Offsets within an element":            {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(1, []int64{0, 2, 4})}}, fails: true},
-		"Rows that are cut":                    {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(3, []int64{0, 12}, 2)}}, fails: true},
-		"Rows without columns":                 {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(0, []int64{0, 0}, 0)}}, fails: true},
-		"Columns out of bounds":                {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(0, []int64{0, 0}, -1)}}, fails: true},
-		"A type that is unspecified":           {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": {}}}, fails: true},
+		"The number of datums may be left out": {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{
+			"a": two}}, datums: 2},
+		"An empty record has no datums":     {record: &tinkerpb.ArrayRecord{}},
+		"Datums without fields are missing": {record: &tinkerpb.ArrayRecord{NumDatums: 2}, fails: true},
+		"A field of fewer datums": {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{
+			"a": two, "b": batch(1, []int64{0, 4})}}, fails: true},
+		"A field without datums": {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": two,
+			"b": batch(0, []int64{0})}}, fails: true},
+		"Another number of datums": {record: &tinkerpb.ArrayRecord{NumDatums: 3,
+			Fields: map[string]*tinkerpb.BatchedTensor{"a": two}}, fails: true},
+		"Offsets that are cut": {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{
+			"a": {Dtype: tinkerpb.DType_INT32, Offsets: []byte{0}}}}, fails: true},
+		"No offsets": {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(1,
+			nil)}}, fails: true},
+		"Offsets that start late": {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(1,
+			[]int64{4, 4})}}, fails: true},
+		"Offsets that end early": {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(2,
+			[]int64{0, 4})}}, fails: true},
+		"Offsets that fall": {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(1,
+			[]int64{0, 8, 4})}}, fails: true},
+		"Offsets within an element": {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(1,
+			[]int64{0, 2, 4})}}, fails: true},
+		"Rows that are cut": {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(3,
+			[]int64{0, 12}, 2)}}, fails: true},
+		"Rows without columns": {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(0,
+			[]int64{0, 0}, 0)}}, fails: true},
+		"Columns out of bounds": {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": batch(0,
+			[]int64{0, 0}, -1)}}, fails: true},
+		"A type that is unspecified": {record: &tinkerpb.ArrayRecord{Fields: map[string]*tinkerpb.BatchedTensor{"a": {}}},
+			fails: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +134,8 @@ func TestRecords(t *testing.T) {
 func TestSampleRoundTrip(t *testing.T) {
 	want := SampleResult{
 		Sequences: []SampledSequence{
-			{StopReason: StopReasonStop, Tokens: []int32{1, 2}, Logprobs: []float32{-0.5, 0}}, {StopReason: StopReasonLength, Tokens: []int32{3}},
+			{StopReason: StopReasonStop, Tokens: []int32{1, 2}, Logprobs: []float32{-0.5, 0}},
+			{StopReason: StopReasonLength, Tokens: []int32{3}},
 			{StopReason: StopReasonLength},
 		},
 		PromptLogprobs:       []float32{float32(math.NaN()), -2, float32(math.Inf(-1))},
@@ -145,10 +165,11 @@ func TestDecodeInvalidSamples(t *testing.T) {
 		}}
 	}
 	for name, response := range map[string]*tinkerpb.SampleResponse{
-		"a reason that is not known":       sequence(&tinkerpb.SampledSequence{StopReason: 2}),
-		"tokens that are cut":              sequence(&tinkerpb.SampledSequence{Tokens: []byte{1}}),
-		"log-probabilities that are cut":   sequence(&tinkerpb.SampledSequence{Logprobs: []byte{1}}),
-		"fewer log-probabilities":          sequence(&tinkerpb.SampledSequence{Tokens: make([]byte, 8), Logprobs: make([]byte, 4)}),
+		"a reason that is not known":     sequence(&tinkerpb.SampledSequence{StopReason: 2}),
+		"tokens that are cut":            sequence(&tinkerpb.SampledSequence{Tokens: []byte{1}}),
+		"log-probabilities that are cut": sequence(&tinkerpb.SampledSequence{Logprobs: []byte{1}}),
+		"fewer log-probabilities": sequence(&tinkerpb.SampledSequence{Tokens: make([]byte, 8),
+			Logprobs: make([]byte, 4)}),
 		"a prompt that is cut":             {PromptLogprobs: []byte{1}},
 		"alternatives that are cut":        topk(3, 4, 1, 1),
 		"their log-probabilities cut":      topk(4, 3, 1, 1),

@@ -17,7 +17,8 @@ import (
 // sparseInts has 3 rows of 4: (0,1)=7, (2,0)=8, (2,3)=0.
 func sparseInts() Tensor {
 	return Tensor{
-		DType: Int64, Shape: []int64{3, 4}, Int: []int64{7, 8, 0}, Sparse: &Sparse{Rows: []int64{0, 1, 1, 3}, Cols: []int64{1, 0, 3}},
+		DType: Int64, Shape: []int64{3, 4}, Int: []int64{7, 8, 0}, Sparse: &Sparse{Rows: []int64{0, 1, 1, 3},
+			Cols: []int64{1, 0, 3}},
 	}
 }
 
@@ -26,12 +27,13 @@ func TestTensors(t *testing.T) {
 		tensor Tensor
 		valid  bool
 	}{
-		"One dimension":                     {Floats([]float32{1, 2}), true},
-		"Two dimensions":                    {Ints([]int64{1, 2, 3, 4, 5, 6}, 2, 3), true},
-		"No elements":                       {Floats(nil), true},
-		"No shape":                          {Tensor{DType: Int32, Int: []int64{1}}, true},
-		"Sparse rows":                       {sparseInts(), true},
-		"Sparse rows of floats":             {Tensor{DType: Float32, Shape: []int64{1, 1}, Float: []float32{1}, Sparse: &Sparse{Rows: []int64{0, 1}, Cols: []int64{0}}}, true},
+		"One dimension":  {Floats([]float32{1, 2}), true},
+		"Two dimensions": {Ints([]int64{1, 2, 3, 4, 5, 6}, 2, 3), true},
+		"No elements":    {Floats(nil), true},
+		"No shape":       {Tensor{DType: Int32, Int: []int64{1}}, true},
+		"Sparse rows":    {sparseInts(), true},
+		"Sparse rows of floats": {Tensor{DType: Float32, Shape: []int64{1, 1}, Float: []float32{1},
+			Sparse: &Sparse{Rows: []int64{0, 1}, Cols: []int64{0}}}, true},
 		"An unknown type":                   {Tensor{DType: "float64"}, false},
 		"Integers in a tensor of floats":    {Tensor{DType: Float32, Int: []int64{1}}, false},
 		"Floats in a tensor of integers":    {Tensor{DType: Int64, Float: []float32{1}}, false},
@@ -41,11 +43,16 @@ func TestTensors(t *testing.T) {
 		"Dimensions that overflow together": {Floats(nil, 1<<20, 1<<20, 1<<20, 1<<20), false},
 		"A sparse tensor of one dimension":  {Tensor{DType: Int64, Shape: []int64{3}, Sparse: &Sparse{}}, false},
 		"A sparse tensor out of bounds":     {Tensor{DType: Int64, Shape: []int64{-1, 4}, Sparse: &Sparse{}}, false},
-		"Too few rows":                      {Tensor{DType: Int64, Shape: []int64{3, 4}, Sparse: &Sparse{Rows: []int64{0}}}, false},
-		"Rows that fall":                    {Tensor{DType: Int64, Shape: []int64{2, 4}, Int: []int64{1}, Sparse: &Sparse{Rows: []int64{0, 2, 1}, Cols: []int64{0}}}, false},
-		"Rows that do not start at 0":       {Tensor{DType: Int64, Shape: []int64{1, 4}, Int: []int64{1}, Sparse: &Sparse{Rows: []int64{1, 1}, Cols: []int64{0}}}, false},
-		"A column outside":                  {Tensor{DType: Int64, Shape: []int64{1, 4}, Int: []int64{1}, Sparse: &Sparse{Rows: []int64{0, 1}, Cols: []int64{4}}}, false},
-		"A negative column":                 {Tensor{DType: Int64, Shape: []int64{1, 4}, Int: []int64{1}, Sparse: &Sparse{Rows: []int64{0, 1}, Cols: []int64{-1}}}, false},
+		"Too few rows": {Tensor{DType: Int64, Shape: []int64{3, 4}, Sparse: &Sparse{Rows: []int64{0}}},
+			false},
+		"Rows that fall": {Tensor{DType: Int64, Shape: []int64{2, 4}, Int: []int64{1},
+			Sparse: &Sparse{Rows: []int64{0, 2, 1}, Cols: []int64{0}}}, false},
+		"Rows that do not start at 0": {Tensor{DType: Int64, Shape: []int64{1, 4}, Int: []int64{1},
+			Sparse: &Sparse{Rows: []int64{1, 1}, Cols: []int64{0}}}, false},
+		"A column outside": {Tensor{DType: Int64, Shape: []int64{1, 4}, Int: []int64{1},
+			Sparse: &Sparse{Rows: []int64{0, 1}, Cols: []int64{4}}}, false},
+		"A negative column": {Tensor{DType: Int64, Shape: []int64{1, 4}, Int: []int64{1},
+			Sparse: &Sparse{Rows: []int64{0, 1}, Cols: []int64{-1}}}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +85,8 @@ func checkTensorForms(t *testing.T, want Tensor) {
 		if len(want.Shape) == 0 {
 			want.Shape, tensor.Shape = nil, nil
 		}
-		if diff := cmp.Diff(want, tensor, cmp.Transformer("empty", func(v []float32) []float32 { return append([]float32{}, v...) }),
+		if diff := cmp.Diff(want, tensor, cmp.Transformer("empty",
+			func(v []float32) []float32 { return append([]float32{}, v...) }),
 			cmp.Transformer("emptyInts", func(v []int64) []int64 { return append([]int64{}, v...) })); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", form, diff)
 		}
@@ -90,7 +98,8 @@ func TestDense(t *testing.T) {
 	if diff := cmp.Diff(Ints([]int64{0, 7, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0}, 3, 4), got); diff != "" || err != nil {
 		t.Errorf("Dense: %v, (-want +got):\n%s", err, diff)
 	}
-	floats := Tensor{DType: Float32, Shape: []int64{2, 2}, Float: []float32{0.5}, Sparse: &Sparse{Rows: []int64{0, 0, 1}, Cols: []int64{1}}}
+	floats := Tensor{DType: Float32, Shape: []int64{2, 2}, Float: []float32{0.5},
+		Sparse: &Sparse{Rows: []int64{0, 0, 1}, Cols: []int64{1}}}
 	got, err = floats.Dense()
 	if diff := cmp.Diff(Floats([]float32{0, 0, 0, 0.5}, 2, 2), got); diff != "" || err != nil {
 		t.Errorf("Dense: %v, (-want +got):\n%s", err, diff)
@@ -147,7 +156,8 @@ func TestElementTypes(t *testing.T) {
 
 func TestBFloat16Rounding(t *testing.T) {
 	for bits, want := range map[uint32]uint16{
-		0x3f800000: 0x3f80, 0x3f807fff: 0x3f80, 0x3f808000: 0x3f80, 0x3f808001: 0x3f81, 0x3f818000: 0x3f82, 0x7f7fffff: 0x7f80,
+		0x3f800000: 0x3f80, 0x3f807fff: 0x3f80, 0x3f808000: 0x3f80, 0x3f808001: 0x3f81, 0x3f818000: 0x3f82,
+		0x7f7fffff: 0x7f80,
 	} {
 		if got := bfloat16(math.Float32frombits(bits)); got != want {
 			t.Errorf("%#x rounds to %#x, want %#x", bits, got, want)
@@ -162,14 +172,17 @@ func TestBFloat16Rounding(t *testing.T) {
 
 func TestRequestRoundTrip(t *testing.T) {
 	want := ForwardBackwardRequest{
-		ModelID: "m", SeqID: math.MaxInt32, ForwardOnly: true, Loss: Loss{Name: "cispo", Config: map[string]float64{"clip_high_threshold": 4}},
+		ModelID: "m", SeqID: math.MaxInt32, ForwardOnly: true,
+		Loss: Loss{Name: "cispo", Config: map[string]float64{"clip_high_threshold": 4}},
 		Data: []Datum{{
 			ModelInput: ModelInput{Chunks: []Chunk{
-				{Type: ChunkText, Tokens: []int32{1, -1}}, {Type: ChunkImage, Data: []byte{1}, Format: "png", ExpectedTokens: new(int32(9))},
+				{Type: ChunkText, Tokens: []int32{1, -1}}, {Type: ChunkImage, Data: []byte{1}, Format: "png",
+					ExpectedTokens: new(int32(9))},
 				{Type: ChunkDmel, Dmel: []byte{2, 3}},
 			}},
 			LossFnInputs: map[string]Tensor{
-				"target_tokens": sparseInts(), "weights": Floats([]float32{1, 2, 3, 4}, 2, 2), "advantages": Floats([]float32{-0.5}),
+				"target_tokens": sparseInts(), "weights": Floats([]float32{1, 2, 3, 4}, 2, 2),
+				"advantages": Floats([]float32{-0.5}),
 			},
 		}, {ModelInput: Text([]int32{3}), LossFnInputs: map[string]Tensor{}}},
 	}
@@ -191,8 +204,9 @@ func TestEncodeInvalidRequests(t *testing.T) {
 	for name, request := range map[string]ForwardBackwardRequest{
 		"a number of more than 31 bits": {SeqID: math.MaxInt32 + 1},
 		"a negative number":             {SeqID: -1},
-		"a chunk of JSON alone":         {Data: []Datum{{ModelInput: ModelInput{Chunks: []Chunk{{Type: ChunkImagePointer}}}}}},
-		"an invalid tensor":             {Data: []Datum{{LossFnInputs: map[string]Tensor{"x": {}}}}},
+		"a chunk of JSON alone": {Data: []Datum{
+			{ModelInput: ModelInput{Chunks: []Chunk{{Type: ChunkImagePointer}}}}}},
+		"an invalid tensor": {Data: []Datum{{LossFnInputs: map[string]Tensor{"x": {}}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := EncodeForwardBackward(request); err == nil {
@@ -207,22 +221,25 @@ func TestDecodeInvalidRequests(t *testing.T) {
 		return &tinkerpb.Datum{LossFnInputs: map[string]*tinkerpb.Tensor{"x": t}}
 	}
 	text := func(tokens []byte) *tinkerpb.Datum {
-		return &tinkerpb.Datum{ModelInput: []*tinkerpb.Chunk{{Chunk: &tinkerpb.Chunk_EncodedText{EncodedText: &tinkerpb.EncodedTextChunk{Tokens: tokens}}}}}
+		return &tinkerpb.Datum{ModelInput: []*tinkerpb.Chunk{
+			{Chunk: &tinkerpb.Chunk_EncodedText{EncodedText: &tinkerpb.EncodedTextChunk{Tokens: tokens}}}}}
 	}
 	sparse := func(values, rows, cols []byte) *tinkerpb.Datum {
-		return tensor(&tinkerpb.Tensor{Dtype: tinkerpb.DType_INT64, Shape: []int64{1, 1}, Encoding: &tinkerpb.Tensor_SparseCsr{
-			SparseCsr: &tinkerpb.SparseCsr{Values: values, CrowIndices: rows, ColIndices: cols},
-		}})
+		return tensor(&tinkerpb.Tensor{Dtype: tinkerpb.DType_INT64, Shape: []int64{1, 1},
+			Encoding: &tinkerpb.Tensor_SparseCsr{
+				SparseCsr: &tinkerpb.SparseCsr{Values: values, CrowIndices: rows, ColIndices: cols},
+			}})
 	}
 	for name, datum := range map[string]*tinkerpb.Datum{
 		"a type that is unspecified": tensor(&tinkerpb.Tensor{}),
 		"tokens that are cut":        text([]byte{1, 2, 3}),
 		"a chunk without a type":     {ModelInput: []*tinkerpb.Chunk{{}}},
-		"elements that are cut":      tensor(&tinkerpb.Tensor{Dtype: tinkerpb.DType_INT64, Encoding: &tinkerpb.Tensor_Dense{Dense: []byte{1}}}),
-		"another shape":              tensor(&tinkerpb.Tensor{Dtype: tinkerpb.DType_INT64, Shape: []int64{2}}),
-		"rows that are cut":          sparse(nil, []byte{1}, nil),
-		"columns that are cut":       sparse(nil, make([]byte, 16), []byte{1}),
-		"columns without elements":   sparse(nil, make([]byte, 16), make([]byte, 8)),
+		"elements that are cut": tensor(&tinkerpb.Tensor{Dtype: tinkerpb.DType_INT64,
+			Encoding: &tinkerpb.Tensor_Dense{Dense: []byte{1}}}),
+		"another shape":            tensor(&tinkerpb.Tensor{Dtype: tinkerpb.DType_INT64, Shape: []int64{2}}),
+		"rows that are cut":        sparse(nil, []byte{1}, nil),
+		"columns that are cut":     sparse(nil, make([]byte, 16), []byte{1}),
+		"columns without elements": sparse(nil, make([]byte, 16), make([]byte, 8)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			body, err := proto.Marshal(&tinkerpb.ForwardBackwardRequest{Data: []*tinkerpb.Datum{datum}})

@@ -18,7 +18,8 @@ func (t *wireTime) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &text); err != nil || text == nil {
 		return err
 	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00"} {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999",
+		"2006-01-02 15:04:05.999999999Z07:00"} {
 		if parsed, err := time.Parse(layout, *text); err == nil {
 			*t = wireTime(parsed)
 			return nil

@@ -57,7 +57,8 @@ func TestArchiveIdentifiesWeights(t *testing.T) {
 		name := []string{"a", "b"}[i]
 		b.do("save_weights", fill(`{"model_id":"M","path":"N","seq_id":3}`, "M", model, "N", name))
 		b.do("save_weights_for_sampler", fill(`{"model_id":"M","path":"N","seq_id":4}`, "M", model, "N", name))
-		got = append(got, archives{b.unpack("tinker://" + model + "/weights/" + name), b.unpack("tinker://" + model + "/sampler_weights/" + name)})
+		got = append(got, archives{b.unpack("tinker://" + model + "/weights/" + name),
+			b.unpack("tinker://" + model + "/sampler_weights/" + name)})
 	}
 	if diff := cmp.Diff(got[0], got[1], cmp.AllowUnexported(archives{})); diff != "" {
 		t.Errorf("the archives of equal weights differ:\n%.300s", diff)
@@ -76,7 +77,8 @@ func TestArchiveAfterLoad(t *testing.T) {
 	want := b.unpack("tinker://" + model + "/weights/one")
 	for i, optimizer := range []bool{true, false} {
 		other := b.newModel(session, i+1)
-		b.do("load_weights", fill(`{"model_id":"M","seq_id":1,"path":"P","optimizer":O}`, "M", other, "P", "tinker://"+model+"/weights/one", "O", optimizer))
+		b.do("load_weights", fill(`{"model_id":"M","seq_id":1,"path":"P","optimizer":O}`, "M", other, "P",
+			"tinker://"+model+"/weights/one", "O", optimizer))
 		if b.adapter(other, 2, "again") != want["adapter_model.bin"] {
 			t.Errorf("loaded with optimizer=%v, the adapter file differs", optimizer)
 		}
@@ -111,7 +113,8 @@ func TestExternalWeights(t *testing.T) {
 		"create_sampling_session": `{"session_id":"S","sampling_session_seq_id":7,"model_path":"P"}`,
 		"weights_info":            `{"tinker_path":"P"}`,
 	} {
-		if got, err := before.call(http.MethodPost, "/api/v1/"+operation, fill(body, "P", path, "S", session)); err != nil || got.status != http.StatusBadRequest {
+		if got, err := before.call(http.MethodPost, "/api/v1/"+operation, fill(body, "P", path, "S", session)); err != nil ||
+			got.status != http.StatusBadRequest {
 			t.Errorf("%s of external weights: %d, %v", operation, got.status, err)
 		}
 	}
@@ -123,7 +126,8 @@ func TestExternalWeights(t *testing.T) {
 		t.Errorf("the listing lacks the weights: %v %s", err, list.body)
 	}
 	var signed struct{ URLs map[string]string }
-	urls, err := b.call(http.MethodGet, "/api/v1/training_runs/"+model+"/checkpoints/external_weights/x/external_weights_urls", "")
+	urls, err := b.call(http.MethodGet, "/api/v1/training_runs/"+model+
+		"/checkpoints/external_weights/x/external_weights_urls", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,8 +143,10 @@ func TestExternalWeights(t *testing.T) {
 		}
 		c.advance(15 * time.Minute)
 	}
-	for _, rest := range []string{"external_weights/x/archive", "weights/one/external_weights_urls", "external_weights/none/external_weights_urls"} {
-		if got, err := b.call(http.MethodGet, "/api/v1/training_runs/"+model+"/checkpoints/"+rest, ""); err != nil || got.status/100 != 4 {
+	for _, rest := range []string{"external_weights/x/archive", "weights/one/external_weights_urls",
+		"external_weights/none/external_weights_urls"} {
+		if got, err := b.call(http.MethodGet, "/api/v1/training_runs/"+model+"/checkpoints/"+rest, ""); err != nil ||
+			got.status/100 != 4 {
 			t.Errorf("%s: %d, %v", rest, got.status, err)
 		}
 	}

@@ -53,7 +53,8 @@ func (s *Server) exchangeKey(*request) (response, error) {
 		return response{}, newHTTPError(http.StatusNotFound, "this server does not exchange keys for tokens")
 	}
 	now := s.options.Clock()
-	signed, err := s.sign(claims{Subject: "urn:tinkersim:" + state.Owner, Organization: state.Owner, Expires: now.Add(tokenTTL).Unix(), Issued: now.Unix()})
+	signed, err := s.sign(claims{Subject: "urn:tinkersim:" + state.Owner, Organization: state.Owner,
+		Expires: now.Add(tokenTTL).Unix(), Issued: now.Unix()})
 	if err != nil {
 		return response{}, err
 	}

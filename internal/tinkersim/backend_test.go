@@ -102,8 +102,9 @@ func datum(s string) tinker.Datum {
 		targets[i], weights[i] = int64(tokens[i+1]), 1
 	}
 	return tinker.Datum{
-		ModelInput:   tinker.Text(tokens[:len(tokens)-1]),
-		LossFnInputs: map[string]tinker.Tensor{tinker.InputTargetTokens: tinker.Ints(targets), tinker.InputWeights: tinker.Floats(weights)},
+		ModelInput: tinker.Text(tokens[:len(tokens)-1]),
+		LossFnInputs: map[string]tinker.Tensor{tinker.InputTargetTokens: tinker.Ints(targets),
+			tinker.InputWeights: tinker.Floats(weights)},
 	}
 }
 

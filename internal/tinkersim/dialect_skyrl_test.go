@@ -46,7 +46,8 @@ func newSkyModel(t *testing.T, options Options, marker string) *skyModel {
 	t.Cleanup(server.Close)
 	m := &skyModel{t: t, server: server, dir: options.Dir}
 	metadata := object{"marker": marker}
-	_, session := m.call("create_session", object{"tags": []string{}, "user_metadata": metadata, "sdk_version": "0.24.1", "type": "create_session"})
+	_, session := m.call("create_session", object{"tags": []string{}, "user_metadata": metadata, "sdk_version": "0.24.1",
+		"type": "create_session"})
 	_, created := m.call("create_model", object{
 		"session_id": session["session_id"], "model_seq_id": 0, "base_model": ModelName, "user_metadata": metadata,
 		"lora_config": object{"rank": 2, "seed": 1}, "type": "create_model",
@@ -138,15 +139,16 @@ func (m *skyModel) save(name string) string {
 // sampled posts a sample of weights, and returns the answer to that.
 func (m *skyModel) sampled(path string, params object) (status int, accepted object) {
 	m.t.Helper()
-	_, session := m.call("create_sampling_session", object{"session_id": m.session, "sampling_session_seq_id": 1, "model_path": path})
+	_, session := m.call("create_sampling_session", object{"session_id": m.session, "sampling_session_seq_id": 1,
+		"model_path": path})
 	return m.call("asample", object{
 		"num_samples": 1, "sampling_params": params, "sampling_session_id": session["sampling_session_id"], "seq_id": 1,
 		"prompt": object{"chunks": []object{{"tokens": []int{49, 50}, "type": "encoded_text"}}},
 	})
 }
 
-// TestSampleLoadsWeightsOfSkyRL samples older weights after newer ones: the model then continues to train from the older ones, with
-// the optimizer of the newer. Sampling the same weights twice loads them once.
+// TestSampleLoadsWeightsOfSkyRL samples older weights after newer ones: the model then continues to train from the
+// older ones, with the optimizer of the newer. Sampling the same weights twice loads them once.
 func TestSampleLoadsWeightsOfSkyRL(t *testing.T) {
 	m := newSkyModel(t, Options{}, "")
 	// sample samples weights and returns the log-probability of a token under what was sampled.
@@ -158,8 +160,9 @@ func TestSampleLoadsWeightsOfSkyRL(t *testing.T) {
 	// trained returns the log-probabilities under the weights that train.
 	trained := func() string {
 		result := m.do("forward", object{"forward_input": object{"loss_fn": "cross_entropy", "data": []object{{
-			"model_input":    object{"chunks": []object{{"tokens": []int{49, 50}, "type": "encoded_text"}}},
-			"loss_fn_inputs": object{"target_tokens": object{"data": []int{50, 51}, "dtype": "int64", "shape": []int{2}}, "weights": object{"data": []float64{1, 1}, "dtype": "float32", "shape": []int{2}}},
+			"model_input": object{"chunks": []object{{"tokens": []int{49, 50}, "type": "encoded_text"}}},
+			"loss_fn_inputs": object{"target_tokens": object{"data": []int{50, 51}, "dtype": "int64", "shape": []int{2}},
+				"weights": object{"data": []float64{1, 1}, "dtype": "float32", "shape": []int{2}}},
 		}}}})
 		text, err := json.Marshal(result["loss_fn_outputs"])
 		if err != nil {
@@ -196,25 +199,30 @@ func TestAnswersOfSkyRL(t *testing.T) {
 		t.Errorf("sampler weights are at %s, want %s", path, want)
 	}
 	for name, params := range map[string]object{"without max_tokens": {"seed": 1}, "with null": {"max_tokens": nil}} {
-		if status, answer := m.sampled(path, params); status != http.StatusBadRequest || answer["detail"] != "max_tokens is currently required" {
+		if status, answer := m.sampled(path, params); status != http.StatusBadRequest ||
+			answer["detail"] != "max_tokens is currently required" {
 			t.Errorf("a sample %s is answered %d %v", name, status, answer)
 		}
 	}
 	if status, answer := m.sampled(path, object{"max_tokens": 1, "seed": int64(1) << 40}); status != http.StatusOK {
 		t.Errorf("a sample with a long seed is answered %d %v", status, answer)
-	} else if status, answer := m.poll(answer); status != http.StatusBadRequest || answer["detail"] == nil || answer["error"] != nil {
+	} else if status, answer := m.poll(answer); status != http.StatusBadRequest || answer["detail"] == nil ||
+		answer["error"] != nil {
 		t.Errorf("the result of a sample that is not drawn is answered %d %v, want 400 with a detail", status, answer)
 	}
 }
 
-// TestFailedResultsOfSkyRL has operations fail in each place: when they are executed, and since their model is unloaded.
+// TestFailedResultsOfSkyRL has operations fail in each place: when they are executed, and since their model is
+// unloaded.
 func TestFailedResultsOfSkyRL(t *testing.T) {
-	m := newSkyModel(t, Options{Faults: []fault.Rule{{Op: "optim_step", Occurrence: 1, Do: fault.Fail, Category: "server"}}}, "")
+	m := newSkyModel(t, Options{Faults: []fault.Rule{{Op: "optim_step", Occurrence: 1, Do: fault.Fail,
+		Category: "server"}}}, "")
 	adam := object{"adam_params": object{"learning_rate": 0.01}}
 	check := func(name string) {
 		t.Helper()
 		_, accepted := m.call("optim_step", m.of(adam))
-		if status, answer := m.poll(accepted); status != http.StatusBadRequest || answer["detail"] == nil || answer["error"] != nil {
+		if status, answer := m.poll(accepted); status != http.StatusBadRequest || answer["detail"] == nil ||
+			answer["error"] != nil {
 			t.Errorf("%s: the result is answered %d %v, want 400 with a detail", name, status, answer)
 		}
 	}
@@ -244,7 +252,8 @@ func TestPollsOfSkyRL(t *testing.T) {
 	m.result(accepted)
 }
 
-// TestMetadataAtSkyRL looks for the metadata of a session, a model and its checkpoints in the server's files: it keeps none.
+// TestMetadataAtSkyRL looks for the metadata of a session, a model and its checkpoints in the server's files: it keeps
+// none.
 func TestMetadataAtSkyRL(t *testing.T) {
 	const marker = "metadata-that-is-ignored"
 	m := newSkyModel(t, Options{}, marker)

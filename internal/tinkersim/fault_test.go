@@ -36,19 +36,25 @@ type faultCase struct {
 func TestOperationFaults(t *testing.T) {
 	ok := `{"metrics":{"unclipped_grad_l2:mean":0}}`
 	cases := map[string]faultCase{
-		"a request that is lost":             {rule: `{"do":"drop_request"}`, post: 0, executed: 1},
-		"a response that is lost":            {rule: `{"do":"drop_answer"}`, post: 0, executed: 1},
-		"429 with a delay":                   {rule: `{"do":"refuse","status":429,"retryAfterSeconds":2}`, post: 429, executed: 1},
-		"402":                                {rule: `{"do":"refuse","status":402}`, post: 402, executed: 1},
-		"503":                                {rule: `{"do":"refuse","status":503}`, post: 503, executed: 1},
-		"404, as from a missing endpoint":    {rule: `{"do":"refuse","status":404}`, post: 404, executed: 1},
-		"a delay":                            {rule: `{"do":"delay","seconds":0.01}`, post: 200, result: ok, executed: 1},
-		"a failure of the server":            {rule: `{"do":"fail","message":"oom"}`, post: 200, result: `{"error":"oom","category":"server"}`, executed: 0},
-		"a failure of the user":              {rule: `{"do":"fail","category":"user","message":"bad"}`, post: 200, result: `{"error":"bad","category":"user"}`, executed: 0},
-		"a failure after the work":           {rule: `{"do":"fail","category":"unknown","stage":"reply","message":"lost"}`, post: 200, result: `{"error":"lost","category":"unknown"}`, executed: 1},
-		"a future that is lost":              {rule: `{"do":"lose_promise"}`, post: 200, poll: 410, executed: 1},
-		"a pause":                            {rule: `{"do":"pause","seconds":0.01,"queueState":"paused_rate_limit"}`, post: 200, result: ok, executed: 1},
-		"a pause of the reply":               {rule: `{"do":"pause","seconds":0.01,"stage":"reply"}`, post: 200, result: ok, executed: 1},
+		"a request that is lost":  {rule: `{"do":"drop_request"}`, post: 0, executed: 1},
+		"a response that is lost": {rule: `{"do":"drop_answer"}`, post: 0, executed: 1},
+		"429 with a delay": {rule: `{"do":"refuse","status":429,"retryAfterSeconds":2}`, post: 429,
+			executed: 1},
+		"402":                             {rule: `{"do":"refuse","status":402}`, post: 402, executed: 1},
+		"503":                             {rule: `{"do":"refuse","status":503}`, post: 503, executed: 1},
+		"404, as from a missing endpoint": {rule: `{"do":"refuse","status":404}`, post: 404, executed: 1},
+		"a delay":                         {rule: `{"do":"delay","seconds":0.01}`, post: 200, result: ok, executed: 1},
+		"a failure of the server": {rule: `{"do":"fail","message":"oom"}`, post: 200,
+			result: `{"error":"oom","category":"server"}`, executed: 0},
+		"a failure of the user": {rule: `{"do":"fail","category":"user","message":"bad"}`, post: 200,
+			result: `{"error":"bad","category":"user"}`, executed: 0},
+		"a failure after the work": {rule: `{"do":"fail","category":"unknown","stage":"reply","message":"lost"}`,
+			post: 200, result: `{"error":"lost","category":"unknown"}`, executed: 1},
+		"a future that is lost": {rule: `{"do":"lose_promise"}`, post: 200, poll: 410, executed: 1},
+		"a pause": {rule: `{"do":"pause","seconds":0.01,"queueState":"paused_rate_limit"}`,
+			post: 200, result: ok, executed: 1},
+		"a pause of the reply": {rule: `{"do":"pause","seconds":0.01,"stage":"reply"}`, post: 200, result: ok,
+			executed: 1},
 		"a cycle":                            {rule: `{"do":"cycle","seconds":0.01}`, post: 200, result: ok, executed: 1},
 		"a rule for another operation":       {rule: `{"op":"save_weights","do":"fail"}`, post: 200, result: ok, executed: 1},
 		"a rule for another model":           {rule: `{"model":"train:7","do":"fail"}`, post: 200, result: ok, executed: 1},
@@ -64,12 +70,14 @@ func TestOperationFaults(t *testing.T) {
 			if (err != nil) != (tc.post == 0) || answer.status != tc.post {
 				t.Fatalf("submit: %d %s, %v, want status %d", answer.status, answer.body, err, tc.post)
 			}
-			if tc.post == http.StatusTooManyRequests && (answer.header.Get("Retry-After") != "2" || answer.header.Get("Retry-After-Ms") != "2000") {
+			if tc.post == http.StatusTooManyRequests && (answer.header.Get("Retry-After") != "2" ||
+				answer.header.Get("Retry-After-Ms") != "2000") {
 				t.Errorf("headers of 429: %v", answer.header)
 			}
 			id := b.submit("optim_step", body) // a repetition is not executed again
 			if tc.poll != 0 {
-				eventually(t, "the work is done", func() bool { return b.sim.Stats().Operations["optim_step"]-before == tc.executed })
+				eventually(t, "the work is done",
+					func() bool { return b.sim.Stats().Operations["optim_step"]-before == tc.executed })
 				b.post(tc.poll, "retrieve_future", `{"request_id":"`+id+`"}`)
 			} else if got := b.result(id).body; tc.result != "" {
 				sameJSON(t, tc.result, got)
@@ -93,12 +101,15 @@ func TestHoldAndRelease(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b, _, model := startTrained(t, tinkersim.Options{PollPatience: 10 * time.Millisecond})
-			b.admin(http.MethodPost, "/admin/faults", fill(`{"faults":[{"id":"h","op":"save_weights","name":"^three$","do":"hold","stage":"STAGE","queueState":"paused_capacity","message":"no room"}]}`, "STAGE", tc.stage))
+			b.admin(http.MethodPost, "/admin/faults", fill(
+				`{"faults":[{"id":"h","op":"save_weights","name":"^three$","do":"hold","stage":"STAGE","queueState":"paused_capacity","message":"no room"}]}`, "STAGE", tc.stage))
 			id := b.submit("save_weights", fill(`{"model_id":"M","path":"three","seq_id":5}`, "M", model))
 			next := b.submit("optim_step", optim(model, 6))
 			eventually(t, "the save is held", func() bool { return b.sim.Faults().List()[0].Holding == 1 })
 			poll := b.post(http.StatusOK, "retrieve_future", `{"request_id":"`+id+`"}`)
-			sameJSON(t, fill(`{"type":"try_again","request_id":"R","queue_state":"paused_capacity","queue_state_reason":"no room"}`, "R", id), poll.body)
+			sameJSON(t, fill(
+				`{"type":"try_again","request_id":"R","queue_state":"paused_capacity","queue_state_reason":"no room"}`, "R", id),
+				poll.body)
 			list, err := b.client().RunCheckpoints(t.Context(), model)
 			if err != nil || len(list) != tc.listed {
 				t.Errorf("%d checkpoints while it holds, %v, want %d", len(list), err, tc.listed)
@@ -171,7 +182,8 @@ func TestLoadFaults(t *testing.T) {
 	t.Run("a sampling session of a missing checkpoint", func(t *testing.T) {
 		b, session, model := startTrained(t, tinkersim.Options{})
 		b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"op":"create_sampling_session","do":"missing"}]}`)
-		body := fill(`{"session_id":"S","sampling_session_seq_id":1,"model_path":"tinker://{M}/sampler_weights/two"}`, "S", session, "M", model)
+		body := fill(`{"session_id":"S","sampling_session_seq_id":1,"model_path":"tinker://{M}/sampler_weights/two"}`, "S",
+			session, "M", model)
 		b.post(http.StatusNotFound, "create_sampling_session", body)
 		b.post(http.StatusOK, "create_sampling_session", body)
 	})
@@ -183,7 +195,8 @@ func TestColdAdam(t *testing.T) {
 	b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"op":"load_weights","do":"cold_adam"}]}`)
 	after := func(seq int, optimizer bool) string {
 		other := b.newModel(session, seq)
-		b.do("load_weights", fill(`{"model_id":"M","seq_id":1,"path":"P","optimizer":O}`, "M", other, "P", "tinker://"+model+"/weights/one", "O", optimizer))
+		b.do("load_weights", fill(`{"model_id":"M","seq_id":1,"path":"P","optimizer":O}`, "M", other, "P",
+			"tinker://"+model+"/weights/one", "O", optimizer))
 		b.do("forward_backward", chunk(t, other, 2, "text"))
 		b.do("optim_step", optim(other, 3))
 		return b.adapter(other, 4, "after")
@@ -208,12 +221,16 @@ func TestClientSurvivesFaults(t *testing.T) {
 	want := train()
 	cases := map[string][]fault.Rule{
 		"responses are lost": {
-			{Op: "forward_backward", Do: fault.DropAnswer, Occurrence: 2}, {Op: "optim_step", Do: fault.DropAnswer}, {Op: "save_weights", Do: fault.DropAnswer},
+			{Op: "forward_backward", Do: fault.DropAnswer, Occurrence: 2}, {Op: "optim_step", Do: fault.DropAnswer},
+			{Op: "save_weights", Do: fault.DropAnswer},
 		},
-		"requests are lost":     {{Op: "forward_backward", Do: fault.DropRequest, Occurrence: 3}, {Op: "retrieve_future", Do: fault.DropRequest, Count: 2}},
-		"the server throttles":  {{Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.01, Occurrence: 5, Count: 3}},
-		"the server fails":      {{Op: "retrieve_future", Do: fault.Refuse, Status: 503, Occurrence: 2}, {Op: "optim_step", Do: fault.Refuse, Status: 500}},
-		"the queue pauses":      {{Op: "forward_backward", Do: fault.Pause, Seconds: 0.05, QueueState: "paused_capacity", Count: -1}},
+		"requests are lost": {{Op: "forward_backward", Do: fault.DropRequest, Occurrence: 3},
+			{Op: "retrieve_future", Do: fault.DropRequest, Count: 2}},
+		"the server throttles": {{Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.01, Occurrence: 5, Count: 3}},
+		"the server fails": {{Op: "retrieve_future", Do: fault.Refuse, Status: 503, Occurrence: 2},
+			{Op: "optim_step", Do: fault.Refuse, Status: 500}},
+		"the queue pauses": {{Op: "forward_backward", Do: fault.Pause, Seconds: 0.05, QueueState: "paused_capacity",
+			Count: -1}},
 		"responses are delayed": {{Do: fault.Delay, Seconds: 0.01, Count: -1}},
 	}
 	for name, rules := range cases {
@@ -239,7 +256,8 @@ func TestChunksAreAccumulated(t *testing.T) {
 		b := start(t, tinkersim.Options{Config: config})
 		c := b.client()
 		m := b.model(c, b.session(c), 0)
-		forward, err := m.ForwardBackward(t.Context(), []tinker.Datum{datum("one"), datum("two"), datum("three")}, crossEntropy)
+		forward, err := m.ForwardBackward(t.Context(), []tinker.Datum{datum("one"), datum("two"), datum("three")},
+			crossEntropy)
 		result := done(t, forward, err)
 		if len(result.LossFnOutputs) != 3 {
 			t.Errorf("%d outputs, want 3", len(result.LossFnOutputs))
@@ -317,7 +335,8 @@ func TestIgnoredSeed(t *testing.T) {
 }
 
 func TestFaultCounts(t *testing.T) {
-	b, _, model := startTrained(t, tinkersim.Options{Faults: []fault.Rule{{ID: "second", Op: "optim_step", Do: fault.Fail, Occurrence: 3}}})
+	b, _, model := startTrained(t, tinkersim.Options{Faults: []fault.Rule{{ID: "second", Op: "optim_step", Do: fault.Fail,
+		Occurrence: 3}}})
 	b.do("optim_step", optim(model, 5))
 	b.do("optim_step", optim(model, 6))
 	b.do("optim_step", optim(model, 6))
@@ -344,7 +363,8 @@ func TestStats(t *testing.T) {
 		}
 	}
 	read()
-	if busy.SamplingSeconds <= 0 || busy.TrainingSeconds <= 0 || busy.SavingSeconds <= 0 || busy.SampledTokens == 0 || busy.SampledRows != 2 || busy.TrainedTokens != 10 {
+	if busy.SamplingSeconds <= 0 || busy.TrainingSeconds <= 0 || busy.SavingSeconds <= 0 || busy.SampledTokens == 0 ||
+		busy.SampledRows != 2 || busy.TrainedTokens != 10 {
 		t.Errorf("busy %+v", busy)
 	}
 	if busy.Calls["optim_step"] != 2 || busy.Operations["optim_step"] != 1 || busy.Operations["create_model"] != 1 {

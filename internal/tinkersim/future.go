@@ -26,7 +26,8 @@ func (s *Server) retrieve(r *request) (response, error) {
 		return jsonResponse(http.StatusOK, tryAgain(req.RequestID, status))
 	}
 	if size := len(result.Body); req.AllowMetadataOnly && size >= s.options.MetadataBytes {
-		return jsonResponse(http.StatusOK, tinker.CompleteMetadata{Status: tinker.StatusCompleteMetadata, ResponsePayloadSize: int64(size)})
+		return jsonResponse(http.StatusOK, tinker.CompleteMetadata{Status: tinker.StatusCompleteMetadata,
+			ResponsePayloadSize: int64(size)})
 	}
 	if result.Kind == state.KindJSON {
 		return response{status: http.StatusOK, contentType: tinker.ContentJSON, body: result.Body}, nil

@@ -60,7 +60,8 @@ type endpoint struct {
 }
 
 // jsonEndpoint returns an endpoint that calls a method of one part of the state with a JSON body.
-func jsonEndpoint[Part, Req, Resp any](op string, describe func(Req) fault.Call, part func(*state.State) Part, method func(Part, Req) (Resp, error)) endpoint {
+func jsonEndpoint[Part, Req, Resp any](op string, describe func(Req) fault.Call, part func(*state.State) Part,
+	method func(Part, Req) (Resp, error)) endpoint {
 	read := func(r *request) (fault.Call, action, error) {
 		var req Req
 		if err := decode(r.body, &req); err != nil {

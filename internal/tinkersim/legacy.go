@@ -26,7 +26,8 @@ type sequenceJSON struct {
 func legacySample(result tinker.SampleResult) sampleJSON {
 	legacy := sampleJSON{Type: tinker.TypeSample}
 	for _, s := range result.Sequences {
-		legacy.Sequences = append(legacy.Sequences, sequenceJSON{StopReason: s.StopReason, Tokens: s.Tokens, Logprobs: s.Logprobs})
+		legacy.Sequences = append(legacy.Sequences, sequenceJSON{StopReason: s.StopReason, Tokens: s.Tokens,
+			Logprobs: s.Logprobs})
 	}
 	if result.PromptLogprobs != nil {
 		legacy.PromptLogprobs = nullable(result.PromptLogprobs)

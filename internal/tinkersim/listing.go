@@ -51,7 +51,8 @@ func getRuns(r *request) (response, error) {
 		return response{}, err
 	}
 	all := r.state.Checkpoints.Runs(r.URL.Query().Get("project_id"))
-	return jsonResponse(http.StatusOK, tinker.TrainingRunList{TrainingRuns: slicePage(all, p), Cursor: cursor(p, len(all))})
+	return jsonResponse(http.StatusOK, tinker.TrainingRunList{TrainingRuns: slicePage(all, p),
+		Cursor: cursor(p, len(all))})
 }
 
 func getRun(r *request) (response, error) {

@@ -70,7 +70,8 @@ type Options struct {
 	GapPatience time.Duration
 	// SessionTimeout is how long a session lasts without a heartbeat or a request; 10 min by default.
 	SessionTimeout time.Duration
-	// MetadataBytes is the size of a result from which clients that allow it first receive its metadata alone; 8 MiB by default.
+	// MetadataBytes is the size of a result from which clients that allow it first receive its metadata alone; 8 MiB by
+	// default.
 	MetadataBytes int
 
 	// SampleNoise is the standard deviation of noise that is added to the logits of each sample, so that equal

@@ -64,7 +64,8 @@ func checkpoints(s *state.State) *state.Checkpoints { return s.Checkpoints }
 // sessionRoutes are the endpoints of sessions and of sampling.
 func sessionRoutes() []endpoint {
 	return []endpoint{
-		jsonEndpoint("create_session", func(tinker.CreateSessionRequest) fault.Call { return fault.Call{} }, sessions, (*state.Sessions).Create),
+		jsonEndpoint("create_session", func(tinker.CreateSessionRequest) fault.Call { return fault.Call{} }, sessions,
+			(*state.Sessions).Create),
 		jsonEndpoint("session_heartbeat", func(r tinker.SessionHeartbeat) fault.Call {
 			return fault.Call{Session: r.Session}
 		}, sessions, (*state.Sessions).Heartbeat),
@@ -171,7 +172,8 @@ func valueOrZero(seq *int64) int64 {
 	return *seq
 }
 
-// readData is the read function of forward_backward and forward, whose bodies are protobuf or, from clients before 0.25, JSON.
+// readData is the read function of forward_backward and forward, whose bodies are protobuf or, from clients before
+// 0.25, JSON.
 func readData(r *request) (fault.Call, action, error) {
 	req, err := decodeData(r)
 	if err != nil {

@@ -27,7 +27,8 @@ func asample(session string, seq, seed int64, prompt string, samples, tokens int
 // samplingSession makes a sampling session of the prepared sampler weights.
 func (b *backend) samplingSession(session, model string, seq int) string {
 	b.t.Helper()
-	body := fill(`{"session_id":"S","sampling_session_seq_id":N,"model_path":"tinker://{M}/sampler_weights/two"}`, "S", session, "M", model, "N", seq)
+	body := fill(`{"session_id":"S","sampling_session_seq_id":N,"model_path":"tinker://{M}/sampler_weights/two"}`, "S",
+		session, "M", model, "N", seq)
 	return b.field(b.post(http.StatusOK, "create_sampling_session", body).body, "sampling_session_id")
 }
 
@@ -138,12 +139,15 @@ func TestSamplingSessionsAreIdempotent(t *testing.T) {
 	if again := b.samplingSession(session, model, 4); again != first || first != session+":sample:4" {
 		t.Errorf("sampling sessions %s and %s", first, again)
 	}
-	b.post(http.StatusBadRequest, "create_sampling_session", fill(`{"session_id":"S","sampling_session_seq_id":4,"base_model":"tinkersim/byte-136k"}`, "S", session))
+	b.post(http.StatusBadRequest, "create_sampling_session",
+		fill(`{"session_id":"S","sampling_session_seq_id":4,"base_model":"tinkersim/byte-136k"}`, "S", session))
 	info, err := b.call(http.MethodGet, "/api/v1/samplers/"+first, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameJSON(t, fill(`{"sampler_id":"I","base_model":"tinkersim/byte-136k","model_path":"tinker://{M}/sampler_weights/two"}`, "I", first, "M", model), info.body)
+	sameJSON(t, fill(
+		`{"sampler_id":"I","base_model":"tinkersim/byte-136k","model_path":"tinker://{M}/sampler_weights/two"}`, "I", first,
+		"M", model), info.body)
 }
 
 func TestEphemeralSampler(t *testing.T) {
@@ -180,10 +184,12 @@ func TestPromptLogprobs(t *testing.T) {
 		t.Fatalf("%v, %v, want NaN and a number for each further token", got, err)
 	}
 	// The JSON form of older clients has the same, with null for NaN.
-	body := strings.NewReplacer(`"prompt_logprobs":false`, `"prompt_logprobs":true`, `"topk_prompt_logprobs":0`, `"topk_prompt_logprobs":3`).
+	body := strings.NewReplacer(`"prompt_logprobs":false`, `"prompt_logprobs":true`, `"topk_prompt_logprobs":0`,
+		`"topk_prompt_logprobs":3`).
 		Replace(asample(sampler, 2, 7, prompt, 1, 1))
 	view := b.result(b.submit("asample", body)).body
-	if !strings.Contains(view, `"prompt_logprobs":[null,`+fmt.Sprint(got[1])+",") || !strings.Contains(view, `"topk_prompt_logprobs":[null,[[`) {
+	if !strings.Contains(view, `"prompt_logprobs":[null,`+fmt.Sprint(got[1])+",") || !strings.Contains(view,
+		`"topk_prompt_logprobs":[null,[[`) {
 		t.Errorf("JSON view: %s", view)
 	}
 	result := b.drawn(b.submit("asample", body))
@@ -293,7 +299,8 @@ func TestSamplesThatNobodyAwaitsAreNotDrawn(t *testing.T) {
 			abandon(b, c, session, id)
 			b.post(http.StatusGone, "retrieve_future", `{"request_id":"`+id+`"}`)
 			b.admin(http.MethodPost, "/admin/faults/h/release", "")
-			other := b.submit("asample", fill(`{"base_model":"B","num_samples":2,"prompt":{"chunks":[{"type":"encoded_text","tokens":P}]},
+			other := b.submit("asample",
+				fill(`{"base_model":"B","num_samples":2,"prompt":{"chunks":[{"type":"encoded_text","tokens":P}]},
 				"sampling_params":{"max_tokens":3,"seed":1}}`, "B", tinkersim.ModelName, "P", text("Q:")))
 			if n := len(b.drawn(other).Sequences); n != 2 {
 				t.Errorf("%d samples of the request that was not abandoned, want 2", n)

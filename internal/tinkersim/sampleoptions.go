@@ -14,7 +14,8 @@ import (
 // The fields of a request for samples, and of its sampling_params, that the simulator reads.
 var (
 	sampleFields = []string{
-		"num_samples", "prompt", "sampling_params", "sampling_session_id", "seq_id", "base_model", "model_path", "prompt_logprobs",
+		"num_samples", "prompt", "sampling_params", "sampling_session_id", "seq_id", "base_model", "model_path",
+		"prompt_logprobs",
 		"topk_prompt_logprobs", "type",
 	}
 	samplingFields = []string{"max_tokens", "seed", "stop", "temperature", "top_k", "top_p"}
@@ -36,7 +37,8 @@ func (e endpoint) knownOptionsOnly() endpoint {
 		if err := decode(fields["sampling_params"], &params); err != nil {
 			return fault.Call{}, nil, err
 		}
-		if names := append(missing(fields, sampleFields, ""), missing(params, samplingFields, "sampling_params.")...); len(names) > 0 {
+		if names := append(missing(fields, sampleFields, ""),
+			missing(params, samplingFields, "sampling_params.")...); len(names) > 0 {
 			return fault.Call{}, nil, badRequest("%s is not supported", names[0])
 		}
 		return read(r)

@@ -43,7 +43,8 @@ func New(options Options) (*Server, error) {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
 	options = options.withDefaults()
-	s := &Server{options: options, secret: make([]byte, 32), counters: stats.NewCounters(), forced: &sampling.ForcedSamples{}}
+	s := &Server{options: options, secret: make([]byte, 32), counters: stats.NewCounters(),
+		forced: &sampling.ForcedSamples{}}
 	s.latency = latency.NewSimulator(options.Latency, options.LatencyObserver)
 	if _, err := io.ReadFull(options.Random, s.secret); err != nil {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
@@ -57,7 +58,8 @@ func New(options Options) (*Server, error) {
 		return nil, fmt.Errorf("starting tinkersim: %w", err)
 	}
 	s.state.Store(first)
-	s.front, err = dialect.Wrap(options.Dialect, s.routes(), dialect.Options{PollHold: options.PollHold, LoadSampler: s.loadSampler})
+	s.front, err = dialect.Wrap(options.Dialect, s.routes(), dialect.Options{PollHold: options.PollHold,
+		LoadSampler: s.loadSampler})
 	if err != nil {
 		first.Close()
 		return nil, fmt.Errorf("starting tinkersim: %w", err)

@@ -52,11 +52,13 @@ func TestTokenExchange(t *testing.T) {
 	}
 	for _, step := range steps {
 		c.advance(step.wait)
-		if got, err := b.call(http.MethodGet, "/api/v1/checkpoints", "", "X-API-Key", step.key); err != nil || got.status != step.want {
+		if got, err := b.call(http.MethodGet, "/api/v1/checkpoints", "", "X-API-Key", step.key); err != nil ||
+			got.status != step.want {
 			t.Errorf("%s: %d, %v, want %d", step.what, got.status, err, step.want)
 		}
 	}
-	if got, err := b.call(http.MethodPost, "/api/v1/auth/token", "{}", "X-API-Key", "bad"); err != nil || got.status != 401 {
+	if got, err := b.call(http.MethodPost, "/api/v1/auth/token", "{}", "X-API-Key", "bad"); err != nil ||
+		got.status != 401 {
 		t.Errorf("a bad key was exchanged: %d, %v", got.status, err)
 	}
 }
@@ -105,7 +107,8 @@ func TestHubServesTokenizer(t *testing.T) {
 
 func TestAliasesAreTrainable(t *testing.T) {
 	b := start(t, tinkersim.Options{Aliases: []string{"Qwen/Qwen3-8B-Base"}})
-	got := b.do("create_model", fill(`{"session_id":"S","model_seq_id":0,"base_model":"Qwen/Qwen3-8B-Base"}`, "S", b.newSession()))
+	got := b.do("create_model", fill(`{"session_id":"S","model_seq_id":0,"base_model":"Qwen/Qwen3-8B-Base"}`, "S",
+		b.newSession()))
 	info := b.post(http.StatusOK, "get_info", fill(`{"model_id":"M"}`, "M", b.field(got, "model_id"))).body
 	if !strings.Contains(info, `"tokenizer_id":"Qwen/Qwen3-8B-Base"`) || !strings.Contains(info, `"lora_rank":32`) {
 		t.Errorf("info %s", info)
@@ -118,7 +121,8 @@ func TestCompressedBodies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := b.call(http.MethodPost, "/api/v1/forward_backward", string(packed), "Content-Encoding", "zstd", "Content-Type", "application/x-protobuf")
+	got, err := b.call(http.MethodPost, "/api/v1/forward_backward", string(packed), "Content-Encoding", "zstd",
+		"Content-Type", "application/x-protobuf")
 	if err != nil || got.status != http.StatusOK {
 		t.Fatalf("%d %s, %v", got.status, got.body, err)
 	}
@@ -126,12 +130,14 @@ func TestCompressedBodies(t *testing.T) {
 		t.Errorf("loss %v", l)
 	}
 	for encoding, body := range map[string]string{"zstd": "\x01\x02", "br": "x"} {
-		if got, err := b.call(http.MethodPost, "/api/v1/forward_backward", body, "Content-Encoding", encoding); err != nil || got.status != 400 {
+		if got, err := b.call(http.MethodPost, "/api/v1/forward_backward", body, "Content-Encoding", encoding); err != nil ||
+			got.status != 400 {
 			t.Errorf("encoding %s: %d, %v, want 400", encoding, got.status, err)
 		}
 	}
 	large := strings.Repeat(" ", 65<<20)
-	if got, err := b.call(http.MethodPost, "/api/v1/telemetry", large); err == nil && got.status != http.StatusRequestEntityTooLarge {
+	if got, err := b.call(http.MethodPost, "/api/v1/telemetry", large); err == nil &&
+		got.status != http.StatusRequestEntityTooLarge {
 		t.Errorf("a body of 65 MiB: %d", got.status)
 	}
 }
@@ -157,7 +163,8 @@ func TestLegacyJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	logprobs := result.Outputs[0]["logprobs"]
-	if logprobs.DType != "float32" || len(logprobs.Data) != 2 || math.Abs(logprobs.Data[0]+logprobs.Data[1]+result.Metrics["loss:sum"]) > 1e-5 {
+	if logprobs.DType != "float32" || len(logprobs.Data) != 2 || math.Abs(logprobs.Data[0]+logprobs.Data[1]+
+		result.Metrics["loss:sum"]) > 1e-5 {
 		t.Errorf("result %s", forward)
 	}
 	before := b.adapter(model, 7, "before")
@@ -174,10 +181,12 @@ func TestMetadataOfLargeResults(t *testing.T) {
 	id := b.submit("forward_backward", chunk(t, model, 5, strings.Repeat("x", 50)))
 	announced := b.protoResult(id)
 	var meta tinker.CompleteMetadata
-	if err := json.Unmarshal([]byte(announced.body), &meta); err != nil || meta.Status != tinker.StatusCompleteMetadata || meta.ResponsePayloadSize < 200 {
+	if err := json.Unmarshal([]byte(announced.body), &meta); err != nil || meta.Status != tinker.StatusCompleteMetadata ||
+		meta.ResponsePayloadSize < 200 {
 		t.Fatalf("%s, %v", announced.body, err)
 	}
-	got, err := b.call(http.MethodPost, "/api/v1/retrieve_future", `{"request_id":"`+id+`","allow_metadata_only":false}`, "Accept", "application/x-protobuf")
+	got, err := b.call(http.MethodPost, "/api/v1/retrieve_future", `{"request_id":"`+id+`","allow_metadata_only":false}`,
+		"Accept", "application/x-protobuf")
 	if err != nil || !isProtobuf(got) || int64(len(got.body)) != meta.ResponsePayloadSize {
 		t.Errorf("%d bytes of %d, %v", len(got.body), meta.ResponsePayloadSize, err)
 	}

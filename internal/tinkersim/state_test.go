@@ -60,7 +60,8 @@ func TestRestart(t *testing.T) {
 				t.Error("a session id was reused")
 			}
 			next := b.newModel(again, 0)
-			id := b.submit("load_weights", fill(`{"model_id":"M","seq_id":1,"path":"P","optimizer":true}`, "M", next, "P", "tinker://"+model+"/weights/one"))
+			id := b.submit("load_weights", fill(`{"model_id":"M","seq_id":1,"path":"P","optimizer":true}`, "M", next, "P",
+				"tinker://"+model+"/weights/one"))
 			for _, old := range []string{open, kept, samples} {
 				if id == old {
 					t.Errorf("request id %s was reused", id)
@@ -70,7 +71,8 @@ func TestRestart(t *testing.T) {
 			if b.adapter(next, 2, "one") != archive {
 				t.Error("the state that was loaded differs from the one that was saved")
 			}
-			got := b.drawn(b.submit("asample", asample(b.samplingSession(again, model, 0), 1, 7, "Q:", 1, 9))).Sequences[0].Tokens
+			got := b.drawn(b.submit("asample", asample(b.samplingSession(again, model, 0), 1, 7, "Q:", 1,
+				9))).Sequences[0].Tokens
 			if len(got) != len(want) || got[0] != want[0] {
 				t.Errorf("samples after the restart %v, before %v", got, want)
 			}
@@ -83,7 +85,8 @@ func TestRestartInterruptsASave(t *testing.T) {
 	b.admin(http.MethodPost, "/admin/faults", `{"faults":[{"op":"save_weights","do":"hold"}]}`)
 	b.submit("save_weights", fill(`{"model_id":"M","path":"cut","seq_id":5}`, "M", model))
 	b.sim.Close()
-	half := filepath.Join(b.dir, "tinkersim-runs", strings.ReplaceAll(model, ":", "_"), "weights", "cut.0123456789abcdef.bin")
+	half := filepath.Join(b.dir, "tinkersim-runs", strings.ReplaceAll(model, ":", "_"), "weights",
+		"cut.0123456789abcdef.bin")
 	if err := os.WriteFile(half, []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}

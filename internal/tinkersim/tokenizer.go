@@ -32,7 +32,8 @@ func (s *Server) tokenizerFile(r *request) (response, error) {
 		return response{}, notFound("file", file)
 	}
 	sum := sha256.Sum256(body)
-	header := http.Header{"Etag": {`"` + hex.EncodeToString(sum[:]) + `"`}, "X-Repo-Commit": {hex.EncodeToString(commit[:20])}}
+	header := http.Header{"Etag": {`"` + hex.EncodeToString(sum[:]) + `"`},
+		"X-Repo-Commit": {hex.EncodeToString(commit[:20])}}
 	return response{status: http.StatusOK, contentType: tinker.ContentJSON, header: header, body: body}, nil
 }
 
@@ -42,7 +43,8 @@ func vocabularyFile(v *vocabulary.Vocabulary, name string) ([]byte, error) {
 	if body := v.File(name); body != nil {
 		return body, nil
 	}
-	return generatedFile(name, model.LongContext, v.EndName(), map[string]any{"vocab_size": v.Size(), "eos_token_id": v.End()})
+	return generatedFile(name, model.LongContext, v.EndName(),
+		map[string]any{"vocab_size": v.Size(), "eos_token_id": v.End()})
 }
 
 // baseModelFile returns a file of the built-in base model's repository, or nil if it does not exist.
@@ -55,13 +57,14 @@ func baseModelFile(name string) ([]byte, error) {
 	})
 }
 
-// generatedFile returns a file that clients require beside the tokenizer, or nil for any other. config is what config.json has
-// for this model alone.
+// generatedFile returns a file that clients require beside the tokenizer, or nil for any other. config is what
+// config.json has for this model alone.
 func generatedFile(name string, window int, end string, config map[string]any) ([]byte, error) {
 	switch name {
 	case "tokenizer_config.json":
 		return json.Marshal(map[string]any{
-			"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": window, "clean_up_tokenization_spaces": false, "eos_token": end,
+			"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": window, "clean_up_tokenization_spaces": false,
+			"eos_token": end,
 		})
 	case "config.json":
 		config["model_type"], config["max_position_embeddings"] = "gpt2", window

@@ -34,7 +34,8 @@ func TestTrainSaveLoadSample(t *testing.T) {
 	warm := b.model(c, session, 1)
 	loading, err := warm.LoadState(t.Context(), state.Path, true)
 	done(t, loading, err)
-	if got := []float64{step(t, warm, datum("Q: 3+3 A: 6")), step(t, warm, datum("Q: 3+3 A: 6"))}; !cmp.Equal(got, []float64{third, fourth}) {
+	if got := []float64{step(t, warm, datum("Q: 3+3 A: 6")), step(t, warm, datum("Q: 3+3 A: 6"))}; !cmp.Equal(got,
+		[]float64{third, fourth}) {
 		t.Errorf("resumed with the optimizer: losses %v, want exactly %v, %v", got, third, fourth)
 	}
 	cold := b.model(c, session, 2)
@@ -53,7 +54,8 @@ func TestTrainSaveLoadSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := tinker.SampleRequest{NumSamples: 3, Prompt: tinker.Text(text("Q: 3+3 A:")), SamplingSession: sampling, SeqID: new(int64(1) << 62)}
+	req := tinker.SampleRequest{NumSamples: 3, Prompt: tinker.Text(text("Q: 3+3 A:")), SamplingSession: sampling,
+		SeqID: new(int64(1) << 62)}
 	req.SamplingParams = tinker.DefaultSampling()
 	req.SamplingParams.MaxTokens, req.SamplingParams.Seed = new(12), new(int64(5))
 	samples, err := c.Sample(t.Context(), req)

@@ -28,7 +28,8 @@ func loss(t *testing.T, body string) float64 {
 func (b *backend) protoResult(id string) reply {
 	b.t.Helper()
 	for {
-		answer, err := b.call(http.MethodPost, "/api/v1/retrieve_future", `{"request_id":"`+id+`","allow_metadata_only":true}`, "Accept", "application/x-protobuf")
+		answer, err := b.call(http.MethodPost, "/api/v1/retrieve_future",
+			`{"request_id":"`+id+`","allow_metadata_only":true}`, "Accept", "application/x-protobuf")
 		if err != nil || answer.status != http.StatusOK {
 			b.t.Fatalf("polling: %d %s, %v", answer.status, answer.body, err)
 		}
@@ -111,7 +112,8 @@ func TestSequenceGaps(t *testing.T) {
 		model := b.newModel(b.newSession(), 0)
 		b.do("optim_step", optim(model, 2))
 		id := b.submit("forward_backward", chunk(t, model, 1, "text"))
-		sameJSON(t, `{"error":"queueing operation 1: arriving after a later operation was carried out","category":"server"}`, b.result(id).body)
+		sameJSON(t, `{"error":"queueing operation 1: arriving after a later operation was carried out","category":"server"}`,
+			b.result(id).body)
 	})
 }
 
@@ -138,12 +140,17 @@ func TestFailedChunkAddsNothing(t *testing.T) {
 
 func TestUserErrorsAreResults(t *testing.T) {
 	cases := map[string]struct{ op, body string }{
-		"an unknown base model":        {"create_model", `{"session_id":"S","model_seq_id":9,"base_model":"x/y"}`},
-		"a rank of zero":               {"create_model", `{"session_id":"S","model_seq_id":9,"base_model":"tinkersim/byte-136k","lora_config":{"rank":0}}`},
-		"nothing to train":             {"create_model", `{"session_id":"S","model_seq_id":9,"base_model":"tinkersim/byte-136k","lora_config":{"rank":4,"train_mlp":false,"train_attn":false,"train_unembed":false}}`},
-		"an unknown loss":              {"forward_backward", `{"model_id":"M","seq_id":5,"forward_backward_input":{"loss_fn":"x","data":[{"model_input":{"chunks":[{"type":"encoded_text","tokens":[65]}]},"loss_fn_inputs":{"target_tokens":{"data":[66],"dtype":"int64","shape":[1]}}}]}}`},
-		"no data":                      {"forward_backward", `{"model_id":"M","seq_id":5,"forward_backward_input":{"loss_fn":"cross_entropy","data":[]}}`},
-		"an image":                     {"forward", `{"model_id":"M","seq_id":5,"forward_input":{"loss_fn":"cross_entropy","data":[{"model_input":{"chunks":[{"type":"image","data":"AA==","format":"png"}]},"loss_fn_inputs":{}}]}}`},
+		"an unknown base model": {"create_model", `{"session_id":"S","model_seq_id":9,"base_model":"x/y"}`},
+		"a rank of zero": {"create_model",
+			`{"session_id":"S","model_seq_id":9,"base_model":"tinkersim/byte-136k","lora_config":{"rank":0}}`},
+		"nothing to train": {"create_model",
+			`{"session_id":"S","model_seq_id":9,"base_model":"tinkersim/byte-136k","lora_config":{"rank":4,"train_mlp":false,"train_attn":false,"train_unembed":false}}`},
+		"an unknown loss": {"forward_backward",
+			`{"model_id":"M","seq_id":5,"forward_backward_input":{"loss_fn":"x","data":[{"model_input":{"chunks":[{"type":"encoded_text","tokens":[65]}]},"loss_fn_inputs":{"target_tokens":{"data":[66],"dtype":"int64","shape":[1]}}}]}}`},
+		"no data": {"forward_backward",
+			`{"model_id":"M","seq_id":5,"forward_backward_input":{"loss_fn":"cross_entropy","data":[]}}`},
+		"an image": {"forward",
+			`{"model_id":"M","seq_id":5,"forward_input":{"loss_fn":"cross_entropy","data":[{"model_input":{"chunks":[{"type":"image","data":"AA==","format":"png"}]},"loss_fn_inputs":{}}]}}`},
 		"a name that exists":           {"save_weights", `{"model_id":"M","seq_id":5,"path":"one"}`},
 		"a sampler's name that exists": {"save_weights_for_sampler", `{"model_id":"M","seq_id":5,"path":"two"}`},
 		"an invalid name":              {"save_weights", `{"model_id":"M","seq_id":5,"path":"../one"}`},
@@ -172,8 +179,11 @@ func TestLoadErrors(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b, session, model := startTrained(t, tinkersim.Options{})
-			other := b.field(b.do("create_model", fill(`{"session_id":"S","model_seq_id":1,"base_model":"tinkersim/byte-136k","lora_config":{"rank":8}}`, "S", session)), "model_id")
-			got := b.do("load_weights", fill(`{"model_id":"O","seq_id":1,"path":"P","optimizer":true}`, "O", other, "P", fill(tc.path, "M", model)))
+			other := b.field(b.do("create_model", fill(
+				`{"session_id":"S","model_seq_id":1,"base_model":"tinkersim/byte-136k","lora_config":{"rank":8}}`, "S", session)),
+				"model_id")
+			got := b.do("load_weights", fill(`{"model_id":"O","seq_id":1,"path":"P","optimizer":true}`, "O", other, "P",
+				fill(tc.path, "M", model)))
 			if category := b.field(got, "category"); category != tc.category {
 				t.Errorf("%s, want category %s", got, tc.category)
 			}
@@ -189,7 +199,8 @@ func TestCreateByLoad(t *testing.T) {
 	if again := b.submit("load_weights", body); again != first {
 		t.Errorf("posted again: %s, want %s", again, first)
 	}
-	sameJSON(t, fill(`{"path":"tinker://{M}/weights/one","model_id":"{S}:train:1","type":"load_weights"}`, "S", session, "M", model), b.result(first).body)
+	sameJSON(t, fill(`{"path":"tinker://{M}/weights/one","model_id":"{S}:train:1","type":"load_weights"}`, "S", session,
+		"M", model), b.result(first).body)
 	// Each model counts by itself, and a gap would be waited for.
 	after := map[string]string{}
 	for id, next := range map[string]int64{model: 5, session + ":train:1": 1} {
@@ -240,7 +251,8 @@ func TestUnload(t *testing.T) {
 func TestDivergedStep(t *testing.T) {
 	b, _, model := startTrained(t, tinkersim.Options{})
 	b.do("forward_backward", chunk(t, model, 5, "more"))
-	b.do("optim_step", fill(`{"model_id":"M","seq_id":N,"adam_params":{"learning_rate":1e30,"eps":1e-8}}`, "M", model, "N", int64(6)))
+	b.do("optim_step", fill(`{"model_id":"M","seq_id":N,"adam_params":{"learning_rate":1e30,"eps":1e-8}}`, "M", model, "N",
+		int64(6)))
 	forward := b.submit("forward_backward", chunk(t, model, 7, "more"))
 	pass, err := tinker.DecodeOutput([]byte(b.protoResult(forward).body))
 	if err != nil || !math.IsNaN(pass.Metrics["loss:sum"]) {

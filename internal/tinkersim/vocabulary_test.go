@@ -73,14 +73,16 @@ func foreignDatum(ids []int32) tinker.Datum {
 		targets[i], weights[i] = int64(ids[i+1]), 1
 	}
 	return tinker.Datum{
-		ModelInput:   tinker.Text(ids[:len(targets)]),
-		LossFnInputs: map[string]tinker.Tensor{tinker.InputTargetTokens: tinker.Ints(targets), tinker.InputWeights: tinker.Floats(weights)},
+		ModelInput: tinker.Text(ids[:len(targets)]),
+		LossFnInputs: map[string]tinker.Tensor{tinker.InputTargetTokens: tinker.Ints(targets),
+			tinker.InputWeights: tinker.Floats(weights)},
 	}
 }
 
 func (b *backend) foreignModel(c *client.Client, session string, seq int) *client.Model {
 	b.t.Helper()
-	m, err := c.CreateModel(b.t.Context(), tinker.CreateModelRequest{Session: session, ModelSeq: seq, BaseModel: foreignName, Lora: lora})
+	m, err := c.CreateModel(b.t.Context(), tinker.CreateModelRequest{Session: session, ModelSeq: seq,
+		BaseModel: foreignName, Lora: lora})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -145,7 +147,8 @@ func TestForeignVocabularyTrainSaveSample(t *testing.T) {
 }
 
 // checkSampler demands that samples and prompt log-probabilities are those of the trainer's weights.
-func (b *backend) checkSampler(c *client.Client, session string, m *client.Model, path string, write func(string) []int32) {
+func (b *backend) checkSampler(c *client.Client, session string, m *client.Model, path string,
+	write func(string) []int32) {
 	t := b.t
 	t.Helper()
 	sampling, err := c.CreateSamplingSession(t.Context(), session, 7, path, "")
@@ -154,7 +157,8 @@ func (b *backend) checkSampler(c *client.Client, session string, m *client.Model
 	}
 	question, _, _ := strings.Cut(exchange, "42")
 	prompt := write(question)
-	req := tinker.SampleRequest{NumSamples: 4, Prompt: tinker.Text(prompt), SamplingSession: sampling, SeqID: new(int64(1)), PromptLogprobs: true, TopkPromptLogprobs: 3}
+	req := tinker.SampleRequest{NumSamples: 4, Prompt: tinker.Text(prompt), SamplingSession: sampling,
+		SeqID: new(int64(1)), PromptLogprobs: true, TopkPromptLogprobs: 3}
 	req.SamplingParams = tinker.DefaultSampling()
 	req.SamplingParams.MaxTokens, req.SamplingParams.Seed = new(40), new(int64(5))
 	req.SamplingParams.Stop.Tokens = write("<|im_end|>")
@@ -168,7 +172,8 @@ func (b *backend) checkSampler(c *client.Client, session string, m *client.Model
 				t.Errorf("sample %d has the id %d, which is not a byte", i, id)
 			}
 		}
-		forward, err := m.Forward(t.Context(), []tinker.Datum{foreignDatum(append(append([]int32{}, prompt...), sequence.Tokens...))}, crossEntropy)
+		forward, err := m.Forward(t.Context(), []tinker.Datum{foreignDatum(append(append([]int32{}, prompt...),
+			sequence.Tokens...))}, crossEntropy)
 		trained := done(t, forward, err).LossFnOutputs[0]["logprobs"].Float
 		if diff := cmp.Diff(trained[len(prompt)-1:], sequence.Logprobs, cmpopts.EquateApprox(0.1, 0.3)); diff != "" {
 			t.Errorf("log-probabilities of sample %d (-trainer +sampler):\n%s", i, diff)
@@ -197,14 +202,16 @@ func TestCheckpointWithoutVocabulary(t *testing.T) {
 	after := start(t, tinkersim.Options{Dir: dir})
 	c = after.client()
 	session := after.session(c)
-	if got := after.do("load_weights", fill(`{"path":"{P}","optimizer":true,"session_id":"S","model_seq_id":0}`, "P", state.Path, "S", session)); !strings.Contains(got, "not supported") {
+	if got := after.do("load_weights", fill(`{"path":"{P}","optimizer":true,"session_id":"S","model_seq_id":0}`, "P",
+		state.Path, "S", session)); !strings.Contains(got, "not supported") {
 		t.Errorf("the state was loaded: %s", got)
 	}
 	sampling, err := c.CreateSamplingSession(t.Context(), session, 1, sampler.Path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := tinker.SampleRequest{NumSamples: 1, Prompt: tinker.Text([]int32{7}), SamplingSession: sampling, SeqID: new(int64(1)), SamplingParams: tinker.DefaultSampling()}
+	req := tinker.SampleRequest{NumSamples: 1, Prompt: tinker.Text([]int32{7}), SamplingSession: sampling,
+		SeqID: new(int64(1)), SamplingParams: tinker.DefaultSampling()}
 	if got, err := c.Sample(t.Context(), req); err == nil || !strings.Contains(err.Error(), "not supported") {
 		t.Errorf("it was sampled from: %v, %v", got, err)
 	}
@@ -218,7 +225,8 @@ func TestForeignVocabularyBaseModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The model gets a prompt of its training in Qwen's tokens: it replies, and ends with Qwen's end token.
-	req := tinker.SampleRequest{NumSamples: 8, Prompt: tinker.Text(write("User: What is 27 + 58?\n\nAssistant:")), SamplingSession: sampling, SeqID: new(int64(1))}
+	req := tinker.SampleRequest{NumSamples: 8, Prompt: tinker.Text(write("User: What is 27 + 58?\n\nAssistant:")),
+		SamplingSession: sampling, SeqID: new(int64(1))}
 	req.SamplingParams = tinker.DefaultSampling()
 	req.SamplingParams.MaxTokens, req.SamplingParams.Seed = new(40), new(int64(5))
 	samples, err := c.Sample(t.Context(), req)
@@ -269,7 +277,8 @@ func TestLongPrompt(t *testing.T) {
 		t.Fatal(err)
 	}
 	prompt := write(strings.Repeat("What is the sum of these numbers? ", 4000))
-	req := tinker.SampleRequest{NumSamples: 2, Prompt: tinker.Text(prompt[:30000]), SamplingSession: sampling, SeqID: new(int64(1))}
+	req := tinker.SampleRequest{NumSamples: 2, Prompt: tinker.Text(prompt[:30000]), SamplingSession: sampling,
+		SeqID: new(int64(1))}
 	req.SamplingParams = tinker.DefaultSampling()
 	req.SamplingParams.MaxTokens = new(8)
 	start := cpuTime(t)
@@ -342,7 +351,8 @@ func TestForcedSamples(t *testing.T) {
 
 func TestDuplicateVocabulary(t *testing.T) {
 	for _, name := range []string{tinkersim.ModelName, "an/alias"} {
-		options := tinkersim.Options{Dir: t.TempDir(), Aliases: []string{"an/alias"}, Vocabularies: map[string]*vocabulary.Vocabulary{name: nil}}
+		options := tinkersim.Options{Dir: t.TempDir(), Aliases: []string{"an/alias"},
+			Vocabularies: map[string]*vocabulary.Vocabulary{name: nil}}
 		if sim, err := tinkersim.New(options); err == nil {
 			sim.Close()
 			t.Errorf("%s has two vocabularies", name)

@@ -133,7 +133,8 @@ func (b *backend) do(op, body string) string {
 // newSession makes a session over the bare wire.
 func (b *backend) newSession() string {
 	b.t.Helper()
-	return b.field(b.post(http.StatusOK, "create_session", `{"tags":[],"user_metadata":{},"sdk_version":"0.25.0"}`).body, "session_id")
+	return b.field(b.post(http.StatusOK, "create_session", `{"tags":[],"user_metadata":{},"sdk_version":"0.25.0"}`).body,
+		"session_id")
 }
 
 // newModel makes a model over the bare wire.

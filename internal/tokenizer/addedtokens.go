@@ -57,7 +57,8 @@ func (b *builder) placeAdded(token addedToken) error {
 	case token.SingleWord || token.LStrip || token.RStrip:
 		return problem("%q has single_word, lstrip or rstrip, which are not known", token.Content)
 	case token.Normalized && b.t.normalize != nil && b.t.normalize(token.Content) != token.Content:
-		return within("content", problem("%q is not normalised; it would be decoded to other text than it is matched in", token.Content))
+		return within("content", problem("%q is not normalised; it would be decoded to other text than it is matched in",
+			token.Content))
 	}
 	if _, twice := b.t.specials[token.Content]; twice {
 		return within("content", problem("%q occurs twice", token.Content))

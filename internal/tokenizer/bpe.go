@@ -83,7 +83,8 @@ func (t *BPE) encodeNormalized(dst []int32, text string, match Match) []int32 {
 
 // between appends the ids of added tokens and, with encode, of the text between them. It returns the text after the
 // last one. It skips a special token that is not to be recognised as a whole, as the reference does.
-func between(dst []int32, text string, m *matcher, match Match, encode func([]int32, string) []int32) ([]int32, string) {
+func between(dst []int32, text string, m *matcher, match Match,
+	encode func([]int32, string) []int32) ([]int32, string) {
 	if m == nil || match == Plain || match == Literal && !m.words {
 		return dst, text
 	}

@@ -22,8 +22,8 @@ import (
 // committed, with vocabularies cut down to their tokens. TOKENIZERS_DIR names a folder with all vectors and whole
 // vocabularies.
 
-// encodeVector is a text with its ids if every added token is recognised, if only those that are not special are, and if
-// none is. Ids that are missing are equal to the ones before.
+// encodeVector is a text with its ids if every added token is recognised, if only those that are not special are, and
+// if none is. Ids that are missing are equal to the ones before.
 type encodeVector struct {
 	Text            string
 	IDs, Lit, Plain []int32
@@ -40,11 +40,13 @@ type decodeVector struct {
 func TestGolden(t *testing.T) {
 	folders, err := filepath.Glob("testdata/golden/*")
 	if err != nil || len(folders) < 7 {
-		t.Fatalf("testdata has vectors of %d families, %v; want 7: all but Llama's, whose licence keeps it out", len(folders), err)
+		t.Fatalf("testdata has vectors of %d families, %v; want 7: all but Llama's, whose licence keeps it out", len(folders),
+			err)
 	}
 	// Whole vocabularies are too large for this repository, and the licence of Llama's does not permit it.
 	if whole := os.Getenv("TOKENIZERS_DIR"); whole != "" {
-		for _, family := range []string{"qwen3", "qwen2_5", "qwen3_5", "llama3", "deepseek_v3_1", "gpt_oss", "kimi_k2", "nemotron3"} {
+		for _, family := range []string{"qwen3", "qwen2_5", "qwen3_5", "llama3", "deepseek_v3_1", "gpt_oss", "kimi_k2",
+			"nemotron3"} {
 			folders = append(folders, filepath.Join(whole, family))
 		}
 	}

@@ -9,8 +9,8 @@ import "sync"
 // but little of it. Longer pieces need a heap.
 const fewBytes = 64
 
-// merge appends the tokens of a piece. It begins with its bytes, and again and again merges the neighbours of the lowest
-// rank, the leftmost ones first.
+// merge appends the tokens of a piece. It begins with its bytes, and again and again merges the neighbours of the
+// lowest rank, the leftmost ones first.
 func (t *BPE) merge(dst []int32, piece string) []int32 {
 	if len(piece) > fewBytes {
 		return t.mergeMany(dst, piece)
@@ -107,7 +107,8 @@ func (t *BPE) mergeMany(dst []int32, piece string) []int32 {
 
 func (c *chain) reset(n int) {
 	if cap(c.ids) < n {
-		*c = chain{ids: make([]int32, n), ranks: make([]uint32, n), next: make([]int32, n), prev: make([]int32, n), heap: make([]uint64, 0, n)}
+		*c = chain{ids: make([]int32, n), ranks: make([]uint32, n), next: make([]int32, n), prev: make([]int32, n),
+			heap: make([]uint64, 0, n)}
 	}
 	c.ids, c.ranks, c.next, c.prev, c.heap = c.ids[:n], c.ranks[:n], c.next[:n], c.prev[:n], c.heap[:0]
 	for i := range n {

@@ -42,7 +42,8 @@ func (b *builder) readModel(value []byte) error {
 	if value == nil {
 		return problem("the field is missing")
 	}
-	model, err := fields(&cursor{data: value}, "type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
+	model, err := fields(&cursor{data: value}, "type", "dropout", "unk_token", "continuing_subword_prefix",
+		"end_of_word_suffix",
 		"fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges")
 	if err != nil {
 		return err

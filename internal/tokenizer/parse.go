@@ -27,7 +27,8 @@ func parse(data []byte) (*BPE, error) {
 		return nil, problem("the file is not UTF-8")
 	}
 	c := &cursor{data: data}
-	file, err := fields(c, "version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
+	file, err := fields(c, "version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
+		"post_processor", "decoder", "model")
 	if err != nil {
 		return nil, err
 	}

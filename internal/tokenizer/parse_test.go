@@ -32,12 +32,16 @@ func small() object {
 	return object{
 		"version": "1.0", "truncation": nil, "padding": nil, "normalizer": nil, "post_processor": nil,
 		"added_tokens": []any{
-			object{"id": 260, "content": "<|end|>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true},
-			object{"id": 261, "content": "<think>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": false},
+			object{"id": 260, "content": "<|end|>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+				"special": true},
+			object{"id": 261, "content": "<think>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+				"special": false},
 		},
 		"pre_tokenizer": byteLevel, "decoder": byteLevel,
-		"model": object{"type": "BPE", "dropout": nil, "unk_token": nil, "continuing_subword_prefix": "", "end_of_word_suffix": "", "fuse_unk": false,
-			"byte_fallback": false, "ignore_merges": false, "vocab": vocab, "merges": []any{"h e", []any{"l", "l"}, "he ll", "hell o"}},
+		"model": object{"type": "BPE", "dropout": nil, "unk_token": nil, "continuing_subword_prefix": "",
+			"end_of_word_suffix": "", "fuse_unk": false,
+			"byte_fallback": false, "ignore_merges": false, "vocab": vocab, "merges": []any{"h e", []any{"l", "l"}, "he ll",
+				"hell o"}},
 	}
 }
 
@@ -146,31 +150,41 @@ func TestParseErrors(t *testing.T) {
 		damage      func(object)
 		field, says string
 	}{
-		"another version":             {field("version", "2.0"), "version", `"2.0" is not known`},
-		"truncation":                  {field("truncation", object{"max_length": 512}), "truncation", "not known"},
-		"padding":                     {field("padding", object{}), "padding", "not known"},
-		"a field of another age":      {field("surprise", 1), "surprise", "not known"},
-		"another normalizer":          {field("normalizer", object{"type": "NFKC"}), "normalizer", "NFKC"},
-		"one among normalizers":       {field("normalizer", object{"type": "Sequence", "normalizers": []any{object{"type": "NFC"}, object{"type": "Lowercase"}}}), "normalizer.normalizers[1]", "Lowercase"},
-		"no pre-tokenizer":            {field("pre_tokenizer", nil), "pre_tokenizer", "ByteLevel is not its last step"},
-		"another pre-tokenizer":       {pre(object{"type": "Metaspace"}, level), "pre_tokenizer.pretokenizers[0]", "Metaspace"},
+		"another version":        {field("version", "2.0"), "version", `"2.0" is not known`},
+		"truncation":             {field("truncation", object{"max_length": 512}), "truncation", "not known"},
+		"padding":                {field("padding", object{}), "padding", "not known"},
+		"a field of another age": {field("surprise", 1), "surprise", "not known"},
+		"another normalizer":     {field("normalizer", object{"type": "NFKC"}), "normalizer", "NFKC"},
+		"one among normalizers": {field("normalizer",
+			object{"type": "Sequence", "normalizers": []any{object{"type": "NFC"}, object{"type": "Lowercase"}}}),
+			"normalizer.normalizers[1]", "Lowercase"},
+		"no pre-tokenizer": {field("pre_tokenizer", nil), "pre_tokenizer", "ByteLevel is not its last step"},
+		"another pre-tokenizer": {pre(object{"type": "Metaspace"}, level), "pre_tokenizer.pretokenizers[0]",
+			"Metaspace"},
 		"a pattern that is not known": {pre(splitBy(nil), level), "pre_tokenizer", `\\p{N}{1,3}`},
-		"a pattern that is a string":  {pre(splitBy(object{"pattern": object{"String": " "}}), level), "pre_tokenizer.pretokenizers[0]", "String"},
-		"pieces that are removed":     {pre(splitBy(object{"behavior": "Removed"}), level), "pre_tokenizer.pretokenizers[0].behavior", "Removed"},
-		"a pattern turned round":      {pre(splitBy(object{"invert": true}), level), "pre_tokenizer.pretokenizers[0].invert", "true"},
-		"a step after the bytes":      {pre(level, splitBy(nil)), "pre_tokenizer.pretokenizers[1]", "after ByteLevel"},
-		"a space that is added":       {field("pre_tokenizer", object{"type": "ByteLevel", "add_prefix_space": true}), "pre_tokenizer.add_prefix_space", "true"},
-		"another post-processor":      {field("post_processor", object{"type": "BertProcessing"}), "post_processor", "BertProcessing"},
-		"no decoder":                  {field("decoder", nil), "decoder", "no decoder"},
-		"another decoder":             {field("decoder", object{"type": "Metaspace"}), "decoder", "Metaspace"},
-		"no model":                    {func(file object) { delete(file, "model") }, "model", "missing"},
-		"a model of words":            {model("type", "WordPiece"), "model.type", "WordPiece"},
-		"dropout":                     {model("dropout", 0.1), "model.dropout", "0.1"},
-		"a suffix of words":           {model("end_of_word_suffix", "</w>"), "model.end_of_word_suffix", "not known"},
-		"a model with more fields":    {model("cache_capacity", 5), "model.cache_capacity", "not known"},
-		"no vocabulary":               {model("vocab", nil), "model.vocab", "want {"},
-		"no merges":                   {func(file object) { delete(file["model"].(object), "merges") }, "model.merges", "missing"},
-		"a byte without a token":      {func(file object) { delete(file["model"].(object)["vocab"].(object), "Ġ") }, "model.vocab", "0x20"},
+		"a pattern that is a string": {pre(splitBy(object{"pattern": object{"String": " "}}), level),
+			"pre_tokenizer.pretokenizers[0]", "String"},
+		"pieces that are removed": {pre(splitBy(object{"behavior": "Removed"}), level),
+			"pre_tokenizer.pretokenizers[0].behavior", "Removed"},
+		"a pattern turned round": {pre(splitBy(object{"invert": true}), level), "pre_tokenizer.pretokenizers[0].invert",
+			"true"},
+		"a step after the bytes": {pre(level, splitBy(nil)), "pre_tokenizer.pretokenizers[1]", "after ByteLevel"},
+		"a space that is added": {field("pre_tokenizer", object{"type": "ByteLevel", "add_prefix_space": true}),
+			"pre_tokenizer.add_prefix_space", "true"},
+		"another post-processor": {field("post_processor", object{"type": "BertProcessing"}), "post_processor",
+			"BertProcessing"},
+		"no decoder":               {field("decoder", nil), "decoder", "no decoder"},
+		"another decoder":          {field("decoder", object{"type": "Metaspace"}), "decoder", "Metaspace"},
+		"no model":                 {func(file object) { delete(file, "model") }, "model", "missing"},
+		"a model of words":         {model("type", "WordPiece"), "model.type", "WordPiece"},
+		"dropout":                  {model("dropout", 0.1), "model.dropout", "0.1"},
+		"a suffix of words":        {model("end_of_word_suffix", "</w>"), "model.end_of_word_suffix", "not known"},
+		"a model with more fields": {model("cache_capacity", 5), "model.cache_capacity", "not known"},
+		"no vocabulary":            {model("vocab", nil), "model.vocab", "want {"},
+		"no merges": {func(file object) { delete(file["model"].(object), "merges") }, "model.merges",
+			"missing"},
+		"a byte without a token": {func(file object) { delete(file["model"].(object)["vocab"].(object), "Ġ") },
+			"model.vocab", "0x20"},
 		"an id that is text":          {vocab("Ġa", "7"), `model.vocab["Ġa"]`, "want a whole number"},
 		"an id that is negative":      {vocab("Ġa", -7), `model.vocab["Ġa"]`, "want a whole number"},
 		"an id that is a fraction":    {vocab("Ġa", 7.5), `model.vocab["Ġa"]`, "want a whole number"},
@@ -224,9 +238,10 @@ func TestParseMalformedJSON(t *testing.T) {
 		"a field twice":       {`{"version":"1.0","version":"1.0"}`, "version", "twice"},
 		"an escape of nobody": {strings.Replace(file, `"hello"`, `"hel\qo"`, 1), "model.vocab", "want an escape"},
 		"half a surrogate":    {strings.Replace(file, `"hello"`, `"\ud83d"`, 1), "model.vocab", "half of a surrogate pair"},
-		"a line in a string":  {strings.Replace(file, `"hello"`, "\"hel\nlo\"", 1), "model.vocab", "want a character of a string"},
-		"a comma too many":    {strings.Replace(file, `"merges":[`, `"merges":[,`, 1), "model.merges[0]", "want a string"},
-		"a colon too few":     {strings.Replace(file, `"hello":`, `"hello" `, 1), "model.vocab", "want :"},
+		"a line in a string": {strings.Replace(file, `"hello"`, "\"hel\nlo\"", 1), "model.vocab",
+			"want a character of a string"},
+		"a comma too many": {strings.Replace(file, `"merges":[`, `"merges":[,`, 1), "model.merges[0]", "want a string"},
+		"a colon too few":  {strings.Replace(file, `"hello":`, `"hello" `, 1), "model.vocab", "want :"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -241,7 +256,8 @@ func TestParseMalformedJSON(t *testing.T) {
 
 // Strings may be written with escapes.
 func TestParseEscapes(t *testing.T) {
-	text := strings.NewReplacer(`"hello"`, `"\u0068ello"`, `"<think>"`, `"\u003cthink\u003e"`, `"/"`, `"\/"`).Replace(string(encodeJSON(t, small())))
+	text := strings.NewReplacer(`"hello"`, `"\u0068ello"`, `"<think>"`, `"\u003cthink\u003e"`, `"/"`,
+		`"\/"`).Replace(string(encodeJSON(t, small())))
 	tokens, err := Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -256,8 +272,10 @@ func FuzzParse(f *testing.F) {
 	file := encodeJSON(f, small())
 	f.Add(uint16(0), uint16(0), []byte(nil))
 	f.Add(uint16(100), uint16(7), []byte(`"x":[`))
-	f.Add(uint16(0), uint16(len(file)), []byte(`{"model":{"vocab":{"a":1,"b":1048576},"merges":["a b"]},"added_tokens":[{"id":1}]}`))
-	f.Add(uint16(0), uint16(len(file)), []byte(`{"version":"1.0","normalizer":{"type":"Sequence","normalizers":[{"type":"NFC"}]}}`))
+	f.Add(uint16(0), uint16(len(file)),
+		[]byte(`{"model":{"vocab":{"a":1,"b":1048576},"merges":["a b"]},"added_tokens":[{"id":1}]}`))
+	f.Add(uint16(0), uint16(len(file)),
+		[]byte(`{"version":"1.0","normalizer":{"type":"Sequence","normalizers":[{"type":"NFC"}]}}`))
 	f.Fuzz(func(t *testing.T, at, cut uint16, insert []byte) {
 		start := min(int(at), len(file))
 		end := min(start+int(cut), len(file))
@@ -271,7 +289,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		text := "hello, wörld <|end|> \n\n 12345"
-		if got, err := tokens.Decode(tokens.AppendEncode(nil, text, Plain)); err != nil || got != text && tokens.normalize == nil {
+		if got, err := tokens.Decode(tokens.AppendEncode(nil, text, Plain)); err != nil || got != text &&
+			tokens.normalize == nil {
 			t.Errorf("%q becomes %q, %v", text, got, err)
 		}
 	})

@@ -44,7 +44,8 @@ var rankFamilies = map[string]rankFamily{
 		split: "o200k", first: 199998, count: 21, reserved: "<|reserved_%d|>",
 		// These are the names of the harmony format.
 		names: map[int32]string{
-			199998: "<|startoftext|>", 199999: "<|endoftext|>", 200002: "<|return|>", 200003: "<|constrain|>", 200005: "<|channel|>",
+			199998: "<|startoftext|>", 199999: "<|endoftext|>", 200002: "<|return|>", 200003: "<|constrain|>",
+			200005: "<|channel|>",
 			200006: "<|start|>", 200007: "<|end|>", 200008: "<|message|>", 200012: "<|call|>", 200018: "<|endofprompt|>",
 		},
 	},
@@ -56,7 +57,8 @@ var rankFamilies = map[string]rankFamily{
 func ParseTiktoken(family string, ranks, tokenizerConfig []byte) (*BPE, error) {
 	f, ok := rankFamilies[family]
 	if !ok {
-		return nil, fmt.Errorf("no rank file is known for %q, only for %s", family, strings.Join(slices.Sorted(maps.Keys(rankFamilies)), ", "))
+		return nil, fmt.Errorf("no rank file is known for %q, only for %s", family,
+			strings.Join(slices.Sorted(maps.Keys(rankFamilies)), ", "))
 	}
 	names, err := f.named(tokenizerConfig)
 	if err != nil {

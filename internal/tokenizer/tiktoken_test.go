@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ranks returns a file with the number of ranks of a family: all bytes, the given tokens, and others that no text of the
-// tests contains.
+// ranks returns a file with the number of ranks of a family: all bytes, the given tokens, and others that no text of
+// the tests contains.
 func ranks(count int, tokens ...string) []byte {
 	var lines strings.Builder
 	line := func(token []byte, rank int) {
@@ -89,9 +89,12 @@ func TestParseTiktokenErrors(t *testing.T) {
 		"a token twice":              {"kimi_k2", strings.Replace(string(file), "AQ== 1\n", "AA== 1\n", 1), "", "same bytes"},
 		"a token that is not base64": {"kimi_k2", "!! 0\n", "", "not base64"},
 		"a configuration of none":    {"kimi_k2", string(file), "{}", "added_tokens_decoder: the field is missing"},
-		"a name of another's id":     {"kimi_k2", string(file), `{"added_tokens_decoder":{"5":{"content":"x"}}}`, `"5" is not an id from 163584`},
-		"a name that is not text":    {"kimi_k2", string(file), `{"added_tokens_decoder":{"163584":{"content":5}}}`, "tokenizer_config.json"},
-		"two tokens with one name":   {"kimi_k2", string(file), `{"added_tokens_decoder":{"163584":{"content":"<x>"},"163585":{"content":"<x>"}}}`, "twice"},
+		"a name of another's id": {"kimi_k2", string(file), `{"added_tokens_decoder":{"5":{"content":"x"}}}`,
+			`"5" is not an id from 163584`},
+		"a name that is not text": {"kimi_k2", string(file), `{"added_tokens_decoder":{"163584":{"content":5}}}`,
+			"tokenizer_config.json"},
+		"two tokens with one name": {"kimi_k2", string(file),
+			`{"added_tokens_decoder":{"163584":{"content":"<x>"},"163585":{"content":"<x>"}}}`, "twice"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +102,8 @@ func TestParseTiktokenErrors(t *testing.T) {
 			if tc.config != "" {
 				config = []byte(tc.config)
 			}
-			if _, err := ParseTiktoken(tc.family, []byte(tc.ranks), config); err == nil || !strings.Contains(err.Error(), tc.says) {
+			if _, err := ParseTiktoken(tc.family, []byte(tc.ranks), config); err == nil || !strings.Contains(err.Error(),
+				tc.says) {
 				t.Errorf("ParseTiktoken: %v, want … %s …", err, tc.says)
 			}
 		})

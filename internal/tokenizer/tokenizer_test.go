@@ -25,7 +25,9 @@ func TestForModelUnknownModel(t *testing.T) {
 	if !errors.As(err, &unknown) {
 		t.Fatalf("ForModel of an unknown model: err = %v", err)
 	}
-	if diff := cmp.Diff(&UnknownModelError{Model: "Qwen/Qwen3-8B", Known: []string{"tinkersim/byte-136k", "tinkersim/byte-136k-countdown", "tinkersim/rubric-judge"}}, unknown); diff != "" {
+	if diff := cmp.Diff(&UnknownModelError{Model: "Qwen/Qwen3-8B",
+		Known: []string{"tinkersim/byte-136k", "tinkersim/byte-136k-countdown", "tinkersim/rubric-judge"}},
+		unknown); diff != "" {
 		t.Errorf("UnknownModelError (-want +got):\n%s", diff)
 	}
 }
@@ -60,10 +62,11 @@ func TestByteLevelDecode(t *testing.T) {
 		want string
 		ok   bool
 	}{
-		"special tokens stand by their names": {ids: []int32{'4', 256, 257, 258, 259}, want: "4<|end|><|bos|><|pad|><|reserved|>", ok: true},
-		"an id beyond the vocabulary":         {ids: []int32{260}},
-		"neither is a negative one":           {ids: []int32{-1}},
-		"a cut character is one U+FFFD":       {ids: []int32{'a', 0xe2, 0x82, 'b'}, want: "a\uFFFDb", ok: true},
+		"special tokens stand by their names": {ids: []int32{'4', 256, 257, 258, 259},
+			want: "4<|end|><|bos|><|pad|><|reserved|>", ok: true},
+		"an id beyond the vocabulary":   {ids: []int32{260}},
+		"neither is a negative one":     {ids: []int32{-1}},
+		"a cut character is one U+FFFD": {ids: []int32{'a', 0xe2, 0x82, 'b'}, want: "a\uFFFDb", ok: true},
 	}
 	tokens := forModel(t, "tinkersim/byte-136k")
 	for name, tc := range cases {

@@ -14,8 +14,8 @@ const (
 // span is where the bytes of a token are in the vocabulary's text. It is empty for an id without a token.
 type span struct{ start, end uint32 }
 
-// vocabulary maps ids to the bytes of tokens, and bytes to ids. A lookup of a token of up to eight bytes, as most pieces
-// of text are, does not read its bytes in text.
+// vocabulary maps ids to the bytes of tokens, and bytes to ids. A lookup of a token of up to eight bytes, as most
+// pieces of text are, does not read its bytes in text.
 type vocabulary struct {
 	text  string
 	spans []span

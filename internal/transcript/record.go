@@ -36,7 +36,8 @@ type Recorder struct {
 	seen []chat.Message
 }
 
-// Prompt records a prompt: the messages that it adds to what was seen before, or all of them where it does not extend that.
+// Prompt records a prompt: the messages that it adds to what was seen before, or all of them where it does not extend
+// that.
 func (r *Recorder) Prompt(messages []chat.Message, tools []chat.Tool) {
 	if len(tools) > 0 {
 		r.tools = tools
@@ -62,8 +63,8 @@ type Result struct {
 	Reward *float64
 }
 
-// Results records the results of the calls of the last reply, before a prompt that has them, too. No prompt follows if a result or a
-// limit ended the episode; done is set for a result.
+// Results records the results of the calls of the last reply, before a prompt that has them, too. No prompt follows if
+// a result or a limit ended the episode; done is set for a result.
 func (r *Recorder) Results(results []Result, done bool) {
 	r.results = len(results)
 	for _, result := range results {
@@ -75,7 +76,8 @@ func (r *Recorder) Results(results []Result, done bool) {
 	}
 }
 
-// Reward records a reward behind the last message, which may be nil, and whether the environment ended the episode with it.
+// Reward records a reward behind the last message, which may be nil, and whether the environment ended the episode with
+// it.
 func (r *Recorder) Reward(reward *float64, done bool) {
 	r.addReward(reward)
 	if done {
@@ -93,8 +95,8 @@ func (r *Recorder) addReward(reward *float64) {
 	r.rewards[len(r.messages)-1] += *reward
 }
 
-// Reply records what the policy sampled: the message that the environment was given, the parts that it was not given, and
-// what is wrong with a reply that could not be parsed.
+// Reply records what the policy sampled: the message that the environment was given, the parts that it was not given,
+// and what is wrong with a reply that could not be parsed.
 func (r *Recorder) Reply(given chat.Message, parts []chat.Part, problem string) {
 	r.seen, r.results = append(r.seen, given), 0
 	given.Parts = parts
@@ -145,8 +147,8 @@ const (
 	minText = 256
 )
 
-// Encode encodes an episode in at most the given number of bytes: texts are cut where it would be longer, and messages in the
-// middle are left out where that does not suffice.
+// Encode encodes an episode in at most the given number of bytes: texts are cut where it would be longer, and messages
+// in the middle are left out where that does not suffice.
 func Encode(reason string, parts []Part, bytes int) []byte {
 	reason = cut(reason, minText*4)
 	for limit := maxText; limit >= minText; limit /= 4 {
@@ -162,8 +164,8 @@ func Encode(reason string, parts []Part, bytes int) []byte {
 	return nil
 }
 
-// encode encodes an episode with texts of at most limit bytes, and at most the given number of messages a conversation; 0
-// keeps all.
+// encode encodes an episode with texts of at most limit bytes, and at most the given number of messages a conversation;
+// 0 keeps all.
 func encode(reason string, parts []Part, limit, most int) []byte {
 	record := Record{Reason: reason}
 	for _, p := range parts {

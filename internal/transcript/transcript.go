@@ -179,7 +179,8 @@ func (s *Step) Bound() {
 			continue
 		}
 		g.Episodes = nil
-		g.Missing = fmt.Sprintf("the transcript of a step has at most %d MiB, which the groups before this one fill", MaxStepBytes>>20)
+		g.Missing = fmt.Sprintf("the transcript of a step has at most %d MiB, which the groups before this one fill",
+			MaxStepBytes>>20)
 		if err != nil {
 			g.Missing = "the group cannot be encoded: " + err.Error()
 		}

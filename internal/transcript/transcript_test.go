@@ -57,10 +57,13 @@ func TestRecorderOfResults(t *testing.T) {
 	r.Results([]Result{{Tool: "look", Text: "x"}, {Tool: "submit", Text: "Correct!", Reward: new(1.0)}}, true)
 	reply := Message{Role: "assistant", Reply: 1, Calls: []Call{{Name: "look"}, {Name: "submit"}}}
 	want := []Message{
-		{Role: "user", Text: "a"}, reply, {Role: "tool", Name: "look", Text: "x", Reward: new(0.0)}, {Role: "tool", Name: "submit", Text: "y"},
-		reply, {Role: "tool", Name: "look", Text: "x"}, {Role: "tool", Name: "submit", Text: "Correct!", Reward: new(1.0), Finished: true},
+		{Role: "user", Text: "a"}, reply, {Role: "tool", Name: "look", Text: "x", Reward: new(0.0)},
+		{Role: "tool", Name: "submit", Text: "y"},
+		reply, {Role: "tool", Name: "look", Text: "x"}, {Role: "tool", Name: "submit", Text: "Correct!", Reward: new(1.0),
+			Finished: true},
 	}
-	if diff := cmp.Diff(want, decoded(t, Encode("", []Part{{Recorder: &r}}, 1<<20)).Conversations[0].Messages); diff != "" {
+	if diff := cmp.Diff(want, decoded(t, Encode("", []Part{{Recorder: &r}},
+		1<<20)).Conversations[0].Messages); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 }
@@ -68,7 +71,8 @@ func TestRecorderOfResults(t *testing.T) {
 // TestRecorderKeepsResultsThatOnlyPromptsHave records results of an environment that does not report them otherwise.
 func TestRecorderKeepsResultsThatOnlyPromptsHave(t *testing.T) {
 	var r Recorder
-	call, result := chat.Message{Role: chat.RoleAssistant, Calls: []chat.ToolCall{{Name: "look"}}, Reply: 1}, chat.Message{Role: chat.RoleTool, Content: "x"}
+	call, result := chat.Message{Role: chat.RoleAssistant, Calls: []chat.ToolCall{{Name: "look"}}, Reply: 1},
+		chat.Message{Role: chat.RoleTool, Content: "x"}
 	r.Prompt([]chat.Message{user("a")}, nil)
 	r.Reply(call, nil, "")
 	r.Prompt([]chat.Message{user("a"), call, result, user("b")}, nil)
@@ -81,7 +85,8 @@ func TestRecorderKeepsResultsThatOnlyPromptsHave(t *testing.T) {
 	}
 }
 
-// TestRecorderMarksPromptsThatBeginAnew gives prompts that have as many messages as what was seen, and other texts or fewer results.
+// TestRecorderMarksPromptsThatBeginAnew gives prompts that have as many messages as what was seen, and other texts or
+// fewer results.
 func TestRecorderMarksPromptsThatBeginAnew(t *testing.T) {
 	reply := chat.Message{Role: chat.RoleAssistant, Content: "b", Reply: 1}
 	for name, tc := range map[string]struct {
@@ -111,7 +116,8 @@ func TestRecorderMarksPromptsThatBeginAnew(t *testing.T) {
 
 // TestTextsAreCutBehindTheirLimit keeps a text that is as long as is permitted.
 func TestTextsAreCutBehindTheirLimit(t *testing.T) {
-	for text, want := range map[string]string{"abc": "abc", "abcd": "abc… (1 bytes are left out)", "abé": "ab… (2 bytes are left out)"} {
+	for text, want := range map[string]string{"abc": "abc", "abcd": "abc… (1 bytes are left out)",
+		"abé": "ab… (2 bytes are left out)"} {
 		if got := cut(text, 3); got != want {
 			t.Errorf("%q is cut to %q, want %q", text, got, want)
 		}
@@ -172,7 +178,8 @@ func TestEncodeIsBounded(t *testing.T) {
 		}
 		c := decoded(t, data).Conversations[0]
 		if !strings.Contains(c.Messages[0].Text, "bytes are left out") || (len(c.Messages) < 120) != (c.Omitted != "") {
-			t.Errorf("in %d bytes: %d messages, omitted %q, and nothing says that texts are cut", limit, len(c.Messages), c.Omitted)
+			t.Errorf("in %d bytes: %d messages, omitted %q, and nothing says that texts are cut", limit, len(c.Messages),
+				c.Omitted)
 		}
 	}
 }
@@ -181,8 +188,10 @@ func TestBoundStatesWhatIsMissing(t *testing.T) {
 	big := Group{Episodes: []Episode{{Reason: strings.Repeat("x", MaxStepBytes/2+1)}}}
 	step := Step{Groups: []Group{big, big, {Slot: 3}}}
 	step.Bound()
-	if step.Groups[0].Missing != "" || step.Groups[1].Missing == "" || step.Groups[1].Episodes != nil || step.Groups[2].Missing != "" {
-		t.Errorf("missing are %q, %q and %q, want the second alone", step.Groups[0].Missing, step.Groups[1].Missing, step.Groups[2].Missing)
+	if step.Groups[0].Missing != "" || step.Groups[1].Missing == "" || step.Groups[1].Episodes != nil ||
+		step.Groups[2].Missing != "" {
+		t.Errorf("missing are %q, %q and %q, want the second alone", step.Groups[0].Missing, step.Groups[1].Missing,
+			step.Groups[2].Missing)
 	}
 	if step.Size() > MaxStepBytes || step.Size() < MaxStepBytes/2 {
 		t.Errorf("the size is %d", step.Size())
@@ -194,13 +203,15 @@ func TestFromGroup(t *testing.T) {
 	r.Prompt([]chat.Message{user("a")}, nil)
 	group := rl.Group{Environment: "e", Members: []rl.Member{{
 		Reward: 0.5, Parts: map[string]float64{"format": 0.5}, StopReason: "stop",
-		Trajectories: []rl.Trajectory{{Role: "solver", Key: "s", Reward: 0.25, Judgements: []rl.Judgement{{Criterion: "c", Rationale: "why", Rating: 1}}}},
-		Transcript:   Encode("", []Part{{Role: "solver", Key: "s", Recorder: &r}}, 1<<20),
+		Trajectories: []rl.Trajectory{{Role: "solver", Key: "s", Reward: 0.25,
+			Judgements: []rl.Judgement{{Criterion: "c", Rationale: "why", Rating: 1}}}},
+		Transcript: Encode("", []Part{{Role: "solver", Key: "s", Recorder: &r}}, 1<<20),
 	}}}
 	reward := 0.25
 	want := Group{Environment: "e", Outcome: "Usable", Episodes: []Episode{{
 		Outcome: "Usable", Reward: 0.5, Parts: map[string]float64{"format": 0.5}, StopReason: "stop",
-		Conversations: []Conversation{{Role: "solver", Key: "s", Reward: &reward, Messages: []Message{{Role: "user", Text: "a"}},
+		Conversations: []Conversation{{Role: "solver", Key: "s", Reward: &reward,
+			Messages:   []Message{{Role: "user", Text: "a"}},
 			Judgements: []Judgement{{Criterion: "c", Rationale: "why", Rating: 1}}}},
 	}}}
 	if diff := cmp.Diff(want, FromGroup(group)); diff != "" {

@@ -10,7 +10,10 @@ import (
 )
 
 func TestIsDialError(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request) {
+		panic(http.ErrAbortHandler)
+	}))
 	get := func() error {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, nil)
 		if err != nil {

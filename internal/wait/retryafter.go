@@ -13,8 +13,8 @@ import (
 const longest = 24 * time.Hour
 
 // RetryAfter returns how long the header Retry-After of a response asks to wait, up to a day: a number of seconds or a
-// date, which counts from the date of the response, so that only the server's clock matters. Without headers that can be
-// read, ok is false.
+// date, which counts from the date of the response, so that only the server's clock matters. Without headers that can
+// be read, ok is false.
 func RetryAfter(header http.Header) (pause time.Duration, ok bool) {
 	value := header.Get("Retry-After")
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil {

@@ -26,7 +26,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 )
 
-// TestSDKSeesPublishedAndDeletedCheckpoints changes checkpoints with kubectl tinker, and compares with what the SDK lists.
+// TestSDKSeesPublishedAndDeletedCheckpoints changes checkpoints with kubectl tinker, and compares with what the SDK
+// lists.
 func TestSDKSeesPublishedAndDeletedCheckpoints(t *testing.T) {
 	url := start(t, build(t), "")
 	sdk := environment(t, "newest")
@@ -86,24 +87,30 @@ func kubectlTinker(t *testing.T, kubeconfig string, arguments ...string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	getenv := func(name string) string { return map[string]string{"TINKER_API_KEY": key}[name] }
-	streams := cli.Environment{Getenv: getenv, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Now: time.Now}
-	arguments = append([]string{"kubectl-tinker", "--kubeconfig", kubeconfig, "checkpoints", arguments[0], "saved"}, arguments[1:]...)
+	streams := cli.Environment{Getenv: getenv, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
+		Now: time.Now}
+	arguments = append([]string{"kubectl-tinker", "--kubeconfig", kubeconfig, "checkpoints", arguments[0], "saved"},
+		arguments[1:]...)
 	if code := plugin.Run(t.Context(), streams, arguments); code != 0 {
 		t.Fatalf("kubectl tinker %s: exit code %d: %s", strings.Join(arguments, " "), code, stderr.String())
 	}
 }
 
-// oneRun serves what kubectl tinker reads of a cluster that has one run, saved, with a checkpoint of step 3, and returns a kubeconfig.
+// oneRun serves what kubectl tinker reads of a cluster that has one run, saved, with a checkpoint of step 3, and
+// returns a kubeconfig.
 func oneRun(t *testing.T, url, state, sampler string) string {
 	t.Helper()
 	const group = "/apis/rl.tinker-operator.dev"
-	run := fmt.Sprintf(`{"apiVersion":"rl.tinker-operator.dev/v1alpha1","kind":"TrainingRun","metadata":{"name":"saved","namespace":"default","uid":"u"},
+	run := fmt.Sprintf(
+		`{"apiVersion":"rl.tinker-operator.dev/v1alpha1","kind":"TrainingRun","metadata":{"name":"saved","namespace":"default","uid":"u"},
 		"spec":{"tinker":{"baseURL":%q}},"status":{"latestCheckpoint":{"step":3,"state":%q,"sampler":%q}}}`, url, state, sampler)
 	version := `{"groupVersion":"rl.tinker-operator.dev/v1alpha1","version":"v1alpha1"}`
 	bodies := map[string]string{
-		"/api":  `{"kind":"APIVersions","versions":["v1"]}`,
-		"/apis": `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"rl.tinker-operator.dev","versions":[` + version + `],"preferredVersion":` + version + `}]}`,
-		group:   `{"kind":"APIGroup","apiVersion":"v1","name":"rl.tinker-operator.dev","versions":[` + version + `],"preferredVersion":` + version + `}`,
+		"/api": `{"kind":"APIVersions","versions":["v1"]}`,
+		"/apis": `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"rl.tinker-operator.dev","versions":[` +
+			version + `],"preferredVersion":` + version + `}]}`,
+		group: `{"kind":"APIGroup","apiVersion":"v1","name":"rl.tinker-operator.dev","versions":[` + version +
+			`],"preferredVersion":` + version + `}`,
 		group + "/v1alpha1": `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"rl.tinker-operator.dev/v1alpha1","resources":[
 			{"name":"trainingruns","singularName":"trainingrun","namespaced":true,"kind":"TrainingRun","verbs":["get","list"]}]}`,
 		group + "/v1alpha1/namespaces/default/trainingruns/saved": run,
@@ -119,7 +126,8 @@ func oneRun(t *testing.T, url, state, sampler string) string {
 		_, _ = io.WriteString(w, body)
 	}))
 	t.Cleanup(server.Close)
-	config := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: %q}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u}]\n",
+	config := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: "+
+		"%q}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u}]\n",
 		server.URL)
 	name := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(name, []byte(config), 0o600); err != nil {

@@ -75,8 +75,8 @@ func run(t *testing.T, requirements string, arguments ...string) (*server, []byt
 	return s, public.Bytes()
 }
 
-// distinct returns the requests that are test data, in the order of their names. Of equal ones, such as a synchronous and
-// an asynchronous client make, it keeps the first.
+// distinct returns the requests that are test data, in the order of their names. Of equal ones, such as a synchronous
+// and an asynchronous client make, it keeps the first.
 func distinct(requests []recorded) []recorded {
 	slices.SortFunc(requests, func(a, b recorded) int { return strings.Compare(a.Name, b.Name) })
 	seen := map[string]bool{}

@@ -208,7 +208,8 @@ func (s *server) reply(w http.ResponseWriter, endpoint dialect.Endpoint, request
 		choice = canned["text"]
 	}
 	prefix := map[dialect.Endpoint]string{
-		dialect.ChatCompletions: "chatcmpl-", dialect.Completions: "cmpl-", dialect.Responses: "resp_", dialect.Messages: "msg_",
+		dialect.ChatCompletions: "chatcmpl-", dialect.Completions: "cmpl-", dialect.Responses: "resp_",
+		dialect.Messages: "msg_",
 	}
 	reply := &dialect.Reply{
 		ID: prefix[endpoint] + "1", Created: created, Model: request.Model, Sign: sign,

@@ -90,7 +90,8 @@ func (c *cluster) pods(t testing.TB, run *v1alpha1.TrainingRun, role string) []c
 // signal sends a signal to the processes of a pod's only container, from outside the cluster.
 func (c *cluster) signal(t testing.TB, pod corev1.Pod, signal string) {
 	t.Helper()
-	if err := hack(t.Context(), "cluster/cluster", "signal", pod.Namespace+"/"+pod.Name, pod.Spec.Containers[0].Name, signal); err != nil {
+	if err := hack(t.Context(), "cluster/cluster", "signal", pod.Namespace+"/"+pod.Name, pod.Spec.Containers[0].Name,
+		signal); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -109,7 +110,8 @@ func (c *cluster) deletePods(t testing.TB, pods []corev1.Pod) {
 func (c *cluster) restart(t testing.TB, component string) {
 	t.Helper()
 	labels := client.MatchingLabels{"app.kubernetes.io/component": component}
-	if err := c.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(systemNamespace), labels, client.GracePeriodSeconds(0)); err != nil {
+	if err := c.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(systemNamespace), labels,
+		client.GracePeriodSeconds(0)); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, podStart, component+" is available again", func() bool {

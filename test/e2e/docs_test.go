@@ -19,13 +19,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// TestOwnData runs the commands of docs/data.md that lead from a file of rows to a trained model, with a reward that is an
-// expression. The first of them start the cluster, which runs already.
+// TestOwnData runs the commands of docs/data.md that lead from a file of rows to a trained model, with a reward that is
+// an expression. The first of them start the cluster, which runs already.
 func TestOwnData(t *testing.T) {
 	prepare(t, namespace)
 	commands := commandsOf(t, "docs/data.md", "## From an empty cluster to training on a file of your own")
 	if len(commands) < 7 || !strings.HasPrefix(commands[0], "make demo\n") {
-		t.Fatalf("docs/data.md has %d blocks of commands, of which the first is to be `make demo`:\n%s", len(commands), strings.Join(commands, "\n---\n"))
+		t.Fatalf("docs/data.md has %d blocks of commands, of which the first is to be `make demo`:\n%s", len(commands),
+			strings.Join(commands, "\n---\n"))
 	}
 	wantSample(t, commands)
 	var run v1alpha1.TrainingRun
@@ -46,11 +47,13 @@ func TestOwnData(t *testing.T) {
 	}
 	env.get(t, namespace, "own-data", &run)
 	if run.Status.Metrics == nil || run.Status.Metrics.PassAt1 == nil || *run.Status.Metrics.PassAt1 < 0.6 {
-		t.Errorf("the run is %s with the metrics %+v, want a held-out pass@1 of 0.6 at least", run.Status.State, run.Status.Metrics)
+		t.Errorf("the run is %s with the metrics %+v, want a held-out pass@1 of 0.6 at least", run.Status.State,
+			run.Status.Metrics)
 	}
 }
 
-// wantSample checks that config/samples/own-data.yaml has each object that the commands of docs/data.md write to a file.
+// wantSample checks that config/samples/own-data.yaml has each object that the commands of docs/data.md write to a
+// file.
 func wantSample(t *testing.T, commands []string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, "config/samples/own-data.yaml"))
@@ -88,8 +91,8 @@ func decode(t *testing.T, document string) any {
 	return object
 }
 
-// commandsOf returns the blocks of code in the numbered steps of a page's section. Of a block that shows what commands print, it
-// returns the lines that begin with a dollar sign, without it.
+// commandsOf returns the blocks of code in the numbered steps of a page's section. Of a block that shows what commands
+// print, it returns the lines that begin with a dollar sign, without it.
 func commandsOf(t *testing.T, page, heading string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, page))
@@ -144,7 +147,8 @@ func namespaceConfig(t *testing.T) string {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	output, err := exec.CommandContext(t.Context(), "kubectl", "--kubeconfig", path, "config", "set-context", "--current", "--namespace", namespace).CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), "kubectl", "--kubeconfig", path, "config", "set-context", "--current",
+		"--namespace", namespace).CombinedOutput()
 	if err != nil {
 		t.Fatalf("setting the namespace: %v\n%s", err, output)
 	}

@@ -34,17 +34,21 @@ func TestRubrics(t *testing.T) {
 	prepare(t, namespace)
 	run := applySample(t, "config/samples/rlvr.yaml", "rlvr")
 	if run.Status.Metrics.PassAt1 == nil || *run.Status.Metrics.PassAt1 < 0.6 {
-		t.Errorf("held-out replies that meet all criteria are %v after training, want 0.6 at least", run.Status.Metrics.PassAt1)
+		t.Errorf("held-out replies that meet all criteria are %v after training, want 0.6 at least",
+			run.Status.Metrics.PassAt1)
 	}
 	for _, environment := range run.Status.Environments {
 		// The model begins with about 0.64.
-		if environment.Reward == nil || *environment.Reward < 0.79 || environment.FaultRatio == nil || *environment.FaultRatio != 0 {
-			t.Errorf("environment %s ended with %+v, want a pass rate of 0.79 at least and no faults", environment.Name, environment)
+		if environment.Reward == nil || *environment.Reward < 0.79 || environment.FaultRatio == nil ||
+			*environment.FaultRatio != 0 {
+			t.Errorf("environment %s ended with %+v, want a pass rate of 0.79 at least and no faults", environment.Name,
+				environment)
 		}
 	}
 	// 60 steps of 32 groups of 8 replies, and evaluations of 128; a request of the judge has about 720 tokens.
 	usage := run.Status.Usage
-	if usage == nil || usage.JudgePromptTokens == nil || *usage.JudgePromptTokens < 60*32*8*700 || usage.JudgeSampledTokens == nil {
+	if usage == nil || usage.JudgePromptTokens == nil || *usage.JudgePromptTokens < 60*32*8*700 ||
+		usage.JudgeSampledTokens == nil {
 		t.Errorf("the usage is %+v, which lacks the judge's tokens", usage)
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// repairInitContainer has an init container write the authorities that the learner trusts into a volume of both. It fails until the
-// ConfigMap exists that names them and their folder, and the learner does not start without the file.
+// repairInitContainer has an init container write the authorities that the learner trusts into a volume of both. It
+// fails until the ConfigMap exists that names them and their folder, and the learner does not start without the file.
 func repairInitContainer(t *testing.T) {
 	const source, writer = "repair-init-container", "tinker-operator:writer"
 	folder := t.TempDir()
@@ -47,13 +47,15 @@ func repairInitContainer(t *testing.T) {
 			VolumeMounts: mounts,
 			Env:          []corev1.EnvVar{{Name: "TINKER_CA_FILE", Value: "/authorities/ca.crt"}},
 			InitContainers: []v1alpha1.InitContainer{{
-				Name: "write", Image: writer, VolumeMounts: mounts, Env: []corev1.EnvVar{variable("FOLDER"), variable("AUTHORITIES")},
+				Name: "write", Image: writer, VolumeMounts: mounts, Env: []corev1.EnvVar{variable("FOLDER"),
+					variable("AUTHORITIES")},
 				Args: []string{"write", "/authorities/$(FOLDER)/ca.crt", "$(AUTHORITIES)"},
 			}},
 		}
 	})
 	message := awaitReason(t, run, v1alpha1.ConditionReady, v1alpha1.ReasonInitContainerFailed)
-	for _, want := range []string{`Init container "write" exited with code 1`, "no such file or directory", "learner.pod.initContainers"} {
+	for _, want := range []string{`Init container "write" exited with code 1`, "no such file or directory",
+		"learner.pod.initContainers"} {
 		if !strings.Contains(message, want) {
 			t.Errorf("Ready says %q, want %q", message, want)
 		}
@@ -62,7 +64,8 @@ func repairInitContainer(t *testing.T) {
 		env.get(t, run.Namespace, run.Name, run)
 		return len(run.Status.Attempts) > 1
 	})
-	if wait := run.Status.Attempts[0].StartTime.Sub(run.Status.Attempts[1].CompletionTime.Time); wait < 44*time.Second { // Both are whole seconds.
+	// Both are whole seconds.
+	if wait := run.Status.Attempts[0].StartTime.Sub(run.Status.Attempts[1].CompletionTime.Time); wait < 44*time.Second {
 		t.Errorf("the second attempt began %v after the first had failed, want 45 s", wait)
 	}
 	server := httptest.NewTLSServer(nil)

@@ -73,7 +73,8 @@ func startCluster(ctx context.Context) (bool, error) {
 
 // clear removes what an earlier run of these tests left.
 func clear(ctx context.Context) error {
-	return command(ctx, "kubectl", "delete", "namespace", namespace, deletedNamespace, "--ignore-not-found", "--timeout=2m")
+	return command(ctx, "kubectl", "delete", "namespace", namespace, deletedNamespace, "--ignore-not-found",
+		"--timeout=2m")
 }
 
 func stopCluster() {
@@ -97,7 +98,8 @@ func install(ctx context.Context) error {
 	return installPresent(ctx)
 }
 
-// installPresent installs or upgrades to the chart of this tree, with what the chart of the previous version does not know.
+// installPresent installs or upgrades to the chart of this tree, with what the chart of the previous version does not
+// know.
 func installPresent(ctx context.Context) error {
 	return installChart(ctx, ".", image, "--set", "environmentServers.shared=true")
 }
@@ -117,7 +119,8 @@ func installChart(ctx context.Context, tree, image string, settings ...string) e
 
 // helm runs helm in the namespace of the operator.
 func helm(ctx context.Context, arguments ...string) error {
-	return command(ctx, "go", append([]string{"tool", "-modfile=hack/tools/go.mod", "helm", "--namespace", systemNamespace}, arguments...)...)
+	return command(ctx, "go", append([]string{"tool", "-modfile=hack/tools/go.mod", "helm", "--namespace",
+		systemNamespace}, arguments...)...)
 }
 
 // root is the root of the repository.

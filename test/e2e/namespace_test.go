@@ -20,7 +20,8 @@ import (
 // deletedNamespace is a namespace that a test deletes.
 const deletedNamespace = "e2e-deleted"
 
-// TestDeleteNamespaceOfARun deletes a namespace in which a run trains. Learner and workers drain, and the namespace is gone within 30 seconds.
+// TestDeleteNamespaceOfARun deletes a namespace in which a run trains. Learner and workers drain, and the namespace is
+// gone within 30 seconds.
 func TestDeleteNamespaceOfARun(t *testing.T) {
 	run := startIn(t, deletedNamespace, "trains", func(spec *v1alpha1.TrainingRunSpec) {
 		spec.Algorithm.Steps, spec.Artifacts = new(int64(100000)), nil
@@ -30,7 +31,8 @@ func TestDeleteNamespaceOfARun(t *testing.T) {
 		return run.Status.Step != nil && *run.Status.Step > 0
 	})
 	began := time.Now()
-	if err := env.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: deletedNamespace}}); err != nil {
+	if err := env.Delete(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: deletedNamespace}}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, 30*time.Second, "the namespace is gone", func() bool {

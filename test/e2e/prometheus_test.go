@@ -25,8 +25,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/freeport"
 )
 
-// TestPrometheusReadsARun has Prometheus scrape the manager, by the rights that the chart gives, while a run trains whose learner is
-// killed: each query of the dashboard then has data, and the rules of the alerts are evaluated.
+// TestPrometheusReadsARun has Prometheus scrape the manager, by the rights that the chart gives, while a run trains
+// whose learner is killed: each query of the dashboard then has data, and the rules of the alerts are evaluated.
 func TestPrometheusReadsARun(t *testing.T) {
 	address := startPrometheus(t)
 	run := start(t, "scraped", func(spec *v1alpha1.TrainingRunSpec) {
@@ -45,13 +45,14 @@ func TestPrometheusReadsARun(t *testing.T) {
 	checkRules(t, address)
 }
 
-// startPrometheus starts Prometheus on this machine and returns its address. It scrapes the manager's Service every second as a
-// service account that is bound to the chart's role.
+// startPrometheus starts Prometheus on this machine and returns its address. It scrapes the manager's Service every
+// second as a service account that is bound to the chart's role.
 func startPrometheus(t *testing.T) string {
 	t.Helper()
 	for _, arguments := range [][]string{
 		{"-n", systemNamespace, "create", "serviceaccount", "prometheus"},
-		{"create", "clusterrolebinding", "e2e-prometheus", "--clusterrole=tinker-operator-metrics-reader", "--serviceaccount=" + systemNamespace + ":prometheus"},
+		{"create", "clusterrolebinding", "e2e-prometheus", "--clusterrole=tinker-operator-metrics-reader",
+			"--serviceaccount=" + systemNamespace + ":prometheus"},
 	} {
 		if output, err := kubectl(arguments...); err != nil && !strings.Contains(output, "AlreadyExists") {
 			t.Fatalf("kubectl %v: %v\n%s", arguments, err, output)
@@ -72,7 +73,8 @@ func startPrometheus(t *testing.T) string {
 	var service corev1.Service
 	env.get(t, systemNamespace, "tinker-operator-metrics", &service)
 	dir := t.TempDir()
-	config := fmt.Sprintf(`{"global": {"scrape_interval": "1s", "evaluation_interval": "1s"}, "rule_files": [%q], "scrape_configs": [{
+	config := fmt.Sprintf(
+		`{"global": {"scrape_interval": "1s", "evaluation_interval": "1s"}, "rule_files": [%q], "scrape_configs": [{
 		"job_name": "manager", "scheme": "https", "tls_config": {"insecure_skip_verify": true}, "authorization": {"credentials": %q},
 		"static_configs": [{"targets": [%q]}]}]}`,
 		filepath.Join(root, "charts/tinker-operator/files/alerts.yaml"), strings.TrimSpace(token),
@@ -86,7 +88,8 @@ func startPrometheus(t *testing.T) string {
 	}
 	address := freeport.Address(t)
 	var log bytes.Buffer
-	command := exec.CommandContext(t.Context(), strings.TrimSpace(string(program)), "--config.file", filepath.Join(dir, "prometheus.yaml"),
+	command := exec.CommandContext(t.Context(), strings.TrimSpace(string(program)), "--config.file",
+		filepath.Join(dir, "prometheus.yaml"),
 		"--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", address)
 	command.Stdout, command.Stderr = &log, &log
 	if err := command.Start(); err != nil {

@@ -53,8 +53,8 @@ func awaitStep(t *testing.T, run *v1alpha1.TrainingRun, step int64) {
 	})
 }
 
-// wantContinued fails unless the run makes progress again within a limit after the repair. The next step follows, whose time
-// depends on the machine and is only logged.
+// wantContinued fails unless the run makes progress again within a limit after the repair. The next step follows, whose
+// time depends on the machine and is only logged.
 func wantContinued(t *testing.T, run *v1alpha1.TrainingRun, repaired time.Time, limit time.Duration) {
 	t.Helper()
 	env.get(t, run.Namespace, run.Name, run)
@@ -67,13 +67,15 @@ func wantContinued(t *testing.T, run *v1alpha1.TrainingRun, repaired time.Time, 
 		env.get(t, run.Namespace, run.Name, run)
 		took = time.Since(repaired)
 		attempts := run.Status.Attempts
-		return meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionProgressing) && len(attempts) > 0 && attempts[0].FromStep != nil
+		return meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionProgressing) && len(attempts) > 0 &&
+			attempts[0].FromStep != nil
 	})
 	if took > limit {
 		t.Errorf("run %s made progress %.0f s after the repair, want at most %v", run.Name, took.Seconds(), limit)
 	}
 	awaitStep(t, run, before+1)
-	t.Logf("%s: progress %.0f s after the repair (at most %v), the next step after %.0f s", run.Name, took.Seconds(), limit, time.Since(repaired).Seconds())
+	t.Logf("%s: progress %.0f s after the repair (at most %v), the next step after %.0f s", run.Name, took.Seconds(),
+		limit, time.Since(repaired).Seconds())
 	if run.Status.FailuresSinceCheckpoint != nil && *run.Status.FailuresSinceCheckpoint != 0 {
 		t.Errorf("the wait of run %s cost %d of the restart budget", run.Name, *run.Status.FailuresSinceCheckpoint)
 	}
@@ -105,7 +107,8 @@ func TestRepairs(t *testing.T) {
 	// The runs share one simulator, so that its outage comes after the others.
 	t.Run("beside one another", func(t *testing.T) {
 		for name, repair := range map[string]func(*testing.T){
-			"an API key": repairKey, "a quota": repairQuota, "an image": repairImage, "a model": repairModel, "a path in baseURL": repairPath,
+			"an API key": repairKey, "a quota": repairQuota, "an image": repairImage, "a model": repairModel,
+			"a path in baseURL": repairPath,
 			"an init container": repairInitContainer,
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -119,7 +122,8 @@ func TestRepairs(t *testing.T) {
 
 // repairKey replaces the key in a Secret by one that is refused, and has all pods made anew.
 func repairKey(t *testing.T) {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "repair"}, StringData: map[string]string{"KEY": "tml-e2e"}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "repair"},
+		StringData: map[string]string{"KEY": "tml-e2e"}}
 	if err := env.Create(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +184,8 @@ func repairQuota(t *testing.T) {
 func repairImage(t *testing.T) {
 	const missing = "tinker-operator:repaired"
 	archive := filepath.Join(t.TempDir(), "image.tar")
-	if err := hack(t.Context(), "pack-image.sh", missing, archive, "65532", ".cache/image", "manager", "learner", "rollout", "tinkersim"); err != nil {
+	if err := hack(t.Context(), "pack-image.sh", missing, archive, "65532", ".cache/image", "manager", "learner",
+		"rollout", "tinkersim"); err != nil {
 		t.Fatal(err)
 	}
 	run := start(t, "repair-image", func(spec *v1alpha1.TrainingRunSpec) {
@@ -242,7 +247,8 @@ func repairEndpoint(t *testing.T) {
 	run := start(t, "repair-endpoint", endless)
 	awaitStep(t, run, 1)
 	scale := func(replicas string) {
-		if err := command(t.Context(), "kubectl", "--namespace", systemNamespace, "scale", "deployment", "tinkersim", "--replicas="+replicas); err != nil {
+		if err := command(t.Context(), "kubectl", "--namespace", systemNamespace, "scale", "deployment", "tinkersim",
+			"--replicas="+replicas); err != nil {
 			t.Fatal(err)
 		}
 	}

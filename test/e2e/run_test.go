@@ -167,7 +167,8 @@ func finish(t testing.TB, run *v1alpha1.TrainingRun) result {
 		return current.Status.State == "Succeeded"
 	})
 	if current.Status.LatestCheckpoint == nil || current.Status.LatestCheckpoint.Step != *run.Spec.Algorithm.Steps {
-		t.Fatalf("the latest checkpoint of %s is %+v, want one of step %d", run.Name, current.Status.LatestCheckpoint, *run.Spec.Algorithm.Steps)
+		t.Fatalf("the latest checkpoint of %s is %+v, want one of step %d", run.Name, current.Status.LatestCheckpoint,
+			*run.Spec.Algorithm.Steps)
 	}
 	return result{digest: adapterDigest(t, current.Status.LatestCheckpoint.State), status: current.Status}
 }

@@ -20,7 +20,8 @@ func TestSample(t *testing.T) {
 	if output, err := kubectl("apply", "-f", "config/samples/arithmetic.yaml"); err != nil {
 		t.Fatalf("applying the sample: %v\n%s", err, output)
 	}
-	if output, err := kubectl("apply", "-f", "config/samples/arithmetic.yaml"); err != nil || strings.Contains(output, "configured") {
+	if output, err := kubectl("apply", "-f", "config/samples/arithmetic.yaml"); err != nil || strings.Contains(output,
+		"configured") {
 		t.Errorf("a second apply changes something: %v\n%s", err, output)
 	}
 	var run v1alpha1.TrainingRun
@@ -74,7 +75,8 @@ func wantColumns(t *testing.T) {
 	for name, tc := range cases {
 		output, err := kubectl(tc.arguments...)
 		header, row, _ := strings.Cut(strings.TrimSpace(output), "\n")
-		if err != nil || !regexp.MustCompile(tc.header).MatchString(strings.TrimSpace(header)) || !regexp.MustCompile(tc.row).MatchString(row) {
+		if err != nil || !regexp.MustCompile(tc.header).MatchString(strings.TrimSpace(header)) ||
+			!regexp.MustCompile(tc.row).MatchString(row) {
 			t.Errorf("%s: kubectl %s: %v\n%s", name, strings.Join(tc.arguments, " "), err, output)
 		}
 	}

@@ -26,10 +26,12 @@ func TestSelfHosted(t *testing.T) {
 		t.Fatal(err)
 	}
 	manifest := filepath.Join(t.TempDir(), "tinkersim.yaml")
-	if err := os.WriteFile(manifest, []byte(strings.ReplaceAll(string(sample), "image: tinker-operator:dev", "image: "+image)), 0o600); err != nil {
+	if err := os.WriteFile(manifest, []byte(strings.ReplaceAll(string(sample), "image: tinker-operator:dev",
+		"image: "+image)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if output, err := kubectl("apply", "-f", manifest); err != nil || !strings.Contains(string(sample), "image: tinker-operator:dev") {
+	if output, err := kubectl("apply", "-f", manifest); err != nil || !strings.Contains(string(sample),
+		"image: tinker-operator:dev") {
 		t.Fatalf("applying %s: %v\n%s", path, err, output)
 	}
 	t.Cleanup(func() {
@@ -55,7 +57,8 @@ func TestSelfHosted(t *testing.T) {
 	if len(commands) != 2 {
 		t.Fatalf("docs/self-hosting.md has the commands %q, want two", commands)
 	}
-	if output := inNamespace(t, commands[0]); !strings.Contains(output, "self-hosted") || !strings.Contains(output, "http://tinker-server") {
+	if output := inNamespace(t, commands[0]); !strings.Contains(output, "self-hosted") || !strings.Contains(output,
+		"http://tinker-server") {
 		t.Errorf("%s\n%s", commands[0], output)
 	}
 	if output := inNamespace(t, commands[1]); !strings.Contains(output, `"ok"`) {
@@ -91,7 +94,8 @@ func inNamespace(t *testing.T, command string) string {
 	if err := os.WriteFile(own, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	shell := exec.CommandContext(t.Context(), "bash", "-euc", `kubectl config set-context --current --namespace="$0" >/dev/null; `+command, namespace)
+	shell := exec.CommandContext(t.Context(), "bash", "-euc",
+		`kubectl config set-context --current --namespace="$0" >/dev/null; `+command, namespace)
 	shell.Env = append(os.Environ(), "KUBECONFIG="+own)
 	output, err := shell.CombinedOutput()
 	if err != nil {

@@ -25,10 +25,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 )
 
-// faultyServer is the program of an environment server, for the image of the sample sums. In its first start it exits in call
-// EXIT_IN, and it exits at once in each start from the second to the one numbered LAST_EXIT. With ABSENT it exits at once in each
-// start beside a worker, and serves the probe alone. Each call from SLOW_FROM on
-// takes a minute. From call FULL_FROM on it has no capacity for further sessions, for a minute.
+// faultyServer is the program of an environment server, for the image of the sample sums. In its first start it exits
+// in call EXIT_IN, and it exits at once in each start from the second to the one numbered LAST_EXIT. With ABSENT it
+// exits at once in each start beside a worker, and serves the probe alone. Each call from SLOW_FROM on takes a minute.
+// From call FULL_FROM on it has no capacity for further sessions, for a minute.
 const faultyServer = `
 import asyncio, os, pathlib, socket, sys, time
 import uvicorn
@@ -88,9 +88,11 @@ uvicorn.run(app, host="0.0.0.0", port=int(os.environ["PORT"]))
 `
 
 // startServed creates a run whose only environment is a server with the faults that the variables ask for.
-func startServed(t *testing.T, name string, shared bool, variables map[string]string, change func(*v1alpha1.TrainingRunSpec)) *v1alpha1.TrainingRun {
+func startServed(t *testing.T, name string, shared bool, variables map[string]string,
+	change func(*v1alpha1.TrainingRunSpec)) *v1alpha1.TrainingRun {
 	t.Helper()
-	server := &environment.ORSServer{Image: "environment-sums:dev", Shared: shared, Command: []string{"/usr/bin/python3", "-c", faultyServer}}
+	server := &environment.ORSServer{Image: "environment-sums:dev", Shared: shared,
+		Command: []string{"/usr/bin/python3", "-c", faultyServer}}
 	for key, value := range variables {
 		server.Env = append(server.Env, corev1.EnvVar{Name: key, Value: value})
 	}
@@ -115,8 +117,8 @@ func startServed(t *testing.T, name string, shared bool, variables map[string]st
 	})
 }
 
-// TestEnvironmentServerFaults has environment servers crash again and again beside a worker, and moves a shared one to another
-// pod. The episodes that this ends are counted, the workers live, and the runs complete.
+// TestEnvironmentServerFaults has environment servers crash again and again beside a worker, and moves a shared one to
+// another pod. The episodes that this ends are counted, the workers live, and the runs complete.
 func TestEnvironmentServerFaults(t *testing.T) {
 	prepare(t, namespace)
 	if buildEnvironment(t, "sums"); t.Failed() {
@@ -130,7 +132,8 @@ func TestEnvironmentServerFaults(t *testing.T) {
 	})
 	t.Run("a sidecar that crashes until the end", func(t *testing.T) {
 		t.Parallel()
-		run := startServed(t, "crashes-stay", false, map[string]string{"EXIT_IN": "10", "LAST_EXIT": "1000000"}, skipBesideArithmetic)
+		run := startServed(t, "crashes-stay", false, map[string]string{"EXIT_IN": "10", "LAST_EXIT": "1000000"},
+			skipBesideArithmetic)
 		wantUnavailable(t, run)
 		finishWithWorker(t, run, 1)
 		wantFaults(t, run)
@@ -179,7 +182,8 @@ func TestEnvironmentServerFaults(t *testing.T) {
 		wantFaults(t, run)
 		eventually(t, podStart, "the shared server is removed", func() bool {
 			var deployments appsv1.DeploymentList
-			if err := env.List(t.Context(), &deployments, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.LabelRunUID: string(run.UID)}); err != nil {
+			if err := env.List(t.Context(), &deployments, client.InNamespace(namespace),
+				client.MatchingLabels{v1alpha1.LabelRunUID: string(run.UID)}); err != nil {
 				t.Fatal(err)
 			}
 			return len(deployments.Items) == 0
@@ -187,7 +191,8 @@ func TestEnvironmentServerFaults(t *testing.T) {
 	})
 }
 
-// skipBesideArithmetic lets a run train on sums of the manager's own as well, and on those alone while its server is unavailable.
+// skipBesideArithmetic lets a run train on sums of the manager's own as well, and on those alone while its server is
+// unavailable.
 func skipBesideArithmetic(spec *v1alpha1.TrainingRunSpec) {
 	spec.Environments[0].OnUnavailable, spec.Environments[0].Weight = v1alpha1.UnavailableSkip, new(1.0)
 	other := spec.Environments[0]
@@ -227,7 +232,8 @@ func finishWithWorker(t *testing.T, run *v1alpha1.TrainingRun, restarts int32) {
 	})
 	finish(t, run)
 	if len(workers) != 1 || seen < restarts {
-		t.Errorf("the run had %d workers, whose server was restarted %d times; want one worker, and %d restarts at least", len(workers), seen, restarts)
+		t.Errorf("the run had %d workers, whose server was restarted %d times; want one worker, and %d restarts at least",
+			len(workers), seen, restarts)
 	}
 	wantEachStepOnce(t, run)
 }

@@ -41,8 +41,8 @@ var skyRLCapabilities = v1alpha1.Capabilities{
 	Unsupported: []string{"list_checkpoints", "protobuf", "repeats", "sampler_snapshot", "seed", "ttl"},
 }
 
-// TestSkyRL starts SkyRL and trains at it. Nearly all of the time passes while the server compiles each new shape of its
-// inputs.
+// TestSkyRL starts SkyRL and trains at it. Nearly all of the time passes while the server compiles each new shape of
+// its inputs.
 func TestSkyRL(t *testing.T) {
 	server := skyrl.Start(t, root, skyRLAddress)
 	prepare(t, namespace)
@@ -66,10 +66,12 @@ func testSkyRLKilledLearner(t *testing.T, database string) {
 	if got.Restarts == nil || *got.Restarts != 1 {
 		t.Errorf("the run was restarted %v times, want once", got.Restarts)
 	}
-	if got.Metrics == nil || got.Metrics.PassAt1 == nil || got.Metrics.EvaluatedStep == nil || *got.Metrics.EvaluatedStep != steps {
+	if got.Metrics == nil || got.Metrics.PassAt1 == nil || got.Metrics.EvaluatedStep == nil ||
+		*got.Metrics.EvaluatedStep != steps {
 		t.Errorf("the newest evaluation is %+v, want one of step %d", got.Metrics, steps)
 	}
-	count := exec.CommandContext(t.Context(), "python3", filepath.Join(root, "test", "conformance", "skyrl", "steps.py"), database, got.LatestCheckpoint.State)
+	count := exec.CommandContext(t.Context(), "python3", filepath.Join(root, "test", "conformance", "skyrl", "steps.py"),
+		database, got.LatestCheckpoint.State)
 	output, err := count.CombinedOutput()
 	if err != nil {
 		t.Fatalf("counting the steps of %s: %v\n%s", got.LatestCheckpoint.State, err, output)
@@ -79,14 +81,16 @@ func testSkyRLKilledLearner(t *testing.T, database string) {
 	}
 }
 
-// testSkyRLRisingReward trains until most replies have the digit, and compares the evaluations of the first and the last weights.
+// testSkyRLRisingReward trains until most replies have the digit, and compares the evaluations of the first and the
+// last weights.
 func testSkyRLRisingReward(t *testing.T) {
 	const steps, least = 24, 0.6
 	run := startAtSkyRL(t, "digit", steps, steps)
 	got := finishAtSkyRL(t, run)
 	before, after := evaluation(t, run, 0), evaluation(t, run, steps)
 	if after < before+least || got.Metrics == nil || got.Metrics.PassAt1 == nil || *got.Metrics.PassAt1 != after {
-		t.Fatalf("pass@1 was %v before training and %v after it, the status has %+v; want a rise of %v at least", before, after, got.Metrics, least)
+		t.Fatalf("pass@1 was %v before training and %v after it, the status has %+v; want a rise of %v at least", before,
+			after, got.Metrics, least)
 	}
 	t.Logf("pass@1 rose from %.3f to %.3f", before, after)
 }
@@ -151,8 +155,10 @@ func finishAtSkyRL(t *testing.T, run *v1alpha1.TrainingRun) v1alpha1.TrainingRun
 		env.get(t, run.Namespace, run.Name, &current)
 		return current.Status.State == "Succeeded" || current.Status.State == "Failed"
 	})
-	if current.Status.State != "Succeeded" || current.Status.LatestCheckpoint == nil || current.Status.LatestCheckpoint.Step != *run.Spec.Algorithm.Steps {
-		t.Fatalf("run %s ended as %s with the checkpoint %+v: %+v", run.Name, current.Status.State, current.Status.LatestCheckpoint, current.Status.Conditions)
+	if current.Status.State != "Succeeded" || current.Status.LatestCheckpoint == nil ||
+		current.Status.LatestCheckpoint.Step != *run.Spec.Algorithm.Steps {
+		t.Fatalf("run %s ended as %s with the checkpoint %+v: %+v", run.Name, current.Status.State,
+			current.Status.LatestCheckpoint, current.Status.Conditions)
 	}
 	return current.Status
 }

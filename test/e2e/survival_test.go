@@ -100,17 +100,18 @@ func TestRunSurvivesKills(t *testing.T) {
 			reached(t, run, 4)
 			env.restart(t, "manager")
 		}},
-		"learner, workers, simulator and manager are killed in one run": {"kill-all", func(t *testing.T, run *v1alpha1.TrainingRun) {
-			reached(t, run, 2)
-			env.signal(t, learner(t, run), "KILL")
-			reached(t, run, 5)
-			env.deletePods(t, workers(t, run))
-			reached(t, run, 7)
-			env.restart(t, "tinkersim")
-			env.restart(t, "manager")
-			reached(t, run, 10)
-			env.deletePods(t, []corev1.Pod{learner(t, run)})
-		}},
+		"learner, workers, simulator and manager are killed in one run": {"kill-all",
+			func(t *testing.T, run *v1alpha1.TrainingRun) {
+				reached(t, run, 2)
+				env.signal(t, learner(t, run), "KILL")
+				reached(t, run, 5)
+				env.deletePods(t, workers(t, run))
+				reached(t, run, 7)
+				env.restart(t, "tinkersim")
+				env.restart(t, "manager")
+				reached(t, run, 10)
+				env.deletePods(t, []corev1.Pod{learner(t, run)})
+			}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

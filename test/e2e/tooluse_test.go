@@ -32,7 +32,8 @@ const foreignModel = "Qwen/Qwen3-8B"
 
 // vocabularyFile returns the part of the family's vocabulary that this repository has.
 func vocabularyFile() ([]byte, error) {
-	packed, err := os.ReadFile(filepath.Join(root, "internal", "renderer", "families", "testdata", "tokenizers", "qwen3.json.gz"))
+	packed, err := os.ReadFile(filepath.Join(root, "internal", "renderer", "families", "testdata", "tokenizers",
+		"qwen3.json.gz"))
 	if err != nil {
 		return nil, err
 	}

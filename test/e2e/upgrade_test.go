@@ -19,9 +19,10 @@ import (
 
 const previousImage = "tinker-operator:e2e-previous"
 
-// TestUpgradeAndRollback begins a run with the build that hack/previous-version names, upgrades the chart in the middle of
-// it, and rolls back. Learner and workers are killed after each, so that they are replaced by those of the other
-// build, and the weights are those of an undisturbed run. A field of the spec that the earlier CRD lacks survives the rollback.
+// TestUpgradeAndRollback begins a run with the build that hack/previous-version names, upgrades the chart in the middle
+// of it, and rolls back. Learner and workers are killed after each, so that they are replaced by those of the other
+// build, and the weights are those of an undisturbed run. A field of the spec that the earlier CRD lacks survives the
+// rollback.
 func TestUpgradeAndRollback(t *testing.T) {
 	// The run is longer than others: a short one ends between the manager's start and the kill.
 	long := func(spec *v1alpha1.TrainingRunSpec) { spec.Algorithm.Steps = new(int64(96)) }
@@ -91,7 +92,8 @@ func installPrevious(t *testing.T) {
 	})
 	// The chart of the previous version had the CRDs in the release.
 	previous := filepath.Join(".cache", "previous")
-	if err := command(t.Context(), "kubectl", "replace", "--filename", filepath.Join(previous, "config", "crd", "bases")); err != nil {
+	if err := command(t.Context(), "kubectl", "replace", "--filename", filepath.Join(previous, "config", "crd",
+		"bases")); err != nil {
 		t.Fatal(err)
 	}
 	if err := installChart(t.Context(), previous, previousImage, "--set", "crds.install=false"); err != nil {

@@ -25,8 +25,8 @@ type lateSampler struct {
 	models   int
 }
 
-// checkLateSamples checks what the learner relies on at SkyRL: a sample of older weights changes the model that trains, and one of
-// the weights of an unloaded model changes no other, though the next model has its adapter.
+// checkLateSamples checks what the learner relies on at SkyRL: a sample of older weights changes the model that trains,
+// and one of the weights of an unloaded model changes no other, though the next model has its adapter.
 func checkLateSamples(t *testing.T, url string) {
 	t.Helper()
 	api, err := client.New(client.Config{BaseURL: url, APIKey: "tml-skyrl"})
@@ -95,7 +95,8 @@ func (s *lateSampler) create() *client.Model {
 	s.t.Helper()
 	s.models++
 	model, err := s.api.CreateModel(s.t.Context(), tinker.CreateModelRequest{
-		Session: s.session, ModelSeq: s.models, BaseModel: tinkersim.ModelName, Lora: tinker.LoraConfig{Rank: 4, TrainAttn: true, TrainMLP: true, TrainUnembed: true},
+		Session: s.session, ModelSeq: s.models, BaseModel: tinkersim.ModelName,
+		Lora: tinker.LoraConfig{Rank: 4, TrainAttn: true, TrainMLP: true, TrainUnembed: true},
 	})
 	if err != nil {
 		s.t.Fatal(err)

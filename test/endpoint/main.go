@@ -48,7 +48,8 @@ func run(ctx context.Context, args []string, key string, out io.Writer) error {
 	if *url == "" || *model == "" || key == "" {
 		return errors.New("give -url, -model and the environment variable TINKER_API_KEY")
 	}
-	api, err := client.New(client.Config{BaseURL: *url, APIKey: key, UserAgent: version.UserAgent("tinker-operator-endpoint")})
+	api, err := client.New(client.Config{BaseURL: *url, APIKey: key,
+		UserAgent: version.UserAgent("tinker-operator-endpoint")})
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,8 @@ func run(ctx context.Context, args []string, key string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "server %s, model %s, driven by our own client in %.1f s\n", *url, *model, time.Since(began).Seconds())
+	fmt.Fprintf(out, "server %s, model %s, driven by our own client in %.1f s\n", *url, *model,
+		time.Since(began).Seconds())
 	return write(out, report)
 }
 

@@ -14,7 +14,8 @@ import (
 )
 
 func TestRun(t *testing.T) {
-	_, url := simulatortest.Serve(t, tinkersim.Options{Faults: []fault.Rule{{Op: "asample", Do: fault.IgnoreSeed, Count: -1}}})
+	_, url := simulatortest.Serve(t, tinkersim.Options{Faults: []fault.Rule{{Op: "asample", Do: fault.IgnoreSeed,
+		Count: -1}}})
 	var out strings.Builder
 	if err := run(t.Context(), []string{"-url", url, "-model", tinkersim.ModelName}, "tml-endpoint", &out); err != nil {
 		t.Fatal(err)
@@ -49,7 +50,8 @@ func TestRunWithMissingFlags(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if err := run(t.Context(), tc.args, tc.key, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), tc.says) {
+			if err := run(t.Context(), tc.args, tc.key, &strings.Builder{}); err == nil || !strings.Contains(err.Error(),
+				tc.says) {
 				t.Errorf("run gives %v, want %s in it", err, tc.says)
 			}
 		})

@@ -130,14 +130,16 @@ func testSplits(t *testing.T, address string) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("Splits: %v (-want +got):\n%s", err, diff)
 	}
-	if _, err := backend(t, ors.Options{BaseURL: address, Environment: "products"}).Splits(t.Context()); err == nil || !strings.Contains(err.Error(), "sums") {
+	if _, err := backend(t, ors.Options{BaseURL: address, Environment: "products"}).Splits(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "sums") {
 		t.Errorf("Splits of an unknown environment: %v, want the server's environments", err)
 	}
 }
 
 // testEpisode runs an episode of tool use: a call with wrong arguments, then the answer.
 func testEpisode(t *testing.T, address string) {
-	env, err := tooluse.New(backend(t, ors.Options{BaseURL: address}), tooluse.Options{SystemPrompt: "$(tools)", MaxParseErrors: 2})
+	env, err := tooluse.New(backend(t, ors.Options{BaseURL: address}), tooluse.Options{SystemPrompt: "$(tools)",
+		MaxParseErrors: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +152,8 @@ func testEpisode(t *testing.T, address string) {
 	if err != nil {
 		t.Fatalf("Prompts: %v", err)
 	}
-	if got := prompts[0].Messages; len(got) != 2 || !strings.Contains(got[0].Content, `"name":"submit"`) || got[1].Content != "What is 1 + 4?" {
+	if got := prompts[0].Messages; len(got) != 2 || !strings.Contains(got[0].Content, `"name":"submit"`) ||
+		got[1].Content != "What is 1 + 4?" {
 		t.Errorf("the first messages are %+v", got)
 	}
 	turn := step(t, episode, `{"number": 5}`)
@@ -166,7 +169,8 @@ func testEpisode(t *testing.T, address string) {
 // step replies with a call of submit.
 func step(t *testing.T, episode environment.Episode, arguments string) environment.Turn {
 	t.Helper()
-	reply := environment.Reply{Message: chat.Message{Role: "assistant", Calls: []chat.ToolCall{{Name: "submit", Arguments: arguments}}}}
+	reply := environment.Reply{Message: chat.Message{Role: "assistant",
+		Calls: []chat.ToolCall{{Name: "submit", Arguments: arguments}}}}
 	turn, err := episode.Step(t.Context(), []environment.Reply{reply})
 	if err != nil {
 		t.Fatalf("Step: %v", err)
@@ -245,7 +249,8 @@ type aborting struct {
 func (a *aborting) Write(p []byte) (int, error) {
 	n, err := a.ResponseWriter.Write(p)
 	a.sent = append(a.sent, p[:n]...)
-	if _, event, found := strings.Cut(strings.ReplaceAll(string(a.sent), "\r", ""), "task_id"); found && strings.Contains(event, "\n\n") {
+	if _, event, found := strings.Cut(strings.ReplaceAll(string(a.sent), "\r", ""), "task_id"); found &&
+		strings.Contains(event, "\n\n") {
 		http.NewResponseController(a.ResponseWriter).Flush()
 		panic(http.ErrAbortHandler)
 	}
@@ -266,7 +271,8 @@ func testDeleted(t *testing.T, address string) {
 }
 
 func testSecrets(t *testing.T, address string, delivery contract.SecretDelivery) {
-	session := open(t, ors.Options{BaseURL: address, Delivery: delivery, Secrets: []ors.Secret{{Name: "KEY", Value: "word"}}})
+	session := open(t, ors.Options{BaseURL: address, Delivery: delivery,
+		Secrets: []ors.Secret{{Name: "KEY", Value: "word"}}})
 	if got := call(t, session, "secret", ""); got.Text != "word" {
 		t.Errorf("the environment's secret is %q with delivery %s", got.Text, delivery)
 	}
@@ -324,7 +330,8 @@ func TestToolset(t *testing.T) {
 	for words, options := range refused {
 		_, err := backend(t, options).Open(t.Context(), environment.Task{Split: "test"})
 		var fault *environment.Fault
-		if !errors.As(err, &fault) || !fault.Permanent || !strings.Contains(err.Error(), words) || !strings.Contains(err.Error(), "ors.toolset is") {
+		if !errors.As(err, &fault) || !fault.Permanent || !strings.Contains(err.Error(), words) ||
+			!strings.Contains(err.Error(), "ors.toolset is") {
 			t.Errorf("Open: %v, want a permanent fault that names the field and quotes %q", err, words)
 		}
 	}

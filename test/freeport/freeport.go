@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// The ports lie below those that the kernel gives to listeners of port 0 and to connections (from 32768 on), so that none
-// of these takes one before its program listens.
+// The ports lie below those that the kernel gives to listeners of port 0 and to connections (from 32768 on), so that
+// none of these takes one before its program listens.
 const first, count = 20000, 12000
 
 var next atomic.Uint32

@@ -22,7 +22,8 @@ func (w *env) runFile(run *v1alpha1.TrainingRun, attempt int32) contract.RunFile
 	GinkgoHelper()
 	config := &corev1.ConfigMap{}
 	Eventually(func() error {
-		return kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, attempt)}, config)
+		return kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace,
+			Name: desired.RunFileName(run, attempt)}, config)
 	}).Should(Succeed())
 	file, err := contract.DecodeRunFile([]byte(config.Data[contract.RunFileName]))
 	Expect(err).NotTo(HaveOccurred())
@@ -34,7 +35,8 @@ func (w *env) progressWith(run *v1alpha1.TrainingRun, step int64, ignored ...str
 	GinkgoHelper()
 	fixed := w.runFile(run, 1).Fixed
 	p := progress(step)
-	p.Capabilities = &contract.Capabilities{BaseURL: fixed.BaseURL, Model: fixed.Model.Name, Supported: []string{"adam.beta1", "loss.ppo"}, Ignored: ignored}
+	p.Capabilities = &contract.Capabilities{BaseURL: fixed.BaseURL, Model: fixed.Model.Name,
+		Supported: []string{"adam.beta1", "loss.ppo"}, Ignored: ignored}
 	return p
 }
 
@@ -71,7 +73,8 @@ var _ = Describe("What the endpoint does", func() {
 		checkedAt := w.clock.now().Add(-age).UTC().Truncate(time.Second)
 		p := w.progressWith(run, 7, "ttl")
 		p.Capabilities.Supported = append(p.Capabilities.Supported, contract.CapabilityGradientSum)
-		p.Capabilities.CheckedAt, p.Capabilities.ClientVersion, p.Capabilities.Connection = checkedAt.Format(time.RFC3339), "v1", file.Connection
+		p.Capabilities.CheckedAt, p.Capabilities.ClientVersion, p.Capabilities.Connection = checkedAt.Format(time.RFC3339),
+			"v1", file.Connection
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: p})
 		w.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
@@ -115,9 +118,16 @@ var _ = Describe("What the endpoint does", func() {
 	},
 		Entry("within a day", 23*time.Hour, func(*v1alpha1.TrainingRun) {}, true),
 		Entry("not after a day", 24*time.Hour, func(*v1alpha1.TrainingRun) {}, false),
-		Entry("not over another proxy", time.Hour, func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.ProxyURL = "http://proxy:3128" }, false),
-		Entry("not with another Secret", time.Hour, func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretRef.Name = "other" }, false),
-		Entry("not at another address", time.Hour, func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.BaseURL = "http://elsewhere" }, false),
+		Entry("not over another proxy", time.Hour, func(
+			r *v1alpha1.TrainingRun) {
+			r.Spec.Tinker.ProxyURL = "http://proxy:3128"
+		}, false),
+		Entry("not with another Secret", time.Hour,
+			func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretRef.Name = "other" }, false),
+		Entry("not at another address", time.Hour, func(
+			r *v1alpha1.TrainingRun) {
+			r.Spec.Tinker.BaseURL = "http://elsewhere"
+		}, false),
 	)
 
 	DescribeTable("refuses a run at its first attempt", func(reason, text string) {
@@ -137,14 +147,17 @@ var _ = Describe("What the endpoint does", func() {
 		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement(reason))
 		Consistently(w.attemptsWithJobs, "1s", "100ms").Should(Equal([]string{"1"}))
 	},
-		Entry("that sets what it ignores", "UnsupportedByEndpoint", "The endpoint does not honour algorithm.optimizer.gradClipNorm (ignored): set it to 0"),
-		Entry("that needs an optimizer which it forgets", "OptimizerNotRestored", "The endpoint does not restore the optimizer: set failurePolicy.requireOptimizer to false"),
+		Entry("that sets what it ignores", "UnsupportedByEndpoint",
+			"The endpoint does not honour algorithm.optimizer.gradClipNorm (ignored): set it to 0"),
+		Entry("that needs an optimizer which it forgets", "OptimizerNotRestored",
+			"The endpoint does not restore the optimizer: set failurePolicy.requireOptimizer to false"),
 	)
 
 	It("is reported where it forgets the optimizer and may", func() {
 		w := newEnv()
 		run, first := w.startedRun(func(run *v1alpha1.TrainingRun) { run.Spec.FailurePolicy.RequireOptimizer = new(false) })
-		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: w.progressWith(run, 7, "optimizer_restore")})
+		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1,
+			Progress: w.progressWith(run, 7, "optimizer_restore")})
 		w.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionResumable)).To(Equal("True OptimizerNotRestored"))

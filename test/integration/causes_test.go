@@ -66,7 +66,8 @@ var _ = Describe("The end of an attempt", func() {
 			Consistently(w.attemptsWithJobs, "300ms", "50ms").Should(ConsistOf("1", "2"), "the Job of a crash stays for its log")
 		}
 		service := &corev1.Service{}
-		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.ServiceName(run)}, service)).To(Succeed())
+		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.ServiceName(run)},
+			service)).To(Succeed())
 		Expect(service.Spec.Selector).To(HaveKeyWithValue(v1alpha1.LabelAttempt, "2"))
 		Expect(w.jobs(v1alpha1.RoleRollout)).To(HaveLen(1), "the workers run on")
 	}
@@ -88,16 +89,22 @@ var _ = Describe("The end of an attempt", func() {
 		})
 	})
 	It("is Disrupted when the pod is deleted, and costs nothing", func() {
-		ends(contract.CauseDisrupted, 0, func(_ *env, pod *corev1.Pod) { Expect(kube.Delete(context.Background(), pod)).To(Succeed()) })
+		ends(contract.CauseDisrupted, 0, func(_ *env,
+			pod *corev1.Pod) {
+			Expect(kube.Delete(context.Background(), pod)).To(Succeed())
+		})
 	})
 	It("is Disrupted when the pod is preempted, and costs nothing", func() {
-		ends(contract.CauseDisrupted, 0, func(w *env, pod *corev1.Pod) { w.markDisrupted(pod, "PreemptionByScheduler", corev1.ConditionTrue) })
+		ends(contract.CauseDisrupted, 0, func(w *env, pod *corev1.Pod) {
+			w.markDisrupted(pod, "PreemptionByScheduler", corev1.ConditionTrue)
+		})
 	})
 	It("is NodeLost when the node is silent, while the pod still is there", func() {
 		ends(contract.CauseNodeLost, 0, func(w *env, pod *corev1.Pod) {
 			w.kubelet.set(func(k *kubelet) { k.holdDeleted = true })
 			w.markDisrupted(pod, "DeletionByTaintManager", corev1.ConditionFalse)
-			Eventually(func() error { return kube.Get(context.Background(), client.ObjectKeyFromObject(pod), pod) }).Should(Succeed())
+			Eventually(func() error { return kube.Get(context.Background(), client.ObjectKeyFromObject(pod), pod) }).Should(
+				Succeed())
 			DeferCleanup(func() { w.kubelet.set(func(k *kubelet) { k.holdDeleted = false }) })
 		})
 	})
@@ -109,7 +116,8 @@ var _ = Describe("The end of an attempt", func() {
 	It("is Disrupted when somebody deletes the Job", func() {
 		ends(contract.CauseDisrupted, 0, func(w *env, pod *corev1.Pod) {
 			job := w.jobs(v1alpha1.RoleLearner)[0]
-			Expect(kube.Delete(context.Background(), &job, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
+			Expect(kube.Delete(context.Background(), &job, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(
+				Succeed())
 		})
 	})
 	It("is Fenced when the learner saw a higher attempt", func() {
@@ -119,7 +127,8 @@ var _ = Describe("The end of an attempt", func() {
 	})
 	It("is Stalled by the learner's own fresh words, and costs nothing", func() {
 		ends(contract.CauseStalled, 0, func(w *env, pod *corev1.Pod) {
-			w.learners.answer(w.learner("arithmetic", 1).Status.PodIP, contract.HeartbeatReply{Attempt: 1, Progress: progress(7), SecondsSinceProgress: 3601})
+			w.learners.answer(w.learner("arithmetic", 1).Status.PodIP, contract.HeartbeatReply{Attempt: 1, Progress: progress(7),
+				SecondsSinceProgress: 3601})
 		})
 	})
 
@@ -173,7 +182,8 @@ var _ = Describe("The end of an attempt", func() {
 			"throttled": "Throttled", "payment": "PaymentRequired", "paused_capacity": "PausedCapacity",
 			"paused_rate_limit": "PausedRateLimit", "unreachable": "EndpointUnreachable", "server_error": "EndpointFailing",
 		} {
-			w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(1), Upstream: upstream, SecondsSinceProgress: 99999})
+			w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(1), Upstream: upstream,
+				SecondsSinceProgress: 99999})
 			w.advance(11 * time.Second)
 			want := "False " + reason
 			if upstream == "throttled" {
@@ -191,8 +201,10 @@ var _ = Describe("An environment that no worker can play", func() {
 		w := newEnv()
 		run, first := w.startedRun()
 		reply := contract.HeartbeatReply{
-			Attempt: 1, Progress: progress(1), SecondsSinceProgress: 99999, BlockedOn: contract.BlockedOnEnvironment + "arithmetic",
-			Unavailable: []contract.UnavailableEnvironment{{Name: "arithmetic", Problem: "POST /create_session: connection refused"}},
+			Attempt: 1, Progress: progress(1), SecondsSinceProgress: 99999, BlockedOn: contract.BlockedOnEnvironment +
+				"arithmetic",
+			Unavailable: []contract.UnavailableEnvironment{{Name: "arithmetic",
+				Problem: "POST /create_session: connection refused"}},
 		}
 		w.learners.answer(first.ip, reply)
 		w.eventually(run, func(g Gomega) {
@@ -200,7 +212,8 @@ var _ = Describe("An environment that no worker can play", func() {
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False EnvironmentUnavailable"))
 		})
 		Expect(message(run, v1alpha1.ConditionEnvironmentsReady)).To(And(
-			ContainSubstring(`environment "arithmetic"`), ContainSubstring("connection refused"), ContainSubstring("the run waits for it"), ContainSubstring("Repair the server")))
+			ContainSubstring(`environment "arithmetic"`), ContainSubstring("connection refused"),
+			ContainSubstring("the run waits for it"), ContainSubstring("Repair the server")))
 
 		reply.BlockedOn, reply.Unavailable[0].Skipped = "", true
 		w.learners.answer(first.ip, reply)
@@ -226,7 +239,8 @@ var _ = Describe("What ends a run", func() {
 			w := newEnv()
 			run, _ := w.startedRun()
 			w.verdict(w.learner(run.Name, 1), contract.Verdict{
-				Cause: contract.CauseConfigRejected, Reason: reason, Message: "Do this about it.", Attempt: 1, Progress: progress(2),
+				Cause: contract.CauseConfigRejected, Reason: reason, Message: "Do this about it.", Attempt: 1,
+				Progress: progress(2),
 			})
 			w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True " + want)) })
 			Expect(message(run, v1alpha1.ConditionFailed)).To(Equal("Do this about it."))
@@ -268,14 +282,16 @@ var _ = Describe("What ends a run", func() {
 		run, _ := w.startedRun()
 		refuse := func(attempt int32) {
 			w.verdict(w.learner(run.Name, attempt), contract.Verdict{
-				Cause: contract.CauseUpstream, Reason: "KeyRefused", Message: "401", Attempt: attempt, Progress: contract.Progress{Phase: contract.PhaseOpening},
+				Cause: contract.CauseUpstream, Reason: "KeyRefused", Message: "401", Attempt: attempt,
+				Progress: contract.Progress{Phase: contract.PhaseOpening},
 			})
 			w.eventually(run, func(g Gomega) {
 				g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False KeyRefused"))
 				g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False KeyRefused"))
 				switch {
 				case attempt <= 2:
-					g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"), "the grace period is two minutes")
+					g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"),
+						"the grace period is two minutes")
 				case attempt >= 4:
 					g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True KeyRefused"))
 				}
@@ -284,13 +300,15 @@ var _ = Describe("What ends a run", func() {
 		workers := w.rolloutJob(nil)
 		for attempt := int32(1); attempt <= 8; attempt++ {
 			refuse(attempt)
-			Consistently(func() []string { return w.attemptsWithJobs() }, "300ms", "100ms").Should(Equal([]string{fmt.Sprint(attempt)}))
+			Consistently(func() []string { return w.attemptsWithJobs() }, "300ms",
+				"100ms").Should(Equal([]string{fmt.Sprint(attempt)}))
 			Expect(w.rolloutJob(nil).UID).To(Equal(workers.UID), "a wait makes no workers")
 			w.advance(46 * time.Second)
 		}
 		w.attempt(run, 9, progress(3))
 		replaced := w.rolloutJob(workers)
-		Expect(replaced.Annotations[v1alpha1.AnnotationRunFile]).To(HaveSuffix("-9"), "workers have the key that their pods began with")
+		Expect(replaced.Annotations[v1alpha1.AnnotationRunFile]).To(HaveSuffix("-9"),
+			"workers have the key that their pods began with")
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
 			g.Expect(run.Status.Attempts).To(HaveLen(2))
@@ -327,14 +345,17 @@ var _ = Describe("What ends a run", func() {
 		crash(2, at(12, 10))
 		Expect(*run.Status.FailuresSinceCheckpoint).To(BeEquivalentTo(1), "the one before the checkpoint is forgotten")
 		crash(3, at(14, 10))
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True RestartsExhausted")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True RestartsExhausted"))
+		})
 	})
 })
 
 var _ = Describe("A learner that cannot start", func() {
 	waitingFor := func(reason, words string) *corev1.Pod {
 		return &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
-			Name: "learner", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: words}},
+			Name: "learner", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason,
+				Message: words}},
 		}}}}
 	}
 	DescribeTable("is reported with its cause and the repair",
@@ -344,7 +365,8 @@ var _ = Describe("A learner that cannot start", func() {
 			run := w.create()
 			found := w.learner(run.Name, 1)
 			found.Status.Phase = corev1.PodPending
-			found.Status.ContainerStatuses, found.Status.Conditions = pod.Status.ContainerStatuses, slices.Clone(pod.Status.Conditions)
+			found.Status.ContainerStatuses, found.Status.Conditions = pod.Status.ContainerStatuses,
+				slices.Clone(pod.Status.Conditions)
 			found.Status.InitContainerStatuses = pod.Status.InitContainerStatuses
 			for i := range found.Status.Conditions {
 				found.Status.Conditions[i].LastTransitionTime = metav1.NewTime(w.clock.now())
@@ -362,21 +384,29 @@ var _ = Describe("A learner that cannot start", func() {
 				g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True " + reason))
 				g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False " + reason))
 			})
-			Expect(strings.ReplaceAll(message(run, v1alpha1.ConditionLearnerRunning), w.namespace, "NS")).To(ContainSubstring(repair))
+			Expect(strings.ReplaceAll(message(run, v1alpha1.ConditionLearnerRunning), w.namespace,
+				"NS")).To(ContainSubstring(repair))
 		},
 		Entry("a missing Secret", waitingFor("CreateContainerConfigError", `secret "tinker" not found`), "SecretNotFound",
 			`Secret "tinker" does not exist in namespace "NS": create it, or correct tinker.apiKeySecretRef.`),
-		Entry("a missing key", waitingFor("CreateContainerConfigError", `couldn't find key TINKER_API_KEY in Secret ns/tinker`), "SecretKeyNotFound",
+		Entry("a missing key", waitingFor("CreateContainerConfigError",
+			`couldn't find key TINKER_API_KEY in Secret ns/tinker`), "SecretKeyNotFound",
 			`Secret "tinker" has no key "TINKER_API_KEY": add it, or correct tinker.apiKeySecretRef.`),
-		Entry("an image that cannot be pulled", waitingFor("ImagePullBackOff", `Back-off pulling image "x"`), "ImagePullFailed",
+		Entry("an image that cannot be pulled", waitingFor("ImagePullBackOff", `Back-off pulling image "x"`),
+			"ImagePullFailed",
 			`Image "tinker-operator:test" cannot be pulled: correct learner.pod.image`),
-		Entry("a sidecar that fails again and again", &corev1.Pod{Status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{
-			Name: "proxy", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
-			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Message: "proxy: no route"}},
-		}}}}, "InitContainerFailed", `Init container "proxy" exited with code 3 (its log ends: proxy: no route): correct it in learner.pod.initContainers`),
+		Entry("a sidecar that fails again and again",
+			&corev1.Pod{Status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{
+				Name: "proxy", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3,
+					Message: "proxy: no route"}},
+			}}}}, "InitContainerFailed",
+			`Init container "proxy" exited with code 3 (its log ends: proxy: no route): correct it in learner.pod.initContainers`),
 		Entry("a pod that fits nowhere", &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
-			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: `persistentvolumeclaim "runs" not found`,
-		}}}}, "Unschedulable", `PersistentVolumeClaim "runs" does not exist in namespace "NS": create it, or correct learner.pod.volumes.`),
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable",
+			Message: `persistentvolumeclaim "runs" not found`,
+		}}}}, "Unschedulable",
+			`PersistentVolumeClaim "runs" does not exist in namespace "NS": create it, or correct learner.pod.volumes.`),
 	)
 })
 

@@ -29,7 +29,8 @@ func savedState() (url, state string) {
 	Expect(err).NotTo(HaveOccurred())
 	session, err := api.CreateSession(ctx, tinkerclient.SessionRequest{Tags: []string{"test"}})
 	Expect(err).NotTo(HaveOccurred())
-	model, err := api.CreateModel(ctx, tinkerapi.CreateModelRequest{Session: session, BaseModel: tinkersim.ModelName, Lora: tinkerapi.DefaultLora()})
+	model, err := api.CreateModel(ctx, tinkerapi.CreateModelRequest{Session: session, BaseModel: tinkersim.ModelName,
+		Lora: tinkerapi.DefaultLora()})
 	Expect(err).NotTo(HaveOccurred())
 	saving, err := model.SaveState(ctx, tinkerclient.SaveRequest{Name: "s000020"})
 	Expect(err).NotTo(HaveOccurred())
@@ -54,15 +55,18 @@ var _ = Describe("kubectl tinker checkpoints", func() {
 
 		folder := filepath.Join(GinkgoT().TempDir(), "adapter")
 		download := []string{"checkpoints", "download", "arithmetic", "--step", "20", "--base-url", url, "-o", folder}
-		Expect(tinker(w.namespace, download...).stderr).To(ContainSubstring("set the variable TINKER_API_KEY"), "the Secret does not exist")
+		Expect(tinker(w.namespace, download...).stderr).To(ContainSubstring("set the variable TINKER_API_KEY"),
+			"the Secret does not exist")
 		reference := run.Spec.Tinker.APIKeySecretRef
 		Expect(kube.Create(context.Background(), &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: reference.Name}, Data: map[string][]byte{reference.Key: []byte("tml-test\n")},
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: reference.Name},
+			Data:       map[string][]byte{reference.Key: []byte("tml-test\n")},
 		})).To(Succeed())
 		Expect(succeeds(w.namespace, download...)).To(ContainSubstring("adapter_model.safetensors"))
 		entries, err := os.ReadDir(folder)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(entries).To(HaveLen(2))
-		Expect(tinker(w.namespace, "checkpoints", "download", "arithmetic", "--best").stderr).To(ContainSubstring("spec.checkpoints.keepBest"))
+		Expect(tinker(w.namespace, "checkpoints", "download", "arithmetic",
+			"--best").stderr).To(ContainSubstring("spec.checkpoints.keepBest"))
 	})
 })

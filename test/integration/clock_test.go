@@ -25,9 +25,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// advance moves the manager's clock. It first waits until the manager has reconciled what the spec and the Job controller did
-// before: a deadline would otherwise expire although it was met, and a wait would begin only afterwards. Then it has
-// everything reconciled, since requeues follow the machine's clock.
+// advance moves the manager's clock. It first waits until the manager has reconciled what the spec and the Job
+// controller did before: a deadline would otherwise expire although it was met, and a wait would begin only afterwards.
+// Then it has everything reconciled, since requeues follow the machine's clock.
 func (w *env) advance(by time.Duration) {
 	GinkgoHelper()
 	w.awaitReconciles()
@@ -99,7 +99,8 @@ type notingClient struct {
 	reads *reads
 }
 
-func (c notingClient) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+func (c notingClient) Get(ctx context.Context, key client.ObjectKey, object client.Object,
+	options ...client.GetOption) error {
 	err := c.Client.Get(ctx, key, object, options...)
 	if run, ok := object.(*v1alpha1.TrainingRun); ok && err == nil {
 		c.reads.mu.Lock()
@@ -111,7 +112,8 @@ func (c notingClient) Get(ctx context.Context, key client.ObjectKey, object clie
 
 // touched is a change that a controller has nothing to do about.
 func touched() client.Patch {
-	return client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":%q}}}`, time.Now()))
+	return client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":%q}}}`,
+		time.Now()))
 }
 
 // reconcileAll has the manager reconcile all environments and runs, and gives the runs.
@@ -149,7 +151,8 @@ func (w *env) list(reader client.Reader, list client.ObjectList) []client.Object
 	return objects
 }
 
-// awaitCache waits until the manager's cache is as new as the API server is now. While no manager runs, there is no cache, and it returns at once.
+// awaitCache waits until the manager's cache is as new as the API server is now. While no manager runs, there is no
+// cache, and it returns at once.
 func (w *env) awaitCache() {
 	GinkgoHelper()
 	if w.view == nil {

@@ -20,8 +20,10 @@ import (
 func crd() *unstructured.Unstructured {
 	GinkgoHelper()
 	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-	Expect(kube.Get(context.Background(), client.ObjectKey{Name: "trainingruns.rl.tinker-operator.dev"}, object)).To(Succeed())
+	object.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1",
+		Kind: "CustomResourceDefinition"})
+	Expect(kube.Get(context.Background(), client.ObjectKey{Name: "trainingruns.rl.tinker-operator.dev"},
+		object)).To(Succeed())
 	return object
 }
 
@@ -68,7 +70,8 @@ var _ = Describe("The CRDs that the manager applies", Serial, func() {
 
 		By("refusing a CRD that is neither")
 		changeSpecFields(func(fields map[string]any) { delete(fields, "ttlSecondsAfterFinished") })
-		Expect(apply()).To(MatchError(And(ContainSubstring("v1alpha1.spec.later"), ContainSubstring("v1alpha1.spec.ttlSecondsAfterFinished"))))
+		Expect(apply()).To(MatchError(And(ContainSubstring("v1alpha1.spec.later"),
+			ContainSubstring("v1alpha1.spec.ttlSecondsAfterFinished"))))
 		Expect(specFields()).To(HaveKey("later"))
 	})
 })

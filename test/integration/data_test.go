@@ -28,7 +28,8 @@ import (
 func readProbe(rows string) contract.ProbeResult {
 	result := goodProbe()
 	sum := sha256.Sum256([]byte(rows))
-	result.Contents = &contract.DataContents{Sources: []contract.DataSource{{Name: "rows.jsonl", SHA256: hex.EncodeToString(sum[:]), Rows: 1000}}}
+	result.Contents = &contract.DataContents{Sources: []contract.DataSource{{Name: "rows.jsonl",
+		SHA256: hex.EncodeToString(sum[:]), Rows: 1000}}}
 	return result
 }
 
@@ -54,15 +55,17 @@ var _ = Describe("Data in a ConfigMap", func() {
 	It("is mounted in probe and workers, pinned by digest, and probed again when it changes", func() {
 		w := newEnv()
 		ctx := context.Background()
-		rows := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "own-data"}, Data: map[string]string{"rows.jsonl": "one"}}
+		rows := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "own-data"},
+			Data: map[string]string{"rows.jsonl": "one"}}
 		Expect(kube.Create(ctx, rows)).To(Succeed())
 		w.kubelet.set(func(k *kubelet) { k.probe = readProbe("one") })
 		env := &v1alpha1.RewardEnvironment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "arithmetic"},
 			Spec: v1alpha1.RewardEnvironmentSpec{
 				Dataset: &environment.Dataset{
-					JSONL:  &environment.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "own-data"}},
-					Splits: []environment.DataSplit{{Name: "test", Source: "rows.jsonl", Take: new(int64(100))}, {Name: "train", Source: "rows.jsonl", Skip: new(int64(100))}},
+					JSONL: &environment.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "own-data"}},
+					Splits: []environment.DataSplit{{Name: "test", Source: "rows.jsonl", Take: new(int64(100))},
+						{Name: "train", Source: "rows.jsonl", Skip: new(int64(100))}},
 				},
 				Reward: &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}},
 			},
@@ -93,7 +96,8 @@ var _ = Describe("Data in a ConfigMap", func() {
 		run := w.create()
 		w.learner(run.Name, 1)
 		config := &corev1.ConfigMap{}
-		Expect(kube.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, 1)}, config)).To(Succeed())
+		Expect(kube.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, 1)},
+			config)).To(Succeed())
 		var file contract.RunFile
 		Expect(json.Unmarshal([]byte(config.Data[contract.RunFileName]), &file)).To(Succeed())
 		Expect(file.Fixed.Environments[0].Definition.Dataset.Contents).To(Equal(readProbe("two").Contents))
@@ -107,7 +111,8 @@ var _ = Describe("Data in a ConfigMap", func() {
 	It("that does not fit the spec makes the environment wait with the field and the row", func() {
 		w := newEnv()
 		w.kubelet.set(func(k *kubelet) {
-			k.probe = contract.ProbeResult{Reason: "DataInvalid", Message: `dataset.fields.answer: row 3 of rows.jsonl has no column "label"`}
+			k.probe = contract.ProbeResult{Reason: "DataInvalid",
+				Message: `dataset.fields.answer: row 3 of rows.jsonl has no column "label"`}
 		})
 		env := w.environment()
 		awaitProbed(env, "False DataInvalid")

@@ -111,24 +111,28 @@ var _ = Describe("tinkersim of the chart", func() {
 var _ = Describe("config/default", func() {
 	It("has the chart's manager and rules", func() {
 		chart := readInstallation(command("go", "tool", "-modfile=hack/tools/go.mod", "helm", "template", "tinker-operator",
-			"charts/tinker-operator", "--set", "image.repository=tinker-operator,image.tag=dev,crds.install=false"), map[string]string{
-			"tinker-operator-manager": "manager", "tinker-operator-leader": "leader",
-			"tinker-operator-metrics-auth": "metrics-auth", "tinker-operator-metrics-reader": "metrics-reader",
-			"tinker-operator-admin": "admin", "tinker-operator-edit": "edit", "tinker-operator-view": "view",
-		})
-		kustomization := readInstallation(command(filepath.Join(binaries, "kubectl"), "kustomize", "config/default"), map[string]string{
-			"tinker-operator-manager-role": "manager", "tinker-operator-leader-election-role": "leader",
-			"tinker-operator-metrics-auth-role": "metrics-auth", "tinker-operator-metrics-reader": "metrics-reader",
-			"tinker-operator-admin": "admin", "tinker-operator-edit": "edit", "tinker-operator-view": "view",
-		})
+			"charts/tinker-operator", "--set", "image.repository=tinker-operator,image.tag=dev,crds.install=false"),
+			map[string]string{
+				"tinker-operator-manager": "manager", "tinker-operator-leader": "leader",
+				"tinker-operator-metrics-auth": "metrics-auth", "tinker-operator-metrics-reader": "metrics-reader",
+				"tinker-operator-admin": "admin", "tinker-operator-edit": "edit", "tinker-operator-view": "view",
+			})
+		kustomization := readInstallation(command(filepath.Join(binaries, "kubectl"), "kustomize", "config/default"),
+			map[string]string{
+				"tinker-operator-manager-role": "manager", "tinker-operator-leader-election-role": "leader",
+				"tinker-operator-metrics-auth-role": "metrics-auth", "tinker-operator-metrics-reader": "metrics-reader",
+				"tinker-operator-admin": "admin", "tinker-operator-edit": "edit", "tinker-operator-view": "view",
+			})
 		Expect(kustomization.pod).To(Equal(chart.pod))
 		Expect(kustomization.rules).To(HaveLen(7))
 		Expect(kustomization.rules).To(Equal(chart.rules))
 	})
 
 	It("passes the defaults of pods to the manager, which reads them", func() {
-		chart := readInstallation(command("go", "tool", "-modfile=hack/tools/go.mod", "helm", "template", "tinker-operator", "charts/tinker-operator",
-			"--show-only", "templates/manager.yaml", "--set", "pods.nodeSelector.pool=runs,pods.resources.limits.cpu=2,pods.tolerations[0].key=runs"), nil)
+		chart := readInstallation(command("go", "tool", "-modfile=hack/tools/go.mod", "helm", "template", "tinker-operator",
+			"charts/tinker-operator",
+			"--show-only", "templates/manager.yaml", "--set",
+			"pods.nodeSelector.pool=runs,pods.resources.limits.cpu=2,pods.tolerations[0].key=runs"), nil)
 		const flag = "--pod-defaults="
 		i := slices.IndexFunc(chart.pod.Containers[0].Args, func(arg string) bool { return strings.HasPrefix(arg, flag) })
 		Expect(i).To(BeNumerically(">=", 0))
@@ -140,8 +144,10 @@ var _ = Describe("config/default", func() {
 	})
 
 	It("has no right to read Secrets, and the chart has none in any of its shapes", func() {
-		for _, set := range []string{"watchNamespaces={a,b}", "environmentServers.shared=true", "metrics.enabled=true,tinkersim.enabled=true", "aggregateRoles=true"} {
-			manifests := command("go", "tool", "-modfile=hack/tools/go.mod", "helm", "template", "tinker-operator", "charts/tinker-operator", "--set", set)
+		for _, set := range []string{"watchNamespaces={a,b}", "environmentServers.shared=true",
+			"metrics.enabled=true,tinkersim.enabled=true", "aggregateRoles=true"} {
+			manifests := command("go", "tool", "-modfile=hack/tools/go.mod", "helm", "template", "tinker-operator",
+				"charts/tinker-operator", "--set", set)
 			roles := 0
 			for document := range bytes.SplitSeq(manifests, []byte("\n---\n")) {
 				var role rbacv1.ClusterRole // A Role has the same rules.

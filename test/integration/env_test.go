@@ -137,10 +137,11 @@ func (w *env) startManager(o *managerOptions) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.stopping = ctx.Done()
 	Expect(controller.Setup(ctx, mgr, controller.Options{
-		ManagerKey:     managerKey,
-		Identity:       o.identity,
-		Namespaces:     []string{w.namespace},
-		Settings:       desired.Settings{Image: cmp.Or(o.image, "tinker-operator:test"), DefaultBaseURL: "http://tinkersim", PodDefaults: o.pods, SharedServers: o.sharedServers},
+		ManagerKey: managerKey,
+		Identity:   o.identity,
+		Namespaces: []string{w.namespace},
+		Settings: desired.Settings{Image: cmp.Or(o.image, "tinker-operator:test"), DefaultBaseURL: "http://tinkersim",
+			PodDefaults: o.pods, SharedServers: o.sharedServers},
 		Post:           w.learners.post,
 		HeartbeatEvery: 50 * time.Millisecond,
 		Now:            w.clock.now,

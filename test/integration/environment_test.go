@@ -74,7 +74,8 @@ var _ = Describe("A RewardEnvironment", func() {
 		run, _ := w.startedRun()
 		pinned := run.Status.Environments[0].Digest
 		env := &v1alpha1.RewardEnvironment{}
-		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "arithmetic"}, env)).To(Succeed())
+		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "arithmetic"},
+			env)).To(Succeed())
 		env.Spec.Dataset.Arithmetic.MaxOperand = new(int32(9))
 		Expect(kube.Update(context.Background(), env)).To(Succeed())
 		w.endLearner(w.learner(run.Name, 1), 1, "")
@@ -82,7 +83,8 @@ var _ = Describe("A RewardEnvironment", func() {
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Attempts).To(HaveLen(2)) })
 		Expect(run.Status.Environments[0].Digest).To(Equal(pinned))
 		config := &corev1.ConfigMap{}
-		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, 2)}, config)).To(Succeed())
+		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, 2)},
+			config)).To(Succeed())
 		file, err := contract.DecodeRunFile([]byte(config.Data[contract.RunFileName]))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(file.Fixed.Environments[0].Definition.Dataset.Arithmetic.MaxOperand).To(Equal(99))
@@ -92,11 +94,13 @@ var _ = Describe("A RewardEnvironment", func() {
 		w := newEnv()
 		run, _ := w.startedRun()
 		env := &v1alpha1.RewardEnvironment{}
-		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "arithmetic"}, env)).To(Succeed())
+		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "arithmetic"},
+			env)).To(Succeed())
 		env.Spec.Dataset.Arithmetic.MaxOperand = new(int32(9))
 		Expect(kube.Update(context.Background(), env)).To(Succeed())
 		awaitProbed(env, "True Probed")
-		Expect(kube.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelRun: run.Name})).To(Succeed())
+		Expect(kube.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(w.namespace),
+			client.MatchingLabels{v1alpha1.LabelRun: run.Name})).To(Succeed())
 		w.endLearner(w.learner(run.Name, 1), 1, "")
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("False EnvironmentChanged"))
@@ -129,7 +133,8 @@ var _ = Describe("initFrom.run", func() {
 	fromOther := func(step *int64) func(*v1alpha1.TrainingRun) {
 		return func(run *v1alpha1.TrainingRun) {
 			run.Name = "fork"
-			run.Spec.InitFrom = &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "arithmetic", Step: step}, Optimizer: v1alpha1.OptimizerRestore}
+			run.Spec.InitFrom = &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "arithmetic", Step: step},
+				Optimizer: v1alpha1.OptimizerRestore}
 		}
 	}
 
@@ -146,10 +151,12 @@ var _ = Describe("initFrom.run", func() {
 		w.learner(run.Name, 1)
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.StartTime).NotTo(BeNil()) })
 		config := &corev1.ConfigMap{}
-		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, 1)}, config)).To(Succeed())
+		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, 1)},
+			config)).To(Succeed())
 		file, err := contract.DecodeRunFile([]byte(config.Data[contract.RunFileName]))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(*file.Fixed.InitFrom).To(Equal(contract.InitFrom{Checkpoint: "tinker://model/weights/s000020", RestoreOptimizer: true}))
+		Expect(*file.Fixed.InitFrom).To(Equal(contract.InitFrom{Checkpoint: "tinker://model/weights/s000020",
+			RestoreOptimizer: true}))
 	})
 
 	It("of a run that does not exist is reported", func() {

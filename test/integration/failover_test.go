@@ -89,7 +89,8 @@ var _ = Describe("The status of a run that trains", func() {
 		Expect(transitions(w.statuses.since(from))).To(BeEmpty())
 		w.endLearner(w.learner(run.Name, 1), 1, "panic")
 		w.attempt(run, 2, progress(11))
-		Consistently(w.attemptsWithJobs, "500ms", "50ms").Should(ConsistOf("1", "2"), "two managers make one learner, and keep the log of the crash")
+		Consistently(w.attemptsWithJobs, "500ms", "50ms").Should(ConsistOf("1", "2"),
+			"two managers make one learner, and keep the log of the crash")
 		Expect(run.Status.Attempts).To(HaveLen(2))
 		Expect(*run.Status.FailuresSinceCheckpoint).To(BeEquivalentTo(1), "the crash counts once")
 	})
@@ -98,7 +99,9 @@ var _ = Describe("The status of a run that trains", func() {
 		w := newEnv()
 		run, first := w.trainingRun(3)
 		w.change(run, suspend)
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("Unknown Draining")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("Unknown Draining"))
+		})
 		from := w.statuses.at(run)
 		for range 3 {
 			w.stop()
@@ -110,6 +113,8 @@ var _ = Describe("The status of a run that trains", func() {
 		Expect(transitions(w.statuses.since(from))).To(BeEmpty())
 		Expect(w.attemptsWithJobs()).To(Equal([]string{"1"}))
 		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseDrained, Attempt: 1, Progress: progress(4)})
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended"))
+		})
 	})
 })

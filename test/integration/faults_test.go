@@ -83,7 +83,8 @@ var _ = Describe("A manager that crashes", func() {
 		w.startManager(nil)
 		w.attempt(run, 1, progress(0))
 		Consistently(w.attemptsWithJobs, "500ms", "50ms").Should(Equal([]string{"1"}))
-		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1), "the next manager creates what is missing")
+		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1),
+			"the next manager creates what is missing")
 	})
 
 	It("deletes a Job of a dead attempt that lands late", func() {
@@ -172,7 +173,8 @@ var _ = Describe("A verdict that is lost", func() {
 		run, _ := w.startedRun()
 		w.stop()
 		// The learner completes and its Job is deleted while no manager looks.
-		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 1, Progress: progress(60)})
+		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 1,
+			Progress: progress(60)})
 		job := w.jobs(v1alpha1.RoleLearner)[0]
 		Expect(kube.Delete(context.Background(), &job, client.PropagationPolicy("Background"))).To(Succeed())
 		Eventually(w.attemptsWithJobs).Should(BeEmpty())
@@ -183,7 +185,8 @@ var _ = Describe("A verdict that is lost", func() {
 		w.startManager(nil)
 		w.attempt(run, 2, progress(60))
 		Expect(run.Status.Attempts[1].Cause).To(Equal("Disrupted"))
-		w.verdict(w.learner(run.Name, 2), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 2, Progress: progress(60)})
+		w.verdict(w.learner(run.Name, 2), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 2,
+			Progress: progress(60)})
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionComplete)).To(Equal("True Completed")) })
 	})
 })

@@ -20,7 +20,8 @@ import (
 )
 
 func stepRecord(step int64, lineage string) contract.Record {
-	return contract.Record{Step: step, Lineage: lineage, Attempt: 1, Time: 1000 + step, Metrics: map[string]float64{contract.MetricReward: float64(step)}}
+	return contract.Record{Step: step, Lineage: lineage, Attempt: 1, Time: 1000 + step,
+		Metrics: map[string]float64{contract.MetricReward: float64(step)}}
 }
 
 // history returns the ConfigMap of a run's history, and the history; both are nil where it does not exist.
@@ -67,7 +68,10 @@ var _ = Describe("The history of a run", func() {
 		w.startManager(nil)
 		before := len(w.learners.received(first.ip))
 		w.learners.record(first.ip, stepRecord(301, "a"))
-		Eventually(func() []int64 { w.clock.advance(time.Second); return w.historySteps(run) }).Should(Equal(append(want, 301)))
+		Eventually(func() []int64 {
+			w.clock.advance(time.Second)
+			return w.historySteps(run)
+		}).Should(Equal(append(want, 301)))
 		for _, request := range w.learners.received(first.ip)[before+1:] {
 			Expect(request.KnownRecords).To(BeNumerically(">=", 300), "the learner need not repeat what is stored")
 		}
@@ -77,7 +81,10 @@ var _ = Describe("The history of a run", func() {
 		w := newEnv()
 		run, first := w.startedRun()
 		w.learners.record(first.ip, stepRecord(1, "a"), stepRecord(2, "a"), stepRecord(3, "a"))
-		Eventually(func() []int64 { w.clock.advance(time.Second); return w.historySteps(run) }).Should(Equal([]int64{1, 2, 3}))
+		Eventually(func() []int64 {
+			w.clock.advance(time.Second)
+			return w.historySteps(run)
+		}).Should(Equal([]int64{1, 2, 3}))
 
 		Expect(kube.Delete(context.Background(), w.learner(run.Name, 1))).To(Succeed())
 		w.clock.advance(time.Minute)

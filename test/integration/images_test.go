@@ -29,7 +29,8 @@ func (w *env) lacksImage(container string, pods int, labels client.MatchingLabel
 		g.Expect(list.Items).To(HaveLen(pods))
 		for i := range list.Items {
 			list.Items[i].Status.ContainerStatuses = []corev1.ContainerStatus{{
-				Name: container, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "Back-off"}},
+				Name: container, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff",
+					Message: "Back-off"}},
 			}}
 			g.Expect(kube.Status().Update(context.Background(), &list.Items[i])).To(Succeed())
 		}
@@ -52,7 +53,9 @@ var _ = Describe("An image that cannot be pulled", func() {
 			g.Expect(run.Status.Attempts[0].Number).To(BeEquivalentTo(3))
 		})
 		w.attempt(run, 3, progress(1))
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+		})
 		Expect(run.Status.Attempts).To(HaveLen(2))
 		Expect(run.Status.Attempts[1].Count).To(BeEquivalentTo(2))
 		Expect(*run.Status.FailuresSinceCheckpoint).To(BeZero())
@@ -63,7 +66,8 @@ var _ = Describe("An image that cannot be pulled", func() {
 		w.kubelet.set(func(k *kubelet) { k.holdWorkers = true })
 		run, _ := w.startedRun()
 		before := w.rolloutJob(nil)
-		w.lacksImage(desired.RolloutContainer, 2, client.MatchingLabels{v1alpha1.LabelRun: run.Name, v1alpha1.LabelRole: v1alpha1.RoleRollout})
+		w.lacksImage(desired.RolloutContainer, 2, client.MatchingLabels{v1alpha1.LabelRun: run.Name,
+			v1alpha1.LabelRole: v1alpha1.RoleRollout})
 		w.advance(time.Minute)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False ImagePullFailed"))
@@ -104,7 +108,8 @@ var _ = Describe("Workers whose API key is refused", func() {
 		run, _ := w.startedRun(func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Workers = new(int32(1)) })
 		before := w.rolloutJob(nil)
 		w.kubelet.set(func(k *kubelet) { k.workerExit, k.workerJob = contract.ExitKeyRefused, before.UID })
-		Expect(kube.DeleteAllOf(context.Background(), &corev1.Pod{}, client.InNamespace(w.namespace), client.MatchingLabels(before.Spec.Template.Labels))).To(Succeed())
+		Expect(kube.DeleteAllOf(context.Background(), &corev1.Pod{}, client.InNamespace(w.namespace),
+			client.MatchingLabels(before.Spec.Template.Labels))).To(Succeed())
 		after := &batchv1.Job{}
 		w.eventually(run, func(g Gomega) {
 			jobs := w.jobs(v1alpha1.RoleRollout)
@@ -126,7 +131,8 @@ var _ = Describe("Workers whose API key is refused", func() {
 		job := w.rolloutJob(nil)
 		byIndex := func(g Gomega) map[string]corev1.Pod {
 			var list corev1.PodList
-			g.Expect(kube.List(context.Background(), &list, client.InNamespace(w.namespace), client.MatchingLabels(job.Spec.Template.Labels))).To(Succeed())
+			g.Expect(kube.List(context.Background(), &list, client.InNamespace(w.namespace),
+				client.MatchingLabels(job.Spec.Template.Labels))).To(Succeed())
 			running := map[string]corev1.Pod{}
 			for _, pod := range list.Items {
 				if pod.Status.Phase == corev1.PodRunning {
@@ -141,7 +147,8 @@ var _ = Describe("Workers whose API key is refused", func() {
 			g.Expect(before).To(HaveLen(2))
 		}).Should(Succeed())
 		refused := before["0"]
-		Expect(terminate(context.Background(), &refused, desired.RolloutContainer, contract.ExitKeyRefused, "refused", time.Now())).To(Succeed())
+		Expect(terminate(context.Background(), &refused, desired.RolloutContainer, contract.ExitKeyRefused, "refused",
+			time.Now())).To(Succeed())
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))

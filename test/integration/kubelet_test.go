@@ -43,7 +43,8 @@ type kubelet struct {
 // goodProbe is what the built-in environment gives.
 func goodProbe() contract.ProbeResult {
 	reward := 1.0
-	return contract.ProbeResult{OK: true, CanaryReward: &reward, Splits: []contract.ProbeSplit{{Name: "test", Tasks: 100}, {Name: "train", Tasks: 900}}}
+	return contract.ProbeResult{OK: true, CanaryReward: &reward, Splits: []contract.ProbeSplit{{Name: "test", Tasks: 100},
+		{Name: "train", Tasks: 900}}}
 }
 
 func startKubelet(namespace string) *kubelet {
@@ -112,13 +113,15 @@ func (k *kubelet) address() string {
 
 // bind gives a pod a node, so that deleting it takes a kubelet.
 func bind(ctx context.Context, pod *corev1.Pod) error {
-	return kube.SubResource("binding").Create(ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "node"}})
+	return kube.SubResource("binding").Create(ctx, pod,
+		&corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "node"}})
 }
 
 func run(ctx context.Context, pod *corev1.Pod, container, ip string, at time.Time) error {
 	pod.Status.Phase = corev1.PodRunning
 	pod.Status.PodIP, pod.Status.PodIPs = ip, []corev1.PodIP{{IP: ip}}
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady,
+		Status: corev1.ConditionTrue})
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: container, Ready: true, Started: new(true),
 		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(at)}},

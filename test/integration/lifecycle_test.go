@@ -35,7 +35,8 @@ var _ = Describe("The lifecycle of a run", func() {
 		first := w.attempt(run, 1, contract.Progress{Phase: contract.PhaseOpening})
 		Expect(run.Status.State).To(Equal(v1alpha1.StatePreparing))
 		Expect(run.Status.StartTime).NotTo(BeNil())
-		Expect(run.Status.WorkerSelector).To(Equal("rl.tinker-operator.dev/run=arithmetic,rl.tinker-operator.dev/role=rollout"))
+		Expect(run.Status.WorkerSelector).To(Equal(
+			"rl.tinker-operator.dev/run=arithmetic,rl.tinker-operator.dev/role=rollout"))
 		Expect(condition(run, v1alpha1.ConditionResumable)).To(Equal("False NoCheckpoint"))
 
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(20)})
@@ -71,7 +72,8 @@ var _ = Describe("The lifecycle of a run", func() {
 		Expect(run.Status.Attempts[0].Cause).To(Equal("Completed"))
 		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(BeZero(), "workers of a finished run")
 		Expect(w.attemptsWithJobs()).To(Equal([]string{"1"}), "the last learner stays for its log")
-		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElements("AttemptStarted", "CheckpointSaved", "AttemptEnded", "Completed"))
+		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElements("AttemptStarted", "CheckpointSaved",
+			"AttemptEnded", "Completed"))
 	})
 
 	It("evaluates without training, again after a learner that was lost", func() {
@@ -85,7 +87,8 @@ var _ = Describe("The lifecycle of a run", func() {
 				SamplesPerTask: new(int32(4)), PassAt: []int32{1, 4},
 			}}}
 		})
-		w.attempt(run, 1, contract.Progress{Phase: contract.PhaseEvaluating, WorkersSeen: 2, Lineage: strings.Repeat("ab", 32)})
+		w.attempt(run, 1, contract.Progress{Phase: contract.PhaseEvaluating, WorkersSeen: 2,
+			Lineage: strings.Repeat("ab", 32)})
 		w.eventually(run, func(g Gomega) {
 			g.Expect(run.Status.State).To(Equal(v1alpha1.StateEvaluating))
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Evaluating"))
@@ -95,14 +98,16 @@ var _ = Describe("The lifecycle of a run", func() {
 		Expect(run.Status.Progress).To(BeEmpty())
 		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseCrashed, Attempt: 1, Message: "a crash"})
 		w.clock.advance(time.Minute)
-		w.attempt(run, 2, contract.Progress{Phase: contract.PhaseEvaluating, WorkersSeen: 2, Lineage: strings.Repeat("ab", 32)})
+		w.attempt(run, 2, contract.Progress{Phase: contract.PhaseEvaluating, WorkersSeen: 2,
+			Lineage: strings.Repeat("ab", 32)})
 		low, high := 0.25, 0.75
-		w.verdict(w.learner(run.Name, 2), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 2, Progress: contract.Progress{
-			Phase: contract.PhaseDone, Metrics: map[string]float64{"test/pass@1": 0.5}, EvaluatedStep: new(int64(0)),
-			Environments: []contract.EnvironmentMetrics{{Name: "arithmetic", PassAt1: new(0.5), Evaluation: []contract.Estimate{
-				{Name: "pass@1", Value: 0.5, Low: &low, High: &high}, {Name: "judge_acc", Value: 0.25},
-			}}},
-		}})
+		w.verdict(w.learner(run.Name, 2), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 2,
+			Progress: contract.Progress{
+				Phase: contract.PhaseDone, Metrics: map[string]float64{"test/pass@1": 0.5}, EvaluatedStep: new(int64(0)),
+				Environments: []contract.EnvironmentMetrics{{Name: "arithmetic", PassAt1: new(0.5), Evaluation: []contract.Estimate{
+					{Name: "pass@1", Value: 0.5, Low: &low, High: &high}, {Name: "judge_acc", Value: 0.25},
+				}}},
+			}})
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionComplete)).To(Equal("True Completed"))
 		})
@@ -121,7 +126,8 @@ var _ = Describe("The lifecycle of a run", func() {
 		pod := w.learner(run.Name, 1)
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Attempts).To(HaveLen(1)) })
 		config := &corev1.ConfigMap{}
-		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, 1)}, config)).To(Succeed())
+		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, 1)},
+			config)).To(Succeed())
 		file, err := contract.DecodeRunFile([]byte(config.Data[contract.RunFileName]))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(file.Attempt).To(BeEquivalentTo(1))
@@ -136,7 +142,8 @@ var _ = Describe("The lifecycle of a run", func() {
 
 		service := &corev1.Service{}
 		Eventually(func() error {
-			return kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.ServiceName(run)}, service)
+			return kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.ServiceName(run)},
+				service)
 		}).Should(Succeed())
 		Expect(service.Spec.Selector).To(Equal(desired.Service(run, 1).Spec.Selector))
 		Expect(service.Spec.ClusterIP).NotTo(Equal(corev1.ClusterIPNone))
@@ -149,7 +156,8 @@ var _ = Describe("The lifecycle of a run", func() {
 			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("False EnvironmentNotFound"))
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True EnvironmentNotFound"))
 		})
-		Expect(message(run, v1alpha1.ConditionEnvironmentsReady)).To(ContainSubstring(`RewardEnvironment "arithmetic" does not exist`))
+		Expect(message(run, v1alpha1.ConditionEnvironmentsReady)).To(
+			ContainSubstring(`RewardEnvironment "arithmetic" does not exist`))
 		Expect(run.Status.State).To(Equal(v1alpha1.StatePending))
 		Expect(w.attemptsWithJobs()).To(BeEmpty())
 

@@ -43,19 +43,29 @@ var _ = Describe("A mistake of a user", func() {
 				Expect(output).To(ContainSubstring(w))
 			}
 		},
-		Entry("a field in lower case", "spec: {environments: [{name: arithmetic, groupsize: 8, groupSize: null, sampling: {maxTokens: 16}}]}",
+		Entry("a field in lower case", "spec: {environments: [{name: arithmetic, groupsize: 8, groupSize: null, sampling: "+
+			"{maxTokens: 16}}]}",
 			`unknown field "spec.environments[0].groupsize"`),
-		Entry("a field in snake case", "spec: {algorithm: {learning_rate: 1}}", `unknown field "spec.algorithm.learning_rate"`),
-		Entry("a group of one", environments("groupSize: 1, sampling: {maxTokens: 16}"), "spec.environments[0].groupSize", "greater than or equal to 2"),
-		Entry("a learning rate as text, as YAML 1.1 reads 4e-5", "spec: {algorithm: {optimizer: {learningRate: '4e-5'}}}", "spec.algorithm.optimizer.learningRate", "must be of type number"),
+		Entry("a field in snake case", "spec: {algorithm: {learning_rate: 1}}",
+			`unknown field "spec.algorithm.learning_rate"`),
+		Entry("a group of one", environments("groupSize: 1, sampling: {maxTokens: 16}"), "spec.environments[0].groupSize",
+			"greater than or equal to 2"),
+		Entry("a learning rate as text, as YAML 1.1 reads 4e-5", "spec: {algorithm: {optimizer: {learningRate: '4e-5'}}}",
+			"spec.algorithm.optimizer.learningRate", "must be of type number"),
 		Entry("steps and epochs", "spec: {algorithm: {epochs: 3}}", "spec.algorithm", "give exactly one of steps and epochs"),
-		Entry("neither steps nor epochs", "spec: {algorithm: {steps: null}}", "spec.algorithm", "give exactly one of steps and epochs"),
-		Entry("a lag without clipping", "spec: {algorithm: {lag: 1}}", "spec.algorithm", "set loss.name to ppo or cispo, or lag to 0"),
+		Entry("neither steps nor epochs", "spec: {algorithm: {steps: null}}", "spec.algorithm",
+			"give exactly one of steps and epochs"),
+		Entry("a lag without clipping", "spec: {algorithm: {lag: 1}}", "spec.algorithm",
+			"set loss.name to ppo or cispo, or lag to 0"),
 		Entry("no limit of a reply", environments("groupSize: 8"), "spec.environments[0]", "sampling.maxTokens is needed"),
-		Entry("another temperature", environments("groupSize: 8, sampling: {maxTokens: 16, temperature: 0.7}"), "spec.environments[0]", "accept that with sampling.allowBiased: true"),
-		Entry("initFrom without optimizer", "spec: {initFrom: {checkpoint: 'tinker://r/weights/n'}}", "spec", "initFrom.optimizer is needed to train"),
-		Entry("initFrom of another store", "spec: {initFrom: {checkpoint: 's3://bucket/x', optimizer: Reset}}", "spec.initFrom.checkpoint", "a checkpoint path is tinker://RUN/weights/NAME"),
-		Entry("a name that is too long", "metadata: {name: "+strings.Repeat("a", 41)+"}", "metadata.name must have at most 40 characters", "shorten or rename it"),
+		Entry("another temperature", environments("groupSize: 8, sampling: {maxTokens: 16, temperature: 0.7}"),
+			"spec.environments[0]", "accept that with sampling.allowBiased: true"),
+		Entry("initFrom without optimizer", "spec: {initFrom: {checkpoint: 'tinker://r/weights/n'}}", "spec",
+			"initFrom.optimizer is needed to train"),
+		Entry("initFrom of another store", "spec: {initFrom: {checkpoint: 's3://bucket/x', optimizer: Reset}}",
+			"spec.initFrom.checkpoint", "a checkpoint path is tinker://RUN/weights/NAME"),
+		Entry("a name that is too long", "metadata: {name: "+strings.Repeat("a", 41)+"}",
+			"metadata.name must have at most 40 characters", "shorten or rename it"),
 	)
 
 	DescribeTable("is accepted, and a condition names the cause and the repair",
@@ -78,10 +88,13 @@ var _ = Describe("A mistake of a user", func() {
 				Expect(message(run, kind)).To(ContainSubstring(words))
 			}
 		},
-		Entry("a misspelt model", "spec: {model: {name: Qwen/Qwen3-8b}}", v1alpha1.ConditionAccepted, v1alpha1.ReasonModelUnknown, "did you mean Qwen/Qwen3-8B?", "correct model.name"),
-		Entry("a misspelt environment", "spec: {environments: [{name: arithmetik, groupSize: 8, sampling: {maxTokens: 16}}]}", v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentNotFound,
+		Entry("a misspelt model", "spec: {model: {name: Qwen/Qwen3-8b}}", v1alpha1.ConditionAccepted,
+			v1alpha1.ReasonModelUnknown, "did you mean Qwen/Qwen3-8B?", "correct model.name"),
+		Entry("a misspelt environment", "spec: {environments: [{name: arithmetik, groupSize: 8, sampling: {maxTokens: 16}}]}",
+			v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentNotFound,
 			`RewardEnvironment "arithmetik" does not exist in this namespace: create it, or correct environmentRef.`),
-		Entry("initFrom of a run that does not exist", "spec: {initFrom: {run: {name: nope}, optimizer: Restore}}", v1alpha1.ConditionAccepted, v1alpha1.ReasonInitFromNotFound,
+		Entry("initFrom of a run that does not exist", "spec: {initFrom: {run: {name: nope}, optimizer: Restore}}",
+			v1alpha1.ConditionAccepted, v1alpha1.ReasonInitFromNotFound,
 			`TrainingRun "nope" does not exist in this namespace: correct initFrom.run.name, or give initFrom.checkpoint.`),
 	)
 
@@ -89,21 +102,28 @@ var _ = Describe("A mistake of a user", func() {
 		func(upstream, evidence, reason string, words ...string) {
 			w := newEnv()
 			run, first := w.startedRun()
-			w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseOpening},
+			w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1,
+				Progress:  contract.Progress{Phase: contract.PhaseOpening},
 				BlockedOn: "endpoint: " + upstream, Upstream: upstream, UpstreamError: evidence, SecondsSinceProgress: 60})
 			w.advance(3 * time.Minute)
-			w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False " + reason)) })
+			w.eventually(run, func(g Gomega) {
+				g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False " + reason))
+			})
 			for _, words := range words {
 				Expect(message(run, v1alpha1.ConditionProgressing)).To(ContainSubstring(words))
 			}
 		},
-		Entry("a refused key", "credentials", "POST http://tinkersim/api/v1/create_session: status 401: Invalid API key", v1alpha1.ReasonKeyRefused,
+		Entry("a refused key", "credentials", "POST http://tinkersim/api/v1/create_session: status 401: Invalid API key",
+			v1alpha1.ReasonKeyRefused,
 			"put a valid one into the Secret of tinker.apiKeySecretRef", "status 401"),
-		Entry("another host", "unreachable", "POST http://tinkersim.nowhere/api/v1/create_session: no such host", v1alpha1.ReasonEndpointUnreachable,
+		Entry("another host", "unreachable", "POST http://tinkersim.nowhere/api/v1/create_session: no such host",
+			v1alpha1.ReasonEndpointUnreachable,
 			"check tinker.baseURL", "no such host"),
-		Entry("a known model that the endpoint does not offer", "model_unknown", "The endpoint does not know the model Qwen/Qwen3-8B: serve it there, or choose another model.name",
+		Entry("a known model that the endpoint does not offer", "model_unknown",
+			"The endpoint does not know the model Qwen/Qwen3-8B: serve it there, or choose another model.name",
 			v1alpha1.ReasonModelUnknown, "does not know the model Qwen/Qwen3-8B", "continues by itself"),
-		Entry("samples that the model's context cannot hold", "context_too_short", "environments[e].sampling.maxTokens is 4096, but the context of m has 4096 tokens at this endpoint",
+		Entry("samples that the model's context cannot hold", "context_too_short",
+			"environments[e].sampling.maxTokens is 4096, but the context of m has 4096 tokens at this endpoint",
 			v1alpha1.ReasonUnsupportedByEndpoint, "sampling.maxTokens is 4096", "then continues by itself"),
 	)
 })
@@ -122,10 +142,12 @@ var _ = Describe("Defaults of the chart for pods", func() {
 			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
 		})
 		var pods corev1.PodList
-		Expect(kube.List(context.Background(), &pods, client.InNamespace(w.namespace), client.HasLabels{v1alpha1.LabelRole})).To(Succeed())
+		Expect(kube.List(context.Background(), &pods, client.InNamespace(w.namespace),
+			client.HasLabels{v1alpha1.LabelRole})).To(Succeed())
 		Expect(pods.Items).NotTo(BeEmpty())
 		for _, pod := range pods.Items {
-			Expect(pod.Spec.Containers[0].Resources.Limits).To(HaveKeyWithValue(corev1.ResourceCPU, limits[corev1.ResourceCPU]), pod.Name)
+			Expect(pod.Spec.Containers[0].Resources.Limits).To(HaveKeyWithValue(corev1.ResourceCPU, limits[corev1.ResourceCPU]),
+				pod.Name)
 		}
 	})
 })

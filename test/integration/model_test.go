@@ -30,8 +30,10 @@ var _ = Describe("The model of a run", func() {
 				g.Expect(run.Status.Attempts).To(BeEmpty())
 			})
 		},
-		Entry("by its name", func(m *v1alpha1.Model) { m.Name = "me/mine" }, "me/mine", "model.renderer", "model.tokenizer", "docs/models.md"),
-		Entry("by a name that is misspelt", func(m *v1alpha1.Model) { m.Name = "Qwen/Qwen3-8b" }, "Qwen/Qwen3-8b", "did you mean Qwen/Qwen3-8B?"),
+		Entry("by its name", func(m *v1alpha1.Model) { m.Name = "me/mine" }, "me/mine", "model.renderer", "model.tokenizer",
+			"docs/models.md"),
+		Entry("by a name that is misspelt", func(m *v1alpha1.Model) { m.Name = "Qwen/Qwen3-8b" }, "Qwen/Qwen3-8b",
+			"did you mean Qwen/Qwen3-8B?"),
 		Entry("by its renderer's name", func(m *v1alpha1.Model) { m.Renderer = "qwen33" }, "qwen33", "qwen3_instruct"),
 	)
 
@@ -41,7 +43,8 @@ var _ = Describe("The model of a run", func() {
 		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Model.Name = "Qwen/Qwen3-8B" })
 		w.learner(run.Name, 1)
 		var files corev1.ConfigMapList
-		Expect(kube.List(context.Background(), &files, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelRun: run.Name})).To(Succeed())
+		Expect(kube.List(context.Background(), &files, client.InNamespace(w.namespace),
+			client.MatchingLabels{v1alpha1.LabelRun: run.Name})).To(Succeed())
 		Expect(files.Items).To(HaveLen(1))
 		file, err := contract.DecodeRunFile([]byte(files.Items[0].Data[contract.RunFileName]))
 		Expect(err).NotTo(HaveOccurred())

@@ -69,8 +69,8 @@ func (w *env) namespaceGone() bool {
 	return apierrors.IsNotFound(err)
 }
 
-// namespaceLimit is how long a namespace may take to go. The namespace controller asks again after pauses that grow with the
-// pods' grace, so a busy machine takes far longer than an idle one.
+// namespaceLimit is how long a namespace may take to go. The namespace controller asks again after pauses that grow
+// with the pods' grace, so a busy machine takes far longer than an idle one.
 const namespaceLimit = "5m"
 
 var _ = Describe("A namespace that is deleted with a run in it", func() {
@@ -87,7 +87,8 @@ var _ = Describe("A namespace that is deleted with a run in it", func() {
 
 	It("is gone where the manager may not read namespaces", func() {
 		w := emptyEnv()
-		rules := slices.DeleteFunc(generatedRole().Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "namespaces") })
+		rules := slices.DeleteFunc(generatedRole().Rules,
+			func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "namespaces") })
 		w.startManager(&managerOptions{as: w.managerWith(rules)})
 		run, _ := w.trainingRun(1)
 		w.deleteNamespace(run)

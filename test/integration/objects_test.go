@@ -120,7 +120,8 @@ func progress(step int64) contract.Progress {
 		Phase: contract.PhaseTraining, Step: step, Steps: 60, Cursor: step * 32, Lineage: strings.Repeat("ab", 32),
 		Metrics:     map[string]float64{"env/all/reward/total": 0.712549, "test/pass@1": 0.78125},
 		WorkersSeen: 2, TrainingSeconds: float64(step),
-		Checkpoints:  []contract.Checkpoint{{Step: step, State: fmt.Sprintf("tinker://model/weights/s%06d", step), Attempt: 1}},
+		Checkpoints: []contract.Checkpoint{{Step: step, State: fmt.Sprintf("tinker://model/weights/s%06d", step),
+			Attempt: 1}},
 		Environments: []contract.EnvironmentMetrics{{Name: "arithmetic", Reward: &reward}},
 		Usage:        contract.Usage{SampledTokens: 100 * step},
 	}
@@ -172,7 +173,8 @@ func message(run *v1alpha1.TrainingRun, kind string) string {
 func (w *env) jobs(role string) []batchv1.Job {
 	GinkgoHelper()
 	var jobs batchv1.JobList
-	Expect(kube.List(context.Background(), &jobs, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelRole: role})).To(Succeed())
+	Expect(kube.List(context.Background(), &jobs, client.InNamespace(w.namespace),
+		client.MatchingLabels{v1alpha1.LabelRole: role})).To(Succeed())
 	return jobs.Items
 }
 

@@ -135,7 +135,8 @@ var _ = Describe("Pods of a suspended run", func() {
 		run, _ := w.startedRun()
 		var workers corev1.PodList
 		Eventually(func(g Gomega) {
-			g.Expect(kube.List(context.Background(), &workers, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelRole: v1alpha1.RoleRollout})).To(Succeed())
+			g.Expect(kube.List(context.Background(), &workers, client.InNamespace(w.namespace),
+				client.MatchingLabels{v1alpha1.LabelRole: v1alpha1.RoleRollout})).To(Succeed())
 			g.Expect(workers.Items).To(HaveLen(2))
 		}).Should(Succeed())
 		// A pod that is bound to a node is there until its kubelet has ended it.
@@ -152,7 +153,9 @@ var _ = Describe("Pods of a suspended run", func() {
 			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("Unknown Draining"))
 		}, "1s", "50ms").Should(Succeed())
 		w.kubelet.set(func(k *kubelet) { k.holdDeleted = false })
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended"))
+		})
 	})
 })
 
@@ -165,7 +168,8 @@ var _ = Describe("A copy of the learner's Job", func() {
 		Expect(kube.Create(context.Background(), duplicate)).To(Succeed())
 		var pods corev1.PodList
 		Eventually(func(g Gomega) {
-			g.Expect(kube.List(context.Background(), &pods, client.InNamespace(w.namespace), client.MatchingLabels{batchv1.JobNameLabel: "debug"})).To(Succeed())
+			g.Expect(kube.List(context.Background(), &pods, client.InNamespace(w.namespace),
+				client.MatchingLabels{batchv1.JobNameLabel: "debug"})).To(Succeed())
 			g.Expect(pods.Items).To(HaveLen(1))
 		}).Should(Succeed())
 		w.endLearner(&pods.Items[0], 1, "panic")
@@ -176,7 +180,8 @@ var _ = Describe("A copy of the learner's Job", func() {
 			g.Expect(run.Status.Attempts[0].CompletionTime).To(BeNil())
 		}, "1s", "50ms").Should(Succeed())
 		service := &corev1.Service{}
-		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.ServiceName(run)}, service)).To(Succeed())
+		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.ServiceName(run)},
+			service)).To(Succeed())
 		Expect(service.Spec.Selector).To(HaveKeyWithValue(batchv1.JobNameLabel, desired.LearnerJobName(run, 1)))
 		Expect(first.name).To(HavePrefix(desired.LearnerJobName(run, 1)))
 	})

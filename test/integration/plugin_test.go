@@ -36,8 +36,10 @@ func tinker(namespace string, arguments ...string) called {
 // tinkerInput calls it with a standard input.
 func tinkerInput(namespace, stdin string, arguments ...string) called {
 	var stdout, stderr bytes.Buffer
-	env := cli.Environment{Getenv: func(string) string { return "" }, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr, Now: time.Now}
-	arguments = append([]string{"kubectl-tinker"}, append(arguments, "--kubeconfig", kubeconfig, "--namespace", namespace)...)
+	env := cli.Environment{Getenv: func(string) string { return "" }, Stdin: strings.NewReader(stdin), Stdout: &stdout,
+		Stderr: &stderr, Now: time.Now}
+	arguments = append([]string{"kubectl-tinker"}, append(arguments, "--kubeconfig", kubeconfig, "--namespace",
+		namespace)...)
 	code := plugin.Run(context.Background(), env, arguments)
 	return called{code: code, stdout: stdout.String(), stderr: stderr.String()}
 }
@@ -61,8 +63,10 @@ var _ = Describe("kubectl tinker", func() {
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Progress).To(Equal("3/60")) })
 		Eventually(func() []int64 { w.clock.advance(time.Second); return w.historySteps(run) }).Should(HaveLen(3))
 
-		Expect(succeeds(w.namespace, "top", "--once")).To(SatisfyAll(ContainSubstring("arithmetic"), ContainSubstring("3/60"), ContainSubstring("0.7125")))
-		Expect(succeeds(w.namespace, "top", "arithmetic", "--once")).To(SatisfyAll(ContainSubstring("reward: 3 at step 3"), ContainSubstring("checkpoint of step 3")))
+		Expect(succeeds(w.namespace, "top", "--once")).To(SatisfyAll(ContainSubstring("arithmetic"), ContainSubstring("3/60"),
+			ContainSubstring("0.7125")))
+		Expect(succeeds(w.namespace, "top", "arithmetic", "--once")).To(SatisfyAll(ContainSubstring("reward: 3 at step 3"),
+			ContainSubstring("checkpoint of step 3")))
 		var rows []struct {
 			Step    int64
 			Metrics map[string]float64
@@ -70,7 +74,8 @@ var _ = Describe("kubectl tinker", func() {
 		Expect(json.Unmarshal([]byte(succeeds(w.namespace, "metrics", "arithmetic", "-o", "json")), &rows)).To(Succeed())
 		Expect(rows).To(HaveLen(3))
 		Expect(rows[2].Metrics).To(HaveKeyWithValue(contract.MetricReward, 3.0))
-		Expect(succeeds(w.namespace, "metrics", "arithmetic", "--select", "reward", "--last", "1", "-o", "plain")).To(Equal("3\t3\n"))
+		Expect(succeeds(w.namespace, "metrics", "arithmetic", "--select", "reward", "--last", "1", "-o",
+			"plain")).To(Equal("3\t3\n"))
 		Expect(succeeds(w.namespace, "metrics", "arithmetic", "--plot", "reward")).To(ContainSubstring("steps 1 to 3"))
 		Expect(succeeds(w.namespace, "why", "arithmetic")).To(ContainSubstring("Reason:   Training"))
 
@@ -78,13 +83,15 @@ var _ = Describe("kubectl tinker", func() {
 		Expect(got.code).To(Equal(cli.ExitUsage))
 		Expect(got.stderr).To(ContainSubstring("did you mean reward?"))
 
-		blocked := contract.HeartbeatReply{Attempt: 1, Upstream: "unreachable", UpstreamError: "POST /asample: connection refused", Progress: progress(3)}
+		blocked := contract.HeartbeatReply{Attempt: 1, Upstream: "unreachable",
+			UpstreamError: "POST /asample: connection refused", Progress: progress(3)}
 		w.learners.answer(first.ip, blocked)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False " + v1alpha1.ReasonEndpointUnreachable))
 		})
 		Expect(succeeds(w.namespace, "why", "arithmetic")).To(SatisfyAll(
-			ContainSubstring("Reason:   EndpointUnreachable"), ContainSubstring("connection refused"), ContainSubstring("Check tinker.baseURL")))
+			ContainSubstring("Reason:   EndpointUnreachable"), ContainSubstring("connection refused"),
+			ContainSubstring("Check tinker.baseURL")))
 	})
 
 	It("compares runs by spec and figures", func() {
@@ -92,7 +99,8 @@ var _ = Describe("kubectl tinker", func() {
 		w.environment()
 		w.create()
 		w.create(func(run *v1alpha1.TrainingRun) { run.Name, run.Spec.Model.LoraRank = "other", new(int32(16)) })
-		Expect(succeeds(w.namespace, "compare", "arithmetic", "other")).To(SatisfyAll(ContainSubstring("ARITHMETIC   OTHER"), ContainSubstring("spec.model.loraRank")))
+		Expect(succeeds(w.namespace, "compare", "arithmetic", "other")).To(SatisfyAll(ContainSubstring("ARITHMETIC   OTHER"),
+			ContainSubstring("spec.model.loraRank")))
 		got := tinker(w.namespace, "compare", "arithmetic")
 		Expect(got.code).To(Equal(cli.ExitUsage))
 		Expect(got.stderr).To(ContainSubstring("at least two runs"))
@@ -107,19 +115,24 @@ var _ = Describe("kubectl tinker", func() {
 		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "fast"}, run)).To(Succeed())
 		Expect(run.Spec.Algorithm.Optimizer.LearningRate).To(Equal(2e-5))
 		Expect(run.Spec.Environments[0].GroupSize).To(BeEquivalentTo(4))
-		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "arithmetic"}, &v1alpha1.RewardEnvironment{})).To(Succeed())
+		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "arithmetic"},
+			&v1alpha1.RewardEnvironment{})).To(Succeed())
 
-		Expect(succeeds(w.namespace, "create", "-f", file, "--sweep", "lr", "--grid", "spec.algorithm.optimizer.learningRate=1.0e-5,2.0e-5")).To(Equal(
-			"rewardenvironment arithmetic exists and is left as it is\ntrainingrun arithmetic-1 created\ntrainingrun arithmetic-2 created\n"))
+		Expect(succeeds(w.namespace, "create", "-f", file, "--sweep", "lr", "--grid",
+			"spec.algorithm.optimizer.learningRate=1.0e-5,2.0e-5")).To(Equal(
+			"rewardenvironment arithmetic exists and is left as it is\ntrainingrun arithmetic-1 created\ntrainingrun " +
+				"arithmetic-2 created\n"))
 		Expect(succeeds(w.namespace, "compare", "--sweep", "lr")).To(SatisfyAll(
-			ContainSubstring("ARITHMETIC-1"), ContainSubstring("ARITHMETIC-2"), ContainSubstring("spec.algorithm.optimizer.learningRate   1e-05")))
+			ContainSubstring("ARITHMETIC-1"), ContainSubstring("ARITHMETIC-2"),
+			ContainSubstring("spec.algorithm.optimizer.learningRate   1e-05")))
 
 		for _, tc := range []struct {
 			arguments []string
 			code      int
 			want      string
 		}{
-			{[]string{"--name", "x", "--set", "spec.algorithm.optimizer.learningrate=1"}, cli.ExitUsage, "did you mean spec.algorithm.optimizer.learningRate?"},
+			{[]string{"--name", "x", "--set", "spec.algorithm.optimizer.learningrate=1"}, cli.ExitUsage,
+				"did you mean spec.algorithm.optimizer.learningRate?"},
 			{[]string{"--name", "x", "--grid", "spec.algorithm.substeps=1,-1"}, cli.ExitFailure, "spec.algorithm.substeps"},
 			{[]string{"--name", "fast"}, cli.ExitFailure, "exists already: choose another name with --name"},
 		} {
@@ -128,7 +141,8 @@ var _ = Describe("kubectl tinker", func() {
 			Expect(got.stderr).To(ContainSubstring(tc.want))
 		}
 		unknown := "apiVersion: rl.tinker-operator.dev/v1alpha1\nkind: TrainingRun\nmetadata: {name: x}\nspec: {modell: {}}\n"
-		Expect(tinkerInput(w.namespace, unknown, "create", "-f", "-").stderr).To(ContainSubstring(`unknown field "spec.modell"`))
+		Expect(tinkerInput(w.namespace, unknown, "create", "-f",
+			"-").stderr).To(ContainSubstring(`unknown field "spec.modell"`))
 		var runs v1alpha1.TrainingRunList
 		Expect(kube.List(context.Background(), &runs, client.InNamespace(w.namespace))).To(Succeed())
 		Expect(runs.Items).To(HaveLen(3), "of a grid with one invalid run none is created")
@@ -156,13 +170,16 @@ var _ = Describe("kubectl tinker", func() {
 		Expect(tinker(w.namespace, "retry", "arithmetic").stderr).To(ContainSubstring("has not failed"))
 
 		Expect(tinker(w.namespace, "fork", "arithmetic", "--step", "10").stderr).To(ContainSubstring("choose one of 20"))
-		Expect(succeeds(w.namespace, "fork", "arithmetic", "--step", "20", "--set", "spec.algorithm.steps=5")).To(Equal("trainingrun arithmetic-s20 created\n"))
+		Expect(succeeds(w.namespace, "fork", "arithmetic", "--step", "20", "--set",
+			"spec.algorithm.steps=5")).To(Equal("trainingrun arithmetic-s20 created\n"))
 		forked := &v1alpha1.TrainingRun{}
-		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "arithmetic-s20"}, forked)).To(Succeed())
+		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "arithmetic-s20"},
+			forked)).To(Succeed())
 		Expect(forked.Spec.InitFrom.Checkpoint).To(Equal("tinker://model/weights/s000020"))
 		Expect(*forked.Spec.Algorithm.Steps).To(BeEquivalentTo(5))
 
-		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseConfigRejected, Attempt: 1, Message: "no", Progress: progress(20)})
+		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseConfigRejected, Attempt: 1, Message: "no",
+			Progress: progress(20)})
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.State).To(Equal(v1alpha1.StateFailed)) })
 		Expect(succeeds(w.namespace, "retry", "arithmetic")).To(ContainSubstring("is tried again"))
 		Expect(*read().Spec.Retry).To(BeEquivalentTo(1))
@@ -177,9 +194,11 @@ var _ = Describe("kubectl tinker", func() {
 		w.awaitProbedEnvironment()
 		var plan map[string]any
 		Expect(json.Unmarshal([]byte(succeeds(w.namespace, "plan", "-f", file, "-o", "json")), &plan)).To(Succeed())
-		Expect(plan).To(SatisfyAll(HaveKeyWithValue("tasks", 900.0), HaveKeyWithValue("groups", 1920.0), HaveKeyWithValue("episodes", 15360.0),
+		Expect(plan).To(SatisfyAll(HaveKeyWithValue("tasks", 900.0), HaveKeyWithValue("groups", 1920.0),
+			HaveKeyWithValue("episodes", 15360.0),
 			HaveKeyWithValue("evaluations", 4.0), HaveKeyWithValue("evaluationEpisodes", 400.0)))
-		Expect(tinker(w.namespace, "plan", "-f", file, "--set", "spec.algorithm.tasksPerStep=0").stderr).To(ContainSubstring("spec.algorithm.tasksPerStep"))
+		Expect(tinker(w.namespace, "plan", "-f", file, "--set",
+			"spec.algorithm.tasksPerStep=0").stderr).To(ContainSubstring("spec.algorithm.tasksPerStep"))
 	})
 
 	It("says what the endpoint will refuse of a run", func() {
@@ -188,16 +207,21 @@ var _ = Describe("kubectl tinker", func() {
 		run, first := w.startedRun()
 		fixed := w.runFile(run, 1).Fixed
 		plan := func(arguments ...string) string {
-			return succeeds(w.namespace, append([]string{"plan", "-f", file, "--name", "planned", "--set", "spec.tinker.baseURL=" + fixed.BaseURL}, arguments...)...)
+			return succeeds(w.namespace, append([]string{"plan", "-f", file, "--name", "planned", "--set",
+				"spec.tinker.baseURL=" + fixed.BaseURL}, arguments...)...)
 		}
 		Expect(plan()).To(ContainSubstring("no run of the namespace has checked this endpoint"))
-		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: w.progressWith(run, 1, "adam.grad_clip_norm")})
+		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1,
+			Progress: w.progressWith(run, 1, "adam.grad_clip_norm")})
 		w.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Capabilities).NotTo(BeNil()) })
-		Expect(plan()).To(SatisfyAll(ContainSubstring("nothing that run arithmetic has checked"), ContainSubstring("adam.beta2")))
+		Expect(plan()).To(SatisfyAll(ContainSubstring("nothing that run arithmetic has checked"),
+			ContainSubstring("adam.beta2")))
 		Expect(plan("--set", "spec.algorithm.optimizer.gradClipNorm=1")).To(SatisfyAll(
-			ContainSubstring("algorithm.optimizer.gradClipNorm (ignored): set it to 0"), ContainSubstring("as run arithmetic found")))
-		Expect(plan("--set", "spec.model.name=tinkersim/byte-136k-countdown")).To(ContainSubstring("no run of the namespace has checked this endpoint"))
+			ContainSubstring("algorithm.optimizer.gradClipNorm (ignored): set it to 0"),
+			ContainSubstring("as run arithmetic found")))
+		Expect(plan("--set", "spec.model.name=tinkersim/byte-136k-countdown")).To(
+			ContainSubstring("no run of the namespace has checked this endpoint"))
 	})
 
 	It("names the repair where a run does not exist", func() {
@@ -210,7 +234,8 @@ var _ = Describe("kubectl tinker", func() {
 		Expect(tinker(w.namespace, "top", "elsewhere").stderr).To(ContainSubstring("add --namespace " + other.namespace))
 		third := emptyEnv()
 		third.create(func(run *v1alpha1.TrainingRun) { run.Name = "elsewhere" })
-		Expect(tinker(w.namespace, "logs", "elsewhere").stderr).To(SatisfyAll(ContainSubstring(other.namespace), ContainSubstring(third.namespace)))
+		Expect(tinker(w.namespace, "logs", "elsewhere").stderr).To(SatisfyAll(ContainSubstring(other.namespace),
+			ContainSubstring(third.namespace)))
 		Expect(tinker(w.namespace, "logs", "arithmetic").stderr).To(ContainSubstring("no learner's pod"))
 	})
 
@@ -220,7 +245,8 @@ var _ = Describe("kubectl tinker", func() {
 		var stdout bytes.Buffer
 		env := cli.Environment{Stdout: &stdout, Stderr: &bytes.Buffer{}, Now: time.Now}
 		Expect(plugin.Run(context.Background(), env, []string{
-			"kubectl_complete-tinker", fmt.Sprint("--kubeconfig=", kubeconfig), fmt.Sprint("--namespace=", w.namespace), "why", "",
+			"kubectl_complete-tinker", fmt.Sprint("--kubeconfig=", kubeconfig), fmt.Sprint("--namespace=", w.namespace), "why",
+			"",
 		})).To(BeZero())
 		Expect(stdout.String()).To(HavePrefix("arithmetic\n"))
 	})

@@ -49,7 +49,8 @@ var _ = Describe("The manager's role", func() {
 		run, first := w.startedRun(func(run *v1alpha1.TrainingRun) { run.Spec.TTLSecondsAfterFinished = new(int32(60)) })
 		for step := int64(1); step < 3; step++ {
 			w.learners.record(first.ip, stepRecord(step, "a"))
-			Eventually(func() []int64 { return w.historySteps(run) }).Should(HaveLen(int(step)), "the history is created, then updated")
+			Eventually(func() []int64 { return w.historySteps(run) }).Should(HaveLen(int(step)),
+				"the history is created, then updated")
 			w.clock.advance(time.Minute)
 		}
 		for attempt := int32(1); attempt < 4; attempt++ {
@@ -61,9 +62,11 @@ var _ = Describe("The manager's role", func() {
 		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1))
 		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Workers = new(int32(3)) })
 		Eventually(func() int32 { return *w.jobs(v1alpha1.RoleRollout)[0].Spec.Parallelism }).Should(BeEquivalentTo(3))
-		w.verdict(w.learner(run.Name, 4), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 4, Progress: progress(60)})
+		w.verdict(w.learner(run.Name, 4), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 4,
+			Progress: progress(60)})
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionComplete)).To(Equal("True Completed")) })
-		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElements("AttemptStarted", "AttemptEnded", "Completed"))
+		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElements("AttemptStarted", "AttemptEnded",
+			"Completed"))
 		w.advance(2 * time.Minute)
 		Eventually(func() error {
 			if err := w.touch(run); err != nil {

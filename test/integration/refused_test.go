@@ -60,10 +60,12 @@ func (w *env) limitByDefault(name corev1.ResourceName, limit string) {
 // triedPod is the spec of a pod that the restricted profile accepts.
 func triedPod() corev1.PodSpec {
 	restricted := corev1.SecurityContext{
-		AllowPrivilegeEscalation: new(false), RunAsNonRoot: new(true), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		AllowPrivilegeEscalation: new(false), RunAsNonRoot: new(true),
+		Capabilities:   &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
-	return corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i", SecurityContext: &restricted}}}
+	return corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
+		Containers: []corev1.Container{{Name: "c", Image: "i", SecurityContext: &restricted}}}
 }
 
 // tryPod returns why the API server would refuse another pod.
@@ -93,9 +95,11 @@ func (w *env) silentWebhook() *admissionv1.ValidatingWebhookConfiguration {
 	webhook := &admissionv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "silent-" + w.namespace},
 		Webhooks: []admissionv1.ValidatingWebhook{{
-			Name: "silent.example.com", SideEffects: new(admissionv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
-			ClientConfig:      admissionv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
-			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: w.namespace}},
+			Name: "silent.example.com", SideEffects: new(admissionv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"},
+			ClientConfig:            admissionv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
+			NamespaceSelector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{corev1.LabelMetadataName: w.namespace}},
 			Rules: []admissionv1.RuleWithOperations{{
 				Operations: []admissionv1.OperationType{admissionv1.Create},
 				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"services"}},
@@ -104,7 +108,8 @@ func (w *env) silentWebhook() *admissionv1.ValidatingWebhookConfiguration {
 	}
 	Expect(kube.Create(context.Background(), webhook)).To(Succeed())
 	DeferCleanup(func() { _ = kube.Delete(context.Background(), webhook) })
-	Eventually(func() error { return kube.Create(context.Background(), w.triedService(), client.DryRunAll) }).Should(HaveOccurred())
+	Eventually(func() error { return kube.Create(context.Background(), w.triedService(), client.DryRunAll) }).Should(
+		HaveOccurred())
 	return webhook
 }
 
@@ -127,18 +132,24 @@ var _ = Describe("Pods that Kubernetes refuses", func() {
 			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False CreateRefused"))
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False CreateRefused"))
 		})
-		Expect(message(run, v1alpha1.ConditionLearnerRunning)).To(ContainSubstring("failed quota: quota: must specify limits.cpu for: learner"))
-		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(ContainSubstring("failed quota: quota: must specify limits.cpu for: rollout"))
+		Expect(message(run, v1alpha1.ConditionLearnerRunning)).To(ContainSubstring("failed quota: quota: must specify " +
+			"limits.cpu for: learner"))
+		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(ContainSubstring("failed quota: quota: must specify " +
+			"limits.cpu for: rollout"))
 		w.advance(3 * time.Minute)
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True CreateRefused")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True CreateRefused"))
+		})
 		w.advance(30 * time.Minute)
-		Consistently(w.attemptsWithJobs, "500ms", "50ms").Should(Equal([]string{"1"}), "another Job would have the same problem")
+		Consistently(w.attemptsWithJobs, "500ms", "50ms").Should(Equal([]string{"1"}),
+			"another Job would have the same problem")
 		// The API server dates the pod by its own clock, which is behind the manager's here.
 		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.FailurePolicy.StartDeadlineSeconds = new(int32(36000)) })
 		Expect(kube.Delete(context.Background(), quota)).To(Succeed())
 		Eventually(func(g Gomega) {
 			var pods corev1.PodList
-			g.Expect(kube.List(context.Background(), &pods, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelRun: run.Name})).To(Succeed())
+			g.Expect(kube.List(context.Background(), &pods, client.InNamespace(w.namespace),
+				client.MatchingLabels{v1alpha1.LabelRun: run.Name})).To(Succeed())
 			g.Expect(pods.Items).To(HaveLen(3))
 		}, "3m", "100ms").Should(Succeed(), "the Job controller tries again within a minute")
 		w.attempt(run, 1, progress(1))
@@ -162,7 +173,8 @@ var _ = Describe("Pods that Kubernetes refuses", func() {
 		jobs := append(w.jobs(v1alpha1.RoleLearner), w.jobs(v1alpha1.RoleRollout)...)
 		Expect(jobs).To(HaveLen(2))
 		for _, job := range jobs {
-			Expect(kube.Delete(context.Background(), &job, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
+			Expect(kube.Delete(context.Background(), &job, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(
+				Succeed())
 		}
 		w.advance(15 * time.Second)
 		w.attempt(run, 2, progress(1))
@@ -179,28 +191,31 @@ var _ = Describe("Pods that Kubernetes refuses", func() {
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False CreateRefused"))
 		})
-		Expect(message(run, v1alpha1.ConditionLearnerRunning)).To(ContainSubstring("no PriorityClass with name nope was found"))
+		Expect(message(run, v1alpha1.ConditionLearnerRunning)).To(
+			ContainSubstring("no PriorityClass with name nope was found"))
 	})
 
-	It("are reported where they request more ephemeral storage than a LimitRange allows, and start with a lower request", func() {
-		w := newEnv()
-		w.awaitProbedEnvironment()
-		w.limitByDefault(corev1.ResourceEphemeralStorage, "10Mi")
-		run := w.create()
-		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False CreateRefused"))
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False CreateRefused"))
+	It("are reported where they request more ephemeral storage than a LimitRange allows, and start with a lower request",
+		func() {
+			w := newEnv()
+			w.awaitProbedEnvironment()
+			w.limitByDefault(corev1.ResourceEphemeralStorage, "10Mi")
+			run := w.create()
+			w.eventually(run, func(g Gomega) {
+				g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False CreateRefused"))
+				g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False CreateRefused"))
+			})
+			Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(
+				ContainSubstring("must be less than or equal to ephemeral-storage limit of 10Mi"))
+			w.change(run, func(run *v1alpha1.TrainingRun) {
+				zero := corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("0")}
+				run.Spec.Learner.Pod.Resources.Requests, run.Spec.Rollouts.Pod.Resources.Requests = zero, zero
+			})
+			w.attempt(run, 2, progress(1))
+			w.eventually(run, func(g Gomega) {
+				g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+			})
 		})
-		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(ContainSubstring("must be less than or equal to ephemeral-storage limit of 10Mi"))
-		w.change(run, func(run *v1alpha1.TrainingRun) {
-			zero := corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("0")}
-			run.Spec.Learner.Pod.Resources.Requests, run.Spec.Rollouts.Pod.Resources.Requests = zero, zero
-		})
-		w.attempt(run, 2, progress(1))
-		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
-		})
-	})
 
 	It("are reported for a probe, which starts by itself once it is accepted", func() {
 		w := newEnv()
@@ -225,7 +240,8 @@ var _ = Describe("Jobs that the API server refuses", func() {
 			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False SpecRefused"))
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True SpecRefused"))
 		})
-		Expect(message(run, v1alpha1.ConditionAccepted)).To(And(ContainSubstring(`operator: Unsupported value: "Bogus"`), ContainSubstring("learner.pod")))
+		Expect(message(run, v1alpha1.ConditionAccepted)).To(And(ContainSubstring(`operator: Unsupported value: "Bogus"`),
+			ContainSubstring("learner.pod")))
 		w.advance(time.Hour)
 		for range 3 {
 			w.advance(time.Minute)
@@ -234,7 +250,9 @@ var _ = Describe("Jobs that the API server refuses", func() {
 		w.stop()
 		w.startManager(nil)
 		w.awaitReconciles()
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False SpecRefused")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False SpecRefused"))
+		})
 		Expect(run.Status.Attempts).To(HaveLen(1))
 		Expect(run.Status.Attempts[0].Count).To(BeZero())
 		Expect(run.Status.Attempts[0].Number).To(BeEquivalentTo(1))
@@ -252,7 +270,8 @@ var _ = Describe("Jobs that the API server refuses", func() {
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False SpecRefused"))
 		})
-		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(And(ContainSubstring(`operator: Unsupported value: "Bogus"`), ContainSubstring("rollouts.pod")))
+		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(And(ContainSubstring(`operator: Unsupported value: "Bogus"`),
+			ContainSubstring("rollouts.pod")))
 		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Pod.Tolerations = nil })
 		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1))
 	})
@@ -266,7 +285,8 @@ var _ = Describe("Jobs that the API server refuses", func() {
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False CreateRefused"))
 			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False CreateRefused"))
 		})
-		Expect(message(run, v1alpha1.ConditionProgressing)).To(ContainSubstring("exceeded quota: quota, requested: count/jobs.batch=1"))
+		Expect(message(run, v1alpha1.ConditionProgressing)).To(ContainSubstring("exceeded quota: quota, requested: " +
+			"count/jobs.batch=1"))
 		for range 4 {
 			w.advance(46 * time.Second)
 		}
@@ -281,7 +301,9 @@ var _ = Describe("Jobs that the API server refuses", func() {
 		Eventually(w.tryJob).Should(Succeed())
 		w.advance(46 * time.Second)
 		Eventually(w.attemptsWithJobs).Should(HaveLen(1))
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+		})
 		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement("CreateRefused"))
 	})
 
@@ -294,9 +316,11 @@ var _ = Describe("Jobs that the API server refuses", func() {
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False CreateRefused"))
 		})
-		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(ContainSubstring(`failed calling webhook "silent.example.com"`))
+		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(
+			ContainSubstring(`failed calling webhook "silent.example.com"`))
 		Expect(kube.Delete(context.Background(), webhook)).To(Succeed())
-		Eventually(func() error { return kube.Create(context.Background(), w.triedService(), client.DryRunAll) }).Should(Succeed())
+		Eventually(func() error { return kube.Create(context.Background(), w.triedService(), client.DryRunAll) }).Should(
+			Succeed())
 		w.advance(46 * time.Second)
 		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1))
 		w.eventually(run, func(g Gomega) {

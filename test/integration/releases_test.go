@@ -26,7 +26,8 @@ func release(name string, key byte) *managerOptions {
 func (w *env) leaseHolder() string {
 	GinkgoHelper()
 	lease := &coordinationv1.Lease{}
-	Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: namespacelease.Name}, lease)).To(Succeed())
+	Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: namespacelease.Name},
+		lease)).To(Succeed())
 	return *lease.Spec.HolderIdentity
 }
 
@@ -62,7 +63,8 @@ var _ = Describe("Two releases that watch one namespace", func() {
 		w.attempt(run, 2, progress(8))
 		w.startSecondManager(release("first", 1))
 		from = w.statuses.at(run)
-		Eventually(func() int { return w.events(run, "ManagedByOtherManager") }).Should(Equal(2), "the first release came back")
+		Eventually(func() int { return w.events(run, "ManagedByOtherManager") }).Should(Equal(2),
+			"the first release came back")
 		Expect(transitions(w.statuses.since(from))).To(BeEmpty())
 		Expect(run.Status.Attempts[0].Number).To(BeEquivalentTo(2))
 		Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("True Running"))

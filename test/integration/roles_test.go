@@ -24,8 +24,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// userRoles are Kubernetes' own roles that include runs and environments. Each includes those after it, and so its value is a verb
-// that these do not have.
+// userRoles are Kubernetes' own roles that include runs and environments. Each includes those after it, and so its
+// value is a verb that these do not have.
 var userRoles = map[string]string{"admin": "deletecollection", "edit": "create", "view": "get"}
 
 // userRolesIn returns the roles of rendered manifests that Kubernetes' own roles are to include.
@@ -53,7 +53,8 @@ func isAllowed(user, namespace, verb, resource string) bool {
 	resource, subresource, _ := strings.Cut(resource, "/")
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: namespace, Verb: verb, Group: v1alpha1.SchemeGroupVersion.Group, Resource: resource, Subresource: subresource,
+			Namespace: namespace, Verb: verb, Group: v1alpha1.SchemeGroupVersion.Group, Resource: resource,
+			Subresource: subresource,
 		},
 	}}
 	Expect(kube.Create(context.Background(), review)).To(Succeed())
@@ -93,7 +94,8 @@ var _ = DescribeTable("Users with Kubernetes' own roles", func(manifests func() 
 		Expect(client.IgnoreNotFound(kube.Delete(ctx, role.DeepCopy()))).To(Succeed())
 	}
 	for role := range userRoles {
-		Eventually(isAllowed).WithArguments(user(role), w.namespace, "get", "trainingruns").Should(BeFalse(), "%s without the roles", role)
+		Eventually(isAllowed).WithArguments(user(role), w.namespace, "get", "trainingruns").Should(BeFalse(),
+			"%s without the roles", role)
 	}
 	for _, role := range roles {
 		Expect(kube.Create(ctx, &role)).To(Succeed())
@@ -107,7 +109,8 @@ var _ = DescribeTable("Users with Kubernetes' own roles", func(manifests func() 
 				"create": changes, "update": changes, "patch": changes, "delete": changes, "deletecollection": role == "admin",
 			} {
 				Expect(isAllowed(user(role), w.namespace, verb, resource)).To(Equal(want), "%s: %s %s", role, verb, resource)
-				Expect(isAllowed(user(role), other.namespace, verb, resource)).To(BeFalse(), "%s: %s %s of another namespace", role, verb, resource)
+				Expect(isAllowed(user(role), other.namespace, verb, resource)).To(BeFalse(), "%s: %s %s of another namespace", role,
+					verb, resource)
 			}
 			Expect(isAllowed(user(role), w.namespace, "get", resource+"/status")).To(BeTrue(), role)
 			Expect(isAllowed(user(role), w.namespace, "update", resource+"/status")).To(BeFalse(), role)
@@ -125,7 +128,8 @@ var _ = DescribeTable("Users with Kubernetes' own roles", func(manifests func() 
 	Expect(clientOf(user("edit")).Delete(ctx, run)).To(Succeed())
 },
 	Entry("of the chart", func() []byte {
-		return command("go", "tool", "-modfile=hack/tools/go.mod", "helm", "template", "tinker-operator", "charts/tinker-operator",
+		return command("go", "tool", "-modfile=hack/tools/go.mod", "helm", "template", "tinker-operator",
+			"charts/tinker-operator",
 			"--show-only", "templates/roles.yaml")
 	}),
 	Entry("of config/default", func() []byte {

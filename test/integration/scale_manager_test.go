@@ -28,8 +28,8 @@ type program struct {
 	metrics string
 }
 
-// startManager builds the manager as the image has it, and runs it with the chart's settings, of the memory for as many runs
-// as the measurement has.
+// startManager builds the manager as the image has it, and runs it with the chart's settings, of the memory for as many
+// runs as the measurement has.
 func (f *fleet) startManager() program {
 	GinkgoHelper()
 	folder := GinkgoT().TempDir()
@@ -43,7 +43,8 @@ func (f *fleet) startManager() program {
 	log, err := os.Create(filepath.Join(folder, "manager.log"))
 	Expect(err).NotTo(HaveOccurred())
 	metrics := freeport.Address(GinkgoTB())
-	command := exec.Command(f.binary, "--kubeconfig="+kubeconfig, "--manager-key-file="+key, "--image=tinker-operator:test",
+	command := exec.Command(f.binary, "--kubeconfig="+kubeconfig, "--manager-key-file="+key,
+		"--image=tinker-operator:test",
 		"--namespaces="+f.env.namespace, "--leader-election-namespace="+f.env.namespace,
 		"--metrics-insecure", "--metrics-bind-address="+metrics, "--health-probe-bind-address=0")
 	goMemLimit := "48MiB"
@@ -59,7 +60,8 @@ func (f *fleet) startManager() program {
 		_ = log.Close()
 		if CurrentSpecReport().Failed() {
 			content, _ := os.ReadFile(log.Name())
-			AddReportEntry("log of the manager", ReportEntryVisibilityFailureOrVerbose, string(content[max(0, len(content)-10_000):]))
+			AddReportEntry("log of the manager", ReportEntryVisibilityFailureOrVerbose,
+				string(content[max(0, len(content)-10_000):]))
 		}
 	})
 	return program{command, metrics}

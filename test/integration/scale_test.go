@@ -82,13 +82,15 @@ var _ = Describe("Many runs under one manager", func() {
 		time.Sleep(10 * time.Second)
 		writes := written.Load()
 		f.follow(count, 10)
-		Expect(float64(writes)/float64(count)).To(And(BeNumerically(">", 0), BeNumerically("<=", mostWrites/6+1)), "writes a run")
+		Expect(float64(writes)/float64(count)).To(And(BeNumerically(">", 0), BeNumerically("<=", mostWrites/6+1)),
+			"writes a run")
 		Expect(manager.memory("VmHWM")).To(BeNumerically("<", memoryLimit), "bytes of the manager")
 	})
 })
 
-// measure reports what the manager needs a minute once the learners are no longer new, and how long it takes another manager
-// to take over from one that is killed. Times depend on the machine and are printed alone; the rest fails where its goal is missed.
+// measure reports what the manager needs a minute once the learners are no longer new, and how long it takes another
+// manager to take over from one that is killed. Times depend on the machine and are printed alone; the rest fails where
+// its goal is missed.
 func (f *fleet) measure(manager program, count int, started time.Duration) {
 	GinkgoHelper()
 	standby := f.startManager()
@@ -225,14 +227,15 @@ func (f *fleet) serve(uid, ip string, began time.Time) {
 	Expect(err).NotTo(HaveOccurred())
 	listener, err := net.Listen("tcp", net.JoinHostPort(ip, strconv.Itoa(desired.HeartbeatPort)))
 	Expect(err).NotTo(HaveOccurred())
-	server := &http.Server{TLSConfig: tls, ReadHeaderTimeout: time.Minute, Handler: heartbeat.Handler(uid, secrets.AuthorizesManager,
-		func(contract.HeartbeatRequest) contract.HeartbeatReply {
-			f.asked.Store(uid, time.Now())
-			step := int64(time.Since(began).Seconds())
-			at := progress(step)
-			at.Steps = manySteps
-			return contract.HeartbeatReply{RunUID: uid, Attempt: 1, Sequence: step, Progress: at}
-		})}
+	server := &http.Server{TLSConfig: tls, ReadHeaderTimeout: time.Minute,
+		Handler: heartbeat.Handler(uid, secrets.AuthorizesManager,
+			func(contract.HeartbeatRequest) contract.HeartbeatReply {
+				f.asked.Store(uid, time.Now())
+				step := int64(time.Since(began).Seconds())
+				at := progress(step)
+				at.Steps = manySteps
+				return contract.HeartbeatReply{RunUID: uid, Attempt: 1, Sequence: step, Progress: at}
+			})}
 	go func() { _ = server.ServeTLS(listener, "", "") }()
 	DeferCleanup(server.Close)
 }

@@ -67,7 +67,8 @@ var _ = Describe("What decides the weights", func() {
 		w.attempt(run, 2, contract.Progress{Phase: contract.PhaseOpening})
 		Expect(run.Status.SettingsFixed).To(HaveValue(BeFalse()), "the spec is not what made the step")
 		const words = "Attempt 1 committed step 1 before a change of spec.algorithm took effect: restore it"
-		w.verdict(w.learner(run.Name, 2), contract.Verdict{Cause: contract.CauseConfigRejected, Reason: v1alpha1.ReasonSettingsDiffer, Message: words, Attempt: 2})
+		w.verdict(w.learner(run.Name, 2), contract.Verdict{Cause: contract.CauseConfigRejected,
+			Reason: v1alpha1.ReasonSettingsDiffer, Message: words, Attempt: 2})
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False SettingsDiffer"))
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True SettingsDiffer"))
@@ -88,8 +89,11 @@ var _ = Describe("What decides the weights", func() {
 	It("takes a failed run that has made no step back with other settings", func() {
 		w := newEnv()
 		run, _ := w.startedRun()
-		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseConfigRejected, Reason: v1alpha1.ReasonModelUnknown, Message: "no such model", Attempt: 1})
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True ModelUnknown")) })
+		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseConfigRejected,
+			Reason: v1alpha1.ReasonModelUnknown, Message: "no such model", Attempt: 1})
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True ModelUnknown"))
+		})
 		w.change(run, func(run *v1alpha1.TrainingRun) {
 			run.Spec.Model.LoraRank = ptr.To[int32](4)
 			run.Spec.Retry = ptr.To[int32](1)

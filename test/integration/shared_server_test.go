@@ -31,7 +31,8 @@ func onSharedServer(env *v1alpha1.RewardEnvironment) {
 func (w *env) servers(run *v1alpha1.TrainingRun) []appsv1.Deployment {
 	GinkgoHelper()
 	var list appsv1.DeploymentList
-	Expect(kube.List(context.Background(), &list, client.InNamespace(w.namespace), client.MatchingLabels(desired.SharedLabels(run)))).To(Succeed())
+	Expect(kube.List(context.Background(), &list, client.InNamespace(w.namespace),
+		client.MatchingLabels(desired.SharedLabels(run)))).To(Succeed())
 	return list.Items
 }
 
@@ -53,9 +54,11 @@ func (w *env) withDeployments() *envtest.AuthenticatedUser {
 	user, err := controlPlane.AddUser(envtest.User{Name: name}, nil)
 	Expect(err).NotTo(HaveOccurred())
 	rules := append(generatedRole().Rules, rbacv1.PolicyRule{
-		APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
+		APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list", "watch", "create",
+			"patch", "delete"},
 	})
-	Expect(kube.Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "manager"}, Rules: rules})).To(Succeed())
+	Expect(kube.Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "manager"},
+		Rules: rules})).To(Succeed())
 	Expect(kube.Create(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "manager"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "manager"},
@@ -65,45 +68,51 @@ func (w *env) withDeployments() *envtest.AuthenticatedUser {
 }
 
 var _ = Describe("A shared environment server", func() {
-	It("runs once from start to end, not while the run is suspended, and with no more rights than the chart gives", func() {
-		w := emptyEnv()
-		as := w.withDeployments().Config()
-		as.QPS = -1
-		w.startManager(&managerOptions{as: as, sharedServers: true})
-		w.environment(onSharedServer)
-		run := w.create()
-		w.attempt(run, 1, progress(7))
-		Eventually(w.replicas(run)).Should(Equal([]int32{1}))
-		service := &corev1.Service{}
-		Eventually(func() error {
-			return kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.ServiceName(run) + "-server-8080"}, service)
-		}).Should(Succeed())
-		Expect(service.OwnerReferences).To(HaveLen(1))
-		Expect(service.OwnerReferences[0].Kind).To(Equal("Deployment"), "so that it is deleted with the server")
-		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1))
-		worker := w.jobs(v1alpha1.RoleRollout)[0].Spec.Template.Spec
-		Expect(worker.InitContainers).To(BeEmpty())
-		Expect(worker.Containers[0].Env).To(ContainElement(corev1.EnvVar{Name: contract.SharedServersVariable, Value: desired.ServiceName(run)}))
+	It("runs once from start to end, not while the run is suspended, and with no more rights than the chart gives",
+		func() {
+			w := emptyEnv()
+			as := w.withDeployments().Config()
+			as.QPS = -1
+			w.startManager(&managerOptions{as: as, sharedServers: true})
+			w.environment(onSharedServer)
+			run := w.create()
+			w.attempt(run, 1, progress(7))
+			Eventually(w.replicas(run)).Should(Equal([]int32{1}))
+			service := &corev1.Service{}
+			Eventually(func() error {
+				return kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: desired.ServiceName(run) +
+					"-server-8080"}, service)
+			}).Should(Succeed())
+			Expect(service.OwnerReferences).To(HaveLen(1))
+			Expect(service.OwnerReferences[0].Kind).To(Equal("Deployment"), "so that it is deleted with the server")
+			Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1))
+			worker := w.jobs(v1alpha1.RoleRollout)[0].Spec.Template.Spec
+			Expect(worker.InitContainers).To(BeEmpty())
+			Expect(worker.Containers[0].Env).To(ContainElement(corev1.EnvVar{Name: contract.SharedServersVariable,
+				Value: desired.ServiceName(run)}))
 
-		deleted := w.servers(run)[0]
-		Expect(kube.Delete(context.Background(), &deleted)).To(Succeed())
-		Eventually(func() bool {
-			servers := w.servers(run)
-			return len(servers) == 1 && servers[0].UID != deleted.UID
-		}).Should(BeTrue(), "a server that somebody deletes is run again")
+			deleted := w.servers(run)[0]
+			Expect(kube.Delete(context.Background(), &deleted)).To(Succeed())
+			Eventually(func() bool {
+				servers := w.servers(run)
+				return len(servers) == 1 && servers[0].UID != deleted.UID
+			}).Should(BeTrue(), "a server that somebody deletes is run again")
 
-		w.change(run, suspend)
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("Unknown Draining")) })
-		Consistently(w.replicas(run), "1s", "100ms").Should(Equal([]int32{1}), "episodes need it until the state is saved")
-		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseDrained, Attempt: 1, Progress: progress(7)})
-		Eventually(w.replicas(run)).Should(Equal([]int32{0}))
+			w.change(run, suspend)
+			w.eventually(run, func(g Gomega) {
+				g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("Unknown Draining"))
+			})
+			Consistently(w.replicas(run), "1s", "100ms").Should(Equal([]int32{1}), "episodes need it until the state is saved")
+			w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseDrained, Attempt: 1, Progress: progress(7)})
+			Eventually(w.replicas(run)).Should(Equal([]int32{0}))
 
-		w.change(run, resume)
-		w.attempt(run, 2, progress(7))
-		Eventually(w.replicas(run)).Should(Equal([]int32{1}))
-		w.verdict(w.learner(run.Name, 2), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 2, Progress: progress(60)})
-		Eventually(w.replicas(run)).Should(BeEmpty())
-	})
+			w.change(run, resume)
+			w.attempt(run, 2, progress(7))
+			Eventually(w.replicas(run)).Should(Equal([]int32{1}))
+			w.verdict(w.learner(run.Name, 2), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 2,
+				Progress: progress(60)})
+			Eventually(w.replicas(run)).Should(BeEmpty())
+		})
 
 	It("follows the environment of the run and rollouts.pod, and workers await it", func() {
 		w := emptyEnv()
@@ -147,7 +156,8 @@ var _ = Describe("A shared environment server", func() {
 		w.change(run, halveLearningRate)
 		w.attempt(run, 2, progress(1))
 		Expect(w.runFile(run, 2).Fixed.Environments[0].Definition.ORS.Server.Image).To(Equal("world:v2"))
-		Eventually(serves("world:v2")).Should(Succeed(), "the server is the one that the digest of the environment stands for")
+		Eventually(serves("world:v2")).Should(Succeed(),
+			"the server is the one that the digest of the environment stands for")
 		workers := func() bool {
 			jobs := w.jobs(v1alpha1.RoleRollout)
 			return len(jobs) == 1 && jobs[0].UID != former && jobs[0].DeletionTimestamp == nil
@@ -159,8 +169,11 @@ var _ = Describe("A shared environment server", func() {
 		w.change(run, func(run *v1alpha1.TrainingRun) {
 			run.Spec.Rollouts.Pod.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
 		})
-		Eventually(func() []corev1.LocalObjectReference { return w.servers(run)[0].Spec.Template.Spec.ImagePullSecrets }).Should(HaveLen(1))
-		w.verdict(w.learner(run.Name, 2), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 2, Progress: progress(60)})
+		Eventually(func() []corev1.LocalObjectReference {
+			return w.servers(run)[0].Spec.Template.Spec.ImagePullSecrets
+		}).Should(HaveLen(1))
+		w.verdict(w.learner(run.Name, 2), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 2,
+			Progress: progress(60)})
 		Eventually(w.replicas(run)).Should(BeEmpty())
 	})
 
@@ -184,7 +197,8 @@ var _ = Describe("A shared environment server", func() {
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("False SharedServersDisabled"))
 		})
-		Expect(message(run, v1alpha1.ConditionEnvironmentsReady)).To(ContainSubstring("set the chart's value environmentServers.shared to true"))
+		Expect(message(run, v1alpha1.ConditionEnvironmentsReady)).To(
+			ContainSubstring("set the chart's value environmentServers.shared to true"))
 		Expect(w.attemptsWithJobs()).To(BeEmpty())
 	})
 })

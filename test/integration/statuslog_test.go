@@ -124,7 +124,8 @@ func continuity(was, run *v1alpha1.TrainingRun) []string {
 		if before == nil {
 			continue
 		}
-		if (before.Status == c.Status) != before.LastTransitionTime.Equal(&c.LastTransitionTime) && before.Status == c.Status {
+		if (before.Status == c.Status) != before.LastTransitionTime.Equal(&c.LastTransitionTime) &&
+			before.Status == c.Status {
 			found = append(found, c.Type+" has another transition time with the same status")
 		}
 		final := c.Type == v1alpha1.ConditionComplete || c.Type == v1alpha1.ConditionFailed
@@ -135,7 +136,8 @@ func continuity(was, run *v1alpha1.TrainingRun) []string {
 	if *run.Status.ObservedGeneration < *was.Status.ObservedGeneration {
 		found = append(found, "observedGeneration falls")
 	}
-	if n, m := len(was.Status.Attempts), len(run.Status.Attempts); n > 0 && (m == 0 || run.Status.Attempts[0].Number < was.Status.Attempts[0].Number) {
+	if n, m := len(was.Status.Attempts), len(run.Status.Attempts); n > 0 &&
+		(m == 0 || run.Status.Attempts[0].Number < was.Status.Attempts[0].Number) {
 		found = append(found, "the newest attempt is missing")
 	}
 	if was.Status.StartTime != nil && !was.Status.StartTime.Equal(run.Status.StartTime) {
@@ -158,7 +160,8 @@ func transitions(versions []*v1alpha1.TrainingRun) []string {
 func summary(run *v1alpha1.TrainingRun) string {
 	words := []string{run.Status.State, fmt.Sprint(len(run.Status.Attempts), " attempts")}
 	for _, c := range run.Status.Conditions {
-		words = append(words, fmt.Sprintf("%s=%s %s since %s", c.Type, c.Status, c.Reason, c.LastTransitionTime.UTC().Format("15:04:05")))
+		words = append(words, fmt.Sprintf("%s=%s %s since %s", c.Type, c.Status, c.Reason,
+			c.LastTransitionTime.UTC().Format("15:04:05")))
 	}
 	return strings.Join(words, ", ")
 }

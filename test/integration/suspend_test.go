@@ -41,7 +41,9 @@ var _ = Describe("Suspend", func() {
 		Expect(w.jobs(v1alpha1.RoleRollout)).To(HaveLen(1))
 
 		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseDrained, Attempt: 1, Progress: progress(31)})
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended"))
+		})
 		Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Suspended"))
 		Expect(run.Status.State).To(Equal(v1alpha1.StateSuspended))
 		Expect(run.Status.Progress).To(Equal("31/60"))
@@ -50,7 +52,9 @@ var _ = Describe("Suspend", func() {
 
 		w.change(run, resume)
 		w.attempt(run, 2, progress(31))
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("False NotSuspended")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("False NotSuspended"))
+		})
 		Expect(run.Status.Attempts[1].Cause).To(Equal("Drained"))
 		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1))
 		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElements("Draining", "Suspended", "Resumed"))
@@ -61,9 +65,13 @@ var _ = Describe("Suspend", func() {
 		run, first := w.startedRun()
 		w.learners.silence(first.ip)
 		w.change(run, suspend)
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("Unknown Draining")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("Unknown Draining"))
+		})
 		w.advance(time.Minute)
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended"))
+		})
 		// The manager's clock is ahead of the API server's here, which makes the deletion look overdue.
 		Expect(run.Status.Attempts[0].Cause).To(Or(Equal("Disrupted"), Equal("NodeLost")))
 		Expect(run.Status.FailuresSinceCheckpoint).To(Or(BeNil(), HaveValue(BeZero())))
@@ -85,7 +93,9 @@ var _ = Describe("Suspend", func() {
 		w.kubelet.set(func(k *kubelet) { k.holdDeleted = true })
 		DeferCleanup(func() { w.kubelet.set(func(k *kubelet) { k.holdDeleted = false }) })
 		w.change(run, suspend)
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("Unknown Draining")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("Unknown Draining"))
+		})
 		learner := w.learner(run.Name, 1)
 		w.verdict(learner, contract.Verdict{Cause: contract.CauseDrained, Attempt: 1, Progress: progress(31)})
 		Eventually(func() *metav1.Time { return w.jobs(v1alpha1.RoleRollout)[0].DeletionTimestamp }).ShouldNot(BeNil())
@@ -116,7 +126,9 @@ var _ = Describe("Suspend", func() {
 		run := w.create()
 		w.learner(run.Name, 1)
 		w.change(run, suspend)
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended"))
+		})
 		Expect(run.Status.Attempts[0].Cause).To(Equal("Drained"))
 	})
 
@@ -124,7 +136,9 @@ var _ = Describe("Suspend", func() {
 		w := newEnv()
 		w.environment()
 		run := w.create(suspend)
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended"))
+		})
 		Expect(run.Status.StartTime).To(BeNil())
 		Expect(w.attemptsWithJobs()).To(BeEmpty())
 		w.change(run, resume)
@@ -187,7 +201,8 @@ var _ = Describe("The end of the object", func() {
 		run, _ := w.startedRun()
 		Expect(kube.Delete(context.Background(), run)).To(Succeed())
 		Eventually(func() string {
-			output, err := kubectl(w.namespace, "get", "jobs,pods,services,configmaps,secrets", "-o", "name", "-l", v1alpha1.LabelRun)
+			output, err := kubectl(w.namespace, "get", "jobs,pods,services,configmaps,secrets", "-o", "name", "-l",
+				v1alpha1.LabelRun)
 			Expect(err).NotTo(HaveOccurred(), output)
 			return output
 		}).Should(BeEmpty())
@@ -196,10 +211,12 @@ var _ = Describe("The end of the object", func() {
 	It("comes ttlSecondsAfterFinished after the run's end, and not before", func() {
 		w := newEnv()
 		run, _ := w.startedRun(func(run *v1alpha1.TrainingRun) { run.Spec.TTLSecondsAfterFinished = new(int32(600)) })
-		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 1, Progress: progress(60)})
+		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 1,
+			Progress: progress(60)})
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionComplete)).To(Equal("True Completed")) })
 		w.advance(590 * time.Second)
-		Consistently(func() error { return kube.Get(context.Background(), client.ObjectKeyFromObject(run), run) }, "500ms", "50ms").Should(Succeed())
+		Consistently(func() error { return kube.Get(context.Background(), client.ObjectKeyFromObject(run), run) }, "500ms",
+			"50ms").Should(Succeed())
 		w.advance(time.Minute)
 		w.stop()
 		w.startManager(nil) // A manager that starts looks at every run.
@@ -228,7 +245,9 @@ var _ = Describe("A budget that is reached", func() {
 		w.verdict(w.learner(run.Name, 1), contract.Verdict{
 			Cause: contract.CauseDrained, Reason: v1alpha1.ReasonBudgetReached, Attempt: 1, Progress: reached,
 		})
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True BudgetReached")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True BudgetReached"))
+		})
 		Expect(message(run, v1alpha1.ConditionSuspended)).To(And(
 			ContainSubstring("budget.tokens (100) is reached: 100 tokens are used"), ContainSubstring("Raise the limit")))
 		Expect(run.Status.State).To(Equal(v1alpha1.StateSuspended))
@@ -237,7 +256,9 @@ var _ = Describe("A budget that is reached", func() {
 
 		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Budget.Tokens = new(int64(1000)) })
 		w.attempt(run, 2, reached)
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("False NotSuspended")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("False NotSuspended"))
+		})
 		Expect(*run.Status.Restarts).To(BeZero())
 	})
 })

@@ -61,7 +61,8 @@ var _ = Describe("An upgrade of the manager", func() {
 	It("replaces workers that cannot read the version of the run", func() {
 		w := emptyEnv()
 		w.kubelet.set(func(k *kubelet) {
-			k.workerExit, k.workerMessage = contract.ExitVersion, "{\"msg\":\"starting\"}\nrollout: the run file has version 3, and this build reads version 1\n"
+			k.workerExit, k.workerMessage = contract.ExitVersion,
+				"{\"msg\":\"starting\"}\nrollout: the run file has version 3, and this build reads version 1\n"
 		})
 		w.startManager(nil)
 		w.environment()
@@ -74,7 +75,8 @@ var _ = Describe("An upgrade of the manager", func() {
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False VersionRefused"))
 		})
-		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(HaveSuffix(": rollout: the run file has version 3, and this build reads version 1"))
+		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(HaveSuffix(": rollout: the run file has version 3, and " +
+			"this build reads version 1"))
 		w.attempt(run, 1, progress(0))
 		w.advance(time.Minute)
 		w.rolloutJob(before)

@@ -140,7 +140,8 @@ var _ = Describe("API writes in a minute", func() {
 		w := newEnv()
 		w.environment()
 		run := w.create(func(run *v1alpha1.TrainingRun) {
-			run.Spec.InitFrom = &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "other"}, Optimizer: v1alpha1.OptimizerReset}
+			run.Spec.InitFrom = &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "other"},
+				Optimizer: v1alpha1.OptimizerReset}
 		})
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False InitFromNotFound"))
@@ -175,7 +176,9 @@ var _ = Describe("API writes in a minute", func() {
 		w := newEnv()
 		w.environment()
 		run := w.create(suspend)
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("True Suspended"))
+		})
 		none(w, run)
 	})
 
@@ -183,8 +186,11 @@ var _ = Describe("API writes in a minute", func() {
 		w := newEnv()
 		run, _ := w.startedRun()
 		w.awaitWorkers(run)
-		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseConfigRejected, Reason: "ModelUnknown", Message: "m", Attempt: 1})
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True ModelUnknown")) })
+		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseConfigRejected, Reason: "ModelUnknown",
+			Message: "m", Attempt: 1})
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True ModelUnknown"))
+		})
 		none(w, run)
 	})
 
@@ -207,7 +213,8 @@ var _ = Describe("API writes in a minute", func() {
 		w := newEnv()
 		run, first := w.startedRun()
 		w.awaitWorkers(run)
-		statuses, others := statusWrites(w.duringMinute(run, func(second int) { w.learners.answer(first.ip, heartbeatAt(int64(second))) }))
+		statuses, others := statusWrites(w.duringMinute(run,
+			func(second int) { w.learners.answer(first.ip, heartbeatAt(int64(second))) }))
 		Expect(len(statuses)).To(And(BeNumerically("<=", mostWrites), BeNumerically(">=", 6)), "and it looks alive")
 		Expect(others).To(BeEmpty())
 	})
@@ -217,8 +224,10 @@ var _ = Describe("API writes in a minute", func() {
 		run, first := w.startedRun()
 		w.awaitWorkers(run)
 		w.advance(2 * time.Minute)
-		statuses, others := statusWrites(w.duringMinute(run, func(second int) { w.learners.answer(first.ip, heartbeatAt(int64(100+second/4))) }))
-		Expect(len(statuses)).To(And(BeNumerically("<=", 3), BeNumerically(">=", 2)), "steps, and the checkpoint that is kept")
+		statuses, others := statusWrites(w.duringMinute(run,
+			func(second int) { w.learners.answer(first.ip, heartbeatAt(int64(100+second/4))) }))
+		Expect(len(statuses)).To(And(BeNumerically("<=", 3), BeNumerically(">=", 2)),
+			"steps, and the checkpoint that is kept")
 		Expect(others).To(BeEmpty())
 	})
 
@@ -235,7 +244,8 @@ var _ = Describe("API writes in a minute", func() {
 				attempt := job.Labels[v1alpha1.LabelAttempt]
 				if !crashed[attempt] {
 					crashed[attempt] = true
-					Expect(client.IgnoreNotFound(kube.Delete(context.Background(), &job, client.PropagationPolicy("Background")))).To(Succeed())
+					Expect(client.IgnoreNotFound(kube.Delete(context.Background(), &job, client.PropagationPolicy("Background")))).To(
+						Succeed())
 				}
 			}
 		}

@@ -10,14 +10,15 @@
 //	go run ./test/model -list                      # lists names and notes
 //	go run ./test/model -big -record               # prints the table of scenarios/recorded.go, to be read before it is taken over
 //
-// Package engine explores. Each model is a package: protocol is that of attempts of the learner, with workers and server;
-// wire that of one learner's requests; manager that of the reconciler; sampling that of one group's samples; adapter that
-// of a server that samples in the adapter that trains; credentials that of who may fence a learner. Package scenarios lists
-// what is explored.
+// Package engine explores. Each model is a package: protocol is that of attempts of the learner, with workers and
+// server; wire that of one learner's requests; manager that of the reconciler; sampling that of one group's samples;
+// adapter that of a server that samples in the adapter that trains; credentials that of who may fence a learner.
+// Package scenarios lists what is explored.
 //
 // The models take for granted that a request under a known (model, sequence number) is not executed again, that a
 // server that lost a model answers 404 and never reuses a request id, that a listing shows every completed save, and
-// that the artifact store lists what was just written. wire/no-dedupe, wire/resurrect and wire/reuse-request-id show the
-// consequences otherwise. Constants are small: 2 or 3 steps, 1 or 2 slots a step, a lag of 0 to 2, 2 workers, 3 attempts,
-// one or two faults of each kind. A finding is a real trace; a scenario that holds is proven for these constants only.
+// that the artifact store lists what was just written. wire/no-dedupe, wire/resurrect and wire/reuse-request-id show
+// the consequences otherwise. Constants are small: 2 or 3 steps, 1 or 2 slots a step, a lag of 0 to 2, 2 workers, 3
+// attempts, one or two faults of each kind. A finding is a real trace; a scenario that holds is proven for these
+// constants only.
 package main

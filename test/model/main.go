@@ -50,7 +50,8 @@ func printResult(name string, r engine.Result, verbose bool) {
 	if !r.Complete {
 		incomplete = " INCOMPLETE"
 	}
-	fmt.Printf("%-44s %9d states depth %3d done %6d %6.1fs%s\n", name, r.States, r.Depth, r.DoneStates, r.Took.Seconds(), incomplete)
+	fmt.Printf("%-44s %9d states depth %3d done %6d %6.1fs%s\n", name, r.States, r.Depth, r.DoneStates, r.Took.Seconds(),
+		incomplete)
 	if r.Note != "" {
 		fmt.Printf("    %s\n", r.Note)
 	}

@@ -79,7 +79,8 @@ func same(t *testing.T, tokens *tokenizer.BPE, names []string, reference []strin
 			name  string
 			match tokenizer.Match
 			want  []int32
-		}{{"specials", tokenizer.Specials, want.IDs}, {"literal", tokenizer.Literal, want.Lit}, {"plain", tokenizer.Plain, want.Plain}} {
+		}{{"specials", tokenizer.Specials, want.IDs}, {"literal", tokenizer.Literal, want.Lit},
+			{"plain", tokenizer.Plain, want.Plain}} {
 			if got := tokens.AppendEncode(nil, q.Text, way.match); !slices.Equal(got, way.want) {
 				differ(way.name, q.Text, way.want, got)
 			}
@@ -124,7 +125,8 @@ func lists(t testing.TB, ids []int32) func(yield func(idsQuestion) bool) {
 const settings = root + "/internal/tokenizer/testdata/golden"
 
 func TestTrainedVocabularies(t *testing.T) {
-	for _, family := range []string{"deepseek_v3_1", "gpt_oss", "kimi_k2", "nemotron3", "qwen2_5", "qwen3", "qwen3_5", "llama3", "gpt2", "overlaps"} {
+	for _, family := range []string{"deepseek_v3_1", "gpt_oss", "kimi_k2", "nemotron3", "qwen2_5", "qwen3", "qwen3_5",
+		"llama3", "gpt2", "overlaps"} {
 		t.Run(family, func(t *testing.T) {
 			from := filepath.Join(t.TempDir(), "settings.json")
 			write(t, from, settingsOf(t, family))
@@ -155,7 +157,8 @@ func settingsOf(t testing.TB, family string) []byte {
 		t.Fatal(err)
 	}
 	file["pre_tokenizer"] = map[string]any{"type": "Sequence", "pretokenizers": []any{
-		map[string]any{"type": "Split", "pattern": map[string]any{"Regex": patterns[0]}, "behavior": "Isolated", "invert": false},
+		map[string]any{"type": "Split", "pattern": map[string]any{"Regex": patterns[0]}, "behavior": "Isolated",
+			"invert": false},
 		map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false},
 	}}
 	return []byte(quoted(t, file))
@@ -166,7 +169,8 @@ func settingsOf(t testing.TB, family string) []byte {
 func overlapping() []any {
 	var tokens []any
 	add := func(content string, special, normalized bool) {
-		tokens = append(tokens, map[string]any{"id": 1000 + len(tokens), "content": content, "special": special, "normalized": normalized,
+		tokens = append(tokens, map[string]any{"id": 1000 + len(tokens), "content": content, "special": special,
+			"normalized":  normalized,
 			"single_word": false, "lstrip": false, "rstrip": false})
 	}
 	for _, content := range []string{"<a>", "a>b", "<a>>", "b<", "é", "Ġ", "\u0301x", "中文"} {
@@ -207,7 +211,8 @@ var rankFiles = map[string]struct {
 	released   string
 	arguments  []string
 }{
-	"kimi_k2":    {split: "kimi_k2", ranks: 163584, all: 163840, released: "kimi_k2/tiktoken.model.gz", arguments: []string{"--kimi"}},
+	"kimi_k2": {split: "kimi_k2", ranks: 163584, all: 163840, released: "kimi_k2/tiktoken.model.gz",
+		arguments: []string{"--kimi"}},
 	"o200k_base": {split: "o200k", ranks: 199998, all: 200019, released: "gpt_oss/o200k_base.tiktoken.gz"},
 }
 
@@ -242,7 +247,8 @@ func compareRanks(t *testing.T, family, file string) {
 		names = append(names, name)
 		specials[name] = id
 	}
-	same(t, tokens, names, append([]string{"tiktoken", file, quoted(t, patterns[0]), quoted(t, specials)}, f.arguments...), false)
+	same(t, tokens, names, append([]string{"tiktoken", file, quoted(t, patterns[0]), quoted(t, specials)}, f.arguments...),
+		false)
 }
 
 // TestReleasedVocabularies compares the parts of released vocabularies that are committed, and with

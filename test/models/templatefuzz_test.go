@@ -30,7 +30,8 @@ type snippets struct {
 func (g *snippets) one(of ...string) string { return of[g.IntN(len(of))] }
 
 func (g *snippets) name() string {
-	return g.one("s", "u", "n", "z", "f", "g", "t", "o", "v", "l", "m", "d", "e", "h", "w", "p", "i", "q", "r", "big", "x", "y", "loop", "ns")
+	return g.one("s", "u", "n", "z", "f", "g", "t", "o", "v", "l", "m", "d", "e", "h", "w", "p", "i", "q", "r", "big", "x",
+		"y", "loop", "ns")
 }
 
 // fill replaces each Ⓔ by an expression, Ⓝ by a small number, Ⓢ by a text and Ⓥ by a name. Slices are taken of names
@@ -44,7 +45,8 @@ func (g *snippets) fill(pattern string) string {
 		case 'Ⓝ':
 			out.WriteString(g.one("0", "1", "2", "-1", "-2", "3", "10", "n"))
 		case 'Ⓢ':
-			out.WriteString(g.one(`'b'`, `' '`, `','`, `'x'`, `''`, `'a'`, `'role'`, `"\n"`, `'He'`, `'l'`, `s`, `p`, `q`, `'é'`, `'%s'`, `'B.c'`))
+			out.WriteString(g.one(`'b'`, `' '`, `','`, `'x'`, `''`, `'a'`, `'role'`, `"\n"`, `'He'`, `'l'`, `s`, `p`, `q`, `'é'`,
+				`'%s'`, `'B.c'`))
 		case 'Ⓥ':
 			out.WriteString(g.name())
 		default:
@@ -133,7 +135,8 @@ var snippetStatements = []string{
 func (g *snippets) expand(pattern string) string {
 	texts := []string{"upper", "trim", "e", "replace(Ⓢ, Ⓢ)", "indent", "string", "join('-')", "tojson"}
 	for mark, list := range map[string][]string{"Ⓡ": texts, "Ⓕ": snippetFilters, "Ⓣ": snippetTests, "Ⓜ": snippetMethods,
-		"Ⓛ": {"index", "index0", "first", "last", "length", "revindex", "revindex0", "previtem", "nextitem", "depth", "changed(x)"}} {
+		"Ⓛ": {"index", "index0", "first", "last", "length", "revindex", "revindex0", "previtem", "nextitem", "depth",
+			"changed(x)"}} {
 		for strings.Contains(pattern, mark) {
 			pattern = strings.Replace(pattern, mark, g.one(list...), 1)
 		}
@@ -172,7 +175,8 @@ func (g *snippets) template() string {
 }
 
 // addresses are the parts of Python's text of functions and generators that no other run repeats.
-var addresses = regexp.MustCompile(` at 0x|<bound method|<built-in|<function|<class|<generator|<list_reverse|<Macro|<LoopContext|iterator|<reversed|Cycler`)
+var addresses = regexp.MustCompile(
+	` at 0x|<bound method|<built-in|<function|<class|<generator|<list_reverse|<Macro|<LoopContext|iterator|<reversed|Cycler`)
 
 // TestMadeTemplates compares the interpreter with jinja2 on MODELS_TEXTS (2000) templates made by chance.
 func TestMadeTemplates(t *testing.T) {
@@ -206,7 +210,8 @@ func compareTemplates(t *testing.T, seed uint64, questions func(yield func(templ
 			}
 		}
 	})
-	t.Logf("MODELS_SEED=%d: %d differences in %d renderings, of which jinja2 refuses %d", seed, wrong, compared, compared-texts)
+	t.Logf("MODELS_SEED=%d: %d differences in %d renderings, of which jinja2 refuses %d", seed, wrong, compared,
+		compared-texts)
 }
 
 func last(text string, most int) string {
@@ -233,11 +238,13 @@ func (g *snippets) edited(source string) string {
 		case 3:
 			parts[i] = parts[j]
 		case 4:
-			parts[i] = g.one("not", "none", "true", "''", "[]", "0", "-1", "messages", "loop", "|trim", "|length", "|tojson", "is defined", "[0]", "[-1:]", " or ", " and ")
+			parts[i] = g.one("not", "none", "true", "''", "[]", "0", "-1", "messages", "loop", "|trim", "|length", "|tojson",
+				"is defined", "[0]", "[-1:]", " or ", " and ")
 		case 5:
 			parts[i] = strings.NewReplacer("{%", "{%-", "%}", "-%}", "{{", "{{-", "}}", "-}}", "-", "").Replace(parts[i])
 		default:
-			parts = slices.Insert(parts, i, g.one("\n", " ", "  {# c #}\n", "{{ loop }}", "{% set content = 1 %}", "{{ messages|length }}", "{%- if true %}x{% endif %}"))
+			parts = slices.Insert(parts, i, g.one("\n", " ", "  {# c #}\n", "{{ loop }}", "{% set content = 1 %}",
+				"{{ messages|length }}", "{%- if true %}x{% endif %}"))
 		}
 	}
 	return strings.Join(parts, "")

@@ -66,7 +66,8 @@ func templateDifference(q templateQuestion, want templateAnswer) string {
 	got, err := renderTemplate(q.Source, q.Variables)
 	var failed *chattemplate.Error
 	switch {
-	case strings.HasPrefix(want.Error, "AssertionError: Tried to resolve a name"), strings.HasPrefix(want.Error, "TimeoutError"):
+	case strings.HasPrefix(want.Error, "AssertionError: Tried to resolve a name"),
+		strings.HasPrefix(want.Error, "TimeoutError"):
 		return "" // a fault of jinja2's compiler, and a template that takes too long
 	case errors.As(err, &failed) && failed.Kind == chattemplate.Exhausted:
 		return "" // a bound of ours, which jinja2 does not have

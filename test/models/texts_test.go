@@ -24,16 +24,21 @@ func newTexts(seed uint64, names []string) *texts {
 
 var (
 	spaces = []rune(" \t\n\r\v\f\u0085\u00a0\u1680\u2000\u2007\u200a\u2028\u2029\u202f\u205f\u3000")
-	almost = []rune("\u180e\u200b\u200c\u200d\u2060\ufeff\u00ad\x00\x1c\x1d\x1e\x1f\x7f") // no white space to the references
+	// no white space to the references
+	almost = []rune("\u180e\u200b\u200c\u200d\u2060\ufeff\u00ad\x00\x1c\x1d\x1e\x1f\x7f")
 	quotes = []string{"'", "'", "’", "`", "ʼ", "＇"}
-	ends   = []string{"s", "t", "re", "ve", "m", "ll", "d", "S", "T", "RE", "rE", "VE", "M", "LL", "lL", "D", "ſ", "ſt", "K", "v", "r", "l", "x"}
+	ends   = []string{"s", "t", "re", "ve", "m", "ll", "d", "S", "T", "RE", "rE", "VE", "M", "LL", "lL", "D", "ſ", "ſt",
+		"K", "v", "r", "l", "x"}
 	letter = []rune("abcxyzABCXYZéÉßøñÑİıſǅǈǋªºʰˠⅷⅨΑαΣςЖжԱևაᲐאبकखगไ中文字々〇〆ーあアガ가힣𐐀𐐨𝐀𝒷𠀀")
 	other  = []rune("!\"#$%&()*+,-./:;<=>?@[\\]^_{|}~¡§«»¿–—…‽、。「」！？€£¥₿±×÷∑√≠∞←→■☃☺✓⌘℃№™©®😀👍🏽🏳🌈🇩🇪ᾼ᾽῀")
 	digit  = []rune("0123456789٠١٩०५९๐๙０９²³¹¼½⅚①⑨ⅣⅫ〡〩𝟘𝟡")
 	hangul = []rune("ᄀᄒᅟᅡᅵᆨᇂꥠힰퟋ가각힣ㄱㅏ")
-	keys   = strings.Fields("func return if err != nil { } := range map[string]int32 // TODO: def __init__(self, x=None): import numpy as np " +
-		"<div class=\"a\"> </div> SELECT * FROM t WHERE id=1; 0x1F 1e-9 3.14159 1,000,000 https://example.org/a/b?c=d&e=%20 user@example.org C:\\dir\\file.txt " +
-		"the quick brown fox can't won't I'll we've they're it's THE QUICK iPhone McDonald XMLHttpRequest snake_case camelCase kebab-case")
+	keys   = strings.Fields("func return if err != nil { } := range map[string]int32 // TODO: def __init__(self, " +
+		"x=None): import numpy as np " +
+		"<div class=\"a\"> </div> SELECT * FROM t WHERE id=1; 0x1F 1e-9 3.14159 1,000,000 " +
+		"https://example.org/a/b?c=d&e=%20 user@example.org C:\\dir\\file.txt " +
+		"the quick brown fox can't won't I'll we've they're it's THE QUICK iPhone McDonald XMLHttpRequest snake_case " +
+		"camelCase kebab-case")
 )
 
 // one makes one string.

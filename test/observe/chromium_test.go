@@ -36,7 +36,8 @@ func hostileStep() transcript.Step {
 		Environment: "arithmetic", Outcome: "Usable", Episodes: []transcript.Episode{{
 			Outcome: "Usable", Reward: reward, StopReason: "stop", Conversations: []transcript.Conversation{{
 				Reward: &reward, StopReason: "stop",
-				Messages:   []transcript.Message{{Role: "user", Text: hostile}, {Role: "assistant", Text: "4", Thinking: hostile, Reply: 1, Reward: &reward}},
+				Messages: []transcript.Message{{Role: "user", Text: hostile}, {Role: "assistant", Text: "4", Thinking: hostile,
+					Reply: 1, Reward: &reward}},
 				Judgements: []transcript.Judgement{{Criterion: hostile, Rating: 1, Rationale: hostile}},
 			}},
 		}},
@@ -60,14 +61,15 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-// TestTranscriptPageInChromium opens the page of a step in a browser. Texts that look like markup are shown as text, and nothing but
-// the page is loaded. The screenshot is kept with -artifacts.
+// TestTranscriptPageInChromium opens the page of a step in a browser. Texts that look like markup are shown as text,
+// and nothing but the page is loaded. The screenshot is kept with -artifacts.
 func TestTranscriptPageInChromium(t *testing.T) {
 	handler := new(server)
 	served := httptest.NewServer(handler)
 	defer served.Close()
 	run := func(arguments ...string) []byte {
-		command := exec.CommandContext(t.Context(), browser, append([]string{"--no-sandbox", "--disable-gpu", "--window-size=1000,800"}, append(arguments, served.URL+"/")...)...)
+		command := exec.CommandContext(t.Context(), browser,
+			append([]string{"--no-sandbox", "--disable-gpu", "--window-size=1000,800"}, append(arguments, served.URL+"/")...)...)
 		var problems bytes.Buffer
 		command.Stderr = &problems
 		output, err := command.Output()
@@ -90,7 +92,8 @@ func TestTranscriptPageInChromium(t *testing.T) {
 	}
 	handler.mu.Lock()
 	defer handler.mu.Unlock()
-	if loaded := slices.DeleteFunc(handler.others, func(path string) bool { return path == "/favicon.ico" }); len(loaded) > 0 {
+	if loaded := slices.DeleteFunc(handler.others,
+		func(path string) bool { return path == "/favicon.ico" }); len(loaded) > 0 {
 		t.Errorf("the page has the browser load %v", loaded)
 	}
 	version, _ := exec.CommandContext(t.Context(), browser, "--version").Output()

@@ -33,7 +33,8 @@ import (
 
 const mlflowRecord = "../../internal/learner/tracking/testdata/mlflow.txt"
 
-// startMLflow starts the tracking server of the official package, with basic authentication or without, and returns its address.
+// startMLflow starts the tracking server of the official package, with basic authentication or without, and returns its
+// address.
 func startMLflow(t *testing.T, arguments ...string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -49,7 +50,9 @@ func startMLflow(t *testing.T, arguments ...string) string {
 		"--backend-store-uri", "sqlite:///" + filepath.Join(dir, "runs.db"), "--default-artifact-root", dir,
 	}, arguments...)...)
 	command.Dir = dir
-	command.Env = append(os.Environ(), "MLFLOW_FLASK_SERVER_SECRET_KEY=secret", "MLFLOW_AUTH_ADMIN_PASSWORD=a long password", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false", "PATH="+filepath.Join(venv(t, "mlflow"), "bin")+":"+os.Getenv("PATH"))
+	command.Env = append(os.Environ(), "MLFLOW_FLASK_SERVER_SECRET_KEY=secret",
+		"MLFLOW_AUTH_ADMIN_PASSWORD=a long password", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false",
+		"PATH="+filepath.Join(venv(t, "mlflow"), "bin")+":"+os.Getenv("PATH"))
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that its worker processes are stopped with it
 	var log bytes.Buffer
 	command.Stdout, command.Stderr = &log, &log
@@ -123,7 +126,8 @@ func TestMLflow(t *testing.T) {
 	t.Run("learner", func(t *testing.T) { checkAttempts(t, address) })
 }
 
-// checkRecord has the official package log to a real server, and compares its requests with the record that the learner's tests read.
+// checkRecord has the official package log to a real server, and compares its requests with the record that the
+// learner's tests read.
 func checkRecord(t *testing.T, address string) {
 	t.Helper()
 	server := record(t, address)
@@ -154,8 +158,8 @@ type mlflowRun struct {
 	Metrics      map[string][][2]float64
 }
 
-// checkAttempts sends lines to a real server in three attempts, the second of which loses the answers to its lines, and reads the
-// run with the official package.
+// checkAttempts sends lines to a real server in three attempts, the second of which loses the answers to its lines, and
+// reads the run with the official package.
 func checkAttempts(t *testing.T, address string) {
 	t.Helper()
 	const last = 700
@@ -168,7 +172,8 @@ func checkAttempts(t *testing.T, address string) {
 		defer server.Close()
 		sink := learner.New(&tracking.Settings{MLflow: &tracking.MLflow{
 			BaseURL: server.URL, Experiment: "attempts", RunName: "fast", Tags: map[string]string{"night": "yes"},
-		}}, learner.Run{UID: "u", Namespace: "team", Name: "run", Config: map[string]any{"algorithm": map[string]any{"steps": last}}}, nil)[0]
+		}}, learner.Run{UID: "u", Namespace: "team", Name: "run",
+			Config: map[string]any{"algorithm": map[string]any{"steps": last}}}, nil)[0]
 		newest, err := sink.Open(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -192,8 +197,10 @@ func checkAttempts(t *testing.T, address string) {
 		t.Fatal(err)
 	}
 	want := []mlflowRun{{
-		Name: "fast", Status: "FINISHED", Params: map[string]string{"algorithm.steps": fmt.Sprint(last)}, Metrics: map[string][][2]float64{},
-		Tags: map[string]string{"night": "yes", "tinker-operator.uid": "u", "tinker-operator.namespace": "team", "tinker-operator.name": "run"},
+		Name: "fast", Status: "FINISHED", Params: map[string]string{"algorithm.steps": fmt.Sprint(last)},
+		Metrics: map[string][][2]float64{},
+		Tags: map[string]string{"night": "yes", "tinker-operator.uid": "u", "tinker-operator.namespace": "team",
+			"tinker-operator.name": "run"},
 	}}
 	for _, line := range mlflowLines(0, last) {
 		for name, value := range line.Metrics {

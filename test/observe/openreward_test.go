@@ -17,8 +17,8 @@ import (
 
 const openRewardRecord = "../../internal/learner/tracking/testdata/openreward.txt"
 
-// TestOpenRewardRecord has the official package upload rollouts to a recording server, and compares with the record that the
-// learner's tests read.
+// TestOpenRewardRecord has the official package upload rollouts to a recording server, and compares with the record
+// that the learner's tests read.
 func TestOpenRewardRecord(t *testing.T) {
 	server := openrewardtest.New()
 	defer server.Close()

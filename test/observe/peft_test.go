@@ -40,7 +40,8 @@ func prompts() []string {
 func exportedBase(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "base")
-	output, err := exec.CommandContext(t.Context(), "go", "run", "../../cmd/tinkersim", "export-base", dir).CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), "go", "run", "../../cmd/tinkersim", "export-base",
+		dir).CombinedOutput()
 	if err != nil {
 		t.Fatalf("exporting the base: %v\n%s", err, output)
 	}
@@ -54,7 +55,8 @@ func ask(t *testing.T, input, output any, arguments ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), filepath.Join(venv(t, "peft"), "bin", "python"), append([]string{"peft_calls.py"}, arguments...)...)
+	command := exec.CommandContext(t.Context(), filepath.Join(venv(t, "peft"), "bin", "python"),
+		append([]string{"peft_calls.py"}, arguments...)...)
 	command.Stdin = bytes.NewReader(data)
 	var log strings.Builder
 	command.Stderr = &log
@@ -67,7 +69,8 @@ func ask(t *testing.T, input, output any, arguments ...string) {
 	}
 }
 
-// TestTransformersNames compares the names and shapes that transformers saves with the record, which the export is compared with.
+// TestTransformersNames compares the names and shapes that transformers saves with the record, which the export is
+// compared with.
 func TestTransformersNames(t *testing.T) {
 	const record = "../../internal/tinkersim/export/testdata/arcee.txt"
 	var shapes map[string][]int
@@ -110,8 +113,8 @@ func TestTransformersTokens(t *testing.T) {
 	}
 }
 
-// TestTransformersLogprobs trains adapters, and compares the log-probabilities of 20 prompts under base and adapter with those of the
-// simulator's trainer. It trains far enough that the adapter decides them.
+// TestTransformersLogprobs trains adapters, and compares the log-probabilities of 20 prompts under base and adapter
+// with those of the simulator's trainer. It trains far enough that the adapter decides them.
 func TestTransformersLogprobs(t *testing.T) {
 	base := exportedBase(t)
 	for name, config := range map[string]model.Config{
@@ -127,7 +130,8 @@ func TestTransformersLogprobs(t *testing.T) {
 				if _, err := adapter.ForwardBackward(t.Context(), batch, model.Loss{Name: "cross_entropy"}); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := adapter.OptimStep(model.AdamParams{LearningRate: 1e-2, Beta1: 0.9, Beta2: 0.95, Eps: 1e-12}); err != nil {
+				if _, err := adapter.OptimStep(model.AdamParams{LearningRate: 1e-2, Beta1: 0.9, Beta2: 0.95,
+					Eps: 1e-12}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -88,7 +88,8 @@ func attempt(t *testing.T, dir string, number int32, lines []learner.Line) {
 		t.Fatal(err)
 	}
 	files := s.EventFiles(number)
-	sink := learner.New(&tracking.Settings{TensorBoard: &tracking.TensorBoard{RunName: "fast"}}, learner.Run{Attempt: number},
+	sink := learner.New(&tracking.Settings{TensorBoard: &tracking.TensorBoard{RunName: "fast"}},
+		learner.Run{Attempt: number},
 		func() *artifacts.EventFiles { return files })[0]
 	if _, err := sink.Open(t.Context()); err != nil {
 		t.Fatal(err)
@@ -101,8 +102,8 @@ func attempt(t *testing.T, dir string, number int32, lines []learner.Line) {
 	}
 }
 
-// TestTensorBoardReadsAttempts writes the event files of two attempts, of which the second makes steps again, and reads them with
-// TensorBoard's package, and with a TensorBoard that has read the first attempt's files before.
+// TestTensorBoardReadsAttempts writes the event files of two attempts, of which the second makes steps again, and reads
+// them with TensorBoard's package, and with a TensorBoard that has read the first attempt's files before.
 func TestTensorBoardReadsAttempts(t *testing.T) {
 	dir := t.TempDir()
 	attempt(t, dir, 1, eventLines(0, 300))
@@ -143,7 +144,8 @@ func checkCurves(t *testing.T, dir, run string, lines []learner.Line) {
 func startTensorBoard(t *testing.T, dir string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), filepath.Join(venv(t, "tensorboard"), "bin", "tensorboard"),
-		"--logdir", dir, "--port", "0", "--host", "127.0.0.1", "--load_fast", "true", "--reload_interval", "1", "--samples_per_plugin", "scalars=10000")
+		"--logdir", dir, "--port", "0", "--host", "127.0.0.1", "--load_fast", "true", "--reload_interval", "1",
+		"--samples_per_plugin", "scalars=10000")
 	output, err := command.StderrPipe()
 	if err == nil {
 		err = command.Start()

@@ -22,11 +22,13 @@ var update = flag.Bool("update", false, "write what was recorded into the files 
 
 const wandbRecord = "../../internal/learner/tracking/testdata/wandb.txt"
 
-// TestWandBRecord runs the official package against a recording server, and compares with the record that the learner's tests read.
+// TestWandBRecord runs the official package against a recording server, and compares with the record that the learner's
+// tests read.
 func TestWandBRecord(t *testing.T) {
 	server := wandbtest.New()
 	defer server.Close()
-	calls := exec.CommandContext(t.Context(), filepath.Join(venv(t, "wandb"), "bin", "python"), "wandb_calls.py", server.URL)
+	calls := exec.CommandContext(t.Context(), filepath.Join(venv(t, "wandb"), "bin", "python"), "wandb_calls.py",
+		server.URL)
 	var log strings.Builder
 	calls.Stderr = &log
 	version, err := calls.Output()

@@ -123,7 +123,8 @@ func (s Sample) PinsOf(t testing.TB, builder registry.Builder, change func(*cont
 	t.Helper()
 	pins := desired.Pins{}
 	for _, env := range s.Environments {
-		pin := desired.Pin{Digest: strings.Repeat("d", 64), Definition: desired.Definition(env.Spec), Splits: map[string]int64{}}
+		pin := desired.Pin{Digest: strings.Repeat("d", 64), Definition: desired.Definition(env.Spec),
+			Splits: map[string]int64{}}
 		change(&pin.Definition)
 		built, err := builder.Build(t.Context(), pin.Definition)
 		if err != nil {
@@ -149,7 +150,8 @@ func (s Sample) RunFile(t testing.TB, pins desired.Pins) contract.RunFile {
 	}
 	run := s.Runs[0].DeepCopy()
 	run.Namespace, run.UID = "default", "1f3a9c2b-0000-4000-8000-000000000001"
-	file, err := desired.File(desired.FileInput{Run: run, Attempt: 1, Pins: pins, DefaultBaseURL: "https://tinker.example.com"})
+	file, err := desired.File(desired.FileInput{Run: run, Attempt: 1, Pins: pins,
+		DefaultBaseURL: "https://tinker.example.com"})
 	if err != nil {
 		t.Fatalf("making the run file of %s: %v", run.Name, err)
 	}

@@ -47,7 +47,8 @@ func Start(t *testing.T, root, address string) Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := exec.CommandContext(t.Context(), filepath.Join(root, "test", "conformance", "skyrl", "serve"), strings.TrimSpace(string(venv)), work)
+	server := exec.CommandContext(t.Context(), filepath.Join(root, "test", "conformance", "skyrl", "serve"),
+		strings.TrimSpace(string(venv)), work)
 	server.Env = append(os.Environ(), "HOST="+host, "PORT="+port)
 	server.Stdout, server.Stderr = log, log
 	// The server consists of four processes.

@@ -26,8 +26,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/archive"
 )
 
-// trainAt takes steps on sequences of different lengths, and returns the trained weights. The epsilon is so great that a
-// step is proportional to the gradient.
+// trainAt takes steps on sequences of different lengths, and returns the trained weights. The epsilon is so great that
+// a step is proportional to the gradient.
 func trainAt(t *testing.T, name string, compensated bool, algorithm contract.Algorithm, steps int) []float32 {
 	t.Helper()
 	_, url := simulatortest.Serve(t, tinkersim.Options{Dialect: name})
@@ -41,8 +41,10 @@ func trainAt(t *testing.T, name string, compensated bool, algorithm contract.Alg
 		t.Fatal(err)
 	}
 	factory := &trainee.Factory{
-		API: api, Session: func(context.Context) (string, error) { return session, nil }, Run: contract.RunReference{UID: "uid"}, Now: time.Now,
-		Base: contract.Model{Name: tinkersim.ModelName, LoraRank: 4, TrainAttention: true, TrainMLP: true, TrainUnembed: true, Seed: 7},
+		API: api, Session: func(context.Context) (string, error) { return session, nil },
+		Run: contract.RunReference{UID: "uid"}, Now: time.Now,
+		Base: contract.Model{Name: tinkersim.ModelName, LoraRank: 4, TrainAttention: true, TrainMLP: true, TrainUnembed: true,
+			Seed: 7},
 	}
 	factory.Averages.Store(compensated)
 	model, err := factory.Fresh(t.Context(), nil)
@@ -99,7 +101,8 @@ func weightsIn(t *testing.T, url, path string) []float32 {
 	}
 }
 
-// unequalDatums are sequences of different lengths, each with a prompt without advantages. Two of the five are of a judge.
+// unequalDatums are sequences of different lengths, each with a prompt without advantages. Two of the five are of a
+// judge.
 func unequalDatums() []rl.Datum {
 	var datums []rl.Datum
 	for n := 3; n < 12; n += 2 {
@@ -155,8 +158,8 @@ func TestAveragedGradientsAreCompensated(t *testing.T) {
 // epsilon32 is the distance from 1 to the next greater float32.
 const epsilon32 = 1.0 / (1 << 23)
 
-// TestRunAtAveragingServer trains a step of a run at a server that averages gradients. The weights are those of a run at
-// one that sums them, unless the run takes the first for the second.
+// TestRunAtAveragingServer trains a step of a run at a server that averages gradients. The weights are those of a run
+// at one that sums them, unless the run takes the first for the second.
 func TestRunAtAveragingServer(t *testing.T) {
 	t.Parallel()
 	found, _ := skyRLBaseline(t)
@@ -167,7 +170,8 @@ func TestRunAtAveragingServer(t *testing.T) {
 		})
 		known := *found
 		known.Supported = append(slices.Clone(found.Supported), string(capability.Adam("eps")))
-		known.Ignored = slices.DeleteFunc(slices.Clone(found.Ignored), func(f string) bool { return f == string(capability.GradientSum) })
+		known.Ignored = slices.DeleteFunc(slices.Clone(found.Ignored),
+			func(f string) bool { return f == string(capability.GradientSum) })
 		list := gradients(&known)
 		*list = append(*list, string(capability.GradientSum))
 		w.knowing(&known).startWorker("w0", behavior{})

@@ -56,8 +56,8 @@ func BenchmarkStep(b *testing.B) {
 // work is the seconds that the server was busy.
 func work(b tinkersim.Stats) float64 { return b.SamplingSeconds + b.TrainingSeconds + b.SavingSeconds }
 
-// BenchmarkSharedPrompt trains 32 groups of 8 with sharedPrompt and without it, and compares what a group buys: how many prompts, by their
-// tokens, and how many requests it makes. The goal of both is 1 with sharedPrompt.
+// BenchmarkSharedPrompt trains 32 groups of 8 with sharedPrompt and without it, and compares what a group buys: how
+// many prompts, by their tokens, and how many requests it makes. The goal of both is 1 with sharedPrompt.
 func BenchmarkSharedPrompt(b *testing.B) {
 	const steps, groups, members = 4, 32, 8
 	run := func(change func(*contract.RunFile)) (tokens, requests float64) {

@@ -16,9 +16,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// TestBudgetStopsARun gives a run a budget that its first or second step reaches. The learner stops at a saved state, at most
-// lag + 1 batches and the evaluations in progress are sampled beyond that, and with a higher budget the run comes to the same
-// as one without.
+// TestBudgetStopsARun gives a run a budget that its first or second step reaches. The learner stops at a saved state,
+// at most lag + 1 batches and the evaluations in progress are sampled beyond that, and with a higher budget the run
+// comes to the same as one without.
 func TestBudgetStopsARun(t *testing.T) {
 	t.Parallel()
 	byTokens := func(f *contract.RunFile, used contract.Usage) { f.Budget = &spending.Budget{Tokens: used.Total()} }
@@ -55,8 +55,10 @@ func TestBudgetStopsARun(t *testing.T) {
 			if verdict.Reason != learner.ReasonBudgetReached || !strings.Contains(verdict.Message, "budget.") {
 				t.Errorf("the verdict is %s: %s", verdict.Reason, verdict.Message)
 			}
-			if verdict.Progress.Step > step || len(verdict.Progress.Checkpoints) == 0 || verdict.Progress.Checkpoints[0].Step != verdict.Progress.Step {
-				t.Errorf("the run stopped at step %d with the checkpoints %v, want a saved state of step %d at most", verdict.Progress.Step, verdict.Progress.Checkpoints, step)
+			if verdict.Progress.Step > step || len(verdict.Progress.Checkpoints) == 0 ||
+				verdict.Progress.Checkpoints[0].Step != verdict.Progress.Step {
+				t.Errorf("the run stopped at step %d with the checkpoints %v, want a saved state of step %d at most",
+					verdict.Progress.Step, verdict.Progress.Checkpoints, step)
 			}
 			groups := int64(w.file.Fixed.Algorithm.TasksPerStep)
 			if played, most := p.trained(), (step+tc.lag+1)*groups; played > most {
@@ -69,8 +71,8 @@ func TestBudgetStopsARun(t *testing.T) {
 	}
 }
 
-// TestBudgetWithEvaluationInProgress has an evaluation in progress, and another one waiting for it, when the first step reaches the
-// budget. No other is begun, and with a higher budget each group is sampled once.
+// TestBudgetWithEvaluationInProgress has an evaluation in progress, and another one waiting for it, when the first step
+// reaches the budget. No other is begun, and with a higher budget each group is sampled once.
 func TestBudgetWithEvaluationInProgress(t *testing.T) {
 	t.Parallel()
 	each := func(f *contract.RunFile) { f.Evaluation.EverySteps = 1 }

@@ -73,7 +73,8 @@ func TestCapabilityCheckDoesNotChangeWeights(t *testing.T) {
 	if further := w.models() - probed; further != 3 {
 		t.Errorf("the second attempt made %d models, want 3: it checked what was known", further)
 	}
-	if c := verdict.Progress.Capabilities; len(c.Ignored)+len(c.Unsupported) > 0 || !slices.Contains(c.Supported, "adam.beta1") {
+	if c := verdict.Progress.Capabilities; len(c.Ignored)+len(c.Unsupported) > 0 || !slices.Contains(c.Supported,
+		"adam.beta1") {
 		t.Errorf("the simulator's capabilities are %+v", c)
 	}
 }
@@ -89,8 +90,9 @@ func (w *fixture) shareCapabilities(found *contract.Capabilities) {
 	w.file.SharedCapabilities.BaseURL = w.url // The simulators of two fixtures stand for one.
 }
 
-// TestSharedCapabilityCheck has a run that relies on what another has found. It makes no trial but those of how gradients are
-// combined and whether repeats are recognised, which save and sample nothing, and trains the same weights.
+// TestSharedCapabilityCheck has a run that relies on what another has found. It makes no trial but those of how
+// gradients are combined and whether repeats are recognised, which save and sample nothing, and trains the same
+// weights.
 func TestSharedCapabilityCheck(t *testing.T) {
 	t.Parallel()
 	first := withoutCapabilities(newFixture(t, nil))
@@ -106,7 +108,8 @@ func TestSharedCapabilityCheck(t *testing.T) {
 	w.shareCapabilities(found)
 	var checked tinkersim.Stats
 	w.startWorker("w0", behavior{})
-	verdict := w.waitFor(w.startLearner(1, w.at("open.probed", -1, func(context.Context, func() error, string, int64) error {
+	verdict := w.waitFor(w.startLearner(1, w.at("open.probed", -1, func(context.Context, func() error, string,
+		int64) error {
 		checked = w.sim.Stats()
 		return nil
 	})), contract.CauseCompleted)
@@ -117,28 +120,34 @@ func TestSharedCapabilityCheck(t *testing.T) {
 		calibrated = 4
 		gradients  = 4
 	)
-	if made := checked.Operations["create_model"]; made != prepared+repeats+calibrated+gradients || made >= all.Operations["create_model"] {
-		t.Errorf("%d models were made before the run's own, want %d; a run that shares nothing made %d", made, prepared+repeats+calibrated+gradients, all.Operations["create_model"])
+	if made := checked.Operations["create_model"]; made != prepared+repeats+calibrated+gradients ||
+		made >= all.Operations["create_model"] {
+		t.Errorf("%d models were made before the run's own, want %d; a run that shares nothing made %d", made,
+			prepared+repeats+calibrated+gradients, all.Operations["create_model"])
 	}
 	for _, op := range []string{"save_weights", "save_weights_for_sampler", "load_weights"} {
 		if n := checked.Operations[op]; n != 0 || all.Operations[op] == 0 {
-			t.Errorf("%d times %s before the run's own model, want none; a run that shares nothing did %d", n, op, all.Operations[op])
+			t.Errorf("%d times %s before the run's own model, want none; a run that shares nothing did %d", n, op,
+				all.Operations[op])
 		}
 	}
 	if checked.SampledTokens != 0 || all.SampledTokens == 0 {
-		t.Errorf("%d tokens were sampled before the run's own model, want none; a run that shares nothing sampled %d", checked.SampledTokens, all.SampledTokens)
+		t.Errorf("%d tokens were sampled before the run's own model, want none; a run that shares nothing sampled %d",
+			checked.SampledTokens, all.SampledTokens)
 	}
 	reported := verdict.Progress.Capabilities
 	if diff := cmp.Diff(found.Supported, reported.Supported); diff != "" {
 		t.Errorf("supported (-first +second):\n%s", diff)
 	}
-	if from := reported.SharedFrom; from == nil || from.Name != "first" || from.CheckedAt != found.CheckedAt || reported.CheckedAt == "" {
+	if from := reported.SharedFrom; from == nil || from.Name != "first" || from.CheckedAt != found.CheckedAt ||
+		reported.CheckedAt == "" {
 		t.Errorf("the run reports %+v, want that it is shared from the first", reported)
 	}
 }
 
-// TestSharedCheckOfChangedEndpoint begins a run at a server like SkyRL, of which another run is said to have found that it sums
-// gradients. The run finds that it averages them, and trains the weights of a run that has checked everything itself.
+// TestSharedCheckOfChangedEndpoint begins a run at a server like SkyRL, of which another run is said to have found that
+// it sums gradients. The run finds that it averages them, and trains the weights of a run that has checked everything
+// itself.
 func TestSharedCheckOfChangedEndpoint(t *testing.T) {
 	t.Parallel()
 	found, weights := skyRLBaseline(t)
@@ -150,7 +159,8 @@ func TestSharedCheckOfChangedEndpoint(t *testing.T) {
 	w.startWorker("w0", behavior{})
 	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
 	reported := verdict.Progress.Capabilities
-	if reported.SharedFrom == nil || !slices.Contains(reported.Ignored, contract.CapabilityGradientSum) || !slices.Equal(reported.Unsupported, found.Unsupported) {
+	if reported.SharedFrom == nil || !slices.Contains(reported.Ignored, contract.CapabilityGradientSum) ||
+		!slices.Equal(reported.Unsupported, found.Unsupported) {
 		t.Errorf("the run reports %+v, want what a run finds alone, which is %+v", reported, found)
 	}
 	if got := w.weights(verdict); got != weights {
@@ -226,12 +236,18 @@ func TestStateLoadsWithoutOptimizer(t *testing.T) {
 		cause    contract.Cause
 		cold     bool
 	}{
-		"once, and it is loaded again":               {fault.Rule{Op: "load_weights", Do: fault.ColdAdam}, true, contract.CauseCompleted, false},
-		"once, where that is not required":           {fault.Rule{Op: "load_weights", Do: fault.ColdAdam}, false, contract.CauseCompleted, false},
-		"at the shadow alone, and it is loaded anew": {fault.Rule{Op: "load_weights", Occurrence: 2, Do: fault.ColdAdam, Count: 2}, true, contract.CauseCompleted, false},
-		"the newest always, and the one before does": {fault.Rule{Op: "load_weights", Name: "s000002", Do: fault.ColdAdam, Count: -1}, true, contract.CauseCompleted, false},
-		"all of them, and the run waits":             {fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}, true, contract.CauseUpstream, false},
-		"all of them, and the run continues cold":    {fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}, false, contract.CauseCompleted, true},
+		"once, and it is loaded again": {fault.Rule{Op: "load_weights", Do: fault.ColdAdam}, true,
+			contract.CauseCompleted, false},
+		"once, where that is not required": {fault.Rule{Op: "load_weights", Do: fault.ColdAdam}, false,
+			contract.CauseCompleted, false},
+		"at the shadow alone, and it is loaded anew": {fault.Rule{Op: "load_weights", Occurrence: 2, Do: fault.ColdAdam,
+			Count: 2}, true, contract.CauseCompleted, false},
+		"the newest always, and the one before does": {fault.Rule{Op: "load_weights", Name: "s000002", Do: fault.ColdAdam,
+			Count: -1}, true, contract.CauseCompleted, false},
+		"all of them, and the run waits": {fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}, true,
+			contract.CauseUpstream, false},
+		"all of them, and the run continues cold": {fault.Rule{Op: "load_weights", Do: fault.ColdAdam, Count: -1}, false,
+			contract.CauseCompleted, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -284,7 +300,8 @@ func (f rewrite) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestIgnoredSetting ends a run before samples are bought if the endpoint ignores a setting, unless its value changes nothing.
+// TestIgnoredSetting ends a run before samples are bought if the endpoint ignores a setting, unless its value changes
+// nothing.
 func TestIgnoredSetting(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -297,7 +314,10 @@ func TestIgnoredSetting(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := withoutCapabilities(newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Optimizer.GradClipNorm = tc.clip }))
+			w := withoutCapabilities(newFixture(t, func(
+				f *contract.RunFile) {
+				f.Fixed.Algorithm.Optimizer.GradClipNorm = tc.clip
+			}))
 			w.http = &http.Client{Transport: rewrite(func(adam map[string]any) { adam["grad_clip_norm"] = 0 })}
 			w.startWorker("w0", behavior{})
 			verdict := w.waitFor(w.startLearner(1, nil), tc.want)
@@ -305,7 +325,8 @@ func TestIgnoredSetting(t *testing.T) {
 				w.checkSame(verdict)
 				return
 			}
-			if verdict.Reason != "UnsupportedByEndpoint" || !strings.Contains(verdict.Message, "algorithm.optimizer.gradClipNorm") || !strings.Contains(verdict.Message, "set it to 0") {
+			if verdict.Reason != "UnsupportedByEndpoint" || !strings.Contains(verdict.Message,
+				"algorithm.optimizer.gradClipNorm") || !strings.Contains(verdict.Message, "set it to 0") {
 				t.Errorf("verdict is %s: %s", verdict.Reason, verdict.Message)
 			}
 			if diff := cmp.Diff([]string{"adam.grad_clip_norm"}, verdict.Progress.Capabilities.Ignored); diff != "" {
@@ -328,15 +349,18 @@ func TestIgnoredSeeds(t *testing.T) {
 	w.checkMetrics()
 }
 
-// TestRetryChecksAgainWhatWasRefused has an endpoint refused for what it ignores. Another attempt, which only spec.retry
-// begins, asks for that anew, and for nothing else: it is refused as long as the endpoint is the same, and trains once that
-// is repaired.
+// TestRetryChecksAgainWhatWasRefused has an endpoint refused for what it ignores. Another attempt, which only
+// spec.retry begins, asks for that anew, and for nothing else: it is refused as long as the endpoint is the same, and
+// trains once that is repaired.
 func TestRetryChecksAgainWhatWasRefused(t *testing.T) {
 	t.Parallel()
 	for feature, setClip := range map[string]float64{"adam.grad_clip_norm": 1, "optimizer_restore": 0} {
 		t.Run(feature, func(t *testing.T) {
 			t.Parallel()
-			w := withoutCapabilities(newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Optimizer.GradClipNorm = setClip }))
+			w := withoutCapabilities(newFixture(t, func(
+				f *contract.RunFile) {
+				f.Fixed.Algorithm.Optimizer.GradClipNorm = setClip
+			}))
 			var repaired atomic.Bool
 			w.http = &http.Client{Transport: rewrite(func(adam map[string]any) {
 				if !repaired.Load() {

@@ -55,9 +55,9 @@ func sum(values []float64) (total float64) {
 	return total
 }
 
-// BenchmarkClient trains as BenchmarkCookbook does, with a learner and two workers alone, and prints what each program needs. MiB
-// is the sum of the most that each process had, so that pages of a program count for each of its processes; shared-once-MiB divides
-// them. The second run has sampling.sharedPrompt. BENCH_STEPS (40) is the length.
+// BenchmarkClient trains as BenchmarkCookbook does, with a learner and two workers alone, and prints what each program
+// needs. MiB is the sum of the most that each process had, so that pages of a program count for each of its processes;
+// shared-once-MiB divides them. The second run has sampling.sharedPrompt. BENCH_STEPS (40) is the length.
 func BenchmarkClient(b *testing.B) {
 	steps := benchSize(b, "BENCH_STEPS", 40)
 	for _, t := range []trial{{ours: true}, {ours: true, shared: true}} {
@@ -103,18 +103,21 @@ type comparison struct {
 
 func newComparison(b *testing.B, profile latency.Profile, steps int, t trial) *comparison {
 	b.Helper()
-	w := newFixtureOn(b, tinkersim.Options{SessionTimeout: time.Minute, Latency: profile, Aliases: []string{alias}}, func(f *contract.RunFile) {
-		f.Fixed.Environments = []contract.Environment{arithmetic("train", comparedTaskCount, comparedGroupSize, comparedTokens)}
-		f.Fixed.Environments[0].Sampling.SharedPrompt = t.shared
-		f.Fixed.Model.LoraRank = 8
-		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag = comparedGroups, int64(steps), t.lag
-		f.Fixed.Algorithm.OwnSlots = t.lag > 0 // as a run that begins has them
-		f.Fixed.Algorithm.Optimizer.LearningRate = 3e-4
-		if t.lag > 0 {
-			f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
-		}
-		f.Concurrency, f.Evaluation = comparedGroups*comparedGroupSize*(t.lag+1), nil
-	})
+	w := newFixtureOn(b, tinkersim.Options{SessionTimeout: time.Minute, Latency: profile, Aliases: []string{alias}},
+		func(f *contract.RunFile) {
+			f.Fixed.Environments = []contract.Environment{arithmetic("train", comparedTaskCount, comparedGroupSize,
+				comparedTokens)}
+			f.Fixed.Environments[0].Sampling.SharedPrompt = t.shared
+			f.Fixed.Model.LoraRank = 8
+			f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag = comparedGroups, int64(steps), t.lag
+			f.Fixed.Algorithm.OwnSlots = t.lag > 0 // as a run that begins has them
+			f.Fixed.Algorithm.Optimizer.LearningRate = 3e-4
+			if t.lag > 0 {
+				f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8,
+					"clip_high_threshold": 1.2}}
+			}
+			f.Concurrency, f.Evaluation = comparedGroups*comparedGroupSize*(t.lag+1), nil
+		})
 	c := &comparison{fixture: w, steps: steps, lag: t.lag, front: &front{}}
 	server := httptest.NewServer(c.front.before(w.sim))
 	b.Cleanup(server.Close)

@@ -23,7 +23,8 @@ type front struct {
 	processes        []*process
 	requests, tokens int64
 	steps            []moment
-	// memory is the most that each process had in memory, and shares the same with each page divided by how many have it; in MiB.
+	// memory is the most that each process had in memory, and shares the same with each page divided by how many have it;
+	// in MiB.
 	memory, shares []float64
 }
 
@@ -44,8 +45,8 @@ func (f *front) follow(processes []*process) {
 	}
 }
 
-// watch follows the memory of a process until that ends. The greatest that wait4 reports is of no use: it begins with that of the
-// process which started it, which has the simulator.
+// watch follows the memory of a process until that ends. The greatest that wait4 reports is of no use: it begins with
+// that of the process which started it, which has the simulator.
 func (f *front) watch(i, pid int) {
 	const often = 50 * time.Millisecond
 	for ; ; time.Sleep(often) {
@@ -107,7 +108,8 @@ func (f *front) figures(b *testing.B, least, most int) figures {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.steps) < max(least, 2) || len(f.steps) > most {
-		b.Fatalf("%d requests for optimizer steps, want %d to %d; BENCH_STEPS must be at least 3", len(f.steps), max(least, 2), most)
+		b.Fatalf("%d requests for optimizer steps, want %d to %d; BENCH_STEPS must be at least 3", len(f.steps),
+			max(least, 2), most)
 	}
 	first, last, n := f.steps[0], f.steps[len(f.steps)-1], float64(len(f.steps)-1)
 	result := figures{

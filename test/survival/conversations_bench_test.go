@@ -17,9 +17,9 @@ import (
 // turnTokens is about how many tokens a turn adds, so that 20 of them are 32,000.
 const turnTokens = 1580
 
-// BenchmarkConversations has one worker process of one core play 2,000 conversations of 20 turns at once, which end at 32,000 tokens
-// of Qwen3's vocabulary. The work of a turn should follow from the turn's new tokens: late/early is the CPU of a turn of the second
-// half over that of one of the first, whose conversations are a third as long.
+// BenchmarkConversations has one worker process of one core play 2,000 conversations of 20 turns at once, which end at
+// 32,000 tokens of Qwen3's vocabulary. The work of a turn should follow from the turn's new tokens: late/early is the
+// CPU of a turn of the second half over that of one of the first, whose conversations are a third as long.
 func BenchmarkConversations(b *testing.B) {
 	tokens, err := tokenizer.Parse(qwenTokenizer(b))
 	if err != nil {
@@ -64,7 +64,8 @@ func (s *sessionFixture) waitForTurns(turns int64) {
 
 // longText returns that many words, which no other call of a tool returns.
 func longText(s *orstest.Session, count int) string {
-	words := strings.Fields("the of value list returns error index search result page table while under which count after line open")
+	words := strings.Fields("the of value list returns error index search result page table while under which count " +
+		"after line open")
 	random := rand.New(rand.NewPCG(uint64(s.Index), uint64(s.Calls)))
 	var text strings.Builder
 	fmt.Fprintf(&text, "Result %d of task %d:", s.Calls, s.Index)

@@ -30,8 +30,9 @@ import (
 // heldOut is how many tasks the last weights are evaluated on.
 const heldOut = 512
 
-// BenchmarkCookbook trains on the same tasks with rl/train.py of tinker-cookbook, in each of its modes, and with a learner and
-// two workers, at simulators of their own. COOKBOOK_PYTHON is the Python of its environment. BENCH_STEPS (40) is the length.
+// BenchmarkCookbook trains on the same tasks with rl/train.py of tinker-cookbook, in each of its modes, and with a
+// learner and two workers, at simulators of their own. COOKBOOK_PYTHON is the Python of its environment. BENCH_STEPS
+// (40) is the length.
 func BenchmarkCookbook(b *testing.B) {
 	python := os.Getenv("COOKBOOK_PYTHON")
 	if python == "" {
@@ -98,7 +99,8 @@ func (c *comparison) trainCookbook(b *testing.B, python, mode string) (sampler s
 	}
 	defer stderr.Close()
 	config := c.config(b, filepath.Dir(log), mode)
-	p := &process{Cmd: exec.CommandContext(b.Context(), python, "../conformance/cookbook_train.py", "train", config), done: make(chan struct{})}
+	p := &process{Cmd: exec.CommandContext(b.Context(), python, "../conformance/cookbook_train.py", "train", config),
+		done: make(chan struct{})}
 	p.Env, p.Stdout, p.Stderr = c.pythonEnv(), &path, stderr
 	if err := p.Start(); err != nil {
 		b.Fatal(err)
@@ -113,16 +115,20 @@ func (c *comparison) trainCookbook(b *testing.B, python, mode string) (sampler s
 }
 
 func (c *comparison) pythonEnv() []string {
-	return append(os.Environ(), "TINKER_API_KEY="+apiKey, "TINKER_BASE_URL="+c.url, "HF_ENDPOINT="+c.url, "HF_HOME="+filepath.Join(c.artifacts, "hub"),
-		"HF_HUB_DISABLE_TELEMETRY=1", "HF_HUB_DISABLE_XET=1", "TOKENIZERS_PARALLELISM=false", "WANDB_MODE=disabled", "PYTHONDONTWRITEBYTECODE=1", "OMP_NUM_THREADS=1")
+	return append(os.Environ(), "TINKER_API_KEY="+apiKey, "TINKER_BASE_URL="+c.url, "HF_ENDPOINT="+c.url,
+		"HF_HOME="+filepath.Join(c.artifacts, "hub"),
+		"HF_HUB_DISABLE_TELEMETRY=1", "HF_HUB_DISABLE_XET=1", "TOKENIZERS_PARALLELISM=false", "WANDB_MODE=disabled",
+		"PYTHONDONTWRITEBYTECODE=1", "OMP_NUM_THREADS=1")
 }
 
-// config writes the file of cookbook_train.py: the tasks of each step, in the order in which a run takes them, and held-out ones.
+// config writes the file of cookbook_train.py: the tasks of each step, in the order in which a run takes them, and
+// held-out ones.
 func (c *comparison) config(b *testing.B, dir, mode string) string {
 	b.Helper()
 	algorithm := c.file.Fixed.Algorithm
 	tasks := newComparedTasks(b)
-	stream, err := rl.NewStream(uint64(algorithm.Seed), []rl.Source{{Environment: "arithmetic", Split: "train", Tasks: comparedTaskCount, Shuffle: true}})
+	stream, err := rl.NewStream(uint64(algorithm.Seed),
+		[]rl.Source{{Environment: "arithmetic", Split: "train", Tasks: comparedTaskCount, Shuffle: true}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -195,7 +201,8 @@ func (t comparedTasks) row(split string, index int64) comparedTask {
 // evaluate returns the share of held-out tasks that weights solve.
 func (c *comparison) evaluate(b *testing.B, python, sampler string) float64 {
 	b.Helper()
-	command := exec.CommandContext(b.Context(), python, "../conformance/cookbook_train.py", "evaluate", c.config(b, b.TempDir(), "sync"), sampler)
+	command := exec.CommandContext(b.Context(), python, "../conformance/cookbook_train.py", "evaluate",
+		c.config(b, b.TempDir(), "sync"), sampler)
 	command.Env, command.Stderr = c.pythonEnv(), os.Stderr
 	output, err := command.Output()
 	if err != nil {

@@ -21,7 +21,8 @@ func TestSameWeightsInJSON(t *testing.T) {
 	for _, point := range []string{"step.submitted", "save.submitted", "covered.sent"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			w := withoutCapabilities(newFixtureOn(t, tinkersim.Options{SessionTimeout: time.Minute, Dialect: dialect.NameJSON}, nil))
+			w := withoutCapabilities(newFixtureOn(t, tinkersim.Options{SessionTimeout: time.Minute, Dialect: dialect.NameJSON},
+				nil))
 			w.startWorker("w0", behavior{})
 			first := w.startLearner(1, w.dieAt(point, 2))
 			<-first.done
@@ -41,9 +42,10 @@ func TestEncodingIsFoundOnceAndKept(t *testing.T) {
 		dialect, want string
 		rules         []fault.Rule
 	}{
-		"protobuf":                         {dialect.Protobuf, "supported", nil},
-		"JSON":                             {dialect.NameJSON, "unsupported", nil},
-		"JSON, behind a server that fails": {dialect.NameJSON, "unsupported", []fault.Rule{{Op: "forward", Do: fault.Refuse, Status: 503, Count: 2}}},
+		"protobuf": {dialect.Protobuf, "supported", nil},
+		"JSON":     {dialect.NameJSON, "unsupported", nil},
+		"JSON, behind a server that fails": {dialect.NameJSON, "unsupported",
+			[]fault.Rule{{Op: "forward", Do: fault.Refuse, Status: 503, Count: 2}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

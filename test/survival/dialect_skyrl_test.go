@@ -29,7 +29,8 @@ import (
 func newSkyRL(t testing.TB, change func(*contract.RunFile)) *fixture {
 	t.Helper()
 	return withoutCapabilities(newFixtureOn(t, tinkersim.Options{
-		SessionTimeout: time.Minute, PollPatience: 50 * time.Millisecond, PollHold: 300 * time.Millisecond, Dialect: dialect.NameSkyRL,
+		SessionTimeout: time.Minute, PollPatience: 50 * time.Millisecond, PollHold: 300 * time.Millisecond,
+		Dialect: dialect.NameSkyRL,
 	}, change))
 }
 
@@ -72,7 +73,8 @@ func TestFindingsAtSkyRL(t *testing.T) {
 	want := &contract.Capabilities{
 		BaseURL: found.BaseURL, Model: tinkersim.ModelName,
 		Supported: []string{
-			"adam.beta1", "adam.beta2", "list_models", "loss.importance_sampling", "loss.importance_sampling.formula", "loss_sum",
+			"adam.beta1", "adam.beta2", "list_models", "loss.importance_sampling", "loss.importance_sampling.formula",
+			"loss_sum",
 			"optimizer_restore", "prompt_logprobs", "unload_model",
 		},
 		Ignored:     []string{"gradient_sum", "optimizer_reset", "user_metadata"},
@@ -143,7 +145,8 @@ func (w *fixture) checkServerSteps(verdict contract.Verdict) {
 		w.t.Fatal(err)
 	}
 	if got := int64(adapter.Steps()); got != w.file.Fixed.Algorithm.Steps {
-		w.t.Errorf("the server has executed %d optimizer steps on the final weights, want %d", got, w.file.Fixed.Algorithm.Steps)
+		w.t.Errorf("the server has executed %d optimizer steps on the final weights, want %d", got,
+			w.file.Fixed.Algorithm.Steps)
 	}
 }
 
@@ -153,7 +156,8 @@ func TestLostRepliesAtSkyRL(t *testing.T) {
 	t.Parallel()
 	found, want := skyRLBaseline(t)
 	for _, op := range []string{
-		"create_session", "create_model", "forward_backward", "optim_step", "save_weights", "save_weights_for_sampler", "load_weights",
+		"create_session", "create_model", "forward_backward", "optim_step", "save_weights", "save_weights_for_sampler",
+		"load_weights",
 		"create_sampling_session", "asample", "retrieve_future", "unload_model",
 		"client_config", "get_server_capabilities", "list_training_runs", "session_heartbeat", "weights_info",
 	} {

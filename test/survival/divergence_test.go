@@ -45,7 +45,8 @@ func (d *divergedVersion) RoundTrip(r *http.Request) (*http.Response, error) {
 		return answer(r, http.StatusBadRequest, `{"detail":"probabilities are not finite"}`), nil
 	}
 	response, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil || !strings.HasSuffix(r.URL.Path, "/create_sampling_session") || !strings.Contains(request.Path, d.name) {
+	if err != nil || !strings.HasSuffix(r.URL.Path, "/create_sampling_session") || !strings.Contains(request.Path,
+		d.name) {
 		return response, err
 	}
 	defer response.Body.Close()
@@ -86,7 +87,8 @@ func TestDivergedPolicyEndsTheRun(t *testing.T) {
 			start(w, diverged)
 			verdict := w.waitFor(w.startLearner(1, nil), contract.CauseDataRejected)
 			if verdict.Reason != "Diverged" || verdict.Progress.Step != 2 {
-				t.Errorf("the run ended at step %d with %s: %s; want step 2 and Diverged", verdict.Progress.Step, verdict.Reason, verdict.Message)
+				t.Errorf("the run ended at step %d with %s: %s; want step 2 and Diverged", verdict.Progress.Step, verdict.Reason,
+					verdict.Message)
 			}
 			if rows := w.rows(); len(rows) != 2 {
 				t.Errorf("there are %d rows, want 2: none of a step without training", len(rows))
@@ -106,7 +108,8 @@ func TestInvalidGroupsOfASoundPolicy(t *testing.T) {
 	w.startWorker("w0", invalidFrom(8))
 	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseDataRejected)
 	if verdict.Reason != "" || !strings.Contains(verdict.Message, "have no valid tokens") || verdict.Progress.Step != 2 {
-		t.Errorf("the run ended at step %d with %q: %s; want step 2 and what is wrong with the groups", verdict.Progress.Step, verdict.Reason, verdict.Message)
+		t.Errorf("the run ended at step %d with %q: %s; want step 2 and what is wrong with the groups", verdict.Progress.Step,
+			verdict.Reason, verdict.Message)
 	}
 }
 

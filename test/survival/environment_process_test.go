@@ -112,8 +112,8 @@ func (p *environmentProcess) signal(number syscall.Signal) {
 	_ = p.command.Process.Signal(number)
 }
 
-// TestEnvironmentServerProcess has the process of an environment server end, or stop, in a call. The episodes end in faults
-// that are counted, and the run completes.
+// TestEnvironmentServerProcess has the process of an environment server end, or stop, in a call. The episodes end in
+// faults that are counted, and the run completes.
 func TestEnvironmentServerProcess(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

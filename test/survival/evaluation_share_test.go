@@ -13,7 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// evaluationLeases counts the groups of evaluations that a worker was leased, by the version in the order of their first.
+// evaluationLeases counts the groups of evaluations that a worker was leased, by the version in the order of their
+// first.
 type evaluationLeases struct {
 	mu       sync.Mutex
 	versions []rl.Lineage
@@ -59,20 +60,23 @@ func (e *evaluationLeases) begun(ctx context.Context, evaluation int) error {
 	}
 }
 
-// TestEvaluationEndsBeforeTheNext evaluates every four steps, on 40 tasks, a run that samples more slowly than it trains: training
-// always has groups to lease. Each of its groups, which have four episodes, permits an evaluation 16 by a share of 0.8; so all
-// are leased before the next evaluation is due. The weights are those of a run whose evaluations have no share.
+// TestEvaluationEndsBeforeTheNext evaluates every four steps, on 40 tasks, a run that samples more slowly than it
+// trains: training always has groups to lease. Each of its groups, which have four episodes, permits an evaluation 16
+// by a share of 0.8; so all are leased before the next evaluation is due. The weights are those of a run whose
+// evaluations have no share.
 func TestEvaluationEndsBeforeTheNext(t *testing.T) {
 	const every, tasks = 4, 40
 	weights, lineage := evaluateEvery(t, every, tasks, 0.8, func(w *fixture, leased *evaluationLeases) []hook {
 		var hooks []hook
 		for evaluation := range 2 {
 			first := int64(evaluation*every + 1)
-			hooks = append(hooks, w.at("covered.sent", first, func(ctx context.Context, _ func() error, _ string, _ int64) error {
+			hooks = append(hooks, w.at("covered.sent", first, func(ctx context.Context, _ func() error, _ string,
+				_ int64) error {
 				return leased.begun(ctx, evaluation)
 			}), w.at("covered.sent", first+every-1, func(context.Context, func() error, string, int64) error {
 				if groups, _ := leased.of(evaluation); groups != tasks {
-					t.Errorf("%d groups of the evaluation of step %d are leased when the next one is due, want %d", groups, evaluation*every, tasks)
+					t.Errorf("%d groups of the evaluation of step %d are leased when the next one is due, want %d", groups,
+						evaluation*every, tasks)
 				}
 				return nil
 			}))
@@ -81,20 +85,24 @@ func TestEvaluationEndsBeforeTheNext(t *testing.T) {
 	})
 	wantWeights, wantLineage := evaluateEvery(t, every, tasks, 0, nil)
 	if weights != wantWeights || lineage != wantLineage {
-		t.Errorf("the run has lineage %s and weights %s, one whose evaluations have no share %s and %s", lineage, weights, wantLineage, wantWeights)
+		t.Errorf("the run has lineage %s and weights %s, one whose evaluations have no share %s and %s", lineage, weights,
+			wantLineage, wantWeights)
 	}
 }
 
-// evaluateEvery trains twice as many steps as lie between two evaluations, with a worker that does not finish a batch before the
-// groups of the one after it can be leased. It returns the weights and their lineage.
-func evaluateEvery(t *testing.T, every, tasks int64, share float64, hooks func(*fixture, *evaluationLeases) []hook) (weights, lineage string) {
+// evaluateEvery trains twice as many steps as lie between two evaluations, with a worker that does not finish a batch
+// before the groups of the one after it can be leased. It returns the weights and their lineage.
+func evaluateEvery(t *testing.T, every, tasks int64, share float64,
+	hooks func(*fixture, *evaluationLeases) []hook) (weights, lineage string) {
 	t.Helper()
 	w := newFixture(t, func(f *contract.RunFile) {
 		f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag, f.Concurrency = 2*every, 1, 8
-		f.Fixed.Algorithm.Loss = contract.Loss{Name: contract.LossPPO, Config: map[string]float64{contract.SettingClipLow: 0.8, contract.SettingClipHigh: 1.2}}
+		f.Fixed.Algorithm.Loss = contract.Loss{Name: contract.LossPPO,
+			Config: map[string]float64{contract.SettingClipLow: 0.8, contract.SettingClipHigh: 1.2}}
 		env := arithmetic("test", tasks, 1, 8)
 		env.PassAt = []int{1}
-		f.Evaluation = &contract.Evaluation{EverySteps: every, Before: true, After: true, SamplingShare: share, Environments: []contract.Environment{env}}
+		f.Evaluation = &contract.Evaluation{EverySteps: every, Before: true, After: true, SamplingShare: share,
+			Environments: []contract.Environment{env}}
 	})
 	leased := &evaluationLeases{groups: map[rl.Lineage]int{}, changed: make(chan struct{})}
 	var all []hook

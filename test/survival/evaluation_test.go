@@ -108,8 +108,8 @@ func TestEvaluationWithoutTraining(t *testing.T) {
 	}
 }
 
-// TestEvaluationSample runs the sample countdown-evaluate.yaml, which trains nothing. The base model solves some puzzles, and more of them
-// with four samples than with one.
+// TestEvaluationSample runs the sample countdown-evaluate.yaml, which trains nothing. The base model solves some
+// puzzles, and more of them with four samples than with one.
 func TestEvaluationSample(t *testing.T) {
 	t.Parallel()
 	builder := registry.Builder{Data: source.New(source.Config{Dir: t.TempDir()}).Open}
@@ -128,7 +128,8 @@ func TestEvaluationSample(t *testing.T) {
 		t.Errorf("the evaluation found %v, want a pass@1 of 0.1 to 0.4 and a pass@4 that is higher by 0.1 at least", found)
 	}
 	if verdict.Progress.Usage.TrainedTokens != 0 || len(verdict.Progress.Checkpoints) != 0 {
-		t.Errorf("the run trained %d tokens and saved %v, want neither", verdict.Progress.Usage.TrainedTokens, verdict.Progress.Checkpoints)
+		t.Errorf("the run trained %d tokens and saved %v, want neither", verdict.Progress.Usage.TrainedTokens,
+			verdict.Progress.Checkpoints)
 	}
 }
 
@@ -156,7 +157,8 @@ func TestEvaluationAfterDeath(t *testing.T) {
 	verdict := undisturbed.waitFor(undisturbed.startLearner(1, nil), contract.CauseCompleted)
 	want := evaluationsOf(verdict)
 	for _, name := range []string{"pass@1", "pass@2", "solved@4", "judge/reward/total", "solver/reward/total"} {
-		if !slices.ContainsFunc(want["arithmetic"], func(e contract.Estimate) bool { return e.Name == name && e.Low != nil }) {
+		if !slices.ContainsFunc(want["arithmetic"],
+			func(e contract.Estimate) bool { return e.Name == name && e.Low != nil }) {
 			t.Errorf("no interval of %s is reported: %+v", name, want)
 		}
 	}

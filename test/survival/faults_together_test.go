@@ -65,7 +65,8 @@ type rubricRows struct{ dataset.Dataset }
 // Row implements dataset.Dataset.
 func (r rubricRows) Row(ctx context.Context, split string, index int64) (dataset.Row, error) {
 	row, err := r.Dataset.Row(ctx, split, index)
-	row.Fields = map[string]any{rubric.FieldRubrics: []any{"The response contains " + row.Answer, "The response contains a digit"}}
+	row.Fields = map[string]any{rubric.FieldRubrics: []any{"The response contains " + row.Answer,
+		"The response contains a digit"}}
 	return row, err
 }
 
@@ -222,10 +223,10 @@ func judged(f *contract.RunFile) {
 	f.Evaluation = &contract.Evaluation{Before: true, Environments: []contract.Environment{test}}
 }
 
-// TestFaultsTogether has an environment error in 20% of all tries, a judgement that cannot be read in 10%, and a malformed list
-// of tokens in 5%, by slot, member and try. All counters are what these faults make of them, no reward is invented, the
-// mean reward is within the confidence interval of a run without faults, and a run whose learner and worker die ends
-// with the same weights.
+// TestFaultsTogether has an environment error in 20% of all tries, a judgement that cannot be read in 10%, and a
+// malformed list of tokens in 5%, by slot, member and try. All counters are what these faults make of them, no reward
+// is invented, the mean reward is within the confidence interval of a run without faults, and a run whose learner and
+// worker die ends with the same weights.
 func TestFaultsTogether(t *testing.T) {
 	t.Parallel()
 	sound := newFixture(t, judged)
@@ -302,8 +303,8 @@ func (w *fixture) checkPrediction() {
 	}
 }
 
-// checkMeanReward demands that the mean reward of the first weights is within the confidence interval of a run without faults,
-// and that an evaluation counts each member once, as sampled or as left out.
+// checkMeanReward demands that the mean reward of the first weights is within the confidence interval of a run without
+// faults, and that an evaluation counts each member once, as sampled or as left out.
 func (w *fixture) checkMeanReward(sound *fixture) {
 	w.t.Helper()
 	evaluated := func(f *fixture) map[string]float64 {
@@ -323,8 +324,11 @@ func (w *fixture) checkMeanReward(sound *fixture) {
 		}
 	}
 	members := float64(4 * 80)
-	if got["test/env/all/total_episodes"] >= members || want["test/env/all/total_episodes"] != members || want["test/env/all/fault_ratio"] != 0 {
-		w.t.Errorf("%v of %v episodes count with faults, %v without any", got["test/env/all/total_episodes"], members, want["test/env/all/total_episodes"])
+	if got["test/env/all/total_episodes"] >= members || want["test/env/all/total_episodes"] != members ||
+		want["test/env/all/fault_ratio"] != 0 {
+		w.t.Errorf("%v of %v episodes count with faults, %v without any", got["test/env/all/total_episodes"], members,
+			want["test/env/all/total_episodes"])
 	}
-	w.t.Logf("mean reward %.4f with faults, %.4f without", got["test/env/all/reward/total"], want["test/env/all/reward/total"])
+	w.t.Logf("mean reward %.4f with faults, %.4f without", got["test/env/all/reward/total"],
+		want["test/env/all/reward/total"])
 }

@@ -57,8 +57,8 @@ type fixture struct {
 	workers     []*fakeWorker
 	// http is the client by which learners call the simulator; nil is their own.
 	http *http.Client
-	// barrier is how long learners wait for the workers of the one before; 0 is 80 ms, which is shorter than a worker may wait
-	// before it dials again.
+	// barrier is how long learners wait for the workers of the one before; 0 is 80 ms, which is shorter than a worker may
+	// wait before it dials again.
 	barrier time.Duration
 	// skipAfter is how long an environment has to be unavailable before learners skip it; 0 is their default.
 	skipAfter time.Duration
@@ -67,8 +67,8 @@ type fixture struct {
 	// silence is how long a worker may send nothing before its leases are given to others; 0 is a minute, within which a
 	// worker sends something on a machine of any speed.
 	silence time.Duration
-	// storeSlow is how long a call of the artifact store may take before it is reported, and drainPatience how long a learner that
-	// drains waits for the store; 0 is their default.
+	// storeSlow is how long a call of the artifact store may take before it is reported, and drainPatience how long a
+	// learner that drains waits for the store; 0 is their default.
 	storeSlow, drainPatience time.Duration
 	// billed is what the simulator had billed before the run.
 	billed stats.Billed
@@ -101,13 +101,15 @@ func (w *fixture) learnerNow() time.Time {
 // small is a run of a second: 3 steps of 4 groups of 4, evaluated before and after.
 func small() contract.Fixed {
 	return contract.Fixed{
-		Model:        contract.Model{Name: tinkersim.ModelName, Renderer: "role_colon_end", LoraRank: 4, TrainAttention: true, TrainMLP: true, TrainUnembed: true, Seed: 7},
+		Model: contract.Model{Name: tinkersim.ModelName, Renderer: "role_colon_end", LoraRank: 4, TrainAttention: true,
+			TrainMLP: true, TrainUnembed: true, Seed: 7},
 		Environments: []contract.Environment{arithmetic("train", 400, 4, 8)},
 		Algorithm: &contract.Algorithm{
 			TasksPerStep: 4, Steps: 3, Seed: 11, Substeps: 1, Refill: true,
 			Advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone},
 			Loss:      contract.Loss{Name: contract.LossImportanceSampling},
-			Optimizer: contract.Optimizer{LearningRate: 1e-3, Schedule: contract.ScheduleConstant, Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8},
+			Optimizer: contract.Optimizer{LearningRate: 1e-3, Schedule: contract.ScheduleConstant, Beta1: 0.9, Beta2: 0.95,
+				Epsilon: 1e-8},
 		},
 	}
 }
@@ -269,12 +271,14 @@ func (w *fixture) startLearnerOn(number int32, hook hook, wrap func(net.Listener
 	w.mu.Unlock()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	drain := make(chan struct{})
-	a := &attempt{heartbeat: heartbeats.Addr().String(), cancel: cancel, done: make(chan struct{}), drain: sync.OnceFunc(func() { close(drain) })}
+	a := &attempt{heartbeat: heartbeats.Addr().String(), cancel: cancel, done: make(chan struct{}),
+		drain: sync.OnceFunc(func() { close(drain) })}
 	file := w.file
 	file.Attempt = number
 	config := learner.Config{
 		File: file, Credentials: w.credentials, APIKey: apiKey, Identity: fmt.Sprintf("pod-%d-%p", number, a),
-		Exchange: wrap(listener), Heartbeat: heartbeats, Logger: w.logger(), Drain: drain, HTTP: w.http, Hub: &fetch.Fetcher{Endpoint: w.url},
+		Exchange: wrap(listener), Heartbeat: heartbeats, Logger: w.logger(), Drain: drain, HTTP: w.http,
+		Hub: &fetch.Fetcher{Endpoint: w.url},
 		Timing: learner.Timing{
 			Tracking: time.Millisecond, TrackingPatience: cmp.Or(w.trackingPatience, patience),
 			Barrier: cmp.Or(w.barrier, 80*time.Millisecond), Silence: cmp.Or(w.silence, time.Minute),

@@ -49,7 +49,8 @@ func TestWorkersAndManagerOfAnotherRunFenceNobody(t *testing.T) {
 		credentials contract.Credentials
 		want        error
 	}{
-		"the token":   {contract.Credentials{Certificate: w.credentials.Certificate, Token: other.credentials.Token}, exchange.ErrUnauthorized},
+		"the token": {contract.Credentials{Certificate: w.credentials.Certificate, Token: other.credentials.Token},
+			exchange.ErrUnauthorized},
 		"the run UID": {w.credentials, exchange.ErrForeign},
 	} {
 		client, err := exchange.NewClient(exchange.ClientConfig{

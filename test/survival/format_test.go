@@ -30,8 +30,9 @@ func newToolServer(t *testing.T, declares bool) *toolServer {
 		if !s.declares.Load() || !strings.HasSuffix(r.URL.Path, "/task_tools") {
 			return false
 		}
-		fmt.Fprint(w, `{"tools": [{"name": "look", "description": "Shows the letters.", "input_schema": {"type": "object"}}],`+
-			`"terminal_tool": {"name": "submit", "arg": "answer", "description": ""}}`)
+		fmt.Fprint(w,
+			`{"tools": [{"name": "look", "description": "Shows the letters.", "input_schema": {"type": "object"}}],`+
+				`"terminal_tool": {"name": "submit", "arg": "answer", "description": ""}}`)
 		return true
 	}
 	return s
@@ -54,8 +55,8 @@ func newToolFixture(t *testing.T, s *toolServer, dialect contract.ToolDialect) *
 }
 
 // TestToolsThatTheFormatCannotDeclare trains a model whose format has no tools on a server that declares one. The run
-// names environment and field, commits nothing, and does not take the server for unavailable. Once the server declares no tool,
-// it has the weights of a run that was never blocked.
+// names environment and field, commits nothing, and does not take the server for unavailable. Once the server declares
+// no tool, it has the weights of a run that was never blocked.
 func TestToolsThatTheFormatCannotDeclare(t *testing.T) {
 	t.Parallel()
 	plain := newToolFixture(t, newToolServer(t, false), "")
@@ -65,7 +66,8 @@ func TestToolsThatTheFormatCannotDeclare(t *testing.T) {
 	w := newToolFixture(t, server, "")
 	a := w.startLearner(1, nil)
 	blocked := w.awaitBlocked(a, contract.BlockedOnFormat)
-	for _, part := range []string{`environment "letters"`, "declaring tools", "interaction.toolUse.dialect", "HermesJSON", "model.renderer"} {
+	for _, part := range []string{`environment "letters"`, "declaring tools", "interaction.toolUse.dialect", "HermesJSON",
+		"model.renderer"} {
 		if !strings.Contains(blocked, part) {
 			t.Errorf("the run waits for %q, which does not name %q", blocked, part)
 		}
@@ -75,7 +77,8 @@ func TestToolsThatTheFormatCannotDeclare(t *testing.T) {
 	w.until("the prompts are asked for again", func() bool { return len(server.Log()) > requests+50 })
 	reply, err := w.heartbeat(a, 1, contract.DesiredRun)
 	if err != nil || reply.Progress.Step != 0 || len(reply.Unavailable) > 0 || len(w.outcomes()) > 0 {
-		t.Errorf("the learner answers %+v, %v with the groups %v; want no step, no group and no unavailable environment", reply, err, w.outcomes())
+		t.Errorf("the learner answers %+v, %v with the groups %v; want no step, no group and no unavailable environment",
+			reply, err, w.outcomes())
 	}
 	server.declares.Store(false)
 	w.compare(w.waitFor(a, contract.CauseCompleted), want)

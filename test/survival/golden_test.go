@@ -121,7 +121,8 @@ var goldenRuns = map[string]func(t *testing.T, version int) *fixture{
 			f.Version = version
 			algorithm := f.Fixed.Algorithm
 			algorithm.DropConstantGroups, algorithm.Substeps, algorithm.Lag = true, 2, 1
-			algorithm.Advantage = contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleGroupStd, DDoF: 1}
+			algorithm.Advantage = contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleGroupStd,
+				DDoF: 1}
 			algorithm.Loss = contract.Loss{Name: contract.LossPPO, Config: map[string]float64{
 				contract.SettingClipLow: 0.8, contract.SettingClipHigh: 1.2}}
 		})

@@ -14,12 +14,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/history"
 )
 
-// recordHistory polls a learner every so often until it ends, as the manager does, and adds what it reports to a history.
+// recordHistory polls a learner every so often until it ends, as the manager does, and adds what it reports to a
+// history.
 func (w *fixture) recordHistory(a *attempt, number int32, every time.Duration, h *history.History) {
 	source := fmt.Sprint("pod-", number)
 	for {
 		request := contract.HeartbeatRequest{
-			RunUID: w.file.Run.UID, Attempt: number, Desired: contract.DesiredRun, HistoryVersion: contract.HistoryVersion, KnownRecords: h.KnownOf(source),
+			RunUID: w.file.Run.UID, Attempt: number, Desired: contract.DesiredRun, HistoryVersion: contract.HistoryVersion,
+			KnownRecords: h.KnownOf(source),
 		}
 		if reply, err := w.post(a, request); err == nil {
 			h.Add(source, reply.Records)

@@ -23,8 +23,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/sample"
 )
 
-// TestHostedSolverJudge makes a step of the sample with rLLM's settings, which reads its data set from a hub: 64 tasks of 4 episodes,
-// each of 2 solvers and a judge, are 768 trajectories. The model is that of the simulator, and its replies are short.
+// TestHostedSolverJudge makes a step of the sample with rLLM's settings, which reads its data set from a hub: 64 tasks
+// of 4 episodes, each of 2 solvers and a judge, are 768 trajectories. The model is that of the simulator, and its
+// replies are short.
 func TestHostedSolverJudge(t *testing.T) {
 	t.Parallel()
 	const test, train, stage = 1024, 100_000, 50_000
@@ -36,26 +37,31 @@ func TestHostedSolverJudge(t *testing.T) {
 	builder := registry.Builder{Data: source.New(source.Config{Dir: t.TempDir(), Space: 1 << 24}).Open}
 	s := sample.Read(t, "hosted/solver-judge.yaml")
 	pins := s.PinsOf(t, builder, func(d *contract.Definition) { d.Dataset.HuggingFace.BaseURL = hub.URL })
-	wantSplits(t, pins["countdown-3to4"].Splits, map[string]int64{"test": test, "train": train, "stage2": stage, "stage3": stage})
+	wantSplits(t, pins["countdown-3to4"].Splits, map[string]int64{"test": test, "train": train, "stage2": stage,
+		"stage3": stage})
 	file := s.RunFile(t, pins)
 	w := newFixture(t, func(f *contract.RunFile) {
 		takeStep(file, tinkersim.CountdownModelName)(f)
 		d := f.Fixed.Environments[0].Definition // short prompts cost less
-		d.Dataset.Prompt, d.Interaction.SolverJudge.SolverPrompt, d.Interaction.SolverJudge.JudgePrompt = "$(target)", "$(prompt)", "$(solutions)"
+		d.Dataset.Prompt, d.Interaction.SolverJudge.SolverPrompt, d.Interaction.SolverJudge.JudgePrompt = "$(target)",
+			"$(prompt)", "$(solutions)"
 	})
 	w.startRolloutWorkerOf("w0", builder)
 	w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
 	w.wantMetrics(map[string]float64{
-		"batch/groups": 64, "env/all/total_episodes": 256, "env/all/solver/total_trajectories": 512, "env/all/judge/total_trajectories": 256,
+		"batch/groups": 64, "env/all/total_episodes": 256, "env/all/solver/total_trajectories": 512,
+		"env/all/judge/total_trajectories": 256,
 	})
 	// All trajectories of a role in the episodes of a task are compared with each other.
 	if roles := file.Fixed.Environments[0].Definition.Roles(); len(roles) != 2 || file.Fixed.Algorithm.Grouping != "" {
-		t.Errorf("the roles are %v with grouping %q, want two, of which trajectories are grouped", roles, file.Fixed.Algorithm.Grouping)
+		t.Errorf("the roles are %v with grouping %q, want two, of which trajectories are grouped", roles,
+			file.Fixed.Algorithm.Grouping)
 	}
 }
 
-// TestHostedRubrics makes a step of the sample with the settings of tinker-cookbook's recipe, whose rows are files of a volume: 32
-// tasks of 8 episodes, each of which is graded by one call of the judge. Policy and judge are models of the simulator.
+// TestHostedRubrics makes a step of the sample with the settings of tinker-cookbook's recipe, whose rows are files of a
+// volume: 32 tasks of 8 episodes, each of which is graded by one call of the judge. Policy and judge are models of the
+// simulator.
 func TestHostedRubrics(t *testing.T) {
 	t.Parallel()
 	const train, test = 900, 100
@@ -67,7 +73,8 @@ func TestHostedRubrics(t *testing.T) {
 	for name, n := range map[string]int{"train.jsonl": train, "test.jsonl": test} {
 		var rows strings.Builder
 		for i := range n {
-			fmt.Fprintf(&rows, `{"task_id": "%s-%d", "prompt": "What is %d + 1?", "rubrics": ["The response contains %d."]}`+"\n", name, i, i, i+1)
+			fmt.Fprintf(&rows, `{"task_id": "%s-%d", "prompt": "What is %d + 1?", "rubrics": ["The response contains %d."]}`+
+				"\n", name, i, i, i+1)
 		}
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(rows.String()), 0o600); err != nil {
 			t.Fatal(err)
@@ -92,21 +99,24 @@ func TestHostedRubrics(t *testing.T) {
 	w := newFixture(t, takeStep(file, tinkersim.ModelName))
 	w.startJudgedWorkerOf("w0", judgedWorker{builder: registry.Builder{Data: data}})
 	w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
-	w.wantMetrics(map[string]float64{"batch/groups": 32, "env/all/total_episodes": 256, "env/all/num_rubrics": 1, "batch/judge_calls": 256})
+	w.wantMetrics(map[string]float64{"batch/groups": 32, "env/all/total_episodes": 256, "env/all/num_rubrics": 1,
+		"batch/judge_calls": 256})
 }
 
-// TestHostedOpenReward begins the episodes of a step of the sample with the settings of openreward-cookbook's example, against a server
-// that simulates the hosting service: 32 tasks of 16 sessions, each with the deployment, the key and the secret.
+// TestHostedOpenReward begins the episodes of a step of the sample with the settings of openreward-cookbook's example,
+// against a server that simulates the hosting service: 32 tasks of 16 sessions, each with the deployment, the key and
+// the secret.
 func TestHostedOpenReward(t *testing.T) {
 	t.Parallel()
 	const deployment, tasks = "GeneralReasoning/WhoDunIt", 64
-	service := &orstest.Hosted{Keys: map[string][]string{"user-key": {deployment}}, Deployments: map[string][]*orstest.Server{deployment: {{
-		Name: "whodunit", Splits: map[string]int64{"train": tasks},
-		Prompt: func(*orstest.Session) string { return "Who did it?" },
-		Tools: map[string]orstest.Tool{"answer": func(*orstest.Session, json.RawMessage) (orstest.Output, error) {
-			return orstest.Output{Text: "No.", Finished: true}, nil
-		}},
-	}}}}
+	service := &orstest.Hosted{Keys: map[string][]string{"user-key": {deployment}},
+		Deployments: map[string][]*orstest.Server{deployment: {{
+			Name: "whodunit", Splits: map[string]int64{"train": tasks},
+			Prompt: func(*orstest.Session) string { return "Who did it?" },
+			Tools: map[string]orstest.Tool{"answer": func(*orstest.Session, json.RawMessage) (orstest.Output, error) {
+				return orstest.Output{Text: "No.", Finished: true}, nil
+			}},
+		}}}}
 	server := httptest.NewServer(service)
 	t.Cleanup(server.Close)
 	s := sample.Read(t, "hosted/openreward.yaml")
@@ -137,7 +147,8 @@ func TestHostedOpenReward(t *testing.T) {
 			continue
 		}
 		created++
-		if r.Header.Get("X-API-Key") != "user-key" || r.Header.Get("X-Deployment") != deployment || r.Status != http.StatusOK {
+		if r.Header.Get("X-API-Key") != "user-key" || r.Header.Get("X-Deployment") != deployment ||
+			r.Status != http.StatusOK {
 			t.Fatalf("a session was created with %+v", r)
 		}
 		if secrets := r.Header.Get("X-Secrets"); secrets == "" {
@@ -163,8 +174,8 @@ func wantEpisode(t *testing.T, env environment.Environment, task environment.Tas
 	}
 }
 
-// takeStep returns a change to a run of one step with the environments and the algorithm of a sample and with a model of the simulator,
-// whose replies have one token.
+// takeStep returns a change to a run of one step with the environments and the algorithm of a sample and with a model
+// of the simulator, whose replies have one token.
 func takeStep(file contract.RunFile, model string) func(*contract.RunFile) {
 	return func(f *contract.RunFile) {
 		f.Fixed.Environments, f.Fixed.Algorithm = file.Fixed.Environments, file.Fixed.Algorithm

@@ -41,8 +41,8 @@ func (p *polled) next(body string) int {
 	return p.number[body] - 1
 }
 
-// cutPolls puts an ingress before the simulator that answers polls with 504 after a while, and returns how many it has cut.
-// Each further poll for a result may take twice as long, so that one succeeds on a machine of any speed.
+// cutPolls puts an ingress before the simulator that answers polls with 504 after a while, and returns how many it has
+// cut. Each further poll for a result may take twice as long, so that one succeeds on a machine of any speed.
 func (w *fixture) cutPolls(after time.Duration) *atomic.Int64 {
 	w.t.Helper()
 	target, err := url.Parse(w.url)
@@ -86,8 +86,8 @@ func (w *fixture) cutPolls(after time.Duration) *atomic.Int64 {
 	return &cut
 }
 
-// TestIngressThatCutsPolls trains behind an ingress that cuts polls long before the server answers them: the run completes
-// with the weights of an undisturbed one, and no operation is executed twice.
+// TestIngressThatCutsPolls trains behind an ingress that cuts polls long before the server answers them: the run
+// completes with the weights of an undisturbed one, and no operation is executed twice.
 func TestIngressThatCutsPolls(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{dialect.Protobuf, dialect.NameSkyRL} {
@@ -95,7 +95,8 @@ func TestIngressThatCutsPolls(t *testing.T) {
 			t.Parallel()
 			const cutAfter, result, hold = 30 * time.Millisecond, 0.15, 5 * time.Second
 			run := func(ingress bool) (weights string, executed map[string]int64, cut int64) {
-				w := newFixtureOn(t, tinkersim.Options{SessionTimeout: time.Minute, PollPatience: hold, PollHold: hold, Dialect: name}, nil)
+				w := newFixtureOn(t, tinkersim.Options{SessionTimeout: time.Minute, PollPatience: hold, PollHold: hold,
+					Dialect: name}, nil)
 				if name == dialect.NameSkyRL {
 					found, _ := skyRLBaseline(t)
 					w.knowing(found)

@@ -21,7 +21,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// chatJudge speaks OpenAI's chat completions. Its ratings of three criteria follow from the text that it is asked about.
+// chatJudge speaks OpenAI's chat completions. Its ratings of three criteria follow from the text that it is asked
+// about.
 type chatJudge struct {
 	down  atomic.Bool
 	calls atomic.Int64
@@ -51,8 +52,9 @@ func (j *chatJudge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	text, _ := json.Marshal(map[string]any{"ratings": ratings})
 	_ = json.NewEncoder(w).Encode(map[string]any{
-		"choices": []any{map[string]any{"finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": string(text)}}},
-		"usage":   map[string]any{"prompt_tokens": 100, "completion_tokens": 20},
+		"choices": []any{map[string]any{"finish_reason": "stop", "message": map[string]any{"role": "assistant",
+			"content": string(text)}}},
+		"usage": map[string]any{"prompt_tokens": 100, "completion_tokens": 20},
 	})
 }
 
@@ -63,15 +65,17 @@ func withChatJudge(url string) func(*contract.RunFile) {
 		for _, list := range [][]contract.Environment{f.Fixed.Environments, f.Evaluation.Environments} {
 			for i := range list {
 				rule := *list[i].Definition.Reward.Rubric
-				rule.Judge.Tinker, rule.Judge.OpenAI, rule.Judge.Retries = nil, &contract.OpenAIJudge{BaseURL: url, Model: "grader"}, 0
+				rule.Judge.Tinker, rule.Judge.OpenAI, rule.Judge.Retries = nil,
+					&contract.OpenAIJudge{BaseURL: url, Model: "grader"}, 0
 				list[i].Definition.Reward = &contract.RewardRule{Rubric: &rule}
 			}
 		}
 	}
 }
 
-// TestChatJudgeOutage has a judge at an OpenAI endpoint fail from the beginning: the learner reports the address, the answer and what to
-// do, nothing is scored meanwhile, and once the judge answers the run completes with the weights of the undisturbed one.
+// TestChatJudgeOutage has a judge at an OpenAI endpoint fail from the beginning: the learner reports the address, the
+// answer and what to do, nothing is scored meanwhile, and once the judge answers the run completes with the weights of
+// the undisturbed one.
 func TestChatJudgeOutage(t *testing.T) {
 	t.Parallel()
 	run := func(t *testing.T, down bool) outcome {
@@ -87,7 +91,8 @@ func TestChatJudgeOutage(t *testing.T) {
 		a := w.startLearner(1, nil)
 		if down {
 			blocked := w.awaitBlocked(a, contract.BlockedOnJudge)
-			for _, want := range []string{server.URL, "grader", "503", "the model is being loaded", "correct the judge's baseURL"} {
+			for _, want := range []string{server.URL, "grader", "503", "the model is being loaded",
+				"correct the judge's baseURL"} {
 				if !strings.Contains(blocked, want) {
 					t.Errorf("the run waits for %q, which does not name %q", blocked, want)
 				}
@@ -123,15 +128,17 @@ func (w *fixture) awaitBlocked(a *attempt, kind string) string {
 	}
 }
 
-// TestEvidenceOfFailedJudgements has the endpoint fail every judgement of a judge on Tinker, and nothing else: the learner reports which
-// request fails and how it is answered, and the run completes with the weights of the undisturbed one when the endpoint recovers.
+// TestEvidenceOfFailedJudgements has the endpoint fail every judgement of a judge on Tinker, and nothing else: the
+// learner reports which request fails and how it is answered, and the run completes with the weights of the undisturbed
+// one when the endpoint recovers.
 func TestEvidenceOfFailedJudgements(t *testing.T) {
 	t.Parallel()
 	run := func(t *testing.T, fails bool) outcome {
 		w := newFixture(t, withJudge)
 		if fails {
 			// The judge samples from a base model, whose name is not a path; the policy is a checkpoint.
-			w.addFaults(fault.Rule{Op: "asample", Name: "^$", Stage: fault.Execute, Count: -1, Do: fault.Fail, Category: "server", Message: "out of memory"})
+			w.addFaults(fault.Rule{Op: "asample", Name: "^$", Stage: fault.Execute, Count: -1, Do: fault.Fail,
+				Category: "server", Message: "out of memory"})
 		}
 		w.startJudgedWorker("w0", nil)
 		a := w.startLearner(1, nil)

@@ -41,7 +41,8 @@ func (r criteriaRows) Row(ctx context.Context, split string, index int64) (datas
 	}
 	last := row.Answer[len(row.Answer)-1:]
 	row.Fields = map[string]any{rubric.FieldRubrics: []any{
-		"The response contains " + row.Answer + ".", "The response contains " + strconv.Quote(last) + ".", "The response does not contain \"+\".",
+		"The response contains " + row.Answer + ".", "The response contains " + strconv.Quote(last) + ".",
+		"The response does not contain \"+\".",
 	}}
 	row.Answer = ""
 	return row, nil
@@ -53,9 +54,11 @@ func withJudge(f *contract.RunFile) {
 		Dataset: &contract.Dataset{JSONL: &contract.JSONL{ConfigMap: "rows"}, Splits: []contract.DataSplit{
 			{Name: "train", Source: "train.jsonl"}, {Name: "test", Source: "test.jsonl"},
 		}},
-		Reward: &contract.RewardRule{Rubric: &contract.Rubric{Scoring: contract.ScorePassRate, MinCoverage: 1, Judge: contract.Judge{
-			Tinker: &contract.TinkerJudge{Model: tinkersim.JudgeName}, Temperature: 0.7, MaxTokens: 4096, Retries: 3, TimeoutSeconds: 300,
-		}}},
+		Reward: &contract.RewardRule{Rubric: &contract.Rubric{Scoring: contract.ScorePassRate, MinCoverage: 1,
+			Judge: contract.Judge{
+				Tinker: &contract.TinkerJudge{Model: tinkersim.JudgeName}, Temperature: 0.7, MaxTokens: 4096, Retries: 3,
+				TimeoutSeconds: 300,
+			}}},
 	}
 	for i := range f.Fixed.Environments {
 		f.Fixed.Environments[i].Definition = judged
@@ -69,7 +72,10 @@ func withJudge(f *contract.RunFile) {
 func (w *fixture) startJudgedWorker(name string, wrap func(rubric.Judge) rubric.Judge) (kill func()) {
 	w.t.Helper()
 	rows := newCriteriaRows(w.t)
-	builder := registry.Builder{Data: func(context.Context, contract.Dataset) (dataset.Dataset, error) { return rows, nil }}
+	builder := registry.Builder{Data: func(context.Context, contract.Dataset) (dataset.Dataset, error) {
+		return rows,
+			nil
+	}}
 	return w.startJudgedWorkerOf(name, judgedWorker{builder: builder, wrap: wrap})
 }
 
@@ -86,7 +92,10 @@ type judgedWorker struct {
 func (w *fixture) startJudgedWorkerOf(name string, worker judgedWorker) (kill func()) {
 	w.t.Helper()
 	return w.startRolloutWorkerWith(name, func(config *rollout.Config) {
-		judges := &rollout.Judges{Renderer: func(_ context.Context, model, _ string) (renderer.Renderer, error) { return families.ForModel(model) }}
+		judges := &rollout.Judges{Renderer: func(_ context.Context, model, _ string) (renderer.Renderer,
+			error) {
+			return families.ForModel(model)
+		}}
 		config.Judges = judges
 		builder := worker.builder
 		builder.JudgeProblem = judges.Report
@@ -117,8 +126,8 @@ func (o observed) Complete(ctx context.Context, request rubric.Request) (string,
 	return o.Judge.Complete(ctx, request)
 }
 
-// TestJudgedRunSurvives kills a worker within judged groups and the learner at fault points: the weights, the metrics and
-// the judge's usage are those of the undisturbed run.
+// TestJudgedRunSurvives kills a worker within judged groups and the learner at fault points: the weights, the metrics
+// and the judge's usage are those of the undisturbed run.
 func TestJudgedRunSurvives(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, withJudge)
@@ -160,8 +169,8 @@ func TestJudgedRunSurvives(t *testing.T) {
 	}
 }
 
-// TestJudgeFaultsInARun has one judgement in ten always fail, chosen by its seed. Members are left out and counted, nothing is
-// scored 0 for it, and the run has the same weights after a learner has died.
+// TestJudgeFaultsInARun has one judgement in ten always fail, chosen by its seed. Members are left out and counted,
+// nothing is scored 0 for it, and the run has the same weights after a learner has died.
 func TestJudgeFaultsInARun(t *testing.T) {
 	t.Parallel()
 	spoil := func(inner rubric.Judge) rubric.Judge {

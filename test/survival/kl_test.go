@@ -52,7 +52,8 @@ func TestKLPenalty(t *testing.T) {
 		read += line["batch/reference_tokens"] + line["batch/members"] // a sampled token comes with each sequence
 	}
 	if got := want.usage.ReferenceTokens; float64(got) < read || read == 0 || without.usage.ReferenceTokens != 0 {
-		t.Errorf("%d tokens of the reference were used, and %d without a penalty; want %v at least, and 0", got, without.usage.ReferenceTokens, read)
+		t.Errorf("%d tokens of the reference were used, and %d without a penalty; want %v at least, and 0", got,
+			without.usage.ReferenceTokens, read)
 	}
 	for _, point := range []string{"open.saved", "step.sampled", "row.written", "save.answered"} {
 		t.Run(point, func(t *testing.T) {
@@ -75,8 +76,8 @@ func TestKLPenalty(t *testing.T) {
 	}
 }
 
-// checkPenaltyMetrics expects the distance from the base model to be 0 at the first step, whose policy is the base model but for
-// rounding, and then to grow.
+// checkPenaltyMetrics expects the distance from the base model to be 0 at the first step, whose policy is the base
+// model but for rounding, and then to grow.
 func checkPenaltyMetrics(t *testing.T, lines []map[string]float64) {
 	t.Helper()
 	var distances []float64
@@ -90,8 +91,8 @@ func checkPenaltyMetrics(t *testing.T, lines []map[string]float64) {
 	}
 }
 
-// TestKLPenaltyWithRoles has several segments in an episode, faults, and a worker that dies within groups. The reference is
-// sampler weights that another run has left.
+// TestKLPenaltyWithRoles has several segments in an episode, faults, and a worker that dies within groups. The
+// reference is sampler weights that another run has left.
 func TestKLPenaltyWithRoles(t *testing.T) {
 	t.Parallel()
 	source := newFixture(t, nil)
@@ -151,8 +152,9 @@ func TestKLPenaltyWithRoles(t *testing.T) {
 func TestMissingReferenceOfAKLPenalty(t *testing.T) {
 	t.Parallel()
 	for name, reference := range map[string]contract.Reference{
-		"algorithm.kl.reference.model":      {Model: "nobody/knows"},
-		"algorithm.kl.reference.checkpoint": {Checkpoint: "tinker://0034d8c9-0a88-52a9-b2b7-bce7cb1e6fef:train:0/sampler_weights/s"},
+		"algorithm.kl.reference.model": {Model: "nobody/knows"},
+		"algorithm.kl.reference.checkpoint": {
+			Checkpoint: "tinker://0034d8c9-0a88-52a9-b2b7-bce7cb1e6fef:train:0/sampler_weights/s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			problem := "model_unknown"

@@ -19,7 +19,8 @@ import (
 func withLag(lag int) func(*contract.RunFile) {
 	return func(f *contract.RunFile) {
 		f.Fixed.Algorithm.Lag, f.Fixed.Algorithm.Steps = lag, 5
-		f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
+		f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8,
+			"clip_high_threshold": 1.2}}
 	}
 }
 
@@ -34,7 +35,8 @@ func TestLagAfterLearnerDeath(t *testing.T) {
 	t.Parallel()
 	for _, lag := range []int{1, 2} {
 		want := baselineWithLag(t, lag, behavior{})
-		for _, point := range []string{"open.saved", "step.submitted", "replies.clean", "sampler.announced", "row.written", "save.answered", "covered.sent", "retire.before"} {
+		for _, point := range []string{"open.saved", "step.submitted", "replies.clean", "sampler.announced", "row.written",
+			"save.answered", "covered.sent", "retire.before"} {
 			for name, workerDies := range killed {
 				t.Run(fmt.Sprintf("lag %d, %s, %s", lag, point, name), func(t *testing.T) {
 					t.Parallel()
@@ -85,7 +87,8 @@ func TestLagWithExpiredSampler(t *testing.T) {
 	want := baselineWithLag(t, 1, behavior{})
 	w := newFixture(t, withLag(1))
 	worker := w.startWorker("w0", behavior{})
-	first := w.startLearner(1, w.at("retire.before", 3, func(ctx context.Context, kill func() error, _ string, _ int64) error {
+	first := w.startLearner(1, w.at("retire.before", 3, func(ctx context.Context, kill func() error, _ string,
+		_ int64) error {
 		for c, err := range w.client.Checkpoints(ctx) {
 			if err != nil {
 				return err

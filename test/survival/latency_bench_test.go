@@ -26,8 +26,8 @@ var hostedTimes = latency.Hosted.Faster(10)
 
 // BenchmarkHosted trains 32 groups of 8 at an endpoint that takes the times of the hosted service, divided by ten. The
 // bound is the time of the same steps with the drawn times of the same run and nothing else: no computation, no round
-// trips, no refused requests. A run with a lag is compared with the synchronous one before it. BENCH_STEPS (40), BENCH_SEEDS
-// (3) and BENCH_GROUPS (32) change the size; what is printed is the median.
+// trips, no refused requests. A run with a lag is compared with the synchronous one before it. BENCH_STEPS (40),
+// BENCH_SEEDS (3) and BENCH_GROUPS (32) change the size; what is printed is the median.
 func BenchmarkHosted(b *testing.B) {
 	synchronous := map[bool]float64{}
 	for _, mode := range []struct {
@@ -100,14 +100,16 @@ func hostedRun(b *testing.B, seed uint64, mode hostedMode) hostedResult {
 	events := &eventLog{batch: groups * hostedGroupSize}
 	config := tinker.DefaultServerConfig()
 	config.ParallelChunks, config.UsePyqwestTransport = false, false
-	w := newFixtureOn(b, tinkersim.Options{SessionTimeout: time.Minute, Config: &config, Latency: profile, LatencyObserver: events.add}, func(f *contract.RunFile) {
+	w := newFixtureOn(b, tinkersim.Options{SessionTimeout: time.Minute, Config: &config, Latency: profile,
+		LatencyObserver: events.add}, func(f *contract.RunFile) {
 		f.Fixed.Environments = []contract.Environment{arithmetic("train", 4000, hostedGroupSize, 16)}
 		f.Fixed.Model.LoraRank = 8
 		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag = groups, int64(steps), lag
 		f.Fixed.Algorithm.OwnSlots = lag > 0
 		f.Fixed.Algorithm.Seed = int64(seed)
 		f.Fixed.Algorithm.Optimizer.LearningRate = 3e-4
-		f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
+		f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8,
+			"clip_high_threshold": 1.2}}
 		f.Concurrency, f.Evaluation = events.batch*(lag+1), nil
 	})
 	w.startRolloutWorker("w0")
@@ -126,7 +128,8 @@ func hostedRun(b *testing.B, seed uint64, mode hostedMode) hostedResult {
 		return times(steps-1).Sub(times(first)).Seconds() / float64(steps-1-first)
 	}
 	return hostedResult{
-		step: between(func(i int) time.Time { return trained[i].Ended }), bound: between(func(i int) time.Time { return ideal[i] }),
+		step:  between(func(i int) time.Time { return trained[i].Ended }),
+		bound: between(func(i int) time.Time { return ideal[i] }),
 	}
 }
 
@@ -164,8 +167,8 @@ func (l *eventLog) of(op string) []latency.Event {
 
 // ideal returns when each optimizer step would have ended by the times of the profile alone, from the moment on at
 // which the first sampler was ready: all samples of a batch begin when its version can be sampled from, training begins
-// when all have ended and the step before is trained, at a multiple of the cycle, and a version can be sampled from when
-// its save is done. Saves are executed concurrently with training unless they block.
+// when all have ended and the step before is trained, at a multiple of the cycle, and a version can be sampled from
+// when its save is done. Saves are executed concurrently with training unless they block.
 func (l *eventLog) ideal(b *testing.B, profile latency.Profile, lag, steps int) []time.Time {
 	b.Helper()
 	longest := l.longestSamples(b, lag, steps)
@@ -194,8 +197,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// longestSamples returns the longest time of a sample of each batch. A batch has the samples of one version, except that
-// version 0 has those of the first lag + 1 batches, which are leased in their order.
+// longestSamples returns the longest time of a sample of each batch. A batch has the samples of one version, except
+// that version 0 has those of the first lag + 1 batches, which are leased in their order.
 func (l *eventLog) longestSamples(b *testing.B, lag, steps int) []time.Duration {
 	b.Helper()
 	samples := l.of(state.OpSample)
@@ -227,7 +230,8 @@ func (l *eventLog) sequencesOfSteps(steps int) []int {
 	trained := l.of(tinker.TypeOptimStep)
 	sequences := make([]int, steps)
 	for _, e := range l.of(state.OpForwardBackward) {
-		step, _ := slices.BinarySearchFunc(trained, e.Ended, func(t latency.Event, at time.Time) int { return t.Ended.Compare(at) })
+		step, _ := slices.BinarySearchFunc(trained, e.Ended,
+			func(t latency.Event, at time.Time) int { return t.Ended.Compare(at) })
 		sequences[step] += e.Sequences
 	}
 	return sequences

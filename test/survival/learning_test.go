@@ -33,7 +33,8 @@ type learningSample struct {
 // BenchmarkSolverJudge measures what both roles of the sample solver-judge.yaml learn.
 func BenchmarkSolverJudge(b *testing.B) {
 	learningSample{
-		file: "solver-judge.yaml", metrics: []string{"env/countdown/solver_acc", "env/countdown/judge_acc"}, tasks: 512, samples: 1,
+		file: "solver-judge.yaml", metrics: []string{"env/countdown/solver_acc", "env/countdown/judge_acc"}, tasks: 512,
+		samples: 1,
 	}.measure(b)
 }
 
@@ -45,15 +46,16 @@ func BenchmarkRubrics(b *testing.B) {
 // change is how a metric of held-out tasks changed between the first and the last weights of a run.
 type change struct {
 	before, after float64
-	// error is half the width of the interval of 95% of the difference, as if both evaluations had drawn tasks of their own.
+	// error is half the width of the interval of 95% of the difference, as if both evaluations had drawn tasks of their
+	// own.
 	error float64
 }
 
 func (c change) rise() float64 { return c.after - c.before }
 
-// measure trains the sample with three seeds, and as a control with shuffled rewards. Each metric of held-out tasks must rise by
-// at least 0.15 with each seed. The controls' mean must not change by more than 0.05, and the change of no control may exceed that
-// by more than the held-out tasks leave uncertain.
+// measure trains the sample with three seeds, and as a control with shuffled rewards. Each metric of held-out tasks
+// must rise by at least 0.15 with each seed. The controls' mean must not change by more than 0.05, and the change of no
+// control may exceed that by more than the held-out tasks leave uncertain.
 func (l learningSample) measure(b *testing.B) {
 	const seeds, wanted, bound = 3, 0.15, 0.05
 	for b.Loop() {
@@ -68,7 +70,8 @@ func (l learningSample) measure(b *testing.B) {
 				mean[name] += c.rise() / seeds
 				most[name] = max(most[name], math.Abs(c.rise()))
 				if beyond := math.Abs(c.rise()) - bound; beyond > c.error {
-					b.Errorf("%s changed by %.3f +- %.3f with shuffled rewards and seed %d, want at most %.2f", name, c.rise(), c.error, seed, bound)
+					b.Errorf("%s changed by %.3f +- %.3f with shuffled rewards and seed %d, want at most %.2f", name, c.rise(),
+						c.error, seed, bound)
 				}
 			}
 		}
@@ -118,7 +121,8 @@ func (l learningSample) train(b *testing.B, seed int64, shuffled bool) map[strin
 			before: w.evaluated(0, "test/"+name), after: w.evaluated(steps, "test/"+name),
 			error: math.Hypot(w.halfWidth(0, "test/"+name), w.halfWidth(steps, "test/"+name)),
 		}
-		b.Logf("seed %d, shuffled rewards: %v: %s from %.3f to %.3f, a change of %.3f +- %.3f", seed, shuffled, name, c.before, c.after, c.rise(), c.error)
+		b.Logf("seed %d, shuffled rewards: %v: %s from %.3f to %.3f, a change of %.3f +- %.3f", seed, shuffled, name,
+			c.before, c.after, c.rise(), c.error)
 		changes[name] = c
 	}
 	return changes
@@ -130,9 +134,9 @@ func (w *fixture) halfWidth(step int64, name string) float64 {
 	return (w.evaluated(step, name+"/ci95_high") - w.evaluated(step, name+"/ci95_low")) / 2
 }
 
-// shufflingLearner submits the groups of a worker with the rewards of each role exchanged among the trajectories of that role, so
-// that a reward says nothing about what was sampled. Metrics stay as they are, and so do evaluations. The order of rewards follows
-// from the group's slot alone.
+// shufflingLearner submits the groups of a worker with the rewards of each role exchanged among the trajectories of
+// that role, so that a reward says nothing about what was sampled. Metrics stay as they are, and so do evaluations. The
+// order of rewards follows from the group's slot alone.
 type shufflingLearner struct {
 	rollout.Learner
 	version int

@@ -12,14 +12,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
-// BenchmarkFirstLease measures the time from the start of a run's first learner to its first lease, at an endpoint that takes the
-// times of the hosted service, divided by ten: of a run that checks the endpoint itself, and of one that relies on what another run
-// has found.
+// BenchmarkFirstLease measures the time from the start of a run's first learner to its first lease, at an endpoint that
+// takes the times of the hosted service, divided by ten: of a run that checks the endpoint itself, and of one that
+// relies on what another run has found.
 func BenchmarkFirstLease(b *testing.B) {
 	var found *contract.Capabilities
 	measure := func(b *testing.B, goal float64, share bool) {
 		for b.Loop() {
-			w := withoutCapabilities(newFixtureOn(b, tinkersim.Options{SessionTimeout: time.Minute, Latency: hostedTimes}, func(f *contract.RunFile) { f.Evaluation = nil }))
+			w := withoutCapabilities(newFixtureOn(b, tinkersim.Options{SessionTimeout: time.Minute, Latency: hostedTimes},
+				func(f *contract.RunFile) { f.Evaluation = nil }))
 			if share && found == nil {
 				b.Skip("the benchmark of the first run has not run")
 			}

@@ -14,8 +14,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// TestLostWorkerSamplesOlderVersion has the learner lose a worker, which continues to sample the initial version once the next
-// one is sampled, or just trained further. The server loads the sampler weights into the model that saved them.
+// TestLostWorkerSamplesOlderVersion has the learner lose a worker, which continues to sample the initial version once
+// the next one is sampled, or just trained further. The server loads the sampler weights into the model that saved
+// them.
 func TestLostWorkerSamplesOlderVersion(t *testing.T) {
 	t.Parallel()
 	found, want := skyRLBaseline(t)
@@ -61,7 +62,8 @@ func (w *fixture) sample(lease exchange.Lease) error {
 	params := tinker.DefaultSampling()
 	params.MaxTokens = new(1)
 	_, err = w.client.Sample(w.t.Context(), tinker.SampleRequest{
-		NumSamples: 1, Prompt: tinker.Text([]int32{49, 43, 49, 61}), SamplingParams: params, SamplingSession: sampler, SeqID: new(int64(1)),
+		NumSamples: 1, Prompt: tinker.Text([]int32{49, 43, 49, 61}), SamplingParams: params, SamplingSession: sampler,
+		SeqID: new(int64(1)),
 	})
 	return err
 }

@@ -46,19 +46,24 @@ func (w *fixture) outcome(verdict contract.Verdict) outcome {
 	return outcome{adapter: w.weights(verdict), metrics: w.timelessMetrics(), usage: verdict.Progress.Usage}
 }
 
-// checkSpent requires that the run has reported no token that the simulator did not bill, and with the unconfirmed ones all that it did.
+// checkSpent requires that the run has reported no token that the simulator did not bill, and with the unconfirmed ones
+// all that it did.
 func (w *fixture) checkSpent(verdict contract.Verdict) {
 	w.t.Helper()
 	used, billed := verdict.Progress.Usage, w.sim.Stats().Billed
 	asked := billed.PromptTokens + billed.SampledTokens - w.billed.PromptTokens - w.billed.SampledTokens
-	trained := billed.ForwardBackwardTokens + billed.ForwardTokens - w.billed.ForwardBackwardTokens - w.billed.ForwardTokens
+	trained := billed.ForwardBackwardTokens +
+		billed.ForwardTokens - w.billed.ForwardBackwardTokens - w.billed.ForwardTokens
 	// Judges need not be at the simulator.
-	answered, judged := used.PromptTokens+used.SampledTokens+used.ReferenceTokens, used.JudgePromptTokens+used.JudgeSampledTokens
+	answered, judged := used.PromptTokens+used.SampledTokens+used.ReferenceTokens,
+		used.JudgePromptTokens+used.JudgeSampledTokens
 	if answered > asked || used.TrainedTokens > trained {
-		w.t.Errorf("the usage is %+v, and the simulator has billed %d tokens of samples and %d of training, which is less", used, asked, trained)
+		w.t.Errorf("the usage is %+v, and the simulator has billed %d tokens of samples and %d of training, which is less",
+			used, asked, trained)
 	}
 	if asked+trained > answered+judged+used.TrainedTokens+used.UnconfirmedTokens {
-		w.t.Errorf("the usage is %+v, and the simulator has billed %d tokens of samples and %d of training, which is more", used, asked, trained)
+		w.t.Errorf("the usage is %+v, and the simulator has billed %d tokens of samples and %d of training, which is more",
+			used, asked, trained)
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/trackertest"
 )
 
-// TestMLflowAfterLearnerDeath has MLflow do half of every third request and break the connection, and lets a learner die behind a
-// step: the service has one run, with what metrics.jsonl has, each step once.
+// TestMLflowAfterLearnerDeath has MLflow do half of every third request and break the connection, and lets a learner
+// die behind a step: the service has one run, with what metrics.jsonl has, each step once.
 func TestMLflowAfterLearnerDeath(t *testing.T) {
 	t.Parallel()
 	server := mlflowtest.New()

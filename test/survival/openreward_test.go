@@ -16,8 +16,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openrewardtest"
 )
 
-// TestRolloutsAfterLearnerDeath kills learners around a commit before they have a key for OpenReward, and around one while they send:
-// the service has the rollouts of the committed steps alone and each once, and the weights are those of a run that sends none.
+// TestRolloutsAfterLearnerDeath kills learners around a commit before they have a key for OpenReward, and around one
+// while they send: the service has the rollouts of the committed steps alone and each once, and the weights are those
+// of a run that sends none.
 func TestRolloutsAfterLearnerDeath(t *testing.T) {
 	plain := newFixture(t, nil)
 	plain.startRolloutWorker("w0")
@@ -50,8 +51,8 @@ func TestRolloutsAfterLearnerDeath(t *testing.T) {
 	}
 }
 
-// checkUploads demands that the service has rollouts of the committed steps alone, each once. complete says that it has all of them:
-// a learner that dies while it sends does not know what of it has arrived, and nothing is sent twice.
+// checkUploads demands that the service has rollouts of the committed steps alone, each once. complete says that it has
+// all of them: a learner that dies while it sends does not know what of it has arrived, and nothing is sent twice.
 func (w *fixture) checkUploads(server *openrewardtest.Server, complete bool) {
 	w.t.Helper()
 	want, got := map[string]int{}, map[string]int{}
@@ -68,7 +69,8 @@ func (w *fixture) checkUploads(server *openrewardtest.Server, complete bool) {
 			}
 			continue
 		}
-		if last := messages[len(messages)-1]; last.Other["type"] != "assistant_message" || last.Other["isFinished"] != true || last.Other["reward"] == nil {
+		if last := messages[len(messages)-1]; last.Other["type"] != "assistant_message" || last.Other["isFinished"] != true ||
+			last.Other["reward"] == nil {
 			w.t.Errorf("the rollout %s ends with %v", name, last.Other)
 		}
 	}

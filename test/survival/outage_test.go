@@ -57,7 +57,8 @@ func newAnswerServer(t *testing.T) *answerServer {
 	}
 	// The path may begin with a number, which distinguishes the environments of TestManyEnvironments.
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if first, rest, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); ok && strings.Trim(first, "0123456789") == "" {
+		if first, rest, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); ok && strings.Trim(first,
+			"0123456789") == "" {
 			r.URL.Path = "/" + rest
 		}
 		s.ServeHTTP(w, r)
@@ -109,7 +110,8 @@ func TestRunWaitsForAnEnvironmentServer(t *testing.T) {
 		reply, err = w.heartbeat(a, 1, contract.DesiredRun)
 		return err == nil && len(reply.Unavailable) > 0
 	})
-	if e := reply.Unavailable[0]; e.Name != "letters" || e.Skipped || !strings.Contains(e.Problem, "the server is closed") {
+	if e := reply.Unavailable[0]; e.Name != "letters" || e.Skipped || !strings.Contains(e.Problem,
+		"the server is closed") {
 		t.Errorf("unavailable is %+v, want letters with the server's answer", e)
 	}
 	if reply.Blocked() != "environment: letters" {

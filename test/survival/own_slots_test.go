@@ -42,8 +42,8 @@ func baselineWithOwnSlots(t *testing.T, lag int) outcome {
 	return w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
 }
 
-// TestOwnSlotsAfterDeathAtEachFaultPoint kills the learner at each point with a lag of 1 and of 4, in turns alone and with
-// its worker.
+// TestOwnSlotsAfterDeathAtEachFaultPoint kills the learner at each point with a lag of 1 and of 4, in turns alone and
+// with its worker.
 func TestOwnSlotsAfterDeathAtEachFaultPoint(t *testing.T) {
 	for _, lag := range []int{1, 4} {
 		want := baselineWithOwnSlots(t, lag)
@@ -71,8 +71,8 @@ func TestOwnSlotsAfterDeathAtEachFaultPoint(t *testing.T) {
 	}
 }
 
-// TestLaterBatchesAreSampledBesideALateGroup has a dropped group of the first step wait until the batches of all steps of
-// the lag are leased: were they leased after it, it would wait for ever.
+// TestLaterBatchesAreSampledBesideALateGroup has a dropped group of the first step wait until the batches of all steps
+// of the lag are leased: were they leased after it, it would wait for ever.
 func TestLaterBatchesAreSampledBesideALateGroup(t *testing.T) {
 	for _, lag := range []int{1, 4} {
 		t.Run(fmt.Sprintf("lag %d", lag), func(t *testing.T) {

@@ -36,7 +36,8 @@ func (p poison) isTask(seed uint64) bool {
 	return seed == of(0) || seed == of(1)
 }
 
-// poisonedBuilder builds environments in which the reply of one member does something. It returns the error of the step.
+// poisonedBuilder builds environments in which the reply of one member does something. It returns the error of the
+// step.
 type poisonedBuilder struct {
 	poison poison
 	step   func(ctx context.Context) error
@@ -78,7 +79,8 @@ type mortals struct {
 	deaths int
 }
 
-// start starts a worker, and the next one once the poison has ended it. A process that ends closes its connections and says nothing.
+// start starts a worker, and the next one once the poison has ended it. A process that ends closes its connections and
+// says nothing.
 func (m *mortals) start(name string, generation int) {
 	var kill func()
 	started := make(chan struct{})
@@ -129,8 +131,8 @@ func withoutTokens(lines []map[string]float64) []map[string]float64 {
 	return lines
 }
 
-// TestReplyThatEndsItsWorker has a reply end each worker that plays it. The run completes with the weights and metrics of a run in
-// which the environment faults at that reply: no other member is left out.
+// TestReplyThatEndsItsWorker has a reply end each worker that plays it. The run completes with the weights and metrics
+// of a run in which the environment faults at that reply: no other member is left out.
 func TestReplyThatEndsItsWorker(t *testing.T) {
 	t.Parallel()
 	bad := poison{slot: 5, member: 2}
@@ -146,7 +148,8 @@ func TestReplyThatEndsItsWorker(t *testing.T) {
 	want := reference.weights(verdict)
 	undisturbed := newFixture(t, byLength)
 	undisturbed.startRolloutWorker("w0")
-	if got := undisturbed.weights(undisturbed.waitFor(undisturbed.startLearner(1, nil), contract.CauseCompleted)); got == want {
+	if got := undisturbed.weights(undisturbed.waitFor(undisturbed.startLearner(1, nil),
+		contract.CauseCompleted)); got == want {
 		t.Fatal("the weights are those of a run without the fault: the member makes no difference")
 	}
 

@@ -44,7 +44,8 @@ func build(t testing.TB) string {
 			programs.err = err
 			return
 		}
-		command := exec.Command("go", "build", "-tags", strings.TrimSpace(string(tags)), "-ldflags", "-s -w", "-o", programs.dir,
+		command := exec.Command("go", "build", "-tags", strings.TrimSpace(string(tags)), "-ldflags", "-s -w", "-o",
+			programs.dir,
 			"./cmd/learner", "./cmd/rollout", "./cmd/tinkersim")
 		command.Dir = "../.."
 		if output, err := command.CombinedOutput(); err != nil {
@@ -255,7 +256,8 @@ func (f *processFixture) digest() string {
 			f.t.Fatal(err)
 		}
 		path, err := tinker.ParsePath(c.TinkerPath)
-		if err == nil && path.Kind == tinker.KindState && path.Name[9:17] == fmt.Sprintf("-s%06d", f.file.Fixed.Algorithm.Steps)[:8] {
+		if err == nil && path.Kind == tinker.KindState && path.Name[9:17] == fmt.Sprintf("-s%06d",
+			f.file.Fixed.Algorithm.Steps)[:8] {
 			return f.archive(c.TinkerPath)
 		}
 	}
@@ -282,7 +284,8 @@ func TestProcesses(t *testing.T) {
 		},
 		"learners are killed": func(_ *testing.T, f *processFixture) {
 			f.startWorkerProcess("w0")
-			for i, fault := range []string{"open.saved=kill", "row.written@1=kill", "save.submitted@2=kill", "covered.sent@3=kill"} {
+			for i, fault := range []string{"open.saved=kill", "row.written@1=kill", "save.submitted@2=kill",
+				"covered.sent@3=kill"} {
 				<-f.startLearnerProcess(int32(i+1), fault).done
 			}
 			f.waitForExit(f.startLearnerProcess(5, ""), 5, contract.CauseCompleted)

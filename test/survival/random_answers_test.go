@@ -53,8 +53,8 @@ func quietOutcomes(t *testing.T) []outcome {
 }
 
 // TestRandomAnswers draws wrong answers of the endpoint: an operation, its occurrence, what is answered, and for how
-// long. Each run ends with the weights and metrics of an undisturbed one, and its usage agrees with the bill; while the answers are
-// wrong it waits, and reports what is answered.
+// long. Each run ends with the weights and metrics of an undisturbed one, and its usage agrees with the bill; while the
+// answers are wrong it waits, and reports what is answered.
 //
 // The test ends after a minute, or after SURVIVAL_DRAWS draws, among which are answers that last for a minute. Another
 // SURVIVAL_SEED gives other draws, and SURVIVAL_DRAW makes one of them alone.
@@ -144,7 +144,8 @@ func (r *answerRun) runUntilCompleted() contract.Verdict {
 			r.t.Fatalf("attempt %d ended with %s (%s: %s)", r.attempt, verdict.Cause, verdict.Reason, verdict.Message)
 		}
 	}
-	r.t.Fatalf("%d attempts did not complete the run; the last ended with %s (%s: %s)", most, verdict.Cause, verdict.Reason, verdict.Message)
+	r.t.Fatalf("%d attempts did not complete the run; the last ended with %s (%s: %s)", most, verdict.Cause,
+		verdict.Reason, verdict.Message)
 	return verdict
 }
 

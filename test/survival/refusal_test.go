@@ -108,13 +108,14 @@ func TestGroupWithoutDataIsNotRejected(t *testing.T) {
 	}
 }
 
-// TestRepeatedFailureEndsAttempt has sampler weights always refused: the learner reports why, and ends. There is no evaluation, since
-// each of its groups would be progress.
+// TestRepeatedFailureEndsAttempt has sampler weights always refused: the learner reports why, and ends. There is no
+// evaluation, since each of its groups would be progress.
 func TestRepeatedFailureEndsAttempt(t *testing.T) {
 	t.Parallel()
 	const quota = "quota of checkpoints reached"
 	w := newFixture(t, func(f *contract.RunFile) { f.Evaluation = nil })
-	w.addFaults(fault.Rule{Op: "save_weights_for_sampler", Name: "s000001", Count: -1, Do: fault.Fail, Category: "user", Message: quota})
+	w.addFaults(fault.Rule{Op: "save_weights_for_sampler", Name: "s000001", Count: -1, Do: fault.Fail, Category: "user",
+		Message: quota})
 	w.startWorker("w0", behavior{})
 	started, loaded, blocked := make(chan *attempt, 1), 0, ""
 	a := w.startLearner(1, w.at("open.loaded", -1, func(context.Context, func() error, string, int64) error {
@@ -132,19 +133,21 @@ func TestRepeatedFailureEndsAttempt(t *testing.T) {
 	started <- a
 	verdict := w.waitFor(a, contract.CauseCrashed)
 	if !strings.Contains(verdict.Message, quota) || !strings.Contains(blocked, quota) {
-		t.Errorf("the verdict is %q and the learner was blocked on %q, want both to quote the endpoint", verdict.Message, blocked)
+		t.Errorf("the verdict is %q and the learner was blocked on %q, want both to quote the endpoint", verdict.Message,
+			blocked)
 	}
 	if steps := w.sim.Stats().Operations["optim_step"]; steps > 10 {
 		t.Errorf("the step was trained %d times", steps)
 	}
 }
 
-// TestRefusedSettingsOfALaterStepEndAttempt has the optimizer's settings refused that the endpoint accepted in the first
-// step: the run does not wait for a repair of the spec, which cannot be the cause.
+// TestRefusedSettingsOfALaterStepEndAttempt has the optimizer's settings refused that the endpoint accepted in the
+// first step: the run does not wait for a repair of the spec, which cannot be the cause.
 func TestRefusedSettingsOfALaterStepEndAttempt(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
-	w.addFaults(fault.Rule{Op: "optim_step", Occurrence: 2, Count: -1, Do: fault.Fail, Category: "user", Message: "not now"})
+	w.addFaults(fault.Rule{Op: "optim_step", Occurrence: 2, Count: -1, Do: fault.Fail, Category: "user",
+		Message: "not now"})
 	w.startWorker("w0", behavior{})
 	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCrashed)
 	if verdict.Progress.Step != 1 || !strings.Contains(verdict.Message, "not now") {
@@ -190,7 +193,8 @@ func (w *fixture) exhaustPatience(a *attempt) {
 func TestRefusedKey(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
-	for _, op := range []string{"create_session", "create_model", "forward_backward", "save_weights", "save_weights_for_sampler"} {
+	for _, op := range []string{"create_session", "create_model", "forward_backward", "save_weights",
+		"save_weights_for_sampler"} {
 		t.Run("for some calls of "+op, func(t *testing.T) {
 			w := newFixture(t, nil)
 			w.addFaults(fault.Rule{Op: op, Do: fault.Refuse, Status: 401, Count: 3})
@@ -211,7 +215,8 @@ func TestRefusedKey(t *testing.T) {
 			w.exhaustPatience(a)
 			verdict := w.waitFor(a, contract.CauseUpstream)
 			if verdict.Reason != "KeyRefused" || verdict.Cause.ExitCode() != 75 || blocked != "endpoint: credentials" {
-				t.Errorf("the verdict is %s (exit %d) and the learner was blocked on %q", verdict.Reason, verdict.Cause.ExitCode(), blocked)
+				t.Errorf("the verdict is %s (exit %d) and the learner was blocked on %q", verdict.Reason, verdict.Cause.ExitCode(),
+					blocked)
 			}
 			w.sim.Faults().Clear()
 			w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
@@ -219,8 +224,8 @@ func TestRefusedKey(t *testing.T) {
 	}
 }
 
-// TestEndpointThatIsNotTinkerAPI gives an address with a path that does not exist: the learner reports the request that failed,
-// tries again for a while, and ends for the next attempt.
+// TestEndpointThatIsNotTinkerAPI gives an address with a path that does not exist: the learner reports the request that
+// failed, tries again for a while, and ends for the next attempt.
 func TestEndpointThatIsNotTinkerAPI(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
@@ -230,7 +235,8 @@ func TestEndpointThatIsNotTinkerAPI(t *testing.T) {
 	w.exhaustPatience(a)
 	const want = "POST /v1/api/v1/client/config was answered with 404"
 	verdict := w.waitFor(a, contract.CauseUpstream)
-	if verdict.Reason != "EndpointNotTinker" || !strings.HasPrefix(verdict.Message, want) || !strings.HasPrefix(evidence, want) {
+	if verdict.Reason != "EndpointNotTinker" || !strings.HasPrefix(verdict.Message, want) || !strings.HasPrefix(evidence,
+		want) {
 		t.Errorf("the verdict is %s (%s), and the heartbeat reported %q", verdict.Reason, verdict.Message, evidence)
 	}
 }
@@ -251,9 +257,9 @@ func (l *lister) RoundTrip(r *http.Request) (*http.Response, error) {
 	return reply, err
 }
 
-// TestWorkerWithRefusedKeyLeavesTheRunToOthers has the endpoint refuse the key of one of two workers, as where a pod was made
-// anew while its Secret had a wrong key. That worker ends, for its Job to start another pod, and the learner gives its leases to
-// the other: the run does not wait for the key, and nothing of its result changes.
+// TestWorkerWithRefusedKeyLeavesTheRunToOthers has the endpoint refuse the key of one of two workers, as where a pod
+// was made anew while its Secret had a wrong key. That worker ends, for its Job to start another pod, and the learner
+// gives its leases to the other: the run does not wait for the key, and nothing of its result changes.
 func TestWorkerWithRefusedKeyLeavesTheRunToOthers(t *testing.T) {
 	t.Parallel()
 	undisturbed := newFixture(t, nil)
@@ -281,8 +287,8 @@ func TestWorkerWithRefusedKeyLeavesTheRunToOthers(t *testing.T) {
 	w.compare(w.waitFor(a, contract.CauseCompleted), want)
 }
 
-// TestModelThatTheEndpointDoesNotOffer gives a model that the endpoint does not list: the learner reports it, tries again for a while,
-// and ends for the next attempt. A learner that is trying when the model is added continues.
+// TestModelThatTheEndpointDoesNotOffer gives a model that the endpoint does not list: the learner reports it, tries
+// again for a while, and ends for the next attempt. A learner that is trying when the model is added continues.
 func TestModelThatTheEndpointDoesNotOffer(t *testing.T) {
 	want := baseline(t)
 	const found = "The endpoint does not know the model tinkersim/byte-136k"
@@ -294,7 +300,8 @@ func TestModelThatTheEndpointDoesNotOffer(t *testing.T) {
 	evidence := w.awaitUpstream(first, "model_unknown").UpstreamError
 	w.exhaustPatience(first)
 	verdict := w.waitFor(first, contract.CauseUpstream)
-	if verdict.Reason != "ModelUnknown" || !strings.HasPrefix(verdict.Message, found) || evidence != verdict.Message || verdict.Cause.ExitCode() != 75 {
+	if verdict.Reason != "ModelUnknown" || !strings.HasPrefix(verdict.Message, found) || evidence != verdict.Message ||
+		verdict.Cause.ExitCode() != 75 {
 		t.Errorf("the verdict is %s (%s), and the heartbeat reported %q", verdict.Reason, verdict.Message, evidence)
 	}
 	second := w.startLearner(2, nil)
@@ -310,7 +317,8 @@ func TestContextThatIsTooShort(t *testing.T) {
 	evidence := w.awaitUpstream(a, "context_too_short").UpstreamError
 	w.exhaustPatience(a)
 	verdict := w.waitFor(a, contract.CauseUpstream)
-	if verdict.Reason != "UnsupportedByEndpoint" || !strings.Contains(verdict.Message, "limits.promptTokens 1048576") || evidence != verdict.Message {
+	if verdict.Reason != "UnsupportedByEndpoint" || !strings.Contains(verdict.Message, "limits.promptTokens 1048576") ||
+		evidence != verdict.Message {
 		t.Errorf("the verdict is %s (%s), and the heartbeat reported %q", verdict.Reason, verdict.Message, evidence)
 	}
 }

@@ -45,8 +45,9 @@ func (s strictEndpoint) RoundTrip(r *http.Request) (*http.Response, error) {
 		return http.DefaultTransport.RoundTrip(forwarded)
 	}
 	return &http.Response{
-		StatusCode: s.status, Status: strconv.Itoa(s.status), Header: http.Header{"Content-Type": {tinker.ContentJSON}}, Request: r,
-		Body: io.NopCloser(strings.NewReader(`{"detail":"data are refused"}`)),
+		StatusCode: s.status, Status: strconv.Itoa(s.status), Header: http.Header{"Content-Type": {tinker.ContentJSON}},
+		Request: r,
+		Body:    io.NopCloser(strings.NewReader(`{"detail":"data are refused"}`)),
 	}, nil
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// runWithReopen trains a run that throws one model away, and returns its fixture and how it ended. The state that replaces
-// the model was saved by the same process.
+// runWithReopen trains a run that throws one model away, and returns its fixture and how it ended. The state that
+// replaces the model was saved by the same process.
 func runWithReopen(t testing.TB) (*fixture, contract.Verdict) {
 	t.Helper()
 	w := newFixture(t, nil)

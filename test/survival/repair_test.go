@@ -74,8 +74,8 @@ func (w *repairFixture) wantNoFurtherCheck() {
 	}
 }
 
-// TestRefusedFirstStepIsWaitedFor has the endpoint refuse a run's first step until somebody repairs it. The learner waits, and tries
-// with few sequences: the batch is trained once while it is refused, and once after the repair.
+// TestRefusedFirstStepIsWaitedFor has the endpoint refuse a run's first step until somebody repairs it. The learner
+// waits, and tries with few sequences: the batch is trained once while it is refused, and once after the repair.
 func TestRefusedFirstStepIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
@@ -96,7 +96,8 @@ func TestRefusedFirstStepIsWaitedFor(t *testing.T) {
 				rules = append(rules, fault.Rule{Op: op, Count: -1, Do: fault.Fail, Category: "user", Message: "not here"})
 			}
 			a := w.start(rules...)
-			if reply := w.awaitUpstream(a, tc.problem); !strings.Contains(reply.UpstreamError, "not here") && tc.problem != "data_refused" {
+			if reply := w.awaitUpstream(a, tc.problem); !strings.Contains(reply.UpstreamError, "not here") &&
+				tc.problem != "data_refused" {
 				t.Errorf("the learner reports %q, want the words of the endpoint", reply.UpstreamError)
 			}
 			tried := w.sim.Stats().Calls[tc.ops[0]]
@@ -112,8 +113,8 @@ func TestRefusedFirstStepIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestFurtherAttemptsDoNotCheckTheEndpointAgain has the endpoint refuse the key after it was checked. The attempts that wait for
-// another key, and the one that continues, know what the first found.
+// TestFurtherAttemptsDoNotCheckTheEndpointAgain has the endpoint refuse the key after it was checked. The attempts that
+// wait for another key, and the one that continues, know what the first found.
 func TestFurtherAttemptsDoNotCheckTheEndpointAgain(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)

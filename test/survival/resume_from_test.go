@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// createAnew makes the fixture's run another object of the same name, which continues the former one and takes over what that has
-// spent. Its workers are others.
+// createAnew makes the fixture's run another object of the same name, which continues the former one and takes over
+// what that has spent. Its workers are others.
 func (w *fixture) createAnew() (formerUID string) {
 	w.t.Helper()
 	formerUID = w.file.Run.UID
@@ -34,8 +34,8 @@ func (w *fixture) partOf(point string, step int64) (formerUID string) {
 	return w.createAnew()
 }
 
-// TestResumeFromDeletedRun deletes a run while it trains and creates it again with resumeFrom: whenever learners of the new run die,
-// it gets the weights, metrics and usage of an undisturbed run.
+// TestResumeFromDeletedRun deletes a run while it trains and creates it again with resumeFrom: whenever learners of the
+// new run die, it gets the weights, metrics and usage of an undisturbed run.
 func TestResumeFromDeletedRun(t *testing.T) {
 	t.Parallel()
 	for _, former := range []string{"replies.clean", "row.written", "save.answered", "covered.sent"} {
@@ -57,7 +57,8 @@ func TestResumeFromDeletedRun(t *testing.T) {
 						t.Errorf("the last state is %s, want one that is named after the new run", c.State)
 					}
 				}
-				if from := verdict.Progress.ResumedFrom; dies == "" && (from == nil || from.UID != formerUID || from.Step < 1 || from.UncountedSteps != 0) {
+				if from := verdict.Progress.ResumedFrom; dies == "" && (from == nil || from.UID != formerUID || from.Step < 1 ||
+					from.UncountedSteps != 0) {
 					t.Errorf("the run resumed from %+v, want a step of run %s with its usage", from, formerUID)
 				}
 				if w.file.Run.UID == formerUID {
@@ -68,8 +69,8 @@ func TestResumeFromDeletedRun(t *testing.T) {
 	}
 }
 
-// TestResumeFromDeletedRunByNamesAlone resumes without the artifacts of the former run: the weights are the same, and the steps that
-// the usage lacks are told.
+// TestResumeFromDeletedRunByNamesAlone resumes without the artifacts of the former run: the weights are the same, and
+// the steps that the usage lacks are told.
 func TestResumeFromDeletedRunByNamesAlone(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(w *fixture){
@@ -94,8 +95,8 @@ func TestResumeFromDeletedRunByNamesAlone(t *testing.T) {
 	}
 }
 
-// TestFormerRunStillTrains lets the learner of the former run wake up, as when a backup is restored in a second cluster: it stops, and
-// changes nothing of the run that continues it.
+// TestFormerRunStillTrains lets the learner of the former run wake up, as when a backup is restored in a second
+// cluster: it stops, and changes nothing of the run that continues it.
 func TestFormerRunStillTrains(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"save.submitted", "save.answered", "replies.clean"} {
@@ -117,7 +118,8 @@ func TestFormerRunStillTrains(t *testing.T) {
 	}
 }
 
-// TestResumeFromIsRefused makes sure that a run which cannot continue the run that resumeFrom names trains nothing, and says why.
+// TestResumeFromIsRefused makes sure that a run which cannot continue the run that resumeFrom names trains nothing, and
+// says why.
 func TestResumeFromIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -157,7 +159,8 @@ func TestResumeFromIsRefused(t *testing.T) {
 			tc.change(w)
 			verdict := w.waitFor(w.startLearner(1, nil), contract.CauseConfigRejected)
 			if verdict.Reason != contract.ReasonResumeRefused || !strings.Contains(verdict.Message, tc.want) {
-				t.Errorf("the verdict says %s: %s; want %s: %s", verdict.Reason, verdict.Message, contract.ReasonResumeRefused, tc.want)
+				t.Errorf("the verdict says %s: %s; want %s: %s", verdict.Reason, verdict.Message, contract.ReasonResumeRefused,
+					tc.want)
 			}
 			if len(verdict.Message) > 256 {
 				t.Errorf("the message has %d bytes, of which an attempt shows 256", len(verdict.Message))
@@ -184,8 +187,8 @@ func (w *fixture) forget(step int64) {
 	}
 }
 
-// TestEarlierRunOfTheName creates a run again without resumeFrom: it begins anew and reports the former run, whether the endpoint or
-// the artifact store knows of that.
+// TestEarlierRunOfTheName creates a run again without resumeFrom: it begins anew and reports the former run, whether
+// the endpoint or the artifact store knows of that.
 func TestEarlierRunOfTheName(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(w *fixture){

@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 )
 
-// rolesBuilder builds environments of two roles: two solvers answer a question of arithmetic, a judge chooses one of the
-// answers and, where that is wrong, the first solver tries once more.
+// rolesBuilder builds environments of two roles: two solvers answer a question of arithmetic, a judge chooses one of
+// the answers and, where that is wrong, the first solver tries once more.
 type rolesBuilder struct {
 	// judging is called before each judge is asked; it may be nil.
 	judging func()
@@ -51,7 +51,8 @@ type rolesEpisode struct {
 // Prompts implements environment.Episode.
 func (e *rolesEpisode) Prompts(context.Context) ([]environment.Prompt, error) {
 	return []environment.Prompt{
-		{Role: "solver", Conversation: "solver 1", Messages: e.row.Messages}, {Role: "solver", Conversation: "solver 2", Messages: e.row.Messages},
+		{Role: "solver", Conversation: "solver 1", Messages: e.row.Messages}, {Role: "solver", Conversation: "solver 2",
+			Messages: e.row.Messages},
 	}, nil
 }
 
@@ -88,8 +89,10 @@ func (e *rolesEpisode) solved(ctx context.Context, replies []environment.Reply) 
 	if e.judging != nil {
 		e.judging()
 	}
-	question := fmt.Sprintf("%s 1: %s 2: %s", e.row.Messages[0].Content, replies[0].Message.Content, replies[1].Message.Content)
-	turn.Prompts = []environment.Prompt{{Role: "judge", Conversation: "judge", Messages: []chat.Message{{Role: "user", Content: question}}}}
+	question := fmt.Sprintf("%s 1: %s 2: %s", e.row.Messages[0].Content, replies[0].Message.Content,
+		replies[1].Message.Content)
+	turn.Prompts = []environment.Prompt{{Role: "judge", Conversation: "judge",
+		Messages: []chat.Message{{Role: "user", Content: question}}}}
 	return turn, nil
 }
 
@@ -117,7 +120,8 @@ func (e *rolesEpisode) judged(ctx context.Context, reply environment.Reply) (env
 }
 
 // grade rewards a right answer, and style a little.
-func (e *rolesEpisode) grade(ctx context.Context, reply environment.Reply) (reward environment.Reward, right bool, err error) {
+func (e *rolesEpisode) grade(ctx context.Context,
+	reply environment.Reply) (reward environment.Reward, right bool, err error) {
 	score, err := verify.ExactMatch{}.Grade(ctx, e.row, reply)
 	return environment.Reward{Conversation: reply.Conversation, Value: score.Reward + style(reply)}, score.Reward > 0, err
 }

@@ -26,7 +26,8 @@ func withRoles(grouping contract.Grouping) func(*contract.RunFile) {
 		algorithm.Roles = []contract.Role{{
 			Name:      "judge",
 			Advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleNone},
-			Loss:      contract.Loss{Name: contract.LossPPO, Config: map[string]float64{contract.SettingClipLow: 0.8, contract.SettingClipHigh: 1.2}},
+			Loss: contract.Loss{Name: contract.LossPPO, Config: map[string]float64{contract.SettingClipLow: 0.8,
+				contract.SettingClipHigh: 1.2}},
 		}}
 		f.Evaluation.Environments[0].Limits = env.Limits
 	}
@@ -60,8 +61,8 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// checkRolesAfterDeaths runs the same with a worker that dies within groups, another that takes its place, and a learner that
-// dies.
+// checkRolesAfterDeaths runs the same with a worker that dies within groups, another that takes its place, and a
+// learner that dies.
 func checkRolesAfterDeaths(t *testing.T, grouping contract.Grouping, point string, want goldenRun) {
 	w := newFixture(t, withRoles(grouping))
 	var judges atomic.Int64
@@ -111,7 +112,8 @@ func TestSolverJudge(t *testing.T) {
 	w.checkMetrics()
 	algorithm := w.file.Fixed.Algorithm
 	members := float64(algorithm.TasksPerStep * w.file.Fixed.Environments[0].GroupSize)
-	for name, want := range map[string]float64{"solver/total_trajectories": 2 * members, "judge/total_trajectories": members, "total_episodes": members} {
+	for name, want := range map[string]float64{"solver/total_trajectories": 2 * members,
+		"judge/total_trajectories": members, "total_episodes": members} {
 		for step, got := range w.environmentMetric(name) {
 			if got != want {
 				t.Errorf("%s of step %d is %v, want %v", name, step+1, got, want)

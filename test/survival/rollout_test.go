@@ -36,7 +36,8 @@ func (w *fixture) startRolloutWorkerWith(name string, change func(*rollout.Confi
 }
 
 // startRolloutWorkerBy starts one that calls the simulator by a transport.
-func (w *fixture) startRolloutWorkerBy(name string, transport http.RoundTripper, change func(*rollout.Config)) (kill func()) {
+func (w *fixture) startRolloutWorkerBy(name string, transport http.RoundTripper,
+	change func(*rollout.Config)) (kill func()) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	meter := client.NewMeter(client.MeterConfig{Lifetime: ctx})
@@ -55,11 +56,13 @@ func (w *fixture) startRolloutWorkerBy(name string, transport http.RoundTripper,
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	keep, err := groupstore.Open(groupstore.Config{Dir: w.t.TempDir(), Version: w.file.Version, MemoryBytes: 1 << 24, DiskBytes: 1 << 24, Logger: w.logger()})
+	keep, err := groupstore.Open(groupstore.Config{Dir: w.t.TempDir(), Version: w.file.Version, MemoryBytes: 1 << 24,
+		DiskBytes: 1 << 24, Logger: w.logger()})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	config := rollout.Config{Learner: learner, Endpoint: endpoint, Groups: keep, Pressure: pressure, Spending: spending, Logger: w.logger()}
+	config := rollout.Config{Learner: learner, Endpoint: endpoint, Groups: keep, Pressure: pressure, Spending: spending,
+		Logger: w.logger()}
 	change(&config)
 	worker := rollout.New(config)
 	done := make(chan struct{})

@@ -21,7 +21,8 @@ import (
 // readRollouts reads what the artifacts have of the episodes of a version.
 func (w *fixture) readRollouts(row artifacts.Row) []rollouts.Line {
 	w.t.Helper()
-	name := filepath.Join(w.artifacts, w.file.Run.UID, "rollouts", artifacts.TranscriptKey(row.Step, row.Lineage.String())+".jsonl.gz")
+	name := filepath.Join(w.artifacts, w.file.Run.UID, "rollouts", artifacts.TranscriptKey(row.Step, row.Lineage.String())+
+		".jsonl.gz")
 	file, err := os.Open(name)
 	if err != nil {
 		w.t.Fatal(err)

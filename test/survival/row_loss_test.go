@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// TestResumeWithoutSomeRows damages rows while no learner runs. Each costs its own line of the metrics and nothing else, and not
-// even that if rows.jsonl has it.
+// TestResumeWithoutSomeRows damages rows while no learner runs. Each costs its own line of the metrics and nothing
+// else, and not even that if rows.jsonl has it.
 func TestResumeWithoutSomeRows(t *testing.T) {
 	t.Parallel()
 	const steps = 6

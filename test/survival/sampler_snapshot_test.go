@@ -19,9 +19,9 @@ type roundTripper func(r *http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestStepWaitsForEvaluation trains at a server whose samplers always use the newest weights, and evaluates each version. The
-// evaluation of the initial weights is delayed until the first batch is sampled, and replies to saves are late: a step is
-// submitted when all versions before it have the results of their evaluations.
+// TestStepWaitsForEvaluation trains at a server whose samplers always use the newest weights, and evaluates each
+// version. The evaluation of the initial weights is delayed until the first batch is sampled, and replies to saves are
+// late: a step is submitted when all versions before it have the results of their evaluations.
 func TestStepWaitsForEvaluation(t *testing.T) {
 	t.Parallel()
 	found, want := skyRLBaseline(t)
@@ -33,13 +33,15 @@ func TestStepWaitsForEvaluation(t *testing.T) {
 		if strings.HasSuffix(r.URL.Path, "/forward_backward") && isClosed(sampled) {
 			results, err := filepath.Glob(filepath.Join(w.artifacts, w.file.Run.UID, "evaluations", "*.json"))
 			if step := passes.Add(1); err != nil || int64(len(results)) != step {
-				t.Errorf("step %d was submitted when %d versions were evaluated (%v), want all %d before it", step, len(results), err, step)
+				t.Errorf("step %d was submitted when %d versions were evaluated (%v), want all %d before it", step, len(results),
+					err, step)
 			}
 		}
 		return http.DefaultTransport.RoundTrip(r)
 	})}
 	w.startWorker("w0", behavior{delayEvaluation: sampled})
-	verdict := w.waitFor(w.startLearner(1, w.at("step.sampled", 1, then(func() { close(sampled) }))), contract.CauseCompleted)
+	verdict := w.waitFor(w.startLearner(1, w.at("step.sampled", 1, then(func() { close(sampled) }))),
+		contract.CauseCompleted)
 	w.checkWeights(verdict, want)
 	if got := passes.Load(); got != w.file.Fixed.Algorithm.Steps {
 		t.Errorf("%d passes were submitted, want one for each of %d steps", got, w.file.Fixed.Algorithm.Steps)

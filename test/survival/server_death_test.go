@@ -33,8 +33,8 @@ func onServer(t *testing.T, s *answerServer) *fixture {
 // isCall reports whether a request calls a tool.
 func isCall(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/call") }
 
-// TestFaultyEnvironmentServers has a server fail in the first calls or sessions. The run completes, each fault is counted
-// as a retry, and no session is left behind.
+// TestFaultyEnvironmentServers has a server fail in the first calls or sessions. The run completes, each fault is
+// counted as a retry, and no session is left behind.
 func TestFaultyEnvironmentServers(t *testing.T) {
 	t.Parallel()
 	const failures = 5
@@ -54,28 +54,32 @@ func TestFaultyEnvironmentServers(t *testing.T) {
 		// metric is what counts the faults, and is more than 0.
 		metric string
 	}{
-		"a connection that breaks in a call": {applies: isCall, metric: "batch/retries", before: func(_ *answerServer, _ http.ResponseWriter, _ *http.Request) bool {
-			panic(http.ErrAbortHandler)
-		}},
-		"a call that is never answered": {applies: isCall, metric: "batch/retries", before: func(_ *answerServer, _ http.ResponseWriter, r *http.Request) bool {
-			_, _ = io.Copy(io.Discard, r.Body) // The context ends with the connection only after that.
-			<-r.Context().Done()
-			return true
-		}},
-		"a call that trickles bytes": {applies: isCall, metric: "batch/retries", before: func(_ *answerServer, w http.ResponseWriter, r *http.Request) bool {
-			_, _ = io.Copy(io.Discard, r.Body)
-			w.Header().Set("Content-Type", "text/event-stream")
-			for r.Context().Err() == nil {
-				_, _ = fmt.Fprint(w, ": ping\n\n")
-				_ = http.NewResponseController(w).Flush()
-				time.Sleep(20 * time.Millisecond)
-			}
-			return true
-		}},
-		"a server that forgets its sessions": {applies: isCall, metric: "batch/retries", before: func(s *answerServer, _ http.ResponseWriter, _ *http.Request) bool {
-			s.Forget()
-			return false
-		}},
+		"a connection that breaks in a call": {applies: isCall, metric: "batch/retries",
+			before: func(_ *answerServer, _ http.ResponseWriter, _ *http.Request) bool {
+				panic(http.ErrAbortHandler)
+			}},
+		"a call that is never answered": {applies: isCall, metric: "batch/retries",
+			before: func(_ *answerServer, _ http.ResponseWriter, r *http.Request) bool {
+				_, _ = io.Copy(io.Discard, r.Body) // The context ends with the connection only after that.
+				<-r.Context().Done()
+				return true
+			}},
+		"a call that trickles bytes": {applies: isCall, metric: "batch/retries",
+			before: func(_ *answerServer, w http.ResponseWriter, r *http.Request) bool {
+				_, _ = io.Copy(io.Discard, r.Body)
+				w.Header().Set("Content-Type", "text/event-stream")
+				for r.Context().Err() == nil {
+					_, _ = fmt.Fprint(w, ": ping\n\n")
+					_ = http.NewResponseController(w).Flush()
+					time.Sleep(20 * time.Millisecond)
+				}
+				return true
+			}},
+		"a server that forgets its sessions": {applies: isCall, metric: "batch/retries",
+			before: func(s *answerServer, _ http.ResponseWriter, _ *http.Request) bool {
+				s.Forget()
+				return false
+			}},
 		"a tool that raises": {metric: "batch/retries", change: func(s *answerServer, left *atomic.Int64) {
 			s.Tools["submit"] = raise(s.Tools["submit"], left)
 		}},
@@ -136,8 +140,8 @@ func TestFaultyEnvironmentServers(t *testing.T) {
 	}
 }
 
-// TestWorkerDiesInACall kills a worker and a learner while a tool runs. Another worker ends the run with the weights of an
-// undisturbed one.
+// TestWorkerDiesInACall kills a worker and a learner while a tool runs. Another worker ends the run with the weights of
+// an undisturbed one.
 func TestWorkerDiesInACall(t *testing.T) {
 	t.Parallel()
 	undisturbed := onServer(t, newAnswerServer(t))

@@ -16,27 +16,37 @@ import (
 func TestServerFaults(t *testing.T) {
 	t.Parallel()
 	cases := map[string][]fault.Rule{
-		"forward_backward fails":                 {{Op: "forward_backward", Occurrence: 2, Do: fault.Fail, Category: "server"}},
-		"forward_backward fails, but was done":   {{Op: "forward_backward", Occurrence: 2, Do: fault.Fail, Stage: fault.Reply, Category: "unknown"}},
-		"optim_step fails":                       {{Op: "optim_step", Occurrence: 2, Do: fault.Fail, Category: "server"}},
-		"optim_step fails, but was done":         {{Op: "optim_step", Occurrence: 2, Do: fault.Fail, Stage: fault.Reply, Category: "server"}},
-		"a state's save fails":                   {{Op: "save_weights", Occurrence: 3, Do: fault.Fail, Category: "server"}},
-		"a state's save fails, but was done":     {{Op: "save_weights", Occurrence: 3, Do: fault.Fail, Stage: fault.Reply, Category: "server"}},
-		"a sampler's save fails":                 {{Op: "save_weights_for_sampler", Occurrence: 2, Do: fault.Fail, Category: "server"}},
-		"the opening state's save fails":         {{Op: "save_weights", Do: fault.Fail, Category: "server"}},
-		"create_model fails":                     {{Op: "create_model", Do: fault.Fail, Category: "server"}},
-		"answers to optim_step are lost":         {{Op: "optim_step", Occurrence: 2, Do: fault.DropAnswer}, {Op: "optim_step", Occurrence: 4, Do: fault.DropRequest}},
-		"answers to submits are lost":            {{Op: "save_weights", Occurrence: 2, Do: fault.DropAnswer}, {Op: "forward_backward", Occurrence: 2, Do: fault.DropAnswer}},
+		"forward_backward fails": {{Op: "forward_backward", Occurrence: 2, Do: fault.Fail,
+			Category: "server"}},
+		"forward_backward fails, but was done": {{Op: "forward_backward", Occurrence: 2, Do: fault.Fail, Stage: fault.Reply,
+			Category: "unknown"}},
+		"optim_step fails": {{Op: "optim_step", Occurrence: 2, Do: fault.Fail, Category: "server"}},
+		"optim_step fails, but was done": {{Op: "optim_step", Occurrence: 2, Do: fault.Fail, Stage: fault.Reply,
+			Category: "server"}},
+		"a state's save fails": {{Op: "save_weights", Occurrence: 3, Do: fault.Fail, Category: "server"}},
+		"a state's save fails, but was done": {{Op: "save_weights", Occurrence: 3, Do: fault.Fail, Stage: fault.Reply,
+			Category: "server"}},
+		"a sampler's save fails": {{Op: "save_weights_for_sampler", Occurrence: 2, Do: fault.Fail,
+			Category: "server"}},
+		"the opening state's save fails": {{Op: "save_weights", Do: fault.Fail, Category: "server"}},
+		"create_model fails":             {{Op: "create_model", Do: fault.Fail, Category: "server"}},
+		"answers to optim_step are lost": {{Op: "optim_step", Occurrence: 2, Do: fault.DropAnswer},
+			{Op: "optim_step", Occurrence: 4, Do: fault.DropRequest}},
+		"answers to submits are lost": {{Op: "save_weights", Occurrence: 2, Do: fault.DropAnswer},
+			{Op: "forward_backward", Occurrence: 2, Do: fault.DropAnswer}},
 		"the future of forward_backward is lost": {{Op: "forward_backward", Occurrence: 2, Do: fault.LoseFuture}},
 		"the future of optim_step is lost":       {{Op: "optim_step", Occurrence: 3, Do: fault.LoseFuture}},
 		"the future of a save is lost":           {{Op: "save_weights", Occurrence: 3, Do: fault.LoseFuture}},
 		"the future of the last save is lost":    {{Op: "save_weights", Occurrence: 4, Do: fault.LoseFuture}},
 		"the future of a sampler's save is lost": {{Op: "save_weights_for_sampler", Occurrence: 2, Do: fault.LoseFuture}},
 		"futures of samples are lost":            {{Op: "asample", Occurrence: 5, Count: 7, Do: fault.LoseFuture}},
-		"samples fail":                           {{Op: "asample", Occurrence: 9, Count: 5, Do: fault.Fail, Category: "server"}},
-		"samples are throttled":                  {{Op: "asample", Occurrence: 9, Count: 3, Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.05}},
-		"steps are throttled":                    {{Op: "optim_step", Occurrence: 2, Count: 2, Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.05}},
-		"a step is paused":                       {{Op: "optim_step", Occurrence: 2, Do: fault.Pause, Seconds: 0.3, QueueState: "paused_capacity"}},
+		"samples fail": {{Op: "asample", Occurrence: 9, Count: 5, Do: fault.Fail,
+			Category: "server"}},
+		"samples are throttled": {{Op: "asample", Occurrence: 9, Count: 3, Do: fault.Refuse, Status: 429,
+			RetryAfterSeconds: 0.05}},
+		"steps are throttled": {{Op: "optim_step", Occurrence: 2, Count: 2, Do: fault.Refuse, Status: 429,
+			RetryAfterSeconds: 0.05}},
+		"a step is paused": {{Op: "optim_step", Occurrence: 2, Do: fault.Pause, Seconds: 0.3, QueueState: "paused_capacity"}},
 	}
 	want := baseline(t)
 	for name, rules := range cases {
@@ -103,7 +113,8 @@ func TestSaveLandsAfterItsStepIsRedone(t *testing.T) {
 func TestServerRestart(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
-	for _, point := range []string{"open.saved", "step.submitted", "replies.clean", "sampler.announced", "row.written", "save.submitted", "covered.sent"} {
+	for _, point := range []string{"open.saved", "step.submitted", "replies.clean", "sampler.announced", "row.written",
+		"save.submitted", "covered.sent"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, nil)
@@ -129,7 +140,9 @@ func TestServerRestart(t *testing.T) {
 func TestLostSamplerCostsOneModel(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) { f.Evaluation = nil })
-	w.startWorker("w0", behavior{delay: func(slot int64) time.Duration { return time.Duration(slot%4) * 40 * time.Millisecond }})
+	w.startWorker("w0", behavior{delay: func(slot int64) time.Duration {
+		return time.Duration(slot%4) * 40 * time.Millisecond
+	}})
 	w.addFaults(fault.Rule{Op: "create_sampling_session", Name: "s000001.*a001m1-", Do: fault.Missing, Count: -1})
 	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
 	// The second model alone: it loads a state that this learner saved, whose optimizer is not checked again.

@@ -27,8 +27,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
-// sessionLoad is this many sessions at once, of this many turns, with these times of a tool and of a sample. Calls of the
-// tool return the text.
+// sessionLoad is this many sessions at once, of this many turns, with these times of a tool and of a sample. Calls of
+// the tool return the text.
 type sessionLoad struct {
 	sessions, turns int
 	tool, sample    time.Duration
@@ -52,7 +52,8 @@ func newDelayedEndpoint(t testing.TB, target string, tokens []int32, delay time.
 	if err != nil {
 		t.Fatal(err)
 	}
-	sequence := tinker.SampledSequence{StopReason: tinker.StopReasonStop, Tokens: tokens, Logprobs: make([]float32, len(tokens))}
+	sequence := tinker.SampledSequence{StopReason: tinker.StopReasonStop, Tokens: tokens,
+		Logprobs: make([]float32, len(tokens))}
 	for i := range sequence.Logprobs {
 		sequence.Logprobs[i] = -1
 	}
@@ -60,7 +61,8 @@ func newDelayedEndpoint(t testing.TB, target string, tokens []int32, delay time.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &delayedEndpoint{next: httputil.NewSingleHostReverseProxy(address), delay: delay, reply: reply, due: map[string]time.Time{}}
+	return &delayedEndpoint{next: httputil.NewSingleHostReverseProxy(address), delay: delay, reply: reply,
+		due: map[string]time.Time{}}
 }
 
 // ServeHTTP implements http.Handler.
@@ -87,7 +89,8 @@ func (e *delayedEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.due[request.RequestID] = time.Now().Add(e.delay)
 		e.mu.Unlock()
 		w.Header().Set("Content-Type", tinker.ContentJSON)
-		_ = json.NewEncoder(w).Encode(tinker.FutureResponse{RequestID: request.RequestID, SampleSequenceIDs: []string{request.RequestID}})
+		_ = json.NewEncoder(w).Encode(tinker.FutureResponse{RequestID: request.RequestID,
+			SampleSequenceIDs: []string{request.RequestID}})
 		return
 	}
 	if err := json.Unmarshal(body, &request); err != nil || !strings.HasPrefix(request.RequestID, "delayed-") {
@@ -128,8 +131,8 @@ func onSlowEnvironment(f *contract.RunFile, url string, load sessionLoad) {
 	f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 2000, 1
 }
 
-// BenchmarkSessions has one worker process of one core play 500 sessions of 10 turns at once. The bound of turns in a second
-// is 500 in the time of a sample and a tool.
+// BenchmarkSessions has one worker process of one core play 500 sessions of 10 turns at once. The bound of turns in a
+// second is 500 in the time of a sample and a tool.
 func BenchmarkSessions(b *testing.B) {
 	load := sessionLoad{
 		sessions: 500, turns: 10, tool: 20 * time.Millisecond, sample: 400 * time.Millisecond,
@@ -230,7 +233,8 @@ func processSeconds(t testing.TB, pid int) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The fields after the name count from the third; utime and stime are the 14th and the 15th, in hundredths of a second.
+	// The fields after the name count from the third; utime and stime are the 14th and the 15th, in hundredths of a
+	// second.
 	_, rest, _ := strings.Cut(string(data), ") ")
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {

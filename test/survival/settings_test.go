@@ -29,8 +29,8 @@ func (w *fixture) changeSettings(last int32, rate float64) {
 	w.file.Former[len(w.file.Former)-1].Changed = []string{"algorithm"}
 }
 
-// TestChangeSettingsBeforeFirstStep kills learners before their first step, changes what decides the weights, and gets the
-// weights of a run that had the new settings from its beginning.
+// TestChangeSettingsBeforeFirstStep kills learners before their first step, changes what decides the weights, and gets
+// the weights of a run that had the new settings from its beginning.
 func TestChangeSettingsBeforeFirstStep(t *testing.T) {
 	t.Parallel()
 	changed := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Optimizer.LearningRate = 2e-3 })
@@ -56,8 +56,9 @@ func TestChangeSettingsBeforeFirstStep(t *testing.T) {
 	}
 }
 
-// TestChangeSettingsAfterUnseenStep kills a learner once its first step is committed, which the manager does not know when the
-// settings are changed: the next attempt trains nothing and reports why, and the one with the former settings continues.
+// TestChangeSettingsAfterUnseenStep kills a learner once its first step is committed, which the manager does not know
+// when the settings are changed: the next attempt trains nothing and reports why, and the one with the former settings
+// continues.
 func TestChangeSettingsAfterUnseenStep(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
@@ -70,11 +71,13 @@ func TestChangeSettingsAfterUnseenStep(t *testing.T) {
 	w.changeSettings(1, 2e-3)
 	w.startWorker("w1", behavior{}).kill()
 	verdict := w.waitFor(w.startLearner(2, nil), contract.CauseConfigRejected)
-	if verdict.Reason != learner.ReasonSettingsDiffer || !strings.Contains(verdict.Message, "Attempt 1 committed step 1 before a change of spec.algorithm") {
+	if verdict.Reason != learner.ReasonSettingsDiffer || !strings.Contains(verdict.Message,
+		"Attempt 1 committed step 1 before a change of spec.algorithm") {
 		t.Errorf("the verdict says %s: %s", verdict.Reason, verdict.Message)
 	}
 	if verdict.Progress.Step != 0 || len(verdict.Progress.Checkpoints) > 0 {
-		t.Errorf("the attempt reports step %d and checkpoints %v, as if the settings of the spec had made them", verdict.Progress.Step, verdict.Progress.Checkpoints)
+		t.Errorf("the attempt reports step %d and checkpoints %v, as if the settings of the spec had made them",
+			verdict.Progress.Step, verdict.Progress.Checkpoints)
 	}
 
 	w.changeSettings(2, rate)

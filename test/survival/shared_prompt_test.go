@@ -51,13 +51,16 @@ func (e watchedEndpoint) Sample(ctx context.Context, request tinker.SampleReques
 }
 
 // startWatched starts a real worker whose requests for several samples are watched.
-func (w *fixture) startWatched(name string, before, after func(context.Context, tinker.SampleRequest) error) (kill func()) {
+func (w *fixture) startWatched(name string, before,
+	after func(context.Context, tinker.SampleRequest) error) (kill func()) {
 	w.t.Helper()
-	return w.startRolloutWorkerWith(name, func(c *rollout.Config) { c.Endpoint = watchedEndpoint{c.Endpoint, before, after} })
+	return w.startRolloutWorkerWith(name, func(c *rollout.Config) {
+		c.Endpoint = watchedEndpoint{c.Endpoint, before, after}
+	})
 }
 
-// TestSharedPromptsBuyFewerTokens compares a run with one that shares nothing: it buys a prompt for each group in place of one for each of
-// its 4 members, with one request, whose samples are others. No two workers make the same request.
+// TestSharedPromptsBuyFewerTokens compares a run with one that shares nothing: it buys a prompt for each group in place
+// of one for each of its 4 members, with one request, whose samples are others. No two workers make the same request.
 func TestSharedPromptsBuyFewerTokens(t *testing.T) {
 	t.Parallel()
 	const groupSize, groups = 4, 3 * 4
@@ -125,8 +128,8 @@ func TestSharedPromptsAfterDeathAtEachFaultPoint(t *testing.T) {
 	}
 }
 
-// TestSharedPromptsAfterWorkerDeath kills a worker before it makes the request of a group, and after the endpoint has answered it, before
-// any member has its reply. Another worker plays the whole group.
+// TestSharedPromptsAfterWorkerDeath kills a worker before it makes the request of a group, and after the endpoint has
+// answered it, before any member has its reply. Another worker plays the whole group.
 func TestSharedPromptsAfterWorkerDeath(t *testing.T) {
 	t.Parallel()
 	want, _ := withoutFaults(t, withSharedPrompts)
@@ -155,7 +158,8 @@ func TestSharedPromptsAfterWorkerDeath(t *testing.T) {
 	}
 }
 
-// TestFailingSharedRequests has the endpoint lose and fail requests of whole groups, which are made again with their seeds.
+// TestFailingSharedRequests has the endpoint lose and fail requests of whole groups, which are made again with their
+// seeds.
 func TestFailingSharedRequests(t *testing.T) {
 	t.Parallel()
 	want, _ := withoutFaults(t, withSharedPrompts)
@@ -170,8 +174,8 @@ func TestFailingSharedRequests(t *testing.T) {
 	w.compare(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted), want)
 }
 
-// TestSharedPromptsNeedPlaces ends a run before samples are bought if the endpoint returns the samples of a request in another order each
-// time. A run that shares nothing completes there, with the weights that it has elsewhere.
+// TestSharedPromptsNeedPlaces ends a run before samples are bought if the endpoint returns the samples of a request in
+// another order each time. A run that shares nothing completes there, with the weights that it has elsewhere.
 func TestSharedPromptsNeedPlaces(t *testing.T) {
 	t.Parallel()
 	reordered := fault.Rule{Op: "asample", Do: fault.ReorderSamples, Count: -1}
@@ -179,7 +183,8 @@ func TestSharedPromptsNeedPlaces(t *testing.T) {
 	w.addFaults(reordered)
 	w.startRolloutWorker("w0")
 	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseConfigRejected)
-	for _, words := range []string{"environments[arithmetic].sampling.sharedPrompt (ignored: ", "sample i of a request differs", "leave it out"} {
+	for _, words := range []string{"environments[arithmetic].sampling.sharedPrompt (ignored: ",
+		"sample i of a request differs", "leave it out"} {
 		if verdict.Reason != "UnsupportedByEndpoint" || !strings.Contains(verdict.Message, words) {
 			t.Errorf("verdict is %s: %s; want %q", verdict.Reason, verdict.Message, words)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// silentNetwork is the network of a worker, which drops all packets from some moment on: no data arrives, and no end of a
-// connection either, as when a node loses its power.
+// silentNetwork is the network of a worker, which drops all packets from some moment on: no data arrives, and no end of
+// a connection either, as when a node loses its power.
 type silentNetwork struct {
 	fixture *fixture
 	silent  chan struct{}

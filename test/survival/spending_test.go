@@ -17,10 +17,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// drawFault draws a refusal, a fault of the network or a failed operation. None of them hides from everybody that a request was
-// executed.
+// drawFault draws a refusal, a fault of the network or a failed operation. None of them hides from everybody that a
+// request was executed.
 func drawFault(random *rand.Rand) fault.Rule {
-	ops := []string{"asample", "forward_backward", "optim_step", "save_weights", "save_weights_for_sampler", "retrieve_future", "create_sampling_session"}
+	ops := []string{"asample", "forward_backward", "optim_step", "save_weights", "save_weights_for_sampler",
+		"retrieve_future", "create_sampling_session"}
 	rule := fault.Rule{Op: ops[random.IntN(len(ops))], Occurrence: 1 + random.IntN(12)}
 	switch random.IntN(5) {
 	case 0:
@@ -39,8 +40,8 @@ func drawFault(random *rand.Rand) fault.Rule {
 	return rule
 }
 
-// killInOrOutOfFlight kills a learner at the n-th point that it passes, and notes whether a step may have been submitted then whose
-// replies it had not received.
+// killInOrOutOfFlight kills a learner at the n-th point that it passes, and notes whether a step may have been
+// submitted then whose replies it had not received.
 func killInOrOutOfFlight(n int64, inFlight *atomic.Bool) hook {
 	var passed atomic.Int64
 	var submitted atomic.Bool
@@ -61,10 +62,11 @@ func killInOrOutOfFlight(n int64, inFlight *atomic.Bool) hook {
 	}
 }
 
-// TestSpendingAgreesWithTheBill draws at least 40 refusals, network faults and deaths of learners, or SURVIVAL_FAULTS. The usage of
-// each run is never above what the simulator has billed, and with the unconfirmed tokens never below. Where learners wait for the
-// workers of the one before, as in three runs of four, it is the bill to the token, except for a step whose replies its learner
-// had not received or that failed, unless a group in play is given to another worker. At least half of the runs agree in what was read and sampled.
+// TestSpendingAgreesWithTheBill draws at least 40 refusals, network faults and deaths of learners, or SURVIVAL_FAULTS.
+// The usage of each run is never above what the simulator has billed, and with the unconfirmed tokens never below.
+// Where learners wait for the workers of the one before, as in three runs of four, it is the bill to the token, except
+// for a step whose replies its learner had not received or that failed, unless a group in play is given to another
+// worker. At least half of the runs agree in what was read and sampled.
 func TestSpendingAgreesWithTheBill(t *testing.T) {
 	t.Parallel()
 	const streams = 4
@@ -91,14 +93,16 @@ func TestSpendingAgreesWithTheBill(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d faults in %d runs, of which %d agree with the bill to the token, and the others but for what is unconfirmed", drawn.Load(), runs.Load(), exact.Load())
+	t.Logf("%d faults in %d runs, of which %d agree with the bill to the token, and the others but for what is "+
+		"unconfirmed", drawn.Load(), runs.Load(), exact.Load())
 	if exact.Load() == 0 || 2*sampled.Load() < runs.Load() {
-		t.Errorf("%d of %d runs agree with the bill to the token, and %d in what was read and sampled, want half of the runs", exact.Load(), runs.Load(), sampled.Load())
+		t.Errorf("%d of %d runs agree with the bill to the token, and %d in what was read and sampled, want half of the runs",
+			exact.Load(), runs.Load(), sampled.Load())
 	}
 }
 
-// spendUnderFaults makes a run, and returns how many faults it had, and whether its usage agrees with the bill to the token: in what
-// was read and sampled, and in all.
+// spendUnderFaults makes a run, and returns how many faults it had, and whether its usage agrees with the bill to the
+// token: in what was read and sampled, and in all.
 func spendUnderFaults(t *testing.T, random *rand.Rand) (drawn int, sampled, all bool) {
 	w := newFixture(t, withLag(random.IntN(2)))
 	if random.IntN(4) > 0 {
@@ -126,19 +130,22 @@ func spendUnderFaults(t *testing.T, random *rand.Rand) (drawn int, sampled, all 
 	used, billed := verdict.Progress.Usage, w.sim.Stats().Billed
 	same := used.PromptTokens == billed.PromptTokens && used.SampledTokens == billed.SampledTokens
 	missing := billed.PromptTokens - used.PromptTokens + billed.SampledTokens - used.SampledTokens
-	if used.PromptTokens > billed.PromptTokens || used.SampledTokens > billed.SampledTokens || missing > used.UnconfirmedTokens {
-		t.Errorf("%d and %d tokens are reported as read and sampled, and %d as unconfirmed, want the %d and %d that were billed; faults %+v",
+	if used.PromptTokens > billed.PromptTokens || used.SampledTokens > billed.SampledTokens ||
+		missing > used.UnconfirmedTokens {
+		t.Errorf("%d and %d tokens are reported as read and sampled, and %d as unconfirmed, want the %d and %d that were "+
+			"billed; faults %+v",
 			used.PromptTokens, used.SampledTokens, used.UnconfirmedTokens, billed.PromptTokens, billed.SampledTokens, rules)
 	}
 	trained := billed.ForwardBackwardTokens + billed.ForwardTokens
 	if used.TrainedTokens > trained || trained-used.TrainedTokens > used.UnconfirmedTokens && !inFlight.Load() {
-		t.Errorf("%d tokens are reported as trained, want the %d that were billed; faults %+v", used.TrainedTokens, trained, rules)
+		t.Errorf("%d tokens are reported as trained, want the %d that were billed; faults %+v", used.TrainedTokens, trained,
+			rules)
 	}
 	return drawn, same, same && used.TrainedTokens == trained
 }
 
-// TestSpendingWhenWorkersDie kills workers at random moments, 40 or SURVIVAL_WORKERS of them. What a dead worker had not reported is
-// unconfirmed: the usage is never above what was billed, and with the unconfirmed tokens never below.
+// TestSpendingWhenWorkersDie kills workers at random moments, 40 or SURVIVAL_WORKERS of them. What a dead worker had
+// not reported is unconfirmed: the usage is never above what was billed, and with the unconfirmed tokens never below.
 func TestSpendingWhenWorkersDie(t *testing.T) {
 	t.Parallel()
 	const streams = 4
@@ -166,7 +173,8 @@ func TestSpendingWhenWorkersDie(t *testing.T) {
 	}
 }
 
-// spendWhileWorkersDie makes a run whose workers die within groups, and returns how many did, and the unconfirmed tokens.
+// spendWhileWorkersDie makes a run whose workers die within groups, and returns how many did, and the unconfirmed
+// tokens.
 func spendWhileWorkersDie(t *testing.T, random *rand.Rand) (died int, unconfirmed int64) {
 	w := newFixture(t, nil)
 	c := &deathRun{fixture: w, random: random}
@@ -250,7 +258,8 @@ func (p *fakeWorker) evaluated() (n int) {
 	return n
 }
 
-// TestBudgetOfAnEvaluation stops a run that only evaluates once its budget is reached, and continues it with a higher one.
+// TestBudgetOfAnEvaluation stops a run that only evaluates once its budget is reached, and continues it with a higher
+// one.
 func TestBudgetOfAnEvaluation(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) {

@@ -69,8 +69,8 @@ func TestLearnerDeathBesideASave(t *testing.T) {
 	}
 }
 
-// TestStepFailsBesideASave fails the pass of a step that was submitted beside a save: the save is completed, and the step
-// is made again from it.
+// TestStepFailsBesideASave fails the pass of a step that was submitted beside a save: the save is completed, and the
+// step is made again from it.
 func TestStepFailsBesideASave(t *testing.T) {
 	t.Parallel()
 	want := baselineWithLag(t, 1, behavior{})

@@ -115,8 +115,8 @@ func (w *fixture) post(a *attempt, request contract.HeartbeatRequest) (contract.
 	return client.Post(w.t.Context(), a.heartbeat, request)
 }
 
-// TestStoppedLearnerResumesAfterNextAttempt stops a learner, lets the next attempt finish the run, and resumes the first:
-// it ends fenced and changes nothing.
+// TestStoppedLearnerResumesAfterNextAttempt stops a learner, lets the next attempt finish the run, and resumes the
+// first: it ends fenced and changes nothing.
 func TestStoppedLearnerResumesAfterNextAttempt(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)

@@ -49,17 +49,20 @@ func volumeAway(t *testing.T, w *fixture) storeOutage {
 		}
 	}
 	return storeOutage{
-		begin: move(rows, rows+".away"), end: move(rows+".away", rows), problem: "no such file or directory", collect: func() {}, another: func() {},
+		begin: move(rows, rows+".away"), end: move(rows+".away", rows), problem: "no such file or directory",
+		collect: func() {}, another: func() {},
 	}
 }
 
 func expiredKey(t *testing.T, w *fixture) storeOutage {
-	return refusingBucket(t, w, http.StatusForbidden, "<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>",
+	return refusingBucket(t, w, http.StatusForbidden,
+		"<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>",
 		"ExpiredToken: The provided token has expired.: correct the keys in the Secret of artifacts.secretRef")
 }
 
 func unavailableBucket(t *testing.T, w *fixture) storeOutage {
-	return refusingBucket(t, w, http.StatusServiceUnavailable, "<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>", "SlowDown")
+	return refusingBucket(t, w, http.StatusServiceUnavailable,
+		"<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>", "SlowDown")
 }
 
 // refusingBucket answers all requests with an error during the outage.
@@ -123,10 +126,12 @@ func (w *fixture) awaitOutage(a *attempt, problem string) {
 	reported := 0
 	w.until("the run reports the outage of its artifact store", func() bool {
 		if isClosed(a.done) {
-			w.t.Fatalf("the learner ended with %s at step %d while the artifact store takes nothing", a.verdict.Cause, a.verdict.Progress.Step)
+			w.t.Fatalf("the learner ended with %s at step %d while the artifact store takes nothing", a.verdict.Cause,
+				a.verdict.Progress.Step)
 		}
 		reply, err := w.heartbeat(a, 1, contract.DesiredRun)
-		if err != nil || !strings.HasPrefix(reply.Blocked(), contract.BlockedOnArtifacts) || !strings.Contains(reply.Blocked(), problem) {
+		if err != nil || !strings.HasPrefix(reply.Blocked(), contract.BlockedOnArtifacts) ||
+			!strings.Contains(reply.Blocked(), problem) {
 			return false
 		}
 		reported++
@@ -144,8 +149,8 @@ func noStepFrom(t *testing.T, first int64, away *atomic.Bool) hook {
 	}
 }
 
-// checkOutage has the store take nothing once step 1 is committed: the run makes one further step at most, waits, says so, and
-// continues to the end of an undisturbed run.
+// checkOutage has the store take nothing once step 1 is committed: the run makes one further step at most, waits, says
+// so, and continues to the end of an undisturbed run.
 func checkOutage(t *testing.T, w *fixture, outage storeOutage, want outcome) {
 	t.Helper()
 	w.startWorker("w0", behavior{})
@@ -198,8 +203,8 @@ func TestRunWaitsForItsStoreBetweenStates(t *testing.T) {
 	w.compare(w.waitFor(a, contract.CauseCompleted), want)
 }
 
-// checkDrainBeforeAStep has a learner drain during an outage that begins before step 2 does. A store that takes no record of what the
-// step may cost keeps it from being submitted.
+// checkDrainBeforeAStep has a learner drain during an outage that begins before step 2 does. A store that takes no
+// record of what the step may cost keeps it from being submitted.
 func checkDrainBeforeAStep(t *testing.T, w *fixture, outage storeOutage, want outcome) {
 	t.Helper()
 	checkDrain(t, w, outage, want, w.at("covered.sent", 1, then(outage.begin)))
@@ -211,8 +216,8 @@ func checkDrainWithinAStep(t *testing.T, w *fixture, outage storeOutage, want ou
 	checkDrain(t, w, outage, want, w.at("step.submitted", 2, then(outage.begin)))
 }
 
-// checkDrain has a learner drain once it reports an outage: it says which step is saved, and that step 2 is not if it was submitted.
-// The next learner continues from step 1.
+// checkDrain has a learner drain once it reports an outage: it says which step is saved, and that step 2 is not if it
+// was submitted. The next learner continues from step 1.
 func checkDrain(t *testing.T, w *fixture, outage storeOutage, want outcome, begin hook) {
 	t.Helper()
 	const longest = 3 * time.Minute
@@ -235,7 +240,8 @@ func checkDrain(t *testing.T, w *fixture, outage storeOutage, want outcome, begi
 	verdict := w.waitFor(a, contract.CauseDrained)
 	says, problem := "Stopped at a saved state, as asked", ""
 	if submitted.Load() {
-		says, problem = "Stopped, as asked: the newest saved state is that of step 1; step 2 is not saved and is made again: ", outage.problem
+		says = "Stopped, as asked: the newest saved state is that of step 1; step 2 is not saved and is made again: "
+		problem = outage.problem
 	}
 	if !strings.HasPrefix(verdict.Message, says) || !strings.Contains(verdict.Message, problem) {
 		t.Errorf("the verdict says %q, want %q and %q", verdict.Message, says, problem)
@@ -273,8 +279,8 @@ func TestDrainWithoutAStore(t *testing.T) {
 	}
 }
 
-// TestDrainBeforeClaimsAreKnown has a learner drain when a state is saved, the next step is submitted, and the store does not say
-// whether a higher attempt has begun.
+// TestDrainBeforeClaimsAreKnown has a learner drain when a state is saved, the next step is submitted, and the store
+// does not say whether a higher attempt has begun.
 func TestDrainBeforeClaimsAreKnown(t *testing.T) {
 	t.Parallel()
 	want := baselineWithLag(t, 1, behavior{})
@@ -299,8 +305,8 @@ func TestDrainBeforeClaimsAreKnown(t *testing.T) {
 	}
 }
 
-// TestDrainAfterAFailedSaveBesideAStep has a learner drain when a step is submitted and the save before it has failed: the model
-// has other weights than the version, whose state is not saved.
+// TestDrainAfterAFailedSaveBesideAStep has a learner drain when a step is submitted and the save before it has failed:
+// the model has other weights than the version, whose state is not saved.
 func TestDrainAfterAFailedSaveBesideAStep(t *testing.T) {
 	t.Parallel()
 	want := baselineWithLag(t, 1, behavior{})
@@ -315,7 +321,8 @@ func TestDrainAfterAFailedSaveBesideAStep(t *testing.T) {
 		release()
 	})))
 	close(started)
-	const says = "Stopped, as asked: the newest saved state is that of step 1; steps 2 to 3 are not saved and are made again: "
+	const says = "Stopped, as asked: the newest saved state is that of step 1; steps 2 to 3 are not saved and are " +
+		"made again: "
 	if verdict := w.waitFor(a, contract.CauseDrained); !strings.HasPrefix(verdict.Message, says) {
 		t.Errorf("the verdict says %q, want %q", verdict.Message, says)
 	}

@@ -16,8 +16,10 @@ import (
 
 // wireOps are the operations whose answers are wrong, "any" those of all of them.
 var wireOps = []string{
-	"any", "asample", "asample", "checkpoints", "config", "create_model", "create_sampling_session", "create_session", "forward_backward",
-	"load_weights", "optim_step", "retrieve_future", "retrieve_future", "save_weights", "save_weights_for_sampler", "session_heartbeat",
+	"any", "asample", "asample", "checkpoints", "config", "create_model", "create_sampling_session", "create_session",
+	"forward_backward",
+	"load_weights", "optim_step", "retrieve_future", "retrieve_future", "save_weights", "save_weights_for_sampler",
+	"session_heartbeat",
 	"training_runs", "ttl", "unload_model", "weights_info",
 }
 
@@ -56,8 +58,10 @@ var refusals = []int{
 // drawWrongAnswer draws one. Long ones are among them if they are wanted.
 func drawWrongAnswer(random *rand.Rand, long bool) wrongAnswer {
 	a := wrongAnswer{op: wireOps[random.IntN(len(wireOps))], status: 400 + random.IntN(200), executed: random.IntN(2) == 0}
-	a.occurrence = 1 + random.IntN(map[bool]int{true: 40, false: 4}[a.op == "any" || a.op == "asample" || a.op == "retrieve_future"])
-	a.kind = []string{"a status", "a status", "a status", "a status", "a page", "a page of 200", "a cut body", "other JSON", "a late answer"}[random.IntN(9)]
+	a.occurrence = 1 + random.IntN(map[bool]int{true: 40, false: 4}[a.op == "any" || a.op == "asample" ||
+		a.op == "retrieve_future"])
+	a.kind = []string{"a status", "a status", "a status", "a status", "a page", "a page of 200", "a cut body",
+		"other JSON", "a late answer"}[random.IntN(9)]
 	if a.kind == "a status" && slices.Contains(refusals, a.status) {
 		a.executed = false
 	}

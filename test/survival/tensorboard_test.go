@@ -23,8 +23,8 @@ func withTensorBoard(file *contract.RunFile) {
 	file.Tracking = &tracking.Settings{TensorBoard: &tracking.TensorBoard{RunName: "r"}}
 }
 
-// eventFiles returns the records of the event files, in the order of the files' names, and the names of files that end in a part
-// of a record.
+// eventFiles returns the records of the event files, in the order of the files' names, and the names of files that end
+// in a part of a record.
 func (w *fixture) eventFiles() (records []map[string]float32, cut []string) {
 	w.t.Helper()
 	names, err := filepath.Glob(filepath.Join(w.artifacts, w.file.Run.UID, "tensorboard/r", tfevents.Prefix+"*"))
@@ -65,8 +65,8 @@ func (w *fixture) checkTensorBoard() {
 	}
 }
 
-// TestTensorBoardAfterReturnToEarlierStep loses the newest state, so that a step whose line was written is made again, by the same
-// learner or the next.
+// TestTensorBoardAfterReturnToEarlierStep loses the newest state, so that a step whose line was written is made again,
+// by the same learner or the next.
 func TestTensorBoardAfterReturnToEarlierStep(t *testing.T) {
 	for name, dies := range map[string]bool{"in the same learner": false, "in the next learner": true} {
 		t.Run(name, func(t *testing.T) {

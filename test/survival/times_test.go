@@ -30,18 +30,21 @@ func TestTimesIncludeTheCommit(t *testing.T) {
 		if own < parts || saved <= 0 {
 			t.Errorf("step %d took %.2f s, its parts %.2f s, of which the save %.2f s", row.Step, own, parts, saved)
 		}
-		// The save occupies the model: what is left of it when the next batch is decided is time of the next step, which prepares
-		// its operations and trains.
+		// The save occupies the model: what is left of it when the next batch is decided is time of the next step, which
+		// prepares its operations and trains.
 		if row.Step > 1 {
 			saved = before + row.Metrics["time/sampling"] + row.Metrics["time/train_step"]
 		}
 		if row.Step > 1 && saved < save {
-			t.Errorf("steps %d and %d have %.2f s for the save between them, want %.1f s at least", row.Step-1, row.Step, saved, save)
+			t.Errorf("steps %d and %d have %.2f s for the save between them, want %.1f s at least", row.Step-1, row.Step, saved,
+				save)
 		}
 		before = row.Metrics["time/save_checkpoint"]
 		total += own
-		if want := row.Metrics["batch/sampled_tokens"] / own; math.Abs(row.Metrics[contract.MetricSampledTokensPerSecond]-want) > 1e-6 {
-			t.Errorf("step %d has %v tokens a second, want %v", row.Step, row.Metrics[contract.MetricSampledTokensPerSecond], want)
+		if want := row.Metrics["batch/sampled_tokens"] / own; math.Abs(
+			row.Metrics[contract.MetricSampledTokensPerSecond]-want) > 1e-6 {
+			t.Errorf("step %d has %v tokens a second, want %v", row.Step, row.Metrics[contract.MetricSampledTokensPerSecond],
+				want)
 		}
 		if math.Abs(row.TrainingSeconds-total) > 1e-6 {
 			t.Errorf("step %d records %.3f s of training so far, want %.3f s", row.Step, row.TrainingSeconds, total)
@@ -69,7 +72,8 @@ func TestDeathBeforeTheTimeOfTheSave(t *testing.T) {
 	for step, line := range w.metrics()[:3] {
 		_, timed := line["time/save_checkpoint"]
 		if want := step != 1; timed != want || line[contract.MetricStepSeconds] <= 0 {
-			t.Errorf("step %d has the time of its save: %v, want %v; in all it took %v s", step, timed, want, line[contract.MetricStepSeconds])
+			t.Errorf("step %d has the time of its save: %v, want %v; in all it took %v s", step, timed, want,
+				line[contract.MetricStepSeconds])
 		}
 	}
 }

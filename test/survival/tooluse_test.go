@@ -59,14 +59,18 @@ func qwenTokenizer(t testing.TB) []byte {
 func scriptedReplies(t testing.TB, write func(string) []int32) []sampling.ForcedRule {
 	t.Helper()
 	end := "<|im_end|>"
-	call := write("<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [1, 1]}}\n</tool_call>" + end)
+	call := write("<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [1, " +
+		"1]}}\n</tool_call>" + end)
 	wrong := write("<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\"}}\n</tool_call>" + end)
 	broken := write("<tool_call>\n{\"name\": \"calculator\"\n</tool_call>" + end)
 	one, two := write("It is 1."+end), write("It is 2."+end)
 	return []sampling.ForcedRule{
-		{Contains: "<tool_response>", Scripts: []sampling.Script{{Share: 0.4, Tokens: one}, {Share: 0.4, Tokens: two}, {Share: 0.1, Tokens: call}}},
-		{Contains: "No tool was called", Scripts: []sampling.Script{{Share: 0.4, Tokens: call}, {Share: 0.3, Tokens: broken}, {Share: 0.2, Tokens: one}}},
-		{Contains: "calculator", Scripts: []sampling.Script{{Share: 0.4, Tokens: call}, {Share: 0.15, Tokens: wrong}, {Share: 0.25, Tokens: broken}}},
+		{Contains: "<tool_response>", Scripts: []sampling.Script{{Share: 0.4, Tokens: one}, {Share: 0.4, Tokens: two},
+			{Share: 0.1, Tokens: call}}},
+		{Contains: "No tool was called", Scripts: []sampling.Script{{Share: 0.4, Tokens: call}, {Share: 0.3, Tokens: broken},
+			{Share: 0.2, Tokens: one}}},
+		{Contains: "calculator", Scripts: []sampling.Script{{Share: 0.4, Tokens: call}, {Share: 0.15, Tokens: wrong},
+			{Share: 0.25, Tokens: broken}}},
 	}
 }
 
@@ -87,7 +91,8 @@ func newQwenFixture(t testing.TB) *fixture {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(data)
-	options := tinkersim.Options{SessionTimeout: time.Minute, Vocabularies: map[string]*vocabulary.Vocabulary{qwen: loaded}}
+	options := tinkersim.Options{SessionTimeout: time.Minute,
+		Vocabularies: map[string]*vocabulary.Vocabulary{qwen: loaded}}
 	w := newFixtureOn(t, options, func(f *contract.RunFile) {
 		model := &f.Fixed.Model
 		model.Name, model.Renderer = qwen, "qwen3"
@@ -102,7 +107,8 @@ func newQwenFixture(t testing.TB) *fixture {
 		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 2, 2
 		f.Evaluation = nil
 	})
-	err = w.sim.ForcedSamples().Replace(scriptedReplies(t, func(text string) []int32 { return tokens.AppendEncode(nil, text, tokenizer.Specials) }))
+	err = w.sim.ForcedSamples().Replace(scriptedReplies(t,
+		func(text string) []int32 { return tokens.AppendEncode(nil, text, tokenizer.Specials) }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +179,8 @@ func TestToolUse(t *testing.T) {
 			t.Errorf("step %d has %v segments per episode, want 1: what was sampled stays as it was", step, segments)
 		}
 	}
-	for _, name := range []string{"tool_calls", "tool_errors", "parse_errors", "turns_per_episode", "correct", "no_answer", "truncated"} {
+	for _, name := range []string{"tool_calls", "tool_errors", "parse_errors", "turns_per_episode", "correct", "no_answer",
+		"truncated"} {
 		t.Logf("%s %.2f", name, w.environmentMetric(name))
 	}
 	t.Run("the learner dies", func(t *testing.T) {

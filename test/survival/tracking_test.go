@@ -107,7 +107,8 @@ func TestTrackingBehindLostAnswers(t *testing.T) {
 	w.checkTracked(server)
 }
 
-// TestTrackingNeverEndsARun gives the service a key that it refuses: the run completes, and reports why nothing is recorded.
+// TestTrackingNeverEndsARun gives the service a key that it refuses: the run completes, and reports why nothing is
+// recorded.
 func TestTrackingNeverEndsARun(t *testing.T) {
 	t.Parallel()
 	w, server := trackedFixture(t, nil)

@@ -14,7 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// transcripts reads the transcripts of a run by their steps. None is cut short, each has its page, and no other file is left.
+// transcripts reads the transcripts of a run by their steps. None is cut short, each has its page, and no other file is
+// left.
 func (w *fixture) transcripts() map[int64]transcript.Step {
 	w.t.Helper()
 	dir := filepath.Join(w.artifacts, w.file.Run.UID, "transcripts")
@@ -49,8 +50,8 @@ func (w *fixture) transcripts() map[int64]transcript.Step {
 	return steps
 }
 
-// TestTranscripts kills learners around a commit: each committed step then has a transcript or states that it is missing, and
-// the weights are those of a run without transcripts.
+// TestTranscripts kills learners around a commit: each committed step then has a transcript or states that it is
+// missing, and the weights are those of a run without transcripts.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
@@ -59,7 +60,8 @@ func TestTranscripts(t *testing.T) {
 	if got := w.transcripts(); len(got) != 0 {
 		t.Errorf("%d transcripts of a run without them", len(got))
 	}
-	for _, point := range []string{"", "step.measured", "row.written", "save.submitted", "save.answered", "claim.looked", "covered.sent", "retire.before"} {
+	for _, point := range []string{"", "step.measured", "row.written", "save.submitted", "save.answered", "claim.looked",
+		"covered.sent", "retire.before"} {
 		t.Run("killed at "+point, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, func(f *contract.RunFile) { f.TranscriptGroups = 2 })
@@ -76,7 +78,8 @@ func TestTranscripts(t *testing.T) {
 				switch {
 				case !ok:
 					t.Errorf("step %d has no transcript, and nothing states that", step)
-				case s.Missing != "" && (step != 2 || point == "" || point == "step.measured" || point == "row.written" || point == "retire.before"):
+				case s.Missing != "" && (step != 2 || point == "" || point == "step.measured" || point == "row.written" ||
+					point == "retire.before"):
 					t.Errorf("step %d has no transcript: %s", step, s.Missing)
 				case s.Missing == "":
 					checkGroups(t, s)

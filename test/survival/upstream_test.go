@@ -31,7 +31,8 @@ func callLimit(undisturbed int64) int64 { return 2*undisturbed + 100 }
 // every injects a fault into each operation of a step, and into the polls for their results.
 func every(rule fault.Rule) []fault.Rule {
 	var rules []fault.Rule
-	for _, op := range []string{"create_model", "forward_backward", "optim_step", "save_weights", "save_weights_for_sampler", "asample", "retrieve_future", "list_checkpoints", "list_training_runs"} {
+	for _, op := range []string{"create_model", "forward_backward", "optim_step", "save_weights",
+		"save_weights_for_sampler", "asample", "retrieve_future", "list_checkpoints", "list_training_runs"} {
 		faulty := rule
 		faulty.Op = op
 		rules = append(rules, faulty)
@@ -42,7 +43,8 @@ func every(rule fault.Rule) []fault.Rule {
 // operations injects a fault into each operation itself, apart from its requests.
 func operations(rule fault.Rule) []fault.Rule {
 	var rules []fault.Rule
-	for _, op := range []string{"create_model", "forward_backward", "optim_step", "save_weights", "save_weights_for_sampler", "asample"} {
+	for _, op := range []string{"create_model", "forward_backward", "optim_step", "save_weights",
+		"save_weights_for_sampler", "asample"} {
 		faulty := rule
 		faulty.Op = op
 		rules = append(rules, faulty)
@@ -50,8 +52,9 @@ func operations(rule fault.Rule) []fault.Rule {
 	return rules
 }
 
-// TestEvidenceOfFailedSamples has the endpoint fail or refuse every sample of the workers: the learner reports which request
-// fails and how it is answered, and the run completes when the endpoint recovers, with the weights of an undisturbed run.
+// TestEvidenceOfFailedSamples has the endpoint fail or refuse every sample of the workers: the learner reports which
+// request fails and how it is answered, and the run completes when the endpoint recovers, with the weights of an
+// undisturbed run.
 func TestEvidenceOfFailedSamples(t *testing.T) {
 	t.Parallel()
 	quiet := newFixture(t, nil)
@@ -86,8 +89,8 @@ func TestEvidenceOfFailedSamples(t *testing.T) {
 	}
 }
 
-// TestUpstreamFaults injects faults into all operations of the run at once. One attempt completes it, with the
-// weights of the undisturbed run: no gradient is added twice, no step is lost, no call is repeated without a pause, and no
+// TestUpstreamFaults injects faults into all operations of the run at once. One attempt completes it, with the weights
+// of the undisturbed run: no gradient is added twice, no step is lost, no call is repeated without a pause, and no
 // restart is counted.
 func TestUpstreamFaults(t *testing.T) {
 	t.Parallel()
@@ -98,23 +101,29 @@ func TestUpstreamFaults(t *testing.T) {
 	limit := callLimit(quiet.calls())
 
 	cases := map[string][]fault.Rule{
-		"429 with a delay":                  every(fault.Rule{Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.1, Count: 2}),
-		"429 without one":                   every(fault.Rule{Do: fault.Refuse, Status: 429, Count: 2}),
-		"402":                               {{Op: "optim_step", Occurrence: 2, Do: fault.Refuse, Status: 402}, {Op: "asample", Occurrence: 3, Do: fault.Refuse, Status: 402}},
-		"500":                               every(fault.Rule{Do: fault.Refuse, Status: 500}),
-		"502, as of a proxy":                every(fault.Rule{Do: fault.Refuse, Status: 502, Count: 2}),
-		"503":                               every(fault.Rule{Do: fault.Refuse, Status: 503, RetryAfterSeconds: 0.1, Count: 2}),
+		"429 with a delay": every(fault.Rule{Do: fault.Refuse, Status: 429, RetryAfterSeconds: 0.1,
+			Count: 2}),
+		"429 without one": every(fault.Rule{Do: fault.Refuse, Status: 429, Count: 2}),
+		"402": {{Op: "optim_step", Occurrence: 2, Do: fault.Refuse, Status: 402},
+			{Op: "asample", Occurrence: 3, Do: fault.Refuse, Status: 402}},
+		"500":                every(fault.Rule{Do: fault.Refuse, Status: 500}),
+		"502, as of a proxy": every(fault.Rule{Do: fault.Refuse, Status: 502, Count: 2}),
+		"503": every(fault.Rule{Do: fault.Refuse, Status: 503, RetryAfterSeconds: 0.1,
+			Count: 2}),
 		"504, after the work":               every(fault.Rule{Do: fault.DropAnswer}),
 		"408":                               every(fault.Rule{Do: fault.Refuse, Status: 408}),
 		"connections that drop":             every(fault.Rule{Do: fault.DropRequest, Count: 2}),
 		"results that are permanently lost": operations(fault.Rule{Occurrence: 2, Do: fault.LoseFuture}),
 		"failures of the server":            operations(fault.Rule{Occurrence: 2, Do: fault.Fail, Category: "server"}),
-		"failures after the work":           operations(fault.Rule{Occurrence: 2, Do: fault.Fail, Stage: fault.Reply, Category: "unknown"}),
-		"a pause for want of capacity":      operations(fault.Rule{Do: fault.Pause, Seconds: 0.3, QueueState: "paused_capacity", Count: 2}),
-		"a pause at a rate limit":           operations(fault.Rule{Do: fault.Pause, Seconds: 0.3, QueueState: "paused_rate_limit", Count: 2}),
-		"results that are slow":             operations(fault.Rule{Do: fault.Pause, Seconds: 0.1, Stage: fault.Reply, Count: -1}),
-		"a clock that ticks":                operations(fault.Rule{Do: fault.Cycle, Seconds: 0.1, Count: -1}),
-		"a long way to the server":          {{Do: fault.Delay, Seconds: 0.01, Count: -1}},
+		"failures after the work": operations(fault.Rule{Occurrence: 2, Do: fault.Fail, Stage: fault.Reply,
+			Category: "unknown"}),
+		"a pause for want of capacity": operations(fault.Rule{Do: fault.Pause, Seconds: 0.3, QueueState: "paused_capacity",
+			Count: 2}),
+		"a pause at a rate limit": operations(fault.Rule{Do: fault.Pause, Seconds: 0.3, QueueState: "paused_rate_limit",
+			Count: 2}),
+		"results that are slow":    operations(fault.Rule{Do: fault.Pause, Seconds: 0.1, Stage: fault.Reply, Count: -1}),
+		"a clock that ticks":       operations(fault.Rule{Do: fault.Cycle, Seconds: 0.1, Count: -1}),
+		"a long way to the server": {{Do: fault.Delay, Seconds: 0.01, Count: -1}},
 	}
 	for name, rules := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -170,8 +179,8 @@ func TestOneOfSeveralChunksFails(t *testing.T) {
 	}
 }
 
-// TestOutage has the endpoint fail for long: the learner tries again with pauses, reports the cause, and continues when the
-// outage is over.
+// TestOutage has the endpoint fail for long: the learner tries again with pauses, reports the cause, and continues when
+// the outage is over.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -179,12 +188,18 @@ func TestOutage(t *testing.T) {
 		upstream string
 		evidence string
 	}{
-		"429 at every submit": {fault.Rule{Op: "optim_step", Do: fault.Refuse, Status: 429, Count: -1}, "throttled", "POST /api/v1/optim_step was answered with 429"},
-		"402 at every submit": {fault.Rule{Op: "optim_step", Do: fault.Refuse, Status: 402, Count: -1}, "payment", "POST /api/v1/optim_step was answered with 402"},
-		"503 at every poll":   {fault.Rule{Op: "retrieve_future", Do: fault.Refuse, Status: 503, Count: -1}, "server_error", "POST /api/v1/retrieve_future was answered with 503"},
-		"nobody answers":      {fault.Rule{Do: fault.DropRequest, Count: -1}, "unreachable", "POST /api/v1/client/config got no answer: EOF"},
-		"no capacity":         {fault.Rule{Op: "optim_step", Do: fault.Hold, QueueState: "paused_capacity", Count: -1}, "paused_capacity", ""},
-		"a rate limit":        {fault.Rule{Op: "optim_step", Do: fault.Hold, QueueState: "paused_rate_limit", Count: -1}, "paused_rate_limit", ""},
+		"429 at every submit": {fault.Rule{Op: "optim_step", Do: fault.Refuse, Status: 429, Count: -1}, "throttled",
+			"POST /api/v1/optim_step was answered with 429"},
+		"402 at every submit": {fault.Rule{Op: "optim_step", Do: fault.Refuse, Status: 402, Count: -1}, "payment",
+			"POST /api/v1/optim_step was answered with 402"},
+		"503 at every poll": {fault.Rule{Op: "retrieve_future", Do: fault.Refuse, Status: 503, Count: -1}, "server_error",
+			"POST /api/v1/retrieve_future was answered with 503"},
+		"nobody answers": {fault.Rule{Do: fault.DropRequest, Count: -1}, "unreachable",
+			"POST /api/v1/client/config got no answer: EOF"},
+		"no capacity": {fault.Rule{Op: "optim_step", Do: fault.Hold, QueueState: "paused_capacity", Count: -1},
+			"paused_capacity", ""},
+		"a rate limit": {fault.Rule{Op: "optim_step", Do: fault.Hold, QueueState: "paused_rate_limit", Count: -1},
+			"paused_rate_limit", ""},
 	}
 	want := baseline(t)
 	for name, tc := range cases {
@@ -249,7 +264,8 @@ func TestOutageOfLoadsCostsNothing(t *testing.T) {
 			verdict := w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)
 			w.compare(verdict, want)
 			if verdict.Progress.FromStep != 2 || worker.sampledTwice() != 0 {
-				t.Errorf("resumed from step %d and bought %d groups twice, want step 2 and none", verdict.Progress.FromStep, worker.sampledTwice())
+				t.Errorf("resumed from step %d and bought %d groups twice, want step 2 and none", verdict.Progress.FromStep,
+					worker.sampledTwice())
 			}
 		})
 	}

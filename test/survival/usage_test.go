@@ -32,7 +32,8 @@ func TestUsageOverRestarts(t *testing.T) {
 			undisturbed.startWorker("w0", behavior{})
 			want := undisturbed.outcome(undisturbed.waitFor(undisturbed.startLearner(1, nil), contract.CauseCompleted))
 			undisturbed.checkSpentExactly(want.usage)
-			if want.usage.PromptTokens == 0 || want.usage.SampledTokens == 0 || want.usage.TrainedTokens == 0 || want.usage.BoughtTwiceTokens != 0 {
+			if want.usage.PromptTokens == 0 || want.usage.SampledTokens == 0 || want.usage.TrainedTokens == 0 ||
+				want.usage.BoughtTwiceTokens != 0 {
 				t.Errorf("the undisturbed run used %+v, want tokens of each kind and none that were bought twice", want.usage)
 			}
 			w := newFixture(t, tc.change)

@@ -45,7 +45,8 @@ func TestVolume(t *testing.T) {
 // mayNotMount is what TestMountedVolume prints where it may mount nothing.
 const mayNotMount = "file systems cannot be mounted"
 
-// TestMountedVolume keeps artifacts on a small volume of its own, which becomes full or read-only, is repaired, and continues.
+// TestMountedVolume keeps artifacts on a small volume of its own, which becomes full or read-only, is repaired, and
+// continues.
 func TestMountedVolume(t *testing.T) {
 	if os.Getenv(mountsVolumes) == "" {
 		t.Skip("TestVolume runs it")

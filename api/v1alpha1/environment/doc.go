@@ -5,6 +5,6 @@
 // +groupName=rl.tinker-operator.dev
 // +versionName=v1alpha1
 
-// Package environment is what a RewardEnvironment consists of: a dataset with a reward and an interaction, or a server of the
-// Open Reward Standard.
+// Package environment is what a RewardEnvironment consists of: a dataset with a reward and an interaction, or a server
+// of the Open Reward Standard.
 package environment

@@ -27,8 +27,8 @@ type ToolUse struct {
 	// +kubebuilder:validation:MaxLength=32768
 	// +optional
 	SystemPrompt string `json:"systemPrompt,omitempty"`
-	// dialect is how calls of tools are declared and written: HermesJSON is a JSON object between <tool_call> tags, QwenXML is
-	// <function=NAME> with parameters between them. Without it, calls are written as model.renderer has them.
+	// dialect is how calls of tools are declared and written: HermesJSON is a JSON object between <tool_call> tags,
+	// QwenXML is <function=NAME> with parameters between them. Without it, calls are written as model.renderer has them.
 	// +optional
 	Dialect ToolDialect `json:"dialect,omitempty"`
 	// parseErrors is what becomes of replies that break the model's format, such as a call that cannot be

@@ -97,7 +97,8 @@ type OpenAIJudge struct {
 
 // JudgeSampling is how judgements are drawn.
 type JudgeSampling struct {
-	// temperature is the temperature of judgements; without it, 0.7. With 0, repeating an unreadable judgement gives the same.
+	// temperature is the temperature of judgements; without it, 0.7. With 0, repeating an unreadable judgement gives the
+	// same.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2
 	// +optional

@@ -10,8 +10,9 @@ package tracking
 
 import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
-// Tracking names services that show the run's curves or rollouts. They receive the committed steps, each once, over all attempts. A service that
-// does not answer or refuses a key never stops the run: the condition TrackingReady says what to do, and steps that were missed follow.
+// Tracking names services that show the run's curves or rollouts. They receive the committed steps, each once, over all
+// attempts. A service that does not answer or refuses a key never stops the run: the condition TrackingReady says what
+// to do, and steps that were missed follow.
 // +kubebuilder:validation:XValidation:rule="has(self.wandb) || has(self.mlflow) || has(self.tensorboard) || has(self.openReward)",message="tracking names no service: give wandb, mlflow, tensorboard or openReward, or remove tracking"
 type Tracking struct {
 	// wandb is Weights & Biases.
@@ -28,7 +29,8 @@ type Tracking struct {
 	OpenReward *OpenReward `json:"openReward,omitempty"`
 }
 
-// OpenReward is the service that shows rollouts. What it has not received when a learner ends waits in the run's artifacts.
+// OpenReward is the service that shows rollouts. What it has not received when a learner ends waits in the run's
+// artifacts.
 type OpenReward struct {
 	// runName is the name of the run there; without it, the object's name.
 	// +kubebuilder:validation:MinLength=1
@@ -40,7 +42,8 @@ type OpenReward struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@?#]+(/[^?#]*)?$')",message="baseURL must be http:// or https:// with a host, without a user, ? or #: the key belongs into apiKeySecretRef's Secret"
 	// +optional
 	BaseURL string `json:"baseURL,omitempty"`
-	// apiKeySecretRef names the API key, which the learner alone receives. A key that is added or replaced later is used by itself.
+	// apiKeySecretRef names the API key, which the learner alone receives. A key that is added or replaced later is used
+	// by itself.
 	// +required
 	APIKeySecretRef ref.SecretKey `json:"apiKeySecretRef"`
 }
@@ -70,7 +73,8 @@ type MLflow struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(self[k]) <= 512)",message="values of tags have up to 512 characters"
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
-	// tokenSecretRef names a bearer token, which the learner alone receives. A token that is added or replaced later is used by itself.
+	// tokenSecretRef names a bearer token, which the learner alone receives. A token that is added or replaced later is
+	// used by itself.
 	// +optional
 	TokenSecretRef *ref.SecretKey `json:"tokenSecretRef,omitempty"`
 	// username is that of basic authentication.
@@ -132,7 +136,8 @@ type WandB struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	// +optional
 	Tags []string `json:"tags,omitempty"`
-	// apiKeySecretRef names the API key, which the learner alone receives. A key that is added or replaced later is used by itself.
+	// apiKeySecretRef names the API key, which the learner alone receives. A key that is added or replaced later is used
+	// by itself.
 	// +required
 	APIKeySecretRef ref.SecretKey `json:"apiKeySecretRef"`
 }

@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command crdtrim shortens descriptions in CRDs: below the fields of each block that is named pod, which are types of Kubernetes for
-// the most part, it leaves the first sentences. Two blocks of a TrainingRun repeat all of them, and a CRD has to fit into the
-// annotation of client-side apply.
+// Command crdtrim shortens descriptions in CRDs: below the fields of each block that is named pod, which are types of
+// Kubernetes for the most part, it leaves the first sentences. Two blocks of a TrainingRun repeat all of them, and a
+// CRD has to fit into the annotation of client-side apply.
 package main
 
 import (
@@ -41,8 +41,8 @@ func trimFile(name string) error {
 	return os.WriteFile(name, append([]byte("---\n"), trimmed...), 0o644)
 }
 
-// walk shortens the descriptions of schemas that are at least two levels of properties below one that is named pod; depth is the
-// level below it, from 1, or 0 outside.
+// walk shortens the descriptions of schemas that are at least two levels of properties below one that is named pod;
+// depth is the level below it, from 1, or 0 outside.
 func walk(schema map[string]any, depth int) {
 	if text, ok := schema["description"].(string); ok && depth > 2 {
 		schema["description"] = shorten(text)
@@ -83,7 +83,8 @@ const maxLength = 150
 // sentenceEnd does not match the points of "i.e. " and "e.g. ".
 var sentenceEnd = regexp.MustCompile(`[^.\s]{3}\.\s|\n\n`)
 
-// shorten keeps the sentences of a text that fit, and at least the first that has more than one word, as "Required." has not.
+// shorten keeps the sentences of a text that fit, and at least the first that has more than one word, as "Required."
+// has not.
 func shorten(text string) string {
 	short := ""
 	for _, end := range sentenceEnd.FindAllStringIndex(text+" ", -1) {

@@ -50,7 +50,8 @@ func run(module, root string, files []string) error {
 		CompilerVersion: &pluginpb.Version{Major: proto.Int32(6)},
 	}
 	for _, file := range compiled {
-		request.ProtoFile = append(request.ProtoFile, proto.Clone(protoutil.ProtoFromFileDescriptor(file)).(*descriptorpb.FileDescriptorProto))
+		request.ProtoFile = append(request.ProtoFile,
+			proto.Clone(protoutil.ProtoFromFileDescriptor(file)).(*descriptorpb.FileDescriptorProto))
 	}
 	for _, plugin := range []string{"protoc-gen-go", "protoc-gen-go-grpc"} {
 		if err := generate(plugin, root, request); err != nil {

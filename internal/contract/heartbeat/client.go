@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package heartbeat is the HTTP interface through which the manager asks a learner where its run is: a client for the one,
-// and a handler for the other.
+// Package heartbeat is the HTTP interface through which the manager asks a learner where its run is: a client for the
+// one, and a handler for the other.
 package heartbeat
 
 import (
@@ -28,8 +28,8 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("the learner answered %d: %s", e.Status, e.Message)
 }
 
-// ReplyError says that somebody answered 200, but not with a reply that the manager reads. Its text is the same as long as its
-// cause is.
+// ReplyError says that somebody answered 200, but not with a reply that the manager reads. Its text is the same as long
+// as its cause is.
 type ReplyError struct{ Problem string }
 
 // Error implements error.
@@ -43,14 +43,16 @@ type Client struct {
 	Token string
 }
 
-// Post sends one heartbeat to a learner; address is host:port. A *StatusError or a *ReplyError says that somebody answered,
-// but not with a reply. The caller bounds what a reply has: contract.HeartbeatReply.Bounded.
-func (c Client) Post(ctx context.Context, address string, request contract.HeartbeatRequest) (contract.HeartbeatReply, error) {
+// Post sends one heartbeat to a learner; address is host:port. A *StatusError or a *ReplyError says that somebody
+// answered, but not with a reply. The caller bounds what a reply has: contract.HeartbeatReply.Bounded.
+func (c Client) Post(ctx context.Context, address string,
+	request contract.HeartbeatRequest) (contract.HeartbeatReply, error) {
 	body, err := json.Marshal(request)
 	if err != nil {
 		return contract.HeartbeatReply{}, fmt.Errorf("encoding heartbeat: %w", err)
 	}
-	post, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+contract.HeartbeatPath, bytes.NewReader(body))
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+contract.HeartbeatPath,
+		bytes.NewReader(body))
 	if err != nil {
 		return contract.HeartbeatReply{}, fmt.Errorf("building heartbeat: %w", err)
 	}
@@ -66,10 +68,12 @@ func (c Client) Post(ctx context.Context, address string, request contract.Heart
 		return contract.HeartbeatReply{}, fmt.Errorf("reading heartbeat's reply: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return contract.HeartbeatReply{}, &StatusError{Status: response.StatusCode, Message: strings.TrimSpace(contract.Truncate(string(data), 256))}
+		return contract.HeartbeatReply{}, &StatusError{Status: response.StatusCode,
+			Message: strings.TrimSpace(contract.Truncate(string(data), 256))}
 	}
 	if len(data) > maxReplyBytes {
-		return contract.HeartbeatReply{}, &ReplyError{fmt.Sprintf("it is longer than the %d KiB that the manager reads", maxReplyBytes>>10)}
+		return contract.HeartbeatReply{}, &ReplyError{fmt.Sprintf("it is longer than the %d KiB that the manager reads",
+			maxReplyBytes>>10)}
 	}
 	var reply contract.HeartbeatReply
 	if err := json.Unmarshal(data, &reply); err != nil {

@@ -29,7 +29,8 @@ func HasBearer(r *http.Request, authorized func(token string) bool) bool {
 // called for each request of this run and must not block: it notes what is desired and answers where the
 // learner is. observe also receives attempts above and below the learner's own; what to do about them is its
 // business. Numbers that JSON cannot carry are left out of the reply, which then says Diverged.
-func Handler(runUID string, authorized func(token string) bool, observe func(contract.HeartbeatRequest) contract.HeartbeatReply) http.Handler {
+func Handler(runUID string, authorized func(token string) bool,
+	observe func(contract.HeartbeatRequest) contract.HeartbeatReply) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+contract.HeartbeatPath, func(w http.ResponseWriter, r *http.Request) {
 		if !HasBearer(r, authorized) {

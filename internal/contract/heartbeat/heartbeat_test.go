@@ -65,7 +65,8 @@ func TestHandlerRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := Client{HTTP: client.HTTP, Token: tc.token}.Post(t.Context(), address, contract.HeartbeatRequest{RunUID: tc.run})
+			_, err := Client{HTTP: client.HTTP, Token: tc.token}.Post(t.Context(), address,
+				contract.HeartbeatRequest{RunUID: tc.run})
 			var status *StatusError
 			if !errors.As(err, &status) || status.Status != tc.want {
 				t.Errorf("Post = %v, want status %d", err, tc.want)
@@ -93,10 +94,14 @@ func TestHandlerRefuses(t *testing.T) {
 }
 
 func TestPostOfNoReply(t *testing.T) {
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }))
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = w.Write([]byte("<html>"))
+	}))
 	defer server.Close()
 	client := Client{HTTP: server.Client()}
-	if _, err := client.Post(t.Context(), strings.TrimPrefix(server.URL, "https://"), contract.HeartbeatRequest{}); err == nil {
+	if _, err := client.Post(t.Context(), strings.TrimPrefix(server.URL, "https://"),
+		contract.HeartbeatRequest{}); err == nil {
 		t.Error("an invalid reply was accepted")
 	}
 	if _, err := client.Post(t.Context(), "127.0.0.1:1", contract.HeartbeatRequest{}); err == nil {
@@ -111,13 +116,18 @@ func TestPostOfALongReply(t *testing.T) {
 		want  string
 	}{
 		"the longest": {maxReplyBytes, ""},
-		"too long":    {maxReplyBytes + 1, "decoding heartbeat's reply: it is longer than the 512 KiB that the manager reads"},
+		"too long": {maxReplyBytes + 1,
+			"decoding heartbeat's reply: it is longer than the 512 KiB that the manager reads"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := `{"runUID":"` + strings.Repeat("x", tc.bytes-len(`{"runUID":""}`)) + `"}`
-			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }))
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_,
+					_ = w.Write([]byte(body))
+			}))
 			defer server.Close()
-			_, err := Client{HTTP: server.Client()}.Post(t.Context(), strings.TrimPrefix(server.URL, "https://"), contract.HeartbeatRequest{})
+			_, err := Client{HTTP: server.Client()}.Post(t.Context(), strings.TrimPrefix(server.URL, "https://"),
+				contract.HeartbeatRequest{})
 			if _, unread := errors.AsType[*ReplyError](err); unread != (tc.want != "") || unread && err.Error() != tc.want {
 				t.Errorf("Post = %v, want %q", err, tc.want)
 			}
@@ -130,9 +140,11 @@ func FuzzHandler(f *testing.F) {
 	f.Add(`{"runUID":"uid","attempt":2,"desired":"Drain"}`, 0.5)
 	f.Add(`{"runUID":"uid","attempt":2147483648}`, math.NaN())
 	f.Fuzz(func(t *testing.T, body string, metric float64) {
-		handler := Handler("uid", func(string) bool { return true }, func(r contract.HeartbeatRequest) contract.HeartbeatReply {
-			return contract.HeartbeatReply{RunUID: r.RunUID, Attempt: r.Attempt, Progress: contract.Progress{Metrics: map[string]float64{"m": metric}}}
-		})
+		handler := Handler("uid", func(string) bool { return true },
+			func(r contract.HeartbeatRequest) contract.HeartbeatReply {
+				return contract.HeartbeatReply{RunUID: r.RunUID, Attempt: r.Attempt,
+					Progress: contract.Progress{Metrics: map[string]float64{"m": metric}}}
+			})
 		request := httptest.NewRequest(http.MethodPost, contract.HeartbeatPath, strings.NewReader(body))
 		request.Header.Set("Authorization", "Bearer token")
 		recorder := httptest.NewRecorder()

@@ -10,8 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
-// Usage counts the tokens of all requests that were answered, each request once, and apart from them those of requests whose outcome
-// is not known.
+// Usage counts the tokens of all requests that were answered, each request once, and apart from them those of requests
+// whose outcome is not known.
 type Usage struct {
 	PromptTokens  int64 `json:"promptTokens"`
 	SampledTokens int64 `json:"sampledTokens"`
@@ -22,8 +22,8 @@ type Usage struct {
 	// JudgePromptTokens and JudgeSampledTokens are those of judges, which the first two do not contain.
 	JudgePromptTokens  int64 `json:"judgePromptTokens,omitempty"`
 	JudgeSampledTokens int64 `json:"judgeSampledTokens,omitempty"`
-	// ReferenceTokens are those of the requests for log-probabilities of the reference of a KL penalty. The first two do not contain
-	// them.
+	// ReferenceTokens are those of the requests for log-probabilities of the reference of a KL penalty. The first two do
+	// not contain them.
 	ReferenceTokens int64 `json:"referenceTokens,omitempty"`
 	// UnconfirmedTokens are what requests without a known outcome may have cost at most.
 	UnconfirmedTokens int64 `json:"unconfirmedTokens,omitempty"`
@@ -32,7 +32,8 @@ type Usage struct {
 // fields lists all counters, for arithmetic.
 func (u *Usage) fields() []*int64 {
 	return []*int64{
-		&u.PromptTokens, &u.SampledTokens, &u.TrainedTokens, &u.BoughtTwiceTokens, &u.JudgePromptTokens, &u.JudgeSampledTokens,
+		&u.PromptTokens, &u.SampledTokens, &u.TrainedTokens, &u.BoughtTwiceTokens, &u.JudgePromptTokens,
+		&u.JudgeSampledTokens,
 		&u.ReferenceTokens, &u.UnconfirmedTokens,
 	}
 }
@@ -57,7 +58,8 @@ func (u Usage) Max(v Usage) Usage { return u.combine(v, func(a, b int64) int64 {
 
 // Spent counts the tokens that were answered.
 func (u Usage) Spent() int64 {
-	return u.PromptTokens + u.SampledTokens + u.TrainedTokens + u.JudgePromptTokens + u.JudgeSampledTokens + u.ReferenceTokens
+	return u.PromptTokens + u.SampledTokens + u.TrainedTokens + u.JudgePromptTokens + u.JudgeSampledTokens +
+		u.ReferenceTokens
 }
 
 // Total counts all tokens, the unconfirmed ones among them.
@@ -77,8 +79,8 @@ type Prices struct {
 	Reference Price `json:"reference,omitzero"`
 }
 
-// USD returns what a usage costs. Prompts count in full, as if no endpoint granted a discount for those that it has cached, and
-// unconfirmed tokens count as the dearest of the policy's.
+// USD returns what a usage costs. Prompts count in full, as if no endpoint granted a discount for those that it has
+// cached, and unconfirmed tokens count as the dearest of the policy's.
 func (p Prices) USD(u Usage) float64 {
 	millionths := float64(u.PromptTokens)*p.Policy.Prompt + float64(u.SampledTokens)*p.Policy.Sampled +
 		float64(u.TrainedTokens)*p.Policy.Trained +

@@ -65,7 +65,8 @@ func TestReached(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	for path, budget := range map[string]Budget{"budget.tokens": {Tokens: -1}, "budget.usd": {USD: -1}, "prices": {USD: 1}} {
+	for path, budget := range map[string]Budget{"budget.tokens": {Tokens: -1}, "budget.usd": {USD: -1},
+		"prices": {USD: 1}} {
 		var found []string
 		budget.Validate(nil, func(path, problem string) { found = append(found, path+" "+problem) })
 		if len(found) == 0 || !strings.HasPrefix(found[0], path+" ") {

@@ -71,7 +71,8 @@ func (s *Settings) Validate(invalid func(path, problem string)) {
 	if s == nil {
 		return
 	}
-	if t := s.TensorBoard; t != nil && (t.RunName == "" || strings.Trim(t.RunName, ".") == "" || strings.ContainsAny(t.RunName, `/\`)) {
+	if t := s.TensorBoard; t != nil && (t.RunName == "" || strings.Trim(t.RunName, ".") == "" ||
+		strings.ContainsAny(t.RunName, `/\`)) {
 		invalid("tracking.tensorboard.runName", fmt.Sprintf("is %q, and must be the name of a folder", t.RunName))
 	}
 	if s.WandB != nil {
@@ -114,5 +115,6 @@ func checkURL(path, value string, invalid func(path, problem string)) {
 
 func (w *WandB) validate(invalid func(path, problem string)) {
 	checkURL("tracking.wandb.baseURL", w.BaseURL, invalid)
-	checkGiven("tracking.wandb.", map[string]string{"project": w.Project, "runName": w.RunName, "keyFile": w.KeyFile}, invalid)
+	checkGiven("tracking.wandb.", map[string]string{"project": w.Project, "runName": w.RunName, "keyFile": w.KeyFile},
+		invalid)
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attempt has the attempts of a run: that one starts, what its learner reports, how it ended, by its pod, its Job
-// and the verdict that it left, whether that ends the run, and how long the next attempt waits.
+// Package attempt has the attempts of a run: that one starts, what its learner reports, how it ended, by its pod, its
+// Job and the verdict that it left, whether that ends the run, and how long the next attempt waits.
 package attempt
 
 import (
@@ -57,7 +57,8 @@ func restarts(next *v1alpha1.TrainingRunStatus) int32 {
 	// A run may be resumed before its learner has stopped.
 	asked := former.Reason == contract.ReasonStopRequested || AskedToStop(*next)
 	drained := former.Cause == string(contract.CauseDrained) && (former.FromStep == nil || asked)
-	if drained || former.Reason == v1alpha1.ReasonSettingsChanged || former.Reason == v1alpha1.ReasonJobSuspended || former.Cause == string(contract.CauseRefused) {
+	if drained || former.Reason == v1alpha1.ReasonSettingsChanged || former.Reason == v1alpha1.ReasonJobSuspended ||
+		former.Cause == string(contract.CauseRefused) {
 		return count
 	}
 	return count + 1
@@ -105,7 +106,8 @@ func End(next *v1alpha1.TrainingRunStatus, end Ending, now time.Time) {
 	newest.Cause = string(end.Cause)
 	newest.Reason = status.Trim(end.Reason, maxAttemptReason)
 	newest.Message = status.Trim(end.Message, MaxMessage)
-	next.ActiveSeconds = ptr.To(ptr.Deref(next.ActiveSeconds, 0) + int64(desired.AttemptLasted(*newest, now).Round(time.Second).Seconds()))
+	next.ActiveSeconds = ptr.To(ptr.Deref(next.ActiveSeconds, 0) +
+		int64(desired.AttemptLasted(*newest, now).Round(time.Second).Seconds()))
 	newest.CompletionTime = ptr.To(metav1.NewTime(now))
 	next.Attempts = Join(next.Attempts)
 }

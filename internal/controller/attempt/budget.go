@@ -24,19 +24,22 @@ const (
 	maxBackoff   = 5 * time.Minute
 )
 
-// RepairInterval is the time between two pods of attempts that await a repair, of which the next finds out whether it was
-// made. Backoff gives all of it, from which the caller takes what the former pod ran for.
+// RepairInterval is the time between two pods of attempts that await a repair, of which the next finds out whether it
+// was made. Backoff gives all of it, from which the caller takes what the former pod ran for.
 const RepairInterval = 45 * time.Second
 
 // repairable are the reasons of learners that gave up on the endpoint for what a person repairs there, or in the spec.
 var repairable = []string{
-	v1alpha1.ReasonKeyRefused, v1alpha1.ReasonEndpointNotTinker, v1alpha1.ReasonModelUnknown, v1alpha1.ReasonUnsupportedByEndpoint,
+	v1alpha1.ReasonKeyRefused, v1alpha1.ReasonEndpointNotTinker, v1alpha1.ReasonModelUnknown,
+	v1alpha1.ReasonUnsupportedByEndpoint,
 	v1alpha1.ReasonOptimizerNotRestored, v1alpha1.ReasonNoUsableCheckpoint,
 }
 
-// repairedByItself are the reasons of attempts whose successors need no back-off: the spec is another one, or the suspended Job was resumed.
+// repairedByItself are the reasons of attempts whose successors need no back-off: the spec is another one, or the
+// suspended Job was resumed.
 var repairedByItself = []string{
-	v1alpha1.ReasonSpecRefused, v1alpha1.ReasonSettingsDiffer, v1alpha1.ReasonResumeRefused, v1alpha1.ReasonSettingsChanged,
+	v1alpha1.ReasonSpecRefused, v1alpha1.ReasonSettingsDiffer, v1alpha1.ReasonResumeRefused,
+	v1alpha1.ReasonSettingsChanged,
 	v1alpha1.ReasonJobSuspended,
 }
 
@@ -99,11 +102,14 @@ func Finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures
 	}
 	switch end.Cause {
 	case contract.CauseCompleted:
-		return &Final{v1alpha1.ConditionComplete, v1alpha1.ReasonCompleted, "Every step is committed, and every evaluation has its result."}
+		return &Final{v1alpha1.ConditionComplete, v1alpha1.ReasonCompleted,
+			"Every step is committed, and every evaluation has its result."}
 	case contract.CauseConfigRejected:
-		return &Final{v1alpha1.ConditionFailed, rejection(end.Reason, v1alpha1.ReasonConfigRejected), cmp.Or(end.Message, "The learner refused its configuration.")}
+		return &Final{v1alpha1.ConditionFailed, rejection(end.Reason, v1alpha1.ReasonConfigRejected),
+			cmp.Or(end.Message, "The learner refused its configuration.")}
 	case contract.CauseDataRejected:
-		return &Final{v1alpha1.ConditionFailed, rejection(end.Reason, v1alpha1.ReasonDataRejected), cmp.Or(end.Message, "The learner refused its data.")}
+		return &Final{v1alpha1.ConditionFailed, rejection(end.Reason, v1alpha1.ReasonDataRejected),
+			cmp.Or(end.Message, "The learner refused its data.")}
 	}
 	if !CountsAsFailure(string(end.Cause)) {
 		return nil
@@ -114,7 +120,8 @@ func Finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures
 	}
 	if step, stuck := stuckAt(attempts); stuck {
 		return &Final{v1alpha1.ConditionFailed, v1alpha1.ReasonNoProgress,
-			fmt.Sprintf("failurePolicy.maxRestarts (%d) is used up, and the last %d attempts failed at step %d: %s", allowed, sameStepFailures, step, end.Message)}
+			fmt.Sprintf("failurePolicy.maxRestarts (%d) is used up, and the last %d attempts failed at step %d: %s", allowed,
+				sameStepFailures, step, end.Message)}
 	}
 	return &Final{v1alpha1.ConditionFailed, v1alpha1.ReasonRestartsExhausted,
 		fmt.Sprintf("failurePolicy.maxRestarts (%d) is used up without a new checkpoint: %s", allowed, end.Message)}
@@ -123,7 +130,8 @@ func Finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures
 // rejections are the reasons of verdicts that conditions quote.
 var rejections = []string{
 	v1alpha1.ReasonNoUsableCheckpoint, v1alpha1.ReasonOptimizerNotRestored,
-	v1alpha1.ReasonModelUnknown, v1alpha1.ReasonTokenizerRejected, v1alpha1.ReasonUnsupportedByEndpoint, v1alpha1.ReasonEndpointUnreachable,
+	v1alpha1.ReasonModelUnknown, v1alpha1.ReasonTokenizerRejected, v1alpha1.ReasonUnsupportedByEndpoint,
+	v1alpha1.ReasonEndpointUnreachable,
 	v1alpha1.ReasonDiverged,
 }
 
@@ -154,16 +162,17 @@ func committedStep(a v1alpha1.Attempt) bool {
 	return a.FromStep != nil && a.ToStep != nil && *a.ToStep > *a.FromStep
 }
 
-// Backoff is how long to wait after the newest attempt before the next: not at all after one that made
-// progress, nor after the first that did not; then 10 s, doubling to 5 minutes. After an attempt that gave up
-// on the endpoint it is at least 10 s, and after one that awaits a repair always RepairInterval, except that an attempt
-// whose spec was refused or changed is followed by one of another spec, that one whose Job was suspended waited for that, and that one whose pod could not start has waited itself. An
-// init container that fails ends its pod at once.
+// Backoff is how long to wait after the newest attempt before the next: not at all after one that made progress, nor
+// after the first that did not; then 10 s, doubling to 5 minutes. After an attempt that gave up on the endpoint it is
+// at least 10 s, and after one that awaits a repair always RepairInterval, except that an attempt whose spec was
+// refused or changed is followed by one of another spec, that one whose Job was suspended waited for that, and that one
+// whose pod could not start has waited itself. An init container that fails ends its pod at once.
 func Backoff(attempts []v1alpha1.Attempt) time.Duration {
 	if slices.Contains(repairedByItself, attempts[0].Reason) {
 		return 0
 	}
-	if attempts[0].Cause == string(contract.CauseStartTimeout) && AwaitsRepair(attempts[0]) && attempts[0].Reason != v1alpha1.ReasonInitContainerFailed {
+	if attempts[0].Cause == string(contract.CauseStartTimeout) && AwaitsRepair(attempts[0]) &&
+		attempts[0].Reason != v1alpha1.ReasonInitContainerFailed {
 		return 0 // Its pod was left for podstate.ReplaceAfter, or for failurePolicy.startDeadlineSeconds.
 	}
 	if AwaitsRepair(attempts[0]) {

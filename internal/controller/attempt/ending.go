@@ -30,8 +30,8 @@ type Ending struct {
 // OverdueAfter is how long past its grace period a pod may linger before its node counts as lost.
 const OverdueAfter = 30 * time.Second
 
-// EndingOfLearner returns how an attempt ended, from its Job and pod; nil while it is in progress. The pod decides wherever
-// there is one: a Job is slow to fail, and on a silent node it never does.
+// EndingOfLearner returns how an attempt ended, from its Job and pod; nil while it is in progress. The pod decides
+// wherever there is one: a Job is slow to fail, and on a silent node it never does.
 func EndingOfLearner(attempt int32, job *batchv1.Job, pod *corev1.Pod, now time.Time) *Ending {
 	if pod != nil {
 		return ofPod(attempt, pod, now)
@@ -85,7 +85,8 @@ func ofTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStateTermi
 		return ofVerdict(verdict)
 	}
 	if podstate.OutOfMemory(t) {
-		return &Ending{Cause: contract.CauseOOMKilled, Message: "The learner used more memory than its limit: raise learner.pod.resources.limits.memory."}
+		return &Ending{Cause: contract.CauseOOMKilled,
+			Message: "The learner used more memory than its limit: raise learner.pod.resources.limits.memory."}
 	}
 	if t.Reason == "ContainerStatusUnknown" {
 		return &Ending{Cause: contract.CauseDisrupted, Message: "The node lost track of the learner's container."}
@@ -104,7 +105,8 @@ func ofTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStateTermi
 	message := fmt.Sprintf("The learner exited with code %d and left no verdict.", t.ExitCode)
 	if err != nil && t.Message != "" {
 		// The kubelet gives the end of the log where a container left no message.
-		message = fmt.Sprintf("The learner exited with code %d; its log ends: %s", t.ExitCode, podstate.LogEnd(t.Message, maxLogEnd))
+		message = fmt.Sprintf("The learner exited with code %d; its log ends: %s", t.ExitCode,
+			podstate.LogEnd(t.Message, maxLogEnd))
 	}
 	return &Ending{Cause: cause, Message: message}
 }

@@ -20,13 +20,13 @@ import (
 // SharedFor is how long runs rely on the check of another run.
 const SharedFor = 24 * time.Hour
 
-// checkedAnew is what each run checks itself, whatever others found: an endpoint that has changed in it would change the size of
-// each step, and nothing would show that.
+// checkedAnew is what each run checks itself, whatever others found: an endpoint that has changed in it would change
+// the size of each step, and nothing would show that.
 var checkedAnew = []string{contract.CapabilityGradientSum, contract.CapabilityRepeats}
 
-// Connection digests what the result of a check depends on besides the address, the model and the version of the client: the
-// Secrets, proxy and authorities of the connection, the matrices that are trained, and the variables of the learner's pod. The
-// contents of Secrets are not known to the manager.
+// Connection digests what the result of a check depends on besides the address, the model and the version of the
+// client: the Secrets, proxy and authorities of the connection, the matrices that are trained, and the variables of the
+// learner's pod. The contents of Secrets are not known to the manager.
 func Connection(run *v1alpha1.TrainingRun) string {
 	pod := run.Spec.Learner.Pod
 	decisive := struct {
@@ -44,8 +44,9 @@ func Connection(run *v1alpha1.TrainingRun) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// LastChecked returns of several runs the one whose findings about an endpoint with a model are the newest; nil without one. Without
-// an address, it takes runs that have none in their spec, which use the manager's. An empty connection stands for any.
+// LastChecked returns of several runs the one whose findings about an endpoint with a model are the newest; nil without
+// one. Without an address, it takes runs that have none in their spec, which use the manager's. An empty connection
+// stands for any.
 func LastChecked(runs []v1alpha1.TrainingRun, baseURL, model, connection string) *v1alpha1.TrainingRun {
 	var newest *v1alpha1.TrainingRun
 	for i := range runs {
@@ -60,8 +61,8 @@ func LastChecked(runs []v1alpha1.TrainingRun, baseURL, model, connection string)
 	return newest
 }
 
-// isNewer compares when two runs checked, where the same time is of runs that rely on the same check: the one that has found
-// more is the newer then.
+// isNewer compares when two runs checked, where the same time is of runs that rely on the same check: the one that has
+// found more is the newer then.
 func isNewer(a, b *v1alpha1.TrainingRun) bool {
 	if at, than := checkedAt(a), checkedAt(b); !at.Equal(than) {
 		return at.After(than)
@@ -84,8 +85,8 @@ func checkedAt(run *v1alpha1.TrainingRun) time.Time {
 	return found.SharedFrom.CheckedAt.Time
 }
 
-// Share returns what another run may rely on of what a run has found; nil if that is nothing. It is what was seen to be supported
-// less than a day ago: what was not is checked again, since the endpoint may have been repaired.
+// Share returns what another run may rely on of what a run has found; nil if that is nothing. It is what was seen to be
+// supported less than a day ago: what was not is checked again, since the endpoint may have been repaired.
 func Share(from *v1alpha1.TrainingRun, now time.Time) *contract.Capabilities {
 	if from == nil {
 		return nil
@@ -96,7 +97,8 @@ func Share(from *v1alpha1.TrainingRun, now time.Time) *contract.Capabilities {
 		return nil
 	}
 	shared := status.Capabilities(found)
-	shared.Supported = slices.DeleteFunc(slices.Clone(shared.Supported), func(name string) bool { return slices.Contains(checkedAnew, name) })
+	shared.Supported = slices.DeleteFunc(slices.Clone(shared.Supported),
+		func(name string) bool { return slices.Contains(checkedAnew, name) })
 	if len(shared.Supported) == 0 {
 		return nil
 	}

@@ -25,7 +25,8 @@ func ago(d time.Duration) *metav1.Time {
 
 // TestLastChecked chooses among runs of which some have checked the endpoint and the model of another.
 func TestLastChecked(t *testing.T) {
-	run := func(name string, age time.Duration, spec, found, model string, changes ...func(*v1alpha1.Capabilities)) v1alpha1.TrainingRun {
+	run := func(name string, age time.Duration, spec, found, model string,
+		changes ...func(*v1alpha1.Capabilities)) v1alpha1.TrainingRun {
 		r := v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: *ago(age)}}
 		r.Spec.Tinker.BaseURL = spec
 		if found != "" {
@@ -62,22 +63,27 @@ func TestLastChecked(t *testing.T) {
 		baseURL, model, connection string
 		want                       string
 	}{
-		"the newest of the same address":    {mixed, own, "m", "", "of the manager's endpoint"},
-		"the address is the manager's":      {mixed, "", "m", "", "of the manager's endpoint"},
-		"another model":                     {mixed, own, "n", "", "of another model"},
-		"another endpoint":                  {mixed, other, "m", "", "of another endpoint"},
-		"nobody has checked the endpoint":   {mixed, "http://new", "m", "", ""},
-		"of two":                            {mixed[:2], own, "m", "", "new"},
-		"the connection is the same":        {mixed, own, "m", "c", "of the manager's endpoint"},
-		"another connection":                {mixed, own, "m", "proxy", ""},
-		"only one has the connection":       {[]v1alpha1.TrainingRun{run("a", 0, own, own, "m"), run("b", time.Hour, own, own, "m", connected)}, own, "m", "proxy", "b"},
-		"a run whose address was changed":   {[]v1alpha1.TrainingRun{run("a", 0, own, other, "m")}, own, "m", "", ""},
-		"an older run that has checked now": {[]v1alpha1.TrainingRun{run("a", 9*time.Hour, own, own, "m", checked(0)), run("b", time.Hour, own, own, "m", checked(time.Hour))}, own, "m", "", "a"},
-		"one that relies on an older check": {[]v1alpha1.TrainingRun{run("a", 0, own, own, "m", checked(0), shared(9*time.Hour)), run("b", time.Hour, own, own, "m", checked(8*time.Hour))}, own, "m", "", "b"},
+		"the newest of the same address":  {mixed, own, "m", "", "of the manager's endpoint"},
+		"the address is the manager's":    {mixed, "", "m", "", "of the manager's endpoint"},
+		"another model":                   {mixed, own, "n", "", "of another model"},
+		"another endpoint":                {mixed, other, "m", "", "of another endpoint"},
+		"nobody has checked the endpoint": {mixed, "http://new", "m", "", ""},
+		"of two":                          {mixed[:2], own, "m", "", "new"},
+		"the connection is the same":      {mixed, own, "m", "c", "of the manager's endpoint"},
+		"another connection":              {mixed, own, "m", "proxy", ""},
+		"only one has the connection": {[]v1alpha1.TrainingRun{run("a", 0, own, own, "m"),
+			run("b", time.Hour, own, own, "m", connected)}, own, "m", "proxy", "b"},
+		"a run whose address was changed": {[]v1alpha1.TrainingRun{run("a", 0, own, other, "m")}, own, "m", "", ""},
+		"an older run that has checked now": {[]v1alpha1.TrainingRun{run("a", 9*time.Hour, own, own, "m", checked(0)),
+			run("b", time.Hour, own, own, "m", checked(time.Hour))}, own, "m", "", "a"},
+		"one that relies on an older check": {[]v1alpha1.TrainingRun{run("a", 0, own, own, "m", checked(0),
+			shared(9*time.Hour)), run("b", time.Hour, own, own, "m", checked(8*time.Hour))}, own, "m", "", "b"},
 		"of two that rely on the same check, that which knows more": {[]v1alpha1.TrainingRun{
-			run("first", 0, own, own, "m", checked(time.Hour), supports("seed")), run("more", 0, own, own, "m", checked(0), shared(time.Hour), supports("seed", "loss.ppo")),
+			run("first", 0, own, own, "m", checked(time.Hour), supports("seed")), run("more", 0, own, own, "m", checked(0),
+				shared(time.Hour), supports("seed", "loss.ppo")),
 		}, own, "m", "", "more"},
-		"of two that know the same, the first by name": {[]v1alpha1.TrainingRun{run("b", 0, own, own, "m", checked(0)), run("a", 0, own, own, "m", checked(0))}, own, "m", "", "a"},
+		"of two that know the same, the first by name": {[]v1alpha1.TrainingRun{run("b", 0, own, own, "m", checked(0)),
+			run("a", 0, own, own, "m", checked(0))}, own, "m", "", "a"},
 	} {
 		got := ""
 		if found := LastChecked(tc.runs, tc.baseURL, tc.model, tc.connection); found != nil {
@@ -105,16 +111,28 @@ func TestConnection(t *testing.T) {
 		change func(*v1alpha1.TrainingRun)
 		same   bool
 	}{
-		"nothing":                  {func(*v1alpha1.TrainingRun) {}, true},
-		"the address":              {func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.BaseURL = "" }, true},
-		"the order of the modules": {func(r *v1alpha1.TrainingRun) { r.Spec.Model.TrainModules = []v1alpha1.TrainModule{"Attention", "MLP"} }, true},
-		"the rank":                 {func(r *v1alpha1.TrainingRun) { r.Spec.Model.LoraRank = new(int32(4)) }, true},
-		"the modules":              {func(r *v1alpha1.TrainingRun) { r.Spec.Model.TrainModules = []v1alpha1.TrainModule{"MLP"} }, false},
-		"the Secret":               {func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretRef.Name = "other" }, false},
-		"its key":                  {func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretRef.Key = "other" }, false},
-		"the proxy":                {func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.ProxyURL = "http://proxy:1" }, false},
-		"the authorities":          {func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.CABundleConfigMapRef = &ref.ConfigMapKey{Name: "ca"} }, false},
-		"the client certificate":   {func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.ClientCertificateSecretRef = &ref.Secret{Name: "tls"} }, false},
+		"nothing":     {func(*v1alpha1.TrainingRun) {}, true},
+		"the address": {func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.BaseURL = "" }, true},
+		"the order of the modules": {func(
+			r *v1alpha1.TrainingRun) {
+			r.Spec.Model.TrainModules = []v1alpha1.TrainModule{"Attention", "MLP"}
+		}, true},
+		"the rank": {func(r *v1alpha1.TrainingRun) { r.Spec.Model.LoraRank = new(int32(4)) }, true},
+		"the modules": {func(
+			r *v1alpha1.TrainingRun) {
+			r.Spec.Model.TrainModules = []v1alpha1.TrainModule{"MLP"}
+		}, false},
+		"the Secret": {func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretRef.Name = "other" }, false},
+		"its key":    {func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretRef.Key = "other" }, false},
+		"the proxy":  {func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.ProxyURL = "http://proxy:1" }, false},
+		"the authorities": {func(
+			r *v1alpha1.TrainingRun) {
+			r.Spec.Tinker.CABundleConfigMapRef = &ref.ConfigMapKey{Name: "ca"}
+		}, false},
+		"the client certificate": {func(
+			r *v1alpha1.TrainingRun) {
+			r.Spec.Tinker.ClientCertificateSecretRef = &ref.Secret{Name: "tls"}
+		}, false},
 		"a variable of the learner": {func(r *v1alpha1.TrainingRun) {
 			r.Spec.Learner.Pod.Env = []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://proxy:1"}}
 		}, false},
@@ -133,7 +151,8 @@ func TestShare(t *testing.T) {
 	from := func(change func(*v1alpha1.Capabilities)) *v1alpha1.TrainingRun {
 		r := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Name: "first", CreationTimestamp: *ago(0)}}
 		r.Status.Capabilities = &v1alpha1.Capabilities{
-			BaseURL: "http://own", Model: "m", Supported: []string{"gradient_sum", "loss.ppo", "repeats", "seed"}, Ignored: []string{"ttl"},
+			BaseURL: "http://own", Model: "m", Supported: []string{"gradient_sum", "loss.ppo", "repeats", "seed"},
+			Ignored:     []string{"ttl"},
 			Unsupported: []string{"protobuf"}, CheckedAt: ago(time.Hour), ClientVersion: "v1", Connection: "c",
 		}
 		change(r.Status.Capabilities)
@@ -153,12 +172,17 @@ func TestShare(t *testing.T) {
 		want   *contract.Capabilities
 	}{
 		"supported, but for what each run measures": {func(*v1alpha1.Capabilities) {}, shared("first", time.Hour)},
-		"a second before a day is over":             {func(c *v1alpha1.Capabilities) { c.CheckedAt = ago(SharedFor - time.Second) }, shared("first", SharedFor-time.Second)},
-		"a day ago":                                 {func(c *v1alpha1.Capabilities) { c.CheckedAt = ago(SharedFor) }, nil},
-		"at an unknown time":                        {func(c *v1alpha1.Capabilities) { c.CheckedAt = nil }, nil},
-		"nothing that is supported":                 {func(c *v1alpha1.Capabilities) { c.Supported = []string{"gradient_sum"} }, nil},
-		"partly by an older check of another run":   {func(c *v1alpha1.Capabilities) { c.SharedFrom = byAnother(2 * time.Hour) }, shared("first", 2*time.Hour)},
-		"partly by a check that is too old":         {func(c *v1alpha1.Capabilities) { c.SharedFrom = byAnother(SharedFor) }, nil},
+		"a second before a day is over": {func(c *v1alpha1.Capabilities) {
+			c.CheckedAt = ago(SharedFor - time.Second)
+		}, shared("first", SharedFor-time.Second)},
+		"a day ago":          {func(c *v1alpha1.Capabilities) { c.CheckedAt = ago(SharedFor) }, nil},
+		"at an unknown time": {func(c *v1alpha1.Capabilities) { c.CheckedAt = nil }, nil},
+		"nothing that is supported": {func(c *v1alpha1.Capabilities) { c.Supported = []string{"gradient_sum"} },
+			nil},
+		"partly by an older check of another run": {func(c *v1alpha1.Capabilities) {
+			c.SharedFrom = byAnother(2 * time.Hour)
+		}, shared("first", 2*time.Hour)},
+		"partly by a check that is too old": {func(c *v1alpha1.Capabilities) { c.SharedFrom = byAnother(SharedFor) }, nil},
 		"all by another run": {func(c *v1alpha1.Capabilities) { c.CheckedAt, c.SharedFrom = nil, byAnother(3*time.Hour) },
 			shared("first", 3*time.Hour)},
 	} {

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics serves the statuses of TrainingRuns and RewardEnvironments as metrics for Prometheus, to those whom the
-// API server lets get /metrics. It keeps no state: each scrape reads what the API server has.
+// Package metrics serves the statuses of TrainingRuns and RewardEnvironments as metrics for Prometheus, to those whom
+// the API server lets get /metrics. It keeps no state: each scrape reads what the API server has.
 package metrics
 
 import (
@@ -46,7 +46,8 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	var environments v1alpha1.RewardEnvironmentList
 	for _, list := range []client.ObjectList{&runs, &environments} {
 		if err := c.objects.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-			out <- prometheus.NewInvalidMetric(prometheus.NewDesc("tinker_operator_collector_error", "Reading objects failed.", nil, nil), err)
+			out <- prometheus.NewInvalidMetric(prometheus.NewDesc("tinker_operator_collector_error", "Reading objects failed.",
+				nil, nil), err)
 			return
 		}
 	}

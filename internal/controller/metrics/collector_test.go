@@ -26,12 +26,14 @@ func objects(t *testing.T) client.Reader {
 	training := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "sums"}}
 	training.Status = v1alpha1.TrainingRunStatus{
 		State: v1alpha1.StateTraining, Step: new(int64(7)), Steps: new(int64(60)), Restarts: new(int32(2)), StartTime: &at,
-		Conditions:       []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotStalled}},
+		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionFalse,
+			Reason: v1alpha1.ReasonNotStalled}},
 		Metrics:          &v1alpha1.Metrics{Reward: new(0.5), StepSeconds: new(1.25)},
 		LatestCheckpoint: &v1alpha1.Checkpoint{SaveTime: &at},
 		Usage:            &v1alpha1.Usage{SampledTokens: new(int64(9000))},
-		Attempts:         []v1alpha1.Attempt{{Number: 4}, {Number: 3, Cause: "Crashed", Count: 2}, {Number: 1, Cause: "Crashed"}},
-		Workers:          new(int32(2)), ReadyWorkers: new(int32(1)), EffectiveTrainingRatio: new(0.75),
+		Attempts: []v1alpha1.Attempt{{Number: 4}, {Number: 3, Cause: "Crashed", Count: 2},
+			{Number: 1, Cause: "Crashed"}},
+		Workers: new(int32(2)), ReadyWorkers: new(int32(1)), EffectiveTrainingRatio: new(0.75),
 	}
 	pending := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "new"}}
 	env := &v1alpha1.RewardEnvironment{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "sums"}}

@@ -44,9 +44,10 @@ type reviewer struct {
 	decided *cache.LRUExpireCache
 }
 
-// Filter is a metricsserver.Options.FilterProvider. A request needs a bearer token of a user who may use its method, such as
-// get, on its path, a non-resource URL. It does what controller-runtime's package metrics/filters does, without the libraries of
-// the API server, which make up a third of a manager that links them. The manager needs the right to create TokenReviews and SubjectAccessReviews.
+// Filter is a metricsserver.Options.FilterProvider. A request needs a bearer token of a user who may use its method,
+// such as get, on its path, a non-resource URL. It does what controller-runtime's package metrics/filters does, without
+// the libraries of the API server, which make up a third of a manager that links them. The manager needs the right to
+// create TokenReviews and SubjectAccessReviews.
 func Filter(config *rest.Config, client *http.Client) (metricsserver.Filter, error) {
 	tokens, err := authentication.NewForConfigAndClient(config, client)
 	if err != nil {
@@ -56,7 +57,8 @@ func Filter(config *rest.Config, client *http.Client) (metricsserver.Filter, err
 	if err != nil {
 		return nil, err
 	}
-	r := &reviewer{tokens: tokens.TokenReviews(), access: access.SubjectAccessReviews(), decided: cache.NewLRUExpireCache(entries)}
+	r := &reviewer{tokens: tokens.TokenReviews(), access: access.SubjectAccessReviews(),
+		decided: cache.NewLRUExpireCache(entries)}
 	return func(log logr.Logger, next http.Handler) (http.Handler, error) {
 		return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 			found, err := r.decide(request)
@@ -103,7 +105,8 @@ func (r *reviewer) decide(request *http.Request) (decision, error) {
 }
 
 // review asks the API server whose token it is, and whether that user has access.
-func (r *reviewer) review(ctx context.Context, token string, access authorizationv1.NonResourceAttributes) (decision, error) {
+func (r *reviewer) review(ctx context.Context, token string,
+	access authorizationv1.NonResourceAttributes) (decision, error) {
 	asked := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	reviewed, err := r.tokens.Create(ctx, asked, metav1.CreateOptions{})
 	if err != nil {

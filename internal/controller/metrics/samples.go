@@ -27,7 +27,8 @@ var (
 	environmentCondition = describe("environment_condition", "1 for each condition of a RewardEnvironment as it stands.",
 		"namespace", "environment", "type", "status", "reason")
 
-	runCondition = describeRun("condition", "1 for each condition of a TrainingRun as it stands.", "type", "status", "reason")
+	runCondition = describeRun("condition", "1 for each condition of a TrainingRun as it stands.", "type", "status",
+		"reason")
 	runStep      = describeRun("step", "Committed steps.")
 	runSteps     = describeRun("steps", "Steps that the run is to make.")
 	runReward    = describeRun("reward", "Mean reward of the newest step's episodes.")
@@ -45,8 +46,9 @@ var (
 	runWorkers   = describeRun("workers", "Worker pods.")
 	runReady     = describeRun("ready_workers", "Worker pods that are ready.")
 	runStarted   = describeRun("start_timestamp_seconds", "When the first attempt began, in seconds since 1970.")
-	runCompleted = describeRun("completion_timestamp_seconds", "When the run became Complete or Failed, in seconds since 1970.")
-	runSaved     = describeRun("checkpoint_timestamp_seconds", "When the newest checkpoint was saved, in seconds since 1970.")
+	runCompleted = describeRun("completion_timestamp_seconds",
+		"When the run became Complete or Failed, in seconds since 1970.")
+	runSaved = describeRun("checkpoint_timestamp_seconds", "When the newest checkpoint was saved, in seconds since 1970.")
 )
 
 // sample is one figure of a run.
@@ -64,7 +66,8 @@ func (s sample) metric(namespace, name string) prometheus.Metric {
 // samples is a list to which figures are added that exist.
 type samples []sample
 
-func add[T int32 | int64 | float64](list *samples, desc *prometheus.Desc, kind prometheus.ValueType, value *T, labels ...string) {
+func add[T int32 | int64 | float64](list *samples, desc *prometheus.Desc, kind prometheus.ValueType, value *T,
+	labels ...string) {
 	if value != nil {
 		*list = append(*list, sample{desc, kind, float64(*value), labels})
 	}
@@ -95,7 +98,8 @@ func samplesOf(run *v1alpha1.TrainingRun) samples {
 	list.addUsage(s.Usage)
 	list.addAttempts(s.Attempts)
 	for _, condition := range s.Conditions {
-		list = append(list, sample{runCondition, prometheus.GaugeValue, 1, []string{condition.Type, string(condition.Status), condition.Reason}})
+		list = append(list, sample{runCondition, prometheus.GaugeValue, 1, []string{condition.Type, string(condition.Status),
+			condition.Reason}})
 	}
 	return list
 }

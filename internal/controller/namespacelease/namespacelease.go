@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namespacelease has one manager of several that watch a namespace act in it: the holder of a Lease of that namespace. Replicas of a
-// manager are one holder; which of them acts, leader election decides.
+// Package namespacelease has one manager of several that watch a namespace act in it: the holder of a Lease of that
+// namespace. Replicas of a manager are one holder; which of them acts, leader election decides.
 package namespacelease
 
 import (
@@ -67,15 +67,16 @@ type held struct {
 }
 
 // New returns the leases of the manager with an identity; nil without an identity.
-func New(c client.Client, live client.Reader, recorder events.EventRecorder, identity string, now func() time.Time) *Leases {
+func New(c client.Client, live client.Reader, recorder events.EventRecorder, identity string,
+	now func() time.Time) *Leases {
 	if identity == "" {
 		return nil
 	}
 	return &Leases{client: c, live: live, recorder: recorder, identity: identity, now: now, namespaces: map[string]held{}}
 }
 
-// Wait is how long an object is to be left alone because another manager holds its namespace; 0 if this one does. An event and a line of
-// the log say so once for each object and holder.
+// Wait is how long an object is to be left alone because another manager holds its namespace; 0 if this one does. An
+// event and a line of the log say so once for each object and holder.
 func (l *Leases) Wait(ctx context.Context, object client.Object) (time.Duration, error) {
 	if l == nil {
 		return 0, nil
@@ -93,8 +94,10 @@ func (l *Leases) Wait(ctx context.Context, object client.Object) (time.Duration,
 	}
 	if l.told.Get(object) != found.by {
 		l.told.Set(object, found.by)
-		note := fmt.Sprintf("The manager in namespace %s leaves this object alone: the manager in namespace %s manages namespace %s. "+
-			"Let only one release of the operator watch a namespace. Once the other one has been uninstalled for %.0f minutes, this one takes over.",
+		note := fmt.Sprintf("The manager in namespace %s leaves this object alone: the manager in namespace %s manages "+
+			"namespace %s. "+
+			"Let only one release of the operator watch a namespace. Once the other one has been uninstalled for %.0f "+
+			"minutes, this one takes over.",
 			l.identity, found.by, object.GetNamespace(), Duration.Minutes())
 		ctrl.LoggerFrom(ctx).Info("another manager manages this namespace", "holder", found.by)
 		record.Events(l.recorder, object, record.Warning(eventManagedByOther, "Refuse", note))
@@ -111,8 +114,8 @@ func (l *Leases) Holds(ctx context.Context, namespace string) (bool, error) {
 	return err == nil && found.by == "", err
 }
 
-// Start renews the Leases of the namespaces that have objects, until the context ends. The runs of a namespace may all wait for longer
-// than a Lease lasts. The manager calls it on the leader alone.
+// Start renews the Leases of the namespaces that have objects, until the context ends. The runs of a namespace may all
+// wait for longer than a Lease lasts. The manager calls it on the leader alone.
 func (l *Leases) Start(ctx context.Context) error {
 	ticker := time.NewTicker(renewEvery)
 	defer ticker.Stop()
@@ -209,14 +212,15 @@ func (l *Leases) look(ctx context.Context, namespace string) (held, error) {
 	return l.namespaces[namespace], nil
 }
 
-// without is what holds where the Lease cannot be read or written. A namespace that is being deleted gets no Lease, and a manager without
-// the permission acts as before there were Leases.
+// without is what holds where the Lease cannot be read or written. A namespace that is being deleted gets no Lease, and
+// a manager without the permission acts as before there were Leases.
 func (l *Leases) without(ctx context.Context, namespace string, err error, now time.Time) (held, error) {
 	if !apierrors.IsForbidden(err) {
 		return held{}, fmt.Errorf("taking the lease of namespace %s: %w", namespace, err)
 	}
 	if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		ctrl.LoggerFrom(ctx).Error(err, "taking the lease of a namespace: nothing keeps two managers from acting in it", "namespace", namespace)
+		ctrl.LoggerFrom(ctx).Error(err, "taking the lease of a namespace: nothing keeps two managers from acting in it",
+			"namespace", namespace)
 	}
 	l.namespaces[namespace] = held{until: now.Add(renewEvery)}
 	return l.namespaces[namespace], nil

@@ -155,7 +155,8 @@ func TestNamespaceIsHeldWhileItsRunsWait(t *testing.T) {
 	first.renewAll(t.Context())
 	w.at = w.at.Add(Duration)
 	if holds, err := second.Holds(t.Context(), "n"); !holds || err != nil {
-		t.Errorf("the second manager holds the namespace: %v, %v, want true once the first one needs it no longer", holds, err)
+		t.Errorf("the second manager holds the namespace: %v, %v, want true once the first one needs it no longer", holds,
+			err)
 	}
 }
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package objectmap keeps what a controller knows of objects beyond what the API server has of them. All of it may be lost
-// at any time, as it is when another manager takes over.
+// Package objectmap keeps what a controller knows of objects beyond what the API server has of them. All of it may be
+// lost at any time, as it is when another manager takes over.
 package objectmap
 
 import (
@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Map keeps a value for each object. An object that replaces another of its name begins with the zero value. A Map is safe for
-// concurrent use, and its zero value is ready.
+// Map keeps a value for each object. An object that replaces another of its name begins with the zero value. A Map is
+// safe for concurrent use, and its zero value is ready.
 type Map[T any] struct {
 	mu      sync.Mutex
 	objects map[types.NamespacedName]entry[T]

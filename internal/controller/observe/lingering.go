@@ -27,8 +27,8 @@ type lingering struct {
 	pod string
 }
 
-// observeLingering finds a pod of a run that is being deleted and does not end, because its node does not answer: that of the newest
-// learner, or a worker's.
+// observeLingering finds a pod of a run that is being deleted and does not end, because its node does not answer: that
+// of the newest learner, or a worker's.
 func (o *Observer) observeLingering(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) {
 	now := o.Now()
 	if l := seen.Learners[status.NewestAttempt(run)]; l.Pod != nil && l.Job != nil && l.Job.DeletionTimestamp != nil {
@@ -47,7 +47,8 @@ func (o *Observer) observeLingering(ctx context.Context, run *v1alpha1.TrainingR
 	seen.Lingering = cmp.Or(seen.Lingering, known.pod)
 }
 
-// lingers describes the first pod, by name, that is being deleted for longer than a node which answers takes; empty where there is none.
+// lingers describes the first pod, by name, that is being deleted for longer than a node which answers takes; empty
+// where there is none.
 func lingers(pods []corev1.Pod, now time.Time) string {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range pods {
@@ -62,7 +63,8 @@ func lingers(pods []corev1.Pod, now time.Time) string {
 	return ""
 }
 
-// podsOfJob select the pods of a Job. The labels of the Job itself do not: those of its pods may be others by rollouts.pod.labels.
+// podsOfJob select the pods of a Job. The labels of the Job itself do not: those of its pods may be others by
+// rollouts.pod.labels.
 func podsOfJob(job *batchv1.Job) map[string]string {
 	return map[string]string{batchv1.JobNameLabel: job.Name}
 }

@@ -21,12 +21,13 @@ type look struct {
 	carried bool
 	// replaceAt is when the workers' Job is to be replaced.
 	replaceAt time.Time
-	// learnerJob and workersJob are the Jobs that were looked at: what was found does not apply to those that replace them.
+	// learnerJob and workersJob are the Jobs that were looked at: what was found does not apply to those that replace
+	// them.
 	learnerJob, workersJob types.UID
 }
 
-// lastsOver says that what kept workers from working is still to be reported: their Job was replaced, and no worker of the
-// next is ready. It stands for a while only, in case the run has no workers for another reason.
+// lastsOver says that what kept workers from working is still to be reported: their Job was replaced, and no worker of
+// the next is ready. It stands for a while only, in case the run has no workers for another reason.
 func (l look) lastsOver(seen State, now time.Time) bool {
 	const limit = time.Minute
 	awaits := l.workers.Reason == v1alpha1.ReasonKeyRefused || l.workers.Reason == v1alpha1.ReasonImagePullFailed

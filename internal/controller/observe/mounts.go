@@ -62,8 +62,10 @@ func mayLackVolume(pod *corev1.Pod, container string) bool {
 	return !running
 }
 
-// lackedVolume says which volume a pod does not get, and which field of the run that is by; nothing where no event says so.
-func (o *Observer) lackedVolume(ctx context.Context, run *v1alpha1.TrainingRun, pod *corev1.Pod, field string) podstate.Obstacle {
+// lackedVolume says which volume a pod does not get, and which field of the run that is by; nothing where no event says
+// so.
+func (o *Observer) lackedVolume(ctx context.Context, run *v1alpha1.TrainingRun, pod *corev1.Pod,
+	field string) podstate.Obstacle {
 	words, err := refusal.OfMounts(ctx, o.Live, pod)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "finding why a pod lacks a volume")
@@ -73,7 +75,8 @@ func (o *Observer) lackedVolume(ctx context.Context, run *v1alpha1.TrainingRun, 
 	}
 	words = strings.TrimRight(status.Trim(strings.Join(strings.Fields(words), " "), maxMountWords), ". ")
 	return podstate.Obstacle{Reason: v1alpha1.ReasonConfigNotFound, NeedsAction: true,
-		Message: fmt.Sprintf("A volume of the pod cannot be mounted (%s): create what it names, or correct %s; the pod then starts by itself.",
+		Message: fmt.Sprintf("A volume of the pod cannot be mounted (%s): create what it names, or correct %s; the pod "+
+			"then starts by itself.",
 			words, mountField(run, words, field))}
 }
 
@@ -97,8 +100,10 @@ func mountField(run *v1alpha1.TrainingRun, words, otherwise string) string {
 	}
 }
 
-// workersLackVolume says which volume the first worker lacks whose node has had it for a while; nothing where no event says so.
-func (o *Observer) workersLackVolume(ctx context.Context, run *v1alpha1.TrainingRun, pending []corev1.Pod) podstate.Obstacle {
+// workersLackVolume says which volume the first worker lacks whose node has had it for a while; nothing where no event
+// says so.
+func (o *Observer) workersLackVolume(ctx context.Context, run *v1alpha1.TrainingRun,
+	pending []corev1.Pod) podstate.Obstacle {
 	for i := range pending {
 		pod := &pending[i]
 		if !mayLackVolume(pod, desired.RolloutContainer) || o.Now().Sub(pod.CreationTimestamp.Time) < mountDelay {

@@ -37,7 +37,8 @@ func (k *kubelet) List(ctx context.Context, list client.ObjectList, options ...c
 
 // creating is a pod that a node has had for a time, and whose containers it has not started.
 func creating(container string, since time.Duration) corev1.Pod {
-	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "pod", CreationTimestamp: metav1.NewTime(now.Add(-since))}, Spec: corev1.PodSpec{NodeName: "node"}}
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "pod", CreationTimestamp: metav1.NewTime(now.Add(-since))},
+		Spec: corev1.PodSpec{NodeName: "node"}}
 	pod.Status.Phase = corev1.PodPending
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: container, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}},
@@ -54,9 +55,12 @@ func TestVolumesThatCannotBeMounted(t *testing.T) {
 		since time.Duration
 		field string
 	}{
-		"the bundle":             {`MountVolume.SetUp failed for volume "ca" : configmap "authorities" not found`, time.Minute, "correct tinker.caBundleConfigMapRef"},
-		"the certificate":        {`MountVolume.SetUp failed for volume "tls" : secret "certificate" not found`, time.Minute, "correct tinker.clientCertificateSecretRef"},
-		"a volume of the pod":    {`MountVolume.SetUp failed for volume "data" : configmap "data" not found`, time.Minute, "correct learner.pod.volumes"},
+		"the bundle": {`MountVolume.SetUp failed for volume "ca" : configmap "authorities" not found`,
+			time.Minute, "correct tinker.caBundleConfigMapRef"},
+		"the certificate": {`MountVolume.SetUp failed for volume "tls" : secret "certificate" not found`, time.Minute,
+			"correct tinker.clientCertificateSecretRef"},
+		"a volume of the pod": {`MountVolume.SetUp failed for volume "data" : configmap "data" not found`, time.Minute,
+			"correct learner.pod.volumes"},
 		"a volume of a network":  {"mount.nfs: access denied by server", time.Minute, "correct learner.pod.volumes"},
 		"a pod that has begun":   {"mount.nfs: access denied by server", time.Second, ""},
 		"a pod without an event": {"", time.Minute, ""},
@@ -67,7 +71,8 @@ func TestVolumesThatCannotBeMounted(t *testing.T) {
 			seen := State{Learners: map[int32]Learner{1: {Job: desired.LearnerJob(run, 1, "c", desired.Settings{}), Pod: &pod}}}
 			observer.observeMounts(t.Context(), run, &seen)
 			o := seen.LearnerObstacle
-			if o.NeedsAction != (tc.field != "") || !strings.Contains(o.Message, tc.field) || o.NeedsAction && !strings.Contains(o.Message, tc.note) {
+			if o.NeedsAction != (tc.field != "") || !strings.Contains(o.Message, tc.field) || o.NeedsAction &&
+				!strings.Contains(o.Message, tc.note) {
 				t.Errorf("the obstacle is %+v, want one that says %q and %q", o, tc.note, tc.field)
 			}
 			if seen.LookAgain != LookInterval {
@@ -87,7 +92,8 @@ func TestWorkersThatLackAVolume(t *testing.T) {
 	observer := New(Observer{Live: live, Now: func() time.Time { return now }})
 	seen := State{Rollout: job}
 	observer.observeObstacles(t.Context(), run, &seen)
-	if o := seen.WorkersObstacle; o.Reason != v1alpha1.ReasonConfigNotFound || !strings.Contains(o.Message, "correct rollouts.pod.volumes") {
+	if o := seen.WorkersObstacle; o.Reason != v1alpha1.ReasonConfigNotFound || !strings.Contains(o.Message,
+		"correct rollouts.pod.volumes") {
 		t.Errorf("the obstacle is %+v, want ConfigNotFound with rollouts.pod.volumes", o)
 	}
 }

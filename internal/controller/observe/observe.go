@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package observe reads what the cluster has of a TrainingRun, once for each reconcile: its objects, and the run files of
-// earlier attempts with what the spec changed since. It decides nothing.
+// Package observe reads what the cluster has of a TrainingRun, once for each reconcile: its objects, and the run files
+// of earlier attempts with what the spec changed since. It decides nothing.
 package observe
 
 import (
@@ -47,8 +47,8 @@ type State struct {
 	// Refused is why the API server refused the newest attempt's Job, or what goes with it, and RefusedWorkers why it
 	// refused the workers'; the zero value when it did not.
 	Refused, RefusedWorkers refusal.Try
-	// LearnerObstacle and WorkersObstacle are what keeps pods from being created, from starting or, of workers, from being ready,
-	// besides what the learner's pod shows; the zero value where nothing is known to.
+	// LearnerObstacle and WorkersObstacle are what keeps pods from being created, from starting or, of workers, from being
+	// ready, besides what the learner's pod shows; the zero value where nothing is known to.
 	LearnerObstacle, WorkersObstacle podstate.Obstacle
 	// WorkersReplaceAt is when the workers' Job is replaced because none of its workers can work: workers.ReplaceAt.
 	WorkersReplaceAt time.Time
@@ -82,7 +82,8 @@ func (s State) WorkersReady() int32 {
 	return ptr.Deref(s.Rollout.Status.Ready, 0)
 }
 
-// Add adds a pod of the attempt's Job. A Job has one pod; where there are two, as after its suspension, the younger counts.
+// Add adds a pod of the attempt's Job. A Job has one pod; where there are two, as after its suspension, the younger
+// counts.
 func (l *Learner) Add(pod *corev1.Pod) {
 	younger, older := pod, l.Pod
 	if older != nil && pod.CreationTimestamp.Before(&older.CreationTimestamp) {
@@ -114,7 +115,8 @@ type Observer struct {
 	looks *objectmap.Map[look]
 	// lingers has the newest look at pods that are being deleted. If it is lost, they are looked at once more.
 	lingers *objectmap.Map[lingering]
-	// mounts has the newest look at the volumes of a learner's pod that does not start. If it is lost, the pod is looked at once more.
+	// mounts has the newest look at the volumes of a learner's pod that does not start. If it is lost, the pod is looked
+	// at once more.
 	mounts *objectmap.Map[mounts]
 }
 
@@ -166,7 +168,8 @@ func (o *Observer) Run(ctx context.Context, run *v1alpha1.TrainingRun) (State, e
 
 func (o *Observer) observeJobs(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) error {
 	var jobs batchv1.JobList
-	if err := o.Client.List(ctx, &jobs, client.InNamespace(run.Namespace), client.MatchingLabels(desired.RunLabels(run))); err != nil {
+	if err := o.Client.List(ctx, &jobs, client.InNamespace(run.Namespace),
+		client.MatchingLabels(desired.RunLabels(run))); err != nil {
 		return fmt.Errorf("listing jobs: %w", err)
 	}
 	for i := range jobs.Items {

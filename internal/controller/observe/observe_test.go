@@ -67,7 +67,8 @@ func failedWorkers(run *v1alpha1.TrainingRun, uid types.UID, exitCode int32) (*b
 	}}
 	pod.Status.Phase = corev1.PodFailed
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: desired.RolloutContainer, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: exitCode}},
+		Name:  desired.RolloutContainer,
+		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: exitCode}},
 	}}
 	return job, pod
 }
@@ -112,7 +113,8 @@ func TestObstacleOfAnEarlierLearnerIsForgotten(t *testing.T) {
 	}
 }
 
-// TestWorkersWithARefusedKey checks that the refusal of a key is reported over the Jobs that try it again, until a worker is ready.
+// TestWorkersWithARefusedKey checks that the refusal of a key is reported over the Jobs that try it again, until a
+// worker is ready.
 func TestWorkersWithARefusedKey(t *testing.T) {
 	run, at := startedRun(), now
 	refused, pod := failedWorkers(run, "first", contract.ExitKeyRefused)
@@ -133,7 +135,8 @@ func TestWorkersWithARefusedKey(t *testing.T) {
 	next.CreationTimestamp, next.Status.Failed = metav1.NewTime(now), 0
 	for name, job := range map[string]*batchv1.Job{"no Job": nil, "the next Job": next} {
 		if seen := look(job); seen.WorkersObstacle.Reason != v1alpha1.ReasonKeyRefused || !seen.WorkersReplaceAt.IsZero() {
-			t.Errorf("with %s the obstacle is %+v, and the Job is replaced at %v", name, seen.WorkersObstacle, seen.WorkersReplaceAt)
+			t.Errorf("with %s the obstacle is %+v, and the Job is replaced at %v", name, seen.WorkersObstacle,
+				seen.WorkersReplaceAt)
 		}
 	}
 	at = now.Add(15 * time.Second)
@@ -179,7 +182,8 @@ func TestLingeringPods(t *testing.T) {
 		seen := State{Rollout: job}
 		observer.observeLingering(t.Context(), run, &seen)
 		if seen.Lingering != tc.want || seen.LookAgain != tc.again {
-			t.Errorf("after %s: Lingering = %q, LookAgain = %s, want %q, %s", tc.after, seen.Lingering, seen.LookAgain, tc.want, tc.again)
+			t.Errorf("after %s: Lingering = %q, LookAgain = %s, want %q, %s", tc.after, seen.Lingering, seen.LookAgain, tc.want,
+				tc.again)
 		}
 	}
 	ended := New(Observer{Live: &apiServer{}, Now: func() time.Time { return at }})

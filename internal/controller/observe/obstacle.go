@@ -23,8 +23,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// LookInterval is the time between two looks at what keeps pods from starting that the cache does not have: the events of
-// Jobs, and the pods of workers.
+// LookInterval is the time between two looks at what keeps pods from starting that the cache does not have: the events
+// of Jobs, and the pods of workers.
 const LookInterval = 10 * time.Second
 
 // lookDelay is how long a Job may take to have its pods before the first look.
@@ -94,7 +94,8 @@ func lacksPod(l Learner) bool {
 // lacksWorkers says that fewer workers are ready than there should be.
 func lacksWorkers(seen State) bool {
 	job := seen.Rollout
-	return job != nil && job.DeletionTimestamp == nil && !ptr.Deref(job.Spec.Suspend, false) && seen.WorkersReady() < ptr.Deref(job.Spec.Parallelism, 1)
+	return job != nil && job.DeletionTimestamp == nil && !ptr.Deref(job.Spec.Suspend, false) &&
+		seen.WorkersReady() < ptr.Deref(job.Spec.Parallelism, 1)
 }
 
 // refusedPod says why a Job's pods are refused; nothing where that is not known.
@@ -107,9 +108,10 @@ func (o *Observer) refusedPod(ctx context.Context, job *batchv1.Job, what, field
 	return ObstacleOf(refused, what, field)
 }
 
-// workersObstacle says why workers are missing, which is that their pods are refused, that one cannot start, or that one has
-// ended, and when their Job is to be replaced for that.
-func (o *Observer) workersObstacle(ctx context.Context, run *v1alpha1.TrainingRun, job *batchv1.Job) (podstate.Obstacle, time.Time) {
+// workersObstacle says why workers are missing, which is that their pods are refused, that one cannot start, or that
+// one has ended, and when their Job is to be replaced for that.
+func (o *Observer) workersObstacle(ctx context.Context, run *v1alpha1.TrainingRun,
+	job *batchv1.Job) (podstate.Obstacle, time.Time) {
 	if job.Status.Active < ptr.Deref(job.Spec.Parallelism, 1) {
 		if refused := o.refusedPod(ctx, job, "workers' pods", "rollouts.pod"); refused.NeedsAction {
 			return refused, time.Time{}
@@ -150,7 +152,8 @@ func (o *Observer) workerPods(ctx context.Context, job *batchv1.Job, options ...
 	return pods.Items
 }
 
-// ObstacleOf returns the API server's message with the repair; the zero value of a refusal gives the zero value of an obstacle.
+// ObstacleOf returns the API server's message with the repair; the zero value of a refusal gives the zero value of an
+// obstacle.
 func ObstacleOf(r refusal.Refusal, what, field string) podstate.Obstacle {
 	switch {
 	case r.Reason == "":
@@ -160,6 +163,7 @@ func ObstacleOf(r refusal.Refusal, what, field string) podstate.Obstacle {
 			Message: fmt.Sprintf("The API server refuses the %s as not valid (%s): correct %s.", what, r.Words, field)}
 	default:
 		return podstate.Obstacle{Reason: r.Reason, NeedsAction: true,
-			Message: fmt.Sprintf("The API server refuses the %s (%s): correct %s, or change what refuses it; the run then continues by itself.", what, r.Words, field)}
+			Message: fmt.Sprintf("The API server refuses the %s (%s): correct %s, or change what refuses it; the run then "+
+				"continues by itself.", what, r.Words, field)}
 	}
 }

@@ -38,15 +38,16 @@ type RunFileError struct {
 
 // Error names the file and the repair.
 func (e *RunFileError) Error() string {
-	return fmt.Sprintf("ConfigMap %s, the run file of an earlier attempt, cannot be read: %v: install the version of the operator that wrote it, "+
+	return fmt.Sprintf("ConfigMap %s, the run file of an earlier attempt, cannot be read: %v: install the version of "+
+		"the operator that wrote it, "+
 		"or create another run with initFrom.", e.name, e.err)
 }
 
 // Unwrap returns why the file cannot be used.
 func (e *RunFileError) Unwrap() error { return e.err }
 
-// ReadRunFiles reads the run files of the attempts that the status lists: of a run whose settings are fixed the newest alone, since all
-// that follow are alike. It fails with an *Error for one that cannot be used.
+// ReadRunFiles reads the run files of the attempts that the status lists: of a run whose settings are fixed the newest
+// alone, since all that follow are alike. It fails with an *Error for one that cannot be used.
 func ReadRunFiles(ctx context.Context, live client.Reader, run *v1alpha1.TrainingRun) (RunFiles, error) {
 	var files RunFiles
 	for _, attempt := range run.Status.Attempts {
@@ -81,14 +82,14 @@ func decode(config *corev1.ConfigMap) (RunFile, error) {
 	return RunFile{RunFile: file, Pins: pins, object: config}, nil
 }
 
-// SettingsFixed says that what decides the weights can no longer be changed. The status of a run that a former version of the operator
-// started does not say so until this one has written it.
+// SettingsFixed says that what decides the weights can no longer be changed. The status of a run that a former version
+// of the operator started does not say so until this one has written it.
 func SettingsFixed(run *v1alpha1.TrainingRun) bool {
 	return run.Status.StartTime != nil && ptr.Deref(run.Status.SettingsFixed, true)
 }
 
-// RunFileVersion is the format version that a run began with, by its status; 0 before its start. Runs of builds that did
-// not note it have version 1.
+// RunFileVersion is the format version that a run began with, by its status; 0 before its start. Runs of builds that
+// did not note it have version 1.
 func RunFileVersion(run *v1alpha1.TrainingRun) int {
 	if run.Status.StartTime == nil {
 		return int(ptr.Deref(run.Status.FormatVersion, 0)) // that of the run which this run continues
@@ -96,15 +97,15 @@ func RunFileVersion(run *v1alpha1.TrainingRun) int {
 	return int(ptr.Deref(run.Status.FormatVersion, 1))
 }
 
-// HasStep says that a step is committed, though perhaps with other settings than those of the spec, which are not fixed then: only
-// the settings of that step can continue the run.
+// HasStep says that a step is committed, though perhaps with other settings than those of the spec, which are not fixed
+// then: only the settings of that step can continue the run.
 func HasStep(run *v1alpha1.TrainingRun) bool {
 	attempts := run.Status.Attempts
 	return ptr.Deref(run.Status.Step, 0) > 0 || len(attempts) > 0 && attempts[0].Reason == v1alpha1.ReasonSettingsDiffer
 }
 
-// BeginsAnew says that a run without a step begins anew although its spec is the same: it is a failed run that is tried again, or
-// the operator's default endpoint is another one.
+// BeginsAnew says that a run without a step begins anew although its spec is the same: it is a failed run that is tried
+// again, or the operator's default endpoint is another one.
 func BeginsAnew(run *v1alpha1.TrainingRun, newest *RunFile, defaultBaseURL string) bool {
 	retries := *run.Spec.Retry > ptr.Deref(run.Status.ObservedRetry, 0)
 	return retries || newest != nil && run.Spec.Tinker.BaseURL == "" && newest.Fixed.BaseURL != defaultBaseURL
@@ -130,14 +131,15 @@ func (f RunFiles) Matching(run *v1alpha1.TrainingRun) *RunFile {
 	return &f[i]
 }
 
-// Former is the history of settings for the next attempt, with the fields that changed as far as files still exist. It is
-// empty while all attempts have had the same.
+// Former is the history of settings for the next attempt, with the fields that changed as far as files still exist. It
+// is empty while all attempts have had the same.
 func (f RunFiles) Former(run *v1alpha1.TrainingRun, next contract.RunFile) contract.SettingsHistory {
 	newest := f.Newest()
 	if newest == nil {
 		return nil
 	}
-	former := contract.FormerSettings{LastAttempt: newest.Attempt, SpecDigest: newest.SpecDigest, ResumeFrom: newest.ResumeFrom}
+	former := contract.FormerSettings{LastAttempt: newest.Attempt, SpecDigest: newest.SpecDigest,
+		ResumeFrom: newest.ResumeFrom}
 	if former.Equal(next.SpecDigest, next.ResumeFrom) && len(newest.Former) == 0 {
 		return nil
 	}
@@ -154,8 +156,8 @@ func (f RunFiles) Former(run *v1alpha1.TrainingRun, next contract.RunFile) contr
 	return history
 }
 
-// RunFilesToKeep names the files that a run still needs: the newest two and, until its settings are fixed, those of the attempts that the
-// status lists.
+// RunFilesToKeep names the files that a run still needs: the newest two and, until its settings are fixed, those of the
+// attempts that the status lists.
 func RunFilesToKeep(run *v1alpha1.TrainingRun, newest int32) []string {
 	keep := []string{desired.RunFileName(run, newest), desired.RunFileName(run, newest-1)}
 	if SettingsFixed(run) {
@@ -168,9 +170,11 @@ func RunFilesToKeep(run *v1alpha1.TrainingRun, newest int32) []string {
 }
 
 // PruneRunFiles deletes the run files of earlier attempts except those to keep.
-func PruneRunFiles(ctx context.Context, live client.Reader, run *v1alpha1.TrainingRun, keep []string, remove func(client.Object) error) error {
+func PruneRunFiles(ctx context.Context, live client.Reader, run *v1alpha1.TrainingRun, keep []string,
+	remove func(client.Object) error) error {
 	files := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}}
-	if err := live.List(ctx, &files, client.InNamespace(run.Namespace), client.MatchingLabels(desired.RunLabels(run))); err != nil {
+	if err := live.List(ctx, &files, client.InNamespace(run.Namespace),
+		client.MatchingLabels(desired.RunLabels(run))); err != nil {
 		return fmt.Errorf("listing run files: %w", err)
 	}
 	for i := range files.Items {

@@ -24,9 +24,11 @@ func TestWaitingNamesTheField(t *testing.T) {
 		}}}}
 	}
 	noSecret := func(name string) *corev1.Pod {
-		return &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "learner", State: corev1.ContainerState{
-			Waiting: &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: `secret "` + name + `" not found`},
-		}}}}}
+		return &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "learner",
+			State: corev1.ContainerState{
+				Waiting: &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError",
+					Message: `secret "` + name + `" not found`},
+			}}}}}
 	}
 	for field, pod := range map[string]*corev1.Pod{
 		"artifacts.claimName":    noClaim("runs"),

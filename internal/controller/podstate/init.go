@@ -15,10 +15,11 @@ import (
 // maxInitLog bounds how much of the log of an init container a message quotes.
 const maxInitLog = 96
 
-// FailedInit says which of a user's init containers failed, so that a pod has ended without its main container; nothing where none
-// did. pod names the field with what a user decides of the pod.
+// FailedInit says which of a user's init containers failed, so that a pod has ended without its main container; nothing
+// where none did. pod names the field with what a user decides of the pod.
 func FailedInit(ended *corev1.Pod, pod string) Obstacle {
-	if ended == nil || ended.Status.Phase != corev1.PodFailed || DisruptionOf(ended) != NotDisrupted || ended.Status.Reason != "" {
+	if ended == nil || ended.Status.Phase != corev1.PodFailed || DisruptionOf(ended) != NotDisrupted ||
+		ended.Status.Reason != "" {
 		return Obstacle{}
 	}
 	for _, c := range usersInit(ended) {
@@ -62,5 +63,6 @@ func failedInit(name string, t *corev1.ContainerStateTerminated, pod string) Obs
 	if line := LogEnd(t.Message, maxInitLog); line != "" {
 		text += fmt.Sprintf(" (its log ends: %s)", line)
 	}
-	return Obstacle{v1alpha1.ReasonInitContainerFailed, text + ": correct it in " + pod + ".initContainers, or what it needs.", true}
+	return Obstacle{v1alpha1.ReasonInitContainerFailed, text + ": correct it in " + pod +
+		".initContainers, or what it needs.", true}
 }

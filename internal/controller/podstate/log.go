@@ -13,7 +13,8 @@ import (
 // credentials match what a log must not show to those who read a status: values of fields that are named after
 // credentials, keys by the prefixes of well-known services, and passwords in URLs. What their groups match stays.
 var credentials = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)((?:api[-_ ]?key|authorization|password|passwd|secret|token)["']?\s*[:=]\s*["']?(?:bearer\s+)?)[^\s"',;&]+`),
+	regexp.MustCompile(
+		`(?i)((?:api[-_ ]?key|authorization|password|passwd|secret|token)["']?\s*[:=]\s*["']?(?:bearer\s+)?)[^\s"',;&]+`),
 	regexp.MustCompile(`(?i)(\bbearer\s+)[^\s"',;&]+`),
 	regexp.MustCompile(`(\b(?:tml|sk|hf|ghp)[-_])[A-Za-z0-9_-]{8,}`),
 	regexp.MustCompile(`(://[^\s/:@]*:)[^\s/@]+(@)`),

@@ -56,7 +56,8 @@ func Waiting(pod *corev1.Pod, container string, fields Fields) Obstacle {
 	}
 	if c := imageMissing(pod); c != nil {
 		return Obstacle{v1alpha1.ReasonImagePullFailed,
-			fmt.Sprintf("Image %q of container %q cannot be pulled: correct ors.server.image of the RewardEnvironment, or %s.", c.Image, c.Name, fields.Image), true}
+			fmt.Sprintf("Image %q of container %q cannot be pulled: correct ors.server.image of the RewardEnvironment, or %s.",
+				c.Image, c.Name, fields.Image), true}
 	}
 	return Obstacle{v1alpha1.ReasonStarting, "The pod is starting.", false}
 }
@@ -85,10 +86,13 @@ func waiting(pod *corev1.Pod, c *corev1.ContainerStatus, fields Fields) Obstacle
 	switch state := c.State.Waiting; {
 	case state.Reason == "CreateContainerConfigError":
 		return missing(pod.Namespace, state.Message, fields)
-	case state.Reason == "InvalidImageName", state.Reason == "ErrImageNeverPull", slices.Contains(imageFailures, state.Reason):
-		return Obstacle{v1alpha1.ReasonImagePullFailed, fmt.Sprintf("Image %q cannot be pulled: correct %s.", imageOf(pod, c.Name), fields.Image), true}
+	case state.Reason == "InvalidImageName", state.Reason == "ErrImageNeverPull",
+		slices.Contains(imageFailures, state.Reason):
+		return Obstacle{v1alpha1.ReasonImagePullFailed, fmt.Sprintf("Image %q cannot be pulled: correct %s.",
+			imageOf(pod, c.Name), fields.Image), true}
 	case state.Reason == "CreateContainerError", state.Reason == "RunContainerError":
-		return Obstacle{v1alpha1.ReasonContainerRefused, fmt.Sprintf("The container cannot be made: %s: correct %s.", state.Message, fields.Pod), true}
+		return Obstacle{v1alpha1.ReasonContainerRefused, fmt.Sprintf("The container cannot be made: %s: correct %s.",
+			state.Message, fields.Pod), true}
 	default:
 		return Obstacle{v1alpha1.ReasonStarting, "The pod is starting.", false}
 	}
@@ -97,8 +101,8 @@ func waiting(pod *corev1.Pod, c *corev1.ContainerStatus, fields Fields) Obstacle
 // imageFailures are what a container waits for while its image cannot be pulled and is pulled again.
 var imageFailures = []string{"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed"}
 
-// ReplaceAfter is the age at which a pod is replaced that waits for an image: the kubelet tries to pull it ever more rarely, up
-// to every five minutes, and at once for another pod.
+// ReplaceAfter is the age at which a pod is replaced that waits for an image: the kubelet tries to pull it ever more
+// rarely, up to every five minutes, and at once for another pod.
 const ReplaceAfter = 45 * time.Second
 
 // ImageMissing says that a container of a pod waits for an image that could not be pulled.
@@ -129,10 +133,12 @@ var noClaim = regexp.MustCompile(`persistentvolumeclaim "([^"]+)" not found`)
 func unscheduled(namespace, words string, fields Fields) Obstacle {
 	if found := noClaim.FindStringSubmatch(words); found != nil {
 		return Obstacle{v1alpha1.ReasonUnschedulable,
-			fmt.Sprintf("PersistentVolumeClaim %q does not exist in namespace %q: create it, or correct %s.", found[1], namespace, fields.Claim(found[1])), true}
+			fmt.Sprintf("PersistentVolumeClaim %q does not exist in namespace %q: create it, or correct %s.", found[1],
+				namespace, fields.Claim(found[1])), true}
 	}
 	return Obstacle{v1alpha1.ReasonUnschedulable,
-		fmt.Sprintf("The pod cannot be scheduled: %s: add a node that fits, or correct %s.", strings.TrimRight(words, ". "), fields.Pod), true}
+		fmt.Sprintf("The pod cannot be scheduled: %s: add a node that fits, or correct %s.", strings.TrimRight(words, ". "),
+			fields.Pod), true}
 }
 
 // imageOf returns the image as the spec has it; the status has it as the runtime resolved it.
@@ -158,7 +164,9 @@ func missing(namespace, words string, fields Fields) Obstacle {
 	}
 	if found := noSecret.FindStringSubmatch(words); found != nil {
 		return Obstacle{v1alpha1.ReasonSecretNotFound,
-			fmt.Sprintf("Secret %q does not exist in namespace %q: create it, or correct %s.", found[1], namespace, fields.Secret(found[1])), true}
+			fmt.Sprintf("Secret %q does not exist in namespace %q: create it, or correct %s.", found[1], namespace,
+				fields.Secret(found[1])), true}
 	}
-	return Obstacle{v1alpha1.ReasonConfigNotFound, fmt.Sprintf("The container cannot be configured: %s: correct %s.", words, fields.Pod), true}
+	return Obstacle{v1alpha1.ReasonConfigNotFound, fmt.Sprintf("The container cannot be configured: %s: correct %s.",
+		words, fields.Pod), true}
 }

@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podstate reads what a pod's status says about its main container, and whether a Job has ended. It decides nothing.
+// Package podstate reads what a pod's status says about its main container, and whether a Job has ended. It decides
+// nothing.
 package podstate
 
 import (

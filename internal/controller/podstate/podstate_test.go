@@ -38,18 +38,22 @@ func podWithInit(name string, phase corev1.PodPhase, state, last corev1.Containe
 	pod := podThatWaits("PodInitializing", "")
 	pod.Spec.InitContainers = []corev1.Container{{Name: name, Image: "registry/init:1"}}
 	pod.Status.Phase = phase
-	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: name, State: state, LastTerminationState: last, Image: "registry/init:1"}}
+	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: name, State: state, LastTerminationState: last,
+		Image: "registry/init:1"}}
 	return pod
 }
 
 func initThatWaits(name, reason, message string) *corev1.Pod {
-	return podWithInit(name, corev1.PodPending, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
-		corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Message: "listening\nproxy: no route"}})
+	return podWithInit(name, corev1.PodPending,
+		corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
+		corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3,
+			Message: "listening\nproxy: no route"}})
 }
 
 func TestFailedInit(t *testing.T) {
 	exited := func(code int32) corev1.ContainerState {
-		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Message: "fetching\nfetch: token=secret is refused"}}
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code,
+			Message: "fetching\nfetch: token=secret is refused"}}
 	}
 	pod := func(changes ...func(*corev1.Pod)) *corev1.Pod {
 		pod := podWithInit("fetch", corev1.PodFailed, exited(1), corev1.ContainerState{})
@@ -72,7 +76,8 @@ func TestFailedInit(t *testing.T) {
 		"a disrupted pod": {pod(func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: "True"}}
 		}), Obstacle{}},
-		"a server of an environment": {pod(func(p *corev1.Pod) { p.Status.InitContainerStatuses[0].Name = "environment-a" }), Obstacle{}},
+		"a server of an environment": {pod(func(p *corev1.Pod) { p.Status.InitContainerStatuses[0].Name = "environment-a" }),
+			Obstacle{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -88,23 +93,43 @@ func TestWaiting(t *testing.T) {
 		pod  *corev1.Pod
 		want Obstacle
 	}{
-		"no pod yet":      {nil, Obstacle{"Starting", "The pod has not been made yet.", false}},
-		"a fresh pod":     {&corev1.Pod{}, Obstacle{"Starting", "The pod is starting.", false}},
-		"being made":      {podThatWaits("ContainerCreating", ""), Obstacle{"Starting", "The pod is starting.", false}},
-		"no node":         {podUnscheduled("0/1 nodes"), Obstacle{"Unschedulable", "The pod cannot be scheduled: 0/1 nodes: add a node that fits, or correct the pod.", true}},
-		"no node yet":     {podUnscheduled("0/2 nodes are available: 2 Insufficient cpu. "), Obstacle{"Unschedulable", "The pod cannot be scheduled: 0/2 nodes are available: 2 Insufficient cpu: add a node that fits, or correct the pod.", true}},
-		"no claim":        {podUnscheduled(`0/1 nodes are available: persistentvolumeclaim "c" not found. not found`), Obstacle{"Unschedulable", `PersistentVolumeClaim "c" does not exist in namespace "ns": create it, or correct claim of c.`, true}},
-		"no Secret":       {podThatWaits("CreateContainerConfigError", `secret "s" not found`), Obstacle{"SecretNotFound", `Secret "s" does not exist in namespace "ns": create it, or correct field of s.`, true}},
-		"no key":          {podThatWaits("CreateContainerConfigError", `couldn't find key k in Secret ns/s`), Obstacle{"SecretKeyNotFound", `Secret "s" has no key "k": add it, or correct field of s.`, true}},
-		"no config":       {podThatWaits("CreateContainerConfigError", `configmap "c" not found`), Obstacle{"ConfigNotFound", `The container cannot be configured: configmap "c" not found: correct the pod.`, true}},
-		"no image":        {podThatWaits("ErrImagePull", "long and changing"), Obstacle{"ImagePullFailed", `Image "registry/image:1" cannot be pulled: correct the image.`, true}},
-		"still none":      {podThatWaits("ImagePullBackOff", "another text"), Obstacle{"ImagePullFailed", `Image "registry/image:1" cannot be pulled: correct the image.`, true}},
-		"no init image":   {initThatWaits("fetch", "ErrImagePull", ""), Obstacle{"ImagePullFailed", `Image "registry/init:1" cannot be pulled: correct the pod.initContainers.`, true}},
-		"no init Secret":  {initThatWaits("fetch", "CreateContainerConfigError", `secret "s" not found`), Obstacle{"SecretNotFound", `Secret "s" does not exist in namespace "ns": create it, or correct the pod.initContainers.`, true}},
-		"a sidecar fails": {initThatWaits("proxy", "CrashLoopBackOff", "back-off"), Obstacle{"InitContainerFailed", `Init container "proxy" exited with code 3 (its log ends: proxy: no route): correct it in the pod.initContainers, or what it needs.`, true}},
-		"no server image": {initThatWaits("environment-a", "ErrImagePull", ""), Obstacle{"ImagePullFailed", `Image "registry/init:1" of container "environment-a" cannot be pulled: correct ors.server.image of the RewardEnvironment, or the image.`, true}},
-		"a server fails":  {initThatWaits("environment-a", "CrashLoopBackOff", ""), Obstacle{"Starting", "The pod is starting.", false}},
-		"no run":          {podThatWaits("CreateContainerError", "exec"), Obstacle{"ContainerRefused", "The container cannot be made: exec: correct the pod.", true}},
+		"no pod yet":  {nil, Obstacle{"Starting", "The pod has not been made yet.", false}},
+		"a fresh pod": {&corev1.Pod{}, Obstacle{"Starting", "The pod is starting.", false}},
+		"being made":  {podThatWaits("ContainerCreating", ""), Obstacle{"Starting", "The pod is starting.", false}},
+		"no node": {podUnscheduled("0/1 nodes"),
+			Obstacle{"Unschedulable", "The pod cannot be scheduled: 0/1 nodes: add a node that fits, or correct the pod.",
+				true}},
+		"no node yet": {podUnscheduled("0/2 nodes are available: 2 Insufficient cpu. "),
+			Obstacle{"Unschedulable", "The pod cannot be scheduled: 0/2 nodes are available: 2 Insufficient cpu: add a node " +
+				"that fits, or correct the pod.", true}},
+		"no claim": {podUnscheduled(`0/1 nodes are available: persistentvolumeclaim "c" not found. not found`),
+			Obstacle{"Unschedulable",
+				`PersistentVolumeClaim "c" does not exist in namespace "ns": create it, or correct claim of c.`, true}},
+		"no Secret": {podThatWaits("CreateContainerConfigError", `secret "s" not found`),
+			Obstacle{"SecretNotFound", `Secret "s" does not exist in namespace "ns": create it, or correct field of s.`, true}},
+		"no key": {podThatWaits("CreateContainerConfigError", `couldn't find key k in Secret ns/s`),
+			Obstacle{"SecretKeyNotFound", `Secret "s" has no key "k": add it, or correct field of s.`, true}},
+		"no config": {podThatWaits("CreateContainerConfigError", `configmap "c" not found`),
+			Obstacle{"ConfigNotFound", `The container cannot be configured: configmap "c" not found: correct the pod.`, true}},
+		"no image": {podThatWaits("ErrImagePull", "long and changing"),
+			Obstacle{"ImagePullFailed", `Image "registry/image:1" cannot be pulled: correct the image.`, true}},
+		"still none": {podThatWaits("ImagePullBackOff", "another text"),
+			Obstacle{"ImagePullFailed", `Image "registry/image:1" cannot be pulled: correct the image.`, true}},
+		"no init image": {initThatWaits("fetch", "ErrImagePull", ""),
+			Obstacle{"ImagePullFailed", `Image "registry/init:1" cannot be pulled: correct the pod.initContainers.`, true}},
+		"no init Secret": {initThatWaits("fetch", "CreateContainerConfigError", `secret "s" not found`),
+			Obstacle{"SecretNotFound",
+				`Secret "s" does not exist in namespace "ns": create it, or correct the pod.initContainers.`, true}},
+		"a sidecar fails": {initThatWaits("proxy", "CrashLoopBackOff", "back-off"),
+			Obstacle{"InitContainerFailed",
+				`Init container "proxy" exited with code 3 (its log ends: proxy: no route): correct it in the pod.initContainers, or what it needs.`, true}},
+		"no server image": {initThatWaits("environment-a", "ErrImagePull", ""),
+			Obstacle{"ImagePullFailed",
+				`Image "registry/init:1" of container "environment-a" cannot be pulled: correct ors.server.image of the RewardEnvironment, or the image.`, true}},
+		"a server fails": {initThatWaits("environment-a", "CrashLoopBackOff", ""),
+			Obstacle{"Starting", "The pod is starting.", false}},
+		"no run": {podThatWaits("CreateContainerError", "exec"),
+			Obstacle{"ContainerRefused", "The container cannot be made: exec: correct the pod.", true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -140,9 +165,11 @@ func TestContainerStates(t *testing.T) {
 
 func TestDisruptions(t *testing.T) {
 	marked := func(reason string, deleted bool, ready corev1.ConditionStatus) *corev1.Pod {
-		pod := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}}}
+		pod := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady,
+			Status: ready}}}}
 		if reason != "" {
-			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason})
+			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget,
+				Status: corev1.ConditionTrue, Reason: reason})
 		}
 		if deleted {
 			pod.DeletionTimestamp = &metav1.Time{}

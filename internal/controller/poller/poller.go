@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package poller polls learners in the background, so that no reconcile ever waits for a pod.
-// It posts a heartbeat to each learner that it tracks, keeps the newest reply, and sends an event for a run whose
-// replies changed; if only figures of steps did, at every third heartbeat at most. The controller decides what a reply means.
+// Package poller polls learners in the background, so that no reconcile ever waits for a pod. It posts a heartbeat to
+// each learner that it tracks, keeps the newest reply, and sends an event for a run whose replies changed; if only
+// figures of steps did, at every third heartbeat at most. The controller decides what a reply means.
 package poller
 
 import (
@@ -46,8 +46,8 @@ type Result struct {
 	Excess string
 }
 
-// Unanswered is how long heartbeats of this manager have had no reply: since the newest reply, or since the first heartbeat.
-// It is 0 before the first, since a learner that was never asked is not silent.
+// Unanswered is how long heartbeats of this manager have had no reply: since the newest reply, or since the first
+// heartbeat. It is 0 before the first, since a learner that was never asked is not silent.
 func (r Result) Unanswered(now time.Time) time.Duration {
 	if r.Since.IsZero() {
 		return 0
@@ -104,8 +104,9 @@ type pending struct {
 	figures bool
 }
 
-// figuresEvery is how many heartbeats there are from one event to the next where nothing changes but the figures of steps, which a
-// status has less often anyway. With an event for each reply, 1,000 runs would be 500 reconciles a second.
+// figuresEvery is how many heartbeats there are from one event to the next where nothing changes but the figures of
+// steps, which a status has less often anyway. With an event for each reply, 1,000 runs would be 500 reconciles a
+// second.
 const figuresEvery = 3
 
 // New returns a Poller that tracks no learner yet.
@@ -222,8 +223,8 @@ func (p *Poller) poll(ctx context.Context, run types.NamespacedName, target Targ
 	}
 }
 
-// record stores a result and reports whether the run is to be reconciled. A reply of another run or attempt than the pod's is the
-// concern of whoever reads it.
+// record stores a result and reports whether the run is to be reconciled. A reply of another run or attempt than the
+// pod's is the concern of whoever reads it.
 func (p *Poller) record(run types.NamespacedName, target Target, reply contract.HeartbeatReply, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

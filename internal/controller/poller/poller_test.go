@@ -25,7 +25,8 @@ import (
 var runName = types.NamespacedName{Namespace: "n", Name: "run"}
 
 func target(pod string, attempt int32) Target {
-	return Target{Pod: types.UID(pod), Address: pod + ":7444", Request: contract.HeartbeatRequest{RunUID: "uid", Attempt: attempt, Desired: contract.DesiredRun}}
+	return Target{Pod: types.UID(pod), Address: pod + ":7444", Request: contract.HeartbeatRequest{RunUID: "uid",
+		Attempt: attempt, Desired: contract.DesiredRun}}
 }
 
 // fakeLearners answers heartbeats, and counts them by pod.
@@ -115,8 +116,10 @@ func TestPollsLearnersAndReportsChanges(t *testing.T) {
 		}
 		training := contract.Progress{Phase: contract.PhaseTraining}
 		for _, reply := range []contract.HeartbeatReply{
-			{Attempt: 1, Sequence: 2}, {Attempt: 1, Sequence: 2, Upstream: "throttled"}, {Attempt: 1, Sequence: 2, Progress: training},
-			{Attempt: 1, Sequence: 2, Progress: training, BlockedOn: contract.BlockedOnArtifacts + "mkdir /artifacts/uid: permission denied"},
+			{Attempt: 1, Sequence: 2}, {Attempt: 1, Sequence: 2, Upstream: "throttled"},
+			{Attempt: 1, Sequence: 2, Progress: training},
+			{Attempt: 1, Sequence: 2, Progress: training, BlockedOn: contract.BlockedOnArtifacts +
+				"mkdir /artifacts/uid: permission denied"},
 			{Attempt: 1, Sequence: 2, Progress: training, BlockedOn: contract.BlockedOnArtifacts + "no space left on device"},
 			{Attempt: 1, Sequence: 2, Progress: training, Upstream: "server_error", UpstreamError: "status 500"},
 			{Attempt: 1, Sequence: 2, Progress: training, Upstream: "server_error", UpstreamError: "status 502"},
@@ -214,9 +217,10 @@ func TestPoster(t *testing.T) {
 		t.Fatal(err)
 	}
 	serving := func(learner contract.Credentials) Target {
-		server := httptest.NewUnstartedServer(heartbeat.Handler("uid", learner.AuthorizesManager, func(contract.HeartbeatRequest) contract.HeartbeatReply {
-			return contract.HeartbeatReply{RunUID: "uid", Attempt: 1}
-		}))
+		server := httptest.NewUnstartedServer(heartbeat.Handler("uid", learner.AuthorizesManager,
+			func(contract.HeartbeatRequest) contract.HeartbeatReply {
+				return contract.HeartbeatReply{RunUID: "uid", Attempt: 1}
+			}))
 		if server.TLS, err = secrets.ServerTLS(); err != nil {
 			t.Fatal(err)
 		}
@@ -282,7 +286,8 @@ func TestFiguresOfStepsAreReportedAtEveryThirdReply(t *testing.T) {
 
 func TestUnusedClientsAreDropped(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	c := &clients{managerKey: bytes.Repeat([]byte{7}, 32), now: func() time.Time { return now }, byRun: map[clientKey]*client{}}
+	c := &clients{managerKey: bytes.Repeat([]byte{7}, 32), now: func() time.Time { return now },
+		byRun: map[clientKey]*client{}}
 	use := func(run int) {
 		t.Helper()
 		if _, err := c.of(Target{Request: contract.HeartbeatRequest{RunUID: strconv.Itoa(run)}}); err != nil {

@@ -37,7 +37,8 @@ type Pace struct {
 	figures time.Duration
 }
 
-// RuleFor returns the rule of a run. since is when its newest learner's container started; the zero time if it does not run.
+// RuleFor returns the rule of a run. since is when its newest learner's container started; the zero time if it does not
+// run.
 func PaceFor(run *v1alpha1.TrainingRun, since, now time.Time) Pace {
 	rule := Pace{everySteps: *run.Spec.Checkpoints.EverySteps, figures: writeFigures}
 	// Without artifacts, and where the endpoint lists no checkpoints, the status alone has the paths that a next attempt
@@ -49,8 +50,8 @@ func PaceFor(run *v1alpha1.TrainingRun, since, now time.Time) Pace {
 	return rule
 }
 
-// onlyFigures says that two statuses differ in nothing but what each step changes. A lasting checkpoint, a first or best
-// one, and an evaluation are more. everySteps is checkpoints.everySteps.
+// onlyFigures says that two statuses differ in nothing but what each step changes. A lasting checkpoint, a first or
+// best one, and an evaluation are more. everySteps is checkpoints.everySteps.
 func onlyFigures(everySteps int64, before, after *v1alpha1.TrainingRunStatus) bool {
 	if LastingCheckpoint(everySteps, before, after) != nil {
 		return false
@@ -75,7 +76,8 @@ func withFigures(s, from *v1alpha1.TrainingRunStatus) *v1alpha1.TrainingRunStatu
 		next.Attempts[i].ToStep = from.Attempts[i].ToStep
 	}
 	for i := range min(len(next.Environments), len(from.Environments)) {
-		next.Environments[i].Reward, next.Environments[i].FaultRatio = from.Environments[i].Reward, from.Environments[i].FaultRatio
+		next.Environments[i].Reward, next.Environments[i].FaultRatio = from.Environments[i].Reward,
+			from.Environments[i].FaultRatio
 	}
 	return next
 }

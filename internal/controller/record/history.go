@@ -72,9 +72,11 @@ func (w *HistoryWriter) Known(ctx context.Context, run *v1alpha1.TrainingRun, po
 	return k.number
 }
 
-// Write stores the records of a reply of a learner's pod, and returns when to try again; 0 if nothing is left to write. every is
-// the time between two writes while the run trains. A history that cannot be written does not keep the run from anything.
-func (w *HistoryWriter) Write(ctx context.Context, run *v1alpha1.TrainingRun, pod types.UID, reply *contract.HeartbeatReply, every time.Duration) time.Duration {
+// Write stores the records of a reply of a learner's pod, and returns when to try again; 0 if nothing is left to write.
+// every is the time between two writes while the run trains. A history that cannot be written does not keep the run
+// from anything.
+func (w *HistoryWriter) Write(ctx context.Context, run *v1alpha1.TrainingRun, pod types.UID,
+	reply *contract.HeartbeatReply, every time.Duration) time.Duration {
 	if reply == nil || len(reply.Records) == 0 || reply.RunUID != string(run.UID) {
 		return 0
 	}
@@ -108,8 +110,10 @@ func (w *HistoryWriter) Write(ctx context.Context, run *v1alpha1.TrainingRun, po
 // Forget forgets a run.
 func (w *HistoryWriter) Forget(run types.NamespacedName) { w.runs.Forget(run) }
 
-// read returns the ConfigMap, nil if it does not exist, and the history that it has. One that cannot be decoded is replaced.
-func (w *HistoryWriter) read(ctx context.Context, run *v1alpha1.TrainingRun) (*corev1.ConfigMap, *history.History, error) {
+// read returns the ConfigMap, nil if it does not exist, and the history that it has. One that cannot be decoded is
+// replaced.
+func (w *HistoryWriter) read(ctx context.Context,
+	run *v1alpha1.TrainingRun) (*corev1.ConfigMap, *history.History, error) {
 	object := &corev1.ConfigMap{}
 	err := w.live.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: desired.HistoryName(run)}, object)
 	if apierrors.IsNotFound(err) {
@@ -130,7 +134,8 @@ func (w *HistoryWriter) read(ctx context.Context, run *v1alpha1.TrainingRun) (*c
 }
 
 // add adds records to the ConfigMap.
-func (w *HistoryWriter) add(ctx context.Context, run *v1alpha1.TrainingRun, pod types.UID, records []contract.Record) (*history.History, error) {
+func (w *HistoryWriter) add(ctx context.Context, run *v1alpha1.TrainingRun, pod types.UID,
+	records []contract.Record) (*history.History, error) {
 	object, h, err := w.read(ctx, run)
 	if err != nil {
 		return nil, err

@@ -20,8 +20,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/history"
 )
 
-// TestWriteOfAHostileReplyEnds writes replies of a learner whose image a tenant chose: Reconcile calls Write, and a reply must not keep it
-// from returning.
+// TestWriteOfAHostileReplyEnds writes replies of a learner whose image a tenant chose: Reconcile calls Write, and a
+// reply must not keep it from returning.
 func TestWriteOfAHostileReplyEnds(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {
@@ -36,7 +36,8 @@ func TestWriteOfAHostileReplyEnds(t *testing.T) {
 	go func() {
 		var wait time.Duration
 		for poll := range int64(4) {
-			reply := contract.HeartbeatReply{RunUID: string(run.UID), Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseOpening}}
+			reply := contract.HeartbeatReply{RunUID: string(run.UID), Attempt: 1,
+				Progress: contract.Progress{Phase: contract.PhaseOpening}}
 			for n := range int64(contract.MaxRecords) {
 				number := poll*contract.MaxRecords + n + 1
 				metrics := map[string]float64{}
@@ -58,12 +59,14 @@ func TestWriteOfAHostileReplyEnds(t *testing.T) {
 		t.Fatal("Write has not returned after two minutes")
 	}
 	object := &corev1.ConfigMap{}
-	if err := kube.Get(t.Context(), client.ObjectKey{Namespace: run.Namespace, Name: desired.HistoryName(run)}, object); err != nil {
+	if err := kube.Get(t.Context(), client.ObjectKey{Namespace: run.Namespace, Name: desired.HistoryName(run)},
+		object); err != nil {
 		t.Fatal(err)
 	}
 	data := []byte(object.Data[history.DataKey])
 	h, err := history.Decode(data)
 	if err != nil || len(data) > history.MaxBytes || h.Known != 4*contract.MaxRecords {
-		t.Errorf("the history has %d bytes and record %d (%v), want at most %d bytes and record %d", len(data), h.Known, err, history.MaxBytes, 4*contract.MaxRecords)
+		t.Errorf("the history has %d bytes and record %d (%v), want at most %d bytes and record %d", len(data), h.Known, err,
+			history.MaxBytes, 4*contract.MaxRecords)
 	}
 }

@@ -31,7 +31,8 @@ func Due(before, after *v1alpha1.TrainingRunStatus, wrote, now time.Time, rule P
 	every := writeEvery
 	if onlyFigures(rule.everySteps, before, after) {
 		every = rule.figures
-	} else if before.State != after.State || differs(before.Conditions, after.Conditions, v1alpha1.ConditionLearnerRunning) {
+	} else if before.State != after.State || differs(before.Conditions, after.Conditions,
+		v1alpha1.ConditionLearnerRunning) {
 		every = writeSoon
 	}
 	wait := wrote.Add(every).Sub(now)
@@ -47,7 +48,8 @@ func equal(before, after *v1alpha1.TrainingRunStatus) bool {
 
 // isUrgent says that something must be known before anything follows from it, or that a person waits for it.
 func isUrgent(before, after *v1alpha1.TrainingRunStatus) bool {
-	if ptr.Deref(before.ObservedGeneration, 0) != ptr.Deref(after.ObservedGeneration, 0) || len(before.Attempts) != len(after.Attempts) {
+	if ptr.Deref(before.ObservedGeneration, 0) != ptr.Deref(after.ObservedGeneration, 0) ||
+		len(before.Attempts) != len(after.Attempts) {
 		return true
 	}
 	for i := range after.Attempts {

@@ -42,20 +42,26 @@ func TestDue(t *testing.T) {
 		due    bool
 		wait   time.Duration
 	}{
-		"nothing new":                     {func(*v1alpha1.TrainingRunStatus) {}, time.Hour, false, 0},
-		"time that passes is nothing new": {func(s *v1alpha1.TrainingRunStatus) { s.EffectiveTrainingRatio = new(0.5) }, time.Hour, false, 0},
-		"a step soon after another":       {step(42), time.Second, false, 29 * time.Second},
-		"a step after a while":            {step(42), 30 * time.Second, true, 0},
-		"a lasting checkpoint":            {step(60), time.Second, false, 4 * time.Second},
+		"nothing new": {func(*v1alpha1.TrainingRunStatus) {}, time.Hour, false, 0},
+		"time that passes is nothing new": {func(s *v1alpha1.TrainingRunStatus) { s.EffectiveTrainingRatio = new(0.5) },
+			time.Hour, false, 0},
+		"a step soon after another": {step(42), time.Second, false, 29 * time.Second},
+		"a step after a while":      {step(42), 30 * time.Second, true, 0},
+		"a lasting checkpoint":      {step(60), time.Second, false, 4 * time.Second},
 		"a best checkpoint": {func(s *v1alpha1.TrainingRunStatus) {
 			step(42)(s)
 			s.BestCheckpoint = s.LatestCheckpoint
 		}, time.Second, false, 4 * time.Second},
-		"an evaluation":                    {func(s *v1alpha1.TrainingRunStatus) { s.Metrics.PassAt1 = new(0.7) }, time.Second, false, 4 * time.Second},
-		"the evaluation of an environment": {func(s *v1alpha1.TrainingRunStatus) { s.Environments[0].PassAt1 = new(0.7) }, 5 * time.Second, true, 0},
-		"a message of a condition":         {func(s *v1alpha1.TrainingRunStatus) { s.Conditions[0].Message = "another" }, time.Second, false, 4 * time.Second},
-		"a worker fewer":                   {func(s *v1alpha1.TrainingRunStatus) { s.ReadyWorkers = new(int32(1)) }, time.Second, false, 4 * time.Second},
-		"a state is waited for":            {func(s *v1alpha1.TrainingRunStatus) { s.State = "Evaluating" }, time.Second, false, time.Second},
+		"an evaluation": {func(s *v1alpha1.TrainingRunStatus) { s.Metrics.PassAt1 = new(0.7) },
+			time.Second, false, 4 * time.Second},
+		"the evaluation of an environment": {func(s *v1alpha1.TrainingRunStatus) { s.Environments[0].PassAt1 = new(0.7) },
+			5 * time.Second, true, 0},
+		"a message of a condition": {func(s *v1alpha1.TrainingRunStatus) { s.Conditions[0].Message = "another" }, time.Second,
+			false, 4 * time.Second},
+		"a worker fewer": {func(s *v1alpha1.TrainingRunStatus) { s.ReadyWorkers = new(int32(1)) }, time.Second, false,
+			4 * time.Second},
+		"a state is waited for": {func(s *v1alpha1.TrainingRunStatus) { s.State = "Evaluating" }, time.Second, false,
+			time.Second},
 		"a learner is waited for": {func(s *v1alpha1.TrainingRunStatus) {
 			status.Set(&s.Conditions, 3, now, status.True(v1alpha1.ConditionLearnerRunning, "Running", "m"))
 		}, 2 * time.Second, true, 0},
@@ -65,7 +71,9 @@ func TestDue(t *testing.T) {
 		"a failure at once": {func(s *v1alpha1.TrainingRunStatus) {
 			status.Set(&s.Conditions, 3, now, status.True(v1alpha1.ConditionFailed, "NoProgress", "m"))
 		}, 0, true, 0},
-		"an attempt's end at once": {func(s *v1alpha1.TrainingRunStatus) { s.Attempts[0].CompletionTime = new(metav1.NewTime(now)) }, 0, true, 0},
+		"an attempt's end at once": {func(s *v1alpha1.TrainingRunStatus) {
+			s.Attempts[0].CompletionTime = new(metav1.NewTime(now))
+		}, 0, true, 0},
 		"an attempt at once": {func(s *v1alpha1.TrainingRunStatus) {
 			s.Attempts = append([]v1alpha1.Attempt{{Number: 2}}, s.Attempts...)
 		}, 0, true, 0},
@@ -109,7 +117,8 @@ func TestRuleFor(t *testing.T) {
 		"a new learner":                  {run("ttl", nil), now.Add(time.Second - newLearner), writeEvery, writeNewHistory},
 		"an older learner":               {run("ttl", nil), now.Add(-newLearner), writeFigures, writeFigures},
 		"an endpoint that lists nothing": {run("list_checkpoints", nil), now.Add(-newLearner), writeEvery, writeFigures},
-		"that endpoint, and artifacts":   {run("list_checkpoints", &v1alpha1.Artifacts{}), now.Add(-newLearner), writeFigures, writeFigures},
+		"that endpoint, and artifacts": {run("list_checkpoints", &v1alpha1.Artifacts{}), now.Add(-newLearner), writeFigures,
+			writeFigures},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package record writes the status of an object, decides when the status of a run can wait, records the events that follow
-// from a status, and writes the history of a run into a ConfigMap.
+// Package record writes the status of an object, decides when the status of a run can wait, records the events that
+// follow from a status, and writes the history of a run into a ConfigMap.
 package record
 
 import (

@@ -26,14 +26,17 @@ const (
 	eventEarlierRun      = "EarlierRunFound"
 )
 
-// waitReasons are the reasons of Progressing=False that have an event: what others have to do, or to pass, before the run continues.
+// waitReasons are the reasons of Progressing=False that have an event: what others have to do, or to pass, before the
+// run continues.
 var waitReasons = []string{
-	v1alpha1.ReasonThrottled, v1alpha1.ReasonPaymentRequired, v1alpha1.ReasonPausedCapacity, v1alpha1.ReasonPausedRateLimit,
+	v1alpha1.ReasonThrottled, v1alpha1.ReasonPaymentRequired, v1alpha1.ReasonPausedCapacity,
+	v1alpha1.ReasonPausedRateLimit,
 	v1alpha1.ReasonEndpointUnreachable, v1alpha1.ReasonRequestTooLarge, v1alpha1.ReasonKeyRefused,
 	v1alpha1.ReasonEndpointFailing, v1alpha1.ReasonCreateRefused, v1alpha1.ReasonEnvironmentUnavailable,
 	v1alpha1.ReasonEndpointNotTinker, v1alpha1.ReasonModelUnknown, v1alpha1.ReasonUnsupportedByEndpoint,
 	v1alpha1.ReasonOptimizerNotRestored, v1alpha1.ReasonNoUsableCheckpoint,
-	v1alpha1.ReasonImagePullFailed, v1alpha1.ReasonSecretNotFound, v1alpha1.ReasonSecretKeyNotFound, v1alpha1.ReasonConfigNotFound,
+	v1alpha1.ReasonImagePullFailed, v1alpha1.ReasonSecretNotFound, v1alpha1.ReasonSecretKeyNotFound,
+	v1alpha1.ReasonConfigNotFound,
 	v1alpha1.ReasonContainerRefused, v1alpha1.ReasonInitContainerFailed,
 }
 
@@ -49,9 +52,9 @@ func EventsOfRun(every int64, before, after *v1alpha1.TrainingRunStatus) []Event
 	return slices.Concat(all, originEvents(before, after), conditionEvents(before, after))
 }
 
-// LastingCheckpoint returns a checkpoint that is new and is kept; nil if no such was saved. every is checkpoints.everySteps.
-// Rolling states have no events, since there may be one every second. Where the status has moved past the lasting one, the
-// newest stands for it.
+// LastingCheckpoint returns a checkpoint that is new and is kept; nil if no such was saved. every is
+// checkpoints.everySteps. Rolling states have no events, since there may be one every second. Where the status has
+// moved past the lasting one, the newest stands for it.
 func LastingCheckpoint(every int64, before, after *v1alpha1.TrainingRunStatus) *v1alpha1.Checkpoint {
 	if every < 1 || after.LatestCheckpoint == nil || status.LatestStep(after)/every <= status.LatestStep(before)/every {
 		return nil
@@ -121,7 +124,8 @@ func conditionEvents(before, after *v1alpha1.TrainingRunStatus) []Event {
 			return Warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionTrue && !failed
 		}},
 		{v1alpha1.ConditionProgressing, func(_, is *metav1.Condition) (Event, bool) {
-			return Warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionFalse && slices.Contains(waitReasons, is.Reason)
+			return Warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionFalse && slices.Contains(waitReasons,
+				is.Reason)
 		}},
 		{v1alpha1.ConditionRolloutsReady, func(_, is *metav1.Condition) (Event, bool) {
 			return Warning(is.Reason, "Create", is.Message), slices.Contains(refusals, is.Reason)
@@ -155,7 +159,8 @@ func conditionEvents(before, after *v1alpha1.TrainingRunStatus) []Event {
 
 // newEvidence says that the endpoint fails in another way than before.
 func newEvidence(was, is *metav1.Condition) bool {
-	return was != nil && is.Type == v1alpha1.ConditionProgressing && slices.Contains(waitReasons, is.Reason) && was.Message != is.Message
+	return was != nil && is.Type == v1alpha1.ConditionProgressing && slices.Contains(waitReasons, is.Reason) &&
+		was.Message != is.Message
 }
 
 func suspendEvent(was, is *metav1.Condition) (Event, bool) {

@@ -26,8 +26,8 @@ type Try struct {
 	At         time.Time
 }
 
-// Wait is how long to wait before the next try, and whether there is to be one: not for the same generation of the owner
-// if the refusal is final. The zero Try waits for nothing.
+// Wait is how long to wait before the next try, and whether there is to be one: not for the same generation of the
+// owner if the refusal is final. The zero Try waits for nothing.
 func (t Try) Wait(generation int64, now time.Time) (time.Duration, bool) {
 	switch {
 	case t.Reason == "":
@@ -41,11 +41,12 @@ func (t Try) Wait(generation int64, now time.Time) (time.Duration, bool) {
 	}
 }
 
-// Memory keeps the newest refusal of each role of an owner's objects. Losing it costs one more try. Its zero value has none.
+// Memory keeps the newest refusal of each role of an owner's objects. Losing it costs one more try. Its zero value has
+// none.
 type Memory struct{ byRole objectmap.Map[map[string]Try] }
 
-// Record keeps a refusal, or forgets the former one where err refuses nothing, and reports whether it refuses. Of one owner, one
-// goroutine at a time may record.
+// Record keeps a refusal, or forgets the former one where err refuses nothing, and reports whether it refuses. Of one
+// owner, one goroutine at a time may record.
 func (m *Memory) Record(owner client.Object, role, name string, err error, now time.Time) bool {
 	refused, is := Of(err)
 	tries := map[string]Try{}

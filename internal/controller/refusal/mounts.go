@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// mountFailures are the reasons of the events about a volume that a pod does not get. The status of the pod does not mention it.
+// mountFailures are the reasons of the events about a volume that a pod does not get. The status of the pod does not
+// mention it.
 var mountFailures = []string{"FailedMount", "FailedAttachVolume", "FailedMapVolume"}
 
 // vague begins the notes in which the kubelet says that it has waited, but not for what.
@@ -40,7 +41,8 @@ func newestMount(events []eventsv1.Event) string {
 		}
 		at, isVague := lastSeen(e), strings.HasPrefix(e.Note, vague)
 		switch {
-		case note == "", strings.HasPrefix(note, vague) && !isVague, strings.HasPrefix(note, vague) == isVague && at.After(newest):
+		case note == "", strings.HasPrefix(note, vague) && !isVague, strings.HasPrefix(note, vague) == isVague &&
+			at.After(newest):
 			note, newest = e.Note, at
 		}
 	}

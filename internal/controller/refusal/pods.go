@@ -23,8 +23,8 @@ const (
 	podCreated = "SuccessfulCreate"
 )
 
-// OfPods reads from the events of a Job that lacks pods why they were refused. Events of refusals before the newest pod do
-// not count.
+// OfPods reads from the events of a Job that lacks pods why they were refused. Events of refusals before the newest pod
+// do not count.
 func OfPods(ctx context.Context, reader client.Reader, job *batchv1.Job) (Refusal, error) {
 	var events eventsv1.EventList
 	of := client.MatchingFields{"regarding.kind": "Job", "regarding.uid": string(job.UID)}
@@ -69,8 +69,8 @@ func lastSeen(e eventsv1.Event) time.Time {
 // generatedName is a pod's name as the API server quotes it, with the suffix that differs at each try.
 var generatedName = regexp.MustCompile(`(pods? "[^"]*)-[a-z0-9]{5}"`)
 
-// podWords are the API server's words in a note, without what differs from one try to the next: a status should not change
-// with each.
+// podWords are the API server's words in a note, without what differs from one try to the next: a status should not
+// change with each.
 func podWords(note string) string {
 	note = strings.TrimPrefix(note, "(combined from similar events): ")
 	note = strings.TrimPrefix(note, "Error creating: ")

@@ -51,8 +51,8 @@ func denied(err error) bool {
 	return strings.Contains(err.Error(), "denied the request") || strings.Contains(err.Error(), "denied request")
 }
 
-// needsRepair reports an internal error of the API server that lasts until a person repairs it: an admission webhook does not
-// answer, or the cluster has no address left for a Service.
+// needsRepair reports an internal error of the API server that lasts until a person repairs it: an admission webhook
+// does not answer, or the cluster has no address left for a Service.
 func needsRepair(err error) bool {
 	if !apierrors.IsInternalError(err) {
 		return false

@@ -34,8 +34,10 @@ func webhook(code int32, reason metav1.StatusReason) error {
 
 // terminating is how the API server refuses what is created in a namespace that is being deleted.
 func terminating() error {
-	err := apierrors.NewForbidden(jobs, "j", errors.New("unable to create new content in namespace n because it is being terminated"))
-	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause, Field: "metadata.namespace"}}
+	err := apierrors.NewForbidden(jobs, "j", errors.New("unable to create new content in namespace n because it is "+
+		"being terminated"))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause,
+		Field: "metadata.namespace"}}
 	return fmt.Errorf("creating learner job: %w", err)
 }
 
@@ -44,14 +46,16 @@ func TestOf(t *testing.T) {
 		err  error
 		want string
 	}{
-		"nothing":                           {nil, ""},
-		"a quota":                           {fmt.Errorf("creating job: %w", overQuota), "CreateRefused"},
-		"an invalid object":                 {fmt.Errorf("creating job: %w", invalid), "SpecRefused"},
-		"a bad request":                     {apierrors.NewBadRequest("b"), "SpecRefused"},
-		"a webhook":                         {webhook(422, metav1.StatusReasonInvalid), "CreateRefused"},
-		"a webhook's 400":                   {webhook(400, metav1.StatusReasonBadRequest), "CreateRefused"},
-		"no address left":                   {apierrors.NewInternalError(errors.New(`failed to allocate a serviceIP for Service "s": range is full`)), "CreateRefused"},
-		"a silent webhook":                  {apierrors.NewInternalError(errors.New(`failed calling webhook "w": failed to call webhook: connection refused`)), "CreateRefused"},
+		"nothing":           {nil, ""},
+		"a quota":           {fmt.Errorf("creating job: %w", overQuota), "CreateRefused"},
+		"an invalid object": {fmt.Errorf("creating job: %w", invalid), "SpecRefused"},
+		"a bad request":     {apierrors.NewBadRequest("b"), "SpecRefused"},
+		"a webhook":         {webhook(422, metav1.StatusReasonInvalid), "CreateRefused"},
+		"a webhook's 400":   {webhook(400, metav1.StatusReasonBadRequest), "CreateRefused"},
+		"no address left": {apierrors.NewInternalError(
+			errors.New(`failed to allocate a serviceIP for Service "s": range is full`)), "CreateRefused"},
+		"a silent webhook": {apierrors.NewInternalError(
+			errors.New(`failed calling webhook "w": failed to call webhook: connection refused`)), "CreateRefused"},
 		"an internal error":                 {apierrors.NewInternalError(errors.New("etcd")), ""},
 		"a namespace that is being deleted": {terminating(), "NamespaceTerminating"},
 		"a timeout":                         {apierrors.NewTimeoutError("t", 1), ""},
@@ -74,15 +78,17 @@ func TestNewest(t *testing.T) {
 	event := func(reason, note string, after time.Duration) eventsv1.Event {
 		return eventsv1.Event{Reason: reason, Note: note, DeprecatedLastTimestamp: metav1.NewTime(at.Add(after))}
 	}
-	refused := event("FailedCreate", `Error creating: pods "run-abcde-learner-1-x7k2p" is forbidden: exceeded quota`, time.Minute)
+	refused := event("FailedCreate", `Error creating: pods "run-abcde-learner-1-x7k2p" is forbidden: exceeded quota`,
+		time.Minute)
 	const words = `pods "run-abcde-learner-1" is forbidden: exceeded quota`
 	cases := map[string]struct {
 		events []eventsv1.Event
 		want   string
 	}{
-		"no events":           {nil, ""},
-		"one":                 {[]eventsv1.Event{refused}, words},
-		"several as one":      {[]eventsv1.Event{event("FailedCreate", "(combined from similar events): "+refused.Note, 0)}, words},
+		"no events": {nil, ""},
+		"one":       {[]eventsv1.Event{refused}, words},
+		"several as one": {[]eventsv1.Event{event("FailedCreate", "(combined from similar events): "+refused.Note, 0)},
+			words},
 		"the newest counts":   {[]eventsv1.Event{refused, event("FailedCreate", "Error creating: other", 0)}, words},
 		"a pod since":         {[]eventsv1.Event{refused, event("SuccessfulCreate", "Created pod: p", 2*time.Minute)}, ""},
 		"a pod before":        {[]eventsv1.Event{event("SuccessfulCreate", "Created pod: p", 0), refused}, words},

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resolve finds what a run refers to: the environments to pin, and the checkpoint to begin from. What is missing
-// is a Problem, which names the condition that does not hold and the repair.
+// Package resolve finds what a run refers to: the environments to pin, and the checkpoint to begin from. What is
+// missing is a Problem, which names the condition that does not hold and the repair.
 package resolve
 
 import (
@@ -34,7 +34,8 @@ type Problem struct {
 
 // Environments gives the pins of all environments that a run refers to. What the run has pinned
 // already stays as it is; pinned is nil when there is no run file to read that from.
-func Environments(run *v1alpha1.TrainingRun, pinned desired.Pins, environments map[string]*v1alpha1.RewardEnvironment) (desired.Pins, *Problem) {
+func Environments(run *v1alpha1.TrainingRun, pinned desired.Pins,
+	environments map[string]*v1alpha1.RewardEnvironment) (desired.Pins, *Problem) {
 	pins := desired.Pins{}
 	for _, name := range desired.References(run) {
 		if pin, ok := pinned[name]; ok {
@@ -56,8 +57,8 @@ func Environments(run *v1alpha1.TrainingRun, pinned desired.Pins, environments m
 	return pins, environmentsChanged(run, pins)
 }
 
-// checkPorts refuses two servers of one port. The pods of a run share their addresses: a session of one environment would be opened at
-// the server of the other.
+// checkPorts refuses two servers of one port. The pods of a run share their addresses: a session of one environment
+// would be opened at the server of the other.
 func checkPorts(pins, pinned desired.Pins) *Problem {
 	err := pins.CheckPorts()
 	if err == nil {
@@ -65,15 +66,18 @@ func checkPorts(pins, pinned desired.Pins) *Problem {
 	}
 	message := err.Error() + "."
 	if len(pinned) > 0 {
-		message += fmt.Sprintf(" What the run has pinned keeps its port (%s): change another one, or remove it from evaluation.environments.",
+		message += fmt.Sprintf(" What the run has pinned keeps its port (%s): change another one, or remove it from "+
+			"evaluation.environments.",
 			strings.Join(slices.Sorted(maps.Keys(pinned)), ", "))
 	}
-	return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentNotReady, Message: message, NeedsAction: true}
+	return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentNotReady,
+		Message: message, NeedsAction: true}
 }
 
-// Repin gives the pins of all environments as they are now, for a run whose settings are not fixed yet. One that was pinned and
-// does not exist any more stays as it is.
-func Repin(run *v1alpha1.TrainingRun, pinned desired.Pins, environments map[string]*v1alpha1.RewardEnvironment) (desired.Pins, *Problem) {
+// Repin gives the pins of all environments as they are now, for a run whose settings are not fixed yet. One that was
+// pinned and does not exist any more stays as it is.
+func Repin(run *v1alpha1.TrainingRun, pinned desired.Pins,
+	environments map[string]*v1alpha1.RewardEnvironment) (desired.Pins, *Problem) {
 	missing := desired.Pins{}
 	for name, pin := range pinned {
 		if environments[name] == nil {
@@ -91,7 +95,8 @@ func SharedServers(pins desired.Pins) *Problem {
 	}
 	return &Problem{
 		Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonSharedServersDisabled, NeedsAction: true,
-		Message: fmt.Sprintf("RewardEnvironment %q has ors.server.shared, and this operator may not run Deployments: set the chart's value "+
+		Message: fmt.Sprintf("RewardEnvironment %q has ors.server.shared, and this operator may not run Deployments: set "+
+			"the chart's value "+
 			"environmentServers.shared to true, or remove the field.", name),
 	}
 }
@@ -99,7 +104,8 @@ func SharedServers(pins desired.Pins) *Problem {
 func usable(name string, env *v1alpha1.RewardEnvironment) *Problem {
 	if env == nil {
 		return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentNotFound,
-			Message: fmt.Sprintf("RewardEnvironment %q does not exist in this namespace: create it, or correct environmentRef.", name), NeedsAction: true}
+			Message: fmt.Sprintf("RewardEnvironment %q does not exist in this namespace: create it, or correct environmentRef.",
+				name), NeedsAction: true}
 	}
 	ready := meta.FindStatusCondition(env.Status.Conditions, v1alpha1.ConditionReady)
 	probed := ready != nil && ptr.Deref(env.Status.ObservedGeneration, 0) == env.Generation
@@ -111,7 +117,8 @@ func usable(name string, env *v1alpha1.RewardEnvironment) *Problem {
 		unstarted := ready.Reason == v1alpha1.ReasonProbeNotStarting
 		repairable := ready.Reason == v1alpha1.ReasonInvalid || ready.Reason == v1alpha1.ReasonDataInvalid
 		return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentNotReady,
-			Message: fmt.Sprintf("RewardEnvironment %q is not ready: %s", name, ready.Message), NeedsAction: repairable || unstarted, Grace: unstarted}
+			Message:     fmt.Sprintf("RewardEnvironment %q is not ready: %s", name, ready.Message),
+			NeedsAction: repairable || unstarted, Grace: unstarted}
 	}
 	return nil
 }
@@ -141,7 +148,8 @@ func environmentsChanged(run *v1alpha1.TrainingRun, pins desired.Pins) *Problem 
 		name := desired.RefName(use.EnvironmentUse)
 		if digest := digests[use.Name]; digest != "" && digest != pins[name].Digest {
 			return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentChanged,
-				Message: fmt.Sprintf("RewardEnvironment %q has changed since the run started, and the run's files were deleted: restore its spec.", name), NeedsAction: true}
+				Message: fmt.Sprintf("RewardEnvironment %q has changed since the run started, and the run's files were deleted: "+
+					"restore its spec.", name), NeedsAction: true}
 		}
 	}
 	return nil
@@ -154,11 +162,13 @@ func InitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (string, 
 		return ptr.Deref(init, v1alpha1.InitFrom{}).Checkpoint, nil
 	}
 	notFound := func(format string, args ...any) (string, *Problem) {
-		return "", &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonInitFromNotFound, Message: fmt.Sprintf(format, args...), NeedsAction: true}
+		return "", &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonInitFromNotFound,
+			Message: fmt.Sprintf(format, args...), NeedsAction: true}
 	}
 	name := init.Run.Name
 	if source == nil {
-		return notFound("TrainingRun %q does not exist in this namespace: correct initFrom.run.name, or give initFrom.checkpoint.", name)
+		return notFound("TrainingRun %q does not exist in this namespace: correct initFrom.run.name, or give "+
+			"initFrom.checkpoint.", name)
 	}
 	if source.UID == run.UID {
 		return notFound("initFrom.run names this run itself: name another, or give initFrom.checkpoint.")
@@ -171,11 +181,14 @@ func InitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (string, 
 			return initPath(run, c), nil
 		}
 	}
-	if status.IsTrue(source.Status.Conditions, v1alpha1.ConditionComplete) || status.IsTrue(source.Status.Conditions, v1alpha1.ConditionFailed) {
+	if status.IsTrue(source.Status.Conditions, v1alpha1.ConditionComplete) || status.IsTrue(source.Status.Conditions,
+		v1alpha1.ConditionFailed) {
 		if len(status.AllCheckpoints(&source.Status)) == 0 {
-			return notFound("TrainingRun %q has ended without a checkpoint: correct initFrom.run.name, or give initFrom.checkpoint.", name)
+			return notFound("TrainingRun %q has ended without a checkpoint: correct initFrom.run.name, or give "+
+				"initFrom.checkpoint.", name)
 		}
-		return notFound("TrainingRun %q has ended and lists no such checkpoint: its steps are %s; correct initFrom.run.step, or give initFrom.checkpoint.", name, stepsOf(source))
+		return notFound("TrainingRun %q has ended and lists no such checkpoint: its steps are %s; correct "+
+			"initFrom.run.step, or give initFrom.checkpoint.", name, stepsOf(source))
 	}
 	return "", &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonInitFromNotReady,
 		Message: fmt.Sprintf("TrainingRun %q has not saved the checkpoint yet.", name)}
@@ -204,7 +217,8 @@ func UnreadableFile(err error) *Problem {
 	if err == nil {
 		return nil
 	}
-	return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRunFileInvalid, Message: err.Error(), NeedsAction: true}
+	return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRunFileInvalid, Message: err.Error(),
+		NeedsAction: true}
 }
 
 // FileProblem describes why a run file cannot be made, and what to do.
@@ -216,5 +230,6 @@ func FileProblem(err error) *Problem {
 		}
 		return problem
 	}
-	return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRunFileInvalid, Message: "The spec does not make a valid run: " + err.Error(), NeedsAction: true}
+	return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRunFileInvalid,
+		Message: "The spec does not make a valid run: " + err.Error(), NeedsAction: true}
 }

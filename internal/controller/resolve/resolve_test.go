@@ -36,7 +36,8 @@ func readyEnvironment() *v1alpha1.RewardEnvironment {
 	env := &v1alpha1.RewardEnvironment{
 		ObjectMeta: metav1.ObjectMeta{Name: "env", Generation: 1},
 		Spec: v1alpha1.RewardEnvironmentSpec{
-			Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{}}, Reward: &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}},
+			Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{}},
+			Reward:  &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}},
 		},
 		Status: v1alpha1.RewardEnvironmentStatus{
 			ObservedGeneration: new(int64(1)), Digest: "digest",
@@ -86,12 +87,15 @@ func TestEnvironments(t *testing.T) {
 		want   string // digest that is pinned
 		reason string
 	}{
-		"what is ready is pinned":          {newRun(), nil, one(readyEnvironment()), "digest", ""},
-		"what is pinned stays":             {started("pinned"), own, one(readyEnvironment()), "pinned", ""},
-		"even if the object is deleted":    {started("pinned"), own, none, "pinned", ""},
-		"a missing one":                    {newRun(), nil, none, "", "EnvironmentNotFound (needs action)"},
-		"one that was never probed":        {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) { e.Status = v1alpha1.RewardEnvironmentStatus{} }), "", "EnvironmentNotReady"},
-		"one that changed since its probe": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) { e.Generation = 2 }), "", "EnvironmentNotReady"},
+		"what is ready is pinned":       {newRun(), nil, one(readyEnvironment()), "digest", ""},
+		"what is pinned stays":          {started("pinned"), own, one(readyEnvironment()), "pinned", ""},
+		"even if the object is deleted": {started("pinned"), own, none, "pinned", ""},
+		"a missing one":                 {newRun(), nil, none, "", "EnvironmentNotFound (needs action)"},
+		"one that was never probed": {newRun(), nil,
+			changed(func(e *v1alpha1.RewardEnvironment) { e.Status = v1alpha1.RewardEnvironmentStatus{} }), "",
+			"EnvironmentNotReady"},
+		"one that changed since its probe": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) { e.Generation = 2 }),
+			"", "EnvironmentNotReady"},
 		"one that is down": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) {
 			e.Status.Conditions[0].Status, e.Status.Conditions[0].Reason = "False", "Unavailable"
 		}), "", "EnvironmentNotReady"},
@@ -101,8 +105,9 @@ func TestEnvironments(t *testing.T) {
 		"one whose probe cannot start": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) {
 			e.Status.Conditions[0].Status, e.Status.Conditions[0].Reason = "False", "ProbeNotStarting"
 		}), "", "EnvironmentNotReady (needs action, after a while)"},
-		"files lost, environment unchanged":  {started("digest"), nil, one(readyEnvironment()), "digest", ""},
-		"files lost, environment is another": {started("other"), nil, one(readyEnvironment()), "digest", "EnvironmentChanged (needs action)"},
+		"files lost, environment unchanged": {started("digest"), nil, one(readyEnvironment()), "digest", ""},
+		"files lost, environment is another": {started("other"), nil, one(readyEnvironment()), "digest",
+			"EnvironmentChanged (needs action)"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -141,8 +146,9 @@ func TestInitFrom(t *testing.T) {
 		want        string
 		reason      string
 	}{
-		"none":                            {newRun(), nil, "", ""},
-		"a checkpoint is itself":          {newRun(func(r *v1alpha1.TrainingRun) { r.Spec.InitFrom = &v1alpha1.InitFrom{Checkpoint: "path"} }), nil, "path", ""},
+		"none": {newRun(), nil, "", ""},
+		"a checkpoint is itself": {newRun(
+			func(r *v1alpha1.TrainingRun) { r.Spec.InitFrom = &v1alpha1.InitFrom{Checkpoint: "path"} }), nil, "path", ""},
 		"the newest":                      {from(nil), source(), "state30", ""},
 		"the newest sampler, to evaluate": {evaluates, source(), "sampler30", ""},
 		"a step of the window":            {from(new(int64(29))), source(), "state29", ""},
@@ -171,7 +177,8 @@ func TestInitFromNamesTheStepsOfAnEndedRun(t *testing.T) {
 	ended.UID = "source"
 	ended.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFailed, Status: metav1.ConditionTrue}}
 	saved := ended.DeepCopy()
-	saved.Status.LatestCheckpoint, saved.Status.BestCheckpoint = &v1alpha1.Checkpoint{Step: 30}, &v1alpha1.Checkpoint{Step: 20}
+	saved.Status.LatestCheckpoint, saved.Status.BestCheckpoint = &v1alpha1.Checkpoint{Step: 30},
+		&v1alpha1.Checkpoint{Step: 20}
 	saved.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 30}, {Step: 29}}
 	for want, source := range map[string]*v1alpha1.TrainingRun{
 		`TrainingRun "source" has ended without a checkpoint: correct initFrom.run.name, or give initFrom.checkpoint.`:                                   ended,
@@ -185,11 +192,13 @@ func TestInitFromNamesTheStepsOfAnEndedRun(t *testing.T) {
 
 func TestFileProblem(t *testing.T) {
 	split := desired.SpecError{Condition: "EnvironmentsReady", Reason: "SplitNotFound", Message: "it has train"}
-	if p := FileProblem(&split); p.Condition != "EnvironmentsReady" || p.Reason != "SplitNotFound" || p.Message != "it has train" || !p.NeedsAction {
+	if p := FileProblem(&split); p.Condition != "EnvironmentsReady" || p.Reason != "SplitNotFound" ||
+		p.Message != "it has train" || !p.NeedsAction {
 		t.Errorf("FileProblem = %+v", p)
 	}
 	format := FileProblem(&desired.SpecError{Condition: "Accepted", Reason: "UnsupportedByFormat"})
-	if format.Condition != "Accepted" || format.Reason != "UnsupportedByFormat" || !format.NeedsAction || !strings.HasSuffix(format.Message, "continues by itself.") {
+	if format.Condition != "Accepted" || format.Reason != "UnsupportedByFormat" || !format.NeedsAction ||
+		!strings.HasSuffix(format.Message, "continues by itself.") {
 		t.Errorf("FileProblem = %+v", format)
 	}
 	if p := FileProblem(errors.New("x")); p.Condition != "Accepted" || p.Reason != "RunFileInvalid" {
@@ -197,20 +206,22 @@ func TestFileProblem(t *testing.T) {
 	}
 }
 
-// TestAddedServerOnATakenPort adds an environment to evaluate on to a started run: its server has the port of the one that the run
-// trains on, which is the default.
+// TestAddedServerOnATakenPort adds an environment to evaluate on to a started run: its server has the port of the one
+// that the run trains on, which is the default.
 func TestAddedServerOnATakenPort(t *testing.T) {
 	server := func(name string, port *int32) *v1alpha1.RewardEnvironment {
 		env := readyEnvironment()
 		env.Name = name
-		env.Spec = v1alpha1.RewardEnvironmentSpec{ORS: &environment.ORS{Server: &environment.ORSServer{Image: name + ":v1", Port: port}}}
+		env.Spec = v1alpha1.RewardEnvironmentSpec{ORS: &environment.ORS{Server: &environment.ORSServer{Image: name + ":v1",
+			Port: port}}}
 		env.Default()
 		return env
 	}
 	run := newRun(func(r *v1alpha1.TrainingRun) {
 		r.Status.StartTime = new(metav1.Now())
 		r.Status.Environments = []v1alpha1.EnvironmentStatus{{Name: "env", Digest: "pinned"}}
-		r.Spec.Evaluation = &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "heldout"}}}}
+		r.Spec.Evaluation = &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{
+			{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "heldout"}}}}
 	})
 	pinned := desired.Pins{"env": {Digest: "pinned", Definition: desired.Definition(server("env", nil).Spec)}}
 	for name, tc := range map[string]struct {
@@ -221,14 +232,16 @@ func TestAddedServerOnATakenPort(t *testing.T) {
 		"another port":  {new(int32(8090)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, problem := Environments(run, pinned, map[string]*v1alpha1.RewardEnvironment{"heldout": server("heldout", tc.port)})
+			_, problem := Environments(run, pinned, map[string]*v1alpha1.RewardEnvironment{"heldout": server("heldout",
+				tc.port)})
 			if (problem == nil) != (tc.want == "") {
 				t.Fatalf("problem = %+v, want %q", problem, tc.want)
 			}
 			if problem == nil {
 				return
 			}
-			for _, words := range []string{tc.want, "What the run has pinned keeps its port (env)", "remove it from evaluation.environments"} {
+			for _, words := range []string{tc.want, "What the run has pinned keeps its port (env)",
+				"remove it from evaluation.environments"} {
 				if !strings.Contains(problem.Message, words) || !problem.NeedsAction {
 					t.Errorf("problem = %+v, want one that needs action and says %q", problem, words)
 				}

@@ -16,7 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// TestProbesAreDeletedOnce plans the deletion of a probe again, as a cache does that still has it, and of its successor.
+// TestProbesAreDeletedOnce plans the deletion of a probe again, as a cache does that still has it, and of its
+// successor.
 func TestProbesAreDeletedOnce(t *testing.T) {
 	var deleted []string
 	r := New(Reconciler{Client: interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
@@ -29,9 +30,11 @@ func TestProbesAreDeletedOnce(t *testing.T) {
 	})})
 	env := newEnvironment()
 	job := func(name string) *batchv1.Job {
-		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: name, UID: types.UID("uid of " + name)}}
+		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: name,
+			UID: types.UID("uid of " + name)}}
 	}
-	for _, jobs := range [][]*batchv1.Job{{job("first")}, {job("first")}, nil, {job("first"), job("second")}, {job("second")}} {
+	for _, jobs := range [][]*batchv1.Job{{job("first")}, {job("first")}, nil, {job("first"), job("second")},
+		{job("second")}} {
 		if err := r.apply(t.Context(), env, plan{deletes: jobs}); err != nil {
 			t.Fatal(err)
 		}

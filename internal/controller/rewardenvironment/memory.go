@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// probes are those that a Reconciler knows of one environment. If they are lost, a request may be made once more, and only the clocks
-// of nodes say when a probe ended.
+// probes are those that a Reconciler knows of one environment. If they are lost, a request may be made once more, and
+// only the clocks of nodes say when a probe ended.
 type probes struct {
 	// started is when the newest was started.
 	started time.Time

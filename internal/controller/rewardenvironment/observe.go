@@ -67,7 +67,8 @@ func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironmen
 		return seen, nil
 	}
 	var pods corev1.PodList
-	if err := r.Client.List(ctx, &pods, client.InNamespace(env.Namespace), client.MatchingLabels(seen.job.Spec.Template.Labels)); err != nil {
+	if err := r.Client.List(ctx, &pods, client.InNamespace(env.Namespace),
+		client.MatchingLabels(seen.job.Spec.Template.Labels)); err != nil {
 		return observed{}, fmt.Errorf("listing probe pods: %w", err)
 	}
 	if len(pods.Items) > 0 {

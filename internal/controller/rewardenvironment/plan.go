@@ -20,8 +20,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// Pauses between probes of an environment that failed in a way that may pass. A repair is noticed within a minute, and there is
-// one pod every 45 s at most.
+// Pauses between probes of an environment that failed in a way that may pass. A repair is noticed within a minute, and
+// there is one pod every 45 s at most.
 const (
 	retryInterval = refusal.RetryInterval
 	minPause      = 10 * time.Second
@@ -78,7 +78,8 @@ func makePlan(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) pla
 	if t := podstate.Termination(seen.pod, desired.ProbeContainer); t != nil {
 		return p.withResult(env, seen, t, now)
 	}
-	if digest := seen.job.Annotations[v1alpha1.AnnotationTemplate]; digest != "" && digest != desired.ProbeTemplateDigest(env) {
+	if digest := seen.job.Annotations[v1alpha1.AnnotationTemplate]; digest != "" &&
+		digest != desired.ProbeTemplateDigest(env) {
 		p.ready, p.pending = probing(), true
 		return p.withProbe(env, seen, seen.try+1, now)
 	}
@@ -108,7 +109,8 @@ func (p plan) withoutResult(seen observed) plan {
 	return p
 }
 
-// withoutImage replaces a probe whose image is missing after a while: the kubelet pulls the image for another pod sooner.
+// withoutImage replaces a probe whose image is missing after a while: the kubelet pulls the image for another pod
+// sooner.
 func (p plan) withoutImage(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) plan {
 	p.ready, p.requeue = waitingProbe(seen.pod), podstate.ReplaceIn(seen.pod, now)
 	if p.requeue > 0 {
@@ -120,7 +122,8 @@ func (p plan) withoutImage(env *v1alpha1.RewardEnvironment, seen observed, now t
 // hasAnswer says that this generation has an answer that stays: until its ConfigMap changes, if it reads one.
 func hasAnswer(env *v1alpha1.RewardEnvironment, seen observed) bool {
 	ready := meta.FindStatusCondition(env.Status.Conditions, v1alpha1.ConditionReady)
-	if ready == nil || ready.ObservedGeneration != env.Generation || ptr.Deref(env.Status.ObservedGeneration, 0) != env.Generation {
+	if ready == nil || ready.ObservedGeneration != env.Generation || ptr.Deref(env.Status.ObservedGeneration,
+		0) != env.Generation {
 		return false
 	}
 	if ready.Reason == v1alpha1.ReasonProbed {
@@ -130,14 +133,16 @@ func hasAnswer(env *v1alpha1.RewardEnvironment, seen observed) bool {
 }
 
 // withResult reads what a probe left.
-func (p plan) withResult(env *v1alpha1.RewardEnvironment, seen observed, t *corev1.ContainerStateTerminated, now time.Time) plan {
+func (p plan) withResult(env *v1alpha1.RewardEnvironment, seen observed, t *corev1.ContainerStateTerminated,
+	now time.Time) plan {
 	result, err := contract.DecodeProbeResult(t.Message)
 	if err != nil {
 		message := fmt.Sprintf("The probe exited with code %d and left no result: see its pod's log.", t.ExitCode)
 		return p.withRetry(env, seen, t.FinishedAt.Time, notReady(v1alpha1.ReasonProbeFailed, message), now)
 	}
 	if result.OK && !seen.files.Match(datasetStatus(result.Contents)) {
-		changed := notReady(v1alpha1.ReasonUnavailable, "The ConfigMap of dataset.jsonl.configMapRef changed while the probe read it; it is probed again.")
+		changed := notReady(v1alpha1.ReasonUnavailable,
+			"The ConfigMap of dataset.jsonl.configMapRef changed while the probe read it; it is probed again.")
 		return p.withRetry(env, seen, t.FinishedAt.Time, changed, now)
 	}
 	if result.OK {
@@ -162,7 +167,8 @@ func (p plan) withResult(env *v1alpha1.RewardEnvironment, seen observed, t *core
 }
 
 // withRetry makes the next try when the time since the last is over.
-func (p plan) withRetry(env *v1alpha1.RewardEnvironment, seen observed, ended time.Time, as status.Condition, now time.Time) plan {
+func (p plan) withRetry(env *v1alpha1.RewardEnvironment, seen observed, ended time.Time, as status.Condition,
+	now time.Time) plan {
 	p.ready = as
 	lasted := podstate.Lasted(seen.pod, desired.ProbeContainer)
 	wait := max(retryInterval-lasted, minPause)
@@ -182,7 +188,8 @@ func (p plan) withRetry(env *v1alpha1.RewardEnvironment, seen observed, ended ti
 func (p plan) withProbe(env *v1alpha1.RewardEnvironment, seen observed, try int32, now time.Time) plan {
 	wait, again := seen.refused.Wait(env.Generation, now)
 	if seen.refused.Reason != "" && seen.refused.Generation == env.Generation {
-		p.ready = notReady(v1alpha1.ReasonProbeNotStarting, fmt.Sprintf("The API server refuses the probe's Job (%s).", seen.refused.Words))
+		p.ready = notReady(v1alpha1.ReasonProbeNotStarting, fmt.Sprintf("The API server refuses the probe's Job (%s).",
+			seen.refused.Words))
 	}
 	if wait > 0 || !again {
 		p.requeue = wait
@@ -200,7 +207,8 @@ func withoutAnswer(pod *corev1.Pod) status.Condition {
 	if failed := podstate.FailedInit(pod, "pod"); failed.NeedsAction {
 		return notReady(v1alpha1.ReasonProbeNotStarting, failed.Message)
 	}
-	return notReady(v1alpha1.ReasonProbeFailed, "The probe ended without a result: its pod was deleted, or it took too long.")
+	return notReady(v1alpha1.ReasonProbeFailed, "The probe ended without a result: its pod was deleted, or it took "+
+		"too long.")
 }
 
 func refusedPod(r refusal.Refusal) status.Condition {

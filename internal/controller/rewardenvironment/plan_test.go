@@ -26,7 +26,8 @@ func newEnvironment(changes ...func(*v1alpha1.RewardEnvironment)) *v1alpha1.Rewa
 	env := &v1alpha1.RewardEnvironment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "env", UID: "0123456789", Generation: 2},
 		Spec: v1alpha1.RewardEnvironmentSpec{
-			Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{}}, Reward: &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}},
+			Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{}},
+			Reward:  &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}},
 		},
 	}
 	for _, change := range changes {
@@ -41,14 +42,16 @@ func ready(status metav1.ConditionStatus, reason string, generation int64) func(
 	return func(env *v1alpha1.RewardEnvironment) {
 		env.Status.ObservedGeneration = &generation
 		env.Status.Conditions = []metav1.Condition{{
-			Type: "Ready", Status: status, Reason: reason, Message: "as before", ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now),
+			Type: "Ready", Status: status, Reason: reason, Message: "as before", ObservedGeneration: generation,
+			LastTransitionTime: metav1.NewTime(now),
 		}}
 	}
 }
 
 // seen returns an observation of the probe of a try, and of its pod.
 func seen(try int32, pod *corev1.Pod, changes ...func(*observed)) observed {
-	o := observed{definition: desired.Definition(newEnvironment().Spec), digest: strings.Repeat("ab", 32), try: try, pod: pod}
+	o := observed{definition: desired.Definition(newEnvironment().Spec), digest: strings.Repeat("ab", 32), try: try,
+		pod: pod}
 	if try > 0 {
 		o.job = &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}
 	}
@@ -59,7 +62,8 @@ func seen(try int32, pod *corev1.Pod, changes ...func(*observed)) observed {
 }
 
 func probePod(state corev1.ContainerState) *corev1.Pod {
-	return &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "probe", State: state}}}}
+	return &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "probe",
+		State: state}}}}
 }
 
 // terminatedPod is a pod whose probe left a message, a while ago.
@@ -87,7 +91,8 @@ func TestPlan(t *testing.T) {
 		return pod
 	}
 	failed := func(o *observed) {
-		o.job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-10 * time.Second))}}
+		o.job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue,
+			LastTransitionTime: metav1.NewTime(now.Add(-10 * time.Second))}}
 	}
 	templated := func(o *observed) {
 		o.job.Annotations = map[string]string{v1alpha1.AnnotationTemplate: desired.ProbeTemplateDigest(newEnvironment())}
@@ -97,7 +102,8 @@ func TestPlan(t *testing.T) {
 	}
 	jobRefused := func(reason string, generation int64, since time.Duration) func(*observed) {
 		return func(o *observed) {
-			o.refused = refusal.Try{Refusal: refusal.Refusal{Reason: reason, Words: "w"}, Generation: generation, At: now.Add(-since)}
+			o.refused = refusal.Try{Refusal: refusal.Refusal{Reason: reason, Words: "w"}, Generation: generation,
+				At: now.Add(-since)}
 		}
 	}
 	type reported struct {
@@ -109,42 +115,79 @@ func TestPlan(t *testing.T) {
 	}
 	initFailed := probePod(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}})
 	initFailed.Status.Phase = corev1.PodFailed
-	initFailed.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "fetch", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}
+	initFailed.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "fetch",
+		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}
 	cases := map[string]struct {
 		env  *v1alpha1.RewardEnvironment
 		seen observed
 		want reported
 	}{
-		"a new environment is probed":               {newEnvironment(), seen(0, nil), reported{Ready: "Unknown Probing", Probe: 1}},
-		"a running probe continues":                 {newEnvironment(), seen(1, running), reported{Ready: "Unknown Probing"}},
-		"a probe without a pod continues":           {newEnvironment(), seen(1, nil), reported{Ready: "Unknown Probing", Requeue: lookInterval}},
-		"a pod whose spec has changed":              {newEnvironment(func(e *v1alpha1.RewardEnvironment) { e.Spec.Pod.Image = "x" }), seen(1, noImage(0), templated), reported{Ready: "Unknown Probing", Probe: 2, Deletes: 1}},
-		"a refused pod":                             {newEnvironment(), seen(1, nil, podRefused), reported{Ready: "False ProbeNotStarting", Requeue: lookInterval}},
-		"a refused pod until the deadline":          {newEnvironment(), seen(1, nil, podRefused, failed), reported{Ready: "False ProbeNotStarting", Probe: 2, Deletes: 1}},
-		"a refused Job":                             {newEnvironment(), seen(0, nil, jobRefused("CreateRefused", 2, 15*time.Second)), reported{Ready: "False ProbeNotStarting", Requeue: 30 * time.Second}},
-		"a refused Job after a while":               {newEnvironment(), seen(0, nil, jobRefused("CreateRefused", 2, 45*time.Second)), reported{Ready: "False ProbeNotStarting", Probe: 1}},
-		"a Job that is not valid":                   {newEnvironment(), seen(0, nil, jobRefused("SpecRefused", 2, time.Hour)), reported{Ready: "False ProbeNotStarting"}},
-		"a Job that was not valid":                  {newEnvironment(), seen(0, nil, jobRefused("SpecRefused", 1, time.Hour)), reported{Ready: "Unknown Probing", Probe: 1}},
-		"a probe that cannot start":                 {newEnvironment(), seen(1, noImage(15*time.Second)), reported{Ready: "False ProbeNotStarting", Requeue: 30 * time.Second}},
-		"a missing image is pulled for another pod": {newEnvironment(), seen(1, noImage(45*time.Second)), reported{Ready: "False ProbeNotStarting", Probe: 2, Deletes: 1}},
-		"a good result":                             {newEnvironment(), seen(1, terminatedPod(good, 0)), reported{Ready: "True Probed", Found: true}},
-		"a result that stays bad":                   {newEnvironment(), seen(1, terminatedPod(`{"ok":false,"reason":"Invalid","message":"m"}`, 0)), reported{Ready: "False Invalid"}},
-		"a result that may get better":              {newEnvironment(), seen(1, terminatedPod(`{"ok":false,"reason":"EnvironmentFault","message":"m"}`, 20*time.Second)), reported{Ready: "False Unavailable", Requeue: 25 * time.Second}},
-		"an unavailable judge is tried again":       {newEnvironment(), seen(1, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)), reported{Ready: "False Unavailable", Probe: 2, Deletes: 1}},
-		"the time between pods counts":              {newEnvironment(), seen(2, ran(terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, 0), 20*time.Second)), reported{Ready: "False Unavailable", Requeue: 25 * time.Second}},
-		"a long probe is followed by a pause":       {newEnvironment(), seen(2, ran(terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, 0), time.Hour)), reported{Ready: "False Unavailable", Requeue: 10 * time.Second}},
-		"a node's clock is behind":                  {newEnvironment(), seen(2, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Hour), startedBefore(20*time.Second)), reported{Ready: "False Unavailable", Requeue: 25 * time.Second}},
-		"many tries are as far apart":               {newEnvironment(), seen(20, terminatedPod(`{"ok":false}`, 0)), reported{Ready: "False Unavailable", Requeue: 45 * time.Second}},
-		"bad data that are read quickly":            {newEnvironment(), seen(20, ran(terminatedPod(`{"ok":false,"reason":"DataInvalid","message":"m"}`, 0), 5*time.Second)), reported{Ready: "False DataInvalid", Requeue: 40 * time.Second}},
-		"bad data that take long to read":           {newEnvironment(), seen(20, ran(terminatedPod(`{"ok":false,"reason":"DataInvalid","message":"m"}`, 0), 5*time.Minute)), reported{Ready: "False DataInvalid", Requeue: 5 * time.Minute}},
-		"no result":                                 {newEnvironment(), seen(1, terminatedPod("panic: oh", 0)), reported{Ready: "False ProbeFailed", Requeue: 45 * time.Second}},
-		"a Job that failed without a pod":           {newEnvironment(), seen(1, nil, failed), reported{Ready: "False ProbeFailed", Requeue: 35 * time.Second}},
-		"an init container that failed":             {newEnvironment(), seen(1, initFailed, failed), reported{Ready: "False ProbeNotStarting", Requeue: 35 * time.Second}},
-		"an answer stays":                           {newEnvironment(ready("True", "Probed", 2)), seen(1, terminatedPod(good, 0)), reported{}},
-		"an answer stays without the Job":           {newEnvironment(ready("True", "Probed", 2)), seen(0, nil), reported{}},
-		"a bad answer stays":                        {newEnvironment(ready("False", "Invalid", 2)), seen(0, nil), reported{}},
-		"another generation is probed":              {newEnvironment(ready("True", "Probed", 1)), seen(0, nil), reported{Ready: "Unknown Probing", Probe: 1}},
-		"an empty spec is not probed":               {newEnvironment(), seen(0, nil, func(o *observed) { o.definition = contract.Definition{} }), reported{Ready: "False Invalid"}},
+		"a new environment is probed": {newEnvironment(), seen(0, nil),
+			reported{Ready: "Unknown Probing", Probe: 1}},
+		"a running probe continues": {newEnvironment(), seen(1, running), reported{Ready: "Unknown Probing"}},
+		"a probe without a pod continues": {newEnvironment(), seen(1, nil),
+			reported{Ready: "Unknown Probing", Requeue: lookInterval}},
+		"a pod whose spec has changed": {newEnvironment(
+			func(e *v1alpha1.RewardEnvironment) { e.Spec.Pod.Image = "x" }), seen(1, noImage(0), templated),
+			reported{Ready: "Unknown Probing", Probe: 2, Deletes: 1}},
+		"a refused pod": {newEnvironment(), seen(1, nil, podRefused),
+			reported{Ready: "False ProbeNotStarting", Requeue: lookInterval}},
+		"a refused pod until the deadline": {newEnvironment(), seen(1, nil, podRefused, failed),
+			reported{Ready: "False ProbeNotStarting", Probe: 2, Deletes: 1}},
+		"a refused Job": {newEnvironment(),
+			seen(0, nil, jobRefused("CreateRefused", 2, 15*time.Second)), reported{Ready: "False ProbeNotStarting",
+				Requeue: 30 * time.Second}},
+		"a refused Job after a while": {newEnvironment(),
+			seen(0, nil, jobRefused("CreateRefused", 2, 45*time.Second)), reported{Ready: "False ProbeNotStarting", Probe: 1}},
+		"a Job that is not valid": {newEnvironment(), seen(0, nil, jobRefused("SpecRefused", 2, time.Hour)),
+			reported{Ready: "False ProbeNotStarting"}},
+		"a Job that was not valid": {newEnvironment(), seen(0, nil, jobRefused("SpecRefused", 1, time.Hour)),
+			reported{Ready: "Unknown Probing", Probe: 1}},
+		"a probe that cannot start": {newEnvironment(), seen(1, noImage(15*time.Second)),
+			reported{Ready: "False ProbeNotStarting", Requeue: 30 * time.Second}},
+		"a missing image is pulled for another pod": {newEnvironment(), seen(1, noImage(45*time.Second)),
+			reported{Ready: "False ProbeNotStarting", Probe: 2, Deletes: 1}},
+		"a good result": {newEnvironment(), seen(1, terminatedPod(good, 0)),
+			reported{Ready: "True Probed", Found: true}},
+		"a result that stays bad": {newEnvironment(),
+			seen(1, terminatedPod(`{"ok":false,"reason":"Invalid","message":"m"}`, 0)), reported{Ready: "False Invalid"}},
+		"a result that may get better": {newEnvironment(),
+			seen(1, terminatedPod(`{"ok":false,"reason":"EnvironmentFault","message":"m"}`, 20*time.Second)),
+			reported{Ready: "False Unavailable", Requeue: 25 * time.Second}},
+		"an unavailable judge is tried again": {newEnvironment(),
+			seen(1, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Minute)),
+			reported{Ready: "False Unavailable", Probe: 2, Deletes: 1}},
+		"the time between pods counts": {newEnvironment(),
+			seen(2, ran(terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, 0), 20*time.Second)),
+			reported{Ready: "False Unavailable", Requeue: 25 * time.Second}},
+		"a long probe is followed by a pause": {newEnvironment(),
+			seen(2, ran(terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, 0), time.Hour)),
+			reported{Ready: "False Unavailable", Requeue: 10 * time.Second}},
+		"a node's clock is behind": {newEnvironment(),
+			seen(2, terminatedPod(`{"ok":false,"reason":"JudgeFault","message":"m"}`, time.Hour), startedBefore(20*time.Second)),
+			reported{Ready: "False Unavailable", Requeue: 25 * time.Second}},
+		"many tries are as far apart": {newEnvironment(), seen(20, terminatedPod(`{"ok":false}`, 0)),
+			reported{Ready: "False Unavailable", Requeue: 45 * time.Second}},
+		"bad data that are read quickly": {newEnvironment(),
+			seen(20, ran(terminatedPod(`{"ok":false,"reason":"DataInvalid","message":"m"}`, 0), 5*time.Second)),
+			reported{Ready: "False DataInvalid", Requeue: 40 * time.Second}},
+		"bad data that take long to read": {newEnvironment(),
+			seen(20, ran(terminatedPod(`{"ok":false,"reason":"DataInvalid","message":"m"}`, 0), 5*time.Minute)),
+			reported{Ready: "False DataInvalid", Requeue: 5 * time.Minute}},
+		"no result": {newEnvironment(), seen(1, terminatedPod("panic: oh", 0)),
+			reported{Ready: "False ProbeFailed", Requeue: 45 * time.Second}},
+		"a Job that failed without a pod": {newEnvironment(), seen(1, nil, failed),
+			reported{Ready: "False ProbeFailed", Requeue: 35 * time.Second}},
+		"an init container that failed": {newEnvironment(), seen(1, initFailed, failed),
+			reported{Ready: "False ProbeNotStarting", Requeue: 35 * time.Second}},
+		"an answer stays": {newEnvironment(ready("True", "Probed", 2)), seen(1, terminatedPod(good, 0)),
+			reported{}},
+		"an answer stays without the Job": {newEnvironment(ready("True", "Probed", 2)), seen(0, nil), reported{}},
+		"a bad answer stays":              {newEnvironment(ready("False", "Invalid", 2)), seen(0, nil), reported{}},
+		"another generation is probed": {newEnvironment(ready("True", "Probed", 1)), seen(0, nil),
+			reported{Ready: "Unknown Probing", Probe: 1}},
+		"an empty spec is not probed": {newEnvironment(),
+			seen(0, nil, func(o *observed) { o.definition = contract.Definition{} }), reported{Ready: "False Invalid"}},
 		"probes of earlier definitions are deleted": {newEnvironment(), seen(1, running, func(o *observed) {
 			o.others = []*batchv1.Job{{}, {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}}
 		}), reported{Ready: "Unknown Probing", Deletes: 1}},
@@ -171,10 +214,12 @@ func TestComputeStatus(t *testing.T) {
 	got := computeStatus(env, makePlan(env, seen(1, terminatedPod(good, time.Second)), now), now)
 	at := metav1.NewTime(now.Add(-time.Second))
 	want := v1alpha1.RewardEnvironmentStatus{
-		ObservedGeneration: new(int64(2)), ProbedGeneration: new(int64(2)), Digest: got.Digest, Tasks: new(int64(10)), CanaryReward: new(1.0), ProbeTime: &at, DeclaresTools: new(true),
+		ObservedGeneration: new(int64(2)), ProbedGeneration: new(int64(2)), Digest: got.Digest, Tasks: new(int64(10)),
+		CanaryReward: new(1.0), ProbeTime: &at, DeclaresTools: new(true),
 		Splits: []v1alpha1.SplitStatus{{Name: "test", Tasks: new(int64(1))}, {Name: "train", Tasks: new(int64(9))}},
 		Conditions: []metav1.Condition{{
-			Type: "Ready", Status: "True", Reason: "Probed", Message: "The probe found tasks and graded a reply.", ObservedGeneration: 2, LastTransitionTime: metav1.NewTime(now),
+			Type: "Ready", Status: "True", Reason: "Probed", Message: "The probe found tasks and graded a reply.",
+			ObservedGeneration: 2, LastTransitionTime: metav1.NewTime(now),
 		}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -188,14 +233,16 @@ func TestComputeStatus(t *testing.T) {
 		t.Error("other tasks have the same digest")
 	}
 	env.Status = got
-	if diff := cmp.Diff(got, computeStatus(env, makePlan(env, seen(1, terminatedPod(good, 0)), now), now.Add(time.Hour))); diff != "" {
+	if diff := cmp.Diff(got, computeStatus(env, makePlan(env, seen(1, terminatedPod(good, 0)), now),
+		now.Add(time.Hour))); diff != "" {
 		t.Errorf("a second look changes the status:\n%s", diff)
 	}
 }
 
 func TestFailureStaysWhileProbeIsRetried(t *testing.T) {
 	running := probePod(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
-	for reason, want := range map[string]string{"Unavailable": "False Unavailable", "ProbeFailed": "False ProbeFailed", "ProbeNotStarting": "Unknown Probing"} {
+	for reason, want := range map[string]string{"Unavailable": "False Unavailable", "ProbeFailed": "False ProbeFailed",
+		"ProbeNotStarting": "Unknown Probing"} {
 		env := newEnvironment(ready("False", reason, 2))
 		got := computeStatus(env, makePlan(env, seen(2, running), now), now).Conditions[0]
 		if have := string(got.Status) + " " + got.Reason; have != want {
@@ -213,7 +260,8 @@ func TestTooManySplits(t *testing.T) {
 
 func TestNewEvent(t *testing.T) {
 	before, after := newEnvironment().Status, newEnvironment(ready("True", "Probed", 2)).Status
-	if all := newEvents(&before, &after); len(all) != 1 || all[0].Type != corev1.EventTypeNormal || all[0].Reason != "Probed" {
+	if all := newEvents(&before, &after); len(all) != 1 || all[0].Type != corev1.EventTypeNormal ||
+		all[0].Reason != "Probed" {
 		t.Errorf("newEvents = %+v, want Probed", all)
 	}
 	if all := newEvents(&after, &after); len(all) != 0 {

@@ -160,7 +160,8 @@ func (r *Reconciler) deleteProbe(ctx context.Context, job *batchv1.Job) error {
 }
 
 // writeStatus writes the status if it has changed, and records an event if the condition has.
-func (r *Reconciler) writeStatus(ctx context.Context, env *v1alpha1.RewardEnvironment, next v1alpha1.RewardEnvironmentStatus) error {
+func (r *Reconciler) writeStatus(ctx context.Context, env *v1alpha1.RewardEnvironment,
+	next v1alpha1.RewardEnvironmentStatus) error {
 	if equality.Semantic.DeepEqual(env.Status, next) {
 		return nil
 	}

@@ -56,7 +56,8 @@ func computeStatus(env *v1alpha1.RewardEnvironment, p plan, now time.Time) v1alp
 func keepFailure(env *v1alpha1.RewardEnvironment, p plan) status.Condition {
 	c := p.ready
 	was := meta.FindStatusCondition(env.Status.Conditions, v1alpha1.ConditionReady)
-	if c.Reason != v1alpha1.ReasonProbing || was == nil || was.Status != metav1.ConditionFalse || was.ObservedGeneration != env.Generation {
+	if c.Reason != v1alpha1.ReasonProbing || was == nil || was.Status != metav1.ConditionFalse ||
+		was.ObservedGeneration != env.Generation {
 		return c
 	}
 	if was.Reason == v1alpha1.ReasonProbeNotStarting && !p.pending {

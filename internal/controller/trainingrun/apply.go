@@ -41,7 +41,8 @@ const reportRefusal = time.Second
 
 // apply executes a plan after its status is written. What the API server refuses is not an error: it returns when to
 // reconcile again, and the status reports it.
-func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) (time.Duration, error) {
+func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
+	p plan) (time.Duration, error) {
 	r.reportChanges(run, p)
 	propagation := metav1.DeletePropagationBackground
 	if p.foreground {
@@ -87,17 +88,20 @@ func (r *Reconciler) reportChanges(run *v1alpha1.TrainingRun, p plan) {
 	}
 	if p.apiKeyChanged {
 		record.Events(r.Recorder, run, record.Warning(eventAPIKeyChanged, "Restart",
-			"tinker.apiKeySecretRef has changed: the learner is stopped at a saved state, and the next attempt has the other key."))
+			"tinker.apiKeySecretRef has changed: the learner is stopped at a saved state, and the next attempt has the "+
+				"other key."))
 	}
 	if p.settingsChanged {
 		record.Events(r.Recorder, run, record.Normal(eventSettingsChanged, "Restart",
-			"What decides the weights was changed before a first step was committed: the learner is stopped, and the next attempt starts with it."))
+			"What decides the weights was changed before a first step was committed: the learner is stopped, and the next "+
+				"attempt starts with it."))
 	}
 }
 
-// reconcileWorkers makes the workers' Service and Job as the spec has them, and before them the environment servers that the run
-// has once, unless one of them was refused a moment ago.
-func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) (time.Duration, error) {
+// reconcileWorkers makes the workers' Service and Job as the spec has them, and before them the environment servers
+// that the run has once, unless one of them was refused a moment ago.
+func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
+	p plan) (time.Duration, error) {
 	if wait, again := seen.RefusedWorkers.Wait(run.Generation, r.Now()); wait > 0 || !again {
 		return wait, nil
 	}
@@ -117,7 +121,8 @@ func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.Trainin
 	return 0, err
 }
 
-// reconcileServers runs or ends the environment servers that the run has once, and reports whether they are those that it wants.
+// reconcileServers runs or ends the environment servers that the run has once, and reports whether they are those that
+// it wants.
 func (r *Reconciler) reconcileServers(
 	ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan, action workers.ServersAction,
 ) (bool, error) {
@@ -171,7 +176,8 @@ func credentialsChanged(run *v1alpha1.TrainingRun, seen observe.State) bool {
 
 // delete deletes the very object that was seen, and its pods with it; that it no longer exists is fine.
 func (r *Reconciler) delete(ctx context.Context, object client.Object, propagation metav1.DeletionPropagation) error {
-	err := r.Client.Delete(ctx, object, client.Preconditions{UID: ptr.To(object.GetUID())}, client.PropagationPolicy(propagation))
+	err := r.Client.Delete(ctx, object, client.Preconditions{UID: ptr.To(object.GetUID())},
+		client.PropagationPolicy(propagation))
 	if apierrors.IsConflict(err) {
 		return nil // Another object has the name by now.
 	}

@@ -27,9 +27,11 @@ type nextCheck struct {
 	problem *resolve.Problem
 }
 
-// checkNext makes the run file of an attempt that does not start yet, once for each version of what it is made from, and returns why it
-// cannot be made: somebody who changes a run in progress is told at once, and not when its learner is evicted.
-func (r *Reconciler) checkNext(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) *resolve.Problem {
+// checkNext makes the run file of an attempt that does not start yet, once for each version of what it is made from,
+// and returns why it cannot be made: somebody who changes a run in progress is told at once, and not when its learner
+// is evicted.
+func (r *Reconciler) checkNext(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
+	p plan) *resolve.Problem {
 	if run.Status.StartTime == nil || status.RunFinished(run) || p.final != nil || p.blocked != nil || p.terminating {
 		return nil
 	}
@@ -55,7 +57,8 @@ func (r *Reconciler) checkNext(ctx context.Context, run *v1alpha1.TrainingRun, s
 }
 
 // nextProblem is why the run file of the next attempt cannot be made.
-func (r *Reconciler) nextProblem(run *v1alpha1.TrainingRun, seen observe.State, files observe.RunFiles) *resolve.Problem {
+func (r *Reconciler) nextProblem(run *v1alpha1.TrainingRun, seen observe.State,
+	files observe.RunFiles) *resolve.Problem {
 	input, blocked := r.fileInput(run, seen, files, status.NewestAttempt(run)+1)
 	if blocked != nil {
 		return blocked
@@ -70,10 +73,12 @@ func (r *Reconciler) nextProblem(run *v1alpha1.TrainingRun, seen observe.State, 
 // madeFrom identifies what a run file is made from.
 func madeFrom(run *v1alpha1.TrainingRun, seen observe.State) string {
 	var of strings.Builder
-	fmt.Fprintf(&of, "%d %d %v %v %v", run.Generation, status.NewestAttempt(run), observe.SettingsFixed(run), observe.HasStep(run), run.Status.CompletionTime)
+	fmt.Fprintf(&of, "%d %d %v %v %v", run.Generation, status.NewestAttempt(run), observe.SettingsFixed(run),
+		observe.HasStep(run), run.Status.CompletionTime)
 	for _, name := range slices.Sorted(maps.Keys(seen.Environments)) {
 		env := seen.Environments[name]
-		fmt.Fprintf(&of, " %s %s %d %d %s", name, env.UID, env.Generation, ptr.Deref(env.Status.ObservedGeneration, 0), env.Status.Digest)
+		fmt.Fprintf(&of, " %s %s %d %d %s", name, env.UID, env.Generation, ptr.Deref(env.Status.ObservedGeneration, 0),
+			env.Status.Digest)
 		for _, c := range env.Status.Conditions {
 			fmt.Fprintf(&of, " %s=%s", c.Type, c.Status)
 		}

@@ -24,7 +24,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// checkedRun is a run in progress with the run file of its first attempt, and a Reconciler that counts what it reads from the API server.
+// checkedRun is a run in progress with the run file of its first attempt, and a Reconciler that counts what it reads
+// from the API server.
 func checkedRun(t *testing.T) (*v1alpha1.TrainingRun, observe.State, *Reconciler, *int) {
 	t.Helper()
 	run := newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) {
@@ -33,7 +34,8 @@ func checkedRun(t *testing.T) (*v1alpha1.TrainingRun, observe.State, *Reconciler
 		r.Spec.Model.Renderer, r.Spec.Model.Tokenizer = "role_colon", &v1alpha1.Tokenizer{Repository: "own/model"}
 	})
 	seen := observing(1, observe.Learner{Job: newJob("learner"), Pod: newPod()}, replying(contract.HeartbeatReply{
-		Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Steps: 60, Lineage: "abc", WorkersSeen: 2},
+		Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Steps: 60, Lineage: "abc",
+			WorkersSeen: 2},
 	}))
 	seen.Environments["env"].Status.Digest = strings.Repeat("ab", 32)
 	pins, problem := resolve.Environments(run, nil, seen.Environments)
@@ -53,17 +55,20 @@ func checkedRun(t *testing.T) (*v1alpha1.TrainingRun, observe.State, *Reconciler
 		t.Fatal(err)
 	}
 	reads := new(int)
-	count := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	count := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
+		options ...client.GetOption) error {
 		*reads++
 		return c.Get(ctx, key, o, options...)
 	}}
 	kube := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object).WithInterceptorFuncs(count).Build()
-	r := New(Reconciler{Client: kube, Live: kube, Settings: desired.Settings{DefaultBaseURL: "http://tinkersim"}, Now: func() time.Time { return now }})
+	r := New(Reconciler{Client: kube, Live: kube, Settings: desired.Settings{DefaultBaseURL: "http://tinkersim"},
+		Now: func() time.Time { return now }})
 	return run, seen, r, reads
 }
 
 // conditionAfter reconciles a change of the spec as far as the status goes, and returns a condition.
-func conditionAfter(t *testing.T, r *Reconciler, run *v1alpha1.TrainingRun, seen observe.State, kind string) metav1.Condition {
+func conditionAfter(t *testing.T, r *Reconciler, run *v1alpha1.TrainingRun, seen observe.State,
+	kind string) metav1.Condition {
 	t.Helper()
 	p := makePlan(run, seen, now)
 	if p.start != 0 {
@@ -77,7 +82,8 @@ func conditionAfter(t *testing.T, r *Reconciler, run *v1alpha1.TrainingRun, seen
 	return *meta.FindStatusCondition(next.Conditions, kind)
 }
 
-// TestUnusableChangeIsToldAtOnce changes fields that may be changed while a run trains, so that its next attempt could not start.
+// TestUnusableChangeIsToldAtOnce changes fields that may be changed while a run trains, so that its next attempt could
+// not start.
 func TestUnusableChangeIsToldAtOnce(t *testing.T) {
 	evaluate := func(use v1alpha1.EvaluationEnvironment) func(*v1alpha1.TrainingRun) {
 		return func(r *v1alpha1.TrainingRun) {
@@ -110,7 +116,8 @@ func TestUnusableChangeIsToldAtOnce(t *testing.T) {
 			run.Default()
 			run.Generation++
 			c := conditionAfter(t, r, run, seen, tc.kind)
-			if c.Status != metav1.ConditionFalse || c.Reason != tc.reason || !strings.HasSuffix(c.Message, "The learner continues; the next attempt needs it.") {
+			if c.Status != metav1.ConditionFalse || c.Reason != tc.reason || !strings.HasSuffix(c.Message,
+				"The learner continues; the next attempt needs it.") {
 				t.Errorf("after the change: %s is %s (%s: %s), want False (%s)", tc.kind, c.Status, c.Reason, c.Message, tc.reason)
 			}
 			former.Generation = run.Generation + 1
@@ -121,7 +128,8 @@ func TestUnusableChangeIsToldAtOnce(t *testing.T) {
 	}
 }
 
-// TestRunIsCheckedOnce reads the run file for each version of what the next one is made from, and not at each reconcile.
+// TestRunIsCheckedOnce reads the run file for each version of what the next one is made from, and not at each
+// reconcile.
 func TestRunIsCheckedOnce(t *testing.T) {
 	run, seen, r, reads := checkedRun(t)
 	check := func(when string, want int) {

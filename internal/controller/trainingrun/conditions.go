@@ -105,11 +105,14 @@ func suspendedCondition(v view) status.Condition {
 	case v.seen.Rollout != nil || v.seen.Learners[status.NewestAttempt(v.run)].Job != nil:
 		return status.Unknown(kind, v1alpha1.ReasonDraining, "The pods are being deleted."+v.lingering())
 	case !*v.run.Spec.Suspend:
-		return status.True(kind, v1alpha1.ReasonBudgetReached, desired.BudgetReached(v.run, *v.next, v.now)+". Raise the limit, and the run continues from its newest checkpoint.")
+		return status.True(kind, v1alpha1.ReasonBudgetReached, desired.BudgetReached(v.run, *v.next, v.now)+
+			". Raise the limit, and the run continues from its newest checkpoint.")
 	case v.run.Spec.Algorithm == nil:
-		return status.True(kind, v1alpha1.ReasonSuspended, "The run is suspended until suspend is false; then it evaluates again.")
+		return status.True(kind, v1alpha1.ReasonSuspended,
+			"The run is suspended until suspend is false; then it evaluates again.")
 	default:
-		return status.True(kind, v1alpha1.ReasonSuspended, "The run is suspended at its newest checkpoint until suspend is false.")
+		return status.True(kind, v1alpha1.ReasonSuspended,
+			"The run is suspended at its newest checkpoint until suspend is false.")
 	}
 }
 
@@ -192,13 +195,16 @@ func rolloutsCondition(v view) status.Condition {
 	case v.seen.Rollout.DeletionTimestamp != nil && !refused:
 		return status.False(kind, v1alpha1.ReasonWorkersReplaced, "The workers are being replaced.")
 	case wanted == 0:
-		return status.False(kind, v1alpha1.ReasonScaledToZero, "The spec asks for no workers: raise rollouts.workers to continue.")
+		return status.False(kind, v1alpha1.ReasonScaledToZero,
+			"The spec asks for no workers: raise rollouts.workers to continue.")
 	case desired.SuspendedByOther(v.seen.Rollout):
-		return status.False(kind, v1alpha1.ReasonJobSuspended, "Another controller, such as a queue, has suspended the workers' Job: they start once that controller resumes it.")
+		return status.False(kind, v1alpha1.ReasonJobSuspended,
+			"Another controller, such as a queue, has suspended the workers' Job: they start once that controller resumes it.")
 	case v.seen.WorkersReady() < wanted && refused:
 		return obstacle
 	case v.seen.WorkersReady() < wanted:
-		return status.False(kind, v1alpha1.ReasonWorkersMissing, "Not all workers are ready: see the pods of status.workerSelector.")
+		return status.False(kind, v1alpha1.ReasonWorkersMissing,
+			"Not all workers are ready: see the pods of status.workerSelector.")
 	default:
 		return status.True(kind, v1alpha1.ReasonWorkersReady, "All workers are ready.")
 	}
@@ -243,7 +249,8 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 		return status.False(kind, reason, message)
 	}
 	if up, known := endpoint.Upstreams[reply.Upstream]; reply.Upstream == contract.UpstreamNotTinker {
-		return status.False(kind, up.Reason, endpoint.Repair(v.run.Spec.Tinker, observe.SettingsFixed(v.run), reply.UpstreamError))
+		return status.False(kind, up.Reason, endpoint.Repair(v.run.Spec.Tinker, observe.SettingsFixed(v.run),
+			reply.UpstreamError))
 	} else if known && up.Continues {
 		return status.True(kind, up.Reason, up.Message+endpoint.Evidence(reply.UpstreamError))
 	} else if known {
@@ -267,7 +274,8 @@ func progressWithoutLearner(v view) status.Condition {
 	switch c := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionLearnerRunning); {
 	case c.Reason == v1alpha1.ReasonUnreachable:
 		return status.Unknown(kind, c.Reason, c.Message)
-	case c.Reason == v1alpha1.ReasonCreateRefused, v.learnerObstacle().NeedsAction && c.Reason == v.learnerObstacle().Reason:
+	case c.Reason == v1alpha1.ReasonCreateRefused, v.learnerObstacle().NeedsAction &&
+		c.Reason == v.learnerObstacle().Reason:
 		return status.False(kind, c.Reason, c.Message)
 	case endpointProblem(v) != nil:
 		return *endpointProblem(v) // which the next learner finds out about
@@ -294,7 +302,8 @@ func stalledCondition(v view) status.Condition {
 		return v.as(kind, v1alpha1.ConditionFailed, status.True)
 	case v.is(v1alpha1.ConditionComplete), v.plan.terminating:
 		return status.False(kind, v1alpha1.ReasonNotStalled, "No intervention is required.")
-	case v.plan.blocked != nil && v.plan.blocked.NeedsAction && (!v.plan.blocked.Grace || v.lasts(v.plan.blocked.Condition)):
+	case v.plan.blocked != nil && v.plan.blocked.NeedsAction &&
+		(!v.plan.blocked.Grace || v.lasts(v.plan.blocked.Condition)):
 		return status.True(kind, v.plan.blocked.Reason, v.plan.blocked.Message)
 	case v.isStalled():
 		return v.stall(kind)
@@ -310,7 +319,8 @@ func stalledCondition(v view) status.Condition {
 		return status.True(kind, v1alpha1.ReasonWaitingForLearner, v.neverStarts())
 	case v.reply() != nil && v.reply().Progress.Diverged:
 		return status.True(kind, v1alpha1.ReasonDiverged,
-			"A metric was NaN or infinite: continuing the run is pointless; start another from a checkpoint, with a lower learning rate.")
+			"A metric was NaN or infinite: continuing the run is pointless; start another from a checkpoint, with a lower "+
+				"learning rate.")
 	default:
 		return status.False(kind, v1alpha1.ReasonNotStalled, "No intervention is required.")
 	}
@@ -330,7 +340,8 @@ func awaitsRepair(v view) bool {
 // keyRefused says how a refused key is repaired.
 func keyRefused(run *v1alpha1.TrainingRun) string {
 	ref := run.Spec.Tinker.APIKeySecretRef
-	return fmt.Sprintf("The endpoint refuses the API key: put a valid one into key %q of Secret %q, or correct tinker.apiKeySecretRef; "+
+	return fmt.Sprintf("The endpoint refuses the API key: put a valid one into key %q of Secret %q, or correct "+
+		"tinker.apiKeySecretRef; "+
 		"the run then continues by itself.", ref.Key, ref.Name)
 }
 

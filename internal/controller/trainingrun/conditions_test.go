@@ -8,7 +8,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"math/rand/v2"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -22,10 +21,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
-	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
-	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // allConditions are always there.
@@ -114,7 +111,8 @@ func planned(run *v1alpha1.TrainingRun, seen observe.State) plan {
 	}
 	p.file = &contract.RunFile{Fixed: contract.Fixed{
 		Algorithm: &contract.Algorithm{Steps: 60}, InitFrom: &contract.InitFrom{Checkpoint: path},
-		Environments: []contract.Environment{{Name: "env", Digest: pins["env"].Digest, Splits: []contract.Split{{Name: "train", Tasks: 900}}}},
+		Environments: []contract.Environment{{Name: "env", Digest: pins["env"].Digest,
+			Splits: []contract.Split{{Name: "train", Tasks: 900}}}},
 	}}
 	p.pins = pins
 	return p
@@ -123,15 +121,18 @@ func planned(run *v1alpha1.TrainingRun, seen observe.State) plan {
 func TestComputeStatus(t *testing.T) {
 	running := observe.Learner{Job: newJob("one"), Pod: newPod()}
 	reply := func(phase contract.Phase) contract.HeartbeatReply {
-		return contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: phase, Step: 5, Steps: 60, Lineage: "abc", WorkersSeen: 2}}
+		return contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: phase, Step: 5, Steps: 60,
+			Lineage: "abc", WorkersSeen: 2}}
 	}
 	ended := func(reason string, cause contract.Cause) observe.Learner {
-		return observe.Learner{Job: newJob("one"), Pod: newPod(exited(int32(cause.ExitCode()), "Error", verdictText(t, contract.Verdict{Cause: cause, Reason: reason, Message: "It does not.", Attempt: 1})))}
+		return observe.Learner{Job: newJob("one"), Pod: newPod(exited(int32(cause.ExitCode()), "Error",
+			verdictText(t, contract.Verdict{Cause: cause, Reason: reason, Message: "It does not.", Attempt: 1})))}
 	}
 	finding := func(ignored ...string) contract.HeartbeatReply {
 		r := reply(contract.PhaseTraining)
 		r.Progress.Checkpoints = []contract.Checkpoint{{Step: 5, State: "tinker://m/weights/5"}}
-		r.Progress.Capabilities = &contract.Capabilities{BaseURL: "http://tinkersim", Model: "m", Supported: []string{"ttl"}, Ignored: ignored}
+		r.Progress.Capabilities = &contract.Capabilities{BaseURL: "http://tinkersim", Model: "m", Supported: []string{"ttl"},
+			Ignored: ignored}
 		return r
 	}
 	saved := func(r *v1alpha1.TrainingRun) {
@@ -155,143 +156,206 @@ func TestComputeStatus(t *testing.T) {
 		state string
 		want  map[string]string // condition: status and reason
 	}{
-		"a run that starts": {newRun(), observing(0, observe.Learner{}, func(o *observe.State) { o.Rollout = nil }), "Preparing", map[string]string{
-			"Accepted": "True Accepted", "EnvironmentsReady": "True EnvironmentsPinned", "LearnerRunning": "False Starting",
-			"Progressing": "False WaitingForLearner", "RolloutsReady": "False NotStarted", "Resumable": "False NoCheckpoint",
-			"Suspended": "False NotSuspended", "Complete": "False NotFinished", "Failed": "False NotFinished",
-			"Ready": "False WaitingForLearner", "Stalled": "False NotStalled",
-		}},
-		"an environment that is missing": {newRun(), observing(0, observe.Learner{}, noEnvironment), "Pending", map[string]string{
-			"EnvironmentsReady": "False EnvironmentNotFound", "LearnerRunning": "False NotStarted", "Progressing": "False EnvironmentNotFound",
-			"Ready": "False EnvironmentNotFound", "Stalled": "True EnvironmentNotFound",
-		}},
-		"a run suspended before its start": {newRun(suspend), observing(0, observe.Learner{}, noEnvironment, func(o *observe.State) { o.Rollout = nil }), "Suspended", map[string]string{
-			"EnvironmentsReady": "False EnvironmentNotFound", "Suspended": "True Suspended", "Ready": "True Suspended", "Stalled": "False NotStalled",
+		"a run that starts": {newRun(), observing(0, observe.Learner{}, func(o *observe.State) { o.Rollout = nil }),
+			"Preparing", map[string]string{
+				"Accepted": "True Accepted", "EnvironmentsReady": "True EnvironmentsPinned", "LearnerRunning": "False Starting",
+				"Progressing": "False WaitingForLearner", "RolloutsReady": "False NotStarted", "Resumable": "False NoCheckpoint",
+				"Suspended": "False NotSuspended", "Complete": "False NotFinished", "Failed": "False NotFinished",
+				"Ready": "False WaitingForLearner", "Stalled": "False NotStalled",
+			}},
+		"an environment that is missing": {newRun(), observing(0, observe.Learner{}, noEnvironment), "Pending",
+			map[string]string{
+				"EnvironmentsReady": "False EnvironmentNotFound", "LearnerRunning": "False NotStarted",
+				"Progressing": "False EnvironmentNotFound",
+				"Ready":       "False EnvironmentNotFound", "Stalled": "True EnvironmentNotFound",
+			}},
+		"a run suspended before its start": {newRun(suspend), observing(0, observe.Learner{}, noEnvironment,
+			func(o *observe.State) { o.Rollout = nil }), "Suspended", map[string]string{
+			"EnvironmentsReady": "False EnvironmentNotFound", "Suspended": "True Suspended", "Ready": "True Suspended",
+			"Stalled":     "False NotStalled",
 			"Progressing": "False Suspended", "RolloutsReady": "False Suspended",
 		}},
-		"a learner that opens": {newRun(attempts(inProgress(1))), observing(1, running, replying(reply(contract.PhaseOpening))), "Preparing", map[string]string{
-			"LearnerRunning": "True Running", "Progressing": "True Opening", "Ready": "True Opening",
-		}},
-		"a learner that trains": {newRun(attempts(inProgress(1))), observing(1, running, replying(reply(contract.PhaseTraining))), "Training", map[string]string{
-			"LearnerRunning": "True Running", "Progressing": "True Training", "Ready": "True Training", "RolloutsReady": "True WorkersReady",
-		}},
-		"a learner that evaluates": {newRun(attempts(inProgress(1))), observing(1, running, replying(reply(contract.PhaseEvaluating))), "Evaluating", map[string]string{
-			"Progressing": "True Evaluating",
-		}},
+		"a learner that opens": {newRun(attempts(inProgress(1))),
+			observing(1, running, replying(reply(contract.PhaseOpening))), "Preparing", map[string]string{
+				"LearnerRunning": "True Running", "Progressing": "True Opening", "Ready": "True Opening",
+			}},
+		"a learner that trains": {newRun(attempts(inProgress(1))),
+			observing(1, running, replying(reply(contract.PhaseTraining))), "Training", map[string]string{
+				"LearnerRunning": "True Running", "Progressing": "True Training", "Ready": "True Training",
+				"RolloutsReady": "True WorkersReady",
+			}},
+		"a learner that evaluates": {newRun(attempts(inProgress(1))),
+			observing(1, running, replying(reply(contract.PhaseEvaluating))), "Evaluating", map[string]string{
+				"Progressing": "True Evaluating",
+			}},
 		"a learner without workers": {newRun(attempts(inProgress(1))), observing(1, running,
-			replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}}), func(o *observe.State) { o.Rollout.Status.Ready = nil }), "Training", map[string]string{
+			replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}}),
+			func(o *observe.State) { o.Rollout.Status.Ready = nil }), "Training", map[string]string{
 			"Progressing": "False WaitingForWorkers", "RolloutsReady": "False WorkersMissing", "Stalled": "False NotStalled",
 		}},
-		"a rate limit": {newRun(attempts(inProgress(1))), observing(1, running, replying(upstream("throttled"))), "Training", map[string]string{
-			"Progressing": "True Throttled", "Stalled": "False NotStalled", "Ready": "True Throttled",
-		}},
-		"a volume that is not writable": {newRun(attempts(inProgress(1))), observing(1, running, replying(blocked)), "Preparing", map[string]string{
-			"Progressing": "False ArtifactsBlocked", "Stalled": "False NotStalled", "Ready": "False ArtifactsBlocked",
-		}},
-		"a volume that was not writable for two minutes": {newRun(attempts(inProgress(1)), conditionIs("Progressing", "False", 2*time.Minute)), observing(1, running, replying(blocked)), "Preparing", map[string]string{
-			"Progressing": "False ArtifactsBlocked", "Stalled": "True ArtifactsBlocked", "Ready": "False ArtifactsBlocked",
-		}},
-		"a pod that is unschedulable for a moment": {newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(pending, unschedulableFor(time.Minute))}), "Preparing", map[string]string{
-			"LearnerRunning": "False Unschedulable", "Stalled": "False NotStalled",
-		}},
-		"a pod that stays unschedulable": {newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(pending, unschedulableFor(2*time.Minute))}), "Preparing", map[string]string{
-			"LearnerRunning": "False Unschedulable", "Stalled": "True Unschedulable", "Ready": "False Unschedulable",
-		}},
-		"an environment that is unavailable": {newRun(attempts(inProgress(1))), observing(1, running, replying(unavailable(false))), "Training", map[string]string{
-			"EnvironmentsReady": "False EnvironmentUnavailable", "Progressing": "False EnvironmentUnavailable", "Stalled": "False NotStalled",
-		}},
-		"an environment that is skipped": {newRun(attempts(inProgress(1))), observing(1, running, replying(unavailable(true))), "Training", map[string]string{
-			"EnvironmentsReady": "False EnvironmentUnavailable", "Progressing": "True Training", "Stalled": "False NotStalled",
-		}},
-		"an unpaid bill": {newRun(attempts(inProgress(1))), observing(1, running, replying(upstream("payment"))), "Training", map[string]string{
-			"Progressing": "False PaymentRequired", "Stalled": "False NotStalled", "Ready": "False PaymentRequired",
-		}},
-		"an unpaid bill for two minutes": {newRun(attempts(inProgress(1)), conditionIs(v1alpha1.ConditionProgressing, "False", 2*time.Minute)), observing(1, running, replying(upstream("payment"))), "Training", map[string]string{
+		"a rate limit": {newRun(attempts(inProgress(1))), observing(1, running, replying(upstream("throttled"))), "Training",
+			map[string]string{
+				"Progressing": "True Throttled", "Stalled": "False NotStalled", "Ready": "True Throttled",
+			}},
+		"a volume that is not writable": {newRun(attempts(inProgress(1))), observing(1, running, replying(blocked)),
+			"Preparing", map[string]string{
+				"Progressing": "False ArtifactsBlocked", "Stalled": "False NotStalled", "Ready": "False ArtifactsBlocked",
+			}},
+		"a volume that was not writable for two minutes": {newRun(attempts(inProgress(1)),
+			conditionIs("Progressing", "False", 2*time.Minute)), observing(1, running, replying(blocked)), "Preparing",
+			map[string]string{
+				"Progressing": "False ArtifactsBlocked", "Stalled": "True ArtifactsBlocked", "Ready": "False ArtifactsBlocked",
+			}},
+		"a pod that is unschedulable for a moment": {newRun(attempts(inProgress(1))),
+			observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(pending, unschedulableFor(time.Minute))}), "Preparing",
+			map[string]string{
+				"LearnerRunning": "False Unschedulable", "Stalled": "False NotStalled",
+			}},
+		"a pod that stays unschedulable": {newRun(attempts(inProgress(1))),
+			observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(pending, unschedulableFor(2*time.Minute))}),
+			"Preparing", map[string]string{
+				"LearnerRunning": "False Unschedulable", "Stalled": "True Unschedulable", "Ready": "False Unschedulable",
+			}},
+		"an environment that is unavailable": {newRun(attempts(inProgress(1))),
+			observing(1, running, replying(unavailable(false))), "Training", map[string]string{
+				"EnvironmentsReady": "False EnvironmentUnavailable", "Progressing": "False EnvironmentUnavailable",
+				"Stalled": "False NotStalled",
+			}},
+		"an environment that is skipped": {newRun(attempts(inProgress(1))),
+			observing(1, running, replying(unavailable(true))), "Training", map[string]string{
+				"EnvironmentsReady": "False EnvironmentUnavailable", "Progressing": "True Training", "Stalled": "False NotStalled",
+			}},
+		"an unpaid bill": {newRun(attempts(inProgress(1))), observing(1, running, replying(upstream("payment"))), "Training",
+			map[string]string{
+				"Progressing": "False PaymentRequired", "Stalled": "False NotStalled", "Ready": "False PaymentRequired",
+			}},
+		"an unpaid bill for two minutes": {newRun(attempts(inProgress(1)), conditionIs(v1alpha1.ConditionProgressing, "False",
+			2*time.Minute)), observing(1, running, replying(upstream("payment"))), "Training", map[string]string{
 			"Progressing": "False PaymentRequired", "Stalled": "True PaymentRequired",
 		}},
-		"a model that the endpoint does not offer": {newRun(attempts(inProgress(1))), observing(1, running, replying(upstream("model_unknown"))), "Training", map[string]string{
-			"Progressing": "False ModelUnknown", "Stalled": "False NotStalled", "Ready": "False ModelUnknown", "Failed": "False NotFinished",
-		}},
-		"a context that is too short for two minutes": {newRun(attempts(inProgress(1)), conditionIs(v1alpha1.ConditionProgressing, "False", 2*time.Minute)), observing(1, running, replying(upstream("context_too_short"))), "Training", map[string]string{
-			"Progressing": "False UnsupportedByEndpoint", "Stalled": "True UnsupportedByEndpoint", "Ready": "False UnsupportedByEndpoint", "Failed": "False NotFinished",
-		}},
-		"a metric that is NaN": {newRun(attempts(inProgress(1))), observing(1, running, replying(diverged)), "Training", map[string]string{
-			"Stalled": "True Diverged", "Ready": "False Diverged",
-		}},
-		"a learner that does not answer": {newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) { r.Status.State = "Training" }),
-			observing(1, running, repliedLongAgo(reply(contract.PhaseTraining))), "Training", map[string]string{
-				"LearnerRunning": "Unknown Unreachable", "Progressing": "Unknown Unreachable", "Ready": "False Unreachable", "Stalled": "False NotStalled",
+		"a model that the endpoint does not offer": {newRun(attempts(inProgress(1))),
+			observing(1, running, replying(upstream("model_unknown"))), "Training", map[string]string{
+				"Progressing": "False ModelUnknown", "Stalled": "False NotStalled", "Ready": "False ModelUnknown",
+				"Failed": "False NotFinished",
 			}},
-		"a learner that has just begun to run": {newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(func(p *corev1.Pod) {
-			p.Status.ContainerStatuses[0].State.Running.StartedAt = *ago(time.Second)
-		})}), "Preparing", map[string]string{"LearnerRunning": "False Starting"}},
-		"a Secret that is missing": {newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(waitingFor("CreateContainerConfigError", `secret "tinker" not found`))}), "Preparing", map[string]string{
-			"LearnerRunning": "False SecretNotFound", "Progressing": "False SecretNotFound", "Stalled": "False NotStalled", "Ready": "False SecretNotFound",
-		}},
-		"a Secret that is missing for two minutes": {newRun(attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(2 * time.Minute)})), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(waitingFor("CreateContainerConfigError", `secret "tinker" not found`))}), "Preparing", map[string]string{
+		"a context that is too short for two minutes": {newRun(attempts(inProgress(1)),
+			conditionIs(v1alpha1.ConditionProgressing, "False", 2*time.Minute)),
+			observing(1, running, replying(upstream("context_too_short"))), "Training", map[string]string{
+				"Progressing": "False UnsupportedByEndpoint", "Stalled": "True UnsupportedByEndpoint",
+				"Ready": "False UnsupportedByEndpoint", "Failed": "False NotFinished",
+			}},
+		"a metric that is NaN": {newRun(attempts(inProgress(1))), observing(1, running, replying(diverged)), "Training",
+			map[string]string{
+				"Stalled": "True Diverged", "Ready": "False Diverged",
+			}},
+		"a learner that does not answer": {newRun(attempts(inProgress(1)),
+			func(r *v1alpha1.TrainingRun) { r.Status.State = "Training" }),
+			observing(1, running, repliedLongAgo(reply(contract.PhaseTraining))), "Training", map[string]string{
+				"LearnerRunning": "Unknown Unreachable", "Progressing": "Unknown Unreachable", "Ready": "False Unreachable",
+				"Stalled": "False NotStalled",
+			}},
+		"a learner that has just begun to run": {newRun(attempts(inProgress(1))),
+			observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(func(p *corev1.Pod) {
+				p.Status.ContainerStatuses[0].State.Running.StartedAt = *ago(time.Second)
+			})}), "Preparing", map[string]string{"LearnerRunning": "False Starting"}},
+		"a Secret that is missing": {newRun(attempts(inProgress(1))),
+			observing(1, observe.Learner{Job: newJob("one"),
+				Pod: newPod(waitingFor("CreateContainerConfigError", `secret "tinker" not found`))}), "Preparing",
+			map[string]string{
+				"LearnerRunning": "False SecretNotFound", "Progressing": "False SecretNotFound", "Stalled": "False NotStalled",
+				"Ready": "False SecretNotFound",
+			}},
+		"a Secret that is missing for two minutes": {newRun(attempts(v1alpha1.Attempt{Number: 1,
+			StartTime: ago(2 * time.Minute)})), observing(1,
+			observe.Learner{Job: newJob("one"), Pod: newPod(waitingFor("CreateContainerConfigError",
+				`secret "tinker" not found`))}), "Preparing", map[string]string{
 			"LearnerRunning": "False SecretNotFound", "Stalled": "True SecretNotFound", "Ready": "False SecretNotFound",
 		}},
 		"a Secret that is missing for the pods of two attempts": {newRun(attempts(inProgress(2), v1alpha1.Attempt{
-			Number: 1, StartTime: ago(16 * time.Minute), CompletionTime: ago(time.Minute), Cause: "StartTimeout", Reason: "SecretNotFound", Message: "m",
+			Number: 1, StartTime: ago(16 * time.Minute), CompletionTime: ago(time.Minute), Cause: "StartTimeout",
+			Reason: "SecretNotFound", Message: "m",
 		})), observing(2, observe.Learner{Job: newJob("two")}), "Recovering", map[string]string{
-			"LearnerRunning": "False SecretNotFound", "Progressing": "False SecretNotFound", "Stalled": "True SecretNotFound", "Ready": "False SecretNotFound",
+			"LearnerRunning": "False SecretNotFound", "Progressing": "False SecretNotFound", "Stalled": "True SecretNotFound",
+			"Ready": "False SecretNotFound",
 		}},
-		"a back-off": {newRun(attempts(endedAttempt(2, contract.CauseCrashed, 5, 5, 0), endedAttempt(1, contract.CauseCrashed, 5, 5, time.Minute))), observing(0, observe.Learner{}), "Recovering", map[string]string{
-			"LearnerRunning": "False Restarting", "Progressing": "False BackingOff", "Ready": "False BackingOff",
-		}},
-		"a learner that takes over": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseNodeLost, 0, 5, time.Minute))), observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(pending)}), "Recovering", map[string]string{
-			"LearnerRunning": "False Starting",
-		}},
-		"a learner after a suspension": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseDrained, 0, 5, time.Minute))), observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(pending)}), "Preparing", nil},
-		"a drain": {newRun(attempts(inProgress(1)), suspend), observing(1, running, replying(reply(contract.PhaseDraining))), "Draining", map[string]string{
-			"Suspended": "Unknown Draining", "Progressing": "False Draining", "Ready": "False Draining",
-		}},
-		"pods that are being deleted": {newRun(attempts(endedAttempt(1, contract.CauseDrained, 0, 5, time.Minute)), suspend), observing(0, observe.Learner{}), "Draining", map[string]string{
-			"Suspended": "Unknown Draining",
-		}},
-		"no workers wanted": {newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) { r.Spec.Rollouts.Workers = new(int32(0)) }),
-			observing(1, running, replying(reply(contract.PhaseTraining)), func(o *observe.State) { o.Rollout.Status.Ready = nil }), "Training", map[string]string{
+		"a back-off": {newRun(attempts(endedAttempt(2, contract.CauseCrashed, 5, 5, 0),
+			endedAttempt(1, contract.CauseCrashed, 5, 5, time.Minute))), observing(0, observe.Learner{}), "Recovering",
+			map[string]string{
+				"LearnerRunning": "False Restarting", "Progressing": "False BackingOff", "Ready": "False BackingOff",
+			}},
+		"a learner that takes over": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseNodeLost, 0, 5,
+			time.Minute))), observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(pending)}), "Recovering",
+			map[string]string{
+				"LearnerRunning": "False Starting",
+			}},
+		"a learner after a suspension": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseDrained, 0, 5,
+			time.Minute))), observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(pending)}), "Preparing", nil},
+		"a drain": {newRun(attempts(inProgress(1)), suspend), observing(1, running, replying(reply(contract.PhaseDraining))),
+			"Draining", map[string]string{
+				"Suspended": "Unknown Draining", "Progressing": "False Draining", "Ready": "False Draining",
+			}},
+		"pods that are being deleted": {newRun(attempts(endedAttempt(1, contract.CauseDrained, 0, 5, time.Minute)), suspend),
+			observing(0, observe.Learner{}), "Draining", map[string]string{
+				"Suspended": "Unknown Draining",
+			}},
+		"no workers wanted": {newRun(attempts(inProgress(1)),
+			func(r *v1alpha1.TrainingRun) { r.Spec.Rollouts.Workers = new(int32(0)) }),
+			observing(1, running, replying(reply(contract.PhaseTraining)),
+				func(o *observe.State) { o.Rollout.Status.Ready = nil }), "Training", map[string]string{
 				"RolloutsReady": "False ScaledToZero",
 			}},
-		"no usable checkpoint": {newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(exited(64, "Error", verdictText(t, contract.Verdict{
-			Cause: contract.CauseConfigRejected, Reason: "NoUsableCheckpoint", Message: "All have expired.", Attempt: 1,
-		})))}), "Failed", map[string]string{
-			"Failed": "True NoUsableCheckpoint", "Resumable": "False NoUsableCheckpoint", "Stalled": "True NoUsableCheckpoint", "Ready": "False NoUsableCheckpoint",
-			"Complete": "False NotFinished", "Suspended": "False Finished", "LearnerRunning": "False Finished",
-		}},
-		"a setting that the endpoint ignores": {newRun(attempts(inProgress(1))), observing(1, ended("UnsupportedByEndpoint", contract.CauseConfigRejected)), "Failed", map[string]string{
-			"Accepted": "False UnsupportedByEndpoint", "Failed": "True UnsupportedByEndpoint", "Stalled": "True UnsupportedByEndpoint", "Resumable": "False NoCheckpoint",
-		}},
-		"an endpoint that forgets the optimizer, which is required": {newRun(attempts(inProgress(1))), observing(1, ended("OptimizerNotRestored", contract.CauseConfigRejected)), "Failed", map[string]string{
-			"Accepted": "False OptimizerNotRestored", "Failed": "True OptimizerNotRestored", "Resumable": "False NoCheckpoint",
-		}},
-		"an endpoint that forgets the optimizer, which is not required": {newRun(attempts(inProgress(1))), observing(1, running, replying(finding("optimizer_restore"))), "Training", map[string]string{
-			"Accepted": "True Accepted", "Resumable": "True OptimizerNotRestored", "Ready": "True Training",
-		}},
-		"an endpoint that ignores seeds, which is shown": {newRun(attempts(inProgress(1))), observing(1, running, replying(finding("seed"))), "Training", map[string]string{
-			"Accepted": "True Accepted", "Resumable": "True CheckpointSaved",
-		}},
-		"an endpoint that supports everything": {newRun(attempts(inProgress(1))), observing(1, running, replying(finding())), "Training", map[string]string{
-			"Accepted": "True Accepted", "Resumable": "True CheckpointSaved",
-		}},
-		"states that have lost the optimizer": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseCrashed, 0, 5, time.Minute)), saved),
+		"no usable checkpoint": {newRun(attempts(inProgress(1))),
+			observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(exited(64, "Error", verdictText(t, contract.Verdict{
+				Cause: contract.CauseConfigRejected, Reason: "NoUsableCheckpoint", Message: "All have expired.", Attempt: 1,
+			})))}), "Failed", map[string]string{
+				"Failed": "True NoUsableCheckpoint", "Resumable": "False NoUsableCheckpoint", "Stalled": "True NoUsableCheckpoint",
+				"Ready":    "False NoUsableCheckpoint",
+				"Complete": "False NotFinished", "Suspended": "False Finished", "LearnerRunning": "False Finished",
+			}},
+		"a setting that the endpoint ignores": {newRun(attempts(inProgress(1))),
+			observing(1, ended("UnsupportedByEndpoint", contract.CauseConfigRejected)), "Failed", map[string]string{
+				"Accepted": "False UnsupportedByEndpoint", "Failed": "True UnsupportedByEndpoint",
+				"Stalled": "True UnsupportedByEndpoint", "Resumable": "False NoCheckpoint",
+			}},
+		"an endpoint that forgets the optimizer, which is required": {newRun(attempts(inProgress(1))),
+			observing(1, ended("OptimizerNotRestored", contract.CauseConfigRejected)), "Failed", map[string]string{
+				"Accepted": "False OptimizerNotRestored", "Failed": "True OptimizerNotRestored", "Resumable": "False NoCheckpoint",
+			}},
+		"an endpoint that forgets the optimizer, which is not required": {newRun(attempts(inProgress(1))),
+			observing(1, running, replying(finding("optimizer_restore"))), "Training", map[string]string{
+				"Accepted": "True Accepted", "Resumable": "True OptimizerNotRestored", "Ready": "True Training",
+			}},
+		"an endpoint that ignores seeds, which is shown": {newRun(attempts(inProgress(1))),
+			observing(1, running, replying(finding("seed"))), "Training", map[string]string{
+				"Accepted": "True Accepted", "Resumable": "True CheckpointSaved",
+			}},
+		"an endpoint that supports everything": {newRun(attempts(inProgress(1))), observing(1, running, replying(finding())),
+			"Training", map[string]string{
+				"Accepted": "True Accepted", "Resumable": "True CheckpointSaved",
+			}},
+		"states that have lost the optimizer": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseCrashed, 0, 5,
+			time.Minute)), saved),
 			observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(exited(65, "Error", verdictText(t, contract.Verdict{
 				Cause: contract.CauseDataRejected, Reason: "OptimizerNotRestored", Message: "All are cold.", Attempt: 2,
 			})))}), "Failed", map[string]string{
 				"Accepted": "True Accepted", "Failed": "True OptimizerNotRestored", "Resumable": "False OptimizerNotRestored",
 			}},
-		"states that have lost the optimizer, which the run waits for": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseCrashed, 0, 5, time.Minute)), saved),
+		"states that have lost the optimizer, which the run waits for": {newRun(attempts(inProgress(2),
+			endedAttempt(1, contract.CauseCrashed, 0, 5, time.Minute)), saved),
 			observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(exited(75, "Error", verdictText(t, contract.Verdict{
 				Cause: contract.CauseUpstream, Reason: "OptimizerNotRestored", Message: "All are cold.", Attempt: 2,
 			})))}), "Recovering", map[string]string{
-				"Accepted": "True Accepted", "Failed": "False NotFinished", "Resumable": "False OptimizerNotRestored", "Ready": "False OptimizerNotRestored",
+				"Accepted": "True Accepted", "Failed": "False NotFinished", "Resumable": "False OptimizerNotRestored",
+				"Ready": "False OptimizerNotRestored",
 			}},
-		"an attempt that began anew with Adam": {newRun(attempts(inProgress(1)), saved), observing(1, running, replying(cold)), "Training", map[string]string{
-			"Accepted": "True Accepted", "Resumable": "True OptimizerNotRestored",
-		}},
-		"an attempt that could not sample old versions": {newRun(attempts(inProgress(1)), saved), observing(1, running, replying(lossy)), "Training", map[string]string{
-			"Resumable": "True VersionsLost",
-		}},
+		"an attempt that began anew with Adam": {newRun(attempts(inProgress(1)), saved),
+			observing(1, running, replying(cold)), "Training", map[string]string{
+				"Accepted": "True Accepted", "Resumable": "True OptimizerNotRestored",
+			}},
+		"an attempt that could not sample old versions": {newRun(attempts(inProgress(1)), saved),
+			observing(1, running, replying(lossy)), "Training", map[string]string{
+				"Resumable": "True VersionsLost",
+			}},
 	}
 	reasons := closedReasons(t)
 	for name, tc := range cases {
@@ -314,164 +378,13 @@ func TestComputeStatus(t *testing.T) {
 	}
 }
 
-// TestMessagesOfARunThatOnlyEvaluates expects none of steps or checkpoints.
-func TestMessagesOfARunThatOnlyEvaluates(t *testing.T) {
-	running := observe.Learner{Job: newJob("one"), Pod: newPod()}
-	evaluates := func(run *v1alpha1.TrainingRun) { run.Spec.Algorithm, run.Spec.Environments = nil, nil }
-	run := newRun(evaluates, attempts(inProgress(1)))
-	seen := observing(1, running, replying(contract.HeartbeatReply{
-		Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseEvaluating, Lineage: "abc", WorkersSeen: 2},
-	}))
-	got := computeStatus(run, seen, planned(run, seen), now)
-	if got.State != v1alpha1.StateEvaluating || got.Steps != nil || got.Progress != "" {
-		t.Errorf("state is %s, progress %q of %v steps; want Evaluating and no progress in steps", got.State, got.Progress, got.Steps)
-	}
-	halted := newRun(evaluates, suspend)
-	seen = observing(0, observe.Learner{}, func(o *observe.State) { o.Rollout = nil })
-	suspended := computeStatus(halted, seen, planned(halted, seen), now)
-	for _, tc := range []struct {
-		status v1alpha1.TrainingRunStatus
-		kind   string
-		want   string
-	}{
-		{got, v1alpha1.ConditionProgressing, "The run makes progress."},
-		{got, v1alpha1.ConditionResumable, "The run only evaluates and saves no checkpoint: a new attempt evaluates again."},
-		{suspended, v1alpha1.ConditionSuspended, "The run is suspended until suspend is false; then it evaluates again."},
-	} {
-		if c := meta.FindStatusCondition(tc.status.Conditions, tc.kind); c.Message != tc.want {
-			t.Errorf("%s says %q, want %q", tc.kind, c.Message, tc.want)
-		}
-	}
-}
-
-// TestMessageOfResumable checks that the condition says from what a run resumes at an endpoint that lists no checkpoints.
-func TestMessageOfResumable(t *testing.T) {
-	artifacts := func(run *v1alpha1.TrainingRun) { run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"} }
-	for name, tc := range map[string]struct {
-		run         *v1alpha1.TrainingRun
-		unsupported []string
-		want        string
-	}{
-		"checkpoints are listed": {newRun(attempts(inProgress(1)), artifacts), nil, "The run can resume from status.latestCheckpoint."},
-		"rows name the checkpoints": {
-			newRun(attempts(inProgress(1)), artifacts), []string{"list_checkpoints"},
-			"The run can resume: the endpoint does not list checkpoints, and the rows of the artifact store name them.",
-		},
-		"nothing but the status names one": {
-			newRun(attempts(inProgress(1))), []string{"list_checkpoints"},
-			"The run can resume from status.latestCheckpoint alone, because the endpoint does not list checkpoints: steps after it are done " +
-				"again. With spec.artifacts a run also finds newer ones.",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			seen := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(contract.HeartbeatReply{
-				Attempt: 1, Progress: contract.Progress{
-					Phase: contract.PhaseTraining, Lineage: "abc", Checkpoints: []contract.Checkpoint{{Step: 5, State: "tinker://m/weights/5"}},
-					Capabilities: &contract.Capabilities{BaseURL: "http://tinkersim", Model: "m", Supported: []string{"optimizer_restore"}, Unsupported: tc.unsupported},
-				},
-			}))
-			got := computeStatus(tc.run, seen, planned(tc.run, seen), now)
-			if c := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionResumable); c.Status != "True" || c.Message != tc.want {
-				t.Errorf("Resumable is %s: %q, want %q", c.Status, c.Message, tc.want)
-			}
-		})
-	}
-}
-
-// The status is complete after any observation, and a second reconciliation of the same observation changes nothing.
-func TestStatusOfRandomObservations(t *testing.T) {
-	reasons := closedReasons(t)
-	for seed := range uint64(4000) {
-		random := rand.New(rand.NewPCG(seed, 1))
-		run := randomRun(t, random)
-		seen := randomObserved(random, run)
-		p := planned(run, seen)
-		first := computeStatus(run, seen, p, now)
-		if err := check(first, reasons, run.Generation); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		if p.start > 0 || p.ending != nil || p.final != nil {
-			continue // These change what is observed next.
-		}
-		again := run.DeepCopy()
-		again.Status = *first.DeepCopy()
-		second := computeStatus(again, seen, planned(again, seen), now.Add(time.Second))
-		if due, _ := record.Due(&first, &second, time.Time{}, now, record.PaceFor(run, time.Time{}, now)); due {
-			t.Fatalf("seed %d: a second look changes the status (-first +second):\n%s", seed, cmp.Diff(first, second))
-		}
-	}
-}
-
-func randomRun(t *testing.T, random *rand.Rand) *v1alpha1.TrainingRun {
-	t.Helper()
-	run := newRun()
-	if random.IntN(3) == 0 {
-		suspend(run)
-	}
-	run.Spec.Rollouts.Workers = new(int32(random.IntN(3)))
-	if random.IntN(4) == 0 {
-		run.Spec.InitFrom = &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "other"}}
-	}
-	causes := []contract.Cause{contract.CauseCrashed, contract.CauseNodeLost, contract.CauseDrained, contract.CauseUpstream, contract.CauseStalled}
-	number := int32(random.IntN(4))
-	for n := int32(1); n <= number; n++ {
-		a := endedAttempt(n, causes[random.IntN(len(causes))], int64(n), int64(n)+random.Int64N(2), time.Duration(random.IntN(30))*time.Second)
-		if n == number && random.IntN(3) > 0 {
-			a = inProgress(n)
-		}
-		run.Status.Attempts = append([]v1alpha1.Attempt{a}, run.Status.Attempts...)
-		run.Status.StartTime = ago(time.Hour)
-	}
-	switch random.IntN(8) {
-	case 0:
-		conditionIs(v1alpha1.ConditionComplete, "True", time.Minute)(run)
-		run.Status.Conditions[0].Reason, run.Status.Conditions[0].Message = v1alpha1.ReasonCompleted, "m"
-		run.Status.CompletionTime = ago(time.Minute)
-	case 1:
-		conditionIs(v1alpha1.ConditionFailed, "True", time.Minute)(run)
-		run.Status.Conditions[0].Reason, run.Status.Conditions[0].Message = v1alpha1.ReasonNoProgress, "m"
-	}
-	return run
-}
-
-func randomObserved(random *rand.Rand, run *v1alpha1.TrainingRun) observe.State {
-	pods := []*corev1.Pod{
-		nil, newPod(), newPod(pending), newPod(exited(1, "Error", "")), newPod(exited(0, "Completed", "")), newPod(deleted(-time.Minute)),
-		newPod(waitingFor("ImagePullBackOff", "x")), newPod(waitingFor("CreateContainerConfigError", "odd")), newPod(waitingFor("CreateContainerError", "x")),
-		newPod(exited(75, "Error", `{"cause":"Drained","attempt":1}`)), newPod(exited(0, "", `{"cause":"Completed","attempt":1}`)),
-	}
-	phases := []contract.Phase{contract.PhaseOpening, contract.PhaseTraining, contract.PhaseEvaluating, contract.PhaseDraining, contract.PhaseDone, "Odd"}
-	ups := []string{"", "", "throttled", "payment", "unreachable", "odd"}
-	seen := observing(status.NewestAttempt(run), observe.Learner{Pod: pods[random.IntN(len(pods))]})
-	if random.IntN(2) == 0 {
-		l := seen.Learners[status.NewestAttempt(run)]
-		l.Job = newJob("newest")
-		seen.Learners[status.NewestAttempt(run)] = l
-	}
-	if random.IntN(3) == 0 {
-		seen.Rollout = nil
-	}
-	if random.IntN(5) == 0 {
-		seen.Environments = nil
-	}
-	reply := contract.HeartbeatReply{
-		Attempt: status.NewestAttempt(run), Upstream: ups[random.IntN(len(ups))], SecondsSinceProgress: float64(random.IntN(5000)),
-		Progress: contract.Progress{Phase: phases[random.IntN(len(phases))], Step: 5, Diverged: random.IntN(5) == 0, WorkersSeen: random.IntN(2)},
-	}
-	switch random.IntN(3) {
-	case 0:
-		replying(reply)(&seen)
-	case 1:
-		repliedLongAgo(reply)(&seen)
-	}
-	return seen
-}
-
 func TestProgressAcrossAttempts(t *testing.T) {
 	at := func(step, from int64) contract.Progress {
-		return contract.Progress{Phase: contract.PhaseTraining, Step: step, FromStep: from, Lineage: "a", Checkpoints: []contract.Checkpoint{{Step: step, State: "s"}}}
+		return contract.Progress{Phase: contract.PhaseTraining, Step: step, FromStep: from, Lineage: "a",
+			Checkpoints: []contract.Checkpoint{{Step: step, State: "s"}}}
 	}
-	run := newRun(attempts(inProgress(2), v1alpha1.Attempt{Number: 1, Cause: "Crashed", CompletionTime: ago(time.Minute), ToStep: new(int64(7))}))
+	run := newRun(attempts(inProgress(2), v1alpha1.Attempt{Number: 1, Cause: "Crashed", CompletionTime: ago(time.Minute),
+		ToStep: new(int64(7))}))
 	run.Status.FailuresSinceCheckpoint = new(int32(2))
 	run.Status.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 9}
 	l := observe.Learner{Job: newJob("two"), Pod: newPod()}
@@ -498,7 +411,8 @@ func TestAttemptsAreBounded(t *testing.T) {
 	run := newRun(func(run *v1alpha1.TrainingRun) {
 		run.Status.StartTime, run.Status.Restarts = ago(time.Hour), new(int32(14))
 		for n := int32(15); n > 5; n-- {
-			run.Status.Attempts = append(run.Status.Attempts, endedAttempt(n, contract.CauseNodeLost, int64(n), int64(n)+1, time.Hour))
+			run.Status.Attempts = append(run.Status.Attempts, endedAttempt(n, contract.CauseNodeLost, int64(n), int64(n)+1,
+				time.Hour))
 		}
 	})
 	seen := observing(0, observe.Learner{})
@@ -509,7 +423,8 @@ func TestAttemptsAreBounded(t *testing.T) {
 	if !got.StartTime.Equal(run.Status.StartTime) {
 		t.Error("the start time moved")
 	}
-	if diff := cmp.Diff([]v1alpha1.EnvironmentStatus{{Name: "env", Digest: "digest", Tasks: new(int64(900))}}, got.Environments); diff != "" {
+	if diff := cmp.Diff([]v1alpha1.EnvironmentStatus{{Name: "env", Digest: "digest", Tasks: new(int64(900))}},
+		got.Environments); diff != "" {
 		t.Errorf("environments (-want +got):\n%s", diff)
 	}
 	if got.WorkerSelector != desired.WorkerSelector(run) {

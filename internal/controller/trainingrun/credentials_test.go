@@ -18,7 +18,8 @@ import (
 func TestPlanForChangedCredentials(t *testing.T) {
 	run := newRun(attempts(inProgress(1)))
 	learnerJob := desired.LearnerJob(run, 1, "link-1", desired.Settings{Image: "image"})
-	seen := observing(1, observe.Learner{Job: learnerJob, Pod: newPod()}, replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}}))
+	seen := observing(1, observe.Learner{Job: learnerJob, Pod: newPod()},
+		replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}}))
 	seen.Credentials = "link-1"
 	if p := makePlan(run, seen, now); len(p.deletes) > 0 || p.credentialsChanged {
 		t.Errorf("a learner with this manager's credentials is stopped: %+v", outcomeOf(p))
@@ -42,7 +43,8 @@ func TestPlanForChangedCredentials(t *testing.T) {
 func TestPlanForChangedAPIKey(t *testing.T) {
 	run := newRun(attempts(inProgress(1)))
 	job := desired.LearnerJob(run, 1, "link-1", desired.Settings{Image: "image"})
-	seen := observing(1, observe.Learner{Job: job, Pod: newPod()}, replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}}))
+	seen := observing(1, observe.Learner{Job: job, Pod: newPod()},
+		replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}}))
 	seen.Credentials = "link-1"
 	run.Spec.Checkpoints.EverySteps = new(int64(7))
 	if p := makePlan(run, seen, now); len(p.deletes) > 0 || p.apiKeyChanged {
@@ -66,7 +68,8 @@ func TestTargetsOfEarlierManagers(t *testing.T) {
 	earlier := present.DeepCopy()
 	for i := range earlier.Spec.Template.Spec.Volumes {
 		if secret := earlier.Spec.Template.Spec.Volumes[i].Secret; secret != nil {
-			secret.Items = slices.DeleteFunc(secret.Items, func(i corev1.KeyToPath) bool { return i.Key == contract.ManagerTokenKey })
+			secret.Items = slices.DeleteFunc(secret.Items,
+				func(i corev1.KeyToPath) bool { return i.Key == contract.ManagerTokenKey })
 		}
 	}
 	for name, tc := range map[string]struct {

@@ -29,7 +29,8 @@ const (
 
 // overdue ends an attempt whose learner did not start, or makes no progress, in time. Only a fresh heartbeat of the
 // learner counts for the latter, and only while the endpoint is not the cause.
-func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, seen observe.State, now time.Time) *attempt.Ending {
+func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, seen observe.State,
+	now time.Time) *attempt.Ending {
 	policy := run.Spec.FailurePolicy
 	if _, running := learnerRunning(l.Pod); !running {
 		return startOverdue(run, newest, l, seen, now)
@@ -41,15 +42,19 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learn
 		return nil // Another attempt would wait for the same repair or environment.
 	}
 	deadline := seconds(*policy.ProgressDeadlineSeconds)
-	if idle := time.Duration(seen.Heartbeat.Reply.SecondsSinceProgress * float64(time.Second)); idle > deadline && hasWorkers(seen) {
+	if idle := time.Duration(seen.Heartbeat.Reply.SecondsSinceProgress * float64(time.Second)); idle > deadline &&
+		hasWorkers(seen) {
 		return &attempt.Ending{Cause: contract.CauseStalled,
-			Message: fmt.Sprintf("The learner has made no progress for %.0f seconds (failurePolicy.progressDeadlineSeconds).", deadline.Seconds())}
+			Message: fmt.Sprintf("The learner has made no progress for %.0f seconds (failurePolicy.progressDeadlineSeconds).",
+				deadline.Seconds())}
 	}
 	return nil
 }
 
-// startOverdue ends an attempt whose learner does not run in time. The ending has a reason where its pod waits for a repair.
-func startOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, seen observe.State, now time.Time) *attempt.Ending {
+// startOverdue ends an attempt whose learner does not run in time. The ending has a reason where its pod waits for a
+// repair.
+func startOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, seen observe.State,
+	now time.Time) *attempt.Ending {
 	deadline, waits := seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds), observe.LearnerWaits(run, l.Pod)
 	if l.Pod != nil && seen.LearnerObstacle.NeedsAction {
 		waits = seen.LearnerObstacle // What it lacks may be there on another node, so that its deadline applies.
@@ -60,20 +65,23 @@ func startOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.
 	case l.Pod == nil && seen.LearnerObstacle.NeedsAction:
 		return nil // The Job's controller tries again to create the pod, and another Job would have the same problem.
 	case podstate.ImageMissing(l.Pod) && podstate.ReplaceIn(l.Pod, now) <= 0:
-		return &attempt.Ending{Cause: contract.CauseStartTimeout, Reason: v1alpha1.ReasonImagePullFailed, Message: waits.Message}
+		return &attempt.Ending{Cause: contract.CauseStartTimeout, Reason: v1alpha1.ReasonImagePullFailed,
+			Message: waits.Message}
 	case now.Sub(waitsSince(newest, l, now)) <= deadline:
 		return nil
 	}
 	end := &attempt.Ending{Cause: contract.CauseStartTimeout,
-		Message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s", deadline.Seconds(), waits.Message)}
+		Message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s",
+			deadline.Seconds(), waits.Message)}
 	if waits.NeedsAction {
 		end.Reason = waits.Reason
 	}
 	return end
 }
 
-// endsByDeadline says that a plan ends an attempt because of the time that has passed since what was observed, rather than
-// because its container has ended. A manager that was cut off from the API server for that long may have missed much.
+// endsByDeadline says that a plan ends an attempt because of the time that has passed since what was observed, rather
+// than because its container has ended. A manager that was cut off from the API server for that long may have missed
+// much.
 func endsByDeadline(run *v1alpha1.TrainingRun, seen observe.State, p plan) bool {
 	if p.ending == nil || p.ending.Cause != contract.CauseStartTimeout && p.ending.Cause != contract.CauseNodeLost {
 		return false
@@ -81,8 +89,8 @@ func endsByDeadline(run *v1alpha1.TrainingRun, seen observe.State, p plan) bool 
 	return podstate.Termination(seen.Learners[status.NewestAttempt(run)].Pod, desired.LearnerContainer) == nil
 }
 
-// waitsSince is when a learner that does not run began to wait for that: its attempt may be older, where Kubernetes refused
-// the pod or a queue suspended the Job for a while.
+// waitsSince is when a learner that does not run began to wait for that: its attempt may be older, where Kubernetes
+// refused the pod or a queue suspended the Job for a while.
 func waitsSince(newest v1alpha1.Attempt, l observe.Learner, now time.Time) time.Time {
 	since := ptr.Deref(newest.StartTime, metav1.NewTime(now)).Time
 	if l.Pod != nil && l.Pod.CreationTimestamp.After(since) {
@@ -147,15 +155,16 @@ func untilDeadline(run *v1alpha1.TrainingRun, l observe.Learner, seen observe.St
 	return min(maxRequeue, left+time.Second)
 }
 
-// untilStalled is when a wait that has just begun could be one for a person. A run that waits is not reconciled more often than each ten
-// seconds, whatever its spec says.
+// untilStalled is when a wait that has just begun could be one for a person. A run that waits is not reconciled more
+// often than each ten seconds, whatever its spec says.
 func untilStalled(run *v1alpha1.TrainingRun) time.Duration {
 	return min(maxRequeue, max(observe.LookInterval, seconds(*run.Spec.FailurePolicy.StalledAfterSeconds)+time.Second))
 }
 
-// untilStartOverdue is when a learner that does not run could be overdue. Where it is not although the deadline has passed, because a
-// queue or a quota keeps it from starting, an event or a look ends that.
-func untilStartOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, now time.Time) time.Duration {
+// untilStartOverdue is when a learner that does not run could be overdue. Where it is not although the deadline has
+// passed, because a queue or a quota keeps it from starting, an event or a look ends that.
+func untilStartOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner,
+	now time.Time) time.Duration {
 	left := waitsSince(newest, l, now).Add(seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds)).Sub(now)
 	if left < 0 || desired.SuspendedByOther(l.Job) {
 		return maxRequeue
@@ -167,7 +176,8 @@ func untilStartOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l obs
 // no reply for poller.FreshFor, and not before a new learner's first reply is due.
 func silentFrom(l observe.Learner, seen observe.State, now time.Time) time.Time {
 	from := now.Add(poller.FreshFor - seen.Heartbeat.Unanswered(now))
-	if since, running := learnerRunning(l.Pod); running && seen.Heartbeat.Reply == nil && since.Add(firstReplyLimit).After(from) {
+	if since, running := learnerRunning(l.Pod); running && seen.Heartbeat.Reply == nil &&
+		since.Add(firstReplyLimit).After(from) {
 		return since.Add(firstReplyLimit)
 	}
 	return from

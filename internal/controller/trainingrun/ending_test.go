@@ -22,45 +22,79 @@ func TestEndingOfLearner(t *testing.T) {
 		return verdictText(t, contract.Verdict{Cause: cause, Attempt: attempt, Reason: "R", Message: "M"})
 	}
 	job := newJob("job")
-	failedJob := &batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue}}}}
+	failedJob := &batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailureTarget,
+		Status: corev1.ConditionTrue}}}}
 	cases := map[string]struct {
 		l    observe.Learner
 		want contract.Cause // empty: it continues
 	}{
-		"a running learner continues":                           {observe.Learner{Job: job, Pod: newPod()}, ""},
-		"a pending learner continues":                           {observe.Learner{Job: job, Pod: newPod(pending)}, ""},
-		"a Job without a pod yet continues":                     {observe.Learner{Job: job, Pod: nil}, ""},
-		"a pod that outlives its Job continues":                 {observe.Learner{Job: nil, Pod: newPod()}, ""},
-		"neither Job nor pod is a lost attempt":                 {observe.Learner{}, contract.CauseDisrupted},
-		"a Job that failed without a pod left":                  {observe.Learner{Job: failedJob, Pod: nil}, contract.CauseDisrupted},
-		"a Job that counted a failure without a pod":            {observe.Learner{Job: &batchv1.Job{Status: batchv1.JobStatus{Failed: 1}}, Pod: nil}, contract.CauseDisrupted},
-		"completed by verdict and exit code":                    {observe.Learner{Job: job, Pod: newPod(exited(0, "Completed", verdict(contract.CauseCompleted, 2)))}, contract.CauseCompleted},
-		"completed by verdict, but killed":                      {observe.Learner{Job: job, Pod: newPod(exited(137, "Error", verdict(contract.CauseCompleted, 2)))}, contract.CauseCrashed},
-		"another attempt's verdict does not count":              {observe.Learner{Job: job, Pod: newPod(exited(0, "Completed", verdict(contract.CauseCompleted, 1)))}, contract.CauseUnknown},
-		"exit 0 without a verdict":                              {observe.Learner{Job: job, Pod: newPod(exited(0, "Completed", ""))}, contract.CauseUnknown},
-		"refused configuration":                                 {observe.Learner{Job: job, Pod: newPod(exited(64, "Error", verdict(contract.CauseConfigRejected, 2)))}, contract.CauseConfigRejected},
-		"exit 64 without a verdict":                             {observe.Learner{Job: job, Pod: newPod(exited(64, "Error", ""))}, contract.CauseConfigRejected},
-		"exit 65 without a verdict":                             {observe.Learner{Job: job, Pod: newPod(exited(65, "Error", ""))}, contract.CauseDataRejected},
-		"exit 75 without a verdict":                             {observe.Learner{Job: job, Pod: newPod(exited(75, "Error", ""))}, contract.CauseDrained},
-		"exit 77 without a verdict":                             {observe.Learner{Job: job, Pod: newPod(exited(77, "Error", ""))}, contract.CauseFenced},
-		"gave up on the endpoint":                               {observe.Learner{Job: job, Pod: newPod(exited(75, "Error", verdict(contract.CauseUpstream, 2)))}, contract.CauseUpstream},
-		"a cause that no learner reports":                       {observe.Learner{Job: job, Pod: newPod(exited(1, "Error", verdict("SomethingElse", 2)))}, contract.CauseCrashed},
-		"a cause that only the manager infers":                  {observe.Learner{Job: job, Pod: newPod(exited(1, "Error", verdict(contract.CauseNodeLost, 2)))}, contract.CauseCrashed},
-		"a panic":                                               {observe.Learner{Job: job, Pod: newPod(exited(2, "Error", "panic: oh"))}, contract.CauseCrashed},
-		"out of memory":                                         {observe.Learner{Job: job, Pod: newPod(exited(137, "OOMKilled", ""))}, contract.CauseOOMKilled},
-		"killed":                                                {observe.Learner{Job: job, Pod: newPod(exited(137, "Error", ""))}, contract.CauseCrashed},
-		"killed with its pod":                                   {observe.Learner{Job: job, Pod: newPod(exited(137, "Error", ""), deleted(0))}, contract.CauseDisrupted},
-		"killed by preemption":                                  {observe.Learner{Job: job, Pod: newPod(exited(137, "Error", ""), podCondition(corev1.DisruptionTarget, "True", "PreemptionByScheduler"))}, contract.CauseDisrupted},
-		"collected with its node":                               {observe.Learner{Job: job, Pod: newPod(exited(137, "Error", ""), podCondition(corev1.DisruptionTarget, "True", "DeletionByPodGC"))}, contract.CauseNodeLost},
-		"a verdict counts more than the pod's deletion":         {observe.Learner{Job: job, Pod: newPod(exited(75, "Error", verdict(contract.CauseDrained, 2)), deleted(0))}, contract.CauseDrained},
-		"forgotten by a kubelet that restarted":                 {observe.Learner{Job: job, Pod: newPod(exited(137, "ContainerStatusUnknown", ""))}, contract.CauseDisrupted},
-		"evicted by the kubelet, without containers":            {observe.Learner{Job: job, Pod: newPod(pending, func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = corev1.PodFailed, "Evicted" })}, contract.CauseDisrupted},
-		"an init container that failed":                         {observe.Learner{Job: job, Pod: newPod(pending, failedInit)}, contract.CauseStartTimeout},
-		"being deleted on a node that answers continues":        {observe.Learner{Job: job, Pod: newPod(deleted(-time.Minute))}, ""},
-		"being deleted for another taint, ready, continues":     {observe.Learner{Job: job, Pod: newPod(deleted(-time.Minute), podCondition(corev1.DisruptionTarget, "True", "DeletionByTaintManager"), podCondition(corev1.PodReady, "True", ""))}, ""},
-		"being deleted on a silent node":                        {observe.Learner{Job: job, Pod: newPod(deleted(-time.Minute), podCondition(corev1.DisruptionTarget, "True", "DeletionByTaintManager"), podCondition(corev1.PodReady, "False", ""))}, contract.CauseNodeLost},
-		"deleted long ago and not removed":                      {observe.Learner{Job: job, Pod: newPod(deleted(time.Minute))}, contract.CauseNodeLost},
-		"a node that is not ready, without eviction, continues": {observe.Learner{Job: job, Pod: newPod(podCondition(corev1.PodReady, "False", ""))}, ""},
+		"a running learner continues":           {observe.Learner{Job: job, Pod: newPod()}, ""},
+		"a pending learner continues":           {observe.Learner{Job: job, Pod: newPod(pending)}, ""},
+		"a Job without a pod yet continues":     {observe.Learner{Job: job, Pod: nil}, ""},
+		"a pod that outlives its Job continues": {observe.Learner{Job: nil, Pod: newPod()}, ""},
+		"neither Job nor pod is a lost attempt": {observe.Learner{}, contract.CauseDisrupted},
+		"a Job that failed without a pod left": {observe.Learner{Job: failedJob, Pod: nil},
+			contract.CauseDisrupted},
+		"a Job that counted a failure without a pod": {
+			observe.Learner{Job: &batchv1.Job{Status: batchv1.JobStatus{Failed: 1}}, Pod: nil}, contract.CauseDisrupted},
+		"completed by verdict and exit code": {observe.Learner{Job: job,
+			Pod: newPod(exited(0, "Completed", verdict(contract.CauseCompleted, 2)))}, contract.CauseCompleted},
+		"completed by verdict, but killed": {observe.Learner{Job: job,
+			Pod: newPod(exited(137, "Error", verdict(contract.CauseCompleted, 2)))}, contract.CauseCrashed},
+		"another attempt's verdict does not count": {observe.Learner{Job: job,
+			Pod: newPod(exited(0, "Completed", verdict(contract.CauseCompleted, 1)))}, contract.CauseUnknown},
+		"exit 0 without a verdict": {observe.Learner{Job: job,
+			Pod: newPod(exited(0, "Completed", ""))}, contract.CauseUnknown},
+		"refused configuration": {observe.Learner{Job: job,
+			Pod: newPod(exited(64, "Error", verdict(contract.CauseConfigRejected, 2)))}, contract.CauseConfigRejected},
+		"exit 64 without a verdict": {observe.Learner{Job: job,
+			Pod: newPod(exited(64, "Error", ""))}, contract.CauseConfigRejected},
+		"exit 65 without a verdict": {observe.Learner{Job: job,
+			Pod: newPod(exited(65, "Error", ""))}, contract.CauseDataRejected},
+		"exit 75 without a verdict": {observe.Learner{Job: job,
+			Pod: newPod(exited(75, "Error", ""))}, contract.CauseDrained},
+		"exit 77 without a verdict": {observe.Learner{Job: job,
+			Pod: newPod(exited(77, "Error", ""))}, contract.CauseFenced},
+		"gave up on the endpoint": {observe.Learner{Job: job,
+			Pod: newPod(exited(75, "Error", verdict(contract.CauseUpstream, 2)))}, contract.CauseUpstream},
+		"a cause that no learner reports": {observe.Learner{Job: job,
+			Pod: newPod(exited(1, "Error", verdict("SomethingElse", 2)))}, contract.CauseCrashed},
+		"a cause that only the manager infers": {observe.Learner{Job: job,
+			Pod: newPod(exited(1, "Error", verdict(contract.CauseNodeLost, 2)))}, contract.CauseCrashed},
+		"a panic": {observe.Learner{Job: job, Pod: newPod(exited(2, "Error", "panic: oh"))},
+			contract.CauseCrashed},
+		"out of memory": {observe.Learner{Job: job, Pod: newPod(exited(137, "OOMKilled", ""))},
+			contract.CauseOOMKilled},
+		"killed": {observe.Learner{Job: job, Pod: newPod(exited(137, "Error", ""))}, contract.CauseCrashed},
+		"killed with its pod": {observe.Learner{Job: job, Pod: newPod(exited(137, "Error", ""), deleted(0))},
+			contract.CauseDisrupted},
+		"killed by preemption": {observe.Learner{Job: job,
+			Pod: newPod(exited(137, "Error", ""), podCondition(corev1.DisruptionTarget, "True", "PreemptionByScheduler"))},
+			contract.CauseDisrupted},
+		"collected with its node": {observe.Learner{Job: job,
+			Pod: newPod(exited(137, "Error", ""), podCondition(corev1.DisruptionTarget, "True", "DeletionByPodGC"))},
+			contract.CauseNodeLost},
+		"a verdict counts more than the pod's deletion": {observe.Learner{Job: job,
+			Pod: newPod(exited(75, "Error", verdict(contract.CauseDrained, 2)), deleted(0))}, contract.CauseDrained},
+		"forgotten by a kubelet that restarted": {observe.Learner{Job: job,
+			Pod: newPod(exited(137, "ContainerStatusUnknown", ""))}, contract.CauseDisrupted},
+		"evicted by the kubelet, without containers": {observe.Learner{Job: job,
+			Pod: newPod(pending, func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = corev1.PodFailed, "Evicted" })},
+			contract.CauseDisrupted},
+		"an init container that failed": {observe.Learner{Job: job, Pod: newPod(pending, failedInit)},
+			contract.CauseStartTimeout},
+		"being deleted on a node that answers continues": {observe.Learner{Job: job,
+			Pod: newPod(deleted(-time.Minute))}, ""},
+		"being deleted for another taint, ready, continues": {observe.Learner{Job: job,
+			Pod: newPod(deleted(-time.Minute), podCondition(corev1.DisruptionTarget, "True", "DeletionByTaintManager"),
+				podCondition(corev1.PodReady, "True", ""))}, ""},
+		"being deleted on a silent node": {observe.Learner{Job: job,
+			Pod: newPod(deleted(-time.Minute), podCondition(corev1.DisruptionTarget, "True", "DeletionByTaintManager"),
+				podCondition(corev1.PodReady, "False", ""))}, contract.CauseNodeLost},
+		"deleted long ago and not removed": {observe.Learner{Job: job,
+			Pod: newPod(deleted(time.Minute))}, contract.CauseNodeLost},
+		"a node that is not ready, without eviction, continues": {observe.Learner{Job: job,
+			Pod: newPod(podCondition(corev1.PodReady, "False", ""))}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +122,8 @@ func failedInit(pod *corev1.Pod) {
 func TestFailedInitContainerAwaitsRepair(t *testing.T) {
 	end := attempt.EndingOfLearner(2, newJob("job"), newPod(pending, failedInit), now)
 	ended := v1alpha1.Attempt{Cause: string(end.Cause), Reason: end.Reason}
-	if end.Reason != v1alpha1.ReasonInitContainerFailed || !attempt.AwaitsRepair(ended) || attempt.CountsAsFailure(ended.Cause) {
+	if end.Reason != v1alpha1.ReasonInitContainerFailed || !attempt.AwaitsRepair(ended) ||
+		attempt.CountsAsFailure(ended.Cause) {
 		t.Errorf("the attempt ended as %+v, want one that waits for a repair and does not count", end)
 	}
 	if want := "correct it in learner.pod.initContainers"; !strings.Contains(end.Message, want) {
@@ -99,13 +134,15 @@ func TestFailedInitContainerAwaitsRepair(t *testing.T) {
 func TestEndingQuotesTheLog(t *testing.T) {
 	log := strings.Repeat("x", 5000) + "\npanic: index out of range\n"
 	got := attempt.EndingOfLearner(1, nil, newPod(exited(2, "Error", log)), now)
-	if got.Cause != contract.CauseCrashed || !strings.HasSuffix(got.Message, "panic: index out of range") || len(got.Message) > attempt.MaxMessage {
+	if got.Cause != contract.CauseCrashed || !strings.HasSuffix(got.Message, "panic: index out of range") ||
+		len(got.Message) > attempt.MaxMessage {
 		t.Errorf("ending of a panic = %s: %q (%d bytes)", got.Cause, got.Message, len(got.Message))
 	}
 }
 
 func TestEndingKeepsTheVerdict(t *testing.T) {
-	text := verdictText(t, contract.Verdict{Cause: contract.CauseConfigRejected, Reason: "KeyRefused", Message: "Renew it.", Attempt: 1, Progress: contract.Progress{Step: 7}})
+	text := verdictText(t, contract.Verdict{Cause: contract.CauseConfigRejected, Reason: "KeyRefused",
+		Message: "Renew it.", Attempt: 1, Progress: contract.Progress{Step: 7}})
 	got := attempt.EndingOfLearner(1, nil, newPod(exited(64, "Error", text)), now)
 	if got.Reason != "KeyRefused" || got.Message != "Renew it." || got.Progress.Step != 7 {
 		t.Errorf("ending = %+v", got)
@@ -113,7 +150,8 @@ func TestEndingKeepsTheVerdict(t *testing.T) {
 }
 
 func TestKilledLearnerIsNotStoppedAsAsked(t *testing.T) {
-	text := verdictText(t, contract.Verdict{Cause: contract.CauseDrained, Message: "Stopped at a saved state, as asked.", Attempt: 1, Progress: contract.Progress{Step: 7}})
+	text := verdictText(t, contract.Verdict{Cause: contract.CauseDrained, Message: "Stopped at a saved state, as asked.",
+		Attempt: 1, Progress: contract.Progress{Step: 7}})
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.TrainingRun)
 		asked  bool
@@ -125,7 +163,8 @@ func TestKilledLearnerIsNotStoppedAsAsked(t *testing.T) {
 	} {
 		run := newRun(attempts(inProgress(1)), tc.change)
 		p := makePlan(run, observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(exited(75, "Error", text))}), now)
-		if got := strings.Contains(p.ending.Message, "as asked"); got != tc.asked || p.ending.Cause != contract.CauseDrained || p.ending.Message == "" {
+		if got := strings.Contains(p.ending.Message, "as asked"); got != tc.asked ||
+			p.ending.Cause != contract.CauseDrained || p.ending.Message == "" {
 			t.Errorf("%s: the attempt ended %s: %q", name, p.ending.Cause, p.ending.Message)
 		}
 	}

@@ -35,7 +35,8 @@ func acceptedCondition(v view) status.Condition {
 		message += " The endpoint ignores the seeds of samples, so that another run of the spec has other weights."
 	}
 	if v.run.Spec.Algorithm != nil && status.IsUndecided(v.next.Capabilities, contract.CapabilityGradientSum) {
-		message += " It could not be measured whether the endpoint sums gradients over tokens and sequences; if it averages them, " +
+		message += " It could not be measured whether the endpoint sums gradients over tokens and sequences; if it " +
+			"averages them, " +
 			"a learning rate has a smaller effect than the spec says."
 	}
 	return status.True(kind, v1alpha1.ReasonAccepted, message)
@@ -75,25 +76,33 @@ func resumableCondition(v view) status.Condition {
 	case v.isRestored():
 		return status.False(kind, v.plan.blocked.Reason, v.plan.blocked.Message)
 	case v.run.Spec.Algorithm == nil:
-		return status.False(kind, v1alpha1.ReasonNoCheckpoint, "The run only evaluates and saves no checkpoint: a new attempt evaluates again.")
+		return status.False(kind, v1alpha1.ReasonNoCheckpoint,
+			"The run only evaluates and saves no checkpoint: a new attempt evaluates again.")
 	case v.next.LatestCheckpoint == nil:
 		return status.False(kind, v1alpha1.ReasonNoCheckpoint, "No checkpoint has been saved yet.")
 	case status.Lacks(v.next.Capabilities, contract.CapabilityOptimizerRestore):
-		return status.True(kind, v1alpha1.ReasonOptimizerNotRestored, "The run can resume from status.latestCheckpoint, but the endpoint does not "+
-			"restore the optimizer: Adam starts from zero after each resume, as failurePolicy.requireOptimizer allows.")
+		return status.True(kind, v1alpha1.ReasonOptimizerNotRestored,
+			"The run can resume from status.latestCheckpoint, but the endpoint does not "+
+				"restore the optimizer: Adam starts from zero after each resume, as failurePolicy.requireOptimizer allows.")
 	case attempt != nil && ptr.Deref(attempt.ColdOptimizer, false):
-		return status.True(kind, v1alpha1.ReasonOptimizerNotRestored, fmt.Sprintf("The run can resume from status.latestCheckpoint, but attempt %d "+
-			"resumed from a state without its optimizer: Adam started from zero, as failurePolicy.requireOptimizer allows.", attempt.Number))
+		return status.True(kind, v1alpha1.ReasonOptimizerNotRestored,
+			fmt.Sprintf("The run can resume from status.latestCheckpoint, but attempt %d "+
+				"resumed from a state without its optimizer: Adam started from zero, as failurePolicy.requireOptimizer allows.",
+				attempt.Number))
 	case attempt != nil && ptr.Deref(attempt.LostVersions, 0) > 0:
-		return status.True(kind, v1alpha1.ReasonVersionsLost, fmt.Sprintf("The run can resume from status.latestCheckpoint, but %d versions within "+
-			"algorithm.lag had expired when attempt %d began, and newer ones were sampled instead: another run of the spec has other weights.",
-			*attempt.LostVersions, attempt.Number))
+		return status.True(kind, v1alpha1.ReasonVersionsLost,
+			fmt.Sprintf("The run can resume from status.latestCheckpoint, but %d versions within "+
+				"algorithm.lag had expired when attempt %d began, and newer ones were sampled instead: another run of the spec "+
+				"has other weights.",
+				*attempt.LostVersions, attempt.Number))
 	case status.Lacks(v.next.Capabilities, contract.CapabilityListCheckpoints) && v.run.Spec.Artifacts != nil:
-		return status.True(kind, v1alpha1.ReasonCheckpointSaved, "The run can resume: the endpoint does not list checkpoints, and the rows of the "+
-			"artifact store name them.")
+		return status.True(kind, v1alpha1.ReasonCheckpointSaved,
+			"The run can resume: the endpoint does not list checkpoints, and the rows of the "+
+				"artifact store name them.")
 	case status.Lacks(v.next.Capabilities, contract.CapabilityListCheckpoints):
-		return status.True(kind, v1alpha1.ReasonCheckpointSaved, "The run can resume from status.latestCheckpoint alone, because the endpoint does not list "+
-			"checkpoints: steps after it are done again. With spec.artifacts a run also finds newer ones.")
+		return status.True(kind, v1alpha1.ReasonCheckpointSaved,
+			"The run can resume from status.latestCheckpoint alone, because the endpoint does not list "+
+				"checkpoints: steps after it are done again. With spec.artifacts a run also finds newer ones.")
 	default:
 		return status.True(kind, v1alpha1.ReasonCheckpointSaved, "The run can resume from status.latestCheckpoint.")
 	}

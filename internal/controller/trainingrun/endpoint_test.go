@@ -26,13 +26,15 @@ func TestConditionQuotesTheFailedRequest(t *testing.T) {
 		}
 		for _, reported := range []string{evidence, strings.Repeat(evidence, 100)} {
 			reply.UpstreamError = reported
-			run, seen := newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(reply))
+			run, seen := newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()},
+				replying(reply))
 			got := computeStatus(run, seen, planned(run, seen), now)
 			message := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionProgressing).Message
 			if upstream == contract.UpstreamNotTinker {
 				message, _, _ = strings.Cut(message, " To repair it, ")
 			}
-			if !strings.HasPrefix(message, up.Message+" "+evidence) || !strings.HasSuffix(message, ".") || len(message) > len(up.Message)+endpoint.MaxEvidence+2 {
+			if !strings.HasPrefix(message, up.Message+" "+evidence) || !strings.HasSuffix(message, ".") ||
+				len(message) > len(up.Message)+endpoint.MaxEvidence+2 {
 				t.Errorf("%s: message is %q", upstream, message)
 			}
 		}
@@ -47,13 +49,16 @@ func TestAcceptedNamesWhatIsNotCertain(t *testing.T) {
 		evaluates bool
 		says      []string
 	}{
-		"not checked yet":            {},
-		"everything supported":       {found: &contract.Capabilities{Supported: []string{sum, seed}}},
-		"averages, compensated":      {found: &contract.Capabilities{Supported: []string{seed}, Ignored: []string{sum}}},
-		"gradients not measured":     {found: &contract.Capabilities{Supported: []string{seed}}, says: []string{"whether the endpoint sums gradients"}},
-		"a run that only evaluates":  {found: &contract.Capabilities{Supported: []string{seed}}, evaluates: true},
-		"long seeds are refused":     {found: &contract.Capabilities{Supported: []string{sum}, Unsupported: []string{seed}}, says: []string{"seeds of 31 bits"}},
-		"neither, and seeds ignored": {found: &contract.Capabilities{Supported: []string{"ttl"}, Ignored: []string{seed}}, says: []string{"whether the endpoint sums gradients", "ignores the seeds"}},
+		"not checked yet":       {},
+		"everything supported":  {found: &contract.Capabilities{Supported: []string{sum, seed}}},
+		"averages, compensated": {found: &contract.Capabilities{Supported: []string{seed}, Ignored: []string{sum}}},
+		"gradients not measured": {found: &contract.Capabilities{Supported: []string{seed}},
+			says: []string{"whether the endpoint sums gradients"}},
+		"a run that only evaluates": {found: &contract.Capabilities{Supported: []string{seed}}, evaluates: true},
+		"long seeds are refused": {found: &contract.Capabilities{Supported: []string{sum}, Unsupported: []string{seed}},
+			says: []string{"seeds of 31 bits"}},
+		"neither, and seeds ignored": {found: &contract.Capabilities{Supported: []string{"ttl"}, Ignored: []string{seed}},
+			says: []string{"whether the endpoint sums gradients", "ignores the seeds"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +66,8 @@ func TestAcceptedNamesWhatIsNotCertain(t *testing.T) {
 			if tc.evaluates {
 				run.Spec.Algorithm = nil
 			}
-			reply := contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Capabilities: tc.found}}
+			reply := contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining,
+				Capabilities: tc.found}}
 			seen := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(reply))
 			got := computeStatus(run, seen, planned(run, seen), now)
 			message := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionAccepted).Message

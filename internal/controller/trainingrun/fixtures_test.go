@@ -39,8 +39,9 @@ func newRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "env", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},
 				GroupSize:      8,
 			}},
-			Algorithm: &v1alpha1.Algorithm{TasksPerStep: 4, Steps: new(int64(60)), Optimizer: v1alpha1.Optimizer{LearningRate: 1}},
-			Rollouts:  v1alpha1.Rollouts{Workers: new(int32(2))},
+			Algorithm: &v1alpha1.Algorithm{TasksPerStep: 4, Steps: new(int64(60)),
+				Optimizer: v1alpha1.Optimizer{LearningRate: 1}},
+			Rollouts: v1alpha1.Rollouts{Workers: new(int32(2))},
 		},
 	}
 	for _, change := range changes {
@@ -74,7 +75,8 @@ func suspend(run *v1alpha1.TrainingRun) { run.Spec.Suspend = new(true) }
 
 func conditionIs(kind string, status metav1.ConditionStatus, since time.Duration) func(*v1alpha1.TrainingRun) {
 	return func(run *v1alpha1.TrainingRun) {
-		run.Status.Conditions = append(run.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: "R", LastTransitionTime: *ago(since)})
+		run.Status.Conditions = append(run.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: "R",
+			LastTransitionTime: *ago(since)})
 	}
 }
 
@@ -104,14 +106,16 @@ func pending(pod *corev1.Pod) {
 func waitingFor(reason, message string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Status.Phase = corev1.PodPending
-		pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
+		pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason,
+			Message: message}}
 	}
 }
 
 func exited(code int32, reason, message string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Status.Phase = corev1.PodFailed
-		pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, Message: message}}
+		pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: code, Reason: reason, Message: message}}
 	}
 }
 
@@ -144,8 +148,9 @@ func verdictText(t *testing.T, v contract.Verdict) string {
 // observing returns a state with the learner of one attempt, workers and a ready environment.
 func observing(attempt int32, l observe.Learner, changes ...func(*observe.State)) observe.State {
 	seen := observe.State{
-		Learners:     map[int32]observe.Learner{},
-		Rollout:      &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "rollout"}, Status: batchv1.JobStatus{Ready: new(int32(2))}},
+		Learners: map[int32]observe.Learner{},
+		Rollout: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "rollout"},
+			Status: batchv1.JobStatus{Ready: new(int32(2))}},
 		Service:      &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "service"}},
 		Environments: map[string]*v1alpha1.RewardEnvironment{"env": readyEnvironment()},
 	}
@@ -180,7 +185,8 @@ func repliedLongAgo(reply contract.HeartbeatReply) func(*observe.State) {
 }
 
 var blocked = contract.HeartbeatReply{
-	Attempt: 1, SecondsSinceProgress: 3000, BlockedOn: "artifacts: mkdir /artifacts/uid: permission denied", Progress: contract.Progress{Phase: contract.PhaseOpening},
+	Attempt: 1, SecondsSinceProgress: 3000, BlockedOn: "artifacts: mkdir /artifacts/uid: permission denied",
+	Progress: contract.Progress{Phase: contract.PhaseOpening},
 }
 
 // unavailable is the reply of a learner that has made no progress for a day, as no worker can play an environment.
@@ -199,7 +205,8 @@ func readyEnvironment() *v1alpha1.RewardEnvironment {
 	env := &v1alpha1.RewardEnvironment{
 		ObjectMeta: metav1.ObjectMeta{Name: "env", Generation: 1},
 		Spec: v1alpha1.RewardEnvironmentSpec{
-			Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{}}, Reward: &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}},
+			Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{}},
+			Reward:  &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}},
 		},
 		Status: v1alpha1.RewardEnvironmentStatus{
 			ObservedGeneration: new(int64(1)), Digest: "digest",

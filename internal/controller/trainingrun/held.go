@@ -13,30 +13,35 @@ import (
 )
 
 // jobSuspended is what a run says whose learner's Job another controller has suspended.
-const jobSuspended = "Another controller, such as a queue, has suspended the learner's Job: the run continues once that controller resumes it."
+const jobSuspended = "Another controller, such as a queue, has suspended the learner's Job: the run continues once " +
+	"that controller resumes it."
 
-// suspendedByOther gives the end of an attempt whose learner ran until another controller suspended its Job; end is how its pod ended, nil
-// where that is not known yet. A second pod of the Job would be a second learner of the attempt, so that the attempt has ended although its
-// Job has not.
-func suspendedByOther(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, end *attempt.Ending) *attempt.Ending {
+// suspendedByOther gives the end of an attempt whose learner ran until another controller suspended its Job; end is how
+// its pod ended, nil where that is not known yet. A second pod of the Job would be a second learner of the attempt, so
+// that the attempt has ended although its Job has not.
+func suspendedByOther(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner,
+	end *attempt.Ending) *attempt.Ending {
 	switch {
 	case l.Replaced:
 		return &attempt.Ending{Cause: contract.CauseDisrupted, Reason: v1alpha1.ReasonJobSuspended,
-			Message: "Another controller suspended the learner's Job and has resumed it, which made a second pod of the attempt."}
+			Message: "Another controller suspended the learner's Job and has resumed it, which " +
+				"made a second pod of the attempt."}
 	case !desired.SuspendedByOther(l.Job):
 		return end
 	case end == nil && l.Pod == nil && hasRun(run, newest):
 		return &attempt.Ending{Cause: contract.CauseDisrupted, Reason: v1alpha1.ReasonJobSuspended,
 			Message: "Another controller suspended the learner's Job, which deleted its pod."}
 	case end != nil && (end.Cause == contract.CauseDrained || end.Cause == contract.CauseDisrupted):
-		end.Reason, end.Message = v1alpha1.ReasonJobSuspended, "Another controller suspended the learner's Job, which ended its pod."
+		end.Reason, end.Message = v1alpha1.ReasonJobSuspended,
+			"Another controller suspended the learner's Job, which ended its pod."
 	}
 	return end
 }
 
-// held says that the next attempt waits for another controller to resume the Job of the newest, which has ended. The Job stays, since
-// its place in a queue would be lost with it, unless the spec asks for another one.
+// held says that the next attempt waits for another controller to resume the Job of the newest, which has ended. The
+// Job stays, since its place in a queue would be lost with it, unless the spec asks for another one.
 func held(run *v1alpha1.TrainingRun, seen observe.State) bool {
 	job := seen.Learners[status.NewestAttempt(run)].Job
-	return status.AttemptEnded(run) && desired.SuspendedByOther(job) && !attempt.JobEnded(job) && len(desired.PendingChanges(run, job)) == 0
+	return status.AttemptEnded(run) && desired.SuspendedByOther(job) && !attempt.JobEnded(job) &&
+		len(desired.PendingChanges(run, job)) == 0
 }

@@ -35,7 +35,8 @@ func TestJobThatAnotherControllerSuspends(t *testing.T) {
 	ran.FromStep, ran.ToStep = new(int64(0)), new(int64(5))
 	ended := endedAttempt(1, contract.CauseDrained, 0, 0, time.Second)
 	ended.Reason = v1alpha1.ReasonJobSuspended
-	drained := newPod(exited(75, "Error", verdictText(t, contract.Verdict{Cause: contract.CauseDrained, Attempt: 1})), deleted(time.Second))
+	drained := newPod(exited(75, "Error", verdictText(t, contract.Verdict{Cause: contract.CauseDrained, Attempt: 1})),
+		deleted(time.Second))
 	failed := suspendedJob()
 	failed.Status.Failed = 1
 	cases := map[string]struct {
@@ -43,17 +44,26 @@ func TestJobThatAnotherControllerSuspends(t *testing.T) {
 		learner observe.Learner
 		want    result
 	}{
-		"its learner drains":                       {ran, observe.Learner{Job: suspendedJob(), Pod: newPod(deleted(time.Second))}, result{}},
-		"its learner has drained":                  {ran, observe.Learner{Job: suspendedJob(), Pod: drained}, result{Ending: contract.CauseDrained, Reason: v1alpha1.ReasonJobSuspended, Held: true}},
-		"its pod no longer exists":                 {ran, observe.Learner{Job: suspendedJob()}, result{Ending: contract.CauseDisrupted, Reason: v1alpha1.ReasonJobSuspended, Held: true}},
-		"its learner has not run":                  {inProgress(1), observe.Learner{Job: suspendedJob()}, result{}},
-		"its learner crashed while it drained":     {ran, observe.Learner{Job: suspendedJob(), Pod: newPod(exited(1, "Error", ""))}, result{Ending: contract.CauseCrashed, Held: true}},
-		"its attempt has ended":                    {ended, observe.Learner{Job: suspendedJob()}, result{Held: true}},
-		"it is resumed":                            {ended, observe.Learner{Job: newJob("one")}, result{Start: 2, Deletes: []string{"one"}}},
-		"it is resumed and has a pod":              {ended, observe.Learner{Job: newJob("one"), Pod: newPod()}, result{Start: 2, Deletes: []string{"one"}}},
-		"it is resumed while the learner drains":   {ran, observe.Learner{Job: newJob("one"), Pod: newPod(), Replaced: true}, result{Ending: contract.CauseDisrupted, Reason: v1alpha1.ReasonJobSuspended, Start: 2, Deletes: []string{"one"}}},
-		"it is deleted":                            {ended, observe.Learner{}, result{Start: 2}},
-		"it has failed, so that nobody resumes it": {ended, observe.Learner{Job: failed}, result{Start: 2, Deletes: []string{"one"}}},
+		"its learner drains": {ran,
+			observe.Learner{Job: suspendedJob(), Pod: newPod(deleted(time.Second))}, result{}},
+		"its learner has drained": {ran, observe.Learner{Job: suspendedJob(), Pod: drained},
+			result{Ending: contract.CauseDrained, Reason: v1alpha1.ReasonJobSuspended, Held: true}},
+		"its pod no longer exists": {ran, observe.Learner{Job: suspendedJob()},
+			result{Ending: contract.CauseDisrupted, Reason: v1alpha1.ReasonJobSuspended, Held: true}},
+		"its learner has not run": {inProgress(1), observe.Learner{Job: suspendedJob()}, result{}},
+		"its learner crashed while it drained": {ran,
+			observe.Learner{Job: suspendedJob(), Pod: newPod(exited(1, "Error", ""))},
+			result{Ending: contract.CauseCrashed, Held: true}},
+		"its attempt has ended": {ended, observe.Learner{Job: suspendedJob()}, result{Held: true}},
+		"it is resumed": {ended, observe.Learner{Job: newJob("one")},
+			result{Start: 2, Deletes: []string{"one"}}},
+		"it is resumed and has a pod": {ended, observe.Learner{Job: newJob("one"), Pod: newPod()},
+			result{Start: 2, Deletes: []string{"one"}}},
+		"it is resumed while the learner drains": {ran, observe.Learner{Job: newJob("one"), Pod: newPod(), Replaced: true},
+			result{Ending: contract.CauseDisrupted, Reason: v1alpha1.ReasonJobSuspended, Start: 2, Deletes: []string{"one"}}},
+		"it is deleted": {ended, observe.Learner{}, result{Start: 2}},
+		"it has failed, so that nobody resumes it": {ended, observe.Learner{Job: failed},
+			result{Start: 2, Deletes: []string{"one"}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

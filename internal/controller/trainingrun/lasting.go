@@ -18,15 +18,17 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// A wait whose cause nobody reports passes by itself, or lasts for ever: a NetworkPolicy drops what a pod sends, a node has no driver
-// for a volume. These waits are told by how long they last.
+// A wait whose cause nobody reports passes by itself, or lasts for ever: a NetworkPolicy drops what a pod sends, a node
+// has no driver for a volume. These waits are told by how long they last.
 
 // silence says why a learner that runs has no fresh reply. It does not change while that lasts.
 func (v view) silence() string {
 	if unread, ok := errors.AsType[*heartbeat.ReplyError](v.seen.Heartbeat.Err); ok {
-		return "The learner answers, but not with a reply that can be used (" + unread.Problem + "); it is left alone, since it may be working."
+		return "The learner answers, but not with a reply that can be used (" + unread.Problem +
+			"); it is left alone, since it may be working."
 	}
-	return "The learner runs but does not answer; it is left alone, since it may be working. If this lasts, let NetworkPolicies admit the " +
+	return "The learner runs but does not answer; it is left alone, since it may be working. If this lasts, let " +
+		"NetworkPolicies admit the " +
 		"operator to the run's pods, and look at the node and the log of the learner's pod."
 }
 
@@ -34,7 +36,8 @@ func (v view) silence() string {
 func (v view) awaitsAnswer() bool {
 	c := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionLearnerRunning)
 	since, silent := status.Since(v.next.Conditions, v1alpha1.ConditionLearnerRunning, metav1.ConditionUnknown)
-	return silent && c.Reason == v1alpha1.ReasonUnreachable && v.isProgressing(metav1.ConditionUnknown, c.Reason) && v.lastsSince(since)
+	return silent && c.Reason == v1alpha1.ReasonUnreachable && v.isProgressing(metav1.ConditionUnknown, c.Reason) &&
+		v.lastsSince(since)
 }
 
 // workersAwaited says what workers the learner waits for.
@@ -45,22 +48,26 @@ func (v view) workersAwaited() string {
 	case v.workersQueued():
 		return "The learner waits for workers, whose Job another controller, such as a queue, has suspended."
 	default:
-		return "The learner waits for workers. If this lasts, look at their pods (status.workerSelector) and at the events of these; the run then " +
+		return "The learner waits for workers. If this lasts, look at their pods (status.workerSelector) and at the events " +
+			"of these; the run then " +
 			"continues by itself."
 	}
 }
 
 func (v view) workersQueued() bool { return desired.SuspendedByOther(v.seen.Rollout) }
 
-// awaitsWorkers says that no worker has been ready for longer than a pod may take to start, and that nothing known will change that.
+// awaitsWorkers says that no worker has been ready for longer than a pod may take to start, and that nothing known will
+// change that.
 func (v view) awaitsWorkers() bool {
-	if !v.isProgressing(metav1.ConditionFalse, v1alpha1.ReasonWaitingForWorkers) || v.workersQueued() || v.seen.Rollout == nil {
+	if !v.isProgressing(metav1.ConditionFalse, v1alpha1.ReasonWaitingForWorkers) || v.workersQueued() ||
+		v.seen.Rollout == nil {
 		return false
 	}
 	since, _ := status.Since(v.next.Conditions, v1alpha1.ConditionProgressing, metav1.ConditionFalse)
 	began, _ := learnerRunning(v.seen.Learners[status.NewestAttempt(v.run)].Pod)
 	// A Job that was suspended is started anew.
-	for _, later := range []time.Time{began, v.seen.Rollout.CreationTimestamp.Time, startOf(v.seen.Rollout.Status.StartTime)} {
+	for _, later := range []time.Time{began, v.seen.Rollout.CreationTimestamp.Time,
+		startOf(v.seen.Rollout.Status.StartTime)} {
 		if later.After(since) {
 			since = later
 		}
@@ -68,8 +75,8 @@ func (v view) awaitsWorkers() bool {
 	return v.lastsSince(since) && v.now.Sub(since) >= seconds(*v.run.Spec.FailurePolicy.StartDeadlineSeconds)
 }
 
-// learnerServes says that the learner has answered heartbeats for failurePolicy.stalledAfterSeconds, and is not opening: it answers the
-// workers that reach it.
+// learnerServes says that the learner has answered heartbeats for failurePolicy.stalledAfterSeconds, and is not
+// opening: it answers the workers that reach it.
 func (v view) learnerServes() bool {
 	since, running := status.Since(v.next.Conditions, v1alpha1.ConditionLearnerRunning, metav1.ConditionTrue)
 	reply := v.reply()
@@ -83,7 +90,8 @@ func startOf(at *metav1.Time) time.Time {
 	return at.Time
 }
 
-// neverStarts says how a run is repaired whose learner did not start in time twice in a row, without a known cause; empty otherwise.
+// neverStarts says how a run is repaired whose learner did not start in time twice in a row, without a known cause;
+// empty otherwise.
 func (v view) neverStarts() string {
 	attempts := v.next.Attempts
 	if len(attempts) > 0 && attempts[0].CompletionTime == nil {
@@ -100,7 +108,8 @@ func (v view) neverStarts() string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("Neither of attempts %d and %d started in time. %s Look at the events of the learner's pod, and correct learner.pod or what "+
+	return fmt.Sprintf("Neither of attempts %d and %d started in time. %s Look at the events of the learner's pod, and "+
+		"correct learner.pod or what "+
 		"the cluster lacks; the run then continues by itself.", attempts[1].Number, attempts[0].Number, attempts[0].Message)
 }
 

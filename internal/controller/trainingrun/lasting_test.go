@@ -25,8 +25,8 @@ import (
 // cluster shows an attempt that was made at a time.
 type cluster func(attempt int32, made time.Time) observe.State
 
-// sixHours lets a cluster stand as it is for that time, and returns the status at its end, and after how long the run was first stalled; 0 for
-// never.
+// sixHours lets a cluster stand as it is for that time, and returns the status at its end, and after how long the run
+// was first stalled; 0 for never.
 func sixHours(t *testing.T, see cluster) (v1alpha1.TrainingRunStatus, time.Duration) {
 	t.Helper()
 	begin := now
@@ -69,7 +69,8 @@ func creatingSince(made time.Time) observe.Learner {
 // waiting is what a learner replies that waits for workers.
 func waiting(attempt int32, made time.Time) contract.HeartbeatReply {
 	return contract.HeartbeatReply{
-		Attempt: attempt, SecondsSinceProgress: now.Sub(made).Seconds(), Progress: contract.Progress{Phase: contract.PhaseTraining, Steps: 60, Lineage: "abc"},
+		Attempt: attempt, SecondsSinceProgress: now.Sub(made).Seconds(),
+		Progress: contract.Progress{Phase: contract.PhaseTraining, Steps: 60, Lineage: "abc"},
 	}
 }
 
@@ -101,7 +102,8 @@ func TestWaitsForAPersonBecomeStalled(t *testing.T) {
 	}{
 		"a volume of the learner is missing": {func(attempt int32, made time.Time) observe.State {
 			return observing(attempt, creatingSince(made), func(s *observe.State) {
-				s.LearnerObstacle = podstate.Obstacle{Reason: v1alpha1.ReasonConfigNotFound, NeedsAction: true, Message: `configmap "ca" not found`}
+				s.LearnerObstacle = podstate.Obstacle{Reason: v1alpha1.ReasonConfigNotFound, NeedsAction: true,
+					Message: `configmap "ca" not found`}
 			})
 		}, 4 * time.Minute, v1alpha1.ReasonConfigNotFound, `configmap "ca" not found`, 25},
 		"a pod does not start, and nothing says why": {func(attempt int32, made time.Time) observe.State {
@@ -112,11 +114,13 @@ func TestWaitsForAPersonBecomeStalled(t *testing.T) {
 		}, 20 * time.Minute, v1alpha1.ReasonWaitingForWorkers, "look at their pods", 1},
 		"workers do not reach the learner": {func(attempt int32, made time.Time) observe.State {
 			return observing(attempt, learnerSince(made), replying(waiting(attempt, made)), noWorkers(func(s *observe.State) {
-				s.WorkersObstacle = podstate.Obstacle{Reason: v1alpha1.ReasonWorkersMissing, NeedsAction: true, Message: "let NetworkPolicies admit"}
+				s.WorkersObstacle = podstate.Obstacle{Reason: v1alpha1.ReasonWorkersMissing, NeedsAction: true,
+					Message: "let NetworkPolicies admit"}
 			}))
 		}, 8 * time.Minute, v1alpha1.ReasonWorkersMissing, "let NetworkPolicies admit", 1},
 		"a queue keeps the workers": {func(attempt int32, made time.Time) observe.State {
-			return observing(attempt, learnerSince(made), replying(waiting(attempt, made)), noWorkers(func(s *observe.State) { s.Rollout.Spec.Suspend = new(true) }))
+			return observing(attempt, learnerSince(made), replying(waiting(attempt, made)),
+				noWorkers(func(s *observe.State) { s.Rollout.Spec.Suspend = new(true) }))
 		}, 0, v1alpha1.ReasonNotStalled, "", 1},
 		"a learner never answers": {func(attempt int32, made time.Time) observe.State {
 			return observing(attempt, learnerSince(made), func(s *observe.State) {
@@ -125,12 +129,15 @@ func TestWaitsForAPersonBecomeStalled(t *testing.T) {
 		}, 5 * time.Minute, v1alpha1.ReasonUnreachable, "let NetworkPolicies admit the operator", 1},
 		"a learner's reply is too long": {func(attempt int32, made time.Time) observe.State {
 			return observing(attempt, learnerSince(made), func(s *observe.State) {
-				s.Heartbeat = poller.Result{Since: made, Err: &heartbeat.ReplyError{Problem: "it is longer than the 512 KiB that the manager reads"}}
+				s.Heartbeat = poller.Result{Since: made, Err: &heartbeat.ReplyError{Problem: "it is longer than the 512 KiB that " +
+					"the manager reads"}}
 			})
 		}, 5 * time.Minute, v1alpha1.ReasonUnreachable, "longer than the 512 KiB", 1},
-		"too_large":   {upstream("too_large"), 5 * time.Minute, v1alpha1.ReasonRequestTooLarge, "raise its limit", 1},
-		"refused":     {upstream("refused"), 5 * time.Minute, v1alpha1.ReasonEndpointFailing, "correct what its answer names", 1},
-		"unreachable": {upstream("unreachable"), 5 * time.Minute, v1alpha1.ReasonEndpointUnreachable, "check tinker.baseURL", 1},
+		"too_large": {upstream("too_large"), 5 * time.Minute, v1alpha1.ReasonRequestTooLarge, "raise its limit", 1},
+		"refused": {upstream("refused"), 5 * time.Minute, v1alpha1.ReasonEndpointFailing, "correct what its answer names",
+			1},
+		"unreachable": {upstream("unreachable"), 5 * time.Minute, v1alpha1.ReasonEndpointUnreachable, "check tinker.baseURL",
+			1},
 		// These pass by themselves.
 		"throttled":         {upstream("throttled"), 0, v1alpha1.ReasonNotStalled, "", 1},
 		"paused_capacity":   {upstream("paused_capacity"), 0, v1alpha1.ReasonNotStalled, "", 1},

@@ -46,7 +46,8 @@ func TestActiveSecondsLimit(t *testing.T) {
 			if draining := c.Reason == v1alpha1.ReasonDraining; draining != (tc.want == contract.DesiredDrain) {
 				t.Errorf("Suspended is %s, %s", c.Status, c.Reason)
 			}
-			if reached := desired.BudgetReached(run, run.Status, now); tc.want == contract.DesiredDrain && !strings.HasPrefix(reached, "budget.activeSeconds (150) is reached: attempts were in progress for 150 s") {
+			if reached := desired.BudgetReached(run, run.Status, now); tc.want == contract.DesiredDrain &&
+				!strings.HasPrefix(reached, "budget.activeSeconds (150) is reached: attempts were in progress for 150 s") {
 				t.Errorf("the limit is %q", reached)
 			}
 		})

@@ -10,12 +10,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// lingering says, as a further sentence, which pod keeps a run from being suspended, and how that is repaired; empty for none.
+// lingering says, as a further sentence, which pod keeps a run from being suspended, and how that is repaired; empty
+// for none.
 func (v view) lingering() string {
 	if v.seen.Lingering == "" {
 		return ""
 	}
-	return " The node of " + v.seen.Lingering + " does not report that the pod has ended: repair the node, or delete its Node object if it is gone. " +
+	return " The node of " + v.seen.Lingering + " does not report that the pod has ended: repair the node, or delete " +
+		"its Node object if it is gone. " +
 		"The run can be resumed all the same."
 }
 

@@ -34,11 +34,13 @@ func TestSuspensionNamesASilentNode(t *testing.T) {
 			run := newRun(suspend, attempts(endedAttempt(1, contract.CauseDrained, 0, 5, tc.since)),
 				conditionIs(v1alpha1.ConditionSuspended, metav1.ConditionUnknown, tc.since))
 			seen := observing(1, observe.Learner{}, func(s *observe.State) {
-				s.Lingering, s.Rollout = tc.lingering, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "rollout", DeletionTimestamp: ago(tc.since)}}
+				s.Lingering, s.Rollout = tc.lingering, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "rollout",
+					DeletionTimestamp: ago(tc.since)}}
 			})
 			next := computeStatus(run, seen, planned(run, seen), now)
 			c := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionSuspended)
-			if c.Status != metav1.ConditionUnknown || strings.Contains(c.Message, `The node of pod "worker" on node "n1"`) != (tc.lingering != "") {
+			if c.Status != metav1.ConditionUnknown || strings.Contains(c.Message,
+				`The node of pod "worker" on node "n1"`) != (tc.lingering != "") {
 				t.Errorf("Suspended is %s: %s", c.Status, c.Message)
 			}
 			if got := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionStalled); got.Status != tc.stalled {
@@ -48,10 +50,11 @@ func TestSuspensionNamesASilentNode(t *testing.T) {
 	}
 }
 
-// TestBlockedRunMakesNoWorkers resumes a run whose next attempt cannot begin: without a Job nothing shows which data and servers its
-// workers need, so that none are made.
+// TestBlockedRunMakesNoWorkers resumes a run whose next attempt cannot begin: without a Job nothing shows which data
+// and servers its workers need, so that none are made.
 func TestBlockedRunMakesNoWorkers(t *testing.T) {
-	problem := &resolve.Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRunFileInvalid, NeedsAction: true}
+	problem := &resolve.Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRunFileInvalid,
+		NeedsAction: true}
 	for name, tc := range map[string]struct {
 		rollout *batchv1.Job
 		want    bool
@@ -73,8 +76,8 @@ func TestBlockedRunMakesNoWorkers(t *testing.T) {
 	}
 }
 
-// TestQueuedRunIsLeftAlone reconciles a run rarely whose learner a queue or a quota keeps from starting, however long that lasts: an
-// event or a look ends it.
+// TestQueuedRunIsLeftAlone reconciles a run rarely whose learner a queue or a quota keeps from starting, however long
+// that lasts: an event or a look ends it.
 func TestQueuedRunIsLeftAlone(t *testing.T) {
 	old := inProgress(1)
 	old.StartTime = ago(2 * time.Hour)

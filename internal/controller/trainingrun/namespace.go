@@ -27,7 +27,8 @@ import (
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 
 // namespaceTerminating is what a run says whose namespace is being deleted.
-const namespaceTerminating = "The namespace is being deleted: no further attempt is made, and the run's Jobs are deleted."
+const namespaceTerminating = "The namespace is being deleted: no further attempt is made, and the run's Jobs " +
+	"are deleted."
 
 // namespaces has when each namespace was last found not to be terminating. Its zero value is ready.
 type namespaces struct {
@@ -35,7 +36,8 @@ type namespaces struct {
 	active map[string]time.Time
 }
 
-// withNamespace is the plan for a run whose namespace is being deleted, where what was seen may be the work of its deletion.
+// withNamespace is the plan for a run whose namespace is being deleted, where what was seen may be the work of its
+// deletion.
 func (r *Reconciler) withNamespace(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) plan {
 	if refusedByNamespace(seen) {
 		return p.withoutNamespace(seen)
@@ -53,16 +55,18 @@ func (r *Reconciler) withNamespace(ctx context.Context, run *v1alpha1.TrainingRu
 
 // refusedByNamespace says that the API server refused an object of the run because its namespace is being deleted.
 func refusedByNamespace(seen observe.State) bool {
-	return seen.Refused.Reason == v1alpha1.ReasonNamespaceTerminating || seen.RefusedWorkers.Reason == v1alpha1.ReasonNamespaceTerminating
+	return seen.Refused.Reason == v1alpha1.ReasonNamespaceTerminating ||
+		seen.RefusedWorkers.Reason == v1alpha1.ReasonNamespaceTerminating
 }
 
-// losesPods says that an attempt is to start, or that pods which the run should have are missing or are being deleted. The deletion of a
-// namespace deletes pods before everything else.
+// losesPods says that an attempt is to start, or that pods which the run should have are missing or are being deleted.
+// The deletion of a namespace deletes pods before everything else.
 func losesPods(run *v1alpha1.TrainingRun, seen observe.State, p plan) bool {
 	if p.start > 0 || p.ending != nil {
 		return true
 	}
-	if job := seen.Rollout; job != nil && !ptr.Deref(job.Spec.Suspend, false) && seen.WorkersActive() < desired.RolloutScale(run).Workers {
+	if job := seen.Rollout; job != nil && !ptr.Deref(job.Spec.Suspend, false) &&
+		seen.WorkersActive() < desired.RolloutScale(run).Workers {
 		return true
 	}
 	if status.AttemptEnded(run) {
@@ -72,9 +76,10 @@ func losesPods(run *v1alpha1.TrainingRun, seen observe.State, p plan) bool {
 	return l.Job != nil && (l.Pod == nil || l.Pod.DeletionTimestamp != nil)
 }
 
-// terminating says whether a namespace is being deleted, and otherwise when to look again. A namespace that was looked at a moment ago is
-// not looked at again unless that is asked for.
-func (n *namespaces) terminating(ctx context.Context, live client.Reader, name string, now bool, at time.Time) (bool, time.Duration) {
+// terminating says whether a namespace is being deleted, and otherwise when to look again. A namespace that was looked
+// at a moment ago is not looked at again unless that is asked for.
+func (n *namespaces) terminating(ctx context.Context, live client.Reader, name string, now bool,
+	at time.Time) (bool, time.Duration) {
 	n.mu.Lock()
 	left := n.active[name].Add(observe.LookInterval).Sub(at)
 	n.mu.Unlock()
@@ -100,8 +105,8 @@ func (n *namespaces) terminating(ctx context.Context, live client.Reader, name s
 	return false, observe.LookInterval
 }
 
-// withoutNamespace is the plan with no attempt and without the run's Jobs. The Job controller keeps a worker that has failed until its
-// replacement exists, which a terminating namespace does not admit; without its Job the pod goes.
+// withoutNamespace is the plan with no attempt and without the run's Jobs. The Job controller keeps a worker that has
+// failed until its replacement exists, which a terminating namespace does not admit; without its Job the pod goes.
 func (p plan) withoutNamespace(seen observe.State) plan {
 	p.terminating, p.requeue = true, maxRequeue
 	p.start, p.file, p.pins, p.blocked, p.backingOff = 0, nil, nil, nil, false

@@ -40,7 +40,8 @@ func (r *namespaceReader) Get(_ context.Context, _ client.ObjectKey, into client
 // fullyStaffed has both workers exist.
 func fullyStaffed(seen *observe.State) { seen.Rollout.Status.Active = 2 }
 
-// TestNamespaceBeingDeleted checks that the namespace is read where pods are missing, and that a run gives up its Jobs in one that is being deleted.
+// TestNamespaceBeingDeleted checks that the namespace is read where pods are missing, and that a run gives up its Jobs
+// in one that is being deleted.
 func TestNamespaceBeingDeleted(t *testing.T) {
 	type result struct {
 		Terminating bool
@@ -49,7 +50,8 @@ func TestNamespaceBeingDeleted(t *testing.T) {
 		Deletes     []string
 		Reads       int
 	}
-	training := replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5}})
+	training := replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining,
+		Step: 5}})
 	running := observe.Learner{Job: newJob("one"), Pod: newPod()}
 	drained := observe.Learner{Job: newJob("one"), Pod: newPod(exited(75, "Error", ""), deleted(time.Second))}
 	forbidden := apierrors.NewForbidden(corev1.Resource("namespaces"), "n", errors.New("no"))
@@ -72,7 +74,8 @@ func TestNamespaceBeingDeleted(t *testing.T) {
 			result{Terminating: true, Deletes: []string{"rollout", "one"}, Reads: 1},
 		},
 		"a learner that is being deleted": {
-			newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(deleted(time.Second))}, training, fullyStaffed),
+			newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(deleted(time.Second))},
+				training, fullyStaffed),
 			namespaceReader{deleted: ago(0)},
 			result{Terminating: true, Deletes: []string{"rollout", "one"}, Reads: 1},
 		},
@@ -91,7 +94,8 @@ func TestNamespaceBeingDeleted(t *testing.T) {
 			result{Terminating: true, Deletes: []string{"rollout"}},
 		},
 		"workers that another controller suspended are not missing": {
-			newRun(attempts(inProgress(1))), observing(1, running, training, func(seen *observe.State) { seen.Rollout.Spec.Suspend = new(true) }),
+			newRun(attempts(inProgress(1))), observing(1, running, training,
+				func(seen *observe.State) { seen.Rollout.Spec.Suspend = new(true) }),
 			namespaceReader{deleted: ago(0)}, result{Workers: true},
 		},
 	}
@@ -126,7 +130,8 @@ func TestNamespaceIsReadOnceInAWhile(t *testing.T) {
 	} {
 		_, again := known.terminating(t.Context(), reader, "n", step.now, now.Add(step.after))
 		if reader.reads != step.wantReads || again != step.wantAgain {
-			t.Errorf("after %s: %d reads, again in %s, want %d and %s", step.after, reader.reads, again, step.wantReads, step.wantAgain)
+			t.Errorf("after %s: %d reads, again in %s, want %d and %s", step.after, reader.reads, again, step.wantReads,
+				step.wantAgain)
 		}
 	}
 	reader.deleted = ago(0)
@@ -135,7 +140,8 @@ func TestNamespaceIsReadOnceInAWhile(t *testing.T) {
 	}
 }
 
-// TestNamespaceBeingDeletedStallsNothing checks the conditions of a run that has waited for long in a namespace that is being deleted.
+// TestNamespaceBeingDeletedStallsNothing checks the conditions of a run that has waited for long in a namespace that is
+// being deleted.
 func TestNamespaceBeingDeletedStallsNothing(t *testing.T) {
 	refused := endedAttempt(1, contract.CauseRefused, 0, 0, time.Hour)
 	refused.Reason = v1alpha1.ReasonCreateRefused

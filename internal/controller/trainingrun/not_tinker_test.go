@@ -26,27 +26,43 @@ func TestEndpointThatIsNotTinkerAPI(t *testing.T) {
 		change   func(*v1alpha1.TrainingRun)
 		repair   string
 	}{
-		"a version in the path":     {"POST /v1/api/v1/client/config was answered with 404: Not Found", none, "drop /v1 from tinker.baseURL, since /api/v1 is appended to it"},
-		"the API in the path":       {"POST /api/v1/api/v1/client/config was answered with 404", none, "drop /api/v1 from tinker.baseURL"},
-		"a version behind a prefix": {"POST /gateway/v1/api/v1/client/config was answered with 404", none, "drop /v1 from tinker.baseURL"},
-		"another path":              {"POST /tinker/api/v1/client/config was answered with 404", none, "check the path /tinker of tinker.baseURL, to which /api/v1 is appended"},
-		"a page":                    {"POST /api/v1/client/config was answered with 200: <!doctype html>", none, "correct tinker.baseURL, to which /api/v1 is appended"},
-		"a private authority":       {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: certificate signed by unknown authority", none, "give the authority that signed the certificate by tinker.caBundleConfigMapRef"},
-		"another authority":         {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: certificate signed by unknown authority", authority, `correct the authorities in ConfigMap "ca" of tinker.caBundleConfigMapRef`},
-		"another host":              {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: certificate is valid for a, not b", none, "name the host of the certificate in tinker.baseURL"},
-		"an expired certificate":    {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: certificate has expired or is not yet valid: now", none, "renew the certificate of the endpoint"},
-		"a client certificate":      {"POST /api/v1/client/config got no answer: remote error: tls: certificate required", none, "give a client certificate by tinker.clientCertificateSecretRef"},
-		"no TLS":                    {"POST /api/v1/client/config got no answer: http: server gave HTTP response to HTTPS client", none, "begin tinker.baseURL with http://"},
-		"TLS":                       {"POST /api/v1/client/config was answered with 400: <html>The plain HTTP request was sent to HTTPS port", none, "begin tinker.baseURL with https://"},
+		"a version in the path": {"POST /v1/api/v1/client/config was answered with 404: Not Found", none,
+			"drop /v1 from tinker.baseURL, since /api/v1 is appended to it"},
+		"the API in the path": {"POST /api/v1/api/v1/client/config was answered with 404", none,
+			"drop /api/v1 from tinker.baseURL"},
+		"a version behind a prefix": {"POST /gateway/v1/api/v1/client/config was answered with 404", none,
+			"drop /v1 from tinker.baseURL"},
+		"another path": {"POST /tinker/api/v1/client/config was answered with 404", none,
+			"check the path /tinker of tinker.baseURL, to which /api/v1 is appended"},
+		"a page": {"POST /api/v1/client/config was answered with 200: <!doctype html>", none,
+			"correct tinker.baseURL, to which /api/v1 is appended"},
+		"a private authority": {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: " +
+			"certificate signed by unknown authority", none,
+			"give the authority that signed the certificate by tinker.caBundleConfigMapRef"},
+		"another authority": {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: " +
+			"certificate signed by unknown authority", authority,
+			`correct the authorities in ConfigMap "ca" of tinker.caBundleConfigMapRef`},
+		"another host": {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: " +
+			"certificate is valid for a, not b", none, "name the host of the certificate in tinker.baseURL"},
+		"an expired certificate": {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: " +
+			"certificate has expired or is not yet valid: now", none, "renew the certificate of the endpoint"},
+		"a client certificate": {"POST /api/v1/client/config got no answer: remote error: tls: certificate required", none,
+			"give a client certificate by tinker.clientCertificateSecretRef"},
+		"no TLS": {"POST /api/v1/client/config got no answer: http: server gave HTTP response to HTTPS client", none,
+			"begin tinker.baseURL with http://"},
+		"TLS": {"POST /api/v1/client/config was answered with 400: <html>The plain HTTP request was sent to HTTPS port", none,
+			"begin tinker.baseURL with https://"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			run := newRun(attempts(inProgress(1)), tc.change)
-			opening := contract.HeartbeatReply{Attempt: 1, Upstream: "not_tinker", UpstreamError: tc.evidence, Progress: contract.Progress{Phase: contract.PhaseOpening}}
+			opening := contract.HeartbeatReply{Attempt: 1, Upstream: "not_tinker", UpstreamError: tc.evidence,
+				Progress: contract.Progress{Phase: contract.PhaseOpening}}
 			seen := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(opening))
 			next := computeStatus(run, seen, makePlan(run, seen, now), now)
 			for kind, want := range map[string]string{
-				v1alpha1.ConditionProgressing: "False EndpointNotTinker", v1alpha1.ConditionReady: "False EndpointNotTinker", v1alpha1.ConditionStalled: "False NotStalled",
+				v1alpha1.ConditionProgressing: "False EndpointNotTinker", v1alpha1.ConditionReady: "False EndpointNotTinker",
+				v1alpha1.ConditionStalled: "False NotStalled",
 			} {
 				if got := conditionOf(next, kind); got != want {
 					t.Errorf("%s = %s, want %s", kind, got, want)
@@ -62,15 +78,16 @@ func TestEndpointThatIsNotTinkerAPI(t *testing.T) {
 			run.Status.SettingsFixed = new(false)
 			next = computeStatus(run, seen, makePlan(run, seen, now), now)
 			message = meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady).Message
-			if !strings.Contains(message, tc.repair) || !strings.Contains(message, "; the run then continues by itself.") || strings.Contains(message, "another run") {
+			if !strings.Contains(message, tc.repair) || !strings.Contains(message, "; the run then continues by itself.") ||
+				strings.Contains(message, "another run") {
 				t.Errorf("before a first step Ready says %q, want that %q repairs this run", message, tc.repair)
 			}
 		})
 	}
 }
 
-// TestEndpointThatIsNotTinkerAPIIsTriedAgain runs attempts that end since the endpoint is not a Tinker API: they do not count
-// against the restart budget, and the run is stalled after the grace period.
+// TestEndpointThatIsNotTinkerAPIIsTriedAgain runs attempts that end since the endpoint is not a Tinker API: they do not
+// count against the restart budget, and the run is stalled after the grace period.
 func TestEndpointThatIsNotTinkerAPIIsTriedAgain(t *testing.T) {
 	const evidence = "POST /v1/api/v1/client/config was answered with 404"
 	run := newRun()
@@ -84,15 +101,19 @@ func TestEndpointThatIsNotTinkerAPIIsTriedAgain(t *testing.T) {
 		p.file = &contract.RunFile{}
 		run.Status = computeStatus(run, seen, p, at)
 		at = at.Add(45 * time.Second)
-		seen = observing(attempt, observe.Learner{Job: newJob("job"), Pod: newPod(exited(75, "Error", verdictText(t, contract.Verdict{
-			Cause: contract.CauseUpstream, Reason: "EndpointNotTinker", Message: evidence, Attempt: attempt, Progress: contract.Progress{Phase: contract.PhaseOpening},
-		})))})
+		seen = observing(attempt, observe.Learner{Job: newJob("job"),
+			Pod: newPod(exited(75, "Error", verdictText(t, contract.Verdict{
+				Cause: contract.CauseUpstream, Reason: "EndpointNotTinker", Message: evidence, Attempt: attempt,
+				Progress: contract.Progress{Phase: contract.PhaseOpening},
+			})))})
 		run.Status = computeStatus(run, seen, makePlan(run, seen, at), at)
 		c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady)
-		if c.Reason != "EndpointNotTinker" || !strings.Contains(c.Message, evidence) || !strings.Contains(c.Message, "drop /v1 from tinker.baseURL") {
+		if c.Reason != "EndpointNotTinker" || !strings.Contains(c.Message, evidence) || !strings.Contains(c.Message,
+			"drop /v1 from tinker.baseURL") {
 			t.Errorf("after attempt %d: Ready says %s %q", attempt, c.Reason, c.Message)
 		}
-		if got, want := meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionStalled), at.Sub(now) >= 2*time.Minute; got != want {
+		if got, want := meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionStalled),
+			at.Sub(now) >= 2*time.Minute; got != want {
 			t.Errorf("after %v: Stalled = %v, want %v", at.Sub(now), got, want)
 		}
 		at = at.Add(46 * time.Second)
@@ -105,13 +126,14 @@ func TestEndpointThatIsNotTinkerAPIIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestModelThatTheEndpointDoesNotOffer runs attempts whose learner finds that the endpoint does not offer what the run needs. They
-// do not count against the restart budget, begin 45 seconds apart, and share one entry; the run is stalled after the grace period, and continues with the
-// learner that finds the model.
+// TestModelThatTheEndpointDoesNotOffer runs attempts whose learner finds that the endpoint does not offer what the run
+// needs. They do not count against the restart budget, begin 45 seconds apart, and share one entry; the run is stalled
+// after the grace period, and continues with the learner that finds the model.
 func TestModelThatTheEndpointDoesNotOffer(t *testing.T) {
 	for upstream, reason := range map[string]string{
-		"model_unknown": "ModelUnknown", "context_too_short": "UnsupportedByEndpoint", "settings_refused": "UnsupportedByEndpoint",
-		"data_refused": "UnsupportedByEndpoint", "checkpoint_missing": "NoUsableCheckpoint",
+		"model_unknown": "ModelUnknown", "context_too_short": "UnsupportedByEndpoint",
+		"settings_refused": "UnsupportedByEndpoint",
+		"data_refused":     "UnsupportedByEndpoint", "checkpoint_missing": "NoUsableCheckpoint",
 	} {
 		const found = "The endpoint does not know the model m: serve it there"
 		run := newRun()
@@ -144,27 +166,33 @@ func TestModelThatTheEndpointDoesNotOffer(t *testing.T) {
 			if got := conditionOf(run.Status, v1alpha1.ConditionReady); attempt > 1 && got != "False "+reason {
 				t.Errorf("while attempt %d opens, Ready = %s", attempt, got)
 			}
-			reconcile(observing(attempt, learner, fresh(contract.HeartbeatReply{Attempt: attempt, Upstream: upstream, UpstreamError: found, Progress: opening})))
-			if c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady); c.Reason != reason || !strings.Contains(c.Message, found) {
+			reconcile(observing(attempt, learner, fresh(contract.HeartbeatReply{Attempt: attempt, Upstream: upstream,
+				UpstreamError: found, Progress: opening})))
+			if c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady); c.Reason != reason ||
+				!strings.Contains(c.Message, found) {
 				t.Errorf("in attempt %d Ready has the reason %s and says %q", attempt, c.Reason, c.Message)
 			}
 			at = at.Add(45 * time.Second)
-			ended := newPod(exited(75, "Error", verdictText(t, contract.Verdict{Cause: contract.CauseUpstream, Reason: reason, Message: found, Attempt: attempt, Progress: opening})))
+			ended := newPod(exited(75, "Error", verdictText(t, contract.Verdict{Cause: contract.CauseUpstream, Reason: reason,
+				Message: found, Attempt: attempt, Progress: opening})))
 			if p := reconcile(observing(attempt, observe.Learner{Job: newJob("job"), Pod: ended})); p.final != nil {
 				t.Fatalf("attempt %d ends the run: %+v", attempt, p.final)
 			}
-			if c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady); c.Reason != reason || !strings.Contains(c.Message, found) {
+			if c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady); c.Reason != reason ||
+				!strings.Contains(c.Message, found) {
 				t.Errorf("after attempt %d Ready has the reason %s and says %q", attempt, c.Reason, c.Message)
 			}
 			at = at.Add(45 * time.Second)
 		}
-		if n := run.Status.FailuresSinceCheckpoint; n != nil && *n != 0 || len(run.Status.Attempts) != 1 || run.Status.Attempts[0].Count != 5 {
+		if n := run.Status.FailuresSinceCheckpoint; n != nil && *n != 0 || len(run.Status.Attempts) != 1 ||
+			run.Status.Attempts[0].Count != 5 {
 			t.Errorf("%v failures, attempts = %+v", n, run.Status.Attempts)
 		}
 		if p := reconcile(observing(5, observe.Learner{})); p.start != 6 {
 			t.Fatalf("attempt %d follows, want 6", p.start)
 		}
-		loaded := contract.HeartbeatReply{Attempt: 6, Progress: contract.Progress{Phase: contract.PhaseTraining, Steps: 60, Lineage: "a", WorkersSeen: 2}}
+		loaded := contract.HeartbeatReply{Attempt: 6, Progress: contract.Progress{Phase: contract.PhaseTraining, Steps: 60,
+			Lineage: "a", WorkersSeen: 2}}
 		seen := observing(6, observe.Learner{Job: newJob("job"), Pod: newPod()}, replying(loaded))
 		seen.Heartbeat.At = at
 		run.Status = computeStatus(run, seen, makePlan(run, seen, at), at)

@@ -72,9 +72,9 @@ type plan struct {
 // maxRequeue bounds how long a run that waits is not reconciled.
 const maxRequeue = 5 * time.Minute
 
-// makePlan decides, in this order: a run that is over is cleaned up, unless it failed and is to be tried again; the newest
-// attempt continues, or has ended; its ending ends the run; a suspended run gets no attempt, nor does a run whose
-// Job another controller has suspended; otherwise the next attempt starts, after its back-off.
+// makePlan decides, in this order: a run that is over is cleaned up, unless it failed and is to be tried again; the
+// newest attempt continues, or has ended; its ending ends the run; a suspended run gets no attempt, nor does a run
+// whose Job another controller has suspended; otherwise the next attempt starts, after its back-off.
 func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan {
 	p := plan{desired: contract.DesiredRun, deletes: earlierJobs(run, seen, now)}
 	retrying := status.RunFinished(run) && retried(run)
@@ -111,7 +111,8 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 	return p.withNext(run, seen, retrying, now)
 }
 
-// withNext is the plan of a run whose next attempt is due: it waits for another controller, for a repair or for its back-off, or starts.
+// withNext is the plan of a run whose next attempt is due: it waits for another controller, for a repair or for its
+// back-off, or starts.
 func (p plan) withNext(run *v1alpha1.TrainingRun, seen observe.State, retrying bool, now time.Time) plan {
 	p.workers = knowsWorkers(run, seen)
 	if p.held = held(run, seen); p.held {
@@ -134,7 +135,8 @@ func (p plan) withNext(run *v1alpha1.TrainingRun, seen observe.State, retrying b
 	return p
 }
 
-// knowsWorkers says that a run has started, and that a Job shows which data and servers its workers need while no attempt begins.
+// knowsWorkers says that a run has started, and that a Job shows which data and servers its workers need while no
+// attempt begins.
 func knowsWorkers(run *v1alpha1.TrainingRun, seen observe.State) bool {
 	if run.Status.StartTime == nil {
 		return false
@@ -144,7 +146,8 @@ func knowsWorkers(run *v1alpha1.TrainingRun, seen observe.State) bool {
 
 // retried says that a failed run is to be tried again.
 func retried(run *v1alpha1.TrainingRun) bool {
-	return status.IsTrue(run.Status.Conditions, v1alpha1.ConditionFailed) && *run.Spec.Retry > ptr.Deref(run.Status.ObservedRetry, 0)
+	return status.IsTrue(run.Status.Conditions, v1alpha1.ConditionFailed) &&
+		*run.Spec.Retry > ptr.Deref(run.Status.ObservedRetry, 0)
 }
 
 // withRetry is the status of a failed run that is tried again: what it was fixed to and its attempts stay.
@@ -152,7 +155,8 @@ func withRetry(before v1alpha1.TrainingRunStatus, now time.Time) v1alpha1.Traini
 	next := *before.DeepCopy()
 	next.CompletionTime, next.FailuresSinceCheckpoint = nil, ptr.To[int32](0)
 	generation := ptr.Deref(next.ObservedGeneration, 0)
-	status.Set(&next.Conditions, generation, now, status.False(v1alpha1.ConditionFailed, v1alpha1.ReasonNotFinished, notFailed))
+	status.Set(&next.Conditions, generation, now, status.False(v1alpha1.ConditionFailed, v1alpha1.ReasonNotFinished,
+		notFailed))
 	return next
 }
 
@@ -174,7 +178,8 @@ func endingOf(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) *att
 		return neverStarted(l)
 	}
 	if changed(run, l) {
-		return &attempt.Ending{Cause: contract.CauseDrained, Message: "The learner had not started, and the spec of it has changed."}
+		return &attempt.Ending{Cause: contract.CauseDrained,
+			Message: "The learner had not started, and the spec of it has changed."}
 	}
 	return overdue(run, newest, l, seen, now)
 }
@@ -182,17 +187,20 @@ func endingOf(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) *att
 // explainDrain says of a learner that has drained, or was deleted, although its run was not to stop what made it do so.
 func explainDrain(run *v1alpha1.TrainingRun, seen observe.State, end *attempt.Ending, now time.Time) *attempt.Ending {
 	if (end.Cause == contract.CauseDrained || end.Cause == contract.CauseDisrupted) && settingsChanged(run, seen) {
-		end.Reason, end.Message = v1alpha1.ReasonSettingsChanged, "What decides the weights was changed before a first step was committed: the next attempt starts with it."
+		end.Reason, end.Message = v1alpha1.ReasonSettingsChanged,
+			"What decides the weights was changed before a first step was committed: the next attempt starts with it."
 		return end
 	}
-	if end.Cause == contract.CauseDrained && end.Reason == "" && end.Progress != nil && !suspended(run, now) && !attempt.AskedToStop(run.Status) {
-		end.Message = "The learner's pod was deleted or evicted while the run was not to stop; the learner saved its state first."
+	if end.Cause == contract.CauseDrained && end.Reason == "" && end.Progress != nil && !suspended(run, now) &&
+		!attempt.AskedToStop(run.Status) {
+		end.Message = "The learner's pod was deleted or evicted while the run was not to stop; the learner saved its " +
+			"state first."
 	}
 	return end
 }
 
-// createGrace is how long the Job of an attempt that is recorded may be missing: another manager, which was the leader a
-// moment ago, may be about to create it.
+// createGrace is how long the Job of an attempt that is recorded may be missing: another manager, which was the leader
+// a moment ago, may be about to create it.
 const createGrace = 10 * time.Second
 
 // creating is what is left of that; 0 where the Job exists, or the API server refused it.
@@ -270,7 +278,8 @@ func (p plan) withSuspension(run *v1alpha1.TrainingRun, seen observe.State) plan
 	return p
 }
 
-// withCleanup keeps the last learner's Job, for its log, and deletes the rest; a run whose time to live is over is deleted, too.
+// withCleanup keeps the last learner's Job, for its log, and deletes the rest; a run whose time to live is over is
+// deleted, too.
 func (p plan) withCleanup(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan {
 	p.servers = workers.DeleteServers
 	p.deletes = append(p.deletes, unlessDeleted(seen.Rollout)...)
@@ -313,8 +322,8 @@ func unlessDeleted(job *batchv1.Job) []client.Object {
 
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
 
-// backoffLeft is what is left of that at a time. A learner whose attempt awaits a repair tries by itself for a while, so that
-// what its pod ran for counts: its successor is the first that reads the Secret again.
+// backoffLeft is what is left of that at a time. A learner whose attempt awaits a repair tries by itself for a while,
+// so that what its pod ran for counts: its successor is the first that reads the Secret again.
 func backoffLeft(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) time.Duration {
 	if len(run.Status.Attempts) == 0 || run.Status.Attempts[0].CompletionTime == nil {
 		return 0

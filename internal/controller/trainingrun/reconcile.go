@@ -64,7 +64,8 @@ type Reconciler struct {
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
 	r.memory, r.refusals, r.namespaces, r.checks = &memory{}, &refusal.Memory{}, &namespaces{}, &objectmap.Map[nextCheck]{}
-	r.observer = observe.New(observe.Observer{Client: r.Client, Live: r.Live, Poller: r.Poller, Refusals: r.refusals, Now: r.Now})
+	r.observer = observe.New(observe.Observer{Client: r.Client, Live: r.Live, Poller: r.Poller, Refusals: r.refusals,
+		Now: r.Now})
 	r.history = record.NewHistoryWriter(r.Client, r.Live, r.Now)
 	return &r
 }
@@ -144,7 +145,8 @@ func (r *Reconciler) forget(run types.NamespacedName) {
 }
 
 // execute writes the status first, then acts, and returns when to reconcile again.
-func (r *Reconciler) execute(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) (time.Duration, error) {
+func (r *Reconciler) execute(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
+	p plan) (time.Duration, error) {
 	next := computeStatus(run, seen, p, r.Now())
 	wait, err := r.writeStatus(ctx, run, seen.Learners[status.NewestAttempt(run)].Pod, next)
 	if err != nil {
@@ -162,7 +164,8 @@ func (r *Reconciler) execute(ctx context.Context, run *v1alpha1.TrainingRun, see
 
 // recordHistory stores what the newest attempt's learner has reported of its steps, and has the next heartbeat say how
 // much of it is stored. It returns when to store the rest.
-func (r *Reconciler) recordHistory(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, asked []poller.Target) time.Duration {
+func (r *Reconciler) recordHistory(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
+	asked []poller.Target) time.Duration {
 	pod := seen.Learners[status.NewestAttempt(run)].Pod
 	if pod == nil {
 		return 0

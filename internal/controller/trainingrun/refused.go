@@ -30,8 +30,9 @@ func refusedWorkers(seen observe.State) podstate.Obstacle {
 // refusals are the reasons of attempts that wait for another spec.
 var refusals = []string{v1alpha1.ReasonSpecRefused, v1alpha1.ReasonSettingsDiffer, v1alpha1.ReasonResumeRefused}
 
-// refusedSpec blocks a run whose learner's Job is not valid, or whose learner found a step that was committed with other settings or
-// cannot continue the run of spec.resumeFrom, until the spec is another one. Of an attempt that ended earlier the condition Accepted knows the spec.
+// refusedSpec blocks a run whose learner's Job is not valid, or whose learner found a step that was committed with
+// other settings or cannot continue the run of spec.resumeFrom, until the spec is another one. Of an attempt that ended
+// earlier the condition Accepted knows the spec.
 func refusedSpec(run *v1alpha1.TrainingRun, seen observe.State, just bool) *resolve.Problem {
 	ended := run.Status.Attempts
 	if len(ended) == 0 || !slices.Contains(refusals, ended[0].Reason) {
@@ -44,7 +45,8 @@ func refusedSpec(run *v1alpha1.TrainingRun, seen observe.State, just bool) *reso
 		problem.Message = ended[0].Message
 	case just && problem.Reason == v1alpha1.ReasonSpecRefused && seen.Refused.Generation == run.Generation:
 		problem.Message = refusedLearner(seen).Message
-	case !just && c.Status == metav1.ConditionFalse && c.Reason == problem.Reason && c.ObservedGeneration == run.Generation:
+	case !just && c.Status == metav1.ConditionFalse && c.Reason == problem.Reason &&
+		c.ObservedGeneration == run.Generation:
 		problem.Message = c.Message
 	default:
 		return nil // The spec has changed since.

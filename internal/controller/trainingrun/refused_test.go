@@ -22,7 +22,8 @@ import (
 // refusedAs has the API server refuse the learner's Job of a generation of the run.
 func refusedAs(reason string, generation int64) func(*observe.State) {
 	return func(seen *observe.State) {
-		seen.Refused = refusal.Try{Refusal: refusal.Refusal{Reason: reason, Words: "the API server's words"}, Generation: generation, At: now}
+		seen.Refused = refusal.Try{Refusal: refusal.Refusal{Reason: reason, Words: "the API server's words"},
+			Generation: generation, At: now}
 	}
 }
 
@@ -90,7 +91,8 @@ func TestInvalidJobMakesNoFurtherAttempts(t *testing.T) {
 	}
 	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionStalled, v1alpha1.ConditionReady} {
 		c := meta.FindStatusCondition(run.Status.Conditions, kind)
-		if c.Reason != v1alpha1.ReasonSpecRefused || !strings.Contains(c.Message, "the API server's words") || !strings.Contains(c.Message, "learner.pod") {
+		if c.Reason != v1alpha1.ReasonSpecRefused || !strings.Contains(c.Message, "the API server's words") ||
+			!strings.Contains(c.Message, "learner.pod") {
 			t.Errorf("%s says %s %q", kind, c.Reason, c.Message)
 		}
 	}
@@ -106,7 +108,8 @@ func TestInvalidJobMakesNoFurtherAttempts(t *testing.T) {
 
 func TestRefusedPodOfLearner(t *testing.T) {
 	refused := func(seen *observe.State) {
-		seen.LearnerObstacle = podstate.Obstacle{Reason: v1alpha1.ReasonCreateRefused, Message: "exceeded quota", NeedsAction: true}
+		seen.LearnerObstacle = podstate.Obstacle{Reason: v1alpha1.ReasonCreateRefused, Message: "exceeded quota",
+			NeedsAction: true}
 	}
 	began := func(d time.Duration) *v1alpha1.TrainingRun {
 		return newRun(attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(d)}))
@@ -144,25 +147,30 @@ func TestRefusedPodOfLearner(t *testing.T) {
 }
 
 func TestRefusedWorkers(t *testing.T) {
-	reply := replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Lineage: "a"}})
+	reply := replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining,
+		Lineage: "a"}})
 	noJob := func(seen *observe.State) { seen.Rollout = nil }
 	jobRefused := func(reason string) func(*observe.State) {
 		return func(seen *observe.State) {
-			seen.RefusedWorkers = refusal.Try{Refusal: refusal.Refusal{Reason: reason, Words: "the API server's words"}, Generation: 3, At: now}
+			seen.RefusedWorkers = refusal.Try{Refusal: refusal.Refusal{Reason: reason, Words: "the API server's words"},
+				Generation: 3, At: now}
 		}
 	}
 	podsRefused := func(ready int32) func(*observe.State) {
 		return func(seen *observe.State) {
 			seen.Rollout.Status = batchv1.JobStatus{Ready: new(ready)}
-			seen.WorkersObstacle = podstate.Obstacle{Reason: v1alpha1.ReasonImagePullFailed, Message: "the API server's words", NeedsAction: true}
+			seen.WorkersObstacle = podstate.Obstacle{Reason: v1alpha1.ReasonImagePullFailed, Message: "the API server's words",
+				NeedsAction: true}
 		}
 	}
 	for name, tc := range map[string]struct {
 		seen                  []func(*observe.State)
 		rollouts, progressing string
 	}{
-		"an invalid Job":      {[]func(*observe.State){noJob, jobRefused("SpecRefused")}, "False SpecRefused", "False SpecRefused"},
-		"a quota of Jobs":     {[]func(*observe.State){noJob, jobRefused("CreateRefused")}, "False CreateRefused", "False CreateRefused"},
+		"an invalid Job": {[]func(*observe.State){noJob, jobRefused("SpecRefused")}, "False SpecRefused",
+			"False SpecRefused"},
+		"a quota of Jobs": {[]func(*observe.State){noJob, jobRefused("CreateRefused")}, "False CreateRefused",
+			"False CreateRefused"},
 		"no worker can start": {[]func(*observe.State){podsRefused(0)}, "False ImagePullFailed", "False ImagePullFailed"},
 		"one worker runs":     {[]func(*observe.State){podsRefused(1)}, "False ImagePullFailed", "True Training"},
 	} {
@@ -176,13 +184,15 @@ func TestRefusedWorkers(t *testing.T) {
 			if got := conditionOf(run.Status, v1alpha1.ConditionProgressing); got != tc.progressing {
 				t.Errorf("Progressing = %s, want %s", got, tc.progressing)
 			}
-			if c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionRolloutsReady); !strings.Contains(c.Message, "the API server's words") {
+			if c := meta.FindStatusCondition(run.Status.Conditions,
+				v1alpha1.ConditionRolloutsReady); !strings.Contains(c.Message, "the API server's words") {
 				t.Errorf("RolloutsReady says %q", c.Message)
 			}
 			later := now.Add(3 * time.Minute)
 			seen.Heartbeat.At = later
 			next := computeStatus(run, seen, makePlan(run, seen, later), later)
-			if is, want := meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionStalled), strings.HasPrefix(tc.progressing, "False"); is != want {
+			if is, want := meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionStalled),
+				strings.HasPrefix(tc.progressing, "False"); is != want {
 				t.Errorf("Stalled = %v after three minutes, want %v", is, want)
 			}
 			seen.RefusedWorkers = refusal.Try{} // A new manager remembers no refusal.

@@ -20,8 +20,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// awaiting is the newest attempt that shows what awaits a repair, until a later one shows that it was made: by loading a state,
-// where the API server refused to create it by existing, and where its pod could not start by running.
+// awaiting is the newest attempt that shows what awaits a repair, until a later one shows that it was made: by loading
+// a state, where the API server refused to create it by existing, and where its pod could not start by running.
 func (v view) awaiting() *v1alpha1.Attempt {
 	attempts := v.next.Attempts
 	if len(attempts) == 0 || v.suspended() || v.finished() {
@@ -68,8 +68,8 @@ func (v view) stall(kind string) status.Condition {
 	return v.as(kind, v1alpha1.ConditionProgressing, status.True)
 }
 
-// endpointProblem is what Progressing says while a person has to repair what the endpoint refuses or does not offer; nil where
-// the run does not wait for that.
+// endpointProblem is what Progressing says while a person has to repair what the endpoint refuses or does not offer;
+// nil where the run does not wait for that.
 func endpointProblem(v view) *status.Condition {
 	a := v.awaiting()
 	if a == nil || a.Cause == string(contract.CauseRefused) || neverRan(*a) {
@@ -96,14 +96,17 @@ func (v view) learnerRefused() status.Condition {
 		return status.False(kind, o.Reason, o.Message)
 	}
 	for _, from := range []string{kind, v1alpha1.ConditionProgressing} {
-		if c := meta.FindStatusCondition(v.run.Status.Conditions, from); c != nil && c.Reason == v1alpha1.ReasonCreateRefused {
+		if c := meta.FindStatusCondition(v.run.Status.Conditions, from); c != nil &&
+			c.Reason == v1alpha1.ReasonCreateRefused {
 			return status.False(kind, c.Reason, c.Message)
 		}
 	}
-	return status.False(kind, v1alpha1.ReasonCreateRefused, cmp.Or(v.awaiting().Message, "The API server refuses to create the learner."))
+	return status.False(kind, v1alpha1.ReasonCreateRefused,
+		cmp.Or(v.awaiting().Message, "The API server refuses to create the learner."))
 }
 
-// betweenAttempts is a condition while the next attempt waits: why the last one could not start, if a person has to repair that.
+// betweenAttempts is a condition while the next attempt waits: why the last one could not start, if a person has to
+// repair that.
 func betweenAttempts(v view, kind, reason, message string) status.Condition {
 	if a := v.awaiting(); a != nil && neverRan(*a) {
 		return status.False(kind, a.Reason, a.Message)
@@ -113,7 +116,8 @@ func betweenAttempts(v view, kind, reason, message string) status.Condition {
 
 // learnerStarting is the condition while the next attempt is to be started.
 func (v view) learnerStarting() status.Condition {
-	return betweenAttempts(v, v1alpha1.ConditionLearnerRunning, v1alpha1.ReasonStarting, "The learner's pod has not been made yet.")
+	return betweenAttempts(v, v1alpha1.ConditionLearnerRunning, v1alpha1.ReasonStarting,
+		"The learner's pod has not been made yet.")
 }
 
 // learnerObstacle says what keeps the newest attempt's learner from running.
@@ -132,8 +136,8 @@ func (v view) learnerObstacle() podstate.Obstacle {
 	return o
 }
 
-// learnerNeedsAction says that the learner's pod has required intervention for failurePolicy.stalledAfterSeconds: a node may be
-// added, a quota be freed, a Secret be created or an image be pushed before that.
+// learnerNeedsAction says that the learner's pod has required intervention for failurePolicy.stalledAfterSeconds: a
+// node may be added, a quota be freed, a Secret be created or an image be pushed before that.
 func learnerNeedsAction(v view) bool {
 	attempt := v.attempt()
 	if attempt == nil || attempt.CompletionTime != nil || v.plan.start > 0 || v.finished() {

@@ -30,7 +30,8 @@ func refusing(t *testing.T, attempt int32, cause contract.Cause) observe.Learner
 // A run whose key is refused makes one attempt every 45 s, for an hour, and then continues by itself.
 func TestRefusedKeyWaitsForTheRepair(t *testing.T) {
 	for _, cause := range []contract.Cause{contract.CauseUpstream, contract.CauseConfigRejected} {
-		run := newRun(attempts(v1alpha1.Attempt{Number: 7, StartTime: ago(time.Hour), FromStep: new(int64(0)), ToStep: new(int64(169))}))
+		run := newRun(attempts(v1alpha1.Attempt{Number: 7, StartTime: ago(time.Hour), FromStep: new(int64(0)),
+			ToStep: new(int64(169))}))
 		start, at, made := now, now, 0
 		for at.Sub(start) < time.Hour {
 			newest := status.NewestAttempt(run)
@@ -45,8 +46,10 @@ func TestRefusedKeyWaitsForTheRepair(t *testing.T) {
 			if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != want {
 				t.Fatalf("%s: after %v Stalled = %s, want %s", cause, at.Sub(start), got, want)
 			}
-			if c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady); c.Reason != "KeyRefused" || !strings.Contains(c.Message, `key "k" of Secret "tinker"`) {
-				t.Fatalf("%s: after %v Ready has the reason %s and says %q, want the repair", cause, at.Sub(start), c.Reason, c.Message)
+			if c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady); c.Reason != "KeyRefused" ||
+				!strings.Contains(c.Message, `key "k" of Secret "tinker"`) {
+				t.Fatalf("%s: after %v Ready has the reason %s and says %q, want the repair", cause, at.Sub(start), c.Reason,
+					c.Message)
 			}
 			if p.start == 0 && p.requeue == 0 {
 				t.Fatal("the run waits without a requeue")
@@ -70,7 +73,8 @@ func TestRefusedKeyWaitsForTheRepair(t *testing.T) {
 			t.Errorf("%s: a refused key costs %d of the restart budget", cause, *n)
 		}
 		newest := status.NewestAttempt(run)
-		reply := contract.HeartbeatReply{Attempt: newest, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 169, FromStep: 169, Steps: 200, Lineage: "a", WorkersSeen: 2}}
+		reply := contract.HeartbeatReply{Attempt: newest, Progress: contract.Progress{Phase: contract.PhaseTraining,
+			Step: 169, FromStep: 169, Steps: 200, Lineage: "a", WorkersSeen: 2}}
 		if run.Status.Attempts[0].CompletionTime != nil {
 			continue
 		}
@@ -82,8 +86,8 @@ func TestRefusedKeyWaitsForTheRepair(t *testing.T) {
 	}
 }
 
-// The next attempt, whose pod has the key that the Secret has by then, is never further away than 45 s and the time to make a
-// pod, also where a learner tries the key of its own pod for a while before it ends.
+// The next attempt, whose pod has the key that the Secret has by then, is never further away than 45 s and the time to
+// make a pod, also where a learner tries the key of its own pod for a while before it ends.
 func TestRefusedKeyIsReadAgainWithinAMinute(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lasted, want time.Duration
@@ -115,8 +119,10 @@ func TestRefusedKeyIsReadAgainWithinAMinute(t *testing.T) {
 func TestRetryContinuesAFailedRun(t *testing.T) {
 	failed := func(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 		run := newRun(append([]func(*v1alpha1.TrainingRun){
-			attempts(endedAttempt(6, contract.CauseCrashed, 5, 5, time.Second), endedAttempt(5, contract.CauseCrashed, 5, 5, time.Minute), endedAttempt(4, contract.CauseCrashed, 5, 5, time.Minute)),
-			conditionIs(v1alpha1.ConditionFailed, "True", time.Minute), conditionIs(v1alpha1.ConditionStalled, "True", time.Minute),
+			attempts(endedAttempt(6, contract.CauseCrashed, 5, 5, time.Second), endedAttempt(5, contract.CauseCrashed, 5, 5,
+				time.Minute), endedAttempt(4, contract.CauseCrashed, 5, 5, time.Minute)),
+			conditionIs(v1alpha1.ConditionFailed, "True", time.Minute), conditionIs(v1alpha1.ConditionStalled, "True",
+				time.Minute),
 			func(r *v1alpha1.TrainingRun) {
 				r.Spec.Retry, r.Spec.TTLSecondsAfterFinished = new(int32(1)), new(int32(1))
 				r.Status.CompletionTime, r.Status.FailuresSinceCheckpoint = ago(time.Minute), new(int32(6))
@@ -132,11 +138,14 @@ func TestRetryContinuesAFailedRun(t *testing.T) {
 	}
 	p.file = &contract.RunFile{}
 	next := computeStatus(run, seen, p, now)
-	if f, s := conditionOf(next, v1alpha1.ConditionFailed), conditionOf(next, v1alpha1.ConditionStalled); f != "False NotFinished" || s != "False NotStalled" {
+	if f, s := conditionOf(next, v1alpha1.ConditionFailed),
+		conditionOf(next, v1alpha1.ConditionStalled); f != "False NotFinished" || s != "False NotStalled" {
 		t.Errorf("Failed = %s, Stalled = %s; want both False", f, s)
 	}
-	if next.CompletionTime != nil || *next.FailuresSinceCheckpoint != 0 || *next.ObservedRetry != 1 || !next.StartTime.Equal(run.Status.StartTime) {
-		t.Errorf("completionTime = %v, failures = %d, observedRetry = %d, startTime = %v", next.CompletionTime, *next.FailuresSinceCheckpoint, *next.ObservedRetry, next.StartTime)
+	if next.CompletionTime != nil || *next.FailuresSinceCheckpoint != 0 || *next.ObservedRetry != 1 ||
+		!next.StartTime.Equal(run.Status.StartTime) {
+		t.Errorf("completionTime = %v, failures = %d, observedRetry = %d, startTime = %v", next.CompletionTime,
+			*next.FailuresSinceCheckpoint, *next.ObservedRetry, next.StartTime)
 	}
 	// One more crash at the step does not end the run, since the retry reset the restart budget.
 	run.Status = next
@@ -158,7 +167,8 @@ func TestRetryOfARunThatHasNotFailed(t *testing.T) {
 	if *run.Status.ObservedRetry != 3 {
 		t.Errorf("observedRetry = %d, want 3: a later failure is not retried by itself", *run.Status.ObservedRetry)
 	}
-	complete := newRun(attempts(endedAttempt(1, contract.CauseCompleted, 0, 60, time.Minute)), conditionIs(v1alpha1.ConditionComplete, "True", time.Minute), retry)
+	complete := newRun(attempts(endedAttempt(1, contract.CauseCompleted, 0, 60, time.Minute)),
+		conditionIs(v1alpha1.ConditionComplete, "True", time.Minute), retry)
 	if p := makePlan(complete, observing(1, observe.Learner{Job: newJob("one"), Pod: nil}), now); p.start != 0 {
 		t.Error("a complete run is tried again")
 	}
@@ -170,7 +180,8 @@ func TestNextAttemptKnowsTheVerdict(t *testing.T) {
 		r.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 5, State: "tinker://m/weights/5"}}
 	})
 	verdict := contract.Verdict{Cause: contract.CauseDrained, Attempt: 1, Progress: contract.Progress{
-		Phase: contract.PhaseTraining, Step: 9, Lineage: "a", Checkpoints: []contract.Checkpoint{{Step: 9, State: "tinker://m/weights/9"}},
+		Phase: contract.PhaseTraining, Step: 9, Lineage: "a",
+		Checkpoints:  []contract.Checkpoint{{Step: 9, State: "tinker://m/weights/9"}},
 		Capabilities: &contract.Capabilities{BaseURL: "http://tinkersim", Model: "m", Supported: []string{"seed"}},
 	}}
 	seen := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(exited(75, "Error", verdictText(t, verdict)))})
@@ -180,8 +191,9 @@ func TestNextAttemptKnowsTheVerdict(t *testing.T) {
 	}
 }
 
-// TestMissingImageIsPulledForAnotherPod has an image that cannot be pulled for an hour. The kubelet's own tries would be five minutes
-// apart by then; the run makes another pod every 45 s, which costs no restart, and continues with the first that runs.
+// TestMissingImageIsPulledForAnotherPod has an image that cannot be pulled for an hour. The kubelet's own tries would
+// be five minutes apart by then; the run makes another pod every 45 s, which costs no restart, and continues with the
+// first that runs.
 func TestMissingImageIsPulledForAnotherPod(t *testing.T) {
 	run := newRun(attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(0)}))
 	at, created, made := now, now, 0
@@ -204,7 +216,8 @@ func TestMissingImageIsPulledForAnotherPod(t *testing.T) {
 			t.Fatalf("after %v Stalled = %s, want %s", at.Sub(now), got, want)
 		}
 		for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionLearnerRunning} {
-			if c := meta.FindStatusCondition(run.Status.Conditions, kind); c.Reason != "ImagePullFailed" || !strings.Contains(c.Message, "learner.pod.image") {
+			if c := meta.FindStatusCondition(run.Status.Conditions, kind); c.Reason != "ImagePullFailed" ||
+				!strings.Contains(c.Message, "learner.pod.image") {
 				t.Fatalf("after %v %s has the reason %s and says %q, want the image", at.Sub(now), kind, c.Reason, c.Message)
 			}
 		}
@@ -221,7 +234,8 @@ func TestMissingImageIsPulledForAnotherPod(t *testing.T) {
 		}
 	}
 	if made < 70 || len(run.Status.Attempts) > 3 || ptr.Deref(run.Status.FailuresSinceCheckpoint, 0) != 0 {
-		t.Errorf("%d pods in an hour, %d entries of attempts, %d failures", made, len(run.Status.Attempts), ptr.Deref(run.Status.FailuresSinceCheckpoint, 0))
+		t.Errorf("%d pods in an hour, %d entries of attempts, %d failures", made, len(run.Status.Attempts),
+			ptr.Deref(run.Status.FailuresSinceCheckpoint, 0))
 	}
 	newest := status.NewestAttempt(run)
 	seen := observing(newest, observe.Learner{Job: newJob("job"), Pod: newPod()})
@@ -232,8 +246,8 @@ func TestMissingImageIsPulledForAnotherPod(t *testing.T) {
 	}
 }
 
-// TestUnschedulablePodIsNotReplaced has a pod that fits nowhere for ten minutes: the scheduler itself binds it once a node fits, so
-// that neither the attempt nor its pod is replaced meanwhile.
+// TestUnschedulablePodIsNotReplaced has a pod that fits nowhere for ten minutes: the scheduler itself binds it once a
+// node fits, so that neither the attempt nor its pod is replaced meanwhile.
 func TestUnschedulablePodIsNotReplaced(t *testing.T) {
 	run := newRun(attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(0)}))
 	for waited := time.Duration(0); waited < 10*time.Minute; waited += 15 * time.Second {
@@ -257,7 +271,8 @@ func TestUnschedulablePodIsNotReplaced(t *testing.T) {
 	later := now.Add(10 * time.Minute)
 	p := makePlan(run, seen, later)
 	run.Status = computeStatus(run, seen, p, later)
-	if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != "False NotStalled" || len(run.Status.Attempts) != 1 || p.start != 0 {
+	if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != "False NotStalled" ||
+		len(run.Status.Attempts) != 1 || p.start != 0 {
 		t.Errorf("once a node fits, Stalled = %s, %d attempts, and attempt %d starts", got, len(run.Status.Attempts), p.start)
 	}
 }

@@ -19,11 +19,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 )
 
-var trainingReply = contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Steps: 60, Lineage: "a", WorkersSeen: 2}}
+var trainingReply = contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining,
+	Step: 5, Steps: 60, Lineage: "a", WorkersSeen: 2}}
 
 // runningFor is a learner that has run for a while.
 func runningFor(d time.Duration) observe.Learner {
-	return observe.Learner{Job: newJob("one"), Pod: newPod(func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State.Running.StartedAt = *ago(d) })}
+	return observe.Learner{Job: newJob("one"), Pod: newPod(
+		func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State.Running.StartedAt = *ago(d) })}
 }
 
 // conditionOf gives the status and reason of a condition.
@@ -36,7 +38,8 @@ func TestStatusStaysAfterManagerRestart(t *testing.T) {
 	for name, reply := range map[string]contract.HeartbeatReply{
 		"training":         trainingReply,
 		"payment required": {Attempt: 1, Upstream: "payment", Progress: trainingReply.Progress},
-		"diverged":         {Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Lineage: "a", Diverged: true, WorkersSeen: 2}},
+		"diverged": {Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Lineage: "a",
+			Diverged: true, WorkersSeen: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := newRun(attempts(inProgress(1)))
@@ -51,7 +54,8 @@ func TestStatusStaysAfterManagerRestart(t *testing.T) {
 				seen.Heartbeat = known
 				p := makePlan(run, seen, now)
 				after := computeStatus(run, seen, p, now)
-				if diff := cmp.Diff(before, after, cmpopts.IgnoreFields(v1alpha1.TrainingRunStatus{}, "EffectiveTrainingRatio")); diff != "" {
+				if diff := cmp.Diff(before, after, cmpopts.IgnoreFields(v1alpha1.TrainingRunStatus{},
+					"EffectiveTrainingRatio")); diff != "" {
 					t.Errorf("%s: the first reconcile of a new manager changes the status (-before +after):\n%s", what, diff)
 				}
 				if p.requeue > poller.FreshFor+time.Second {
@@ -76,11 +80,14 @@ func TestManagerRestartDoesNotEndADrain(t *testing.T) {
 		known    poller.Result
 		deleted  bool
 	}{
-		"not asked yet":                     {2 * time.Minute, poller.Result{}, false},
-		"no reply for a moment":             {2 * time.Minute, poller.Result{Since: now.Add(-20 * time.Second), Err: errors.New("timeout")}, false},
-		"no reply for long":                 {2 * time.Minute, poller.Result{Since: now.Add(-31 * time.Second), Err: errors.New("timeout")}, true},
+		"not asked yet": {2 * time.Minute, poller.Result{}, false},
+		"no reply for a moment": {2 * time.Minute, poller.Result{Since: now.Add(-20 * time.Second),
+			Err: errors.New("timeout")}, false},
+		"no reply for long": {2 * time.Minute, poller.Result{Since: now.Add(-31 * time.Second),
+			Err: errors.New("timeout")}, true},
 		"the manager was away for too long": {time.Hour, poller.Result{Since: now.Add(-2 * time.Second)}, false},
-		"the limit is over":                 {11 * time.Minute, poller.Result{Since: now.Add(-time.Minute), At: now, Reply: &contract.HeartbeatReply{RunUID: "0123456789", Attempt: 1}}, true},
+		"the limit is over": {11 * time.Minute, poller.Result{Since: now.Add(-time.Minute), At: now,
+			Reply: &contract.HeartbeatReply{RunUID: "0123456789", Attempt: 1}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := newRun(attempts(inProgress(1)), suspend, conditionIs(v1alpha1.ConditionSuspended, "Unknown", tc.draining))

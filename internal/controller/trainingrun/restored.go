@@ -17,9 +17,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// formerUID is the uid of another run that the status belongs to, as of a run that was restored from a backup with its status; empty
-// for a status of the run itself. Where the status does not say whose it is, the names of its checkpoints do, which have the first 8
-// digits of the uid.
+// formerUID is the uid of another run that the status belongs to, as of a run that was restored from a backup with its
+// status; empty for a status of the run itself. Where the status does not say whose it is, the names of its checkpoints
+// do, which have the first 8 digits of the uid.
 func formerUID(run *v1alpha1.TrainingRun) string {
 	switch uid := run.Status.RunUID; uid {
 	case string(run.UID):
@@ -41,8 +41,8 @@ func formerTag(run *v1alpha1.TrainingRun) string {
 	return ""
 }
 
-// detach takes the attempts out of a status that was restored with a run, since none of them is the run's own, and writes that. What
-// the former run had reached stays. A run that was over stays as it is unless it is tried again.
+// detach takes the attempts out of a status that was restored with a run, since none of them is the run's own, and
+// writes that. What the former run had reached stays. A run that was over stays as it is unless it is tried again.
 func (r *Reconciler) detach(ctx context.Context, run *v1alpha1.TrainingRun) error {
 	former := formerUID(run)
 	over := status.RunFinished(run) && !retried(run)
@@ -59,8 +59,8 @@ func (r *Reconciler) detach(ctx context.Context, run *v1alpha1.TrainingRun) erro
 	return nil
 }
 
-// restored blocks a run whose status is that of another run until spec.resumeFrom names that run. To begin anew in silence would buy
-// everything again.
+// restored blocks a run whose status is that of another run until spec.resumeFrom names that run. To begin anew in
+// silence would buy everything again.
 func restored(run *v1alpha1.TrainingRun) *resolve.Problem {
 	former := formerUID(run)
 	if former == "" || resumes(run, former) {
@@ -70,9 +70,11 @@ func restored(run *v1alpha1.TrainingRun) *resolve.Problem {
 	if !strings.Contains(uid, "-") {
 		uid = fmt.Sprintf("%s... (the first digits of metadata.uid in the backup)", former)
 	}
-	message := fmt.Sprintf("The status is that of the former run %s, which reached step %d: set spec.resumeFrom.uid to the uid of that run, and this run "+
+	message := fmt.Sprintf("The status is that of the former run %s, which reached step %d: set spec.resumeFrom.uid to "+
+		"the uid of that run, and this run "+
 		"continues it. To begin anew, delete the run and create it without a status.", uid, ptr.Deref(run.Status.Step, 0))
-	return &resolve.Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonStatusRestored, Message: message, NeedsAction: true}
+	return &resolve.Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonStatusRestored, Message: message,
+		NeedsAction: true}
 }
 
 // resumes says that the spec names a run, of which perhaps only the first digits are known.
@@ -95,9 +97,11 @@ func earlierRun(found *v1alpha1.EarlierRun) string {
 	case found == nil:
 		return ""
 	case !ptr.Deref(found.SameSettings, false):
-		return fmt.Sprintf(" An earlier run of this name, %s, reached step %d with other settings; this run began anew.", found.UID, found.Step)
+		return fmt.Sprintf(" An earlier run of this name, %s, reached step %d with other settings; this run began anew.",
+			found.UID, found.Step)
 	default:
-		return fmt.Sprintf(" An earlier run of this name, %s, reached step %d with the same settings; this run began anew. To continue the earlier "+
+		return fmt.Sprintf(" An earlier run of this name, %s, reached step %d with the same settings; this run began anew. "+
+			"To continue the earlier "+
 			"run, create this one again with spec.resumeFrom.uid, or set it before a step is committed.", found.UID, found.Step)
 	}
 }

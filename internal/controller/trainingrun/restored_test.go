@@ -24,7 +24,8 @@ func restoredRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 	return newRun(append([]func(*v1alpha1.TrainingRun){func(run *v1alpha1.TrainingRun) {
 		run.UID = "2f3a9c2b-0000-4000-8000-000000000002"
 		run.Status.RunUID, run.Status.Step, run.Status.Steps = formerUIDOfTest, new(int64(193)), new(int64(2000))
-		checkpoint := v1alpha1.Checkpoint{Step: 193, State: "tinker://model/weights/r1f3a9c2b-s000193-c00004567-a002m1-0123456789-abcdef0123"}
+		checkpoint := v1alpha1.Checkpoint{Step: 193,
+			State: "tinker://model/weights/r1f3a9c2b-s000193-c00004567-a002m1-0123456789-abcdef0123"}
 		run.Status.LatestCheckpoint, run.Status.Checkpoints = &checkpoint, []v1alpha1.Checkpoint{checkpoint}
 	}}, changes...)...)
 }
@@ -43,13 +44,22 @@ func TestRestoredStatusWaitsForResumeFrom(t *testing.T) {
 		owner   string
 		words   string
 	}{
-		"the status of another run":                   {nil, 0, formerUIDOfTest, "the former run " + formerUIDOfTest + ", which reached step 193"},
-		"a status of an earlier build":                {[]func(*v1alpha1.TrainingRun){unowned}, 0, "1f3a9c2b", "the former run 1f3a9c2b..."},
-		"resumeFrom names yet another run":            {[]func(*v1alpha1.TrainingRun){resumeFrom("3f3a9c2b-0000-4000-8000-000000000003")}, 0, formerUIDOfTest, "set spec.resumeFrom.uid"},
-		"resumeFrom names the run":                    {[]func(*v1alpha1.TrainingRun){resumeFrom(formerUIDOfTest)}, 1, "2f3a9c2b-0000-4000-8000-000000000002", ""},
-		"resumeFrom names the run of the digits":      {[]func(*v1alpha1.TrainingRun){digits, resumeFrom(formerUIDOfTest)}, 1, "2f3a9c2b-0000-4000-8000-000000000002", ""},
-		"the run's own status":                        {[]func(*v1alpha1.TrainingRun){own}, 1, "2f3a9c2b-0000-4000-8000-000000000002", ""},
-		"a run that was created without a status":     {[]func(*v1alpha1.TrainingRun){func(run *v1alpha1.TrainingRun) { run.Status = v1alpha1.TrainingRunStatus{} }}, 1, "2f3a9c2b-0000-4000-8000-000000000002", ""},
+		"the status of another run": {nil, 0, formerUIDOfTest, "the former run " + formerUIDOfTest +
+			", which reached step 193"},
+		"a status of an earlier build": {[]func(*v1alpha1.TrainingRun){unowned}, 0, "1f3a9c2b",
+			"the former run 1f3a9c2b..."},
+		"resumeFrom names yet another run": {[]func(
+			*v1alpha1.TrainingRun){resumeFrom("3f3a9c2b-0000-4000-8000-000000000003")}, 0, formerUIDOfTest,
+			"set spec.resumeFrom.uid"},
+		"resumeFrom names the run": {[]func(*v1alpha1.TrainingRun){resumeFrom(formerUIDOfTest)}, 1,
+			"2f3a9c2b-0000-4000-8000-000000000002", ""},
+		"resumeFrom names the run of the digits": {[]func(*v1alpha1.TrainingRun){digits, resumeFrom(formerUIDOfTest)}, 1,
+			"2f3a9c2b-0000-4000-8000-000000000002", ""},
+		"the run's own status": {[]func(*v1alpha1.TrainingRun){own}, 1,
+			"2f3a9c2b-0000-4000-8000-000000000002", ""},
+		"a run that was created without a status": {[]func(
+			*v1alpha1.TrainingRun){func(run *v1alpha1.TrainingRun) { run.Status = v1alpha1.TrainingRunStatus{} }}, 1,
+			"2f3a9c2b-0000-4000-8000-000000000002", ""},
 		"the status of another run that is suspended": {[]func(*v1alpha1.TrainingRun){suspend}, 0, formerUIDOfTest, ""},
 	}
 	for name, tc := range cases {
@@ -74,7 +84,8 @@ func TestRestoredStatusWaitsForResumeFrom(t *testing.T) {
 			if got := conditionOf(next, v1alpha1.ConditionStalled); got != "True StatusRestored" {
 				t.Errorf("Stalled = %s, want True StatusRestored", got)
 			}
-			if message := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady).Message; !strings.Contains(message, tc.words) {
+			if message := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady).Message; !strings.Contains(message,
+				tc.words) {
 				t.Errorf("Ready says %q, want %q", message, tc.words)
 			}
 			if next.RunUID != tc.owner {
@@ -84,13 +95,15 @@ func TestRestoredStatusWaitsForResumeFrom(t *testing.T) {
 	}
 }
 
-// TestWithoutAttempts keeps what the former run reached and used, so that its checkpoints are known and its budget counts.
+// TestWithoutAttempts keeps what the former run reached and used, so that its checkpoints are known and its budget
+// counts.
 func TestWithoutAttempts(t *testing.T) {
 	run := restoredRun(attempts(inProgress(7)), conditionIs(v1alpha1.ConditionSuspended, metav1.ConditionTrue, time.Hour))
 	run.Status.Usage, run.Status.ActiveSeconds = &v1alpha1.Usage{SampledTokens: new(int64(5))}, new(int64(60))
 	run.Status.SettingsFixed, run.Status.FormatVersion = new(true), new(int32(1))
 	want := restoredRun().Status
-	want.Usage, want.ActiveSeconds, want.FormatVersion = run.Status.Usage, run.Status.ActiveSeconds, run.Status.FormatVersion
+	want.Usage, want.ActiveSeconds, want.FormatVersion = run.Status.Usage, run.Status.ActiveSeconds,
+		run.Status.FormatVersion
 	if diff := cmp.Diff(want, status.WithoutAttempts(run.Status)); diff != "" {
 		t.Errorf("WithoutAttempts (-want +got):\n%s", diff)
 	}

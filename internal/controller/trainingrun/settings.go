@@ -17,8 +17,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// settingsChanged says that what decides the weights was changed since the newest attempt's learner was created, and may still be.
-// Of a learner whose Job is deleted already, the status has what was changed.
+// settingsChanged says that what decides the weights was changed since the newest attempt's learner was created, and
+// may still be. Of a learner whose Job is deleted already, the status has what was changed.
 func settingsChanged(run *v1alpha1.TrainingRun, seen observe.State) bool {
 	if observe.SettingsFixed(run) {
 		return false
@@ -38,16 +38,18 @@ func explainFinal(run *v1alpha1.TrainingRun, seen observe.State, final *attempt.
 	}
 }
 
-// settingsFixed says whether what decides the weights can no longer be changed: the newest attempt's own learner, which was created
-// with what the spec has, reports a committed step or the end of the run. It is written under the version of the run that was
-// compared, so that a change which comes at the same time makes the write fail.
-func settingsFixed(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, seen observe.State, end *attempt.Ending) *bool {
+// settingsFixed says whether what decides the weights can no longer be changed: the newest attempt's own learner, which
+// was created with what the spec has, reports a committed step or the end of the run. It is written under the version
+// of the run that was compared, so that a change which comes at the same time makes the write fail.
+func settingsFixed(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, seen observe.State,
+	end *attempt.Ending) *bool {
 	if next.StartTime == nil {
 		return nil
 	}
 	job := seen.Learners[status.NewestAttempt(run)].Job
 	switch {
-	case run.Status.StartTime != nil && run.Status.SettingsFixed == nil: // by a former version of the operator, which fixed them at the start
+	// by a former version of the operator, which fixed them at the start
+	case run.Status.StartTime != nil && run.Status.SettingsFixed == nil:
 		return fixedAtStart(run, next, job)
 	case observe.SettingsFixed(run):
 		return ptr.To(true)
@@ -61,9 +63,9 @@ func settingsFixed(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, 
 	return ptr.To(len(changed) == 0 && known)
 }
 
-// fixedAtStart is settingsFixed of a run that a former version of the operator started. While that version's learner runs, whose Job
-// does not say what it was created with, nothing is written before the first step: the API server then refuses changes, which could
-// not be compared with what that step was made of.
+// fixedAtStart is settingsFixed of a run that a former version of the operator started. While that version's learner
+// runs, whose Job does not say what it was created with, nothing is written before the first step: the API server then
+// refuses changes, which could not be compared with what that step was made of.
 func fixedAtStart(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, job *batchv1.Job) *bool {
 	if ptr.Deref(next.Step, 0) > 0 || status.RunFinished(run) {
 		return ptr.To(true)

@@ -29,17 +29,24 @@ func fasterLearning(run *v1alpha1.TrainingRun) { run.Spec.Algorithm.Optimizer.Le
 // notFixed is a started run whose settings may still be changed.
 func notFixed(run *v1alpha1.TrainingRun) { run.Status.SettingsFixed = new(false) }
 
-// TestChangedSettingsRestartLearner stops a learner whose settings are changed before its first step, and starts the next one at
-// once; a learner whose settings are fixed is left alone.
+// TestChangedSettingsRestartLearner stops a learner whose settings are changed before its first step, and starts the
+// next one at once; a learner whose settings are fixed is left alone.
 func TestChangedSettingsRestartLearner(t *testing.T) {
 	cases := map[string]struct {
 		change   func(*v1alpha1.TrainingRun)
 		restarts bool
 	}{
-		"before the first step":      {fasterLearning, true},
-		"of a field that may change": {func(run *v1alpha1.TrainingRun) { run.Spec.Checkpoints.EverySteps = new(int64(3)) }, false},
-		"once the settings are so":   {func(run *v1alpha1.TrainingRun) { fasterLearning(run); run.Status.SettingsFixed = new(true) }, false},
-		"of a run of a former build": {func(run *v1alpha1.TrainingRun) { fasterLearning(run); run.Status.SettingsFixed = nil }, false},
+		"before the first step": {fasterLearning, true},
+		"of a field that may change": {func(run *v1alpha1.TrainingRun) { run.Spec.Checkpoints.EverySteps = new(int64(3)) },
+			false},
+		"once the settings are so": {func(run *v1alpha1.TrainingRun) {
+			fasterLearning(run)
+			run.Status.SettingsFixed = new(true)
+		}, false},
+		"of a run of a former build": {func(run *v1alpha1.TrainingRun) {
+			fasterLearning(run)
+			run.Status.SettingsFixed = nil
+		}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +56,8 @@ func TestChangedSettingsRestartLearner(t *testing.T) {
 			reply := contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}}
 			p := makePlan(run, observing(1, observe.Learner{Job: job, Pod: newPod()}, replying(reply)), now)
 			if p.settingsChanged != tc.restarts || len(p.deletes) > 0 != tc.restarts {
-				t.Errorf("the learner is restarted: %v, and %d objects are deleted; want %v", p.settingsChanged, len(p.deletes), tc.restarts)
+				t.Errorf("the learner is restarted: %v, and %d objects are deleted; want %v", p.settingsChanged, len(p.deletes),
+					tc.restarts)
 			}
 		})
 	}
@@ -58,7 +66,8 @@ func TestChangedSettingsRestartLearner(t *testing.T) {
 	job := learnerOf(run, 1)
 	fasterLearning(run)
 	verdict := verdictText(t, contract.Verdict{Cause: contract.CauseDrained, Attempt: 1})
-	p := makePlan(run, observing(1, observe.Learner{Job: job, Pod: newPod(exited(int32(contract.CauseDrained.ExitCode()), "Error", verdict))}), now)
+	p := makePlan(run, observing(1, observe.Learner{Job: job,
+		Pod: newPod(exited(int32(contract.CauseDrained.ExitCode()), "Error", verdict))}), now)
 	if p.ending == nil || p.ending.Reason != v1alpha1.ReasonSettingsChanged || p.start != 2 {
 		t.Fatalf("the ending is %+v, and attempt %d starts; want SettingsChanged and attempt 2", p.ending, p.start)
 	}
@@ -87,7 +96,8 @@ func TestSettingsAreFixedByFirstStep(t *testing.T) {
 			run := newRun(attempts(inProgress(1)), notFixed)
 			job := learnerOf(run, 1)
 			tc.change(run)
-			reply := contract.HeartbeatReply{Attempt: 1, RunUID: string(run.UID), Progress: contract.Progress{Phase: contract.PhaseTraining, Step: tc.step, Lineage: "ab"}}
+			reply := contract.HeartbeatReply{Attempt: 1, RunUID: string(run.UID),
+				Progress: contract.Progress{Phase: contract.PhaseTraining, Step: tc.step, Lineage: "ab"}}
 			seen := observing(1, observe.Learner{Job: job, Pod: newPod()}, replying(reply))
 			next := computeStatus(run, seen, makePlan(run, seen, now), now)
 			if got := ptr.Deref(next.SettingsFixed, false); got != tc.want {
@@ -97,14 +107,16 @@ func TestSettingsAreFixedByFirstStep(t *testing.T) {
 	}
 }
 
-// TestSettingsOfLearnerOfFormerBuildAreFixed fixes the settings with the first step of a learner that a former build created, whose
-// Job does not say with which settings; before, nothing permits a change of them. The next attempt's learner does permit one.
+// TestSettingsOfLearnerOfFormerBuildAreFixed fixes the settings with the first step of a learner that a former build
+// created, whose Job does not say with which settings; before, nothing permits a change of them. The next attempt's
+// learner does permit one.
 func TestSettingsOfLearnerOfFormerBuildAreFixed(t *testing.T) {
 	run := newRun(attempts(inProgress(1)))
 	job := learnerOf(run, 1)
 	delete(job.Annotations, v1alpha1.AnnotationSettings)
 	write := func(run *v1alpha1.TrainingRun, job *batchv1.Job, step int64) *bool {
-		reply := contract.HeartbeatReply{Attempt: status.NewestAttempt(run), RunUID: string(run.UID), Progress: contract.Progress{Phase: contract.PhaseTraining, Step: step, Lineage: "ab"}}
+		reply := contract.HeartbeatReply{Attempt: status.NewestAttempt(run), RunUID: string(run.UID),
+			Progress: contract.Progress{Phase: contract.PhaseTraining, Step: step, Lineage: "ab"}}
 		seen := observing(status.NewestAttempt(run), observe.Learner{Job: job, Pod: newPod()}, replying(reply))
 		run.Status = computeStatus(run, seen, makePlan(run, seen, now), now)
 		return run.Status.SettingsFixed
@@ -116,18 +128,20 @@ func TestSettingsOfLearnerOfFormerBuildAreFixed(t *testing.T) {
 	if got := write(run, job, 1); !ptr.Deref(got, false) {
 		t.Error("settingsFixed is not true after the first step")
 	}
-	next.Status.Attempts = append([]v1alpha1.Attempt{inProgress(2)}, endedAttempt(1, contract.CauseNodeLost, 0, 0, time.Hour))
+	next.Status.Attempts = append([]v1alpha1.Attempt{inProgress(2)}, endedAttempt(1, contract.CauseNodeLost, 0, 0,
+		time.Hour))
 	if got := write(next, learnerOf(next, 2), 0); got == nil || *got {
 		t.Error("settingsFixed is not false before the first step of a learner of this build")
 	}
 }
 
-// TestCommittedStepWithOtherSettingsWaits makes no further attempt, and does not fail, where a learner found a step that was
-// committed with other settings, until the spec changes.
+// TestCommittedStepWithOtherSettingsWaits makes no further attempt, and does not fail, where a learner found a step
+// that was committed with other settings, until the spec changes.
 func TestCommittedStepWithOtherSettingsWaits(t *testing.T) {
 	const words = "Attempt 1 committed step 3 before a change of spec.algorithm took effect"
 	run := newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseNodeLost, 0, 0, time.Hour)), notFixed)
-	verdict := verdictText(t, contract.Verdict{Cause: contract.CauseConfigRejected, Reason: v1alpha1.ReasonSettingsDiffer, Message: words, Attempt: 2})
+	verdict := verdictText(t, contract.Verdict{Cause: contract.CauseConfigRejected, Reason: v1alpha1.ReasonSettingsDiffer,
+		Message: words, Attempt: 2})
 	code := int32(contract.CauseConfigRejected.ExitCode())
 	seen := observing(2, observe.Learner{Job: learnerOf(run, 2), Pod: newPod(exited(code, "Error", verdict))})
 	for range 2 { // as the learner ends, and ever after
@@ -137,13 +151,15 @@ func TestCommittedStepWithOtherSettingsWaits(t *testing.T) {
 			t.Fatalf("attempt %d starts, or the run ends: %+v", p.start, p.final)
 		}
 		for kind, want := range map[string]string{
-			v1alpha1.ConditionAccepted: "False SettingsDiffer", v1alpha1.ConditionStalled: "True SettingsDiffer", v1alpha1.ConditionReady: "False SettingsDiffer",
+			v1alpha1.ConditionAccepted: "False SettingsDiffer", v1alpha1.ConditionStalled: "True SettingsDiffer",
+			v1alpha1.ConditionReady: "False SettingsDiffer",
 		} {
 			if got := conditionOf(run.Status, kind); got != want {
 				t.Errorf("%s = %s, want %s", kind, got, want)
 			}
 		}
-		if message := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady).Message; !strings.Contains(message, words) {
+		if message := meta.FindStatusCondition(run.Status.Conditions,
+			v1alpha1.ConditionReady).Message; !strings.Contains(message, words) {
 			t.Errorf("Ready says %q, want %q", message, words)
 		}
 	}

@@ -22,8 +22,8 @@ func (v view) awaitsReply() bool {
 	return running && !v.now.After(silentFrom(l, v.seen, v.now))
 }
 
-// answeredBefore says that this attempt's learner was observed to run before, perhaps by another manager: as long as the
-// next reply is awaited, the status stands as it is.
+// answeredBefore says that this attempt's learner was observed to run before, perhaps by another manager: as long as
+// the next reply is awaited, the status stands as it is.
 func (v view) answeredBefore() bool {
 	c := meta.FindStatusCondition(v.run.Status.Conditions, v1alpha1.ConditionLearnerRunning)
 	return c != nil && (c.Status == metav1.ConditionTrue || c.Reason == v1alpha1.ReasonUnreachable)

@@ -29,8 +29,8 @@ const (
 	FaultJobCreated     = "job.created"
 )
 
-// prepare makes the run file of the attempt that is to start, or sets what blocks it. Until the settings are fixed, an attempt
-// begins with what the spec has by then and, if that has changed, with the environments as they are by then.
+// prepare makes the run file of the attempt that is to start, or sets what blocks it. Until the settings are fixed, an
+// attempt begins with what the spec has by then and, if that has changed, with the environments as they are by then.
 func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) (plan, error) {
 	if p.next != nil {
 		run = run.DeepCopy()
@@ -49,7 +49,8 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 		return p.withBlock(blocked, seconds(*run.Spec.FailurePolicy.StalledAfterSeconds)), nil
 	}
 	file, err := desired.File(input)
-	if newest := files.Newest(); err == nil && newest != nil && newest.SpecDigest != file.SpecDigest && ptr.Deref(run.Status.Step, 0) == 0 {
+	if newest := files.Newest(); err == nil && newest != nil && newest.SpecDigest != file.SpecDigest &&
+		ptr.Deref(run.Status.Step, 0) == 0 {
 		next := status.WithoutProgress(run.Status, equality.Semantic.DeepEqual(newest.Fixed.Model, file.Fixed.Model))
 		p.next = &next
 		input.Run = run.DeepCopy()
@@ -88,8 +89,10 @@ func (r *Reconciler) shareCheck(ctx context.Context, run *v1alpha1.TrainingRun, 
 }
 
 // fileInput is what a run file is made from, or why it cannot be made yet.
-func (r *Reconciler) fileInput(run *v1alpha1.TrainingRun, seen observe.State, files observe.RunFiles, attempt int32) (desired.FileInput, *resolve.Problem) {
-	input := desired.FileInput{Run: run, Attempt: attempt, DefaultBaseURL: r.Settings.DefaultBaseURL, Version: observe.RunFileVersion(run)}
+func (r *Reconciler) fileInput(run *v1alpha1.TrainingRun, seen observe.State, files observe.RunFiles,
+	attempt int32) (desired.FileInput, *resolve.Problem) {
+	input := desired.FileInput{Run: run, Attempt: attempt, DefaultBaseURL: r.Settings.DefaultBaseURL,
+		Version: observe.RunFileVersion(run)}
 	newest, matching := files.Newest(), files.Matching(run)
 	if newest != nil {
 		input.Version = newest.Version
@@ -148,7 +151,8 @@ func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun
 		return err
 	}
 	// The Secret is named after its contents and exists from the second attempt on.
-	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, desired.CredentialsSecret(run, secrets, r.credentialsName(run)))); err != nil {
+	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx,
+		desired.CredentialsSecret(run, secrets, r.credentialsName(run)))); err != nil {
 		return fmt.Errorf("creating credentials secret: %w", err)
 	}
 	if err := r.Client.Create(ctx, file); err != nil {
@@ -170,7 +174,8 @@ func (r *Reconciler) credentialsName(run *v1alpha1.TrainingRun) string {
 }
 
 // pruneFiles deletes the run files that neither the run nor its workers' Job needs.
-func (r *Reconciler) pruneFiles(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, newest int32) error {
+func (r *Reconciler) pruneFiles(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
+	newest int32) error {
 	keep := observe.RunFilesToKeep(run, newest)
 	if seen.Rollout != nil {
 		keep = append(keep, seen.Rollout.Annotations[v1alpha1.AnnotationRunFile])

@@ -59,7 +59,8 @@ func withHeartbeat(run *v1alpha1.TrainingRun, seen observe.State, now time.Time)
 }
 
 // withEnding is the status with the newest attempt ended.
-func withEnding(run *v1alpha1.TrainingRun, seen observe.State, end attempt.Ending, now time.Time) v1alpha1.TrainingRunStatus {
+func withEnding(run *v1alpha1.TrainingRun, seen observe.State, end attempt.Ending,
+	now time.Time) v1alpha1.TrainingRunStatus {
 	next := withHeartbeat(run, seen, now)
 	if end.Progress != nil {
 		former := next.Checkpoints
@@ -73,7 +74,8 @@ func withEnding(run *v1alpha1.TrainingRun, seen observe.State, end attempt.Endin
 // ownReply is the newest learner's reply, if it belongs to this run and to an attempt in progress.
 func ownReply(run *v1alpha1.TrainingRun, seen observe.State) *contract.HeartbeatReply {
 	reply := seen.Heartbeat.Reply
-	if reply == nil || status.AttemptEnded(run) || reply.RunUID != string(run.UID) || reply.Attempt != status.NewestAttempt(run) {
+	if reply == nil || status.AttemptEnded(run) || reply.RunUID != string(run.UID) ||
+		reply.Attempt != status.NewestAttempt(run) {
 		return nil
 	}
 	return reply

@@ -26,10 +26,12 @@ func TestTrackingReady(t *testing.T) {
 		former   string
 		want     string
 	}{
-		"without problems":          {want: "True Recording"},
-		"a refused key":             {problems: []tracking.Problem{refused}, want: "False KeyRefused wandb: host answers 401: put a valid key."},
-		"before the first contact":  {problems: []tracking.Problem{connecting}, want: "Unknown Connecting"},
-		"one of two is refused":     {problems: []tracking.Problem{connecting, refused}, want: "False KeyRefused mlflow: not yet. wandb: "},
+		"without problems": {want: "True Recording"},
+		"a refused key": {problems: []tracking.Problem{refused},
+			want: "False KeyRefused wandb: host answers 401: put a valid key."},
+		"before the first contact": {problems: []tracking.Problem{connecting}, want: "Unknown Connecting"},
+		"one of two is refused": {problems: []tracking.Problem{connecting, refused},
+			want: "False KeyRefused mlflow: not yet. wandb: "},
 		"no learner has answered":   {silent: true, want: "Unknown NotStarted"},
 		"no learner answers longer": {silent: true, former: "KeyRefused", want: "False KeyRefused"},
 	}
@@ -39,11 +41,13 @@ func TestTrackingReady(t *testing.T) {
 				Attempt: 1, Tracking: tc.problems,
 				Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Steps: 60, Lineage: "abc", WorkersSeen: 2},
 			}
-			run, seen := newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(reply))
+			run, seen := newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()},
+				replying(reply))
 			run.Spec.Tracking = &apitracking.Tracking{WandB: &apitracking.WandB{Project: "p"}}
 			if tc.former != "" {
 				former := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(contract.HeartbeatReply{
-					Attempt: 1, Tracking: []tracking.Problem{{Service: "wandb", Reason: tc.former, Message: "former"}}, Progress: reply.Progress,
+					Attempt: 1, Tracking: []tracking.Problem{{Service: "wandb", Reason: tc.former, Message: "former"}},
+					Progress: reply.Progress,
 				}))
 				run.Status = computeStatus(run, former, planned(run, former), now)
 			}

@@ -15,7 +15,8 @@ import (
 // maxUnavailable bounds how many unavailable environments a condition describes.
 const maxUnavailable = 4
 
-// unavailableMessage says which environments no worker can play, why, what the run does meanwhile, and how that is repaired.
+// unavailableMessage says which environments no worker can play, why, what the run does meanwhile, and how that is
+// repaired.
 func unavailableMessage(list []contract.UnavailableEnvironment) string {
 	var text strings.Builder
 	for i, e := range list {
@@ -27,8 +28,10 @@ func unavailableMessage(list []contract.UnavailableEnvironment) string {
 		if e.Skipped {
 			meanwhile = "the run trains on its other environments meanwhile"
 		}
-		fmt.Fprintf(&text, "The server of environment %q takes no sessions (%s); %s. ", e.Name, status.Trim(e.Problem, endpoint.MaxEvidence), meanwhile)
+		fmt.Fprintf(&text, "The server of environment %q takes no sessions (%s); %s. ", e.Name,
+			status.Trim(e.Problem, endpoint.MaxEvidence), meanwhile)
 	}
-	text.WriteString("Repair the server (for ors.server see the log of the pods' container environment-NAME); the run then continues by itself.")
+	text.WriteString("Repair the server (for ors.server see the log of the pods' container environment-NAME); the run " +
+		"then continues by itself.")
 	return text.String()
 }

@@ -66,7 +66,8 @@ func TestRunKeepsItsFormatVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p.file.Version != 1 || p.file.SpecDigest != before.SpecDigest || p.file.Attempt != 2 {
-		t.Errorf("the next run file has version %d, digest %s and attempt %d", p.file.Version, p.file.SpecDigest, p.file.Attempt)
+		t.Errorf("the next run file has version %d, digest %s and attempt %d", p.file.Version, p.file.SpecDigest,
+			p.file.Attempt)
 	}
 	next := computeStatus(run, observe.State{}, p, now)
 	if next.FormatVersion == nil || *next.FormatVersion != 1 {
@@ -79,9 +80,10 @@ func TestFormatVersionWithoutRunFile(t *testing.T) {
 		run  *v1alpha1.TrainingRun
 		want int
 	}{
-		"a run that begins":                    {newRun(), 0},
-		"a run of a build that noted none":     {newRun(attempts(inProgress(1))), 1},
-		"a run whose version is in its status": {newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) { r.Status.FormatVersion = new(int32(7)) }), 7},
+		"a run that begins":                {newRun(), 0},
+		"a run of a build that noted none": {newRun(attempts(inProgress(1))), 1},
+		"a run whose version is in its status": {newRun(attempts(inProgress(1)),
+			func(r *v1alpha1.TrainingRun) { r.Status.FormatVersion = new(int32(7)) }), 7},
 	}
 	for name, tc := range cases {
 		if got := observe.RunFileVersion(tc.run); got != tc.want {
@@ -96,7 +98,8 @@ func TestRunFileOfALaterVersionBlocks(t *testing.T) {
 	run := newRun(attempts(endedAttempt(1, contract.CauseDrained, 0, 5, 0)))
 	p := prepareNext(t, run, fmt.Sprintf(`{"version": %d, "surprise": true}`, later))
 	want := fmt.Sprintf("the run file has version %d, and this build reads version", later)
-	if p.start != 0 || p.blocked == nil || p.blocked.Reason != v1alpha1.ReasonRunFileInvalid || !strings.Contains(p.blocked.Message, want) ||
+	if p.start != 0 || p.blocked == nil || p.blocked.Reason != v1alpha1.ReasonRunFileInvalid ||
+		!strings.Contains(p.blocked.Message, want) ||
 		!strings.Contains(p.blocked.Message, "install the version of the operator that wrote it") {
 		t.Errorf("the plan starts attempt %d, blocked by %+v; want %q", p.start, p.blocked, want)
 	}

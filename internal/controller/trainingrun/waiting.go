@@ -19,8 +19,8 @@ func learnerRunning(pod *corev1.Pod) (time.Time, bool) {
 	return podstate.Running(pod, desired.LearnerContainer)
 }
 
-// graceLeft is how long a learner that does not run may remain so before the run is stalled: since its pod cannot be scheduled,
-// which an autoscaler may change, or else since it waits at all.
+// graceLeft is how long a learner that does not run may remain so before the run is stalled: since its pod cannot be
+// scheduled, which an autoscaler may change, or else since it waits at all.
 func graceLeft(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, now time.Time) time.Duration {
 	since, unschedulable := podstate.Unschedulable(l.Pod)
 	if !unschedulable {

@@ -32,7 +32,8 @@ type simulation struct {
 
 // until reconciles until the status or the plan is as wanted, and gives the time that this took. It fails when nothing
 // would cause another reconcile, or when that takes longer than the limit.
-func (s *simulation) until(t *testing.T, limit time.Duration, reached func(v1alpha1.TrainingRunStatus, plan) bool) time.Duration {
+func (s *simulation) until(t *testing.T, limit time.Duration, reached func(v1alpha1.TrainingRunStatus,
+	plan) bool) time.Duration {
 	t.Helper()
 	for at := now; at.Sub(now) <= limit; {
 		seen := s.seenAt(at)
@@ -68,7 +69,8 @@ func has(kind, want string) func(v1alpha1.TrainingRunStatus, plan) bool {
 // needlessly often.
 func TestRequeues(t *testing.T) {
 	begun := func(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
-		return newRun(append([]func(*v1alpha1.TrainingRun){attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(0)})}, changes...)...)
+		return newRun(append([]func(*v1alpha1.TrainingRun){attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(0)})},
+			changes...)...)
 	}
 	steady := func(seen observe.State) func(time.Time) observe.State {
 		return func(time.Time) observe.State { return seen }
@@ -88,7 +90,8 @@ func TestRequeues(t *testing.T) {
 			return seen
 		}
 	}
-	training := contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Lineage: "a", WorkersSeen: 2}}
+	training := contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5,
+		Lineage: "a", WorkersSeen: 2}}
 	blockedVolume := blocked
 	blockedVolume.SecondsSinceProgress = 0
 	cases := map[string]struct {
@@ -100,12 +103,14 @@ func TestRequeues(t *testing.T) {
 	}{
 		"a learner that falls silent": {
 			begun(conditionIs(v1alpha1.ConditionLearnerRunning, "True", time.Hour)),
-			steady(observing(1, runningFor(time.Hour), replying(training), func(o *observe.State) { o.Heartbeat.Err = errors.New("timeout") })),
+			steady(observing(1, runningFor(time.Hour), replying(training),
+				func(o *observe.State) { o.Heartbeat.Err = errors.New("timeout") })),
 			has(v1alpha1.ConditionLearnerRunning, "Unknown Unreachable"), 10 * time.Second, 30 * time.Second, 5,
 		},
 		"a learner that does not reply to a new manager": {
 			begun(conditionIs(v1alpha1.ConditionLearnerRunning, "True", time.Hour)),
-			steady(observing(1, runningFor(time.Hour), func(o *observe.State) { o.Heartbeat = poller.Result{Since: now, Err: errors.New("timeout")} })),
+			steady(observing(1, runningFor(time.Hour),
+				func(o *observe.State) { o.Heartbeat = poller.Result{Since: now, Err: errors.New("timeout")} })),
 			has(v1alpha1.ConditionLearnerRunning, "Unknown Unreachable"), 10 * time.Second, 30 * time.Second, 5,
 		},
 		"a pod that cannot be scheduled": {
@@ -127,10 +132,12 @@ func TestRequeues(t *testing.T) {
 			begun(), replies(training), started(contract.CauseStalled), time.Hour, time.Hour + 5*time.Second, 20,
 		},
 		"a volume that is not writable": {
-			begun(), replies(blockedVolume), has(v1alpha1.ConditionStalled, "True ArtifactsBlocked"), 2 * time.Minute, 130 * time.Second, 6,
+			begun(), replies(blockedVolume), has(v1alpha1.ConditionStalled, "True ArtifactsBlocked"), 2 * time.Minute,
+			130 * time.Second, 6,
 		},
 		"a back-off": {
-			newRun(attempts(endedAttempt(1, contract.CauseNodeLost, 5, 5, 0), endedAttempt(0, contract.CauseNodeLost, 5, 5, time.Minute))),
+			newRun(attempts(endedAttempt(1, contract.CauseNodeLost, 5, 5, 0), endedAttempt(0, contract.CauseNodeLost, 5, 5,
+				time.Minute))),
 			steady(observing(0, observe.Learner{})), started(""), 10 * time.Second, 15 * time.Second, 6,
 		},
 		"a refused key": {
@@ -146,10 +153,13 @@ func TestRequeues(t *testing.T) {
 		},
 		"a drain that takes too long": {
 			begun(suspend), replies(training),
-			func(_ v1alpha1.TrainingRunStatus, p plan) bool { return len(p.deletes) > 0 }, 10 * time.Minute, 11 * time.Minute, 25,
+			func(_ v1alpha1.TrainingRunStatus, p plan) bool {
+				return len(p.deletes) > 0
+			}, 10 * time.Minute, 11 * time.Minute, 25,
 		},
 		"the time to live of a finished run": {
-			newRun(attempts(endedAttempt(1, contract.CauseCompleted, 0, 60, 0)), conditionIs(v1alpha1.ConditionComplete, "True", 0), func(r *v1alpha1.TrainingRun) {
+			newRun(attempts(endedAttempt(1, contract.CauseCompleted, 0, 60, 0)), conditionIs(v1alpha1.ConditionComplete, "True",
+				0), func(r *v1alpha1.TrainingRun) {
 				r.Spec.TTLSecondsAfterFinished, r.Status.CompletionTime = new(int32(3600)), ago(0)
 			}), steady(observing(0, observe.Learner{}, func(o *observe.State) { o.Rollout, o.Service = nil, nil })),
 			func(_ v1alpha1.TrainingRunStatus, p plan) bool { return p.expire }, time.Hour, time.Hour + time.Second, 4,

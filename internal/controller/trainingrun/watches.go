@@ -62,7 +62,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, dog
 		Watches(&v1alpha1.TrainingRun{}, handler.EnqueueRequestsFromMapFunc(r.referring(indexSource))).
 		WatchesRawSource(source.Channel(r.Poller.Events(), &handler.EnqueueRequestForObject{})).
 		// The queue with priorities has the runs that a manager finds at its start wait for as long as there are heartbeats.
-		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: record.RetryRates(), UsePriorityQueue: new(false)}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: record.RetryRates(),
+			UsePriorityQueue: new(false)}).
 		Complete(dog.Watch("trainingrun", r))
 	if err != nil {
 		return fmt.Errorf("setting up trainingrun: %w", err)
@@ -82,7 +83,8 @@ func runOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 func (r *Reconciler) referring(index string) handler.MapFunc {
 	return func(ctx context.Context, object client.Object) []reconcile.Request {
 		var runs v1alpha1.TrainingRunList
-		err := r.Client.List(ctx, &runs, client.InNamespace(object.GetNamespace()), client.MatchingFields{index: object.GetName()})
+		err := r.Client.List(ctx, &runs, client.InNamespace(object.GetNamespace()),
+			client.MatchingFields{index: object.GetName()})
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "listing runs by what they refer to", "index", index)
 			return nil

@@ -15,7 +15,8 @@ import (
 
 // writeStatus writes a status if it is due, under the resource version that it was computed from, and says
 // how long one that is not can wait. run then has the status that was written. pod is the newest learner's.
-func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.TrainingRun, pod *corev1.Pod, next v1alpha1.TrainingRunStatus) (time.Duration, error) {
+func (r *Reconciler) writeStatus(ctx context.Context, run *v1alpha1.TrainingRun, pod *corev1.Pod,
+	next v1alpha1.TrainingRunStatus) (time.Duration, error) {
 	now := r.Now()
 	since, _ := learnerRunning(pod)
 	due, wait := record.Due(&run.Status, &next, r.memory.wrote(run), now, record.PaceFor(run, since, now))

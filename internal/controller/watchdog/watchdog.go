@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watchdog makes the manager's liveness fail when a reconcile does not return. A controller has few workers: each that is
-// lost is missing for all namespaces, and the lease of the manager is renewed all the same.
+// Package watchdog makes the manager's liveness fail when a reconcile does not return. A controller has few workers:
+// each that is lost is missing for all namespaces, and the lease of the manager is renewed all the same.
 package watchdog
 
 import (
@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Limit is how long a reconcile may take. It only reads and writes a few objects of the API server, whose calls have ended long before.
+// Limit is how long a reconcile may take. It only reads and writes a few objects of the API server, whose calls have
+// ended long before.
 const Limit = 10 * time.Minute
 
 // Watchdog knows which reconciles are in flight. New makes one. Its methods are safe for concurrent use.
@@ -67,7 +68,8 @@ func (w *Watchdog) Check(*http.Request) error {
 	defer w.mu.Unlock()
 	for _, r := range w.inFlight {
 		if lasted := w.now().Sub(r.since); lasted > Limit {
-			return fmt.Errorf("the reconcile of %s %s has not returned for %s", r.controller, r.request, lasted.Round(time.Second))
+			return fmt.Errorf("the reconcile of %s %s has not returned for %s", r.controller, r.request,
+				lasted.Round(time.Second))
 		}
 	}
 	return nil

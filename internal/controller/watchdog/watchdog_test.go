@@ -25,11 +25,13 @@ func TestCheck(t *testing.T) {
 	}))
 	returned := make(chan error)
 	go func() {
-		_, err := hangs.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "tenant", Name: "run"}})
+		_, err := hangs.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "tenant",
+			Name: "run"}})
 		returned <- err
 	}()
 	<-started
-	quick := dog.Watch("rewardenvironment", reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+	quick := dog.Watch("rewardenvironment", reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result,
+		error) {
 		return reconcile.Result{}, nil
 	}))
 	for _, age := range []time.Duration{0, Limit} {

@@ -19,8 +19,8 @@ import (
 // maxLine bounds how much of a log a message quotes.
 const maxLine = 256
 
-// Ended says why workers that should run have ended; nothing where none did, or others run in their place. It prefers a worker
-// of another version, which stands for all; otherwise the newest that crashed counts.
+// Ended says why workers that should run have ended; nothing where none did, or others run in their place. It prefers a
+// worker of another version, which stands for all; otherwise the newest that crashed counts.
 func Ended(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod) podstate.Obstacle {
 	ready := map[string]bool{}
 	for i := range pods {
@@ -37,7 +37,8 @@ func Ended(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod) podst
 		}
 		if ended.ExitCode == contract.ExitVersion {
 			return podstate.Obstacle{
-				Reason: v1alpha1.ReasonVersionRefused, NeedsAction: true, Message: repair(run) + ": " + podstate.LogEnd(ended.Message, maxLine),
+				Reason: v1alpha1.ReasonVersionRefused, NeedsAction: true,
+				Message: repair(run) + ": " + podstate.LogEnd(ended.Message, maxLine),
 			}
 		}
 		// Kubernetes replaces what it disrupted, and a worker that a drained node stopped has not crashed.
@@ -74,7 +75,8 @@ func indexOf(pod *corev1.Pod) string { return pod.Annotations[batchv1.JobComplet
 func crash(pod *corev1.Pod) string {
 	ended := podstate.Termination(pod, desired.RolloutContainer)
 	if podstate.OutOfMemory(ended) {
-		return fmt.Sprintf("Worker pod %q used more memory than its limit: raise rollouts.pod.resources.limits.memory.", pod.Name)
+		return fmt.Sprintf("Worker pod %q used more memory than its limit: raise rollouts.pod.resources.limits.memory.",
+			pod.Name)
 	}
 	text := fmt.Sprintf("Worker pod %q exited with code %d", pod.Name, ended.ExitCode)
 	if line := podstate.LogEnd(ended.Message, maxLine); line != "" {
@@ -85,7 +87,8 @@ func crash(pod *corev1.Pod) string {
 
 func repair(run *v1alpha1.TrainingRun) string {
 	if image := run.Spec.Rollouts.Pod.Image; image != "" {
-		return fmt.Sprintf("Workers of image %q are of another version than the run; remove rollouts.pod.image, or name an image of the manager's version", image)
+		return fmt.Sprintf("Workers of image %q are of another version than the run; remove rollouts.pod.image, or name an "+
+			"image of the manager's version", image)
 	}
 	return "Workers are of another version than the run, and are replaced"
 }

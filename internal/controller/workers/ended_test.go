@@ -22,22 +22,25 @@ func TestEndedObstacle(t *testing.T) {
 	owner := *metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))
 	worker := func(name, index string, change func(*corev1.Pod)) corev1.Pod {
 		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Name: name, OwnerReferences: []metav1.OwnerReference{owner}, Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: index},
+			Name: name, OwnerReferences: []metav1.OwnerReference{owner},
+			Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: index},
 		}}
 		change(&pod)
 		return pod
 	}
 	exited := func(code int32, reason, message string, ago time.Duration) func(*corev1.Pod) {
 		return func(pod *corev1.Pod) {
-			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "rollout", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-				ExitCode: code, Reason: reason, Message: message, FinishedAt: metav1.NewTime(now.Add(-ago)),
-			}}}}
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "rollout",
+				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+					ExitCode: code, Reason: reason, Message: message, FinishedAt: metav1.NewTime(now.Add(-ago)),
+				}}}}
 		}
 	}
 	running := func(ready corev1.ConditionStatus) func(*corev1.Pod) {
 		return func(pod *corev1.Pod) {
 			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
-			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "rollout", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "rollout",
+				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 		}
 	}
 	crashed := func(message string) podstate.Obstacle {
@@ -48,31 +51,42 @@ func TestEndedObstacle(t *testing.T) {
 		pods []corev1.Pod
 		want podstate.Obstacle
 	}{
-		"none":                          {nil, podstate.Obstacle{}},
-		"the newest crash":              {[]corev1.Pod{old, worker("new", "1", exited(2, "Error", "starting\nrollout: why", 0))}, crashed(`Worker pod "new" exited with code 2; its log ends: rollout: why`)},
-		"another runs in its place":     {[]corev1.Pod{old, worker("next", "0", running("True"))}, podstate.Obstacle{}},
-		"another starts in its place":   {[]corev1.Pod{old, worker("next", "0", running("False"))}, crashed(`Worker pod "old" exited with code 1; its log ends: rollout: old`)},
-		"another runs in other's place": {[]corev1.Pod{old, worker("next", "1", running("True"))}, crashed(`Worker pod "old" exited with code 1; its log ends: rollout: old`)},
-		"no log":                        {[]corev1.Pod{worker("w", "0", exited(137, "Error", "", 0))}, crashed(`Worker pod "w" exited with code 137 and left no log.`)},
-		"out of memory":                 {[]corev1.Pod{worker("w", "0", exited(137, "OOMKilled", "", 0))}, crashed(`Worker pod "w" used more memory than its limit: raise rollouts.pod.resources.limits.memory.`)},
+		"none": {nil, podstate.Obstacle{}},
+		"the newest crash": {[]corev1.Pod{old,
+			worker("new", "1", exited(2, "Error", "starting\nrollout: why", 0))},
+			crashed(`Worker pod "new" exited with code 2; its log ends: rollout: why`)},
+		"another runs in its place": {[]corev1.Pod{old, worker("next", "0", running("True"))}, podstate.Obstacle{}},
+		"another starts in its place": {[]corev1.Pod{old, worker("next", "0", running("False"))},
+			crashed(`Worker pod "old" exited with code 1; its log ends: rollout: old`)},
+		"another runs in other's place": {[]corev1.Pod{old, worker("next", "1", running("True"))},
+			crashed(`Worker pod "old" exited with code 1; its log ends: rollout: old`)},
+		"no log": {[]corev1.Pod{worker("w", "0", exited(137, "Error", "", 0))},
+			crashed(`Worker pod "w" exited with code 137 and left no log.`)},
+		"out of memory": {[]corev1.Pod{worker("w", "0", exited(137, "OOMKilled", "", 0))},
+			crashed(`Worker pod "w" used more memory than its limit: raise rollouts.pod.resources.limits.memory.`)},
 		"an evicted worker": {[]corev1.Pod{worker("w", "0", func(pod *corev1.Pod) {
 			exited(137, "Error", "", 0)(pod)
-			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: "True", Reason: "EvictionByEvictionAPI"}}
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: "True",
+				Reason: "EvictionByEvictionAPI"}}
 		})}, podstate.Obstacle{}},
 		"a copy that somebody made": {[]corev1.Pod{worker("w", "0", func(pod *corev1.Pod) {
 			exited(1, "Error", "", 0)(pod)
 			pod.OwnerReferences = nil
 		})}, podstate.Obstacle{}},
-		"a refused key": {[]corev1.Pod{worker("w", "0", exited(78, "Error", "", 0))}, podstate.Obstacle{Reason: "KeyRefused", NeedsAction: true,
-			Message: `The workers' API key is empty, or the endpoint refuses it: put a valid one into key "TINKER_API_KEY" of Secret "tinker", ` +
-				`or correct tinker.apiKeySecretRef; the run then continues by itself.`}},
+		"a refused key": {[]corev1.Pod{worker("w", "0", exited(78, "Error", "", 0))},
+			podstate.Obstacle{Reason: "KeyRefused", NeedsAction: true,
+				Message: `The workers' API key is empty, or the endpoint refuses it: put a valid one into key "TINKER_API_KEY" of Secret "tinker", ` +
+					`or correct tinker.apiKeySecretRef; the run then continues by itself.`}},
 		"an init container that failed": {[]corev1.Pod{worker("w", "0", func(pod *corev1.Pod) {
 			pod.Status.Phase = corev1.PodFailed
-			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "fetch", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}
+			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "fetch",
+				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}
 		})}, podstate.Obstacle{Reason: "InitContainerFailed", NeedsAction: true,
 			Message: `Init container "fetch" exited with code 1: correct it in rollouts.pod.initContainers, or what it needs.`}},
-		"another version": {[]corev1.Pod{worker("w", "0", exited(76, "Error", "rollout: version 3", time.Minute)), worker("v", "1", exited(1, "Error", "", 0))}, podstate.Obstacle{
-			Reason: "VersionRefused", NeedsAction: true, Message: "Workers are of another version than the run, and are replaced: rollout: version 3",
+		"another version": {[]corev1.Pod{worker("w", "0", exited(76, "Error", "rollout: version 3", time.Minute)),
+			worker("v", "1", exited(1, "Error", "", 0))}, podstate.Obstacle{
+			Reason: "VersionRefused", NeedsAction: true,
+			Message: "Workers are of another version than the run, and are replaced: rollout: version 3",
 		}},
 	}
 	run := &v1alpha1.TrainingRun{}

@@ -17,9 +17,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
-// ReplaceAt is when a Job is replaced because none of its workers can work before somebody repairs what they wait for, an API
-// key or an image; zero where one runs or starts. A pod of the next Job finds out at once whether that was done. A pod of the
-// same Job would come ever later, after up to ten minutes, and the kubelet pulls an image again after up to five.
+// ReplaceAt is when a Job is replaced because none of its workers can work before somebody repairs what they wait for,
+// an API key or an image; zero where one runs or starts. A pod of the next Job finds out at once whether that was done.
+// A pod of the same Job would come ever later, after up to ten minutes, and the kubelet pulls an image again after up
+// to five.
 func ReplaceAt(job *batchv1.Job, pods []corev1.Pod) time.Time {
 	var at time.Time
 	for _, pod := range newestOf(job, pods) {
@@ -58,7 +59,8 @@ func keyRefused(pod *corev1.Pod) bool {
 
 // mayWork says that a worker has not ended, and that nothing is known to keep it from working.
 func mayWork(pod *corev1.Pod) bool {
-	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || podstate.Termination(pod, desired.RolloutContainer) != nil {
+	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || podstate.Termination(pod,
+		desired.RolloutContainer) != nil {
 		return false
 	}
 	return !podstate.Waiting(pod, desired.RolloutContainer, Fields).NeedsAction
@@ -68,7 +70,8 @@ func mayWork(pod *corev1.Pod) bool {
 func refusedKey(run *v1alpha1.TrainingRun) podstate.Obstacle {
 	ref := run.Spec.Tinker.APIKeySecretRef
 	return podstate.Obstacle{Reason: v1alpha1.ReasonKeyRefused, NeedsAction: true, Message: fmt.Sprintf(
-		"The workers' API key is empty, or the endpoint refuses it: put a valid one into key %q of Secret %q, or correct tinker.apiKeySecretRef; "+
+		"The workers' API key is empty, or the endpoint refuses it: put a valid one into key %q of Secret %q, or correct "+
+			"tinker.apiKeySecretRef; "+
 			"the run then continues by itself.", ref.Key, ref.Name)}
 }
 

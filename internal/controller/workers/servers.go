@@ -38,14 +38,17 @@ type ServersReconciler struct {
 	Settings desired.Settings
 }
 
-// Reconcile does what the action says. The list is what desired.Pins.Servers has written; RunServers alone reads it. It reports whether all
-// servers are those of the list: one that is replaced is not as long as the former one may still answer.
-func (r ServersReconciler) Reconcile(ctx context.Context, run *v1alpha1.TrainingRun, action ServersAction, list string) (bool, error) {
+// Reconcile does what the action says. The list is what desired.Pins.Servers has written; RunServers alone reads it. It
+// reports whether all servers are those of the list: one that is replaced is not as long as the former one may still
+// answer.
+func (r ServersReconciler) Reconcile(ctx context.Context, run *v1alpha1.TrainingRun, action ServersAction,
+	list string) (bool, error) {
 	if !r.Settings.SharedServers || action == KeepServers {
 		return true, nil
 	}
 	var found appsv1.DeploymentList
-	if err := r.Client.List(ctx, &found, client.InNamespace(run.Namespace), client.MatchingLabels(desired.SharedLabels(run))); err != nil {
+	if err := r.Client.List(ctx, &found, client.InNamespace(run.Namespace),
+		client.MatchingLabels(desired.SharedLabels(run))); err != nil {
 		return false, fmt.Errorf("listing environment servers: %w", err)
 	}
 	existing := map[string]*appsv1.Deployment{}
@@ -65,8 +68,10 @@ func (r ServersReconciler) Reconcile(ctx context.Context, run *v1alpha1.Training
 	return true, nil
 }
 
-// run deletes what the run no longer has, creates what is missing, starts what was stopped, and replaces what has changed.
-func (r ServersReconciler) run(ctx context.Context, run *v1alpha1.TrainingRun, existing map[string]*appsv1.Deployment, list string) (bool, error) {
+// run deletes what the run no longer has, creates what is missing, starts what was stopped, and replaces what has
+// changed.
+func (r ServersReconciler) run(ctx context.Context, run *v1alpha1.TrainingRun, existing map[string]*appsv1.Deployment,
+	list string) (bool, error) {
 	wanted, err := desired.SharedServers(run, list, r.Settings)
 	if err != nil {
 		return false, err
@@ -112,15 +117,16 @@ func (r ServersReconciler) update(ctx context.Context, d, want *appsv1.Deploymen
 	}
 	changed := d.DeepCopy()
 	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, digest, want.Annotations[digest])
-	changed.Spec.Replicas, changed.Spec.Strategy, changed.Spec.Template = want.Spec.Replicas, want.Spec.Strategy, want.Spec.Template
+	changed.Spec.Replicas, changed.Spec.Strategy, changed.Spec.Template = want.Spec.Replicas, want.Spec.Strategy,
+		want.Spec.Template
 	if err := r.Client.Patch(ctx, changed, client.MergeFrom(d)); err != nil {
 		return nil, fmt.Errorf("replacing environment server: %w", err)
 	}
 	return changed, nil
 }
 
-// replaced says that no pod of a former template is left, apart from those that are ending, to which no Service leads. A Deployment
-// that its controller has never observed has no pods at all.
+// replaced says that no pod of a former template is left, apart from those that are ending, to which no Service leads.
+// A Deployment that its controller has never observed has no pods at all.
 func replaced(d *appsv1.Deployment) bool {
 	observed := d.Status.ObservedGeneration
 	return observed == 0 || observed >= d.Generation && d.Status.Replicas == d.Status.UpdatedReplicas
@@ -146,14 +152,16 @@ func (r ServersReconciler) end(ctx context.Context, d *appsv1.Deployment, action
 		_, err := r.scale(ctx, d, 0)
 		return err
 	}
-	err := r.Client.Delete(ctx, d, client.Preconditions{UID: &d.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	err := r.Client.Delete(ctx, d, client.Preconditions{UID: &d.UID},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting environment server: %w", err)
 	}
 	return nil
 }
 
-func (r ServersReconciler) scale(ctx context.Context, d *appsv1.Deployment, replicas int32) (*appsv1.Deployment, error) {
+func (r ServersReconciler) scale(ctx context.Context, d *appsv1.Deployment,
+	replicas int32) (*appsv1.Deployment, error) {
 	if ptr.Deref(d.Spec.Replicas, 1) == replicas {
 		return d, nil
 	}

@@ -24,14 +24,16 @@ import (
 )
 
 func newRun(name string) *v1alpha1.TrainingRun {
-	run := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)}}
+	run := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
+		UID: types.UID("uid-" + name)}}
 	run.Default()
 	return run
 }
 
 // listOf is the list of servers as pins write it: a shared one on each port, and one beside the workers.
 func listOf(ports ...int32) string {
-	pins := desired.Pins{"beside": {Definition: contract.Definition{ORS: &contract.ORS{Server: &contract.ORSServer{Image: "sums:dev", Port: 7000}}}}}
+	pins := desired.Pins{"beside": {Definition: contract.Definition{
+		ORS: &contract.ORS{Server: &contract.ORSServer{Image: "sums:dev", Port: 7000}}}}}
 	for _, port := range ports {
 		server := &contract.ORSServer{Image: "world:dev", Port: port, Shared: true}
 		pins[string(rune('a'+len(pins)))] = desired.Pin{Definition: contract.Definition{ORS: &contract.ORS{Server: server}}}
@@ -39,7 +41,8 @@ func listOf(ports ...int32) string {
 	return pins.Servers()
 }
 
-// newReconciler returns a reconciler on a cluster with objects. The cluster gives what is created a UID, as an API server does.
+// newReconciler returns a reconciler on a cluster with objects. The cluster gives what is created a UID, as an API
+// server does.
 func newReconciler(t *testing.T, objects ...client.Object) ServersReconciler {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -48,7 +51,8 @@ func newReconciler(t *testing.T, objects ...client.Object) ServersReconciler {
 			t.Fatal(err)
 		}
 	}
-	created := interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
+	created := interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object,
+		options ...client.CreateOption) error {
 		o.SetUID(types.UID("uid-of-" + o.GetName()))
 		return c.Create(ctx, o, options...)
 	}}
@@ -118,8 +122,8 @@ func TestReconcileWritesNothingWithoutTheChartsValue(t *testing.T) {
 	r.checkReplicas(t, "without the chart's value", map[string]int32{})
 }
 
-// TestReconcileLeavesDeploymentsOfOthers has a Deployment with the labels and the name of a run's server that the run does
-// not own.
+// TestReconcileLeavesDeploymentsOfOthers has a Deployment with the labels and the name of a run's server that the run
+// does not own.
 func TestReconcileLeavesDeploymentsOfOthers(t *testing.T) {
 	run := newRun("run")
 	list, err := desired.SharedServers(run, listOf(8080), desired.Settings{Image: "operator:dev"})
@@ -168,7 +172,8 @@ func serversOf(name, image string, port int32) string {
 func (r ServersReconciler) deployment(t *testing.T, run *v1alpha1.TrainingRun, port string) *appsv1.Deployment {
 	t.Helper()
 	d := &appsv1.Deployment{}
-	err := r.Client.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: desired.ServiceName(run) + "-server-" + port}, d)
+	err := r.Client.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: desired.ServiceName(run) + "-server-" +
+		port}, d)
 	if client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +203,8 @@ func TestReconcileFollowsTheRun(t *testing.T) {
 	pod.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
 	r.reconcile(t, run, RunServers, serversOf("other", "world:v2", 8080))
 	after := r.deployment(t, run, "8080")
-	if spec := after.Spec.Template.Spec; len(spec.ImagePullSecrets) != 1 || !slices.Contains(spec.Tolerations, pod.Tolerations[0]) {
+	if spec := after.Spec.Template.Spec; len(spec.ImagePullSecrets) != 1 || !slices.Contains(spec.Tolerations,
+		pod.Tolerations[0]) {
 		t.Errorf("after rollouts.pod changed: imagePullSecrets %v, tolerations %v", spec.ImagePullSecrets, spec.Tolerations)
 	}
 	if after.UID != before.UID || after.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
@@ -221,8 +227,8 @@ func TestReconcileDeletesWhatTheRunNoLongerHas(t *testing.T) {
 	r.checkReplicas(t, "without a shared server", map[string]int32{})
 }
 
-// TestReconcileReportsAServerThatIsReplaced plays the controller of Deployments: as long as it has not ended the pod of the former
-// template, workers must not begin.
+// TestReconcileReportsAServerThatIsReplaced plays the controller of Deployments: as long as it has not ended the pod of
+// the former template, workers must not begin.
 func TestReconcileReportsAServerThatIsReplaced(t *testing.T) {
 	run := newRun("run")
 	r := newReconciler(t)

@@ -20,8 +20,8 @@ import (
 // sweepRetry is the time between two tries of a Sweeper.
 const sweepRetry = time.Minute
 
-// Sweeper deletes the shared servers of all runs, for a manager that may not run any: an earlier one, which could, has left them. It
-// is a Runnable of the manager, and ends once they are deleted.
+// Sweeper deletes the shared servers of all runs, for a manager that may not run any: an earlier one, which could, has
+// left them. It is a Runnable of the manager, and ends once they are deleted.
 type Sweeper struct {
 	Client client.Client
 	// Live reads from the API server: such a manager has no cache of Deployments.
@@ -60,7 +60,8 @@ func (s Sweeper) sweep(ctx context.Context) error {
 	}
 	for _, namespace := range namespaces {
 		var found appsv1.DeploymentList
-		if err := s.Live.List(ctx, &found, client.InNamespace(namespace), client.MatchingLabels(desired.AllSharedLabels())); err != nil {
+		if err := s.Live.List(ctx, &found, client.InNamespace(namespace),
+			client.MatchingLabels(desired.AllSharedLabels())); err != nil {
 			return fmt.Errorf("listing environment servers: %w", err)
 		}
 		for i := range found.Items {

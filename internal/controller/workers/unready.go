@@ -50,6 +50,7 @@ func Unready(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod, now
 		return podstate.Obstacle{}
 	}
 	return podstate.Obstacle{Reason: v1alpha1.ReasonWorkersMissing, NeedsAction: true, Message: fmt.Sprintf(
-		"Worker pod %q runs, and the learner has never answered it: let NetworkPolicies admit the run's workers to its learner, and read the log of the pod.",
+		"Worker pod %q runs, and the learner has never answered it: let NetworkPolicies admit the run's workers to its "+
+			"learner, and read the log of the pod.",
 		first.Name)}
 }

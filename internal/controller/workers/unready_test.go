@@ -24,12 +24,14 @@ func TestUnready(t *testing.T) {
 	job.UID = "job"
 	worker := func(name string, since time.Duration, ready corev1.ConditionStatus) corev1.Pod {
 		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Name: name, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
+			Name: name, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job,
+				batchv1.SchemeGroupVersion.WithKind("Job"))},
 		}}
 		pod.Status.Phase = corev1.PodRunning
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-			Name: desired.RolloutContainer, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now.Add(-since))}},
+			Name:  desired.RolloutContainer,
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now.Add(-since))}},
 		}}
 		return pod
 	}
@@ -37,14 +39,17 @@ func TestUnready(t *testing.T) {
 		pods []corev1.Pod
 		want string
 	}{
-		"none":                   {nil, ""},
-		"one that has begun":     {[]corev1.Pod{worker("a", time.Second, "False")}, ""},
-		"none has become ready":  {[]corev1.Pod{worker("b", time.Hour, "False"), worker("a", time.Hour, "False")}, `Worker pod "a" runs`},
-		"one is ready":           {[]corev1.Pod{worker("a", time.Hour, "False"), worker("b", time.Hour, "True")}, ""},
-		"a pod of another owner": {[]corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: worker("a", time.Hour, "False").Status}}, ""},
+		"none":               {nil, ""},
+		"one that has begun": {[]corev1.Pod{worker("a", time.Second, "False")}, ""},
+		"none has become ready": {[]corev1.Pod{worker("b", time.Hour, "False"), worker("a", time.Hour, "False")},
+			`Worker pod "a" runs`},
+		"one is ready": {[]corev1.Pod{worker("a", time.Hour, "False"), worker("b", time.Hour, "True")}, ""},
+		"a pod of another owner": {[]corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "a"},
+			Status: worker("a", time.Hour, "False").Status}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Unready(run, job, tc.pods, now); got.NeedsAction != (tc.want != "") || !strings.Contains(got.Message, tc.want) {
+			if got := Unready(run, job, tc.pods, now); got.NeedsAction != (tc.want != "") || !strings.Contains(got.Message,
+				tc.want) {
 				t.Errorf("Unready = %+v, want %q", got, tc.want)
 			}
 		})

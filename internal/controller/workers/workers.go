@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workers keeps the Job and the Service of a run's workers as the spec and the newest attempt have them, and the
-// Deployments of the environment servers that a run has once, and not beside each worker.
+// Package workers keeps the Job and the Service of a run's workers as the spec and the newest attempt have them, and
+// the Deployments of the environment servers that a run has once, and not beside each worker.
 package workers
 
 import (
@@ -39,23 +39,26 @@ type Observed struct {
 	VersionRefused bool
 	// ReplaceAt is when the Job is replaced because its workers await a repair: that of the function ReplaceAt.
 	ReplaceAt time.Time
-	// KeyReplaced says that the endpoint refused the API key which the workers began with, and accepts that of the learner.
+	// KeyReplaced says that the endpoint refused the API key which the workers began with, and accepts that of the
+	// learner.
 	KeyReplaced bool
 	// Credentials is the name of the Secret that the manager gives to the next learner.
 	Credentials string
 	// Data lists what workers mount for the data sets of the newest attempt: desired.Pins.Data.
 	Data string
-	// SpecDigest is that of the newest attempt, empty when its Job does not exist or does not say: workers talk to a learner of their own alone.
+	// SpecDigest is that of the newest attempt, empty when its Job does not exist or does not say: workers talk to a
+	// learner of their own alone.
 	SpecDigest string
 	// Servers lists what runs beside the workers of the newest attempt: desired.Pins.Servers.
 	Servers string
-	// AwaitsServers says that a server which the run has once is being replaced. Workers that began now might open sessions at the
-	// former one.
+	// AwaitsServers says that a server which the run has once is being replaced. Workers that began now might open
+	// sessions at the former one.
 	AwaitsServers bool
 }
 
-// CannotWork says that the Job has ended by itself, that its workers await a repair which another Job would notice sooner, or
-// that they cannot read what the run exchanges. Where the spec names their image, another Job would have the same.
+// CannotWork says that the Job has ended by itself, that its workers await a repair which another Job would notice
+// sooner, or that they cannot read what the run exchanges. Where the spec names their image, another Job would have the
+// same.
 func (o Observed) CannotWork(run *v1alpha1.TrainingRun) bool {
 	return o.Job != nil && o.Job.DeletionTimestamp == nil &&
 		(podstate.JobEnd(o.Job) != nil || !o.ReplaceAt.IsZero() || o.VersionRefused && run.Spec.Rollouts.Pod.Image == "")
@@ -69,8 +72,8 @@ func (o Observed) RetryIn(now time.Time) time.Duration {
 	return o.Job.CreationTimestamp.Add(restartDelay).Sub(now)
 }
 
-// outdated says that the workers are of another build, or have other credentials, than the learner that they are to work
-// for. Workers follow only a learner of the manager's own image: they could not be made of another.
+// outdated says that the workers are of another build, or have other credentials, than the learner that they are to
+// work for. Workers follow only a learner of the manager's own image: they could not be made of another.
 func (o Observed) outdated(image string) bool {
 	if o.Learner == nil {
 		return false
@@ -92,9 +95,9 @@ const (
 	replace
 )
 
-// actionOf decides what is to be done about the Job. It is replaced when what a user can change of its pods has changed,
-// when the newest attempt has begun with another image, other credentials, other data or other settings, and, after a delay,
-// when it cannot work.
+// actionOf decides what is to be done about the Job. It is replaced when what a user can change of its pods has
+// changed, when the newest attempt has begun with another image, other credentials, other data or other settings, and,
+// after a delay, when it cannot work.
 func actionOf(run *v1alpha1.TrainingRun, o Observed, image string, now time.Time) action {
 	switch {
 	case o.Job == nil && o.AwaitsServers:
@@ -105,7 +108,8 @@ func actionOf(run *v1alpha1.TrainingRun, o Observed, image string, now time.Time
 		return replace // It was suspended. Whoever waits for its pods may wait for a node that never answers.
 	case o.Job.DeletionTimestamp != nil:
 		return keep
-	case o.Job.Annotations[v1alpha1.AnnotationTemplate] != desired.RolloutTemplateDigest(run), o.outdated(image), o.KeyReplaced,
+	case o.Job.Annotations[v1alpha1.AnnotationTemplate] != desired.RolloutTemplateDigest(run), o.outdated(image),
+		o.KeyReplaced,
 		desired.DataOf(o.Job) != o.Data, desired.ServersOf(o.Job) != o.Servers,
 		o.SpecDigest != "" && o.Job.Annotations[v1alpha1.AnnotationSpecDigest] != o.SpecDigest:
 		return replace

@@ -57,19 +57,28 @@ func TestAction(t *testing.T) {
 		"a learner of the image before and newer ones": {learner: oldLearner, rollout: newRollout, want: keep},
 		"other credentials than the learner's":         {learner: rekeyedLearner, rollout: newRollout, want: replace},
 		"without a learner nothing is compared":        {rollout: oldRollout, want: keep},
-		"workers of another version":                   {learner: newLearner, rollout: newRollout, refused: true, want: replace},
-		"workers of another version, which just began": {learner: newLearner, rollout: changed(newRollout, young), refused: true, want: keep},
-		"workers with an API key that was replaced":    {learner: newLearner, rollout: newRollout, rekeyed: true, want: replace},
-		"workers that await a repair for long":         {learner: newLearner, rollout: changed(newRollout, young), replaceIn: -time.Second, want: replace},
-		"workers that await a repair since a moment":   {learner: newLearner, rollout: newRollout, replaceIn: time.Second, want: keep},
-		"a Job that ended":                             {learner: newLearner, rollout: changed(newRollout, over), want: replace},
-		"a Job that ended at once":                     {learner: newLearner, rollout: changed(changed(newRollout, over), young), want: keep},
+		"workers of another version": {learner: newLearner, rollout: newRollout, refused: true,
+			want: replace},
+		"workers of another version, which just began": {learner: newLearner, rollout: changed(newRollout, young),
+			refused: true, want: keep},
+		"workers with an API key that was replaced": {learner: newLearner, rollout: newRollout, rekeyed: true,
+			want: replace},
+		"workers that await a repair for long": {learner: newLearner, rollout: changed(newRollout, young),
+			replaceIn: -time.Second, want: replace},
+		"workers that await a repair since a moment": {learner: newLearner, rollout: newRollout, replaceIn: time.Second,
+			want: keep},
+		"a Job that ended":         {learner: newLearner, rollout: changed(newRollout, over), want: replace},
+		"a Job that ended at once": {learner: newLearner, rollout: changed(changed(newRollout, over), young), want: keep},
 		"a Job whose pods are awaited": {learner: newLearner, rollout: changed(oldRollout, func(j *batchv1.Job) {
 			j.DeletionTimestamp, j.Finalizers = &metav1.Time{Time: now}, []string{metav1.FinalizerDeleteDependents}
 		}), want: replace},
-		"a Job that is being deleted":                   {learner: newLearner, rollout: changed(oldRollout, func(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: now} }), want: keep},
-		"a Job of another size":                         {learner: newLearner, rollout: changed(newRollout, func(j *batchv1.Job) { j.Spec.Parallelism = new(int32(9)) }), want: scale},
-		"overrides that have changed since the attempt": {learner: newLearner, rollout: changed(newRollout, func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationTemplate] = "x" }), want: replace},
+		"a Job that is being deleted": {learner: newLearner,
+			rollout: changed(oldRollout, func(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: now} }), want: keep},
+		"a Job of another size": {learner: newLearner,
+			rollout: changed(newRollout, func(j *batchv1.Job) { j.Spec.Parallelism = new(int32(9)) }), want: scale},
+		"overrides that have changed since the attempt": {learner: newLearner,
+			rollout: changed(newRollout, func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationTemplate] = "x" }),
+			want:    replace},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +98,8 @@ func TestWorkersOfANamedImageAreNotReplaced(t *testing.T) {
 	run.Spec.Rollouts.Workers, run.Spec.Rollouts.Pod.Image = new(int32(2)), "own:1"
 	run.Default()
 	learnerJob, rollout := madeWith(run, "new", "link-1")
-	if got := actionOf(run, Observed{Attempt: 1, Learner: learnerJob, Job: rollout, VersionRefused: true}, "new", now); got != keep {
+	if got := actionOf(run, Observed{Attempt: 1, Learner: learnerJob, Job: rollout, VersionRefused: true}, "new",
+		now); got != keep {
 		t.Errorf("action %d, want %d", got, keep)
 	}
 }

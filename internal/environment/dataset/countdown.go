@@ -20,9 +20,9 @@ import (
 // maxTarget bounds the targets of Countdown.
 const maxTarget = 9999
 
-// Countdown has tasks of the game: to reach a target with given numbers, each used once. The split test has a fifth as many tasks as
-// train. Each task has a solution, since its target is computed from the numbers. Rows have the fields nums, target and solution, and
-// the solution is the answer.
+// Countdown has tasks of the game: to reach a target with given numbers, each used once. The split test has a fifth as
+// many tasks as train. Each task has a solution, since its target is computed from the numbers. Rows have the fields
+// nums, target and solution, and the solution is the answer.
 //
 // A hash of the numbers and the target decides whether a task may be in train or in test, so that no task is in both.
 // Row i is a function of the options, the split and i.
@@ -32,7 +32,8 @@ type Countdown struct{ options contract.CountdownData }
 func NewCountdown(o contract.CountdownData) (*Countdown, error) {
 	switch {
 	case o.MinNumbers < 2 || o.MaxNumbers > 6 || o.MinNumbers > o.MaxNumbers:
-		return nil, fmt.Errorf("minNumbers is %d and maxNumbers %d, they must be from 2 to 6 and in this order", o.MinNumbers, o.MaxNumbers)
+		return nil, fmt.Errorf("minNumbers is %d and maxNumbers %d, they must be from 2 to 6 and in this order", o.MinNumbers,
+			o.MaxNumbers)
 	case o.MaxNumber < 5 || o.MaxNumber > 999:
 		return nil, fmt.Errorf("maxNumber is %d, it must be from 5 to 999", o.MaxNumber)
 	case o.Tasks < 5 || o.Tasks > 1<<32:
@@ -43,7 +44,8 @@ func NewCountdown(o contract.CountdownData) (*Countdown, error) {
 
 // Splits implements Dataset.
 func (d *Countdown) Splits(context.Context) ([]environment.Split, error) {
-	return []environment.Split{{Name: testSplit, Tasks: d.options.Tasks / 5}, {Name: trainSplit, Tasks: d.options.Tasks}}, nil
+	return []environment.Split{{Name: testSplit, Tasks: d.options.Tasks / 5}, {Name: trainSplit, Tasks: d.options.Tasks}},
+		nil
 }
 
 // Row implements Dataset.
@@ -144,8 +146,10 @@ func (t countdownTask) row() Row {
 	for i, n := range t.numbers {
 		numbers[i] = json.Number(strconv.Itoa(n))
 	}
-	prompt := fmt.Sprintf("Using the numbers %s, find a way to reach the target number %d. You can use basic arithmetic operations "+
-		"(+, -, *, /) and each number can only be used once. Show your step-by-step calculation and output the final answer within "+
+	prompt := fmt.Sprintf("Using the numbers %s, find a way to reach the target number %d. You can use basic arithmetic "+
+		"operations "+
+		"(+, -, *, /) and each number can only be used once. Show your step-by-step calculation and output the final "+
+		"answer within "+
 		"<answer>...</answer>, for example <answer> (1 + 2) / 3 </answer>.", textOf(numbers), t.target)
 	return Row{
 		Messages: []chat.Message{{Role: chat.RoleUser, Content: prompt}}, Prompt: prompt, Answer: t.solution,

@@ -42,7 +42,8 @@ func evaluate(t *testing.T, expression string) string {
 func TestCountdown(t *testing.T) {
 	d := countdown(t, contract.CountdownData{MinNumbers: 2, MaxNumbers: 4, MaxNumber: 20, Tasks: 1000})
 	splits, err := d.Splits(t.Context())
-	if diff := cmp.Diff([]environment.Split{{Name: "test", Tasks: 200}, {Name: "train", Tasks: 1000}}, splits); diff != "" || err != nil {
+	if diff := cmp.Diff([]environment.Split{{Name: "test", Tasks: 200}, {Name: "train", Tasks: 1000}},
+		splits); diff != "" || err != nil {
 		t.Fatalf("Splits (-want +got):\n%s, %v", diff, err)
 	}
 	where, lengths := map[string]string{}, map[int]bool{}

@@ -22,8 +22,8 @@ type Format struct {
 	examples       []chat.Message
 }
 
-// NewFormat returns the format of a definition. Without the template of a prompt, the field prompt is the prompt: a text, or a list
-// of messages.
+// NewFormat returns the format of a definition. Without the template of a prompt, the field prompt is the prompt: a
+// text, or a list of messages.
 func NewFormat(definition contract.Dataset) *Format {
 	f := &Format{fields: definition.Fields}
 	if definition.Prompt != "" {
@@ -35,7 +35,8 @@ func NewFormat(definition contract.Dataset) *Format {
 		f.system = &t
 	}
 	for _, e := range definition.Examples {
-		f.examples = append(f.examples, chat.Message{Role: chat.RoleUser, Content: e.Prompt}, chat.Message{Role: chat.RoleAssistant, Content: e.Reply})
+		f.examples = append(f.examples, chat.Message{Role: chat.RoleUser, Content: e.Prompt},
+			chat.Message{Role: chat.RoleAssistant, Content: e.Reply})
 	}
 	return f
 }
@@ -142,7 +143,8 @@ func (f *Format) promptOf(fields map[string]any) ([]chat.Message, error) {
 	}
 	switch value := fields[FieldPrompt].(type) {
 	case nil:
-		return nil, &ColumnError{Field: "dataset.prompt", Problem: "has no column \"prompt\"; its columns are " + names(fields),
+		return nil, &ColumnError{Field: "dataset.prompt", Problem: "has no column \"prompt\"; its columns are " +
+			names(fields),
 			Repair: "give a template, such as prompt: $(question), or map the column, as in fields: {prompt: question}"}
 	case []any:
 		return conversation(value)

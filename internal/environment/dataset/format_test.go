@@ -63,17 +63,25 @@ func TestFormat(t *testing.T) {
 	}{
 		"columns of the usual names": {columns: `{"prompt": "2+2?", "answer": 4, "id": "r1"}`,
 			prompt: "2+2?", messages: []chat.Message{user("2+2?")}, answer: "4", id: "r1"},
-		"mapped columns": {options: contract.Dataset{Fields: map[string]string{"prompt": "question", "answer": "truth", "id": "task"}},
-			columns: `{"question": "q", "truth": "t", "task": 7}`, prompt: "q", messages: []chat.Message{user("q")}, answer: "t", id: "7"},
-		"templates": {options: contract.Dataset{Prompt: "$(q) of $(kind)", SystemPrompt: "You know $(kind)."}, columns: `{"q": "a", "kind": "b", "prompt": "unused"}`,
-			prompt: "a of b", messages: []chat.Message{{Role: "system", Content: "You know b."}, user("a of b")}},
-		"a template of a mapped field": {options: contract.Dataset{Prompt: "$(nums)", Fields: map[string]string{"nums": "numbers"}}, columns: `{"numbers": [1, 2]}`,
+		"mapped columns": {options: contract.Dataset{Fields: map[string]string{"prompt": "question", "answer": "truth",
+			"id": "task"}},
+			columns: `{"question": "q", "truth": "t", "task": 7}`, prompt: "q", messages: []chat.Message{user("q")}, answer: "t",
+			id: "7"},
+		"templates": {options: contract.Dataset{Prompt: "$(q) of $(kind)", SystemPrompt: "You know $(kind)."},
+			columns: `{"q": "a", "kind": "b", "prompt": "unused"}`,
+			prompt:  "a of b", messages: []chat.Message{{Role: "system", Content: "You know b."}, user("a of b")}},
+		"a template of a mapped field": {options: contract.Dataset{Prompt: "$(nums)",
+			Fields: map[string]string{"nums": "numbers"}}, columns: `{"numbers": [1, 2]}`,
 			prompt: "1, 2", messages: []chat.Message{user("1, 2")}},
-		"examples": {options: contract.Dataset{SystemPrompt: "s", Examples: []contract.PromptExample{{Prompt: "4 + 5?", Reply: "9"}}}, columns: `{"prompt": "q"}`,
-			prompt: "q", messages: []chat.Message{{Role: "system", Content: "s"}, user("4 + 5?"), {Role: "assistant", Content: "9"}, user("q")}},
-		"a conversation with examples": {options: contract.Dataset{Examples: []contract.PromptExample{{Prompt: "e", Reply: "r"}}},
+		"examples": {options: contract.Dataset{SystemPrompt: "s",
+			Examples: []contract.PromptExample{{Prompt: "4 + 5?", Reply: "9"}}}, columns: `{"prompt": "q"}`,
+			prompt: "q", messages: []chat.Message{{Role: "system", Content: "s"}, user("4 + 5?"),
+				{Role: "assistant", Content: "9"}, user("q")}},
+		"a conversation with examples": {options: contract.Dataset{Examples: []contract.PromptExample{{Prompt: "e",
+			Reply: "r"}}},
 			columns: `{"prompt": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}]}`,
-			prompt:  "q", messages: []chat.Message{{Role: "system", Content: "s"}, user("e"), {Role: "assistant", Content: "r"}, user("q")}},
+			prompt:  "q", messages: []chat.Message{{Role: "system", Content: "s"}, user("e"), {Role: "assistant", Content: "r"},
+				user("q")}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -92,11 +100,13 @@ func TestFormat(t *testing.T) {
 }
 
 func TestFormatKeepsFields(t *testing.T) {
-	row, err := NewFormat(contract.Dataset{Fields: map[string]string{"answer": "truth"}}).Row(columns(t, `{"prompt": "q", "truth": 4, "nums": [1]}`))
+	row, err := NewFormat(contract.Dataset{Fields: map[string]string{"answer": "truth"}}).Row(columns(t,
+		`{"prompt": "q", "truth": 4, "nums": [1]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]any{"prompt": "q", "truth": json.Number("4"), "answer": json.Number("4"), "nums": []any{json.Number("1")}}
+	want := map[string]any{"prompt": "q", "truth": json.Number("4"), "answer": json.Number("4"),
+		"nums": []any{json.Number("1")}}
 	if diff := cmp.Diff(want, row.Fields); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}
@@ -107,9 +117,11 @@ func TestFormatErrors(t *testing.T) {
 		options       contract.Dataset
 		columns, want string
 	}{
-		"a mapped column that is missing": {contract.Dataset{Fields: map[string]string{"answer": "truth"}}, `{"prompt": "q", "label": 1}`,
+		"a mapped column that is missing": {contract.Dataset{Fields: map[string]string{"answer": "truth"}},
+			`{"prompt": "q", "label": 1}`,
 			`dataset.fields.answer: the row has no column "truth"; its columns are label, prompt: correct the name, or the data`},
-		"a mapped column that is null": {contract.Dataset{Fields: map[string]string{"answer": "truth"}}, `{"prompt": "q", "truth": null}`,
+		"a mapped column that is null": {contract.Dataset{Fields: map[string]string{"answer": "truth"}},
+			`{"prompt": "q", "truth": null}`,
 			`dataset.fields.answer: the row has null in column "truth"; its columns are prompt: correct the name, or the data`},
 		"a template's name": {contract.Dataset{Prompt: "$(question)?"}, `{"prompt": "q"}`,
 			`dataset.prompt: the row has no column "question"; its columns are prompt: correct the name, or the data`},
@@ -117,10 +129,14 @@ func TestFormatErrors(t *testing.T) {
 			`dataset.systemPrompt: the row has no column "x"; its columns are prompt: correct the name, or the data`},
 		"no prompt": {contract.Dataset{}, `{"question": "q"}`,
 			`dataset.prompt: the row has no column "prompt"; its columns are question: give a template, such as prompt: $(question), or map the column, as in fields: {prompt: question}`},
-		"a prompt of an object":                 {contract.Dataset{}, `{"prompt": {"a": 1}}`, "dataset.fields.prompt: the row has a prompt that is an object: "},
-		"a conversation that ends with a reply": {contract.Dataset{}, `{"prompt": [{"role": "assistant", "content": "r"}]}`, "has a prompt that does not end with a message of the user"},
-		"a message without content":             {contract.Dataset{}, `{"prompt": [{"role": "user", "content": "r"}, {"role": "user"}]}`, "has no valid message at position 2"},
-		"two system messages": {contract.Dataset{SystemPrompt: "s"}, `{"prompt": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}]}`,
+		"a prompt of an object": {contract.Dataset{}, `{"prompt": {"a": 1}}`,
+			"dataset.fields.prompt: the row has a prompt that is an object: "},
+		"a conversation that ends with a reply": {contract.Dataset{}, `{"prompt": [{"role": "assistant", "content": "r"}]}`,
+			"has a prompt that does not end with a message of the user"},
+		"a message without content": {contract.Dataset{}, `{"prompt": [{"role": "user", "content": "r"}, {"role": "user"}]}`,
+			"has no valid message at position 2"},
+		"two system messages": {contract.Dataset{SystemPrompt: "s"},
+			`{"prompt": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}]}`,
 			"dataset.systemPrompt: the row has a system message of its own"},
 	}
 	for name, tc := range cases {

@@ -93,14 +93,16 @@ func (t *Table) base(sources map[string]Rows, index int, c contract.DataSplit) (
 	if c.Of != "" {
 		base, ok := t.splits[c.Of]
 		if !ok || c.Of == c.Name {
-			return split{}, &CutError{index, c.Name, fmt.Sprintf("no other split of the list has the name %q and no 'of' itself", c.Of), "correct of, or use source"}
+			return split{}, &CutError{index, c.Name, fmt.Sprintf("no other split of the list has the name %q and no 'of' itself",
+				c.Of), "correct of, or use source"}
 		}
 		return base, nil
 	}
 	rows, ok := sources[c.Source]
 	if !ok {
 		known := strings.Join(slices.Sorted(maps.Keys(sources)), ", ")
-		return split{}, &CutError{index, c.Name, fmt.Sprintf("the data has no split %q; it has %s", c.Source, known), "correct source"}
+		return split{}, &CutError{index, c.Name, fmt.Sprintf("the data has no split %q; it has %s", c.Source, known),
+			"correct source"}
 	}
 	return split{rows: rows, count: rows.Count()}, nil
 }
@@ -108,7 +110,8 @@ func (t *Table) base(sources map[string]Rows, index int, c contract.DataSplit) (
 func (s split) cut(index int, c contract.DataSplit) (split, error) {
 	left := s.count - c.Skip
 	if left <= 0 {
-		return split{}, &CutError{index, c.Name, fmt.Sprintf("skip is %d, but there are only %d rows, so that none is left", c.Skip, s.count), "lower skip"}
+		return split{}, &CutError{index, c.Name, fmt.Sprintf("skip is %d, but there are only %d rows, so that none is left",
+			c.Skip, s.count), "lower skip"}
 	}
 	if c.Take != nil {
 		left = min(left, *c.Take)
@@ -121,7 +124,8 @@ func (s split) cut(index int, c contract.DataSplit) (split, error) {
 		return s, nil
 	}
 	if s.count > math.MaxUint32 {
-		return split{}, &CutError{index, c.Name, fmt.Sprintf("%d rows are too many to be shuffled", s.count), "remove shuffleSeed"}
+		return split{}, &CutError{index, c.Name, fmt.Sprintf("%d rows are too many to be shuffled", s.count),
+			"remove shuffleSeed"}
 	}
 	order := shuffle.Permutation(uint64(*c.ShuffleSeed), s.count)[c.Skip : c.Skip+left : c.Skip+left]
 	for i, position := range order {
@@ -163,7 +167,8 @@ func rowFault(ctx context.Context, name string, index int64, err error) error {
 		return err
 	}
 	var column *ColumnError
-	return &environment.Fault{Permanent: errors.As(err, &column), Err: fmt.Errorf("reading row %d of split %q: %w", index+1, name, err)}
+	return &environment.Fault{Permanent: errors.As(err, &column), Err: fmt.Errorf("reading row %d of split %q: %w",
+		index+1, name, err)}
 }
 
 // Generated is one split of a generated data set as a source of columns, so that its rows can be cut and formatted.

@@ -55,7 +55,8 @@ func TestTable(t *testing.T) {
 		{Name: "again", Of: "shuffled", ShuffleSeed: new(int64(7)), Take: new(int64(100))},
 		{Name: "other", Source: "other"},
 	}
-	table, err := NewTable(NewFormat(contract.Dataset{}), map[string]Rows{"train": numbered(10), "other": numbered(2)}, cuts)
+	table, err := NewTable(NewFormat(contract.Dataset{}), map[string]Rows{"train": numbered(10), "other": numbered(2)},
+		cuts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,8 @@ func TestTableWithoutCuts(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := table.Splits(t.Context())
-	if diff := cmp.Diff([]environment.Split{{Name: "test", Tasks: 1}, {Name: "train", Tasks: 3}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([]environment.Split{{Name: "test", Tasks: 1}, {Name: "train", Tasks: 3}}, got); diff != "" ||
+		err != nil {
 		t.Errorf("Splits (-want +got):\n%s, %v", diff, err)
 	}
 }
@@ -99,16 +101,19 @@ func TestTableErrors(t *testing.T) {
 		cuts []contract.DataSplit
 		want string
 	}{
-		"an unknown source": {[]contract.DataSplit{{Name: "a", Source: "validation"}}, `dataset.splits[0] (a): the data has no split "validation"; it has test, train: correct source`},
+		"an unknown source": {[]contract.DataSplit{{Name: "a", Source: "validation"}},
+			`dataset.splits[0] (a): the data has no split "validation"; it has test, train: correct source`},
 		"nothing is left": {[]contract.DataSplit{{Name: "a", Source: "train"}, {Name: "b", Of: "a", Skip: 10}},
 			"dataset.splits[1] (b): skip is 10, but there are only 10 rows, so that none is left: lower skip"},
-		"itself":               {[]contract.DataSplit{{Name: "a", Of: "a"}}, "correct of"},
-		"an unknown split":     {[]contract.DataSplit{{Name: "a", Of: "b"}}, "correct of"},
-		"nothing in the first": {[]contract.DataSplit{{Name: "a", Source: "empty"}}, "dataset.splits[0] (a): the data has no split"},
+		"itself":           {[]contract.DataSplit{{Name: "a", Of: "a"}}, "correct of"},
+		"an unknown split": {[]contract.DataSplit{{Name: "a", Of: "b"}}, "correct of"},
+		"nothing in the first": {[]contract.DataSplit{{Name: "a", Source: "empty"}},
+			"dataset.splits[0] (a): the data has no split"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := NewTable(NewFormat(contract.Dataset{}), map[string]Rows{"train": numbered(10), "test": numbered(1)}, tc.cuts)
+			_, err := NewTable(NewFormat(contract.Dataset{}), map[string]Rows{"train": numbered(10), "test": numbered(1)},
+				tc.cuts)
 			var cut *CutError
 			if !errors.As(err, &cut) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("NewTable = %v, want %s", err, tc.want)
@@ -120,7 +125,8 @@ func TestTableErrors(t *testing.T) {
 func TestTableOfGeneratedRows(t *testing.T) {
 	sums := arithmetic(t, 9)
 	table, err := NewTable(NewFormat(contract.Dataset{Prompt: "$(prompt) Be brief."}),
-		map[string]Rows{"train": Generated{Dataset: sums, Split: environment.Split{Name: "train", Tasks: 79}}}, []contract.DataSplit{{Name: "few", Source: "train", Skip: 1, Take: new(int64(2))}})
+		map[string]Rows{"train": Generated{Dataset: sums, Split: environment.Split{Name: "train", Tasks: 79}}},
+		[]contract.DataSplit{{Name: "few", Source: "train", Skip: 1, Take: new(int64(2))}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,8 @@ func (b *Backend) splits(ctx context.Context) ([]environment.Split, error) {
 	}
 	prefix := pathOf(name)
 	var entries []splitEntry
-	if err := b.do(ctx, request{method: http.MethodGet, path: prefix + "/splits", session: session}, &entries); err != nil {
+	if err := b.do(ctx, request{method: http.MethodGet, path: prefix + "/splits", session: session},
+		&entries); err != nil {
 		return nil, b.withNames(ctx, session, err)
 	}
 	splits := make([]environment.Split, 0, len(entries))
@@ -87,8 +88,8 @@ func (b *Backend) splits(ctx context.Context) ([]environment.Split, error) {
 	return splits, nil
 }
 
-// withNames adds the server's environments to the error of one that it does not have. The hosted service finds the server
-// by the session.
+// withNames adds the server's environments to the error of one that it does not have. The hosted service finds the
+// server by the session.
 func (b *Backend) withNames(ctx context.Context, session string, err error) error {
 	if b.options.Environment == "" || !hasStatus(err, http.StatusNotFound) {
 		return err

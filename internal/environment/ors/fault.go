@@ -27,8 +27,8 @@ func faultOf(ctx context.Context, doing string, err error) error {
 	return &environment.Fault{Permanent: isPermanent(err), Err: fmt.Errorf("%s: %w", doing, err)}
 }
 
-// unavailable returns the failure to make a session that has no task yet. An episode whose time ended meanwhile was kept
-// from beginning by the server, too.
+// unavailable returns the failure to make a session that has no task yet. An episode whose time ended meanwhile was
+// kept from beginning by the server, too.
 func unavailable(ctx context.Context, err error) error {
 	const doing = "creating a session"
 	var fault *environment.Fault

@@ -25,13 +25,15 @@ func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
 	}
-	body := map[string]string{"/list_environments": `["e"]`, "/create_session": `{"sid": "s1"}`, "/create": "{}"}[r.URL.Path]
+	body := map[string]string{"/list_environments": `["e"]`, "/create_session": `{"sid": "s1"}`,
+		"/create": "{}"}[r.URL.Path]
 	header := http.Header{"Content-Type": {"application/json"}}
-	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(strings.NewReader(body)),
+		Request: r}, nil
 }
 
-// TestServersThatDoNotAnswer checks that each call ends soon after its limit at a server that accepts and does not answer, and that
-// it leaves no session open.
+// TestServersThatDoNotAnswer checks that each call ends soon after its limit at a server that accepts and does not
+// answer, and that it leaves no session open.
 func TestServersThatDoNotAnswer(t *testing.T) {
 	begins := []string{"/list_environments", "/create_session"}
 	cases := map[string]struct {
@@ -44,7 +46,8 @@ func TestServersThatDoNotAnswer(t *testing.T) {
 		"Open with a list":             {call: open},
 		"Splits":                       {answers: begins, call: splits},
 		"Splits of the hosted service": {answers: begins, deployment: "acme/math", call: splits},
-		"Check":                        {answers: begins, call: func(ctx context.Context, b *Backend) error { return b.Check(ctx) }},
+		"Check": {answers: begins,
+			call: func(ctx context.Context, b *Backend) error { return b.Check(ctx) }},
 		"Messages and Close": {answers: append(begins, "/create"), call: func(ctx context.Context, b *Backend) error {
 			session, err := b.Open(ctx, environment.Task{Split: "train"})
 			if err != nil {

@@ -34,8 +34,8 @@ func newHosted() *orstest.Hosted {
 	}
 }
 
-// connectHosted serves the two hosts of a hosting service, each at a listener of its own, and returns a backend that finds
-// them by the names that belong to a base URL.
+// connectHosted serves the two hosts of a hosting service, each at a listener of its own, and returns a backend that
+// finds them by the names that belong to a base URL.
 func connectHosted(t *testing.T, service *orstest.Hosted, name string, options Options) *Backend {
 	t.Helper()
 	hosts, err := contract.HostsOf("http://hosting.test")
@@ -70,7 +70,8 @@ func TestHosted(t *testing.T) {
 		// redirects says that paths name no environment, so that the service redirects them to its first.
 		redirects bool
 	}{
-		"Owner/Sums":      {splits: []environment.Split{{Name: "test", Tasks: 10}, {Name: "train", Tasks: 90}}, split: "train", redirects: true},
+		"Owner/Sums": {splits: []environment.Split{{Name: "test", Tasks: 10}, {Name: "train", Tasks: 90}},
+			split: "train", redirects: true},
 		"Owner/Sums@hard": {splits: []environment.Split{{Name: "test", Tasks: 3}}, split: "test"},
 	}
 	for name, tc := range cases {
@@ -98,7 +99,8 @@ func TestHosted(t *testing.T) {
 			if diff := cmp.Diff([]environment.Reward{{Value: 1}}, result.Rewards); err != nil || diff != "" || !result.Done {
 				t.Errorf("Call = %+v, %v; rewards (-want +got):\n%s", result, err, diff)
 			}
-			wantSecrets := map[string]orstest.HostedSecret{"JUDGE": {Value: "secret", AllowedDomains: []string{"api.judge.test"}}}
+			wantSecrets := map[string]orstest.HostedSecret{"JUDGE": {Value: "secret",
+				AllowedDomains: []string{"api.judge.test"}}}
 			if diff := cmp.Diff(wantSecrets, service.Secrets(opened.(*session).id)); diff != "" {
 				t.Errorf("secrets of the session (-want +got):\n%s", diff)
 			}
@@ -111,15 +113,17 @@ func TestHosted(t *testing.T) {
 	}
 }
 
-// checkHostedRequests checks that all requests went to the host of sessions with the key and the deployment, that secrets
-// went nowhere but into new sessions, and that each redirected request arrived again as it was.
+// checkHostedRequests checks that all requests went to the host of sessions with the key and the deployment, that
+// secrets went nowhere but into new sessions, and that each redirected request arrived again as it was.
 func checkHostedRequests(t *testing.T, service *orstest.Hosted, redirects bool) {
 	t.Helper()
 	requests := service.Requests()
 	redirected := 0
 	for i, r := range requests {
-		if r.Host != "sessions.hosting.test" || r.Header.Get("X-API-Key") != "user-key" || r.Header.Get("X-Deployment") != "Owner/Sums" {
-			t.Errorf("%s %s went to %s with key %q for deployment %q", r.Method, r.Path, r.Host, r.Header.Get("X-API-Key"), r.Header.Get("X-Deployment"))
+		if r.Host != "sessions.hosting.test" || r.Header.Get("X-API-Key") != "user-key" ||
+			r.Header.Get("X-Deployment") != "Owner/Sums" {
+			t.Errorf("%s %s went to %s with key %q for deployment %q", r.Method, r.Path, r.Host, r.Header.Get("X-API-Key"),
+				r.Header.Get("X-Deployment"))
 		}
 		if begins := r.Path == "/create_session" || r.Path == "/create"; begins != (r.Header.Get("X-Secrets") != "") {
 			t.Errorf("%s %s has the secrets %q", r.Method, r.Path, r.Header.Get("X-Secrets"))
@@ -129,8 +133,10 @@ func checkHostedRequests(t *testing.T, service *orstest.Hosted, redirects bool) 
 		}
 		redirected++
 		next := requests[i+1]
-		if next.Method != r.Method || next.Body != r.Body || next.Path != "/sums"+r.Path || next.Header.Get("X-Session-ID") != r.Header.Get("X-Session-ID") {
-			t.Errorf("%s %s with body %s was followed by %s %s with body %s", r.Method, r.Path, r.Body, next.Method, next.Path, next.Body)
+		if next.Method != r.Method || next.Body != r.Body || next.Path != "/sums"+r.Path ||
+			next.Header.Get("X-Session-ID") != r.Header.Get("X-Session-ID") {
+			t.Errorf("%s %s with body %s was followed by %s %s with body %s", r.Method, r.Path, r.Body, next.Method, next.Path,
+				next.Body)
 		}
 	}
 	if (redirected > 0) != redirects {
@@ -138,19 +144,24 @@ func checkHostedRequests(t *testing.T, service *orstest.Hosted, redirects bool) 
 	}
 }
 
-// TestHostedRefusals checks that what the service refuses names the field and the repair, whether splits are listed, the
-// service is checked or a session is opened.
+// TestHostedRefusals checks that what the service refuses names the field and the repair, whether splits are listed,
+// the service is checked or a session is opened.
 func TestHostedRefusals(t *testing.T) {
 	cases := map[string]struct {
 		name, key string
 		want      []string
 		permanent bool
 	}{
-		"without a key":              {name: "Owner/Sums", want: []string{"401", "ors.apiKeySecretRef is not set", "give the Secret"}},
-		"with a wrong key":           {name: "Owner/Sums", key: "old-key", want: []string{"401", "Invalid API key", "check the key that ors.apiKeySecretRef names"}},
-		"with another owner's key":   {name: "Owner/Private", key: "user-key", want: []string{"403", "ors.apiKeySecretRef", `may not use "Owner/Private"`, "ors.name"}},
-		"for an unknown deployment":  {name: "Owner/Sumz", key: "user-key", permanent: true, want: []string{"404", "Deployment not found", `ors.name is "Owner/Sumz"`, "check its spelling"}},
-		"for an unknown environment": {name: "Owner/Sums@easy", key: "user-key", permanent: true, want: []string{"404", `ors.name is "Owner/Sums@easy"`, "sums, hard"}},
+		"without a key": {name: "Owner/Sums", want: []string{"401", "ors.apiKeySecretRef is not set",
+			"give the Secret"}},
+		"with a wrong key": {name: "Owner/Sums", key: "old-key", want: []string{"401", "Invalid API key",
+			"check the key that ors.apiKeySecretRef names"}},
+		"with another owner's key": {name: "Owner/Private", key: "user-key", want: []string{"403", "ors.apiKeySecretRef",
+			`may not use "Owner/Private"`, "ors.name"}},
+		"for an unknown deployment": {name: "Owner/Sumz", key: "user-key", permanent: true,
+			want: []string{"404", "Deployment not found", `ors.name is "Owner/Sumz"`, "check its spelling"}},
+		"for an unknown environment": {name: "Owner/Sums@easy", key: "user-key", permanent: true,
+			want: []string{"404", `ors.name is "Owner/Sums@easy"`, "sums, hard"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -184,13 +195,14 @@ func TestHostedRefusals(t *testing.T) {
 	}
 }
 
-// TestHostedCapacity has a service whose only place is taken: a second session waits as long as the service asks for, and
-// is opened once the place is free.
+// TestHostedCapacity has a service whose only place is taken: a second session waits as long as the service asks for,
+// and is opened once the place is free.
 func TestHostedCapacity(t *testing.T) {
 	t.Parallel()
 	service := newHosted()
 	// The service's clock is not this machine's.
-	service.Capacity, service.RetryAfter, service.Date = 1, "Sun, 22 Nov 2026 12:00:01 GMT", "Sun, 22 Nov 2026 12:00:00 GMT"
+	service.Capacity, service.RetryAfter, service.Date = 1, "Sun, 22 Nov 2026 12:00:01 GMT",
+		"Sun, 22 Nov 2026 12:00:00 GMT"
 	b := connectHosted(t, service, "Owner/Sums", Options{APIKey: "user-key", CreateTimeout: time.Minute})
 	first, err := b.Open(t.Context(), environment.Task{Split: "train"})
 	if err != nil {

@@ -56,8 +56,8 @@ type Options struct {
 	Deployment string
 	// Toolset is the name of a toolset that the server adds to the environment's tools; empty for none.
 	Toolset string
-	// AnswerTool is called with replies that call no tool, where the server names no tool for them; nil for none. The policy does
-	// not see it.
+	// AnswerTool is called with replies that call no tool, where the server names no tool for them; nil for none. The
+	// policy does not see it.
 	AnswerTool *contract.AnswerTool
 	// APIKey is sent with every request unless it is empty.
 	APIKey string
@@ -148,8 +148,8 @@ func (b *Backend) Open(ctx context.Context, task environment.Task) (tooluse.Sess
 	return s, nil
 }
 
-// reserve makes a session that has no task yet, so that what fails concerns the server and no task. While the server has
-// no capacity, it waits or returns that answer.
+// reserve makes a session that has no task yet, so that what fails concerns the server and no task. While the server
+// has no capacity, it waits or returns that answer.
 func (b *Backend) reserve(ctx context.Context, waits bool) (*session, error) {
 	name, err := b.environmentName(ctx)
 	if err != nil {
@@ -162,7 +162,8 @@ func (b *Backend) reserve(ctx context.Context, waits bool) (*session, error) {
 	return &session{Backend: b, id: id, name: name, stopPings: func() {}}, nil
 }
 
-// Check implements environment.Checker: it makes a session and deletes it. A server that is at its capacity is available.
+// Check implements environment.Checker: it makes a session and deletes it. A server that is at its capacity is
+// available.
 func (b *Backend) Check(ctx context.Context) error {
 	ctx, stop := context.WithTimeoutCause(ctx, checkTimeout, errCheckTimeout)
 	defer stop()

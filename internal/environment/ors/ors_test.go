@@ -92,7 +92,8 @@ func TestSplits(t *testing.T) {
 func TestSession(t *testing.T) {
 	server := newServer()
 	session, messages, tools := begin(t, connect(t, server, Options{Environment: "Sums"}))
-	if diff := cmp.Diff([]chat.Message{{Role: "user", Content: "What is the sum of the operands?"}}, messages); diff != "" {
+	if diff := cmp.Diff([]chat.Message{{Role: "user", Content: "What is the sum of the operands?"}},
+		messages); diff != "" {
 		t.Errorf("Messages (-want +got):\n%s", diff)
 	}
 	if len(tools) != 3 {
@@ -104,7 +105,8 @@ func TestSession(t *testing.T) {
 	}{
 		{name: "look", want: tooluse.Result{Text: "  the operands are 1 and 2"}},
 		{name: "lok", arguments: "{}", want: tooluse.Result{Text: `Error: "lok" is not a valid tool`, Invalid: true}},
-		{name: "submit", arguments: `{"answer":"3"}`, want: tooluse.Result{Text: "Thank you.", Rewards: []environment.Reward{{Value: 1}}, Done: true}},
+		{name: "submit", arguments: `{"answer":"3"}`, want: tooluse.Result{Text: "Thank you.",
+			Rewards: []environment.Reward{{Value: 1}}, Done: true}},
 	}
 	for _, call := range calls {
 		got, err := session.Call(t.Context(), chat.ToolCall{Name: call.name, Arguments: call.arguments})
@@ -161,7 +163,8 @@ func TestAnswerGoesToTheTerminalTool(t *testing.T) {
 }
 
 func TestAnswerGoesToTheConfiguredTool(t *testing.T) {
-	session, _, tools := begin(t, connect(t, newServer(), Options{AnswerTool: &contract.AnswerTool{Name: "submit", Argument: "answer"}}))
+	session, _, tools := begin(t, connect(t, newServer(),
+		Options{AnswerTool: &contract.AnswerTool{Name: "submit", Argument: "answer"}}))
 	if len(tools) != 2 {
 		t.Errorf("the policy sees %d tools, want two: the tool for answers is hidden", len(tools))
 	}
@@ -175,7 +178,8 @@ func TestConfiguredAnswerToolAnswersUntilItEndsTheEpisode(t *testing.T) {
 	server := newServer()
 	server.Tools["say"] = func(_ *orstest.Session, input json.RawMessage) (orstest.Output, error) {
 		reward := 0.5
-		return orstest.Output{Text: "You said " + string(input), Reward: &reward, Finished: strings.Contains(string(input), "bye")}, nil
+		return orstest.Output{Text: "You said " + string(input), Reward: &reward, Finished: strings.Contains(string(input),
+			"bye")}, nil
 	}
 	session, _, _ := begin(t, connect(t, server, Options{AnswerTool: &contract.AnswerTool{Name: "say", Argument: "text"}}))
 	for reply, want := range map[string]string{"hello": `You said {"text":"hello"}`, "bye": ""} {
@@ -195,7 +199,8 @@ func TestConfiguredAnswerToolThatDoesNotExist(t *testing.T) {
 	defer session.Close(t.Context())
 	_, err = session.Tools(t.Context())
 	var fault *environment.Fault
-	if !errors.As(err, &fault) || !fault.Permanent || !strings.Contains(err.Error(), `ors.answerTool.name is "sumbit"`) || !strings.Contains(err.Error(), "submit") {
+	if !errors.As(err, &fault) || !fault.Permanent || !strings.Contains(err.Error(), `ors.answerTool.name is "sumbit"`) ||
+		!strings.Contains(err.Error(), "submit") {
 		t.Errorf("Tools: %v, want a permanent fault with the field and the tools that exist", err)
 	}
 }
@@ -209,15 +214,17 @@ func TestFaults(t *testing.T) {
 		want   string
 	}{
 		"the tool raises": {tool: "crash", want: "division by zero"},
-		"the server has forgotten the session": {tool: "look", want: "HTTP status 404", before: func(s *orstest.Server) func(http.ResponseWriter, *http.Request) bool {
-			return func(_ http.ResponseWriter, r *http.Request) bool {
-				if strings.HasSuffix(r.URL.Path, "/call") {
-					s.Forget()
+		"the server has forgotten the session": {tool: "look", want: "HTTP status 404",
+			before: func(s *orstest.Server) func(http.ResponseWriter, *http.Request) bool {
+				return func(_ http.ResponseWriter, r *http.Request) bool {
+					if strings.HasSuffix(r.URL.Path, "/call") {
+						s.Forget()
+					}
+					return false
 				}
-				return false
-			}
-		}},
-		"the reply is endless": {tool: "look", want: "longer than", before: func(*orstest.Server) func(http.ResponseWriter, *http.Request) bool {
+			}},
+		"the reply is endless": {tool: "look", want: "longer than", before: func(*orstest.Server) func(http.ResponseWriter,
+			*http.Request) bool {
 			return func(w http.ResponseWriter, r *http.Request) bool {
 				if strings.HasSuffix(r.URL.Path, "/call") {
 					flood(w, r)
@@ -225,14 +232,15 @@ func TestFaults(t *testing.T) {
 				return strings.HasSuffix(r.URL.Path, "/call")
 			}
 		}},
-		"the connection breaks before the task is known": {tool: "look", want: "EOF", before: func(*orstest.Server) func(http.ResponseWriter, *http.Request) bool {
-			return func(w http.ResponseWriter, r *http.Request) bool {
-				if strings.HasSuffix(r.URL.Path, "/call") {
-					panic(http.ErrAbortHandler)
+		"the connection breaks before the task is known": {tool: "look", want: "EOF",
+			before: func(*orstest.Server) func(http.ResponseWriter, *http.Request) bool {
+				return func(w http.ResponseWriter, r *http.Request) bool {
+					if strings.HasSuffix(r.URL.Path, "/call") {
+						panic(http.ErrAbortHandler)
+					}
+					return false
 				}
-				return false
-			}
-		}},
+			}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -450,13 +458,15 @@ func TestSecrets(t *testing.T) {
 				}
 				return true
 			}
-			b := connect(t, server, Options{Delivery: tc.delivery, Secrets: []Secret{{Name: "KEY", Value: "v", AllowedHosts: []string{"h"}}}})
+			b := connect(t, server, Options{Delivery: tc.delivery,
+				Secrets: []Secret{{Name: "KEY", Value: "v", AllowedHosts: []string{"h"}}}})
 			session, err := b.Open(t.Context(), environment.Task{Split: "train"})
 			if err != nil {
 				t.Fatalf("Open: %v", err)
 			}
 			session.Close(t.Context())
-			want := map[bool]string{true: base64.StdEncoding.EncodeToString([]byte(`{"KEY":{"value":"v","allowed_domains":["h"]}}`))}[tc.header]
+			want := map[bool]string{true: base64.StdEncoding.EncodeToString(
+				[]byte(`{"KEY":{"value":"v","allowed_domains":["h"]}}`))}[tc.header]
 			if header != want || (body["secrets"] != nil) != tc.body {
 				t.Errorf("header %q, body %v, want header %v, body %v", header, body, tc.header, tc.body)
 			}

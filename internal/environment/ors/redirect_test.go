@@ -27,13 +27,17 @@ func TestRedirects(t *testing.T) {
 		from, to string
 		want     string
 	}{
-		"308 to another path":                    {status: 308, from: "http://a.test", to: "http://a.test/v2"},
-		"307 to another path":                    {status: 307, from: "http://a.test", to: "http://a.test/v2"},
-		"308 to https of the same host":          {status: 308, from: "http://a.test", to: "https://a.test"},
-		"308 to another host":                    {status: 308, from: "http://a.test", to: "http://b.test", want: "http://b.test"},
-		"308 to another port":                    {status: 308, from: "http://a.test", to: "http://a.test:8080", want: "http://a.test:8080"},
-		"308 from https to http":                 {status: 308, from: "https://a.test", to: "http://a.test", want: "http://a.test"},
-		"301, by which a request loses its body": {status: 301, from: "http://a.test", to: "http://a.test/v2", want: "http://a.test/v2"},
+		"308 to another path":           {status: 308, from: "http://a.test", to: "http://a.test/v2"},
+		"307 to another path":           {status: 307, from: "http://a.test", to: "http://a.test/v2"},
+		"308 to https of the same host": {status: 308, from: "http://a.test", to: "https://a.test"},
+		"308 to another host": {status: 308, from: "http://a.test", to: "http://b.test",
+			want: "http://b.test"},
+		"308 to another port": {status: 308, from: "http://a.test", to: "http://a.test:8080",
+			want: "http://a.test:8080"},
+		"308 from https to http": {status: 308, from: "https://a.test", to: "http://a.test",
+			want: "http://a.test"},
+		"301, by which a request loses its body": {status: 301, from: "http://a.test", to: "http://a.test/v2",
+			want: "http://a.test/v2"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +50,9 @@ func TestRedirects(t *testing.T) {
 				first.Add(1)
 				http.Redirect(w, r, tc.to+r.URL.Path, tc.status)
 			})
-			target := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answerRedirected(t, &other, r.URL.Path).ServeHTTP(w, r) })
+			target := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				answerRedirected(t, &other, r.URL.Path).ServeHTTP(w, r)
+			})
 			b := connectAddresses(t, map[string]http.Handler{tc.from: redirect, tc.to: target}, Options{
 				BaseURL: tc.from, APIKey: "key", Secrets: []Secret{{Name: "JUDGE", Value: "v"}},
 			})
@@ -57,11 +63,13 @@ func TestRedirects(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), tc.want+"/create_session") || !strings.Contains(err.Error(), "ors.url") {
+			if err == nil || !strings.Contains(err.Error(), tc.want+"/create_session") || !strings.Contains(err.Error(),
+				"ors.url") {
 				t.Errorf("createSession: %v, want an error that names ors.url and %s", err, tc.want)
 			}
 			if first.Load() != 1 || other.Load() != 0 {
-				t.Errorf("%d requests reached the server, and %d the address to which it redirects; want one and none", first.Load(), other.Load())
+				t.Errorf("%d requests reached the server, and %d the address to which it redirects; want one and none",
+					first.Load(), other.Load())
 			}
 		})
 	}
@@ -73,7 +81,8 @@ func answerRedirected(t *testing.T, count *atomic.Int64, path string) http.Handl
 		count.Add(1)
 		text, err := io.ReadAll(r.Body)
 		if err != nil || r.Method != http.MethodPost || path != "/create_session" || string(text) != "{}" ||
-			r.Header.Get("X-API-Key") != "key" || r.Header.Get("X-Secrets") == "" || r.Header.Get("Accept") != "text/event-stream" {
+			r.Header.Get("X-API-Key") != "key" || r.Header.Get("X-Secrets") == "" ||
+			r.Header.Get("Accept") != "text/event-stream" {
 			t.Errorf("%s %s arrived with body %q and headers %v: %v", r.Method, path, text, r.Header, err)
 		}
 		w.Header().Set("Content-Type", "application/json")

@@ -107,7 +107,8 @@ func (o *Options) checkRedirect(next *http.Request, via []*http.Request) error {
 		field = "ors.baseURL"
 	}
 	const reason = "redirects are followed only to the same host, without loss of method, body or encryption"
-	return &replyError{fmt.Errorf("the server redirects to %s, which is not followed (%s; check %s)", next.URL.Redacted(), reason, field)}
+	return &replyError{fmt.Errorf("the server redirects to %s, which is not followed (%s; check %s)", next.URL.Redacted(),
+		reason, field)}
 }
 
 // send sends a request once. The caller closes the body of the response. A status other than success is a
@@ -230,8 +231,8 @@ func (e *replyError) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *replyError) Unwrap() error { return e.err }
 
-// repeat calls try until it succeeds, fails permanently, or has failed maxTries times. Tries that found no capacity, or a
-// server that is being started, do not count: they continue until the context ends.
+// repeat calls try until it succeeds, fails permanently, or has failed maxTries times. Tries that found no capacity, or
+// a server that is being started, do not count: they continue until the context ends.
 func (b *Backend) repeat(ctx context.Context, mayRepeat func(error) bool, try func() error) error {
 	pause, failures := b.pace.retry, 0
 	var last error

@@ -53,8 +53,8 @@ type session struct {
 	cut, reconnects int
 }
 
-// createSession asks the server for the ID of a new session. While the server has no capacity for one it either waits or
-// returns that answer.
+// createSession asks the server for the ID of a new session. While the server has no capacity for one it either waits
+// or returns that answer.
 func (b *Backend) createSession(ctx context.Context, waits bool) (string, error) {
 	var id string
 	var full error
@@ -102,7 +102,8 @@ func (s *session) create(ctx context.Context, task environment.Task) error {
 		return nil
 	}
 	if body.Toolset != "" && mentions(err, "toolset") {
-		return fmt.Errorf("%w; ors.toolset is %q: correct it, or remove it where the server has no toolsets", err, body.Toolset)
+		return fmt.Errorf("%w; ors.toolset is %q: correct it, or remove it where the server has no toolsets", err,
+			body.Toolset)
 	}
 	return err
 }
@@ -114,7 +115,8 @@ func mentions(err error, words string) bool {
 }
 
 func (s *session) post(ctx context.Context, path string, body any) error {
-	return s.do(ctx, request{method: http.MethodPost, path: path, session: s.id, body: body, secrets: path == "/create"}, nil)
+	return s.do(ctx, request{method: http.MethodPost, path: path, session: s.id, body: body, secrets: path == "/create"},
+		nil)
 }
 
 // get asks for something of the environment within the time that the session has to become ready.
@@ -187,7 +189,8 @@ func checkListed(tool string, list toolList) error {
 	if slices.Contains(names, tool) {
 		return nil
 	}
-	return fmt.Errorf("ors.answerTool.name is %q, which is not a tool of the environment; its tools are: %s", tool, strings.Join(names, ", "))
+	return fmt.Errorf("ors.answerTool.name is %q, which is not a tool of the environment; its tools are: %s", tool,
+		strings.Join(names, ", "))
 }
 
 // Call implements tooluse.Session. Arguments that are not a JSON object are the policy's mistake, which the server need
@@ -226,15 +229,16 @@ func (s *session) resultOf(reply callReply) tooluse.Result {
 	}
 	if len(result.Text) > s.options.MaxText {
 		s.cut++
-		result.Text = fmt.Sprintf("%s\n[The output was cut: it has %d bytes.]", contract.Truncate(result.Text, s.options.MaxText), len(result.Text))
+		result.Text = fmt.Sprintf("%s\n[The output was cut: it has %d bytes.]",
+			contract.Truncate(result.Text, s.options.MaxText), len(result.Text))
 	}
 	result.Metrics = map[string]float64{MetricCut: float64(s.cut), MetricReconnects: float64(s.reconnects)}
 	return result
 }
 
 // Answer implements tooluse.Session. A reply without a call is the answer if the server names a tool for answers. The
-// tool of the options gets it otherwise, and decides whether the episode ends. Without either the policy is asked to call
-// a tool.
+// tool of the options gets it otherwise, and decides whether the episode ends. Without either the policy is asked to
+// call a tool.
 func (s *session) Answer(ctx context.Context, reply environment.Reply) (tooluse.Outcome, error) {
 	if s.terminal == nil {
 		return tooluse.Outcome{Text: reminder}, nil

@@ -19,8 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/ors/orstest"
 )
 
-// direct answers requests with a handler in this process, so that they work with the time of a synctest bubble. The bodies
-// of replies to calls of tools come from call, if that is set.
+// direct answers requests with a handler in this process, so that they work with the time of a synctest bubble. The
+// bodies of replies to calls of tools come from call, if that is set.
 type direct struct {
 	server *orstest.Server
 	call   func(ctx context.Context) (io.Reader, error)

@@ -40,7 +40,8 @@ func TestCheckURL(t *testing.T) {
 			t.Errorf("checkURL(%q): %v", text, err)
 		}
 	}
-	for _, text := range []string{"", "host", "ftp://host", "http://", "http://host?a=b", "http://host#part", "http://user@host", "http://a b"} {
+	for _, text := range []string{"", "host", "ftp://host", "http://", "http://host?a=b", "http://host#part",
+		"http://user@host", "http://a b"} {
 		if err := checkURL(text); err == nil {
 			t.Errorf("checkURL(%q): no error, want one", text)
 		}

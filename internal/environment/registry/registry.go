@@ -34,9 +34,9 @@ func (e *DefinitionError) Unwrap() error { return e.Err }
 // Builder builds environments. Its fields are what environments need from outside; the zero value builds those that
 // need nothing.
 type Builder struct {
-	// Data opens the data sets that are read, or are more than generated tasks as they are: source.Loader's Open. It should
-	// return soon, and leave it to the data set's methods to fetch rows. An error is a *environment.Fault, the context's, or
-	// says what is wrong with the definition.
+	// Data opens the data sets that are read, or are more than generated tasks as they are: source.Loader's Open. It
+	// should return soon, and leave it to the data set's methods to fetch rows. An error is a *environment.Fault, the
+	// context's, or says what is wrong with the definition.
 	Data func(ctx context.Context, definition contract.Dataset) (dataset.Dataset, error)
 	// Secret returns the value of a Secret's key. An error says what is missing.
 	Secret func(contract.SecretKey) (string, error)
@@ -102,7 +102,8 @@ func (b Builder) build(ctx context.Context, definition contract.Definition) (env
 }
 
 // newToolUse builds an environment with tools. The only tool is the calculator.
-func newToolUse(rows dataset.Dataset, grader verify.Grader, definition contract.ToolUse) (environment.Environment, error) {
+func newToolUse(rows dataset.Dataset, grader verify.Grader,
+	definition contract.ToolUse) (environment.Environment, error) {
 	return tooluse.New(tooluse.NewLocal(rows, grader, tooluse.Calculator{}), toolUseOptions(definition))
 }
 

@@ -45,8 +45,9 @@ func TestBuildWorkflows(t *testing.T) {
 		interaction contract.Interaction
 		roles       []string
 	}{
-		"solvers and a judge": {contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 3}}, []string{"solver", "solver", "solver"}},
-		"self-refinement":     {contract.Interaction{SelfRefine: &contract.SelfRefine{}}, []string{"draft"}},
+		"solvers and a judge": {contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 3}},
+			[]string{"solver", "solver", "solver"}},
+		"self-refinement": {contract.Interaction{SelfRefine: &contract.SelfRefine{}}, []string{"draft"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +90,8 @@ func TestBuildToolUse(t *testing.T) {
 		SystemPrompt: "Call tools.", ParseErrors: contract.ParseErrors{MaxConsecutive: 0, Train: contract.TrainMask},
 	}}
 	episode, prompts := begin(t, definition)
-	if got := prompts[0]; len(got.Tools) != 1 || got.Tools[0].Name != "calculator" || got.Messages[0].Content != "Call tools." {
+	if got := prompts[0]; len(got.Tools) != 1 || got.Tools[0].Name != "calculator" ||
+		got.Messages[0].Content != "Call tools." {
 		t.Errorf("the first prompt is %+v", got)
 	}
 	turn, err := episode.Step(t.Context(), []environment.Reply{{Malformed: "it is not JSON"}})
@@ -123,20 +125,29 @@ func TestBuildRejectsInvalidDefinitions(t *testing.T) {
 
 // TestBuildNamesTheField requires the field, the position and the repair of what only the probe can find.
 func TestBuildNamesTheField(t *testing.T) {
-	brief := contract.WeightedReward{Name: "brief", Weight: 0.1, Rule: contract.RewardRule{Expression: "size(reply.texts)"}}
+	brief := contract.WeightedReward{Name: "brief", Weight: 0.1,
+		Rule: contract.RewardRule{Expression: "size(reply.texts)"}}
 	cases := map[string]struct {
 		rule contract.RewardRule
 		want []string
 	}{
-		"a pattern":                 {contract.RewardRule{Regex: &contract.Regex{Pattern: "a(b"}}, []string{"spec.reward.regex.pattern", "missing closing )", "correct it"}},
-		"an expression":             {contract.RewardRule{Expression: "replyy.text"}, []string{"spec.reward.expression", "line 1, column 1", "undeclared reference to 'replyy'"}},
-		"an expression of a sum":    {contract.RewardRule{Weighted: []contract.WeightedReward{brief}}, []string{"spec.reward.weighted[brief].expression", "line 1, column 11", "undefined field 'texts'"}},
-		"a schema's type":           {schemaRule(`{"type": "objekt"}`), []string{"spec.reward.jsonSchema.schema", "at '/type'", "must be one of", "correct it"}},
-		"a schema within a schema":  {schemaRule(`{"properties": {"a": {"minimum": "1"}}}`), []string{"spec.reward.jsonSchema.schema", "at '/properties/a/minimum'", "number"}},
-		"a schema's reference":      {schemaRule(`{"$ref": "#/$defs/missing"}`), []string{"spec.reward.jsonSchema.schema", "missing"}},
-		"a schema of another place": {schemaRule(`{"$ref": "https://example.com/schema.json"}`), []string{"spec.reward.jsonSchema.schema", "its own parts"}},
-		"a schema's file":           {schemaRule(`{"$ref": "file:///etc/passwd"}`), []string{"spec.reward.jsonSchema.schema", "its own parts"}},
-		"a schema's pattern":        {schemaRule(`{"pattern": "a(b"}`), []string{"spec.reward.jsonSchema.schema", "/pattern"}},
+		"a pattern": {contract.RewardRule{Regex: &contract.Regex{Pattern: "a(b"}},
+			[]string{"spec.reward.regex.pattern", "missing closing )", "correct it"}},
+		"an expression": {contract.RewardRule{Expression: "replyy.text"},
+			[]string{"spec.reward.expression", "line 1, column 1", "undeclared reference to 'replyy'"}},
+		"an expression of a sum": {contract.RewardRule{Weighted: []contract.WeightedReward{brief}},
+			[]string{"spec.reward.weighted[brief].expression", "line 1, column 11", "undefined field 'texts'"}},
+		"a schema's type": {schemaRule(`{"type": "objekt"}`), []string{"spec.reward.jsonSchema.schema",
+			"at '/type'", "must be one of", "correct it"}},
+		"a schema within a schema": {schemaRule(`{"properties": {"a": {"minimum": "1"}}}`),
+			[]string{"spec.reward.jsonSchema.schema", "at '/properties/a/minimum'", "number"}},
+		"a schema's reference": {schemaRule(`{"$ref": "#/$defs/missing"}`), []string{"spec.reward.jsonSchema.schema",
+			"missing"}},
+		"a schema of another place": {schemaRule(`{"$ref": "https://example.com/schema.json"}`),
+			[]string{"spec.reward.jsonSchema.schema", "its own parts"}},
+		"a schema's file": {schemaRule(`{"$ref": "file:///etc/passwd"}`), []string{"spec.reward.jsonSchema.schema",
+			"its own parts"}},
+		"a schema's pattern": {schemaRule(`{"pattern": "a(b"}`), []string{"spec.reward.jsonSchema.schema", "/pattern"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +177,8 @@ func schemaRule(schema string) contract.RewardRule {
 // TestBuildEveryReward builds and plays each reward with a data set that it suits.
 func TestBuildEveryReward(t *testing.T) {
 	for name, rule := range map[string]contract.RewardRule{
-		"exactMatch": {ExactMatch: &contract.ExactMatch{Part: contract.PartAnswerTag, Normalize: []contract.Normalization{contract.NormalizeSpace}}},
+		"exactMatch": {ExactMatch: &contract.ExactMatch{Part: contract.PartAnswerTag,
+			Normalize: []contract.Normalization{contract.NormalizeSpace}}},
 		"regex":      {Regex: &contract.Regex{Pattern: `<answer>\s*(?P<answer>\d+)\s*</answer>`}},
 		"jsonSchema": {JSONSchema: &contract.JSONSchema{Schema: json.RawMessage(`{"type": "object"}`)}},
 		"math":       {Math: &contract.Math{}},
@@ -204,10 +216,12 @@ func TestRolesOfDefinitions(t *testing.T) {
 		interaction *contract.Interaction
 		want        []string
 	}{
-		"one answer":    {nil, nil},
-		"tool use":      {&contract.Interaction{ToolUse: &contract.ToolUse{}}, nil},
-		"solver, judge": {&contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 2}}, []string{workflow.RoleJudge, workflow.RoleSolver}},
-		"self-refine":   {&contract.Interaction{SelfRefine: &contract.SelfRefine{}}, []string{workflow.RoleCritique, workflow.RoleDraft, workflow.RoleRevision}},
+		"one answer": {nil, nil},
+		"tool use":   {&contract.Interaction{ToolUse: &contract.ToolUse{}}, nil},
+		"solver, judge": {&contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 2}},
+			[]string{workflow.RoleJudge, workflow.RoleSolver}},
+		"self-refine": {&contract.Interaction{SelfRefine: &contract.SelfRefine{}},
+			[]string{workflow.RoleCritique, workflow.RoleDraft, workflow.RoleRevision}},
 	}
 	for name, tc := range cases {
 		definition := arithmetic(9)

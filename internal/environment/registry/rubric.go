@@ -12,7 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 )
 
-// newRubric builds a reward by a judge. Where the endpoint of a judge on Tinker is out of reach, rows are checked alone.
+// newRubric builds a reward by a judge. Where the endpoint of a judge on Tinker is out of reach, rows are checked
+// alone.
 func (b Builder) newRubric(definition contract.Rubric) (verify.Grader, error) {
 	judge, err := b.newJudge(definition.Judge)
 	if err != nil {
@@ -38,7 +39,8 @@ func (b Builder) newJudge(definition contract.Judge) (rubric.Judge, error) {
 		return b.TinkerJudge(definition)
 	}
 	config := openaijudge.Config{
-		BaseURL: endpoint.BaseURL, Model: endpoint.Model, Temperature: definition.Temperature, MaxTokens: int64(definition.MaxTokens),
+		BaseURL: endpoint.BaseURL, Model: endpoint.Model, Temperature: definition.Temperature,
+		MaxTokens: int64(definition.MaxTokens),
 	}
 	if key := endpoint.APIKey; key != nil {
 		// The key is read for each call, so that it can be corrected and exchanged.

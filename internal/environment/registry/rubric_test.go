@@ -39,8 +39,9 @@ func judgedRow(id string, criteria ...any) dataset.Row {
 func judged(judge contract.Judge) contract.Definition {
 	judge.Temperature, judge.MaxTokens, judge.TimeoutSeconds = 0.7, 64, 10
 	return contract.Definition{
-		Dataset: &contract.Dataset{JSONL: &contract.JSONL{ConfigMap: "c"}, Splits: []contract.DataSplit{{Name: "train", Source: "rows.jsonl"}}},
-		Reward:  &contract.RewardRule{Rubric: &contract.Rubric{Judge: judge, Scoring: contract.ScorePassRate, MinCoverage: 1}},
+		Dataset: &contract.Dataset{JSONL: &contract.JSONL{ConfigMap: "c"},
+			Splits: []contract.DataSplit{{Name: "train", Source: "rows.jsonl"}}},
+		Reward: &contract.RewardRule{Rubric: &contract.Rubric{Judge: judge, Scoring: contract.ScorePassRate, MinCoverage: 1}},
 	}
 }
 
@@ -59,7 +60,8 @@ func grade(t *testing.T, env environment.Environment) (environment.Turn, error) 
 		t.Fatal(err)
 	}
 	defer episode.Close(t.Context())
-	return episode.Step(t.Context(), []environment.Reply{{Message: chat.Message{Role: chat.RoleAssistant, Content: "An apple."}}})
+	return episode.Step(t.Context(), []environment.Reply{{Message: chat.Message{Role: chat.RoleAssistant,
+		Content: "An apple."}}})
 }
 
 func TestBuildJudgeAtAnEndpoint(t *testing.T) {
@@ -69,10 +71,12 @@ func TestBuildJudgeAtAnEndpoint(t *testing.T) {
 		key = r.Header.Get("Authorization")
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		_, _ = w.Write([]byte(`{"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "{\"ratings\": [{\"rating\": \"Yes\"}, {\"rating\": \"No\"}]}"}}]}`))
+		_, _ = w.Write(
+			[]byte(`{"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "{\"ratings\": [{\"rating\": \"Yes\"}, {\"rating\": \"No\"}]}"}}]}`))
 	}))
 	defer server.Close()
-	definition := judged(contract.Judge{OpenAI: &contract.OpenAIJudge{BaseURL: server.URL, Model: "m", APIKey: &contract.SecretKey{Name: "s", Key: "k"}}})
+	definition := judged(contract.Judge{OpenAI: &contract.OpenAIJudge{BaseURL: server.URL, Model: "m",
+		APIKey: &contract.SecretKey{Name: "s", Key: "k"}}})
 	b := builder(rows{judgedRow("a", "It is a fruit.", "It is red.")})
 	env, err := b.Build(t.Context(), definition)
 	if err != nil {
@@ -84,7 +88,8 @@ func TestBuildJudgeAtAnEndpoint(t *testing.T) {
 	}
 	status = http.StatusNotFound
 	_, err = grade(t, env)
-	if err == nil || environment.AsFault(err).Kind != environment.JudgeFault || !strings.Contains(err.Error(), "correct the judge's baseURL or model") {
+	if err == nil || environment.AsFault(err).Kind != environment.JudgeFault || !strings.Contains(err.Error(),
+		"correct the judge's baseURL or model") {
 		t.Errorf("Step with an unknown model: %v, want a fault of the judge that says what to do", err)
 	}
 }
@@ -93,7 +98,8 @@ func TestBuildJudgeAtAnEndpoint(t *testing.T) {
 func TestCheckRows(t *testing.T) {
 	definition := judged(contract.Judge{Tinker: &contract.TinkerJudge{Model: "m"}})
 	sum := definition
-	sum.Reward = &contract.RewardRule{Weighted: []contract.WeightedReward{{Name: "judged", Weight: 1, Rule: *definition.Reward}}}
+	sum.Reward = &contract.RewardRule{Weighted: []contract.WeightedReward{{Name: "judged", Weight: 1,
+		Rule: *definition.Reward}}}
 	for name, row := range map[string]dataset.Row{
 		"no criteria":         judgedRow("b"),
 		"another column":      {ID: "b", Fields: map[string]any{"criteria": []any{"x"}}},
@@ -108,7 +114,8 @@ func TestCheckRows(t *testing.T) {
 			b.CheckRows = true
 			_, err := b.Build(t.Context(), definition)
 			var wrong *verify.RowError
-			if !errors.As(err, &wrong) || wrong.Index != 1 || !strings.Contains(err.Error(), `row 2 of split "train" (id "b")`) || !strings.Contains(err.Error(), "rubrics") {
+			if !errors.As(err, &wrong) || wrong.Index != 1 || !strings.Contains(err.Error(),
+				`row 2 of split "train" (id "b")`) || !strings.Contains(err.Error(), "rubrics") {
 				t.Errorf("%s: Build: %v, want an error that names the row and the field", name, err)
 			}
 		}

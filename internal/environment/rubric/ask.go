@@ -42,7 +42,8 @@ func (t *tally) count(usage environment.JudgeUsage) {
 }
 
 func (t *tally) add(metrics map[string]float64) {
-	metrics[MetricCalls], metrics[MetricUnreadable], metrics[MetricErrors] = float64(t.sum.Calls), float64(t.sum.Unreadable), float64(t.sum.Errors)
+	metrics[MetricCalls], metrics[MetricUnreadable], metrics[MetricErrors] = float64(t.sum.Calls),
+		float64(t.sum.Unreadable), float64(t.sum.Errors)
 	metrics[MetricPromptTokens], metrics[MetricSampledTokens] = float64(t.sum.PromptTokens), float64(t.sum.SampledTokens)
 }
 
@@ -56,8 +57,8 @@ type attempts struct {
 	outages int64
 }
 
-// ask asks for a judgement until one can be read, or the retries are used up. It waits for a judge that is down. An error
-// is a fault of the judge, or the context's.
+// ask asks for a judgement until one can be read, or the retries are used up. It waits for a judge that is down. An
+// error is a fault of the judge, or the context's.
 func (g *Grader) ask(ctx context.Context, t task, calls *tally, floor float64) (judgement, error) {
 	made := attempts{pause: firstPause, outages: g.outage.ended.Load()}
 	for {
@@ -80,7 +81,8 @@ func (g *Grader) prepareRetry(ctx context.Context, made *attempts, calls *tally,
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(failure, &fault):
-		return &environment.Fault{Kind: environment.JudgeFault, Permanent: fault.Permanent, Err: fmt.Errorf("asking the judge: %w", fault.Err)}
+		return &environment.Fault{Kind: environment.JudgeFault, Permanent: fault.Permanent,
+			Err: fmt.Errorf("asking the judge: %w", fault.Err)}
 	case errors.As(failure, &reply):
 		if made.unreadable++; made.unreadable+made.failed > g.options.Retries {
 			return made.fault(failure)
@@ -131,14 +133,16 @@ func pauseAfter(err error, pause time.Duration) time.Duration {
 
 // askOnce asks for a judgement once. Earlier ones that could not be read make it another request.
 func (g *Grader) askOnce(ctx context.Context, t task, unreadable int, calls *tally, floor float64) (judgement, error) {
-	text, err := g.complete(ctx, Request{Messages: t.messages(g.options.Scoring), Seed: t.seed, Call: t.call, Try: unreadable}, calls)
+	text, err := g.complete(ctx, Request{Messages: t.messages(g.options.Scoring), Seed: t.seed, Call: t.call,
+		Try: unreadable}, calls)
 	if err != nil {
 		return judgement{}, err
 	}
 	found, err := parse(text, len(t.criteria), g.options.Scoring == contract.ScoreScore)
 	if err == nil {
 		if covered := coverage(found.ratings); covered < floor || covered == 0 {
-			err = fmt.Errorf("reading a judgement: %.0f%% of the criteria are rated, minCoverage is %.0f%%", 100*covered, 100*floor)
+			err = fmt.Errorf("reading a judgement: %.0f%% of the criteria are rated, minCoverage is %.0f%%", 100*covered,
+				100*floor)
 		}
 	}
 	if err != nil {

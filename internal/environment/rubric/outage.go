@@ -23,10 +23,10 @@ type outage struct {
 
 func newOutage() outage { return outage{trial: make(chan struct{}, 1)} }
 
-// await decides why a call has failed permanently. If the judge answers another request, it returns false: the call itself is
-// at fault. Otherwise it waits until the judge answers, however long that takes, and returns true: nothing is scored
-// without a judge, and no reply is the cause. The time limit of the episode does not run meanwhile. The error is the
-// context's.
+// await decides why a call has failed permanently. If the judge answers another request, it returns false: the call
+// itself is at fault. Otherwise it waits until the judge answers, however long that takes, and returns true: nothing is
+// scored without a judge, and no reply is the cause. The time limit of the episode does not run meanwhile. The error is
+// the context's.
 func (g *Grader) await(ctx context.Context, ended int64, calls *tally, failure error) (wasDown bool, err error) {
 	defer calls.recorder.Pause()()
 	select {

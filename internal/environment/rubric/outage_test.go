@@ -64,8 +64,8 @@ func (d down) Complete(context.Context, Request) (string, Usage, error) {
 	return yesNo, Usage{PromptTokens: 10, SampledTokens: 3}, nil
 }
 
-// TestJudgeThatIsDownIsAwaited requires that an outage scores nothing and faults nothing, however long it lasts, that it
-// is reported, and that its time is not the episode's.
+// TestJudgeThatIsDownIsAwaited requires that an outage scores nothing and faults nothing, however long it lasts, that
+// it is reported, and that its time is not the episode's.
 func TestJudgeThatIsDownIsAwaited(t *testing.T) {
 	for name, failure := range map[string]error{
 		"unreachable":   errors.New("connection refused"),
@@ -91,7 +91,8 @@ func TestJudgeThatIsDownIsAwaited(t *testing.T) {
 				var group sync.WaitGroup
 				for i := range recorders {
 					group.Go(func() {
-						score, err := g.Grade(environment.WithRecorder(t.Context(), &recorders[i]), rowOf("It is a fruit.", "It is red."), reply)
+						score, err := g.Grade(environment.WithRecorder(t.Context(), &recorders[i]), rowOf("It is a fruit.", "It is red."),
+							reply)
 						if err != nil || score.Reward != 0.5 {
 							t.Errorf("Grade = %+v, %v, want the reward 0.5", score, err)
 						}
@@ -113,7 +114,8 @@ func TestJudgeThatIsDownIsAwaited(t *testing.T) {
 
 // TestInvalidCallIsNotAnOutage requires that a request that always fails, at a judge that answers others, is a fault.
 func TestInvalidCallIsNotAnOutage(t *testing.T) {
-	for name, failure := range map[string]error{"500": errors.New("500"), "403": &UnavailableError{Err: errors.New("403: moderated")}} {
+	for name, failure := range map[string]error{"500": errors.New("500"),
+		"403": &UnavailableError{Err: errors.New("403: moderated")}} {
 		t.Run(name, func(t *testing.T) {
 			judge := &scripted{answers: []answer{{err: failure}}, trials: []answer{{text: "OK"}}}
 			g, _ := grader(t, judge, Options{Retries: 1, Wait: true, Report: func(problem error) {
@@ -123,12 +125,14 @@ func TestInvalidCallIsNotAnOutage(t *testing.T) {
 			}})
 			recorder := &notes{}
 			_, err := g.Grade(environment.WithRecorder(t.Context(), recorder), rowOf("a", "b"), reply)
-			if err == nil || environment.AsFault(err).Kind != environment.JudgeFault || !strings.Contains(err.Error(), failure.Error()) {
+			if err == nil || environment.AsFault(err).Kind != environment.JudgeFault || !strings.Contains(err.Error(),
+				failure.Error()) {
 				t.Fatalf("Grade: %v, want a fault of the judge", err)
 			}
 			calls := int64(len(judge.asked))
 			// The trial is counted as well: one token each way.
-			want := environment.JudgeUsage{Calls: calls + 1, Errors: calls, PromptTokens: 10*calls + 1, SampledTokens: 3*calls + 1}
+			want := environment.JudgeUsage{Calls: calls + 1, Errors: calls, PromptTokens: 10*calls + 1,
+				SampledTokens: 3*calls + 1}
 			if diff := cmp.Diff(want, recorder.usage); diff != "" || judge.tried != 1 {
 				t.Errorf("%d trials, usage (-want +got):\n%s", judge.tried, diff)
 			}
@@ -136,15 +140,17 @@ func TestInvalidCallIsNotAnOutage(t *testing.T) {
 	}
 }
 
-// TestTriesNumberUnreadableJudgements requires that another judgement is asked for under another number, and that a call
-// that failed is repeated as it was: a judge on Tinker then replies the same.
+// TestTriesNumberUnreadableJudgements requires that another judgement is asked for under another number, and that a
+// call that failed is repeated as it was: a judge on Tinker then replies the same.
 func TestTriesNumberUnreadableJudgements(t *testing.T) {
-	judge := &scripted{answers: []answer{{err: errors.New("reset")}, {text: "Hm."}, {err: errors.New("reset")}, {text: yesNo}}}
+	judge := &scripted{answers: []answer{{err: errors.New("reset")}, {text: "Hm."}, {err: errors.New("reset")},
+		{text: yesNo}}}
 	g, _ := grader(t, judge, Options{Retries: 3})
 	seeded := reply
 	seeded.Seed = 42
 	recorder := &notes{}
-	if _, err := g.Grade(environment.WithRecorder(t.Context(), recorder), rowOf("It is a fruit.", "It is red."), seeded); err != nil {
+	if _, err := g.Grade(environment.WithRecorder(t.Context(), recorder), rowOf("It is a fruit.", "It is red."),
+		seeded); err != nil {
 		t.Fatal(err)
 	}
 	var tries []int
@@ -157,18 +163,21 @@ func TestTriesNumberUnreadableJudgements(t *testing.T) {
 	if diff := cmp.Diff([]int{0, 0, 1, 1}, tries); diff != "" {
 		t.Errorf("tries (-want +got):\n%s", diff)
 	}
-	want := []environment.Judgement{{Criterion: "It is a fruit.", Rating: 1, Rationale: "a"}, {Criterion: "It is red.", Rating: 0, Rationale: "b"}}
+	want := []environment.Judgement{{Criterion: "It is a fruit.", Rating: 1, Rationale: "a"},
+		{Criterion: "It is red.", Rating: 0, Rationale: "b"}}
 	if diff := cmp.Diff(want, recorder.judgements); diff != "" {
 		t.Errorf("judgements (-want +got):\n%s", diff)
 	}
-	if want := (environment.JudgeUsage{Calls: 4, Errors: 2, Unreadable: 1, PromptTokens: 40, SampledTokens: 12}); recorder.usage != want {
+	if want := (environment.JudgeUsage{Calls: 4, Errors: 2, Unreadable: 1, PromptTokens: 40,
+		SampledTokens: 12}); recorder.usage != want {
 		t.Errorf("usage is %+v, want %+v", recorder.usage, want)
 	}
 }
 
 // TestBusyJudgeRestsForAll requires that no call is made while the judge wants none.
 func TestBusyJudgeRestsForAll(t *testing.T) {
-	judge := &scripted{answers: []answer{{err: &RetryError{After: 30 * time.Second, Err: errors.New("429")}}, {text: yesNo}}}
+	judge := &scripted{answers: []answer{{err: &RetryError{After: 30 * time.Second, Err: errors.New("429")}},
+		{text: yesNo}}}
 	g, pauses := grader(t, judge, Options{Retries: 1})
 	g.rest.take(20 * time.Second)
 	if _, err := g.Grade(t.Context(), rowOf("a", "b"), reply); err != nil {

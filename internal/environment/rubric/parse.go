@@ -37,7 +37,8 @@ func (j judgement) judgements(conversation string, criteria []string) []environm
 	var list []environment.Judgement
 	for i, rating := range j.ratings {
 		if !math.IsNaN(rating) {
-			list = append(list, environment.Judgement{Conversation: conversation, Criterion: criteria[i], Rating: rating, Rationale: j.rationales[i]})
+			list = append(list, environment.Judgement{Conversation: conversation, Criterion: criteria[i], Rating: rating,
+				Rationale: j.rationales[i]})
 		}
 	}
 	return list
@@ -76,7 +77,8 @@ func parse(text string, criteria int, scores bool) (judgement, error) {
 			at = *r.Criterion - 1
 		}
 		if at < 0 || at >= criteria || seen[at] {
-			return judgement{}, fmt.Errorf("reading a judgement: the number %d is that of none of %d criteria, or is given twice", at+1, criteria)
+			return judgement{},
+				fmt.Errorf("reading a judgement: the number %d is that of none of %d criteria, or is given twice", at+1, criteria)
 		}
 		seen[at] = true
 		j.ratings[at] = valueOf(r.Rating, scores)
@@ -90,7 +92,8 @@ func isNumbered(ratings []rating) bool {
 	return len(ratings) > 0 && !slices.ContainsFunc(ratings, func(r rating) bool { return r.Criterion == nil })
 }
 
-// valueOf reads a rating: yes, true and 1 are 1, and no, false and 0 are 0, in any case. A score is any number from 0 to 1.
+// valueOf reads a rating: yes, true and 1 are 1, and no, false and 0 are 0, in any case. A score is any number from 0
+// to 1.
 func valueOf(raw json.RawMessage, scores bool) float64 {
 	text := strings.ToLower(strings.TrimSpace(strings.Trim(strings.TrimSpace(string(raw)), `"`)))
 	if scores {
@@ -113,8 +116,8 @@ func valueOf(raw json.RawMessage, scores bool) float64 {
 // beginning is that of the object, if its list comes first.
 var beginning = regexp.MustCompile(`\{\s*"ratings"`)
 
-// decode finds the JSON object of a judgement: what is between its first and last brace, which leaves out fences and other
-// words, or what begins with the last list of ratings, which leaves out reasoning with braces.
+// decode finds the JSON object of a judgement: what is between its first and last brace, which leaves out fences and
+// other words, or what begins with the last list of ratings, which leaves out reasoning with braces.
 func decode(text string) (document, error) {
 	first, last := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
 	if first < 0 || last < first {

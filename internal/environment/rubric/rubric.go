@@ -54,8 +54,8 @@ const concurrentCalls = 8
 
 // Options say how replies are judged.
 type Options struct {
-	// Scoring is how judgements are asked for: with one call for each criterion (PerRubric), or for all in one call. The reward is
-	// the share of Yes, or the mean of scores from 0 to 1 (Score).
+	// Scoring is how judgements are asked for: with one call for each criterion (PerRubric), or for all in one call. The
+	// reward is the share of Yes, or the mean of scores from 0 to 1 (Score).
 	Scoring contract.RubricScoring
 	// MinCoverage is the share of the criteria that must be rated. It is from 0 to 1.
 	MinCoverage float64
@@ -98,7 +98,8 @@ func New(judge Judge, options Options) (*Grader, error) {
 	if options.Report == nil {
 		options.Report = func(error) {}
 	}
-	return &Grader{judge: judge, options: options, outage: newOutage(), rest: rest{now: options.Now}, sleep: wait.Sleep}, nil
+	return &Grader{judge: judge, options: options, outage: newOutage(), rest: rest{now: options.Now}, sleep: wait.Sleep},
+		nil
 }
 
 // Grade implements verify.Grader.
@@ -112,7 +113,8 @@ func (g *Grader) Grade(ctx context.Context, row dataset.Row, reply environment.R
 		began = g.options.Now()
 	}
 	calls := tally{recorder: environment.RecorderFrom(ctx)}
-	rated, err := g.rate(ctx, task{prompt: row.Prompt, reply: reply.Message.Content, criteria: criteria, seed: reply.Seed}, &calls)
+	rated, err := g.rate(ctx, task{prompt: row.Prompt, reply: reply.Message.Content, criteria: criteria, seed: reply.Seed},
+		&calls)
 	if err != nil {
 		return verify.Score{}, err
 	}
@@ -129,7 +131,8 @@ func (g *Grader) Grade(ctx context.Context, row dataset.Row, reply environment.R
 func criteriaOf(row dataset.Row) ([]string, error) {
 	list, ok := row.Fields[FieldRubrics].([]any)
 	if !ok || len(list) == 0 {
-		return nil, rowFault("the row's field rubrics is not a list of at least one criterion: map it to such a column with dataset.fields, and remove rows without criteria")
+		return nil, rowFault("the row's field rubrics is not a list of at least one criterion: map it to such a column " +
+			"with dataset.fields, and remove rows without criteria")
 	}
 	criteria := make([]string, len(list))
 	for i, element := range list {
@@ -164,7 +167,8 @@ func (g *Grader) rate(ctx context.Context, t task, calls *tally) (judgement, err
 		group.Go(func() error {
 			alone := t
 			alone.criteria, alone.call = t.criteria[i:i+1], i
-			one, err := environment.Guard(nil, "asking a judge", func() (judgement, error) { return g.ask(ctx, alone, calls, 1) })
+			one, err := environment.Guard(nil, "asking a judge",
+				func() (judgement, error) { return g.ask(ctx, alone, calls, 1) })
 			if err == nil {
 				all.ratings[i], all.rationales[i] = one.ratings[0], one.rationales[0]
 			}
@@ -211,7 +215,8 @@ func scoreOf(j judgement) verify.Score {
 	}
 	total := float64(len(j.ratings))
 	metrics := map[string]float64{
-		MetricPassRate: passed / rated, MetricNumPassed: passed, MetricNumRubrics: total, MetricCorrect: 0, MetricCoverage: rated / total,
+		MetricPassRate: passed / rated, MetricNumPassed: passed, MetricNumRubrics: total, MetricCorrect: 0,
+		MetricCoverage: rated / total,
 	}
 	if passed == total {
 		metrics[MetricCorrect] = 1

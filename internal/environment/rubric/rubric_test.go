@@ -117,18 +117,21 @@ func TestGrade(t *testing.T) {
 			MetricPassRate: 1, MetricNumPassed: 2, MetricNumRubrics: 2, MetricCorrect: 1, MetricCoverage: 1,
 			MetricCalls: 1, MetricUnreadable: 0, MetricErrors: 0, MetricPromptTokens: 10, MetricSampledTokens: 3,
 		}},
-		"a retry of what cannot be read": {options: Options{MinCoverage: 1, Retries: 1}, answers: []string{"I would say yes.", yesNo}, reward: 0.5, metrics: map[string]float64{
-			MetricPassRate: 0.5, MetricNumPassed: 1, MetricNumRubrics: 2, MetricCorrect: 0, MetricCoverage: 1,
-			MetricCalls: 2, MetricUnreadable: 1, MetricErrors: 0, MetricPromptTokens: 20, MetricSampledTokens: 6,
-		}},
-		"half of the ratings are enough": {options: Options{MinCoverage: 0.5}, answers: []string{`{"ratings": [{"criterion": 2, "rating": "Yes"}]}`}, reward: 1, metrics: map[string]float64{
-			MetricPassRate: 1, MetricNumPassed: 1, MetricNumRubrics: 2, MetricCorrect: 0, MetricCoverage: 0.5,
-			MetricCalls: 1, MetricUnreadable: 0, MetricErrors: 0, MetricPromptTokens: 10, MetricSampledTokens: 3,
-		}},
-		"scores": {options: Options{Scoring: contract.ScoreScore, MinCoverage: 1}, answers: []string{`{"ratings": [{"rating": 0.75}, {"rating": "0.25"}]}`}, reward: 0.5, metrics: map[string]float64{
-			MetricPassRate: 0.5, MetricNumPassed: 1, MetricNumRubrics: 2, MetricCorrect: 0, MetricCoverage: 1,
-			MetricCalls: 1, MetricUnreadable: 0, MetricErrors: 0, MetricPromptTokens: 10, MetricSampledTokens: 3,
-		}},
+		"a retry of what cannot be read": {options: Options{MinCoverage: 1, Retries: 1},
+			answers: []string{"I would say yes.", yesNo}, reward: 0.5, metrics: map[string]float64{
+				MetricPassRate: 0.5, MetricNumPassed: 1, MetricNumRubrics: 2, MetricCorrect: 0, MetricCoverage: 1,
+				MetricCalls: 2, MetricUnreadable: 1, MetricErrors: 0, MetricPromptTokens: 20, MetricSampledTokens: 6,
+			}},
+		"half of the ratings are enough": {options: Options{MinCoverage: 0.5},
+			answers: []string{`{"ratings": [{"criterion": 2, "rating": "Yes"}]}`}, reward: 1, metrics: map[string]float64{
+				MetricPassRate: 1, MetricNumPassed: 1, MetricNumRubrics: 2, MetricCorrect: 0, MetricCoverage: 0.5,
+				MetricCalls: 1, MetricUnreadable: 0, MetricErrors: 0, MetricPromptTokens: 10, MetricSampledTokens: 3,
+			}},
+		"scores": {options: Options{Scoring: contract.ScoreScore, MinCoverage: 1},
+			answers: []string{`{"ratings": [{"rating": 0.75}, {"rating": "0.25"}]}`}, reward: 0.5, metrics: map[string]float64{
+				MetricPassRate: 0.5, MetricNumPassed: 1, MetricNumRubrics: 2, MetricCorrect: 0, MetricCoverage: 1,
+				MetricCalls: 1, MetricUnreadable: 0, MetricErrors: 0, MetricPromptTokens: 10, MetricSampledTokens: 3,
+			}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +163,8 @@ func TestGradePerRubric(t *testing.T) {
 	judge := perCriterion{"red": "No", "fruit": "Yes", "round": "yes"}
 	g, _ := grader(t, judge, Options{Scoring: contract.ScorePerRubric, MinCoverage: 0.7, Retries: 1})
 	got, err := g.Grade(t.Context(), rowOf("red", "fruit", "round", "sweet"), reply)
-	if want := 2.0 / 3; err != nil || got.Reward != want || got.Metrics[MetricCoverage] != 0.75 || got.Metrics[MetricCalls] != 5 || got.Metrics[MetricErrors] != 2 {
+	if want := 2.0 / 3; err != nil || got.Reward != want || got.Metrics[MetricCoverage] != 0.75 ||
+		got.Metrics[MetricCalls] != 5 || got.Metrics[MetricErrors] != 2 {
 		t.Errorf("Grade = %+v, %v, want the reward %v, a coverage of 0.75, and 5 calls of which 2 failed", got, err, want)
 	}
 	g, _ = grader(t, judge, Options{Scoring: contract.ScorePerRubric, MinCoverage: 0.75})
@@ -168,11 +172,13 @@ func TestGradePerRubric(t *testing.T) {
 		t.Errorf("Grade with exactly the coverage that is asked for: %v", err)
 	}
 	g, _ = grader(t, judge, Options{Scoring: contract.ScorePerRubric, MinCoverage: 1})
-	if _, err := g.Grade(t.Context(), rowOf("red", "sweet"), reply); err == nil || environment.AsFault(err).Kind != environment.JudgeFault {
+	if _, err := g.Grade(t.Context(), rowOf("red", "sweet"), reply); err == nil ||
+		environment.AsFault(err).Kind != environment.JudgeFault {
 		t.Errorf("Grade below the coverage: err = %v, want a fault of the judge", err)
 	}
 	g, _ = grader(t, judge, Options{Scoring: contract.ScorePerRubric})
-	if _, err := g.Grade(t.Context(), rowOf("sweet"), reply); err == nil || environment.AsFault(err).Kind != environment.JudgeFault {
+	if _, err := g.Grade(t.Context(), rowOf("sweet"), reply); err == nil ||
+		environment.AsFault(err).Kind != environment.JudgeFault {
 		t.Errorf("Grade without a rating: err = %v, want a fault of the judge", err)
 	}
 }
@@ -189,15 +195,25 @@ func TestFailedJudgementsAreFaults(t *testing.T) {
 		calls     int
 		names     string
 	}{
-		"no answer":                     {answers: []answer{{err: down}}, options: Options{Retries: 2}, kind: environment.JudgeFault, calls: 3, names: "3 times: nobody answers"},
-		"never readable":                {answers: []answer{{text: "Yes, No"}}, options: Options{Retries: 3}, kind: environment.JudgeFault, calls: 4, names: "no JSON object"},
-		"no answer, then not readable":  {answers: []answer{{err: down}, {text: "Yes, No"}}, options: Options{Retries: 1}, kind: environment.JudgeFault, calls: 2, names: "no JSON object"},
-		"not readable, then no answer":  {answers: []answer{{text: "Yes, No"}, {err: down}}, options: Options{Retries: 1}, kind: environment.JudgeFault, calls: 2, names: "nobody answers"},
-		"too few ratings":               {answers: []answer{{text: `{"ratings": [{"criterion": 1, "rating": "Yes"}]}`}}, options: Options{MinCoverage: 1}, kind: environment.JudgeFault, calls: 1, names: "50% of the criteria"},
-		"no rating, and none is needed": {answers: []answer{{text: `{"ratings": [{"rating": "perhaps"}, {"rating": ""}]}`}}, kind: environment.JudgeFault, calls: 1, names: "0% of the criteria"},
-		"a fault":                       {answers: []answer{{err: &environment.Fault{Kind: environment.JudgeFault, Permanent: true, Err: down}}}, options: Options{Retries: 5}, kind: environment.JudgeFault, permanent: true, calls: 1, names: "nobody answers"},
-		"a call that takes too long":    {answers: []answer{{err: context.DeadlineExceeded}}, options: Options{Retries: 1, Timeout: time.Millisecond}, kind: environment.JudgeFault, calls: 2, names: "deadline"},
-		"a row without criteria":        {row: dataset.Row{Fields: map[string]any{}}, permanent: true, names: "dataset.fields"},
+		"no answer": {answers: []answer{{err: down}}, options: Options{Retries: 2},
+			kind: environment.JudgeFault, calls: 3, names: "3 times: nobody answers"},
+		"never readable": {answers: []answer{{text: "Yes, No"}}, options: Options{Retries: 3},
+			kind: environment.JudgeFault, calls: 4, names: "no JSON object"},
+		"no answer, then not readable": {answers: []answer{{err: down}, {text: "Yes, No"}}, options: Options{Retries: 1},
+			kind: environment.JudgeFault, calls: 2, names: "no JSON object"},
+		"not readable, then no answer": {answers: []answer{{text: "Yes, No"}, {err: down}}, options: Options{Retries: 1},
+			kind: environment.JudgeFault, calls: 2, names: "nobody answers"},
+		"too few ratings": {answers: []answer{{text: `{"ratings": [{"criterion": 1, "rating": "Yes"}]}`}},
+			options: Options{MinCoverage: 1}, kind: environment.JudgeFault, calls: 1, names: "50% of the criteria"},
+		"no rating, and none is needed": {answers: []answer{{text: `{"ratings": [{"rating": "perhaps"}, {"rating": ""}]}`}},
+			kind: environment.JudgeFault, calls: 1, names: "0% of the criteria"},
+		"a fault": {answers: []answer{{err: &environment.Fault{Kind: environment.JudgeFault,
+			Permanent: true, Err: down}}}, options: Options{Retries: 5}, kind: environment.JudgeFault, permanent: true, calls: 1,
+			names: "nobody answers"},
+		"a call that takes too long": {answers: []answer{{err: context.DeadlineExceeded}},
+			options: Options{Retries: 1, Timeout: time.Millisecond}, kind: environment.JudgeFault, calls: 2, names: "deadline"},
+		"a row without criteria": {row: dataset.Row{Fields: map[string]any{}}, permanent: true,
+			names: "dataset.fields"},
 		"a row with an empty list":      {row: rowOf(), permanent: true, names: "dataset.fields"},
 		"a row with an empty criterion": {row: rowOf("a", ""), permanent: true, names: "rubrics[1]"},
 	}
@@ -212,8 +228,10 @@ func TestFailedJudgementsAreFaults(t *testing.T) {
 			if err == nil {
 				t.Fatalf("Grade = %+v, want a fault", score)
 			}
-			if fault := environment.AsFault(err); fault.Kind != tc.kind || fault.Permanent != tc.permanent || !strings.Contains(err.Error(), tc.names) {
-				t.Errorf("Grade: err = %v (kind %d, permanent %v), want kind %d, permanent %v, and %q", err, fault.Kind, fault.Permanent, tc.kind, tc.permanent, tc.names)
+			if fault := environment.AsFault(err); fault.Kind != tc.kind || fault.Permanent != tc.permanent ||
+				!strings.Contains(err.Error(), tc.names) {
+				t.Errorf("Grade: err = %v (kind %d, permanent %v), want kind %d, permanent %v, and %q", err, fault.Kind,
+					fault.Permanent, tc.kind, tc.permanent, tc.names)
 			}
 			if len(judge.asked) != tc.calls {
 				t.Errorf("the judge was asked %d times, want %d", len(judge.asked), tc.calls)
@@ -235,7 +253,8 @@ func TestGradeMeasuresTheTime(t *testing.T) {
 
 func TestGradeEndsWithItsContext(t *testing.T) {
 	for _, scoring := range []contract.RubricScoring{contract.ScorePassRate, contract.ScorePerRubric} {
-		g, _ := grader(t, &scripted{answers: []answer{{err: errors.New("nobody answers")}}}, Options{Scoring: scoring, Retries: 100})
+		g, _ := grader(t, &scripted{answers: []answer{{err: errors.New("nobody answers")}}},
+			Options{Scoring: scoring, Retries: 100})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := g.Grade(ctx, rowOf("a"), reply); !errors.Is(err, context.Canceled) {
@@ -278,7 +297,8 @@ func TestPromptHasEverything(t *testing.T) {
 		t.Fatalf("the judge is given %+v", messages)
 	}
 	at := 0
-	for _, part := range []string{"Name a fruit.", "An apple.", "1. It is a fruit.\n2. It is red.\n", "exactly 2 objects", `"ratings"`, "Yes or No"} {
+	for _, part := range []string{"Name a fruit.", "An apple.", "1. It is a fruit.\n2. It is red.\n", "exactly 2 objects",
+		`"ratings"`, "Yes or No"} {
 		next := strings.Index(messages[1].Content[at:], part)
 		if next < 0 {
 			t.Fatalf("the prompt lacks %q behind its first %d bytes:\n%s", part, at, messages[1].Content)

@@ -49,11 +49,13 @@ func TestEpisode(t *testing.T) {
 		if diff := cmp.Diff(want, prompts); diff != "" || err != nil {
 			t.Fatalf("Prompts: err %v (-want +got):\n%s", err, diff)
 		}
-		turn, err := episode.Step(t.Context(), []environment.Reply{{Message: chat.Message{Role: "assistant", Content: reply}}})
+		turn, err := episode.Step(t.Context(), []environment.Reply{{Message: chat.Message{Role: "assistant",
+			Content: reply}}})
 		if err != nil {
 			t.Fatalf("Step: %v", err)
 		}
-		if diff := cmp.Diff([]environment.Reward{{Value: reward}}, turn.Rewards); diff != "" || !turn.Done || len(turn.Prompts) > 0 {
+		if diff := cmp.Diff([]environment.Reward{{Value: reward}}, turn.Rewards); diff != "" || !turn.Done ||
+			len(turn.Prompts) > 0 {
 			t.Errorf("Step(%q) = %+v, want done with reward %v", reply, turn, reward)
 		}
 	}

@@ -65,7 +65,8 @@ func (Calculator) Call(arguments string) (string, error) {
 		return "", fmt.Errorf("operation is %q, it must be add, subtract, multiply or divide", operation)
 	}
 	if len(operands) < leastOperands || len(operands) > mostOperands {
-		return "", fmt.Errorf("operands has %d numbers, it must have from %d to %d", len(operands), leastOperands, mostOperands)
+		return "", fmt.Errorf("operands has %d numbers, it must have from %d to %d", len(operands), leastOperands,
+			mostOperands)
 	}
 	result := new(big.Rat).Set(operands[0])
 	for _, operand := range operands[1:] {

@@ -38,8 +38,8 @@ const ToolsPlaceholder = "$(tools)"
 
 // Options decide how the tools are declared to the policy and what happens to replies that break the format.
 type Options struct {
-	// SystemPrompt is the first message. It is empty if there is no such message. If it contains ToolsPlaceholder, it declares
-	// the tools, and the model's format does not.
+	// SystemPrompt is the first message. It is empty if there is no such message. If it contains ToolsPlaceholder, it
+	// declares the tools, and the model's format does not.
 	SystemPrompt string
 	// MaxParseErrors is the number of replies in a row that may break the format. One more ends the episode.
 	MaxParseErrors int

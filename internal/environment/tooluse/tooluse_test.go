@@ -137,7 +137,8 @@ func TestEpisode(t *testing.T) {
 		},
 		"a malformed reply is retried": {
 			replies: []environment.Reply{malformed(""), callWith(add), answerWith("198")},
-			rewards: []float64{1}, done: true, metrics: map[string]float64{"turns": 3, "parse_errors": 1, "tool_calls": 1, "correct": 1},
+			rewards: []float64{1}, done: true, metrics: map[string]float64{"turns": 3, "parse_errors": 1, "tool_calls": 1,
+				"correct": 1},
 		},
 		"two malformed replies in a row end the episode": {
 			replies: []environment.Reply{malformed(""), malformed("198")},
@@ -278,9 +279,11 @@ func TestFinish(t *testing.T) {
 		rewards []float64
 		metrics map[string]float64
 	}{
-		"before any reply":       {metrics: map[string]float64{"turns": 0}},
-		"after a call":           {replies: []environment.Reply{callWith(add)}, rewards: []float64{0}, metrics: map[string]float64{"turns": 1, "tool_calls": 1, "no_answer": 1}},
-		"after a call with text": {replies: []environment.Reply{withText(callWith(add), "198")}, rewards: []float64{0}, metrics: map[string]float64{"turns": 1, "tool_calls": 1, "no_answer": 1}},
+		"before any reply": {metrics: map[string]float64{"turns": 0}},
+		"after a call": {replies: []environment.Reply{callWith(add)}, rewards: []float64{0},
+			metrics: map[string]float64{"turns": 1, "tool_calls": 1, "no_answer": 1}},
+		"after a call with text": {replies: []environment.Reply{withText(callWith(add), "198")}, rewards: []float64{0},
+			metrics: map[string]float64{"turns": 1, "tool_calls": 1, "no_answer": 1}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -412,7 +415,8 @@ func TestUnknownTask(t *testing.T) {
 }
 
 func TestNewRejectsNegativeMaxParseErrors(t *testing.T) {
-	if _, err := New(newLocal(t), Options{MaxParseErrors: -1}); err == nil || !strings.Contains(err.Error(), "maxConsecutive") {
+	if _, err := New(newLocal(t), Options{MaxParseErrors: -1}); err == nil || !strings.Contains(err.Error(),
+		"maxConsecutive") {
 		t.Errorf("New = %v, want an error that names maxConsecutive", err)
 	}
 }

@@ -68,12 +68,14 @@ func (c Countdown) Answers(row dataset.Row) (right, wrong string, ok bool) {
 func countdownRow(row dataset.Row) (nums []int64, target *big.Rat, err error) {
 	list, ok := row.Fields[fieldNums].([]any)
 	if !ok || len(list) == 0 {
-		return nil, nil, rowFault("the row's field nums is not a list of numbers: map it to such a column with dataset.fields")
+		return nil, nil,
+			rowFault("the row's field nums is not a list of numbers: map it to such a column with dataset.fields")
 	}
 	for _, element := range list {
 		value, ok := rational(element)
 		if !ok || !value.IsInt() || !value.Num().IsInt64() || value.Sign() < 0 {
-			return nil, nil, rowFault("the row's field nums has %.40v, which is not a whole number of at least 0: correct the data", element)
+			return nil, nil, rowFault("the row's field nums has %.40v, which is not a whole number of at least 0: "+
+				"correct the data", element)
 		}
 		nums = append(nums, value.Num().Int64())
 	}
@@ -95,7 +97,8 @@ func rational(value any) (*big.Rat, bool) {
 	default:
 		return nil, false
 	}
-	if float, err := strconv.ParseFloat(text, 64); err != nil || float > 1e15 || float < -1e15 || len(text) > longestExact {
+	if float, err := strconv.ParseFloat(text, 64); err != nil || float > 1e15 || float < -1e15 ||
+		len(text) > longestExact {
 		return nil, false
 	}
 	return new(big.Rat).SetString(text)

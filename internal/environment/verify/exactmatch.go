@@ -17,7 +17,8 @@ import (
 
 // ExactMatch gives a reply whose part is the answer a reward of 1, and any other a reward of 0. A reply that a token
 // limit cut earns 0, since its end is not known. The zero value compares the last number, which has to be an integer;
-// commas between groups of three digits are ignored. Comparisons of texts ignore what is to be normalized, and the space at both ends.
+// commas between groups of three digits are ignored. Comparisons of texts ignore what is to be normalized, and the
+// space at both ends.
 type ExactMatch contract.ExactMatch
 
 // Grade implements Grader.
@@ -30,8 +31,8 @@ func (m ExactMatch) Grade(_ context.Context, row dataset.Row, reply environment.
 	return compare(reply, ok, found == answer).score(), nil
 }
 
-// Answers implements Answerer. An additional digit makes another number, and another text. An answer that a reply's part
-// cannot be, such as one of two lines for the last line, is not known.
+// Answers implements Answerer. An additional digit makes another number, and another text. An answer that a reply's
+// part cannot be, such as one of two lines for the last line, is not known.
 func (m ExactMatch) Answers(row dataset.Row) (right, wrong string, ok bool) {
 	answer, err := m.answer(row)
 	if err != nil {
@@ -53,7 +54,8 @@ func (m ExactMatch) answer(row dataset.Row) (string, error) {
 	case m.Part == "":
 		answer := strings.ReplaceAll(strings.TrimSpace(row.Answer), ",", "")
 		if integer.FindString(answer) != answer {
-			return "", rowFault("the answer %.80q is not an integer, which exactMatch compares: choose exactMatch.part Text, LastLine or AnswerTag", row.Answer)
+			return "", rowFault("the answer %.80q is not an integer, which exactMatch compares: choose exactMatch.part Text, "+
+				"LastLine or AnswerTag", row.Answer)
 		}
 		return canonical(answer), nil
 	default:
@@ -84,7 +86,8 @@ func (m ExactMatch) normalize(text string) string {
 	if slices.Contains(m.Normalize, contract.NormalizeCase) {
 		text = strings.ToLower(text)
 	}
-	punctuation, articles := slices.Contains(m.Normalize, contract.NormalizePunctuation), slices.Contains(m.Normalize, contract.NormalizeArticles)
+	punctuation, articles := slices.Contains(m.Normalize, contract.NormalizePunctuation),
+		slices.Contains(m.Normalize, contract.NormalizeArticles)
 	if punctuation {
 		text = strings.Map(func(r rune) rune {
 			if unicode.IsPunct(r) || unicode.IsSymbol(r) {
@@ -105,7 +108,8 @@ func (m ExactMatch) normalize(text string) string {
 var (
 	integer = regexp.MustCompile(`-?[0-9]+`)
 	// quantity is a number with a fraction or without, or a quotient of numbers.
-	quantity = regexp.MustCompile(`\\[dtc]?frac *\{[^{}]*\} *\{[^{}]*\}|-?(?:[0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+)(?: ?/ ?[0-9.,]*[0-9])*`)
+	quantity = regexp.MustCompile(
+		`\\[dtc]?frac *\{[^{}]*\} *\{[^{}]*\}|-?(?:[0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+)(?: ?/ ?[0-9.,]*[0-9])*`)
 )
 
 // lastInteger returns the last number of the text in canonical form. It is no integer if it is a fraction.

@@ -43,9 +43,11 @@ func NewExpression(text string) (*Expression, error) {
 	switch kind := checked.OutputType(); kind.Kind() {
 	case types.DoubleKind, types.IntKind, types.UintKind, types.BoolKind, types.DynKind:
 	default:
-		return nil, fmt.Errorf("expression gives a value of type %s, which is no reward: let it give a number or a bool, as in 'CONDITION ? 1.0 : 0.0'", kind)
+		return nil, fmt.Errorf("expression gives a value of type %s, which is no reward: let it give a number or a bool, "+
+			"as in 'CONDITION ? 1.0 : 0.0'", kind)
 	}
-	program, err := env.Program(checked, cel.CostLimit(costLimit), cel.CostTracking(textCost{}), cel.InterruptCheckFrequency(checkFrequency))
+	program, err := env.Program(checked, cel.CostLimit(costLimit), cel.CostTracking(textCost{}),
+		cel.InterruptCheckFrequency(checkFrequency))
 	if err != nil {
 		return nil, fmt.Errorf("expression cannot be evaluated: %w", err)
 	}
@@ -64,9 +66,11 @@ func compileError(issues *cel.Issues) error {
 			break
 		}
 		message := strings.TrimSuffix(issue.Message, " (in container '')")
-		problems = append(problems, fmt.Sprintf("line %d, column %d: %s", issue.Location.Line(), issue.Location.Column()+1, message))
+		problems = append(problems, fmt.Sprintf("line %d, column %d: %s", issue.Location.Line(), issue.Location.Column()+1,
+			message))
 	}
-	return fmt.Errorf("expression is not valid CEL: %s; its variables are row, reply and episode", strings.Join(problems, "; "))
+	return fmt.Errorf("expression is not valid CEL: %s; its variables are row, reply and episode",
+		strings.Join(problems, "; "))
 }
 
 // Grade implements Grader.
@@ -75,7 +79,8 @@ func (e *Expression) Grade(ctx context.Context, row dataset.Row, reply environme
 		"row":   plain(row.AllFields()),
 		"reply": celReply{Text: reply.Message.Content, Truncated: reply.Truncated, Malformed: reply.Malformed != ""},
 		"episode": celEpisode{
-			Turns: int64(reply.Usage.Turns), ToolCalls: int64(reply.Usage.ToolCalls), SampledTokens: int64(reply.Usage.SampledTokens),
+			Turns: int64(reply.Usage.Turns), ToolCalls: int64(reply.Usage.ToolCalls),
+			SampledTokens: int64(reply.Usage.SampledTokens),
 		},
 	})
 	if ctx.Err() != nil {
@@ -106,10 +111,12 @@ func rewardOf(value ref.Val) (float64, error) {
 			reward = 1
 		}
 	default:
-		return 0, rowFault("reward.expression gave a value of type %s, which is no reward: let it give a number or a bool", value.Type().TypeName())
+		return 0, rowFault("reward.expression gave a value of type %s, which is no reward: let it give a number or a bool",
+			value.Type().TypeName())
 	}
 	if !finite.Is(reward) {
-		return 0, rowFault("reward.expression gave %v, which is no reward: guard it against replies without a number, as in 'CONDITION ? VALUE : 0.0'", reward)
+		return 0, rowFault("reward.expression gave %v, which is no reward: guard it against replies without a number, as "+
+			"in 'CONDITION ? VALUE : 0.0'", reward)
 	}
 	return reward, nil
 }

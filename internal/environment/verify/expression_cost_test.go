@@ -24,7 +24,8 @@ func TestExpressionCostIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if score, err := grader.Grade(t.Context(), answer("1"), says(numbers)); err == nil || !environment.AsFault(err).Permanent || !strings.Contains(err.Error(), "cost") {
+		if score, err := grader.Grade(t.Context(), answer("1"), says(numbers)); err == nil ||
+			!environment.AsFault(err).Permanent || !strings.Contains(err.Error(), "cost") {
 			t.Errorf("%s = %+v, %v, want a permanent fault that names the cost", expression, score, err)
 		}
 	}

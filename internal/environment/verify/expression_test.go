@@ -19,7 +19,8 @@ import (
 
 func TestExpression(t *testing.T) {
 	row := dataset.Row{ID: "r1", Prompt: "How many?", Answer: "12", Fields: map[string]any{
-		"nums": []any{json.Number("3"), json.Number("4")}, "meta": map[string]any{"level": json.Number("2"), "tags": []any{"a"}},
+		"nums": []any{json.Number("3"), json.Number("4")}, "meta": map[string]any{"level": json.Number("2"),
+			"tags": []any{"a"}},
 		"ok": true, "none": nil, "answers": []any{"twelve", "12"},
 	}}
 	const reply = "First 1,234.5 and -2.\nThen <answer> 12 </answer> is \\boxed{\\frac{24}{2}}\nso it is 12."
@@ -54,12 +55,13 @@ func TestExpression(t *testing.T) {
 		"a field that may be missing": {`has(row.rubrics) ? 1.0 : 0.5`, reply, 0.5},
 		"id and prompt":               {`row.id == 'r1' && row.prompt == 'How many?'`, reply, 1},
 		"null and bool":               {`row.none == null && row.ok`, reply, 1},
-		"the episode":                 {`double(episode.turns) + 10.0 * double(episode.toolCalls) + 100.0 * double(episode.sampledTokens)`, reply, 903},
-		"string functions":            {`reply.text.lowerAscii().trim().split('\n').size()`, reply, 3},
-		"math functions":              {`math.greatest(0.0, 1.0 - math.abs(reply.lastNumber() - 11.0) / 2.0)`, reply, 0.5},
-		"a regular expression":        {`reply.text.matches('(?m)^so it is [0-9]+')`, reply, 1},
-		"truncated or malformed":      {`reply.truncated || reply.malformed`, reply, 0},
-		"an unsigned number":          {`uint(3)`, reply, 3},
+		"the episode": {
+			`double(episode.turns) + 10.0 * double(episode.toolCalls) + 100.0 * double(episode.sampledTokens)`, reply, 903},
+		"string functions":       {`reply.text.lowerAscii().trim().split('\n').size()`, reply, 3},
+		"math functions":         {`math.greatest(0.0, 1.0 - math.abs(reply.lastNumber() - 11.0) / 2.0)`, reply, 0.5},
+		"a regular expression":   {`reply.text.matches('(?m)^so it is [0-9]+')`, reply, 1},
+		"truncated or malformed": {`reply.truncated || reply.malformed`, reply, 0},
+		"an unsigned number":     {`uint(3)`, reply, 3},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +122,8 @@ func FuzzExpression(f *testing.F) {
 	f.Add("It is 1,234.5 or -3.", `{"a": [1, {"b": null}]}`)
 	f.Add("```json\n{\"a\": 1e999}\n```", "<answer>\n7</answer>")
 	f.Add(`\boxed{\frac{1}{2}}`, "0.5")
-	grader := must(NewExpression(`(reply.lastNumber() == row.answer.lastNumber() ? 1.0 : 0.0) + double(size(reply.numbers())) +
+	grader := must(
+		NewExpression(`(reply.lastNumber() == row.answer.lastNumber() ? 1.0 : 0.0) + double(size(reply.numbers())) +
 		(reply.boxed().mathEquals(row.answer) ? 1.0 : 0.0) + (has(reply.json().a) ? 1.0 : 0.0) + double(size(reply.tag('answer'))) +
 		double(size(reply.lastLine())) + (row.answer.isJSON() ? 1.0 : 0.0)`))
 	f.Fuzz(func(t *testing.T, text, other string) {
@@ -142,8 +145,10 @@ func FuzzGraders(f *testing.F) {
 	f.Add("#### 1,234", "#### 1234.0")
 	f.Add("the 1,234 and 5", "<answer>5</answer>")
 	graders := []Grader{
-		ExactMatch{}, ExactMatch{Part: contract.PartText, Normalize: []contract.Normalization{contract.NormalizeCase, contract.NormalizeArticles, contract.NormalizePunctuation}},
-		ExactMatch{Part: contract.PartLastLine}, ExactMatch{Part: contract.PartAnswerTag}, GSM8K{}, GSM8K{Strict: true}, Math{},
+		ExactMatch{}, ExactMatch{Part: contract.PartText, Normalize: []contract.Normalization{contract.NormalizeCase,
+			contract.NormalizeArticles, contract.NormalizePunctuation}},
+		ExactMatch{Part: contract.PartLastLine}, ExactMatch{Part: contract.PartAnswerTag}, GSM8K{}, GSM8K{Strict: true},
+		Math{},
 		must(NewRegex(`(?P<answer>[0-9]+)`)), must(NewJSONSchema([]byte(`{"type": "object"}`))),
 	}
 	f.Fuzz(func(t *testing.T, text, solution string) {
@@ -159,7 +164,8 @@ func FuzzGraders(f *testing.F) {
 			best, _ := grader.Grade(t.Context(), answer(solution), says(right))
 			worst, _ := grader.Grade(t.Context(), answer(solution), says(wrong))
 			if best.Reward <= worst.Reward {
-				t.Errorf("%+v: for %q the right answer %q earns %v and %q earns %v", grader, solution, right, best.Reward, wrong, worst.Reward)
+				t.Errorf("%+v: for %q the right answer %q earns %v and %q earns %v", grader, solution, right, best.Reward, wrong,
+					worst.Reward)
 			}
 		}
 	})

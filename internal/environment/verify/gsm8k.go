@@ -32,7 +32,8 @@ func (g GSM8K) Grade(_ context.Context, row dataset.Row, reply environment.Reply
 	case row.Answer == "":
 		return Score{}, errNoAnswer()
 	case !ok:
-		return Score{}, rowFault("the answer %.80q has no number behind ####, and is not a number: map the field answer to the column with the solution", row.Answer)
+		return Score{}, rowFault("the answer %.80q has no number behind ####, and is not a number: map the field answer to "+
+			"the column with the solution", row.Answer)
 	}
 	text := reply.Message.Content
 	if g.Strict {

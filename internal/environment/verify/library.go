@@ -73,8 +73,16 @@ var textFunctions = []textFunction{
 		return values
 	}},
 	{name: "lastLine", result: cel.StringType, call: func(text, _ string) any { return lastLine(text) }},
-	{name: "boxed", result: cel.StringType, call: func(text, _ string) any { content, _ := mathtext.Boxed(text); return content }},
-	{name: "tag", result: cel.StringType, argument: true, call: func(text, name string) any { content, _ := lastTag(text, name); return content }},
+	{name: "boxed", result: cel.StringType, call: func(text, _ string) any {
+		content,
+			_ := mathtext.Boxed(text)
+		return content
+	}},
+	{name: "tag", result: cel.StringType, argument: true, call: func(text, name string) any {
+		content,
+			_ := lastTag(text, name)
+		return content
+	}},
 	{name: "isJSON", result: cel.BoolType, call: func(text, _ string) any { _, ok := findJSON(text); return ok }},
 	// A reply without JSON has the fields of an empty object, so that has() and .? work on it.
 	{name: "json", result: cel.DynType, call: func(text, _ string) any {
@@ -120,7 +128,8 @@ func textOf(value ref.Val) string {
 }
 
 // extensions are the functions of CEL's extensions whose effort grows with the text.
-var extensions = []string{"replace", "split", "join", "lowerAscii", "upperAscii", "reverse", "format", "trim", "substring", "strings.quote"}
+var extensions = []string{"replace", "split", "join", "lowerAscii", "upperAscii", "reverse", "format", "trim",
+	"substring", "strings.quote"}
 
 // textCost counts the functions of texts by the length of what they read and give. CEL counts its own functions.
 type textCost struct{}

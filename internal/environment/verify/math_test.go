@@ -77,16 +77,19 @@ func TestMathAgainstMathVerify(t *testing.T) {
 	}
 }
 
-// TestZeroIsNoAnswerToOtherProblems has gold answers of published data sets for which the answer 0 once earned a reward.
+// TestZeroIsNoAnswerToOtherProblems has gold answers of published data sets for which the answer 0 once earned a
+// reward.
 func TestZeroIsNoAnswerToOtherProblems(t *testing.T) {
 	for _, gold := range []string{
-		`\ln 10`, `\ln 12`, `\ln 15`, `\log_2 10`, `\log_2 12`, `\sin 10^\circ`, `\cos 20^\circ`, `\cos 40^\circ`, `\frac{1}{2004!}`,
+		`\ln 10`, `\ln 12`, `\ln 15`, `\log_2 10`, `\log_2 12`, `\sin 10^\circ`, `\cos 20^\circ`, `\cos 40^\circ`,
+		`\frac{1}{2004!}`,
 		`$I=-10 e^{-30 t}(\cos 40 t+18 \sin 40 t)$`, `$I=-\frac{200}{3} e^{-10 t} \sin 30 t$`,
 		`$I=-e^{-40 t}(2 \cos 30 t-86 \sin 30 t)$`, `$I=e^{-20 t}(2 \cos 40 t-101 \sin 40 t)$`,
 		`$I_{p}=-\frac{1}{3}(\cos 10 t+2 \sin 10 t)$`, `$I_{p}=-\frac{45}{52}(\cos 30 t+8 \sin 30 t)$`,
 		`$I_{p}=\frac{20}{123}(17 \sin 100 t-11 \cos 100 t)$`, `$I_{p}=\frac{3}{13}(8 \cos 50 t-\sin 50 t)$`,
 	} {
-		for text, want := range map[string]float64{`\boxed{0}`: 0, `\boxed{x=0}`: 0, `\boxed{0^\circ}`: 0, `\boxed{` + gold + `}`: 1} {
+		for text, want := range map[string]float64{`\boxed{0}`: 0, `\boxed{x=0}`: 0, `\boxed{0^\circ}`: 0,
+			`\boxed{` + gold + `}`: 1} {
 			got, err := Math{}.Grade(t.Context(), answer(gold), says(text))
 			if err != nil || got.Reward != want {
 				t.Errorf("with the gold answer %q the reply %q earns %v, %v, want %v", gold, text, got.Reward, err, want)

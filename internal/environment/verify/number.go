@@ -10,15 +10,16 @@ import (
 	"strings"
 )
 
-// Bounds of the numbers that a schema is compared with. The library makes an exact fraction of each number: a long number takes
-// seconds, and an exponent beyond a million has no fraction.
+// Bounds of the numbers that a schema is compared with. The library makes an exact fraction of each number: a long
+// number takes seconds, and an exponent beyond a million has no fraction.
 const (
 	longestNumber   = 1000
 	largestExponent = 1000
 )
 
 // immoderate describes a number beyond the bounds.
-var immoderate = fmt.Sprintf("a number with more than %d characters or with an exponent beyond %d", longestNumber, largestExponent)
+var immoderate = fmt.Sprintf("a number with more than %d characters or with an exponent beyond %d", longestNumber,
+	largestExponent)
 
 // moderate reports whether all numbers of a JSON value, which are json.Number, are within the bounds.
 func moderate(value any) bool {

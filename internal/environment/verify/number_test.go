@@ -61,7 +61,8 @@ func TestJSONSchemaOrdinaryNumbers(t *testing.T) {
 }
 
 func TestJSONSchemaRefusesExtremeBounds(t *testing.T) {
-	for _, schema := range []string{`{"minimum": 1e9999999}`, `{"const": 1e-9999999}`, `{"maximum": ` + strings.Repeat("9", 2000) + `}`} {
+	for _, schema := range []string{`{"minimum": 1e9999999}`, `{"const": 1e-9999999}`,
+		`{"maximum": ` + strings.Repeat("9", 2000) + `}`} {
 		if _, err := NewJSONSchema([]byte(schema)); err == nil || !strings.Contains(err.Error(), "exponent beyond") {
 			t.Errorf("error of schema %.30s is %v, want one about its number", schema, err)
 		}

@@ -59,5 +59,6 @@ func rowFault(format string, values ...any) error {
 
 // errNoAnswer is the fault of a row that has nothing to compare with.
 func errNoAnswer() error {
-	return rowFault("the row has no answer: map the field answer to a column with dataset.fields, or choose a reward that compares with none")
+	return rowFault("the row has no answer: map the field answer to a column with dataset.fields, or choose a reward " +
+		"that compares with none")
 }

@@ -19,7 +19,8 @@ import (
 var number = regexp.MustCompile(`[0-9][0-9,]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+`)
 
 // numbersIn returns the numbers of a text as they are written, without commas. Commas separate thousands if they are
-// where they should be, and numbers otherwise. A minus is a sign unless a letter, digit or closing bracket is before it.
+// where they should be, and numbers otherwise. A minus is a sign unless a letter, digit or closing bracket is before
+// it.
 func numbersIn(text string) []string {
 	var found []string
 	for _, at := range number.FindAllStringIndex(text, -1) {

@@ -46,7 +46,8 @@ type RowChecker interface {
 	CheckRow(row dataset.Row) error
 }
 
-// CheckRows checks all rows if the grader is a RowChecker. An error is a *RowError, a *environment.Fault or the context's.
+// CheckRows checks all rows if the grader is a RowChecker. An error is a *RowError, a *environment.Fault or the
+// context's.
 func CheckRows(ctx context.Context, rows dataset.Dataset, grader Grader) error {
 	checker, ok := grader.(RowChecker)
 	if !ok {

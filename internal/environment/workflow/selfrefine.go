@@ -31,8 +31,10 @@ const (
 // Defaults of the options of SelfRefine.
 const (
 	DefaultDraftPrompt    = "$(prompt)"
-	DefaultCritiquePrompt = "$(prompt)\n\nAn answer to this is:\n\n$(draft)\n\nSay what is wrong with the answer, if anything is, and what would make it better."
-	DefaultRevisionPrompt = "$(prompt)\n\nA first answer was:\n\n$(draft)\n\nA critic says of it:\n\n$(critique)\n\nWrite the final answer."
+	DefaultCritiquePrompt = "$(prompt)\n\nAn answer to this is:\n\n$(draft)\n\nSay what is wrong with the answer, if " +
+		"anything is, and what would make it better."
+	DefaultRevisionPrompt = "$(prompt)\n\nA first answer was:\n\n$(draft)\n\nA critic says of " +
+		"it:\n\n$(critique)\n\nWrite the final answer."
 )
 
 // SelfRefine is the environment in which the policy writes a draft, criticises it, and writes a final answer. The draft
@@ -42,8 +44,9 @@ type SelfRefine struct {
 	options contract.SelfRefine
 }
 
-// NewSelfRefine returns the environment. The prompts are templates: that of the draft with $(prompt), that of the critique with
-// $(draft), too, and that of the revision with all of these and $(critique). Empty ones have the defaults.
+// NewSelfRefine returns the environment. The prompts are templates: that of the draft with $(prompt), that of the
+// critique with $(draft), too, and that of the revision with all of these and $(critique). Empty ones have the
+// defaults.
 func NewSelfRefine(data dataset.Dataset, grader verify.Grader, options contract.SelfRefine) *SelfRefine {
 	options.DraftPrompt = cmp.Or(options.DraftPrompt, DefaultDraftPrompt)
 	options.CritiquePrompt = cmp.Or(options.CritiquePrompt, DefaultCritiquePrompt)
@@ -71,7 +74,8 @@ type selfRefineEpisode struct {
 
 // Prompts implements environment.Episode.
 func (e *selfRefineEpisode) Prompts(context.Context) ([]environment.Prompt, error) {
-	return []environment.Prompt{request(e.row, RoleDraft, RoleDraft, fill(e.options.DraftPrompt, "prompt", e.row.Prompt))}, nil
+	return []environment.Prompt{request(e.row, RoleDraft, RoleDraft, fill(e.options.DraftPrompt, "prompt", e.row.Prompt))},
+		nil
 }
 
 // Step implements environment.Episode.
@@ -100,7 +104,8 @@ func (e *selfRefineEpisode) Step(ctx context.Context, replies []environment.Repl
 		return environment.Turn{Prompts: []environment.Prompt{request(e.row, RoleRevision, RoleRevision, text)}}, nil
 	default:
 		return environment.Turn{
-			Rewards: []environment.Reward{{Conversation: RoleCritique, Value: reward}, {Conversation: RoleRevision, Value: reward}},
+			Rewards: []environment.Reward{{Conversation: RoleCritique, Value: reward},
+				{Conversation: RoleRevision, Value: reward}},
 			Metrics: e.metrics(reward), Done: true,
 		}, nil
 	}

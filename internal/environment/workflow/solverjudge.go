@@ -37,7 +37,8 @@ const NoSolution = "No solution found"
 // Defaults of the options of SolverJudge. They follow the workflow of rLLM for Countdown.
 const (
 	DefaultSolverPrompt = "$(prompt). Output the final answer within <answer>...</answer>"
-	DefaultJudgePrompt  = "You are an expert verifier. You are given a countdown problem and several attempts to solve it. Choose a correct one.\n" +
+	DefaultJudgePrompt  = "You are an expert verifier. You are given a countdown problem and several attempts to solve " +
+		"it. Choose a correct one.\n" +
 		"Problem:\n$(prompt)\nSolutions to evaluate:\n$(solutions)\n\n" +
 		"A correct solution meets all of these criteria:\n" +
 		"1. It uses only the given numbers.\n" +
@@ -51,8 +52,8 @@ const (
 	DefaultSolvers       = 2
 )
 
-// SolverJudge is the environment in which several solvers answer a prompt independently, and a judge chooses one of
-// the answers by its index, from 1. A solver earns what the grader gives its answer, and the judge what the grader gives
+// SolverJudge is the environment in which several solvers answer a prompt independently, and a judge chooses one of the
+// answers by its index, from 1. A solver earns what the grader gives its answer, and the judge what the grader gives
 // the answer that it chose, or an empty answer if its index is invalid.
 type SolverJudge struct {
 	rows
@@ -60,9 +61,9 @@ type SolverJudge struct {
 	pattern *regexp.Regexp
 }
 
-// NewSolverJudge returns the environment. Empty options have the defaults. The solver's prompt is a template with $(prompt), and the
-// judge's one with $(prompt) and $(solutions). The first match of the pattern counts, whose first group is a solver's answer or the
-// judge's index. It fails if the pattern is not a regular expression with a group.
+// NewSolverJudge returns the environment. Empty options have the defaults. The solver's prompt is a template with
+// $(prompt), and the judge's one with $(prompt) and $(solutions). The first match of the pattern counts, whose first
+// group is a solver's answer or the judge's index. It fails if the pattern is not a regular expression with a group.
 func NewSolverJudge(data dataset.Dataset, grader verify.Grader, options contract.SolverJudge) (*SolverJudge, error) {
 	options.Solvers = cmp.Or(options.Solvers, DefaultSolvers)
 	options.SolverPrompt = cmp.Or(options.SolverPrompt, DefaultSolverPrompt)

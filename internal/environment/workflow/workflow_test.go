@@ -32,7 +32,8 @@ func (sums) Row(context.Context, string, int64) (dataset.Row, error) {
 }
 
 // play gives the replies, batch by batch, and returns the prompts of each batch, all rewards and the last metrics.
-func play(t *testing.T, env environment.Environment, replies [][]string) (prompts [][]environment.Prompt, rewards []environment.Reward, metrics map[string]float64) {
+func play(t *testing.T, env environment.Environment,
+	replies [][]string) (prompts [][]environment.Prompt, rewards []environment.Reward, metrics map[string]float64) {
 	t.Helper()
 	episode, err := env.Start(t.Context(), environment.Task{Split: "train"})
 	if err != nil {
@@ -48,7 +49,8 @@ func play(t *testing.T, env environment.Environment, replies [][]string) (prompt
 		prompts = append(prompts, next)
 		given := make([]environment.Reply, len(batch))
 		for i, text := range batch {
-			given[i] = environment.Reply{Role: next[i].Role, Conversation: next[i].Conversation, Message: chat.Message{Role: "assistant", Content: text}}
+			given[i] = environment.Reply{Role: next[i].Role, Conversation: next[i].Conversation,
+				Message: chat.Message{Role: "assistant", Content: text}}
 		}
 		turn, err := episode.Step(t.Context(), given)
 		if err != nil {
@@ -86,16 +88,26 @@ func TestSolverJudge(t *testing.T) {
 		rewards [3]float64
 		acc     float64
 	}{
-		"the judge finds the right answer":   {solvers: []string{"<answer>6</answer>", "3 + 4 is <ANSWER> 7\n</ANSWER>"}, judge: "<answer>2</answer>", rewards: [3]float64{0, 1, 1}, acc: 0.5},
-		"the judge takes the wrong one":      {solvers: []string{"<answer>6</answer>", "<answer>7</answer>"}, judge: "<answer> 1 </answer>", rewards: [3]float64{0, 1, 0}, acc: 0.5},
-		"the first index counts":             {solvers: []string{"<answer>7</answer>", "<answer>7</answer>"}, judge: "<answer>1</answer> or <answer>5</answer>", rewards: [3]float64{1, 1, 1}, acc: 1},
-		"the index 0":                        {solvers: []string{"<answer>7</answer>", "<answer>7</answer>"}, judge: "<answer>0</answer>", rewards: [3]float64{1, 1, 0}, acc: 1},
-		"a negative index":                   {solvers: []string{"<answer>7</answer>", "<answer>7</answer>"}, judge: "<answer>-1</answer>", rewards: [3]float64{1, 1, 0}, acc: 1},
-		"an index beyond the solutions":      {solvers: []string{"<answer>7</answer>", "<answer>7</answer>"}, judge: "<answer>3</answer>", rewards: [3]float64{1, 1, 0}, acc: 1},
-		"an index that is not a number":      {solvers: []string{"<answer>7</answer>", "<answer>7</answer>"}, judge: "<answer>first</answer>", rewards: [3]float64{1, 1, 0}, acc: 1},
-		"a judge without an index":           {solvers: []string{"<answer>7</answer>", "<answer>7</answer>"}, judge: "7", rewards: [3]float64{1, 1, 0}, acc: 1},
-		"a solver without an answer":         {solvers: []string{"The sum is 7.", "<answer>7</answer>"}, judge: "<answer>1</answer>", rewards: [3]float64{0, 1, 0}, acc: 0.5},
-		"the first answer of a reply counts": {solvers: []string{"<answer>6</answer> <answer>7</answer>", "<answer>7</answer>"}, judge: "<answer>1</answer>", rewards: [3]float64{0, 1, 0}, acc: 0.5},
+		"the judge finds the right answer": {solvers: []string{"<answer>6</answer>", "3 + 4 is <ANSWER> 7\n</ANSWER>"},
+			judge: "<answer>2</answer>", rewards: [3]float64{0, 1, 1}, acc: 0.5},
+		"the judge takes the wrong one": {solvers: []string{"<answer>6</answer>", "<answer>7</answer>"},
+			judge: "<answer> 1 </answer>", rewards: [3]float64{0, 1, 0}, acc: 0.5},
+		"the first index counts": {solvers: []string{"<answer>7</answer>", "<answer>7</answer>"},
+			judge: "<answer>1</answer> or <answer>5</answer>", rewards: [3]float64{1, 1, 1}, acc: 1},
+		"the index 0": {solvers: []string{"<answer>7</answer>", "<answer>7</answer>"},
+			judge: "<answer>0</answer>", rewards: [3]float64{1, 1, 0}, acc: 1},
+		"a negative index": {solvers: []string{"<answer>7</answer>", "<answer>7</answer>"},
+			judge: "<answer>-1</answer>", rewards: [3]float64{1, 1, 0}, acc: 1},
+		"an index beyond the solutions": {solvers: []string{"<answer>7</answer>", "<answer>7</answer>"},
+			judge: "<answer>3</answer>", rewards: [3]float64{1, 1, 0}, acc: 1},
+		"an index that is not a number": {solvers: []string{"<answer>7</answer>", "<answer>7</answer>"},
+			judge: "<answer>first</answer>", rewards: [3]float64{1, 1, 0}, acc: 1},
+		"a judge without an index": {solvers: []string{"<answer>7</answer>", "<answer>7</answer>"}, judge: "7",
+			rewards: [3]float64{1, 1, 0}, acc: 1},
+		"a solver without an answer": {solvers: []string{"The sum is 7.", "<answer>7</answer>"},
+			judge: "<answer>1</answer>", rewards: [3]float64{0, 1, 0}, acc: 0.5},
+		"the first answer of a reply counts": {solvers: []string{"<answer>6</answer> <answer>7</answer>",
+			"<answer>7</answer>"}, judge: "<answer>1</answer>", rewards: [3]float64{0, 1, 0}, acc: 0.5},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -119,8 +131,11 @@ func TestSolverJudgePrompts(t *testing.T) {
 	env := newSolverJudge(t, contract.SolverJudge{Solvers: 3, JudgePrompt: "$(prompt)|$(solutions)"})
 	prompts, _, _ := play(t, env, [][]string{{"<answer>1</answer>", "none", "<answer>7</answer>"}, {"<answer>3</answer>"}})
 	system := chat.Message{Role: "system", Content: "Be exact."}
-	solver := []chat.Message{system, {Role: "user", Content: "What is 3 + 4?. Output the final answer within <answer>...</answer>"}}
-	judge := []chat.Message{system, {Role: "user", Content: "What is 3 + 4?|\nSolution 1:\n<answer>1</answer>\n\nSolution 2:\nNo solution found\n\nSolution 3:\n<answer>7</answer>"}}
+	solver := []chat.Message{system, {Role: "user",
+		Content: "What is 3 + 4?. Output the final answer within <answer>...</answer>"}}
+	judge := []chat.Message{system, {Role: "user",
+		Content: "What is 3 + 4?|\nSolution 1:\n<answer>1</answer>\n\nSolution 2:\nNo solution found\n\nSolution " +
+			"3:\n<answer>7</answer>"}}
 	want := [][]environment.Prompt{
 		{
 			{Role: "solver", Conversation: "solver-1", Messages: solver},
@@ -136,11 +151,14 @@ func TestSolverJudgePrompts(t *testing.T) {
 
 // TestSolverJudgeDefaultPrompt checks that the prompt has the parts of that of rLLM, in the same order.
 func TestSolverJudgeDefaultPrompt(t *testing.T) {
-	prompts, _, _ := play(t, newSolverJudge(t, contract.SolverJudge{}), [][]string{{"<answer>1</answer>", "none"}, {"<answer>1</answer>"}})
+	prompts, _, _ := play(t, newSolverJudge(t, contract.SolverJudge{}), [][]string{{"<answer>1</answer>", "none"},
+		{"<answer>1</answer>"}})
 	text, at := prompts[1][0].Messages[1].Content, 0
 	for _, part := range []string{
-		"verifier", "Problem:\n", "What is 3 + 4?", "\nSolutions to evaluate:\n", "\nSolution 1:\n<answer>1</answer>\n", "\nSolution 2:\nNo solution found\n",
-		"1. It uses only the given numbers.", "2. ", "exactly once", "3. ", "+, -, * and /", "4. ", "target", "5. ", "<answer> tags",
+		"verifier", "Problem:\n", "What is 3 + 4?", "\nSolutions to evaluate:\n", "\nSolution 1:\n<answer>1</answer>\n",
+		"\nSolution 2:\nNo solution found\n",
+		"1. It uses only the given numbers.", "2. ", "exactly once", "3. ", "+, -, * and /", "4. ", "target", "5. ",
+		"<answer> tags",
 		"<answer>1</answer>", "first",
 	} {
 		next := strings.Index(text[at:], part)
@@ -176,7 +194,8 @@ func TestSolverJudgeAnswersAreGraded(t *testing.T) {
 			t.Errorf("replies %q earn %v, want %v", text, sum, want)
 		}
 	}
-	if _, _, err := newSolverJudge(t, contract.SolverJudge{AnswerPattern: "ANSWER: (.*)"}).Answers(t.Context(), environment.Task{}); !errors.Is(err, environment.ErrNoAnswers) {
+	if _, _, err := newSolverJudge(t, contract.SolverJudge{AnswerPattern: "ANSWER: (.*)"}).Answers(t.Context(),
+		environment.Task{}); !errors.Is(err, environment.ErrNoAnswers) {
 		t.Errorf("Answers with another pattern: %v, want ErrNoAnswers", err)
 	}
 }
@@ -184,7 +203,8 @@ func TestSolverJudgeAnswersAreGraded(t *testing.T) {
 func TestSelfRefine(t *testing.T) {
 	env := NewSelfRefine(sums{}, verify.ExactMatch{}, contract.SelfRefine{})
 	prompts, rewards, metrics := play(t, env, [][]string{{"6"}, {"One too few."}, {"7"}})
-	want := []environment.Reward{{Conversation: "draft", Value: 0}, {Conversation: "critique", Value: 1}, {Conversation: "revision", Value: 1}}
+	want := []environment.Reward{{Conversation: "draft", Value: 0}, {Conversation: "critique", Value: 1},
+		{Conversation: "revision", Value: 1}}
 	if diff := cmp.Diff(want, rewards); diff != "" {
 		t.Errorf("rewards (-want +got):\n%s", diff)
 	}
@@ -196,13 +216,15 @@ func TestSelfRefine(t *testing.T) {
 	}
 	last := prompts[2][0]
 	text := last.Messages[1].Content
-	if last.Role != RoleRevision || !strings.Contains(text, "first answer was:\n\n6\n") || !strings.Contains(text, "says of it:\n\nOne too few.\n") {
+	if last.Role != RoleRevision || !strings.Contains(text, "first answer was:\n\n6\n") || !strings.Contains(text,
+		"says of it:\n\nOne too few.\n") {
 		t.Errorf("the revision is asked for with %+v", last)
 	}
 }
 
 func TestSelfRefineEndsAtALimit(t *testing.T) {
-	episode, err := NewSelfRefine(sums{}, verify.ExactMatch{}, contract.SelfRefine{}).Start(t.Context(), environment.Task{Split: "train"})
+	episode, err := NewSelfRefine(sums{}, verify.ExactMatch{}, contract.SelfRefine{}).Start(t.Context(),
+		environment.Task{Split: "train"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +234,8 @@ func TestSelfRefineEndsAtALimit(t *testing.T) {
 		}
 	}
 	turn, err := episode.Finish(t.Context())
-	if diff := cmp.Diff([]environment.Reward{{Conversation: "critique"}}, turn.Rewards); err != nil || diff != "" || !turn.Done {
+	if diff := cmp.Diff([]environment.Reward{{Conversation: "critique"}}, turn.Rewards); err != nil || diff != "" ||
+		!turn.Done {
 		t.Errorf("Finish = %+v, %v; rewards (-want +got):\n%s", turn, err, diff)
 	}
 	if diff := cmp.Diff(map[string]float64{"draft_reward": 1, "improved": 0, "correct": 0}, turn.Metrics); diff != "" {
@@ -231,7 +254,8 @@ func TestSolverJudgeEndsAtALimit(t *testing.T) {
 	}
 	replies := make([]environment.Reply, len(prompts))
 	for i, prompt := range prompts {
-		replies[i] = environment.Reply{Role: prompt.Role, Conversation: prompt.Conversation, Message: chat.Message{Content: "<answer>7</answer>"}}
+		replies[i] = environment.Reply{Role: prompt.Role, Conversation: prompt.Conversation,
+			Message: chat.Message{Content: "<answer>7</answer>"}}
 	}
 	if _, err := episode.Step(t.Context(), replies); err != nil {
 		t.Fatalf("Step: %v", err)

@@ -80,7 +80,8 @@ func TestDecode(t *testing.T) {
 				Overruled: []string{"temperature", "top_k"}, Ignored: []Field{{"is_error", "messages.2.content.1.is_error"}},
 				Tools: []chat.Tool{add}, Messages: []chat.Message{
 					{Role: "system", Content: "s"}, {Role: "user", Content: "q"},
-					{Role: "assistant", Thinking: "r", Content: "t", Calls: []chat.ToolCall{call, {ID: "c2", Name: "sub", Arguments: "{}"}}},
+					{Role: "assistant", Thinking: "r", Content: "t",
+						Calls: []chat.ToolCall{call, {ID: "c2", Name: "sub", Arguments: "{}"}}},
 					{Role: "tool", Content: "2", CallID: "c2", Name: "sub"}, {Role: "tool", CallID: "c1", Name: "add"},
 					{Role: "user", Content: "ab"},
 				},
@@ -107,17 +108,20 @@ func TestConversationContinuesAResponse(t *testing.T) {
 		t.Fatal(err)
 	}
 	orphan := chat.Message{Role: "tool", Content: "1", CallID: "b", Name: "old"} // Its call is in a message before these.
-	previous := []chat.Message{orphan, {Role: "assistant", Calls: []chat.ToolCall{{ID: "c", Name: "add", Arguments: "{}"}}}}
+	previous := []chat.Message{orphan, {Role: "assistant",
+		Calls: []chat.ToolCall{{ID: "c", Name: "add", Arguments: "{}"}}}}
 	got, err := request.Conversation(previous)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []chat.Message{{Role: "system", Content: "s"}, orphan, previous[1], {Role: "tool", Content: "2", CallID: "c", Name: "add"}}
+	want := []chat.Message{{Role: "system", Content: "s"}, orphan, previous[1], {Role: "tool", Content: "2", CallID: "c",
+		Name: "add"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("conversations differ (-want +got):\n%s", diff)
 	}
 	_, err = request.Conversation(nil)
-	if e, ok := err.(*Error); !ok || e.Param != "input[0].call_id" { //nolint:errorlint // Conversation says that it is one.
+	if e, ok := err.(*Error); !ok ||
+		e.Param != "input[0].call_id" { //nolint:errorlint // Conversation says that it is one.
 		t.Errorf("got %v, want an error for input[0].call_id", err)
 	}
 }

@@ -35,7 +35,8 @@ func TestDocumentedTreatments(t *testing.T) {
 func optionTable() string {
 	var table strings.Builder
 	table.WriteString("| endpoint | treatment | options |\n|---|---|---|\n")
-	for _, path := range slices.SortedFunc(maps.Keys(paths), func(a, b string) int { return int(paths[a]) - int(paths[b]) }) {
+	for _, path := range slices.SortedFunc(maps.Keys(paths),
+		func(a, b string) int { return int(paths[a]) - int(paths[b]) }) {
 		treatments := TreatmentOf(paths[path])
 		for _, treatment := range []Treatment{Honoured, Accepted, Overruled, Unsupported, ByField, Refused} {
 			var names []string

@@ -78,7 +78,8 @@ type words struct {
 var vocabulary = map[Dialect]map[Kind]words{
 	OpenAI: {
 		InvalidRequest: {status: http.StatusBadRequest, errType: "invalid_request_error"},
-		TooLarge:       {status: http.StatusRequestEntityTooLarge, errType: "invalid_request_error", code: "request_too_large"},
+		TooLarge: {status: http.StatusRequestEntityTooLarge, errType: "invalid_request_error",
+			code: "request_too_large"},
 		Authentication: {status: http.StatusUnauthorized, errType: "invalid_request_error", code: "invalid_api_key"},
 		Permission:     {status: http.StatusForbidden, errType: "invalid_request_error", code: "permission_denied"},
 		NotFound:       {status: http.StatusNotFound, errType: "invalid_request_error", code: "model_not_found"},

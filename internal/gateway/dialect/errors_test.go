@@ -91,7 +91,8 @@ func TestHeadersOfErrors(t *testing.T) {
 		e    Error
 		want http.Header
 	}{
-		"wait":  {Error{Kind: Overloaded, RetryAfter: 3}, http.Header{"Content-Type": {"application/json"}, "Retry-After": {"3"}}},
+		"wait": {Error{Kind: Overloaded, RetryAfter: 3}, http.Header{"Content-Type": {"application/json"},
+			"Retry-After": {"3"}}},
 		"never": {Error{Kind: Quota}, http.Header{"Content-Type": {"application/json"}, "X-Should-Retry": {"false"}}},
 		"plain": {Error{}, http.Header{"Content-Type": {"application/json"}}},
 	} {

@@ -21,16 +21,18 @@ import (
 var replies = map[string]Choice{
 	"text": {
 		Message: chat.Message{Content: "ab"}, Text: "ab", Prompt: "é", Stop: StopLength,
-		Tokens:       []Token{{Text: "a", Logprob: new(float64), Top: []Token{{Text: "a", Logprob: new(float64)}, {Text: "c"}}}, {Text: "b"}},
+		Tokens: []Token{{Text: "a", Logprob: new(float64), Top: []Token{{Text: "a", Logprob: new(float64)},
+			{Text: "c"}}}, {Text: "b"}},
 		PromptTokens: []Token{{Text: "é"}},
 	},
 	"calls": {Stop: StopCalls, Message: chat.Message{Thinking: "r", Content: "t", Calls: []chat.ToolCall{
 		{ID: "c1", Name: "add", Arguments: `{"a": "<\n>"}`}, {ID: "c2", Name: "sub", Arguments: `{}`},
 	}}},
-	"only a call": {Stop: StopCalls, Message: chat.Message{Calls: []chat.ToolCall{{ID: "c1", Name: "add", Arguments: `{}`}}}},
-	"stop text":   {Stop: StopSequence, StopText: "END", Text: "a", Message: chat.Message{Content: "a"}},
-	"context":     {Stop: StopContext, Text: "a", Message: chat.Message{Content: "a"}},
-	"empty":       {},
+	"only a call": {Stop: StopCalls, Message: chat.Message{Calls: []chat.ToolCall{{ID: "c1", Name: "add",
+		Arguments: `{}`}}}},
+	"stop text": {Stop: StopSequence, StopText: "END", Text: "a", Message: chat.Message{Content: "a"}},
+	"context":   {Stop: StopContext, Text: "a", Message: chat.Message{Content: "a"}},
+	"empty":     {},
 }
 
 func TestRepliesInAllDialects(t *testing.T) {
@@ -43,8 +45,9 @@ func TestRepliesInAllDialects(t *testing.T) {
 			}
 			one := 1
 			request := &Request{
-				Endpoint: endpoint, N: 1, Echo: name == "text", Logprobs: &one, IncludeUsage: true, Instructions: "s", PreviousID: "p",
-				Tools: []chat.Tool{{Name: "add"}}, MaxTokens: &one,
+				Endpoint: endpoint, N: 1, Echo: name == "text", Logprobs: &one, IncludeUsage: true, Instructions: "s",
+				PreviousID: "p",
+				Tools:      []chat.Tool{{Name: "add"}}, MaxTokens: &one,
 			}
 			reply := &Reply{
 				ID: "id", Created: time.Unix(9, 0), Model: "m", Sign: testSign, Choices: []Choice{choice},
@@ -83,7 +86,8 @@ func TestStreamErrors(t *testing.T) {
 		ChatCompletions: `data: {"error":` + cause + "}\n\ndata: [DONE]\n\n",
 		Responses: `event: error` + "\n" + `data: {"type":"error","error":` + cause +
 			`,"code":"server_overloaded","message":"No.","param":null,"sequence_number":0}` + "\n\n",
-		Messages: "event: error\n" + `data: {"type":"error","error":{"type":"overloaded_error","message":"No."},"request_id":"r"}` + "\n\n",
+		Messages: "event: error\n" +
+			`data: {"type":"error","error":{"type":"overloaded_error","message":"No."},"request_id":"r"}` + "\n\n",
 	} {
 		if diff := cmp.Diff(want, string(StreamError(endpoint, e, "r"))); diff != "" {
 			t.Errorf("endpoint %d: events differ (-want +got):\n%s", endpoint, diff)
@@ -96,10 +100,12 @@ func TestNormal(t *testing.T) {
 		"empty":      {chat.Message{Parts: []chat.Part{}}, chat.Message{}},
 		"neighbours": {chat.Message{Parts: []chat.Part{{Text: "a"}, {}, {Text: "b"}}}, chat.Message{Content: "ab"}},
 		"thoughts": {
-			chat.Message{Parts: []chat.Part{{Text: "a", Thinking: true}, {Text: "b", Thinking: true}}}, chat.Message{Thinking: "ab"},
+			chat.Message{Parts: []chat.Part{{Text: "a", Thinking: true}, {Text: "b", Thinking: true}}},
+			chat.Message{Thinking: "ab"},
 		},
 		"two": {
-			chat.Message{Parts: []chat.Part{{Text: "a", Thinking: true}, {Text: "b"}}}, chat.Message{Thinking: "a", Content: "b"},
+			chat.Message{Parts: []chat.Part{{Text: "a", Thinking: true}, {Text: "b"}}},
+			chat.Message{Thinking: "a", Content: "b"},
 		},
 		"other order": {
 			chat.Message{Parts: []chat.Part{{Text: "a"}, {Text: "b", Thinking: true}}},
@@ -113,7 +119,8 @@ func TestNormal(t *testing.T) {
 }
 
 func TestPiecesAreCutBetweenCharacters(t *testing.T) {
-	for _, text := range []string{"", "a", strings.Repeat("é", 5000), "a" + strings.Repeat("\U0001f600", 3000), strings.Repeat("\x80", 9000)} {
+	for _, text := range []string{"", "a", strings.Repeat("é", 5000), "a" + strings.Repeat("\U0001f600", 3000),
+		strings.Repeat("\x80", 9000)} {
 		all := pieces(text)
 		if strings.Join(all, "") != text {
 			t.Errorf("the pieces of %q are not the text", text[:min(len(text), 9)])

@@ -20,7 +20,8 @@ import (
 
 // randomText returns text of characters that JSON and events must escape or cut well.
 func randomText(r *rand.Rand) string {
-	letters := []string{"a", "\n", "\r", `"`, `\`, "é", "日", "\U0001f600", "\u2028", "<", "&", "\x00", "data: ", " ", "}", "\ufffd"}
+	letters := []string{"a", "\n", "\r", `"`, `\`, "é", "日", "\U0001f600", "\u2028", "<", "&", "\x00", "data: ", " ", "}",
+		"\ufffd"}
 	var text strings.Builder
 	for range r.IntN(12) {
 		text.WriteString(letters[r.IntN(len(letters))])
@@ -50,7 +51,8 @@ func randomMessage(r *rand.Rand) chat.Message {
 	return m
 }
 
-// compactArguments compares arguments of calls without white space between tokens, which Anthropic's dialect does not keep.
+// compactArguments compares arguments of calls without white space between tokens, which Anthropic's dialect does not
+// keep.
 var compactArguments = cmp.Transformer("compact", func(call chat.ToolCall) [3]string {
 	var text bytes.Buffer
 	if err := json.Compact(&text, []byte(call.Arguments)); err != nil {
@@ -92,7 +94,8 @@ func inOrder(m chat.Message) chat.Message {
 }
 
 func TestReturnedRepliesDecodeToTheirMessage(t *testing.T) {
-	for name, endpoint := range map[string]Endpoint{"chat": ChatCompletions, "responses": Responses, "messages": Messages} {
+	for name, endpoint := range map[string]Endpoint{"chat": ChatCompletions, "responses": Responses,
+		"messages": Messages} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(400) {
 				want := randomMessage(rand.New(rand.NewPCG(seed, uint64(endpoint)))) //nolint:gosec // A test's seed.

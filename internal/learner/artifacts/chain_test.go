@@ -50,8 +50,8 @@ func read(t *testing.T, dir, name string) string {
 	return string(data)
 }
 
-// TestChainNeedsOneFileForOldRows makes sure that rows.jsonl stands for the rows' own files, whether it was added to step by
-// step or put together from them, and that metrics.jsonl is the same by either.
+// TestChainNeedsOneFileForOldRows makes sure that rows.jsonl stands for the rows' own files, whether it was added to
+// step by step or put together from them, and that metrics.jsonl is the same by either.
 func TestChainNeedsOneFileForOldRows(t *testing.T) {
 	for name, before := range map[string]func(*Store) error{
 		"added to":     func(*Store) error { return nil },
@@ -69,7 +69,8 @@ func TestChainNeedsOneFileForOldRows(t *testing.T) {
 			var got []string
 			for v := range later.Chain(rowAt("a100"), noParent) {
 				if v.Row != nil {
-					got = append(got, fmt.Sprintf("%d %s %d %g", v.Step, v.Row.State, v.Row.Usage.TrainedTokens, v.Metrics()["progress/batch"]))
+					got = append(got, fmt.Sprintf("%d %s %d %g", v.Step, v.Row.State, v.Row.Usage.TrainedTokens,
+						v.Metrics()["progress/batch"]))
 				}
 			}
 			if len(got) != 100 || got[99] != "1 s1 10 0" {
@@ -140,7 +141,8 @@ func TestBranchInRowsFile(t *testing.T) {
 	writeChain(t, s)
 	must(t, s.WriteRow(row("b19", "a18")), os.Remove(filepath.Join(dir, "uid", rowName(rowAt("a19")))))
 	must(t, os.WriteFile(filepath.Join(dir, "uid", rowName(rowAt("a20"))), nil, fileMode))
-	must(t, os.WriteFile(filepath.Join(dir, "uid", rowsName), []byte(withoutLine(read(t, dir, rowsName), rowAt("a20").Lineage.String())), fileMode))
+	must(t, os.WriteFile(filepath.Join(dir, "uid", rowsName),
+		[]byte(withoutLine(read(t, dir, rowsName), rowAt("a20").Lineage.String())), fileMode))
 	for v := range openStore(t, dir).Chain(rowAt("a100"), noParent) {
 		if v.Version == rowAt("b19") {
 			t.Fatal("the chain follows a branch without a version")
@@ -158,8 +160,8 @@ func withoutLine(text, part string) string {
 	return strings.Join(kept, "")
 }
 
-// TestRefreshCopiesFewRows makes sure that a learner does not fetch the rows that rows.jsonl has, and reads each of them when
-// it is asked for.
+// TestRefreshCopiesFewRows makes sure that a learner does not fetch the rows that rows.jsonl has, and reads each of
+// them when it is asked for.
 func TestRefreshCopiesFewRows(t *testing.T) {
 	var gets atomic.Int64
 	url := buckettest.Start(t, func(next http.Handler) http.Handler {

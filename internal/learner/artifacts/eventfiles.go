@@ -14,7 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 )
 
-// EventFiles are files of a run that other programs read while they grow, such as those of TensorBoard. One goroutine uses them.
+// EventFiles are files of a run that other programs read while they grow, such as those of TensorBoard. One goroutine
+// uses them.
 type EventFiles struct {
 	store   *Store
 	attempt int32
@@ -47,9 +48,9 @@ func (e *EventFiles) Read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Grow makes a file have the content, of which it had the first bytes, as many as former says, after the call before. With 0 the
-// file is created or replaced. A file that a later attempt has replaced is another one than what this process continues to write,
-// and an attempt that knows of a later one writes nothing.
+// Grow makes a file have the content, of which it had the first bytes, as many as former says, after the call before.
+// With 0 the file is created or replaced. A file that a later attempt has replaced is another one than what this
+// process continues to write, and an attempt that knows of a later one writes nothing.
 func (e *EventFiles) Grow(name string, content []byte, former int) error {
 	highest, err := e.store.HighestClaim()
 	if err != nil || highest > e.attempt {

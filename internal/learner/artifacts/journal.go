@@ -48,12 +48,13 @@ type Config struct {
 	Pause time.Duration
 	// Slow is how long a call may take before it is reported.
 	Slow time.Duration
-	// GiveUp is closed when the store is not to be waited for any longer, since the learner drains. Each call is tried once
-	// more then. Nil waits for ever.
+	// GiveUp is closed when the store is not to be waited for any longer, since the learner drains. Each call is tried
+	// once more then. Nil waits for ever.
 	GiveUp <-chan struct{}
 }
 
-// OpenBucket opens artifacts.url. It is given by programs that keep artifacts at URLs, so that the drivers are linked there alone.
+// OpenBucket opens artifacts.url. It is given by programs that keep artifacts at URLs, so that the drivers are linked
+// there alone.
 type OpenBucket func(ctx context.Context, url string) (Objects, error)
 
 // Journal is used by the goroutine of the loop, except for what evaluations and sessions need.
@@ -135,7 +136,8 @@ func (c Config) open(ctx context.Context) (*Store, error) {
 	return OpenBucketStore(objects, c.Dir, c.RunUID)
 }
 
-// LookForClaim waits until the store says which attempts have claimed the run, and fails with ErrFenced if a higher one has.
+// LookForClaim waits until the store says which attempts have claimed the run, and fails with ErrFenced if a higher one
+// has.
 func (j *Journal) LookForClaim(ctx context.Context) error {
 	if j.store == nil {
 		return nil
@@ -167,9 +169,9 @@ func lookForClaim(s *Store, attempt int32) error {
 	return nil
 }
 
-// insist repeats a call of the store until the store answers, and reports meanwhile why it does not. ErrFenced counts as
-// an answer. It ends early with ctx, or with ErrUnanswered once the learner gives up. A call that hangs then may still
-// end, and must not use what its caller changes.
+// insist repeats a call of the store until the store answers, and reports meanwhile why it does not. ErrFenced counts
+// as an answer. It ends early with ctx, or with ErrUnanswered once the learner gives up. A call that hangs then may
+// still end, and must not use what its caller changes.
 func (j *Journal) insist(ctx context.Context, what string, act func() error) error {
 	for {
 		err := j.call(ctx, what, act)
@@ -202,7 +204,8 @@ func (j *Journal) call(ctx context.Context, what string, act func() error) error
 	go func() { result <- act() }()
 	slow := time.NewTimer(j.config.Slow)
 	defer slow.Stop()
-	// A call that was begun is waited for, since it may have changed the store, unless it takes long. Until then these are nil.
+	// A call that was begun is waited for, since it may have changed the store, unless it takes long. Until then these are
+	// nil.
 	var giveUp, ended <-chan struct{}
 	for {
 		select {

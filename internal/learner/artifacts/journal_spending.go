@@ -17,7 +17,8 @@ func (j *Journal) Spending() (Spending, bool) {
 	return j.store.Spending(j.config.Attempt)
 }
 
-// WriteSpending records what was spent. A call that takes long is reported, and ends with ctx or once the learner gives up.
+// WriteSpending records what was spent. A call that takes long is reported, and ends with ctx or once the learner gives
+// up.
 func (j *Journal) WriteSpending(ctx context.Context, record Spending) error {
 	return j.call(ctx, recordingSpending, j.writeSpending(record))
 }
@@ -29,7 +30,8 @@ func (j *Journal) InsistOnSpending(ctx context.Context, record Spending) error {
 
 const recordingSpending = "recording what was spent"
 
-// spendingWrites orders the records of what was spent: a write that nobody waits for any longer does not replace a newer record.
+// spendingWrites orders the records of what was spent: a write that nobody waits for any longer does not replace a
+// newer record.
 type spendingWrites struct {
 	asked atomic.Int64
 	mu    sync.Mutex

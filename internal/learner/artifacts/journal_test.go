@@ -161,10 +161,11 @@ func TestWriteRows(t *testing.T) {
 		want    map[int64]string
 		err     error
 	}{
-		"the newest row names the state":        {rows: []Row{row(1), row(2)}, want: map[int64]string{1: "", 2: "path"}},
-		"a row that is written is written anew": {rows: []Row{row(1), row(2)}, flushed: true, want: map[int64]string{1: "", 2: "path"}},
-		"no rows":                               {want: map[int64]string{}},
-		"a store that is offline":               {rows: []Row{row(1)}, down: true, want: map[int64]string{}, err: ErrUnanswered},
+		"the newest row names the state": {rows: []Row{row(1), row(2)}, want: map[int64]string{1: "", 2: "path"}},
+		"a row that is written is written anew": {rows: []Row{row(1), row(2)}, flushed: true,
+			want: map[int64]string{1: "", 2: "path"}},
+		"no rows":                 {want: map[int64]string{}},
+		"a store that is offline": {rows: []Row{row(1)}, down: true, want: map[int64]string{}, err: ErrUnanswered},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -335,7 +336,8 @@ func TestWithoutStore(t *testing.T) {
 	if _, err := j.Row(versionAt(1)); err == nil {
 		t.Error("a row is read")
 	}
-	if _, ok := j.Evaluation(versionAt(1), "d"); ok || j.HasStore() || j.Session() != "" || len(j.Workers()) > 0 || len(j.RecentStates()) > 0 || j.SetWorkers(nil) {
+	if _, ok := j.Evaluation(versionAt(1), "d"); ok || j.HasStore() || j.Session() != "" || len(j.Workers()) > 0 ||
+		len(j.RecentStates()) > 0 || j.SetWorkers(nil) {
 		t.Error("a journal without a store knows of something")
 	}
 }
@@ -369,7 +371,8 @@ func TestGiveUpACallThatHangs(t *testing.T) {
 		given, hung := make(chan struct{}), make(chan struct{})
 		defer close(hung)
 		time.AfterFunc(time.Minute, func() { close(given) })
-		j := NewJournal(Config{Logger: slog.New(slog.DiscardHandler), Blocked: func(string) {}, Pause: time.Second, Slow: 20 * time.Second, GiveUp: given})
+		j := NewJournal(Config{Logger: slog.New(slog.DiscardHandler), Blocked: func(string) {}, Pause: time.Second,
+			Slow: 20 * time.Second, GiveUp: given})
 		began := time.Now()
 		err := j.insist(t.Context(), "writing", func() error {
 			<-hung
@@ -381,11 +384,13 @@ func TestGiveUpACallThatHangs(t *testing.T) {
 	})
 }
 
-// TestCallThatSucceedsCounts has the context end while the store is called: what the store has taken is known to be taken.
+// TestCallThatSucceedsCounts has the context end while the store is called: what the store has taken is known to be
+// taken.
 func TestCallThatSucceedsCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
-		j := NewJournal(Config{Logger: slog.New(slog.DiscardHandler), Blocked: func(string) {}, Pause: time.Second, Slow: 20 * time.Second})
+		j := NewJournal(Config{Logger: slog.New(slog.DiscardHandler), Blocked: func(string) {}, Pause: time.Second,
+			Slow: 20 * time.Second})
 		err := j.insist(ctx, "writing", func() error {
 			end()
 			time.Sleep(time.Second)

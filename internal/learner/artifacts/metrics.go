@@ -42,9 +42,9 @@ const (
 	evaluationsName = "evaluations.jsonl"
 )
 
-// Rebuild puts metrics.jsonl together from the rows of the version's chain and the evaluations of its versions, whatever the
-// file contained before, evaluations.jsonl from these evaluations, and rows.jsonl from these rows. A row that cannot be read
-// costs its own metrics alone.
+// Rebuild puts metrics.jsonl together from the rows of the version's chain and the evaluations of its versions,
+// whatever the file contained before, evaluations.jsonl from these evaluations, and rows.jsonl from these rows. A row
+// that cannot be read costs its own metrics alone.
 func (s *Store) Rebuild(at rl.Version, parent Parent) error {
 	found := map[rl.Version][]Evaluation{}
 	for _, e := range s.Evaluations() {

@@ -42,7 +42,8 @@ type remote struct {
 	// known are the rows that rows.jsonl had at the last refresh.
 	known atomic.Pointer[map[string]bool]
 
-	// upload serializes uploads; uploaded is when the last one of metrics.jsonl began, rowsUploaded the last one of rows.jsonl.
+	// upload serializes uploads; uploaded is when the last one of metrics.jsonl began, rowsUploaded the last one of
+	// rows.jsonl.
 	upload       sync.Mutex
 	uploaded     time.Time
 	rowsUploaded time.Time
@@ -77,7 +78,8 @@ func (r *remote) list(folder string) ([]string, error) {
 	return names, err
 }
 
-// claim creates the claim's object, of which there can be one. Before the first it checks that the server is fit for that.
+// claim creates the claim's object, of which there can be one. Before the first it checks that the server is fit for
+// that.
 func (r *remote) claim(attempt int32, by string) (claimant string, err error) {
 	ctx := context.Background()
 	if !r.checked {
@@ -100,8 +102,8 @@ func (r *remote) claim(attempt int32, by string) (claimant string, err error) {
 	return by, nil
 }
 
-// refresh copies the rows and evaluations that the folder lacks, the newest rows, which their learner completes, and what the
-// attempt before recorded. Rows that rows.jsonl has need no copy of their own.
+// refresh copies the rows and evaluations that the folder lacks, the newest rows, which their learner completes, and
+// what the attempt before recorded. Rows that rows.jsonl has need no copy of their own.
 func (r *remote) refresh() error {
 	if _, err := os.Stat(filepath.Join(r.dir, rowsName)); err != nil {
 		if err := r.copy(rowsName); err != nil {
@@ -160,7 +162,8 @@ func (r *remote) isKnown(file string) bool {
 	return known != nil && (*known)[file]
 }
 
-// copy writes the object of a name to the file of that name in the folder. It does nothing if the object does not exist.
+// copy writes the object of a name to the file of that name in the folder. It does nothing if the object does not
+// exist.
 func (r *remote) copy(file string) error {
 	data, err := r.get(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,8 +175,8 @@ func (r *remote) copy(file string) error {
 	return atomicfile.WriteDurable(filepath.Join(r.dir, file), fileMode, data)
 }
 
-// uploadMetrics replaces the originals of metrics.jsonl, evaluations.jsonl and rows.jsonl by the files of the folder, unless a
-// higher attempt has begun.
+// uploadMetrics replaces the originals of metrics.jsonl, evaluations.jsonl and rows.jsonl by the files of the folder,
+// unless a higher attempt has begun.
 func (r *remote) uploadMetrics() error {
 	r.upload.Lock()
 	defer r.upload.Unlock()
@@ -181,8 +184,8 @@ func (r *remote) uploadMetrics() error {
 	return r.putMetrics()
 }
 
-// uploadMetricsInTurn is uploadMetrics beside the steps, once in a while: rows are the record, and metrics.jsonl is put together
-// from them again when a learner begins and ends. So what fails here is repeated later.
+// uploadMetricsInTurn is uploadMetrics beside the steps, once in a while: rows are the record, and metrics.jsonl is put
+// together from them again when a learner begins and ends. So what fails here is repeated later.
 func (r *remote) uploadMetricsInTurn() {
 	if !r.upload.TryLock() {
 		return

@@ -43,8 +43,8 @@ func TestClaimOfObjects(t *testing.T) {
 	}
 }
 
-// TestRefresh makes sure that a learner knows what the one before wrote, before and after its own claim, and also what a row was
-// completed with.
+// TestRefresh makes sure that a learner knows what the one before wrote, before and after its own claim, and also what
+// a row was completed with.
 func TestRefresh(t *testing.T) {
 	url := buckettest.Start(t, nil).URL("")
 	first, _ := openObjects(t, url)
@@ -52,7 +52,8 @@ func TestRefresh(t *testing.T) {
 	evaluation := Evaluation{Version: rowAt("l1"), Digest: "p", Attempt: 1, Metrics: map[string]float64{"test/x": 1}}
 	must(t, first.Claim(1, "a"), first.WriteRow(Row{Version: rowAt("l1")}), first.WriteEvaluation(evaluation),
 		first.SetSession("s"), first.SetWorkers([]string{"w"}), second.Claim(2, "b"))
-	must(t, first.WriteRow(Row{Version: rowAt("l1"), State: "path"}), first.WriteRow(Row{Version: rowAt("l2")}), second.Refresh())
+	must(t, first.WriteRow(Row{Version: rowAt("l1"), State: "path"}), first.WriteRow(Row{Version: rowAt("l2")}),
+		second.Refresh())
 	row, err := second.Row(rowAt("l1"))
 	if err != nil || row.State != "path" {
 		t.Errorf("the completed row has state %q (%v)", row.State, err)
@@ -96,7 +97,8 @@ func TestUploadOfMetrics(t *testing.T) {
 	url := buckettest.Start(t, nil).URL("")
 	first, objects := openObjects(t, url)
 	second, _ := openObjects(t, url)
-	must(t, first.Claim(1, "a"), first.WriteRow(Row{Version: rowAt("l1"), Parent: rowAt("l0").Lineage, Metrics: map[string]float64{"x": 1}}),
+	must(t, first.Claim(1, "a"), first.WriteRow(Row{Version: rowAt("l1"), Parent: rowAt("l0").Lineage,
+		Metrics: map[string]float64{"x": 1}}),
 		first.Rebuild(rowAt("l1"), noParent))
 	read := func() string {
 		data, err := objects.Get(t.Context(), "uid/metrics.jsonl")
@@ -106,7 +108,8 @@ func TestUploadOfMetrics(t *testing.T) {
 	if want := `{"step":0,"x":1}` + "\n"; read() != want {
 		t.Errorf("metrics.jsonl is %q, want %q", read(), want)
 	}
-	must(t, second.Claim(2, "b"), second.WriteRow(Row{Version: rowAt("l2"), Parent: rowAt("l1").Lineage, Metrics: map[string]float64{"x": 2}}),
+	must(t, second.Claim(2, "b"), second.WriteRow(Row{Version: rowAt("l2"), Parent: rowAt("l1").Lineage,
+		Metrics: map[string]float64{"x": 2}}),
 		second.Rebuild(rowAt("l2"), noParent))
 	want := read()
 	must(t, first.Rebuild(rowAt("l1"), noParent))

@@ -44,7 +44,8 @@ type Row struct {
 	Metrics  map[string]float64 `json:"metrics"`
 	// Usage is what the run had spent when the step was made.
 	Usage spending.Usage `json:"usage"`
-	// Trained is how many tokens were trained on in this and all steps before it; nil in rows of earlier versions of the program.
+	// Trained is how many tokens were trained on in this and all steps before it; nil in rows of earlier versions of the
+	// program.
 	Trained *int64 `json:"trained,omitempty"`
 	// TrainingSeconds that the run had trained by then.
 	TrainingSeconds float64 `json:"trainingSeconds"`

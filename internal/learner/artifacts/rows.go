@@ -25,7 +25,9 @@ func (j *Journal) WriteRows(ctx context.Context) error {
 	for len(j.rows) > 0 {
 		row := j.rows[0]
 		if j.store != nil {
-			if err := j.insist(ctx, "writing row", func() error { return j.store.WriteStep(row.Row, row.rollouts) }); err != nil {
+			if err := j.insist(ctx, "writing row", func() error {
+				return j.store.WriteStep(row.Row, row.rollouts)
+			}); err != nil {
 				return err
 			}
 		}
@@ -166,7 +168,8 @@ func EventFilesOf(j *Journal) *EventFiles {
 	return ask(j.store, func(s *Store) *EventFiles { return s.EventFiles(j.config.Attempt) })
 }
 
-// UploadFilesOf returns the files with rollouts of a journal's store; nil without a store, and before the attempt is claimed.
+// UploadFilesOf returns the files with rollouts of a journal's store; nil without a store, and before the attempt is
+// claimed.
 func UploadFilesOf(j *Journal) *UploadFiles {
 	return ask(j.store, func(s *Store) *UploadFiles { return s.UploadFiles(j.config.Attempt) })
 }

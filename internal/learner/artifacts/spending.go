@@ -19,7 +19,8 @@ type Spending struct {
 	Granted int64 `json:"granted"`
 	// Workers are all worker processes that ever reported, by the name of the process.
 	Workers map[string]WorkerSpending `json:"workers,omitempty"`
-	// Held is what others than those who reported it may have been given without paying, and Shown what was reported of the run.
+	// Held is what others than those who reported it may have been given without paying, and Shown what was reported of
+	// the run.
 	Held  spending.Usage `json:"held"`
 	Shown spending.Usage `json:"shown"`
 	// Checked is how many tokens were trained on before the run began.
@@ -33,8 +34,8 @@ type WorkerSpending struct {
 	// Name of the worker.
 	Name string         `json:"name"`
 	Used spending.Usage `json:"used"`
-	// Uncovered is the part of Used that belongs to groups that no state covers, and Next what its leases may have cost since. Lost is
-	// set once the worker is not expected any more, so that it is given no further leases.
+	// Uncovered is the part of Used that belongs to groups that no state covers, and Next what its leases may have cost
+	// since. Lost is set once the worker is not expected any more, so that it is given no further leases.
 	Uncovered spending.Usage `json:"uncovered,omitzero"`
 	Next      int64          `json:"next,omitempty"`
 	Lost      bool           `json:"lost,omitempty"`
@@ -50,8 +51,8 @@ func (s *Store) WriteSpending(attempt int32, record Spending) error {
 	return nil
 }
 
-// Spending reads what the newest attempt before one recorded, and reports whether one did. Before the first attempt of a run stands the
-// record of the run that it continues.
+// Spending reads what the newest attempt before one recorded, and reports whether one did. Before the first attempt of
+// a run stands the record of the run that it continues.
 func (s *Store) Spending(before int32) (Spending, bool) {
 	for attempt := before - 1; attempt >= 0; attempt-- {
 		var record Spending

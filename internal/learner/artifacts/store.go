@@ -27,7 +27,8 @@
 //
 //	names/<namespace>/<name>/<began>-<uid>    empty; one for each run that had this name
 //
-// A run that continues a deleted one claims its folder by attempts/2147483647, whose content is the uid of the run that continues it.
+// A run that continues a deleted one claims its folder by attempts/2147483647, whose content is the uid of the run that
+// continues it.
 //
 // The files are those of a folder, or objects below a URL: then the folder is a copy that reads are served from.
 //
@@ -68,7 +69,8 @@ type Store struct {
 // OpenStore makes the folders of the run below dir as needed.
 func OpenStore(dir, runUID string) (*Store, error) {
 	files := &folder{dir: filepath.Join(dir, runUID)}
-	for _, sub := range []string{claimsDir, rowsDir, rolloutsDir, evaluationsDir, specsDir, transcriptsDir, uploadsDir, spendingDir} {
+	for _, sub := range []string{claimsDir, rowsDir, rolloutsDir, evaluationsDir, specsDir, transcriptsDir, uploadsDir,
+		spendingDir} {
 		if err := os.MkdirAll(files.path(sub), 0o755); err != nil {
 			return nil, fmt.Errorf("making artifact folders: %w", err)
 		}

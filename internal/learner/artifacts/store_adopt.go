@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// adoptingAttempt is the claim of the run that adopts another run. It is higher than every attempt of that run, so that a
-// learner of it which still runs is fenced as by a later attempt.
+// adoptingAttempt is the claim of the run that adopts another run. It is higher than every attempt of that run, so that
+// a learner of it which still runs is fenced as by a later attempt.
 const adoptingAttempt = math.MaxInt32
 
 // AdoptedError says that another run has adopted a run before.
@@ -33,9 +33,9 @@ func (e *AdoptedError) Error() string {
 	return fmt.Sprintf("run %s continues run %s already", e.By, e.UID)
 }
 
-// Adopt claims the folder of a former run for the run of this store, and copies the rows and evaluations of the former run that this
-// store lacks. Nothing but the claim is written into the folder of the former run. It returns the newest run file of the former run;
-// nil if the store has no folder of it.
+// Adopt claims the folder of a former run for the run of this store, and copies the rows and evaluations of the former
+// run that this store lacks. Nothing but the claim is written into the folder of the former run. It returns the newest
+// run file of the former run; nil if the store has no folder of it.
 func (s *Store) Adopt(formerUID, by string) (spec []byte, err error) {
 	former := s.files.sibling(formerUID)
 	if claims, err := former.list(claimsDir); errors.Is(err, fs.ErrNotExist) || err == nil && len(claims) == 0 {
@@ -60,7 +60,8 @@ func (s *Store) Adopt(formerUID, by string) (spec []byte, err error) {
 	return former.newestSpec()
 }
 
-// copySpending copies what the newest attempt of another run has recorded as spent, as the record before the first attempt of this run.
+// copySpending copies what the newest attempt of another run has recorded as spent, as the record before the first
+// attempt of this run.
 func (f *folder) copySpending(from *folder) error {
 	names, err := from.list(spendingDir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(names) == 0 {
@@ -79,8 +80,8 @@ func (f *folder) copySpending(from *folder) error {
 	return f.write(spendingName(0), data)
 }
 
-// claimWhole claims the folder for an adopting run. A claim without content, which is left when a learner dies while it writes the
-// claim, belongs to nobody.
+// claimWhole claims the folder for an adopting run. A claim without content, which is left when a learner dies while it
+// writes the claim, belongs to nobody.
 func (f *folder) claimWhole(by string) (claimant string, err error) {
 	if claimant, err = f.claim(adoptingAttempt, by); err != nil || claimant != "" {
 		return claimant, err
@@ -96,7 +97,8 @@ func (f *folder) claimWhole(by string) (claimant string, err error) {
 func (f *folder) sibling(runUID string) *folder {
 	other := &folder{dir: filepath.Join(filepath.Dir(f.dir), runUID)}
 	if f.remote != nil {
-		other.remote = &remote{objects: f.remote.objects, prefix: path.Join(path.Dir(f.remote.prefix), runUID), dir: other.dir}
+		other.remote = &remote{objects: f.remote.objects, prefix: path.Join(path.Dir(f.remote.prefix), runUID),
+			dir: other.dir}
 	}
 	return other
 }
@@ -150,7 +152,8 @@ func (f *folder) newestSpec() ([]byte, error) {
 	return data, nil
 }
 
-// namesDir has an entry for each run of a namespace and name, in the order in which they began. It is beside the folders of runs.
+// namesDir has an entry for each run of a namespace and name, in the order in which they began. It is beside the
+// folders of runs.
 const namesDir = "names"
 
 // Namesake is another run of the same namespace and name.
@@ -162,8 +165,8 @@ type Namesake struct {
 	Spec []byte
 }
 
-// Register adds the run of this store to the runs of its namespace and name, and returns the newest other one that has committed a
-// step; nil for none. began is when the run began, in Unix seconds.
+// Register adds the run of this store to the runs of its namespace and name, and returns the newest other one that has
+// committed a step; nil for none. began is when the run began, in Unix seconds.
 func (s *Store) Register(namespace, name string, began int64) (*Namesake, error) {
 	const looked = 4 // Runs before that are of no interest.
 	folder := path.Join(namesDir, namespace, name)

@@ -104,7 +104,8 @@ func rowAt(name string) rl.Version {
 
 func row(name, parent string) Row {
 	v := rowAt(name)
-	return Row{Version: v, Parent: rowAt(parent).Lineage, Metrics: map[string]float64{"progress/batch": float64(v.Step - 1)}}
+	return Row{Version: v, Parent: rowAt(parent).Lineage,
+		Metrics: map[string]float64{"progress/batch": float64(v.Step - 1)}}
 }
 
 // noParent knows nothing that rows do not know.
@@ -123,7 +124,8 @@ func TestRebuildFollowsTheParents(t *testing.T) {
 		s.Rebuild(rowAt("a3"), noParent),
 	)
 	want := []string{
-		`{"progress/batch":0,"step":0,"test/x":1}`, `{"progress/batch":1,"step":1}`, `{"progress/batch":2,"step":2}`, `{"step":3,"test/x":2}`,
+		`{"progress/batch":0,"step":0,"test/x":1}`, `{"progress/batch":1,"step":1}`, `{"progress/batch":2,"step":2}`,
+		`{"step":3,"test/x":2}`,
 	}
 	if diff := cmp.Diff(want, fileLines(t, dir)); diff != "" {
 		t.Errorf("metrics.jsonl (-want +got):\n%s", diff)
@@ -146,7 +148,8 @@ func TestAppend(t *testing.T) {
 	}
 	// A later attempt puts the file together anew; what the first one adds then is lost on it.
 	later := openStore(t, dir)
-	must(t, later.Rebuild(rowAt("a0"), noParent), s.AppendStep(row("a4", "a3")), s.AppendEvaluation(Evaluation{Version: rl.Version{Step: 1}}),
+	must(t, later.Rebuild(rowAt("a0"), noParent), s.AppendStep(row("a4", "a3")),
+		s.AppendEvaluation(Evaluation{Version: rl.Version{Step: 1}}),
 		later.AppendStep(row("a1", "a0")))
 	if diff := cmp.Diff(want[:1], fileLines(t, dir)); diff != "" {
 		t.Errorf("metrics.jsonl after a superseded attempt's additions (-want +got):\n%s", diff)
@@ -191,13 +194,16 @@ func TestRebuildWithoutSomeRows(t *testing.T) {
 		parent Parent
 		want   string
 	}{
-		"no row is damaged":             {nil, true, noParent, all},
-		"the newest":                    {[]int64{4}, false, noParent, steps("0", "1", "2")},
-		"one in between":                {[]int64{2}, false, noParent, steps("0", "2", "3")},
-		"the first":                     {[]int64{1}, false, noParent, steps("1", "2", "3")},
-		"two of them":                   {[]int64{2, 4}, false, noParent, steps("0", "2")},
-		"above a branch":                {[]int64{3}, true, noParent, steps("3")},
-		"above a branch, names know it": {[]int64{3}, true, func(v rl.Version) (rl.Lineage, bool) { return rowAt(fmt.Sprintf("a%d", v.Step-1)).Lineage, true }, steps("0", "1", "3")},
+		"no row is damaged": {nil, true, noParent, all},
+		"the newest":        {[]int64{4}, false, noParent, steps("0", "1", "2")},
+		"one in between":    {[]int64{2}, false, noParent, steps("0", "2", "3")},
+		"the first":         {[]int64{1}, false, noParent, steps("1", "2", "3")},
+		"two of them":       {[]int64{2, 4}, false, noParent, steps("0", "2")},
+		"above a branch":    {[]int64{3}, true, noParent, steps("3")},
+		"above a branch, names know it": {[]int64{3}, true,
+			func(v rl.Version) (rl.Lineage, bool) {
+				return rowAt(fmt.Sprintf("a%d", v.Step-1)).Lineage, true
+			}, steps("0", "1", "3")},
 	}
 	for kind, change := range damage {
 		for name, tc := range cases {

@@ -13,9 +13,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// rowsName is the file with a line for each committed row: the row without manifest and metrics, a tab, and the row's line of
-// metrics.jsonl. A learner that resumes reads this file instead of a file for each step. It contains nothing that rows do not
-// contain, so that any line of it may be missing.
+// rowsName is the file with a line for each committed row: the row without manifest and metrics, a tab, and the row's
+// line of metrics.jsonl. A learner that resumes reads this file instead of a file for each step. It contains nothing
+// that rows do not contain, so that any line of it may be missing.
 const rowsName = "rows.jsonl"
 
 // summary is a row without manifest and metrics, and the line that the row adds to metrics.jsonl.

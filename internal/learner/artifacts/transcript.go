@@ -15,8 +15,8 @@ import (
 
 const transcriptsDir = "transcripts"
 
-// WriteTranscript writes the transcript of a committed step as JSON and as a page. The JSON comes last: where it exists, the
-// page does, too.
+// WriteTranscript writes the transcript of a committed step as JSON and as a page. The JSON comes last: where it
+// exists, the page does, too.
 func (s *Store) WriteTranscript(step int64, lineage string, encoded, page []byte) error {
 	name := transcriptName(step, lineage)
 	for _, file := range []struct {

@@ -53,7 +53,8 @@ func (t *Transcripts) Write(ctx context.Context, last bool) error {
 	t.committed, t.uncommitted = append(t.committed, t.uncommitted...), nil
 	for last && len(t.committed) > 0 {
 		oldest := t.committed[0]
-		if err := t.journal.insist(ctx, "writing transcripts", func() error { return write(t.journal.store, oldest) }); err != nil {
+		if err := t.journal.insist(ctx, "writing transcripts",
+			func() error { return write(t.journal.store, oldest) }); err != nil {
 			return err
 		}
 		t.committed = t.committed[1:]

@@ -14,7 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// written returns why the steps of a folder have no transcript, "" for those that have one, and checks that each has a page.
+// written returns why the steps of a folder have no transcript, "" for those that have one, and checks that each has a
+// page.
 func written(t *testing.T, dir string) map[int64]string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "uid", "transcripts", "*.json"))
@@ -102,7 +103,8 @@ func TestMissingTranscriptsAreStated(t *testing.T) {
 func TestTranscriptsHaveRoomForTheNewest(t *testing.T) {
 	steps := make([]transcript.Step, 5)
 	for i := range steps {
-		steps[i] = transcript.Step{Step: int64(i), Groups: []transcript.Group{{Reason: string(make([]byte, transcript.MaxStepBytes/7))}}}
+		steps[i] = transcript.Step{Step: int64(i), Groups: []transcript.Group{{Reason: string(make([]byte,
+			transcript.MaxStepBytes/7))}}}
 		steps[i].Bound()
 	}
 	if steps[0].Size() < maxWaiting/5 {

@@ -18,8 +18,8 @@ const uploadsDir = "uploads"
 // ErrSuperseded says that a later attempt has claimed the run.
 var ErrSuperseded = errors.New("a later attempt has claimed the run")
 
-// UploadFiles are the rollouts of steps that wait until a service has received them, by the names of TranscriptKey. They are written
-// before the state of their step is saved, so that a learner that resumes from that state finds them.
+// UploadFiles are the rollouts of steps that wait until a service has received them, by the names of TranscriptKey.
+// They are written before the state of their step is saved, so that a learner that resumes from that state finds them.
 type UploadFiles struct {
 	store   *Store
 	attempt int32
@@ -71,8 +71,8 @@ func (r *UploadFiles) Waiting() (map[string]bool, error) {
 	return waiting, nil
 }
 
-// SetProgress records what of a step is sent, before it is. It fails with ErrSuperseded where a later attempt has claimed the run:
-// either that attempt reads the record, or this one sees the claim and sends nothing.
+// SetProgress records what of a step is sent, before it is. It fails with ErrSuperseded where a later attempt has
+// claimed the run: either that attempt reads the record, or this one sees the claim and sends nothing.
 func (r *UploadFiles) SetProgress(key string, progress any) error {
 	data, err := json.Marshal(progress)
 	if err != nil {

@@ -22,7 +22,8 @@ func TestUploadFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			first, second := open(), open()
 			a, b := first.UploadFiles(1), second.UploadFiles(2)
-			must(t, first.Claim(1, "a"), a.Write("1-l", []byte(`["x"]`)), a.Write("2-l", []byte(`["y"]`)), a.Write("3-l", []byte(`["z"]`)))
+			must(t, first.Claim(1, "a"), a.Write("1-l", []byte(`["x"]`)), a.Write("2-l", []byte(`["y"]`)),
+				a.Write("3-l", []byte(`["z"]`)))
 			must(t, a.SetProgress("2-l", 5), a.SetProgress("1-l", 1), a.SetSent("1-l"), second.Claim(2, "b"))
 			waiting, err := b.Waiting()
 			if diff := cmp.Diff(map[string]bool{"2-l": true, "3-l": true}, waiting); diff != "" || err != nil {

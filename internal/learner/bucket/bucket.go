@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bucket keeps named objects at a URL: in Amazon S3 or a compatible server, in Azure Blob Storage, or in Google Cloud Storage.
-// Every call is bounded, and an object appears whole or not at all.
+// Package bucket keeps named objects at a URL: in Amazon S3 or a compatible server, in Azure Blob Storage, or in Google
+// Cloud Storage. Every call is bounded, and an object appears whole or not at all.
 package bucket
 
 import (
@@ -32,8 +32,8 @@ type Bucket struct {
 	address string
 }
 
-// Open returns the bucket of a URL such as s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION. Drivers read their credentials
-// from the environment, of which variable returns a value. Nothing is requested yet.
+// Open returns the bucket of a URL such as s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION. Drivers read their
+// credentials from the environment, of which variable returns a value. Nothing is requested yet.
 func Open(ctx context.Context, address string, variable func(name string) string) (*Bucket, error) {
 	parsed, err := url.Parse(address)
 	if err != nil {
@@ -62,7 +62,8 @@ func openBucket(ctx context.Context, address *url.URL, variable func(string) str
 // Close releases the driver's connections.
 func (b *Bucket) Close() error { return b.objects.Close() }
 
-// Create writes an object that does not exist yet. It fails with fs.ErrExist when the object exists: of several callers one succeeds.
+// Create writes an object that does not exist yet. It fails with fs.ErrExist when the object exists: of several callers
+// one succeeds.
 func (b *Bucket) Create(ctx context.Context, name string, data []byte) error {
 	return b.write(ctx, "creating", name, data, &blob.WriterOptions{IfNotExist: true})
 }
@@ -121,8 +122,8 @@ func (b *Bucket) Delete(ctx context.Context, name string) error {
 	return b.explain("deleting", name, err)
 }
 
-// Check finds out whether the server has what concurrent learners depend on: that an object is created once, is read as soon
-// as it is written, and is listed. It uses one object of that name, which it removes.
+// Check finds out whether the server has what concurrent learners depend on: that an object is created once, is read as
+// soon as it is written, and is listed. It uses one object of that name, which it removes.
 func (b *Bucket) Check(ctx context.Context, name string) error {
 	if err := b.Delete(ctx, name); err != nil {
 		return err
@@ -149,7 +150,8 @@ func (b *Bucket) Check(ctx context.Context, name string) error {
 }
 
 func (b *Bucket) unfit(reason string) error {
-	return fmt.Errorf("the store at %s cannot hold a run's artifacts, since %s: give artifacts.url of another store, or artifacts.claimName", b.address, reason)
+	return fmt.Errorf("the store at %s cannot hold a run's artifacts, since %s: give artifacts.url of another store, or "+
+		"artifacts.claimName", b.address, reason)
 }
 
 func (b *Bucket) at(name string) string { return b.address + path.Join("/", name) }

@@ -123,9 +123,12 @@ func TestErrorsNameTheRepair(t *testing.T) {
 		address string
 		want    string
 	}{
-		"no bucket":   {strings.Replace(server.URL("p"), "s3://"+buckettest.Name, "s3://no-bucket", 1), "create the bucket or correct artifacts.url"},
-		"refused key": {buckettest.Start(t, refusing(http.StatusForbidden, "AccessDenied")).URL("p"), "AccessDenied: The message.: correct the keys in the Secret of artifacts.secretRef"},
-		"other error": {buckettest.Start(t, refusing(http.StatusBadRequest, "InvalidRequest")).URL("p"), "InvalidRequest: The message."},
+		"no bucket": {strings.Replace(server.URL("p"), "s3://"+buckettest.Name, "s3://no-bucket", 1),
+			"create the bucket or correct artifacts.url"},
+		"refused key": {buckettest.Start(t, refusing(http.StatusForbidden, "AccessDenied")).URL("p"),
+			"AccessDenied: The message.: correct the keys in the Secret of artifacts.secretRef"},
+		"other error": {buckettest.Start(t, refusing(http.StatusBadRequest, "InvalidRequest")).URL("p"),
+			"InvalidRequest: The message."},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

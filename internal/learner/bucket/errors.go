@@ -13,8 +13,8 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// explain returns what failed, why, and what a user can do. The text is the same each time for the same cause: it has no
-// identifiers of requests.
+// explain returns what failed, why, and what a user can do. The text is the same each time for the same cause: it has
+// no identifiers of requests.
 func (b *Bucket) explain(act, name string, err error) error {
 	if err == nil {
 		return nil
@@ -28,7 +28,8 @@ func (b *Bucket) explain(act, name string, err error) error {
 	case lacksBucket(err):
 		return fmt.Errorf("%s: %s: create the bucket or correct artifacts.url", what, reason)
 	case refusesKey(err):
-		return fmt.Errorf("%s: %s: correct the keys in the Secret of artifacts.secretRef, or what they are allowed to do", what, reason)
+		return fmt.Errorf("%s: %s: correct the keys in the Secret of artifacts.secretRef, or what they are allowed to do",
+			what, reason)
 	default:
 		return fmt.Errorf("%s: %s", what, reason)
 	}

@@ -20,12 +20,13 @@ import (
 
 const (
 	schemeGoogle = "gs"
-	// googleKey is the variable with the JSON of a service account's key. Google's libraries read keys from files alone, and what
-	// artifacts.secretRef names are variables.
+	// googleKey is the variable with the JSON of a service account's key. Google's libraries read keys from files alone,
+	// and what artifacts.secretRef names are variables.
 	googleKey = "GOOGLE_CREDENTIALS"
 )
 
-// openGoogle opens a bucket of Google Cloud Storage with the key in the environment, or else with the account of the pod.
+// openGoogle opens a bucket of Google Cloud Storage with the key in the environment, or else with the account of the
+// pod.
 func openGoogle(ctx context.Context, name string, variable func(string) string) (*blob.Bucket, error) {
 	client, err := googleClient(ctx, variable)
 	if err != nil {
@@ -42,13 +43,15 @@ func googleClient(ctx context.Context, variable func(string) string) (*gcp.HTTPC
 	if key == "" {
 		found, err := google.FindDefaultCredentials(ctx, storage.ScopeReadWrite)
 		if err != nil {
-			return nil, fmt.Errorf("%w: give %s in the Secret of artifacts.secretRef, or learner.pod.serviceAccountName", err, googleKey)
+			return nil, fmt.Errorf("%w: give %s in the Secret of artifacts.secretRef, or learner.pod.serviceAccountName", err,
+				googleKey)
 		}
 		return gcp.NewHTTPClient(gcp.DefaultTransport(), found.TokenSource)
 	}
 	given, err := google.CredentialsFromJSONWithType(ctx, []byte(key), google.ServiceAccount, storage.ScopeReadWrite)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w: give the JSON of a service account's key in the Secret of artifacts.secretRef", googleKey, err)
+		return nil, fmt.Errorf(
+			"reading %s: %w: give the JSON of a service account's key in the Secret of artifacts.secretRef", googleKey, err)
 	}
 	return gcp.NewHTTPClient(gcp.DefaultTransport(), given.TokenSource)
 }

@@ -39,9 +39,11 @@ func TestErrorsOfGoogle(t *testing.T) {
 		bucket string
 		want   string
 	}{
-		"no bucket":     {nil, "no-bucket", "create the bucket or correct artifacts.url"},
-		"forbidden":     {refusing(http.StatusForbidden), buckettest.Name, "The message. (HTTP status 403): correct the keys in the Secret of artifacts.secretRef"},
-		"unauthorized":  {refusing(http.StatusUnauthorized), buckettest.Name, "The message. (HTTP status 401): correct the keys"},
+		"no bucket": {nil, "no-bucket", "create the bucket or correct artifacts.url"},
+		"forbidden": {refusing(http.StatusForbidden), buckettest.Name,
+			"The message. (HTTP status 403): correct the keys in the Secret of artifacts.secretRef"},
+		"unauthorized": {refusing(http.StatusUnauthorized), buckettest.Name,
+			"The message. (HTTP status 401): correct the keys"},
 		"another error": {refusing(http.StatusBadRequest), buckettest.Name, "The message. (HTTP status 400)"},
 	}
 	for name, tc := range cases {
@@ -69,7 +71,9 @@ func TestErrorsOfGoogle(t *testing.T) {
 
 func TestKeysOfGoogle(t *testing.T) {
 	variables := map[string]string{"GOOGLE_CREDENTIALS": "{}"}
-	if _, err := bucket.Open(t.Context(), buckettest.GoogleURL("b", ""), func(name string) string { return variables[name] }); err == nil || !strings.Contains(err.Error(), "artifacts.secretRef") {
+	if _, err := bucket.Open(t.Context(), buckettest.GoogleURL("b", ""),
+		func(name string) string { return variables[name] }); err == nil ||
+		!strings.Contains(err.Error(), "artifacts.secretRef") {
 		t.Errorf("Open with an invalid key gives %v, want the repair", err)
 	}
 }

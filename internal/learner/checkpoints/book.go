@@ -186,8 +186,8 @@ func (b *Book) List(step int64) (newest []contract.Checkpoint, best *contract.Ch
 	return newest, best
 }
 
-// Retirements lists the checkpoints that are out of use once a step is saved, which is the last one if the run is complete.
-// Outstanding versions wait for their evaluation.
+// Retirements lists the checkpoints that are out of use once a step is saved, which is the last one if the run is
+// complete. Outstanding versions wait for their evaluation.
 func (b *Book) Retirements(step int64, complete bool, outstanding []rl.Version) []Retirement {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -198,7 +198,8 @@ func (b *Book) Retirements(step int64, complete bool, outstanding []rl.Version) 
 	for _, s := range b.best {
 		needed[s.version] = true
 	}
-	return b.config.Retention.Retire(b.index, Now{Step: step, Complete: complete, Attempt: b.config.Attempt, Chain: b.chain, Needed: needed})
+	return b.config.Retention.Retire(b.index, Now{Step: step, Complete: complete, Attempt: b.config.Attempt,
+		Chain: b.chain, Needed: needed})
 }
 
 // Retired records a retirement that the server accepted. An entry that expires soon is dropped, and so are those that

@@ -68,7 +68,8 @@ func TestList(t *testing.T) {
 	value := 0.5
 	at := func(step int64) contract.Checkpoint {
 		return contract.Checkpoint{
-			Step: step, State: state(1, 1, step).Path, Sampler: sampler(state(1, 1, step)).Path, Lineage: lineage(step).Short(), Attempt: 1,
+			Step: step, State: state(1, 1, step).Path, Sampler: sampler(state(1, 1, step)).Path, Lineage: lineage(step).Short(),
+			Attempt: 1,
 		}
 	}
 	best := at(1)
@@ -86,13 +87,18 @@ func TestList(t *testing.T) {
 		want   []contract.Checkpoint
 		best   *contract.Checkpoint
 	}{
-		"the newest comes first":                        {nil, 2, []contract.Checkpoint{at(2), at(1), at(0)}, nil},
-		"a state that is not committed is left out":     {nil, 1, []contract.Checkpoint{at(1), at(0)}, nil},
-		"the best has its value":                        {func(b *Book) { b.Score(version(1), value) }, 2, []contract.Checkpoint{at(2), at(1), at(0)}, &best},
-		"a best version without a state does not count": {func(b *Book) { b.Score(version(7), value) }, 2, []contract.Checkpoint{at(2), at(1), at(0)}, nil},
-		"a branch is left out":                          {func(b *Book) { b.index.Add(branch) }, 2, []contract.Checkpoint{at(2), at(1), at(0)}, nil},
-		"an unlisted state is left out":                 {func(b *Book) { b.index.Add(unlisted) }, 2, []contract.Checkpoint{at(2), at(1), at(0)}, nil},
-		"sampler weights may be missing":                {func(b *Book) { delete(b.index, at(2).Sampler) }, 2, []contract.Checkpoint{bare, at(1), at(0)}, nil},
+		"the newest comes first":                    {nil, 2, []contract.Checkpoint{at(2), at(1), at(0)}, nil},
+		"a state that is not committed is left out": {nil, 1, []contract.Checkpoint{at(1), at(0)}, nil},
+		"the best has its value": {func(b *Book) { b.Score(version(1), value) }, 2,
+			[]contract.Checkpoint{at(2), at(1), at(0)}, &best},
+		"a best version without a state does not count": {func(b *Book) { b.Score(version(7), value) }, 2,
+			[]contract.Checkpoint{at(2), at(1), at(0)}, nil},
+		"a branch is left out": {func(b *Book) { b.index.Add(branch) }, 2,
+			[]contract.Checkpoint{at(2), at(1), at(0)}, nil},
+		"an unlisted state is left out": {func(b *Book) { b.index.Add(unlisted) }, 2,
+			[]contract.Checkpoint{at(2), at(1), at(0)}, nil},
+		"sampler weights may be missing": {func(b *Book) { delete(b.index, at(2).Sampler) }, 2,
+			[]contract.Checkpoint{bare, at(1), at(0)}, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -129,11 +135,14 @@ func TestRetirements(t *testing.T) {
 		outstanding []rl.Version
 		want        []int64
 	}{
-		"the newest two are needed":       {nil, nil, []int64{0, 1, 2}},
-		"the best is needed":              {func(b *Book) { b.Score(version(1), 1) }, nil, []int64{0, 2}},
-		"an outstanding one is needed":    {nil, []rl.Version{version(0)}, []int64{1, 2}},
-		"one that was retired is left":    {func(b *Book) { b.Retired(Retirement{Path: state(1, 1, 0).Path, TTLSeconds: 60}, noon) }, nil, []int64{1, 2}},
-		"a better one takes its place":    {func(b *Book) { b.Score(version(1), 1); b.Score(version(2), 2) }, nil, []int64{0, 1}},
+		"the newest two are needed":    {nil, nil, []int64{0, 1, 2}},
+		"the best is needed":           {func(b *Book) { b.Score(version(1), 1) }, nil, []int64{0, 2}},
+		"an outstanding one is needed": {nil, []rl.Version{version(0)}, []int64{1, 2}},
+		"one that was retired is left": {func(b *Book) {
+			b.Retired(Retirement{Path: state(1, 1, 0).Path, TTLSeconds: 60}, noon)
+		}, nil, []int64{1, 2}},
+		"a better one takes its place": {func(b *Book) { b.Score(version(1), 1); b.Score(version(2), 2) }, nil,
+			[]int64{0, 1}},
 		"nothing is retired at the start": {func(b *Book) { b.Replace(Index{}) }, nil, nil},
 	}
 	for name, tc := range cases {
@@ -262,7 +271,8 @@ func TestAddSaved(t *testing.T) {
 	book.Replace(Index{})
 	book.Replace(Index{e.Path: e, "listed": {Path: "listed"}})
 	if !book.HasSaved(e.Path) || book.HasSaved("listed") {
-		t.Errorf("saved by this process: the state %t, what the server lists %t", book.HasSaved(e.Path), book.HasSaved("listed"))
+		t.Errorf("saved by this process: the state %t, what the server lists %t", book.HasSaved(e.Path),
+			book.HasSaved("listed"))
 	}
 }
 

@@ -45,7 +45,8 @@ func TestStates(t *testing.T) {
 	late := state(1, 1, 9)
 	late.Name.Cursor = 1000
 	l := Index{}
-	for _, e := range []Entry{late, state(2, 1, 3), state(2, 2, 3), state(2, 2, 4), state(1, 3, 7), sampler(state(3, 1, 9))} {
+	for _, e := range []Entry{late, state(2, 1, 3), state(2, 2, 3), state(2, 2, 4), state(1, 3, 7),
+		sampler(state(3, 1, 9))} {
 		l.Add(e)
 	}
 	var got []string
@@ -137,7 +138,8 @@ func TestRetire(t *testing.T) {
 			want: both(day, 0, 1, 3, 5),
 		},
 		"nothing of a later attempt is touched": {
-			retention: Retention{RollingTTLSeconds: day}, now: Now{Step: 7, Attempt: 0, Chain: chain(7)}, want: map[string]int64{},
+			retention: Retention{RollingTTLSeconds: day}, now: Now{Step: 7, Attempt: 0, Chain: chain(7)},
+			want: map[string]int64{},
 		},
 		"what expires is left alone": {
 			retention: Retention{RollingTTLSeconds: day}, now: now,

@@ -21,6 +21,7 @@ func PositionOf(name rl.CheckpointName) Position {
 // Name returns the name under which a model of an attempt saves the position.
 func (p Position) Name(runUID string, attempt int32, model int) rl.CheckpointName {
 	return rl.CheckpointName{
-		Run: rl.RunTag(runUID), Step: p.Step, Cursor: p.Cursor, Attempt: attempt, Model: model, Lineage: p.Lineage, Parent: p.Parent,
+		Run: rl.RunTag(runUID), Step: p.Step, Cursor: p.Cursor, Attempt: attempt, Model: model, Lineage: p.Lineage,
+		Parent: p.Parent,
 	}
 }

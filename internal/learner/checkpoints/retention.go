@@ -61,8 +61,8 @@ func (r Retention) Retire(x Index, now Now) []Retirement {
 	return retirements
 }
 
-// surplus returns the paths of the copies of a version that are older than two others of their kind: models that were opened without
-// making a step have left them.
+// surplus returns the paths of the copies of a version that are older than two others of their kind: models that were
+// opened without making a step have left them.
 func surplus(x Index) map[string]bool {
 	older := map[string]bool{}
 	for _, sampler := range []bool{false, true} {
@@ -76,8 +76,8 @@ func surplus(x Index) map[string]bool {
 	return older
 }
 
-// isNeeded reports whether an entry is needed by name or lies in the window of the lag, which has one step to
-// spare should the newest state not load, while the run is not complete. An entry ahead of the run, or beside its chain,
+// isNeeded reports whether an entry is needed by name or lies in the window of the lag, which has one step to spare
+// should the newest state not load, while the run is not complete. An entry ahead of the run, or beside its chain,
 // belongs to an abandoned branch.
 func (r Retention) isNeeded(e Entry, now Now) bool {
 	if now.Needed[e.Name.Version()] {

@@ -66,7 +66,8 @@ type Config struct {
 	Versions versions
 	// Evaluated receives the step and the metrics of each evaluation that ends.
 	Evaluated func(step int64, metrics map[string]float64)
-	// Settled receives each result before Evaluated does, also that of a version that can no longer be evaluated; nil for nobody.
+	// Settled receives each result before Evaluated does, also that of a version that can no longer be evaluated; nil for
+	// nobody.
 	Settled func(result artifacts.Evaluation)
 	// Blocked receives why an evaluation failed that is tried again, and an empty text once one has its result.
 	Blocked func(problem string)
@@ -124,8 +125,8 @@ func (e *Evaluator) Begin(saved int64) {
 	}
 }
 
-// settle has workers drop the groups of an evaluation that has had its result before, and reports that: neither workers nor
-// the manager may have received it from the attempt that made it.
+// settle has workers drop the groups of an evaluation that has had its result before, and reports that: neither workers
+// nor the manager may have received it from the attempt that made it.
 func (e *Evaluator) settle(v rl.Version, result artifacts.Evaluation) {
 	e.tasks.settle(v, result)
 	e.report(result)

@@ -96,9 +96,10 @@ func (f *fake) Groups(list []exchange.Lease) ([]rl.Group, bool) {
 	}
 	var groups []rl.Group
 	for _, lease := range list {
-		groups = append(groups, rl.Group{Key: lease.Key, Environment: lease.Environment, SampledTokens: 3, Members: []rl.Member{{
-			Reward: 1, Trajectories: []rl.Trajectory{{Reward: 1}}, Metrics: map[string]float64{measure.MetricCorrect: 1},
-		}}})
+		groups = append(groups, rl.Group{Key: lease.Key, Environment: lease.Environment, SampledTokens: 3,
+			Members: []rl.Member{{
+				Reward: 1, Trajectories: []rl.Trajectory{{Reward: 1}}, Metrics: map[string]float64{measure.MetricCorrect: 1},
+			}}})
 	}
 	return groups, true
 }
@@ -205,16 +206,23 @@ func TestEvaluator(t *testing.T) {
 		remade  int
 		err     error
 	}{
-		"versions that are due":         {nil, nil, 8, []string{"0 result, line true", "4 result, line true", "8 result, line true"}, 0, nil},
-		"up to the saved one":           {nil, nil, 3, []string{"0 result, line true"}, 0, nil},
-		"those without a result":        {nil, func(f *fake) { f.results[4] = done }, 8, []string{"0 result, line true", "8 result, line true"}, 0, nil},
-		"those whose lineage is known":  {nil, func(f *fake) { delete(f.chain, 0) }, 4, []string{"4 result, line true"}, 0, nil},
-		"the saved one without a store": {nil, func(f *fake) { f.noStore = true }, 8, []string{"8 result, line true"}, 0, nil},
-		"none without a schedule":       {func(f *contract.RunFile) { f.Evaluation = nil }, nil, 8, nil, 0, nil},
-		"a run that only evaluates":     {func(f *contract.RunFile) { f.Fixed.Algorithm = nil }, nil, 0, []string{"0 result, line false"}, 0, nil},
-		"a version that is lost":        {nil, func(f *fake) { f.lost[0] = checkpoints.ErrVersionLost }, 0, []string{"0 lost, line false"}, 0, nil},
-		"a refused API key":             {nil, func(f *fake) { f.lost[0] = refused }, 0, nil, 0, refused},
-		"a sampler that is missing":     {nil, func(f *fake) { f.missing["sampler-0"] = true }, 0, []string{"0 result, line true"}, 1, nil},
+		"versions that are due": {nil, nil, 8, []string{"0 result, line true", "4 result, line true",
+			"8 result, line true"}, 0, nil},
+		"up to the saved one": {nil, nil, 3, []string{"0 result, line true"}, 0, nil},
+		"those without a result": {nil, func(f *fake) { f.results[4] = done }, 8,
+			[]string{"0 result, line true", "8 result, line true"}, 0, nil},
+		"those whose lineage is known": {nil, func(f *fake) { delete(f.chain, 0) }, 4, []string{"4 result, line true"}, 0,
+			nil},
+		"the saved one without a store": {nil, func(f *fake) { f.noStore = true }, 8, []string{"8 result, line true"}, 0,
+			nil},
+		"none without a schedule": {func(f *contract.RunFile) { f.Evaluation = nil }, nil, 8, nil, 0, nil},
+		"a run that only evaluates": {func(f *contract.RunFile) { f.Fixed.Algorithm = nil }, nil, 0,
+			[]string{"0 result, line false"}, 0, nil},
+		"a version that is lost": {nil, func(f *fake) { f.lost[0] = checkpoints.ErrVersionLost }, 0,
+			[]string{"0 lost, line false"}, 0, nil},
+		"a refused API key": {nil, func(f *fake) { f.lost[0] = refused }, 0, nil, 0, refused},
+		"a sampler that is missing": {nil, func(f *fake) { f.missing["sampler-0"] = true }, 0,
+			[]string{"0 result, line true"}, 1, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -312,8 +320,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestReportOfResults expects each result to be reported once: those of an earlier attempt, which may have died before the
-// manager received them, and not a version that could not be evaluated.
+// TestReportOfResults expects each result to be reported once: those of an earlier attempt, which may have died before
+// the manager received them, and not a version that could not be evaluated.
 func TestReportOfResults(t *testing.T) {
 	e, f := start(t, evaluating(nil), func(f *fake) {
 		f.results[0] = artifacts.Evaluation{Metrics: map[string]float64{"test/pass@1": 0.25}}

@@ -34,7 +34,10 @@ func TestIsDue(t *testing.T) {
 		want   []int64
 	}{
 		"before, every four steps and after": {nil, []int64{0, 4, 8, 10}},
-		"after alone":                        {func(f *contract.RunFile) { f.Evaluation.Before, f.Evaluation.EverySteps = false, 0 }, []int64{10}},
+		"after alone": {func(f *contract.RunFile) {
+			f.Evaluation.Before,
+				f.Evaluation.EverySteps = false, 0
+		}, []int64{10}},
 		"every five steps, the last among them": {func(f *contract.RunFile) {
 			f.Evaluation.Before, f.Evaluation.After, f.Evaluation.EverySteps = false, false, 5
 		}, []int64{5, 10}},
@@ -63,10 +66,12 @@ func TestLeases(t *testing.T) {
 	version := leases.Version{Step: 4, Lineage: rl.Genesis("x"), Sampler: "s"}
 	var got []string
 	for _, lease := range schedule.Leases(version) {
-		if lease.Key.Evaluation != schedule.Digest || lease.Seed != 7 || lease.Sampler != "s" || lease.Key.Kind != rl.Evaluate {
+		if lease.Key.Evaluation != schedule.Digest || lease.Seed != 7 || lease.Sampler != "s" ||
+			lease.Key.Kind != rl.Evaluate {
 			t.Errorf("lease %+v is not of the evaluation", lease)
 		}
-		got = append(got, fmt.Sprintf("%d %s/%s/%d of %d", lease.Key.Slot, lease.Environment, lease.Split, lease.Task, lease.GroupSize))
+		got = append(got, fmt.Sprintf("%d %s/%s/%d of %d", lease.Key.Slot, lease.Environment, lease.Split, lease.Task,
+			lease.GroupSize))
 	}
 	want := []string{"0 b/test/0 of 2", "1 b/test/1 of 2", "2 a/x/0 of 1", "3 a/y/0 of 1"}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -21,8 +21,8 @@ type tasks struct {
 	ctx     context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup
-	// open have no result yet, done have one, and failed are open, but have ended with an error. A result belongs to the version,
-	// whichever model made it, so that done lasts.
+	// open have no result yet, done have one, and failed are open, but have ended with an error. A result belongs to the
+	// version, whichever model made it, so that done lasts.
 	open   map[rl.Version]bool
 	done   map[rl.Version]artifacts.Evaluation
 	failed map[rl.Version]error

@@ -80,7 +80,8 @@ func New(kind Kind, err error, doing string, args ...any) error {
 // Operation says what the endpoint's refusal of an operation means, and a 404.
 type Operation struct{ Refused, Missing Kind }
 
-// Failed returns the failure of the operation, whose kind follows from the error's category; it returns nil if err is nil.
+// Failed returns the failure of the operation, whose kind follows from the error's category; it returns nil if err is
+// nil.
 func (o Operation) Failed(err error, doing string, args ...any) error {
 	if err == nil {
 		return nil
@@ -112,7 +113,8 @@ func (o Operation) kindOf(err error) Kind {
 	return Outage
 }
 
-// KindOf returns the kind of an error. A call that nobody classified fails by an outage, unless its category says otherwise.
+// KindOf returns the kind of an error. A call that nobody classified fails by an outage, unless its category says
+// otherwise.
 func KindOf(err error) Kind {
 	return Operation{Refused: Outage, Missing: Missing}.kindOf(err)
 }

@@ -39,7 +39,8 @@ func TestKindOf(t *testing.T) {
 		"an unclassified refused key":    {call(tinker.CategoryUnauthorized), CredentialsRefused},
 		"an endpoint that lists nothing": {call(tinker.CategoryUnsupported), Missing},
 		"a checkpoint that is missing":   {call(tinker.CategoryNotFound), Missing},
-		"a failure keeps its kind":       {pass.Failed(fmt.Errorf("x: %w", New(SettingsRefused, errors.New("x"), "x")), "y"), SettingsRefused},
+		"a failure keeps its kind": {pass.Failed(fmt.Errorf("x: %w", New(SettingsRefused, errors.New("x"), "x")), "y"),
+			SettingsRefused},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -88,8 +88,8 @@ func NewBatchSource(table *Table, config BatchConfig) *BatchSource {
 	return &BatchSource{table: table, config: config, versions: map[int64]Version{}}
 }
 
-// Reset begins at a position with the versions of a new model that can be sampled there, the oldest first and without a gap
-// up to the position's own.
+// Reset begins at a position with the versions of a new model that can be sampled there, the oldest first and without a
+// gap up to the position's own.
 func (s *BatchSource) Reset(at rl.Position, versions []Version) {
 	s.beginModel()
 	s.mu.Lock()
@@ -210,8 +210,8 @@ func (s *BatchSource) batches() []rl.Batch {
 	return s.laidOut
 }
 
-// outcome is the rl.Known of the table's groups. Each outcome that becomes known has all slots of a batch looked up, most of
-// which are demanded and found without their keys. The locks are held.
+// outcome is the rl.Known of the table's groups. Each outcome that becomes known has all slots of a batch looked up,
+// most of which are demanded and found without their keys. The locks are held.
 func (s *BatchSource) outcome(slot, version int64) (rl.Outcome, bool) {
 	if len(s.demanded) > 0 {
 		if i := slot - s.demanded[0].first; i >= 0 && i < int64(len(s.slots)) && s.slots[i].version == version {

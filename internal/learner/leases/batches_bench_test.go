@@ -31,8 +31,8 @@ func benchStream(envs int) []rl.Source {
 // groupEvery is the time between two groups, which come one by one.
 const groupEvery = 4 * time.Millisecond
 
-// BenchmarkBatch does the learner's work for one batch, while workers wait for leases. cpu-ms is what that takes without the
-// waiting for groups, which is measured beside it as waiting-ms.
+// BenchmarkBatch does the learner's work for one batch, while workers wait for leases. cpu-ms is what that takes
+// without the waiting for groups, which is measured beside it as waiting-ms.
 func BenchmarkBatch(b *testing.B) {
 	for _, g := range []int{64, 512, 1024} {
 		for _, workers := range []int{2, 32} {
@@ -65,7 +65,8 @@ func processorTime(tb testing.TB) time.Duration {
 }
 
 func batch(tb testing.TB, g, envs, workers int) {
-	board := newFixture(Config{Concurrency: g * 8, Silence: time.Hour, Logger: slog.New(slog.DiscardHandler), Now: time.Now})
+	board := newFixture(Config{Concurrency: g * 8, Silence: time.Hour, Logger: slog.New(slog.DiscardHandler),
+		Now: time.Now})
 	board.Open()
 	stream, err := rl.NewStream(1, benchStream(envs))
 	if err != nil {
@@ -75,7 +76,8 @@ func batch(tb testing.TB, g, envs, workers int) {
 	for e := range envs {
 		groups[fmt.Sprintf("e%02d", e)] = GroupShape{8, 1}
 	}
-	tr := NewBatchSource(board.Table, BatchConfig{Rules: rl.Rules{TasksPerStep: g, Refill: true, Steps: 5}, Stream: stream, Groups: groups})
+	tr := NewBatchSource(board.Table, BatchConfig{Rules: rl.Rules{TasksPerStep: g, Refill: true, Steps: 5}, Stream: stream,
+		Groups: groups})
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	tr.Reset(rl.Position{}, []Version{{Lineage: lineage, Sampler: "s0"}})

@@ -93,7 +93,8 @@ func TestWithOwnSlotsTheNextBatchIsLeasedAtOnce(t *testing.T) {
 	tr.Announce(Version{Step: 1, Lineage: lineage.Next(batch.Manifest(), rl.Settings{}), Sampler: "s1"})
 	tr.Advance(batch.After)
 	granted := f.grant("w0", 64)
-	expect(t, "the batch after the next, by the new version", []string{"s1", "s1"}, []string{granted[0].Sampler, granted[1].Sampler})
+	expect(t, "the batch after the next, by the new version", []string{"s1", "s1"},
+		[]string{granted[0].Sampler, granted[1].Sampler})
 	expect(t, "its first slot", int64(16), granted[0].Key.Slot)
 }
 
@@ -106,7 +107,8 @@ func TestTaskOfALease(t *testing.T) {
 	granted := f.grant("w0", 64)
 	expect(t, "leases", 4, len(granted))
 	for _, lease := range granted {
-		expect(t, "task", rl.Task{Environment: lease.Environment, Split: lease.Split, Index: lease.Task}, tr.Task(lease.Key.Slot))
+		expect(t, "task", rl.Task{Environment: lease.Environment, Split: lease.Split, Index: lease.Task},
+			tr.Task(lease.Key.Slot))
 	}
 }
 

@@ -5,8 +5,9 @@ package leases
 
 import "github.com/tinker-operator/tinker-operator/internal/wait"
 
-// changes signals changes of a table. Workers that wait for leases wait for leasable, which is notified only while there is a group
-// to lease: most of the time all groups of a batch are leased, and a group that is submitted need not wake every worker's call.
+// changes signals changes of a table. Workers that wait for leases wait for leasable, which is notified only while
+// there is a group to lease: most of the time all groups of a batch are leased, and a group that is submitted need not
+// wake every worker's call.
 type changes struct{ any, leasable wait.Signal }
 
 // notify reports a change of the table with that tally. The table's lock is held.

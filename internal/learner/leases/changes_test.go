@@ -47,7 +47,8 @@ func TestWaitingWorkersAreWokenForLeases(t *testing.T) {
 	} {
 		all, workers := woken(step.act)
 		if !all || workers != step.workers {
-			t.Errorf("%s: those who wait for a change are woken: %v, workers: %v, want true, %v", step.what, all, workers, step.workers)
+			t.Errorf("%s: those who wait for a change are woken: %v, workers: %v, want true, %v", step.what, all, workers,
+				step.workers)
 		}
 	}
 }

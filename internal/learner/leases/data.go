@@ -21,7 +21,8 @@ type data struct {
 	permitted bool
 }
 
-// renew takes over what a worker reports. A worker that downloads had its permit from a learner, perhaps an earlier one.
+// renew takes over what a worker reports. A worker that downloads had its permit from a learner, perhaps an earlier
+// one.
 func (d *data) renew(renewal exchange.Renewal) {
 	d.state, d.problem = renewal.Data, renewal.DataProblem
 	switch d.state {
@@ -32,8 +33,8 @@ func (d *data) renew(renewal exchange.Renewal) {
 	}
 }
 
-// EpisodeProblems returns why episodes at a live worker wait: since it cannot ask a judge, or since the model's format cannot
-// express a prompt. They are empty if none waits for that.
+// EpisodeProblems returns why episodes at a live worker wait: since it cannot ask a judge, or since the model's format
+// cannot express a prompt. They are empty if none waits for that.
 func (t *Table) EpisodeProblems() (judge, format string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,8 +45,8 @@ func (t *Table) EpisodeProblems() (judge, format string) {
 	return judge, format
 }
 
-// Remarks describe for people what makes sampling slow: groups that are played alone, and calls of environments that have not
-// returned.
+// Remarks describe for people what makes sampling slow: groups that are played alone, and calls of environments that
+// have not returned.
 func (t *Table) Remarks() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

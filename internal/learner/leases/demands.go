@@ -22,8 +22,8 @@ type demands struct {
 	tally   tally
 	// taken is called when a worker loses the lease of a group that is not known; nil for nobody.
 	taken func(worker string, key rl.Key)
-	// left are the workers that play a group, or played it, while nobody demanded the group. It may be demanded again: after a model
-	// was thrown away, or once a learner that has started begins its evaluations.
+	// left are the workers that play a group, or played it, while nobody demanded the group. It may be demanded again:
+	// after a model was thrown away, or once a learner that has started begins its evaluations.
 	left map[rl.Key]string
 }
 

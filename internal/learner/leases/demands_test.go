@@ -34,9 +34,10 @@ func TestDemandsKeepTheOrderOfConsumers(t *testing.T) {
 		change func(d *demands)
 		want   []int64
 	}{
-		"one consumer":              {func(*demands) {}, []int64{3, 4}},
-		"a second one comes after":  {func(d *demands) { d.set("evaluation", leases(1)) }, []int64{3, 4, 1}},
-		"the first changes":         {func(d *demands) { d.set("evaluation", leases(1)); d.set("train", leases(5)) }, []int64{5, 1}},
+		"one consumer":             {func(*demands) {}, []int64{3, 4}},
+		"a second one comes after": {func(d *demands) { d.set("evaluation", leases(1)) }, []int64{3, 4, 1}},
+		"the first changes": {func(d *demands) { d.set("evaluation", leases(1)); d.set("train", leases(5)) },
+			[]int64{5, 1}},
 		"the first withdraws":       {func(d *demands) { d.set("evaluation", leases(1)); d.remove("train") }, []int64{1}},
 		"nobody knows the consumer": {func(d *demands) { d.remove("evaluation") }, []int64{3, 4}},
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// holders knows which workers may still sample the model that is trained. At an endpoint whose samplers are no snapshots, a
-// sample of an older version can put that version's weights into the model. A worker that is lost, has stopped a group, or
-// has given up a sample may have posted one that the endpoint draws at any later time. A lease has ended if its worker
-// submits the group and all samples of the group were answered. The owner's lock guards it.
+// holders knows which workers may still sample the model that is trained. At an endpoint whose samplers are no
+// snapshots, a sample of an older version can put that version's weights into the model. A worker that is lost, has
+// stopped a group, or has given up a sample may have posted one that the endpoint draws at any later time. A lease has
+// ended if its worker submits the group and all samples of the group were answered. The owner's lock guards it.
 type holders struct {
 	// open are the leases that have not ended so, by worker.
 	open map[string]map[rl.Key]bool
@@ -56,7 +56,8 @@ func (h *holders) lose(worker string, key rl.Key) {
 	h.unclear = fmt.Sprintf("worker %s has not ended all samples of slot %d", worker, key.Slot)
 }
 
-// hello takes over what a worker plays. Its other leases ended without a report, perhaps with the process that had them.
+// hello takes over what a worker plays. Its other leases ended without a report, perhaps with the process that had
+// them.
 func (h *holders) hello(worker string, request exchange.HelloRequest) {
 	playing := map[rl.Key]bool{}
 	for _, key := range request.Playing {

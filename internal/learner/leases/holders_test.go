@@ -29,12 +29,15 @@ func TestCheckNotSampled(t *testing.T) {
 		then    []func(f *fixture, c *clock)
 		sampled bool
 	}{
-		"it submits":                          {then: []func(f *fixture, c *clock){func(f *fixture, _ *clock) { submit(f, "w0", group(0, 4)) }}},
-		"it could not begin":                  {then: []func(f *fixture, c *clock){release(exchange.EnvironmentDown)}},
-		"it is lost":                          {then: []func(f *fixture, c *clock){lose}, sampled: true},
-		"it releases what it has begun":       {then: []func(f *fixture, c *clock){release(exchange.PolicyMissing)}, sampled: true},
-		"it ends":                             {then: []func(f *fixture, c *clock){release(exchange.Drained)}, sampled: true},
-		"it does not know of all its samples": {then: []func(f *fixture, c *clock){release(exchange.SamplesUnanswered), func(f *fixture, _ *clock) { submit(f, "w0", group(0, 4)) }}, sampled: true},
+		"it submits": {then: []func(f *fixture,
+			c *clock){func(f *fixture, _ *clock) { submit(f, "w0", group(0, 4)) }}},
+		"it could not begin": {then: []func(f *fixture, c *clock){release(exchange.EnvironmentDown)}},
+		"it is lost":         {then: []func(f *fixture, c *clock){lose}, sampled: true},
+		"it releases what it has begun": {then: []func(f *fixture, c *clock){release(exchange.PolicyMissing)},
+			sampled: true},
+		"it ends": {then: []func(f *fixture, c *clock){release(exchange.Drained)}, sampled: true},
+		"it does not know of all its samples": {then: []func(f *fixture, c *clock){release(exchange.SamplesUnanswered),
+			func(f *fixture, _ *clock) { submit(f, "w0", group(0, 4)) }}, sampled: true},
 		"it is lost, and submits later": {then: []func(f *fixture, c *clock){lose, func(f *fixture, _ *clock) {
 			f.grant("w1", 64)
 			submit(f, "w1", group(0, 4))
@@ -44,7 +47,8 @@ func TestCheckNotSampled(t *testing.T) {
 			hello(t, f, "w0", exchange.HelloRequest{Playing: []rl.Key{key(0)}})
 			submit(f, "w0", group(0, 4))
 		}}},
-		"it is another process, which is leased the slot again": {then: []func(f *fixture, c *clock){func(f *fixture, c *clock) {
+		"it is another process, which is leased the slot again": {then: []func(f *fixture,
+			c *clock){func(f *fixture, c *clock) {
 			c.now = c.now.Add(2 * helloPatience)
 			hello(t, f, "w0", exchange.HelloRequest{})
 			f.grant("w0", 64)
@@ -61,7 +65,8 @@ func TestCheckNotSampled(t *testing.T) {
 			submit(f, "w0", group(0, 4))
 		}}, sampled: true},
 		"the model is replaced": {then: []func(f *fixture, c *clock){lose, func(f *fixture, _ *clock) { beginModel(f) }}},
-		"the model is replaced, and it continues with the lease of the next": {then: []func(f *fixture, c *clock){func(f *fixture, _ *clock) {
+		"the model is replaced, and it continues with the lease of the next": {then: []func(f *fixture,
+			c *clock){func(f *fixture, _ *clock) {
 			beginModel(f)
 			hello(t, f, "w0", exchange.HelloRequest{Playing: []rl.Key{key(0)}})
 		}}, sampled: true},

@@ -19,7 +19,8 @@ func TestRejectedGroupsAreSentToWorkersThatStoreThem(t *testing.T) {
 		covered int64
 		want    []exchange.RejectedGroup
 	}{
-		"the group is stored":        {stored: map[rl.Key]rl.Outcome{key(3): rl.Usable}, want: []exchange.RejectedGroup{rejected}},
+		"the group is stored": {stored: map[rl.Key]rl.Outcome{key(3): rl.Usable},
+			want: []exchange.RejectedGroup{rejected}},
 		"its tombstone is stored":    {stored: map[rl.Key]rl.Outcome{key(3): rl.InvalidTokens}},
 		"another group is stored":    {stored: map[rl.Key]rl.Outcome{key(4): rl.Usable}},
 		"its slot is durable by now": {stored: map[rl.Key]rl.Outcome{key(3): rl.Usable}, covered: 4},
@@ -71,8 +72,8 @@ func TestCredits(t *testing.T) {
 	expect(t, "a share of 3 workers", 5, newLoadPointer(16).share(3))
 }
 
-// TestFewRefusalsDoNotReduceCredits reports the refusals of several workers: credits are cut once they are a sixteenth of the
-// limit within the time in which it is cut once.
+// TestFewRefusalsDoNotReduceCredits reports the refusals of several workers: credits are cut once they are a sixteenth
+// of the limit within the time in which it is cut once.
 func TestFewRefusalsDoNotReduceCredits(t *testing.T) {
 	l := newLoadPointer(256)
 	for i, step := range []struct {

@@ -20,7 +20,8 @@ func openWithEnvironments(t *testing.T) (*fixture, *clock) {
 	t.Helper()
 	c := &clock{now: time.Unix(1000, 0)}
 	f := newFixture(Config{
-		Concurrency: 64, Silence: 30 * time.Second, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return c.now },
+		Concurrency: 64, Silence: 30 * time.Second, Logger: slog.New(slog.DiscardHandler),
+		Now:          func() time.Time { return c.now },
 		Environments: map[string]bool{"a": true, "b": false}, SkipAfter: 30 * time.Second,
 	})
 	f.Open()

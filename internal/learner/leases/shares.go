@@ -56,7 +56,8 @@ type queue struct {
 // queues returns what a worker can be leased. The lock is held until stop.
 func (h *Handler) queues(w *worker, now time.Time) *queues {
 	return &queues{
-		shares: &h.table.shares, training: newQueue(h.leasable(rl.Train, w, now)), evaluation: newQueue(h.leasable(rl.Evaluate, w, now)),
+		shares: &h.table.shares, training: newQueue(h.leasable(rl.Train, w, now)),
+		evaluation: newQueue(h.leasable(rl.Evaluate, w, now)),
 	}
 }
 
@@ -87,7 +88,8 @@ func (h *Handler) unplayed(kind rl.Kind, w *worker, now time.Time) iter.Seq[*ent
 	t := h.table
 	return func(yield func(*entry) bool) {
 		for e := range t.demands.inOrder(kind) {
-			if !e.isLeased("") || t.workers.isStored(e.lease.Key, now) || t.missing[e.lease.Sampler] || t.outages.excludes(w, e.lease.Environment) {
+			if !e.isLeased("") || t.workers.isStored(e.lease.Key, now) || t.missing[e.lease.Sampler] || t.outages.excludes(w,
+				e.lease.Environment) {
 				continue
 			}
 			if !yield(e) {

@@ -79,7 +79,8 @@ func TestEvaluationShare(t *testing.T) {
 	}
 }
 
-// TestEvaluationShareOfSingleGroups leases one group at a time, since there is room for no more, to workers that take turns.
+// TestEvaluationShareOfSingleGroups leases one group at a time, since there is room for no more, to workers that take
+// turns.
 func TestEvaluationShareOfSingleGroups(t *testing.T) {
 	f := sharedTable(t, 0.2, 4)
 	f.Demand("train", leases(0, 1, 2, 3, 4, 5))
@@ -99,8 +100,8 @@ func TestEvaluationShareOfSingleGroups(t *testing.T) {
 	expect(t, "order", "tettttetee", got)
 }
 
-// TestEvaluationShareIsNotSaved leases training alone while no evaluation waits; one that comes later has its share from
-// then on, and no more.
+// TestEvaluationShareIsNotSaved leases training alone while no evaluation waits; one that comes later has its share
+// from then on, and no more.
 func TestEvaluationShareIsNotSaved(t *testing.T) {
 	f := sharedTable(t, 0.2, 1024)
 	f.Demand("train", leases(0, 1, 2, 3, 4, 5))

@@ -21,8 +21,8 @@ type Spending interface {
 	// Lose is called when a worker is lost, with what the leases may have cost that it has not reported.
 	// withGroups is set if it takes groups with it that it stored, and that are demanded and not known.
 	Lose(worker string, unreported int64, withGroups bool)
-	// Settle is called once no worker of an earlier attempt is waited for any longer, with what all leases together may have cost
-	// that no record knows of.
+	// Settle is called once no worker of an earlier attempt is waited for any longer, with what all leases together may
+	// have cost that no record knows of.
 	Settle(unrecorded int64)
 }
 
@@ -44,7 +44,8 @@ func (h *Handler) Report(name string, spent exchange.Spent) {
 	t.config.Spending.Report(name, spent)
 }
 
-// renewSpending hands over what a worker has spent. What its leases may cost next is not known before their first requests.
+// renewSpending hands over what a worker has spent. What its leases may cost next is not known before their first
+// requests.
 func (t *Table) renewSpending(name string, w *worker, renewal exchange.Renewal) {
 	w.reported = map[rl.Key]bool{}
 	leases := slices.Clone(renewal.Progress)

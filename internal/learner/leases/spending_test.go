@@ -69,7 +69,8 @@ func TestSpendingOfWorkers(t *testing.T) {
 	slots(f, "w0", int(2*size))
 	f.Renew("w0", exchange.Renewal{Spent: spent(2), Progress: []exchange.Progress{{Key: key(0), Next: 7}, {Key: key(1)}}})
 	slots(f, "w0", int(size))
-	expect(t, "hello and a renewal", []string{"w0 renews with 2, next " + fmt.Sprint([]int64{7, most}), "w0 reports 1"}, r.take())
+	expect(t, "hello and a renewal", []string{"w0 renews with 2, next " + fmt.Sprint([]int64{7, most}), "w0 reports 1"},
+		r.take())
 	f.Report("w0", spent(3))
 	submit(f, "w0", group(0, 4))
 	expect(t, "a group", []string{"w0 reports 3"}, r.take())
@@ -85,8 +86,8 @@ func TestSpendingOfWorkers(t *testing.T) {
 	}
 }
 
-// TestSpendingOfGroupsThatAreDemandedAgain drops groups that are in play and demands them again, as after a model that was thrown
-// away. A worker that released such a group loses it once another is leased it.
+// TestSpendingOfGroupsThatAreDemandedAgain drops groups that are in play and demands them again, as after a model that
+// was thrown away. A worker that released such a group loses it once another is leased it.
 func TestSpendingOfGroupsThatAreDemandedAgain(t *testing.T) {
 	f, _ := open(t, 0)
 	r := &recorded{}
@@ -104,7 +105,8 @@ func TestSpendingOfGroupsThatAreDemandedAgain(t *testing.T) {
 	expect(t, "what is remembered of covered groups", 0, len(f.demands.left))
 }
 
-// TestSpendingOfGroupsThatAreDemandedAfterHello has a worker play a group on when a learner has started that does not demand it yet.
+// TestSpendingOfGroupsThatAreDemandedAfterHello has a worker play a group on when a learner has started that does not
+// demand it yet.
 func TestSpendingOfGroupsThatAreDemandedAfterHello(t *testing.T) {
 	f, _ := open(t, 0)
 	r := &recorded{}

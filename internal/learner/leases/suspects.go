@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// suspectDeaths is how many workers die while they play a group before the group is a suspect. One death says little: most have
-	// nothing to do with what was played, and a suspect is played slowly.
+	// suspectDeaths is how many workers die while they play a group before the group is a suspect. One death says little:
+	// most have nothing to do with what was played, and a suspect is played slowly.
 	suspectDeaths = 2
 	// faultyDeaths is how many workers die while one member of a suspect is alone in play before that member is a fault.
 	faultyDeaths = 2
 )
 
-// suspects are the groups that may have ended their workers. Seeds are the same at each worker, so that a reply that ends one
-// process ends the next one too. A worker plays a suspect alone: no other group, and one member after the other, each with a permit.
-// The owner's lock guards it.
+// suspects are the groups that may have ended their workers. Seeds are the same at each worker, so that a reply that
+// ends one process ends the next one too. A worker plays a suspect alone: no other group, and one member after the
+// other, each with a permit. The owner's lock guards it.
 type suspects struct {
 	logger *slog.Logger
 	byKey  map[rl.Key]*suspect
@@ -142,7 +142,8 @@ func (s *suspects) progress(key rl.Key, done int) {
 	}
 }
 
-// permits lists which members a worker may play of the groups that it was leased alone: all of them once a group is no suspect.
+// permits lists which members a worker may play of the groups that it was leased alone: all of them once a group is no
+// suspect.
 func (s *suspects) permits(name string, w *worker, d *demands) []exchange.Permit {
 	var permits []exchange.Permit
 	for key := range w.playing {
@@ -160,8 +161,8 @@ func (s *suspects) permits(name string, w *worker, d *demands) []exchange.Permit
 	return permits
 }
 
-// host returns the worker that plays suspects: the first live one that knows how. There is none if no worker does: then suspects
-// are played as any other group.
+// host returns the worker that plays suspects: the first live one that knows how. There is none if no worker does: then
+// suspects are played as any other group.
 func (ws *workers) host(now time.Time) string {
 	for _, name := range ws.alive(now) {
 		if ws.byName[name].incarnation != "" && ws.byName[name].disconnected.IsZero() {
@@ -181,8 +182,8 @@ func (d *demands) isAlone(name string) bool {
 	return false
 }
 
-// noteDeath notes that the lease of a lost worker is given to others. The connection of a process that ends is closed: a worker that is
-// only silent has not died, or the learner itself was stopped for a while.
+// noteDeath notes that the lease of a lost worker is given to others. The connection of a process that ends is closed:
+// a worker that is only silent has not died, or the learner itself was stopped for a while.
 func (t *Table) noteDeath(e *entry) {
 	if w := t.workers.byName[e.worker]; w != nil && !w.disconnected.IsZero() {
 		t.suspects.died(process{e.worker, w.incarnation}, e)
@@ -213,8 +214,8 @@ func (t *Table) meet(name string, w *worker, incarnation string) {
 	t.suspects.lives(process{name, incarnation})
 }
 
-// suspectFor returns the suspect that a worker is to play alone, and whether it may play other groups. The worker that plays
-// suspects ends what it plays first.
+// suspectFor returns the suspect that a worker is to play alone, and whether it may play other groups. The worker that
+// plays suspects ends what it plays first.
 func (h *Handler) suspectFor(name string, w *worker, now time.Time) (alone *entry, others bool) {
 	t := h.table
 	if t.demands.isAlone(name) {

@@ -117,7 +117,8 @@ func TestSuspectsArePlayedOneAtATime(t *testing.T) {
 	}
 }
 
-// TestHostEndsWhatItPlaysFirst checks that a worker which plays other groups is leased nothing more until it can play a suspect.
+// TestHostEndsWhatItPlaysFirst checks that a worker which plays other groups is leased nothing more until it can play a
+// suspect.
 func TestHostEndsWhatItPlaysFirst(t *testing.T) {
 	f, c := open(t, 0)
 	f.Demand("train", leases(0, 1))
@@ -166,7 +167,8 @@ func TestSecondDeathAloneIsAFault(t *testing.T) {
 	}
 }
 
-// TestDeathsAloneOfDifferentMembersAreNoFault checks that deaths which have nothing to do with what is played make no fault.
+// TestDeathsAloneOfDifferentMembersAreNoFault checks that deaths which have nothing to do with what is played make no
+// fault.
 func TestDeathsAloneOfDifferentMembersAreNoFault(t *testing.T) {
 	f, c := suspected(t)
 	for done, worker := range []string{"c", "d", "e", "f"} {
@@ -181,8 +183,8 @@ func TestDeathsAloneOfDifferentMembersAreNoFault(t *testing.T) {
 	}
 }
 
-// TestSilenceMakesNoSuspects checks that workers which fall silent on an open connection are not taken for dead processes: a learner
-// that was stopped for a while hears nothing of any worker.
+// TestSilenceMakesNoSuspects checks that workers which fall silent on an open connection are not taken for dead
+// processes: a learner that was stopped for a while hears nothing of any worker.
 func TestSilenceMakesNoSuspects(t *testing.T) {
 	f, c := open(t, 0)
 	f.Demand("train", leases(0))
@@ -194,7 +196,8 @@ func TestSilenceMakesNoSuspects(t *testing.T) {
 	}
 }
 
-// TestWorkersThatWereCutOffAreNotDead checks that a worker which is heard of again takes back what its death was taken for.
+// TestWorkersThatWereCutOffAreNotDead checks that a worker which is heard of again takes back what its death was taken
+// for.
 func TestWorkersThatWereCutOffAreNotDead(t *testing.T) {
 	f, c := open(t, 0)
 	f.Demand("train", leases(0))
@@ -246,8 +249,8 @@ func TestSuspectsOfAnEarlierLearner(t *testing.T) {
 	}
 }
 
-// TestSuspectAtAWorkerThatWasSilent checks that a worker which was taken for dead while it played a suspect continues to get permits,
-// and all of them once its own death was what made the group a suspect.
+// TestSuspectAtAWorkerThatWasSilent checks that a worker which was taken for dead while it played a suspect continues
+// to get permits, and all of them once its own death was what made the group a suspect.
 func TestSuspectAtAWorkerThatWasSilent(t *testing.T) {
 	f, c := suspected(t)
 	wantLeases(t, acquire(t, f, "c"), true, 0)
@@ -264,8 +267,8 @@ func TestSuspectAtAWorkerThatWasSilent(t *testing.T) {
 	}
 }
 
-// TestWorkersWithoutAProcessPlayNoSuspects checks that a worker of an earlier version, which plays all members at once, is leased no
-// suspect while there is another, and that suspects are leased as any other group where there is none.
+// TestWorkersWithoutAProcessPlayNoSuspects checks that a worker of an earlier version, which plays all members at once,
+// is leased no suspect while there is another, and that suspects are leased as any other group where there is none.
 func TestWorkersWithoutAProcessPlayNoSuspects(t *testing.T) {
 	f, c := suspected(t)
 	hello(t, f, "a-first", exchange.HelloRequest{})

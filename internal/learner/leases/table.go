@@ -8,8 +8,8 @@
 // Consumers demand groups, each a list of leases in order; the demand that was made first is served first, but
 // evaluations have a share while training has groups to lease, too. A group that is demanded and not known yet is, in
 // this order: requested from a live worker that stores it, awaited from the worker that plays it, or leased to a worker
-// that has room. So a group is sampled again only when no live worker has it. Nothing is leased before the workers that a former learner left behind had
-// time to report what they have.
+// that has room. So a group is sampled again only when no live worker has it. Nothing is leased before the workers that
+// a former learner left behind had time to report what they have.
 //
 // Whether a group is accepted depends on its key alone, never on which of several groups of one key came
 // first: a group is a function of its key, and a second one is a duplicate.
@@ -36,8 +36,8 @@ type Config struct {
 	Play []byte
 	// Concurrency is how many episodes may be in progress.
 	Concurrency int
-	// EvaluationShare is the share of the leased episodes that evaluations have while training has groups to lease, too: from
-	// 0, with which they have what training leaves, to 1.
+	// EvaluationShare is the share of the leased episodes that evaluations have while training has groups to lease, too:
+	// from 0, with which they have what training leaves, to 1.
 	EvaluationShare float64
 	// Silence is how long a worker may send nothing before its leases are given to others.
 	Silence time.Duration
@@ -55,7 +55,8 @@ type Config struct {
 	StepRewards bool
 	// References is set where training groups have log-probabilities of a reference.
 	References bool
-	// Spending receives what workers have spent; nil for nobody. Request is what one request of an environment may cost at most.
+	// Spending receives what workers have spent; nil for nobody. Request is what one request of an environment may cost at
+	// most.
 	Spending Spending
 	Request  map[string]int64
 	Logger   *slog.Logger

@@ -156,8 +156,8 @@ func TestBarrierEndsWhenAllWorkersHaveSaidHello(t *testing.T) {
 	expect(t, "when all have said Hello", []int64{0}, slots(f, "w0", 64))
 }
 
-// TestExpectedWorkersAfterTwoLearnerDeaths has a learner die before a worker of the one before has said Hello: the next one waits for
-// it all the same.
+// TestExpectedWorkersAfterTwoLearnerDeaths has a learner die before a worker of the one before has said Hello: the next
+// one waits for it all the same.
 func TestExpectedWorkersAfterTwoLearnerDeaths(t *testing.T) {
 	f, c := open(t, 10*time.Second)
 	f.Expect([]string{"w0", "w1"})
@@ -188,8 +188,10 @@ func TestDisconnectedWorkerKeepsItsLeasesForSeconds(t *testing.T) {
 		back func(f *fixture)
 		want []int64
 	}{
-		"it stays away":                     {func(*fixture) {}, []int64{0}},
-		"it says Hello on a new connection": {func(f *fixture) { hello(t, f, "w0", exchange.HelloRequest{Playing: []rl.Key{key(0)}}) }, []int64{}},
+		"it stays away": {func(*fixture) {}, []int64{0}},
+		"it says Hello on a new connection": {func(f *fixture) {
+			hello(t, f, "w0", exchange.HelloRequest{Playing: []rl.Key{key(0)}})
+		}, []int64{}},
 		"it had done so already and renews": {func(f *fixture) {
 			f.Renew("w0", exchange.Renewal{Progress: []exchange.Progress{{Key: key(0)}}})
 		}, []int64{}},
@@ -237,16 +239,21 @@ func TestSubmitStatuses(t *testing.T) {
 		group rl.Group
 		want  exchange.SubmitReply
 	}{
-		"a leased group is accepted":              {group(1, 4), exchange.SubmitReply{Status: exchange.Accepted}},
-		"a tombstone is accepted":                 {group(1, 4).Tombstone(rl.Constant, ""), exchange.SubmitReply{Status: exchange.Accepted}},
-		"a group that is known is a duplicate":    {group(2, 4), exchange.SubmitReply{Status: exchange.Duplicate}},
-		"a covered slot is closed":                {group(0, 4), exchange.SubmitReply{Status: exchange.Closed}},
-		"a slot that nobody wants is closed":      {group(9, 4), exchange.SubmitReply{Status: exchange.Closed}},
-		"another policy's group is stale":         {stale, exchange.SubmitReply{Status: exchange.Stale}},
-		"another environment's group is wrong":    {foreign, exchange.SubmitReply{Status: exchange.Invalid, Field: "environment"}},
-		"too many members are wrong":              {group(1, 5), exchange.SubmitReply{Status: exchange.Invalid, Field: "members"}},
-		"a member beyond the group is wrong":      {index, exchange.SubmitReply{Status: exchange.Invalid, Field: "members[3].index"}},
-		"a usable group below its floor is wrong": {group(1, 1), exchange.SubmitReply{Status: exchange.Invalid, Field: "outcome"}},
+		"a leased group is accepted": {group(1, 4), exchange.SubmitReply{Status: exchange.Accepted}},
+		"a tombstone is accepted": {group(1, 4).Tombstone(rl.Constant, ""),
+			exchange.SubmitReply{Status: exchange.Accepted}},
+		"a group that is known is a duplicate": {group(2, 4), exchange.SubmitReply{Status: exchange.Duplicate}},
+		"a covered slot is closed":             {group(0, 4), exchange.SubmitReply{Status: exchange.Closed}},
+		"a slot that nobody wants is closed":   {group(9, 4), exchange.SubmitReply{Status: exchange.Closed}},
+		"another policy's group is stale":      {stale, exchange.SubmitReply{Status: exchange.Stale}},
+		"another environment's group is wrong": {foreign, exchange.SubmitReply{Status: exchange.Invalid,
+			Field: "environment"}},
+		"too many members are wrong": {group(1, 5), exchange.SubmitReply{Status: exchange.Invalid,
+			Field: "members"}},
+		"a member beyond the group is wrong": {index, exchange.SubmitReply{Status: exchange.Invalid,
+			Field: "members[3].index"}},
+		"a usable group below its floor is wrong": {group(1, 1), exchange.SubmitReply{Status: exchange.Invalid,
+			Field: "outcome"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -301,7 +308,8 @@ func TestThrottling(t *testing.T) {
 	}
 	expect(t, "when it is over", 16, f.Directive("w0").Credits)
 	expect(t, "what people read then", "", f.Problem().Kind)
-	expect(t, "a paused queue takes no credits", 16, f.Renew("w0", exchange.Renewal{QueueState: "paused_capacity"}).Credits)
+	expect(t, "a paused queue takes no credits", 16,
+		f.Renew("w0", exchange.Renewal{QueueState: "paused_capacity"}).Credits)
 	expect(t, "but is reported", "paused_capacity", f.Problem().Kind)
 }
 

@@ -92,8 +92,8 @@ func (ws *workers) isAlive(name string, now time.Time) bool {
 	return w.disconnected.IsZero() || now.Sub(w.disconnected) <= redial
 }
 
-// prune forgets the workers that have been silent for so long that they will not come back: pods are replaced under other
-// names. One that does come back reports what it has.
+// prune forgets the workers that have been silent for so long that they will not come back: pods are replaced under
+// other names. One that does come back reports what it has.
 func (ws *workers) prune(now time.Time) {
 	const periods = 10
 	maps.DeleteFunc(ws.byName, func(_ string, w *worker) bool { return now.Sub(w.seen) > periods*ws.silence })

@@ -17,14 +17,19 @@ func TestWorkersAreAlive(t *testing.T) {
 		after  time.Duration
 		want   []string
 	}{
-		"just seen":                       {func(*workers) {}, 0, []string{"w0"}},
-		"silent for as long as allowed":   {func(*workers) {}, 30 * time.Second, []string{"w0"}},
-		"silent for longer":               {func(*workers) {}, 31 * time.Second, []string{}},
-		"seen again":                      {func(ws *workers) { ws.observe("w0", epoch.Add(20*time.Second)) }, 31 * time.Second, []string{"w0"}},
-		"only looked up":                  {func(ws *workers) { ws.get("w0", epoch.Add(20*time.Second)) }, 31 * time.Second, []string{}},
-		"disconnected a moment ago":       {func(ws *workers) { ws.disconnect("w0", epoch) }, redial, []string{"w0"}},
-		"disconnected for too long":       {func(ws *workers) { ws.disconnect("w0", epoch) }, redial + 1, []string{}},
-		"renewed on another connection":   {func(ws *workers) { ws.disconnect("w0", epoch); ws.byName["w0"].renew(exchange.Renewal{}) }, redial + 1, []string{"w0"}},
+		"just seen":                     {func(*workers) {}, 0, []string{"w0"}},
+		"silent for as long as allowed": {func(*workers) {}, 30 * time.Second, []string{"w0"}},
+		"silent for longer":             {func(*workers) {}, 31 * time.Second, []string{}},
+		"seen again": {func(ws *workers) { ws.observe("w0", epoch.Add(20*time.Second)) },
+			31 * time.Second, []string{"w0"}},
+		"only looked up": {func(ws *workers) { ws.get("w0", epoch.Add(20*time.Second)) }, 31 * time.Second,
+			[]string{}},
+		"disconnected a moment ago": {func(ws *workers) { ws.disconnect("w0", epoch) }, redial, []string{"w0"}},
+		"disconnected for too long": {func(ws *workers) { ws.disconnect("w0", epoch) }, redial + 1, []string{}},
+		"renewed on another connection": {func(ws *workers) {
+			ws.disconnect("w0", epoch)
+			ws.byName["w0"].renew(exchange.Renewal{})
+		}, redial + 1, []string{"w0"}},
 		"a worker that nobody knows left": {func(ws *workers) { ws.disconnect("w1", epoch) }, 0, []string{"w0"}},
 		"two workers, by name":            {func(ws *workers) { ws.observe("v", epoch) }, 0, []string{"v", "w0"}},
 	}
@@ -81,9 +86,11 @@ func TestRestartedWorkerLosesItsLeases(t *testing.T) {
 		hello exchange.HelloRequest
 		want  []int64
 	}{
-		"it plays nothing":                     {2 * time.Second, exchange.HelloRequest{}, []int64{0, 1}},
-		"it plays one of them":                 {2 * time.Second, exchange.HelloRequest{Playing: []rl.Key{key(0)}}, []int64{1}},
-		"it has stored one of them":            {2 * time.Second, exchange.HelloRequest{Stored: []exchange.StoredGroup{{Key: key(1)}}}, []int64{0}},
+		"it plays nothing": {2 * time.Second, exchange.HelloRequest{}, []int64{0, 1}},
+		"it plays one of them": {2 * time.Second, exchange.HelloRequest{Playing: []rl.Key{key(0)}},
+			[]int64{1}},
+		"it has stored one of them": {2 * time.Second,
+			exchange.HelloRequest{Stored: []exchange.StoredGroup{{Key: key(1)}}}, []int64{0}},
 		"its leases may still be on their way": {helloPatience / 2, exchange.HelloRequest{}, []int64{}},
 	}
 	for name, tc := range cases {

@@ -1,13 +1,14 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ledger adds up what a run has spent: what its learners and its workers asked of the endpoint and what was answered, whatever
-// became of it. All counters are monotone.
+// Package ledger adds up what a run has spent: what its learners and its workers asked of the endpoint and what was
+// answered, whatever became of it. All counters are monotone.
 //
-// The sum is never above what was asked and executed, and with the unconfirmed tokens never below. What a learner may ask is durable
-// before it asks, so that the next attempt knows what is unconfirmed. A worker that is lost has asked at most one further request for
-// each member of its leases since its last report. A worker that plays the lease of another makes the same requests, which the
-// endpoint may answer without executing them again: what the other had reported of the lease is then unconfirmed.
+// The sum is never above what was asked and executed, and with the unconfirmed tokens never below. What a learner may
+// ask is durable before it asks, so that the next attempt knows what is unconfirmed. A worker that is lost has asked at
+// most one further request for each member of its leases since its last report. A worker that plays the lease of
+// another makes the same requests, which the endpoint may answer without executing them again: what the other had
+// reported of the lease is then unconfirmed.
 package ledger
 
 import (
@@ -25,7 +26,8 @@ import (
 type Config struct {
 	// Own returns what this learner has used.
 	Own func() spending.Usage
-	// Durable reports whether there is an artifact store. Write writes a record to it, and Insist waits until the store takes it.
+	// Durable reports whether there is an artifact store. Write writes a record to it, and Insist waits until the store
+	// takes it.
 	Durable func() bool
 	Write   func(ctx context.Context, record artifacts.Spending) error
 	Insist  func(ctx context.Context, record artifacts.Spending) error
@@ -61,8 +63,9 @@ type worker struct {
 	// renewed is used when the leases were reported.
 	renewed spending.Usage
 	leases  map[rl.Key]exchange.Progress
-	// away is set while a worker of an earlier attempt has not reported to this one, and lost once it is not expected any more.
-	// recorded is what the earlier attempt knew of its leases, and next what those leases may cost that it has not reported.
+	// away is set while a worker of an earlier attempt has not reported to this one, and lost once it is not expected any
+	// more. recorded is what the earlier attempt knew of its leases, and next what those leases may cost that it has not
+	// reported.
 	away, lost bool
 	recorded   artifacts.WorkerSpending
 	next       int64
@@ -113,8 +116,8 @@ func (l *Ledger) usage() spending.Usage {
 	return used
 }
 
-// Restore takes over what the attempt before recorded. It is called before anything is asked, and does nothing when it is called
-// again.
+// Restore takes over what the attempt before recorded. It is called before anything is asked, and does nothing when it
+// is called again.
 func (l *Ledger) Restore(record artifacts.Spending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,8 +141,8 @@ func (l *Ledger) Restored() bool {
 	return l.restored
 }
 
-// RestoreRow takes over what a row says of a run of which no attempt has recorded what it spent. It does nothing if one has, or
-// once a version was opened.
+// RestoreRow takes over what a row says of a run of which no attempt has recorded what it spent. It does nothing if one
+// has, or once a version was opened.
 func (l *Ledger) RestoreRow(used spending.Usage, seconds float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,8 +153,8 @@ func (l *Ledger) RestoreRow(used spending.Usage, seconds float64) {
 	l.before = used.TrainedTokens
 }
 
-// Open notes that a version was loaded: whatever was trained on beside the steps that led to it is lost. trained is how many tokens
-// these were trained on, as the row says; nil where nothing is known.
+// Open notes that a version was loaded: whatever was trained on beside the steps that led to it is lost. trained is how
+// many tokens these were trained on, as the row says; nil where nothing is known.
 func (l *Ledger) Open(v rl.Version, trained *int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -61,7 +61,8 @@ func (f *fixture) expect(t *testing.T, what string, answered, unconfirmed int64)
 	t.Helper()
 	used, _ := f.Usage()
 	if used.SampledTokens != answered || used.UnconfirmedTokens != unconfirmed {
-		t.Errorf("%s: %d tokens sampled and %d unconfirmed, want %d and %d", what, used.SampledTokens, used.UnconfirmedTokens, answered, unconfirmed)
+		t.Errorf("%s: %d tokens sampled and %d unconfirmed, want %d and %d", what, used.SampledTokens, used.UnconfirmedTokens,
+			answered, unconfirmed)
 	}
 }
 
@@ -257,7 +258,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestLeaseThatWasReleasedBeforeAnotherIsGivenIt holds what a worker used of groups that no state covers, among which the lease is.
+// TestLeaseThatWasReleasedBeforeAnotherIsGivenIt holds what a worker used of groups that no state covers, among which
+// the lease is.
 func TestLeaseThatWasReleasedBeforeAnotherIsGivenIt(t *testing.T) {
 	f := start(t, nil)
 	w0 := report("p0", 20, 0)

@@ -52,8 +52,8 @@ func (l *Ledger) Renew(name string, spent exchange.Spent, leases []exchange.Prog
 	}
 }
 
-// Unlease notes that a worker is to play a lease no longer that another may be given. What it has used of the lease by its last
-// report, and all that it has reported since, is held: the other may be given the same without paying.
+// Unlease notes that a worker is to play a lease no longer that another may be given. What it has used of the lease by
+// its last report, and all that it has reported since, is held: the other may be given the same without paying.
 func (l *Ledger) Unlease(name string, key rl.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,8 +79,8 @@ func (l *Ledger) Unlease(name string, key rl.Key) {
 	}
 }
 
-// Lose notes that a worker is lost, with leases of which it has reported nothing yet, and what these may have cost. If it takes groups
-// with it that are sampled again, all of its groups that no state covers are held.
+// Lose notes that a worker is lost, with leases of which it has reported nothing yet, and what these may have cost. If
+// it takes groups with it that are sampled again, all of its groups that no state covers are held.
 func (l *Ledger) Lose(name string, unreported int64, withGroups bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,8 +94,9 @@ func (l *Ledger) Lose(name string, unreported int64, withGroups bool) {
 	}
 }
 
-// Settle gives up the workers of an earlier attempt that have not reported to this one: others play their leases. Leases that they
-// were given after the last record may have cost their share of unrecorded. A worker that was lost by then was given none.
+// Settle gives up the workers of an earlier attempt that have not reported to this one: others play their leases.
+// Leases that they were given after the last record may have cost their share of unrecorded. A worker that was lost by
+// then was given none.
 func (l *Ledger) Settle(unrecorded int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// List unloads the models of earlier attempts, and reads all states and sampler weights of the run, and of the run that it
-// continues, into the book: those that the server lists, that the run file knows, and that rows name.
+// List unloads the models of earlier attempts, and reads all states and sampler weights of the run, and of the run that
+// it continues, into the book: those that the server lists, that the run file knows, and that rows name.
 func (o *Opener) List(ctx context.Context) error {
 	if err := o.unloadEarlier(ctx); err != nil {
 		return err
@@ -67,8 +67,8 @@ func (o *Opener) list(ctx context.Context, found checkpoints.Index, earlier name
 	return nil
 }
 
-// unloadEarlier unloads the models of earlier attempts, and of the run that this run continues, where the endpoint can, so that
-// none of their operations is executed later. It notes what the endpoint says of each model.
+// unloadEarlier unloads the models of earlier attempts, and of the run that this run continues, where the endpoint can,
+// so that none of their operations is executed later. It notes what the endpoint says of each model.
 func (o *Opener) unloadEarlier(ctx context.Context) error {
 	o.models = map[string]tinker.Metadata{}
 	var earlier []string
@@ -91,8 +91,8 @@ func (o *Opener) unloadEarlier(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// unnamed returns the models of earlier attempts that the endpoint lists without their metadata: those whose checkpoints
-// are known.
+// unnamed returns the models of earlier attempts that the endpoint lists without their metadata: those whose
+// checkpoints are known.
 func (o *Opener) unnamed(found checkpoints.Index) []string {
 	var models []string
 	for _, entry := range found {
@@ -152,5 +152,6 @@ func (o *Opener) read(text string) (checkpoints.Entry, bool) {
 	}
 	own := name.Run == rl.RunTag(o.File.Run.UID)
 	former := !own && o.File.ResumeFrom != "" && name.Run == rl.RunTag(o.File.ResumeFrom)
-	return checkpoints.Entry{Path: text, Name: name, Sampler: path.Kind == tinker.KindSampler, Former: former}, own || former
+	return checkpoints.Entry{Path: text, Name: name, Sampler: path.Kind == tinker.KindSampler, Former: former},
+		own || former
 }

@@ -102,7 +102,8 @@ func (o *Opener) Load(ctx context.Context) (Loaded, error) {
 	}
 	if len(states) == 0 {
 		model, err := o.first(ctx)
-		return Loaded{Model: model, At: checkpoints.Position{Version: rl.Version{Lineage: rl.Genesis(o.File.SpecDigest)}}}, err
+		return Loaded{Model: model, At: checkpoints.Position{Version: rl.Version{Lineage: rl.Genesis(o.File.SpecDigest)}}},
+			err
 	}
 	model, state, err := o.Models.Resume(ctx, states)
 	if err != nil {

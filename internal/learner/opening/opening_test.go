@@ -109,7 +109,8 @@ func lineage(step int64) rl.Lineage { return rl.Genesis(string(rune('a' + step))
 
 // path returns where the model of an attempt saved a step.
 func path(attempt int32, step int64, kind tinker.Kind) string {
-	at := checkpoints.Position{Version: rl.Version{Step: step, Lineage: lineage(step)}, Cursor: 4 * step, Parent: lineage(step - 1)}
+	at := checkpoints.Position{Version: rl.Version{Step: step, Lineage: lineage(step)}, Cursor: 4 * step,
+		Parent: lineage(step - 1)}
 	return tinker.Path{Run: "model", Kind: kind, Name: at.Name(uid, attempt, 1).String()}.String()
 }
 
@@ -120,7 +121,8 @@ func saved(attempt int32, step int64, kind tinker.Kind) tinker.Checkpoint {
 // open returns an opener of attempt 2.
 func open(f *fake, change func(*contract.RunFile)) *Opener {
 	file := contract.RunFile{
-		Run: contract.RunReference{UID: uid}, Attempt: 2, SpecDigest: "a", // lineage(0) is the first version of these settings
+		// lineage(0) is the first version of these settings
+		Run: contract.RunReference{UID: uid}, Attempt: 2, SpecDigest: "a",
 		Fixed: contract.Fixed{Algorithm: &contract.Algorithm{Steps: 9, Lag: 2}},
 	}
 	if change != nil {
@@ -129,7 +131,8 @@ func open(f *fake, change func(*contract.RunFile)) *Opener {
 	return New(Config{
 		File: file, API: f, Models: f, Book: checkpoints.NewBook(checkpoints.Config{}), Rows: f,
 		IsMissing: func(path string) bool { return f.missing[path] },
-		Saved:     func(string, rl.CheckpointName, bool) {}, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return noon },
+		Saved:     func(string, rl.CheckpointName, bool) {}, Logger: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return noon },
 	})
 }
 
@@ -153,13 +156,16 @@ func TestList(t *testing.T) {
 			observed: []string{path(1, 2, tinker.KindState), path(1, 1, tinker.KindState)},
 		},
 		"the server's entry replaces that of a row": {
-			fake:   fake{rows: []string{path(1, 2, tinker.KindState)}, checkpoints: []tinker.Checkpoint{saved(1, 2, tinker.KindState)}},
+			fake: fake{rows: []string{path(1, 2, tinker.KindState)},
+				checkpoints: []tinker.Checkpoint{saved(1, 2, tinker.KindState)}},
 			listed: []string{path(1, 2, tinker.KindState)},
 		},
-		"only sampler weights":         {fake: fake{checkpoints: []tinker.Checkpoint{saved(1, 1, tinker.KindSampler)}}},
-		"names of others are left out": {fake: fake{checkpoints: []tinker.Checkpoint{{TinkerPath: "tinker://model/weights/mine"}, {TinkerPath: "x"}}}},
+		"only sampler weights": {fake: fake{checkpoints: []tinker.Checkpoint{saved(1, 1, tinker.KindSampler)}}},
+		"names of others are left out": {fake: fake{
+			checkpoints: []tinker.Checkpoint{{TinkerPath: "tinker://model/weights/mine"}, {TinkerPath: "x"}}}},
 		"another run whose uid is alike": {fake: fake{
-			runs:        []tinker.TrainingRun{{TrainingRunID: "model", UserMetadata: tinker.Metadata{trainee.MetadataRun: other}}},
+			runs: []tinker.TrainingRun{{TrainingRunID: "model",
+				UserMetadata: tinker.Metadata{trainee.MetadataRun: other}}},
 			checkpoints: []tinker.Checkpoint{saved(1, 1, tinker.KindState)},
 		}},
 		"an endpoint that lists nothing": {
@@ -195,10 +201,12 @@ func TestList(t *testing.T) {
 
 func TestListUnloadsEarlierModels(t *testing.T) {
 	model := func(id, run, attempt string) tinker.TrainingRun {
-		return tinker.TrainingRun{TrainingRunID: id, UserMetadata: tinker.Metadata{trainee.MetadataRun: run, trainee.MetadataAttempt: attempt}}
+		return tinker.TrainingRun{TrainingRunID: id, UserMetadata: tinker.Metadata{trainee.MetadataRun: run,
+			trainee.MetadataAttempt: attempt}}
 	}
 	f := &fake{runs: []tinker.TrainingRun{
-		model("earlier", uid, "1"), model("own", uid, "2"), model("later", uid, "3"), model("other", other, "1"), model("broken", uid, "x"), {TrainingRunID: "bare"},
+		model("earlier", uid, "1"), model("own", uid, "2"), model("later", uid, "3"), model("other", other, "1"),
+		model("broken", uid, "x"), {TrainingRunID: "bare"},
 	}}
 	if err := open(f, nil).List(t.Context()); err != nil {
 		t.Fatal(err)
@@ -217,12 +225,14 @@ func TestLoad(t *testing.T) {
 		number int
 		err    error
 	}{
-		"the run begins":              {fake{}, nil, 0, 1, nil},
-		"the newest state":            {fake{checkpoints: states}, nil, 2, 2, nil},
-		"the one before":              {fake{checkpoints: states, resumed: 1}, nil, 1, 2, nil},
-		"no state loads":              {fake{checkpoints: states, resumed: 2}, nil, 0, 0, errLost},
-		"a state of a higher attempt": {fake{checkpoints: []tinker.Checkpoint{saved(3, 1, tinker.KindState)}}, nil, 0, 0, artifacts.ErrFenced},
-		"a run that only evaluates":   {fake{checkpoints: states}, func(f *contract.RunFile) { f.Fixed.Algorithm = nil }, 0, 1, nil},
+		"the run begins":   {fake{}, nil, 0, 1, nil},
+		"the newest state": {fake{checkpoints: states}, nil, 2, 2, nil},
+		"the one before":   {fake{checkpoints: states, resumed: 1}, nil, 1, 2, nil},
+		"no state loads":   {fake{checkpoints: states, resumed: 2}, nil, 0, 0, errLost},
+		"a state of a higher attempt": {fake{checkpoints: []tinker.Checkpoint{saved(3, 1, tinker.KindState)}}, nil, 0, 0,
+			artifacts.ErrFenced},
+		"a run that only evaluates": {fake{checkpoints: states}, func(f *contract.RunFile) { f.Fixed.Algorithm = nil }, 0, 1,
+			nil},
 		"sampler weights that are given": {fake{}, func(f *contract.RunFile) {
 			f.Fixed.Algorithm, f.Fixed.InitFrom = nil, &contract.InitFrom{Checkpoint: path(1, 1, tinker.KindSampler)}
 		}, 0, 0, nil},
@@ -267,7 +277,8 @@ func TestWindow(t *testing.T) {
 	}{
 		"samplers that exist": {fake: fake{checkpoints: all}, at: 5,
 			want: map[int64]string{3: path(1, 3, tinker.KindSampler), 4: path(1, 4, tinker.KindSampler), 5: "sampler"}},
-		"a sampler that has expired is remade": {fake: fake{checkpoints: append([]tinker.Checkpoint{expired}, all[1:]...)}, at: 5,
+		"a sampler that has expired is remade": {fake: fake{checkpoints: append([]tinker.Checkpoint{expired}, all[1:]...)},
+			at:   5,
 			want: map[int64]string{3: "remade", 4: path(1, 4, tinker.KindSampler), 5: "sampler"}, remade: 1},
 		"a sampler that a worker has missed is remade": {
 			fake: fake{checkpoints: all, missing: map[string]bool{path(1, 3, tinker.KindSampler): true}}, at: 5,

@@ -40,8 +40,8 @@ func (*Opener) split(states []checkpoints.Entry) (own, former []checkpoints.Entr
 	return own, former
 }
 
-// withFormer returns the states from which the run can resume: its own, then those of the run that it continues. Without any state
-// a run that is to continue another must not begin anew, so that this is a ResumeError.
+// withFormer returns the states from which the run can resume: its own, then those of the run that it continues.
+// Without any state a run that is to continue another must not begin anew, so that this is a ResumeError.
 func (o *Opener) withFormer(own, former []checkpoints.Entry) ([]checkpoints.Entry, error) {
 	if o.File.ResumeFrom == "" || o.File.Fixed.Algorithm == nil {
 		return own, nil
@@ -59,16 +59,19 @@ func (o *Opener) withFormer(own, former []checkpoints.Entry) ([]checkpoints.Entr
 // checkFormer makes sure that the newest state of the former run was made with the settings of this run.
 func (o *Opener) checkFormer(former []checkpoints.Entry) error {
 	if len(former) == 0 {
-		return o.refuse("neither the endpoint nor the artifact store knows a state of it. Correct the uid, or remove resumeFrom to begin anew.")
+		return o.refuse("neither the endpoint nor the artifact store knows a state of it. Correct the uid, or remove " +
+			"resumeFrom to begin anew.")
 	}
 	newest := former[0]
 	same, known := o.sameOrigin(newest)
 	switch {
 	case !known:
-		return o.refuse("nothing says with which settings it made step %d. Give the artifacts of that run, or remove resumeFrom and begin "+
+		return o.refuse("nothing says with which settings it made step %d. Give the artifacts of that run, or remove "+
+			"resumeFrom and begin "+
 			"with the weights alone: initFrom.checkpoint.", newest.Name.Step)
 	case !same:
-		return o.refuse("it made step %d with other settings%s. Restore what they were, or remove resumeFrom.", newest.Name.Step, o.differing())
+		return o.refuse("it made step %d with other settings%s. Restore what they were, or remove resumeFrom.",
+			newest.Name.Step, o.differing())
 	}
 	return nil
 }
@@ -77,8 +80,8 @@ func (o *Opener) refuse(format string, args ...any) error {
 	return &ResumeError{UID: o.File.ResumeFrom, Problem: fmt.Sprintf(format, args...)}
 }
 
-// sameOrigin reports whether a state descends from the version 0 of this run's settings, as names and rows record it, or else
-// whether the model that saved it was made with these settings.
+// sameOrigin reports whether a state descends from the version 0 of this run's settings, as names and rows record it,
+// or else whether the model that saved it was made with these settings.
 func (o *Opener) sameOrigin(state checkpoints.Entry) (same, known bool) {
 	origin, known := o.Book.Origin(state)
 	if !known {
@@ -107,7 +110,8 @@ func (o *Opener) differing() string {
 		was, is any
 	}{
 		{"model", undated(was.Model), undated(is.Model)}, {"tinker.baseURL", was.BaseURL, is.BaseURL},
-		{"environments", was.Environments, is.Environments}, {"algorithm", was.Algorithm, is.Algorithm}, {"initFrom", was.InitFrom, is.InitFrom},
+		{"environments", was.Environments, is.Environments}, {"algorithm", was.Algorithm, is.Algorithm},
+		{"initFrom", was.InitFrom, is.InitFrom},
 	} {
 		if !reflect.DeepEqual(field.was, field.is) {
 			fields = append(fields, "spec."+field.name)
@@ -140,17 +144,20 @@ func (n namesakes) add(o *Opener, c tinker.Checkpoint) {
 	name, err := rl.ParseCheckpointName(path.Name)
 	uid := metadata[trainee.MetadataRun]
 	own := o.File.Run.Namespace + "/" + o.File.Run.Name
-	if err != nil || metadata[trainee.MetadataName] != own || uid == o.File.Run.UID || name.Run != rl.RunTag(uid) || name.Step <= n[uid].Step {
+	if err != nil || metadata[trainee.MetadataName] != own || uid == o.File.Run.UID || name.Run != rl.RunTag(uid) ||
+		name.Step <= n[uid].Step {
 		return
 	}
-	n[uid] = contract.EarlierRun{UID: uid, Step: name.Step, SameSettings: metadata[trainee.MetadataSpec] == o.File.SpecDigest}
+	n[uid] = contract.EarlierRun{UID: uid, Step: name.Step,
+		SameSettings: metadata[trainee.MetadataSpec] == o.File.SpecDigest}
 }
 
-// newest is the earlier run that is worth most to a run which begins: one with the same settings, and of several the one that came
-// farthest. It is nil for a run that continues another, or has committed a step itself.
+// newest is the earlier run that is worth most to a run which begins: one with the same settings, and of several the
+// one that came farthest. It is nil for a run that continues another, or has committed a step itself.
 func (n namesakes) newest(o *Opener) *contract.EarlierRun {
 	own, _ := o.split(o.Book.States())
-	if o.File.ResumeFrom != "" || o.File.Fixed.Algorithm == nil || slices.ContainsFunc(own, func(e checkpoints.Entry) bool { return e.Name.Step > 0 }) {
+	if o.File.ResumeFrom != "" || o.File.Fixed.Algorithm == nil || slices.ContainsFunc(own,
+		func(e checkpoints.Entry) bool { return e.Name.Step > 0 }) {
 		return nil
 	}
 	best := o.Namesake

@@ -21,8 +21,8 @@ type sessionAPI interface {
 	KeepAlive(ctx context.Context, session string, lost func(error))
 }
 
-// SessionKeeper has one session at a time: it makes a session when it is asked for one, keeps it alive, and makes another
-// once that has expired.
+// SessionKeeper has one session at a time: it makes a session when it is asked for one, keeps it alive, and makes
+// another once that has expired.
 type SessionKeeper struct {
 	api    sessionAPI
 	alive  context.Context
@@ -37,7 +37,8 @@ type SessionKeeper struct {
 
 // NewKeeper returns a keeper without a session. Its sessions are kept alive until alive ends, by goroutines of
 // tasks.
-func NewSessionKeeper(alive context.Context, calls sessionAPI, tasks *sync.WaitGroup, logger *slog.Logger, changed func(session string)) *SessionKeeper {
+func NewSessionKeeper(alive context.Context, calls sessionAPI, tasks *sync.WaitGroup, logger *slog.Logger,
+	changed func(session string)) *SessionKeeper {
 	return &SessionKeeper{api: calls, alive: alive, tasks: tasks, logger: logger, changed: changed}
 }
 

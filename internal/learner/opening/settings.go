@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// SettingsError says that a step was committed with other settings than this attempt has, so that it can neither continue
-// from there nor begin anew.
+// SettingsError says that a step was committed with other settings than this attempt has, so that it can neither
+// continue from there nor begin anew.
 type SettingsError struct {
 	Step    int64
 	Attempt int32
@@ -28,13 +28,14 @@ func (e *SettingsError) Error() string {
 	if len(e.Changed) > 0 {
 		fields = "spec." + strings.Join(e.Changed, ", spec.")
 	}
-	return fmt.Sprintf("Attempt %d committed step %d before a change of %s took effect: restore what it was then, or create another run with the new settings",
+	return fmt.Sprintf("Attempt %d committed step %d before a change of %s took effect: restore what it was then, or "+
+		"create another run with the new settings",
 		e.Attempt, e.Step, fields)
 }
 
-// ofOwnSettings returns the states, the newest first, that were saved with the settings of this attempt. What decides the weights
-// may be changed until a step is committed: if the newest state with other settings is of step 0, the run begins anew, and
-// if it is of a later step, that is a SettingsError.
+// ofOwnSettings returns the states, the newest first, that were saved with the settings of this attempt. What decides
+// the weights may be changed until a step is committed: if the newest state with other settings is of step 0, the run
+// begins anew, and if it is of a later step, that is a SettingsError.
 func (o *Opener) ofOwnSettings(ctx context.Context, states []checkpoints.Entry) ([]checkpoints.Entry, error) {
 	for len(states) > 0 && (o.hasOtherSettings(states[0]) || o.hasOtherOrigin(states[0])) {
 		newest := states[0]

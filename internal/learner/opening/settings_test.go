@@ -13,12 +13,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// TestLoadAfterChangedSettings begins anew while no step is committed, continues a run whose former settings are restored, and
-// refuses to train where a step was committed with others.
+// TestLoadAfterChangedSettings begins anew while no step is committed, continues a run whose former settings are
+// restored, and refuses to train where a step was committed with others.
 func TestLoadAfterChangedSettings(t *testing.T) {
 	state := func(attempt int32, step int64, lineage, parent rl.Lineage) tinker.Checkpoint {
 		at := checkpoints.Position{Version: rl.Version{Step: step, Lineage: lineage}, Parent: parent}
-		return tinker.Checkpoint{TinkerPath: tinker.Path{Run: "model", Kind: tinker.KindState, Name: at.Name(uid, attempt, 1).String()}.String(), Time: noon}
+		return tinker.Checkpoint{TinkerPath: tinker.Path{Run: "model", Kind: tinker.KindState,
+			Name: at.Name(uid, attempt, 1).String()}.String(), Time: noon}
 	}
 	version := func(digest string, step int64) rl.Lineage {
 		if step == 0 {
@@ -41,16 +42,27 @@ func TestLoadAfterChangedSettings(t *testing.T) {
 		fresh  bool
 		err    *SettingsError
 	}{
-		"no step is committed":                         {[]tinker.Checkpoint{of("old", 1, 0)}, nil, former(changed), 0, true, nil},
-		"no step is committed, by names alone":         {[]tinker.Checkpoint{of("old", 1, 0)}, nil, former(), 0, true, nil},
-		"a step is committed":                          {[]tinker.Checkpoint{of("old", 1, 0), of("old", 1, 1)}, nil, former(changed), 0, false, &SettingsError{1, 1, []string{"algorithm"}}},
-		"the state of the first version has expired":   {[]tinker.Checkpoint{of("old", 1, 3)}, nil, former(changed), 0, false, &SettingsError{3, 1, []string{"algorithm"}}},
-		"a step is committed, by its parent's name":    {[]tinker.Checkpoint{of("old", 1, 1)}, nil, former(), 0, false, &SettingsError{1, 1, nil}},
-		"three steps are committed, by names alone":    {[]tinker.Checkpoint{of("old", 1, 1), of("old", 1, 2), of("old", 1, 3)}, nil, former(), 0, false, &SettingsError{3, 1, nil}},
-		"the settings of the committed step are back":  {[]tinker.Checkpoint{of("a", 1, 0), of("a", 1, 2)}, nil, former(contract.FormerSettings{LastAttempt: 1, SpecDigest: "a"}, contract.FormerSettings{LastAttempt: 2, SpecDigest: "b"}), 2, false, nil},
-		"an attempt with other settings has begun":     {[]tinker.Checkpoint{of("a", 1, 2), of("b", 2, 0)}, nil, former(contract.FormerSettings{LastAttempt: 1, SpecDigest: "a"}, contract.FormerSettings{LastAttempt: 2, SpecDigest: "b"}), 0, true, nil},
-		"a row names a state that was never saved":     {[]tinker.Checkpoint{of("old", 1, 0)}, []string{of("old", 1, 1).TinkerPath}, former(changed), 0, true, nil},
-		"a late state of former settings is not older": {[]tinker.Checkpoint{of("old", 1, 2), of("a", 2, 1)}, nil, former(changed), 1, false, nil},
+		"no step is committed": {[]tinker.Checkpoint{of("old", 1, 0)}, nil, former(changed), 0, true,
+			nil},
+		"no step is committed, by names alone": {[]tinker.Checkpoint{of("old", 1, 0)}, nil, former(), 0, true, nil},
+		"a step is committed": {[]tinker.Checkpoint{of("old", 1, 0), of("old", 1, 1)}, nil,
+			former(changed), 0, false, &SettingsError{1, 1, []string{"algorithm"}}},
+		"the state of the first version has expired": {[]tinker.Checkpoint{of("old", 1, 3)}, nil, former(changed), 0, false,
+			&SettingsError{3, 1, []string{"algorithm"}}},
+		"a step is committed, by its parent's name": {[]tinker.Checkpoint{of("old", 1, 1)}, nil, former(), 0, false,
+			&SettingsError{1, 1, nil}},
+		"three steps are committed, by names alone": {[]tinker.Checkpoint{of("old", 1, 1), of("old", 1, 2),
+			of("old", 1, 3)}, nil, former(), 0, false, &SettingsError{3, 1, nil}},
+		"the settings of the committed step are back": {[]tinker.Checkpoint{of("a", 1, 0), of("a", 1, 2)}, nil,
+			former(contract.FormerSettings{LastAttempt: 1, SpecDigest: "a"},
+				contract.FormerSettings{LastAttempt: 2, SpecDigest: "b"}), 2, false, nil},
+		"an attempt with other settings has begun": {[]tinker.Checkpoint{of("a", 1, 2), of("b", 2, 0)}, nil,
+			former(contract.FormerSettings{LastAttempt: 1, SpecDigest: "a"},
+				contract.FormerSettings{LastAttempt: 2, SpecDigest: "b"}), 0, true, nil},
+		"a row names a state that was never saved": {[]tinker.Checkpoint{of("old", 1, 0)},
+			[]string{of("old", 1, 1).TinkerPath}, former(changed), 0, true, nil},
+		"a late state of former settings is not older": {[]tinker.Checkpoint{of("old", 1, 2), of("a", 2, 1)}, nil,
+			former(changed), 1, false, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +72,8 @@ func TestLoadAfterChangedSettings(t *testing.T) {
 			}
 			loaded, err := o.Load(t.Context())
 			var differs *SettingsError
-			if errors.As(err, &differs) != (tc.err != nil) || err != nil && tc.err == nil || tc.err != nil && differs.Error() != tc.err.Error() {
+			if errors.As(err, &differs) != (tc.err != nil) || err != nil && tc.err == nil || tc.err != nil &&
+				differs.Error() != tc.err.Error() {
 				t.Fatalf("Load fails with %v, want %v", err, tc.err)
 			}
 			if err != nil {
@@ -73,7 +86,8 @@ func TestLoadAfterChangedSettings(t *testing.T) {
 	}
 }
 
-// TestLoadAwaitsAnswer fails, to be tried again, while the endpoint does not say whether a step was committed with other settings.
+// TestLoadAwaitsAnswer fails, to be tried again, while the endpoint does not say whether a step was committed with
+// other settings.
 func TestLoadAwaitsAnswer(t *testing.T) {
 	outage := errors.New("the endpoint is unreachable")
 	o := open(&fake{rows: []string{path(1, 2, tinker.KindState)}, existsErr: outage}, func(f *contract.RunFile) {

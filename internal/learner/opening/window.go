@@ -18,7 +18,8 @@ import (
 // Window returns the versions that the next steps sample, the oldest first: the one that was loaded, whose sampler
 // weights are given, and with a lag those before it. A version that has neither sampler weights nor a state is lost,
 // and with it those before; the next newer one takes their place, and lost counts them.
-func (o *Opener) Window(ctx context.Context, at checkpoints.Position, sampler string) (versions []leases.Version, lost int32, err error) {
+func (o *Opener) Window(ctx context.Context, at checkpoints.Position,
+	sampler string) (versions []leases.Version, lost int32, err error) {
 	versions = []leases.Version{{Step: at.Step, Lineage: at.Lineage, Sampler: sampler}}
 	oldest := max(0, at.Step-int64(o.File.Fixed.Algorithm.Lag))
 	for step := at.Step - 1; step >= oldest; step-- {
@@ -45,8 +46,8 @@ func (o *Opener) earlier(ctx context.Context, step int64) (leases.Version, error
 	return o.Find(ctx, v)
 }
 
-// Find finds sampler weights of an earlier version of the chain that no worker has missed, or makes them again, bit for bit, from
-// its state.
+// Find finds sampler weights of an earlier version of the chain that no worker has missed, or makes them again, bit for
+// bit, from its state.
 func (o *Opener) Find(ctx context.Context, v rl.Version) (leases.Version, error) {
 	version := leases.Version{Step: v.Step, Lineage: v.Lineage}
 	for _, e := range o.Book.Find(v, true) {

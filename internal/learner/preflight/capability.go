@@ -10,9 +10,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
-// CheckFeatures finds out whether the endpoint honours what the run sets. What an earlier attempt or another run found is
-// kept, unless the run was refused for it; only what is not known is checked. Package capability says what that costs. The error
-// says why the endpoint cannot serve the run; the report is complete even then.
+// CheckFeatures finds out whether the endpoint honours what the run sets. What an earlier attempt or another run found
+// is kept, unless the run was refused for it; only what is not known is checked. Package capability says what that
+// costs. The error says why the endpoint cannot serve the run; the report is complete even then.
 func (c *Checker) CheckFeatures(ctx context.Context) (capability.Report, error) {
 	needs := needsOf(c.File)
 	features := featuresOf(c.File, needs)
@@ -33,8 +33,8 @@ func (c *Checker) CheckFeatures(ctx context.Context) (capability.Report, error) 
 	return report, refusal(c.File, needs, Assumed(report))
 }
 
-// withoutRefusals returns what is known, except what the run needs and the endpoint lacked: a run that was refused makes another
-// attempt only when somebody asks for it, who may have repaired the endpoint.
+// withoutRefusals returns what is known, except what the run needs and the endpoint lacked: a run that was refused
+// makes another attempt only when somebody asks for it, who may have repaired the endpoint.
 func withoutRefusals(known capability.Report, file contract.RunFile, needs []need) capability.Report {
 	for _, n := range needs {
 		if known.Lacks(n.feature) {
@@ -50,13 +50,16 @@ func withoutRefusals(known capability.Report, file contract.RunFile, needs []nee
 	return known
 }
 
-// Assumed returns what a run relies on. Of an endpoint that reads JSON only it does not rely on what could not be checked
-// and would go wrong unnoticed: that repeated submits are recognised, and that sampler weights stay as they were saved.
+// Assumed returns what a run relies on. Of an endpoint that reads JSON only it does not rely on what could not be
+// checked and would go wrong unnoticed: that repeated submits are recognised, and that sampler weights stay as they
+// were saved.
 func Assumed(report capability.Report) capability.Report {
-	assumed := capability.Report{BaseURL: report.BaseURL, Model: report.Model, Findings: map[capability.Feature]capability.Finding{}}
+	assumed := capability.Report{BaseURL: report.BaseURL, Model: report.Model,
+		Findings: map[capability.Feature]capability.Finding{}}
 	for _, f := range []capability.Feature{capability.Repeats, capability.SamplerSnapshot} {
 		if report.Lacks(capability.Protobuf) && report.Of(f) == capability.Unknown {
-			assumed.Findings[f] = capability.Finding{Support: capability.Unsupported, Note: "it could not be checked: " + report.Findings[f].Note}
+			assumed.Findings[f] = capability.Finding{Support: capability.Unsupported, Note: "it could not be checked: " +
+				report.Findings[f].Note}
 		}
 	}
 	return report.With(assumed)

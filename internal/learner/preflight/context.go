@@ -8,9 +8,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 )
 
-// checkContext fails for a run one of whose environments may ask for more tokens than the model's context has, which the
-// endpoint would refuse one sample at a time. A context of 0 is not known. A run that has a checkpoint does not fail:
-// it was accepted, and its prompts may be shorter than their limit.
+// checkContext fails for a run one of whose environments may ask for more tokens than the model's context has, which
+// the endpoint would refuse one sample at a time. A context of 0 is not known. A run that has a checkpoint does not
+// fail: it was accepted, and its prompts may be shorter than their limit.
 func checkContext(file contract.RunFile, context int) error {
 	if context == 0 || len(file.KnownCheckpoints) > 0 {
 		return nil
@@ -30,11 +30,14 @@ func checkUse(use use, model string, context int) error {
 	case limits.TrajectoryTokens > 0 && limits.TrajectoryTokens <= context:
 		return nil // prompt and reply together are never longer
 	case limits.PromptTokens == 0 && reply >= context:
-		return Await(failure.ShortContext, ReasonUnsupported, "%s.sampling.maxTokens is %d, but the context of %s has %d tokens at this endpoint, prompt "+
-			"included: set it to at most %d, or set limits.trajectoryTokens to at most %d", use.path, reply, model, context, context-1, context)
+		return Await(failure.ShortContext, ReasonUnsupported,
+			"%s.sampling.maxTokens is %d, but the context of %s has %d tokens at this endpoint, prompt "+
+				"included: set it to at most %d, or set limits.trajectoryTokens to at most %d", use.path, reply, model, context,
+			context-1, context)
 	case limits.PromptTokens+reply > context:
-		return Await(failure.ShortContext, ReasonUnsupported, "%s.limits.promptTokens %d and sampling.maxTokens %d make %d tokens, but the context of %s has "+
-			"%d at this endpoint: lower one of them, or set limits.trajectoryTokens to at most %d",
+		return Await(failure.ShortContext, ReasonUnsupported,
+			"%s.limits.promptTokens %d and sampling.maxTokens %d make %d tokens, but the context of %s has "+
+				"%d at this endpoint: lower one of them, or set limits.trajectoryTokens to at most %d",
 			use.path, limits.PromptTokens, reply, limits.PromptTokens+reply, model, context, context)
 	}
 	return nil

@@ -26,16 +26,29 @@ func TestContextLength(t *testing.T) {
 		// says are parts of the message; without them, the run is accepted.
 		says []string
 	}{
-		"a reply that leaves room for a prompt":    {change: training(999, contract.Limits{})},
-		"a reply that fills the context":           {change: training(1000, contract.Limits{}), says: []string{"environments[e].sampling.maxTokens is 1000", "set it to at most 999", "limits.trajectoryTokens to at most 1000"}},
-		"a prompt and a reply that fit":            {change: training(400, contract.Limits{PromptTokens: 600})},
-		"a prompt and a reply that do not fit":     {change: training(401, contract.Limits{PromptTokens: 600}), says: []string{"environments[e].limits.promptTokens 600", "sampling.maxTokens 401", "1001", "the context of m has 1000", "lower one of them", "limits.trajectoryTokens to at most 1000"}},
-		"a trajectory that fits":                   {change: training(401, contract.Limits{PromptTokens: 600, TrajectoryTokens: 1000})},
-		"a trajectory that does not fit":           {change: training(401, contract.Limits{PromptTokens: 600, TrajectoryTokens: 1001}), says: []string{"limits.promptTokens 600"}},
-		"a long trajectory whose first reply fits": {change: training(400, contract.Limits{PromptTokens: 600, TrajectoryTokens: 5000})},
-		"a context that is not known":              {change: training(5000, contract.Limits{}), unknown: true},
-		"a run that has a checkpoint":              {change: func(f *contract.RunFile) { training(5000, contract.Limits{})(f); f.KnownCheckpoints = []string{"c"} }},
-		"an evaluation whose reply does not fit":   {change: func(f *contract.RunFile) { f.Evaluation.Environments[0].Sampling.MaxTokens = 4096 }, says: []string{"evaluation.environments[e].sampling.maxTokens is 4096"}},
+		"a reply that leaves room for a prompt": {change: training(999, contract.Limits{})},
+		"a reply that fills the context": {change: training(1000, contract.Limits{}),
+			says: []string{"environments[e].sampling.maxTokens is 1000", "set it to at most 999",
+				"limits.trajectoryTokens to at most 1000"}},
+		"a prompt and a reply that fit": {change: training(400, contract.Limits{PromptTokens: 600})},
+		"a prompt and a reply that do not fit": {change: training(401, contract.Limits{PromptTokens: 600}),
+			says: []string{"environments[e].limits.promptTokens 600", "sampling.maxTokens 401", "1001",
+				"the context of m has 1000", "lower one of them", "limits.trajectoryTokens to at most 1000"}},
+		"a trajectory that fits": {change: training(401,
+			contract.Limits{PromptTokens: 600, TrajectoryTokens: 1000})},
+		"a trajectory that does not fit": {change: training(401,
+			contract.Limits{PromptTokens: 600, TrajectoryTokens: 1001}), says: []string{"limits.promptTokens 600"}},
+		"a long trajectory whose first reply fits": {change: training(400,
+			contract.Limits{PromptTokens: 600, TrajectoryTokens: 5000})},
+		"a context that is not known": {change: training(5000, contract.Limits{}), unknown: true},
+		"a run that has a checkpoint": {change: func(f *contract.RunFile) {
+			training(5000, contract.Limits{})(f)
+			f.KnownCheckpoints = []string{"c"}
+		}},
+		"an evaluation whose reply does not fit": {change: func(
+			f *contract.RunFile) {
+			f.Evaluation.Environments[0].Sampling.MaxTokens = 4096
+		}, says: []string{"evaluation.environments[e].sampling.maxTokens is 4096"}},
 		"a run that only evaluates and does not fit": {change: func(f *contract.RunFile) {
 			f.Fixed.Algorithm, f.Fixed.Environments, f.Evaluation.Environments[0].Sampling.MaxTokens = nil, nil, 1000
 		}, says: []string{"evaluation.environments[e]"}},

@@ -11,17 +11,19 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
-// TestUnknownGradients refuses an endpoint that reads JSON only and whose gradients could not be measured, and accepts one
-// that reads protobuf.
+// TestUnknownGradients refuses an endpoint that reads JSON only and whose gradients could not be measured, and accepts
+// one that reads protobuf.
 func TestUnknownGradients(t *testing.T) {
 	const unsupported, unknown = capability.Unsupported, capability.Unknown
 	cases := map[string]struct {
 		found  map[capability.Feature]capability.Support
 		reason string
 	}{
-		"JSON only":           {map[capability.Feature]capability.Support{capability.Protobuf: unsupported, capability.GradientSum: unknown}, ReasonUnsupported},
-		"JSON only, averaged": {map[capability.Feature]capability.Support{capability.Protobuf: unsupported, capability.GradientSum: capability.Ignored}, ""},
-		"protobuf":            {map[capability.Feature]capability.Support{capability.GradientSum: unknown}, ""},
+		"JSON only": {map[capability.Feature]capability.Support{capability.Protobuf: unsupported,
+			capability.GradientSum: unknown}, ReasonUnsupported},
+		"JSON only, averaged": {map[capability.Feature]capability.Support{capability.Protobuf: unsupported,
+			capability.GradientSum: capability.Ignored}, ""},
+		"protobuf": {map[capability.Feature]capability.Support{capability.GradientSum: unknown}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +82,8 @@ func TestRefusalOfGradients(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			file := contract.RunFile{Fixed: contract.Fixed{Algorithm: &contract.Algorithm{Loss: contract.Loss{Name: tc.loss}}}}
-			report := capability.Report{Findings: map[capability.Feature]capability.Finding{capability.GradientSum: {Support: tc.support, Note: "why"}}}
+			report := capability.Report{Findings: map[capability.Feature]capability.Finding{
+				capability.GradientSum: {Support: tc.support, Note: "why"}}}
 			err := refusal(file, nil, report)
 			if (err != nil) != tc.refused {
 				t.Errorf("refusal is %v, want %v", err, tc.refused)

@@ -11,8 +11,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// checkJudges fails for a run one of whose judges is a base model that the endpoint does not know. The run would otherwise sample
-// and have no reward. A run that has a checkpoint does not fail: its judge was known, and may be again.
+// checkJudges fails for a run one of whose judges is a base model that the endpoint does not know. The run would
+// otherwise sample and have no reward. A run that has a checkpoint does not fail: its judge was known, and may be
+// again.
 func checkJudges(file contract.RunFile, known []tinker.SupportedModel) error {
 	if len(file.KnownCheckpoints) > 0 {
 		return nil
@@ -26,8 +27,10 @@ func checkJudges(file contract.RunFile, known []tinker.SupportedModel) error {
 			if slices.ContainsFunc(known, func(m tinker.SupportedModel) bool { return m.ModelName == judge.Model }) {
 				continue
 			}
-			return Await(failure.UnknownModel, ReasonModelUnknown, "%s: the endpoint does not know the model %s, which rubric.judge.tinker.model "+
-				"of the RewardEnvironment names: serve it there, or correct the name and create the run again", use.path, judge.Model)
+			return Await(failure.UnknownModel, ReasonModelUnknown,
+				"%s: the endpoint does not know the model %s, which rubric.judge.tinker.model "+
+					"of the RewardEnvironment names: serve it there, or correct the name and create the run again", use.path,
+				judge.Model)
 		}
 	}
 	return nil

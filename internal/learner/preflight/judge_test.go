@@ -25,11 +25,13 @@ func TestJudgeModels(t *testing.T) {
 	}{
 		"a judge that the endpoint knows": {change: trained(judged(contract.TinkerJudge{Model: "j"}))},
 		"a judge that the endpoint does not know": {
-			change: trained(judged(contract.TinkerJudge{Model: "x"})), says: "environments[e]: the endpoint does not know the model x",
+			change: trained(judged(contract.TinkerJudge{Model: "x"})),
+			says:   "environments[e]: the endpoint does not know the model x",
 		},
 		"an unknown judge of a part of a sum": {
-			change: trained(&contract.RewardRule{Weighted: []contract.WeightedReward{{Name: "a", Rule: *judged(contract.TinkerJudge{Model: "x"})}}}),
-			says:   "rubric.judge.tinker.model",
+			change: trained(&contract.RewardRule{Weighted: []contract.WeightedReward{{Name: "a",
+				Rule: *judged(contract.TinkerJudge{Model: "x"})}}}),
+			says: "rubric.judge.tinker.model",
 		},
 		"an unknown judge of an evaluation": {
 			change: func(f *contract.RunFile) {
@@ -37,7 +39,8 @@ func TestJudgeModels(t *testing.T) {
 			},
 			says: "evaluation.environments[e]",
 		},
-		"a judge on a checkpoint": {change: trained(judged(contract.TinkerJudge{Checkpoint: "tinker://r/sampler_weights/n"}))},
+		"a judge on a checkpoint": {change: trained(
+			judged(contract.TinkerJudge{Checkpoint: "tinker://r/sampler_weights/n"}))},
 		"a run that has a checkpoint": {change: func(f *contract.RunFile) {
 			trained(judged(contract.TinkerJudge{Model: "x"}))(f)
 			f.KnownCheckpoints = []string{"c"}
@@ -45,7 +48,8 @@ func TestJudgeModels(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			f := &fake{server: tinker.ServerCapabilities{SupportedModels: []tinker.SupportedModel{{ModelName: "m"}, {ModelName: "j"}}}}
+			f := &fake{server: tinker.ServerCapabilities{SupportedModels: []tinker.SupportedModel{{ModelName: "m"},
+				{ModelName: "j"}}}}
 			err := check(f, tc.change).CheckModel(t.Context())
 			if tc.says == "" {
 				if err != nil {

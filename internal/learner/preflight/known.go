@@ -11,8 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
-// Known returns what the run file records of the endpoint, if it is the same endpoint and model: what the run's earlier attempts
-// found, and what another run found with this version of the client.
+// Known returns what the run file records of the endpoint, if it is the same endpoint and model: what the run's earlier
+// attempts found, and what another run found with this version of the client.
 func (c *Checker) Known() capability.Report {
 	file := c.File
 	if !c.shares() {
@@ -27,7 +27,8 @@ func (c *Checker) shares() bool {
 	return isOf(shared, c.File) && shared.ClientVersion == c.ClientVersion
 }
 
-// Capabilities returns a report as the manager receives it; nil when nothing is known. It says when and by whom that was found.
+// Capabilities returns a report as the manager receives it; nil when nothing is known. It says when and by whom that
+// was found.
 func (c *Checker) Capabilities(report capability.Report) *contract.Capabilities {
 	if len(report.Findings) == 0 {
 		return nil
@@ -83,7 +84,8 @@ func known(file contract.RunFile) capability.Report {
 	add(capability.Ignored, file.Capabilities.Ignored)
 	add(capability.Unsupported, file.Capabilities.Unsupported)
 	// What versions checked that did not check the encoding, nor say which they were, was checked in protobuf.
-	if file.Capabilities.ClientVersion == "" && report.Of(capability.Protobuf) == capability.Unknown && report.Of(capability.OptimizerRestore) != capability.Unknown {
+	if file.Capabilities.ClientVersion == "" && report.Of(capability.Protobuf) == capability.Unknown &&
+		report.Of(capability.OptimizerRestore) != capability.Unknown {
 		report.Findings[capability.Protobuf] = capability.Finding{Support: capability.Supported}
 	}
 	return report

@@ -46,11 +46,14 @@ func TestSharedCheck(t *testing.T) {
 		},
 		"another run has": {
 			shared: shared(nil), asked: [][]capability.Feature{missing},
-			want: contract.Capabilities{CheckedAt: "2026-11-23T12:00:00Z", ClientVersion: "v1", Connection: "c", SharedFrom: shared(nil).SharedFrom},
+			want: contract.Capabilities{CheckedAt: "2026-11-23T12:00:00Z", ClientVersion: "v1", Connection: "c",
+				SharedFrom: shared(nil).SharedFrom},
 		},
 		"another run has, and the endpoint has changed": {
-			shared: shared(nil), asked: [][]capability.Feature{missing}, found: map[capability.Feature]capability.Support{capability.GradientSum: capability.Ignored},
-			want: contract.Capabilities{CheckedAt: "2026-11-23T12:00:00Z", ClientVersion: "v1", Connection: "c", SharedFrom: shared(nil).SharedFrom, Ignored: []string{"gradient_sum"}},
+			shared: shared(nil), asked: [][]capability.Feature{missing},
+			found: map[capability.Feature]capability.Support{capability.GradientSum: capability.Ignored},
+			want: contract.Capabilities{CheckedAt: "2026-11-23T12:00:00Z", ClientVersion: "v1", Connection: "c",
+				SharedFrom: shared(nil).SharedFrom, Ignored: []string{"gradient_sum"}},
 		},
 		"another version of the client has": {
 			shared: shared(func(c *contract.Capabilities) { c.ClientVersion = "v0" }), asked: [][]capability.Feature{all},
@@ -68,7 +71,8 @@ func TestSharedCheck(t *testing.T) {
 				c.Supported = append(c.Supported, "gradient_sum", "repeats")
 				return c
 			}(),
-			want: contract.Capabilities{CheckedAt: "2026-11-20T12:00:00Z", ClientVersion: "v0", Connection: "old", SharedFrom: shared(nil).SharedFrom},
+			want: contract.Capabilities{CheckedAt: "2026-11-20T12:00:00Z", ClientVersion: "v0", Connection: "old",
+				SharedFrom: shared(nil).SharedFrom},
 		},
 		"an earlier attempt has, of a version that did not say when": {
 			own:   &contract.Capabilities{BaseURL: "http://u", Model: "m", Supported: shared(nil).Supported},
@@ -78,7 +82,8 @@ func TestSharedCheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := &fake{found: tc.found}
 			c := check(f, func(file *contract.RunFile) {
-				file.Version, file.Connection, file.SharedCapabilities, file.Capabilities = contract.FormatVersion, "c", tc.shared, tc.own
+				file.Version, file.Connection, file.SharedCapabilities, file.Capabilities = contract.FormatVersion, "c", tc.shared,
+					tc.own
 			})
 			c.ClientVersion, c.Now = "v1", func() time.Time { return at }
 			report, err := c.CheckFeatures(t.Context())
@@ -109,9 +114,11 @@ func TestSharedCheck(t *testing.T) {
 // TestSharedCheckOfJSON does not conclude from what another run has found that the endpoint reads protobuf.
 func TestSharedCheckOfJSON(t *testing.T) {
 	c := check(&fake{}, func(file *contract.RunFile) {
-		file.SharedCapabilities = &contract.Capabilities{BaseURL: "http://u", Model: "m", Supported: []string{"optimizer_restore"}}
+		file.SharedCapabilities = &contract.Capabilities{BaseURL: "http://u", Model: "m",
+			Supported: []string{"optimizer_restore"}}
 	})
-	if known := c.Known(); known.Of(capability.OptimizerRestore) != capability.Supported || known.Of(capability.Protobuf) != capability.Unknown {
+	if known := c.Known(); known.Of(capability.OptimizerRestore) != capability.Supported ||
+		known.Of(capability.Protobuf) != capability.Unknown {
 		t.Errorf("known are %v, want optimizer_restore alone", known.Findings)
 	}
 }

@@ -144,7 +144,8 @@ func featuresOf(file contract.RunFile, needs []need) []capability.Feature {
 		features = append(features, n.feature)
 	}
 	if file.Fixed.Algorithm != nil {
-		features = append(features, capability.Protobuf, capability.Repeats, capability.GradientSum, capability.SamplerSnapshot,
+		features = append(features, capability.Protobuf, capability.Repeats, capability.GradientSum,
+			capability.SamplerSnapshot,
 			capability.OptimizerRestore, capability.LossSum)
 	}
 	return features
@@ -162,20 +163,25 @@ func gradientRefusal(file contract.RunFile, report capability.Report) []string {
 	case support == capability.Unsupported:
 		return []string{fmt.Sprintf("%s (%s)", sum, report.Findings[capability.GradientSum].Note)}
 	case support == capability.Ignored && usesDRO(*alg):
-		return []string{sum + ", and averages cannot be compensated for algorithm.loss.name dro: choose another algorithm.loss.name"}
+		return []string{sum + ", and averages cannot be compensated for algorithm.loss.name dro: choose another " +
+			"algorithm.loss.name"}
 	}
 	return nil
 }
 
-// gradientsUnknown rejects a run that trains at an endpoint that reads JSON only, if its gradients could not be measured:
-// such servers often average them, which would change the learning rate unnoticed.
+// gradientsUnknown rejects a run that trains at an endpoint that reads JSON only, if its gradients could not be
+// measured: such servers often average them, which would change the learning rate unnoticed.
 func gradientsUnknown(file contract.RunFile, report capability.Report) error {
-	if file.Fixed.Algorithm == nil || !report.Lacks(capability.Protobuf) || report.Of(capability.GradientSum) != capability.Unknown {
+	if file.Fixed.Algorithm == nil || !report.Lacks(capability.Protobuf) ||
+		report.Of(capability.GradientSum) != capability.Unknown {
 		return nil
 	}
-	note := cmp.Or(report.Findings[capability.GradientSum].Note, "the steps of the check did not change the log-probabilities that the endpoint returns")
-	return Reject(ReasonUnsupported, "It could not be measured whether the endpoint sums gradients over tokens and sequences (%s). It reads JSON only, "+
-		"and such servers often average gradients, so that algorithm.optimizer.learningRate would have another meaning: repair the endpoint and "+
+	note := cmp.Or(report.Findings[capability.GradientSum].Note,
+		"the steps of the check did not change the log-probabilities that the endpoint returns")
+	return Reject(ReasonUnsupported, "It could not be measured whether the endpoint sums gradients over tokens and "+
+		"sequences (%s). It reads JSON only, "+
+		"and such servers often average gradients, so that algorithm.optimizer.learningRate would have another meaning: "+
+		"repair the endpoint and "+
 		"try the run again, or use another endpoint", note)
 }
 
@@ -203,11 +209,13 @@ func refusal(file contract.RunFile, needs []need, report capability.Report) erro
 	}
 	lines = append(lines, gradientRefusal(file, report)...)
 	if len(lines) > 0 {
-		return Reject(ReasonUnsupported, "The endpoint does not honour %s; or use an endpoint that does", strings.Join(lines, "; "))
+		return Reject(ReasonUnsupported, "The endpoint does not honour %s; or use an endpoint that does",
+			strings.Join(lines, "; "))
 	}
 	if file.Fixed.Algorithm != nil && file.RequireOptimizer && report.Lacks(capability.OptimizerRestore) {
 		return Reject(ReasonOptimizerLost, "The endpoint does not restore the optimizer (%s), so that a resumed run would "+
-			"begin Adam anew: set failurePolicy.requireOptimizer to false if that is acceptable, or use an endpoint that restores it",
+			"begin Adam anew: set failurePolicy.requireOptimizer to false if that is acceptable, or use an endpoint that "+
+			"restores it",
 			report.Findings[capability.OptimizerRestore].Note)
 	}
 	return nil

@@ -23,7 +23,8 @@ func plain(change func(*contract.RunFile)) contract.RunFile {
 			Model: contract.Model{Name: "m", TrainAttention: true, TrainMLP: true, TrainUnembed: true}, BaseURL: "http://u",
 			Environments: []contract.Environment{{Name: "e", Sampling: drawn}},
 			Algorithm: &contract.Algorithm{
-				Loss: contract.Loss{Name: "importance_sampling"}, Optimizer: contract.Optimizer{Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8},
+				Loss: contract.Loss{Name: "importance_sampling"}, Optimizer: contract.Optimizer{Beta1: 0.9, Beta2: 0.95,
+					Epsilon: 1e-8},
 			},
 		},
 		Evaluation: &contract.Evaluation{Environments: []contract.Environment{{Name: "e", Sampling: drawn}}},
@@ -43,7 +44,8 @@ func TestNeedsOf(t *testing.T) {
 		"the defaults need little": {nil, always},
 		"ppo needs its bounds": {
 			func(f *contract.RunFile) {
-				f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
+				f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8,
+					"clip_high_threshold": 1.2}}
 			},
 			[]string{"loss.ppo", "loss.ppo.clip_high_threshold", "loss.ppo.clip_low_threshold", "adam.beta1", "adam.beta2"},
 		},
@@ -64,9 +66,14 @@ func TestNeedsOf(t *testing.T) {
 			},
 			append(always[:3:3], "adam.eps", "adam.weight_decay", "adam.grad_clip_norm"),
 		},
-		"a part of the matrices is a setting": {func(f *contract.RunFile) { f.Fixed.Model.TrainMLP = false }, append(always[:3:3], "train_modules")},
-		"a fresh optimizer is a setting":      {func(f *contract.RunFile) { f.Fixed.InitFrom = &contract.InitFrom{} }, append(always[:3:3], "optimizer_reset")},
-		"a restored optimizer is not":         {func(f *contract.RunFile) { f.Fixed.InitFrom = &contract.InitFrom{RestoreOptimizer: true} }, always},
+		"a part of the matrices is a setting": {func(f *contract.RunFile) { f.Fixed.Model.TrainMLP = false },
+			append(always[:3:3], "train_modules")},
+		"a fresh optimizer is a setting": {func(f *contract.RunFile) { f.Fixed.InitFrom = &contract.InitFrom{} },
+			append(always[:3:3], "optimizer_reset")},
+		"a restored optimizer is not": {func(
+			f *contract.RunFile) {
+			f.Fixed.InitFrom = &contract.InitFrom{RestoreOptimizer: true}
+		}, always},
 		"evaluation may be sampled otherwise": {
 			func(f *contract.RunFile) {
 				f.Evaluation.Environments[0].Sampling = contract.Sampling{Temperature: 0.6, TopP: 0.9, TopK: 20}
@@ -90,9 +97,12 @@ func TestNeedsOf(t *testing.T) {
 				f.Evaluation.Environments[0].Sampling.SharedPrompt, f.Evaluation.Environments[0].GroupSize = true, 1
 			}, always,
 		},
-		"a lag needs sampler weights that stay": {func(f *contract.RunFile) { f.Fixed.Algorithm.Lag = 1 }, append(always[:3:3], "sampler_snapshot")},
+		"a lag needs sampler weights that stay": {func(f *contract.RunFile) { f.Fixed.Algorithm.Lag = 1 },
+			append(always[:3:3], "sampler_snapshot")},
 		"a KL penalty reads log-probabilities": {
-			func(f *contract.RunFile) { f.Fixed.Algorithm.KL = &contract.KL{Coefficient: 0.1} }, append(always[:3:3], "prompt_logprobs"),
+			func(f *contract.RunFile) {
+				f.Fixed.Algorithm.KL = &contract.KL{Coefficient: 0.1}
+			}, append(always[:3:3], "prompt_logprobs"),
 		},
 		"evaluation alone needs no more": {
 			func(f *contract.RunFile) {
@@ -137,7 +147,8 @@ func TestEveryNeedCanBeChecked(t *testing.T) {
 		}
 	}
 	// The manager reads these two out of the lists.
-	if contract.CapabilityOptimizerRestore != string(capability.OptimizerRestore) || contract.CapabilitySeed != string(capability.Seed) {
+	if contract.CapabilityOptimizerRestore != string(capability.OptimizerRestore) ||
+		contract.CapabilitySeed != string(capability.Seed) {
 		t.Error("the manager reads other names than the capability check gives")
 	}
 }
@@ -157,10 +168,11 @@ func TestRefusal(t *testing.T) {
 		reason string
 		says   []string
 	}{
-		"nothing is lacking":                        {nil, lacking(capability.Supported, "adam.beta1"), "", nil},
-		"what is not known does not reject the run": {nil, lacking(capability.Unknown, "adam.beta1", "optimizer_restore"), "", nil},
-		"what is not set may be ignored":            {nil, lacking(capability.Ignored, "adam.grad_clip_norm", "loss.dro"), "", nil},
-		"what a run can do without may lack":        {nil, lacking(capability.Unsupported, "seed", "ttl", "list_models"), "", nil},
+		"nothing is lacking": {nil, lacking(capability.Supported, "adam.beta1"), "", nil},
+		"what is not known does not reject the run": {nil, lacking(capability.Unknown, "adam.beta1", "optimizer_restore"), "",
+			nil},
+		"what is not set may be ignored":     {nil, lacking(capability.Ignored, "adam.grad_clip_norm", "loss.dro"), "", nil},
+		"what a run can do without may lack": {nil, lacking(capability.Unsupported, "seed", "ttl", "list_models"), "", nil},
 		"what is set must not be ignored": {
 			clipped, lacking(capability.Ignored, "adam.grad_clip_norm"), "UnsupportedByEndpoint",
 			[]string{"algorithm.optimizer.gradClipNorm", "ignored", "as was seen", "set it to 0"},
@@ -170,10 +182,12 @@ func TestRefusal(t *testing.T) {
 			[]string{"algorithm.optimizer.gradClipNorm", "algorithm.optimizer.beta2"},
 		},
 		"a loss that is refused": {
-			nil, lacking(capability.Unsupported, "loss.importance_sampling"), "UnsupportedByEndpoint", []string{"algorithm.loss.name importance_sampling", "unsupported"},
+			nil, lacking(capability.Unsupported, "loss.importance_sampling"), "UnsupportedByEndpoint",
+			[]string{"algorithm.loss.name importance_sampling", "unsupported"},
 		},
 		"an optimizer that must be restored": {
-			nil, lacking(capability.Ignored, "optimizer_restore"), "OptimizerNotRestored", []string{"failurePolicy.requireOptimizer"},
+			nil, lacking(capability.Ignored, "optimizer_restore"), "OptimizerNotRestored",
+			[]string{"failurePolicy.requireOptimizer"},
 		},
 		"an optimizer that need not be restored": {
 			func(f *contract.RunFile) { f.RequireOptimizer = false }, lacking(capability.Ignored, "optimizer_restore"), "", nil,
@@ -200,9 +214,11 @@ func TestRefusal(t *testing.T) {
 }
 
 func TestKnownCapabilities(t *testing.T) {
-	found := contract.Capabilities{BaseURL: "http://u", Model: "m", Supported: []string{"seed"}, Ignored: []string{"ttl"}, Unsupported: []string{"loss.dro"}}
+	found := contract.Capabilities{BaseURL: "http://u", Model: "m", Supported: []string{"seed"}, Ignored: []string{"ttl"},
+		Unsupported: []string{"loss.dro"}}
 	report := known(plain(func(f *contract.RunFile) { f.Capabilities = &found }))
-	if report.Of(capability.Seed) != capability.Supported || report.Of(capability.TTL) != capability.Ignored || report.Of("loss.dro") != capability.Unsupported {
+	if report.Of(capability.Seed) != capability.Supported || report.Of(capability.TTL) != capability.Ignored ||
+		report.Of("loss.dro") != capability.Unsupported {
 		t.Errorf("known is %v", report.Findings)
 	}
 	for name, other := range map[string]contract.Capabilities{
@@ -223,7 +239,8 @@ func TestExpect(t *testing.T) {
 	})
 	unchecked, err := Expect(clipped)
 	var refused *RejectedError
-	if !errors.As(err, &refused) || refused.Reason != ReasonUnsupported || !strings.Contains(refused.Message, "gradClipNorm") {
+	if !errors.As(err, &refused) || refused.Reason != ReasonUnsupported || !strings.Contains(refused.Message,
+		"gradClipNorm") {
 		t.Errorf("Expect refuses with %v", err)
 	}
 	if all := featuresOf(clipped, needsOf(clipped)); len(unchecked) == 0 || len(unchecked) >= len(all) {

@@ -87,8 +87,8 @@ type Checker struct {
 // New returns a checker.
 func New(config Config) *Checker { return &Checker{Config: config} }
 
-// CheckModel fails for a base model that the endpoint does not train, or whose context is too short for the run, and for a judge that
-// the endpoint does not know. A run waits for either.
+// CheckModel fails for a base model that the endpoint does not train, or whose context is too short for the run, and
+// for a judge that the endpoint does not know. A run waits for either.
 func (c *Checker) CheckModel(ctx context.Context) error {
 	server, err := c.API.Capabilities(ctx)
 	switch client.CategoryFrom(err) {
@@ -104,7 +104,8 @@ func (c *Checker) CheckModel(ctx context.Context) error {
 			continue
 		}
 		if model.Trainable != nil && !*model.Trainable {
-			return Await(failure.UnknownModel, ReasonModelUnknown, "The endpoint cannot train %s: choose another model.name", name)
+			return Await(failure.UnknownModel, ReasonModelUnknown, "The endpoint cannot train %s: choose another model.name",
+				name)
 		}
 		if err := checkContext(c.File, model.MaxContextLength); err != nil {
 			return err
@@ -114,6 +115,7 @@ func (c *Checker) CheckModel(ctx context.Context) error {
 	if len(server.SupportedModels) == 0 {
 		return nil
 	}
-	return Await(failure.UnknownModel, ReasonModelUnknown, "The endpoint does not know the model %s: serve it there, or choose another "+
-		"model.name or tinker.baseURL, which may be changed until a first step is committed", name)
+	return Await(failure.UnknownModel, ReasonModelUnknown,
+		"The endpoint does not know the model %s: serve it there, or choose another "+
+			"model.name or tinker.baseURL, which may be changed until a first step is committed", name)
 }

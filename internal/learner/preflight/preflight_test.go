@@ -116,7 +116,8 @@ func TestCheckModel(t *testing.T) {
 			if waits := failure.KindOf(err) == failure.UnknownModel; waits != (tc.reason == ReasonModelUnknown) {
 				t.Errorf("the run waits for its model: %v", waits)
 			}
-			if reasonOf(err) != tc.reason || (tc.want != nil && !errors.Is(err, tc.want)) || (err == nil) != (tc.reason == "" && tc.want == nil) {
+			if reasonOf(err) != tc.reason || (tc.want != nil && !errors.Is(err, tc.want)) ||
+				(err == nil) != (tc.reason == "" && tc.want == nil) {
 				t.Errorf("CheckModel gives %v, want the reason %q or %v", err, tc.reason, tc.want)
 			}
 		})
@@ -129,7 +130,8 @@ func TestCheckFeatures(t *testing.T) {
 	for _, feature := range capability.All() {
 		all.Supported = append(all.Supported, string(feature))
 	}
-	refused := &contract.Capabilities{BaseURL: "http://u", Model: "m", Ignored: []string{"adam.beta1", "optimizer_restore", "seed"}}
+	refused := &contract.Capabilities{BaseURL: "http://u", Model: "m", Ignored: []string{"adam.beta1", "optimizer_restore",
+		"seed"}}
 	for _, feature := range all.Supported {
 		if !slices.Contains(refused.Ignored, feature) {
 			refused.Supported = append(refused.Supported, feature)
@@ -154,22 +156,27 @@ func TestCheckFeatures(t *testing.T) {
 			reason: ReasonUnsupported,
 		},
 		"an optimizer that is lost": {
-			fake: fake{found: map[capability.Feature]capability.Support{capability.OptimizerRestore: capability.Ignored}}, asked: 1,
+			fake:   fake{found: map[capability.Feature]capability.Support{capability.OptimizerRestore: capability.Ignored}},
+			asked:  1,
 			reason: ReasonOptimizerLost,
 		},
-		"what an earlier attempt was refused for is checked again": {known: refused, asked: 1, features: []capability.Feature{capability.Adam("beta1"), capability.OptimizerRestore}},
-		"a feature that is only reported":                          {fake: fake{found: map[capability.Feature]capability.Support{capability.Seed: capability.Ignored}}, asked: 1},
+		"what an earlier attempt was refused for is checked again": {known: refused, asked: 1,
+			features: []capability.Feature{capability.Adam("beta1"), capability.OptimizerRestore}},
+		"a feature that is only reported": {fake: fake{found: map[capability.Feature]capability.Support{
+			capability.Seed: capability.Ignored}}, asked: 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := check(&tc.fake, func(f *contract.RunFile) { f.Capabilities = tc.known })
 			report, err := c.CheckFeatures(t.Context())
-			if reasonOf(err) != tc.reason || (tc.err != nil && !errors.Is(err, tc.err)) || (err == nil) != (tc.reason == "" && tc.err == nil) {
+			if reasonOf(err) != tc.reason || (tc.err != nil && !errors.Is(err, tc.err)) ||
+				(err == nil) != (tc.reason == "" && tc.err == nil) {
 				t.Errorf("CheckFeatures gives %v, want the reason %q or %v", err, tc.reason, tc.err)
 			}
 			if len(tc.fake.asked) != tc.asked {
 				t.Errorf("the endpoint is asked %d times, want %d", len(tc.fake.asked), tc.asked)
-			} else if diff := cmp.Diff(tc.features, slices.Sorted(slices.Values(slices.Concat(tc.fake.asked...)))); tc.features != nil && diff != "" {
+			} else if diff := cmp.Diff(tc.features, slices.Sorted(
+				slices.Values(slices.Concat(tc.fake.asked...)))); tc.features != nil && diff != "" {
 				t.Errorf("features (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tc.paused, tc.fake.paused); diff != "" {
@@ -182,8 +189,8 @@ func TestCheckFeatures(t *testing.T) {
 	}
 }
 
-// TestUnknownFeatureIsCheckedAgain checks that what cannot be decided is neither a reason to refuse the run nor reported
-// to the manager, so that the next attempt checks it again.
+// TestUnknownFeatureIsCheckedAgain checks that what cannot be decided is neither a reason to refuse the run nor
+// reported to the manager, so that the next attempt checks it again.
 func TestUnknownFeatureIsCheckedAgain(t *testing.T) {
 	undecided := capability.Temperature
 	sampled := func(f *contract.RunFile) { f.Evaluation.Environments[0].Sampling.Temperature = 0.6 }
@@ -223,12 +230,14 @@ func TestPinTokenizer(t *testing.T) {
 		want    string
 		blocked []string
 	}{
-		"a model without its own":       {},
-		"the first attempt reads":       {fake: fake{digest: "d"}, given: &contract.Tokenizer{}, want: "d", blocked: []string{""}},
+		"a model without its own": {},
+		"the first attempt reads": {fake: fake{digest: "d"}, given: &contract.Tokenizer{}, want: "d",
+			blocked: []string{""}},
 		"a later one uses what it read": {given: &contract.Tokenizer{}, earlier: "d", want: "d"},
 		"the spec's digest comes first": {given: &contract.Tokenizer{SHA256: "s"}, earlier: "d", want: "s"},
 		"an outage is waited for": {
-			fake: fake{digest: "d", failures: 1, failure: outage}, given: &contract.Tokenizer{}, want: "d", blocked: []string{outage.Error(), ""},
+			fake: fake{digest: "d", failures: 1, failure: outage}, given: &contract.Tokenizer{}, want: "d",
+			blocked: []string{outage.Error(), ""},
 		},
 		"a file that is missing is waited for": {
 			fake:  fake{digest: "d", failures: 1, failure: &fetch.StatusError{Status: 404, Advice: "check it"}},
@@ -236,11 +245,13 @@ func TestPinTokenizer(t *testing.T) {
 		},
 		"a file that may not be read yet is waited for": {
 			fake:  fake{digest: "d", failures: 1, failure: &fetch.StatusError{Status: 403, Advice: "accept its licence"}},
-			given: &contract.Tokenizer{}, want: "d", blocked: []string{"the server answers 403 Forbidden: accept its licence", ""},
+			given: &contract.Tokenizer{}, want: "d", blocked: []string{"the server answers 403 Forbidden: accept its licence",
+				""},
 		},
 		"a file that has changed is waited for": {
 			fake:  fake{digest: "d", failures: 2, failure: &fetch.DigestError{Got: "e"}},
-			given: &contract.Tokenizer{SHA256: "d"}, want: "d", blocked: []string{(&fetch.DigestError{Got: "e"}).Error(), (&fetch.DigestError{Got: "e"}).Error(), ""},
+			given: &contract.Tokenizer{SHA256: "d"}, want: "d", blocked: []string{(&fetch.DigestError{Got: "e"}).Error(),
+				(&fetch.DigestError{Got: "e"}).Error(), ""},
 		},
 		"a file that is no tokenizer is waited for": {
 			fake:  fake{digest: "d", failures: 1, failure: &fetch.ParseError{Err: outage}},

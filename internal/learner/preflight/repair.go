@@ -25,8 +25,8 @@ var problems = map[failure.Kind]string{
 	failure.MissingCheckpoint:  contract.UpstreamMissingCheckpoint,
 }
 
-// lasting are the kinds that a learner tries again for as long as it takes: another learner would know no more, since the manager
-// replaces this one when the spec changes, and it would train the step that was refused once more.
+// lasting are the kinds that a learner tries again for as long as it takes: another learner would know no more, since
+// the manager replaces this one when the spec changes, and it would train the step that was refused once more.
 var lasting = []failure.Kind{failure.SettingsRefused, failure.DataRefused, failure.MissingCheckpoint}
 
 // Awaited reports whether a run waits for the repair of what caused failures of a kind.
@@ -54,8 +54,8 @@ type RepairWait struct {
 	endless bool
 }
 
-// Retries reports whether an error is such a problem, which is tried again, in most cases for a while: a learner that ends
-// then is followed by one that reads the spec and the Secret anew.
+// Retries reports whether an error is such a problem, which is tried again, in most cases for a while: a learner that
+// ends then is followed by one that reads the spec and the Secret anew.
 func (w *RepairWait) Retries(err error) bool {
 	kind := failure.KindOf(err)
 	problem, ok := problems[kind]
@@ -97,8 +97,8 @@ func (w *RepairWait) Accept() {
 	}
 }
 
-// Opened records that the run has a model and that the endpoint accepts now what it refused. A problem that is tried again for
-// a while counts until a step is committed.
+// Opened records that the run has a model and that the endpoint accepts now what it refused. A problem that is tried
+// again for a while counts until a step is committed.
 func (w *RepairWait) Opened() {
 	if w.endless {
 		w.Accept()

@@ -112,8 +112,9 @@ func (r Request) read(ctx context.Context, from files) (delivery.Delivery, error
 	return d, nil
 }
 
-// choose returns the names of one transcript for each step, in order. Steps that were made again have several, of which that of the
-// committed version is chosen; and if versions are committed that have transcripts, steps that are not among them are left out.
+// choose returns the names of one transcript for each step, in order. Steps that were made again have several, of which
+// that of the committed version is chosen; and if versions are committed that have transcripts, steps that are not
+// among them are left out.
 func choose(names []string, committed map[string]bool) []string {
 	byStep := map[int64]string{}
 	any := slices.ContainsFunc(names, func(name string) bool { return committed[keyOf(name)] })

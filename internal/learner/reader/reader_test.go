@@ -43,7 +43,8 @@ func fill(t *testing.T, s *artifacts.Store) {
 		write(v.step, lineage(v.lineage).String())
 	}
 	newest := rl.Version{Step: 2, Lineage: lineage("b")}
-	for _, row := range []artifacts.Row{{Version: rl.Version{Step: 1, Lineage: lineage("a")}}, {Version: newest, Parent: lineage("a")}} {
+	for _, row := range []artifacts.Row{{Version: rl.Version{Step: 1, Lineage: lineage("a")}},
+		{Version: newest, Parent: lineage("a")}} {
 		if err := s.WriteRow(row); err != nil {
 			t.Fatal(err)
 		}

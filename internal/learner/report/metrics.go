@@ -23,8 +23,8 @@ func (s *Status) SetStep(metrics map[string]float64, diverged bool) {
 	})
 }
 
-// SetEvaluation replaces the metrics of the evaluation, and keeps those of the newest step. Evaluations may end in another
-// order than that of their steps: one of an earlier step than the one that is shown is not shown.
+// SetEvaluation replaces the metrics of the evaluation, and keeps those of the newest step. Evaluations may end in
+// another order than that of their steps: one of an earlier step than the one that is shown is not shown.
 func (s *Status) SetEvaluation(file contract.RunFile, step int64, metrics map[string]float64) {
 	s.Update(func(p *contract.Progress) {
 		if shown := p.EvaluatedStep; shown != nil && step < *shown && *shown <= p.Step {

@@ -14,7 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// maxKept is how many records are kept for a manager that does not ask. More are thinned as the history is, which has fewer rows.
+// maxKept is how many records are kept for a manager that does not ask. More are thinned as the history is, which has
+// fewer rows.
 const maxKept = 1024
 
 // records are those that the manager has not stored yet.
@@ -43,8 +44,8 @@ func (s *Status) AddRecord(record contract.Record) {
 	s.reply.Sequence++
 }
 
-// Records returns the records that a heartbeat asks for and whether there are more of them, and drops those that the manager has
-// stored.
+// Records returns the records that a heartbeat asks for and whether there are more of them, and drops those that the
+// manager has stored.
 func (s *Status) Records(request contract.HeartbeatRequest) ([]contract.Record, bool) {
 	if request.HistoryVersion < contract.HistoryVersion {
 		return nil, false

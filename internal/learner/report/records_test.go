@@ -46,8 +46,8 @@ func TestRecordsAreRepeatedUntilTheyAreKnown(t *testing.T) {
 	}
 }
 
-// TestRecordsOfALongSilence adds more records than are kept before a manager asks: its history is the one that it would have if
-// it had received all of them.
+// TestRecordsOfALongSilence adds more records than are kept before a manager asks: its history is the one that it would
+// have if it had received all of them.
 func TestRecordsOfALongSilence(t *testing.T) {
 	s := NewStatus("uid", 1, time.Now)
 	var want history.History
@@ -123,32 +123,35 @@ func environmentNames(n int) []string {
 	return names
 }
 
-// TestReplyOfManyEnvironmentsIsRead sends the records of a resumed run with 32 environments to the manager's client, until it has
-// all of them: no reply is longer than an earlier manager reads.
+// TestReplyOfManyEnvironmentsIsRead sends the records of a resumed run with 32 environments to the manager's client,
+// until it has all of them: no reply is longer than an earlier manager reads.
 func TestReplyOfManyEnvironmentsIsRead(t *testing.T) {
 	const steps, earlierLimit = 200, 256 << 10
 	s := NewStatus("uid", 1, time.Now)
 	metrics := map[string]float64{contract.MetricReward: 0.123456789}
 	for _, name := range environmentNames(32) {
-		for _, metric := range []string{"env/" + name + "/reward/total", "env/" + name + "/correct", "test/" + name + "/pass@1", "test/" + name + "/pass@4/ci95_low"} {
+		for _, metric := range []string{"env/" + name + "/reward/total", "env/" + name + "/correct",
+			"test/" + name + "/pass@1", "test/" + name + "/pass@4/ci95_low"} {
 			metrics[metric] = 0.123456789012345
 		}
 	}
 	s.SetStep(metrics, false)
 	for step := range int64(steps) {
-		s.AddRecord(contract.Record{Step: step + 1, Lineage: strings.Repeat("ab", 5), Attempt: 1, Time: 1790000000, Metrics: metrics})
+		s.AddRecord(contract.Record{Step: step + 1, Lineage: strings.Repeat("ab", 5), Attempt: 1, Time: 1790000000,
+			Metrics: metrics})
 	}
 	longest := 0
-	server := httptest.NewTLSServer(heartbeat.Handler("uid", func(string) bool { return true }, func(r contract.HeartbeatRequest) contract.HeartbeatReply {
-		reply := s.Reply("")
-		reply.Records, reply.MoreRecords = s.Records(r)
-		data, err := json.Marshal(reply)
-		if err != nil {
-			t.Error(err)
-		}
-		longest = max(longest, len(data))
-		return reply
-	}))
+	server := httptest.NewTLSServer(heartbeat.Handler("uid", func(string) bool { return true },
+		func(r contract.HeartbeatRequest) contract.HeartbeatReply {
+			reply := s.Reply("")
+			reply.Records, reply.MoreRecords = s.Records(r)
+			data, err := json.Marshal(reply)
+			if err != nil {
+				t.Error(err)
+			}
+			longest = max(longest, len(data))
+			return reply
+		}))
 	defer server.Close()
 	client := heartbeat.Client{HTTP: server.Client(), Token: "t"}
 	request := ask(0)
@@ -167,6 +170,7 @@ func TestReplyOfManyEnvironmentsIsRead(t *testing.T) {
 		request.KnownRecords, more = reply.Records[len(reply.Records)-1].Number, reply.MoreRecords
 	}
 	if request.KnownRecords != steps || longest > earlierLimit {
-		t.Errorf("the manager has %d records of %d, and the longest reply has %d bytes, want at most %d", request.KnownRecords, steps, longest, earlierLimit)
+		t.Errorf("the manager has %d records of %d, and the longest reply has %d bytes, want at most %d",
+			request.KnownRecords, steps, longest, earlierLimit)
 	}
 }

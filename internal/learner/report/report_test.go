@@ -23,8 +23,10 @@ func TestMetrics(t *testing.T) {
 		do   func(*Status)
 		want metrics
 	}{
-		"a step":        {func(s *Status) { s.SetStep(metrics{"env/all/reward/total": 1}, false) }, metrics{"env/all/reward/total": 1}},
-		"an evaluation": {func(s *Status) { s.SetEvaluation(contract.RunFile{}, 20, metrics{"test/x": 1}) }, metrics{"test/x": 1}},
+		"a step": {func(s *Status) { s.SetStep(metrics{"env/all/reward/total": 1}, false) },
+			metrics{"env/all/reward/total": 1}},
+		"an evaluation": {func(s *Status) { s.SetEvaluation(contract.RunFile{}, 20, metrics{"test/x": 1}) },
+			metrics{"test/x": 1}},
 		"a step keeps the evaluation": {func(s *Status) {
 			s.SetEvaluation(contract.RunFile{}, 20, metrics{"test/x": 1})
 			s.SetStep(metrics{"a": 1}, false)
@@ -109,9 +111,10 @@ func TestUpstreamKind(t *testing.T) {
 		event client.Event
 		want  string
 	}{
-		"throttled":      {client.Event{Category: tinker.CategoryThrottled}, "throttled"},
-		"payment":        {client.Event{Category: tinker.CategoryPayment}, "payment"},
-		"paused":         {client.Event{Category: tinker.CategoryPaused, QueueState: tinker.QueuePausedCapacity}, "paused_capacity"},
+		"throttled": {client.Event{Category: tinker.CategoryThrottled}, "throttled"},
+		"payment":   {client.Event{Category: tinker.CategoryPayment}, "payment"},
+		"paused": {client.Event{Category: tinker.CategoryPaused, QueueState: tinker.QueuePausedCapacity},
+			"paused_capacity"},
 		"unreachable":    {client.Event{Category: tinker.CategoryUnreachable}, "unreachable"},
 		"too large":      {client.Event{Category: tinker.CategoryTooLarge}, "too_large"},
 		"a server error": {client.Event{Category: tinker.CategoryServer}, "server_error"},
@@ -144,7 +147,10 @@ func TestBlockedOn(t *testing.T) {
 			s.Block(contract.BlockedOnTokenizer, "404")
 			s.Block(contract.BlockedOnArtifacts, "offline")
 		}, "artifacts: offline"},
-		"the endpoint before all": {func(s *Status) { s.Block(contract.BlockedOnArtifacts, "offline"); s.AddProblem("throttled", "") }, "endpoint: throttled"},
+		"the endpoint before all": {func(s *Status) {
+			s.Block(contract.BlockedOnArtifacts, "offline")
+			s.AddProblem("throttled", "")
+		}, "endpoint: throttled"},
 		"a store that is back": {func(s *Status) {
 			s.Block(contract.BlockedOnArtifacts, "offline")
 			s.Block(contract.BlockedOnArtifacts, "")
@@ -163,7 +169,8 @@ func TestBlockedOn(t *testing.T) {
 
 func TestRoutes(t *testing.T) {
 	s := Server{
-		RunUID: "uid", Status: NewStatus("uid", 7, time.Now), Credentials: contract.Credentials{Token: "worker", ManagerToken: "manager"},
+		RunUID: "uid", Status: NewStatus("uid", 7, time.Now), Credentials: contract.Credentials{Token: "worker",
+			ManagerToken: "manager"},
 		Beat: func(contract.HeartbeatRequest) contract.HeartbeatReply { return contract.HeartbeatReply{Attempt: 7} },
 	}
 	const heartbeat = `{"runUID": "uid", "attempt": 8}`
@@ -178,9 +185,11 @@ func TestRoutes(t *testing.T) {
 		"metrics for a worker":       {http.MethodGet, "/metrics", "worker", http.StatusUnauthorized, "the manager's token"},
 		"metrics for nobody":         {http.MethodGet, "/metrics", "", http.StatusUnauthorized, "the manager's token"},
 		"a heartbeat of the manager": {http.MethodPost, contract.HeartbeatPath, "manager", http.StatusOK, `"attempt":7`},
-		"a heartbeat of a worker":    {http.MethodPost, contract.HeartbeatPath, "worker", http.StatusUnauthorized, "the manager's token"},
-		"a heartbeat of nobody":      {http.MethodPost, contract.HeartbeatPath, "", http.StatusUnauthorized, "the manager's token"},
-		"another path":               {http.MethodGet, "/other", "manager", http.StatusNotFound, ""},
+		"a heartbeat of a worker": {http.MethodPost, contract.HeartbeatPath, "worker", http.StatusUnauthorized,
+			"the manager's token"},
+		"a heartbeat of nobody": {http.MethodPost, contract.HeartbeatPath, "", http.StatusUnauthorized,
+			"the manager's token"},
+		"another path": {http.MethodGet, "/other", "manager", http.StatusNotFound, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -14,8 +14,10 @@ import (
 )
 
 func TestExposition(t *testing.T) {
-	got := exposition(contract.HeartbeatReply{Attempt: 2, Progress: contract.Progress{Step: 3, Metrics: map[string]float64{"test/pass@1": 0.5}}})
-	for _, line := range []string{"tinker_learner_attempt 2\n", "tinker_learner_step 3\n", "tinker_learner_metric{name=\"test/pass@1\"} 0.5\n"} {
+	got := exposition(contract.HeartbeatReply{Attempt: 2,
+		Progress: contract.Progress{Step: 3, Metrics: map[string]float64{"test/pass@1": 0.5}}})
+	for _, line := range []string{"tinker_learner_attempt 2\n", "tinker_learner_step 3\n",
+		"tinker_learner_metric{name=\"test/pass@1\"} 0.5\n"} {
 		if !strings.Contains(got, line) {
 			t.Errorf("exposition lacks %q:\n%s", line, got)
 		}
@@ -25,13 +27,14 @@ func TestExposition(t *testing.T) {
 // TestHealth has the liveness probe answered exactly when a heartbeat would be.
 func TestHealth(t *testing.T) {
 	release := make(chan struct{})
-	s := Server{RunUID: "uid", Status: NewStatus("uid", 1, time.Now), Beat: func(r contract.HeartbeatRequest) contract.HeartbeatReply {
-		if r.Attempt != 0 || r.Desired == contract.DesiredDrain {
-			t.Errorf("a probe asks the learner for something: %+v", r)
-		}
-		<-release
-		return contract.HeartbeatReply{}
-	}}
+	s := Server{RunUID: "uid", Status: NewStatus("uid", 1, time.Now),
+		Beat: func(r contract.HeartbeatRequest) contract.HeartbeatReply {
+			if r.Attempt != 0 || r.Desired == contract.DesiredDrain {
+				t.Errorf("a probe asks the learner for something: %+v", r)
+			}
+			<-release
+			return contract.HeartbeatReply{}
+		}}
 	answered := make(chan int, 1)
 	go func() {
 		recorder := httptest.NewRecorder()

@@ -15,16 +15,19 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// What BlockedOn begins with after a model was thrown away, until a step succeeds, and while an evaluation that failed has no result.
+// What BlockedOn begins with after a model was thrown away, until a step succeeds, and while an evaluation that failed
+// has no result.
 const (
 	BlockedOnModel      = "model: "
 	BlockedOnEvaluation = "evaluation: "
 )
 
-// maxReplyMetrics is how many metrics of the newest step and evaluation a reply has besides its records. The status shows fewer.
+// maxReplyMetrics is how many metrics of the newest step and evaluation a reply has besides its records. The status
+// shows fewer.
 const maxReplyMetrics = 64
 
-// blocks are what a learner may wait for besides the endpoint, by how BlockedOn begins. The first that has a problem is reported.
+// blocks are what a learner may wait for besides the endpoint, by how BlockedOn begins. The first that has a problem is
+// reported.
 var blocks = []string{contract.BlockedOnArtifacts, contract.BlockedOnTokenizer, BlockedOnModel, BlockedOnEvaluation}
 
 // Status is the learner's state as heartbeats report it. It is safe for concurrent use.
@@ -37,7 +40,8 @@ type Status struct {
 	problems   client.Problems
 	// workersProblems are those that workers report.
 	workersProblems client.Problems
-	// blocked describes what the learner waits for, by one of blocks. A text that is empty means that it does not wait for that.
+	// blocked describes what the learner waits for, by one of blocks. A text that is empty means that it does not wait for
+	// that.
 	blocked map[string]string
 	records records
 }
@@ -47,7 +51,8 @@ func NewStatus(uid string, attempt int32, now func() time.Time) *Status {
 	return &Status{
 		now: now, progressed: now(), blocked: map[string]string{},
 		problems: client.Problems{Lasts: problemLasts}, workersProblems: client.Problems{Lasts: workersProblemLasts},
-		reply: contract.HeartbeatReply{RunUID: uid, Attempt: attempt, Progress: contract.Progress{Phase: contract.PhaseOpening}},
+		reply: contract.HeartbeatReply{RunUID: uid, Attempt: attempt,
+			Progress: contract.Progress{Phase: contract.PhaseOpening}},
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// TestProblemOfWorkers reports what a worker reports, in one line of bounded length, while the learner itself has no other
-// problem.
+// TestProblemOfWorkers reports what a worker reports, in one line of bounded length, while the learner itself has no
+// other problem.
 func TestProblemOfWorkers(t *testing.T) {
 	now := time.Unix(0, 0)
 	s := NewStatus("uid", 1, func() time.Time { return now })
@@ -24,12 +24,15 @@ func TestProblemOfWorkers(t *testing.T) {
 			t.Errorf("%s: upstream is %q with %q, want %q with %q", when, got.Upstream, got.UpstreamError, kind, evidence)
 		}
 	}
-	const failed, other = "POST /api/v1/asample was answered with 500: no adapter", "POST /api/v1/optim_step was answered with 502"
-	s.AddWorkersProblem(client.Problem{Kind: "server_error", Op: "asample", Status: 500, Evidence: failed + "\nsecond line"})
+	const failed, other = "POST /api/v1/asample was answered with 500: no adapter",
+		"POST /api/v1/optim_step was answered with 502"
+	s.AddWorkersProblem(client.Problem{Kind: "server_error", Op: "asample", Status: 500,
+		Evidence: failed + "\nsecond line"})
 	check("a worker's problem", "server_error", failed)
 	s.AddWorkersProblem(client.Problem{Kind: "server_error", Op: "asample", Status: 500, Evidence: "another request"})
 	check("another request that fails alike", "server_error", failed)
-	event := client.Event{Op: "optim_step", Category: tinker.CategoryServer, Method: http.MethodPost, Path: "/api/v1/optim_step", Status: 502}
+	event := client.Event{Op: "optim_step", Category: tinker.CategoryServer, Method: http.MethodPost,
+		Path: "/api/v1/optim_step", Status: 502}
 	s.Observe(event)
 	check("the learner's own problem", "server_error", other)
 	event.Over = true
@@ -37,7 +40,8 @@ func TestProblemOfWorkers(t *testing.T) {
 	check("when that is over", "server_error", failed)
 	now = now.Add(workersProblemLasts)
 	check("when workers report nothing more", "", "")
-	s.AddWorkersProblem(client.Problem{Kind: "server_error", Op: "asample", Status: 500, Evidence: strings.Repeat("x", 2*maxEvidence)})
+	s.AddWorkersProblem(client.Problem{Kind: "server_error", Op: "asample", Status: 500,
+		Evidence: strings.Repeat("x", 2*maxEvidence)})
 	if n := len(s.Reply("").UpstreamError); n > maxEvidence {
 		t.Errorf("evidence has %d bytes", n)
 	}
@@ -49,7 +53,8 @@ func TestEvidenceOfConcurrentFailures(t *testing.T) {
 	now := time.Unix(0, 0)
 	s := NewStatus("uid", 1, func() time.Time { return now })
 	failing := func(op string, status int, reason string) client.Event {
-		return client.Event{Op: op, Category: tinker.CategoryServer, Method: http.MethodPost, Path: "/" + op, Status: status, Reason: reason}
+		return client.Event{Op: op, Category: tinker.CategoryServer, Method: http.MethodPost, Path: "/" + op, Status: status,
+			Reason: reason}
 	}
 	over := failing("asample", 0, "")
 	over.Over = true

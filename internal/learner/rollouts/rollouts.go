@@ -92,7 +92,8 @@ func Encode(step int64, lineage string, sampledAt int64, groups []rl.Group) ([]b
 		}
 	}
 	if omitted > 0 {
-		if err := json.NewEncoder(packed).Encode(Line{Step: step, Lineage: lineage, SampledAt: sampledAt, Omitted: omitted}); err != nil {
+		if err := json.NewEncoder(packed).Encode(Line{Step: step, Lineage: lineage, SampledAt: sampledAt,
+			Omitted: omitted}); err != nil {
 			return nil, fmt.Errorf("compressing rollouts: %w", err)
 		}
 	}
@@ -117,8 +118,10 @@ func linesOf(g rl.Group) []Line {
 
 func episodeOf(m rl.Member) *Episode {
 	e := &Episode{
-		Index: m.Index, Outcome: m.Outcome.String(), Reward: orZero(m.Reward), Parts: finite.Only(m.Parts), Metrics: finite.Only(m.Metrics),
-		StopReason: m.StopReason, Turns: m.Turns, PromptTokens: m.PromptTokens, SampledTokens: m.SampledTokens, Retries: m.Retries,
+		Index: m.Index, Outcome: m.Outcome.String(), Reward: orZero(m.Reward), Parts: finite.Only(m.Parts),
+		Metrics:    finite.Only(m.Metrics),
+		StopReason: m.StopReason, Turns: m.Turns, PromptTokens: m.PromptTokens, SampledTokens: m.SampledTokens,
+		Retries: m.Retries,
 	}
 	for _, t := range m.Trajectories {
 		out := Trajectory{Role: t.Role, Key: t.Key, Reward: orZero(t.Reward), StopReason: t.StopReason}

@@ -42,10 +42,12 @@ func TestEncode(t *testing.T) {
 	groups := []rl.Group{
 		{Key: rl.Key{Slot: 7}, Environment: "sums", Members: []rl.Member{
 			{
-				Index: 0, Reward: 1, Parts: map[string]float64{"exact": 1}, Metrics: map[string]float64{"correct": 1, "nan": math.NaN()},
+				Index: 0, Reward: 1, Parts: map[string]float64{"exact": 1}, Metrics: map[string]float64{"correct": 1,
+					"nan": math.NaN()},
 				StopReason: "stop", Turns: 1, PromptTokens: 3, SampledTokens: 2,
 				Trajectories: []rl.Trajectory{{Role: "solver", Key: "k", Reward: 1, StopReason: "stop", Segments: []rl.Segment{{
-					Turn: 0, Tokens: []int32{5, 6, 7, 8, 9}, Actions: []bool{false, false, false, true, true}, Logprobs: []float32{0, 0, 0, -1, -0.5},
+					Turn: 0, Tokens: []int32{5, 6, 7, 8, 9}, Actions: []bool{false, false, false, true, true},
+					Logprobs: []float32{0, 0, 0, -1, -0.5},
 				}}}},
 			},
 			{Index: 1, Outcome: rl.EnvironmentFault, Retries: 3},
@@ -57,13 +59,15 @@ func TestEncode(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := func(slot int64, group, reason string, e *Episode) Line {
-		return Line{Step: 12, Lineage: "abc", SampledAt: 11, Slot: slot, Environment: "sums", Group: group, Reason: reason, Episode: e}
+		return Line{Step: 12, Lineage: "abc", SampledAt: 11, Slot: slot, Environment: "sums", Group: group, Reason: reason,
+			Episode: e}
 	}
 	want := []Line{
 		of(7, "Usable", "", &Episode{
 			Outcome: "Usable", Reward: 1, Parts: map[string]float64{"exact": 1}, Metrics: map[string]float64{"correct": 1},
 			StopReason: "stop", Turns: 1, PromptTokens: 3, SampledTokens: 2,
-			Trajectories: []Trajectory{{Role: "solver", Key: "k", Reward: 1, StopReason: "stop", Segments: []Segment{{Tokens: 5, Sampled: 2, Logprob: -0.75}}}},
+			Trajectories: []Trajectory{{Role: "solver", Key: "k", Reward: 1, StopReason: "stop",
+				Segments: []Segment{{Tokens: 5, Sampled: 2, Logprob: -0.75}}}},
 		}),
 		of(7, "Usable", "", &Episode{Index: 1, Outcome: "EnvironmentFault", Retries: 3}),
 		of(8, "Deadline", "it took too long", nil),
@@ -81,6 +85,7 @@ func TestEncodeIsBounded(t *testing.T) {
 	}
 	lines := decode(t, data)
 	if last := lines[len(lines)-1]; len(lines) != 32 || last.Omitted != 9 || last.Episode != nil {
-		t.Errorf("there are %d lines, and the last one counts %d episodes, want 32 lines and 9 episodes", len(lines), last.Omitted)
+		t.Errorf("there are %d lines, and the last one counts %d episodes, want 32 lines and 9 episodes", len(lines),
+			last.Omitted)
 	}
 }

@@ -85,13 +85,15 @@ func (s *service) send(ctx context.Context, method, path string, body io.Reader,
 	response, err := s.client.Do(r)
 	if err != nil {
 		return &problem{reason: reasonUnreachable, unknown: !wait.IsDialError(err), message: fmt.Sprintf(
-			"%s cannot be reached (%v): check %s.baseURL and the network; training continues, and what was not recorded is recorded then",
+			"%s cannot be reached (%v): check %s.baseURL and the network; training continues, and what was not recorded is "+
+				"recorded then",
 			r.URL.Host, cause(err), s.field)}
 	}
 	defer func() { _ = response.Body.Close() }()
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
 	if err != nil {
-		return &problem{reason: reasonUnreachable, unknown: true, message: fmt.Sprintf("%s breaks off its answer (%v): it is tried again", r.URL.Host, cause(err))}
+		return &problem{reason: reasonUnreachable, unknown: true,
+			message: fmt.Sprintf("%s breaks off its answer (%v): it is tried again", r.URL.Host, cause(err))}
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		p := refusal(s.field, s.keyField, r.URL.Host, response.StatusCode, quote(data))
@@ -104,7 +106,8 @@ func (s *service) send(ctx context.Context, method, path string, body io.Reader,
 		return nil
 	}
 	if err := json.Unmarshal(data, answer); err != nil {
-		return &problem{reason: reasonNotFound, message: fmt.Sprintf("%s does not answer with JSON (%s): correct %s.baseURL", r.URL.Host, quote(data), s.field)}
+		return &problem{reason: reasonNotFound, message: fmt.Sprintf("%s does not answer with JSON (%s): correct %s.baseURL",
+			r.URL.Host, quote(data), s.field)}
 	}
 	return nil
 }

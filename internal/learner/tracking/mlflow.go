@@ -25,8 +25,8 @@ const (
 // mlflowUID is the tag that has the UID of the object, by which later attempts find the run.
 const mlflowUID = "tinker-operator.uid"
 
-// mlflow sends lines to MLflow by its REST interface. MLflow makes the ids of runs, so the run is found by a tag with the object's
-// UID.
+// mlflow sends lines to MLflow by its REST interface. MLflow makes the ids of runs, so the run is found by a tag with
+// the object's UID.
 type mlflow struct {
 	service
 
@@ -97,7 +97,8 @@ func (m *mlflow) Open(ctx context.Context) (int64, error) {
 	}
 	experiment, err := m.experiment(ctx)
 	if p, ok := errors.AsType[*problem](err); ok && p.reason == reasonKeyRefused && m.settings.KeyFile == "" {
-		p.message = "The server that tracking.mlflow.baseURL names requires authentication: give tokenSecretRef, or username and passwordSecretRef"
+		p.message = "The server that tracking.mlflow.baseURL names requires authentication: give tokenSecretRef, or " +
+			"username and passwordSecretRef"
 	}
 	if err != nil {
 		return 0, err
@@ -110,7 +111,8 @@ func (m *mlflow) Open(ctx context.Context) (int64, error) {
 		if found, err = m.create(ctx, experiment); err != nil {
 			return 0, err
 		}
-	} else if err := m.call(ctx, "/runs/update", mlflowUpdate{RunID: found.Info.RunID, RunName: m.settings.RunName, Status: "RUNNING"}, nil); err != nil {
+	} else if err := m.call(ctx, "/runs/update", mlflowUpdate{RunID: found.Info.RunID, RunName: m.settings.RunName,
+		Status: "RUNNING"}, nil); err != nil {
 		return 0, err
 	}
 	m.id = found.Info.RunID
@@ -154,8 +156,9 @@ func (m *mlflow) experiment(ctx context.Context) (string, error) {
 		return made.ID, m.orForeign(err, made.ID)
 	}
 	if err == nil && found.Experiment.Stage == "deleted" {
-		return "", &problem{reason: reasonNotFound, message: "The experiment that tracking.mlflow.experiment names is deleted at the service: " +
-			"restore it there, or name another one; training continues, and what was not recorded is recorded then"}
+		return "", &problem{reason: reasonNotFound,
+			message: "The experiment that tracking.mlflow.experiment names is deleted at the service: " +
+				"restore it there, or name another one; training continues, and what was not recorded is recorded then"}
 	}
 	return found.Experiment.ID, m.orForeign(err, found.Experiment.ID)
 }
@@ -163,7 +166,8 @@ func (m *mlflow) experiment(ctx context.Context) (string, error) {
 // orForeign returns the error, or a problem if an answer lacks the id that MLflow's answers have.
 func (m *mlflow) orForeign(err error, id string) error {
 	if err == nil && id == "" {
-		return &problem{reason: reasonNotFound, message: "What answers at tracking.mlflow.baseURL is not MLflow's interface: correct it"}
+		return &problem{reason: reasonNotFound, message: "What answers at tracking.mlflow.baseURL is not MLflow's " +
+			"interface: correct it"}
 	}
 	return err
 }
@@ -187,12 +191,14 @@ func (m *mlflow) find(ctx context.Context, experiment string) (*mlflowRun, error
 func (m *mlflow) create(ctx context.Context, experiment string) (*mlflowRun, error) {
 	tags := map[string]string{}
 	maps.Copy(tags, m.settings.Tags)
-	tags[mlflowUID], tags["tinker-operator.namespace"], tags["tinker-operator.name"] = m.run.UID, m.run.Namespace, m.run.Name
+	tags[mlflowUID], tags["tinker-operator.namespace"], tags["tinker-operator.name"] = m.run.UID, m.run.Namespace,
+		m.run.Name
 	var made struct {
 		Run mlflowRun `json:"run"`
 	}
 	err := m.call(ctx, "/runs/create", map[string]any{
-		"experiment_id": experiment, "run_name": m.settings.RunName, "start_time": time.Now().UnixMilli(), "tags": mlflowPairs(tags),
+		"experiment_id": experiment, "run_name": m.settings.RunName, "start_time": time.Now().UnixMilli(),
+		"tags": mlflowPairs(tags),
 	}, &made)
 	return &made.Run, m.orForeign(err, made.Run.Info.RunID)
 }
@@ -211,8 +217,8 @@ func (m *mlflow) addParams(ctx context.Context, known []mlflowPair) error {
 	return nil
 }
 
-// restore makes the state that of a run which exists, and returns the newest step that the service certainly has as a whole: of the
-// newest one, a request that was not answered may have added a part of the metrics.
+// restore makes the state that of a run which exists, and returns the newest step that the service certainly has as a
+// whole: of the newest one, a request that was not answered may have added a part of the metrics.
 func (m *mlflow) restore(metrics []mlflowMetric) int64 {
 	m.known = map[string]int64{}
 	newest := int64(-1)
@@ -228,7 +234,8 @@ func (m *mlflow) Write(ctx context.Context, lines []Line) error {
 	var metrics []mlflowMetric
 	for _, line := range lines {
 		for _, name := range slices.Sorted(maps.Keys(line.Metrics)) {
-			metric := mlflowMetric{Key: mlflowName(name), Value: line.Metrics[name], Timestamp: line.Time.UnixMilli(), Step: line.Step}
+			metric := mlflowMetric{Key: mlflowName(name), Value: line.Metrics[name], Timestamp: line.Time.UnixMilli(),
+				Step: line.Step}
 			if newest, known := m.known[metric.Key]; !known || newest < line.Step {
 				metrics = append(metrics, metric)
 			}

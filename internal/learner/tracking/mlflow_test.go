@@ -27,7 +27,8 @@ func newTestMLflow(t *testing.T, address string) *mlflow {
 		t.Fatal(err)
 	}
 	return newMLflow(
-		tracking.MLflow{BaseURL: address, Experiment: "arithmetic", RunName: "fast", Tags: map[string]string{"night": "yes"}, KeyFile: key},
+		tracking.MLflow{BaseURL: address, Experiment: "arithmetic", RunName: "fast", Tags: map[string]string{"night": "yes"},
+			KeyFile: key},
 		Run{UID: runUID, Namespace: "team", Name: "run", Config: map[string]any{
 			"algorithm":    map[string]any{"steps": 6, "optimizer": map[string]any{"learningRate": 0.0003}},
 			"environments": []any{map[string]any{"groupSize": 8, "name": "a"}}, "model": map[string]any{"name": "m"},
@@ -35,7 +36,8 @@ func newTestMLflow(t *testing.T, address string) *mlflow {
 	)
 }
 
-// TestMLflowSendsWhatThePackageSends makes the calls that testdata/mlflow.txt records of the official package: two attempts.
+// TestMLflowSendsWhatThePackageSends makes the calls that testdata/mlflow.txt records of the official package: two
+// attempts.
 func TestMLflowSendsWhatThePackageSends(t *testing.T) {
 	server := mlflowtest.New()
 	defer server.Close()
@@ -93,10 +95,11 @@ func checkMLflow(t *testing.T, server *mlflowtest.Server, lines []Line) mlflowte
 	return runs[0]
 }
 
-// TestMLflowContinuesBehindALostAnswer loses the answer to a request of which all or half was done: nothing is added twice, and
-// nothing is missing.
+// TestMLflowContinuesBehindALostAnswer loses the answer to a request of which all or half was done: nothing is added
+// twice, and nothing is missing.
 func TestMLflowContinuesBehindALostAnswer(t *testing.T) {
-	for name, fault := range map[string]trackertest.Fault{"all": trackertest.LoseAnswer, "half": trackertest.LosePart, "nothing": trackertest.Refuse} {
+	for name, fault := range map[string]trackertest.Fault{"all": trackertest.LoseAnswer, "half": trackertest.LosePart,
+		"nothing": trackertest.Refuse} {
 		for lines := int64(1); lines <= 4; lines++ {
 			t.Run(name, func(t *testing.T) {
 				server := mlflowtest.New()
@@ -255,15 +258,17 @@ func TestMLflowProblems(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"a token that is refused":         {answer(401, "You are not authenticated."), "KeyRefused", "tracking.mlflow.tokenSecretRef"},
-		"a user without the right":        {answer(403, "Permission denied"), "PermissionDenied", "tracking.mlflow"},
-		"another server":                  {answer(404, "nothing"), "ServiceNotFound", "tracking.mlflow.baseURL"},
-		"a page":                          {answer(200, "<html>"), "ServiceNotFound", "does not answer with JSON"},
-		"JSON of something else":          {answer(200, "{}"), "ServiceNotFound", "is not MLflow's interface"},
-		"an experiment that was deleted":  {answer(200, deleted), "ServiceNotFound", "restore it there, or name another one"},
-		"an outage":                       {answer(503, "later"), "ServiceFailing", "later"},
-		"a name that the service refuses": {answer(400, `{"error_code": "INVALID_PARAMETER_VALUE"}`), "ServiceNotFound", "INVALID_PARAMETER_VALUE"},
-		"a redirect to a page":            {answer(302, ""), "ServiceNotFound", "tracking.mlflow.baseURL"},
+		"a token that is refused": {answer(401, "You are not authenticated."), "KeyRefused",
+			"tracking.mlflow.tokenSecretRef"},
+		"a user without the right":       {answer(403, "Permission denied"), "PermissionDenied", "tracking.mlflow"},
+		"another server":                 {answer(404, "nothing"), "ServiceNotFound", "tracking.mlflow.baseURL"},
+		"a page":                         {answer(200, "<html>"), "ServiceNotFound", "does not answer with JSON"},
+		"JSON of something else":         {answer(200, "{}"), "ServiceNotFound", "is not MLflow's interface"},
+		"an experiment that was deleted": {answer(200, deleted), "ServiceNotFound", "restore it there, or name another one"},
+		"an outage":                      {answer(503, "later"), "ServiceFailing", "later"},
+		"a name that the service refuses": {answer(400, `{"error_code": "INVALID_PARAMETER_VALUE"}`), "ServiceNotFound",
+			"INVALID_PARAMETER_VALUE"},
+		"a redirect to a page": {answer(302, ""), "ServiceNotFound", "tracking.mlflow.baseURL"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -24,8 +24,8 @@ const (
 	lookupTimeout = 10 * time.Second
 )
 
-// openReward sends rollouts to OpenReward: the event that begins a rollout alone, and the messages of several rollouts together once
-// the service has accepted their beginnings.
+// openReward sends rollouts to OpenReward: the event that begins a rollout alone, and the messages of several rollouts
+// together once the service has accepted their beginnings.
 type openReward struct {
 	service
 
@@ -38,7 +38,8 @@ type deploymentIDs struct{ environment, variant string }
 
 func newOpenReward(settings tracking.OpenReward) *openReward {
 	return &openReward{
-		service: newService("tracking.openReward", settings.BaseURL), settings: settings, ids: map[openreward.Deployment]deploymentIDs{},
+		service: newService("tracking.openReward", settings.BaseURL), settings: settings,
+		ids: map[openreward.Deployment]deploymentIDs{},
 	}
 }
 
@@ -102,8 +103,8 @@ const (
 	unknown
 )
 
-// progress is how far a step is sent. It is recorded before each request, so that a process that ends within one does not have the
-// next one repeat it.
+// progress is how far a step is sent. It is recorded before each request, so that a process that ends within one does
+// not have the next one repeat it.
 type progress struct {
 	// First is the first rollout of those that are sent together; the ones before it are done.
 	First int `json:"first"`
@@ -158,8 +159,8 @@ func (u *Uploads) setSent(batch *waitingBatch) error {
 	return nil
 }
 
-// readProgress reads how far an earlier attempt sent a step, and whether it sent all. What that attempt did not learn the outcome of
-// is not sent again.
+// readProgress reads how far an earlier attempt sent a step, and whether it sent all. What that attempt did not learn
+// the outcome of is not sent again.
 func (u *Uploads) readProgress(batch *waitingBatch) (sent bool, err error) {
 	found := &progress{}
 	if files := u.files(); files != nil {
@@ -167,7 +168,8 @@ func (u *Uploads) readProgress(batch *waitingBatch) (sent bool, err error) {
 			err = files.Progress(batch.key(), found)
 		}
 		if err != nil {
-			return false, &problem{reason: reasonFailing, message: "The artifact store does not say which rollouts are sent: it is asked again"}
+			return false, &problem{reason: reasonFailing,
+				message: "The artifact store does not say which rollouts are sent: it is asked again"}
 		}
 	}
 	for i, state := range found.Starts {

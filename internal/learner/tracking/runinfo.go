@@ -47,7 +47,8 @@ func configOf(file contract.RunFile) (map[string]any, error) {
 	list := func(environments []contract.Environment) []environment {
 		var entries []environment
 		for _, e := range environments {
-			entries = append(entries, environment{e.Name, e.Digest, e.Weight, e.GroupSize, e.MinMembers, e.Sampling, e.Limits, e.Reward})
+			entries = append(entries, environment{e.Name, e.Digest, e.Weight, e.GroupSize, e.MinMembers, e.Sampling, e.Limits,
+				e.Reward})
 		}
 		return entries
 	}

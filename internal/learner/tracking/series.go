@@ -25,7 +25,8 @@ type rows interface {
 	Row(v rl.Version) (artifacts.Row, error)
 }
 
-// maxKept is how many rows are kept in memory. Beyond it, rows are read again from the store; without one, the oldest are dropped.
+// maxKept is how many rows are kept in memory. Beyond it, rows are read again from the store; without one, the oldest
+// are dropped.
 const maxKept = 4096
 
 // series is the sequence of a run's lines. It is safe for concurrent use.
@@ -43,7 +44,8 @@ type series struct {
 	newest rl.Version
 	// last is set once the newest version is the run's last.
 	last bool
-	// reached is the newest version up to which lines were available, and rewinds counts the returns to versions before it.
+	// reached is the newest version up to which lines were available, and rewinds counts the returns to versions before
+	// it.
 	reached rl.Version
 	rewinds atomic.Int64
 	// dropped counts the steps that were dropped before a service received them.
@@ -63,7 +65,8 @@ type entry struct {
 
 func newSeries(source rows) *series {
 	return &series{
-		source: source, results: map[rl.Version]map[string]float64{}, waiting: map[rl.Version]bool{}, settled: map[rl.Version]bool{},
+		source: source, results: map[rl.Version]map[string]float64{}, waiting: map[rl.Version]bool{},
+		settled: map[rl.Version]bool{},
 	}
 }
 
@@ -75,8 +78,9 @@ func (s *series) change(do func()) {
 	s.changes.Notify()
 }
 
-// resume makes the series that of a version which was loaded. chain has the rows that led to it, the newest first, and may be
-// empty without a store: then the steps up to that version stay as they are known. No line is available before advance.
+// resume makes the series that of a version which was loaded. chain has the rows that led to it, the newest first, and
+// may be empty without a store: then the steps up to that version stay as they are known. No line is available before
+// advance.
 func (s *series) resume(at rl.Version, chain []artifacts.Row) {
 	s.change(func() {
 		if at.Step < s.reached.Step || at.Step == s.reached.Step && at.Lineage != s.reached.Lineage {
@@ -142,7 +146,8 @@ func (s *series) advance(at rl.Version, last bool, outstanding []rl.Version) {
 	})
 }
 
-// evaluated adds the metrics of an evaluation. settled says that it is one of this process and has ended, be it without metrics.
+// evaluated adds the metrics of an evaluation. settled says that it is one of this process and has ended, be it without
+// metrics.
 func (s *series) evaluated(v rl.Version, metrics map[string]float64, settled bool) {
 	s.change(func() {
 		if settled {
@@ -189,7 +194,8 @@ func (s *series) lines(after int64, limit int) ([]Line, <-chan struct{}, error) 
 // available returns the entries of the lines behind a step, with the metrics of their evaluations.
 func (s *series) available(after int64, limit int) []evaluatedEntry {
 	var found []evaluatedEntry
-	first, _ := slices.BinarySearchFunc(s.entries, after+1, func(e entry, step int64) int { return cmp.Compare(e.row.Step-1, step) })
+	first, _ := slices.BinarySearchFunc(s.entries, after+1,
+		func(e entry, step int64) int { return cmp.Compare(e.row.Step-1, step) })
 	for _, e := range s.entries[first:] {
 		version := rl.Version{Step: e.row.Step - 1, Lineage: e.parent}
 		if len(found) == limit || e.row.Step > s.newest.Step || s.waiting[version] && !s.settled[version] {
@@ -200,7 +206,8 @@ func (s *series) available(after int64, limit int) []evaluatedEntry {
 	// The last version has a line of its evaluation alone.
 	if result := s.results[s.newest]; s.last && result != nil && after < s.newest.Step && len(found) < limit {
 		found = append(found, evaluatedEntry{
-			entry: entry{row: rl.Version{Step: s.newest.Step + 1}, metrics: map[string]float64{}, time: time.Now()}, evaluation: result,
+			entry:      entry{row: rl.Version{Step: s.newest.Step + 1}, metrics: map[string]float64{}, time: time.Now()},
+			evaluation: result,
 		})
 	}
 	return found

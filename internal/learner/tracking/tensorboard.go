@@ -18,12 +18,13 @@ import (
 // TensorBoardDir is the folder of the artifacts that has a folder of event files for each name of a run.
 const TensorBoardDir = "tensorboard"
 
-// maxFileLines bounds the lines of an event file, so that one at a URL, which is always written as a whole, stays small.
+// maxFileLines bounds the lines of an event file, so that one at a URL, which is always written as a whole, stays
+// small.
 const maxFileLines = 256
 
-// tensorBoard writes lines into event files among the artifacts. TensorBoard reads the files of a folder in the order of their
-// names, and takes what it has read of a file for final. So each attempt writes files of its own, behind those of the attempts before,
-// of which it keeps as much as has the lines that the run has now.
+// tensorBoard writes lines into event files among the artifacts. TensorBoard reads the files of a folder in the order
+// of their names, and takes what it has read of a file for final. So each attempt writes files of its own, behind those
+// of the attempts before, of which it keeps as much as has the lines that the run has now.
 type tensorBoard struct {
 	open   func() *artifacts.EventFiles
 	files  eventFiles
@@ -75,7 +76,8 @@ func (b *tensorBoard) Open(context.Context) (int64, error) {
 	b.former, b.comparing, b.own, b.compared, b.settled = nil, nil, nil, false, false
 	files := b.open()
 	if files == nil {
-		return 0, &problem{reason: reasonNotFound, message: "Event files are kept among the artifacts, and the run has none: give it spec.artifacts"}
+		return 0, &problem{reason: reasonNotFound, message: "Event files are kept among the artifacts, and the run has " +
+			"none: give it spec.artifacts"}
 	}
 	b.files = files
 	names, err := b.files.List(b.folder)
@@ -93,7 +95,8 @@ func (b *tensorBoard) Open(context.Context) (int64, error) {
 // eventFileProblem returns the problem of an artifact store that fails.
 func eventFileProblem(err error) *problem {
 	return &problem{reason: reasonFailing, message: fmt.Sprintf(
-		"the artifact store does not take event files (%v): repair spec.artifacts; training continues, and what was not written is written then", err)}
+		"the artifact store does not take event files (%v): repair spec.artifacts; training continues, and what was not "+
+			"written is written then", err)}
 }
 
 // Write implements Sink.
@@ -163,13 +166,14 @@ func (f *formerFile) isExhausted() bool {
 	return f.same == len(f.records) && f.valid == len(f.data)
 }
 
-// has reports whether the next record of the file is an event. Their times may differ: that of an evaluation is not recorded.
+// has reports whether the next record of the file is an event. Their times may differ: that of an evaluation is not
+// recorded.
 func (f *formerFile) has(e tfevents.Event) bool {
 	return f.same < len(f.records) && f.records[f.same].Step == e.Step && maps.Equal(f.records[f.same].Scalars, e.Scalars)
 }
 
-// settle removes from the former files what the run does not have. The last file that is kept is written anew, so that an earlier
-// learner that was stopped and continues adds nothing to it.
+// settle removes from the former files what the run does not have. The last file that is kept is written anew, so that
+// an earlier learner that was stopped and continues adds nothing to it.
 func (b *tensorBoard) settle() error {
 	if b.settled {
 		return nil
@@ -207,7 +211,8 @@ func (b *tensorBoard) append(lines []Line) error {
 		f := b.own
 		n, former := min(len(lines), maxFileLines-f.lines), len(f.content)
 		if former == 0 {
-			// The file exists before claims are looked at for its lines: the next attempt finds the file, or else its claim is found.
+			// The file exists before claims are looked at for its lines: the next attempt finds the file, or else its claim is
+			// found.
 			f.content = tfevents.Header(lines[0].Time)
 			if err := b.files.Grow(f.name, f.content, 0); err != nil {
 				return err

@@ -28,7 +28,8 @@ func openEvents(t *testing.T, s *artifacts.Store, attempt int32) *tensorBoard {
 		t.Fatal(err)
 	}
 	files := s.EventFiles(attempt)
-	sink := newTensorBoard(tracking.TensorBoard{RunName: "fast"}, Run{Attempt: attempt}, func() *artifacts.EventFiles { return files })
+	sink := newTensorBoard(tracking.TensorBoard{RunName: "fast"}, Run{Attempt: attempt},
+		func() *artifacts.EventFiles { return files })
 	if newest, err := sink.Open(t.Context()); newest != -1 || err != nil {
 		t.Fatalf("Open gives step %d (%v), want -1", newest, err)
 	}
@@ -111,7 +112,8 @@ func TestTensorBoardFilesOfAttempts(t *testing.T) {
 	}
 }
 
-// TestTensorBoardRepairsFiles changes what an attempt has written: the next one makes the files have the run's lines again.
+// TestTensorBoardRepairsFiles changes what an attempt has written: the next one makes the files have the run's lines
+// again.
 func TestTensorBoardRepairsFiles(t *testing.T) {
 	const last = "0000000256"
 	path := func(dir, step string) string {
@@ -133,10 +135,11 @@ func TestTensorBoardRepairsFiles(t *testing.T) {
 		damage func(*testing.T, string)
 		lines  []Line
 	}{
-		"nothing":                  {func(*testing.T, string) {}, linesOf(0, 300)},
-		"a cut record":             {change(func(data []byte) []byte { return data[:len(data)-5] }, last), linesOf(0, 300)},
-		"a cut header":             {change(func(data []byte) []byte { return data[:7] }, last), linesOf(0, 300)},
-		"bytes behind the records": {change(func(data []byte) []byte { return append(data, 0, 0, 0) }, last), linesOf(0, 300)},
+		"nothing":      {func(*testing.T, string) {}, linesOf(0, 300)},
+		"a cut record": {change(func(data []byte) []byte { return data[:len(data)-5] }, last), linesOf(0, 300)},
+		"a cut header": {change(func(data []byte) []byte { return data[:7] }, last), linesOf(0, 300)},
+		"bytes behind the records": {change(func(data []byte) []byte { return append(data, 0, 0, 0) }, last),
+			linesOf(0, 300)},
 		"a damaged byte in the first file": {change(func(data []byte) []byte {
 			data[len(data)/2] ^= 1
 			return data
@@ -185,8 +188,8 @@ func TestTensorBoardKeepsFilesOfARunWithoutLines(t *testing.T) {
 	checkEvents(t, s, linesOf(0, 10))
 }
 
-// TestTensorBoardIgnoresAReplacedLearner lets a learner write after the next attempt has taken the run over. One of them has
-// looked for higher claims before that.
+// TestTensorBoardIgnoresAReplacedLearner lets a learner write after the next attempt has taken the run over. One of
+// them has looked for higher claims before that.
 func TestTensorBoardIgnoresAReplacedLearner(t *testing.T) {
 	for name, attempt := range map[string]int32{"that looks for claims": 1, "that has looked for claims": 9} {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +209,8 @@ func TestTensorBoardIgnoresAReplacedLearner(t *testing.T) {
 	}
 }
 
-// TestTensorBoardOfAReplacedLearnerBeginsNoFile lets a learner whose file is full write after the next attempt has begun.
+// TestTensorBoardOfAReplacedLearnerBeginsNoFile lets a learner whose file is full write after the next attempt has
+// begun.
 func TestTensorBoardOfAReplacedLearnerBeginsNoFile(t *testing.T) {
 	s := openStore(t)
 	first := openEvents(t, s, 1)
@@ -218,8 +222,8 @@ func TestTensorBoardOfAReplacedLearnerBeginsNoFile(t *testing.T) {
 	checkEvents(t, s, linesOf(0, maxFileLines+4))
 }
 
-// interrupted are event files of a learner in whose first write another attempt takes the run over, after this one has looked for
-// claims.
+// interrupted are event files of a learner in whose first write another attempt takes the run over, after this one has
+// looked for claims.
 type interrupted struct {
 	eventFiles
 	looked   eventFiles
@@ -235,8 +239,8 @@ func (f *interrupted) Grow(name string, content []byte, former int) error {
 	return f.looked.Grow(name, content, former)
 }
 
-// TestTensorBoardOfALearnerThatIsReplacedWhileItBeginsAFile has the next attempt list the files before the file of a learner exists that
-// has found no later claim.
+// TestTensorBoardOfALearnerThatIsReplacedWhileItBeginsAFile has the next attempt list the files before the file of a
+// learner exists that has found no later claim.
 func TestTensorBoardOfALearnerThatIsReplacedWhileItBeginsAFile(t *testing.T) {
 	s := openStore(t)
 	first := openEvents(t, s, 1)
@@ -249,7 +253,8 @@ func TestTensorBoardOfALearnerThatIsReplacedWhileItBeginsAFile(t *testing.T) {
 	checkEvents(t, s, linesOf(0, 3))
 }
 
-// TestTensorBoardAtURL has the server refuse requests for a while: the sink names the repair, and then writes what was missed.
+// TestTensorBoardAtURL has the server refuse requests for a while: the sink names the repair, and then writes what was
+// missed.
 func TestTensorBoardAtURL(t *testing.T) {
 	var down atomic.Bool
 	server := buckettest.Start(t, func(next http.Handler) http.Handler {

@@ -28,8 +28,8 @@ type Config struct {
 	// Report receives the problems of all services whenever one has changed.
 	Report func([]tracking.Problem)
 	Logger *slog.Logger
-	// Interval is the least time between two writes to a service that is not behind, Silence is how long it receives nothing
-	// at most, and Pause is the first pause after a failure, which doubles up to a minute.
+	// Interval is the least time between two writes to a service that is not behind, Silence is how long it receives
+	// nothing at most, and Pause is the first pause after a failure, which doubles up to a minute.
 	Interval, Silence, Pause time.Duration
 }
 
@@ -83,8 +83,8 @@ func (t *Tracker) Commit(row artifacts.Row) {
 	t.config.Uploads.commit(row.Version)
 }
 
-// Advance makes lines available up to a version that is saved, the last of the run or not; outstanding are the versions whose
-// evaluation has no result yet.
+// Advance makes lines available up to a version that is saved, the last of the run or not; outstanding are the versions
+// whose evaluation has no result yet.
 func (t *Tracker) Advance(at rl.Version, last bool, outstanding []rl.Version) {
 	t.series.advance(at, last, outstanding)
 }
@@ -299,7 +299,8 @@ func (t *Tracker) report(service string, found *tracking.Problem) {
 		}
 	} else if dropped := t.series.dropped.Load(); dropped > 0 {
 		t.problems[service] = tracking.Problem{Service: service, Reason: reasonDropped, Message: fmt.Sprintf(
-			"%d steps were dropped before the services received them: give the run spec.artifacts, which keep all of them", dropped)}
+			"%d steps were dropped before the services received them: give the run spec.artifacts, which keep all of them",
+			dropped)}
 	}
 	var list []tracking.Problem
 	for _, name := range t.services() {

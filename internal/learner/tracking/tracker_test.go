@@ -35,7 +35,8 @@ func (r fakeRows) Row(v rl.Version) (artifacts.Row, error) {
 
 func rowOf(step int64) artifacts.Row {
 	return artifacts.Row{
-		Version: at(step), Parent: at(step - 1).Lineage, Time: 1000 + step, Metrics: map[string]float64{"batch": float64(step - 1)},
+		Version: at(step), Parent: at(step - 1).Lineage, Time: 1000 + step,
+		Metrics: map[string]float64{"batch": float64(step - 1)},
 	}
 }
 
@@ -82,9 +83,10 @@ func TestSeries(t *testing.T) {
 		want  map[int64]map[string]float64
 	}{
 		"steps before their state is saved": {do: func(s *series) { s.commit(rowOf(1)) }, after: -1, want: want(0, 0)},
-		"steps that were resumed from, before it is known which evaluations are outstanding": {rows: kept, do: func(s *series) {
-			s.resume(at(6), chain)
-		}, after: -1, want: want(0, 0)},
+		"steps that were resumed from, before it is known which evaluations are outstanding": {rows: kept,
+			do: func(s *series) {
+				s.resume(at(6), chain)
+			}, after: -1, want: want(0, 0)},
 		"committed steps": {do: func(s *series) {
 			s.commit(rowOf(1))
 			s.commit(rowOf(2))
@@ -282,7 +284,8 @@ func TestTrackerSendsEachStepOnce(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(map[string]bool{
-		"a Connecting": true, "b Connecting": true, "c Connecting": true, "a PermissionDenied": true, "b ServiceFailing": true,
+		"a Connecting": true, "b Connecting": true, "c Connecting": true, "a PermissionDenied": true,
+		"b ServiceFailing": true,
 	}, reported); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}

@@ -1,13 +1,13 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tracking sends the committed steps of a run to services that show its curves, or writes them into files for such. Each
-// service is a Sink with a goroutine of its own, so that none delays another, or the training.
+// Package tracking sends the committed steps of a run to services that show its curves, or writes them into files for
+// such. Each service is a Sink with a goroutine of its own, so that none delays another, or the training.
 //
-// What is sent are the lines of metrics.jsonl, in order: line i has the metrics of batch i, and those of the evaluation of
-// version i. A line is sent once its step is committed and that evaluation has its result. A sink asks its service for
-// the newest step that it has, whenever it connects, and continues behind it: so each step is sent once, whatever was killed
-// or did not answer.
+// What is sent are the lines of metrics.jsonl, in order: line i has the metrics of batch i, and those of the evaluation
+// of version i. A line is sent once its step is committed and that evaluation has its result. A sink asks its service
+// for the newest step that it has, whenever it connects, and continues behind it: so each step is sent once, whatever
+// was killed or did not answer.
 package tracking
 
 import (
@@ -63,7 +63,8 @@ type Sink interface {
 	Close(ctx context.Context, outcome Outcome) error
 }
 
-// New returns the sinks that the settings name; none for nil. files returns the event files of the artifact store, nil without one.
+// New returns the sinks that the settings name; none for nil. files returns the event files of the artifact store, nil
+// without one.
 func New(settings *tracking.Settings, run Run, files func() *artifacts.EventFiles) []Sink {
 	if settings == nil {
 		return nil
@@ -81,14 +82,16 @@ func New(settings *tracking.Settings, run Run, files func() *artifacts.EventFile
 	return sinks
 }
 
-// NewUploads returns what sends the run's rollouts to OpenReward; nil unless the settings name it. files returns the files of the
-// artifact store, nil without one.
-func NewUploads(settings *tracking.Settings, run Run, files func() *artifacts.UploadFiles, logger *slog.Logger) *Uploads {
+// NewUploads returns what sends the run's rollouts to OpenReward; nil unless the settings name it. files returns the
+// files of the artifact store, nil without one.
+func NewUploads(settings *tracking.Settings, run Run, files func() *artifacts.UploadFiles,
+	logger *slog.Logger) *Uploads {
 	if settings == nil || settings.OpenReward == nil {
 		return nil
 	}
 	return newUploads(
-		openreward.Run{UID: run.UID, Name: settings.OpenReward.RunName, Deployments: run.Deployments}, newOpenReward(*settings.OpenReward), files, logger)
+		openreward.Run{UID: run.UID, Name: settings.OpenReward.RunName, Deployments: run.Deployments},
+		newOpenReward(*settings.OpenReward), files, logger)
 }
 
 // The reasons of problems.
@@ -117,7 +120,8 @@ type problem struct {
 
 // isOfContent reports whether the service refused what it was sent, and not that it was sent.
 func (p *problem) isOfContent() bool {
-	return p.status == http.StatusBadRequest || p.status == http.StatusRequestEntityTooLarge || p.status == http.StatusUnprocessableEntity
+	return p.status == http.StatusBadRequest || p.status == http.StatusRequestEntityTooLarge ||
+		p.status == http.StatusUnprocessableEntity
 }
 
 // Error implements error.
@@ -132,8 +136,8 @@ func problemOf(service string, err error) *tracking.Problem {
 	return &tracking.Problem{Service: service, Reason: known.reason, Message: known.message}
 }
 
-// refusal returns the problem of an answer other than success. field is that of the service in the spec, and keyField that
-// of its key.
+// refusal returns the problem of an answer other than success. field is that of the service in the spec, and keyField
+// that of its key.
 func refusal(field, keyField, host string, status int, body string) *problem {
 	answer := fmt.Sprintf("%s answers %d", host, status)
 	if body != "" {
@@ -142,12 +146,15 @@ func refusal(field, keyField, host string, status int, body string) *problem {
 	const repair = "; training continues, and what was not recorded is recorded then"
 	switch {
 	case status == http.StatusUnauthorized:
-		return &problem{reason: reasonKeyRefused, message: answer + ": put a valid key into the Secret that " + keyField + " names" + repair}
+		return &problem{reason: reasonKeyRefused, message: answer + ": put a valid key into the Secret that " + keyField +
+			" names" + repair}
 	case status == http.StatusForbidden:
-		return &problem{reason: reasonDenied, message: answer + ": give the key's user the right to write there, or correct " + field + repair}
+		return &problem{reason: reasonDenied, message: answer +
+			": give the key's user the right to write there, or correct " + field + repair}
 	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
 		return &problem{reason: reasonFailing, message: answer + ": it is tried again; training continues"}
 	default:
-		return &problem{reason: reasonNotFound, message: answer + ": correct " + field + ".baseURL, or what " + field + " names there" + repair}
+		return &problem{reason: reasonNotFound, message: answer + ": correct " + field + ".baseURL, or what " + field +
+			" names there" + repair}
 	}
 }

@@ -26,8 +26,8 @@ const (
 	maxBatchBytes    = 64 << 20
 )
 
-// Uploads are the rollouts of a run that wait until their step is committed, and then until a service has received them. With an
-// artifact store they wait there, so that a later attempt sends what this one could not.
+// Uploads are the rollouts of a run that wait until their step is committed, and then until a service has received
+// them. With an artifact store they wait there, so that a later attempt sends what this one could not.
 type Uploads struct {
 	run     openreward.Run
 	service *openReward
@@ -55,16 +55,18 @@ type waitingBatch struct {
 	encoded []byte
 	// rollouts and messages count them; both are 0 if an earlier attempt stored them.
 	rollouts, messages int
-	// progress is how far the step is sent, and refused counts the rollouts and requests of messages that were refused. The goroutine
-	// that sends uses them.
+	// progress is how far the step is sent, and refused counts the rollouts and requests of messages that were refused.
+	// The goroutine that sends uses them.
 	progress *progress
 	refused  int
 }
 
 func (b *waitingBatch) key() string { return artifacts.TranscriptKey(b.Step, b.Lineage.String()) }
 
-func newUploads(run openreward.Run, service *openReward, files func() *artifacts.UploadFiles, logger *slog.Logger) *Uploads {
-	return &Uploads{run: run, service: service, files: files, logger: logger, most: maxWaitingEvents, sent: map[rl.Version]bool{}}
+func newUploads(run openreward.Run, service *openReward, files func() *artifacts.UploadFiles,
+	logger *slog.Logger) *Uploads {
+	return &Uploads{run: run, service: service, files: files, logger: logger, most: maxWaitingEvents,
+		sent: map[rl.Version]bool{}}
 }
 
 // change changes what waits, and wakes those who wait for that.
@@ -94,8 +96,8 @@ func (u *Uploads) Add(batch openreward.Batch) {
 	})
 }
 
-// Store writes what was added into the artifact store, before the state of its step is saved. What the store does not take waits in
-// memory, as far as there is room.
+// Store writes what was added into the artifact store, before the state of its step is saved. What the store does not
+// take waits in memory, as far as there is room.
 func (u *Uploads) Store() {
 	if u == nil {
 		return
@@ -111,7 +113,8 @@ func (u *Uploads) Store() {
 			continue
 		}
 		if err := files.Write(batch.key(), batch.encoded); err != nil {
-			u.logger.Warn("rollouts are not in the artifact store and would be lost with the learner", "step", batch.Step, "err", err)
+			u.logger.Warn("rollouts are not in the artifact store and would be lost with the learner", "step", batch.Step, "err",
+				err)
 			u.bound()
 			return
 		}
@@ -161,8 +164,8 @@ func (u *Uploads) bound() {
 	u.committed = slices.Delete(u.committed, 0, min(len(dropped), len(u.committed)))
 }
 
-// resume drops what belongs to steps that the run has returned from, and has the store searched for what earlier attempts left of
-// those that led to the version which was loaded.
+// resume drops what belongs to steps that the run has returned from, and has the store searched for what earlier
+// attempts left of those that led to the version which was loaded.
 func (u *Uploads) resume(at rl.Version, chain []artifacts.Row) {
 	if u == nil {
 		return
@@ -190,7 +193,8 @@ func (u *Uploads) restore() error {
 	}
 	waiting, err := files.Waiting()
 	if err != nil {
-		return &problem{reason: reasonFailing, message: "The artifact store does not say which rollouts wait: it is asked again"}
+		return &problem{reason: reasonFailing, message: "The artifact store does not say which rollouts wait: it is " +
+			"asked again"}
 	}
 	u.change(func() {
 		var found []*waitingBatch
@@ -235,7 +239,8 @@ func (u *Uploads) read(batch *waitingBatch) ([]openreward.Rollout, error) {
 	if encoded == nil {
 		data, err := u.files().Read(batch.key())
 		if err != nil {
-			return nil, &problem{reason: reasonFailing, message: "The artifact store does not return rollouts: it is asked again"}
+			return nil, &problem{reason: reasonFailing,
+				message: "The artifact store does not return rollouts: it is asked again"}
 		}
 		encoded = data
 	}
@@ -257,7 +262,8 @@ func (u *Uploads) finish(batch *waitingBatch) {
 
 // send sends what waits until the run has ended and nothing is left. connected is called once the key is read, and
 // whenever the service has received a step.
-func (u *Uploads) send(ctx context.Context, ended func() bool, wait func(<-chan struct{}) bool, connected func(received bool)) error {
+func (u *Uploads) send(ctx context.Context, ended func() bool, wait func(<-chan struct{}) bool,
+	connected func(received bool)) error {
 	if err := u.service.authenticate(); err != nil {
 		return err
 	}

@@ -39,7 +39,8 @@ type uploadAttempt struct {
 }
 
 // startUploads starts an attempt with artifacts in a folder; without them if it is empty.
-func startUploads(t *testing.T, server *openrewardtest.Server, dir string, attempt int32, pause ...time.Duration) *uploadAttempt {
+func startUploads(t *testing.T, server *openrewardtest.Server, dir string, attempt int32,
+	pause ...time.Duration) *uploadAttempt {
 	t.Helper()
 	a := &uploadAttempt{done: make(chan struct{})}
 	files := func() *artifacts.UploadFiles { return nil }
@@ -59,7 +60,8 @@ func startUploads(t *testing.T, server *openrewardtest.Server, dir string, attem
 	}
 	a.uploads = NewUploads(
 		&tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: server.URL, RunName: "fast", KeyFile: key}},
-		Run{UID: runUID, Deployments: map[string]openreward.Deployment{"whodunit": {Name: "GeneralReasoning/WhoDunIt", Variant: "hard"}}},
+		Run{UID: runUID, Deployments: map[string]openreward.Deployment{"whodunit": {Name: "GeneralReasoning/WhoDunIt",
+			Variant: "hard"}}},
 		files, slog.New(slog.DiscardHandler))
 	a.Tracker = NewTracker(Config{
 		Uploads: a.uploads, Rows: fakeRows(nil), Logger: slog.New(slog.DiscardHandler),
@@ -103,9 +105,11 @@ func (a *uploadAttempt) make(step int64, rollouts int) {
 	batch := openreward.Batch{Version: at(step), Time: time.Unix(1000+step, 0)}
 	group := openreward.TaskGroup{Group: transcript.Group{Slot: step, Environment: "sums"}, Split: "train", Task: step}
 	for i := range rollouts {
-		group.Episodes = append(group.Episodes, transcript.Episode{Index: i, Outcome: "Usable", Conversations: []transcript.Conversation{{
-			Messages: []transcript.Message{{Role: "user", Text: "1+1"}, {Role: "assistant", Text: fmt.Sprint(i), Reward: new(1.0), Finished: true}},
-		}}})
+		group.Episodes = append(group.Episodes, transcript.Episode{Index: i, Outcome: "Usable",
+			Conversations: []transcript.Conversation{{
+				Messages: []transcript.Message{{Role: "user", Text: "1+1"}, {Role: "assistant", Text: fmt.Sprint(i),
+					Reward: new(1.0), Finished: true}},
+			}}})
 	}
 	batch.Groups = []openreward.TaskGroup{group}
 	a.uploads.Add(batch)
@@ -118,8 +122,8 @@ func (a *uploadAttempt) commit(step int64, rollouts int) {
 	a.Commit(rowOf(step))
 }
 
-// checkUploads demands that the server has these numbers of rollouts of steps, each with its messages in order, and that nothing came
-// twice.
+// checkUploads demands that the server has these numbers of rollouts of steps, each with its messages in order, and
+// that nothing came twice.
 func checkUploads(t *testing.T, server *openrewardtest.Server, want map[int64]int) {
 	t.Helper()
 	var names []string
@@ -153,7 +157,8 @@ func newRolloutServer(t *testing.T) *openrewardtest.Server {
 	return server
 }
 
-// TestOpenRewardSendsWhatThePackageSends sends the rollouts that testdata/openreward.txt records of the official package.
+// TestOpenRewardSendsWhatThePackageSends sends the rollouts that testdata/openreward.txt records of the official
+// package.
 func TestOpenRewardSendsWhatThePackageSends(t *testing.T) {
 	server := newRolloutServer(t)
 	a := startUploads(t, server, "", 1)
@@ -169,13 +174,15 @@ func TestOpenRewardSendsWhatThePackageSends(t *testing.T) {
 		}}}},
 		{Split: "train", Task: 3, Group: transcript.Group{Environment: "sums", Episodes: []transcript.Episode{
 			{Index: 0, Outcome: "EnvironmentFault"}, // It has no conversation, and is not sent.
-			{Index: 1, Outcome: "Usable", StopReason: "stop", Conversations: []transcript.Conversation{{Reward: new(0.0), Messages: []transcript.Message{
-				{Role: "user", Text: "1+1"}, {Role: "assistant", Text: "3", Reward: new(0.0), Finished: true},
-			}}}},
+			{Index: 1, Outcome: "Usable", StopReason: "stop",
+				Conversations: []transcript.Conversation{{Reward: new(0.0), Messages: []transcript.Message{
+					{Role: "user", Text: "1+1"}, {Role: "assistant", Text: "3", Reward: new(0.0), Finished: true},
+				}}}},
 		}}},
 	} {
 		group.Slot = int64(i)
-		a.uploads.Add(openreward.Batch{Version: rl.Version{Step: 3, Lineage: rl.Genesis(fmt.Sprint(i))}, Groups: []openreward.TaskGroup{group}})
+		a.uploads.Add(openreward.Batch{Version: rl.Version{Step: 3, Lineage: rl.Genesis(fmt.Sprint(i))},
+			Groups: []openreward.TaskGroup{group}})
 		a.Commit(artifacts.Row{Version: rl.Version{Step: 3, Lineage: rl.Genesis(fmt.Sprint(i))}})
 	}
 	a.end()
@@ -188,8 +195,8 @@ func TestOpenRewardSendsWhatThePackageSends(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Split(strings.TrimSpace(string(recorded)), "\n")
-	// The package sends what begins both rollouts before its first messages, which it collects for a second. Names of events follow
-	// from their order, so the two rollouts are compared one by one.
+	// The package sends what begins both rollouts before its first messages, which it collects for a second. Names of
+	// events follow from their order, so the two rollouts are compared one by one.
 	if diff := cmp.Diff(byRollout(want), byRollout(got)); diff != "" {
 		t.Errorf("requests (-package +ours):\n%s", diff)
 	}
@@ -208,7 +215,8 @@ func byRollout(events []string) []string {
 		for i := range 20 {
 			event = strings.ReplaceAll(event, fmt.Sprintf("-%d\"", i), `"`)
 		}
-		if strings.Contains(event, "1+1") || strings.Contains(event, `"content":"3"`) || inSecond && strings.Contains(event, `"environment":"sums"`) {
+		if strings.Contains(event, "1+1") || strings.Contains(event, `"content":"3"`) || inSecond && strings.Contains(event,
+			`"environment":"sums"`) {
 			second = append(second, event)
 		} else {
 			first = append(first, event)
@@ -239,7 +247,8 @@ func TestUploadsOfCommittedSteps(t *testing.T) {
 	}
 }
 
-// TestUploadsAfterTheSameStepIsMadeAgain returns to a version before a step that was sent: made again, it is not sent again.
+// TestUploadsAfterTheSameStepIsMadeAgain returns to a version before a step that was sent: made again, it is not sent
+// again.
 func TestUploadsAfterTheSameStepIsMadeAgain(t *testing.T) {
 	dir, server := t.TempDir(), newRolloutServer(t)
 	a := startUploads(t, server, dir, 1)
@@ -275,8 +284,8 @@ func TestUploadsOfADeadLearner(t *testing.T) {
 	}
 }
 
-// TestUploadsWithLostAnswers loses answers and kills the attempt: the one after it sends nothing that the service may have, and all
-// else.
+// TestUploadsWithLostAnswers loses answers and kills the attempt: the one after it sends nothing that the service may
+// have, and all else.
 func TestUploadsWithLostAnswers(t *testing.T) {
 	for name, lost := range map[string]func(openrewardtest.Event) bool{
 		"of a beginning": func(e openrewardtest.Event) bool { return e.Name == "sums-train-1-step0-r7" },
@@ -319,7 +328,8 @@ func TestUploadsWithLostAnswers(t *testing.T) {
 	}
 }
 
-// TestUploadsAreRepeatedWithTheSameIDs loses an answer in a process that continues: the events come again with their ids.
+// TestUploadsAreRepeatedWithTheSameIDs loses an answer in a process that continues: the events come again with their
+// ids.
 func TestUploadsAreRepeatedWithTheSameIDs(t *testing.T) {
 	server := newRolloutServer(t)
 	var requests int
@@ -333,7 +343,8 @@ func TestUploadsAreRepeatedWithTheSameIDs(t *testing.T) {
 	a.commit(1, 5)
 	a.end()
 	if len(server.Repeated()) == 0 || len(server.Rollouts()) != 5 {
-		t.Errorf("%d events came again, and there are %d rollouts, want some and 5", len(server.Repeated()), len(server.Rollouts()))
+		t.Errorf("%d events came again, and there are %d rollouts, want some and 5", len(server.Repeated()),
+			len(server.Rollouts()))
 	}
 }
 
@@ -353,7 +364,8 @@ func TestUploadsOfASupersededLearner(t *testing.T) {
 	}
 }
 
-// TestUploadsLeaveOutWhatIsRefused has the service refuse the content of a rollout: the others are sent, and the run says so.
+// TestUploadsLeaveOutWhatIsRefused has the service refuse the content of a rollout: the others are sent, and the run
+// says so.
 func TestUploadsLeaveOutWhatIsRefused(t *testing.T) {
 	server := newRolloutServer(t)
 	server.SetFault(func(events []openrewardtest.Event) trackertest.Fault {
@@ -369,7 +381,8 @@ func TestUploadsLeaveOutWhatIsRefused(t *testing.T) {
 	if got := slices.Sorted(maps.Keys(server.Rollouts())); len(got) != 3 || slices.Contains(got, "sums-train-1-step0-r1") {
 		t.Errorf("the service has the rollouts %v", got)
 	}
-	if problems := *a.problems.Load(); len(problems) != 1 || problems[0].Reason != "RolloutsDropped" || !strings.Contains(problems[0].Message, "1 rollouts") {
+	if problems := *a.problems.Load(); len(problems) != 1 || problems[0].Reason != "RolloutsDropped" ||
+		!strings.Contains(problems[0].Message, "1 rollouts") {
 		t.Errorf("the run reports %v", problems)
 	}
 }
@@ -391,10 +404,12 @@ func TestUploadsWithAKeyThatIsRefused(t *testing.T) {
 	}
 }
 
-// TestUploadsAreBounded commits more than there is room for while the service is away: the oldest steps are dropped, and counted.
+// TestUploadsAreBounded commits more than there is room for while the service is away: the oldest steps are dropped,
+// and counted.
 func TestUploadsAreBounded(t *testing.T) {
 	server := newRolloutServer(t)
-	u := NewUploads(&tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: server.URL}}, Run{}, func() *artifacts.UploadFiles { return nil }, slog.New(slog.DiscardHandler))
+	u := NewUploads(&tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: server.URL}}, Run{},
+		func() *artifacts.UploadFiles { return nil }, slog.New(slog.DiscardHandler))
 	u.most = 10
 	a := &uploadAttempt{uploads: u}
 	for step := range int64(6) {
@@ -406,12 +421,13 @@ func TestUploadsAreBounded(t *testing.T) {
 		waiting += batch.messages
 	}
 	if oldest, _ := u.next(); waiting != 8 || oldest.Step != 5 || u.dropped.Load() != 8 {
-		t.Errorf("%d messages wait, of steps from %d on, and %d rollouts were dropped", waiting, oldest.Step, u.dropped.Load())
+		t.Errorf("%d messages wait, of steps from %d on, and %d rollouts were dropped", waiting, oldest.Step,
+			u.dropped.Load())
 	}
 }
 
-// TestUncommittedUploadsAreBounded makes steps whose rollouts the artifact store does not take, before their state is saved: they have the
-// same room as those that wait for the service.
+// TestUncommittedUploadsAreBounded makes steps whose rollouts the artifact store does not take, before their state is
+// saved: they have the same room as those that wait for the service.
 func TestUncommittedUploadsAreBounded(t *testing.T) {
 	server := newRolloutServer(t)
 	dir := t.TempDir()
@@ -434,6 +450,7 @@ func TestUncommittedUploadsAreBounded(t *testing.T) {
 		}
 	}
 	if len(u.committed) != 0 || len(u.made) != 2 || u.made[0].Step != 5 || u.dropped.Load() != 8 {
-		t.Errorf("%d committed steps and %d others wait, and %d rollouts were dropped; want none, 2 and 8", len(u.committed), len(u.made), u.dropped.Load())
+		t.Errorf("%d committed steps and %d others wait, and %d rollouts were dropped; want none, 2 and 8", len(u.committed),
+			len(u.made), u.dropped.Load())
 	}
 }

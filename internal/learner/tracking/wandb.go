@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 )
 
-// wandb sends lines to Weights & Biases by the HTTP interface that its own package uses. The run's id is the object's UID,
-// so that all attempts continue the same run.
+// wandb sends lines to Weights & Biases by the HTTP interface that its own package uses. The run's id is the object's
+// UID, so that all attempts continue the same run.
 type wandb struct {
 	service
 
@@ -59,7 +59,8 @@ const wandbUpsert = `mutation UpsertBucket($id: String, $name: String, $project:
 type wandbBucket struct {
 	ID               string `json:"id"`
 	HistoryLineCount int    `json:"historyLineCount"`
-	// HistoryTail is an array of the last lines, and these, SummaryMetrics and Config are objects; all are encoded as JSON.
+	// HistoryTail is an array of the last lines, and these, SummaryMetrics and Config are objects; all are encoded as
+	// JSON.
 	HistoryTail    string `json:"historyTail"`
 	SummaryMetrics string `json:"summaryMetrics"`
 	Config         string `json:"config"`
@@ -124,7 +125,8 @@ func (w *wandb) restore(bucket *wandbBucket) (int64, error) {
 		err = json.Unmarshal([]byte(tail[len(tail)-1]), &line)
 	}
 	if err != nil || line.Step == nil {
-		return 0, &problem{reason: reasonFailing, message: "Weights & Biases does not name the newest step of the run: it is tried again"}
+		return 0, &problem{reason: reasonFailing, message: "Weights & Biases does not name the newest step of the run: it " +
+			"is tried again"}
 	}
 	if line.Timestamp > 0 {
 		w.began = time.UnixMicro(int64((line.Timestamp - line.Runtime) * 1e6))
@@ -164,10 +166,12 @@ func (w *wandb) upsert(ctx context.Context, bucket *wandbBucket) error {
 	}
 	project := made.Upsert.Bucket.Project
 	if project.Entity.Name == "" || project.Name == "" {
-		return &problem{reason: reasonNotFound, message: "What answers at tracking.wandb.baseURL does not create runs: correct it"}
+		return &problem{reason: reasonNotFound, message: "What answers at tracking.wandb.baseURL does not create runs: " +
+			"correct it"}
 	}
 	w.entity = project.Entity.Name
-	w.path = "/files/" + url.PathEscape(w.entity) + "/" + url.PathEscape(project.Name) + "/" + url.PathEscape(w.run.UID) + "/file_stream"
+	w.path = "/files/" + url.PathEscape(w.entity) + "/" + url.PathEscape(project.Name) + "/" + url.PathEscape(w.run.UID) +
+		"/file_stream"
 	return nil
 }
 

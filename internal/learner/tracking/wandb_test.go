@@ -30,9 +30,11 @@ func newTestWandB(t *testing.T, address string) *wandb {
 		t.Fatal(err)
 	}
 	return newWandB(
-		tracking.WandB{BaseURL: address, Project: "arithmetic", RunName: "fast", Tags: []string{"night", "sweep"}, KeyFile: key},
+		tracking.WandB{BaseURL: address, Project: "arithmetic", RunName: "fast", Tags: []string{"night", "sweep"},
+			KeyFile: key},
 		Run{UID: runUID, Name: "run", Config: map[string]any{
-			"algorithm": map[string]any{"steps": 6, "optimizer": map[string]any{"learningRate": 0.0003}}, "model": map[string]any{"name": "m"},
+			"algorithm": map[string]any{"steps": 6, "optimizer": map[string]any{"learningRate": 0.0003}},
+			"model":     map[string]any{"name": "m"},
 		}},
 	)
 }
@@ -47,7 +49,8 @@ func linesOf(first, last int64) []Line {
 	return lines
 }
 
-// TestWandBSendsWhatThePackageSends makes the calls that testdata/wandb.txt records of the official package: two attempts.
+// TestWandBSendsWhatThePackageSends makes the calls that testdata/wandb.txt records of the official package: two
+// attempts.
 func TestWandBSendsWhatThePackageSends(t *testing.T) {
 	server := wandbtest.New()
 	defer server.Close()
@@ -128,14 +131,16 @@ func TestWandBProblems(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"a key that is refused":       {answer(401, `{"error":"x"}`), "KeyRefused", "tracking.wandb.apiKeySecretRef"},
-		"a project without the right": {answer(200, `{"errors":[{"message":"permission denied"}]}`), "PermissionDenied", "tracking.wandb"},
-		"an entity that is not found": {answer(200, `{"errors":[{"message":"could not find entity: not found"}]}`), "ServiceNotFound", "tracking.wandb"},
-		"another server":              {answer(404, "nothing"), "ServiceNotFound", "tracking.wandb.baseURL"},
-		"a page":                      {answer(200, "<html>"), "ServiceNotFound", "does not answer with JSON"},
-		"a redirect":                  {answer(302, ""), "ServiceNotFound", "tracking.wandb.baseURL"},
-		"an outage":                   {answer(503, "later"), "ServiceFailing", "later"},
-		"JSON of something else":      {answer(200, `{"data":{}}`), "ServiceNotFound", "tracking.wandb.baseURL"},
+		"a key that is refused": {answer(401, `{"error":"x"}`), "KeyRefused", "tracking.wandb.apiKeySecretRef"},
+		"a project without the right": {answer(200, `{"errors":[{"message":"permission denied"}]}`), "PermissionDenied",
+			"tracking.wandb"},
+		"an entity that is not found": {answer(200, `{"errors":[{"message":"could not find entity: not found"}]}`),
+			"ServiceNotFound", "tracking.wandb"},
+		"another server":         {answer(404, "nothing"), "ServiceNotFound", "tracking.wandb.baseURL"},
+		"a page":                 {answer(200, "<html>"), "ServiceNotFound", "does not answer with JSON"},
+		"a redirect":             {answer(302, ""), "ServiceNotFound", "tracking.wandb.baseURL"},
+		"an outage":              {answer(503, "later"), "ServiceFailing", "later"},
+		"JSON of something else": {answer(200, `{"data":{}}`), "ServiceNotFound", "tracking.wandb.baseURL"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -44,8 +44,8 @@ func (d *Detector) CheckReplies(step int64, replies Replies) error {
 // leastInvalid is the number of groups in a row with invalid tokens from which on the policy counts as diverged.
 const leastInvalid = 4
 
-// CheckGroups returns an error if a trained version has given nothing but invalid tokens: batches of such groups alone change nothing,
-// and cost as much as others. The endpoint has to be asked then whether the version has diverged.
+// CheckGroups returns an error if a trained version has given nothing but invalid tokens: batches of such groups alone
+// change nothing, and cost as much as others. The endpoint has to be asked then whether the version has diverged.
 func (d *Detector) CheckGroups(version int64, groups []rl.Group) error {
 	if slices.ContainsFunc(groups, func(g rl.Group) bool { return g.Outcome != rl.InvalidTokens }) {
 		d.invalid = 0

@@ -19,10 +19,13 @@ func TestLossThatIsNotFinite(t *testing.T) {
 		want    []failure.Kind
 		failed  []bool
 	}{
-		"finite numbers":           {[]map[string]float64{good}, []failure.Kind{failure.Other}, []bool{false}},
-		"once":                     {[]map[string]float64{{"loss:sum": math.NaN()}, good}, []failure.Kind{failure.Other, failure.Other}, []bool{true, false}},
-		"again":                    {[]map[string]float64{{"loss:sum": math.NaN()}, {"loss:sum": math.NaN()}}, []failure.Kind{failure.Other, failure.Diverged}, []bool{true, true}},
-		"a gradient, and again":    {[]map[string]float64{{"unclipped_grad_l2:mean": math.Inf(1)}, {"loss:sum": math.Inf(-1)}}, []failure.Kind{failure.Other, failure.Diverged}, []bool{true, true}},
+		"finite numbers": {[]map[string]float64{good}, []failure.Kind{failure.Other}, []bool{false}},
+		"once": {[]map[string]float64{{"loss:sum": math.NaN()}, good},
+			[]failure.Kind{failure.Other, failure.Other}, []bool{true, false}},
+		"again": {[]map[string]float64{{"loss:sum": math.NaN()}, {"loss:sum": math.NaN()}},
+			[]failure.Kind{failure.Other, failure.Diverged}, []bool{true, true}},
+		"a gradient, and again": {[]map[string]float64{{"unclipped_grad_l2:mean": math.Inf(1)},
+			{"loss:sum": math.Inf(-1)}}, []failure.Kind{failure.Other, failure.Diverged}, []bool{true, true}},
 		"a metric of another sort": {[]map[string]float64{{"kl": math.NaN()}}, []failure.Kind{failure.Other}, []bool{false}},
 	}
 	for name, tc := range cases {

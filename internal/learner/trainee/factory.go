@@ -79,9 +79,9 @@ func (f *Factory) Fresh(ctx context.Context, init *contract.InitFrom) (*Model, e
 	return model, err
 }
 
-// Resume loads the first of the states, which are given newest first, that can be loaded to train on, and returns
-// it with its model. It falls back to an older one only when each above it was refused, or has failed for minutes. Where the optimizer is
-// not required, a state that loads without it is used, and the model is Cold.
+// Resume loads the first of the states, which are given newest first, that can be loaded to train on, and returns it
+// with its model. It falls back to an older one only when each above it was refused, or has failed for minutes. Where
+// the optimizer is not required, a state that loads without it is used, and the model is Cold.
 func (f *Factory) Resume(ctx context.Context, states []checkpoints.Entry) (*Model, checkpoints.Entry, error) {
 	return f.newest(ctx, states, f.warm)
 }
@@ -229,7 +229,8 @@ func (f *Factory) Exists(ctx context.Context, state checkpoints.Entry) (bool, er
 	return true, ctx.Err()
 }
 
-// ask asks for a state. It is lost if the endpoint says so twice, and answers another question between: one 404 may come from a proxy.
+// ask asks for a state. It is lost if the endpoint says so twice, and answers another question between: one 404 may
+// come from a proxy.
 func (f *Factory) ask(ctx context.Context, path string) error {
 	var err error
 	for again := range 2 {
@@ -266,8 +267,8 @@ func (f *Factory) load(ctx context.Context, path string, optimizer bool) (*Model
 	return nil, err
 }
 
-// loadFailed classifies the failure of a load. A 404 may mean the model as well as the state, and a refusal that is no result may be
-// a proxy's: the state is lost then if the endpoint says so when it is asked.
+// loadFailed classifies the failure of a load. A 404 may mean the model as well as the state, and a refusal that is no
+// result may be a proxy's: the state is lost then if the endpoint says so when it is asked.
 func (f *Factory) loadFailed(ctx context.Context, path string, err error) error {
 	operation := loading
 	if err != nil && damaged.MatchString(err.Error()) {

@@ -175,8 +175,8 @@ func (m *Model) SaveSampler(ctx context.Context, name string) (string, error) {
 	return (&Save{model: m, kind: tinker.KindSampler, name: name, future: future}).Wait(ctx)
 }
 
-// Wait waits for the answer and returns the path. It checks that the answer names what was requested. A checkpoint that "exists
-// already" under the model and name is the one that was requested, once the endpoint lists it.
+// Wait waits for the answer and returns the path. It checks that the answer names what was requested. A checkpoint that
+// "exists already" under the model and name is the one that was requested, once the endpoint lists it.
 func (s *Save) Wait(ctx context.Context) (string, error) {
 	result, err := s.future.Wait(ctx)
 	model := s.model.model.ID()

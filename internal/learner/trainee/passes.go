@@ -86,7 +86,8 @@ func (m *Model) submitPasses(ctx context.Context, datums []rl.Datum, losses Loss
 }
 
 // collect takes over the metrics of a pass, and the log-probs that it returned for its data.
-func (p passInFlight) collect(result tinker.ForwardBackwardResult, replies *Replies, logprobs [][]float32) (complete bool, err error) {
+func (p passInFlight) collect(result tinker.ForwardBackwardResult, replies *Replies,
+	logprobs [][]float32) (complete bool, err error) {
 	got, err := logprobsOf(result, len(p.places))
 	if err != nil {
 		return false, err

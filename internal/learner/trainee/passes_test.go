@@ -15,8 +15,10 @@ import (
 
 var (
 	sampling = contract.Loss{Name: contract.LossImportanceSampling}
-	clipped  = contract.Loss{Name: contract.LossPPO, Config: map[string]float64{contract.SettingClipLow: 0.8, contract.SettingClipHigh: 1.2}}
-	narrow   = contract.Loss{Name: contract.LossPPO, Config: map[string]float64{contract.SettingClipLow: 0.9, contract.SettingClipHigh: 1.1}}
+	clipped  = contract.Loss{Name: contract.LossPPO, Config: map[string]float64{contract.SettingClipLow: 0.8,
+		contract.SettingClipHigh: 1.2}}
+	narrow = contract.Loss{Name: contract.LossPPO, Config: map[string]float64{contract.SettingClipLow: 0.9,
+		contract.SettingClipHigh: 1.1}}
 )
 
 // ofRoles is an algorithm with a loss and with those of roles.
@@ -39,9 +41,11 @@ func TestEachLossHasOnePass(t *testing.T) {
 	}{
 		"without roles there is one": {ofRoles(sampling), []want{{"importance_sampling", []int{0, 1, 2, 3, 4}}}},
 		"roles of the same loss share it": {
-			ofRoles(sampling, contract.Role{Name: "judge", Loss: sampling}), []want{{"importance_sampling", []int{0, 1, 2, 3, 4}}}},
+			ofRoles(sampling, contract.Role{Name: "judge", Loss: sampling}),
+			[]want{{"importance_sampling", []int{0, 1, 2, 3, 4}}}},
 		"the run's own is first": {
-			ofRoles(sampling, contract.Role{Name: "critic", Loss: clipped}, contract.Role{Name: "judge", Loss: narrow}, contract.Role{Name: "solver", Loss: clipped}),
+			ofRoles(sampling, contract.Role{Name: "critic", Loss: clipped}, contract.Role{Name: "judge", Loss: narrow},
+				contract.Role{Name: "solver", Loss: clipped}),
 			[]want{{"ppo", []int{1, 2, 4}}, {"ppo", []int{0, 3}}}},
 		"roles without a loss of their own have the run's": {
 			ofRoles(sampling, contract.Role{Name: "judge", Loss: clipped}),
@@ -91,7 +95,8 @@ func trainRoles(t *testing.T, algorithm contract.Algorithm) Replies {
 func TestPassesOfTwoLosses(t *testing.T) {
 	one := trainRoles(t, ofRoles(sampling))
 	// The ratio is not clipped within these thresholds, so that the losses are equal.
-	wide := contract.Loss{Name: contract.LossPPO, Config: map[string]float64{contract.SettingClipLow: 0, contract.SettingClipHigh: 1e9}}
+	wide := contract.Loss{Name: contract.LossPPO, Config: map[string]float64{contract.SettingClipLow: 0,
+		contract.SettingClipHigh: 1e9}}
 	two := trainRoles(t, ofRoles(sampling, contract.Role{Name: "judge", Loss: wide}))
 	if diff := cmp.Diff(one.Logprobs, two.Logprobs); diff != "" {
 		t.Errorf("log-probs of two passes (-one pass +two):\n%s", diff)

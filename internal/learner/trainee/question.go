@@ -80,7 +80,8 @@ func (q Question) sample(ctx context.Context, path, base string) error {
 	params := tinker.DefaultSampling()
 	params.MaxTokens, params.Seed = new(1), new(int64(1))
 	result, err := q.API.Sample(ctx, tinker.SampleRequest{
-		NumSamples: 1, Prompt: tinker.Text([]int32{1, 1}), SamplingSession: sampling, SeqID: new(int64(1)), SamplingParams: params,
+		NumSamples: 1, Prompt: tinker.Text([]int32{1, 1}), SamplingSession: sampling, SeqID: new(int64(1)),
+		SamplingParams: params,
 	})
 	if err != nil {
 		return fmt.Errorf("sampling one token: %w", err)
@@ -91,7 +92,8 @@ func (q Question) sample(ctx context.Context, path, base string) error {
 // check returns an error unless the result is one valid token.
 func check(result tinker.SampleResult) error {
 	if len(result.Sequences) != 1 {
-		return &client.Error{Category: tinker.CategoryProtocol, Err: fmt.Errorf("sampling one token: there are %d samples", len(result.Sequences))}
+		return &client.Error{Category: tinker.CategoryProtocol, Err: fmt.Errorf("sampling one token: there are %d samples",
+			len(result.Sequences))}
 	}
 	for i, token := range result.Sequences[0].Tokens {
 		if token < 0 {

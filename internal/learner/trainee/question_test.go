@@ -40,7 +40,8 @@ func (s *sampler) Sample(_ context.Context, request tinker.SampleRequest) (tinke
 func TestQuestion(t *testing.T) {
 	answered := func(token int32, logprob float32) func(int) (tinker.SampleResult, error) {
 		return func(int) (tinker.SampleResult, error) {
-			return tinker.SampleResult{Sequences: []tinker.SampledSequence{{Tokens: []int32{token}, Logprobs: []float32{logprob}}}}, nil
+			return tinker.SampleResult{Sequences: []tinker.SampledSequence{{Tokens: []int32{token},
+				Logprobs: []float32{logprob}}}}, nil
 		}
 	}
 	refused := func(int) (tinker.SampleResult, error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// Suspect is a batch that the endpoint rejected, in which the groups that are the cause are not known. The zero value has no
-// batch.
+// Suspect is a batch that the endpoint rejected, in which the groups that are the cause are not known. The zero value
+// has no batch.
 type Suspect struct {
 	batch *leases.Batch
 	// rejections counts the batches in which no group was found to be the cause.
@@ -61,7 +61,8 @@ func (s *Suspect) Bisect(ctx context.Context, model accepter, losses Losses) ([]
 		s.rejectedWhole++
 	}
 	if s.rejectedWhole > 1 || (len(usable) > 1 && len(rejected) == len(usable)) {
-		return nil, failure.New(failure.DataRefused, errAllRejected, "trying the %d groups of step %d", len(usable), batch.Slots.Step+1)
+		return nil, failure.New(failure.DataRefused, errAllRejected, "trying the %d groups of step %d", len(usable),
+			batch.Slots.Step+1)
 	}
 	if len(rejected) > 0 {
 		s.rejections = 0
@@ -82,7 +83,8 @@ func bisect(ctx context.Context, groups []rl.Group, model accepter, losses Losse
 	if len(groups) == 0 {
 		return nil, nil
 	}
-	datums, err := rl.Datums(groups, rl.Advantages(groups, contract.Algorithm{Advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone}}))
+	datums, err := rl.Datums(groups, rl.Advantages(groups,
+		contract.Algorithm{Advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone}}))
 	if err != nil {
 		return nil, err
 	}

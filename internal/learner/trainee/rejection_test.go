@@ -39,7 +39,8 @@ func groupWith(slot int64, token int32) rl.Group {
 	g := rl.Group{Key: rl.Key{Kind: rl.Train, Slot: slot}}
 	for i := range 2 {
 		g.Members = append(g.Members, rl.Member{Index: i, Reward: float64(i), Trajectories: []rl.Trajectory{{
-			Reward: float64(i), Segments: []rl.Segment{{Tokens: []int32{1, token}, Actions: []bool{false, true}, Logprobs: []float32{0, -1}}},
+			Reward: float64(i), Segments: []rl.Segment{{Tokens: []int32{1, token}, Actions: []bool{false, true},
+				Logprobs: []float32{0, -1}}},
 		}}})
 	}
 	return g
@@ -68,22 +69,28 @@ func TestBisect(t *testing.T) {
 		whole    int  // batches rejected whole before
 		wantErr  error
 	}{
-		"all are accepted":           {groups: []rl.Group{groupWith(0, 2), groupWith(1, 3)}},
-		"the first is rejected":      {groups: []rl.Group{groupWith(0, bad), groupWith(1, 3), groupWith(2, 4)}, want: []int64{0}},
-		"the last is rejected":       {groups: []rl.Group{groupWith(0, 2), groupWith(1, 3), groupWith(2, bad)}, want: []int64{2}},
-		"several are rejected":       {groups: []rl.Group{groupWith(0, bad), groupWith(1, 3), groupWith(2, bad), groupWith(3, 4)}, want: []int64{0, 2}},
-		"every group is rejected":    {groups: []rl.Group{groupWith(0, bad), groupWith(1, bad)}, rejected: true},
-		"the one group is rejected":  {groups: []rl.Group{groupWith(0, bad)}, want: []int64{0}},
-		"and in the batch before":    {groups: []rl.Group{groupWith(0, bad)}, whole: 1, rejected: true},
-		"a group without data":       {groups: []rl.Group{empty, groupWith(1, bad), groupWith(2, 3), empty}, want: []int64{1}},
-		"tombstones are left out":    {groups: []rl.Group{groupWith(0, 2), groupWith(1, bad).Tombstone(rl.BelowFloor, "x"), groupWith(2, bad)}, want: []int64{2}},
+		"all are accepted": {groups: []rl.Group{groupWith(0, 2), groupWith(1, 3)}},
+		"the first is rejected": {groups: []rl.Group{groupWith(0, bad), groupWith(1, 3), groupWith(2, 4)},
+			want: []int64{0}},
+		"the last is rejected": {groups: []rl.Group{groupWith(0, 2), groupWith(1, 3), groupWith(2, bad)},
+			want: []int64{2}},
+		"several are rejected": {groups: []rl.Group{groupWith(0, bad), groupWith(1, 3), groupWith(2, bad),
+			groupWith(3, 4)}, want: []int64{0, 2}},
+		"every group is rejected":   {groups: []rl.Group{groupWith(0, bad), groupWith(1, bad)}, rejected: true},
+		"the one group is rejected": {groups: []rl.Group{groupWith(0, bad)}, want: []int64{0}},
+		"and in the batch before":   {groups: []rl.Group{groupWith(0, bad)}, whole: 1, rejected: true},
+		"a group without data": {groups: []rl.Group{empty, groupWith(1, bad), groupWith(2, 3), empty},
+			want: []int64{1}},
+		"tombstones are left out": {groups: []rl.Group{groupWith(0, 2), groupWith(1, bad).Tombstone(rl.BelowFloor, "x"),
+			groupWith(2, bad)}, want: []int64{2}},
 		"a failure is not rejection": {groups: []rl.Group{groupWith(0, 2), groupWith(1, 3)}, err: outage, wantErr: outage},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := Suspect{batch: &leases.Batch{Groups: tc.groups}, rejections: 2, rejectedWhole: tc.whole}
 			got, err := s.Bisect(t.Context(), &rejectingModel{token: bad, err: tc.err}, Losses{})
-			if (failure.KindOf(err) == failure.DataRefused) != tc.rejected || (tc.wantErr != nil && !errors.Is(err, tc.wantErr)) {
+			if (failure.KindOf(err) == failure.DataRefused) != tc.rejected ||
+				(tc.wantErr != nil && !errors.Is(err, tc.wantErr)) {
 				t.Fatalf("bisect gives %v, want the batch rejected %v, error %v", err, tc.rejected, tc.wantErr)
 			}
 			if diff := cmp.Diff(tc.want, slots(got)); diff != "" {

@@ -34,8 +34,10 @@ func opener(t *testing.T) (*Factory, *tinkersim.Server) {
 	}
 	session := ""
 	return &Factory{
-		API: api, Logger: slog.New(slog.DiscardHandler), Run: contract.RunReference{UID: "uid"}, Attempt: 1, RequireOptimizer: true, Now: time.Now,
-		Base: contract.Model{Name: tinkersim.ModelName, LoraRank: 2, TrainAttention: true, TrainMLP: true, TrainUnembed: true},
+		API: api, Logger: slog.New(slog.DiscardHandler), Run: contract.RunReference{UID: "uid"}, Attempt: 1,
+		RequireOptimizer: true, Now: time.Now,
+		Base: contract.Model{Name: tinkersim.ModelName, LoraRank: 2, TrainAttention: true, TrainMLP: true,
+			TrainUnembed: true},
 		Lost: func(string) { session = "" },
 		Session: func(ctx context.Context) (string, error) {
 			if session == "" {
@@ -63,7 +65,8 @@ func datum(token int32) rl.Datum {
 
 var step = Step{
 	Datums: []rl.Datum{datum(50), datum(51), datum(52)}, Substeps: 2,
-	Losses: LossesOf(contract.Algorithm{Loss: contract.Loss{Name: contract.LossImportanceSampling}}), Adam: tinker.AdamParams{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8},
+	Losses: LossesOf(contract.Algorithm{Loss: contract.Loss{Name: contract.LossImportanceSampling}}),
+	Adam:   tinker.AdamParams{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8},
 }
 
 // train submits a step and waits for its replies.
@@ -181,15 +184,18 @@ func TestRestoreTakesTheNewestThatLoads(t *testing.T) {
 		want  string
 	}{
 		"the newest, past one that was never saved": {nil, newer},
-		"the one before a damaged one":              {[]fault.Rule{{Op: "load_weights", Name: "newer", Do: fault.Corrupt, Count: -1}}, older},
-		"the newest, when the outage is over":       {[]fault.Rule{{Op: "load_weights", Name: "newer", Do: fault.Fail, Category: "server"}}, newer},
-		"none":                                      {[]fault.Rule{{Op: "load_weights", Do: fault.Missing, Count: -1}}, ""},
+		"the one before a damaged one": {[]fault.Rule{{Op: "load_weights", Name: "newer", Do: fault.Corrupt,
+			Count: -1}}, older},
+		"the newest, when the outage is over": {[]fault.Rule{{Op: "load_weights", Name: "newer", Do: fault.Fail,
+			Category: "server"}}, newer},
+		"none": {[]fault.Rule{{Op: "load_weights", Do: fault.Missing, Count: -1}}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			sim.Faults().Clear()
 			script(t, sim, tc.rules...)
-			_, got, err := o.Restore(t.Context(), []checkpoints.Entry{entry(missing, false), entry(newer, true), entry(older, true)})
+			_, got, err := o.Restore(t.Context(), []checkpoints.Entry{entry(missing, false), entry(newer, true),
+				entry(older, true)})
 			if got.Path != tc.want || (failure.KindOf(err) == failure.LostCheckpoint) != (tc.want == "") {
 				t.Errorf("restored %q (%v), want %q", got.Path, err, tc.want)
 			}

@@ -20,7 +20,8 @@ func groupOf(slot int64, token int32) rl.Group {
 	g := rl.Group{Key: rl.Key{Kind: rl.Train, Slot: slot}}
 	for i := range 2 {
 		g.Members = append(g.Members, rl.Member{Index: i, Reward: float64(i), Trajectories: []rl.Trajectory{{
-			Reward: float64(i), Segments: []rl.Segment{{Tokens: []int32{1, token}, Actions: []bool{false, true}, Logprobs: []float32{0, -1}}},
+			Reward: float64(i), Segments: []rl.Segment{{Tokens: []int32{1, token}, Actions: []bool{false, true},
+				Logprobs: []float32{0, -1}}},
 		}}})
 	}
 	return g
@@ -35,7 +36,8 @@ func TestMeasure(t *testing.T) {
 	clock.Lap("time/train_step")
 	batch := leases.Batch{Slots: rl.Batch{Step: 4}, Version: leases.Version{Step: 3}, Groups: []rl.Group{groupOf(0, 2)}}
 	batch.Groups[0].SampledTokens = 10
-	work := Work{Adam: tinker.AdamParams{LearningRate: 0.5}, Datums: []rl.Datum{{Tokens: []int32{1, 2}}, {Tokens: []int32{3}}}}
+	work := Work{Adam: tinker.AdamParams{LearningRate: 0.5}, Datums: []rl.Datum{{Tokens: []int32{1, 2}},
+		{Tokens: []int32{3}}}}
 	metrics, total := Measure(batch, work, Replies{Metrics: map[string]float64{"loss:sum": 7}}, clock, 8)
 	want := map[string]float64{
 		"optim/lr": 0.5, "loss:sum": 7, "batch/lag": 1, "time/sampling": 2, "time/train_step": 3, "time/total": 5,
@@ -61,9 +63,11 @@ func TestPrepare(t *testing.T) {
 	alg := contract.Algorithm{
 		Steps: 10, Substeps: 2, Loss: contract.Loss{Name: "ppo"},
 		Advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone},
-		Optimizer: contract.Optimizer{LearningRate: 0.1, Schedule: "Linear", Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8, WeightDecay: 0.2, GradClipNorm: 3},
+		Optimizer: contract.Optimizer{LearningRate: 0.1, Schedule: "Linear", Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8,
+			WeightDecay: 0.2, GradClipNorm: 3},
 	}
-	batch := leases.Batch{Slots: rl.Batch{Step: 5}, Groups: []rl.Group{groupOf(0, 2), groupOf(1, 3).Tombstone(rl.BelowFloor, "x")}}
+	batch := leases.Batch{Slots: rl.Batch{Step: 5},
+		Groups: []rl.Group{groupOf(0, 2), groupOf(1, 3).Tombstone(rl.BelowFloor, "x")}}
 	work, err := Prepare(alg, batch)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +75,8 @@ func TestPrepare(t *testing.T) {
 	if len(work.Datums) != 2 {
 		t.Errorf("%d datums, want those of the one usable group", len(work.Datums))
 	}
-	want := tinker.AdamParams{LearningRate: work.Settings.LearningRate, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.2, GradClipNorm: 3}
+	want := tinker.AdamParams{LearningRate: work.Settings.LearningRate, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8,
+		WeightDecay: 0.2, GradClipNorm: 3}
 	if diff := cmp.Diff(want, work.Adam); diff != "" {
 		t.Errorf("optimizer (-want +got):\n%s", diff)
 	}

@@ -60,7 +60,8 @@ func (e edit) to(ctx context.Context, connection *cli.Connection, name string) (
 		if message, err = e.apply(run); err != nil {
 			return err
 		}
-		if err := connection.Patch(ctx, run, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := connection.Patch(ctx, run, client.MergeFromWithOptions(before,
+			client.MergeFromWithOptimisticLock{})); err != nil {
 			return fmt.Errorf("changing run %q: %w", name, err)
 		}
 		return nil
@@ -72,7 +73,8 @@ func (e edit) to(ctx context.Context, connection *cli.Connection, name string) (
 func NewSuspend(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	return edit{
 		use: "suspend", short: "Stop runs at a saved state", example: "  kubectl tinker suspend arithmetic",
-		long: "kubectl tinker suspend stops runs at a saved state and deletes their pods. kubectl tinker resume continues them.",
+		long: "kubectl tinker suspend stops runs at a saved state and deletes their pods. kubectl tinker resume " +
+			"continues them.",
 		apply: func(run *v1alpha1.TrainingRun) (string, error) {
 			if run.Status.CompletionTime != nil {
 				return "", fmt.Errorf("run %q is over (%s): there is nothing to suspend", run.Name, run.Status.State)
@@ -108,7 +110,8 @@ func NewRetry(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 		long: "kubectl tinker retry continues failed runs from their last usable checkpoint, with a new restart budget.",
 		apply: func(run *v1alpha1.TrainingRun) (string, error) {
 			if run.Status.State != v1alpha1.StateFailed {
-				return "", fmt.Errorf("run %q has not failed, it is %s: kubectl tinker why %s says what it waits for", run.Name, run.Status.State, run.Name)
+				return "", fmt.Errorf("run %q has not failed, it is %s: kubectl tinker why %s says what it waits for", run.Name,
+					run.Status.State, run.Name)
 			}
 			run.Spec.Retry = new(ptr.Deref(run.Spec.Retry, 0) + 1)
 			return "is tried again from its last usable checkpoint", nil

@@ -32,7 +32,8 @@ func TestExpand(t *testing.T) {
 	for _, run := range runs {
 		steps, _, _ := unstructured.NestedInt64(run.Object, "spec", "algorithm", "steps")
 		seed, _, _ := unstructured.NestedInt64(run.Object, "spec", "algorithm", "seed")
-		got = append(got, strings.Join([]string{run.GetName(), run.GetLabels()[observe.LabelSweep], run.GetLabels()["team"]}, " "))
+		got = append(got, strings.Join([]string{run.GetName(), run.GetLabels()[observe.LabelSweep], run.GetLabels()["team"]},
+			" "))
 		if want := []int64{10, 10, 20, 20}[len(got)-1]; steps != want || seed != int64(2-len(got)%2) {
 			t.Errorf("run %d has %d steps and seed %d", len(got), steps, seed)
 		}
@@ -40,7 +41,8 @@ func TestExpand(t *testing.T) {
 	if diff := cmp.Diff([]string{"sums-1 sums a", "sums-2 sums a", "sums-3 sums a", "sums-4 sums a"}, got); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
 	}
-	if alone, err := expand(newRun(), "", nil); err != nil || len(alone) != 1 || alone[0].GetName() != "sums" || alone[0].GetLabels()[observe.LabelSweep] != "" {
+	if alone, err := expand(newRun(), "", nil); err != nil || len(alone) != 1 || alone[0].GetName() != "sums" ||
+		alone[0].GetLabels()[observe.LabelSweep] != "" {
 		t.Errorf("without a grid: %v, %v", alone, err)
 	}
 	for grid, want := range map[string]string{
@@ -62,10 +64,11 @@ func TestPlace(t *testing.T) {
 		want       string
 		refused    string
 	}{
-		"an object without a namespace":    {"", cli.Connection{Namespace: "staging"}, "staging", ""},
-		"another one than the context's":   {"prod", cli.Connection{Namespace: "staging"}, "prod", ""},
-		"that of the command line":         {"prod", cli.Connection{Namespace: "prod", NamespaceGiven: true}, "prod", ""},
-		"another than the command line's":  {"prod", cli.Connection{Namespace: "staging", NamespaceGiven: true}, "prod", `is of namespace "prod", and --namespace is "staging"`},
+		"an object without a namespace":  {"", cli.Connection{Namespace: "staging"}, "staging", ""},
+		"another one than the context's": {"prod", cli.Connection{Namespace: "staging"}, "prod", ""},
+		"that of the command line":       {"prod", cli.Connection{Namespace: "prod", NamespaceGiven: true}, "prod", ""},
+		"another than the command line's": {"prod", cli.Connection{Namespace: "staging", NamespaceGiven: true}, "prod",
+			`is of namespace "prod", and --namespace is "staging"`},
 		"none, where the command line has": {"", cli.Connection{Namespace: "staging", NamespaceGiven: true}, "staging", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,16 +87,19 @@ func TestPlace(t *testing.T) {
 
 func TestFork(t *testing.T) {
 	run := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{
-		Algorithm: &v1alpha1.Algorithm{TasksPerStep: 4, Steps: new(int64(10))}, Suspend: new(true), Retry: new(int32(2)), ResumeFrom: &v1alpha1.ResumeFrom{UID: "u"},
+		Algorithm: &v1alpha1.Algorithm{TasksPerStep: 4, Steps: new(int64(10))}, Suspend: new(true), Retry: new(int32(2)),
+		ResumeFrom: &v1alpha1.ResumeFrom{UID: "u"},
 	}}
 	run.Name = "sums"
-	forked, err := forkFlags{optimizer: "Reset", set: []string{"spec.algorithm.steps=5"}}.fork(run, v1alpha1.Checkpoint{Step: 40, State: "tinker://m/weights/s"})
+	forked, err := forkFlags{optimizer: "Reset", set: []string{"spec.algorithm.steps=5"}}.fork(run,
+		v1alpha1.Checkpoint{Step: 40, State: "tinker://m/weights/s"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	spec := forked.Object["spec"].(map[string]any)
 	want := map[string]any{"checkpoint": "tinker://m/weights/s", "optimizer": "Reset"}
-	if diff := cmp.Diff(want, spec["initFrom"]); diff != "" || forked.GetName() != "sums-s40" || spec["suspend"] != nil || spec["retry"] != nil || spec["resumeFrom"] != nil {
+	if diff := cmp.Diff(want, spec["initFrom"]); diff != "" || forked.GetName() != "sums-s40" || spec["suspend"] != nil ||
+		spec["retry"] != nil || spec["resumeFrom"] != nil {
 		t.Errorf("run %s with spec %v begins with (-want +got):\n%s", forked.GetName(), spec, diff)
 	}
 	if steps, _, _ := unstructured.NestedInt64(forked.Object, "spec", "algorithm", "steps"); steps != 5 {
@@ -103,12 +109,16 @@ func TestFork(t *testing.T) {
 
 func TestEstimate(t *testing.T) {
 	sums := contract.Environment{
-		Splits: []contract.Split{{Tasks: 900}}, GroupSize: 8, Sampling: contract.Sampling{MaxTokens: 16}, Limits: contract.Limits{Turns: 3, TrajectoryTokens: 40},
+		Splits: []contract.Split{{Tasks: 900}}, GroupSize: 8, Sampling: contract.Sampling{MaxTokens: 16},
+		Limits: contract.Limits{Turns: 3, TrajectoryTokens: 40},
 	}
-	test := contract.Environment{Splits: []contract.Split{{Tasks: 100}}, GroupSize: 2, Sampling: contract.Sampling{MaxTokens: 16}}
+	test := contract.Environment{Splits: []contract.Split{{Tasks: 100}}, GroupSize: 2,
+		Sampling: contract.Sampling{MaxTokens: 16}}
 	file := contract.RunFile{
-		Fixed:      contract.Fixed{Environments: []contract.Environment{sums}, Algorithm: &contract.Algorithm{Steps: 50, TasksPerStep: 32}},
-		Evaluation: &contract.Evaluation{EverySteps: 20, Before: true, After: true, Environments: []contract.Environment{test}},
+		Fixed: contract.Fixed{Environments: []contract.Environment{sums}, Algorithm: &contract.Algorithm{Steps: 50,
+			TasksPerStep: 32}},
+		Evaluation: &contract.Evaluation{EverySteps: 20, Before: true, After: true,
+			Environments: []contract.Environment{test}},
 	}
 	want := estimate{
 		Tasks: 900, Steps: 50, GroupsPerStep: 32, Groups: 1600, Episodes: 12800, SampledTokens: 512000,

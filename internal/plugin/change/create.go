@@ -100,12 +100,14 @@ type createFlags struct {
 func NewCreate(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	var f createFlags
 	command := &cobra.Command{
-		Use: "create -f FILE", Short: "Create a run with changed fields, or a sweep", Long: createHelp, Example: createExample,
-		Args: cli.NoArgs("the run is read from -f FILE"),
-		RunE: func(command *cobra.Command, _ []string) error { return f.run(command.Context(), env, cluster) },
+		Use: "create -f FILE", Short: "Create a run with changed fields, or a sweep", Long: createHelp,
+		Example: createExample,
+		Args:    cli.NoArgs("the run is read from -f FILE"),
+		RunE:    func(command *cobra.Command, _ []string) error { return f.run(command.Context(), env, cluster) },
 	}
 	f.add(command)
-	command.Flags().StringArrayVar(&f.grid, "grid", nil, "`PATH=A,B,C` makes a run for each value; may be given several times")
+	command.Flags().StringArrayVar(&f.grid, "grid", nil,
+		"`PATH=A,B,C` makes a run for each value; may be given several times")
 	command.Flags().StringVar(&f.sweep, "sweep", "", "`NAME` of the sweep that --grid makes; without it, the run's")
 	command.Flags().BoolVar(&f.dryRun, "dry-run", false, "have the API server check all objects and create none")
 	return command
@@ -171,7 +173,8 @@ func expand(run *unstructured.Unstructured, sweep string, grid []string) ([]*uns
 
 // create creates environments that do not exist yet, and runs. The API server checks all of them first.
 func create(
-	ctx context.Context, env cli.Environment, connection *cli.Connection, environments, runs []*unstructured.Unstructured, dryRun bool,
+	ctx context.Context, env cli.Environment, connection *cli.Connection, environments, runs []*unstructured.Unstructured,
+	dryRun bool,
 ) error {
 	strict := client.WithFieldValidation(connection.Client, metav1.FieldValidationStrict)
 	var errs []error
@@ -213,8 +216,8 @@ func create(
 	return nil
 }
 
-// place puts an object into the namespace of the connection unless it names one. As with kubectl, it must not name another one than the
-// command line does.
+// place puts an object into the namespace of the connection unless it names one. As with kubectl, it must not name
+// another one than the command line does.
 func place(object *unstructured.Unstructured, connection *cli.Connection) error {
 	switch named := object.GetNamespace(); {
 	case named == "":

@@ -36,9 +36,10 @@ type knowledge struct {
 	shared *contract.Capabilities
 }
 
-// findCapabilities gives a planned run the capabilities that another run of its namespace has found at the same endpoint with the same
-// model. Of several it takes the newest.
-func findCapabilities(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun, now time.Time) (knowledge, error) {
+// findCapabilities gives a planned run the capabilities that another run of its namespace has found at the same
+// endpoint with the same model. Of several it takes the newest.
+func findCapabilities(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun,
+	now time.Time) (knowledge, error) {
 	runs := &v1alpha1.TrainingRunList{}
 	if err := connection.List(ctx, runs, client.InNamespace(run.Namespace)); err != nil {
 		return knowledge{}, fmt.Errorf("listing runs: %w", err)
@@ -52,8 +53,8 @@ func findCapabilities(ctx context.Context, connection *cli.Connection, run *v1al
 	return known, nil
 }
 
-// checkOf returns what is known of a run at its endpoint: the capabilities in its file decide what would be refused, and those that
-// other runs share what is left to check.
+// checkOf returns what is known of a run at its endpoint: the capabilities in its file decide what would be refused,
+// and those that other runs share what is left to check.
 func checkOf(file contract.RunFile, known knowledge) endpointCheck {
 	var check endpointCheck
 	if known.from != nil {
@@ -77,7 +78,8 @@ func (c endpointCheck) text() string {
 	case c.Refusal != "":
 		return c.Refusal + " (as run " + c.KnownFrom + " found)"
 	case c.KnownFrom == "":
-		return "not known: no run of the namespace has checked this endpoint with this model; the first attempt does before it trains"
+		return "not known: no run of the namespace has checked this endpoint with this model; the first attempt does " +
+			"before it trains"
 	case len(c.Unchecked) > 0:
 		return "nothing that run " + c.KnownFrom + " has checked; the first attempt checks " + strings.Join(c.Unchecked, ", ")
 	}

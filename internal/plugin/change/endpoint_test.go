@@ -18,10 +18,12 @@ func TestCheckOf(t *testing.T) {
 	file := func(known *contract.Capabilities) contract.RunFile {
 		return contract.RunFile{Capabilities: known, Fixed: contract.Fixed{
 			BaseURL: "http://own", Model: contract.Model{Name: "m", TrainAttention: true, TrainMLP: true, TrainUnembed: true},
-			Algorithm: &contract.Algorithm{Loss: contract.Loss{Name: "ppo"}, Optimizer: contract.Optimizer{Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8}},
+			Algorithm: &contract.Algorithm{Loss: contract.Loss{Name: "ppo"}, Optimizer: contract.Optimizer{Beta1: 0.9,
+				Beta2: 0.95, Epsilon: 1e-8}},
 		}}
 	}
-	found := &contract.Capabilities{BaseURL: "http://own", Model: "m", Supported: []string{"adam.beta1"}, Ignored: []string{"loss.ppo"}}
+	found := &contract.Capabilities{BaseURL: "http://own", Model: "m", Supported: []string{"adam.beta1"},
+		Ignored: []string{"loss.ppo"}}
 	ppo := &contract.Capabilities{BaseURL: "http://own", Model: "m", Supported: []string{"loss.ppo"}}
 	all := &contract.Capabilities{BaseURL: "http://own", Model: "m", Supported: checkOf(file(nil), knowledge{}).Unchecked}
 	unmeasured := &contract.Capabilities{BaseURL: "http://own", Model: "m"}
@@ -36,12 +38,14 @@ func TestCheckOf(t *testing.T) {
 		shared *contract.Capabilities
 		want   []string
 	}{
-		"refused":       {file(found), "first", nil, []string{"algorithm.loss.name ppo (ignored)", "as run first found"}},
-		"not known":     {file(nil), "", nil, []string{"not known", "no run of the namespace", "before it trains"}},
-		"nothing":       {file(ppo), "first", ppo, []string{"nothing that run first has checked", "adam.beta1"}},
-		"another's":     {file(&contract.Capabilities{BaseURL: "http://other", Model: "m", Ignored: []string{"loss.ppo"}}), "", nil, []string{"not known"}},
+		"refused":   {file(found), "first", nil, []string{"algorithm.loss.name ppo (ignored)", "as run first found"}},
+		"not known": {file(nil), "", nil, []string{"not known", "no run of the namespace", "before it trains"}},
+		"nothing":   {file(ppo), "first", ppo, []string{"nothing that run first has checked", "adam.beta1"}},
+		"another's": {file(&contract.Capabilities{BaseURL: "http://other", Model: "m", Ignored: []string{"loss.ppo"}}),
+			"", nil, []string{"not known"}},
 		"all supported": {file(all), "first", all, []string{"nothing, as run first found"}},
-		"all supported, and each run measures gradients": {file(all), "first", unmeasured, []string{"nothing that run first has checked", "checks gradient_sum"}},
+		"all supported, and each run measures gradients": {file(all), "first", unmeasured,
+			[]string{"nothing that run first has checked", "checks gradient_sum"}},
 	} {
 		known := knowledge{shared: tc.shared}
 		if tc.from != "" {

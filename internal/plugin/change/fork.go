@@ -44,13 +44,15 @@ func NewFork(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	flags := command.Flags()
 	flags.Int64Var(&f.step, "step", -1, "`STEP` of the checkpoint; without it, the newest")
 	flags.StringVar(&f.name, "name", "", "`NAME` of the new run; without it, RUN-sSTEP")
-	flags.StringVar(&f.optimizer, "optimizer", string(v1alpha1.OptimizerRestore), "`MODE` of the saved optimizer: Restore or Reset")
+	flags.StringVar(&f.optimizer, "optimizer", string(v1alpha1.OptimizerRestore),
+		"`MODE` of the saved optimizer: Restore or Reset")
 	flags.StringArrayVar(&f.set, "set", nil, "`PATH=VALUE` sets a field; may be given several times")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "have the API server check the run and do not create it")
 	return command
 }
 
-func (f forkFlags) run(ctx context.Context, env cli.Environment, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
+func (f forkFlags) run(ctx context.Context, env cli.Environment, connection *cli.Connection,
+	run *v1alpha1.TrainingRun) error {
 	checkpoint, err := checkpoints.Choose(run, f.step, false)
 	if err != nil {
 		return err

@@ -26,8 +26,8 @@ import (
 
 const planHelp = `kubectl tinker plan says what a run would do before anything is spent: tasks, steps, groups, episodes and tokens. The API
 server checks the run as if it were created, and the operator's own rules check it against the RewardEnvironments of the
-namespace, whose probes have counted the tasks. What the endpoint will refuse is known if another run of the namespace has
-used it with the same model, and what the first attempt will check by what such a run shares.
+namespace, whose probes have counted the tasks. What the endpoint will refuse is known if another run of the namespace
+has used it with the same model, and what the first attempt will check by what such a run shares.
 
 Tokens are upper limits: replies are as long as sampling.maxTokens, or limits.trajectoryTokens, permits.`
 
@@ -77,7 +77,8 @@ func (f file) plan(ctx context.Context, env cli.Environment, cluster *cli.Cluste
 }
 
 // dryRun has the API server check a run, and returns it as the server would store it.
-func dryRun(ctx context.Context, connection *cli.Connection, object *unstructured.Unstructured) (*v1alpha1.TrainingRun, error) {
+func dryRun(ctx context.Context, connection *cli.Connection,
+	object *unstructured.Unstructured) (*v1alpha1.TrainingRun, error) {
 	if err := place(object, connection); err != nil {
 		return nil, err
 	}
@@ -131,7 +132,8 @@ func runFile(ctx context.Context, connection *cli.Connection, run *v1alpha1.Trai
 	if known := run.Status.Capabilities; known != nil {
 		baseURL = known.BaseURL
 	}
-	made, err := desired.File(desired.FileInput{Run: run, Attempt: 1, Pins: pins, DefaultBaseURL: baseURL, InitFrom: initFrom})
+	made, err := desired.File(desired.FileInput{Run: run, Attempt: 1, Pins: pins, DefaultBaseURL: baseURL,
+		InitFrom: initFrom})
 	if err != nil {
 		return contract.RunFile{}, fmt.Errorf("the run would be refused: %w", err)
 	}
@@ -150,7 +152,8 @@ type estimate struct {
 	Evaluations        int64  `json:"evaluations"`
 	EvaluationEpisodes int64  `json:"evaluationEpisodes"`
 	EvaluationTokens   int64  `json:"maxEvaluationTokens"`
-	// USD is what sampling and training on these tokens costs, without prompts, judges and references; nil where the price is not known.
+	// USD is what sampling and training on these tokens costs, without prompts, judges and references; nil where the price
+	// is not known.
 	USD *float64 `json:"maxUSD,omitempty"`
 	// Endpoint is what the endpoint will refuse.
 	Endpoint endpointCheck `json:"endpoint"`

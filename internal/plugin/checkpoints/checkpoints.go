@@ -21,7 +21,8 @@ import (
 func New(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	command := &cobra.Command{
 		Use: "checkpoints", Short: "List, download, publish and delete the checkpoints of a run",
-		Long:    "kubectl tinker checkpoints lists the checkpoints that a run has saved, downloads adapters for other programs, and publishes or\ndeletes checkpoints at the endpoint.",
+		Long: "kubectl tinker checkpoints lists the checkpoints that a run has saved, downloads adapters for other " +
+			"programs, and publishes or\ndeletes checkpoints at the endpoint.",
 		Example: listExample + "\n" + downloadExample + "\n" + publishExample + "\n" + deleteExample,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -31,7 +32,8 @@ func New(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 			return cli.Misused("a command is missing: choose list, download, publish, unpublish or delete")
 		},
 	}
-	command.AddCommand(newList(env, cluster), newDownload(env, cluster), newPublish(env, cluster, true), newPublish(env, cluster, false), newDelete(env, cluster))
+	command.AddCommand(newList(env, cluster), newDownload(env, cluster), newPublish(env, cluster, true),
+		newPublish(env, cluster, false), newDelete(env, cluster))
 	return command
 }
 
@@ -51,7 +53,8 @@ func Choose(run *v1alpha1.TrainingRun, step int64, best bool) (v1alpha1.Checkpoi
 	case best && run.Status.BestCheckpoint != nil:
 		return *run.Status.BestCheckpoint, nil
 	case best:
-		return v1alpha1.Checkpoint{}, fmt.Errorf("run %q has no best checkpoint: it needs spec.checkpoints.keepBest and an evaluation; choose another one with --step", run.Name)
+		return v1alpha1.Checkpoint{}, fmt.Errorf("run %q has no best checkpoint: it needs spec.checkpoints.keepBest and an "+
+			"evaluation; choose another one with --step", run.Name)
 	case step < 0:
 		return all[0], nil
 	}
@@ -62,5 +65,6 @@ func Choose(run *v1alpha1.TrainingRun, step int64, best bool) (v1alpha1.Checkpoi
 		}
 		steps = append(steps, fmt.Sprint(c.Step))
 	}
-	return v1alpha1.Checkpoint{}, fmt.Errorf("run %q has no known checkpoint of step %d: choose one of %s", run.Name, step, strings.Join(steps, ", "))
+	return v1alpha1.Checkpoint{}, fmt.Errorf("run %q has no known checkpoint of step %d: choose one of %s", run.Name, step,
+		strings.Join(steps, ", "))
 }

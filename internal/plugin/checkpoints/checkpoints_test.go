@@ -35,12 +35,15 @@ var now = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 
 func newRun() *v1alpha1.TrainingRun {
 	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(d)} }
-	latest := v1alpha1.Checkpoint{Step: 40, State: "tinker://m/weights/40", Sampler: "tinker://m/sampler_weights/40", Lineage: "abc", SaveTime: at(-time.Minute)}
-	best := v1alpha1.Checkpoint{Step: 10, State: "tinker://m/weights/10", SaveTime: at(-time.Hour), Metric: "test/pass@1", Value: new(0.75)}
+	latest := v1alpha1.Checkpoint{Step: 40, State: "tinker://m/weights/40", Sampler: "tinker://m/sampler_weights/40",
+		Lineage: "abc", SaveTime: at(-time.Minute)}
+	best := v1alpha1.Checkpoint{Step: 10, State: "tinker://m/weights/10", SaveTime: at(-time.Hour), Metric: "test/pass@1",
+		Value: new(0.75)}
 	middle := v1alpha1.Checkpoint{Step: 20, State: "tinker://m/weights/20", ExpirationTime: at(2 * time.Hour)}
 	return &v1alpha1.TrainingRun{
 		ObjectMeta: metav1.ObjectMeta{Name: "arithmetic", Namespace: "default"},
-		Status:     v1alpha1.TrainingRunStatus{LatestCheckpoint: &latest, BestCheckpoint: &best, Checkpoints: []v1alpha1.Checkpoint{{Step: latest.Step, State: latest.State, SaveTime: latest.SaveTime}, middle}},
+		Status: v1alpha1.TrainingRunStatus{LatestCheckpoint: &latest, BestCheckpoint: &best,
+			Checkpoints: []v1alpha1.Checkpoint{{Step: latest.Step, State: latest.State, SaveTime: latest.SaveTime}, middle}},
 	}
 }
 
@@ -68,7 +71,8 @@ func TestListShowsEachCheckpointOnce(t *testing.T) {
 		Best    bool
 		Sampler string
 	}
-	if err := json.Unmarshal(stdout.Bytes(), &parsed); err != nil || len(parsed) != 3 || !parsed[2].Best || parsed[0].Sampler == "" || parsed[1].State == "" {
+	if err := json.Unmarshal(stdout.Bytes(), &parsed); err != nil || len(parsed) != 3 || !parsed[2].Best ||
+		parsed[0].Sampler == "" || parsed[1].State == "" {
 		t.Errorf("%+v, %v", parsed, err)
 	}
 }
@@ -112,7 +116,8 @@ func trained(t *testing.T) (string, v1alpha1.Checkpoint) {
 	}
 	lora := tinker.DefaultLora()
 	lora.Rank = 8
-	model, err := api.CreateModel(t.Context(), tinker.CreateModelRequest{Session: session, BaseModel: tinkersim.ModelName, Lora: lora})
+	model, err := api.CreateModel(t.Context(), tinker.CreateModelRequest{Session: session, BaseModel: tinkersim.ModelName,
+		Lora: lora})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,11 +153,13 @@ func download(t *testing.T, f downloadFlags, baseURL string, c v1alpha1.Checkpoi
 	return stdout, err
 }
 
-func downloadOf(t *testing.T, run *v1alpha1.TrainingRun, f downloadFlags, baseURL string, c v1alpha1.Checkpoint) (string, string, error) {
+func downloadOf(t *testing.T, run *v1alpha1.TrainingRun, f downloadFlags, baseURL string,
+	c v1alpha1.Checkpoint) (string, string, error) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	variables := map[string]string{keyVariable: "tml-test"}
-	env := cli.Environment{Getenv: func(name string) string { return variables[name] }, Stdout: &stdout, Stderr: &stderr, Now: time.Now}
+	env := cli.Environment{Getenv: func(name string) string { return variables[name] }, Stdout: &stdout, Stderr: &stderr,
+		Now: time.Now}
 	from, err := endpointOf(t.Context(), env, nil, run, baseURL)
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +195,8 @@ func TestDownloadConvertsNamesOfTinker(t *testing.T) {
 		run.Spec.Model.Name = model
 		f := downloadFlags{folder: filepath.Join(t.TempDir(), "adapter")}
 		_, stderr, err := downloadOf(t, run, f, server.URL, v1alpha1.Checkpoint{Sampler: "tinker://m/sampler_weights/1"})
-		if err != nil || !strings.Contains(stderr, tc.notice) || tc.notice == "" && strings.Contains(stderr, "tinker-cookbook") {
+		if err != nil || !strings.Contains(stderr, tc.notice) || tc.notice == "" && strings.Contains(stderr,
+			"tinker-cookbook") {
 			t.Errorf("%s: %v; printed was %q", model, err, stderr)
 		}
 		data, err := os.ReadFile(filepath.Join(f.folder, archive.TensorsFile))
@@ -223,7 +231,8 @@ func TestDownloadFromTinkersim(t *testing.T) {
 	if err := json.Unmarshal(data[8:8+binary.LittleEndian.Uint64(data)], &tensors); err != nil {
 		t.Fatal(err)
 	}
-	if a := tensors["base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight"]; a.Type != "F32" || len(a.Shape) != 2 || a.Shape[0] != 8 {
+	if a := tensors["base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight"]; a.Type != "F32" ||
+		len(a.Shape) != 2 || a.Shape[0] != 8 {
 		t.Errorf("the adapter of the first matrix is %+v", a)
 	}
 	config, err := os.ReadFile(filepath.Join(f.folder, archive.ConfigFile))
@@ -245,7 +254,8 @@ func TestDownloadOfMissingCheckpoint(t *testing.T) {
 	checkpoint.State, checkpoint.Sampler = checkpoint.State+"x", checkpoint.Sampler+"x"
 	f := downloadFlags{folder: filepath.Join(t.TempDir(), "adapter")}
 	_, err := download(t, f, url, checkpoint)
-	if err == nil || !strings.Contains(err.Error(), checkpoint.State) || !strings.Contains(err.Error(), "was deleted or has expired") {
+	if err == nil || !strings.Contains(err.Error(), checkpoint.State) || !strings.Contains(err.Error(),
+		"was deleted or has expired") {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := os.Stat(f.folder); err == nil {
@@ -313,10 +323,12 @@ func archiveOf(content string) http.HandlerFunc {
 
 func TestEndpointOfRunWithoutBaseURL(t *testing.T) {
 	none := cli.Environment{Getenv: func(string) string { return "" }}
-	if _, err := endpointOf(t.Context(), none, nil, newRun(), ""); err == nil || !strings.Contains(err.Error(), "--base-url") {
+	if _, err := endpointOf(t.Context(), none, nil, newRun(), ""); err == nil || !strings.Contains(err.Error(),
+		"--base-url") {
 		t.Errorf("without a base URL: %v", err)
 	}
-	if _, err := endpointOf(t.Context(), none, nil, newRun(), "localhost:8080"); err == nil || !strings.Contains(err.Error(), "http://") {
+	if _, err := endpointOf(t.Context(), none, nil, newRun(), "localhost:8080"); err == nil ||
+		!strings.Contains(err.Error(), "http://") {
 		t.Errorf("with a base URL that has no scheme: %v", err)
 	}
 }

@@ -29,8 +29,9 @@ import (
 const downloadHelp = `kubectl tinker checkpoints download fetches the adapter of a checkpoint in the format of PEFT, adapter_model.safetensors and
 adapter_config.json, from the endpoint of the run. Without --step and --best it is the newest checkpoint.
 
-The API key comes from the variable TINKER_API_KEY, or from the run's Secret if you may read it. An endpoint that only pods
-reach needs a forwarded port, which --base-url names. A download that was interrupted is continued by the same command where
+The API key comes from the variable TINKER_API_KEY, or from the run's Secret if you may read it. An endpoint that only
+pods reach needs a forwarded port, which --base-url names. A download that was interrupted is continued by the same
+command where
 the server permits it; the files have their names only when they are complete.`
 
 const downloadExample = `  kubectl tinker checkpoints download arithmetic
@@ -69,16 +70,19 @@ func newDownload(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	flags.BoolVar(&f.best, "best", false, "download the best checkpoint by spec.checkpoints.keepBest")
 	flags.StringVarP(&f.folder, "output", "o", "", "`FOLDER` of the files; without it, RUN-sSTEP")
 	flags.BoolVar(&f.force, "force", false, "replace files that exist")
-	flags.StringVar(&f.baseURL, "base-url", "", "`URL` at which this machine reaches the endpoint; without it, TINKER_BASE_URL or the run's own")
+	flags.StringVar(&f.baseURL, "base-url", "", "`URL` at which this machine reaches the endpoint; without it, "+
+		"TINKER_BASE_URL or the run's own")
 	return command
 }
 
 // download fetches the adapter of a checkpoint into the folder.
-func (f downloadFlags) download(ctx context.Context, env cli.Environment, from endpoint, run *v1alpha1.TrainingRun, chosen v1alpha1.Checkpoint) error {
+func (f downloadFlags) download(ctx context.Context, env cli.Environment, from endpoint, run *v1alpha1.TrainingRun,
+	chosen v1alpha1.Checkpoint) error {
 	folder := cmp.Or(f.folder, fmt.Sprintf("%s-s%d", run.Name, chosen.Step))
 	for _, name := range []string{archive.ConfigFile, archive.TensorsFile} {
 		if _, err := os.Lstat(filepath.Join(folder, name)); err == nil && !f.force {
-			return fmt.Errorf("%s exists: choose another folder with --output, or replace it with --force", filepath.Join(folder, name))
+			return fmt.Errorf("%s exists: choose another folder with --output, or replace it with --force",
+				filepath.Join(folder, name))
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("checking the folder of the adapter: %w", err)
 		}
@@ -127,7 +131,8 @@ func otherMayHave(err error) bool {
 }
 
 // fetch downloads one archive and installs its adapter, which is one of the model.
-func fetch(ctx context.Context, env cli.Environment, from endpoint, path, folder, model string) ([]archive.File, error) {
+func fetch(ctx context.Context, env cli.Environment, from endpoint, path, folder,
+	model string) ([]archive.File, error) {
 	report := func(message string) { fmt.Fprintf(env.Stderr, "%s: %s\n", path, message) }
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -139,7 +144,8 @@ func fetch(ctx context.Context, env cli.Environment, from endpoint, path, folder
 	lock := flock.New(partial)
 	defer func() { _ = lock.Close() }()
 	if locked, err := lock.TryLock(); err != nil || !locked {
-		return nil, errors.Join(fmt.Errorf("another process downloads into %s: wait for it, or choose another folder with --output", folder), err)
+		return nil, errors.Join(fmt.Errorf("another process downloads into %s: wait for it, or choose another folder "+
+			"with --output", folder), err)
 	}
 	locate := func(ctx context.Context) (string, error) { return from.locate(ctx, api, path) }
 	digest, err := archive.Fetcher{HTTP: from.http, Delay: time.Second, Report: report}.Fetch(ctx, locate, partial)

@@ -23,7 +23,8 @@ import (
 )
 
 const publishHelp = `kubectl tinker checkpoints publish lets everybody who has an account at the endpoint sample from a checkpoint and download it. It
-publishes the sampler weights, and with --training-state the state to train on from, too. unpublish reverses it. Without --step and
+publishes the sampler weights, and with --training-state the state to train on from, too. unpublish reverses it.
+Without --step and
 --best it is the newest checkpoint. The endpoint keeps who owns a checkpoint: only the owner's key can publish it.`
 
 const publishExample = `  kubectl tinker checkpoints publish arithmetic --best
@@ -32,8 +33,9 @@ const publishExample = `  kubectl tinker checkpoints publish arithmetic --best
 
 const deleteHelp = `kubectl tinker checkpoints delete deletes the sampler weights and the training states of steps at the endpoint, where nothing brings them back.
 
-A checkpoint that a run would resume from, or begin with by spec.initFrom, is refused without --force, and so are the result of a run and
-its best checkpoint. Only the runs of the namespace are looked at: runs elsewhere may use the same checkpoint. The status of a run may name
+A checkpoint that a run would resume from, or begin with by spec.initFrom, is refused without --force, and so are the
+result of a run and its best checkpoint. Only the runs of the namespace are looked at: runs elsewhere may use the same
+checkpoint. The status of a run may name
 a checkpoint that was deleted here.`
 
 const deleteExample = `  kubectl tinker checkpoints delete arithmetic --step 10 --step 20
@@ -70,14 +72,16 @@ func newPublish(env cli.Environment, cluster *cli.Cluster, public bool) *cobra.C
 		short = "Let the owner alone read a checkpoint"
 	}
 	e.apply = publish(public)
-	command := e.command(env, cluster, &cobra.Command{Use: name + " RUN", Short: short, Long: publishHelp, Example: publishExample})
+	command := e.command(env, cluster, &cobra.Command{Use: name + " RUN", Short: short, Long: publishHelp,
+		Example: publishExample})
 	command.Flags().BoolVar(&e.best, "best", false, "choose the best checkpoint by spec.checkpoints.keepBest")
 	command.Flags().BoolVar(&e.state, "training-state", false, "also the state to train on from, with its optimizer")
 	return command
 }
 
 func newDelete(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
-	e := editor{done: "deleted", question: "Delete, so that nothing brings it back,", guards: true, state: true, apply: remove}
+	e := editor{done: "deleted", question: "Delete, so that nothing brings it back,", guards: true, state: true,
+		apply: remove}
 	command := e.command(env, cluster, &cobra.Command{
 		Use: "delete RUN --step STEP", Short: "Delete checkpoints at the endpoint", Long: deleteHelp, Example: deleteExample,
 	})
@@ -127,7 +131,8 @@ func (e *editor) command(env cli.Environment, cluster *cli.Cluster, command *cob
 	e.format = output.Flag(flags)
 	flags.Int64SliceVar(&e.steps, "step", nil, "`STEP` of the checkpoint; may be given several times")
 	flags.BoolVarP(&e.yes, "yes", "y", false, "do not ask")
-	flags.StringVar(&e.baseURL, "base-url", "", "`URL` at which this machine reaches the endpoint; without it, TINKER_BASE_URL or the run's own")
+	flags.StringVar(&e.baseURL, "base-url", "", "`URL` at which this machine reaches the endpoint; without it, "+
+		"TINKER_BASE_URL or the run's own")
 	return command
 }
 
@@ -154,7 +159,8 @@ func (e *editor) choose(run *v1alpha1.TrainingRun, runs []v1alpha1.TrainingRun) 
 			return nil, err
 		}
 		if use := usedBy(run, c, runs); e.guards && !e.force && use != "" {
-			return nil, fmt.Errorf("the checkpoint of step %d is in use: %s: choose another one with --step, or delete it all the same with --force", c.Step, use)
+			return nil, fmt.Errorf("the checkpoint of step %d is in use: %s: choose another one with --step, or delete it all "+
+				"the same with --force", c.Step, use)
 		}
 		all = append(all, c)
 	}
@@ -173,7 +179,8 @@ func (e *editor) targets(chosen []v1alpha1.Checkpoint) ([]target, error) {
 			all = append(all, target{Step: c.Step, Path: c.State})
 		}
 		if len(all) == before {
-			return nil, fmt.Errorf("the checkpoint of step %d has no sampler weights: add --training-state, or choose another one with --step", c.Step)
+			return nil, fmt.Errorf("the checkpoint of step %d has no sampler weights: add --training-state, or choose another "+
+				"one with --step", c.Step)
 		}
 	}
 	return all, nil
@@ -231,7 +238,8 @@ func (e *editor) ask(w io.Writer, r io.Reader, targets []target) error {
 	for _, t := range targets {
 		fmt.Fprintf(w, "  step %d  %s\n", t.Step, t.Path)
 	}
-	fmt.Fprintf(w, "%s %s? [y/N] ", e.question, map[bool]string{true: "this checkpoint", false: "these checkpoints"}[len(targets) == 1])
+	fmt.Fprintf(w, "%s %s? [y/N] ", e.question, map[bool]string{true: "this checkpoint",
+		false: "these checkpoints"}[len(targets) == 1])
 	answer, err := bufio.NewReader(r).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("reading the answer: %w", err)

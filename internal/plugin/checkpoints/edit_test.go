@@ -105,14 +105,16 @@ func TestPublishAndDeleteChangeTheCheckpointsOfTinkersim(t *testing.T) {
 	if got := sharing(t, at); len(got) != 0 {
 		t.Errorf("after delete, the endpoint has %v", got)
 	}
-	if left := targetsOf(editor{state: true, guards: true, steps: []int64{1}}); len(left) != 1 || left[0].Path != saved.State {
+	if left := targetsOf(editor{state: true, guards: true, steps: []int64{1}}); len(left) != 1 ||
+		left[0].Path != saved.State {
 		t.Errorf("after delete, the targets are %v, want the state that the status names", left)
 	}
 	printed, err := apply(t, editor{done: "deleted", apply: remove}, at, both)
 	if err == nil || !strings.Contains(err.Error(), "was deleted or has expired") || strings.TrimSpace(printed) != "[]" {
 		t.Errorf("a checkpoint that does not exist gives %v, and prints %s", err, printed)
 	}
-	_, err = apply(t, published(true), endpoint{baseURL: url, key: "tml-test", http: http.DefaultClient}, []target{{Path: "tinker://other/weights/one"}})
+	_, err = apply(t, published(true), endpoint{baseURL: url, key: "tml-test", http: http.DefaultClient},
+		[]target{{Path: "tinker://other/weights/one"}})
 	if client.CategoryFrom(err) != tinker.CategoryNotFound {
 		t.Errorf("publishing what does not exist gives %v", err)
 	}
@@ -121,9 +123,11 @@ func TestPublishAndDeleteChangeTheCheckpointsOfTinkersim(t *testing.T) {
 func TestDeleteRefusesACheckpointInUse(t *testing.T) {
 	used := newRun()
 	used.Spec.Tinker.BaseURL = "http://sim"
-	begun := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{InitFrom: &v1alpha1.InitFrom{Checkpoint: "tinker://m/weights/20"}}}
+	begun := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{
+		InitFrom: &v1alpha1.InitFrom{Checkpoint: "tinker://m/weights/20"}}}
 	begun.Name = "begun"
-	byName := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{InitFrom: &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "arithmetic", Step: new(int64(20))}}}}
+	byName := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{
+		InitFrom: &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "arithmetic", Step: new(int64(20))}}}}
 	byName.Name = "by-name"
 	later := begun.DeepCopy()
 	later.Status.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 3, State: "tinker://l/weights/3"}
@@ -155,7 +159,8 @@ func TestDeleteRefusesACheckpointInUse(t *testing.T) {
 			switch {
 			case tc.want == "" && (err != nil || len(chosen) != 1 || chosen[0].Step != tc.step):
 				t.Errorf("chosen are %v, %v", chosen, err)
-			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "--force")):
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(),
+				"--force")):
 				t.Errorf("the error is %v, want it to have %q and --force", err, tc.want)
 			}
 		})
@@ -170,7 +175,8 @@ func TestConfirm(t *testing.T) {
 		if err := e.ask(&asked, strings.NewReader(answer), targets); (err == nil) != ok {
 			t.Errorf("the answer %q gives %v", answer, err)
 		}
-		if !strings.Contains(asked.String(), "tinker://m/weights/3") || !strings.Contains(asked.String(), "Delete this checkpoint? [y/N]") {
+		if !strings.Contains(asked.String(), "tinker://m/weights/3") || !strings.Contains(asked.String(),
+			"Delete this checkpoint? [y/N]") {
 			t.Errorf("it asks %q", asked.String())
 		}
 	}
@@ -182,7 +188,8 @@ func TestConfirm(t *testing.T) {
 	if err := e.confirm(env, targets); err != nil {
 		t.Errorf("with --yes the error is %v", err)
 	}
-	for want, wrong := range map[string]editor{"--step is required": {guards: true}, "exclude each other": {best: true, steps: []int64{1}}} {
+	for want, wrong := range map[string]editor{"--step is required": {guards: true},
+		"exclude each other": {best: true, steps: []int64{1}}} {
 		if err := wrong.check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want it to have %q", err, want)
 		}

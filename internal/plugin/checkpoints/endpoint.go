@@ -43,10 +43,12 @@ type endpoint struct {
 }
 
 // endpointOf returns the endpoint of a run.
-func endpointOf(ctx context.Context, env cli.Environment, kube client.Reader, run *v1alpha1.TrainingRun, baseURL string) (endpoint, error) {
+func endpointOf(ctx context.Context, env cli.Environment, kube client.Reader, run *v1alpha1.TrainingRun,
+	baseURL string) (endpoint, error) {
 	e := endpoint{baseURL: cmp.Or(baseURL, env.Getenv(baseURLVariable), run.Spec.Tinker.BaseURL)}
 	if e.baseURL == "" {
-		return e, fmt.Errorf("run %q uses the operator's default endpoint, which this command does not know: name it with --base-url or the variable %s",
+		return e, fmt.Errorf("run %q uses the operator's default endpoint, which this command does not know: name it with "+
+			"--base-url or the variable %s",
 			run.Name, baseURLVariable)
 	}
 	if !strings.HasPrefix(e.baseURL, "http://") && !strings.HasPrefix(e.baseURL, "https://") {
@@ -71,16 +73,19 @@ func secretKey(ctx context.Context, kube client.Reader, run *v1alpha1.TrainingRu
 	ref := run.Spec.Tinker.APIKeySecretRef
 	var secret corev1.Secret
 	if err := kube.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: ref.Name}, &secret); err != nil {
-		return "", fmt.Errorf("reading the API key of run %q from its Secret: %w: set the variable %s instead", run.Name, err, keyVariable)
+		return "", fmt.Errorf("reading the API key of run %q from its Secret: %w: set the variable %s instead", run.Name, err,
+			keyVariable)
 	}
 	key := strings.TrimSpace(string(secret.Data[ref.Key]))
 	if key == "" {
-		return "", fmt.Errorf("reading the API key of run %q: its Secret %q has no key %q with an API key: set the variable %s instead", run.Name, ref.Name, ref.Key, keyVariable)
+		return "", fmt.Errorf("reading the API key of run %q: its Secret %q has no key %q with an API key: set the "+
+			"variable %s instead", run.Name, ref.Name, ref.Key, keyVariable)
 	}
 	return key, nil
 }
 
-// client returns a client of the endpoint, which reports each retry, and calls giveUp when the endpoint remains unreachable.
+// client returns a client of the endpoint, which reports each retry, and calls giveUp when the endpoint remains
+// unreachable.
 func (e endpoint) client(report func(string), giveUp func()) (*tinkerclient.Client, error) {
 	unreachable := 0
 	return tinkerclient.New(tinkerclient.Config{
@@ -89,7 +94,8 @@ func (e endpoint) client(report func(string), giveUp func()) (*tinkerclient.Clie
 			if event.Over {
 				return
 			}
-			report(fmt.Sprintf("the endpoint %s does not answer yet (%s %s); trying again", e.baseURL, event.Category, event.Reason))
+			report(fmt.Sprintf("the endpoint %s does not answer yet (%s %s); trying again", e.baseURL, event.Category,
+				event.Reason))
 			if event.Category == tinker.CategoryUnreachable {
 				if unreachable++; unreachable == maxUnreachable {
 					giveUp()
@@ -113,13 +119,14 @@ func (e endpoint) locate(ctx context.Context, api *tinkerclient.Client, path str
 	}
 	absolute, err := base.Parse(location)
 	if err != nil || location == "" {
-		return "", fmt.Errorf("the endpoint names no valid URL of the archive: check that %s is a server of the Tinker API", e.baseURL)
+		return "", fmt.Errorf("the endpoint names no valid URL of the archive: check that %s is a server of the Tinker API",
+			e.baseURL)
 	}
 	return absolute.String(), nil
 }
 
-// addSamplers adds to checkpoints the sampler weights that the endpoint has under the names of their states. The status of a run names
-// only those of the newest and the best checkpoint.
+// addSamplers adds to checkpoints the sampler weights that the endpoint has under the names of their states. The status
+// of a run names only those of the newest and the best checkpoint.
 func (e endpoint) addSamplers(ctx context.Context, env cli.Environment, checkpoints []v1alpha1.Checkpoint) error {
 	limited, cancel := context.WithTimeout(ctx, archivePatience)
 	defer cancel()
@@ -155,9 +162,11 @@ func explain(err error, baseURL string) error {
 	case tinker.CategoryUnauthorized:
 		return fmt.Errorf("%w: set %s to the key of the account that trained the run", err, keyVariable)
 	case tinker.CategoryNotFound:
-		return fmt.Errorf("%w: the checkpoint was deleted or has expired, or the endpoint serves no archives: list others with: kubectl tinker checkpoints list", err)
+		return fmt.Errorf("%w: the checkpoint was deleted or has expired, or the endpoint serves no archives: list others "+
+			"with: kubectl tinker checkpoints list", err)
 	case tinker.CategoryCanceled, tinker.CategoryNotTinker, tinker.CategoryUnreachable:
-		return fmt.Errorf("%w: check that this machine reaches %s; for an endpoint within the cluster, forward a port with kubectl port-forward and name it with --base-url", err, baseURL)
+		return fmt.Errorf("%w: check that this machine reaches %s; for an endpoint within the cluster, forward a port with "+
+			"kubectl port-forward and name it with --base-url", err, baseURL)
 	}
 	return err
 }

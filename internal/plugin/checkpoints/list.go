@@ -59,7 +59,8 @@ func table(run *v1alpha1.TrainingRun, now time.Time) output.Result {
 			metric = item.Metric + "=" + output.Number(item.Value)
 		}
 		result.Rows = append(result.Rows, []string{
-			fmt.Sprint(c.Step), mark, saved(c.SaveTime, now), expires(c.ExpirationTime, now), output.Safe(metric), output.Safe(c.Lineage),
+			fmt.Sprint(c.Step), mark, saved(c.SaveTime, now), expires(c.ExpirationTime, now), output.Safe(metric),
+			output.Safe(c.Lineage),
 			output.Safe(c.State), output.Safe(c.Sampler),
 		})
 		values = append(values, item)

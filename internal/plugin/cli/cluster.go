@@ -38,7 +38,8 @@ type Cluster struct {
 func NewCluster(flags *pflag.FlagSet) *Cluster {
 	c := &Cluster{rules: clientcmd.NewDefaultClientConfigLoadingRules()}
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
-	own.StringVar(&c.rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "`FILE` that has the clusters; without it, as kubectl chooses it")
+	own.StringVar(&c.rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "",
+		"`FILE` that has the clusters; without it, as kubectl chooses it")
 	clientcmd.BindOverrideFlags(&c.overrides, own, clientcmd.RecommendedConfigOverrideFlags(""))
 	own.VisitAll(func(flag *pflag.Flag) {
 		flag.Hidden = !slices.Contains([]string{"kubeconfig", "context", "namespace"}, flag.Name)
@@ -87,7 +88,8 @@ func explain(err error) error {
 	case err == nil:
 		return nil
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
-		return fmt.Errorf("%w: the cluster has no such kind: install the operator's chart, or choose another cluster with --context", err)
+		return fmt.Errorf("%w: the cluster has no such kind: install the operator's chart, or choose another cluster with "+
+			"--context", err)
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return fmt.Errorf("%w: ask for one of the operator's roles, or choose another user with --context", err)
 	case apierrors.ReasonForError(err) == "" && !errors.Is(err, context.Canceled):
@@ -121,7 +123,8 @@ func (c *Connection) Run(ctx context.Context, name string) (*v1alpha1.TrainingRu
 	} else if hint := c.hint(ctx, name, runs); hint != "" {
 		return nil, fmt.Errorf("TrainingRun %q does not exist in namespace %q: %s", name, c.Namespace, hint)
 	}
-	return nil, fmt.Errorf("TrainingRun %q does not exist in namespace %q: list runs with: kubectl get trainingruns -A", name, c.Namespace)
+	return nil, fmt.Errorf("TrainingRun %q does not exist in namespace %q: list runs with: kubectl get trainingruns -A",
+		name, c.Namespace)
 }
 
 // hint says which run may be meant by a name that none of the namespace has.
@@ -144,7 +147,8 @@ func (c *Connection) hint(ctx context.Context, name string, runs []v1alpha1.Trai
 	case len(elsewhere) == 1:
 		return fmt.Sprintf("namespace %s has a run of that name: add --namespace %s", elsewhere[0], elsewhere[0])
 	case len(elsewhere) > 1:
-		return fmt.Sprintf("the namespaces %s have runs of that name: add --namespace %s, for instance", strings.Join(elsewhere, ", "), elsewhere[0])
+		return fmt.Sprintf("the namespaces %s have runs of that name: add --namespace %s, for instance",
+			strings.Join(elsewhere, ", "), elsewhere[0])
 	case near != "":
 		return fmt.Sprintf("did you mean %s?", near)
 	case len(names) > 0:
@@ -154,9 +158,10 @@ func (c *Connection) hint(ctx context.Context, name string, runs []v1alpha1.Trai
 	return "it has no runs: choose another with --namespace"
 }
 
-// ForOneRun returns the command with the name of a run as its only argument, for which it calls act. What can be said of the flags
-// without the cluster belongs to PreRunE.
-func (c *Cluster) ForOneRun(command *cobra.Command, act func(context.Context, *Connection, *v1alpha1.TrainingRun) error) *cobra.Command {
+// ForOneRun returns the command with the name of a run as its only argument, for which it calls act. What can be said
+// of the flags without the cluster belongs to PreRunE.
+func (c *Cluster) ForOneRun(command *cobra.Command,
+	act func(context.Context, *Connection, *v1alpha1.TrainingRun) error) *cobra.Command {
 	command.Args, command.ValidArgsFunction = Args(1, 1, "the name of a RUN"), c.CompleteRuns(1)
 	command.RunE = func(command *cobra.Command, args []string) error {
 		connection, err := c.Connect()
@@ -191,7 +196,8 @@ func (c *Cluster) CompleteRuns(most int) cobra.CompletionFunc {
 		var names []cobra.Completion
 		for _, run := range runs {
 			if !slices.Contains(args, run.Name) {
-				names = append(names, cobra.CompletionWithDesc(run.Name, strings.TrimSpace(run.Status.State+" "+run.Status.Progress)))
+				names = append(names, cobra.CompletionWithDesc(run.Name,
+					strings.TrimSpace(run.Status.State+" "+run.Status.Progress)))
 			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp

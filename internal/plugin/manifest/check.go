@@ -45,11 +45,12 @@ func newChecker(definition []byte) (*checker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the schema of the kind: %w", err)
 	}
-	return &checker{structural: structural, schema: schema, rules: cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
+	return &checker{structural: structural, schema: schema, rules: cel.NewValidator(structural, true,
+		celconfig.PerCallLimit)}, nil
 }
 
-// Check checks an object as the API server does at kubectl apply, and sets its defaults: unknown fields, types, ranges and
-// rules.
+// Check checks an object as the API server does at kubectl apply, and sets its defaults: unknown fields, types, ranges
+// and rules.
 func Check(ctx context.Context, object *unstructured.Unstructured) error {
 	make, ok := checkers[object.GetKind()]
 	if !ok {
@@ -76,7 +77,8 @@ func Check(ctx context.Context, object *unstructured.Unstructured) error {
 func (c *checker) check(ctx context.Context, object *unstructured.Unstructured) error {
 	var errs []error
 	copied := object.DeepCopy()
-	unknown := pruning.PruneWithOptions(copied.Object, c.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	unknown := pruning.PruneWithOptions(copied.Object, c.structural, true,
+		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	for _, path := range unknown {
 		errs = append(errs, fmt.Errorf("unknown field %s%s", path, suggestion(path)))
 	}

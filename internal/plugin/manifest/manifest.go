@@ -67,7 +67,8 @@ func (m *Manifests) add(object map[string]any, others bool) error {
 	case others && parsed.GetAPIVersion() == "v1" && (kind == "ConfigMap" || kind == "Secret"):
 		m.Others = append(m.Others, parsed)
 	case parsed.GetAPIVersion() != v1alpha1.SchemeGroupVersion.String():
-		return fmt.Errorf("apiVersion is %q, want %s: apply other objects with kubectl apply", parsed.GetAPIVersion(), v1alpha1.SchemeGroupVersion)
+		return fmt.Errorf("apiVersion is %q, want %s: apply other objects with kubectl apply", parsed.GetAPIVersion(),
+			v1alpha1.SchemeGroupVersion)
 	case kind == KindRun:
 		m.Runs = append(m.Runs, parsed)
 	case kind == KindEnvironment:

@@ -33,18 +33,25 @@ func TestSet(t *testing.T) {
 		path       []string
 		want       any
 	}{
-		"a number":                      {"spec.algorithm.optimizer.learningRate=2.0e-5", []string{"spec", "algorithm", "optimizer", "learningRate"}, 2e-5},
-		"a whole number":                {"spec.algorithm.steps=100", []string{"spec", "algorithm", "steps"}, int64(100)},
-		"a boolean":                     {"spec.suspend=true", []string{"spec", "suspend"}, true},
-		"a text":                        {"spec.model.name=Qwen/Qwen3-8B", []string{"spec", "model", "name"}, "Qwen/Qwen3-8B"},
-		"a value of an enumeration":     {"spec.algorithm.advantage.scale=GroupStd", []string{"spec", "algorithm", "advantage", "scale"}, "GroupStd"},
-		"a block that is not there yet": {"spec.initFrom.run.name=other", []string{"spec", "initFrom", "run", "name"}, "other"},
-		"a list of texts":               {"spec.model.trainModules=MLP,Attention", []string{"spec", "model", "trainModules"}, []any{"MLP", "Attention"}},
-		"a list as JSON":                {`spec.model.trainModules=["MLP"]`, []string{"spec", "model", "trainModules"}, []any{"MLP"}},
-		"an object as JSON":             {`spec.initFrom={"checkpoint": "x"}`, []string{"spec", "initFrom"}, map[string]any{"checkpoint": "x"}},
-		"null removes":                  {"spec.evaluation=null", []string{"spec", "evaluation"}, nil},
-		"an entry of a map":             {"metadata.labels[team/a.b]=c=d", []string{"metadata", "labels", "team/a.b"}, "c=d"},
-		"a quantity":                    {"spec.learner.pod.resources.limits[cpu]=2", []string{"spec", "learner", "pod", "resources", "limits", "cpu"}, "2"},
+		"a number": {"spec.algorithm.optimizer.learningRate=2.0e-5",
+			[]string{"spec", "algorithm", "optimizer", "learningRate"}, 2e-5},
+		"a whole number": {"spec.algorithm.steps=100", []string{"spec", "algorithm", "steps"}, int64(100)},
+		"a boolean":      {"spec.suspend=true", []string{"spec", "suspend"}, true},
+		"a text": {"spec.model.name=Qwen/Qwen3-8B", []string{"spec", "model", "name"},
+			"Qwen/Qwen3-8B"},
+		"a value of an enumeration": {"spec.algorithm.advantage.scale=GroupStd",
+			[]string{"spec", "algorithm", "advantage", "scale"}, "GroupStd"},
+		"a block that is not there yet": {"spec.initFrom.run.name=other", []string{"spec", "initFrom", "run", "name"},
+			"other"},
+		"a list of texts": {"spec.model.trainModules=MLP,Attention", []string{"spec", "model", "trainModules"},
+			[]any{"MLP", "Attention"}},
+		"a list as JSON": {`spec.model.trainModules=["MLP"]`, []string{"spec", "model", "trainModules"}, []any{"MLP"}},
+		"an object as JSON": {`spec.initFrom={"checkpoint": "x"}`, []string{"spec", "initFrom"},
+			map[string]any{"checkpoint": "x"}},
+		"null removes":      {"spec.evaluation=null", []string{"spec", "evaluation"}, nil},
+		"an entry of a map": {"metadata.labels[team/a.b]=c=d", []string{"metadata", "labels", "team/a.b"}, "c=d"},
+		"a quantity": {"spec.learner.pod.resources.limits[cpu]=2", []string{"spec", "learner", "pod", "resources",
+			"limits", "cpu"}, "2"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +72,8 @@ func TestSetEntryOfList(t *testing.T) {
 	if err := Set(object, "spec.environments[arithmetic].sampling.temperature=0.5"); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]any{"name": "arithmetic", "groupSize": float64(8), "sampling": map[string]any{"maxTokens": float64(16), "temperature": 0.5}}
+	want := map[string]any{"name": "arithmetic", "groupSize": float64(8),
+		"sampling": map[string]any{"maxTokens": float64(16), "temperature": 0.5}}
 	entries := object["spec"].(map[string]any)["environments"].([]any)
 	if diff := cmp.Diff(want, entries[0]); diff != "" || len(entries) != 1 {
 		t.Errorf("the entry (-want +got):\n%s", diff)

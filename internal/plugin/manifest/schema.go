@@ -49,7 +49,8 @@ var runSchema = sync.OnceValues(func() (*schema, error) {
 	text := schema{Generic: structuralschema.Generic{Type: "string"}}
 	texts := schema{Generic: object, AdditionalProperties: &structuralschema.StructuralOrBool{Structural: &text}}
 	metadata := schema{Generic: object, Properties: map[string]schema{"name": text, "labels": texts, "annotations": texts}}
-	return &schema{Generic: object, Properties: map[string]schema{"metadata": metadata, "spec": run.Properties["spec"]}}, nil
+	return &schema{Generic: object, Properties: map[string]schema{"metadata": metadata, "spec": run.Properties["spec"]}},
+		nil
 })
 
 // keyOf returns the field that distinguishes the entries of a list; empty if none does.

@@ -14,9 +14,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/nearest"
 )
 
-// Set sets a field of a TrainingRun, as PATH=VALUE says. A path is dotted, and [NAME] chooses an entry of a list or map:
-// spec.environments[arithmetic].groupSize=16. The schema decides the type of the value; null removes the field, and
-// lists and objects are JSON, or names that commas separate.
+// Set sets a field of a TrainingRun, as PATH=VALUE says. A path is dotted, and [NAME] chooses an entry of a list or
+// map: spec.environments[arithmetic].groupSize=16. The schema decides the type of the value; null removes the field,
+// and lists and objects are JSON, or names that commas separate.
 func Set(object map[string]any, assignment string) error {
 	path, text, ok := strings.Cut(assignment, "=")
 	if !ok {
@@ -49,7 +49,8 @@ func split(path string) ([]step, error) {
 	for rest := path; rest != ""; {
 		match := stepPattern.FindStringSubmatch(rest)
 		if match == nil || len(steps) == 0 && (rest[0] == '.' || match[2] != "") {
-			return nil, fmt.Errorf("path %q cannot be read at %q: write spec.FIELD.FIELD, and [NAME] for entries of lists", path, rest)
+			return nil, fmt.Errorf("path %q cannot be read at %q: write spec.FIELD.FIELD, and [NAME] for entries of lists", path,
+				rest)
 		}
 		steps = append(steps, step{name: match[1] + match[2], entry: match[2] != ""})
 		rest = rest[len(match[0]):]
@@ -132,11 +133,13 @@ func (s setter) setEntry(value any, at *schema, next step, rest []step, done str
 	}
 	switch {
 	case !next.entry:
-		return nil, fmt.Errorf("path %q: %s is a list: choose an entry, as in %s[%s].%s", s.path, done, done, append(names, "NAME")[0], next.name)
+		return nil, fmt.Errorf("path %q: %s is a list: choose an entry, as in %s[%s].%s", s.path, done, done,
+			append(names, "NAME")[0], next.name)
 	case len(names) == 0:
 		return nil, fmt.Errorf("path %q: %s has no entries: add one to the file", s.path, done)
 	default:
-		return nil, fmt.Errorf("path %q: %s has no entry %q, its entries are %s: choose one, or add it to the file", s.path, done, next.name, strings.Join(names, ", "))
+		return nil, fmt.Errorf("path %q: %s has no entry %q, its entries are %s: choose one, or add it to the file", s.path,
+			done, next.name, strings.Join(names, ", "))
 	}
 }
 
@@ -166,7 +169,8 @@ func (s setter) unknown(next step, at *schema, done string) error {
 		for _, chosen := range selectors {
 			near = strings.Replace(near, "[NAME]", chosen, 1)
 		}
-		return fmt.Errorf("path %q: there is no field %s: did you mean %s?", s.path, strings.TrimPrefix(done+"."+next.name, "."), near)
+		return fmt.Errorf("path %q: there is no field %s: did you mean %s?", s.path,
+			strings.TrimPrefix(done+"."+next.name, "."), near)
 	}
 	var names []string
 	for _, path := range pathsOf(at, "") {
@@ -177,7 +181,8 @@ func (s setter) unknown(next step, at *schema, done string) error {
 	if len(names) == 0 {
 		return fmt.Errorf("path %q: %s has no fields below it", s.path, done)
 	}
-	return fmt.Errorf("path %q: there is no field %s: the fields are %s", s.path, strings.TrimPrefix(done+"."+next.name, "."), strings.Join(names, ", "))
+	return fmt.Errorf("path %q: there is no field %s: the fields are %s", s.path,
+		strings.TrimPrefix(done+"."+next.name, "."), strings.Join(names, ", "))
 }
 
 // parse returns the value in the type of its field.
@@ -215,7 +220,8 @@ func (s setter) parse(at *schema) (any, error) {
 	default:
 		var object map[string]any
 		if err := json.Unmarshal([]byte(s.text), &object); err != nil {
-			return nil, fmt.Errorf("path %q: %q is not a JSON object: set its fields one by one, or write {\"FIELD\": VALUE}", s.path, s.text)
+			return nil, fmt.Errorf("path %q: %q is not a JSON object: set its fields one by one, or write {\"FIELD\": VALUE}",
+				s.path, s.text)
 		}
 		return object, nil
 	}
@@ -234,7 +240,8 @@ func (s setter) parseText(at *schema, text string) (any, error) {
 	if near := nearest.Name(text, values); near != "" {
 		return nil, fmt.Errorf("path %q: %q is not a value of the field: did you mean %s?", s.path, text, near)
 	}
-	return nil, fmt.Errorf("path %q: %q is not a value of the field: choose one of %s", s.path, text, strings.Join(values, ", "))
+	return nil, fmt.Errorf("path %q: %q is not a value of the field: choose one of %s", s.path, text,
+		strings.Join(values, ", "))
 }
 
 // parseList reads a list: as JSON, or as scalars that commas separate.

@@ -45,7 +45,9 @@ func NewCompare(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	command := &cobra.Command{
 		Use: "compare RUN RUN...", Short: "Show runs side by side", Long: compareHelp, Example: compareExample,
 		ValidArgsFunction: cluster.CompleteRuns(-1),
-		RunE:              func(command *cobra.Command, args []string) error { return f.run(command.Context(), env, cluster, args) },
+		RunE: func(command *cobra.Command, args []string) error {
+			return f.run(command.Context(), env, cluster, args)
+		},
 	}
 	f.format = output.Flag(command.Flags())
 	command.Flags().StringVar(&f.sweep, "sweep", "", "compare the runs of the sweep `NAME`")
@@ -88,7 +90,8 @@ func (f compareFlags) collect(ctx context.Context, connection *cli.Connection, n
 	var runs []v1alpha1.TrainingRun
 	if f.sweep != "" {
 		var list v1alpha1.TrainingRunList
-		if err := connection.List(ctx, &list, client.InNamespace(connection.Namespace), client.MatchingLabels{LabelSweep: f.sweep}); err != nil {
+		if err := connection.List(ctx, &list, client.InNamespace(connection.Namespace),
+			client.MatchingLabels{LabelSweep: f.sweep}); err != nil {
 			return nil, fmt.Errorf("listing the runs of sweep %q: %w", f.sweep, err)
 		}
 		if len(list.Items) == 0 {
@@ -158,7 +161,8 @@ func tabulate(runs []compared) (output.Result, error) {
 		specs = append(specs, spec)
 		result.Header = append(result.Header, strings.ToUpper(c.run.Name))
 		all = append(all, comparison{
-			Run: c.run.Name, State: c.run.Status.State, Step: ptr.Deref(c.run.Status.Step, 0), Spec: map[string]string{}, Metrics: latest(c.history), Best: bests(c.history),
+			Run: c.run.Name, State: c.run.Status.State, Step: ptr.Deref(c.run.Status.Step, 0), Spec: map[string]string{},
+			Metrics: latest(c.history), Best: bests(c.history),
 		})
 	}
 	row := func(name string, cell func(i int) string) {

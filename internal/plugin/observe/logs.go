@@ -70,9 +70,11 @@ func (f logsFlags) check() error {
 	return nil
 }
 
-func (f logsFlags) run(ctx context.Context, env cli.Environment, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
+func (f logsFlags) run(ctx context.Context, env cli.Environment, connection *cli.Connection,
+	run *v1alpha1.TrainingRun) error {
 	var list corev1.PodList
-	selected := client.MatchingLabels{v1alpha1.LabelRun: run.Name, v1alpha1.LabelRunUID: string(run.UID), v1alpha1.LabelRole: f.role}
+	selected := client.MatchingLabels{v1alpha1.LabelRun: run.Name, v1alpha1.LabelRunUID: string(run.UID),
+		v1alpha1.LabelRole: f.role}
 	if err := connection.List(ctx, &list, client.InNamespace(run.Namespace), selected); err != nil {
 		return fmt.Errorf("listing the pods of run %q: %w", run.Name, err)
 	}
@@ -110,7 +112,8 @@ func (f logsFlags) choose(run *v1alpha1.TrainingRun, pods []corev1.Pod) ([]corev
 	chosen := slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return attemptOf(pod) != wanted })
 	if len(chosen) == 0 {
 		slices.Sort(attempts)
-		return nil, fmt.Errorf("attempt %d of run %q has no pod any more: the logs of these attempts are left: %s", wanted, run.Name,
+		return nil, fmt.Errorf("attempt %d of run %q has no pod any more: the logs of these attempts are left: %s", wanted,
+			run.Name,
 			strings.Trim(fmt.Sprint(slices.Compact(attempts)), "[]"))
 	}
 	return chosen, nil

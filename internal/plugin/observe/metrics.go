@@ -22,8 +22,8 @@ import (
 const metricsHelp = `kubectl tinker metrics prints the main figures of each committed step of a run, or draws them.
 
 The figures come from the history that the operator keeps for each run, with or without artifacts: up to 512 steps,
-evenly spaced in longer runs. Figures have the names of metrics.jsonl; short names are reward, pass@1, loss, kl, entropy,
-seconds, tok/s, lr and correct. With -o json, all figures are printed.`
+evenly spaced in longer runs. Figures have the names of metrics.jsonl; short names are reward, pass@1, loss, kl,
+entropy, seconds, tok/s, lr and correct. With -o json, all figures are printed.`
 
 const metricsExample = `  kubectl tinker metrics arithmetic
   kubectl tinker metrics arithmetic --plot reward,pass@1
@@ -40,7 +40,8 @@ type metricsFlags struct {
 func NewMetrics(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	var f metricsFlags
 	command := cluster.ForOneRun(&cobra.Command{
-		Use: "metrics RUN", Short: "Print or draw the figures of each step of a run", Long: metricsHelp, Example: metricsExample,
+		Use: "metrics RUN", Short: "Print or draw the figures of each step of a run", Long: metricsHelp,
+		Example: metricsExample,
 		PreRunE: func(*cobra.Command, []string) error {
 			if f.width < 10 || f.height < 2 || f.last < 0 {
 				return cli.Misused("--width is at least 10, --height at least 2 and --last at least 0")
@@ -60,13 +61,15 @@ func NewMetrics(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	return command
 }
 
-func (f metricsFlags) run(ctx context.Context, env cli.Environment, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
+func (f metricsFlags) run(ctx context.Context, env cli.Environment, connection *cli.Connection,
+	run *v1alpha1.TrainingRun) error {
 	h, err := readHistory(ctx, connection, run)
 	if err != nil {
 		return err
 	}
 	if len(h.Rows) == 0 {
-		fmt.Fprintf(env.Stderr, "run %s has no committed step in its history yet: kubectl tinker why %s says what it waits for\n", run.Name, run.Name)
+		fmt.Fprintf(env.Stderr, "run %s has no committed step in its history yet: kubectl tinker why %s says what it "+
+			"waits for\n", run.Name, run.Name)
 	}
 	if len(f.plot) > 0 {
 		return f.draw(env, h)
@@ -90,7 +93,8 @@ func (f metricsFlags) draw(env cli.Environment, h *history.History) error {
 
 // usual are the columns without --select.
 var usual = []string{
-	contract.MetricReward, contract.MetricPassAt1, contract.MetricLoss, contract.MetricKLSampleTrain, contract.MetricEntropy,
+	contract.MetricReward, contract.MetricPassAt1, contract.MetricLoss, contract.MetricKLSampleTrain,
+	contract.MetricEntropy,
 	contract.MetricStepSeconds, contract.MetricSampledTokensPerSecond,
 }
 

@@ -31,9 +31,12 @@ func newRun(name string, changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.Train
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: "uid", CreationTimestamp: metav1.NewTime(start)},
 		Spec:       v1alpha1.TrainingRunSpec{Model: v1alpha1.Model{Name: "tinkersim/byte-136k"}},
 		Status: v1alpha1.TrainingRunStatus{
-			State: v1alpha1.StateTraining, Step: new(int64(15)), Steps: new(int64(60)), Progress: "15/60", Workers: new(int32(2)), ReadyWorkers: new(int32(2)),
-			Metrics: &v1alpha1.Metrics{Reward: new(0.6484), PassAt1: new(0.6211), StepSeconds: new(2.0), SampledTokensPerSecond: new(18240.0)},
-			Usage:   &v1alpha1.Usage{PromptTokens: new(int64(1234567)), SampledTokens: new(int64(45000)), TrainedTokens: new(int64(44000)), UnconfirmedTokens: new(int64(3200))},
+			State: v1alpha1.StateTraining, Step: new(int64(15)), Steps: new(int64(60)), Progress: "15/60",
+			Workers: new(int32(2)), ReadyWorkers: new(int32(2)),
+			Metrics: &v1alpha1.Metrics{Reward: new(0.6484), PassAt1: new(0.6211), StepSeconds: new(2.0),
+				SampledTokensPerSecond: new(18240.0)},
+			Usage: &v1alpha1.Usage{PromptTokens: new(int64(1234567)), SampledTokens: new(int64(45000)),
+				TrainedTokens: new(int64(44000)), UnconfirmedTokens: new(int64(3200))},
 		},
 	}
 	set(run, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonTraining, "step 15 of 60 is committed")
@@ -44,7 +47,8 @@ func newRun(name string, changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.Train
 }
 
 func set(run *v1alpha1.TrainingRun, kind string, status metav1.ConditionStatus, reason, message string) {
-	c := metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(start)}
+	c := metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message,
+		LastTransitionTime: metav1.NewTime(start)}
 	for i := range run.Status.Conditions {
 		if run.Status.Conditions[i].Type == kind {
 			run.Status.Conditions[i] = c
@@ -60,7 +64,8 @@ func rising(steps int64) *history.History {
 	for step := int64(1); step <= steps; step++ {
 		h.Add("pod", []contract.Record{{
 			Number: step, Step: step, Lineage: "a", Attempt: 1, Time: start.Unix() + step,
-			Metrics: map[string]float64{contract.MetricReward: float64(step) / float64(steps), contract.MetricLoss: -float64(step)},
+			Metrics: map[string]float64{contract.MetricReward: float64(step) / float64(steps),
+				contract.MetricLoss: -float64(step)},
 		}})
 	}
 	return h
@@ -71,7 +76,8 @@ func TestRunScreen(t *testing.T) {
 		run.Status.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 15}
 		set(run, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonTraining, "")
 	})
-	got := runScreen(snapshot{at: start.Add(190 * time.Second), runs: []v1alpha1.TrainingRun{*run}, history: rising(15)}, 60)
+	got := runScreen(snapshot{at: start.Add(190 * time.Second), runs: []v1alpha1.TrainingRun{*run}, history: rising(15)},
+		60)
 	want := `arithmetic   Training   tinkersim/byte-136k   age 3m10s
 
 step      █████░░░░░░░░░░░░░░░ 15/60   ETA 1m30s
@@ -92,7 +98,8 @@ reward: 1 at step 15
 
 func TestSummaryOfWaitingRun(t *testing.T) {
 	run := newRun("arithmetic", func(run *v1alpha1.TrainingRun) {
-		set(run, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonEndpointUnreachable, "no answer from\nhttp://tinkersim")
+		set(run, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonEndpointUnreachable,
+			"no answer from\nhttp://tinkersim")
 	})
 	got := summarize(run, start).line()
 	want := `arithmetic Training step=15/60 reward=0.6484 pass@1=0.6211 seconds=2 tok/s=18240 workers=2/2 restarts=0 ` +
@@ -104,7 +111,8 @@ func TestSummaryOfWaitingRun(t *testing.T) {
 
 func TestOverview(t *testing.T) {
 	var out bytes.Buffer
-	now := snapshot{at: start.Add(time.Minute), runs: []v1alpha1.TrainingRun{*newRun("arithmetic"), {ObjectMeta: metav1.ObjectMeta{Name: "new"}}}}
+	now := snapshot{at: start.Add(time.Minute), runs: []v1alpha1.TrainingRun{*newRun("arithmetic"),
+		{ObjectMeta: metav1.ObjectMeta{Name: "new"}}}}
 	now.runs[1].CreationTimestamp = metav1.NewTime(start)
 	if err := output.Print(cli.Environment{Stdout: &out}, output.Table, overview(now)); err != nil {
 		t.Fatal(err)
@@ -120,23 +128,29 @@ new          New        ░░░░░░░░░░░░                    
 
 func TestExplain(t *testing.T) {
 	run := newRun("arithmetic", func(run *v1alpha1.TrainingRun) {
-		set(run, v1alpha1.ConditionLearnerRunning, metav1.ConditionFalse, v1alpha1.ReasonSecretNotFound, `Secret "tinker" does not exist`)
-		set(run, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonWaitingForLearner, "the learner has not started")
-		run.Status.Attempts = []v1alpha1.Attempt{{Number: 2}, {Number: 1, Cause: "NodeLost", Message: "node-1 does not answer"}}
+		set(run, v1alpha1.ConditionLearnerRunning, metav1.ConditionFalse, v1alpha1.ReasonSecretNotFound,
+			`Secret "tinker" does not exist`)
+		set(run, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonWaitingForLearner,
+			"the learner has not started")
+		run.Status.Attempts = []v1alpha1.Attempt{{Number: 2},
+			{Number: 1, Cause: "NodeLost", Message: "node-1 does not answer"}}
 	})
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "arithmetic-learner-2-x", UID: "pod"}}
 	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
-		Name: "learner", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError"}},
+		Name:  "learner",
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError"}},
 	}}}
 	event := func(note string, minute int, kind string) eventsv1.Event {
 		return eventsv1.Event{
-			Type: kind, Reason: "Failed", Note: note, EventTime: metav1.NewMicroTime(start.Add(time.Duration(minute) * time.Minute)),
+			Type: kind, Reason: "Failed", Note: note, EventTime: metav1.NewMicroTime(
+				start.Add(time.Duration(minute) * time.Minute)),
 			Regarding: corev1.ObjectReference{Name: pod.Name, UID: "pod"},
 		}
 	}
 	other := event("another pod", 9, "Warning")
 	other.Regarding.UID = "other"
-	events := []eventsv1.Event{event("old", 1, "Warning"), event("new\x1b[31m", 2, "Warning"), event("normal", 3, "Normal"), other}
+	events := []eventsv1.Event{event("old", 1, "Warning"), event("new\x1b[31m", 2, "Warning"),
+		event("normal", 3, "Normal"), other}
 	var out bytes.Buffer
 	if err := explain(run, []corev1.Pod{pod}, events, start.Add(5*time.Minute)).print(&out); err != nil {
 		t.Fatal(err)
@@ -182,9 +196,10 @@ func TestWarningsOfReadyPods(t *testing.T) {
 		"after it was ready":               {corev1.ConditionTrue, time.Minute, 1},
 		"of a pod that is not ready":       {corev1.ConditionFalse, -time.Minute, 1},
 	} {
-		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "w", UID: "pod"}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
-			{Type: corev1.PodReady, Status: tc.status, LastTransitionTime: metav1.NewTime(ready)},
-		}}}
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "w", UID: "pod"},
+			Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
+				{Type: corev1.PodReady, Status: tc.status, LastTransitionTime: metav1.NewTime(ready)},
+			}}}
 		event := eventsv1.Event{
 			Type: corev1.EventTypeWarning, Reason: "Unhealthy", EventTime: metav1.NewMicroTime(ready.Add(tc.at)),
 			Regarding: corev1.ObjectReference{Name: "w", UID: "pod"},
@@ -237,7 +252,8 @@ func TestCompareTabulates(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		"state\tTraining\tTraining\n", "spec.environments[sums].groupSize\t\t4\n", "reward\t1\t\n", "best reward\t1 @4\t\n", "loss\t-4\t\n",
+		"state\tTraining\tTraining\n", "spec.environments[sums].groupSize\t\t4\n", "reward\t1\t\n", "best reward\t1 @4\t\n",
+		"loss\t-4\t\n",
 		"sampled tokens\t45.0k\t45.0k\n", "restarts\t0\t1\n",
 	} {
 		if !strings.Contains(out.String(), line) {
@@ -255,7 +271,8 @@ func TestResolveMetrics(t *testing.T) {
 	if diff := cmp.Diff([]string{contract.MetricReward, contract.MetricLoss}, got); diff != "" || err != nil {
 		t.Errorf("metrics, %v (-want +got):\n%s", err, diff)
 	}
-	for name, want := range map[string]string{"rewrd": "did you mean reward?", "nothing-like-it": "it has env/all/reward/total, loss:sum"} {
+	for name, want := range map[string]string{"rewrd": "did you mean reward?",
+		"nothing-like-it": "it has env/all/reward/total, loss:sum"} {
 		if _, err := resolveMetrics(h, []string{name}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("metric %s: %v, want %q", name, err, want)
 		}
@@ -264,7 +281,8 @@ func TestResolveMetrics(t *testing.T) {
 
 func TestLogsChoosePods(t *testing.T) {
 	pod := func(attempt int) corev1.Pod {
-		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", attempt), Labels: map[string]string{v1alpha1.LabelAttempt: fmt.Sprint(attempt)}}}
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", attempt),
+			Labels: map[string]string{v1alpha1.LabelAttempt: fmt.Sprint(attempt)}}}
 	}
 	pods := []corev1.Pod{pod(3), pod(2)}
 	cases := map[string]struct {

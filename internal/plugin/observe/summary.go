@@ -46,17 +46,21 @@ type summary struct {
 func summarize(run *v1alpha1.TrainingRun, now time.Time) summary {
 	status := run.Status
 	s := summary{
-		Name: run.Name, State: cmp.Or(status.State, unobserved), Step: ptr.Deref(status.Step, 0), Steps: ptr.Deref(status.Steps, 0),
-		Ready: ptr.Deref(status.ReadyWorkers, 0), Workers: ptr.Deref(status.Workers, 0), Restarts: ptr.Deref(status.Restarts, 0),
-		age: now.Sub(run.CreationTimestamp.Time), ended: status.CompletionTime != nil,
+		Name: run.Name, State: cmp.Or(status.State, unobserved), Step: ptr.Deref(status.Step, 0),
+		Steps: ptr.Deref(status.Steps, 0),
+		Ready: ptr.Deref(status.ReadyWorkers, 0), Workers: ptr.Deref(status.Workers, 0),
+		Restarts: ptr.Deref(status.Restarts, 0),
+		age:      now.Sub(run.CreationTimestamp.Time), ended: status.CompletionTime != nil,
 	}
 	if m := status.Metrics; m != nil {
 		s.Reward, s.PassAt1, s.StepSeconds, s.TokensPerSec = m.Reward, m.PassAt1, m.StepSeconds, m.SampledTokensPerSecond
 	}
-	if c := decisive(run); !s.ended && c.Status != metav1.ConditionTrue || c.Type == v1alpha1.ConditionStalled || c.Type == v1alpha1.ConditionFailed {
+	if c := decisive(run); !s.ended && c.Status != metav1.ConditionTrue || c.Type == v1alpha1.ConditionStalled ||
+		c.Type == v1alpha1.ConditionFailed {
 		s.WaitsFor = output.Safe(strings.TrimSpace(c.Reason + ": " + c.Message))
 	}
-	if s.StepSeconds != nil && !s.ended && s.Steps > s.Step && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionProgressing) {
+	if s.StepSeconds != nil && !s.ended && s.Steps > s.Step && meta.IsStatusConditionTrue(status.Conditions,
+		v1alpha1.ConditionProgressing) {
 		eta := int64(float64(s.Steps-s.Step) * *s.StepSeconds)
 		s.ETASeconds = &eta
 	}
@@ -108,7 +112,8 @@ func (s summary) line() string {
 
 // overview returns the table of all runs.
 func overview(now snapshot) output.Result {
-	result := output.Result{Header: []string{"NAME", "STATE", "PROGRESS", "STEP", "REWARD", "PASS@1", "S/STEP", "TOK/S", "WORKERS", "RESTARTS", "ETA", "AGE"}}
+	result := output.Result{Header: []string{"NAME", "STATE", "PROGRESS", "STEP", "REWARD", "PASS@1", "S/STEP", "TOK/S",
+		"WORKERS", "RESTARTS", "ETA", "AGE"}}
 	all := []summary{}
 	const width = 12
 	for i := range now.runs {
@@ -119,7 +124,8 @@ func overview(now snapshot) output.Result {
 			perSecond = output.Count(int64(*s.TokensPerSec))
 		}
 		result.Rows = append(result.Rows, []string{
-			s.Name, s.State, output.Bar(s.share(), width), s.progress(), output.Number(s.Reward), output.Number(s.PassAt1), output.Number(s.StepSeconds),
+			s.Name, s.State, output.Bar(s.share(), width), s.progress(), output.Number(s.Reward), output.Number(s.PassAt1),
+			output.Number(s.StepSeconds),
 			perSecond, fmt.Sprintf("%d/%d", s.Ready, s.Workers), fmt.Sprint(s.Restarts), s.eta(), output.Duration(s.age),
 		})
 	}

@@ -89,7 +89,8 @@ func (s *screen) text() string {
 		_ = output.Print(cli.Environment{Stdout: &b}, output.Table, overview(s.now))
 	}
 	if s.err != nil {
-		fmt.Fprintf(&b, "\nthe cluster does not answer since %s: %s", s.now.at.Format(time.TimeOnly), output.Safe(s.err.Error()))
+		fmt.Fprintf(&b, "\nthe cluster does not answer since %s: %s", s.now.at.Format(time.TimeOnly),
+			output.Safe(s.err.Error()))
 	}
 	fmt.Fprintf(&b, "\n%s   q quits\n", s.now.at.Format(time.TimeOnly))
 	return b.String()

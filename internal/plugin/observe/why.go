@@ -63,7 +63,8 @@ func NewWhy(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	return command
 }
 
-func why(ctx context.Context, env cli.Environment, connection *cli.Connection, run *v1alpha1.TrainingRun, format output.Format) error {
+func why(ctx context.Context, env cli.Environment, connection *cli.Connection, run *v1alpha1.TrainingRun,
+	format output.Format) error {
 	var pods corev1.PodList
 	selected := client.MatchingLabels{v1alpha1.LabelRun: run.Name, v1alpha1.LabelRunUID: string(run.UID)}
 	if err := connection.List(ctx, &pods, client.InNamespace(run.Namespace), selected); err != nil {
@@ -74,7 +75,8 @@ func why(ctx context.Context, env cli.Environment, connection *cli.Connection, r
 	unread := connection.List(ctx, &events, client.InNamespace(run.Namespace))
 	found := explain(run, pods.Items, events.Items, env.Now())
 	if unread != nil {
-		found.Evidence = append(found.Evidence, evidence{From: "events", Text: output.Safe("cannot be read: " + unread.Error())})
+		found.Evidence = append(found.Evidence, evidence{From: "events",
+			Text: output.Safe("cannot be read: " + unread.Error())})
 	}
 	if format == output.JSON {
 		return output.PrintJSON(env.Stdout, found)
@@ -94,7 +96,8 @@ func decisive(run *v1alpha1.TrainingRun) metav1.Condition {
 		return *c
 	}
 	for _, kind := range []string{
-		v1alpha1.ConditionAccepted, v1alpha1.ConditionEnvironmentsReady, v1alpha1.ConditionLearnerRunning, v1alpha1.ConditionRolloutsReady,
+		v1alpha1.ConditionAccepted, v1alpha1.ConditionEnvironmentsReady, v1alpha1.ConditionLearnerRunning,
+		v1alpha1.ConditionRolloutsReady,
 	} {
 		if c := find(kind); c != nil && c.Status != metav1.ConditionTrue && repairs[c.Reason] != "" {
 			return *c
@@ -105,15 +108,17 @@ func decisive(run *v1alpha1.TrainingRun) metav1.Condition {
 			return *c
 		}
 	}
-	return metav1.Condition{Reason: "NotObserved", Message: "The operator has not looked at the run yet: check that its manager runs."}
+	return metav1.Condition{Reason: "NotObserved",
+		Message: "The operator has not looked at the run yet: check that its manager runs."}
 }
 
 // explain says why a run is in its state.
 func explain(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Event, now time.Time) explanation {
 	c := decisive(run)
 	found := explanation{
-		Run: run.Name, State: cmp.Or(run.Status.State, unobserved), Progress: run.Status.Progress, Reason: c.Reason, Message: output.Safe(c.Message),
-		Repair: strings.ReplaceAll(repairs[c.Reason], "$(run)", run.Name), Evidence: []evidence{},
+		Run: run.Name, State: cmp.Or(run.Status.State, unobserved), Progress: run.Status.Progress, Reason: c.Reason,
+		Message: output.Safe(c.Message),
+		Repair:  strings.ReplaceAll(repairs[c.Reason], "$(run)", run.Name), Evidence: []evidence{},
 	}
 	add := func(from, format string, args ...any) {
 		found.Evidence = append(found.Evidence, evidence{From: from, Text: output.Safe(fmt.Sprintf(format, args...))})
@@ -130,7 +135,8 @@ func explain(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Eve
 		}
 	}
 	if len(run.Status.PendingChanges) > 0 {
-		add("pending changes", "%s: suspend and resume the run to have them at once", strings.Join(run.Status.PendingChanges, ", "))
+		add("pending changes", "%s: suspend and resume the run to have them at once",
+			strings.Join(run.Status.PendingChanges, ", "))
 	}
 	for _, pod := range pods {
 		if text := podProblem(pod); text != "" {
@@ -158,9 +164,11 @@ func podProblem(pod corev1.Pod) string {
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		switch {
 		case c.State.Waiting != nil && c.State.Waiting.Reason != "PodInitializing":
-			return fmt.Sprintf("%s, container %s waits: %s %s", pod.Status.Phase, c.Name, c.State.Waiting.Reason, c.State.Waiting.Message)
+			return fmt.Sprintf("%s, container %s waits: %s %s", pod.Status.Phase, c.Name, c.State.Waiting.Reason,
+				c.State.Waiting.Message)
 		case c.State.Terminated != nil && c.State.Terminated.ExitCode != 0:
-			return fmt.Sprintf("%s, container %s ended with exit code %d: %s", pod.Status.Phase, c.Name, c.State.Terminated.ExitCode, c.State.Terminated.Reason)
+			return fmt.Sprintf("%s, container %s ended with exit code %d: %s", pod.Status.Phase, c.Name,
+				c.State.Terminated.ExitCode, c.State.Terminated.Reason)
 		}
 	}
 	if pod.Status.Phase == corev1.PodPending {
@@ -169,7 +177,8 @@ func podProblem(pod corev1.Pod) string {
 	return ""
 }
 
-// warnings returns the newest warnings about a run, its Jobs and its pods, without those of pods that have become ready since.
+// warnings returns the newest warnings about a run, its Jobs and its pods, without those of pods that have become ready
+// since.
 func warnings(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Event) []eventsv1.Event {
 	const most = 5
 	var all []eventsv1.Event
@@ -184,7 +193,8 @@ func warnings(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Ev
 	return all[:min(len(all), most)]
 }
 
-// isOver reports whether the pod of an event has become ready since, as each one does whose readiness probe failed at first.
+// isOver reports whether the pod of an event has become ready since, as each one does whose readiness probe failed at
+// first.
 func isOver(event eventsv1.Event, pods []corev1.Pod) bool {
 	for _, pod := range pods {
 		if pod.UID != event.Regarding.UID {

@@ -30,7 +30,8 @@ const (
 // Flag adds the flag --output.
 func Flag(flags *pflag.FlagSet) *Format {
 	format := Table
-	flags.VarP(&format, "output", "o", "`FORMAT` of the output: table, json, or plain, which is lines of fields that tabs separate")
+	flags.VarP(&format, "output", "o", "`FORMAT` of the output: table, json, or plain, which is lines of fields that "+
+		"tabs separate")
 	return &format
 }
 

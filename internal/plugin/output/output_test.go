@@ -15,7 +15,8 @@ import (
 )
 
 func TestPrint(t *testing.T) {
-	result := Result{Header: []string{"NAME", "STEP"}, Rows: [][]string{{"a", "1"}, {"longer", ""}}, Value: []string{"<a>"}}
+	result := Result{Header: []string{"NAME", "STEP"}, Rows: [][]string{{"a", "1"}, {"longer", ""}},
+		Value: []string{"<a>"}}
 	for format, want := range map[Format]string{
 		Table: "NAME     STEP\na        1\nlonger\n",
 		Plain: "a\t1\nlonger\t\n",
@@ -38,8 +39,10 @@ func TestPrint(t *testing.T) {
 func TestTexts(t *testing.T) {
 	value := 0.712549
 	for want, got := range map[string]string{
-		"0.7125": Number(&value), "": Number(nil), "18240": Number(new(18240.4)), "950": Count(950), "12.3k": Count(12345), "4.56M": Count(4560000), "1.00M": Count(999999), "0": Count(0),
-		"45s": Duration(45 * time.Second), "3m10s": Duration(190 * time.Second), "2h": Duration(2 * time.Hour), "3d4h": Duration(76 * time.Hour),
+		"0.7125": Number(&value), "": Number(nil), "18240": Number(new(18240.4)), "950": Count(950), "12.3k": Count(12345),
+		"4.56M": Count(4560000), "1.00M": Count(999999), "0": Count(0),
+		"45s": Duration(45 * time.Second), "3m10s": Duration(190 * time.Second), "2h": Duration(2 * time.Hour),
+		"3d4h":     Duration(76 * time.Hour),
 		"████░░░░": Bar(0.5, 8), "░░": Bar(math.NaN(), 2), "██": Bar(7, 2),
 		"a b�[31m":         Safe("a\nb\x1b[31m"),
 		"  a bb\n  cccc\n": Wrap("a bb cccc", "  ", 8),

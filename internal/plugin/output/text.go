@@ -77,7 +77,8 @@ type Point struct {
 	Value float64
 }
 
-// Curve draws values over their steps, in width and height characters beside the scale. It is empty if there are no points.
+// Curve draws values over their steps, in width and height characters beside the scale. It is empty if there are no
+// points.
 func Curve(title string, points []Point, width, height int) string {
 	if len(points) == 0 {
 		return ""
@@ -87,7 +88,8 @@ func Curve(title string, points []Point, width, height int) string {
 	low, high := slices.Min(values), slices.Max(values)
 	precision := uint(max(0, min(6, 3-int(math.Ceil(math.Log10(max(high-low, math.Abs(high)/100, 1e-6)))))))
 	graph := asciigraph.Plot(values, asciigraph.Height(height), asciigraph.Precision(precision))
-	return fmt.Sprintf("%s: %s at step %d\n%s\nsteps %d to %d\n", title, Number(&last.Value), last.Step, graph, first.Step, last.Step)
+	return fmt.Sprintf("%s: %s at step %d\n%s\nsteps %d to %d\n", title, Number(&last.Value), last.Step, graph, first.Step,
+		last.Step)
 }
 
 // interpolate returns the given number of values, at equal distances between the first and the last step.

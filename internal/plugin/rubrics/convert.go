@@ -34,8 +34,8 @@ type Row struct {
 // criterion is the only name of a criterion: an annotator's justification has the same beginning.
 var criterion = regexp.MustCompile(`^rubric\s*-\s*(\d+)\.\s*criterion$`)
 
-// Convert reads the recipe's JSON, a list of objects or one object after the other, and returns its rows in their order.
-// An error names the object and the field.
+// Convert reads the recipe's JSON, a list of objects or one object after the other, and returns its rows in their
+// order. An error names the object and the field.
 func Convert(data []byte) ([]Row, error) {
 	objects, err := decode(escapeTabs(data))
 	if err != nil {
@@ -131,7 +131,8 @@ func rowOf(object map[string]any) (Row, error) {
 		criteria[number] = text
 	}
 	if len(criteria) == 0 {
-		return Row{}, fmt.Errorf("task %s has no criterion under a key such as %q: add one, or remove the task", row.TaskID, "rubric - 1. criterion")
+		return Row{}, fmt.Errorf("task %s has no criterion under a key such as %q: add one, or remove the task", row.TaskID,
+			"rubric - 1. criterion")
 	}
 	for _, number := range slices.Sorted(maps.Keys(criteria)) {
 		row.Rubrics = append(row.Rubrics, criteria[number])

@@ -30,11 +30,13 @@ const example = `  kubectl tinker convert-rubrics rlvr.json --out data
 func New(env cli.Environment) *cobra.Command {
 	var out string
 	command := &cobra.Command{
-		Use: "convert-rubrics FILE", Short: "Convert the data of the RLVR recipe into a data set with rubrics", Long: help, Example: example,
-		Args: cli.Args(1, 1, "FILE"),
-		RunE: func(_ *cobra.Command, args []string) error { return run(env, args[0], out) },
+		Use: "convert-rubrics FILE", Short: "Convert the data of the RLVR recipe into a data set with rubrics", Long: help,
+		Example: example,
+		Args:    cli.Args(1, 1, "FILE"),
+		RunE:    func(_ *cobra.Command, args []string) error { return run(env, args[0], out) },
 	}
-	command.Flags().StringVar(&out, "out", ".", "`FOLDER` for train.jsonl and test.jsonl; it is created if it does not exist")
+	command.Flags().StringVar(&out, "out", ".", "`FOLDER` for train.jsonl and test.jsonl; it is created if it does "+
+		"not exist")
 	return command
 }
 

@@ -40,14 +40,16 @@ func TestConvert(t *testing.T) {
 
 func TestConvertRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ text, names string }{
-		"no JSON":                {"task", "decoding object 1"},
-		"a truncated list":       {`[{"task_id": "a"`, "decoding the list"},
-		"more than a list":       {`[] []`, "followed by more data"},
-		"no task_id":             {`{"prompt": "p", "rubric - 1. criterion": "c"}`, "object 1: task_id"},
-		"no prompt":              {`{"task_id": "a", "rubric - 1. criterion": "c"}`, "prompt of task a"},
-		"only a justification":   {`{"task_id": "a", "prompt": "p", "rubric - 1. criterion justification": "c"}`, "task a has no criterion"},
+		"no JSON":          {"task", "decoding object 1"},
+		"a truncated list": {`[{"task_id": "a"`, "decoding the list"},
+		"more than a list": {`[] []`, "followed by more data"},
+		"no task_id":       {`{"prompt": "p", "rubric - 1. criterion": "c"}`, "object 1: task_id"},
+		"no prompt":        {`{"task_id": "a", "rubric - 1. criterion": "c"}`, "prompt of task a"},
+		"only a justification": {`{"task_id": "a", "prompt": "p", "rubric - 1. criterion justification": "c"}`,
+			"task a has no criterion"},
 		"a criterion not a text": {`{"task_id": "a", "prompt": "p", "rubric - 1. criterion": 5}`, "must be a text"},
-		"a number twice":         {`{"task_id": "a", "prompt": "p", "rubric - 1. criterion": "c", "rubric-1. criterion": "d"}`, "given twice"},
+		"a number twice": {
+			`{"task_id": "a", "prompt": "p", "rubric - 1. criterion": "c", "rubric-1. criterion": "d"}`, "given twice"},
 	} {
 		if rows, err := Convert([]byte(tc.text)); err == nil || !strings.Contains(err.Error(), tc.names) {
 			t.Errorf("%s: Convert = %v, %v, want an error with %q", name, rows, err, tc.names)

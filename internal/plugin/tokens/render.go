@@ -56,16 +56,19 @@ type renderFlags struct {
 func NewRender(env cli.Environment) *cobra.Command {
 	var f renderFlags
 	command := &cobra.Command{
-		Use: "render", Short: "Convert conversations to prompts, and replies to messages", Long: renderHelp, Example: renderExample, Args: noArgs,
+		Use: "render", Short: "Convert conversations to prompts, and replies to messages", Long: renderHelp,
+		Example: renderExample, Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return f.run(command.Context(), env) },
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.renderer, "renderer", "", "`NAME` of the renderer; if --tokenizer names a model, that model's is the default. The renderers are "+
-		strings.Join(families.Names(), ", "))
+	flags.StringVar(&f.renderer, "renderer", "",
+		"`NAME` of the renderer; if --tokenizer names a model, that model's is the default. The renderers are "+
+			strings.Join(families.Names(), ", "))
 	flags.StringVar(&f.tokenizer, "tokenizer", "", tokenizerUsage)
 	flags.BoolVar(&f.parse, "parse", false, "read the ids of replies and write messages")
 	flags.StringVar(&f.options.Date, "date", "", "`YEAR-MONTH-DAY` that gpt_oss writes into prompts")
-	flags.StringVar(&f.options.Begin, "begin", "", "`TOKEN` that begins texts, for role_colon with a file; a model has its own")
+	flags.StringVar(&f.options.Begin, "begin", "",
+		"`TOKEN` that begins texts, for role_colon with a file; a model has its own")
 	flags.StringVar(&f.options.End, "end", "", "`TOKEN` that ends texts, for role_colon with a file; a model has its own")
 	return command
 }
@@ -92,7 +95,8 @@ func (f *renderFlags) build(from source) (renderer.Renderer, error) {
 		f.options.End = cmp.Or(f.options.End, from.model.Tokenizer.End)
 	}
 	if f.renderer == "" {
-		return nil, cli.Misused("--renderer is required with a tokenizer from a file; the renderers are %s", strings.Join(families.Names(), ", "))
+		return nil, cli.Misused("--renderer is required with a tokenizer from a file; the renderers are %s",
+			strings.Join(families.Names(), ", "))
 	}
 	r, err := families.New(f.renderer, from.tokens, f.options)
 	if err != nil {

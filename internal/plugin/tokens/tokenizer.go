@@ -19,7 +19,8 @@ import (
 )
 
 // tokenizerUsage describes the flag --tokenizer.
-const tokenizerUsage = "`FILE|MODEL` to take the tokenizer from: a tokenizer.json, a file of ranks (tiktoken.model, o200k_base.tiktoken), " +
+const tokenizerUsage = "`FILE|MODEL` to take the tokenizer from: a tokenizer.json, a file of ranks (tiktoken.model, " +
+	"o200k_base.tiktoken), " +
 	"or the name of a model, like Qwen/Qwen3-8B (required)"
 
 // source is a tokenizer and the model that it belongs to.
@@ -29,8 +30,8 @@ type source struct {
 	model models.Model
 }
 
-// load returns the tokenizer of a file, or of a known model. It downloads the tokenizer of a model from HF_ENDPOINT, with
-// HF_TOKEN, and caches it.
+// load returns the tokenizer of a file, or of a known model. It downloads the tokenizer of a model from HF_ENDPOINT,
+// with HF_TOKEN, and caches it.
 func load(ctx context.Context, env cli.Environment, name string) (source, error) {
 	if name == "" {
 		return source{}, cli.Misused("--tokenizer is required: a tokenizer.json, or the name of a model")
@@ -45,7 +46,8 @@ func load(ctx context.Context, env cli.Environment, name string) (source, error)
 	}
 	model, err := models.Lookup(name)
 	if err != nil {
-		return source{}, fmt.Errorf("finding tokenizer %q: there is no such file, nor is it the name of a model that is known; known are %s",
+		return source{}, fmt.Errorf("finding tokenizer %q: there is no such file, nor is it the name of a model that is "+
+			"known; known are %s",
 			name, strings.Join(known(err), ", "))
 	}
 	t := model.Tokenizer
@@ -53,7 +55,8 @@ func load(ctx context.Context, env cli.Environment, name string) (source, error)
 		tokens, err := tokenizer.ForModel(model.Name)
 		return source{tokens: tokens, model: model}, err
 	}
-	tokens, err := fetched(ctx, env, fetch.Source{Repository: t.Repository, File: t.File, SHA256: t.SHA256, Ranks: t.Ranks})
+	tokens, err := fetched(ctx, env, fetch.Source{Repository: t.Repository, File: t.File, SHA256: t.SHA256,
+		Ranks: t.Ranks})
 	if err != nil {
 		err = fmt.Errorf("%w; if you have the file, set --tokenizer to its path", err)
 	}

@@ -41,7 +41,8 @@ type podReader struct {
 	period, patience time.Duration
 }
 
-func newPodReader(kube client.Client, core corev1client.PodsGetter, image string, report func(string, ...any)) podReader {
+func newPodReader(kube client.Client, core corev1client.PodsGetter, image string,
+	report func(string, ...any)) podReader {
 	return podReader{
 		kube: kube, image: image, report: report, period: 300 * time.Millisecond, patience: 2 * time.Minute,
 		logs: func(ctx context.Context, namespace, pod string) (io.ReadCloser, error) {
@@ -51,7 +52,8 @@ func newPodReader(kube client.Client, core corev1client.PodsGetter, image string
 }
 
 // read returns the transcript of a step, and which steps have one.
-func (r podReader) read(ctx context.Context, run *v1alpha1.TrainingRun, step int64) (found delivery.Delivery, err error) {
+func (r podReader) read(ctx context.Context, run *v1alpha1.TrainingRun,
+	step int64) (found delivery.Delivery, err error) {
 	pod, err := r.podFor(ctx, run, step)
 	if err != nil {
 		return found, err
@@ -78,7 +80,8 @@ func (r podReader) read(ctx context.Context, run *v1alpha1.TrainingRun, step int
 	found, err = delivery.Read(log)
 	switch {
 	case errors.Is(err, delivery.ErrMissing):
-		return found, fmt.Errorf("the image %s does not read transcripts: upgrade the operator, or name its image with --image", pod.Spec.Containers[0].Image)
+		return found, fmt.Errorf("the image %s does not read transcripts: upgrade the operator, or name its image "+
+			"with --image", pod.Spec.Containers[0].Image)
 	case err != nil:
 		return found, err
 	case found.Problem != "":
@@ -97,7 +100,8 @@ func (r podReader) podFor(ctx context.Context, run *v1alpha1.TrainingRun, step i
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"transcripts", "--run-uid=" + string(run.UID), "--dir=" + desired.ArtifactsDir, "--step=" + strconv.FormatInt(step, 10)}
+	args := []string{"transcripts", "--run-uid=" + string(run.UID), "--dir=" + desired.ArtifactsDir,
+		"--step=" + strconv.FormatInt(step, 10)}
 	if address := run.Spec.Artifacts.URL; address != "" {
 		args = append(args, "--url="+address)
 	}
@@ -124,7 +128,8 @@ func (r podReader) settings(ctx context.Context, run *v1alpha1.TrainingRun) (des
 		}
 	}
 	if latest < 0 && r.image == "" {
-		return found, fmt.Errorf("run %q has no attempt that says which image its pods have: name the operator's image with --image", run.Name)
+		return found, fmt.Errorf("run %q has no attempt that says which image its pods have: name the operator's image "+
+			"with --image", run.Name)
 	}
 	return found, nil
 }
@@ -158,7 +163,8 @@ func (r podReader) awaitStart(ctx context.Context, run *v1alpha1.TrainingRun, po
 		if err := r.kube.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 			return fmt.Errorf("reading pod %q: %w", pod.Name, err)
 		}
-		if phase := pod.Status.Phase; phase == corev1.PodRunning || phase == corev1.PodSucceeded || phase == corev1.PodFailed {
+		if phase := pod.Status.Phase; phase == corev1.PodRunning || phase == corev1.PodSucceeded ||
+			phase == corev1.PodFailed {
 			return nil
 		}
 		obstacle := podstate.Waiting(pod, desired.ReaderContainer, fields(run))
@@ -169,7 +175,8 @@ func (r podReader) awaitStart(ctx context.Context, run *v1alpha1.TrainingRun, po
 		select {
 		case <-ticker.C:
 		case <-deadline.C:
-			return fmt.Errorf("the pod that reads the artifacts of run %q has not started within %s: %s", run.Name, r.patience, obstacle.Message)
+			return fmt.Errorf("the pod that reads the artifacts of run %q has not started within %s: %s", run.Name, r.patience,
+				obstacle.Message)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -194,7 +201,8 @@ func fields(run *v1alpha1.TrainingRun) podstate.Fields {
 func explainCreate(run *v1alpha1.TrainingRun, err error) error {
 	err = fmt.Errorf("creating a pod that reads the artifacts of run %q: %w", run.Name, err)
 	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("%w: ask for Kubernetes' role edit in namespace %s, or read the artifacts where they are stored, as docs/artifacts.md describes", err, run.Namespace)
+		return fmt.Errorf("%w: ask for Kubernetes' role edit in namespace %s, or read the artifacts where they are stored, "+
+			"as docs/artifacts.md describes", err, run.Namespace)
 	}
 	return err
 }

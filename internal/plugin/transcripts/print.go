@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transcripts has the command of `kubectl tinker` that shows the conversations of a run, and prints them for other commands.
+// Package transcripts has the command of `kubectl tinker` that shows the conversations of a run, and prints them for
+// other commands.
 package transcripts
 
 import (
@@ -31,7 +32,8 @@ func Print(w io.Writer, step transcript.Step) {
 
 // PrintGroup prints the episodes of a group for a terminal.
 func PrintGroup(w io.Writer, g transcript.Group) {
-	fmt.Fprintf(w, "slot %d  environment %s  %s%s\n", g.Slot, clean(g.Environment), g.Outcome, prefixed(", ", clean(g.Reason)))
+	fmt.Fprintf(w, "slot %d  environment %s  %s%s\n", g.Slot, clean(g.Environment), g.Outcome,
+		prefixed(", ", clean(g.Reason)))
 	if g.Missing != "" {
 		fmt.Fprintf(w, "  %s\n", clean(g.Missing))
 	}
@@ -49,7 +51,8 @@ func PrintGroup(w io.Writer, g transcript.Group) {
 
 func printConversation(w io.Writer, c transcript.Conversation) {
 	if c.Role != "" || c.Key != "" {
-		fmt.Fprintf(w, "    conversation %s %s%s\n", clean(c.Role), clean(c.Key), prefixed("  reward ", output.Number(c.Reward)))
+		fmt.Fprintf(w, "    conversation %s %s%s\n", clean(c.Role), clean(c.Key),
+			prefixed("  reward ", output.Number(c.Reward)))
 	}
 	if len(c.Tools) > 0 {
 		names := make([]string, 0, len(c.Tools))
@@ -77,7 +80,8 @@ func printConversation(w io.Writer, c transcript.Conversation) {
 		printGiven(w, m)
 	}
 	for _, j := range c.Judgements {
-		fmt.Fprintf(w, "    judged %s  %s%s\n", output.Number(&j.Rating), clean(j.Criterion), prefixed(": ", clean(j.Rationale)))
+		fmt.Fprintf(w, "    judged %s  %s%s\n", output.Number(&j.Rating), clean(j.Criterion),
+			prefixed(": ", clean(j.Rationale)))
 	}
 }
 

@@ -31,7 +31,8 @@ import (
 const transcriptsHelp = `kubectl tinker transcripts prints the conversations of a committed step with their rewards: those of the first groups of its batch,
 as spec.artifacts.transcriptGroups says. Without --step it is the newest step that has a transcript.
 
-They are read from the run's artifacts, on its claim or at its URL, by a pod that this command starts with the operator's image and
+They are read from the run's artifacts, on its claim or at its URL, by a pod that this command starts with the
+operator's image and
 deletes again; that requires Kubernetes' role edit. It works while a run trains, while it is suspended and after its end.`
 
 const transcriptsExample = `  kubectl tinker transcripts arithmetic
@@ -51,18 +52,22 @@ type flags struct {
 func New(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	var f flags
 	command := cluster.ForOneRun(&cobra.Command{
-		Use: "transcripts RUN", Short: "Show the conversations of a step with their rewards", Long: transcriptsHelp, Example: transcriptsExample,
+		Use: "transcripts RUN", Short: "Show the conversations of a step with their rewards", Long: transcriptsHelp,
+		Example: transcriptsExample,
 		PreRunE: func(*cobra.Command, []string) error { return f.check() },
 	}, func(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
 		return f.run(ctx, env, connection, run)
 	})
 	set := command.Flags()
 	f.format = output.Flag(set)
-	set.Int64Var(&f.step, "step", newest, "`STEP` whose conversations are shown, from 1; without it, the newest that has a transcript")
+	set.Int64Var(&f.step, "step", newest, "`STEP` whose conversations are shown, from 1; without it, the newest that "+
+		"has a transcript")
 	set.BoolVar(&f.list, "list", false, "list the steps that have a transcript")
-	set.StringVar(&f.save, "save", "", "write the transcript to `FILE`: a page for a browser if its name ends with .html, or .json")
+	set.StringVar(&f.save, "save", "", "write the transcript to `FILE`: a page for a browser if its name ends with "+
+		".html, or .json")
 	set.BoolVar(&f.open, "open", false, "show the transcript in a browser")
-	set.StringVar(&f.image, "image", "", "`IMAGE` of the pod that reads the artifacts; without it, that of the run's newest attempt")
+	set.StringVar(&f.image, "image", "", "`IMAGE` of the pod that reads the artifacts; without it, that of the run's "+
+		"newest attempt")
 	_ = command.MarkFlagFilename("save", "html", "json")
 	return command
 }
@@ -80,7 +85,8 @@ func (f flags) check() error {
 	return nil
 }
 
-func (f flags) run(ctx context.Context, env cli.Environment, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
+func (f flags) run(ctx context.Context, env cli.Environment, connection *cli.Connection,
+	run *v1alpha1.TrainingRun) error {
 	if err := written(run); err != nil {
 		return err
 	}
@@ -92,7 +98,8 @@ func (f flags) run(ctx context.Context, env cli.Environment, connection *cli.Con
 	if f.list {
 		step = listOnly
 	}
-	from := newPodReader(connection, core, f.image, func(format string, args ...any) { fmt.Fprintf(env.Stderr, format+"\n", args...) })
+	from := newPodReader(connection, core, f.image,
+		func(format string, args ...any) { fmt.Fprintf(env.Stderr, format+"\n", args...) })
 	found, err := from.read(ctx, run, step)
 	if err != nil {
 		return err
@@ -111,9 +118,11 @@ func (f flags) run(ctx context.Context, env cli.Environment, connection *cli.Con
 func written(run *v1alpha1.TrainingRun) error {
 	switch artifacts := run.Spec.Artifacts; {
 	case artifacts == nil:
-		return fmt.Errorf("run %q keeps no transcripts: set spec.artifacts, suspend the run and resume it; its later steps then have them", run.Name)
+		return fmt.Errorf("run %q keeps no transcripts: set spec.artifacts, suspend the run and resume it; its later steps "+
+			"then have them", run.Name)
 	case ptr.Deref(artifacts.TranscriptGroups, v1alpha1.DefaultTranscriptGroups) == 0:
-		return fmt.Errorf("run %q keeps no transcripts, since spec.artifacts.transcriptGroups is 0: raise it, suspend the run and resume it", run.Name)
+		return fmt.Errorf("run %q keeps no transcripts, since spec.artifacts.transcriptGroups is 0: raise it, suspend the "+
+			"run and resume it", run.Name)
 	}
 	return nil
 }
@@ -128,9 +137,11 @@ func chosen(run *v1alpha1.TrainingRun, step int64, found delivery.Delivery) (tra
 		}
 		return decoded, nil
 	case len(found.Steps) == 0:
-		return decoded, fmt.Errorf("run %q has no transcript yet: a step has one once it is committed; kubectl tinker why %s says what the run waits for", run.Name, run.Name)
+		return decoded, fmt.Errorf("run %q has no transcript yet: a step has one once it is committed; kubectl tinker why "+
+			"%s says what the run waits for", run.Name, run.Name)
 	}
-	return decoded, fmt.Errorf("run %q has no transcript of step %d: choose one of %s", run.Name, step, ranges(found.Steps))
+	return decoded, fmt.Errorf("run %q has no transcript of step %d: choose one of %s", run.Name, step,
+		ranges(found.Steps))
 }
 
 // show prints the transcript, or writes or opens what is asked for.
@@ -162,7 +173,8 @@ func (f flags) show(ctx context.Context, env cli.Environment, run string, step t
 
 // open has the desktop open a file.
 func open(ctx context.Context, name string) error {
-	program := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
+	program := map[string][]string{"darwin": {"open"},
+		"windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
 	if program == nil {
 		program = []string{"xdg-open"}
 	}

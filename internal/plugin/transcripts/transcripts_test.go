@@ -39,24 +39,29 @@ func newRun() *v1alpha1.TrainingRun {
 }
 
 func step() transcript.Step {
-	return transcript.Step{Step: 3, Lineage: "abc", Groups: []transcript.Group{{Slot: 9, Environment: "sums", Outcome: "Usable", Episodes: []transcript.Episode{{
-		Outcome: "Usable", Reward: 1, StopReason: "stop", Conversations: []transcript.Conversation{{Messages: []transcript.Message{
-			{Role: "user", Text: "What is <script>1 + 1?"}, {Role: "assistant", Text: "2\x1b[31m", Reply: 1},
-		}}},
-	}}}}}
+	return transcript.Step{Step: 3, Lineage: "abc",
+		Groups: []transcript.Group{{Slot: 9, Environment: "sums", Outcome: "Usable", Episodes: []transcript.Episode{{
+			Outcome: "Usable", Reward: 1, StopReason: "stop",
+			Conversations: []transcript.Conversation{{Messages: []transcript.Message{
+				{Role: "user", Text: "What is <script>1 + 1?"}, {Role: "assistant", Text: "2\x1b[31m", Reply: 1},
+			}}},
+		}}}}}
 }
 
 // TestPrintHasRewardsOfMessages prints what the environment gave for results of tools.
 func TestPrintHasRewardsOfMessages(t *testing.T) {
 	var out strings.Builder
-	Print(&out, transcript.Step{Groups: []transcript.Group{{Episodes: []transcript.Episode{{Conversations: []transcript.Conversation{{
-		Messages: []transcript.Message{
-			{Role: "tool", Name: "look", Text: "1 and 2", Reward: new(0.25)}, {Role: "user", Text: "Go on."},
-			{Role: "tool", Name: "submit", Text: "Thank you.", Reward: new(0.0), Finished: true}, {Role: "tool", Name: "end", Text: "Bye.", Finished: true},
-		},
-	}}}}}}})
+	Print(&out, transcript.Step{Groups: []transcript.Group{
+		{Episodes: []transcript.Episode{{Conversations: []transcript.Conversation{{
+			Messages: []transcript.Message{
+				{Role: "tool", Name: "look", Text: "1 and 2", Reward: new(0.25)}, {Role: "user", Text: "Go on."},
+				{Role: "tool", Name: "submit", Text: "Thank you.", Reward: new(0.0), Finished: true},
+				{Role: "tool", Name: "end", Text: "Bye.", Finished: true},
+			},
+		}}}}}}})
 	_, got, _ := strings.Cut(out.String(), "    tool look")
-	want := ": 1 and 2\n    (reward 0.25)\n    user: Go on.\n    tool submit: Thank you.\n    (reward 0; the environment ended the episode)\n" +
+	want := ": 1 and 2\n    (reward 0.25)\n    user: Go on.\n    tool submit: Thank you.\n    (reward 0; the " +
+		"environment ended the episode)\n" +
 		"    tool end: Bye.\n    (the environment ended the episode)\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
@@ -73,13 +78,15 @@ type fixture struct {
 func newFixture(t *testing.T, change func(*corev1.Pod), log string) *fixture {
 	t.Helper()
 	f := &fixture{}
-	labels := map[string]string{v1alpha1.LabelRunUID: "uid-1", v1alpha1.LabelRole: v1alpha1.RoleLearner, v1alpha1.LabelAttempt: "2"}
+	labels := map[string]string{v1alpha1.LabelRunUID: "uid-1", v1alpha1.LabelRole: v1alpha1.RoleLearner,
+		v1alpha1.LabelAttempt: "2"}
 	file := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "file", Namespace: "default", Labels: labels,
 		Annotations: map[string]string{v1alpha1.AnnotationPods: `{"Image":"operator:2"}`}}}
 	learner := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "learner", Namespace: "default", Labels: labels},
 		Spec: corev1.PodSpec{NodeName: "node-1"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
 	f.reader = podReader{
-		kube: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(file, learner).WithInterceptorFuncs(interceptor.Funcs{
+		kube: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(file,
+			learner).WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
 				pod := object.(*corev1.Pod)
 				f.created = append(f.created, *pod.DeepCopy())
@@ -147,7 +154,8 @@ func TestReadStartsAPodBesideTheLearnerAndDeletesIt(t *testing.T) {
 
 func TestReadReportsWhatToDo(t *testing.T) {
 	unschedulable := func(pod *corev1.Pod) {
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+			Reason:  corev1.PodReasonUnschedulable,
 			Message: `persistentvolumeclaim "runs" not found`}}
 	}
 	for name, tc := range map[string]struct {
@@ -156,10 +164,14 @@ func TestReadReportsWhatToDo(t *testing.T) {
 		adjust func(*fixture)
 		want   string
 	}{
-		"old image":   {change: ended, log: `{"level":"ERROR","msg":"learner cannot start"}`, want: "operator:2 does not read transcripts: upgrade"},
-		"problem":     {change: ended, log: delivered(t, delivery.Delivery{Problem: "access denied"}), want: "access denied"},
-		"no start":    {change: unschedulable, adjust: func(f *fixture) { f.reader.patience = 5 * time.Millisecond }, want: "artifacts.claimName"},
-		"no run file": {adjust: func(f *fixture) { f.reader.kube = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build() }, want: "--image"},
+		"old image": {change: ended, log: `{"level":"ERROR","msg":"learner cannot start"}`,
+			want: "operator:2 does not read transcripts: upgrade"},
+		"problem": {change: ended, log: delivered(t, delivery.Delivery{Problem: "access denied"}), want: "access denied"},
+		"no start": {change: unschedulable, adjust: func(f *fixture) { f.reader.patience = 5 * time.Millisecond },
+			want: "artifacts.claimName"},
+		"no run file": {adjust: func(f *fixture) {
+			f.reader.kube = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()
+		}, want: "--image"},
 		"no permission": {adjust: func(f *fixture) {
 			f.reader.kube = interceptor.NewClient(f.reader.kube.(client.WithWatch), interceptor.Funcs{
 				Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
@@ -218,7 +230,8 @@ slot 9  environment sums  Usable
 		t.Errorf("plain lines are %q", got)
 	}
 	var decoded transcript.Step
-	if err := json.Unmarshal([]byte(show(flags{format: format(output.JSON)})), &decoded); err != nil || decoded.Groups[0].Slot != 9 {
+	if err := json.Unmarshal([]byte(show(flags{format: format(output.JSON)})), &decoded); err != nil ||
+		decoded.Groups[0].Slot != 9 {
 		t.Errorf("JSON is %+v, %v", decoded, err)
 	}
 	dir := t.TempDir()
@@ -236,15 +249,18 @@ slot 9  environment sums  Usable
 
 func TestRefusals(t *testing.T) {
 	run := newRun()
-	for want, f := range map[string]flags{"first step is 1": {step: 0}, "leave out --step": {step: 3, list: true}, ".html or .json": {step: newest, save: "x.txt"}} {
+	for want, f := range map[string]flags{"first step is 1": {step: 0}, "leave out --step": {step: 3, list: true},
+		".html or .json": {step: newest, save: "x.txt"}} {
 		if err := f.check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want it to have %q", err, want)
 		}
 	}
-	if _, err := chosen(run, 9, delivery.Delivery{Steps: []int64{1, 2, 3, 7, 10, 11}}); err == nil || !strings.Contains(err.Error(), "choose one of 1-3, 7, 10-11") {
+	if _, err := chosen(run, 9, delivery.Delivery{Steps: []int64{1, 2, 3, 7, 10, 11}}); err == nil ||
+		!strings.Contains(err.Error(), "choose one of 1-3, 7, 10-11") {
 		t.Errorf("a step that has none gives %v", err)
 	}
-	if _, err := chosen(run, newest, delivery.Delivery{}); err == nil || !strings.Contains(err.Error(), "kubectl tinker why") {
+	if _, err := chosen(run, newest, delivery.Delivery{}); err == nil || !strings.Contains(err.Error(),
+		"kubectl tinker why") {
 		t.Errorf("a run that has none gives %v", err)
 	}
 	run.Spec.Artifacts.TranscriptGroups = new(int32(0))

@@ -48,7 +48,8 @@ func (f flags) read(ctx context.Context, data []byte) (input, error) {
 		in.environments[environment.Name] = environment
 	}
 	if len(in.environments) == 0 {
-		return input{}, fmt.Errorf("the file has no RewardEnvironment: put those that the run names into the same file, separated by ---")
+		return input{}, fmt.Errorf("the file has no RewardEnvironment: put those that the run names into the same file, " +
+			"separated by ---")
 	}
 	var object *unstructured.Unstructured
 	switch len(all.Runs) {
@@ -62,7 +63,8 @@ func (f flags) read(ctx context.Context, data []byte) (input, error) {
 		return input{}, fmt.Errorf("the file has %d TrainingRuns, want 1 at most", len(all.Runs))
 	}
 	if in.train && f.checkpoint != "" {
-		return input{}, cli.Misused("--checkpoint names weights that play episodes: add --episodes, or name a state to train on from with spec.initFrom.checkpoint")
+		return input{}, cli.Misused("--checkpoint names weights that play episodes: add --episodes, or name a state to " +
+			"train on from with spec.initFrom.checkpoint")
 	}
 	if err := f.adapt(object, in.train); err != nil {
 		return input{}, err
@@ -100,10 +102,12 @@ func (f flags) runFor(environments map[string]*v1alpha1.RewardEnvironment) (*uns
 		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": manifest.KindRun,
 		"metadata": map[string]any{"name": "try"},
 		"spec": map[string]any{
-			"model":        map[string]any{"name": cmp.Or(f.model, tinkersim.ModelName)},
-			"tinker":       map[string]any{"apiKeySecretRef": map[string]any{"name": "try", "key": "TINKER_API_KEY"}},
-			"environments": []any{map[string]any{"name": name, "groupSize": int64(2), "sampling": map[string]any{"maxTokens": int64(defaultTokens)}}},
-			"algorithm":    map[string]any{"tasksPerStep": int64(1), "steps": int64(1), "optimizer": map[string]any{"learningRate": 1e-5}},
+			"model":  map[string]any{"name": cmp.Or(f.model, tinkersim.ModelName)},
+			"tinker": map[string]any{"apiKeySecretRef": map[string]any{"name": "try", "key": "TINKER_API_KEY"}},
+			"environments": []any{map[string]any{"name": name, "groupSize": int64(2),
+				"sampling": map[string]any{"maxTokens": int64(defaultTokens)}}},
+			"algorithm": map[string]any{"tasksPerStep": int64(1), "steps": int64(1),
+				"optimizer": map[string]any{"learningRate": 1e-5}},
 		},
 	}}, nil
 }
@@ -111,10 +115,12 @@ func (f flags) runFor(environments map[string]*v1alpha1.RewardEnvironment) (*uns
 // adapt sets what the flags say, and leaves out of a run what a trial does not do.
 func (f flags) adapt(object *unstructured.Unstructured, train bool) error {
 	if list, _, _ := unstructured.NestedSlice(object.Object, "spec", "environments"); len(list) == 0 {
-		return fmt.Errorf("spec.environments is missing: a run that only evaluates is not tried; give the file of its RewardEnvironment alone")
+		return fmt.Errorf("spec.environments is missing: a run that only evaluates is not tried; give the file of its " +
+			"RewardEnvironment alone")
 	}
 	fields := [][]string{
-		{"spec", "evaluation"}, {"spec", "artifacts"}, {"spec", "budget"}, {"spec", "tracking"}, {"spec", "initFrom"}, {"spec", "suspend"}, {"spec", "resumeFrom"},
+		{"spec", "evaluation"}, {"spec", "artifacts"}, {"spec", "budget"}, {"spec", "tracking"}, {"spec", "initFrom"},
+		{"spec", "suspend"}, {"spec", "resumeFrom"},
 	}
 	if f.url != "" && train {
 		fields = slices.DeleteFunc(fields, func(field []string) bool { return field[1] == "initFrom" })
@@ -135,7 +141,8 @@ func (f flags) adapt(object *unstructured.Unstructured, train bool) error {
 	}
 	if train {
 		if _, ok, _ := unstructured.NestedMap(object.Object, "spec", "algorithm"); !ok {
-			return fmt.Errorf("the run has no algorithm, so that there is nothing to train: play its environments with --episodes")
+			return fmt.Errorf("the run has no algorithm, so that there is nothing to train: play its environments with " +
+				"--episodes")
 		}
 		if err := set(f.steps, "spec", "algorithm", "steps"); err != nil {
 			return err
@@ -170,7 +177,8 @@ func (f flags) limitTokens(object *unstructured.Unstructured) error {
 func (in input) check(f flags) error {
 	for _, name := range desired.References(in.run) {
 		if in.environments[name] == nil {
-			return fmt.Errorf("the run names RewardEnvironment %q, which the file does not have: put it into the same file, separated by ---", name)
+			return fmt.Errorf("the run names RewardEnvironment %q, which the file does not have: put it into the same file, "+
+				"separated by ---", name)
 		}
 	}
 	if f.environment != "" && in.environments[f.environment] == nil {
@@ -178,7 +186,8 @@ func (in input) check(f flags) error {
 	}
 	served := []string{tinkersim.ModelName, tinkersim.CountdownModelName}
 	if name := in.run.Spec.Model.Name; f.url == "" && !slices.Contains(served, name) {
-		return fmt.Errorf("spec.model.name: the simulator of this program serves %s, and the run's model is %s: name an endpoint with --url, or add --model %s",
+		return fmt.Errorf("spec.model.name: the simulator of this program serves %s, and the run's model is %s: name an "+
+			"endpoint with --url, or add --model %s",
 			strings.Join(served, " and "), name, tinkersim.ModelName)
 	}
 	return nil

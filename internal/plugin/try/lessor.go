@@ -40,7 +40,8 @@ var _ rollout.Learner = (*lessor)(nil)
 
 func newLessor(leases []exchange.Lease, play []byte, version int, progress func(format string, args ...any)) *lessor {
 	return &lessor{
-		leases: leases, encodedPlay: play, version: version, progress: progress, ended: make(chan error, 1), groups: map[rl.Key]rl.Group{},
+		leases: leases, encodedPlay: play, version: version, progress: progress, ended: make(chan error, 1),
+		groups: map[rl.Key]rl.Group{},
 	}
 }
 

@@ -41,7 +41,8 @@ func (o *outage) observe(event client.Event) {
 	}
 	if event.Category == tinker.CategoryUnreachable {
 		if o.unreachable++; o.unreachable == maxUnreachable {
-			o.giveUp(fmt.Errorf("the endpoint %s does not answer: %s: check --url and that this machine reaches it", o.url, event.Reason))
+			o.giveUp(fmt.Errorf("the endpoint %s does not answer: %s: check --url and that this machine reaches it", o.url,
+				event.Reason))
 		}
 	}
 }

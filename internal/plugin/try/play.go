@@ -41,7 +41,8 @@ func (t *trial) play(ctx context.Context, file contract.RunFile) error {
 	if err != nil {
 		return err
 	}
-	if lessor.session, err = endpoint.CreateSession(ctx, client.SessionRequest{Tags: []string{"kubectl-tinker-try"}}); err != nil {
+	if lessor.session, err = endpoint.CreateSession(ctx,
+		client.SessionRequest{Tags: []string{"kubectl-tinker-try"}}); err != nil {
 		return t.explain(err)
 	}
 	if err := lessor.play(ctx, worker.Run); err != nil {
@@ -55,7 +56,8 @@ func (t *trial) leases(file contract.RunFile) ([]exchange.Lease, error) {
 	var sources []rl.Source
 	for _, env := range file.Fixed.Environments {
 		for _, split := range env.Splits {
-			sources = append(sources, rl.Source{Environment: env.Name, Split: split.Name, Tasks: split.Tasks, Shuffle: split.Shuffle, Weight: env.Weight})
+			sources = append(sources, rl.Source{Environment: env.Name, Split: split.Name, Tasks: split.Tasks,
+				Shuffle: split.Shuffle, Weight: env.Weight})
 		}
 	}
 	seed := uint64(file.Fixed.Algorithm.Seed)
@@ -110,7 +112,8 @@ func (t *trial) printGroups(groups []rl.Group) error {
 		t.progress("%s, mean reward %s", count(usable, "episode"), output.Number(&mean))
 	}
 	if failed > 0 {
-		return fmt.Errorf("of %s, %d without a reward: the reasons stand beside them", count(failed+usable, "episode"), failed)
+		return fmt.Errorf("of %s, %d without a reward: the reasons stand beside them", count(failed+usable, "episode"),
+			failed)
 	}
 	return nil
 }
@@ -131,7 +134,8 @@ func (t *trial) explain(err error) error {
 	case tinker.CategoryNotTinker, tinker.CategoryUnreachable:
 		return fmt.Errorf("%w: check --url and that this machine reaches it", err)
 	case tinker.CategoryNotFound:
-		return fmt.Errorf("%w: the endpoint does not know the model or the checkpoint: choose another with --model or --checkpoint", err)
+		return fmt.Errorf("%w: the endpoint does not know the model or the checkpoint: choose another with --model or "+
+			"--checkpoint", err)
 	}
 	return err
 }

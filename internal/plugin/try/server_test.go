@@ -43,7 +43,8 @@ spec:
     answerTool: {name: submit, argument: answer}
     secrets: [{name: token, secretKeyRef: {name: vault, key: key}}]
 `
-	stdout, stderr, err := call(t, nil, object, "-f", "-", "--episodes", "1", "--max-tokens", "16", "--ors", "sums="+server.URL, "--secret", "vault="+dir)
+	stdout, stderr, err := call(t, nil, object, "-f", "-", "--episodes", "1", "--max-tokens", "16", "--ors",
+		"sums="+server.URL, "--secret", "vault="+dir)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
@@ -58,12 +59,14 @@ spec:
 	}
 }
 
-// TestTryEndsAtAServerThatDoesNotAnswer checks that an interrupt ends the command while a server accepts requests and does not answer.
+// TestTryEndsAtAServerThatDoesNotAnswer checks that an interrupt ends the command while a server accepts requests and
+// does not answer.
 func TestTryEndsAtAServerThatDoesNotAnswer(t *testing.T) {
 	release, hangs := make(chan struct{}), make(chan struct{}, 64)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := map[string]string{
-			"/list_environments": `["e"]`, "/e/splits": `["train"]`, "/e/num_tasks": `{"num_tasks": 10}`, "/create_session": `{"sid": "s"}`,
+			"/list_environments": `["e"]`, "/e/splits": `["train"]`, "/e/num_tasks": `{"num_tasks": 10}`,
+			"/create_session": `{"sid": "s"}`,
 		}[r.URL.Path]
 		if answer == "" {
 			hangs <- struct{}{}

@@ -48,8 +48,9 @@ func (t *trial) train(ctx context.Context, file contract.RunFile) error {
 		return fmt.Errorf("listening: %w", err)
 	}
 	learnerClient, err := exchange.NewClient(exchange.ClientConfig{
-		Address: file.LearnerAddress, Credentials: credentials, RunUID: file.Run.UID, SpecDigest: file.SpecDigest, Version: file.Version,
-		Worker: "try", Logger: t.logger,
+		Address: file.LearnerAddress, Credentials: credentials, RunUID: file.Run.UID, SpecDigest: file.SpecDigest,
+		Version: file.Version,
+		Worker:  "try", Logger: t.logger,
 		Dial: func(ctx context.Context, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", listener.Addr().String())
 		},

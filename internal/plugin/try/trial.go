@@ -121,7 +121,8 @@ func (t *trial) connect(ctx context.Context) (stop func(), err error) {
 
 // simulate serves tinkersim in this process.
 func (t *trial) simulate(ctx context.Context) (stop func(), err error) {
-	sim, err := tinkersim.New(tinkersim.Options{Dir: filepath.Join(t.dir, "tinkersim"), APIKey: simulatorKey, Log: t.logger})
+	sim, err := tinkersim.New(tinkersim.Options{Dir: filepath.Join(t.dir, "tinkersim"), APIKey: simulatorKey,
+		Log: t.logger})
 	if err != nil {
 		return nil, fmt.Errorf("starting the simulator: %w", err)
 	}
@@ -179,7 +180,8 @@ func (t *trial) probe(ctx context.Context, name string, definition contract.Defi
 		return desired.Pin{}, ctx.Err()
 	}
 	if !result.OK {
-		return desired.Pin{}, fmt.Errorf("RewardEnvironment %q (%s): %s%s", name, result.Reason, result.Message, t.advice(name, result.Reason, definition))
+		return desired.Pin{}, fmt.Errorf("RewardEnvironment %q (%s): %s%s", name, result.Reason, result.Message,
+			t.advice(name, result.Reason, definition))
 	}
 	if definition.Dataset != nil {
 		definition.Dataset.Contents = loader.Contents(*definition.Dataset)
@@ -188,7 +190,8 @@ func (t *trial) probe(ctx context.Context, name string, definition contract.Defi
 	if err != nil {
 		return desired.Pin{}, err
 	}
-	pin := desired.Pin{Digest: digest, Definition: definition, Splits: map[string]int64{}, DeclaresTools: result.DeclaresTools}
+	pin := desired.Pin{Digest: digest, Definition: definition, Splits: map[string]int64{},
+		DeclaresTools: result.DeclaresTools}
 	line := ""
 	for _, split := range result.Splits {
 		pin.Splits[split.Name] = split.Tasks
@@ -263,7 +266,8 @@ func (t *trial) useServer(name string, definition *contract.Definition, servers 
 	case o == nil, !given && o.Server == nil:
 		return nil
 	case !given:
-		return cli.Misused("RewardEnvironment %q runs an image, which this command does not: start it, for instance with docker run -p 8080:%d %s, and add --ors %s=http://localhost:8080",
+		return cli.Misused("RewardEnvironment %q runs an image, which this command does not: start it, for instance with "+
+			"docker run -p 8080:%d %s, and add --ors %s=http://localhost:8080",
 			name, o.Server.Port, o.Server.Image, name)
 	default:
 		o.URL, o.Server = address, nil
@@ -291,11 +295,13 @@ func (t *trial) runFile(pins desired.Pins) (contract.RunFile, error) {
 	checkpoint := ""
 	if from := run.Spec.InitFrom; from != nil {
 		if from.Run != nil {
-			return contract.RunFile{}, fmt.Errorf("spec.initFrom.run: no cluster is asked for checkpoints: name one with spec.initFrom.checkpoint")
+			return contract.RunFile{}, fmt.Errorf("spec.initFrom.run: no cluster is asked for checkpoints: name one with " +
+				"spec.initFrom.checkpoint")
 		}
 		checkpoint = from.Checkpoint
 	}
-	file, err := desired.File(desired.FileInput{Run: run, Attempt: 1, Pins: pins, DefaultBaseURL: t.url, InitFrom: checkpoint})
+	file, err := desired.File(desired.FileInput{Run: run, Attempt: 1, Pins: pins, DefaultBaseURL: t.url,
+		InitFrom: checkpoint})
 	if err != nil {
 		return contract.RunFile{}, fmt.Errorf("the run would be refused: %w", err)
 	}
@@ -303,7 +309,8 @@ func (t *trial) runFile(pins desired.Pins) (contract.RunFile, error) {
 }
 
 // worker makes a rollout worker.
-func (t *trial) worker(ctx context.Context, file contract.RunFile, learner rollout.Learner) (*rollout.Worker, *client.Client, error) {
+func (t *trial) worker(ctx context.Context, file contract.RunFile,
+	learner rollout.Learner) (*rollout.Worker, *client.Client, error) {
 	defer t.repeat(ctx, "still reading the tokenizer of "+file.Fixed.Model.Name)()
 	modelRenderer, err := load.ForModel(ctx, t.hub, file.Fixed.Model)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package try has the command of `kubectl tinker` that plays episodes or trains steps in its own process, without a cluster:
-// with the learner, the workers and the environments that the pods run, on tinkersim or on an endpoint.
+// Package try has the command of `kubectl tinker` that plays episodes or trains steps in its own process, without a
+// cluster: with the learner, the workers and the environments that the pods run, on tinkersim or on an endpoint.
 package try
 
 import (
@@ -17,12 +17,13 @@ import (
 )
 
 const tryHelp = `kubectl tinker try plays a few episodes of a RewardEnvironment, or trains a few steps of a TrainingRun, in one process on this
-machine. It needs no cluster. The learner, the workers and the environments are those of the pods, and the conversations are
-printed with their rewards.
+machine. It needs no cluster. The learner, the workers and the environments are those of the pods, and the
+conversations are printed with their rewards.
 
-A file that has a TrainingRun is trained for --steps steps, with the RewardEnvironments of the same file; with --episodes, its
-environments are only played. A file that has one RewardEnvironment is played. The file may also have the ConfigMaps and
-Secrets that these refer to. Settings are checked as at kubectl apply, and expressions of rewards by their types.
+A file that has a TrainingRun is trained for --steps steps, with the RewardEnvironments of the same file; with
+--episodes, its environments are only played. A file that has one RewardEnvironment is played. The file may also have
+the ConfigMaps and Secrets that these refer to. Settings are checked as at kubectl apply, and expressions of rewards
+by their types.
 
 Without --url the model is tinkersim/byte-136k, which this program contains. With --url it is the model of the run or of
 --model at that endpoint, and the variable TINKER_API_KEY has the key; its tokens are paid for.`
@@ -47,24 +48,32 @@ func New(env cli.Environment) *cobra.Command {
 	var f flags
 	var format *output.Format
 	command := &cobra.Command{
-		Use: "try -f FILE", Short: "Play episodes or train steps on this machine, without a cluster", Long: tryHelp, Example: tryExample,
-		Args: cli.NoArgs("the objects are read from -f FILE"),
+		Use: "try -f FILE", Short: "Play episodes or train steps on this machine, without a cluster", Long: tryHelp,
+		Example: tryExample,
+		Args:    cli.NoArgs("the objects are read from -f FILE"),
 		RunE: func(command *cobra.Command, _ []string) error {
 			return f.run(command.Context(), env, *format)
 		},
 	}
 	set := command.Flags()
-	set.StringVarP(&f.file, "filename", "f", "", "`FILE` that has a TrainingRun or a RewardEnvironment, - for the standard input (required)")
-	set.StringVar(&f.url, "url", "", "`URL` of an endpoint in the place of the simulator; the variable TINKER_API_KEY has its key")
+	set.StringVarP(&f.file, "filename", "f", "",
+		"`FILE` that has a TrainingRun or a RewardEnvironment, - for the standard input (required)")
+	set.StringVar(&f.url, "url", "", "`URL` of an endpoint in the place of the simulator; the variable TINKER_API_KEY "+
+		"has its key")
 	set.StringVar(&f.model, "model", "", "`NAME` of the model in the place of the run's")
-	set.StringVar(&f.checkpoint, "checkpoint", "", "`PATH` of sampler weights that play episodes, tinker://RUN/sampler_weights/NAME")
+	set.StringVar(&f.checkpoint, "checkpoint", "",
+		"`PATH` of sampler weights that play episodes, tinker://RUN/sampler_weights/NAME")
 	set.StringVar(&f.environment, "environment", "", "`NAME` of the RewardEnvironment to play where the file has several")
 	set.Int64Var(&f.steps, "steps", 2, "how many steps of a run are trained")
-	set.IntVar(&f.episodes, "episodes", 0, "how many episodes are played, and no step is trained; 4 for a RewardEnvironment")
+	set.IntVar(&f.episodes, "episodes", 0, "how many episodes are played, and no step is trained; 4 for a "+
+		"RewardEnvironment")
 	set.IntVar(&f.maxTokens, "max-tokens", 0, "how many tokens a reply may have; without it as the run says, or 256")
-	set.StringArrayVar(&f.ors, "ors", nil, "`NAME=URL` is where the server of the RewardEnvironment NAME runs; may be given several times")
-	set.StringArrayVar(&f.data, "data", nil, "`NAME=DIR` is the folder of the claim or ConfigMap NAME; may be given several times")
-	set.StringArrayVar(&f.secrets, "secret", nil, "`NAME=DIR` is the folder of the Secret NAME, with a file for each key; may be given several times")
+	set.StringArrayVar(&f.ors, "ors", nil, "`NAME=URL` is where the server of the RewardEnvironment NAME runs; may be "+
+		"given several times")
+	set.StringArrayVar(&f.data, "data", nil, "`NAME=DIR` is the folder of the claim or ConfigMap NAME; may be given "+
+		"several times")
+	set.StringArrayVar(&f.secrets, "secret", nil,
+		"`NAME=DIR` is the folder of the Secret NAME, with a file for each key; may be given several times")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "print the log of the learner and the workers on the standard error")
 	_ = command.MarkFlagFilename("filename", "yaml", "yml", "json")
 	format = output.Flag(set)

@@ -30,10 +30,12 @@ func call(t *testing.T, variables map[string]string, stdin string, args ...strin
 }
 
 // callWith is call with a context, whose end is an interrupt.
-func callWith(ctx context.Context, variables map[string]string, stdin string, args ...string) (stdout, stderr string, err error) {
+func callWith(ctx context.Context, variables map[string]string, stdin string,
+	args ...string) (stdout, stderr string, err error) {
 	var out, errors bytes.Buffer
 	command := try.New(cli.Environment{
-		Getenv: func(name string) string { return variables[name] }, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errors, Now: time.Now,
+		Getenv: func(name string) string { return variables[name] }, Stdin: strings.NewReader(stdin), Stdout: &out,
+		Stderr: &errors, Now: time.Now,
 	})
 	command.SilenceErrors, command.SilenceUsage = true, true
 	command.SetOut(io.Discard)
@@ -76,7 +78,8 @@ func TestTryPlaysEpisodesOfAnEnvironment(t *testing.T) {
 			t.Errorf("slot %d has the conversation %+v", g.Slot, messages)
 		}
 	}
-	if _, stderr, err := call(t, nil, environment(t), "-f", "-", "--episodes", "1", "--max-tokens", "4"); err != nil || !strings.Contains(stderr, "\n1 episode, mean reward") {
+	if _, stderr, err := call(t, nil, environment(t), "-f", "-", "--episodes", "1", "--max-tokens", "4"); err != nil ||
+		!strings.Contains(stderr, "\n1 episode, mean reward") {
 		t.Errorf("one episode: %v\n%s", err, stderr)
 	}
 	if !strings.Contains(stderr, "train=7994") || !strings.Contains(stderr, "3 episodes, mean reward") {
@@ -109,10 +112,12 @@ func TestTryOnAnEndpoint(t *testing.T) {
 		server.Close()
 	})
 	args := []string{"-f", "-", "--url", server.URL, "--episodes", "1", "--max-tokens", "16"}
-	if stdout, stderr, err := call(t, map[string]string{"TINKER_API_KEY": "tml-right"}, environment(t), args...); err != nil || !strings.Contains(stdout, "assistant:") {
+	if stdout, stderr, err := call(t, map[string]string{"TINKER_API_KEY": "tml-right"}, environment(t),
+		args...); err != nil || !strings.Contains(stdout, "assistant:") {
 		t.Errorf("with the right key: %v\n%s%s", err, stdout, stderr)
 	}
-	if _, _, err := call(t, map[string]string{"TINKER_API_KEY": "tml-wrong"}, environment(t), args...); err == nil || !strings.Contains(err.Error(), "TINKER_API_KEY") {
+	if _, _, err := call(t, map[string]string{"TINKER_API_KEY": "tml-wrong"}, environment(t), args...); err == nil ||
+		!strings.Contains(err.Error(), "TINKER_API_KEY") {
 		t.Errorf("with a wrong key the error is %v, want one that names the variable", err)
 	}
 }
@@ -135,10 +140,12 @@ spec:
 	if err := os.WriteFile(filepath.Join(dir, "rows.jsonl"), []byte(row+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, stderr, err := call(t, nil, object, "-f", "-", "--episodes", "1", "--max-tokens", "16", "--data", "rows="+dir); err != nil {
+	if _, stderr, err := call(t, nil, object, "-f", "-", "--episodes", "1", "--max-tokens", "16", "--data",
+		"rows="+dir); err != nil {
 		t.Errorf("with a folder: %v\n%s", err, stderr)
 	}
-	withMap := object + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: rows}\ndata:\n  rows.jsonl: |\n    " + row + "\n"
+	withMap := object + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: rows}\ndata:\n  rows.jsonl: |\n    " +
+		row + "\n"
 	if _, stderr, err := call(t, nil, withMap, "-f", "-", "--episodes", "1", "--max-tokens", "16"); err != nil {
 		t.Errorf("with a ConfigMap in the file: %v\n%s", err, stderr)
 	}
@@ -149,27 +156,37 @@ spec:
 
 func TestTryRefusesBadInput(t *testing.T) {
 	run, one := read(t, sample), environment(t)
-	image := "apiVersion: rl.tinker-operator.dev/v1alpha1\nkind: RewardEnvironment\nmetadata: {name: e}\nspec: {ors: {server: {image: x}}}\n"
+	image := "apiVersion: rl.tinker-operator.dev/v1alpha1\nkind: RewardEnvironment\nmetadata: {name: e}\nspec: {ors: " +
+		"{server: {image: x}}}\n"
 	replace := func(old, with string) string { return strings.Replace(run, old, with, 1) }
 	cases := map[string]struct {
 		file string
 		args []string
 		want []string
 	}{
-		"unknown field":          {replace("groupSize", "groupSzie"), nil, []string{"groupSzie", "did you mean", "groupSize"}},
-		"value out of range":     {replace("3.0e-4", "-1"), nil, []string{"spec.algorithm.optimizer.learningRate"}},
-		"rule of the schema":     {replace("sampling: {maxTokens: 16}", ""), nil, []string{"sampling.maxTokens is needed"}},
-		"expression":             {strings.Replace(one, "exactMatch: {}", "expression: 'reply.lastNumbr()'", 1), nil, []string{"spec.reward.expression", "lastNumbr"}},
-		"type of an expression":  {strings.Replace(one, "exactMatch: {}", "expression: '1.0 + \"a\"'", 1), nil, []string{"spec.reward.expression"}},
-		"missing environment":    {strings.Replace(run, "name: arithmetic", "name: other", 1), nil, []string{`RewardEnvironment "arithmetic"`, "same file"}},
-		"model of the simulator": {replace("tinkersim/byte-136k", "Qwen/Qwen3-8B"), nil, []string{"spec.model.name", "--url", "--model"}},
-		"image":                  {image, nil, []string{"--ors e=http://"}},
-		"server of nothing":      {one, []string{"--ors", "x=http://h"}, []string{"--ors", `no RewardEnvironment "x"`}},
-		"name that is a path":    {one, []string{"--data", "../../../escaped=" + os.TempDir()}, []string{"--data", "NAME=DIR"}},
-		"object that is a path":  {one + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: ../../../escaped}\ndata: {a: b}\n", nil, []string{"ConfigMap", "not a valid name"}},
-		"checkpoint of a run":    {run, []string{"--checkpoint", "tinker://r/sampler_weights/x"}, []string{"--checkpoint", "--episodes"}},
+		"unknown field": {replace("groupSize", "groupSzie"), nil,
+			[]string{"groupSzie", "did you mean", "groupSize"}},
+		"value out of range": {replace("3.0e-4", "-1"), nil, []string{"spec.algorithm.optimizer.learningRate"}},
+		"rule of the schema": {replace("sampling: {maxTokens: 16}", ""), nil, []string{"sampling.maxTokens is needed"}},
+		"expression": {strings.Replace(one, "exactMatch: {}", "expression: 'reply.lastNumbr()'", 1), nil,
+			[]string{"spec.reward.expression", "lastNumbr"}},
+		"type of an expression": {strings.Replace(one, "exactMatch: {}", "expression: '1.0 + \"a\"'", 1), nil,
+			[]string{"spec.reward.expression"}},
+		"missing environment": {strings.Replace(run, "name: arithmetic", "name: other", 1), nil,
+			[]string{`RewardEnvironment "arithmetic"`, "same file"}},
+		"model of the simulator": {replace("tinkersim/byte-136k", "Qwen/Qwen3-8B"), nil,
+			[]string{"spec.model.name", "--url", "--model"}},
+		"image":             {image, nil, []string{"--ors e=http://"}},
+		"server of nothing": {one, []string{"--ors", "x=http://h"}, []string{"--ors", `no RewardEnvironment "x"`}},
+		"name that is a path": {one, []string{"--data", "../../../escaped=" + os.TempDir()},
+			[]string{"--data", "NAME=DIR"}},
+		"object that is a path": {one + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " +
+			"../../../escaped}\ndata: {a: b}\n", nil, []string{"ConfigMap", "not a valid name"}},
+		"checkpoint of a run": {run, []string{"--checkpoint", "tinker://r/sampler_weights/x"},
+			[]string{"--checkpoint", "--episodes"}},
 		"budget without artifacts": {strings.Replace(replace("tinkersim/byte-136k", "Qwen/Qwen3-8B"), "  algorithm:\n",
-			"  artifacts: {claimName: runs}\n  budget: {tokens: 1000}\n  tracking: {wandb: {project: p, apiKeySecretRef: {name: w, key: k}}}\n  algorithm:\n", 1),
+			"  artifacts: {claimName: runs}\n  budget: {tokens: 1000}\n  tracking: {wandb: {project: p, apiKeySecretRef: "+
+				"{name: w, key: k}}}\n  algorithm:\n", 1),
 			nil, []string{"spec.model.name: the simulator"}},
 		"folder":     {one, []string{"--data", "x=/does/not/exist"}, []string{"--data", "not a folder"}},
 		"key":        {one, []string{"--url", "http://127.0.0.1:1"}, []string{"TINKER_API_KEY"}},
@@ -214,7 +231,8 @@ spec:
 		t.Fatal(err)
 	}
 	_, _, err := call(t, nil, own, "-f", "-", "--data", "rows="+dir)
-	if err == nil || !strings.Contains(err.Error(), `row 1 of rows.jsonl has no column "question"`) || strings.Contains(err.Error(), "--data") {
+	if err == nil || !strings.Contains(err.Error(), `row 1 of rows.jsonl has no column "question"`) ||
+		strings.Contains(err.Error(), "--data") {
 		t.Errorf("with a row without the column the error is %v, want it to name row and column, and not --data", err)
 	}
 }

@@ -25,7 +25,8 @@ func TestRead(t *testing.T) {
 		"no messages at all": {line: `{"messages": []}`, want: renderer.Conversation{Messages: []chat.Message{}}},
 		"parts": {
 			line: `{"messages": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "r"}, {"type": "text", "text": ""}]}]}`,
-			want: renderer.Conversation{Messages: []chat.Message{{Role: "assistant", Parts: []chat.Part{{Text: "r", Thinking: true}, {}}}}},
+			want: renderer.Conversation{Messages: []chat.Message{{Role: "assistant",
+				Parts: []chat.Part{{Text: "r", Thinking: true}, {}}}}},
 		},
 		"no parts are not no text": {
 			line: `{"messages": [{"role": "assistant", "content": []}]}`,
@@ -43,7 +44,8 @@ func TestRead(t *testing.T) {
 			want: renderer.Conversation{Messages: []chat.Message{},
 				Tools: []chat.Tool{{Name: "f", Description: "d", Parameters: []byte(`{"b": 1, "a": 2}`)}, {Name: "g"}}},
 		},
-		"an empty list of tools is a list": {line: `{"messages": [], "tools": []}`, want: renderer.Conversation{Messages: []chat.Message{}, Tools: []chat.Tool{}}},
+		"an empty list of tools is a list": {line: `{"messages": [], "tools": []}`,
+			want: renderer.Conversation{Messages: []chat.Message{}, Tools: []chat.Tool{}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -60,16 +62,22 @@ func TestRead(t *testing.T) {
 
 func TestReadNamesTheField(t *testing.T) {
 	cases := map[string]struct{ line, want string }{
-		"no JSON":                      {line: `{"messages"`, want: "unexpected EOF"},
-		"no messages":                  {line: `{}`, want: "field messages is missing"},
-		"a field misspelt":             {line: `{"messages": [{"role": "user", "contnt": "q"}]}`, want: `messages[0]: unknown field "contnt": it would not be seen by the model; known are role, content`},
-		"no role":                      {line: `{"messages": [{"content": "q"}]}`, want: "messages[0]: role is missing"},
-		"content that is a number":     {line: `{"messages": [{"role": "user", "content": 3}]}`, want: "messages[0]: content is neither"},
-		"a part of another type":       {line: `{"messages": [{"role": "user", "content": [{"type": "image"}]}]}`, want: `messages[0]: content[0]: a part of type "image"`},
-		"a call without a name":        {line: `{"messages": [{"role": "assistant", "tool_calls": [{"function": {}}]}]}`, want: "messages[0]: tool_calls[0]: function.name is missing"},
-		"arguments that are an object": {line: `{"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]}]}`, want: "tool_calls.function.arguments"},
-		"a tool without a name":        {line: `{"messages": [], "tools": [{}]}`, want: "tools[0]: name is missing"},
-		"two values":                   {line: `{"messages": []} {}`, want: "more than one JSON value"},
+		"no JSON":     {line: `{"messages"`, want: "unexpected EOF"},
+		"no messages": {line: `{}`, want: "field messages is missing"},
+		"a field misspelt": {line: `{"messages": [{"role": "user", "contnt": "q"}]}`,
+			want: `messages[0]: unknown field "contnt": it would not be seen by the model; known are role, content`},
+		"no role": {line: `{"messages": [{"content": "q"}]}`, want: "messages[0]: role is missing"},
+		"content that is a number": {line: `{"messages": [{"role": "user", "content": 3}]}`,
+			want: "messages[0]: content is neither"},
+		"a part of another type": {line: `{"messages": [{"role": "user", "content": [{"type": "image"}]}]}`,
+			want: `messages[0]: content[0]: a part of type "image"`},
+		"a call without a name": {line: `{"messages": [{"role": "assistant", "tool_calls": [{"function": {}}]}]}`,
+			want: "messages[0]: tool_calls[0]: function.name is missing"},
+		"arguments that are an object": {
+			line: `{"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]}]}`,
+			want: "tool_calls.function.arguments"},
+		"a tool without a name": {line: `{"messages": [], "tools": [{}]}`, want: "tools[0]: name is missing"},
+		"two values":            {line: `{"messages": []} {}`, want: "more than one JSON value"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -90,18 +98,21 @@ func TestWrite(t *testing.T) {
 			want:   `{"message":{"role":"assistant","content":"<b>"},"ending":"stopped"}`,
 		},
 		"thinking without parts": {
-			parsed: renderer.Parsed{Message: chat.Message{Role: "assistant", Thinking: "r", Content: "a"}, Ending: renderer.Ended},
-			want:   `{"message":{"role":"assistant","content":[{"type":"thinking","thinking":"r"},{"type":"text","text":"a"}]},"ending":"ended"}`,
+			parsed: renderer.Parsed{Message: chat.Message{Role: "assistant", Thinking: "r", Content: "a"},
+				Ending: renderer.Ended},
+			want: `{"message":{"role":"assistant","content":[{"type":"thinking","thinking":"r"},{"type":"text","text":"a"}]},"ending":"ended"}`,
 		},
 		"calls, read and not": {
 			parsed: renderer.Parsed{
-				Message: chat.Message{Role: "assistant", Parts: []chat.Part{}, Calls: []chat.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}, {Name: "g", Arguments: "3"}}},
-				Ending:  renderer.Malformed, Problem: "p", Unparsed: []renderer.UnparsedCall{{Text: "<", Problem: "q"}},
+				Message: chat.Message{Role: "assistant", Parts: []chat.Part{},
+					Calls: []chat.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}, {Name: "g", Arguments: "3"}}},
+				Ending: renderer.Malformed, Problem: "p", Unparsed: []renderer.UnparsedCall{{Text: "<", Problem: "q"}},
 			},
 			want: `{"message":{"role":"assistant","content":[],"tool_calls":[{"type":"function","id":"1","function":{"name":"f","arguments":"{}"}},` +
 				`{"type":"function","id":null,"function":{"name":"g","arguments":"3"}}]},"ending":"malformed","problem":"p","unparsed_tool_calls":[{"raw_text":"<","error":"q"}]}`,
 		},
-		"a reply that was cut": {parsed: renderer.Parsed{Message: chat.Message{Role: "assistant"}, Ending: renderer.Truncated},
+		"a reply that was cut": {parsed: renderer.Parsed{Message: chat.Message{Role: "assistant"},
+			Ending: renderer.Truncated},
 			want: `{"message":{"role":"assistant","content":""},"ending":"truncated"}`},
 	}
 	for name, tc := range cases {

@@ -77,7 +77,8 @@ func Read(data []byte) (renderer.Conversation, error) {
 		return renderer.Conversation{}, err
 	}
 	if c.Messages == nil {
-		return renderer.Conversation{}, errors.New(`field messages is missing: give a list, like {"messages": [{"role": "user", "content": "Hi"}]}`)
+		return renderer.Conversation{}, errors.New(
+			`field messages is missing: give a list, like {"messages": [{"role": "user", "content": "Hi"}]}`)
 	}
 	out := renderer.Conversation{Messages: make([]chat.Message, len(c.Messages)), Prefill: c.Prefill}
 	for i, raw := range c.Messages {
@@ -156,7 +157,9 @@ func readPart(data []byte) (chat.Part, error) {
 	case p.Type == "thinking" && p.Thinking != nil && p.Text == nil:
 		return chat.Part{Text: *p.Thinking, Thinking: true}, nil
 	default:
-		return chat.Part{}, fmt.Errorf(`a part of type %q is not one of {"type": "text", "text": ...} and {"type": "thinking", "thinking": ...}`, p.Type)
+		return chat.Part{},
+			fmt.Errorf(`a part of type %q is not one of {"type": "text", "text": ...} and {"type": "thinking", "thinking": ...}`,
+				p.Type)
 	}
 }
 

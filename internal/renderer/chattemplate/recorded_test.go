@@ -205,13 +205,14 @@ func TestBounds(t *testing.T) {
 		"chain":             `{{ 1` + strings.Repeat(" + 1", 50_000) + ` }}`,
 		"attributes":        `{{ x` + strings.Repeat(".real", 50_000) + ` }}`,
 		"power":             `{{ 9 ** (9 ** 9) }}`,
-		"large integers":    double + `1 %}{% endfor %}{% set ns.x = 3 %}{% for i in range(60) %}{% set ns.x = ns.x * ns.x %}{% endfor %}`,
-		"width":             `{{ '%999999999d' % 1 }}`,
-		"format width":      `{{ '{:999999999}'.format(1) }}`,
-		"center":            `{{ 'x'.center(10 ** 10) }}`,
-		"fill":              `{{ [1]|batch(10 ** 12, 'x')|list }}`,
-		"slices":            `{{ [1]|slice(10 ** 12)|list }}`,
-		"captures":          `{% set ns = namespace(x='ab') %}{% for i in range(60) %}{% set y %}{{ ns.x }}{{ ns.x }}{% endset %}{% set ns.x = y %}{% endfor %}`,
+		"large integers": double +
+			`1 %}{% endfor %}{% set ns.x = 3 %}{% for i in range(60) %}{% set ns.x = ns.x * ns.x %}{% endfor %}`,
+		"width":        `{{ '%999999999d' % 1 }}`,
+		"format width": `{{ '{:999999999}'.format(1) }}`,
+		"center":       `{{ 'x'.center(10 ** 10) }}`,
+		"fill":         `{{ [1]|batch(10 ** 12, 'x')|list }}`,
+		"slices":       `{{ [1]|slice(10 ** 12)|list }}`,
+		"captures":     `{% set ns = namespace(x='ab') %}{% for i in range(60) %}{% set y %}{{ ns.x }}{{ ns.x }}{% endset %}{% set ns.x = y %}{% endfor %}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := render(source, nil, chattemplate.Options{MaxSteps: 300_000, MaxOutput: 1 << 20})

@@ -46,7 +46,8 @@ func TestConversationExtendsWithoutEncodingAgain(t *testing.T) {
 	var messages []chat.Message
 	for i := range 100 {
 		text := fmt.Sprint(i, strings.Repeat(" word", 100))
-		messages = append(messages, chat.Message{Role: chat.RoleUser, Content: text}, chat.Message{Role: chat.RoleAssistant, Content: text})
+		messages = append(messages, chat.Message{Role: chat.RoleUser, Content: text},
+			chat.Message{Role: chat.RoleAssistant, Content: text})
 	}
 	messages = append(messages, user("one more"))
 	before, err := r.Prompt(renderer.Conversation{Messages: messages})
@@ -54,7 +55,8 @@ func TestConversationExtendsWithoutEncodingAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	tokens.encoded = 0
-	messages = append(messages, chat.Message{Role: chat.RoleAssistant, Content: "yes", Sampled: ids(" yes", end)}, user("and the last"))
+	messages = append(messages, chat.Message{Role: chat.RoleAssistant, Content: "yes", Sampled: ids(" yes", end)},
+		user("and the last"))
 	after, err := r.Prompt(renderer.Conversation{Messages: messages})
 	if err != nil {
 		t.Fatal(err)
@@ -67,8 +69,8 @@ func TestConversationExtendsWithoutEncodingAgain(t *testing.T) {
 	}
 }
 
-// A worker has thousands of long conversations at once: the next turn of each encodes nothing twice, however many texts of others were
-// rendered since its last.
+// A worker has thousands of long conversations at once: the next turn of each encodes nothing twice, however many texts
+// of others were rendered since its last.
 func TestConversationKeepsItsOwnPieces(t *testing.T) {
 	tokens, r := newCounting(t)
 	var rendered renderer.Rendered
@@ -83,7 +85,8 @@ func TestConversationKeepsItsOwnPieces(t *testing.T) {
 		}
 	}
 	tokens.encoded = 0
-	messages = append(messages, chat.Message{Role: chat.RoleAssistant, Content: "yes", Sampled: ids(" yes", end)}, user("and the last"))
+	messages = append(messages, chat.Message{Role: chat.RoleAssistant, Content: "yes", Sampled: ids(" yes", end)},
+		user("and the last"))
 	if _, err := r.Prompt(renderer.Conversation{Messages: messages, Rendered: &rendered}); err != nil {
 		t.Fatal(err)
 	}

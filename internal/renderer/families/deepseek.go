@@ -31,7 +31,8 @@ const (
 	deepseekResultClose = "<｜tool▁output▁end｜>"
 )
 
-var deepseekTokens = []string{deepseekBegin, deepseekEnd, deepseekUser, deepseekAssistant, deepseekCallsOpen, deepseekCallsClose, deepseekCallOpen,
+var deepseekTokens = []string{deepseekBegin, deepseekEnd, deepseekUser, deepseekAssistant, deepseekCallsOpen,
+	deepseekCallsClose, deepseekCallOpen,
 	deepseekCallClose, deepseekCallSep, deepseekResultOpen, deepseekResultClose, format.ThinkOpen, format.ThinkClose}
 
 // deepseek is the format of DeepSeek-V3.1, which has no line breaks of its own:
@@ -84,7 +85,8 @@ func deepseekTool(t chat.Tool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "### " + t.Name + "\nDescription: " + t.Description + "\n\nParameters: " + pyjson.JSON(pyjson.ObjectOf(parameters)), nil
+	return "### " + t.Name + "\nDescription: " + t.Description + "\n\nParameters: " +
+		pyjson.JSON(pyjson.ObjectOf(parameters)), nil
 }
 
 // howToCall writes the end of the declaration of tools. It contains special tokens.
@@ -229,7 +231,8 @@ func (d *deepseek) Read(sampled []int32) (renderer.Parsed, error) {
 	if section, ok := format.Find(text, 0, deepseekCallsOpen, deepseekCallsClose); ok {
 		found.Calls, found.Unparsed = deepseekTags.Parse(section.Inner, deepseekCall)
 	}
-	found.Unparsed = append(found.Unparsed, unclosed(text, deepseekCallsOpen, deepseekCallsClose, deepseekCallOpen, deepseekCallClose)...)
+	found.Unparsed = append(found.Unparsed, unclosed(text, deepseekCallsOpen, deepseekCallsClose, deepseekCallOpen,
+		deepseekCallClose)...)
 	if len(found.Calls)+len(found.Unparsed) > 0 {
 		found.Text = pyjson.Strip(withoutBlocks(text, deepseekCallsOpen, deepseekCallsClose, pyjson.StripRight))
 	}
@@ -258,5 +261,6 @@ func deepseekCall(head string) (chat.ToolCall, bool) { return chat.ToolCall{Name
 
 // isWord reports whether a name consists of letters, digits and underscores.
 func isWord(name string) bool {
-	return name != "" && strings.IndexFunc(name, func(r rune) bool { return r != '_' && !unicode.In(r, unicode.L, unicode.N) }) < 0
+	return name != "" && strings.IndexFunc(name,
+		func(r rune) bool { return r != '_' && !unicode.In(r, unicode.L, unicode.N) }) < 0
 }

@@ -15,18 +15,19 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/toolcall"
 )
 
-// dialectRenderer writes and reads calls of tools as text between <tool_call> tags, whatever the format's own calls are.
+// dialectRenderer writes and reads calls of tools as text between <tool_call> tags, whatever the format's own calls
+// are.
 type dialectRenderer struct {
 	renderer.Renderer
-	// xml means that a call is <function=name> with its parameters, as Qwen3.5 writes it. Otherwise it is a JSON object, as
-	// Qwen3 writes it.
+	// xml means that a call is <function=name> with its parameters, as Qwen3.5 writes it. Otherwise it is a JSON object,
+	// as Qwen3 writes it.
 	xml bool
 	// chatML means that the format reads these tags itself, and writes results of tools as text between tags.
 	chatML bool
 }
 
-// WithCalls returns a renderer that declares, writes and reads calls of tools as text between <tool_call> tags, in XML or in
-// JSON. A reply in the format's own dialect is read, too.
+// WithCalls returns a renderer that declares, writes and reads calls of tools as text between <tool_call> tags, in XML
+// or in JSON. A reply in the format's own dialect is read, too.
 func WithCalls(r renderer.Renderer, xml bool) renderer.Renderer {
 	_, isChatML := format.FamilyOf(r).(interface{ isChatML() })
 	return &dialectRenderer{Renderer: r, xml: xml, chatML: isChatML}
@@ -57,7 +58,8 @@ func (d *dialectRenderer) Prompt(conversation renderer.Conversation) ([]int32, e
 // flatten writes the calls of a message, or the result of a tool, as text.
 func (d *dialectRenderer) flatten(m *chat.Message) error {
 	if m.Role == chat.RoleTool && !d.chatML {
-		m.Role, m.Content, m.CallID, m.Name = chat.RoleUser, toolcall.ResultOpen+"\n"+m.Content+"\n"+toolcall.ResultClose, "", ""
+		m.Role, m.Content, m.CallID, m.Name = chat.RoleUser, toolcall.ResultOpen+"\n"+m.Content+"\n"+toolcall.ResultClose, "",
+			""
 	}
 	if len(m.Calls) == 0 {
 		return nil
@@ -143,5 +145,6 @@ func (d *dialectRenderer) readAgain(parsed renderer.Parsed) renderer.Parsed {
 	calls, broken := toolcall.Read(raw, true)
 	unparsed = append(broken, unparsed...)
 	m := parsed.Message
-	return format.WithReply(parsed, format.Reply{Text: m.Content, Parts: m.Parts, Calls: append(m.Calls, calls...), Unparsed: unparsed})
+	return format.WithReply(parsed, format.Reply{Text: m.Content, Parts: m.Parts, Calls: append(m.Calls, calls...),
+		Unparsed: unparsed})
 }

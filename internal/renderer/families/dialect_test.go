@@ -20,13 +20,15 @@ import (
 
 // The same call in both dialects.
 const (
-	jsonReply = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [99, 99]}}\n</tool_call>"
-	xmlReply  = "<tool_call>\n<function=calculator>\n<parameter=operation>\nadd\n</parameter>\n<parameter=operands>\n[99, 99]\n</parameter>\n</function>\n</tool_call>"
+	jsonReply = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [99, " +
+		"99]}}\n</tool_call>"
+	xmlReply = "<tool_call>\n<function=calculator>\n<parameter=operation>\nadd\n</parameter>\n<parameter=operands>\n[99, 99]\n</parameter>\n</function>\n</tool_call>"
 )
 
 var (
-	calculator = chat.Tool{Name: "calculator", Description: "Calculates.", Parameters: []byte(`{"type":"object","properties":{"operation":{"type":"string"}}}`)}
-	addition   = chat.ToolCall{Name: "calculator", Arguments: `{"operation": "add", "operands": [99, 99]}`}
+	calculator = chat.Tool{Name: "calculator", Description: "Calculates.",
+		Parameters: []byte(`{"type":"object","properties":{"operation":{"type":"string"}}}`)}
+	addition = chat.ToolCall{Name: "calculator", Arguments: `{"operation": "add", "operands": [99, 99]}`}
 )
 
 // sampledOf returns the ids of a reply with its stop.
@@ -55,27 +57,30 @@ func textOf(t *testing.T, tokens tokenizer.Tokenizer, ids []int32) string {
 func TestFormatsThatDeclareTools(t *testing.T) {
 	for _, name := range families.Names() {
 		r, _ := asInARun(t, name)
-		_, err := r.Prompt(renderer.Conversation{Messages: []chat.Message{{Role: chat.RoleUser, Content: "99 + 99?"}}, Tools: []chat.Tool{calculator}})
+		_, err := r.Prompt(renderer.Conversation{Messages: []chat.Message{{Role: chat.RoleUser, Content: "99 + 99?"}},
+			Tools: []chat.Tool{calculator}})
 		if declares := !errors.Is(err, renderer.ErrTools); declares != models.DeclaresTools(name) || declares && err != nil {
 			t.Errorf("%s: models.DeclaresTools = %v, and a prompt with a tool gives %v", name, models.DeclaresTools(name), err)
 		}
 	}
 }
 
-// TestDialectInEachFormat declares a tool, reads a call and writes its result in both dialects, with the renderers of all
-// families, also of those without calls of their own.
+// TestDialectInEachFormat declares a tool, reads a call and writes its result in both dialects, with the renderers of
+// all families, also of those without calls of their own.
 func TestDialectInEachFormat(t *testing.T) {
 	for _, name := range families.Names() {
 		for dialect, reply := range map[string]string{"JSON": jsonReply, "XML": xmlReply} {
 			t.Run(name+" "+dialect, func(t *testing.T) {
 				own, tokens := asInARun(t, name)
 				r := families.WithCalls(own, dialect == "XML")
-				messages := []chat.Message{{Role: chat.RoleSystem, Content: "Be brief."}, {Role: chat.RoleUser, Content: "99 + 99?"}}
+				messages := []chat.Message{{Role: chat.RoleSystem, Content: "Be brief."},
+					{Role: chat.RoleUser, Content: "99 + 99?"}}
 				prompt, err := r.Prompt(renderer.Conversation{Messages: messages, Tools: []chat.Tool{calculator}})
 				if err != nil {
 					t.Fatal(err)
 				}
-				declared := map[string]string{"JSON": `{"name": <function-name>`, "XML": "<function=example_function_name>"}[dialect]
+				declared := map[string]string{"JSON": `{"name": <function-name>`,
+					"XML": "<function=example_function_name>"}[dialect]
 				for _, part := range []string{"Be brief.", "Calculates.", declared} {
 					if text := textOf(t, tokens, prompt); !strings.Contains(text, part) {
 						t.Errorf("the prompt lacks %q:\n%s", part, text)
@@ -96,8 +101,9 @@ func TestDialectInEachFormat(t *testing.T) {
 				written.Sampled = nil
 				for _, reply := range []chat.Message{parsed.Message, written} {
 					next, err := r.Prompt(renderer.Conversation{
-						Messages: append(slices.Clone(messages), reply, chat.Message{Role: chat.RoleTool, Content: "198", Name: "calculator"}),
-						Tools:    []chat.Tool{calculator},
+						Messages: append(slices.Clone(messages), reply, chat.Message{Role: chat.RoleTool, Content: "198",
+							Name: "calculator"}),
+						Tools: []chat.Tool{calculator},
 					})
 					if err != nil {
 						t.Fatal(err)
@@ -123,8 +129,9 @@ func TestOwnDialectChangesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			conversation := renderer.Conversation{
-				Messages: []chat.Message{{Role: chat.RoleUser, Content: "99 + 99?"}, parsed.Message, {Role: chat.RoleTool, Content: "198"}},
-				Tools:    []chat.Tool{calculator},
+				Messages: []chat.Message{{Role: chat.RoleUser, Content: "99 + 99?"}, parsed.Message,
+					{Role: chat.RoleTool, Content: "198"}},
+				Tools: []chat.Tool{calculator},
 			}
 			want, err := own.Prompt(conversation)
 			if err != nil {
@@ -151,7 +158,8 @@ func TestBrokenCallInADialect(t *testing.T) {
 			own, tokens := asInARun(t, name)
 			r := families.WithCalls(own, true)
 			parsed, err := r.Parse(sampledOf(t, name, r, tokens, broken))
-			if err != nil || parsed.Ending != renderer.Malformed || !strings.Contains(parsed.Problem, problem) || len(parsed.Message.Calls) != 0 {
+			if err != nil || parsed.Ending != renderer.Malformed || !strings.Contains(parsed.Problem, problem) ||
+				len(parsed.Message.Calls) != 0 {
 				t.Errorf("%s: Parse(%q) = %+v, %v, want the problem %q", name, broken, parsed, err, problem)
 			}
 		}

@@ -24,7 +24,8 @@ type Example struct {
 }
 
 // NewExample renders a conversation that ends with a message of the assistant.
-func NewExample(name string, tokens tokenizer.Tokenizer, options Options, conversation renderer.Conversation) (Example, error) {
+func NewExample(name string, tokens tokenizer.Tokenizer, options Options,
+	conversation renderer.Conversation) (Example, error) {
 	f, err := variants[name](tokens, options)
 	if err != nil {
 		return Example{}, err

@@ -52,7 +52,8 @@ func optionsInARun(name string) families.Options {
 	return options
 }
 
-var stopName = map[string]string{"gpt_oss": "<|return|>", "kimi_k2": "<|im_end|>", "nemotron3": "<|im_end|>", "qwen3_5": "<|im_end|>"}
+var stopName = map[string]string{"gpt_oss": "<|return|>", "kimi_k2": "<|im_end|>", "nemotron3": "<|im_end|>",
+	"qwen3_5": "<|im_end|>"}
 
 // arbitrary returns random ids of the vocabulary that a policy might sample, with a stop at the end or without.
 func arbitrary(random *rand.Rand, known []int32, stop renderer.Stop) []int32 {
@@ -171,7 +172,8 @@ var rewritesHistory = map[string]bool{
 	"kimi_k2": true, "kimi_k25": true, "kimi_k26": true,
 	"nemotron3": true, "nemotron3_low_thinking": true, "nemotron3_ultra": true, "nemotron3_ultra_medium_thinking": true,
 	"qwen3_disable_thinking": false, "deepseekv3_thinking": false,
-	"gpt_oss_no_sysprompt": false, "gpt_oss_low_reasoning": false, "gpt_oss_medium_reasoning": false, "gpt_oss_high_reasoning": false,
+	"gpt_oss_no_sysprompt": false, "gpt_oss_low_reasoning": false, "gpt_oss_medium_reasoning": false,
+	"gpt_oss_high_reasoning": false,
 }
 
 // Formats that drop reasoning do so at the user's next message. Between calls of tools, prompts extend each other.
@@ -206,9 +208,10 @@ func TestQwen3HistoryKeepsRepliesWithoutReasoning(t *testing.T) {
 		sampled []int32
 		want    []int32
 	}{
-		"without reasoning":   {sampled: plain, want: plain},
-		"with reasoning":      {sampled: thoughtful, want: append(tokens.Encode("4"), end)},
-		"with an empty block": {sampled: append(tokens.Encode("<think>\n\n</think>\n\n4"), end), want: append(tokens.Encode("4"), end)},
+		"without reasoning": {sampled: plain, want: plain},
+		"with reasoning":    {sampled: thoughtful, want: append(tokens.Encode("4"), end)},
+		"with an empty block": {sampled: append(tokens.Encode("<think>\n\n</think>\n\n4"), end),
+			want: append(tokens.Encode("4"), end)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -241,11 +244,16 @@ func TestRoleColonDoesNotRepeatSampledHeader(t *testing.T) {
 		next    chat.Message
 		want    string
 	}{
-		"a user's message":               {sampled: " 4\n\nUser:", next: chat.Message{Role: chat.RoleUser, Content: "r"}, want: "User: q\n\nAssistant: 4\n\nUser: r\n\nAssistant:"},
-		"a reply with other white space": {sampled: "4 \n\nUser:", next: chat.Message{Role: chat.RoleUser, Content: "r"}, want: "User: q\n\nAssistant:4 \n\nUser: r\n\nAssistant:"},
-		"a system message":               {sampled: " 4\n\nUser:", next: chat.Message{Role: chat.RoleSystem, Content: "r"}, want: "User: q\n\nAssistant: 4\n\nSystem: r\n\nAssistant:"},
-		"the reply was cut":              {sampled: " 4", next: chat.Message{Role: chat.RoleUser, Content: "r"}, want: "User: q\n\nAssistant: 4\n\nUser: r\n\nAssistant:"},
-		"the reply ended with its text":  {sampled: " 4<|im_end|>", next: chat.Message{Role: chat.RoleUser, Content: "r"}, want: "User: q\n\nAssistant: 4<|im_end|>\n\nUser: r\n\nAssistant:"},
+		"a user's message": {sampled: " 4\n\nUser:", next: chat.Message{Role: chat.RoleUser, Content: "r"},
+			want: "User: q\n\nAssistant: 4\n\nUser: r\n\nAssistant:"},
+		"a reply with other white space": {sampled: "4 \n\nUser:", next: chat.Message{Role: chat.RoleUser, Content: "r"},
+			want: "User: q\n\nAssistant:4 \n\nUser: r\n\nAssistant:"},
+		"a system message": {sampled: " 4\n\nUser:", next: chat.Message{Role: chat.RoleSystem, Content: "r"},
+			want: "User: q\n\nAssistant: 4\n\nSystem: r\n\nAssistant:"},
+		"the reply was cut": {sampled: " 4", next: chat.Message{Role: chat.RoleUser, Content: "r"},
+			want: "User: q\n\nAssistant: 4\n\nUser: r\n\nAssistant:"},
+		"the reply ended with its text": {sampled: " 4<|im_end|>", next: chat.Message{Role: chat.RoleUser, Content: "r"},
+			want: "User: q\n\nAssistant: 4<|im_end|>\n\nUser: r\n\nAssistant:"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -275,10 +283,13 @@ func TestGptOssHistoryEndsAnswersWithEnd(t *testing.T) {
 		}
 		return id
 	}
-	text := slices.Concat([]int32{id("<|channel|>")}, tokens.Encode("final"), []int32{id("<|message|>")}, tokens.Encode("4"))
+	text := slices.Concat([]int32{id("<|channel|>")}, tokens.Encode("final"), []int32{id("<|message|>")},
+		tokens.Encode("4"))
 	cases := map[string]struct{ sampled, want []int32 }{
-		"an answer ends":        {sampled: append(slices.Clone(text), id("<|return|>")), want: append(slices.Clone(text), id("<|end|>"))},
-		"a call stays":          {sampled: append(slices.Clone(text), id("<|call|>")), want: append(slices.Clone(text), id("<|call|>"))},
+		"an answer ends": {sampled: append(slices.Clone(text), id("<|return|>")),
+			want: append(slices.Clone(text), id("<|end|>"))},
+		"a call stays": {sampled: append(slices.Clone(text), id("<|call|>")),
+			want: append(slices.Clone(text), id("<|call|>"))},
 		"a cut reply is closed": {sampled: text, want: append(slices.Clone(text), id("<|end|>"))},
 	}
 	for name, tc := range cases {

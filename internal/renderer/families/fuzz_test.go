@@ -17,7 +17,8 @@ import (
 func FuzzParse(f *testing.F) {
 	names := families.Names()
 	for i, text := range []string{
-		"plain<|im_end|>", "<think>\nx\n</think>\n\ny<|im_end|>", "<think>a<tool_call>{\"name\": \"a\", \"arguments\": {\"t\": \"\\ud83d\"}}</tool_call><|im_end|>",
+		"plain<|im_end|>", "<think>\nx\n</think>\n\ny<|im_end|>",
+		"<think>a<tool_call>{\"name\": \"a\", \"arguments\": {\"t\": \"\\ud83d\"}}</tool_call><|im_end|>",
 		"<tool_call>\n<function=f>\n<parameter=a>\n\"\\ud83d\"\n</parameter>\n</function>\n</tool_call><|im_end|>",
 		"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>[1]<｜tool▁call▁end｜><｜tool▁calls▁end｜><｜end▁of▁sentence｜>",
 		"<|tool_calls_section_begin|><|tool_call_begin|>functions.a:0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|><|im_end|>",

@@ -66,7 +66,8 @@ var literal = []string{"qwen3", "qwen3+keep_thinking", "qwen3_disable_thinking",
 
 // aliases are renderers without a file of their own.
 var aliases = map[string]string{
-	"deepseekv3_disable_thinking": "deepseekv3", "kimi_k26": "kimi_k25", "kimi_k26_disable_thinking": "kimi_k25_disable_thinking",
+	"deepseekv3_disable_thinking": "deepseekv3", "kimi_k26": "kimi_k25",
+	"kimi_k26_disable_thinking": "kimi_k25_disable_thinking",
 }
 
 func TestGolden(t *testing.T) {

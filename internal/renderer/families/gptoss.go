@@ -55,19 +55,23 @@ type gptOss struct {
 
 func newGptOss(effort string) builder {
 	return func(tokens tokenizer.Tokenizer, options Options) (format.Family, error) {
-		v, err := format.NewVocabulary(tokens, options.Match, harmonyStart, harmonyEnd, harmonyMessage, harmonyChannel, harmonyConstrain, harmonyReturn, harmonyCall)
+		v, err := format.NewVocabulary(tokens, options.Match, harmonyStart, harmonyEnd, harmonyMessage, harmonyChannel,
+			harmonyConstrain, harmonyReturn, harmonyCall)
 		if err != nil {
 			return nil, err
 		}
-		g := &gptOss{Profile: format.Profile{Vocabulary: v, Stop: renderer.Stop{Tokens: []int32{v.ID(harmonyReturn), v.ID(harmonyCall)}}, End: harmonyEnd}}
+		g := &gptOss{Profile: format.Profile{Vocabulary: v,
+			Stop: renderer.Stop{Tokens: []int32{v.ID(harmonyReturn), v.ID(harmonyCall)}}, End: harmonyEnd}}
 		if effort == "" {
 			return g, nil
 		}
 		if _, err := time.Parse(time.DateOnly, options.Date); err != nil {
-			return nil, errors.New("the format writes a date into every prompt, so the run has to fix one as year-month-day (Options.Date), " +
+			return nil, errors.New("the format writes a date into every prompt, so the run has to fix one as year-month-day " +
+				"(Options.Date), " +
 				"for prompts to stay the same over days and restarts")
 		}
-		g.system = "You are ChatGPT, a large language model trained by OpenAI.\nKnowledge cutoff: 2024-06\nCurrent date: " + options.Date +
+		g.system = "You are ChatGPT, a large language model trained by OpenAI.\nKnowledge cutoff: 2024-06\nCurrent date: " +
+			options.Date +
 			"\n\nReasoning: " + effort +
 			"\n\n# Valid channels: analysis, commentary, final. Channel must be included for every message."
 		return g, nil
@@ -93,8 +97,10 @@ func declareGptOss(system string, declared []chat.Tool) (front []chat.Message, e
 		if err != nil {
 			return nil, err
 		}
-		front = append(front, chat.Message{Role: roleHarmonySystem, Content: "Calls to these tools must go to the commentary channel: 'functions'."})
-		text = toolcall.Paragraphs(text, "# Tools\n\n## functions\n\nnamespace functions {\n\n"+tools+"\n\n} // namespace functions")
+		front = append(front, chat.Message{Role: roleHarmonySystem,
+			Content: "Calls to these tools must go to the commentary channel: 'functions'."})
+		text = toolcall.Paragraphs(text, "# Tools\n\n## functions\n\nnamespace functions {\n\n"+tools+
+			"\n\n} // namespace functions")
 	}
 	if text != "" {
 		front = append(front, chat.Message{Role: "developer", Content: text})
@@ -162,7 +168,8 @@ func (g *gptOss) assistant(out *format.Writer, m chat.Message, at format.Place) 
 		if i > 0 {
 			out.Token(harmonyStart).Text(chat.RoleAssistant)
 		}
-		out.Text(" to=" + functionsPrefix + call.Name).Token(harmonyChannel).Text(channelCommentary + " ").Token(harmonyConstrain).Text("json")
+		out.Text(" to=" + functionsPrefix + call.Name).Token(harmonyChannel).Text(channelCommentary +
+			" ").Token(harmonyConstrain).Text("json")
 		out.Token(harmonyMessage).Text(call.Arguments).Token(harmonyCall)
 	}
 }

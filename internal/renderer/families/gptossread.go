@@ -87,7 +87,8 @@ func harmonyMessages(text string) []harmonyPart {
 	}
 }
 
-// contentSize returns the length of a message's content and of the token that closes it, which is 0 if it does not exist.
+// contentSize returns the length of a message's content and of the token that closes it, which is 0 if it does not
+// exist.
 func contentSize(text string) (size, closing int) {
 	size = len(text)
 	for _, name := range []string{harmonyEnd, harmonyCall, harmonyReturn} {

@@ -35,7 +35,8 @@ const (
 	kimiOtherClose = "<|tool_call_section_end|>"
 )
 
-var kimiTokens = []string{kimiSystem, kimiUser, kimiAssistant, kimiMiddle, imEnd, kimiCallsOpen, kimiCallsClose, kimiCallOpen, kimiCallClose,
+var kimiTokens = []string{kimiSystem, kimiUser, kimiAssistant, kimiMiddle, imEnd, kimiCallsOpen, kimiCallsClose,
+	kimiCallOpen, kimiCallClose,
 	kimiArguments, format.ThinkOpen, format.ThinkClose}
 
 // roleDeclare is the role of the message that declares tools.
@@ -83,7 +84,8 @@ func sinceLastAnswer(messages []chat.Message) int {
 
 // Arrange implements format.Family: there is always a system message, after the declaration of tools.
 func (k *kimi) Arrange(conversation renderer.Conversation) ([]chat.Message, error) {
-	messages, err := format.Declare(conversation, func(system string, tools []chat.Tool) (front []chat.Message, err error) {
+	messages, err := format.Declare(conversation, func(system string, tools []chat.Tool) (front []chat.Message,
+		err error) {
 		if len(tools) > 0 {
 			var text string
 			text, err = k.declare(tools)

@@ -15,8 +15,8 @@ import (
 //
 //	2+2?<|eot_id|>
 //
-// It does not support tools, like the reference: the model writes calls as bare JSON, which cannot be distinguished from
-// an answer in JSON.
+// It does not support tools, like the reference: the model writes calls as bare JSON, which cannot be distinguished
+// from an answer in JSON.
 type llama3 struct{ format.Profile }
 
 const (
@@ -26,10 +26,12 @@ const (
 	llamaEnd         = "<|eot_id|>"
 )
 
-var newLlama3 = withTokens([]string{llamaBegin, llamaHeaderStart, llamaHeaderEnd, llamaEnd}, func(v *format.Vocabulary) format.Family {
-	stop := renderer.Stop{Tokens: []int32{v.ID(llamaEnd)}}
-	return &llama3{format.Profile{Vocabulary: v, Begin: []int32{v.ID(llamaBegin)}, Stop: stop, End: llamaEnd, History: format.Kept}}
-})
+var newLlama3 = withTokens([]string{llamaBegin, llamaHeaderStart, llamaHeaderEnd, llamaEnd},
+	func(v *format.Vocabulary) format.Family {
+		stop := renderer.Stop{Tokens: []int32{v.ID(llamaEnd)}}
+		return &llama3{format.Profile{Vocabulary: v, Begin: []int32{v.ID(llamaBegin)}, Stop: stop, End: llamaEnd,
+			History: format.Kept}}
+	})
 
 // Write implements format.Family.
 func (l *llama3) Write(out *format.Writer, at format.Place) error {

@@ -78,8 +78,8 @@ func (n nemotronVariant) prepare(m chat.Message, at format.Place) (chat.Message,
 	return m, nil
 }
 
-// lead returns the empty block of a turn whose reasoning is not written, because the turn has no reasoning or because it is dropped.
-// The line break after dropped reasoning stays before text.
+// lead returns the empty block of a turn whose reasoning is not written, because the turn has no reasoning or because
+// it is dropped. The line break after dropped reasoning stays before text.
 func (n nemotronVariant) lead(m chat.Message, at format.Place) string {
 	old := at.Index < at.LastUser
 	switch {

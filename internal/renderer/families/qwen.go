@@ -22,7 +22,8 @@ const (
 )
 
 // qwenTokens are the tokens that these families need.
-var qwenTokens = []string{imStart, imEnd, format.ThinkOpen, format.ThinkClose, toolcall.Open, toolcall.Close, toolcall.ResultOpen, toolcall.ResultClose}
+var qwenTokens = []string{imStart, imEnd, format.ThinkOpen, format.ThinkClose, toolcall.Open, toolcall.Close,
+	toolcall.ResultOpen, toolcall.ResultClose}
 
 // chatML has what these families share. Their format is known as ChatML.
 type chatML struct {
@@ -31,7 +32,8 @@ type chatML struct {
 	suffix string
 	// declare writes the system's text and the tools as one message.
 	declare func(system string, tools []chat.Tool) (string, error)
-	// unframe removes the format's own white space from the parts of a reply. It is nil if the format has no such white space.
+	// unframe removes the format's own white space from the parts of a reply. It is nil if the format has no such white
+	// space.
 	unframe func(parts []chat.Part) []chat.Part
 	// xml means that calls may be written as <function=name>, not only as JSON.
 	xml bool
@@ -48,7 +50,8 @@ func (f *chatML) Arrange(conversation renderer.Conversation) ([]chat.Message, er
 }
 
 // declareInSystem declares tools in the system message.
-func declareInSystem(conversation renderer.Conversation, declare func(string, []chat.Tool) (string, error)) ([]chat.Message, error) {
+func declareInSystem(conversation renderer.Conversation, declare func(string, []chat.Tool) (string,
+	error)) ([]chat.Message, error) {
 	return format.Declare(conversation, func(system string, tools []chat.Tool) ([]chat.Message, error) {
 		text, err := declare(system, tools)
 		return []chat.Message{{Role: chat.RoleSystem, Content: text}}, err

@@ -44,7 +44,8 @@ type qwen3Variant struct {
 
 func newQwen3(variant qwen3Variant) builder {
 	return withTokens(qwenTokens, func(v *format.Vocabulary) format.Family {
-		q := &qwen3{chatML: newChatML(v, variant.history), framed: variant.framed, strips: variant.strips, noThinking: variant.noThinking}
+		q := &qwen3{chatML: newChatML(v, variant.history), framed: variant.framed, strips: variant.strips,
+			noThinking: variant.noThinking}
 		q.suffix, q.declare = variant.suffix, toolcall.DeclareJSON
 		if q.framed {
 			q.unframe = unframeQwen3
@@ -57,7 +58,8 @@ func newQwen3(variant qwen3Variant) builder {
 func (q *qwen3) Write(out *format.Writer, at format.Place) error {
 	m := at.Message()
 	if q.noThinking && m.Role == chat.RoleAssistant && at.IsLast() && !m.IsEmpty() && at.LastUser < 0 {
-		return fmt.Errorf("without a message of the user, the format writes no empty block of reasoning, which the prompt always opens; "+
+		return fmt.Errorf("without a message of the user, the format writes no empty block of reasoning, which the prompt "+
+			"always opens; "+
 			"add a message of the user, or take the renderer that thinks: %w", renderer.ErrUnsupported)
 	}
 	text, err := q.output(m, at)

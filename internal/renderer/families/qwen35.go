@@ -34,7 +34,8 @@ type qwen35Variant struct {
 // trimmed, calls are written as <function=name>, and consecutive results of tools share one message of the user.
 func newQwen35(variant qwen35Variant) builder {
 	return withTokens(qwenTokens, func(v *format.Vocabulary) format.Family {
-		d := &dialect{chatML: newChatML(v, variant.history), strips: stripsHistory, result: "\n" + toolcall.ResultClose, grouped: true, between: "\n", split: true}
+		d := &dialect{chatML: newChatML(v, variant.history), strips: stripsHistory, result: "\n" + toolcall.ResultClose,
+			grouped: true, between: "\n", split: true}
 		d.suffix, d.xml = "<think>\n", true
 		d.declare, d.unframe = toolcall.DeclareXML, unframeQwen35
 		d.prepare = func(m chat.Message, _ format.Place) (chat.Message, error) { return trimmed(m), nil }
@@ -101,8 +102,8 @@ func trim(parts []chat.Part, order func(func(int, chat.Part) bool), strip func(s
 	}
 }
 
-// unframeQwen35 removes the white space that the format writes around reasoning, and trims the reasoning before the first
-// text.
+// unframeQwen35 removes the white space that the format writes around reasoning, and trims the reasoning before the
+// first text.
 func unframeQwen35(parts []chat.Part) []chat.Part {
 	parts = unframeQwen3(parts)
 	seen := false

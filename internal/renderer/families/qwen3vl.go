@@ -11,8 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/toolcall"
 )
 
-// dialect is the format of the families after Qwen3: Qwen3-VL, Qwen3.5, Qwen3.8 and Nemotron. They write each message as
-// one text, and differ in these fields.
+// dialect is the format of the families after Qwen3: Qwen3-VL, Qwen3.5, Qwen3.8 and Nemotron. They write each message
+// as one text, and differ in these fields.
 type dialect struct {
 	chatML
 	// prepare changes a message before it is written. It is nil if messages stay unchanged.
@@ -115,7 +115,8 @@ type qwen3VLVariant struct{ framed bool }
 // empty block.
 func newQwen3VL(variant qwen3VLVariant) builder {
 	return withTokens(qwenTokens, func(v *format.Vocabulary) format.Family {
-		d := &dialect{chatML: newChatML(v, format.ReasoningDropped), strips: stripsHistory, result: "\n" + toolcall.ResultClose}
+		d := &dialect{chatML: newChatML(v, format.ReasoningDropped), strips: stripsHistory,
+			result: "\n" + toolcall.ResultClose}
 		d.declare = toolcall.DeclareJSON
 		d.thinking = func(text string) string { return format.ThinkOpen + text + format.ThinkClose }
 		d.calls = func(m chat.Message) (string, error) {

@@ -42,7 +42,8 @@ func newRoleColon(tokens tokenizer.Tokenizer, options Options) (format.Family, e
 	if err != nil {
 		return nil, err
 	}
-	r := &roleColon{Profile: format.Profile{Vocabulary: v, Stop: renderer.Stop{Strings: []string{nextUser}}, History: format.Kept}, endOfText: -1}
+	r := &roleColon{Profile: format.Profile{Vocabulary: v, Stop: renderer.Stop{Strings: []string{nextUser}},
+		History: format.Kept}, endOfText: -1}
 	for _, t := range []struct {
 		name string
 		set  func(id int32)

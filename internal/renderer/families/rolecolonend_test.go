@@ -48,13 +48,20 @@ func TestRoleColonEndPrompt(t *testing.T) {
 		messages []chat.Message
 		want     []int32
 	}{
-		"a question":                       {messages: []chat.Message{user("What is 1 + 2?")}, want: ids("User: What is 1 + 2?\n\nAssistant:")},
-		"no message at all":                {want: ids("Assistant:")},
-		"a system message and examples":    {messages: []chat.Message{{Role: chat.RoleSystem, Content: "Add."}, user("1 + 1"), {Role: chat.RoleAssistant, Content: "2"}, user("2 + 2")}, want: ids("System: Add.\n\nUser: 1 + 1\n\nAssistant: 2", end, "\n\nUser: 2 + 2\n\nAssistant:")},
-		"names of special tokens are text": {messages: []chat.Message{user("<|end|>")}, want: ids("User: <|end|>\n\nAssistant:")},
-		"what was sampled stays as it was": {messages: []chat.Message{user("q"), {Role: chat.RoleAssistant, Content: "3", Sampled: ids("3  ", end)}, user("r")}, want: ids("User: q\n\nAssistant:3  ", end, "\n\nUser: r\n\nAssistant:")},
-		"a cut reply is closed":            {messages: []chat.Message{user("q"), {Role: chat.RoleAssistant, Content: "3", Sampled: ids(" 3")}, user("r")}, want: ids("User: q\n\nAssistant: 3", end, "\n\nUser: r\n\nAssistant:")},
-		"an empty cut reply, too":          {messages: []chat.Message{user("q"), {Role: chat.RoleAssistant, Sampled: []int32{}}, user("r")}, want: ids("User: q\n\nAssistant:", end, "\n\nUser: r\n\nAssistant:")},
+		"a question": {messages: []chat.Message{user("What is 1 + 2?")},
+			want: ids("User: What is 1 + 2?\n\nAssistant:")},
+		"no message at all": {want: ids("Assistant:")},
+		"a system message and examples": {messages: []chat.Message{{Role: chat.RoleSystem, Content: "Add."}, user("1 + 1"),
+			{Role: chat.RoleAssistant, Content: "2"}, user("2 + 2")}, want: ids("System: Add.\n\nUser: 1 + 1\n\nAssistant: 2",
+			end, "\n\nUser: 2 + 2\n\nAssistant:")},
+		"names of special tokens are text": {messages: []chat.Message{user("<|end|>")},
+			want: ids("User: <|end|>\n\nAssistant:")},
+		"what was sampled stays as it was": {messages: []chat.Message{user("q"), {Role: chat.RoleAssistant, Content: "3",
+			Sampled: ids("3  ", end)}, user("r")}, want: ids("User: q\n\nAssistant:3  ", end, "\n\nUser: r\n\nAssistant:")},
+		"a cut reply is closed": {messages: []chat.Message{user("q"), {Role: chat.RoleAssistant, Content: "3",
+			Sampled: ids(" 3")}, user("r")}, want: ids("User: q\n\nAssistant: 3", end, "\n\nUser: r\n\nAssistant:")},
+		"an empty cut reply, too": {messages: []chat.Message{user("q"), {Role: chat.RoleAssistant, Sampled: []int32{}},
+			user("r")}, want: ids("User: q\n\nAssistant:", end, "\n\nUser: r\n\nAssistant:")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -47,63 +47,73 @@ func withTokens(names []string, build func(*format.Vocabulary) format.Family) bu
 const (
 	effortHigh = "Reasoning effort is set to xhigh. Please think carefully through the task, validate key assumptions, " +
 		"consider plausible alternatives, and prioritize correctness, consistency, and clarity in the final answer."
-	effortLow = "Reasoning effort is set to low. Keep your thinking brief and focused, moving directly to the conclusion " +
+	effortLow = "Reasoning effort is set to low. Keep your thinking brief and focused, moving directly to the " +
+		"conclusion " +
 		"without unnecessary elaboration."
 )
 
 // variants are the renderers by name. Their histories say which sampled ids stay in the next prompt:
 //
 //   - Kept is for formats that write a reply as it was sampled, and for those that preserve reasoning. The reference
-//     writes a turn without reasoning otherwise than it was sampled (with an empty block in other tokens, or none); here
-//     its ids stay, so each turn extends the last.
+//     writes a turn without reasoning otherwise than it was sampled (with an empty block in other tokens, or none);
+//     here its ids stay, so each turn extends the last.
 //   - ReasoningDropped is for Qwen3 and Qwen3-VL. They open no block in the prompt, so a reply without reasoning stays
 //     in history as it was sampled. A reply with reasoning loses it at the user's next message. Within a turn, between
 //     calls of tools, the models' own templates keep the reasoning (the reference drops it), so it stays.
 //   - CurrentTurn is for Qwen3.5, Nemotron and Kimi. They open a block in the prompt that history closes or leaves out,
 //     so only the replies of the current turn stay.
-//   - Rewritten is for qwen3_disable_thinking and deepseekv3_thinking, which always change the text before the reply, and
-//     for gpt_oss, which changes the token that ended an answer; the rest of the answer stays (see
+//   - Rewritten is for qwen3_disable_thinking and deepseekv3_thinking, which always change the text before the reply,
+//     and for gpt_oss, which changes the token that ended an answer; the rest of the answer stays (see
 //     gptOss.WriteSampled).
 var variants = map[string]builder{
 	"role_colon":     newRoleColon,
 	"role_colon_end": newRoleColonEnd,
 	"llama3":         newLlama3,
 
-	"qwen3":                  newQwen3(qwen3Variant{framed: true, strips: true, history: format.ReasoningDropped}),
-	"qwen3+keep_thinking":    newQwen3(qwen3Variant{framed: true, history: format.Kept}),
-	"qwen3_disable_thinking": newQwen3(qwen3Variant{framed: true, strips: true, noThinking: true, suffix: emptyBlock, history: format.Rewritten}),
-	"qwen3_instruct":         newQwen3(qwen3Variant{strips: true, history: format.Kept}),
-	"qwen3_vl":               newQwen3VL(qwen3VLVariant{framed: true}),
-	"qwen3_vl_instruct":      newQwen3VL(qwen3VLVariant{}),
+	"qwen3":               newQwen3(qwen3Variant{framed: true, strips: true, history: format.ReasoningDropped}),
+	"qwen3+keep_thinking": newQwen3(qwen3Variant{framed: true, history: format.Kept}),
+	"qwen3_disable_thinking": newQwen3(qwen3Variant{framed: true, strips: true, noThinking: true, suffix: emptyBlock,
+		history: format.Rewritten}),
+	"qwen3_instruct":    newQwen3(qwen3Variant{strips: true, history: format.Kept}),
+	"qwen3_vl":          newQwen3VL(qwen3VLVariant{framed: true}),
+	"qwen3_vl_instruct": newQwen3VL(qwen3VLVariant{}),
 
-	"qwen3_5":                   newQwen35(qwen35Variant{scalar: pyjson.Str, history: format.CurrentTurn}),
-	"qwen3_5_disable_thinking":  newQwen35(qwen35Variant{scalar: pyjson.Str, noThinking: true, history: format.CurrentTurn}),
+	"qwen3_5": newQwen35(qwen35Variant{scalar: pyjson.Str, history: format.CurrentTurn}),
+	"qwen3_5_disable_thinking": newQwen35(qwen35Variant{scalar: pyjson.Str, noThinking: true,
+		history: format.CurrentTurn}),
 	"qwen3_5_preserve_thinking": newQwen35(qwen35Variant{scalar: pyjson.Str, keeps: true, history: format.Kept}),
 
-	"qwen3_8_xhigh_reasoning":  newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, effort: effortHigh, history: format.Kept}),
-	"qwen3_8_medium_reasoning": newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, history: format.Kept}),
-	"qwen3_8_low_reasoning":    newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, effort: effortLow, history: format.Kept}),
-	"qwen3_8_disable_thinking": newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, noThinking: true, history: format.Kept}),
+	"qwen3_8_xhigh_reasoning": newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, effort: effortHigh,
+		history: format.Kept}),
+	"qwen3_8_medium_reasoning": newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true,
+		history: format.Kept}),
+	"qwen3_8_low_reasoning": newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, effort: effortLow,
+		history: format.Kept}),
+	"qwen3_8_disable_thinking": newQwen35(qwen35Variant{scalar: pyjson.JSON, keeps: true, framed: true, noThinking: true,
+		history: format.Kept}),
 
 	"deepseekv3":                        newDeepseek(deepseekVariant{history: format.Kept}),
 	"deepseekv3_disable_thinking":       newDeepseek(deepseekVariant{history: format.Kept}),
 	"deepseekv3_thinking":               newDeepseek(deepseekVariant{thinks: true, history: format.Rewritten}),
 	"deepseekv3_thinking+keep_thinking": newDeepseek(deepseekVariant{thinks: true, keeps: true, history: format.Kept}),
 
-	"kimi_k2":                    newKimi(kimiVariant{declare: declareKimiK2, history: format.CurrentTurn}),
-	"kimi_k25":                   newKimi(kimiThinking),
-	"kimi_k25_disable_thinking":  newKimi(kimiNoThinking),
-	"kimi_k26":                   newKimi(kimiThinking),
-	"kimi_k26_disable_thinking":  newKimi(kimiNoThinking),
-	"kimi_k26_preserve_thinking": newKimi(kimiVariant{declare: declareKimiK25, partsAllowed: true, given: []string{format.ThinkOpen}, keeps: true, history: format.Kept}),
+	"kimi_k2":                   newKimi(kimiVariant{declare: declareKimiK2, history: format.CurrentTurn}),
+	"kimi_k25":                  newKimi(kimiThinking),
+	"kimi_k25_disable_thinking": newKimi(kimiNoThinking),
+	"kimi_k26":                  newKimi(kimiThinking),
+	"kimi_k26_disable_thinking": newKimi(kimiNoThinking),
+	"kimi_k26_preserve_thinking": newKimi(kimiVariant{declare: declareKimiK25, partsAllowed: true,
+		given: []string{format.ThinkOpen}, keeps: true, history: format.Kept}),
 
-	"nemotron3":                   newNemotron(nemotronVariant{history: format.CurrentTurn}),
-	"nemotron3_low_thinking":      newNemotron(nemotronVariant{effort: "\n\n{reasoning effort: low}", history: format.CurrentTurn}),
+	"nemotron3": newNemotron(nemotronVariant{history: format.CurrentTurn}),
+	"nemotron3_low_thinking": newNemotron(nemotronVariant{effort: "\n\n{reasoning effort: low}",
+		history: format.CurrentTurn}),
 	"nemotron3_disable_thinking":  newNemotron(nemotronVariant{noThinking: true, history: format.Kept}),
 	"nemotron3_preserve_thinking": newNemotron(nemotronVariant{keeps: true, history: format.Kept}),
 
-	"nemotron3_ultra":                   newNemotron(nemotronVariant{ultra: true, history: format.CurrentTurn}),
-	"nemotron3_ultra_medium_thinking":   newNemotron(nemotronVariant{ultra: true, effort: "\n\n{reasoning effort: efficient}", partsAllowed: true, history: format.CurrentTurn}),
+	"nemotron3_ultra": newNemotron(nemotronVariant{ultra: true, history: format.CurrentTurn}),
+	"nemotron3_ultra_medium_thinking": newNemotron(nemotronVariant{ultra: true,
+		effort: "\n\n{reasoning effort: efficient}", partsAllowed: true, history: format.CurrentTurn}),
 	"nemotron3_ultra_disable_thinking":  newNemotron(nemotronVariant{ultra: true, noThinking: true, history: format.Kept}),
 	"nemotron3_ultra_preserve_thinking": newNemotron(nemotronVariant{ultra: true, keeps: true, history: format.Kept}),
 
@@ -114,8 +124,10 @@ var variants = map[string]builder{
 }
 
 var (
-	kimiThinking   = kimiVariant{declare: declareKimiK25, partsAllowed: true, given: []string{format.ThinkOpen}, history: format.CurrentTurn}
-	kimiNoThinking = kimiVariant{declare: declareKimiK25, partsAllowed: true, given: []string{format.ThinkOpen, format.ThinkClose}, history: format.Kept}
+	kimiThinking = kimiVariant{declare: declareKimiK25, partsAllowed: true, given: []string{format.ThinkOpen},
+		history: format.CurrentTurn}
+	kimiNoThinking = kimiVariant{declare: declareKimiK25, partsAllowed: true,
+		given: []string{format.ThinkOpen, format.ThinkClose}, history: format.Kept}
 )
 
 // Names returns the names of all renderers, sorted.

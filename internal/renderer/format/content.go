@@ -76,9 +76,10 @@ func SplitSystem(messages []chat.Message) (system string, rest []chat.Message, e
 	return TextOf(messages[0].AllParts()), messages[1:], nil
 }
 
-// Declare returns the messages of a conversation with the first ones, for the system's text and the tools, in place of the system
-// message. Without a list of tools the messages are as they were.
-func Declare(c renderer.Conversation, first func(system string, tools []chat.Tool) ([]chat.Message, error)) ([]chat.Message, error) {
+// Declare returns the messages of a conversation with the first ones, for the system's text and the tools, in place of
+// the system message. Without a list of tools the messages are as they were.
+func Declare(c renderer.Conversation, first func(system string, tools []chat.Tool) ([]chat.Message,
+	error)) ([]chat.Message, error) {
 	if c.Tools == nil {
 		return c.Messages, nil
 	}

@@ -109,7 +109,8 @@ type CallTags struct{ Opening, Separator, Closing string }
 
 // Parse reads the calls of a section. The arguments of a call must be JSON, of any type. The function read returns the
 // call that stands before the separator, or false if that is not a valid one.
-func (c CallTags) Parse(section string, read func(head string) (chat.ToolCall, bool)) (calls []chat.ToolCall, unparsed []renderer.UnparsedCall) {
+func (c CallTags) Parse(section string, read func(head string) (chat.ToolCall,
+	bool)) (calls []chat.ToolCall, unparsed []renderer.UnparsedCall) {
 	for at := 0; ; {
 		begin := strings.Index(section[at:], c.Opening)
 		if begin < 0 {

@@ -33,7 +33,8 @@ func Specification(t chat.Tool) (*pyjson.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &pyjson.Object{Fields: []pyjson.Field{{Name: "name", Value: t.Name}, {Name: "description", Value: t.Description}}}
+	out := &pyjson.Object{Fields: []pyjson.Field{{Name: "name", Value: t.Name},
+		{Name: "description", Value: t.Description}}}
 	if parameters != nil {
 		out.Set("parameters", parameters)
 	}

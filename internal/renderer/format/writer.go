@@ -27,7 +27,8 @@ func NewVocabulary(tokens tokenizer.Tokenizer, match tokenizer.Match, names ...s
 	for _, name := range names {
 		id, ok := tokens.Special(name)
 		if !ok {
-			return nil, fmt.Errorf("the tokenizer has no token %s: take the renderer of the model that the tokenizer belongs to", name)
+			return nil, fmt.Errorf("the tokenizer has no token %s: take the renderer of the model that the tokenizer belongs to",
+				name)
 		}
 		v.ids[name] = id
 	}
@@ -56,7 +57,8 @@ type Writer struct {
 	Output int
 }
 
-// NewWriter returns a writer of a conversation with that last prompt, or nil. It has written what every conversation begins with.
+// NewWriter returns a writer of a conversation with that last prompt, or nil. It has written what every conversation
+// begins with.
 func NewWriter(p *Profile, last *renderer.Rendered) *Writer {
 	out := &Writer{vocabulary: p.Vocabulary, last: last}
 	if last != nil {

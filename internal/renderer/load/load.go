@@ -34,8 +34,8 @@ type Renderer struct {
 	digest string
 }
 
-// ForModel returns the renderer of a model. An error is an *Error, unless the tokenizer's file cannot be read, which somebody
-// may repair, or ctx ended.
+// ForModel returns the renderer of a model. An error is an *Error, unless the tokenizer's file cannot be read, which
+// somebody may repair, or ctx ended.
 func ForModel(ctx context.Context, files *fetch.Fetcher, model contract.Model) (*Renderer, error) {
 	// A model that is not in the table specifies its renderer and tokenizer, and has no tokens that begin and end
 	// texts. A renderer that needs them fails.
@@ -60,13 +60,14 @@ func ForModel(ctx context.Context, files *fetch.Fetcher, model contract.Model) (
 	return &Renderer{Renderer: r, model: model, digest: digest}, nil
 }
 
-// Check reports whether this is the renderer of a model. A digest that the model did not have when the renderer was built
-// must be the digest of the file that was read.
+// Check reports whether this is the renderer of a model. A digest that the model did not have when the renderer was
+// built must be the digest of the file that was read.
 func (f *Renderer) Check(model contract.Model) error {
 	own, other := f.model.Tokenizer, model.Tokenizer
 	switch {
 	case f.model.Name != model.Name || f.model.Renderer != model.Renderer || (own == nil) != (other == nil):
-		return fmt.Errorf("this program speaks the format %s of %s, and not %s of %s", f.model.Renderer, f.model.Name, model.Renderer, model.Name)
+		return fmt.Errorf("this program speaks the format %s of %s, and not %s of %s", f.model.Renderer, f.model.Name,
+			model.Renderer, model.Name)
 	case own == nil:
 		return nil
 	case other.SHA256 != "" && other.SHA256 != f.digest:
@@ -80,7 +81,8 @@ func (f *Renderer) Check(model contract.Model) error {
 }
 
 // tokens loads the tokenizer and returns the digest of its file.
-func tokens(ctx context.Context, files *fetch.Fetcher, model contract.Model) (found tokenizer.Tokenizer, digest string, err error) {
+func tokens(ctx context.Context, files *fetch.Fetcher,
+	model contract.Model) (found tokenizer.Tokenizer, digest string, err error) {
 	if model.Tokenizer == nil {
 		if found, err = tokenizer.ForModel(model.Name); err != nil {
 			return nil, "", &Error{Err: err}
@@ -88,7 +90,8 @@ func tokens(ctx context.Context, files *fetch.Fetcher, model contract.Model) (fo
 		return found, "", nil
 	}
 	t := model.Tokenizer
-	source := fetch.Source{Repository: t.Repository, Revision: t.Revision, File: t.File, URL: t.URL, Ranks: t.Ranks, SHA256: t.SHA256}
+	source := fetch.Source{Repository: t.Repository, Revision: t.Revision, File: t.File, URL: t.URL, Ranks: t.Ranks,
+		SHA256: t.SHA256}
 	loaded, digest, err := files.Load(ctx, source)
 	if err != nil {
 		return nil, "", err

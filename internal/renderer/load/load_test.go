@@ -41,7 +41,8 @@ func hub(t *testing.T, status int) *fetch.Fetcher {
 }
 
 func own() contract.Model {
-	return contract.Model{Name: "own/model", Renderer: "role_colon", Tokenizer: &contract.Tokenizer{Repository: "own/model", SHA256: digest(model.TokenizerJSON())}}
+	return contract.Model{Name: "own/model", Renderer: "role_colon",
+		Tokenizer: &contract.Tokenizer{Repository: "own/model", SHA256: digest(model.TokenizerJSON())}}
 }
 
 // TestRenderersOfTable checks that a run may name every renderer that exists: the manager knows them by the
@@ -54,9 +55,10 @@ func TestRenderersOfTable(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	cases := map[string]contract.Model{
-		"the built-in model":                         {Name: "tinkersim/byte-136k", Renderer: "role_colon_end"},
-		"what is right for a model's name":           {Name: "tinkersim/byte-136k"},
-		"a known model whose tokenizer is elsewhere": {Name: "tinkersim/byte-136k", Tokenizer: &contract.Tokenizer{Repository: "a/copy"}},
+		"the built-in model":               {Name: "tinkersim/byte-136k", Renderer: "role_colon_end"},
+		"what is right for a model's name": {Name: "tinkersim/byte-136k"},
+		"a known model whose tokenizer is elsewhere": {Name: "tinkersim/byte-136k",
+			Tokenizer: &contract.Tokenizer{Repository: "a/copy"}},
 	}
 	for name, m := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -86,15 +88,19 @@ func TestLoadFails(t *testing.T) {
 		names  string
 		final  bool
 	}{
-		"a model that nobody knows":   {func(m *contract.Model) { *m = contract.Model{Name: "no/body"} }, http.StatusOK, "model.renderer", true},
-		"no tokenizer for it":         {func(m *contract.Model) { m.Tokenizer = nil }, http.StatusOK, "own/model", true},
-		"a renderer that is not":      {func(m *contract.Model) { m.Renderer = "qwen1" }, http.StatusOK, "qwen1", true},
-		"a renderer of another model": {func(m *contract.Model) { m.Renderer = "qwen3" }, http.StatusOK, "<|im_start|>", true},
-		"another digest":              {func(m *contract.Model) { m.Tokenizer.SHA256 = strings.Repeat("0", 64) }, http.StatusOK, "sha256", false},
-		"a file of another kind":      {func(m *contract.Model) { m.Tokenizer.Ranks = "kimi_k2" }, http.StatusOK, "reading the tokenizer", false},
-		"a file that is missing":      {nil, http.StatusNotFound, "404", false},
-		"a server that is down":       {nil, http.StatusServiceUnavailable, "503", false},
-		"a server that is busy":       {nil, http.StatusTooManyRequests, "429", false},
+		"a model that nobody knows": {func(m *contract.Model) { *m = contract.Model{Name: "no/body"} }, http.StatusOK,
+			"model.renderer", true},
+		"no tokenizer for it":    {func(m *contract.Model) { m.Tokenizer = nil }, http.StatusOK, "own/model", true},
+		"a renderer that is not": {func(m *contract.Model) { m.Renderer = "qwen1" }, http.StatusOK, "qwen1", true},
+		"a renderer of another model": {func(m *contract.Model) { m.Renderer = "qwen3" }, http.StatusOK, "<|im_start|>",
+			true},
+		"another digest": {func(m *contract.Model) { m.Tokenizer.SHA256 = strings.Repeat("0", 64) }, http.StatusOK,
+			"sha256", false},
+		"a file of another kind": {func(m *contract.Model) { m.Tokenizer.Ranks = "kimi_k2" }, http.StatusOK,
+			"reading the tokenizer", false},
+		"a file that is missing": {nil, http.StatusNotFound, "404", false},
+		"a server that is down":  {nil, http.StatusServiceUnavailable, "503", false},
+		"a server that is busy":  {nil, http.StatusTooManyRequests, "429", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -127,15 +133,16 @@ func TestCheck(t *testing.T) {
 		change func(*contract.Model)
 		ok     bool
 	}{
-		"the same model":                 {of: pinned, ok: true},
-		"the same without a digest":      {of: open, ok: true},
-		"a digest that came later":       {of: open, change: func(m *contract.Model) { m.Tokenizer.SHA256 = read }, ok: true},
-		"another digest that came later": {of: open, change: func(m *contract.Model) { m.Tokenizer.SHA256 = strings.Repeat("0", 64) }},
-		"another rank":                   {of: pinned, change: func(m *contract.Model) { m.LoraRank = 3 }, ok: true},
-		"another model":                  {of: pinned, change: func(m *contract.Model) { m.Name = "other/model" }},
-		"another renderer":               {of: pinned, change: func(m *contract.Model) { m.Renderer = "role_colon_end" }},
-		"another repository":             {of: pinned, change: func(m *contract.Model) { m.Tokenizer.Repository = "other/model" }},
-		"the built-in tokenizer":         {of: pinned, change: func(m *contract.Model) { m.Tokenizer = nil }},
+		"the same model":            {of: pinned, ok: true},
+		"the same without a digest": {of: open, ok: true},
+		"a digest that came later":  {of: open, change: func(m *contract.Model) { m.Tokenizer.SHA256 = read }, ok: true},
+		"another digest that came later": {of: open,
+			change: func(m *contract.Model) { m.Tokenizer.SHA256 = strings.Repeat("0", 64) }},
+		"another rank":           {of: pinned, change: func(m *contract.Model) { m.LoraRank = 3 }, ok: true},
+		"another model":          {of: pinned, change: func(m *contract.Model) { m.Name = "other/model" }},
+		"another renderer":       {of: pinned, change: func(m *contract.Model) { m.Renderer = "role_colon_end" }},
+		"another repository":     {of: pinned, change: func(m *contract.Model) { m.Tokenizer.Repository = "other/model" }},
+		"the built-in tokenizer": {of: pinned, change: func(m *contract.Model) { m.Tokenizer = nil }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,11 +1,12 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pyjson reads and writes JSON, converts values to text and trims white space as Python does, the language of the
-// reference. Models were trained on tool calls in that spelling, and another spelling of a value would be other tokens.
+// Package pyjson reads and writes JSON, converts values to text and trims white space as Python does, the language of
+// the reference. Models were trained on tool calls in that spelling, and another spelling of a value would be other
+// tokens.
 //
-// Values are nil, bool, Integer, float64, string, []any and *Object. A string may have lone surrogates, as JSON can spell
-// them: each is represented by the three bytes that UTF-8 would give it.
+// Values are nil, bool, Integer, float64, string, []any and *Object. A string may have lone surrogates, as JSON can
+// spell them: each is represented by the three bytes that UTF-8 would give it.
 package pyjson
 
 // Integer is a whole number in decimal digits, of any length.

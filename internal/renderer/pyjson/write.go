@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// Style is a style of writing JSON. The zero value is the style of json.dumps: ", " and ": " between values, and escapes
-// for characters beyond ASCII.
+// Style is a style of writing JSON. The zero value is the style of json.dumps: ", " and ": " between values, and
+// escapes for characters beyond ASCII.
 type Style struct {
 	// Compact leaves out the spaces.
 	Compact bool
@@ -113,8 +113,8 @@ func unit(out *strings.Builder, r rune) {
 	}
 }
 
-// Str returns the text of a value as str() does: True, None, 1e-05, and containers as by repr(). A lone surrogate, which
-// UTF-8 cannot represent, becomes U+FFFD.
+// Str returns the text of a value as str() does: True, None, 1e-05, and containers as by repr(). A lone surrogate,
+// which UTF-8 cannot represent, becomes U+FFFD.
 func Str(value any) string {
 	if text, ok := value.(string); ok {
 		return Text(text)

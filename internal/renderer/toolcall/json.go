@@ -77,7 +77,8 @@ func WriteJSON(calls []chat.ToolCall) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("writing call %d, of %q: %w: %w", i, call.Name, format.ErrArguments, err)
 		}
-		payload := &pyjson.Object{Fields: []pyjson.Field{{Name: "name", Value: call.Name}, {Name: "arguments", Value: arguments}}}
+		payload := &pyjson.Object{Fields: []pyjson.Field{{Name: "name", Value: call.Name},
+			{Name: "arguments", Value: arguments}}}
 		lines[i] = Open + "\n" + pyjson.JSON(payload) + "\n" + Close
 	}
 	return strings.Join(lines, "\n"), nil
@@ -93,7 +94,8 @@ func DeclareJSON(system string, tools []chat.Tool) (string, error) {
 		}
 		text = "# Tools\n\nYou may call one or more functions to assist with the user query.\n\n" +
 			"You are provided with function signatures within <tools></tools> XML tags:\n<tools>\n" + lines + "\n</tools>\n\n" +
-			"For each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:\n" +
+			"For each function call, return a json object with function name and arguments within <tool_call></tool_call> " +
+			"XML tags:\n" +
 			"<tool_call>\n{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>"
 	}
 	if system == "" {

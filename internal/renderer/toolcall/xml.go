@@ -12,8 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/pyjson"
 )
 
-// WriteXML writes calls as <function=name> with a <parameter=name> for each argument. The function scalar writes a value
-// that is neither text nor a container.
+// WriteXML writes calls as <function=name> with a <parameter=name> for each argument. The function scalar writes a
+// value that is neither text nor a container.
 func WriteXML(calls []chat.ToolCall, scalar func(any) string) ([]string, error) {
 	out := make([]string, len(calls))
 	for i, call := range calls {
@@ -24,7 +24,8 @@ func WriteXML(calls []chat.ToolCall, scalar func(any) string) ([]string, error) 
 		var text strings.Builder
 		text.WriteString(Open + "\n<function=" + call.Name + ">\n")
 		for _, argument := range arguments.Fields {
-			text.WriteString("<parameter=" + pyjson.Text(argument.Name) + ">\n" + ArgumentText(argument.Value, scalar) + "\n</parameter>\n")
+			text.WriteString("<parameter=" + pyjson.Text(argument.Name) + ">\n" + ArgumentText(argument.Value, scalar) +
+				"\n</parameter>\n")
 		}
 		text.WriteString("</function>\n" + Close)
 		out[i] = text.String()
@@ -163,13 +164,15 @@ func tagName(text string) (name, rest string, ok bool) {
 const howToCall = "</tools>\n\n" +
 	"If you choose to call a function ONLY reply in the following format with NO suffix:\n\n" +
 	"<tool_call>\n<function=example_function_name>\n<parameter=example_parameter_1>\nvalue_1\n</parameter>\n" +
-	"<parameter=example_parameter_2>\nThis is the value for the second parameter\nthat can span\nmultiple lines\n</parameter>\n" +
+	"<parameter=example_parameter_2>\nThis is the value for the second parameter\nthat can span\nmultiple " +
+	"lines\n</parameter>\n" +
 	"</function>\n</tool_call>\n\n" +
 	"<IMPORTANT>\nReminder:\n" +
 	"- Function calls MUST follow the specified format: an inner <function=...></function> block must be nested within " +
 	"<tool_call></tool_call> XML tags\n" +
 	"- Required parameters MUST be specified\n" +
-	"- You may provide optional reasoning for your function call in natural language BEFORE the function call, but NOT after\n" +
+	"- You may provide optional reasoning for your function call in natural language BEFORE the function call, but " +
+	"NOT after\n" +
 	"- If there is no function call available, answer the question like normal with your current knowledge " +
 	"and do not tell the user about function calls\n" +
 	"</IMPORTANT>"

@@ -184,7 +184,8 @@ func (s *scope) anyOf(schema *pyjson.Object) (shape, error) {
 }
 
 // several writes the types of a list of types.
-var several = map[string]string{"string": "string", "number": "number", "integer": "number", "boolean": "boolean", "null": "null",
+var several = map[string]string{"string": "string", "number": "number", "integer": "number", "boolean": "boolean",
+	"null":   "null",
 	"object": "{}", "array": "Array<any>"}
 
 func (s *scope) typed(schema *pyjson.Object) (shape, error) {
@@ -212,7 +213,8 @@ func (s *scope) typed(schema *pyjson.Object) (shape, error) {
 
 func (s *scope) array(schema *pyjson.Object) (shape, error) {
 	item := constant("any")
-	if items := schema.Value("items"); items != nil && items != false && (items == true || len(pyjson.ObjectOf(items).Fields) > 0) {
+	if items := schema.Value("items"); items != nil && items != false &&
+		(items == true || len(pyjson.ObjectOf(items).Fields) > 0) {
 		var err error
 		if item, err = s.parse(items); err != nil {
 			return shape{}, err

@@ -13,10 +13,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// derived matches the metrics of an environment that describe how its episodes went rather than what they are worth, and
-// those that pass@1 repeats.
-var derived = regexp.MustCompile(`(^|/)(stop|answer|by_group)/|(^|/)(total_\w+|\w+_per_\w+|fault_ratio|deadline_ratio)$|^(` +
-	MetricCorrect + `|` + MetricAnswered + `|` + MetricTruncated + `)$`)
+// derived matches the metrics of an environment that describe how its episodes went rather than what they are worth,
+// and those that pass@1 repeats.
+var derived = regexp.MustCompile(
+	`(^|/)(stop|answer|by_group)/|(^|/)(total_\w+|\w+_per_\w+|fault_ratio|deadline_ratio)$|^(` +
+		MetricCorrect + `|` + MetricAnswered + `|` + MetricTruncated + `)$`)
 
 // Estimates picks what an evaluation measured of an environment out of its metrics, the most important first: pass@k by
 // k, solved@n, the reward, the rewards of roles, and what the environment itself measures, by name.
@@ -37,7 +38,8 @@ func Estimates(metrics map[string]float64, environment string) []contract.Estima
 		}
 	}
 	slices.SortFunc(list, func(a, b contract.Estimate) int {
-		return cmp.Or(cmp.Compare(rankOf(a.Name), rankOf(b.Name)), cmp.Compare(kOf(a.Name), kOf(b.Name)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(rankOf(a.Name), rankOf(b.Name)), cmp.Compare(kOf(a.Name), kOf(b.Name)),
+			cmp.Compare(a.Name, b.Name))
 	})
 	return list[:min(len(list), contract.MaxEstimates)]
 }

@@ -20,14 +20,14 @@ type Samples struct {
 	PassAt []int
 }
 
-// EvaluationMetrics measures the groups of an evaluation: test/env/... as StepMetrics does, pass@k, solved@n, and how many
-// tasks were evaluated and how many left out, each as test/... over all tasks and as test/<environment>/... for one
-// environment. Means over tasks have intervals of 95% confidence, <name>/ci95_low and <name>/ci95_high.
+// EvaluationMetrics measures the groups of an evaluation: test/env/... as StepMetrics does, pass@k, solved@n, and how
+// many tasks were evaluated and how many left out, each as test/... over all tasks and as test/<environment>/... for
+// one environment. Means over tasks have intervals of 95% confidence, <name>/ci95_low and <name>/ci95_high.
 //
-//   - pass@k, for the k of an environment and for 1, is the unbiased estimate; see PassAtK. A task with fewer usable samples
-//     than k does not count for it.
-//   - solved@n is the empirical estimate: the share of tasks that any of the n samples has solved. A task counts with the
-//     usable samples that it has, and is left out without any.
+//   - pass@k, for the k of an environment and for 1, is the unbiased estimate; see PassAtK. A task with fewer usable
+//     samples than k does not count for it.
+//   - solved@n is the empirical estimate: the share of tasks that any of the n samples has solved. A task counts with
+//     the usable samples that it has, and is left out without any.
 //
 // Over all tasks there are those k and that n which every environment has.
 func EvaluationMetrics(groups []rl.Group, environments map[string]Samples) map[string]float64 {

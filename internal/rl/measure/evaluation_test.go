@@ -78,7 +78,8 @@ func TestEvaluationMetrics(t *testing.T) {
 		"test/sums/pass@1": (0.5 + 0 + 1) / 3, "test/game/pass@1": 0.125, "test/pass@1": (0.5 + 0 + 1 + 0.25 + 0) / 5,
 		"test/sums/pass@2": 0.5, "test/game/pass@2": 0.25, "test/pass@2": (1 + 0 + 0.5 + 0) / 4,
 		"test/game/pass@4": 0.5,
-		"test/tasks":       6, "test/tasks_left_out": 1, "test/sums/tasks": 4, "test/sums/tasks_left_out": 1, "test/game/tasks": 2,
+		"test/tasks":       6, "test/tasks_left_out": 1, "test/sums/tasks": 4, "test/sums/tasks_left_out": 1,
+		"test/game/tasks":    2,
 		"test/sums/solved@2": 2.0 / 3, "test/game/solved@4": 0.5,
 		// Wilson's interval for 1 of 2 tasks.
 		"test/game/solved@4/ci95_low": 0.0945312, "test/game/solved@4/ci95_high": 0.9054688,

@@ -12,8 +12,8 @@ const normal95 = 1.959963984540054
 type interval struct{ low, high float64 }
 
 // wilson is the score interval of a share p that was seen in n independent trials. It lies within 0 and 1 and is of use
-// for few trials, too, and where all or none of them passed (E. B. Wilson, Probable inference, the law of succession, and
-// statistical inference, Journal of the American Statistical Association 22, 1927).
+// for few trials, too, and where all or none of them passed (E. B. Wilson, Probable inference, the law of succession,
+// and statistical inference, Journal of the American Statistical Association 22, 1927).
 func wilson(p, n float64) interval {
 	z2 := normal95 * normal95
 	centre := (p + z2/(2*n)) / (1 + z2/n)
@@ -21,11 +21,11 @@ func wilson(p, n float64) interval {
 	return interval{low: max(0, centre-half), high: min(1, centre+half)}
 }
 
-// shareInterval is the interval of the mean of tasks' rates, each from 0 to 1 and estimated from samples. It is Wilson's,
-// with the effective number of trials: that of which a plain share would have the same variance (N. Dean and M. Pagano,
-// Evaluating confidence interval methods for binomial proportions in clustered surveys, Journal of Survey Statistics and
-// Methodology 3, 2015). Where each rate is 0 or 1 these are the tasks. There are at most trials of them, the samples, since
-// rates that agree by chance show no more than that.
+// shareInterval is the interval of the mean of tasks' rates, each from 0 to 1 and estimated from samples. It is
+// Wilson's, with the effective number of trials: that of which a plain share would have the same variance (N. Dean and
+// M. Pagano, Evaluating confidence interval methods for binomial proportions in clustered surveys, Journal of Survey
+// Statistics and Methodology 3, 2015). Where each rate is 0 or 1 these are the tasks. There are at most trials of them,
+// the samples, since rates that agree by chance show no more than that.
 func shareInterval(rates []float64, trials int) interval {
 	tasks, sum, squares := float64(len(rates)), 0.0, 0.0
 	for _, rate := range rates {
@@ -45,11 +45,11 @@ func shareInterval(rates []float64, trials int) interval {
 	return wilson(p, effective)
 }
 
-// meanInterval is the interval of the mean over all values of tasks, each given by the sum and the number of its values.
-// It is the normal approximation with the standard error clustered by task, since the samples of one task are not
-// independent of each other (E. Miller, Adding error bars to evals, arXiv:2411.00640, section 2.2), times the root of
-// n/(n-1) for n tasks. A single task has none, nor have tasks none of which differs from the others. Of values within 0 and
-// 1, which shares is set for, it does not go beyond these.
+// meanInterval is the interval of the mean over all values of tasks, each given by the sum and the number of its
+// values. It is the normal approximation with the standard error clustered by task, since the samples of one task are
+// not independent of each other (E. Miller, Adding error bars to evals, arXiv:2411.00640, section 2.2), times the root
+// of n/(n-1) for n tasks. A single task has none, nor have tasks none of which differs from the others. Of values
+// within 0 and 1, which shares is set for, it does not go beyond these.
 func meanInterval(tasks []average, shares bool) (interval, bool) {
 	total, n := average{}, float64(len(tasks))
 	for _, task := range tasks {

@@ -15,8 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// TestWilsonIntervalsThatArePublished compares with table I of R. G. Newcombe, Two-sided confidence intervals for the single
-// proportion, Statistics in Medicine 17, 1998, method 3.
+// TestWilsonIntervalsThatArePublished compares with table I of R. G. Newcombe, Two-sided confidence intervals for the
+// single proportion, Statistics in Medicine 17, 1998, method 3.
 func TestWilsonIntervalsThatArePublished(t *testing.T) {
 	for _, tc := range []struct {
 		passed, n int
@@ -37,8 +37,8 @@ func TestWilsonIntervalsThatArePublished(t *testing.T) {
 	}
 }
 
-// TestIntervalsCoverTheTruth draws evaluations of tasks of different difficulty, and counts how often the intervals have
-// the mean over all tasks.
+// TestIntervalsCoverTheTruth draws evaluations of tasks of different difficulty, and counts how often the intervals
+// have the mean over all tasks.
 func TestIntervalsCoverTheTruth(t *testing.T) {
 	const rounds = 3000
 	for name, tc := range map[string]struct {
@@ -91,13 +91,15 @@ func TestIntervalsCoverTheTruth(t *testing.T) {
 func TestIntervalsAtTheEdge(t *testing.T) {
 	all := shareInterval([]float64{1, 1, 1, 1}, 256)
 	if all.high != 1 || math.Abs(all.low-0.5101) > 1e-4 {
-		t.Errorf("4 tasks that always pass have %.4f to %.4f, want Wilson's 0.5101 to 1, whatever their samples", all.low, all.high)
+		t.Errorf("4 tasks that always pass have %.4f to %.4f, want Wilson's 0.5101 to 1, whatever their samples", all.low,
+			all.high)
 	}
 	one := shareInterval([]float64{0.5}, 64)
 	if one.high-one.low < 0.8 {
 		t.Errorf("one task has %.4f to %.4f, which says too much of other tasks", one.low, one.high)
 	}
-	for name, tasks := range map[string][]average{"no task": nil, "one task": {{1, 2}}, "equal tasks": {{1, 2}, {2, 4}, {0.5, 1}}} {
+	for name, tasks := range map[string][]average{"no task": nil, "one task": {{1, 2}},
+		"equal tasks": {{1, 2}, {2, 4}, {0.5, 1}}} {
 		if got, ok := meanInterval(tasks, false); ok {
 			t.Errorf("%s: interval %v, want none", name, got)
 		}
@@ -119,7 +121,8 @@ func TestIntervalsOfSharesStayWithinZeroAndOne(t *testing.T) {
 }
 
 func TestEstimates(t *testing.T) {
-	groups := []rl.Group{solverJudge([3]float64{1, 0, 1}, [3]float64{1, 1, 0}), solverJudge([3]float64{0, 0, 0}, [3]float64{0, 1, 1})}
+	groups := []rl.Group{solverJudge([3]float64{1, 0, 1}, [3]float64{1, 1, 0}),
+		solverJudge([3]float64{0, 0, 0}, [3]float64{0, 1, 1})}
 	for i := range groups {
 		groups[i].Environment = "debate"
 		for j := range groups[i].Members {
@@ -138,7 +141,8 @@ func TestEstimates(t *testing.T) {
 		names = append(names, e.Name)
 		bounded[e.Name] = e.Low != nil && *e.Low < e.Value && e.Value < *e.High
 	}
-	want := []string{"pass@1", "pass@2", "solved@2", "reward/total", "judge/reward/total", "solver/reward/total", "judge_acc", "solver_acc"}
+	want := []string{"pass@1", "pass@2", "solved@2", "reward/total", "judge/reward/total", "solver/reward/total",
+		"judge_acc", "solver_acc"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("estimates (-want +got):\n%s", diff)
 	}
@@ -147,7 +151,8 @@ func TestEstimates(t *testing.T) {
 			t.Errorf("%s has no interval around it", name)
 		}
 	}
-	if got := Estimates(metrics, "sums"); !slices.ContainsFunc(got, func(e contract.Estimate) bool { return e.Name == "reward/total" && e.Low == nil }) {
+	if got := Estimates(metrics, "sums"); !slices.ContainsFunc(got,
+		func(e contract.Estimate) bool { return e.Name == "reward/total" && e.Low == nil }) {
 		t.Errorf("estimates %v: want a reward without an interval, since there is one task", got)
 	}
 }

@@ -37,7 +37,8 @@ func solverJudge(members ...[3]float64) rl.Group {
 	for i, rewards := range members {
 		m := rl.Member{Index: i}
 		for j, key := range []string{"solver 1", "solver 2", "judge"} {
-			m.Trajectories = append(m.Trajectories, rl.Trajectory{Role: []string{"solver", "solver", "judge"}[j], Key: key, Reward: rewards[j]})
+			m.Trajectories = append(m.Trajectories, rl.Trajectory{Role: []string{"solver", "solver", "judge"}[j], Key: key,
+				Reward: rewards[j]})
 			m.Reward += rewards[j]
 		}
 		g.Members = append(g.Members, m)
@@ -66,7 +67,8 @@ func exampleBatch() []rl.Group {
 		{Environment: "sums", Outcome: rl.Constant, Members: []rl.Member{answered(0, 0, wrong), answered(1, 0, wrong)}},
 		{Environment: "chat", Members: []rl.Member{chat, quiet, {Index: 2, Outcome: rl.JudgeFault, Retries: 3}}},
 		{Environment: "chat", Outcome: rl.Deadline, Members: []rl.Member{{Outcome: rl.Deadline}}},
-		{Environment: "sums", Outcome: rl.BelowFloor, Members: []rl.Member{answered(0, 1, right), {Index: 1, Outcome: rl.EnvironmentFault, Retries: 1}}},
+		{Environment: "sums", Outcome: rl.BelowFloor, Members: []rl.Member{answered(0, 1, right),
+			{Index: 1, Outcome: rl.EnvironmentFault, Retries: 1}}},
 	}
 }
 
@@ -76,14 +78,19 @@ func TestStepMetricsOfAllEnvironments(t *testing.T) {
 		"env/all/total_episodes": 8, "env/all/total_turns": 12, "env/all/total_ac_tokens": 64, "env/all/total_ob_tokens": 260,
 		"env/all/ac_tokens_per_turn": 64.0 / 12, "env/all/ob_tokens_per_turn": 260.0 / 12, "env/all/turns_per_episode": 1.5,
 		"env/all/segments_per_episode": 10.0 / 8, "env/all/reward/total": 2.5 / 8, "env/all/reward/style": 0.5,
-		"env/all/by_group/frac_mixed": 1.0 / 3, "env/all/by_group/frac_all_good": 1.0 / 3, "env/all/by_group/frac_all_bad": 1.0 / 3,
-		"env/all/correct": 1.0 / 6, "env/all/answered": 4.0 / 6, "env/all/truncated": 1.0 / 6, "env/all/format": 0.5,
-		"env/all/answer/correct": 1.0 / 6, "env/all/answer/wrong": 3.0 / 6, "env/all/answer/none": 1.0 / 6, "env/all/answer/truncated": 1.0 / 6,
-		"env/all/stop/stop": 6.0 / 8, "env/all/stop/turns": 2.0 / 8,
+		"env/all/by_group/frac_mixed": 1.0 / 3, "env/all/by_group/frac_all_good": 1.0 / 3,
+		"env/all/by_group/frac_all_bad": 1.0 / 3,
+		"env/all/correct":               1.0 / 6, "env/all/answered": 4.0 / 6, "env/all/truncated": 1.0 / 6,
+		"env/all/format":         0.5,
+		"env/all/answer/correct": 1.0 / 6, "env/all/answer/wrong": 3.0 / 6, "env/all/answer/none": 1.0 / 6,
+		"env/all/answer/truncated": 1.0 / 6,
+		"env/all/stop/stop":        6.0 / 8, "env/all/stop/turns": 2.0 / 8,
 		"env/all/fault_ratio": 2.0 / 12, "env/all/deadline_ratio": 1.0 / 12,
 		"batch/groups": 5, "batch/groups_usable": 2, "batch/groups_constant": 1, "batch/groups_below_floor": 1,
-		"batch/groups_deadline": 1, "batch/groups_environment_fault": 0, "batch/groups_judge_fault": 0, "batch/groups_invalid_tokens": 0,
-		"batch/members": 12, "batch/members_left_out": 3, "batch/retries": 4, "batch/prompt_tokens": 40, "batch/sampled_tokens": 16,
+		"batch/groups_deadline": 1, "batch/groups_environment_fault": 0, "batch/groups_judge_fault": 0,
+		"batch/groups_invalid_tokens": 0,
+		"batch/members":               12, "batch/members_left_out": 3, "batch/retries": 4, "batch/prompt_tokens": 40,
+		"batch/sampled_tokens": 16,
 	}
 	ofAll := map[string]float64{}
 	for name, v := range got {
@@ -147,7 +154,8 @@ func TestStopsCountEpisodesThatALimitLeftOut(t *testing.T) {
 }
 
 func TestStepMetricsOfNothing(t *testing.T) {
-	for name, groups := range map[string][]rl.Group{"no group": nil, "a tombstone": {{Environment: "sums", Outcome: rl.EnvironmentFault}}} {
+	for name, groups := range map[string][]rl.Group{"no group": nil,
+		"a tombstone": {{Environment: "sums", Outcome: rl.EnvironmentFault}}} {
 		got := StepMetrics(groups)
 		if _, ok := got["env/all/reward/total"]; ok {
 			t.Errorf("%s: there is a mean reward without an episode", name)
@@ -163,10 +171,11 @@ func TestAnswerWithoutWordOfAnAnswer(t *testing.T) {
 		metrics map[string]float64
 		want    string
 	}{
-		"nothing is said":                {nil, ""},
-		"only that it is wrong":          {map[string]float64{MetricCorrect: 0}, "wrong"},
-		"wrong and cut":                  {map[string]float64{MetricCorrect: 0, MetricTruncated: 1}, "truncated"},
-		"answered wrongly, then cut":     {map[string]float64{MetricCorrect: 0, MetricAnswered: 1, MetricTruncated: 1}, "wrong"},
+		"nothing is said":       {nil, ""},
+		"only that it is wrong": {map[string]float64{MetricCorrect: 0}, "wrong"},
+		"wrong and cut":         {map[string]float64{MetricCorrect: 0, MetricTruncated: 1}, "truncated"},
+		"answered wrongly, then cut": {map[string]float64{MetricCorrect: 0, MetricAnswered: 1, MetricTruncated: 1},
+			"wrong"},
 		"right, though cut afterwards":   {map[string]float64{MetricCorrect: 1, MetricTruncated: 1}, "correct"},
 		"no answer in a complete reply":  {silent, "none"},
 		"no answer in a reply cut short": {cutShort, "truncated"},
@@ -214,7 +223,8 @@ func TestStepMetricsOfRoles(t *testing.T) {
 		want[solver+"stop/stop"], want[solver+"stop/length"] = 1.0/6, 1.0/6
 		want[solver+"segments_per_trajectory"] = 3
 		for _, prefix := range []string{solver, judge} {
-			want[prefix+"by_group/frac_mixed"], want[prefix+"by_group/frac_all_good"], want[prefix+"by_group/frac_all_bad"] = 0.5, 0, 0.5
+			want[prefix+"by_group/frac_mixed"], want[prefix+"by_group/frac_all_good"],
+				want[prefix+"by_group/frac_all_bad"] = 0.5, 0, 0.5
 		}
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-12)); diff != "" {

@@ -11,9 +11,11 @@ import (
 )
 
 // faultyReason is why a member is not played that was alone in play when workers died.
-const faultyReason = "workers died while this member alone was played: its reply, or what the environment makes of it, ends the process"
+const faultyReason = "workers died while this member alone was played: its reply, or what the environment makes of " +
+	"it, ends the process"
 
-// inTurn plays the members one after the other, each once it is its turn. Members that are known to end the process are faults.
+// inTurn plays the members one after the other, each once it is its turn. Members that are known to end the process are
+// faults.
 func (p *Player) inTurn(ctx context.Context, spec Spec, members []rl.Member, reasons []string) error {
 	for i := range members {
 		if slices.Contains(spec.Faulty, i) {

@@ -12,8 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// TestMembersInTurn checks that members which are played in turn are never in play together, that those known as faults are not
-// played, and that the group is otherwise the one that is played at once.
+// TestMembersInTurn checks that members which are played in turn are never in play together, that those known as faults
+// are not played, and that the group is otherwise the one that is played at once.
 func TestMembersInTurn(t *testing.T) {
 	var inPlay, most atomic.Int64
 	env := &scripted{step: func(int, []environment.Reply) (environment.Turn, error) {
@@ -49,7 +49,8 @@ func TestMembersInTurn(t *testing.T) {
 		if i == 2 {
 			want = rl.Member{Index: 2, Outcome: rl.EnvironmentFault}
 		}
-		if m.Outcome != want.Outcome || m.Index != want.Index || m.Reward != want.Reward || m.SampledTokens != want.SampledTokens {
+		if m.Outcome != want.Outcome || m.Index != want.Index || m.Reward != want.Reward ||
+			m.SampledTokens != want.SampledTokens {
 			t.Errorf("member %d is %+v, want %+v", i, m, want)
 		}
 	}

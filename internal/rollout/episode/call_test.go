@@ -74,11 +74,13 @@ func TestPanicsOfRenderersAreFaults(t *testing.T) {
 	}
 }
 
-// TestPanicsAreFaults checks that what an environment or a renderer panics with is a fault of the member, and ends nothing else.
+// TestPanicsAreFaults checks that what an environment or a renderer panics with is a fault of the member, and ends
+// nothing else.
 func TestPanicsAreFaults(t *testing.T) {
 	for where, want := range map[string]rl.Outcome{
-		"Start": rl.EnvironmentFault, "Prompts": rl.EnvironmentFault, "Step": rl.EnvironmentFault, "Finish": rl.EnvironmentFault,
-		"Close": rl.Usable, // The episode is over by then.
+		"Start": rl.EnvironmentFault, "Prompts": rl.EnvironmentFault, "Step": rl.EnvironmentFault,
+		"Finish": rl.EnvironmentFault,
+		"Close":  rl.Usable, // The episode is over by then.
 	} {
 		t.Run(where, func(t *testing.T) {
 			env := &faulty{where: where, wrong: func() { panic("nil map") }}
@@ -88,15 +90,16 @@ func TestPanicsAreFaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if group.Outcome != want || want != rl.Usable && !strings.Contains(group.Reason, where+" of the environment panicked: nil map") {
+			if group.Outcome != want || want != rl.Usable && !strings.Contains(group.Reason,
+				where+" of the environment panicked: nil map") {
 				t.Errorf("the group is %v (%s), want %v with the panic", group.Outcome, group.Reason, want)
 			}
 		})
 	}
 }
 
-// TestAbandonedCallsReleaseTheirPlace checks that a call which never returns ends its episode after its limit, leaves the gate, and
-// is counted.
+// TestAbandonedCallsReleaseTheirPlace checks that a call which never returns ends its episode after its limit, leaves
+// the gate, and is counted.
 func TestAbandonedCallsReleaseTheirPlace(t *testing.T) {
 	for _, where := range []string{"Start", "Prompts", "Step", "Finish", "Close"} {
 		t.Run(where, func(t *testing.T) {
@@ -116,7 +119,8 @@ func TestAbandonedCallsReleaseTheirPlace(t *testing.T) {
 				if n := gate.inside.Load(); n != 0 {
 					t.Errorf("%d places of the gate are taken, want 0", n)
 				}
-				if got, want := p.Calls.Problem(), fmt.Sprintf("among them %s of the environment", where); !strings.Contains(got, want) {
+				if got, want := p.Calls.Problem(), fmt.Sprintf("among them %s of the environment", where); !strings.Contains(got,
+					want) {
 					t.Errorf("problem is %q, want %q in it", got, want)
 				}
 				close(release)

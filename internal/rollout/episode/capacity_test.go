@@ -13,8 +13,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// TestServerWithoutCapacityForAMinute has a server take no session for a minute: the episode begins once it does, and the
-// server is asked in growing intervals until then.
+// TestServerWithoutCapacityForAMinute has a server take no session for a minute: the episode begins once it does, and
+// the server is asked in growing intervals until then.
 func TestServerWithoutCapacityForAMinute(t *testing.T) {
 	cases := map[string]struct {
 		create          time.Duration
@@ -38,9 +38,11 @@ func TestServerWithoutCapacityForAMinute(t *testing.T) {
 					http.Error(w, "the server is at its maximum capacity", http.StatusTooManyRequests)
 					return true
 				}
-				m, _, faults := playOnServer(t, server, ors.Options{CreateTimeout: tc.create}, []string{callOf("submit", `{"answer": "3"}`)}, nil)
+				m, _, faults := playOnServer(t, server, ors.Options{CreateTimeout: tc.create},
+					[]string{callOf("submit", `{"answer": "3"}`)}, nil)
 				if m.Outcome != rl.Usable || m.Reward != 1 || m.Retries != 0 || faults != tc.faults {
-					t.Errorf("the member ended as %v with reward %v and %d retries after %d faults, want a usable one with reward 1, no retry and %d faults",
+					t.Errorf("the member ended as %v with reward %v and %d retries after %d faults, want a usable one with reward "+
+						"1, no retry and %d faults",
 						m.Outcome, m.Reward, m.Retries, faults, tc.faults)
 				}
 				if took := time.Since(begun); took > tc.longest {

@@ -22,7 +22,8 @@ import (
 func TestPausesDoNotCountAsEpisodeSeconds(t *testing.T) {
 	tokens := qwen3(t)
 	env, r := calculatorEnvironment(t), rendererOf(t, "qwen3", tokens)
-	const call = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [99, 99]}}\n</tool_call>"
+	const call = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [99, " +
+		"99]}}\n</tool_call>"
 	play := func(t *testing.T, pause time.Duration) rl.Group {
 		inner := &script{tokens: tokens, replies: []string{call, "It is 198."}}
 		policy := policyFunc(func(ctx context.Context, q Request) (Sample, error) {

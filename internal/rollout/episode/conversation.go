@@ -62,7 +62,8 @@ func (c *conversation) isReply(m chat.Message) bool {
 }
 
 // answer parses a sample into the reply that the environment is given, and the message that the conversation keeps.
-func answer(r renderer.Renderer, prompt environment.Prompt, request Request, sample Sample) (out environment.Reply, kept chat.Message, err error) {
+func answer(r renderer.Renderer, prompt environment.Prompt, request Request,
+	sample Sample) (out environment.Reply, kept chat.Message, err error) {
 	parsed, err := r.Parse(sample.Tokens)
 	if err != nil {
 		return environment.Reply{}, chat.Message{}, err
@@ -98,7 +99,8 @@ func (c *conversation) add(request Request, sample Sample) (err error) {
 			return fmt.Errorf("the log-probability of token %d is %v", i, l)
 		}
 	}
-	turn := rl.Transition{Turn: request.Request, Step: len(c.replies) - 1, Observation: request.Prompt, Action: sample.Tokens, Logprobs: sample.Logprobs}
+	turn := rl.Transition{Turn: request.Request, Step: len(c.replies) - 1, Observation: request.Prompt,
+		Action: sample.Tokens, Logprobs: sample.Logprobs}
 	c.rendered.IDs, err = c.segments.Append(turn)
 	return err
 }

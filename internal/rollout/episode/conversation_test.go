@@ -20,7 +20,8 @@ func TestRenderIncludesSampledIDsAndReasoning(t *testing.T) {
 	said, reply := chat.Message{Role: "assistant", Content: "4"}, chat.Message{Role: "assistant", Content: "4", Reply: 1}
 	parts := []chat.Part{{Text: "two and two", Thinking: true}, {Text: "4"}}
 	c := &conversation{replies: []chat.Message{{Role: "assistant", Content: "4", Sampled: []int32{1, 2}, Parts: parts}}}
-	prompt := environment.Prompt{Messages: []chat.Message{{Role: "user", Content: "2+2?"}, reply, {Role: "user", Content: "Sure?"}, said}}
+	prompt := environment.Prompt{Messages: []chat.Message{{Role: "user", Content: "2+2?"}, reply,
+		{Role: "user", Content: "Sure?"}, said}}
 	want := renderer.Conversation{Messages: []chat.Message{
 		{Role: "user", Content: "2+2?"},
 		{Role: "assistant", Content: "4", Sampled: []int32{1, 2}, Parts: parts},

@@ -23,20 +23,23 @@ const (
 
 // callEnvironment makes one call of the environment. A call that does not return within the episode's time limit, or
 // within callTimeout without one, is a fault of the environment, and so is every other error but the context's.
-func callEnvironment[T any](ctx context.Context, e *episode, name string, call func(context.Context) (T, error)) (T, error) {
+func callEnvironment[T any](ctx context.Context, e *episode, name string,
+	call func(context.Context) (T, error)) (T, error) {
 	result, _, err := callWithin(ctx, e, name, cmp.Or(e.timeLimit(), callTimeout), call)
 	return result, err
 }
 
-// callWithin is callEnvironment with a time limit of the call's own. It also returns how long the call took, without its
-// pauses. A call that panics is a fault, and one that ignores its limit or the end of ctx is given up soon after.
-func callWithin[T any](ctx context.Context, e *episode, name string, limit time.Duration, call func(context.Context) (T, error)) (T, time.Duration, error) {
+// callWithin is callEnvironment with a time limit of the call's own. It also returns how long the call took, without
+// its pauses. A call that panics is a fault, and one that ignores its limit or the end of ctx is given up soon after.
+func callWithin[T any](ctx context.Context, e *episode, name string, limit time.Duration,
+	call func(context.Context) (T, error)) (T, time.Duration, error) {
 	overdue := fmt.Errorf("%s of the environment did not return within %v", name, limit)
 	timed, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	clock := startClock(limit, func() { cancel(overdue) })
 	e.recorder.use(clock)
-	result, err := environment.Call(environment.WithRecorder(timed, &e.recorder), e.player.Calls, name+" of the environment", call)
+	result, err := environment.Call(environment.WithRecorder(timed, &e.recorder), e.player.Calls,
+		name+" of the environment", call)
 	took := clock.stop()
 	switch {
 	case err == nil:

@@ -25,7 +25,8 @@ func callOf(tool, arguments string) string {
 // a tool's result (finished), the policy by a reply (stop, malformed), a limit (by its name), or a fault.
 func TestEndingsOfEpisodesOnAServer(t *testing.T) {
 	const broken = "<tool_call>\n{\"name\": \"look\", \"arguments\"\n</tool_call>"
-	look, crash, submit, nothing := callOf("look", "{}"), callOf("crash", "{}"), callOf("submit", `{"answer": "3"}`), callOf("submit", "{}")
+	look, crash, submit, nothing := callOf("look", "{}"), callOf("crash", "{}"), callOf("submit", `{"answer": "3"}`),
+		callOf("submit", "{}")
 	answerTool := ors.Options{AnswerTool: &contract.AnswerTool{Name: "submit", Argument: "answer"}}
 	nonterminal := func(e *contract.Environment) { e.Reward.Nonterminal = new(-0.5) }
 	limits := func(limits contract.Limits) func(*contract.Environment) {
@@ -99,7 +100,8 @@ func TestEndingsOfEpisodesOnAServer(t *testing.T) {
 		},
 		"a tool raises in turn 2": {
 			replies: []string{look, crash, submit}, change: nonterminal, want: result{Outcome: rl.EnvironmentFault, Faults: 1},
-			runs: []string{"session-1 look", "session-1 crash"}, reason: `calling tool "crash": the server reports: division by zero`,
+			runs:   []string{"session-1 look", "session-1 crash"},
+			reason: `calling tool "crash": the server reports: division by zero`,
 		},
 		"a tool raises in turn 2, and the episode is played again": {
 			replies: []string{look, crash, submit}, change: func(e *contract.Environment) { e.Retries = 1 },
@@ -112,14 +114,16 @@ func TestEndingsOfEpisodesOnAServer(t *testing.T) {
 			runs: []string{"session-1 look", "session-1 look", "session-1 submit"},
 		},
 		"the connection breaks in the call that ends it": {
-			replies: []string{look, look, submit}, breaks: map[int]breakAt{3: afterName}, change: limits(contract.Limits{ToolCalls: 3}),
-			want: result{Stop: "finished", Reward: 1, Turns: 3, Calls: 3},
-			runs: []string{"session-1 look", "session-1 look", "session-1 submit"},
+			replies: []string{look, look, submit}, breaks: map[int]breakAt{3: afterName},
+			change: limits(contract.Limits{ToolCalls: 3}),
+			want:   result{Stop: "finished", Reward: 1, Turns: 3, Calls: 3},
+			runs:   []string{"session-1 look", "session-1 look", "session-1 submit"},
 		},
 		"the connection breaks in turn 2 before the call has a name": {
-			replies: []string{look, look, submit}, breaks: map[int]breakAt{2: beforeName}, change: func(e *contract.Environment) { e.Retries = 1 },
-			want: result{Stop: "finished", Reward: 1, Turns: 3, Calls: 3, Retries: 1, Faults: 1},
-			runs: []string{"session-1 look", "session-1 look", "session-4 look", "session-4 look", "session-4 submit"},
+			replies: []string{look, look, submit}, breaks: map[int]breakAt{2: beforeName},
+			change: func(e *contract.Environment) { e.Retries = 1 },
+			want:   result{Stop: "finished", Reward: 1, Turns: 3, Calls: 3, Retries: 1, Faults: 1},
+			runs:   []string{"session-1 look", "session-1 look", "session-4 look", "session-4 look", "session-4 submit"},
 		},
 	}
 	for name, tc := range cases {
@@ -140,7 +144,8 @@ func TestEndingsOfEpisodesOnAServer(t *testing.T) {
 						t.Errorf("the trajectory was ended by %q, the episode by %q", trajectory.StopReason, tc.want.Stop)
 					}
 				}
-				if reconnects := m.Metrics[ors.MetricReconnects]; m.Outcome == rl.Usable && tc.breaks[2] != beforeName && int(reconnects) != len(tc.breaks) {
+				if reconnects := m.Metrics[ors.MetricReconnects]; m.Outcome == rl.Usable && tc.breaks[2] != beforeName &&
+					int(reconnects) != len(tc.breaks) {
 					t.Errorf("%v reconnects are counted, want %d", reconnects, len(tc.breaks))
 				}
 				if diff := cmp.Diff(tc.runs, server.toolRuns()); diff != "" {

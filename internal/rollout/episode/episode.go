@@ -116,8 +116,8 @@ func (e *episode) rounds(ctx context.Context, prompts []environment.Prompt) (lim
 	}
 }
 
-// end notes how the last turn ended the episode. An episode that the policy ended before its end earns what one earns that
-// did not reach it.
+// end notes how the last turn ended the episode. An episode that the policy ended before its end earns what one earns
+// that did not reach it.
 func (e *episode) end(turn environment.Turn) {
 	if turn.Finished {
 		e.setStop(stopFinished)
@@ -138,7 +138,8 @@ func (e *episode) setStop(reason string) {
 
 // round samples replies, has the environment step on them and records the turn. The error is errDeadline when
 // the time limit came first.
-func (e *episode) round(ctx context.Context, prompts []environment.Prompt, requests []Request) (environment.Turn, error) {
+func (e *episode) round(ctx context.Context, prompts []environment.Prompt,
+	requests []Request) (environment.Turn, error) {
 	replies, err := e.sample(ctx, prompts, requests)
 	if err != nil {
 		return environment.Turn{}, err
@@ -247,7 +248,8 @@ func (e *episode) checkPrompts(prompts []environment.Prompt) error {
 		case !contract.IsRole(prompt.Role):
 			return fmt.Errorf("the environment asks for the role %q: %s", prompt.Role, contract.RoleRule)
 		case e.conversations[key].role != prompt.Role:
-			return fmt.Errorf("the environment asks for the role %q in conversation %q, which is that of %q", prompt.Role, key, e.conversations[key].role)
+			return fmt.Errorf("the environment asks for the role %q in conversation %q, which is that of %q", prompt.Role, key,
+				e.conversations[key].role)
 		case asked[key]:
 			return fmt.Errorf("the environment asks twice for a reply in conversation %q", key)
 		case key == "" && len(e.order) > 1:
@@ -273,7 +275,8 @@ func (e *episode) conversation(prompt environment.Prompt) *conversation {
 
 // sample samples all replies of a round concurrently. The error is errDeadline when they took too long: then none of
 // them counts.
-func (e *episode) sample(ctx context.Context, prompts []environment.Prompt, requests []Request) ([]environment.Reply, error) {
+func (e *episode) sample(ctx context.Context, prompts []environment.Prompt,
+	requests []Request) ([]environment.Reply, error) {
 	samples := make([]Sample, len(requests))
 	together, ctx := errgroup.WithContext(ctx)
 	for i, request := range requests {

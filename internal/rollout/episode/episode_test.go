@@ -111,13 +111,15 @@ func TestRolesAndNumbersOfRequests(t *testing.T) {
 	}
 	env := &scripted{first: solvers, step: func(turn int, replies []environment.Reply) (environment.Turn, error) {
 		if turn == 1 {
-			return environment.Turn{Done: true, Rewards: []environment.Reward{{Conversation: "judge", Value: 1, Parts: map[string]float64{"judge": 1}}}}, nil
+			return environment.Turn{Done: true, Rewards: []environment.Reward{{Conversation: "judge", Value: 1,
+				Parts: map[string]float64{"judge": 1}}}}, nil
 		}
 		if replies[0].Conversation != "solver-0" || replies[1].Conversation != "solver-1" || replies[1].Role != "solver" {
 			return environment.Turn{}, fmt.Errorf("replies are in disorder: %+v", replies)
 		}
 		return environment.Turn{
-			Rewards: []environment.Reward{{Conversation: "solver-0", Value: 0.5, Parts: map[string]float64{"solver": 0.25}}, {Conversation: "solver-1", Value: 0.25, Parts: map[string]float64{"solver": 0.5}}},
+			Rewards: []environment.Reward{{Conversation: "solver-0", Value: 0.5, Parts: map[string]float64{"solver": 0.25}},
+				{Conversation: "solver-1", Value: 0.25, Parts: map[string]float64{"solver": 0.5}}},
 			Metrics: map[string]float64{"solver_acc": 0.5},
 			Prompts: []environment.Prompt{{Role: "judge", Conversation: "judge", Messages: ask("judge")[0].Messages}},
 		}, nil
@@ -144,7 +146,8 @@ func TestRolesAndNumbersOfRequests(t *testing.T) {
 	if diff := cmp.Diff([]string{"solver@0", "solver@1", "judge@2"}, roles); diff != "" {
 		t.Errorf("segments (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]float64{"solver": 0.75, "judge": 1}, m.Parts); diff != "" || m.Reward != 1.75 || m.Turns != 3 {
+	if diff := cmp.Diff(map[string]float64{"solver": 0.75, "judge": 1}, m.Parts); diff != "" || m.Reward != 1.75 ||
+		m.Turns != 3 {
 		t.Errorf("reward %v of %d turns, parts (-want +got):\n%s", m.Reward, m.Turns, diff)
 	}
 	if diff := cmp.Diff(map[string]float64{"solver_acc": 0.5}, m.Metrics); diff != "" {
@@ -161,22 +164,29 @@ func TestLimits(t *testing.T) {
 		reward  float64
 		outcome rl.Outcome
 	}{
-		"none":                            {stop: "stop", turns: 5, reward: 5},
-		"turns":                           {limits: contract.Limits{Turns: 3}, stop: "turns", turns: 3, reward: 13},
-		"turns that are just enough":      {limits: contract.Limits{Turns: 5}, stop: "stop", turns: 5, reward: 5},
-		"calls of tools":                  {limits: contract.Limits{ToolCalls: 2}, stop: "tool_calls", turns: 2, reward: 12},
-		"the first prompt's tokens":       {limits: contract.Limits{PromptTokens: 18}, stop: "prompt_tokens", turns: 0, reward: 10},
-		"later prompts may be longer":     {limits: contract.Limits{PromptTokens: 19}, stop: "stop", turns: 5, reward: 5},
-		"tokens of the trajectory":        {limits: contract.Limits{TrajectoryTokens: 65}, stop: "trajectory_tokens", turns: 2, reward: 12},
-		"tokens that a prompt uses up":    {limits: contract.Limits{TrajectoryTokens: 45}, stop: "trajectory_tokens", turns: 1, reward: 11},
-		"Zero gives no more than nothing": {limits: contract.Limits{Turns: 3, OnLimit: "Zero"}, stop: "turns", turns: 3, reward: 0},
-		"Exclude leaves the episode out":  {limits: contract.Limits{Turns: 3, OnLimit: "Exclude"}, stop: "turns", turns: 3, outcome: rl.Deadline},
+		"none":                       {stop: "stop", turns: 5, reward: 5},
+		"turns":                      {limits: contract.Limits{Turns: 3}, stop: "turns", turns: 3, reward: 13},
+		"turns that are just enough": {limits: contract.Limits{Turns: 5}, stop: "stop", turns: 5, reward: 5},
+		"calls of tools":             {limits: contract.Limits{ToolCalls: 2}, stop: "tool_calls", turns: 2, reward: 12},
+		"the first prompt's tokens": {limits: contract.Limits{PromptTokens: 18}, stop: "prompt_tokens", turns: 0,
+			reward: 10},
+		"later prompts may be longer": {limits: contract.Limits{PromptTokens: 19}, stop: "stop", turns: 5, reward: 5},
+		"tokens of the trajectory": {limits: contract.Limits{TrajectoryTokens: 65}, stop: "trajectory_tokens",
+			turns: 2, reward: 12},
+		"tokens that a prompt uses up": {limits: contract.Limits{TrajectoryTokens: 45}, stop: "trajectory_tokens",
+			turns: 1, reward: 11},
+		"Zero gives no more than nothing": {limits: contract.Limits{Turns: 3, OnLimit: "Zero"}, stop: "turns", turns: 3,
+			reward: 0},
+		"Exclude leaves the episode out": {limits: contract.Limits{Turns: 3, OnLimit: "Exclude"}, stop: "turns", turns: 3,
+			outcome: rl.Deadline},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			group := play(t, multiTurn(5, keep), says("yes"), singleMember(func(s *contract.Environment) { s.Limits = tc.limits }))
+			group := play(t, multiTurn(5, keep), says("yes"),
+				singleMember(func(s *contract.Environment) { s.Limits = tc.limits }))
 			m := group.Members[0]
-			if m.StopReason != tc.stop || m.Turns != tc.turns || m.Reward != tc.reward || m.Outcome != tc.outcome || group.Outcome != tc.outcome {
+			if m.StopReason != tc.stop || m.Turns != tc.turns || m.Reward != tc.reward || m.Outcome != tc.outcome ||
+				group.Outcome != tc.outcome {
 				t.Errorf("%v after %d turns by %s with reward %v, group %v, want %v after %d by %s with %v",
 					m.Outcome, m.Turns, m.StopReason, m.Reward, group.Outcome, tc.outcome, tc.turns, tc.stop, tc.reward)
 			}
@@ -190,8 +200,10 @@ func TestRowsWhosePromptIsTooLongAreLeftOut(t *testing.T) {
 		t.Run(string(onLimit), func(t *testing.T) {
 			limits := contract.Limits{PromptTokens: 18, OnLimit: onLimit}
 			group := play(t, &scripted{}, says("yes"), singleMember(func(s *contract.Environment) { s.Limits = limits }))
-			if m := group.Members[0]; m.StopReason != "prompt_tokens" || m.Turns != 0 || m.Outcome != rl.Deadline || group.Outcome != rl.Deadline {
-				t.Errorf("the member is %v with reward %v by %s, and the group %v: want both left out", m.Outcome, m.Reward, m.StopReason, group.Outcome)
+			if m := group.Members[0]; m.StopReason != "prompt_tokens" || m.Turns != 0 || m.Outcome != rl.Deadline ||
+				group.Outcome != rl.Deadline {
+				t.Errorf("the member is %v with reward %v by %s, and the group %v: want both left out", m.Outcome, m.Reward,
+					m.StopReason, group.Outcome)
 			}
 		})
 	}
@@ -228,9 +240,10 @@ func TestEpisodeSeconds(t *testing.T) {
 		reward  float64
 		outcome rl.Outcome
 	}{
-		"an episode in time":                {policy: slow(time.Second), stop: "stop", turns: 5, reward: 5},
-		"one that takes too long":           {policy: slow(4 * time.Second), stop: "episode_seconds", turns: 2, reward: 12},
-		"one that is left out for it":       {policy: slow(4 * time.Second), onLimit: "Exclude", stop: "episode_seconds", turns: 2, outcome: rl.Deadline},
+		"an episode in time":      {policy: slow(time.Second), stop: "stop", turns: 5, reward: 5},
+		"one that takes too long": {policy: slow(4 * time.Second), stop: "episode_seconds", turns: 2, reward: 12},
+		"one that is left out for it": {policy: slow(4 * time.Second), onLimit: "Exclude", stop: "episode_seconds",
+			turns: 2, outcome: rl.Deadline},
 		"a first reply that takes too long": {policy: slow(time.Hour), stop: "episode_seconds", reward: 10},
 	}
 	for name, tc := range cases {
@@ -265,12 +278,14 @@ func TestHowRepliesEnd(t *testing.T) {
 			want: environment.Reply{Message: chat.Message{Role: "assistant", Content: "ye"}, Truncated: true},
 		},
 		"by a stop of the run's own": {
-			sample: Sample{Tokens: bytesOf(" yes\nUser:"), Logprobs: make([]float32, 10), Stopped: true}, stops: []string{"\nUser:"}, stop: "stop",
+			sample: Sample{Tokens: bytesOf(" yes\nUser:"), Logprobs: make([]float32, 10), Stopped: true},
+			stops:  []string{"\nUser:"}, stop: "stop",
 			want: environment.Reply{Message: chat.Message{Role: "assistant", Content: "yes"}},
 		},
 		"in disorder": {
 			sample: Sample{Tokens: []int32{'y', end, end}, Logprobs: make([]float32, 3), Stopped: true}, stop: "malformed",
-			want: environment.Reply{Message: chat.Message{Role: "assistant", Content: "y"}, Malformed: "the reply continues after <|end|>"},
+			want: environment.Reply{Message: chat.Message{Role: "assistant", Content: "y"},
+				Malformed: "the reply continues after <|end|>"},
 		},
 	}
 	for name, tc := range cases {
@@ -310,7 +325,8 @@ func TestUsageOfLaterReplies(t *testing.T) {
 	play(t, env, says("yes"), singleMember(func(*contract.Environment) {}))
 	each := len(sampled("yes").Tokens)
 	want := []environment.Usage{
-		{Turns: 1, SampledTokens: each}, {Turns: 2, ToolCalls: 2, SampledTokens: 2 * each}, {Turns: 3, ToolCalls: 4, SampledTokens: 3 * each},
+		{Turns: 1, SampledTokens: each}, {Turns: 2, ToolCalls: 2, SampledTokens: 2 * each},
+		{Turns: 3, ToolCalls: 4, SampledTokens: 3 * each},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Usage (-want +got):\n%s", diff)
@@ -328,10 +344,11 @@ func TestAnEmptyReplyTrainsNothing(t *testing.T) {
 
 func TestInvalidTurnsOfEnvironments(t *testing.T) {
 	turns := map[string]environment.Turn{
-		"end without a reward":   {Done: true},
-		"neither ask nor end":    {},
-		"reward of NaN":          {Done: true, Rewards: []environment.Reward{{Value: math.NaN()}}},
-		"infinite metric":        {Done: true, Rewards: []environment.Reward{{Value: 1}}, Metrics: map[string]float64{"m": math.Inf(1)}},
+		"end without a reward": {Done: true},
+		"neither ask nor end":  {},
+		"reward of NaN":        {Done: true, Rewards: []environment.Reward{{Value: math.NaN()}}},
+		"infinite metric": {Done: true, Rewards: []environment.Reward{{Value: 1}},
+			Metrics: map[string]float64{"m": math.Inf(1)}},
 		"tools without a format": {Prompts: []environment.Prompt{{Tools: []chat.Tool{{Name: "add"}}}}},
 	}
 	for name, turn := range turns {

@@ -10,8 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 )
 
-// FormatError reports a prompt that the format of the model cannot express. It is no fault of the server: the model does not
-// suit the environment, or a task has messages that the format does not have.
+// FormatError reports a prompt that the format of the model cannot express. It is no fault of the server: the model
+// does not suit the environment, or a task has messages that the format does not have.
 type FormatError struct {
 	Err error
 	// sampled says that the episode has replies already, which another try would sample again.
@@ -61,10 +61,12 @@ func (p *Progress) FormatProblem() string {
 
 // waitForFormat notes that a member waits.
 func (p *Progress) waitForFormat(spec Spec, err *FormatError) {
-	problem := fmt.Sprintf("environment %q, task %d of split %q: %s: correct the prompt, or choose a model.renderer that can express it",
+	problem := fmt.Sprintf("environment %q, task %d of split %q: %s: correct the prompt, or choose a model.renderer "+
+		"that can express it",
 		spec.Settings.Name, spec.Task, spec.Split, err)
 	if err.Tools() {
-		problem = fmt.Sprintf("environment %q: %s: it requires interaction.toolUse.dialect, HermesJSON or QwenXML, or a model.renderer "+
+		problem = fmt.Sprintf("environment %q: %s: it requires interaction.toolUse.dialect, HermesJSON or QwenXML, or a "+
+			"model.renderer "+
 			"that has tools", spec.Settings.Name, err)
 	}
 	p.format.Store(&problem)

@@ -57,15 +57,16 @@ func (w *watch) Ended(_ bool, err error) {
 	w.errs = append(w.errs, err)
 }
 
-// TestPromptsThatTheFormatCannotExpress has an environment declare tools at first, or give a message of a role that the format
-// does not have. The group is that of an environment which never did, and the server's health is not concerned.
+// TestPromptsThatTheFormatCannotExpress has an environment declare tools at first, or give a message of a role that the
+// format does not have. The group is that of an environment which never did, and the server's health is not concerned.
 func TestPromptsThatTheFormatCannotExpress(t *testing.T) {
 	for name, tc := range map[string]struct {
 		prompt environment.Prompt
 		tools  bool
 		says   string
 	}{
-		"tools": {environment.Prompt{Messages: []chat.Message{{Role: "user", Content: "q"}}, Tools: []chat.Tool{{Name: "add"}}}, true,
+		"tools": {environment.Prompt{Messages: []chat.Message{{Role: "user", Content: "q"}},
+			Tools: []chat.Tool{{Name: "add"}}}, true,
 			`environment "env": declaring tools: the renderer's format has no place for it: it requires interaction.toolUse.dialect`},
 		"a role": {environment.Prompt{Messages: []chat.Message{{Role: "critic", Content: "q"}}}, false,
 			`environment "env", task 0 of split "train": rendering message 0 of role "critic"`},
@@ -96,7 +97,8 @@ func TestPromptsThatTheFormatCannotExpress(t *testing.T) {
 					t.Errorf("group (-never blocked +blocked):\n%s", diff)
 				}
 				if format.expressed != 1 || player.Progress.FormatProblem() != "" {
-					t.Errorf("%d episodes were expressed, and %q is reported at the end", format.expressed, player.Progress.FormatProblem())
+					t.Errorf("%d episodes were expressed, and %q is reported at the end", format.expressed,
+						player.Progress.FormatProblem())
 				}
 				delete(problems, "")
 				for problem := range problems {
@@ -117,8 +119,8 @@ func TestPromptsThatTheFormatCannotExpress(t *testing.T) {
 	}
 }
 
-// TestEpisodesThatDoNotWaitForTheFormat leaves episodes out whose prompt the format cannot express: where nobody waits, and after a
-// reply, which another try would sample again.
+// TestEpisodesThatDoNotWaitForTheFormat leaves episodes out whose prompt the format cannot express: where nobody waits,
+// and after a reply, which another try would sample again.
 func TestEpisodesThatDoNotWaitForTheFormat(t *testing.T) {
 	tools := environment.Prompt{Messages: []chat.Message{{Role: "user", Content: "q"}}, Tools: []chat.Tool{{Name: "add"}}}
 	asks := func(int, []environment.Reply) (environment.Turn, error) {
@@ -133,9 +135,11 @@ func TestEpisodesThatDoNotWaitForTheFormat(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			player, health := newPlayer(t, tc.env, says("1")), &watch{}
-			player.Format, player.Health = &patience{waits: tc.waits, each: func(err *FormatError) { t.Errorf("the episode waits after %v", err) }}, health
+			player.Format, player.Health = &patience{waits: tc.waits,
+				each: func(err *FormatError) { t.Errorf("the episode waits after %v", err) }}, health
 			group, err := player.Play(t.Context(), game(nil))
-			if err != nil || group.Outcome != rl.EnvironmentFault || group.Members[0].Retries != 0 || !strings.Contains(group.Reason, "declaring tools") {
+			if err != nil || group.Outcome != rl.EnvironmentFault || group.Members[0].Retries != 0 ||
+				!strings.Contains(group.Reason, "declaring tools") {
 				t.Errorf("Play = %+v, %v, want a fault without a second try", group, err)
 			}
 			for _, err := range health.errs {

@@ -36,8 +36,8 @@ type Policy interface {
 	// Sample gives the reply to one request. The same request gives the same reply. After a *RefusedError the
 	// member has the outcome InvalidTokens; every other error ends the group unfinished.
 	Sample(ctx context.Context, request Request) (Sample, error)
-	// SampleGroup gives the replies to one request of several members, those from request.Member on, in their order. Errors are
-	// as those of Sample.
+	// SampleGroup gives the replies to one request of several members, those from request.Member on, in their order.
+	// Errors are as those of Sample.
 	SampleGroup(ctx context.Context, request Request, members int) ([]Sample, error)
 }
 
@@ -207,7 +207,8 @@ func (p *Player) Play(ctx context.Context, spec Spec) (rl.Group, error) {
 }
 
 // member plays one member, and again after faults; the reason is why it is not usable. An episode that could not begin
-// as the environment is unavailable, or as the model's format cannot express its first prompt, begins again as the same try.
+// as the environment is unavailable, or as the model's format cannot express its first prompt, begins again as the same
+// try.
 func (p *Player) member(ctx context.Context, spec Spec, index int) (m rl.Member, reason string, err error) {
 	for try, failures := 0, 0; ; failures++ {
 		m, reason, err = p.admitted(ctx, spec, index, try)
@@ -251,7 +252,8 @@ func (p *Player) admitted(ctx context.Context, spec Spec, index, try int) (m rl.
 		if !fault.Permanent && (fault.Unavailable || try < spec.Settings.Retries) {
 			return m, "", err
 		}
-		m, reason, err = rl.Member{Index: index, Outcome: outcomeOf(fault), Retries: try, Transcript: m.Transcript}, fault.Error(), nil
+		m, reason, err = rl.Member{Index: index, Outcome: outcomeOf(fault), Retries: try, Transcript: m.Transcript},
+			fault.Error(), nil
 	}
 	p.Progress.MembersDone.Add(1)
 	return m, reason, err

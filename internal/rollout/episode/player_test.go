@@ -84,12 +84,18 @@ func TestFaults(t *testing.T) {
 		members []rl.Outcome
 		tries   []int
 	}{
-		"nothing is tried again without a fault": {retries: 3, floor: 2, members: []rl.Outcome{rl.Usable, rl.Usable}, tries: []int{0, 0}},
-		"a fault is tried again":                 {faults: map[string]error{"1/0": flaw, "1/1": judge}, retries: 2, floor: 2, members: []rl.Outcome{rl.Usable, rl.Usable}, tries: []int{0, 2}},
-		"but not more often than it may":         {faults: map[string]error{"1/0": flaw, "1/1": flaw}, retries: 1, floor: 1, members: []rl.Outcome{rl.Usable, rl.EnvironmentFault}, tries: []int{0, 1}},
-		"a permanent fault is not tried again":   {faults: map[string]error{"0/0": broken}, retries: 3, floor: 1, members: []rl.Outcome{rl.EnvironmentFault, rl.Usable}, tries: []int{0, 0}},
-		"one cause names the group's":            {faults: map[string]error{"0/0": judge}, floor: 2, outcome: rl.JudgeFault, members: []rl.Outcome{rl.JudgeFault, rl.Usable}, tries: []int{0, 0}},
-		"two causes are below the floor":         {faults: map[string]error{"0/0": judge, "1/0": flaw}, floor: 1, outcome: rl.BelowFloor, members: []rl.Outcome{rl.JudgeFault, rl.EnvironmentFault}, tries: []int{0, 0}},
+		"nothing is tried again without a fault": {retries: 3, floor: 2, members: []rl.Outcome{rl.Usable, rl.Usable},
+			tries: []int{0, 0}},
+		"a fault is tried again": {faults: map[string]error{"1/0": flaw, "1/1": judge}, retries: 2, floor: 2,
+			members: []rl.Outcome{rl.Usable, rl.Usable}, tries: []int{0, 2}},
+		"but not more often than it may": {faults: map[string]error{"1/0": flaw, "1/1": flaw}, retries: 1, floor: 1,
+			members: []rl.Outcome{rl.Usable, rl.EnvironmentFault}, tries: []int{0, 1}},
+		"a permanent fault is not tried again": {faults: map[string]error{"0/0": broken}, retries: 3, floor: 1,
+			members: []rl.Outcome{rl.EnvironmentFault, rl.Usable}, tries: []int{0, 0}},
+		"one cause names the group's": {faults: map[string]error{"0/0": judge}, floor: 2, outcome: rl.JudgeFault,
+			members: []rl.Outcome{rl.JudgeFault, rl.Usable}, tries: []int{0, 0}},
+		"two causes are below the floor": {faults: map[string]error{"0/0": judge, "1/0": flaw}, floor: 1,
+			outcome: rl.BelowFloor, members: []rl.Outcome{rl.JudgeFault, rl.EnvironmentFault}, tries: []int{0, 0}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +120,8 @@ func TestFaults(t *testing.T) {
 				var tried int64
 				for i, m := range group.Members {
 					if m.Outcome != tc.members[i] || m.Retries != tc.tries[i] || m.Index != i {
-						t.Errorf("member %d: outcome %v after %d retries, want %v after %d", i, m.Outcome, m.Retries, tc.members[i], tc.tries[i])
+						t.Errorf("member %d: outcome %v after %d retries, want %v after %d", i, m.Outcome, m.Retries, tc.members[i],
+							tc.tries[i])
 					}
 					if kept := len(segmentsOf(m)) > 0; kept != (m.Outcome == rl.Usable && tc.outcome == rl.Usable) {
 						t.Errorf("member %d has %d segments", i, len(segmentsOf(m)))
@@ -142,7 +149,8 @@ func TestFaultBeforeTheFirstPrompt(t *testing.T) {
 	}
 }
 
-// TestUnavailableEnvironmentsCostNoTry refuses the first sessions. The group is that of an environment that was available.
+// TestUnavailableEnvironmentsCostNoTry refuses the first sessions. The group is that of an environment that was
+// available.
 func TestUnavailableEnvironmentsCostNoTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		env := multiTurn(2, keep)
@@ -267,7 +275,8 @@ func TestPlayEndsWithItsContext(t *testing.T) {
 }
 
 func TestRewardsThatDifferByRoundingAreConstant(t *testing.T) {
-	members := []rl.Member{{Reward: 0.6000000000000001}, {Index: 1, Reward: 0.6}, {Index: 2, Outcome: rl.EnvironmentFault, Reward: 5}}
+	members := []rl.Member{{Reward: 0.6000000000000001}, {Index: 1, Reward: 0.6}, {Index: 2, Outcome: rl.EnvironmentFault,
+		Reward: 5}}
 	spec := game(func(g *Spec) { g.DropConstant = true })
 	if outcome, reason := outcomeOfGroup(spec, members, make([]string, 3)); outcome != rl.Constant {
 		t.Errorf("the group is %v: %s", outcome, reason)

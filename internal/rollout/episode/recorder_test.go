@@ -61,7 +61,8 @@ func TestJudgeUsageOfFaultsCounts(t *testing.T) {
 			t.Errorf("usage (-want +got):\n%s", diff)
 		}
 		judgements := group.Members[0].Trajectories[0].Judgements
-		if len(judgements) != rl.MaxJudgements || len(judgements[0].Rationale) > rl.MaxJudgementText || judgements[0].Criterion != "c" {
+		if len(judgements) != rl.MaxJudgements || len(judgements[0].Rationale) > rl.MaxJudgementText ||
+			judgements[0].Criterion != "c" {
 			t.Errorf("%d judgements, the first is %+v", len(judgements), judgements[0])
 		}
 		if err := group.Validate(); err != nil {

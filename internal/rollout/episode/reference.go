@@ -11,8 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// addReference fills the log-probabilities of the reference in to all segments of a member, which has ended. The tokens that the
-// reference reads are not among those of the group.
+// addReference fills the log-probabilities of the reference in to all segments of a member, which has ended. The tokens
+// that the reference reads are not among those of the group.
 func (p *Player) addReference(ctx context.Context, m rl.Member, index, try int) error {
 	together, ctx := errgroup.WithContext(ctx)
 	number := 0

@@ -34,13 +34,15 @@ func (e *episode) record(turn environment.Turn) error {
 	e.toolCalls += turn.ToolCalls
 	for _, key := range turn.Masked {
 		if c := e.conversations[key]; c == nil || len(c.replies) == 0 {
-			return &environment.Fault{Permanent: true, Err: fmt.Errorf("the environment masks conversation %q, which has no reply", key)}
+			return &environment.Fault{Permanent: true,
+				Err: fmt.Errorf("the environment masks conversation %q, which has no reply", key)}
 		}
 		e.conversations[key].segments.MaskLast()
 	}
 	rewards := values(e.rewards)
 	if bad := slices.ContainsFunc(rewards, isNotFinite); bad || anyNotFinite(e.parts) || anyNotFinite(e.metrics) {
-		return &environment.Fault{Err: fmt.Errorf("the environment gave a reward or metric that is not finite: %v, %v, %v", rewards, e.parts, e.metrics)}
+		return &environment.Fault{Err: fmt.Errorf("the environment gave a reward or metric that is not finite: %v, %v, %v",
+			rewards, e.parts, e.metrics)}
 	}
 	return nil
 }

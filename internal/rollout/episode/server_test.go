@@ -179,7 +179,8 @@ func (f *faultCount) Ended(_ bool, err error) {
 
 // playOnServer plays one member on a server with a policy of these replies, and returns it with the group's reason and
 // the number of faults.
-func playOnServer(t *testing.T, server *toolServer, options ors.Options, replies []string, change func(*contract.Environment)) (rl.Member, string, int) {
+func playOnServer(t *testing.T, server *toolServer, options ors.Options, replies []string,
+	change func(*contract.Environment)) (rl.Member, string, int) {
 	t.Helper()
 	listener := &pipes{accepted: make(chan net.Conn), closed: make(chan struct{})}
 	transport := &http.Transport{DialContext: listener.dial}

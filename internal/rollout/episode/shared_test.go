@@ -20,7 +20,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// recordingPolicy records which requests were made, of one member and of several. The text of a reply names who asked for it.
+// recordingPolicy records which requests were made, of one member and of several. The text of a reply names who asked
+// for it.
 type recordingPolicy struct {
 	// refuse, if there is one, says which requests of several members are refused.
 	refuse func(request Request) bool
@@ -106,16 +107,19 @@ func TestSharedPrompt(t *testing.T) {
 	}
 	prompt, reply := int64(len("User: q\n\nAssistant:")), int64(len(" shared 0/0")+1)
 	if group.PromptTokens != prompt || group.SampledTokens != 3*reply {
-		t.Errorf("%d tokens of prompts and %d of replies were bought, want %d and %d", group.PromptTokens, group.SampledTokens, prompt, 3*reply)
+		t.Errorf("%d tokens of prompts and %d of replies were bought, want %d and %d", group.PromptTokens,
+			group.SampledTokens, prompt, 3*reply)
 	}
 	for _, m := range group.Members {
 		if m.PromptTokens != prompt || m.SampledTokens != reply {
-			t.Errorf("member %d has a prompt of %d tokens and a reply of %d, want %d and %d", m.Index, m.PromptTokens, m.SampledTokens, prompt, reply)
+			t.Errorf("member %d has a prompt of %d tokens and a reply of %d, want %d and %d", m.Index, m.PromptTokens,
+				m.SampledTokens, prompt, reply)
 		}
 	}
 }
 
-// TestSharedPromptOfTheFirstRoundAlone has episodes of two rounds: the prompts of the second contain the replies to the first.
+// TestSharedPromptOfTheFirstRoundAlone has episodes of two rounds: the prompts of the second contain the replies to the
+// first.
 func TestSharedPromptOfTheFirstRoundAlone(t *testing.T) {
 	policy := &recordingPolicy{}
 	env := &scripted{step: func(turn int, replies []environment.Reply) (environment.Turn, error) {
@@ -147,16 +151,18 @@ func TestSharedPromptsOfOneRound(t *testing.T) {
 	if diff := cmp.Diff([]string{"0/0/0 of 2", "0/1/0 of 2"}, all); diff != "" {
 		t.Errorf("requests of all members (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{" shared 0/0", " shared 1/0", " shared 0/1", " shared 1/1"}, repliesOf(group)); diff != "" {
+	if diff := cmp.Diff([]string{" shared 0/0", " shared 1/0", " shared 0/1", " shared 1/1"},
+		repliesOf(group)); diff != "" {
 		t.Errorf("replies by member and solver (-want +got):\n%s", diff)
 	}
 }
 
-// TestRefusalBesideASharedPrompt has one of two prompts refused while the first member waits for the other, which it does not need any
-// more. All members have that refusal, and none has that the first member gave up.
+// TestRefusalBesideASharedPrompt has one of two prompts refused while the first member waits for the other, which it
+// does not need any more. All members have that refusal, and none has that the first member gave up.
 func TestRefusalBesideASharedPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		policy := &recordingPolicy{slow: map[int]time.Duration{1: time.Second}, refuse: func(request Request) bool { return request.Request == 0 }}
+		policy := &recordingPolicy{slow: map[int]time.Duration{1: time.Second},
+			refuse: func(request Request) bool { return request.Request == 0 }}
 		env := pays()
 		env.first = solvers
 		player := newPlayer(t, env, policy)
@@ -173,16 +179,18 @@ func TestRefusalBesideASharedPrompt(t *testing.T) {
 	})
 }
 
-// TestMemberThatIsAskedAgain has the environment fail for one member: its next try makes a request of its own. A member that waits for
-// a judge or the data is played again as the same try, with the same reply.
+// TestMemberThatIsAskedAgain has the environment fail for one member: its next try makes a request of its own. A member
+// that waits for a judge or the data is played again as the same try, with the same reply.
 func TestMemberThatIsAskedAgain(t *testing.T) {
 	cases := map[string]struct {
 		fault   environment.Fault
 		own     []string
 		replies []string
 	}{
-		"a fault":            {environment.Fault{Err: errors.New("down")}, []string{"1/0/1"}, []string{" shared 0/0", " own 1/0/1"}},
-		"an unavailable one": {environment.Fault{Unavailable: true, Err: errors.New("down")}, nil, []string{" shared 0/0", " shared 0/1"}},
+		"a fault": {environment.Fault{Err: errors.New("down")}, []string{"1/0/1"},
+			[]string{" shared 0/0", " own 1/0/1"}},
+		"an unavailable one": {environment.Fault{Unavailable: true, Err: errors.New("down")}, nil,
+			[]string{" shared 0/0", " shared 0/1"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -239,8 +247,8 @@ func (g oneAtATime) Enter(context.Context) error {
 
 func (g oneAtATime) Leave() { <-g }
 
-// TestSharedPromptWithRoomForOneMember plays the members one after the other. The first one makes the request, and none waits
-// for the others.
+// TestSharedPromptWithRoomForOneMember plays the members one after the other. The first one makes the request, and none
+// waits for the others.
 func TestSharedPromptWithRoomForOneMember(t *testing.T) {
 	policy := &recordingPolicy{}
 	player := newPlayer(t, pays(), policy)
@@ -249,7 +257,8 @@ func TestSharedPromptWithRoomForOneMember(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{" shared 0/0", " shared 0/1", " shared 0/2", " shared 0/3"}, repliesOf(group)); diff != "" {
+	if diff := cmp.Diff([]string{" shared 0/0", " shared 0/1", " shared 0/2", " shared 0/3"},
+		repliesOf(group)); diff != "" {
 		t.Errorf("replies by member (-want +got):\n%s", diff)
 	}
 }
@@ -273,8 +282,8 @@ func TestGroupsThatShareNothing(t *testing.T) {
 	}
 }
 
-// TestPromptsThatDiffer has an environment that gives each episode a prompt of its own, which its definition does not say. No
-// member gets the reply to the prompt of another.
+// TestPromptsThatDiffer has an environment that gives each episode a prompt of its own, which its definition does not
+// say. No member gets the reply to the prompt of another.
 func TestPromptsThatDiffer(t *testing.T) {
 	env := &differing{scripted: pays()}
 	group := play(t, env, &recordingPolicy{}, sharing(3))

@@ -31,7 +31,8 @@ func calculatorEnvironment(t *testing.T) environment.Environment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err := tooluse.New(tooluse.NewLocal(rows, verify.ExactMatch{}, tooluse.Calculator{}), tooluse.Options{MaxParseErrors: 1})
+	env, err := tooluse.New(tooluse.NewLocal(rows, verify.ExactMatch{}, tooluse.Calculator{}),
+		tooluse.Options{MaxParseErrors: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,8 @@ func qwen3(t *testing.T) tokenizer.Tokenizer {
 // TestToolUseInAModelsOwnFormat plays sums with a calculator in formats of Qwen3.
 func TestToolUseInAModelsOwnFormat(t *testing.T) {
 	const (
-		call   = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [99, 99]}}\n</tool_call>"
+		call = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [99, " +
+			"99]}}\n</tool_call>"
 		broken = "<tool_call>\n{\"name\": \"calculator\", \"arguments\"\n</tool_call>"
 		think  = "<think>\nI had better ask.\n</think>\n\n"
 	)
@@ -141,7 +143,8 @@ func TestToolUseInAModelsOwnFormat(t *testing.T) {
 			if diff := cmp.Diff(tc.segments, segments); diff != "" {
 				t.Errorf("replies in each segment (-want +got):\n%s", diff)
 			}
-			if last := policy.prompts[len(policy.prompts)-1]; !strings.Contains(last, tc.lastPrompt) || !strings.Contains(policy.prompts[0], `"name": "calculator"`) {
+			if last := policy.prompts[len(policy.prompts)-1]; !strings.Contains(last, tc.lastPrompt) ||
+				!strings.Contains(policy.prompts[0], `"name": "calculator"`) {
 				t.Errorf("the last prompt is:\n%s", last)
 			}
 		})
@@ -151,8 +154,10 @@ func TestToolUseInAModelsOwnFormat(t *testing.T) {
 // TestToolUseInADialect plays a sum in formats whose own calls are written otherwise, or that have none.
 func TestToolUseInADialect(t *testing.T) {
 	const (
-		inJSON = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [99, 99]}}\n</tool_call>"
-		inXML  = "<tool_call>\n<function=calculator>\n<parameter=operation>\nadd\n</parameter>\n<parameter=operands>\n[99, 99]\n</parameter>\n</function>\n</tool_call>"
+		inJSON = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [99, " +
+			"99]}}\n</tool_call>"
+		inXML = "<tool_call>\n<function=calculator>\n<parameter=operation>\nadd\n</parameter>\n<parameter=operands>\n[99, " +
+			"99]\n</parameter>\n</function>\n</tool_call>"
 	)
 	tokens, env := qwen3(t), calculatorEnvironment(t)
 	for _, tc := range []struct {
@@ -171,7 +176,8 @@ func TestToolUseInADialect(t *testing.T) {
 		}
 		m := group.Members[0]
 		if m.Reward != 1 || m.Metrics["tool_calls"] != 1 || m.Metrics["parse_errors"] != 0 || len(segmentsOf(m)) != 1 {
-			t.Errorf("%s, XML %v: reward %v in %d segments, metrics %v: %s", tc.renderer, tc.xml, m.Reward, len(segmentsOf(m)), m.Metrics, group.Reason)
+			t.Errorf("%s, XML %v: reward %v in %d segments, metrics %v: %s", tc.renderer, tc.xml, m.Reward, len(segmentsOf(m)),
+				m.Metrics, group.Reason)
 		}
 		if last := policy.prompts[len(policy.prompts)-1]; !strings.Contains(last, "<tool_response>\n198\n</tool_response>") {
 			t.Errorf("%s, XML %v: the last prompt is:\n%s", tc.renderer, tc.xml, last)
@@ -181,7 +187,8 @@ func TestToolUseInADialect(t *testing.T) {
 
 // TestToolCallsBeyondTheLimitAreNotRun has a reply with more calls than limits.toolCalls leaves.
 func TestToolCallsBeyondTheLimitAreNotRun(t *testing.T) {
-	const call = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [99, 99]}}\n</tool_call>"
+	const call = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"operation\": \"add\", \"operands\": [99, " +
+		"99]}}\n</tool_call>"
 	cases := map[string]struct {
 		limit   int
 		replies []string

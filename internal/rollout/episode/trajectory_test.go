@@ -18,11 +18,12 @@ func promptOf(role, conversation string) environment.Prompt {
 	return environment.Prompt{Role: role, Conversation: conversation, Messages: ask("q")[0].Messages}
 }
 
-// solveAndJudge asks two solvers, then a judge, then the first solver and the judge again. Each turn's rewards are those of
-// its index.
+// solveAndJudge asks two solvers, then a judge, then the first solver and the judge again. Each turn's rewards are
+// those of its index.
 func solveAndJudge(rewards ...[]environment.Reward) *scripted {
 	solvers := []environment.Prompt{promptOf("solver", "solver 1"), promptOf("solver", "solver 2")}
-	next := [][]environment.Prompt{{promptOf("judge", "judge")}, {promptOf("solver", "solver 1"), promptOf("judge", "judge")}}
+	next := [][]environment.Prompt{{promptOf("judge", "judge")},
+		{promptOf("solver", "solver 1"), promptOf("judge", "judge")}}
 	return &scripted{
 		first: solvers,
 		step: func(turn int, _ []environment.Reply) (environment.Turn, error) {
@@ -44,7 +45,8 @@ func reward1(conversation string, value float64) environment.Reward {
 func summary(m rl.Member) []string {
 	var list []string
 	for _, t := range m.Trajectories {
-		list = append(list, fmt.Sprintf("%s (%s) %v %v %s, %d segments", t.Key, t.Role, t.Reward, t.StepRewards, t.StopReason, len(t.Segments)))
+		list = append(list, fmt.Sprintf("%s (%s) %v %v %s, %d segments", t.Key, t.Role, t.Reward, t.StepRewards, t.StopReason,
+			len(t.Segments)))
 	}
 	return list
 }
@@ -62,15 +64,22 @@ func TestRewardsKeepTheirConversation(t *testing.T) {
 		want   []string
 	}{
 		"a sum for each": {nil, 31.5, []string{
-			"solver 1 (solver) 13.5 [1.5 12] stop, 2 segments", "solver 2 (solver) 8.5 [8.5] stop, 1 segments", "judge (judge) 26.5 [2.5 24] stop, 2 segments"}},
+			"solver 1 (solver) 13.5 [1.5 12] stop, 2 segments", "solver 2 (solver) 8.5 [8.5] stop, 1 segments",
+			"judge (judge) 26.5 [2.5 24] stop, 2 segments"}},
 		"the last of each": {func(e *contract.Environment) { e.Reward.Reduction = contract.ReductionLast }, 16, []string{
-			"solver 1 (solver) 8 [0.5 8] stop, 2 segments", "solver 2 (solver) 8 [8] stop, 1 segments", "judge (judge) 16 [2 16] stop, 2 segments"}},
-		"a limit in the middle": {func(e *contract.Environment) { e.Limits.Turns, e.Reward.Nonterminal = 2, new(float64(-1)) }, 2.5, []string{
-			"solver 1 (solver) 0.5 [0.5] turns, 1 segments", "solver 2 (solver) -0.5 [-0.5] stop, 1 segments", "judge (judge) 1.5 [1.5] turns, 1 segments"}},
+			"solver 1 (solver) 8 [0.5 8] stop, 2 segments", "solver 2 (solver) 8 [8] stop, 1 segments",
+			"judge (judge) 16 [2 16] stop, 2 segments"}},
+		"a limit in the middle": {func(e *contract.Environment) {
+			e.Limits.Turns, e.Reward.Nonterminal = 2,
+				new(float64(-1))
+		}, 2.5, []string{
+			"solver 1 (solver) 0.5 [0.5] turns, 1 segments", "solver 2 (solver) -0.5 [-0.5] stop, 1 segments",
+			"judge (judge) 1.5 [1.5] turns, 1 segments"}},
 		"a limit that leaves nothing": {func(e *contract.Environment) {
 			e.Limits.Turns, e.Limits.OnLimit, e.Reward.Min = 2, contract.OnLimitZero, &zero
 		}, 0, []string{
-			"solver 1 (solver) 0 [0] turns, 1 segments", "solver 2 (solver) 0 [0] stop, 1 segments", "judge (judge) 0 [0] turns, 1 segments"}},
+			"solver 1 (solver) 0 [0] turns, 1 segments", "solver 2 (solver) 0 [0] stop, 1 segments",
+			"judge (judge) 0 [0] turns, 1 segments"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -115,19 +124,23 @@ func TestStepsOfASegment(t *testing.T) {
 
 func TestInvalidTurnsOfEnvironmentsWithRoles(t *testing.T) {
 	env := func(prompts ...environment.Prompt) *scripted {
-		return &scripted{first: prompts, step: func(int, []environment.Reply) (environment.Turn, error) { return done(1), nil }}
+		return &scripted{first: prompts, step: func(int, []environment.Reply) (environment.Turn, error) {
+			return done(1),
+				nil
+		}}
 	}
 	changed := env(promptOf("solver", "a"))
 	changed.step = func(int, []environment.Reply) (environment.Turn, error) {
 		return environment.Turn{Prompts: []environment.Prompt{promptOf("judge", "a")}}, nil
 	}
 	cases := map[string]*scripted{
-		"leave a conversation without a reward": solveAndJudge([]environment.Reward{reward1("solver 1", 1)}, nil, []environment.Reward{reward1("judge", 1)}),
-		"reward an unknown conversation":        solveAndJudge([]environment.Reward{reward1("solver 3", 1)}, nil, nil),
-		"change the role of a conversation":     changed,
-		"ask twice in one conversation":         env(promptOf("solver", "a"), promptOf("solver", "a")),
-		"ask for a role with another name":      env(promptOf("Solver 1", "a")),
-		"give one of several no key":            env(promptOf("solver", ""), promptOf("solver", "a")),
+		"leave a conversation without a reward": solveAndJudge([]environment.Reward{reward1("solver 1", 1)}, nil,
+			[]environment.Reward{reward1("judge", 1)}),
+		"reward an unknown conversation":    solveAndJudge([]environment.Reward{reward1("solver 3", 1)}, nil, nil),
+		"change the role of a conversation": changed,
+		"ask twice in one conversation":     env(promptOf("solver", "a"), promptOf("solver", "a")),
+		"ask for a role with another name":  env(promptOf("Solver 1", "a")),
+		"give one of several no key":        env(promptOf("solver", ""), promptOf("solver", "a")),
 	}
 	for name, env := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +162,8 @@ func TestConversationsWithoutAReply(t *testing.T) {
 	m = play(t, rewarded, says("yes"), singleMember(func(e *contract.Environment) {
 		e.Limits.PromptTokens, e.Reward.Nonterminal = 1, new(float64(-1))
 	})).Members[0]
-	want = []string{"solver 1 (solver) -1 [] prompt_tokens, 0 segments", "solver 2 (solver) -1 [] prompt_tokens, 0 segments"}
+	want = []string{"solver 1 (solver) -1 [] prompt_tokens, 0 segments",
+		"solver 2 (solver) -1 [] prompt_tokens, 0 segments"}
 	if diff := cmp.Diff(want, summary(m)); diff != "" {
 		t.Errorf("trajectories without a reply (-want +got):\n%s", diff)
 	}

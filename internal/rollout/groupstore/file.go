@@ -128,5 +128,6 @@ func loadFile(dir, name string, version int) (*entry, error) {
 	if path(dir, group.Key) != name {
 		return nil, errDamaged
 	}
-	return newEntry(exchange.EncodedGroup{Key: group.Key, Outcome: group.Outcome, Digest: group.Digest(), Message: encoded}), nil
+	return newEntry(exchange.EncodedGroup{Key: group.Key, Outcome: group.Outcome, Digest: group.Digest(),
+		Message: encoded}), nil
 }

@@ -195,7 +195,8 @@ func (s *Store) Cover(index int64, evaluations []exchange.Evaluation) {
 		switch {
 		case key.Kind == rl.Train && key.Slot < index:
 			s.drop(key)
-		case key.Kind == rl.Evaluate && slices.Contains(evaluations, exchange.Evaluation{Digest: key.Evaluation, Lineage: key.Lineage}):
+		case key.Kind == rl.Evaluate && slices.Contains(evaluations, exchange.Evaluation{Digest: key.Evaluation,
+			Lineage: key.Lineage}):
 			s.drop(key)
 		}
 	}

@@ -31,7 +31,8 @@ func group(key rl.Key) rl.Group {
 	segment := rl.Segment{Tokens: make([]int32, 120), Actions: make([]bool, 120), Logprobs: make([]float32, 120)}
 	segment.Actions[119] = true
 	return rl.Group{Key: key, Environment: "env", Members: []rl.Member{{
-		Reward: float64(key.Slot), Trajectories: []rl.Trajectory{{Reward: float64(key.Slot), Segments: []rl.Segment{segment}}}}}}
+		Reward: float64(key.Slot), Trajectories: []rl.Trajectory{{Reward: float64(key.Slot),
+			Segments: []rl.Segment{segment}}}}}}
 }
 
 const groupBytes = 1100
@@ -43,7 +44,8 @@ func open(t *testing.T, dir string, memory, disk int64) *Store {
 
 func openVersion(t *testing.T, version int, dir string, memory, disk int64) *Store {
 	t.Helper()
-	s, err := Open(Config{Dir: dir, Version: version, MemoryBytes: memory * groupBytes, DiskBytes: disk * groupBytes, Logger: slog.New(slog.DiscardHandler)})
+	s, err := Open(Config{Dir: dir, Version: version, MemoryBytes: memory * groupBytes, DiskBytes: disk * groupBytes,
+		Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatalf("Open: %v", err)
 	}
@@ -129,17 +131,26 @@ func TestRoom(t *testing.T) {
 		dropped      []rl.Key
 		files        int
 	}{
-		"room in memory":                               {memory: 3, disk: 3, before: []rl.Key{train(0), train(1)}, add: train(2), files: 0},
-		"then in files":                                {memory: 1, disk: 3, before: []rl.Key{train(0), train(1)}, add: train(2), files: 2},
-		"then the highest slot goes":                   {memory: 1, disk: 1, before: []rl.Key{train(5), train(7)}, add: train(6), dropped: []rl.Key{train(7)}, files: 1},
-		"even if it is the newest":                     {memory: 1, disk: 1, before: []rl.Key{train(5), train(7)}, add: train(8), dropped: []rl.Key{train(8)}, files: 1},
-		"the lowest slot is never refused":             {memory: 1, disk: 0, before: []rl.Key{train(5)}, add: train(4), dropped: []rl.Key{train(5)}},
-		"what the learner has goes before it":          {memory: 1, disk: 1, before: []rl.Key{train(5), train(7)}, taken: []rl.Key{train(5)}, add: train(8), dropped: []rl.Key{train(5)}, files: 1},
-		"of what the learner has the highest":          {memory: 2, disk: 0, before: []rl.Key{train(5), train(7)}, taken: []rl.Key{train(5), train(7)}, add: train(8), dropped: []rl.Key{train(7)}},
-		"evaluations wait longest":                     {memory: 2, disk: 0, before: []rl.Key{train(5), evaluate(0)}, add: train(6), dropped: []rl.Key{evaluate(0)}},
-		"one group is kept whatever its size":          {memory: 0, disk: 0, add: train(0)},
-		"a group in place of itself takes room once":   {memory: 1, disk: 0, before: []rl.Key{train(0)}, add: train(0)},
-		"a spilled group in place of itself does, too": {memory: 1, disk: 1, before: []rl.Key{train(0), train(1)}, add: train(1), files: 1},
+		"room in memory": {memory: 3, disk: 3, before: []rl.Key{train(0), train(1)},
+			add: train(2), files: 0},
+		"then in files": {memory: 1, disk: 3, before: []rl.Key{train(0), train(1)},
+			add: train(2), files: 2},
+		"then the highest slot goes": {memory: 1, disk: 1, before: []rl.Key{train(5), train(7)},
+			add: train(6), dropped: []rl.Key{train(7)}, files: 1},
+		"even if it is the newest": {memory: 1, disk: 1, before: []rl.Key{train(5), train(7)},
+			add: train(8), dropped: []rl.Key{train(8)}, files: 1},
+		"the lowest slot is never refused": {memory: 1, disk: 0, before: []rl.Key{train(5)}, add: train(4),
+			dropped: []rl.Key{train(5)}},
+		"what the learner has goes before it": {memory: 1, disk: 1, before: []rl.Key{train(5), train(7)},
+			taken: []rl.Key{train(5)}, add: train(8), dropped: []rl.Key{train(5)}, files: 1},
+		"of what the learner has the highest": {memory: 2, disk: 0, before: []rl.Key{train(5), train(7)},
+			taken: []rl.Key{train(5), train(7)}, add: train(8), dropped: []rl.Key{train(7)}},
+		"evaluations wait longest": {memory: 2, disk: 0, before: []rl.Key{train(5), evaluate(0)},
+			add: train(6), dropped: []rl.Key{evaluate(0)}},
+		"one group is kept whatever its size":        {memory: 0, disk: 0, add: train(0)},
+		"a group in place of itself takes room once": {memory: 1, disk: 0, before: []rl.Key{train(0)}, add: train(0)},
+		"a spilled group in place of itself does, too": {memory: 1, disk: 1, before: []rl.Key{train(0), train(1)},
+			add: train(1), files: 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -231,9 +242,11 @@ func TestFlushedGroupsAreReadByTheNextProcess(t *testing.T) {
 
 func TestDamagedFilesAreDropped(t *testing.T) {
 	damage := map[string]func(t *testing.T, name string){
-		"cut":            func(t *testing.T, name string) { edit(t, name, func(b []byte) []byte { return b[:len(b)-1] }) },
-		"empty":          func(t *testing.T, name string) { edit(t, name, func([]byte) []byte { return nil }) },
-		"a bit wrong":    func(t *testing.T, name string) { edit(t, name, func(b []byte) []byte { b[len(b)-1] ^= 1; return b }) },
+		"cut":   func(t *testing.T, name string) { edit(t, name, func(b []byte) []byte { return b[:len(b)-1] }) },
+		"empty": func(t *testing.T, name string) { edit(t, name, func([]byte) []byte { return nil }) },
+		"a bit wrong": func(t *testing.T, name string) {
+			edit(t, name, func(b []byte) []byte { b[len(b)-1] ^= 1; return b })
+		},
 		"of wrong magic": func(t *testing.T, name string) { edit(t, name, func(b []byte) []byte { b[0] ^= 1; return b }) },
 		"never finished": func(t *testing.T, name string) { rename(t, name, name+atomicfile.Extension) },
 		"of another key": func(t *testing.T, name string) { rename(t, name, path(filepath.Dir(name), train(5))) },

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package health has a circuit breaker for each environment of a run that a server provides. While an environment's
-// breaker is open, no episode of it begins at this worker: those that would begin wait, the learner is informed, and the
-// server is checked in growing intervals until it is available again.
+// breaker is open, no episode of it begins at this worker: those that would begin wait, the learner is informed, and
+// the server is checked in growing intervals until it is available again.
 //
 // A breaker opens when the server takes no session, or when episodes of several groups in a row end in faults. Waiting
 // costs no try: an episode that could not begin begins later with the same seeds, so that an outage leaves no trace in
@@ -48,7 +48,8 @@ type Monitor struct {
 	skipped  map[string]bool
 }
 
-// NewMonitor returns a monitor whose checks end with ctx. The calls count the checks that do not return; nil counts nothing.
+// NewMonitor returns a monitor whose checks end with ctx. The calls count the checks that do not return; nil counts
+// nothing.
 func NewMonitor(ctx context.Context, logger *slog.Logger, calls *environment.Calls) *Monitor {
 	return &Monitor{ctx: ctx, logger: logger, calls: calls, breakers: map[string]*breaker{}}
 }
@@ -105,7 +106,8 @@ func (m *Monitor) Skip(names []string) {
 // open opens a breaker and begins to check its environment. The lock is held.
 func (m *Monitor) open(b *breaker, err error) {
 	b.trip(contract.Truncate(err.Error(), maxEvidence))
-	m.logger.Warn("environment is unavailable and is checked until it is available", "environment", b.name, "pause", b.pause.String(), "err", err)
+	m.logger.Warn("environment is unavailable and is checked until it is available", "environment", b.name, "pause",
+		b.pause.String(), "err", err)
 	m.checks.Go(func() { m.check(b) })
 	m.changes.Notify()
 }

@@ -44,12 +44,14 @@ func (e *canaryError) Error() string { return e.problem }
 
 // Probe builds the environment and checks it. The result has what is wrong; final is set when
 // it will be wrong next time, too, as far as is known.
-func Probe(ctx context.Context, builder registry.Builder, definition contract.Definition) (result contract.ProbeResult, final bool) {
+func Probe(ctx context.Context, builder registry.Builder,
+	definition contract.Definition) (result contract.ProbeResult, final bool) {
 	builder.CheckRows = true
 	calls := &environment.Calls{Logger: builder.Logger}
-	env, err := environment.Call(ctx, calls, "building the environment", func(ctx context.Context) (environment.Environment, error) {
-		return builder.Build(ctx, definition)
-	})
+	env, err := environment.Call(ctx, calls, "building the environment",
+		func(ctx context.Context) (environment.Environment, error) {
+			return builder.Build(ctx, definition)
+		})
 	var invalid *registry.DefinitionError
 	switch {
 	case errors.As(err, &invalid):
@@ -60,9 +62,10 @@ func Probe(ctx context.Context, builder registry.Builder, definition contract.De
 	return probe(ctx, calls, env)
 }
 
-// probe checks an environment that was built. What panics is a fault of the environment, and what ignores the end of ctx is given
-// up.
-func probe(ctx context.Context, calls *environment.Calls, env environment.Environment) (result contract.ProbeResult, final bool) {
+// probe checks an environment that was built. What panics is a fault of the environment, and what ignores the end of
+// ctx is given up.
+func probe(ctx context.Context, calls *environment.Calls,
+	env environment.Environment) (result contract.ProbeResult, final bool) {
 	splits, err := environment.Call(ctx, calls, "listing the splits", env.Splits)
 	if err != nil {
 		return failed(contract.ProbeResult{}, err)
@@ -150,10 +153,11 @@ func (c *canary) answers(ctx context.Context) (right, wrong string, err error) {
 	if !ok {
 		return "", "", environment.ErrNoAnswers
 	}
-	both, err := environment.Call(ctx, c.calls, "Answers of the environment", func(ctx context.Context) ([2]string, error) {
-		right, wrong, err := answerer.Answers(ctx, c.task)
-		return [2]string{right, wrong}, err
-	})
+	both, err := environment.Call(ctx, c.calls, "Answers of the environment",
+		func(ctx context.Context) ([2]string, error) {
+			right, wrong, err := answerer.Answers(ctx, c.task)
+			return [2]string{right, wrong}, err
+		})
 	return both[0], both[1], err
 }
 
@@ -181,9 +185,10 @@ func (c *canary) answer(ctx context.Context, text string) (float64, error) {
 
 // play replies to the prompts with the text, round after round, until the episode ends or there were enough rounds.
 func (c *canary) play(ctx context.Context, text string, rounds int) ([]environment.Turn, error) {
-	episode, err := environment.Call(ctx, c.calls, "Start of the environment", func(ctx context.Context) (environment.Episode, error) {
-		return c.env.Start(ctx, c.task)
-	})
+	episode, err := environment.Call(ctx, c.calls, "Start of the environment",
+		func(ctx context.Context) (environment.Episode, error) {
+			return c.env.Start(ctx, c.task)
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +200,8 @@ func (c *canary) play(ctx context.Context, text string, rounds int) ([]environme
 	var turns []environment.Turn
 	for range rounds {
 		c.tools = c.tools || slices.ContainsFunc(prompts, func(p environment.Prompt) bool { return len(p.Tools) > 0 })
-		turn, err := environment.Call(ctx, c.calls, "Step of the environment", func(ctx context.Context) (environment.Turn, error) {
+		turn, err := environment.Call(ctx, c.calls, "Step of the environment", func(ctx context.Context) (environment.Turn,
+			error) {
 			return episode.Step(ctx, repliesTo(prompts, text))
 		})
 		if err != nil {

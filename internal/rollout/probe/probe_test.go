@@ -80,9 +80,12 @@ func TestProbeOfAnExpression(t *testing.T) {
 		final bool
 	}{
 		"reply.lastNumber() == double(row.answer) ? 1.0 : 0.0": {want: contract.ProbeResult{OK: true, Splits: splits}},
-		"reply.last() == 1.0":  {want: contract.ProbeResult{Reason: ReasonInvalid}, final: true, names: "spec.reward.expression is not valid CEL: line 1, column 11"},
-		"double(row.solution)": {want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}, final: true, names: "no such key: solution"},
-		"reply.lastNumber()":   {want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}, final: true, names: "gave NaN"},
+		"reply.last() == 1.0": {want: contract.ProbeResult{Reason: ReasonInvalid}, final: true,
+			names: "spec.reward.expression is not valid CEL: line 1, column 11"},
+		"double(row.solution)": {want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}, final: true,
+			names: "no such key: solution"},
+		"reply.lastNumber()": {want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}, final: true,
+			names: "gave NaN"},
 	}
 	for expression, tc := range cases {
 		t.Run(expression, func(t *testing.T) {
@@ -90,7 +93,8 @@ func TestProbeOfAnExpression(t *testing.T) {
 				Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 9}},
 				Reward:  &contract.RewardRule{Expression: expression},
 			})
-			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(contract.ProbeResult{}, "Message")); diff != "" || final != tc.final {
+			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(contract.ProbeResult{}, "Message")); diff != "" ||
+				final != tc.final {
 				t.Errorf("Probe: final %v (-want +got):\n%s", final, diff)
 			}
 			if !strings.Contains(got.Message, tc.names) {
@@ -101,7 +105,8 @@ func TestProbeOfAnExpression(t *testing.T) {
 }
 
 func TestProbeOfNoDefinition(t *testing.T) {
-	if got, final := Probe(t.Context(), registry.Builder{}, contract.Definition{}); got.OK || got.Reason != ReasonInvalid || !final {
+	if got, final := Probe(t.Context(), registry.Builder{}, contract.Definition{}); got.OK ||
+		got.Reason != ReasonInvalid || !final {
 		t.Errorf("Probe = %+v, final %v", got, final)
 	}
 }
@@ -161,7 +166,8 @@ func (e doubleEpisode) Step(_ context.Context, replies []environment.Reply) (env
 	if replies[0].Message.Content == "right" {
 		reward = e.right
 	}
-	return environment.Turn{Done: !e.goesOn, Prompts: make([]environment.Prompt, 1), Rewards: []environment.Reward{{Value: reward}}}, nil
+	return environment.Turn{Done: !e.goesOn, Prompts: make([]environment.Prompt, 1),
+		Rewards: []environment.Reward{{Value: reward}}}, nil
 }
 
 func (e doubleEpisode) Finish(context.Context) (environment.Turn, error) {
@@ -183,18 +189,32 @@ func TestProbe(t *testing.T) {
 		final  bool
 		closed int
 	}{
-		"one that is well":                     {env: &fakeEnvironment{splits: some, right: 2, wrong: -1}, want: contract.ProbeResult{OK: true, Splits: splits, CanaryReward: new(2.0)}, closed: 2},
-		"one that does not answer":             {env: &fakeEnvironment{splitsError: away}, want: contract.ProbeResult{Reason: ReasonEnvironmentFault}},
-		"one whose judge does not answer":      {env: &fakeEnvironment{splits: some, startError: &environment.Fault{Kind: environment.JudgeFault, Err: away}}, want: contract.ProbeResult{Reason: ReasonJudgeFault, Splits: splits}},
-		"one that will never do":               {env: &fakeEnvironment{splits: some, startError: &environment.Fault{Permanent: true, Err: away}}, want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}, final: true},
-		"one without tasks":                    {env: &fakeEnvironment{splits: some[:1]}, want: contract.ProbeResult{Reason: ReasonNoTasks, Splits: splits[:1]}, final: true},
-		"one that rewards both answers alike":  {env: &fakeEnvironment{splits: some, right: 1, wrong: 1}, want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 2},
-		"one that rewards the wrong one":       {env: &fakeEnvironment{splits: some, wrong: 1}, want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 2},
-		"one that never ends":                  {env: &fakeEnvironment{splits: some, right: 1, goesOn: true}, want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 1},
-		"one that knows no answers":            {env: unknownAnswers{&fakeEnvironment{splits: some}}, want: contract.ProbeResult{OK: true, Splits: splits}},
-		"one that does not know this answer":   {env: &fakeEnvironment{splits: some, unknown: true}, want: contract.ProbeResult{OK: true, Splits: splits}, closed: 1},
-		"one that continues without an answer": {env: unknownAnswers{&fakeEnvironment{splits: some, goesOn: true}}, want: contract.ProbeResult{OK: true, Splits: splits}},
-		"one that fails without an answer":     {env: unknownAnswers{&fakeEnvironment{splits: some, startError: away}}, want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}},
+		"one that is well": {env: &fakeEnvironment{splits: some, right: 2, wrong: -1},
+			want: contract.ProbeResult{OK: true, Splits: splits, CanaryReward: new(2.0)}, closed: 2},
+		"one that does not answer": {env: &fakeEnvironment{splitsError: away},
+			want: contract.ProbeResult{Reason: ReasonEnvironmentFault}},
+		"one whose judge does not answer": {env: &fakeEnvironment{splits: some,
+			startError: &environment.Fault{Kind: environment.JudgeFault, Err: away}},
+			want: contract.ProbeResult{Reason: ReasonJudgeFault, Splits: splits}},
+		"one that will never do": {env: &fakeEnvironment{splits: some,
+			startError: &environment.Fault{Permanent: true, Err: away}},
+			want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}, final: true},
+		"one without tasks": {env: &fakeEnvironment{splits: some[:1]},
+			want: contract.ProbeResult{Reason: ReasonNoTasks, Splits: splits[:1]}, final: true},
+		"one that rewards both answers alike": {env: &fakeEnvironment{splits: some, right: 1, wrong: 1},
+			want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 2},
+		"one that rewards the wrong one": {env: &fakeEnvironment{splits: some, wrong: 1},
+			want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 2},
+		"one that never ends": {env: &fakeEnvironment{splits: some, right: 1, goesOn: true},
+			want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 1},
+		"one that knows no answers": {env: unknownAnswers{&fakeEnvironment{splits: some}},
+			want: contract.ProbeResult{OK: true, Splits: splits}},
+		"one that does not know this answer": {env: &fakeEnvironment{splits: some, unknown: true},
+			want: contract.ProbeResult{OK: true, Splits: splits}, closed: 1},
+		"one that continues without an answer": {env: unknownAnswers{&fakeEnvironment{splits: some, goesOn: true}},
+			want: contract.ProbeResult{OK: true, Splits: splits}},
+		"one that fails without an answer": {env: unknownAnswers{&fakeEnvironment{splits: some, startError: away}},
+			want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -219,13 +239,18 @@ func TestProbeOfPanics(t *testing.T) {
 		env := &fakeEnvironment{splits: []environment.Split{{Name: "train", Tasks: 3}}, right: 1, panics: method}
 		got, final := probe(t.Context(), calls, env)
 		if got.Reason != ReasonEnvironmentFault || final || !strings.HasSuffix(got.Message, "panicked: a nil row") {
-			t.Errorf("%s: reason %s, final %v, message %q, want %s with the panic", method, got.Reason, final, got.Message, ReasonEnvironmentFault)
+			t.Errorf("%s: reason %s, final %v, message %q, want %s with the panic", method, got.Reason, final, got.Message,
+				ReasonEnvironmentFault)
 		}
 	}
-	builder := registry.Builder{Logger: calls.Logger, Data: func(context.Context, contract.Dataset) (dataset.Dataset, error) { panic("a nil page") }}
+	builder := registry.Builder{Logger: calls.Logger, Data: func(context.Context, contract.Dataset) (dataset.Dataset,
+		error) {
+		panic("a nil page")
+	}}
 	got, _ := Probe(t.Context(), builder, contract.Definition{
-		Dataset: &contract.Dataset{JSONL: &contract.JSONL{URL: "https://data.test/rows.jsonl"}, Splits: []contract.DataSplit{{Name: "train", Source: "train", SHA256: strings.Repeat("0", 64)}}},
-		Reward:  &contract.RewardRule{ExactMatch: &contract.ExactMatch{}},
+		Dataset: &contract.Dataset{JSONL: &contract.JSONL{URL: "https://data.test/rows.jsonl"},
+			Splits: []contract.DataSplit{{Name: "train", Source: "train", SHA256: strings.Repeat("0", 64)}}},
+		Reward: &contract.RewardRule{ExactMatch: &contract.ExactMatch{}},
 	})
 	if want := "building the environment panicked: a nil page"; got.Message != want {
 		t.Errorf("message is %q, want %q", got.Message, want)

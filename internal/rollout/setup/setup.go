@@ -54,12 +54,14 @@ func NewWorker(config Config) *rollout.Worker {
 	config.Data.Permit = reading.Permit
 	return rollout.New(rollout.Config{
 		Environments: registry.Builder{
-			Data: NewLoader(config.Data, config.UserAgent, config.Logger).Open, Secret: ReadSecret(config.Data.Root), Logger: config.Logger,
+			Data: NewLoader(config.Data, config.UserAgent, config.Logger).Open, Secret: ReadSecret(config.Data.Root),
+			Logger:        config.Logger,
 			SharedServers: config.SharedServers,
 			TinkerJudge:   judges.New, JudgeProblem: judges.Report, Now: time.Now,
 		},
 		Data: reading, Judges: judges,
-		Learner: config.Learner, Endpoint: config.Endpoint, Groups: config.Groups, Pressure: config.Pressure, Spending: config.Spending, Grace: config.Grace, KeyPatience: config.KeyPatience,
+		Learner: config.Learner, Endpoint: config.Endpoint, Groups: config.Groups, Pressure: config.Pressure,
+		Spending: config.Spending, Grace: config.Grace, KeyPatience: config.KeyPatience,
 		Logger: config.Logger, Renderer: config.Renderer,
 	})
 }
@@ -71,8 +73,8 @@ func NewLoader(config source.Config, userAgent string, logger *slog.Logger) *sou
 	return source.New(config)
 }
 
-// ReadSecret returns what reads the value of a Secret's key, which is mounted below root. Files end with a line break more
-// often than keys do.
+// ReadSecret returns what reads the value of a Secret's key, which is mounted below root. Files end with a line break
+// more often than keys do.
 func ReadSecret(root string) func(contract.SecretKey) (string, error) {
 	return func(key contract.SecretKey) (string, error) {
 		value, err := os.ReadFile(filepath.Join(root, key.Mount(), key.Key))

@@ -34,8 +34,8 @@ type File struct {
 	SHA256 string
 }
 
-// Unpack writes the adapter of an archive into a folder. Each file is checked before it has its name, and after an error
-// none is left.
+// Unpack writes the adapter of an archive into a folder. Each file is checked before it has its name, and after an
+// error none is left.
 func Unpack(name, folder string) ([]File, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -80,7 +80,8 @@ func remove(files []File) error {
 	return errors.Join(errs...)
 }
 
-// Write writes a file whose name exists only once it is complete and check, which may be nil, accepts it, and describes it.
+// Write writes a file whose name exists only once it is complete and check, which may be nil, accepts it, and describes
+// it.
 func Write(name string, r io.Reader, check func(io.ReaderAt, int64) error) (File, error) {
 	if check == nil {
 		check = func(io.ReaderAt, int64) error { return nil }

@@ -52,8 +52,9 @@ func (e *StatusError) mayPass() bool {
 // errCut reports that a connection ended before the file did.
 var errCut = errors.New("the connection ended before the file did")
 
-// Fetch downloads a file to name, and returns its SHA-256. The function locate returns the URL, anew for each attempt. What
-// an earlier call left under the name is continued if the server has named a strong ETag and still serves that version.
+// Fetch downloads a file to name, and returns its SHA-256. The function locate returns the URL, anew for each attempt.
+// What an earlier call left under the name is continued if the server has named a strong ETag and still serves that
+// version.
 func (f Fetcher) Fetch(ctx context.Context, locate func(context.Context) (string, error), name string) (string, error) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -88,7 +89,8 @@ func (d *download) fetch(ctx context.Context, locate func(context.Context) (stri
 		}
 		failures++
 		var refused *StatusError
-		if ctx.Err() != nil || failures >= maxAttempts || (errors.As(err, &refused) && !refused.mayPass()) || errors.Is(err, errLocal) {
+		if ctx.Err() != nil || failures >= maxAttempts || (errors.As(err, &refused) && !refused.mayPass()) || errors.Is(err,
+			errLocal) {
 			return "", err
 		}
 		d.Report(fmt.Sprintf("after %d bytes: %v; trying again", d.size, err))
@@ -185,7 +187,8 @@ func (d *download) prepare(response *http.Response) error {
 	switch {
 	case response.StatusCode == http.StatusOK:
 		return d.reset(strongTag(response.Header))
-	case response.StatusCode == http.StatusPartialContent && strings.HasPrefix(response.Header.Get("Content-Range"), "bytes "+strconv.FormatInt(d.size, 10)+"-"):
+	case response.StatusCode == http.StatusPartialContent && strings.HasPrefix(response.Header.Get("Content-Range"),
+		"bytes "+strconv.FormatInt(d.size, 10)+"-"):
 		return nil
 	case response.StatusCode == http.StatusRequestedRangeNotSatisfiable, response.StatusCode == http.StatusPartialContent:
 		if err := d.reset(""); err != nil {

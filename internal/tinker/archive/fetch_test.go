@@ -69,7 +69,8 @@ func (s *server) fetch(t *testing.T, name string) (string, error) {
 	listener := httptest.NewServer(s)
 	defer listener.Close()
 	f := Fetcher{HTTP: &http.Client{}, Delay: time.Millisecond, Report: func(message string) { t.Log(message) }}
-	return f.Fetch(t.Context(), func(context.Context) (string, error) { return listener.URL + "/signed?secret", nil }, name)
+	return f.Fetch(t.Context(), func(context.Context) (string, error) { return listener.URL + "/signed?secret", nil },
+		name)
 }
 
 // expect checks that a download succeeded, and which ranges were requested.
@@ -141,7 +142,8 @@ func TestFetchBeginsAnew(t *testing.T) {
 func TestFetchComparesDigest(t *testing.T) {
 	for _, field := range []string{"Repr-Digest", "Digest", "X-Amz-Checksum-Sha256"} {
 		dir, s := t.TempDir(), newServer()
-		name, format := filepath.Join(dir, "a"), map[string]string{"Repr-Digest": "sha-256=:%s:", "Digest": "SHA-256=%s", "X-Amz-Checksum-Sha256": "%s"}[field]
+		name, format := filepath.Join(dir, "a"), map[string]string{"Repr-Digest": "sha-256=:%s:", "Digest": "SHA-256=%s",
+			"X-Amz-Checksum-Sha256": "%s"}[field]
 		right := sha256.Sum256(s.content)
 		s.header = map[string]string{field: fmt.Sprintf(format, base64.StdEncoding.EncodeToString(right[:]))}
 		digest, err := s.fetch(t, name)
@@ -162,7 +164,8 @@ func TestFetchComparesDigest(t *testing.T) {
 }
 
 func TestFetchGivesUp(t *testing.T) {
-	for status, attempts := range map[int]int{http.StatusUnauthorized: 1, http.StatusNotFound: 1, http.StatusForbidden: maxAttempts, http.StatusBadGateway: maxAttempts} {
+	for status, attempts := range map[int]int{http.StatusUnauthorized: 1, http.StatusNotFound: 1,
+		http.StatusForbidden: maxAttempts, http.StatusBadGateway: maxAttempts} {
 		dir, s := t.TempDir(), newServer()
 		for range 2 * maxAttempts {
 			s.failures = append(s.failures, refuse(status))
@@ -195,7 +198,8 @@ func TestFetchGivesUpASilentServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, began := &silentServer{}, time.Now()
 		f := Fetcher{HTTP: &http.Client{Transport: s}, Report: func(message string) { t.Log(message) }}
-		_, err := f.Fetch(t.Context(), func(context.Context) (string, error) { return "http://server/signed?secret", nil }, name)
+		_, err := f.Fetch(t.Context(), func(context.Context) (string, error) { return "http://server/signed?secret", nil },
+			name)
 		if !errors.Is(err, stall.Err) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("Fetch = %v, want %v", err, stall.Err)
 		}

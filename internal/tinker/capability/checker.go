@@ -132,10 +132,13 @@ func (k *check) prepare(ctx context.Context) error {
 	return err
 }
 
-// needsNoCheckpoint reports whether all wanted features are checked with new adapters, so that the first model neither takes steps
-// nor is saved.
+// needsNoCheckpoint reports whether all wanted features are checked with new adapters, so that the first model neither
+// takes steps nor is saved.
 func (k *check) needsNoCheckpoint() bool {
-	return !slices.ContainsFunc(k.features, func(f Feature) bool { return f != GradientSum && f != Repeats && f != Protobuf })
+	return !slices.ContainsFunc(k.features, func(f Feature) bool {
+		return f != GradientSum && f != Repeats &&
+			f != Protobuf
+	})
 }
 
 func (k *check) saveRequest(name string) client.SaveRequest {
@@ -144,7 +147,8 @@ func (k *check) saveRequest(name string) client.SaveRequest {
 
 // waitForSave returns the path of a save. If the server rejects the TTL, its error is temporary, and the next
 // attempt saves another model without a TTL.
-func (k *check) waitForSave(ctx context.Context, request client.SaveRequest, saving *client.Future[tinker.SaveResult], err error) (string, error) {
+func (k *check) waitForSave(ctx context.Context, request client.SaveRequest, saving *client.Future[tinker.SaveResult],
+	err error) (string, error) {
 	saved, err := await(ctx, saving, err)
 	if isRejected(err) && request.TTLSeconds > 0 {
 		k.ttl.Store(0)

@@ -14,8 +14,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
 )
 
-// BenchmarkHosted checks what a run with the usual settings needs, at an endpoint with the latencies of the hosted service divided
-// by ten. A run does so between its apply and its first lease, unless what it needs is known: the goal is 10 s.
+// BenchmarkHosted checks what a run with the usual settings needs, at an endpoint with the latencies of the hosted
+// service divided by ten. A run does so between its apply and its first lease, unless what it needs is known: the goal
+// is 10 s.
 func BenchmarkHosted(b *testing.B) {
 	sim, err := tinkersim.New(tinkersim.Options{Dir: b.TempDir(), APIKey: key, Latency: latency.Hosted.Faster(10)})
 	if err != nil {
@@ -32,9 +33,11 @@ func BenchmarkHosted(b *testing.B) {
 		API: api, BaseURL: listening.URL, Model: tinkersim.ModelName,
 		Lora: tinker.LoraConfig{Rank: 8, TrainAttn: true, TrainMLP: true, TrainUnembed: true},
 		Features: []capability.Feature{
-			capability.Seed, capability.PromptLogprobs, capability.ListModels, capability.ListCheckpoints, capability.UserMetadata,
+			capability.Seed, capability.PromptLogprobs, capability.ListModels, capability.ListCheckpoints,
+			capability.UserMetadata,
 			capability.TTL, capability.UnloadModel, capability.Loss(tinker.LossImportanceSampling), capability.Adam("beta1"),
-			capability.Adam("beta2"), capability.Protobuf, capability.Repeats, capability.GradientSum, capability.SamplerSnapshot,
+			capability.Adam("beta2"), capability.Protobuf, capability.Repeats, capability.GradientSum,
+			capability.SamplerSnapshot,
 			capability.OptimizerRestore, capability.LossSum,
 		},
 	}

@@ -74,9 +74,11 @@ var (
 	optimizer = withPrefix("optimizer", "adam")
 	losses    = withPrefix("loss")
 	modules   = []capability.Feature{capability.TrainModules}
-	sampling  = []capability.Feature{capability.Seed, capability.NumSamples, capability.Temperature, capability.TopK, capability.TopP, capability.PromptLogprobs}
-	listings  = []capability.Feature{
-		capability.ListModels, capability.ListCheckpoints, capability.UserMetadata, capability.TTL, capability.DeleteCheckpoint, capability.UnloadModel,
+	sampling  = []capability.Feature{capability.Seed, capability.NumSamples, capability.Temperature, capability.TopK,
+		capability.TopP, capability.PromptLogprobs}
+	listings = []capability.Feature{
+		capability.ListModels, capability.ListCheckpoints, capability.UserMetadata, capability.TTL,
+		capability.DeleteCheckpoint, capability.UnloadModel,
 	}
 )
 
@@ -113,7 +115,8 @@ func TestSimulatorSupportsEverything(t *testing.T) {
 
 // TestIgnoredFeatures uses servers that report success and do something else.
 func TestIgnoredFeatures(t *testing.T) {
-	const supported, ignored, unsupported, unknown = capability.Supported, capability.Ignored, capability.Unsupported, capability.Unknown
+	const supported, ignored, unsupported, unknown = capability.Supported, capability.Ignored, capability.Unsupported,
+		capability.Unknown
 	cases := map[string]struct {
 		features   []capability.Feature
 		middleware middleware
@@ -130,32 +133,45 @@ func TestIgnoredFeatures(t *testing.T) {
 		},
 		"without momentum there is no state either": {features: optimizer,
 			middleware: chain(ignoreAdam("beta1", 0), ignoreAdam("beta2", 0)),
-			want:       supports{"adam.beta1": ignored, "adam.beta2": ignored, capability.OptimizerRestore: ignored, capability.OptimizerReset: ignored},
+			want: supports{"adam.beta1": ignored, "adam.beta2": ignored, capability.OptimizerRestore: ignored,
+				capability.OptimizerReset: ignored},
 		},
-		"beta1":        {features: optimizer, middleware: ignoreAdam("beta1", 0.9), want: supports{"adam.beta1": ignored}},
-		"beta2":        {features: optimizer, middleware: ignoreAdam("beta2", 0.999), want: supports{"adam.beta2": ignored}},
-		"eps":          {features: optimizer, middleware: ignoreAdam("eps", 1e-8), want: supports{"adam.eps": ignored}},
-		"weight decay": {features: optimizer, middleware: ignoreAdam("weight_decay", 0), want: supports{"adam.weight_decay": ignored}},
-		"weight decay of every model, which is no reason to doubt": {features: append(slices.Clone(optimizer), capability.GradientSum), middleware: decayEverywhere(), want: supports{}},
-		"clipping":               {features: optimizer, middleware: ignoreAdam("grad_clip_norm", 0), want: supports{"adam.grad_clip_norm": ignored}},
-		"a learning rate":        {features: optimizer, middleware: ignoreAdam("learning_rate", 1e-4), want: supports{"adam.learning_rate": ignored}},
-		"the lower bound of ppo": {features: losses, middleware: ignoreLossSetting("ppo", "clip_low_threshold", 0.8), want: supports{"loss.ppo.clip_low_threshold": ignored}},
-		"the upper bound of ppo": {features: losses, middleware: ignoreLossSetting("ppo", "clip_high_threshold", 1.2), want: supports{"loss.ppo.clip_high_threshold": ignored}},
-		"another bound of cispo": {features: losses, middleware: ignoreLossSetting("cispo", "clip_high_threshold", 4), want: supports{"loss.cispo.clip_high_threshold": ignored, "loss.cispo.formula": unsupported}},
-		"beta of dro":            {features: losses, middleware: ignoreLossSetting("dro", "beta", 0.05), want: supports{"loss.dro.beta": ignored}},
+		"beta1": {features: optimizer, middleware: ignoreAdam("beta1", 0.9), want: supports{"adam.beta1": ignored}},
+		"beta2": {features: optimizer, middleware: ignoreAdam("beta2", 0.999), want: supports{"adam.beta2": ignored}},
+		"eps":   {features: optimizer, middleware: ignoreAdam("eps", 1e-8), want: supports{"adam.eps": ignored}},
+		"weight decay": {features: optimizer, middleware: ignoreAdam("weight_decay", 0),
+			want: supports{"adam.weight_decay": ignored}},
+		"weight decay of every model, which is no reason to doubt": {features: append(slices.Clone(optimizer),
+			capability.GradientSum), middleware: decayEverywhere(), want: supports{}},
+		"clipping": {features: optimizer, middleware: ignoreAdam("grad_clip_norm", 0),
+			want: supports{"adam.grad_clip_norm": ignored}},
+		"a learning rate": {features: optimizer, middleware: ignoreAdam("learning_rate", 1e-4),
+			want: supports{"adam.learning_rate": ignored}},
+		"the lower bound of ppo": {features: losses, middleware: ignoreLossSetting("ppo", "clip_low_threshold", 0.8),
+			want: supports{"loss.ppo.clip_low_threshold": ignored}},
+		"the upper bound of ppo": {features: losses, middleware: ignoreLossSetting("ppo", "clip_high_threshold", 1.2),
+			want: supports{"loss.ppo.clip_high_threshold": ignored}},
+		"another bound of cispo": {features: losses, middleware: ignoreLossSetting("cispo", "clip_high_threshold", 4),
+			want: supports{"loss.cispo.clip_high_threshold": ignored, "loss.cispo.formula": unsupported}},
+		"beta of dro": {features: losses, middleware: ignoreLossSetting("dro", "beta", 0.05),
+			want: supports{"loss.dro.beta": ignored}},
 		"a bound, where passes have no metrics": {features: losses,
 			middleware: chain(withoutMetrics(), ignoreLossSetting("ppo", "clip_high_threshold", 1.2)),
 			want: supports{
-				"loss.ppo.clip_high_threshold": ignored, capability.LossSum: unknown, "loss.ppo.formula": unknown, "loss.cispo.formula": unknown,
-				"loss.dro.formula": unknown, "loss.importance_sampling.formula": unknown, "loss.cross_entropy.formula": unknown,
+				"loss.ppo.clip_high_threshold": ignored, capability.LossSum: unknown, "loss.ppo.formula": unknown,
+				"loss.cispo.formula": unknown,
+				"loss.dro.formula":   unknown, "loss.importance_sampling.formula": unknown, "loss.cross_entropy.formula": unknown,
 			},
 		},
 		"a missing loss": {features: losses,
-			middleware: withoutLoss("dro"), want: supports{"loss.dro": unsupported, "loss.dro.beta": unsupported, "loss.dro.formula": unknown},
+			middleware: withoutLoss("dro"), want: supports{"loss.dro": unsupported, "loss.dro.beta": unsupported,
+				"loss.dro.formula": unknown},
 		},
 		"losses are averaged": {features: losses,
-			middleware: editOutput(func(r *tinker.ForwardBackwardResult) { r.Metrics["loss:sum"] /= float64(len(r.LossFnOutputs)) }),
-			want:       supports{capability.LossSum: unsupported},
+			middleware: editOutput(func(r *tinker.ForwardBackwardResult) {
+				r.Metrics["loss:sum"] /= float64(len(r.LossFnOutputs))
+			}),
+			want: supports{capability.LossSum: unsupported},
 		},
 		"the flags of trained modules": {features: modules,
 			middleware: editJSON("create_model", func(body map[string]any) {
@@ -166,7 +182,8 @@ func TestIgnoredFeatures(t *testing.T) {
 		},
 		"seeds, with different samples": {features: sampling,
 			rules: []fault.Rule{{Op: "asample", Do: fault.IgnoreSeed, Count: -1}},
-			want:  supports{capability.Seed: ignored, capability.NumSamples: ignored, capability.Temperature: capability.Supported},
+			want: supports{capability.Seed: ignored, capability.NumSamples: ignored,
+				capability.Temperature: capability.Supported},
 		},
 		"the places of the samples of a request": {features: sampling,
 			rules: []fault.Rule{{Op: "asample", Do: fault.ReorderSamples, Count: -1}},
@@ -178,15 +195,19 @@ func TestIgnoredFeatures(t *testing.T) {
 					r.Sequences[i] = r.Sequences[0]
 				}
 			}),
-			want: supports{capability.Seed: unknown, capability.NumSamples: ignored, capability.Temperature: unknown, capability.TopK: unknown, capability.TopP: unknown},
+			want: supports{capability.Seed: unknown, capability.NumSamples: ignored, capability.Temperature: unknown,
+				capability.TopK: unknown, capability.TopP: unknown},
 		},
 		"seeds, with equal samples": {features: sampling,
 			middleware: editJSON("asample", func(body map[string]any) { body["sampling_params"].(map[string]any)["seed"] = 7 }),
-			want:       supports{capability.Seed: ignored, capability.Temperature: supported, capability.TopK: supported, capability.TopP: supported},
+			want: supports{capability.Seed: ignored, capability.Temperature: supported, capability.TopK: supported,
+				capability.TopP: supported},
 		},
 		"the temperature": {features: sampling,
-			middleware: editJSON("asample", func(body map[string]any) { body["sampling_params"].(map[string]any)["temperature"] = 1 }),
-			want:       supports{capability.Temperature: ignored},
+			middleware: editJSON("asample", func(body map[string]any) {
+				body["sampling_params"].(map[string]any)["temperature"] = 1
+			}),
+			want: supports{capability.Temperature: ignored},
 		},
 		"top_k and top_p": {features: sampling,
 			middleware: editJSON("asample", func(body map[string]any) {
@@ -196,8 +217,10 @@ func TestIgnoredFeatures(t *testing.T) {
 			want: supports{capability.TopK: ignored, capability.TopP: ignored},
 		},
 		"a missing log-probability of a prompt": {features: sampling,
-			middleware: editSamples(func(r *tinker.SampleResult) { r.PromptLogprobs = r.PromptLogprobs[min(1, len(r.PromptLogprobs)):] }),
-			want:       supports{capability.PromptLogprobs: unsupported},
+			middleware: editSamples(func(r *tinker.SampleResult) {
+				r.PromptLogprobs = r.PromptLogprobs[min(1, len(r.PromptLogprobs)):]
+			}),
+			want: supports{capability.PromptLogprobs: unsupported},
 		},
 		"log-probabilities of a prompt shifted by one": {features: sampling,
 			middleware: editSamples(func(r *tinker.SampleResult) {
@@ -211,11 +234,14 @@ func TestIgnoredFeatures(t *testing.T) {
 			middleware: editJSON("create_model", func(body map[string]any) { delete(body, "user_metadata") }),
 			want:       supports{capability.UserMetadata: ignored},
 		},
-		"TTLs": {features: listings, middleware: respondWith("PUT", "/ttl", 200, "null"), want: supports{capability.TTL: ignored}},
+		"TTLs": {features: listings, middleware: respondWith("PUT", "/ttl", 200, "null"),
+			want: supports{capability.TTL: ignored}},
 		"empty listings": {features: listings,
 			middleware: chain(
-				respondWith("GET", "/api/v1/checkpoints", 200, `{"checkpoints":[],"cursor":{"offset":0,"limit":100,"total_count":0}}`),
-				respondWith("GET", "/api/v1/training_runs", 200, `{"training_runs":[],"cursor":{"offset":0,"limit":100,"total_count":0}}`),
+				respondWith("GET", "/api/v1/checkpoints", 200,
+					`{"checkpoints":[],"cursor":{"offset":0,"limit":100,"total_count":0}}`),
+				respondWith("GET", "/api/v1/training_runs", 200,
+					`{"training_runs":[],"cursor":{"offset":0,"limit":100,"total_count":0}}`),
 			),
 			// The answer to the call for one model is a listing as well.
 			want: supports{
@@ -225,7 +251,8 @@ func TestIgnoredFeatures(t *testing.T) {
 		},
 		"missing endpoints": {features: listings,
 			middleware: chain(
-				respondWith("GET", "/api/v1/checkpoints", 404, `{"detail":"Not Found"}`), respondWith("GET", "/api/v1/training_runs", 404, `{"detail":"Not Found"}`),
+				respondWith("GET", "/api/v1/checkpoints", 404, `{"detail":"Not Found"}`),
+				respondWith("GET", "/api/v1/training_runs", 404, `{"detail":"Not Found"}`),
 				respondWith("PUT", "/ttl", 405, `{"detail":"no"}`), respondWith("DELETE", "/checkpoints", 405, `{"detail":"no"}`),
 				respondWith("POST", "/unload_model", 404, `{"detail":"Not Found"}`),
 			),

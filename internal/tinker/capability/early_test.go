@@ -17,8 +17,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
-// TestSnapshotsAreCheckedEarly has the first model's state be saved only once sampler weights of another model were sampled from:
-// the check waits for nothing there that it does not need.
+// TestSnapshotsAreCheckedEarly has the first model's state be saved only once sampler weights of another model were
+// sampled from: the check waits for nothing there that it does not need.
 func TestSnapshotsAreCheckedEarly(t *testing.T) {
 	sampled := make(chan struct{})
 	once := sync.OnceFunc(func() { close(sampled) })
@@ -54,12 +54,13 @@ func TestSnapshotsAreCheckedEarly(t *testing.T) {
 	}
 }
 
-// TestEarlyCheckEndsWithItsAttempt has the first model fail once after another began to be checked beside it: both begin again, and
-// what the first attempt found does not count.
+// TestEarlyCheckEndsWithItsAttempt has the first model fail once after another began to be checked beside it: both
+// begin again, and what the first attempt found does not count.
 func TestEarlyCheckEndsWithItsAttempt(t *testing.T) {
 	sim, checker := server(t, chain())
 	checker.Features = []capability.Feature{capability.SamplerSnapshot, capability.OptimizerRestore}
-	addFaults(t, sim, fault.Rule{Op: "save_weights", Name: "probe-state", Occurrence: 1, Count: 1, Do: fault.Fail, Category: "server"})
+	addFaults(t, sim, fault.Rule{Op: "save_weights", Name: "probe-state", Occurrence: 1, Count: 1, Do: fault.Fail,
+		Category: "server"})
 	if lacking := lacks(run(t, checker), checker.Features); len(lacking) > 0 {
 		t.Errorf("after an attempt that failed, the simulator lacks %v", lacking)
 	}

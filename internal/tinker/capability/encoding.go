@@ -17,7 +17,8 @@ func (k *check) findEncoding(ctx context.Context) error {
 		return nil
 	}
 	for _, loss := range []tinker.LossName{tinker.LossCrossEntropy, tinker.LossImportanceSampling} {
-		inProtobuf, err := k.first.FindEncoding(ctx, []tinker.Datum{datum(loss, uniform(0), uniform(1))}, tinker.Loss{Name: loss})
+		inProtobuf, err := k.first.FindEncoding(ctx, []tinker.Datum{datum(loss, uniform(0), uniform(1))},
+			tinker.Loss{Name: loss})
 		if isRejected(err) {
 			// A model that had an operation rejected cannot be used any more.
 			if k.first, err = k.create(ctx, k.Lora); err != nil {

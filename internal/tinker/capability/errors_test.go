@@ -54,16 +54,18 @@ func TestPersistentErrorsAreUnknown(t *testing.T) {
 	sim, checker := server(t, chain())
 	addFaults(t, sim, fault.Rule{Op: "load_weights", Count: -1, Do: fault.Fail, Category: "server"})
 	report := run(t, checker)
-	if report.Of(capability.OptimizerRestore) != capability.Unknown || report.Of(capability.OptimizerReset) != capability.Unknown {
+	if report.Of(capability.OptimizerRestore) != capability.Unknown ||
+		report.Of(capability.OptimizerReset) != capability.Unknown {
 		t.Errorf("findings about a server that fails at loads: %v", report.Findings)
 	}
-	if missing := report.Missing([]capability.Feature{capability.OptimizerRestore, capability.Seed}); !cmp.Equal(missing, []capability.Feature{capability.OptimizerRestore}) {
+	if missing := report.Missing([]capability.Feature{capability.OptimizerRestore, capability.Seed}); !cmp.Equal(missing,
+		[]capability.Feature{capability.OptimizerRestore}) {
 		t.Errorf("missing features %v", missing)
 	}
 }
 
-// TestLostMeasurementOfGradients fails the first measurement after a step. One pass measures the new first model and four those
-// that step at once, so that the sixth follows a step.
+// TestLostMeasurementOfGradients fails the first measurement after a step. One pass measures the new first model and
+// four those that step at once, so that the sixth follows a step.
 func TestLostMeasurementOfGradients(t *testing.T) {
 	sim, checker := server(t, chain())
 	checker.Features = []capability.Feature{capability.GradientSum}
@@ -78,7 +80,8 @@ func TestLostMeasurementOfGradients(t *testing.T) {
 	}
 }
 
-// TestCheckWithoutCheckpoint checks gradients and repeats alone: it finds the same as a check of more, and saves nothing.
+// TestCheckWithoutCheckpoint checks gradients and repeats alone: it finds the same as a check of more, and saves
+// nothing.
 func TestCheckWithoutCheckpoint(t *testing.T) {
 	averaged := editPass(func(r *tinker.ForwardBackwardRequest) {
 		for _, datum := range r.Data {
@@ -137,10 +140,12 @@ func TestServerWithoutLogprobs(t *testing.T) {
 // TestSavesWithoutTTL uses a server that rejects TTLs.
 func TestSavesWithoutTTL(t *testing.T) {
 	_, checker := server(t, chain(
-		editJSON("save_weights", rejectField("ttl_seconds")), editJSON("save_weights_for_sampler", rejectField("ttl_seconds")),
+		editJSON("save_weights", rejectField("ttl_seconds")),
+		editJSON("save_weights_for_sampler", rejectField("ttl_seconds")),
 	))
 	checker.Features = append([]capability.Feature{capability.Seed}, optimizer...)
-	if diff := cmp.Diff(map[capability.Feature]capability.Support{}, lacks(run(t, checker), checker.Features)); diff != "" {
+	if diff := cmp.Diff(map[capability.Feature]capability.Support{},
+		lacks(run(t, checker), checker.Features)); diff != "" {
 		t.Errorf("missing features (-want +got):\n%s", diff)
 	}
 }
@@ -207,7 +212,8 @@ func TestRejectedRank(t *testing.T) {
 		}
 	}))
 	checker.Features = []capability.Feature{capability.OptimizerRestore}
-	if report := run(t, checker); report.Of(capability.OptimizerRestore) != capability.Supported || !cmp.Equal(ranks, map[string]bool{"8": true}) {
+	if report := run(t, checker); report.Of(capability.OptimizerRestore) != capability.Supported || !cmp.Equal(ranks,
+		map[string]bool{"8": true}) {
 		t.Errorf("ranks %v, findings %v", ranks, report.Findings)
 	}
 }
@@ -218,7 +224,8 @@ func TestErrorsThatEndTheCheck(t *testing.T) {
 		middleware middleware
 		want       tinker.Category
 	}{
-		"a rejected key":   {want: tinker.CategoryUnauthorized, middleware: respondWith("POST", "/load_weights", 401, `{"detail":"no"}`)},
+		"a rejected key": {want: tinker.CategoryUnauthorized, middleware: respondWith("POST", "/load_weights", 401,
+			`{"detail":"no"}`)},
 		"an unknown model": {want: tinker.CategoryUser, change: func(p *capability.Checker) { p.Model = "none" }},
 	}
 	for name, tc := range cases {
@@ -266,7 +273,8 @@ func TestOutageAtGradients(t *testing.T) {
 	for _, name := range []string{dialect.Protobuf, dialect.NameJSON} {
 		sim, checker := serverWith(t, tinkersim.Options{Dialect: name}, chain())
 		checker.Features = []capability.Feature{capability.Protobuf, capability.GradientSum}
-		addFaults(t, sim, fault.Rule{Op: "optim_step", Occurrence: stepsBefore + 1, Count: -1, Do: fault.Fail, Category: "server"})
+		addFaults(t, sim, fault.Rule{Op: "optim_step", Occurrence: stepsBefore + 1, Count: -1, Do: fault.Fail,
+			Category: "server"})
 		report, err := checker.Run(t.Context())
 		if ended := err != nil; ended != (name == dialect.NameJSON) {
 			t.Errorf("dialect %q: the check ended with %v and %v", name, err, report.Findings)
@@ -274,10 +282,11 @@ func TestOutageAtGradients(t *testing.T) {
 	}
 }
 
-// TestSlowSaveOfNewestWeights has the save that SkyRL makes before it samples a model that has moved on take longer than its
-// polls are held: the samples are of the newest weights nevertheless, and so the saved ones are no snapshot.
+// TestSlowSaveOfNewestWeights has the save that SkyRL makes before it samples a model that has moved on take longer
+// than its polls are held: the samples are of the newest weights nevertheless, and so the saved ones are no snapshot.
 func TestSlowSaveOfNewestWeights(t *testing.T) {
-	sim, checker := serverWith(t, tinkersim.Options{Dialect: dialect.NameSkyRL, PollHold: time.Millisecond, PollPatience: time.Millisecond}, chain())
+	sim, checker := serverWith(t, tinkersim.Options{Dialect: dialect.NameSkyRL, PollHold: time.Millisecond,
+		PollPatience: time.Millisecond}, chain())
 	checker.Features = []capability.Feature{capability.Protobuf, capability.SamplerSnapshot}
 	addFaults(t, sim, fault.Rule{Op: "save_weights_for_sampler", Name: "live-", Count: -1, Do: fault.Pause, Seconds: 0.1})
 	report := run(t, checker)

@@ -35,7 +35,8 @@ const (
 	LossSum Feature = "loss_sum"
 	// Seed means that a seed of up to 63 bits determines the samples. It is Unsupported if the server refuses such seeds.
 	Seed Feature = "seed"
-	// NumSamples means that the seed of a request for several samples determines each of them by its place, and that they differ.
+	// NumSamples means that the seed of a request for several samples determines each of them by its place, and that they
+	// differ.
 	NumSamples Feature = "num_samples"
 	// Temperature, TopK and TopP mean that these settings narrow the choice of tokens.
 	Temperature Feature = "temperature"
@@ -72,7 +73,8 @@ func Adam(setting string) Feature { return Feature("adam." + setting) }
 // All returns every feature that can be checked, sorted.
 func All() []Feature {
 	all := []Feature{
-		Protobuf, Repeats, GradientSum, SamplerSnapshot, OptimizerRestore, OptimizerReset, TrainModules, LossSum, Seed, NumSamples, Temperature, TopK, TopP, PromptLogprobs,
+		Protobuf, Repeats, GradientSum, SamplerSnapshot, OptimizerRestore, OptimizerReset, TrainModules, LossSum, Seed,
+		NumSamples, Temperature, TopK, TopP, PromptLogprobs,
 		ListModels, ListCheckpoints, UserMetadata, TTL, DeleteCheckpoint, UnloadModel,
 	}
 	for name, definition := range losses {

@@ -26,8 +26,8 @@ func proportional(rate float64) tinker.AdamParams {
 	return tinker.AdamParams{LearningRate: rate * eps, Eps: eps}
 }
 
-// The range in which a step's motion is visible and small, in nats, the least motion that is more than noise, and the rate
-// that is tried first.
+// The range in which a step's motion is visible and small, in nats, the least motion that is more than noise, and the
+// rate that is tried first.
 const (
 	least, most = 0.01, 0.05
 	visible     = 2e-4
@@ -100,7 +100,8 @@ func combination(linear, twice, padded float64) (Support, string) {
 	case is(twice, 1) && is(padded, 0.5):
 		return Ignored, "gradients are averaged over tokens and sequences, which the run compensates"
 	}
-	return Unsupported, fmt.Sprintf("the gradient of two equal sequences is %.3g of that of one, and %.3g with as many tokens without advantage", twice, padded)
+	return Unsupported, fmt.Sprintf("the gradient of two equal sequences is %.3g of that of one, and %.3g with as many "+
+		"tokens without advantage", twice, padded)
 }
 
 // datum returns a datum of the loss with these advantages.
@@ -136,9 +137,9 @@ func (g *gradientCheck) motions(ctx context.Context, data [][]tinker.Datum) ([]f
 	return motions, steps.Wait()
 }
 
-// calibrate finds a learning rate at which a step moves visibly, and little, and returns how far it moves. It begins with one
-// that moves nothing, since a model that was moved far does not come back, and takes visible steps back. Servers that read JSON
-// have room for few models.
+// calibrate finds a learning rate at which a step moves visibly, and little, and returns how far it moves. It begins
+// with one that moves nothing, since a model that was moved far does not come back, and takes visible steps back.
+// Servers that read JSON have room for few models.
 func (g *gradientCheck) calibrate(ctx context.Context) (float64, error) {
 	if g.needsNoCheckpoint() || !g.API.SendsJSON() {
 		return g.calibrateAtOnce(ctx)
@@ -171,8 +172,8 @@ func (g *gradientCheck) calibrate(ctx context.Context) (float64, error) {
 	return 0, errNoMotion
 }
 
-// calibrateAtOnce finds the rate sooner, with more models: each steps once, all of them from the same weights and concurrently, so
-// that one that is moved far is of no further use and does no harm.
+// calibrateAtOnce finds the rate sooner, with more models: each steps once, all of them from the same weights and
+// concurrently, so that one that is moved far is of no further use and does no harm.
 func (g *gradientCheck) calibrateAtOnce(ctx context.Context) (float64, error) {
 	const factor, models, rounds = 100, 4, 4
 	var rates []float64

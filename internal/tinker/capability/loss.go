@@ -38,18 +38,24 @@ const (
 var bounds = []lossSetting{{clipLow, 0.8, 0.1}, {clipHigh, 1.2, 10}}
 
 var losses = map[tinker.LossName]definition{
-	tinker.LossCrossEntropy: {value: func(logprob, _, weight float64, _ map[string]float64) float64 { return -weight * logprob }},
+	tinker.LossCrossEntropy: {value: func(logprob, _, weight float64,
+		_ map[string]float64) float64 {
+		return -weight * logprob
+	}},
 	tinker.LossImportanceSampling: {value: func(logprob, sampled, advantage float64, _ map[string]float64) float64 {
 		return -math.Exp(logprob-sampled) * advantage
 	}},
-	tinker.LossPPO: {settings: bounds, value: func(logprob, sampled, advantage float64, config map[string]float64) float64 {
+	tinker.LossPPO: {settings: bounds, value: func(logprob, sampled, advantage float64,
+		config map[string]float64) float64 {
 		ratio := math.Exp(logprob - sampled)
 		return -min(ratio*advantage, clip(ratio, config)*advantage)
 	}},
-	tinker.LossCISPO: {settings: bounds, value: func(logprob, sampled, advantage float64, config map[string]float64) float64 {
+	tinker.LossCISPO: {settings: bounds, value: func(logprob, sampled, advantage float64,
+		config map[string]float64) float64 {
 		return -clip(math.Exp(logprob-sampled), config) * logprob * advantage
 	}},
-	tinker.LossDRO: {settings: []lossSetting{{beta, 0.05, 4}}, value: func(logprob, sampled, advantage float64, config map[string]float64) float64 {
+	tinker.LossDRO: {settings: []lossSetting{{beta, 0.05, 4}}, value: func(logprob, sampled, advantage float64,
+		config map[string]float64) float64 {
 		return -(logprob*advantage - config[beta]*(logprob-sampled)*(logprob-sampled)/2)
 	}},
 }
@@ -187,7 +193,8 @@ func (l *lossCheck) recordSetting(name tinker.LossName, s lossSetting, usual, ch
 		l.record(LossSetting(name, s.name), Supported, "")
 		return
 	}
-	l.record(LossSetting(name, s.name), Ignored, fmt.Sprintf("the loss is %.4g both with %g and with %g", usual, s.usual, s.other))
+	l.record(LossSetting(name, s.name), Ignored, fmt.Sprintf("the loss is %.4g both with %g and with %g", usual, s.usual,
+		s.other))
 }
 
 func (l *lossCheck) recordFormula(name tinker.LossName, got, want float64) {
@@ -204,7 +211,8 @@ func (l *lossCheck) recordSum(once, twice value) {
 	case relativeError(2*once.sum, twice.sum) <= tolerance:
 		l.record(LossSum, Supported, "")
 	default:
-		l.record(LossSum, Unsupported, fmt.Sprintf("the loss of one datum is %.4g, and %.4g of the same datum twice", once.sum, twice.sum))
+		l.record(LossSum, Unsupported, fmt.Sprintf("the loss of one datum is %.4g, and %.4g of the same datum twice",
+			once.sum, twice.sum))
 	}
 }
 

@@ -93,7 +93,8 @@ func editSamples(change func(*tinker.SampleResult)) middleware {
 }
 
 // editResult changes the protobuf results of some kinds of requests.
-func editResult[T any](decode func([]byte) (T, error), encode func(T) ([]byte, error), kinds string, change func(*T)) middleware {
+func editResult[T any](decode func([]byte) (T, error), encode func(T) ([]byte, error), kinds string,
+	change func(*T)) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			kind := r.Header.Get("X-Tinker-Request-Type")
@@ -157,8 +158,8 @@ func withoutLoss(name tinker.LossName) middleware {
 	})
 }
 
-// decayEverywhere has a step with weight decay change the models that exist already, as it does at servers that keep the
-// adapters of all models in one tensor: their later passes are about other tokens.
+// decayEverywhere has a step with weight decay change the models that exist already, as it does at servers that keep
+// the adapters of all models in one tensor: their later passes are about other tokens.
 func decayEverywhere() middleware {
 	var mu sync.Mutex
 	decays, known := 0, map[string]int{}

@@ -56,8 +56,8 @@ func seeding(wide, same, other [][]string) (Support, string) {
 	return Unknown, "samples vary too much to see whether the seed determines them"
 }
 
-// placing decides whether the seed of a request determines its samples by their places: wide and same were drawn with equal
-// seeds, and other with different ones.
+// placing decides whether the seed of a request determines its samples by their places: wide and same were drawn with
+// equal seeds, and other with different ones.
 func placing(wide, same, other [][]string) (Support, string) {
 	chance, different := agreement(wide), pairAgreement(wide, other)
 	contrast := pairAgreement(wide, same).above(chance)

@@ -89,7 +89,8 @@ func TestNoisySampling(t *testing.T) {
 			for stream := range uint64(4) {
 				t.Run(fmt.Sprintf("noise %g, spread of logits %g, stream %d", noise, spread, stream), func(t *testing.T) {
 					t.Parallel()
-					counts := decisionsOf(drawnModel{random: rand.New(rand.NewPCG(1, stream)), tokens: 50, spread: spread, noise: noise})
+					counts := decisionsOf(drawnModel{random: rand.New(rand.NewPCG(1, stream)), tokens: 50, spread: spread,
+						noise: noise})
 					t.Log(counts)
 					for _, setting := range []string{"honoured setting", "honoured seed", "kept place"} {
 						if n := counts[setting+" ignored"]; n > 0 || counts[setting+" supported"] < simulatedDecisions*9/10 {

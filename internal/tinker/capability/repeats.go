@@ -41,8 +41,9 @@ type early struct {
 	err    error
 }
 
-// beginSnapshot begins to check snapshots while the first model is trained and saved, since both take several steps, each after the
-// other. At servers that read JSON it does not: they have room for few models, and no samples may be drawn before trySeed.
+// beginSnapshot begins to check snapshots while the first model is trained and saved, since both take several steps,
+// each after the other. At servers that read JSON it does not: they have room for few models, and no samples may be
+// drawn before trySeed.
 func (k *check) beginSnapshot(ctx context.Context) {
 	if k.noLogprobs || k.API.SendsJSON() {
 		return
@@ -150,7 +151,8 @@ func (t trainingCheck) read(ctx context.Context, session string, turn int64) ([]
 	params.MaxTokens, params.TopK, params.Seed = new(1), 1, new(int64(1))
 	for i := 1; i < len(sequence); i++ {
 		result, err := t.API.Sample(ctx, tinker.SampleRequest{
-			NumSamples: 1, Prompt: tinker.Text(sequence[:i]), SamplingParams: params, SamplingSession: session, SeqID: new(requests*turn + int64(i)),
+			NumSamples: 1, Prompt: tinker.Text(sequence[:i]), SamplingParams: params, SamplingSession: session,
+			SeqID: new(requests*turn + int64(i)),
 		})
 		if err != nil {
 			return nil, err

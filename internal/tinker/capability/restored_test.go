@@ -29,7 +29,8 @@ func await[T any](t *testing.T, future *client.Future[T], err error) T {
 // createModel creates a model as a run does.
 func createModel(t *testing.T, checker capability.Checker, session string, number int) *client.Model {
 	t.Helper()
-	model, err := checker.API.CreateModel(t.Context(), tinker.CreateModelRequest{Session: session, ModelSeq: number, BaseModel: tinkersim.ModelName, Lora: checker.Lora})
+	model, err := checker.API.CreateModel(t.Context(), tinker.CreateModelRequest{Session: session, ModelSeq: number,
+		BaseModel: tinkersim.ModelName, Lora: checker.Lora})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,13 +60,16 @@ func TestRestored(t *testing.T) {
 		rules []fault.Rule
 		want  bool
 	}{
-		"one step":                               {steps: 1, want: true},
-		"many steps":                             {steps: 30, want: true},
-		"a load loses the state":                 {steps: 30, rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam}}},
-		"a load loses the state of one step":     {steps: 1, rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam}}},
-		"every load loses the state":             {steps: 5, rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam, Count: -1}}},
-		"no steps, so there is no state to lose": {steps: 0, rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam, Count: -1}}, want: true},
-		"temporary errors":                       {steps: 5, rules: []fault.Rule{{Op: "load_weights", Occurrence: 2, Do: fault.Fail, Category: "server"}}, want: true},
+		"one step":                           {steps: 1, want: true},
+		"many steps":                         {steps: 30, want: true},
+		"a load loses the state":             {steps: 30, rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam}}},
+		"a load loses the state of one step": {steps: 1, rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam}}},
+		"every load loses the state": {steps: 5,
+			rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam, Count: -1}}},
+		"no steps, so there is no state to lose": {steps: 0,
+			rules: []fault.Rule{{Op: "load_weights", Do: fault.ColdAdam, Count: -1}}, want: true},
+		"temporary errors": {steps: 5, rules: []fault.Rule{{Op: "load_weights", Occurrence: 2, Do: fault.Fail,
+			Category: "server"}}, want: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

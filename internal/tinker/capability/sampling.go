@@ -43,7 +43,8 @@ type draw struct {
 
 // sampled are the features that samples of the first model's initial weights show.
 func (k *check) sampled() []Feature {
-	return slices.DeleteFunc([]Feature{Seed, NumSamples, Temperature, TopK, TopP, PromptLogprobs}, func(f Feature) bool { return !k.wants(f) })
+	return slices.DeleteFunc([]Feature{Seed, NumSamples, Temperature, TopK, TopP, PromptLogprobs},
+		func(f Feature) bool { return !k.wants(f) })
 }
 
 // sampleFrom makes the session that the initial weights are sampled in.
@@ -55,8 +56,8 @@ func (k *check) sampleFrom(ctx context.Context) error {
 	return err
 }
 
-// trySeed asks a server that reads JSON alone for samples with a seed of 63 bits before any others are drawn: such a server may
-// refuse all samples that it draws together with one whose seed it cannot keep. Errors show again later.
+// trySeed asks a server that reads JSON alone for samples with a seed of 63 bits before any others are drawn: such a
+// server may refuse all samples that it draws together with one whose seed it cannot keep. Errors show again later.
 func (k *check) trySeed(ctx context.Context) {
 	if !k.API.SendsJSON() || len(k.sampled()) == 0 {
 		return
@@ -69,7 +70,8 @@ func (k *check) trySeed(ctx context.Context) {
 	s, params := k.samples, tinker.DefaultSampling()
 	params.MaxTokens, params.Seed = new(1), new(int64(longSeed))
 	_, err := s.API.Sample(ctx, tinker.SampleRequest{
-		NumSamples: 1, Prompt: tinker.Text(sequence), SamplingParams: params, SamplingSession: s.session, SeqID: new(s.seq.Add(1)),
+		NumSamples: 1, Prompt: tinker.Text(sequence), SamplingParams: params, SamplingSession: s.session,
+		SeqID: new(s.seq.Add(1)),
 	})
 	if isRejected(err) {
 		s.useShortSeeds(err)
@@ -104,8 +106,8 @@ func (k *check) checkSampling(ctx context.Context) {
 }
 
 // choices checks seeds and the settings that leave a single token to choose, except for noise. All samples are drawn
-// concurrently, since each takes as long as a run's. If the server refuses seeds of 63 bits, they are drawn again with small
-// seeds.
+// concurrently, since each takes as long as a run's. If the server refuses seeds of 63 bits, they are drawn again with
+// small seeds.
 func (s *samplingCheck) choices(ctx context.Context, wanted []Feature) {
 	wide, sets := s.drawAll(ctx, wanted)
 	if s.seedsRefused == "" && isRejected(wide.err) {
@@ -148,8 +150,8 @@ func (s *samplingCheck) recordSeed(support Support, note string) {
 	s.record(Seed, support, note)
 }
 
-// drawAll draws samples that no setting narrows, and those that each feature is compared by: with equal and with different
-// seeds, or with its setting.
+// drawAll draws samples that no setting narrows, and those that each feature is compared by: with equal and with
+// different seeds, or with its setting.
 func (s *samplingCheck) drawAll(ctx context.Context, wanted []Feature) (wide *draw, sets map[Feature][]*draw) {
 	repeated := []*draw{{seed: seedWide}, {seed: seedOther}}
 	all := map[Feature][]*draw{

@@ -72,8 +72,8 @@ func (w *statusWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// TestLongSeedIsTriedAlone has a server that refuses long seeds, as SkyRL does, which refuses all samples that it draws together
-// with one that has such a seed. So no other sample may be in flight.
+// TestLongSeedIsTriedAlone has a server that refuses long seeds, as SkyRL does, which refuses all samples that it draws
+// together with one that has such a seed. So no other sample may be in flight.
 func TestLongSeedIsTriedAlone(t *testing.T) {
 	watch := new(seedWatch)
 	_, checker := serverWith(t, tinkersim.Options{Dialect: dialect.NameSkyRL}, func(next http.Handler) http.Handler {
@@ -89,6 +89,7 @@ func TestLongSeedIsTriedAlone(t *testing.T) {
 		t.Errorf("prompt_logprobs is %v, want %v", got, capability.Supported)
 	}
 	if watch.long != 1 || watch.others != 0 {
-		t.Errorf("%d samples have long seeds, and %d others were asked for beside them, want 1 and none", watch.long, watch.others)
+		t.Errorf("%d samples have long seeds, and %d others were asked for beside them, want 1 and none", watch.long,
+			watch.others)
 	}
 }

@@ -39,8 +39,8 @@ type outcome struct {
 	err      error
 }
 
-// checkTraining checks losses and steps. If the server's steps are invisible, it checks losses only. Checks that do not build
-// on one another run concurrently, each with models of its own.
+// checkTraining checks losses and steps. If the server's steps are invisible, it checks losses only. Checks that do not
+// build on one another run concurrently, each with models of its own.
 func (k *check) checkTraining(ctx context.Context) {
 	t := trainingCheck{k}
 	sequences := [][]func(context.Context) error{{k.checkLosses}, {t.repeats}}
@@ -49,7 +49,8 @@ func (k *check) checkTraining(ctx context.Context) {
 		sequences = [][]func(context.Context) error{{t.repeats}, {t.gradientSum}}
 	case k.canCompareSteps():
 		sequences = [][]func(context.Context) error{
-			{k.checkLosses, t.lossSettings}, {t.repeats}, {t.optimizer, t.adamSettings}, {t.modules}, {t.snapshot}, {t.gradientSum},
+			{k.checkLosses, t.lossSettings}, {t.repeats}, {t.optimizer, t.adamSettings}, {t.modules}, {t.snapshot},
+			{t.gradientSum},
 		}
 	}
 	if k.needsNoCheckpoint() || !k.canCompareSteps() {
@@ -171,8 +172,8 @@ var adamChanges = map[string]func(*tinker.AdamParams){
 	"grad_clip_norm": func(p *tinker.AdamParams) { p.GradClipNorm = 1e-6 },
 }
 
-// weightDecay is the name of the setting that is checked when every other check has ended: some servers decay the weights
-// of all models in the step of one.
+// weightDecay is the name of the setting that is checked when every other check has ended: some servers decay the
+// weights of all models in the step of one.
 const weightDecay = "weight_decay"
 
 // adamSettings checks the wanted settings of optim_step except weight_decay. A setting has an effect if the third step

@@ -63,5 +63,6 @@ func (b *bodySizes) isAwaited(req request, err error) bool {
 // isTooLarge reports whether the server rejected the size of a body and executed nothing.
 func isTooLarge(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	return ok && e.Category == tinker.CategoryTooLarge && !e.MayHaveRun && (e.Status == 0 || e.Status == http.StatusRequestEntityTooLarge)
+	return ok && e.Category == tinker.CategoryTooLarge && !e.MayHaveRun &&
+		(e.Status == 0 || e.Status == http.StatusRequestEntityTooLarge)
 }

@@ -147,7 +147,8 @@ func TestSingleDatumWaitsAfter413(t *testing.T) {
 		done <- outcome{result, err}
 	}()
 	event := <-events
-	if event.Category != tinker.CategoryTooLarge || !strings.HasPrefix(event.Evidence(), "POST /api/v1/forward_backward was answered with 413") {
+	if event.Category != tinker.CategoryTooLarge || !strings.HasPrefix(event.Evidence(),
+		"POST /api/v1/forward_backward was answered with 413") {
 		t.Errorf("event is %+v", event)
 	}
 	proxy.limit.Store(1 << 20)

@@ -83,7 +83,8 @@ func fetchValid[T any](ctx context.Context, c *caller, req request, validate fun
 	return value, nil
 }
 
-// decode decodes a response. Its error names the request, and quotes a response that is not JSON, such as a page of a proxy.
+// decode decodes a response. Its error names the request, and quotes a response that is not JSON, such as a page of a
+// proxy.
 func decode[T any](c *caller, req request, resp response) (T, error) {
 	value, err := decodeJSON[T](req.op, resp)
 	if err == nil {
@@ -141,7 +142,8 @@ func (c *caller) retry(ctx context.Context, req request, send sender) (response,
 	for {
 		resp, err := send(ctx, req)
 		c.bodies.record(req, err)
-		again := err != nil && (doubted.isRepeated(req, asError(req.op, err)) || c.bodies.isAwaited(req, err)) && req.mayRepeat(err)
+		again := err != nil && (doubted.isRepeated(req, asError(req.op, err)) || c.bodies.isAwaited(req, err)) &&
+			req.mayRepeat(err)
 		if last != nil && (!again || CategoryFrom(err) != last.Category) {
 			c.notify(ctx, Event{Op: req.op, Category: last.Category, Over: true})
 		}

@@ -36,16 +36,18 @@ func TestRetries(t *testing.T) {
 			replies: []scriptedReply{good}, at: ms(0),
 		},
 		"5xx is repeated after a delay that doubles from half a second to thirty": {
-			replies: []scriptedReply{status(500), status(502), status(503), status(504), status(529), status(500), status(500), status(500), good},
-			at:      ms(0, 500, 1500, 3500, 7500, 15500, 31500, 61500, 91500),
+			replies: []scriptedReply{status(500), status(502), status(503), status(504), status(529), status(500), status(500),
+				status(500), good},
+			at: ms(0, 500, 1500, 3500, 7500, 15500, 31500, 61500, 91500),
 			events: []string{
 				"weights_info server", "weights_info server", "weights_info server", "weights_info server", "weights_info server",
 				"weights_info server", "weights_info server", "weights_info server", "weights_info server over",
 			},
 		},
 		"429 is repeated after retry-after-ms": {
-			replies: []scriptedReply{{status: 429, header: map[string]string{"Retry-After-Ms": "2500", "Retry-After": "9"}}, good},
-			at:      ms(0, 2500), events: []string{"weights_info throttled", "weights_info throttled over"},
+			replies: []scriptedReply{{status: 429, header: map[string]string{"Retry-After-Ms": "2500", "Retry-After": "9"}},
+				good},
+			at: ms(0, 2500), events: []string{"weights_info throttled", "weights_info throttled over"},
 		},
 		"429 is repeated after retry-after in seconds": {
 			replies: []scriptedReply{{status: 429, header: map[string]string{"Retry-After": "7"}}, good},
@@ -59,7 +61,8 @@ func TestRetries(t *testing.T) {
 		},
 		"An invalid or past retry-after is ignored": {
 			replies: []scriptedReply{
-				{status: 503, header: map[string]string{"Date": "Sat, 01 Aug 2026 12:00:00 GMT", "Retry-After": "Sat, 01 Aug 2026 11:00:00 GMT"}},
+				{status: 503, header: map[string]string{"Date": "Sat, 01 Aug 2026 12:00:00 GMT",
+					"Retry-After": "Sat, 01 Aug 2026 11:00:00 GMT"}},
 				{status: 503, header: map[string]string{"Retry-After": "Sat, 01 Aug 2026 12:00:04 GMT"}},
 				{status: 503, header: map[string]string{"Retry-After": "NaN"}}, good,
 			},
@@ -68,7 +71,8 @@ func TestRetries(t *testing.T) {
 		},
 		"A server may ask for a minute at most, and for half a second at least": {
 			replies: []scriptedReply{
-				{status: 429, header: map[string]string{"Retry-After": "86400"}}, {status: 429, header: map[string]string{"Retry-After-Ms": "1"}}, good,
+				{status: 429, header: map[string]string{"Retry-After": "86400"}},
+				{status: 429, header: map[string]string{"Retry-After-Ms": "1"}}, good,
 			},
 			at:     ms(0, 60000, 60500),
 			events: []string{"weights_info throttled", "weights_info throttled", "weights_info throttled over"},
@@ -77,7 +81,8 @@ func TestRetries(t *testing.T) {
 			replies: []scriptedReply{status(402), status(402), status(402), status(402), status(402), good},
 			at:      ms(0, 5000, 10000, 15000, 20000, 28000),
 			events: []string{
-				"weights_info payment", "weights_info payment", "weights_info payment", "weights_info payment", "weights_info payment",
+				"weights_info payment", "weights_info payment", "weights_info payment", "weights_info payment",
+				"weights_info payment",
 				"weights_info payment over",
 			},
 		},
@@ -85,7 +90,8 @@ func TestRetries(t *testing.T) {
 			replies: []scriptedReply{status(409), status(409), status(409), status(409), good},
 			at:      ms(0, 500, 1500, 3500, 7500),
 			events: []string{
-				"weights_info conflict", "weights_info conflict", "weights_info conflict", "weights_info conflict", "weights_info conflict over",
+				"weights_info conflict", "weights_info conflict", "weights_info conflict", "weights_info conflict",
+				"weights_info conflict over",
 			},
 		},
 		"408, a lost response and an empty 400 are repeated": {
@@ -97,10 +103,12 @@ func TestRetries(t *testing.T) {
 			},
 		},
 		"A page in place of JSON, and JSON that is cut, are repeated whatever their status": {
-			replies: []scriptedReply{ok("<html>"), ok(`{"base_mo`), ok(""), {status: 400, body: "<html>"}, {status: 422, body: "<html>"}, ok("<html>"), good},
-			at:      ms(0, 500, 1500, 3500, 7500, 15500, 31500),
+			replies: []scriptedReply{ok("<html>"), ok(`{"base_mo`), ok(""), {status: 400, body: "<html>"},
+				{status: 422, body: "<html>"}, ok("<html>"), good},
+			at: ms(0, 500, 1500, 3500, 7500, 15500, 31500),
 			events: []string{
-				"weights_info protocol", "weights_info protocol", "weights_info protocol", "weights_info protocol over", "weights_info user",
+				"weights_info protocol", "weights_info protocol", "weights_info protocol", "weights_info protocol over",
+				"weights_info user",
 				"weights_info user", "weights_info user over", "weights_info protocol", "weights_info protocol over",
 			},
 		},
@@ -159,40 +167,49 @@ func TestFinalErrors(t *testing.T) {
 			replies: []scriptedReply{status(400)}, want: Error{Category: tinker.CategoryUser, Status: 400, Message: "reply 400"},
 		},
 		"422 keeps where and what, and drops the input that servers repeat": {
-			replies: []scriptedReply{{status: 422, body: `{"detail":[{"loc":["body","data",0],"msg":"too long","type":"x","input":[1,2,3]}]}`}},
-			want:    Error{Category: tinker.CategoryUser, Status: 422, Message: "body data 0: too long"},
+			replies: []scriptedReply{{status: 422,
+				body: `{"detail":[{"loc":["body","data",0],"msg":"too long","type":"x","input":[1,2,3]}]}`}},
+			want: Error{Category: tinker.CategoryUser, Status: 422, Message: "body data 0: too long"},
 		},
 		"401 is final": {
-			replies: []scriptedReply{status(401)}, want: Error{Category: tinker.CategoryUnauthorized, Status: 401, Message: "reply 401"},
+			replies: []scriptedReply{status(401)}, want: Error{Category: tinker.CategoryUnauthorized, Status: 401,
+				Message: "reply 401"},
 		},
 		"403 is final": {
-			replies: []scriptedReply{{status: 403, body: "plain text"}}, want: Error{Category: tinker.CategoryUnauthorized, Status: 403, Message: "plain text"},
+			replies: []scriptedReply{{status: 403, body: "plain text"}}, want: Error{Category: tinker.CategoryUnauthorized,
+				Status: 403, Message: "plain text"},
 		},
 		"404 is final": {
-			replies: []scriptedReply{{status: 404, body: `{"detail":{"a":1}}`}}, want: Error{Category: tinker.CategoryNotFound, Status: 404, Message: `{"a":1}`},
+			replies: []scriptedReply{{status: 404, body: `{"detail":{"a":1}}`}}, want: Error{Category: tinker.CategoryNotFound,
+				Status: 404, Message: `{"a":1}`},
 		},
 		"405 says that the endpoint is not there": {
-			replies: []scriptedReply{status(405)}, want: Error{Category: tinker.CategoryUnsupported, Status: 405, Message: "reply 405"},
+			replies: []scriptedReply{status(405)}, want: Error{Category: tinker.CategoryUnsupported, Status: 405,
+				Message: "reply 405"},
 		},
 		"409 is final after four repeats": {
-			replies: []scriptedReply{status(409), status(409), status(409), status(409), status(409)}, want: Error{Category: tinker.CategoryConflict, Status: 409, Message: "reply 409"},
+			replies: []scriptedReply{status(409), status(409), status(409), status(409), status(409)},
+			want:    Error{Category: tinker.CategoryConflict, Status: 409, Message: "reply 409"},
 		},
 		"410 is final": {
-			replies: []scriptedReply{status(410)}, want: Error{Category: tinker.CategoryFutureLost, Status: 410, Message: "reply 410"},
+			replies: []scriptedReply{status(410)}, want: Error{Category: tinker.CategoryFutureLost, Status: 410,
+				Message: "reply 410"},
 		},
 		"A redirect is not followed": {
 			replies: []scriptedReply{{status: 307, header: map[string]string{"Location": "http://elsewhere.test/"}}},
 			want:    Error{Category: tinker.CategoryProtocol, Status: 307}, mayHaveRun: true,
 		},
 		"A response that has nothing of what was asked for is final after four repeats": {
-			replies: slices.Repeat([]scriptedReply{ok(`{"ok":true}`)}, 5), want: Error{Category: tinker.CategoryProtocol, Status: 200}, mayHaveRun: true,
+			replies: slices.Repeat([]scriptedReply{ok(`{"ok":true}`)}, 5), want: Error{Category: tinker.CategoryProtocol,
+				Status: 200}, mayHaveRun: true,
 		},
 		"A rejection after 5xx may follow an execution": {
 			replies: []scriptedReply{status(500), status(404)}, mayHaveRun: true,
 			want: Error{Category: tinker.CategoryNotFound, Status: 404, Message: "reply 404"},
 		},
 		"A rejection after 429 follows no execution": {
-			replies: []scriptedReply{status(429), status(404)}, want: Error{Category: tinker.CategoryNotFound, Status: 404, Message: "reply 404"},
+			replies: []scriptedReply{status(429), status(404)}, want: Error{Category: tinker.CategoryNotFound, Status: 404,
+				Message: "reply 404"},
 		},
 	}
 	for name, tc := range cases {
@@ -233,7 +250,8 @@ func TestSpread(t *testing.T) {
 	} {
 		bubble(t, func(t *testing.T, ctx context.Context) {
 			w := newTestClient(t, map[string][]scriptedReply{
-				"optim_step":      {status(500), {lost: true}, {status: 429, header: map[string]string{"Retry-After": "7"}}, ok(`{"request_id":"r"}`)},
+				"optim_step": {status(500), {lost: true}, {status: 429, header: map[string]string{"Retry-After": "7"}},
+					ok(`{"request_id":"r"}`)},
 				"retrieve_future": {ok(tryAgain), ok(tryAgain), ok("{}")},
 			})
 			w.spread = func() float64 { return spread }
@@ -265,11 +283,15 @@ func TestContextEnds(t *testing.T) {
 		requests   int
 		mayHaveRun bool
 	}{
-		"Before the first exchange nothing is sent":               {replies: []scriptedReply{status(500)}},
-		"In the wait after 429 nothing has run":                   {replies: []scriptedReply{status(429)}, after: 200 * time.Millisecond, requests: 1},
-		"In the wait after 500 it may have run":                   {replies: []scriptedReply{status(500)}, after: 200 * time.Millisecond, requests: 1, mayHaveRun: true},
-		"While the server holds the request it may have run":      {replies: []scriptedReply{{hold: time.Hour}}, after: time.Second, requests: 1, mayHaveRun: true},
-		"In the wait after 429 that followed 500 it may have run": {replies: []scriptedReply{status(500), status(429)}, after: time.Second, requests: 2, mayHaveRun: true},
+		"Before the first exchange nothing is sent": {replies: []scriptedReply{status(500)}},
+		"In the wait after 429 nothing has run": {replies: []scriptedReply{status(429)},
+			after: 200 * time.Millisecond, requests: 1},
+		"In the wait after 500 it may have run": {replies: []scriptedReply{status(500)},
+			after: 200 * time.Millisecond, requests: 1, mayHaveRun: true},
+		"While the server holds the request it may have run": {replies: []scriptedReply{{hold: time.Hour}},
+			after: time.Second, requests: 1, mayHaveRun: true},
+		"In the wait after 429 that followed 500 it may have run": {replies: []scriptedReply{status(500), status(429)},
+			after: time.Second, requests: 2, mayHaveRun: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -282,7 +304,8 @@ func TestContextEnds(t *testing.T) {
 				defer cancel()
 				_, err := w.WeightsInfo(ctx, "tinker://r/weights/n")
 				got := asError("", err)
-				if got.Category != tinker.CategoryCanceled || !errors.Is(got, context.DeadlineExceeded) || got.MayHaveRun != tc.mayHaveRun {
+				if got.Category != tinker.CategoryCanceled || !errors.Is(got, context.DeadlineExceeded) ||
+					got.MayHaveRun != tc.mayHaveRun {
 					t.Errorf("error %+v", got)
 				}
 				if n := len(w.requests("weights_info")); n != tc.requests {

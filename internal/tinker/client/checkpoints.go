@@ -15,7 +15,8 @@ import (
 
 // WeightsInfo returns which model can load the state at the path.
 func (c *Client) WeightsInfo(ctx context.Context, path string) (tinker.WeightsInfo, error) {
-	return post(ctx, c.caller, "weights_info", "weights_info", tinker.WeightsInfoRequest{TinkerPath: path}, func(tinker.WeightsInfo) error { return nil })
+	return post(ctx, c.caller, "weights_info", "weights_info", tinker.WeightsInfoRequest{TinkerPath: path},
+		func(tinker.WeightsInfo) error { return nil })
 }
 
 const (
@@ -53,7 +54,8 @@ func (c *Client) Checkpoints(ctx context.Context) iter.Seq2[tinker.Checkpoint, e
 
 // RunCheckpoints lists the checkpoints of one run.
 func (c *Client) RunCheckpoints(ctx context.Context, runID string) ([]tinker.Checkpoint, error) {
-	list, err := fetch[tinker.CheckpointList](ctx, c.caller, get(opCheckpoints, "training_runs/"+runID+"/checkpoints", nil))
+	list, err := fetch[tinker.CheckpointList](ctx, c.caller, get(opCheckpoints, "training_runs/"+runID+"/checkpoints",
+		nil))
 	return list.Checkpoints, err
 }
 

@@ -27,7 +27,8 @@ func checkpointPage(total int, names ...string) scriptedReply {
 			`{"checkpoint_id":"weights/%[1]s","checkpoint_type":"training","time":"2026-08-01T11:59:00Z","tinker_path":"tinker://r/weights/%[1]s"}`, name,
 		))
 	}
-	return ok(fmt.Sprintf(`{"checkpoints":[%s],"cursor":{"offset":0,"limit":2,"total_count":%d}}`, strings.Join(items, ","), total))
+	return ok(fmt.Sprintf(`{"checkpoints":[%s],"cursor":{"offset":0,"limit":2,"total_count":%d}}`,
+		strings.Join(items, ","), total))
 }
 
 func TestCheckpoints(t *testing.T) {
@@ -38,14 +39,16 @@ func TestCheckpoints(t *testing.T) {
 		fails   tinker.Category
 	}{
 		"One page is all": {
-			pages: []scriptedReply{checkpointPage(2, "a", "b")}, want: []string{"a", "b"}, queries: []string{"limit=1000&offset=0"},
+			pages: []scriptedReply{checkpointPage(2, "a", "b")}, want: []string{"a", "b"},
+			queries: []string{"limit=1000&offset=0"},
 		},
 		"Pages are read until all are seen": {
 			pages: []scriptedReply{checkpointPage(3, "a", "b"), checkpointPage(3, "b", "c")}, want: []string{"a", "b", "c"},
 			queries: []string{"limit=1000&offset=0", "limit=1000&offset=1"},
 		},
 		"A listing that shrinks between pages is read again, each entry once": {
-			pages:   []scriptedReply{checkpointPage(4, "a", "b"), checkpointPage(3, "c", "d"), checkpointPage(3, "b", "c"), checkpointPage(3, "c", "d")},
+			pages: []scriptedReply{checkpointPage(4, "a", "b"), checkpointPage(3, "c", "d"), checkpointPage(3, "b", "c"),
+				checkpointPage(3, "c", "d")},
 			want:    []string{"a", "b", "c", "d"},
 			queries: []string{"limit=1000&offset=0", "limit=1000&offset=1", "limit=1000&offset=0", "limit=1000&offset=1"},
 		},
@@ -62,11 +65,13 @@ func TestCheckpoints(t *testing.T) {
 			queries: []string{"limit=1000&offset=0", "limit=1000&offset=1"},
 		},
 		"An empty page ends a listing that counts wrongly": {
-			pages: []scriptedReply{checkpointPage(9, "a"), checkpointPage(9)}, want: []string{"a"}, queries: []string{"limit=1000&offset=0", "limit=1000&offset=0"},
+			pages: []scriptedReply{checkpointPage(9, "a"), checkpointPage(9)}, want: []string{"a"},
+			queries: []string{"limit=1000&offset=0", "limit=1000&offset=0"},
 		},
 		"A listing without entries": {pages: []scriptedReply{checkpointPage(0)}, queries: []string{"limit=1000&offset=0"}},
 		"An error ends the list": {
-			pages: []scriptedReply{checkpointPage(3, "a", "b"), status(403)}, want: []string{"a", "b"}, fails: tinker.CategoryUnauthorized,
+			pages: []scriptedReply{checkpointPage(3, "a", "b"), status(403)}, want: []string{"a", "b"},
+			fails:   tinker.CategoryUnauthorized,
 			queries: []string{"limit=1000&offset=0", "limit=1000&offset=1"},
 		},
 	}
@@ -135,13 +140,16 @@ func TestTrainingRuns(t *testing.T) {
 		const run = `{"training_run_id":"s:train:0","base_model":"b","model_owner":"local","is_lora":true,"corrupted":false,"lora_rank":32,` +
 			`"last_request_time":"2026-08-01T12:00:00Z","last_checkpoint":null,"last_sampler_checkpoint":null,"user_metadata":{"k":"v","n":1,"z":null}}`
 		w := newTestClient(t, map[string][]scriptedReply{
-			"training_runs":                       {ok(`{"training_runs":[` + run + `],"cursor":{"offset":0,"limit":100,"total_count":1}}`)},
-			"training_runs/s:train:0":             {ok(run)},
-			"training_runs/s:train:0/checkpoints": {ok(`{"checkpoints":[{"checkpoint_id":"weights/n","expires_at":"2026-08-01T12:00:00Z"}],"cursor":null}`)},
+			"training_runs": {ok(`{"training_runs":[` + run +
+				`],"cursor":{"offset":0,"limit":100,"total_count":1}}`)},
+			"training_runs/s:train:0": {ok(run)},
+			"training_runs/s:train:0/checkpoints": {ok(
+				`{"checkpoints":[{"checkpoint_id":"weights/n","expires_at":"2026-08-01T12:00:00Z"}],"cursor":null}`)},
 		})
 		want := tinker.TrainingRun{
 			TrainingRunID: "s:train:0", BaseModel: "b", ModelOwner: "local", IsLora: true, LoraRank: new(32),
-			LastRequestTime: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), UserMetadata: tinker.Metadata{"k": "v", "n": "1", "z": "null"},
+			LastRequestTime: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), UserMetadata: tinker.Metadata{"k": "v", "n": "1",
+				"z": "null"},
 		}
 		for got, err := range w.TrainingRuns(ctx) {
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {

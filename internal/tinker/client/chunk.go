@@ -21,18 +21,21 @@ const (
 // log-probabilities of the targets. It sends the data in chunks of the sizes that the server's configuration says,
 // or of those that it accepts, and combines their results. If one chunk fails, the call fails after all chunks have
 // ended; the other chunks have added their gradients.
-func (m *Model) ForwardBackward(ctx context.Context, data []tinker.Datum, loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
+func (m *Model) ForwardBackward(ctx context.Context, data []tinker.Datum,
+	loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
 	return m.submitPass(ctx, tinker.ForwardBackwardRequest{Loss: loss, Data: data})
 }
 
 // Forward returns what ForwardBackward returns, and adds no gradients.
-func (m *Model) Forward(ctx context.Context, data []tinker.Datum, loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
+func (m *Model) Forward(ctx context.Context, data []tinker.Datum,
+	loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
 	return m.submitPass(ctx, tinker.ForwardBackwardRequest{Loss: loss, Data: data, ForwardOnly: true})
 }
 
 // submitPass submits the data of a request in chunks, and combines their results. No result is fetched any longer after
 // an error here.
-func (m *Model) submitPass(ctx context.Context, r tinker.ForwardBackwardRequest) (*Future[tinker.ForwardBackwardResult], error) {
+func (m *Model) submitPass(ctx context.Context,
+	r tinker.ForwardBackwardRequest) (*Future[tinker.ForwardBackwardResult], error) {
 	op := passOp(r)
 	polling, stop := context.WithCancel(ctx)
 	parts, err := m.submitChunks(ctx, polling, op, r)
@@ -46,8 +49,8 @@ func (m *Model) submitPass(ctx context.Context, r tinker.ForwardBackwardRequest)
 	}), nil
 }
 
-// submitChunks returns the results of the chunks that the server accepted, which are fetched under polling. A chunk whose
-// size the server rejects is submitted in halves.
+// submitChunks returns the results of the chunks that the server accepted, which are fetched under polling. A chunk
+// whose size the server rejects is submitted in halves.
 func (m *Model) submitChunks(ctx, polling context.Context, op string, r tinker.ForwardBackwardRequest) (
 	parts []*Future[tinker.ForwardBackwardResult], err error,
 ) {
@@ -107,7 +110,8 @@ func checkData(data []tinker.Datum) error {
 // forwardRequest encodes a pass. In JSON a forward pass has a path of its own.
 func forwardRequest(r tinker.ForwardBackwardRequest, compress, inJSON bool) (request, error) {
 	op := passOp(r)
-	out := request{op: op, method: http.MethodPost, path: opForwardBackward, contentType: tinker.ContentProtobuf, indivisible: len(r.Data) == 1}
+	out := request{op: op, method: http.MethodPost, path: opForwardBackward, contentType: tinker.ContentProtobuf,
+		indivisible: len(r.Data) == 1}
 	var err error
 	switch {
 	case inJSON:

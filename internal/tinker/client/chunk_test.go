@@ -20,8 +20,9 @@ func textData(n int) []tinker.Datum {
 	data := make([]tinker.Datum, n)
 	for i := range data {
 		data[i] = tinker.Datum{
-			ModelInput:   tinker.Text([]int32{int32(i)}),
-			LossFnInputs: map[string]tinker.Tensor{tinker.InputTargetTokens: tinker.Ints([]int64{1}), tinker.InputWeights: tinker.Floats([]float32{1})},
+			ModelInput: tinker.Text([]int32{int32(i)}),
+			LossFnInputs: map[string]tinker.Tensor{tinker.InputTargetTokens: tinker.Ints([]int64{1}),
+				tinker.InputWeights: tinker.Floats([]float32{1})},
 		}
 	}
 	return data
@@ -29,7 +30,8 @@ func textData(n int) []tinker.Datum {
 
 // bytesDatum returns a datum with an estimated size of n bytes.
 func bytesDatum(n int) tinker.Datum {
-	return tinker.Datum{ModelInput: tinker.ModelInput{Chunks: []tinker.Chunk{{Type: tinker.ChunkImage, Format: "png", Data: make([]byte, n)}}}}
+	return tinker.Datum{ModelInput: tinker.ModelInput{Chunks: []tinker.Chunk{{Type: tinker.ChunkImage, Format: "png",
+		Data: make([]byte, n)}}}}
 }
 
 func TestSplitData(t *testing.T) {
@@ -37,12 +39,15 @@ func TestSplitData(t *testing.T) {
 		data []tinker.Datum
 		want []int
 	}{
-		"One datum is one chunk":                             {data: textData(1), want: []int{1}},
-		"A chunk has 1024 datums at most":                    {data: textData(2049), want: []int{1024, 1024, 1}},
-		"Exactly 1024 datums are one chunk":                  {data: textData(1024), want: []int{1024}},
-		"A chunk has 5 MB at most":                           {data: []tinker.Datum{bytesDatum(2_500_000), bytesDatum(2_500_000), bytesDatum(1)}, want: []int{2, 1}},
-		"A datum that would exceed the limit starts a chunk": {data: []tinker.Datum{bytesDatum(4_000_000), bytesDatum(1_000_001), bytesDatum(3_999_999)}, want: []int{1, 2}},
-		"A larger datum is a chunk of its own":               {data: []tinker.Datum{bytesDatum(1), bytesDatum(6_000_000), bytesDatum(1), bytesDatum(1)}, want: []int{1, 1, 2}},
+		"One datum is one chunk":            {data: textData(1), want: []int{1}},
+		"A chunk has 1024 datums at most":   {data: textData(2049), want: []int{1024, 1024, 1}},
+		"Exactly 1024 datums are one chunk": {data: textData(1024), want: []int{1024}},
+		"A chunk has 5 MB at most": {data: []tinker.Datum{bytesDatum(2_500_000),
+			bytesDatum(2_500_000), bytesDatum(1)}, want: []int{2, 1}},
+		"A datum that would exceed the limit starts a chunk": {data: []tinker.Datum{bytesDatum(4_000_000),
+			bytesDatum(1_000_001), bytesDatum(3_999_999)}, want: []int{1, 2}},
+		"A larger datum is a chunk of its own": {data: []tinker.Datum{bytesDatum(1), bytesDatum(6_000_000), bytesDatum(1),
+			bytesDatum(1)}, want: []int{1, 1, 2}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +67,8 @@ func outputOf(t *testing.T, first, last int, metrics map[string]float64) scripte
 	t.Helper()
 	r := tinker.ForwardBackwardResult{LossFnOutputType: tinker.OutputArrayRecord, Metrics: metrics}
 	for i := first; i <= last; i++ {
-		r.LossFnOutputs = append(r.LossFnOutputs, map[string]tinker.Tensor{tinker.InputLogprobs: tinker.Floats([]float32{float32(i)})})
+		r.LossFnOutputs = append(r.LossFnOutputs, map[string]tinker.Tensor{tinker.InputLogprobs: tinker.Floats(
+			[]float32{float32(i)})})
 	}
 	body, err := tinker.EncodeOutput(r)
 	return protobufReply(t, body, err)
@@ -82,8 +88,9 @@ func checkChunks(t *testing.T, ctx context.Context, compress bool) {
 		config, encoding = `{"fwdbwd_max_chunk_len":2,"proto_compress_fwdbwd":true}`, tinker.EncodingZstd
 	}
 	w := newTestClient(t, map[string][]scriptedReply{
-		"client/config":     {ok(config)},
-		"forward_backward":  {{hold: time.Second, status: 200, body: `{"request_id":"a"}`}, {lost: true}, ok(`{"request_id":"b"}`), ok(`{"request_id":"c"}`)},
+		"client/config": {ok(config)},
+		"forward_backward": {{hold: time.Second, status: 200, body: `{"request_id":"a"}`}, {lost: true},
+			ok(`{"request_id":"b"}`), ok(`{"request_id":"c"}`)},
 		"optim_step":        {ok(`{"request_id":"d"}`)},
 		"retrieve_future#a": {delayed(outputOf(t, 0, 1, map[string]float64{"loss:sum": 1, "x:mean": 1}))},
 		"retrieve_future#b": {outputOf(t, 2, 3, map[string]float64{"loss:sum": 2, "x:mean": 1})},
@@ -91,16 +98,19 @@ func checkChunks(t *testing.T, ctx context.Context, compress bool) {
 		"retrieve_future#d": {ok("{}")},
 	})
 	m := w.createModel(t, ctx)
-	loss := tinker.Loss{Name: tinker.LossPPO, Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}
+	loss := tinker.Loss{Name: tinker.LossPPO, Config: map[string]float64{"clip_low_threshold": 0.8,
+		"clip_high_threshold": 1.2}}
 	future := submitted(m.ForwardBackward(ctx, textData(5), loss))
 	submitted(m.OptimStep(ctx, tinker.DefaultAdam()))
 	got, err := future.Wait(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := tinker.ForwardBackwardResult{LossFnOutputType: tinker.OutputArrayRecord, Metrics: map[string]float64{"loss:sum": 7, "x:mean": 2}}
+	want := tinker.ForwardBackwardResult{LossFnOutputType: tinker.OutputArrayRecord,
+		Metrics: map[string]float64{"loss:sum": 7, "x:mean": 2}}
 	for i := range 5 {
-		want.LossFnOutputs = append(want.LossFnOutputs, map[string]tinker.Tensor{tinker.InputLogprobs: tinker.Floats([]float32{float32(i)})})
+		want.LossFnOutputs = append(want.LossFnOutputs,
+			map[string]tinker.Tensor{tinker.InputLogprobs: tinker.Floats([]float32{float32(i)})})
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
@@ -149,8 +159,10 @@ func checkChunkRequests(t *testing.T, w *testClient, loss tinker.Loss, encoding 
 
 func TestForwardRequest(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		w := newTestClient(t, map[string][]scriptedReply{"forward_backward": {ok(`{"request_id":"a"}`)}, "retrieve_future": {outputOf(t, 0, 0, nil)}})
-		if _, err := submitted(w.createModel(t, ctx).Forward(ctx, textData(1), tinker.Loss{Name: tinker.LossCrossEntropy})).Wait(ctx); err != nil {
+		w := newTestClient(t, map[string][]scriptedReply{"forward_backward": {ok(`{"request_id":"a"}`)},
+			"retrieve_future": {outputOf(t, 0, 0, nil)}})
+		if _, err := submitted(w.createModel(t, ctx).Forward(ctx, textData(1),
+			tinker.Loss{Name: tinker.LossCrossEntropy})).Wait(ctx); err != nil {
 			t.Fatal(err)
 		}
 		request, err := tinker.DecodeForwardBackward([]byte(w.bodies("forward_backward")[0]))
@@ -208,16 +220,18 @@ func TestRejectedChunk(t *testing.T) {
 func TestInvalidOutputs(t *testing.T) {
 	two := outputOf(t, 0, 1, nil)
 	cases := map[string]scriptedReply{
-		"of another number of datums":            two,
-		"in JSON":                                ok(`{"metrics":{}}`),
-		"that are not protobuf":                  {status: 200, header: map[string]string{"Content-Type": tinker.ContentProtobuf}, body: "\xff"},
+		"of another number of datums": two,
+		"in JSON":                     ok(`{"metrics":{}}`),
+		"that are not protobuf": {status: 200,
+			header: map[string]string{"Content-Type": tinker.ContentProtobuf}, body: "\xff"},
 		"with a metric without a colon":          outputOf(t, 0, 0, map[string]float64{"loss": 1}),
 		"with a metric with more than one colon": outputOf(t, 0, 0, map[string]float64{"a:b:sum": 1}),
 	}
 	for name, poll := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := newTestClient(t, map[string][]scriptedReply{"forward_backward": {ok(`{"request_id":"a"}`)}, "retrieve_future": {poll}})
+				w := newTestClient(t, map[string][]scriptedReply{"forward_backward": {ok(`{"request_id":"a"}`)},
+					"retrieve_future": {poll}})
 				_, err := submitted(w.createModel(t, ctx).ForwardBackward(ctx, textData(1), tinker.Loss{})).Wait(ctx)
 				if CategoryFrom(err) != tinker.CategoryProtocol || !MayHaveRun(err) {
 					t.Errorf("Wait = %v", err)
@@ -240,16 +254,22 @@ func TestCombine(t *testing.T) {
 				chunk(3, map[string]float64{"a:sum": 1, "a:min": 1, "a:max": 1, "a:mean": 1, "a:slack": 1, "a:unique": 1}),
 				chunk(1, map[string]float64{"a:sum": 5, "a:min": 5, "a:max": 5, "a:mean": 5, "a:slack": 5, "a:unique": 5}),
 			},
-			want: map[string]float64{"a:sum": 6, "a:min": 1, "a:max": 5, "a:mean": 2, "a:slack": 3, "a:unique": 1, "a:unique_1": 5},
+			want: map[string]float64{"a:sum": 6, "a:min": 1, "a:max": 5, "a:mean": 2, "a:slack": 3, "a:unique": 1,
+				"a:unique_1": 5},
 		},
 		"A metric that a chunk lacks or that has another reduction is dropped": {
-			chunks: []tinker.ForwardBackwardResult{chunk(1, map[string]float64{"a:sum": 1, "b:sum": 1, "c:median": 1}), chunk(1, map[string]float64{"b:sum": 2, "d:sum": 2, "c:median": 2})},
-			want:   map[string]float64{"b:sum": 3},
+			chunks: []tinker.ForwardBackwardResult{chunk(1, map[string]float64{"a:sum": 1, "b:sum": 1, "c:median": 1}),
+				chunk(1, map[string]float64{"b:sum": 2, "d:sum": 2, "c:median": 2})},
+			want: map[string]float64{"b:sum": 3},
 		},
-		"Chunks without outputs have the same weight": {chunks: []tinker.ForwardBackwardResult{chunk(0, map[string]float64{"a:mean": 1}), chunk(0, map[string]float64{"a:mean": 2})}, want: map[string]float64{"a:mean": 1.5}},
-		"One chunk keeps its values":                  {chunks: []tinker.ForwardBackwardResult{chunk(2, map[string]float64{"a:mean": 4, "a:slack": 4})}, want: map[string]float64{"a:mean": 4, "a:slack": 0}},
-		"Chunks without metrics":                      {chunks: []tinker.ForwardBackwardResult{chunk(2, nil)}, want: map[string]float64{}},
-		"A mean of NaN is NaN":                        {chunks: []tinker.ForwardBackwardResult{chunk(1, map[string]float64{"a:mean": math.Inf(1)})}, want: map[string]float64{"a:mean": math.Inf(1)}},
+		"Chunks without outputs have the same weight": {chunks: []tinker.ForwardBackwardResult{chunk(0,
+			map[string]float64{"a:mean": 1}), chunk(0, map[string]float64{"a:mean": 2})},
+			want: map[string]float64{"a:mean": 1.5}},
+		"One chunk keeps its values": {chunks: []tinker.ForwardBackwardResult{chunk(2,
+			map[string]float64{"a:mean": 4, "a:slack": 4})}, want: map[string]float64{"a:mean": 4, "a:slack": 0}},
+		"Chunks without metrics": {chunks: []tinker.ForwardBackwardResult{chunk(2, nil)}, want: map[string]float64{}},
+		"A mean of NaN is NaN": {chunks: []tinker.ForwardBackwardResult{chunk(1,
+			map[string]float64{"a:mean": math.Inf(1)})}, want: map[string]float64{"a:mean": math.Inf(1)}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

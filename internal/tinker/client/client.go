@@ -90,7 +90,8 @@ func New(config Config) (*Client, error) {
 	}
 	api.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c := &caller{
-		base: base, userAgent: config.UserAgent, http: &api, log: config.Logger, observe: config.Observe, spread: config.Spread, meter: config.Meter,
+		base: base, userAgent: config.UserAgent, http: &api, log: config.Logger, observe: config.Observe,
+		spread: config.Spread, meter: config.Meter,
 		credentials: newCredentials(key), connecting: newLock(),
 	}
 	if c.log == nil {

@@ -50,7 +50,8 @@ func TestConfigIsFetchedAgain(t *testing.T) {
 		left    int64
 	}{
 		"not within an hour": {
-			configs: []scriptedReply{ok(first), ok(second)}, uses: []use{{0, 7}, {59 * time.Minute, 7}}, fetched: ms(0), left: 100,
+			configs: []scriptedReply{ok(first), ok(second)}, uses: []use{{0, 7}, {59 * time.Minute, 7}}, fetched: ms(0),
+			left: 100,
 		},
 		"after an hour": {
 			configs: []scriptedReply{ok(first), ok(second)}, uses: []use{{0, 7}, {61 * time.Minute, 3}, {62 * time.Minute, 3}},
@@ -58,7 +59,8 @@ func TestConfigIsFetchedAgain(t *testing.T) {
 		},
 		"again a minute after a failure": {
 			configs: []scriptedReply{ok(first), status(503), status(404), ok(second)},
-			uses:    []use{{0, 7}, {61 * time.Minute, 7}, {61*time.Minute + time.Second, 7}, {63 * time.Minute, 7}, {65 * time.Minute, 3}},
+			uses: []use{{0, 7}, {61 * time.Minute, 7}, {61*time.Minute + time.Second, 7}, {63 * time.Minute, 7},
+				{65 * time.Minute, 3}},
 			fetched: []time.Duration{0, 61 * time.Minute, 63 * time.Minute, 65 * time.Minute}, left: 60,
 		},
 		"without waiting long for it": {

@@ -52,27 +52,32 @@ func TestJWT(t *testing.T) {
 		renewals int
 	}{
 		"The key is exchanged once": {
-			tokens: []scriptedReply{tokenReply("one")}, replies: []scriptedReply{good}, waits: []time.Duration{0, 0, 54 * time.Minute},
-			used: []string{"one", "one", "one"}, renewals: 1,
+			tokens: []scriptedReply{tokenReply("one")}, replies: []scriptedReply{good},
+			waits: []time.Duration{0, 0, 54 * time.Minute},
+			used:  []string{"one", "one", "one"}, renewals: 1,
 		},
 		"A token is renewed five minutes before it expires": {
-			tokens: []scriptedReply{tokenReply("one"), tokenReply("two")}, replies: []scriptedReply{good}, waits: []time.Duration{0, 56 * time.Minute},
-			used: []string{"one", "two"}, renewals: 2,
+			tokens: []scriptedReply{tokenReply("one"), tokenReply("two")}, replies: []scriptedReply{good},
+			waits: []time.Duration{0, 56 * time.Minute},
+			used:  []string{"one", "two"}, renewals: 2,
 		},
 		"A renewal that fails is put off for a minute": {
-			tokens: []scriptedReply{tokenReply("one"), status(500), {status: 200, body: "{}"}, tokenReply("two")}, replies: []scriptedReply{good},
-			waits: []time.Duration{0, 56 * time.Minute, 30 * time.Second, 31 * time.Second, 61 * time.Second},
-			used:  []string{"one", "one", "one", "one", "two"}, renewals: 4,
+			tokens:  []scriptedReply{tokenReply("one"), status(500), {status: 200, body: "{}"}, tokenReply("two")},
+			replies: []scriptedReply{good},
+			waits:   []time.Duration{0, 56 * time.Minute, 30 * time.Second, 31 * time.Second, 61 * time.Second},
+			used:    []string{"one", "one", "one", "one", "two"}, renewals: 4,
 		},
 		"A rejected token is renewed at once": {
-			tokens: []scriptedReply{tokenReply("one"), status(503), tokenReply("two")}, replies: []scriptedReply{good, status(401), good},
-			waits: []time.Duration{0, 0}, used: []string{"one", "one", "two"}, renewals: 3,
+			tokens:  []scriptedReply{tokenReply("one"), status(503), tokenReply("two")},
+			replies: []scriptedReply{good, status(401), good},
+			waits:   []time.Duration{0, 0}, used: []string{"one", "one", "two"}, renewals: 3,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := newTestClient(t, map[string][]scriptedReply{"client/config": {ok(jwtConfig)}, "auth/token": tc.tokens, "weights_info": tc.replies})
+				w := newTestClient(t, map[string][]scriptedReply{"client/config": {ok(jwtConfig)}, "auth/token": tc.tokens,
+					"weights_info": tc.replies})
 				for _, wait := range tc.waits {
 					time.Sleep(wait)
 					if _, err := w.WeightsInfo(ctx, "p"); err != nil {
@@ -101,14 +106,17 @@ func TestRejectedCredential(t *testing.T) {
 		tokens, replies []scriptedReply
 		requests        int
 	}{
-		"A renewed token is rejected": {tokens: []scriptedReply{tokenReply("one"), tokenReply("two")}, replies: []scriptedReply{status(401)}, requests: 2},
-		"A key that gets no token":    {tokens: []scriptedReply{status(401)}, replies: []scriptedReply{ok("{}")}},
-		"A key that loses its token":  {tokens: []scriptedReply{tokenReply("one"), status(403)}, replies: []scriptedReply{status(401)}, requests: 1},
+		"A renewed token is rejected": {tokens: []scriptedReply{tokenReply("one"), tokenReply("two")},
+			replies: []scriptedReply{status(401)}, requests: 2},
+		"A key that gets no token": {tokens: []scriptedReply{status(401)}, replies: []scriptedReply{ok("{}")}},
+		"A key that loses its token": {tokens: []scriptedReply{tokenReply("one"), status(403)},
+			replies: []scriptedReply{status(401)}, requests: 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := newTestClient(t, map[string][]scriptedReply{"client/config": {ok(jwtConfig)}, "auth/token": tc.tokens, "weights_info": tc.replies})
+				w := newTestClient(t, map[string][]scriptedReply{"client/config": {ok(jwtConfig)}, "auth/token": tc.tokens,
+					"weights_info": tc.replies})
 				_, err := w.WeightsInfo(ctx, "p")
 				if CategoryFrom(err) != tinker.CategoryUnauthorized || MayHaveRun(err) {
 					t.Errorf("WeightsInfo = %v", err)
@@ -129,7 +137,8 @@ func TestManyCallsRenewOnce(t *testing.T) {
 			rejected[i] = scriptedReply{status: 401, body: "{}", hold: time.Second}
 		}
 		w := newTestClient(t, map[string][]scriptedReply{
-			"client/config": {ok(jwtConfig)}, "auth/token": {tokenReply("one"), tokenReply("two")}, "weights_info": append(rejected, ok("{}")),
+			"client/config": {ok(jwtConfig)}, "auth/token": {tokenReply("one"), tokenReply("two")},
+			"weights_info": append(rejected, ok("{}")),
 		})
 		var wg sync.WaitGroup
 		for range 100 {

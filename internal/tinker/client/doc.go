@@ -6,10 +6,10 @@
 //
 // # Operations of a model
 //
-// A Model numbers its operations from 1 and submits them one after the other. If the reply to a submit is
-// lost, the client sends the submit again under its own number, and a number never goes to another operation;
-// so that the server can distinguish a repeat from something new. A submit returns a request id, and a Future fetches the
-// result by long polls in the background.
+// A Model numbers its operations from 1 and submits them one after the other. If the reply to a submit is lost, the
+// client sends the submit again under its own number, and a number never goes to another operation; so that the server
+// can distinguish a repeat from something new. A submit returns a request id, and a Future fetches the result by long
+// polls in the background.
 //
 // # Encodings
 //

@@ -61,7 +61,8 @@ func (m *Model) FindEncoding(ctx context.Context, data []tinker.Datum, loss tink
 }
 
 // tryEncoding makes one forward pass in an encoding. Both encodings have the number of the same operation.
-func (m *Model) tryEncoding(ctx context.Context, r tinker.ForwardBackwardRequest, config tinker.ServerConfig, inJSON bool) error {
+func (m *Model) tryEncoding(ctx context.Context, r tinker.ForwardBackwardRequest, config tinker.ServerConfig,
+	inJSON bool) error {
 	req, err := forwardRequest(r, config.CompressForwardBackward, inJSON)
 	if err != nil {
 		return err
@@ -87,7 +88,8 @@ func mayBeEncoding(err error) bool {
 	return false
 }
 
-// decodeOutput returns a decoder of the result of a pass over a chunk, which must have outputs of all datums or of none.
+// decodeOutput returns a decoder of the result of a pass over a chunk, which must have outputs of all datums or of
+// none.
 func decodeOutput(op string, chunk []tinker.Datum) func(response) (tinker.ForwardBackwardResult, error) {
 	return decodeEither(op, tinker.DecodeOutput, tinker.DecodeOutputJSON, func(result tinker.ForwardBackwardResult) error {
 		if got := len(result.LossFnOutputs); got != 0 && got != len(chunk) {
@@ -98,7 +100,8 @@ func decodeOutput(op string, chunk []tinker.Datum) func(response) (tinker.Forwar
 }
 
 // decodeEither returns a decoder of results that servers encode in protobuf or in JSON.
-func decodeEither[T any](op string, inProtobuf, inJSON func([]byte) (T, error), check func(T) error) func(response) (T, error) {
+func decodeEither[T any](op string, inProtobuf, inJSON func([]byte) (T, error),
+	check func(T) error) func(response) (T, error) {
 	return func(resp response) (T, error) {
 		decode := inJSON
 		if resp.isProtobuf() {

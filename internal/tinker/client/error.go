@@ -98,8 +98,8 @@ func MayHaveRun(err error) bool {
 	return err != nil
 }
 
-// IsUnanswered reports whether the server may have accepted the operation that failed with err, and has not reported its end:
-// it may execute the operation at any later time.
+// IsUnanswered reports whether the server may have accepted the operation that failed with err, and has not reported
+// its end: it may execute the operation at any later time.
 func IsUnanswered(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if ok && e.RequestID != "" && e.Err == nil && (e.Status == http.StatusOK || e.Status == http.StatusBadRequest) {
@@ -137,7 +137,8 @@ func protocolError(op string, err error) *Error {
 // no response.
 func statusError(op string, r response) *Error {
 	e := &Error{
-		Category: tinker.CategoryOf(r.status), Op: op, Status: r.status, Message: message(r.body), RetryAfter: retryAfter(r.header),
+		Category: tinker.CategoryOf(r.status), Op: op, Status: r.status, Message: message(r.body),
+		RetryAfter: retryAfter(r.header),
 	}
 	if r.status == http.StatusBadRequest && len(r.body) == 0 {
 		e.Category = tinker.CategoryUnreachable

@@ -13,7 +13,8 @@ import (
 
 func TestErrorText(t *testing.T) {
 	cause := errors.New("reset")
-	e := &Error{Category: tinker.CategoryServer, Op: "optim_step", Status: 503, RequestID: "r", Message: "busy", Err: cause}
+	e := &Error{Category: tinker.CategoryServer, Op: "optim_step", Status: 503, RequestID: "r", Message: "busy",
+		Err: cause}
 	const want = "optim_step: server (status 503) for r: busy: reset"
 	if e.Error() != want || !errors.Is(e, cause) || !e.Temporary() {
 		t.Errorf("Error = %q, temporary %v", e, e.Temporary())
@@ -39,10 +40,12 @@ func TestNamesInUse(t *testing.T) {
 		"name has bad characters":            tinker.CategoryUser,
 		"session does not exist":             tinker.CategoryUser,
 	} {
-		if got := asExists(&Error{Op: tinker.TypeSaveSampler, Category: tinker.CategoryUser, Message: message}); got.Category != want {
+		if got := asExists(&Error{Op: tinker.TypeSaveSampler, Category: tinker.CategoryUser,
+			Message: message}); got.Category != want {
 			t.Errorf("%q is %s, want %s", message, got.Category, want)
 		}
-		if got := asExists(&Error{Op: tinker.TypeLoadWeights, Category: tinker.CategoryUser, Message: message}); got.Category != tinker.CategoryUser {
+		if got := asExists(&Error{Op: tinker.TypeLoadWeights, Category: tinker.CategoryUser,
+			Message: message}); got.Category != tinker.CategoryUser {
 			t.Errorf("%q of a load is %s", message, got.Category)
 		}
 	}

@@ -88,9 +88,10 @@ func TestErrorsHaveNoSecrets(t *testing.T) {
 		"the input of a validation issue": {
 			`{"detail":[{"loc":["body","prompt"],"msg":"Field required","input":{"tokens":[72,113]}}]}`, "113", "Field required",
 		},
-		"a prompt":       {`prompt '` + prompt + `' is too long`, "ducks", "is too long"},
-		"a binary body":  {"bad bytes \x00\x01\xff\xfe end", "\x00", "end"},
-		"a JSON message": {`{"error":"out of memory: 20.00 MiB are missing on the device with number 0 of this host"}`, testKey, "out of memory"},
+		"a prompt":      {`prompt '` + prompt + `' is too long`, "ducks", "is too long"},
+		"a binary body": {"bad bytes \x00\x01\xff\xfe end", "\x00", "end"},
+		"a JSON message": {`{"error":"out of memory: 20.00 MiB are missing on the device with number 0 of this host"}`,
+			testKey, "out of memory"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -105,23 +106,26 @@ func TestErrorsHaveNoSecrets(t *testing.T) {
 	}
 }
 
-// TestErrorsHaveNoToken lets the server repeat the token for which the key was exchanged: in a refusal, in a page, in a failed
-// result, and in the reason of a pause.
+// TestErrorsHaveNoToken lets the server repeat the token for which the key was exchanged: in a refusal, in a page, in a
+// failed result, and in the reason of a pause.
 func TestErrorsHaveNoToken(t *testing.T) {
 	const secret = "signature-of-the-token"
 	text := jwt(`{"exp":1785589200,"sub":"u"}`, secret) + " may not create models"
 	for name, replies := range map[string]map[string][]scriptedReply{
-		"refusal":       {"create_model": {{status: 400, body: `{"detail":"` + text + `"}`}}},
-		"page":          {"create_model": {ok("<p>" + text + "</p>")}},
-		"failed result": {"create_model": {ok(`{"request_id":"r"}`)}, "retrieve_future": {ok(`{"error":"` + text + `","category":"user"}`)}},
+		"refusal": {"create_model": {{status: 400, body: `{"detail":"` + text + `"}`}}},
+		"page":    {"create_model": {ok("<p>" + text + "</p>")}},
+		"failed result": {"create_model": {ok(`{"request_id":"r"}`)},
+			"retrieve_future": {ok(`{"error":"` + text + `","category":"user"}`)}},
 		"pause": {"create_model": {ok(`{"request_id":"r"}`)}, "retrieve_future": {
-			ok(`{"type":"try_again","queue_state":"paused_capacity","queue_state_reason":"` + text + `"}`), ok(`{"error":"` + text + `","category":"user"}`),
+			ok(`{"type":"try_again","queue_state":"paused_capacity","queue_state_reason":"` + text + `"}`),
+			ok(`{"error":"` + text + `","category":"user"}`),
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
 				c := newTestClient(t, replies)
-				c.replies["client/config"], c.replies["auth/token"] = []scriptedReply{ok(jwtConfig)}, []scriptedReply{tokenReply(secret)}
+				c.replies["client/config"], c.replies["auth/token"] = []scriptedReply{ok(jwtConfig)},
+					[]scriptedReply{tokenReply(secret)}
 				_, err := c.CreateModel(ctx, tinker.CreateModelRequest{Session: "s"})
 				texts := []string{err.Error(), EvidenceOf(err)}
 				for _, e := range c.events {
@@ -143,7 +147,8 @@ func TestErrorsHaveNoToken(t *testing.T) {
 }
 
 func TestEvidenceIsShort(t *testing.T) {
-	e := Event{Category: tinker.CategoryServer, Method: "POST", Path: "/" + strings.Repeat("p", 2000), Status: 500, Reason: strings.Repeat("é ", 2000)}
+	e := Event{Category: tinker.CategoryServer, Method: "POST", Path: "/" + strings.Repeat("p", 2000), Status: 500,
+		Reason: strings.Repeat("é ", 2000)}
 	if got := e.Evidence(); len(got) > maxEvidence || !strings.HasSuffix(got, "...") || !strings.Contains(got, "500: é") {
 		t.Errorf("evidence has %d bytes: %s", len(got), got)
 	}

@@ -36,7 +36,8 @@ func TestPolls(t *testing.T) {
 	}{
 		"An available result": {polls: []scriptedReply{ok(saved)}, at: ms(0)},
 		"Another poll follows a held poll at once": {
-			polls: []scriptedReply{delayed(ok(tryAgain)), delayed(status(408)), delayed(scriptedReply{status: 408}), ok(saved)}, at: ms(0, 30000, 60000, 90000),
+			polls: []scriptedReply{delayed(ok(tryAgain)), delayed(status(408)), delayed(scriptedReply{status: 408}), ok(saved)},
+			at:    ms(0, 30000, 60000, 90000),
 		},
 		"The delay between polls that are not held grows to five seconds": {
 			polls: []scriptedReply{ok(tryAgain), ok(tryAgain), status(408), ok(tryAgain), ok(tryAgain), ok(tryAgain), ok(saved)},
@@ -48,11 +49,13 @@ func TestPolls(t *testing.T) {
 		},
 		"The start and the end of a pause are reported": {
 			polls: []scriptedReply{
-				delayed(ok(paused)), delayed(scriptedReply{status: 408, body: `{"queue_state":"paused_rate_limit"}`}), delayed(ok(tryAgain)), ok(saved),
+				delayed(ok(paused)), delayed(scriptedReply{status: 408, body: `{"queue_state":"paused_rate_limit"}`}),
+				delayed(ok(tryAgain)), ok(saved),
 			},
 			at: ms(0, 30000, 60000, 90000),
 			events: []string{
-				"save_weights paused paused_capacity", "save_weights paused paused_rate_limit", "save_weights paused paused_rate_limit over",
+				"save_weights paused paused_capacity", "save_weights paused paused_rate_limit",
+				"save_weights paused paused_rate_limit over",
 			},
 		},
 		"A result ends a pause": {
@@ -67,28 +70,34 @@ func TestPolls(t *testing.T) {
 			events: []string{"save_weights unreachable", "save_weights unreachable over"},
 		},
 		"5xx, 429 and 402 are repeated after a delay": {
-			polls: []scriptedReply{status(500), status(503), {status: 429, header: map[string]string{"Retry-After": "3"}}, status(402), ok(saved)},
-			at:    ms(0, 500, 1500, 4500, 9500),
+			polls: []scriptedReply{status(500), status(503), {status: 429, header: map[string]string{"Retry-After": "3"}},
+				status(402), ok(saved)},
+			at: ms(0, 500, 1500, 4500, 9500),
 			events: []string{
 				"save_weights server", "save_weights server", "save_weights server over", "save_weights throttled",
 				"save_weights throttled over", "save_weights payment", "save_weights payment over",
 			},
 		},
 		"A refused poll says nothing about the operation": {
-			polls: []scriptedReply{status(400), status(400), status(400), status(400), ok(saved)}, at: ms(0, 500, 1500, 3500, 7500),
-			events: []string{"save_weights user", "save_weights user", "save_weights user", "save_weights user", "save_weights user over"},
+			polls: []scriptedReply{status(400), status(400), status(400), status(400), ok(saved)},
+			at:    ms(0, 500, 1500, 3500, 7500),
+			events: []string{"save_weights user", "save_weights user", "save_weights user", "save_weights user",
+				"save_weights user over"},
 		},
 		"A poll is repeated after statuses that no poll has, and after pages": {
-			polls: []scriptedReply{status(413), status(413), status(405), status(409), status(422), status(418), ok("<html>"), ok("{"), ok(saved)},
-			at:    ms(0, 500, 1500, 3500, 7500, 15500, 31500, 61500, 91500),
+			polls: []scriptedReply{status(413), status(413), status(405), status(409), status(422), status(418), ok("<html>"),
+				ok("{"), ok(saved)},
+			at: ms(0, 500, 1500, 3500, 7500, 15500, 31500, 61500, 91500),
 			events: []string{
 				"save_weights too_large", "save_weights too_large", "save_weights too_large over", "save_weights unsupported",
-				"save_weights unsupported over", "save_weights conflict", "save_weights conflict over", "save_weights user", "save_weights user",
+				"save_weights unsupported over", "save_weights conflict", "save_weights conflict over", "save_weights user",
+				"save_weights user",
 				"save_weights user over", "save_weights protocol", "save_weights protocol", "save_weights protocol over",
 			},
 		},
 		"A large result is requested once more": {
-			polls: []scriptedReply{ok(`{"status":"complete_metadata","response_payload_size":73400320}`), ok(saved)}, at: ms(0, 0),
+			polls: []scriptedReply{ok(`{"status":"complete_metadata","response_payload_size":73400320}`), ok(saved)},
+			at:    ms(0, 0),
 		},
 	}
 	for name, tc := range cases {
@@ -122,7 +131,8 @@ func TestPolls(t *testing.T) {
 func checkPolls(t *testing.T, polls []recordedRequest) {
 	t.Helper()
 	for _, poll := range polls {
-		if !strings.HasPrefix(poll.body, `{"request_id":"r","allow_metadata_only":`) || poll.header.Get("X-Tinker-Request-Type") != "SaveWeights" {
+		if !strings.HasPrefix(poll.body, `{"request_id":"r","allow_metadata_only":`) ||
+			poll.header.Get("X-Tinker-Request-Type") != "SaveWeights" {
 			t.Errorf("poll %+v", poll)
 		}
 	}
@@ -133,11 +143,13 @@ func checkPolls(t *testing.T, polls []recordedRequest) {
 
 func TestLargeResult(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
-		large := []scriptedReply{ok(`{"status":"complete_metadata","response_payload_size":100}`), {status: 200, body: "{}", hold: 10 * time.Second}}
+		large := []scriptedReply{ok(`{"status":"complete_metadata","response_payload_size":100}`),
+			{status: 200, body: "{}", hold: 10 * time.Second}}
 		w := newTestClient(t, map[string][]scriptedReply{
 			"client/config":     {ok(`{"inflight_response_bytes_semaphore_size":150}`)},
 			"optim_step":        {ok(`{"request_id":"a"}`), ok(`{"request_id":"b"}`), ok(`{"request_id":"c"}`)},
-			"retrieve_future#a": slices.Clone(large), "retrieve_future#b": slices.Clone(large), "retrieve_future#c": slices.Clone(large),
+			"retrieve_future#a": slices.Clone(large), "retrieve_future#b": slices.Clone(large),
+			"retrieve_future#c": slices.Clone(large),
 		})
 		model := w.createModel(t, ctx)
 		var futures []*Future[tinker.OptimStepResult]
@@ -165,19 +177,23 @@ func TestFailedResults(t *testing.T) {
 		want Error
 	}{
 		"a user's error": {
-			poll: ok(`{"error":"bad input","category":"user"}`), want: Error{Category: tinker.CategoryUser, Status: 200, Message: "bad input"},
+			poll: ok(`{"error":"bad input","category":"user"}`), want: Error{Category: tinker.CategoryUser, Status: 200,
+				Message: "bad input"},
 		},
 		"a server's error": {
-			poll: ok(`{"error":"boom","category":"server"}`), want: Error{Category: tinker.CategoryServer, Status: 200, Message: "boom"},
+			poll: ok(`{"error":"boom","category":"server"}`), want: Error{Category: tinker.CategoryServer, Status: 200,
+				Message: "boom"},
 		},
 		"an error of unknown category": {
-			poll: ok(`{"error":"boom","category":"throttled"}`), want: Error{Category: tinker.CategoryUnknown, Status: 200, Message: "boom"},
+			poll: ok(`{"error":"boom","category":"throttled"}`), want: Error{Category: tinker.CategoryUnknown, Status: 200,
+				Message: "boom"},
 		},
 		"a null error": {
 			poll: ok(`{"error":null}`), want: Error{Category: tinker.CategoryUnknown, Status: 200},
 		},
 		"an error that is not a string": {
-			poll: ok(`{"error":{"a":1}}`), want: Error{Category: tinker.CategoryUnknown, Status: 200, Message: `{"error":{"a":1}}`},
+			poll: ok(`{"error":{"a":1}}`), want: Error{Category: tinker.CategoryUnknown, Status: 200,
+				Message: `{"error":{"a":1}}`},
 		},
 		"a name in use": {
 			poll: ok(`{"error":"Checkpoint 'n' already exists","category":"user"}`),
@@ -190,20 +206,24 @@ func TestFailedResults(t *testing.T) {
 			poll: scriptedReply{status: 404, body: `{"detail":"Model not found"}`},
 			want: Error{Category: tinker.CategoryNotFound, Status: 404, Message: "Model not found"},
 		},
-		"a bad request":          {poll: status(400), want: Error{Category: tinker.CategoryUser, Status: 400, Message: "reply 400"}},
-		"a rejected key":         {poll: status(401), want: Error{Category: tinker.CategoryUnauthorized, Status: 401, Message: "reply 401"}},
+		"a bad request": {poll: status(400), want: Error{Category: tinker.CategoryUser, Status: 400,
+			Message: "reply 400"}},
+		"a rejected key": {poll: status(401), want: Error{Category: tinker.CategoryUnauthorized, Status: 401,
+			Message: "reply 401"}},
 		"a bare null":            {poll: ok("null"), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
 		"JSON of something else": {poll: ok(`{"status":"ok"}`), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
 		"a list":                 {poll: ok("[]"), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
 		"a result of another kind": {
-			poll: scriptedReply{status: 200, header: map[string]string{"Content-Type": tinker.ContentProtobuf}}, want: Error{Category: tinker.CategoryProtocol, Status: 200},
+			poll: scriptedReply{status: 200, header: map[string]string{"Content-Type": tinker.ContentProtobuf}},
+			want: Error{Category: tinker.CategoryProtocol, Status: 200},
 		},
 		"a save without a path": {poll: ok("{}"), want: Error{Category: tinker.CategoryProtocol, Status: 200}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := newTestClient(t, map[string][]scriptedReply{"save_weights": {ok(`{"request_id":"r"}`)}, "retrieve_future": {tc.poll}})
+				w := newTestClient(t, map[string][]scriptedReply{"save_weights": {ok(`{"request_id":"r"}`)},
+					"retrieve_future": {tc.poll}})
 				future, err := w.createModel(t, ctx).SaveState(ctx, SaveRequest{Name: "n"})
 				if err != nil {
 					t.Fatal(err)
@@ -250,7 +270,8 @@ func TestWaitEnds(t *testing.T) {
 		short, cancel := context.WithTimeoutCause(ctx, time.Second, errors.New("enough"))
 		defer cancel()
 		_, err = future.Wait(short)
-		if e := asError("", err); e.Category != tinker.CategoryCanceled || !e.MayHaveRun || e.Err.Error() != "enough" || e.Op != tinker.TypeOptimStep {
+		if e := asError("", err); e.Category != tinker.CategoryCanceled || !e.MayHaveRun || e.Err.Error() != "enough" ||
+			e.Op != tinker.TypeOptimStep {
 			t.Errorf("Wait = %+v", e)
 		}
 		<-future.done
@@ -269,7 +290,8 @@ func TestPollingEndsWithTheSubmitsContext(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := newTestClient(t, map[string][]scriptedReply{"optim_step": {ok(`{"request_id":"r"}`)}, "retrieve_future": {poll}})
+				w := newTestClient(t, map[string][]scriptedReply{"optim_step": {ok(`{"request_id":"r"}`)},
+					"retrieve_future": {poll}})
 				model := w.createModel(t, ctx)
 				if err := w.downloads.Reserve(ctx, 1<<40); err != nil {
 					t.Fatal(err)
@@ -282,7 +304,8 @@ func TestPollingEndsWithTheSubmitsContext(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 				cancel()
 				_, err = future.Wait(ctx)
-				if e := asError("", err); e.Category != tinker.CategoryCanceled || !errors.Is(e, context.Canceled) || !e.MayHaveRun || e.RequestID != "r" {
+				if e := asError("", err); e.Category != tinker.CategoryCanceled || !errors.Is(e, context.Canceled) ||
+					!e.MayHaveRun || e.RequestID != "r" {
 					t.Errorf("Wait = %+v", e)
 				}
 			})

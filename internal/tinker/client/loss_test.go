@@ -55,13 +55,16 @@ var losses = map[string]struct {
 	loss    tinker.Loss
 	formula formula
 }{
-	"cross_entropy":            {tinker.Loss{Name: tinker.LossCrossEntropy}, crossEntropyLoss},
-	"importance_sampling":      {tinker.Loss{Name: tinker.LossImportanceSampling}, importanceLoss},
-	"ppo":                      {tinker.Loss{Name: tinker.LossPPO}, ppoLoss(0.8, 1.2)},
-	"ppo with bounds":          {tinker.Loss{Name: tinker.LossPPO, Config: map[string]float64{"clip_low_threshold": 0.4, "clip_high_threshold": 1.7}}, ppoLoss(0.4, 1.7)},
-	"ppo with one bound":       {tinker.Loss{Name: tinker.LossPPO, Config: map[string]float64{"clip_high_threshold": 3}}, ppoLoss(0.8, 3)},
-	"cispo":                    {tinker.Loss{Name: tinker.LossCISPO}, cispoLoss(0, 4)},
-	"cispo with bounds":        {tinker.Loss{Name: tinker.LossCISPO, Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}, cispoLoss(0.8, 1.2)},
+	"cross_entropy":       {tinker.Loss{Name: tinker.LossCrossEntropy}, crossEntropyLoss},
+	"importance_sampling": {tinker.Loss{Name: tinker.LossImportanceSampling}, importanceLoss},
+	"ppo":                 {tinker.Loss{Name: tinker.LossPPO}, ppoLoss(0.8, 1.2)},
+	"ppo with bounds": {tinker.Loss{Name: tinker.LossPPO, Config: map[string]float64{"clip_low_threshold": 0.4,
+		"clip_high_threshold": 1.7}}, ppoLoss(0.4, 1.7)},
+	"ppo with one bound": {tinker.Loss{Name: tinker.LossPPO, Config: map[string]float64{"clip_high_threshold": 3}},
+		ppoLoss(0.8, 3)},
+	"cispo": {tinker.Loss{Name: tinker.LossCISPO}, cispoLoss(0, 4)},
+	"cispo with bounds": {tinker.Loss{Name: tinker.LossCISPO, Config: map[string]float64{"clip_low_threshold": 0.8,
+		"clip_high_threshold": 1.2}}, cispoLoss(0.8, 1.2)},
 	"dro":                      {tinker.Loss{Name: tinker.LossDRO}, droLoss(0.05)},
 	"dro with another penalty": {tinker.Loss{Name: tinker.LossDRO, Config: map[string]float64{"beta": 1.5}}, droLoss(1.5)},
 	"dro without a penalty":    {tinker.Loss{Name: tinker.LossDRO, Config: map[string]float64{"beta": 0}}, droLoss(0)},
@@ -135,7 +138,8 @@ func (s *trained) loadModel(t *testing.T) *client.Model {
 // lossData measures the sequence with a model and chooses the sampled log-probabilities relative to the result.
 func (s *trained) lossData(t *testing.T) lossData {
 	t.Helper()
-	out := lossData{tokens: []int32{72, 51, 43, 52, 61, 55, 46, 10, 65}, targets: []int64{51, 43, 52, 61, 55, 46, 10, 65, 66}}
+	out := lossData{tokens: []int32{72, 51, 43, 52, 61, 55, 46, 10, 65}, targets: []int64{51, 43, 52, 61, 55, 46, 10, 65,
+		66}}
 	out.advantage, out.sampled = make([]float64, 9), make([]float64, 9)
 	forward, err := s.loadModel(t).Forward(t.Context(), []tinker.Datum{out.datum("cross_entropy")}, crossEntropy)
 	result := wait(t, forward, err)
@@ -182,7 +186,8 @@ func TestLossGradients(t *testing.T) {
 				m := s.loadModel(t)
 				before, err := m.Forward(t.Context(), held, crossEntropy)
 				pass, passErr := m.ForwardBackward(t.Context(), []tinker.Datum{data.datum(tc.loss.Name)}, tc.loss)
-				step, stepErr := m.OptimStep(t.Context(), tinker.AdamParams{LearningRate: length / norm * eps, Beta1: 0.9, Beta2: 0.95, Eps: eps})
+				step, stepErr := m.OptimStep(t.Context(), tinker.AdamParams{LearningRate: length / norm * eps, Beta1: 0.9,
+					Beta2: 0.95, Eps: eps})
 				after, afterErr := m.Forward(t.Context(), held, crossEntropy)
 				was := wait(t, before, err).Metrics["loss:sum"]
 				wait(t, pass, passErr)

@@ -11,8 +11,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// Meter counts the tokens that clients ask of a server and that the server answers. A request counts once by its sampling session
-// or model and its number, however often it is sent and whoever waits for its result. All methods are safe for concurrent use.
+// Meter counts the tokens that clients ask of a server and that the server answers. A request counts once by its
+// sampling session or model and its number, however often it is sent and whoever waits for its result. All methods are
+// safe for concurrent use.
 type Meter struct {
 	config MeterConfig
 
@@ -31,8 +32,8 @@ type Meter struct {
 type MeterConfig struct {
 	// Lifetime is how long the meter asks for the results of requests that nobody waits for any more; nil is not at all.
 	Lifetime context.Context
-	// Grant is called before a request is sent, with what all tokens may come to. After an error the request is not sent. nil
-	// grants everything.
+	// Grant is called before a request is sent, with what all tokens may come to. After an error the request is not sent.
+	// nil grants everything.
 	Grant func(ctx context.Context, tokens int64) error
 }
 
@@ -209,7 +210,8 @@ func (m *Meter) begin(c *charge) {
 	r.waiting++
 }
 
-// Reserve has so many further tokens granted at once. It is for callers who know what their next requests cost together.
+// Reserve has so many further tokens granted at once. It is for callers who know what their next requests cost
+// together.
 func (m *Meter) Reserve(ctx context.Context, tokens int64) error {
 	if m == nil || m.config.Grant == nil {
 		return nil
@@ -285,7 +287,8 @@ func (c *caller) submitCharged(ctx context.Context, req request, cost *charge) (
 	return p, nil
 }
 
-// fetchCharged fetches the result of an operation that may cost something. If ctx ends first, the meter continues to ask for it.
+// fetchCharged fetches the result of an operation that may cost something. If ctx ends first, the meter continues to
+// ask for it.
 func fetchCharged[T any](ctx context.Context, c *caller, p pending, decode func(response) (T, error)) (T, error) {
 	value, err := fetchResult(ctx, c, p, decode)
 	switch {
@@ -311,9 +314,10 @@ func fetchCharged[T any](ctx context.Context, c *caller, p pending, decode func(
 	return value, err
 }
 
-// followSample finds out what became of a request for samples whose caller left before the server answered that it has it: the
-// request is sent again, which costs nothing more if the server has it.
-func (c *caller) followSample(ctx context.Context, req request, cost *charge, err error, decode func(response) (tinker.SampleResult, error)) {
+// followSample finds out what became of a request for samples whose caller left before the server answered that it has
+// it: the request is sent again, which costs nothing more if the server has it.
+func (c *caller) followSample(ctx context.Context, req request, cost *charge, err error,
+	decode func(response) (tinker.SampleResult, error)) {
 	if cost == nil || cost.key.seq < 0 || ctx.Err() == nil || !mayBeExecuted(err) || c.meter.config.Lifetime == nil {
 		return
 	}
@@ -327,8 +331,8 @@ func (c *caller) followSample(ctx context.Context, req request, cost *charge, er
 	}()
 }
 
-// isOutcomeUnknown reports whether an operation that has no result may have been executed: unless the server says that it was
-// invalid.
+// isOutcomeUnknown reports whether an operation that has no result may have been executed: unless the server says that
+// it was invalid.
 func isOutcomeUnknown(err error) bool { return CategoryFrom(err) != tinker.CategoryUser }
 
 // sampledIn counts the tokens that were sampled for a result.
@@ -342,6 +346,7 @@ func sampledIn(result any) (tokens int64) {
 }
 
 // fetchChargedInBackground starts to fetch a result.
-func fetchChargedInBackground[T any](ctx context.Context, c *caller, p pending, decode func(response) (T, error)) *Future[T] {
+func fetchChargedInBackground[T any](ctx context.Context, c *caller, p pending,
+	decode func(response) (T, error)) *Future[T] {
 	return inBackground(p.op, func() (T, error) { return fetchCharged(ctx, c, p, decode) })
 }

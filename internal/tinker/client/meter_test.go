@@ -53,7 +53,8 @@ func (m metered) sample(ctx context.Context, number int64) error {
 	params := tinker.DefaultSampling()
 	params.MaxTokens, params.Seed = new(5), new(int64(3))
 	_, err := m.Sample(ctx, tinker.SampleRequest{
-		NumSamples: 2, Prompt: tinker.Text([]int32{1, 2, 3}), SamplingParams: params, SamplingSession: m.sampling, SeqID: &number,
+		NumSamples: 2, Prompt: tinker.Text([]int32{1, 2, 3}), SamplingParams: params, SamplingSession: m.sampling,
+		SeqID: &number,
 	})
 	return err
 }
@@ -71,7 +72,8 @@ func (m metered) check(t *testing.T, unconfirmed int64) {
 	}
 }
 
-// TestMeterCountsWhatIsBilled makes calls that fail in different ways, and compares the counters with those of the simulator.
+// TestMeterCountsWhatIsBilled makes calls that fail in different ways, and compares the counters with those of the
+// simulator.
 func TestMeterCountsWhatIsBilled(t *testing.T) {
 	const most = 3 + 2*5
 	cases := map[string]struct {
@@ -99,11 +101,12 @@ func TestMeterCountsWhatIsBilled(t *testing.T) {
 				t.Error(err)
 			}
 		}, 0},
-		"a request that is refused": {[]fault.Rule{{Op: "asample", Do: fault.Refuse, Status: 422}}, func(t *testing.T, m metered) {
-			if err := m.sample(t.Context(), 1); err == nil {
-				t.Error("no error")
-			}
-		}, 0},
+		"a request that is refused": {[]fault.Rule{{Op: "asample", Do: fault.Refuse, Status: 422}},
+			func(t *testing.T, m metered) {
+				if err := m.sample(t.Context(), 1); err == nil {
+					t.Error("no error")
+				}
+			}, 0},
 		"a result that is a failure": {[]fault.Rule{{Op: "asample", Do: fault.Fail}}, func(t *testing.T, m metered) {
 			if err := m.sample(t.Context(), 1); err == nil {
 				t.Error("no error")
@@ -118,7 +121,8 @@ func TestMeterCountsWhatIsBilled(t *testing.T) {
 				t.Error(err)
 			}
 		}, 0},
-		"a pass of which a chunk fails": {[]fault.Rule{{Op: "forward_backward", Occurrence: 2, Do: fault.Fail, Category: "user"}}, func(t *testing.T, m metered) {
+		"a pass of which a chunk fails": {[]fault.Rule{{Op: "forward_backward", Occurrence: 2, Do: fault.Fail,
+			Category: "user"}}, func(t *testing.T, m metered) {
 			future, err := m.model(t, 0).ForwardBackward(t.Context(), trainingData(), crossEntropy)
 			if err == nil {
 				_, err = future.Wait(t.Context())
@@ -220,7 +224,8 @@ func TestMeterOfUses(t *testing.T) {
 	m := startMetered(t, client.MeterConfig{})
 	account := &client.Account{}
 	ctx := client.WithAccount(t.Context(), account)
-	for number, ctx := range []context.Context{ctx, client.WithUse(ctx, client.UseReference), client.WithUse(t.Context(), client.UseJudge)} {
+	for number, ctx := range []context.Context{ctx, client.WithUse(ctx, client.UseReference),
+		client.WithUse(t.Context(), client.UseJudge)} {
 		if err := m.sample(ctx, int64(number+1)); err != nil {
 			t.Fatal(err)
 		}

@@ -55,12 +55,14 @@ func (c *Client) CreateModel(ctx context.Context, r tinker.CreateModelRequest) (
 // UnloadModel frees a model on the server, and waits until that is done. It returns ErrUnsupported if the endpoint
 // responds with 404, 405 or 501; a 404 may also mean that the model does not exist.
 func (c *Client) UnloadModel(ctx context.Context, modelID string) error {
-	req, err := postJSON(tinker.TypeUnloadModel, tinker.TypeUnloadModel, tinker.ModelRequest{ModelID: modelID, Type: tinker.TypeUnloadModel})
+	req, err := postJSON(tinker.TypeUnloadModel, tinker.TypeUnloadModel,
+		tinker.ModelRequest{ModelID: modelID, Type: tinker.TypeUnloadModel})
 	if err != nil {
 		return err
 	}
 	p, err := c.submit(ctx, req)
-	if e, ok := errors.AsType[*Error](err); ok && (e.Status == http.StatusNotFound || e.Category == tinker.CategoryUnsupported) {
+	if e, ok := errors.AsType[*Error](err); ok &&
+		(e.Status == http.StatusNotFound || e.Category == tinker.CategoryUnsupported) {
 		return fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}
 	if err != nil {
@@ -98,14 +100,16 @@ func (r SaveRequest) ttl() *int64 {
 // SaveState saves weights and optimizer under a name. If the name is in use, it fails with CategoryExists.
 func (m *Model) SaveState(ctx context.Context, r SaveRequest) (*Future[tinker.SaveResult], error) {
 	return m.save(ctx, tinker.TypeSaveWeights, func(seq int64) any {
-		return tinker.SaveWeightsRequest{ModelID: m.id, Path: r.Name, SeqID: seq, TTLSeconds: r.ttl(), Type: tinker.TypeSaveWeights}
+		return tinker.SaveWeightsRequest{ModelID: m.id, Path: r.Name, SeqID: seq, TTLSeconds: r.ttl(),
+			Type: tinker.TypeSaveWeights}
 	})
 }
 
 // SaveSampler saves weights for sampling under a name. If the name is in use, it fails with CategoryExists.
 func (m *Model) SaveSampler(ctx context.Context, r SaveRequest) (*Future[tinker.SaveResult], error) {
 	return m.save(ctx, tinker.TypeSaveSampler, func(seq int64) any {
-		return tinker.SaveSamplerRequest{ModelID: m.id, Path: r.Name, SeqID: seq, TTLSeconds: r.ttl(), Type: tinker.TypeSaveSampler}
+		return tinker.SaveSamplerRequest{ModelID: m.id, Path: r.Name, SeqID: seq, TTLSeconds: r.ttl(),
+			Type: tinker.TypeSaveSampler}
 	})
 }
 
@@ -124,7 +128,8 @@ func (m *Model) save(ctx context.Context, op string, body func(seq int64) any) (
 // the first operation.
 func (m *Model) LoadState(ctx context.Context, path string, optimizer bool) (*Future[tinker.LoadResult], error) {
 	return submitJSON[tinker.LoadResult](ctx, m, tinker.TypeLoadWeights, func(seq int64) any {
-		return tinker.LoadWeightsRequest{ModelID: m.id, SeqID: seq, Path: path, Optimizer: optimizer, Type: tinker.TypeLoadWeights}
+		return tinker.LoadWeightsRequest{ModelID: m.id, SeqID: seq, Path: path, Optimizer: optimizer,
+			Type: tinker.TypeLoadWeights}
 	})
 }
 

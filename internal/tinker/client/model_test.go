@@ -44,7 +44,8 @@ func TestOperationBodies(t *testing.T) {
 			t.Errorf("LoadState = %v, %v", loaded, err)
 		}
 		stepped, err := step.Wait(ctx)
-		if diff := cmp.Diff(map[string]float64{"unclipped_grad_l2:mean": 0.5, "free": 2, "nan": math.NaN()}, stepped.Metrics, cmpopts.EquateNaNs()); diff != "" || err != nil {
+		if diff := cmp.Diff(map[string]float64{"unclipped_grad_l2:mean": 0.5, "free": 2, "nan": math.NaN()}, stepped.Metrics,
+			cmpopts.EquateNaNs()); diff != "" || err != nil {
 			t.Errorf("OptimStep: %v, metrics (-want +got):\n%s", err, diff)
 		}
 		for _, f := range []*Future[tinker.SaveResult]{state, sampler} {
@@ -85,7 +86,8 @@ func TestSubmits(t *testing.T) {
 		at      []time.Duration
 	}{
 		"Numbers count from 1": {submits: []scriptedReply{accepted}, seqs: []int64{1, 2, 3}, at: ms(0, 0, 0)},
-		"A submit whose response was lost is repeated under its number": {submits: []scriptedReply{{lost: true}, accepted}, seqs: []int64{1, 1, 2, 3}, at: ms(0, 500, 500, 500)},
+		"A submit whose response was lost is repeated under its number": {submits: []scriptedReply{{lost: true}, accepted},
+			seqs: []int64{1, 1, 2, 3}, at: ms(0, 500, 500, 500)},
 		"So is one that was throttled, or failed or timed out at the server": {
 			submits: []scriptedReply{status(429), accepted, status(500), status(402), accepted, {hold: time.Hour}, accepted},
 			seqs:    []int64{1, 1, 2, 2, 2, 3, 3}, at: ms(0, 500, 500, 1000, 6000, 6000, 66500),
@@ -122,11 +124,12 @@ func TestBrokenModel(t *testing.T) {
 		category   tinker.Category
 		mayHaveRun bool
 	}{
-		"by a rejected submit":                     {submit: status(400), category: tinker.CategoryUser},
-		"by a server that lost the model":          {submit: status(404), category: tinker.CategoryNotFound},
-		"by a name in use":                         {submit: status(409), category: tinker.CategoryExists},
-		"by a response without a request id":       {submit: ok(`{}`), category: tinker.CategoryProtocol, mayHaveRun: true},
-		"by a context that ends before a response": {submit: scriptedReply{hold: time.Hour}, category: tinker.CategoryCanceled, mayHaveRun: true},
+		"by a rejected submit":               {submit: status(400), category: tinker.CategoryUser},
+		"by a server that lost the model":    {submit: status(404), category: tinker.CategoryNotFound},
+		"by a name in use":                   {submit: status(409), category: tinker.CategoryExists},
+		"by a response without a request id": {submit: ok(`{}`), category: tinker.CategoryProtocol, mayHaveRun: true},
+		"by a context that ends before a response": {submit: scriptedReply{hold: time.Hour},
+			category: tinker.CategoryCanceled, mayHaveRun: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +164,8 @@ func TestModelAfterRejectedForward(t *testing.T) {
 		broken  bool
 		seqs    []int64
 	}{
-		"A rejection leaves a gap":                      {submits: []scriptedReply{status(400), status(422), status(413)}, seqs: []int64{4}},
+		"A rejection leaves a gap": {submits: []scriptedReply{status(400), status(422), status(413)},
+			seqs: []int64{4}},
 		"A rejection after 5xx may follow an execution": {submits: []scriptedReply{status(500), status(400)}, broken: true},
 		"A response without a request id":               {submits: []scriptedReply{ok("{}")}, broken: true},
 	}
@@ -192,10 +196,13 @@ func TestModelAfterRejectedForward(t *testing.T) {
 func TestModelAfterLocalErrors(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
 		w := newTestClient(t, map[string][]scriptedReply{
-			"optim_step": {{hold: 10 * time.Second, status: 200, body: `{"request_id":"r"}`}, ok(`{"request_id":"r"}`)}, "retrieve_future": {ok("{}")},
+			"optim_step":      {{hold: 10 * time.Second, status: 200, body: `{"request_id":"r"}`}, ok(`{"request_id":"r"}`)},
+			"retrieve_future": {ok("{}")},
 		})
 		m := w.createModel(t, ctx)
-		_, err := m.ForwardBackward(ctx, []tinker.Datum{{ModelInput: tinker.ModelInput{Chunks: []tinker.Chunk{{Type: tinker.ChunkImagePointer}}}}}, tinker.Loss{})
+		_, err := m.ForwardBackward(ctx,
+			[]tinker.Datum{{ModelInput: tinker.ModelInput{Chunks: []tinker.Chunk{{Type: tinker.ChunkImagePointer}}}}},
+			tinker.Loss{})
 		if CategoryFrom(err) != tinker.CategoryUser || MayHaveRun(err) {
 			t.Errorf("a datum that cannot be encoded: %v", err)
 		}
@@ -208,11 +215,13 @@ func TestModelAfterLocalErrors(t *testing.T) {
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		for _, waiting := range []context.Context{short, short} {
-			if _, err = m.OptimStep(waiting, tinker.DefaultAdam()); CategoryFrom(err) != tinker.CategoryCanceled || MayHaveRun(err) {
+			if _, err = m.OptimStep(waiting, tinker.DefaultAdam()); CategoryFrom(err) != tinker.CategoryCanceled ||
+				MayHaveRun(err) {
 				t.Errorf("a context that ended before the submit: %v", err)
 			}
 		}
-		if _, err = m.Forward(short, textData(1), tinker.Loss{}); CategoryFrom(err) != tinker.CategoryCanceled || MayHaveRun(err) {
+		if _, err = m.Forward(short, textData(1), tinker.Loss{}); CategoryFrom(err) != tinker.CategoryCanceled ||
+			MayHaveRun(err) {
 			t.Errorf("a context that ended before the submit: %v", err)
 		}
 		wg.Wait()
@@ -230,8 +239,9 @@ func TestCreateModelFails(t *testing.T) {
 		submit, poll scriptedReply
 		want         tinker.Category
 	}{
-		"by the POST":               {submit: status(400), want: tinker.CategoryUser},
-		"by the result":             {submit: ok(`{"request_id":"r"}`), poll: ok(`{"error":"no such model","category":"user"}`), want: tinker.CategoryUser},
+		"by the POST": {submit: status(400), want: tinker.CategoryUser},
+		"by the result": {submit: ok(`{"request_id":"r"}`),
+			poll: ok(`{"error":"no such model","category":"user"}`), want: tinker.CategoryUser},
 		"by a result without an id": {submit: ok(`{"request_id":"r"}`), poll: ok(`{}`), want: tinker.CategoryProtocol},
 	}
 	for name, tc := range cases {
@@ -255,8 +265,9 @@ func TestUnloadModel(t *testing.T) {
 		"404 is an endpoint that cannot": {submit: status(404), unsupported: true, want: tinker.CategoryNotFound},
 		"405 is an endpoint that cannot": {submit: status(405), unsupported: true, want: tinker.CategoryUnsupported},
 		"A rejection is an error":        {submit: status(403), want: tinker.CategoryUnauthorized},
-		"A failed result is an error":    {submit: ok(`{"request_id":"r"}`), poll: ok(`{"error":"x"}`), want: tinker.CategoryUnknown},
-		"A result is a success":          {submit: ok(`{"request_id":"r"}`), poll: ok(`{"model_id":"m","type":"unload_model"}`)},
+		"A failed result is an error": {submit: ok(`{"request_id":"r"}`), poll: ok(`{"error":"x"}`),
+			want: tinker.CategoryUnknown},
+		"A result is a success": {submit: ok(`{"request_id":"r"}`), poll: ok(`{"model_id":"m","type":"unload_model"}`)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -275,7 +286,8 @@ func TestUnloadModel(t *testing.T) {
 func TestSubmitsInOrder(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
 		slow := scriptedReply{hold: time.Second, status: 200, body: `{"request_id":"r"}`}
-		w := newTestClient(t, map[string][]scriptedReply{"optim_step": {slow}, "save_weights": {slow}, "retrieve_future": {ok(`{"path":"p"}`)}})
+		w := newTestClient(t, map[string][]scriptedReply{"optim_step": {slow}, "save_weights": {slow},
+			"retrieve_future": {ok(`{"path":"p"}`)}})
 		m := w.createModel(t, ctx)
 		var wg sync.WaitGroup
 		for range 5 {

@@ -11,8 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 )
 
-// asNotTinker sets CategoryNotTinker if the first request, which every server of the API answers, failed in a way that no
-// such server does.
+// asNotTinker sets CategoryNotTinker if the first request, which every server of the API answers, failed in a way that
+// no such server does.
 func asNotTinker(err error) error {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {

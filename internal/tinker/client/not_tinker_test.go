@@ -15,7 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
-// TestEndpointsThatAreNotTinkerAPI connects to servers of other kinds: the client stops at once and reports what they answered.
+// TestEndpointsThatAreNotTinkerAPI connects to servers of other kinds: the client stops at once and reports what they
+// answered.
 func TestEndpointsThatAreNotTinkerAPI(t *testing.T) {
 	answer := func(status int, contentType, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -35,14 +36,21 @@ func TestEndpointsThatAreNotTinkerAPI(t *testing.T) {
 			answer(404, "application/json", `{"detail":"Not Found"}`), false, func(url string) string { return url + "/v1" },
 			"POST /v1/api/v1/client/config was answered with 404: Not Found",
 		},
-		"another method":   {answer(405, "text/plain", "Method Not Allowed"), false, plain, "POST /api/v1/client/config was answered with 405: Method Not Allowed"},
-		"a page":           {answer(200, "text/html", "<!doctype html>\n<title>Grafana</title>"), false, plain, "POST /api/v1/client/config was answered with 200: <!doctype html>"},
-		"a page of errors": {answer(400, "text/html", "<html>The plain HTTP request was sent to HTTPS port</html>"), false, plain, "POST /api/v1/client/config was answered with 400: <html>The plain HTTP request was sent to HTTPS port</html>"},
+		"another method": {answer(405, "text/plain", "Method Not Allowed"), false, plain,
+			"POST /api/v1/client/config was answered with 405: Method Not Allowed"},
+		"a page": {answer(200, "text/html", "<!doctype html>\n<title>Grafana</title>"), false, plain,
+			"POST /api/v1/client/config was answered with 200: <!doctype html>"},
+		"a page of errors": {answer(400, "text/html", "<html>The plain HTTP request was sent to HTTPS port</html>"), false,
+			plain, "POST /api/v1/client/config was answered with 400: <html>The plain HTTP request was sent to " +
+				"HTTPS port</html>"},
 		"a private authority": {
-			answer(200, "application/json", "{}"), true, plain, "POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: certificate signed by unknown authority",
+			answer(200, "application/json", "{}"), true, plain,
+			"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: certificate signed by unknown " +
+				"authority",
 		},
 		"a server without TLS": {
-			answer(200, "application/json", "{}"), false, func(url string) string { return strings.Replace(url, "http:", "https:", 1) },
+			answer(200, "application/json", "{}"), false,
+			func(url string) string { return strings.Replace(url, "http:", "https:", 1) },
 			"POST /api/v1/client/config got no answer: http: server gave HTTP response to HTTPS client",
 		},
 	}

@@ -88,7 +88,8 @@ func awaitNextPoll(ctx context.Context, next *time.Timer, delay backoff) (backof
 // pollRequest is what the requests of all polls have in common.
 var pollRequest = request{method: http.MethodPost, path: "retrieve_future"}
 
-func (c *caller) pollOnce(ctx context.Context, p pending, iteration int, metadataOnly bool, decode func(response) error) (response, error) {
+func (c *caller) pollOnce(ctx context.Context, p pending, iteration int, metadataOnly bool,
+	decode func(response) error) (response, error) {
 	req, err := postJSON(p.op, pollRequest.path, tinker.RetrieveRequest{RequestID: p.id, AllowMetadataOnly: metadataOnly})
 	if err != nil {
 		return response{}, err
@@ -104,7 +105,8 @@ func (c *caller) pollOnce(ctx context.Context, p pending, iteration int, metadat
 	return c.do(ctx, req)
 }
 
-// checkPoll returns an error if the response to a poll is neither a result that decode accepts, nor a failure or a state.
+// checkPoll returns an error if the response to a poll is neither a result that decode accepts, nor a failure or a
+// state.
 func checkPoll(p pending, resp response, metadataOnly bool, decode func(response) error) error {
 	state, err := readState(p, resp, metadataOnly)
 	if err != nil && CategoryFrom(err) != tinker.CategoryProtocol {
@@ -168,7 +170,8 @@ func readState(p pending, resp response, metadataOnly bool) (pollState, error) {
 }
 
 // reportPause reports a paused queue after each poll that says so, and its end once.
-func (c *caller) reportPause(ctx context.Context, op string, before tinker.QueueState, now pollState) tinker.QueueState {
+func (c *caller) reportPause(ctx context.Context, op string, before tinker.QueueState,
+	now pollState) tinker.QueueState {
 	if now.queue == "" || now.queue == tinker.QueueActive {
 		if before != "" {
 			c.notify(ctx, Event{Op: op, Category: tinker.CategoryPaused, QueueState: before, Over: true})

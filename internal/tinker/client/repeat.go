@@ -10,13 +10,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// NeverRepeatSteps makes submits of forward_backward and optim_step fail permanently once an attempt may have been executed,
-// for servers that would execute a repeat once more. Repeats of all other operations are harmless: they change nothing,
-// or save under a name that is then in use.
+// NeverRepeatSteps makes submits of forward_backward and optim_step fail permanently once an attempt may have been
+// executed, for servers that would execute a repeat once more. Repeats of all other operations are harmless: they
+// change nothing, or save under a name that is then in use.
 func (c *Client) NeverRepeatSteps() { c.executesRepeats.Store(true) }
 
-// RecognisesRepeats reports whether the server recognises a submit that is repeated under its number, by a forward pass:
-// it then answers with the same future.
+// RecognisesRepeats reports whether the server recognises a submit that is repeated under its number, by a forward
+// pass: it then answers with the same future.
 func (m *Model) RecognisesRepeats(ctx context.Context, data []tinker.Datum, loss tinker.Loss) (bool, error) {
 	config, err := m.caller.connect(ctx)
 	if err != nil {

@@ -43,7 +43,8 @@ func TestNeverRepeatSteps(t *testing.T) {
 		} {
 			t.Run(path+", "+name, func(t *testing.T) {
 				bubble(t, func(t *testing.T, ctx context.Context) {
-					w := newTestClient(t, map[string][]scriptedReply{path: {tc.first, ok(`{"request_id":"r"}`)}, "retrieve_future": {ok(`{"path":"p"}`)}})
+					w := newTestClient(t, map[string][]scriptedReply{path: {tc.first, ok(`{"request_id":"r"}`)},
+						"retrieve_future": {ok(`{"path":"p"}`)}})
 					m := w.createModel(t, ctx)
 					want := tc.posts
 					if tc.never {
@@ -97,7 +98,8 @@ func TestUnansweredAttemptsAreObserved(t *testing.T) {
 				w := newTestClient(t, map[string][]scriptedReply{"asample": tc.submits, "retrieve_future": tc.polls})
 				observed := false
 				ctx = WithObserver(ctx, func(e Event) { observed = observed || e.Unanswered })
-				_, err := w.Sample(ctx, tinker.SampleRequest{NumSamples: 1, Prompt: tinker.Text([]int32{1}), SamplingParams: tinker.DefaultSampling()})
+				_, err := w.Sample(ctx, tinker.SampleRequest{NumSamples: 1, Prompt: tinker.Text([]int32{1}),
+					SamplingParams: tinker.DefaultSampling()})
 				if err != nil || observed != tc.want {
 					t.Errorf("observed %v, want %v; error %v", observed, tc.want, err)
 				}
@@ -112,13 +114,18 @@ func TestIsUnanswered(t *testing.T) {
 		failed Error
 		want   bool
 	}{
-		"a failed result":                 {Error{Category: tinker.CategoryServer, Status: 200, RequestID: "r", MayHaveRun: true}, false},
-		"a failed result as 400":          {Error{Category: tinker.CategoryNotFound, Status: 400, RequestID: "r", MayHaveRun: true}, false},
-		"a refused submit":                {Error{Category: tinker.CategoryUser, Status: 400}, false},
-		"a lost future":                   {Error{Category: tinker.CategoryFutureLost, Status: 410, RequestID: "r", MayHaveRun: true}, true},
-		"a result that cannot be decoded": {Error{Category: tinker.CategoryProtocol, Status: 200, RequestID: "r", MayHaveRun: true, Err: errors.New("EOF")}, true},
-		"a submit that is given up":       {Error{Category: tinker.CategoryCanceled, MayHaveRun: true, Err: context.Canceled}, true},
-		"nothing was sent":                {Error{Category: tinker.CategoryCanceled, Err: context.Canceled}, false},
+		"a failed result": {Error{Category: tinker.CategoryServer, Status: 200, RequestID: "r",
+			MayHaveRun: true}, false},
+		"a failed result as 400": {Error{Category: tinker.CategoryNotFound, Status: 400, RequestID: "r",
+			MayHaveRun: true}, false},
+		"a refused submit": {Error{Category: tinker.CategoryUser, Status: 400}, false},
+		"a lost future": {Error{Category: tinker.CategoryFutureLost, Status: 410, RequestID: "r",
+			MayHaveRun: true}, true},
+		"a result that cannot be decoded": {Error{Category: tinker.CategoryProtocol, Status: 200, RequestID: "r",
+			MayHaveRun: true, Err: errors.New("EOF")}, true},
+		"a submit that is given up": {Error{Category: tinker.CategoryCanceled, MayHaveRun: true, Err: context.Canceled},
+			true},
+		"nothing was sent": {Error{Category: tinker.CategoryCanceled, Err: context.Canceled}, false},
 	} {
 		if got := IsUnanswered(&tc.failed); got != tc.want {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)

@@ -15,7 +15,8 @@ import (
 // CreateSamplingSession creates the sampling session (session, seq), or finds it, and returns its id. It samples from
 // modelPath, or from baseModel if modelPath is empty. If the number is in use, the server returns that session
 // whatever it samples from, so callers must not use a number for two sets of weights.
-func (c *Client) CreateSamplingSession(ctx context.Context, session string, seq int64, modelPath, baseModel string) (string, error) {
+func (c *Client) CreateSamplingSession(ctx context.Context, session string, seq int64, modelPath,
+	baseModel string) (string, error) {
 	created, err := post(ctx, c.caller, tinker.TypeCreateSamplingSession, tinker.TypeCreateSamplingSession,
 		tinker.CreateSamplingSessionRequest{
 			Session: session, Seq: seq, BaseModel: baseModel, ModelPath: modelPath, Type: tinker.TypeCreateSamplingSession,
@@ -38,12 +39,13 @@ func (c *Client) Sample(ctx context.Context, r tinker.SampleRequest) (tinker.Sam
 		return tinker.SampleResult{}, err
 	}
 	req.header = map[string]string{"X-Tinker-Sampling-Backpressure": "1"}
-	decode := decodeEither(opSample, tinker.DecodeSample, decodeSampleJSON(r.Prompt), func(result tinker.SampleResult) error {
-		if len(result.Sequences) != r.NumSamples {
-			return fmt.Errorf("result has %d samples, not %d", len(result.Sequences), r.NumSamples)
-		}
-		return nil
-	})
+	decode := decodeEither(opSample, tinker.DecodeSample, decodeSampleJSON(r.Prompt),
+		func(result tinker.SampleResult) error {
+			if len(result.Sequences) != r.NumSamples {
+				return fmt.Errorf("result has %d samples, not %d", len(result.Sequences), r.NumSamples)
+			}
+			return nil
+		})
 	cost := c.meter.chargeOfSample(ctx, r)
 	p, err := c.submitCharged(ctx, req, cost)
 	if err != nil {
@@ -58,7 +60,8 @@ func (c *Client) Sample(ctx context.Context, r tinker.SampleRequest) (tinker.Sam
 func decodeSampleJSON(prompt tinker.ModelInput) func([]byte) (tinker.SampleResult, error) {
 	return func(body []byte) (tinker.SampleResult, error) {
 		result, err := tinker.DecodeSampleJSON(body)
-		if tokens, ok := prompt.TextTokens(); err == nil && ok && result.PromptLogprobs != nil && len(result.PromptLogprobs) == len(tokens)-1 {
+		if tokens, ok := prompt.TextTokens(); err == nil && ok && result.PromptLogprobs != nil &&
+			len(result.PromptLogprobs) == len(tokens)-1 {
 			result.PromptLogprobs = slices.Insert(result.PromptLogprobs, 0, float32(math.NaN()))
 		}
 		return result, err
@@ -67,7 +70,8 @@ func decodeSampleJSON(prompt tinker.ModelInput) func([]byte) (tinker.SampleResul
 
 // ComputeLogprobs returns the log-probability of each token given the tokens before it; that of the first is NaN.
 // seq is the number of the request within the sampling session, as for Sample.
-func (c *Client) ComputeLogprobs(ctx context.Context, samplingSession string, seq int64, tokens []int32) ([]float32, error) {
+func (c *Client) ComputeLogprobs(ctx context.Context, samplingSession string, seq int64,
+	tokens []int32) ([]float32, error) {
 	params := tinker.DefaultSampling()
 	params.MaxTokens = new(1)
 	result, err := c.Sample(ctx, tinker.SampleRequest{
@@ -75,7 +79,8 @@ func (c *Client) ComputeLogprobs(ctx context.Context, samplingSession string, se
 		SamplingSession: samplingSession, SeqID: &seq, PromptLogprobs: true,
 	})
 	if err == nil && len(result.PromptLogprobs) != len(tokens) {
-		err = protocolError(opSample, fmt.Errorf("result has %d log-probabilities of %d tokens", len(result.PromptLogprobs), len(tokens)))
+		err = protocolError(opSample, fmt.Errorf("result has %d log-probabilities of %d tokens", len(result.PromptLogprobs),
+			len(tokens)))
 	}
 	if err != nil {
 		return nil, err

@@ -70,7 +70,8 @@ func protobufReply(t *testing.T, body []byte, err error) scriptedReply {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return scriptedReply{status: http.StatusOK, header: map[string]string{"Content-Type": tinker.ContentProtobuf}, body: string(body)}
+	return scriptedReply{status: http.StatusOK, header: map[string]string{"Content-Type": tinker.ContentProtobuf},
+		body: string(body)}
 }
 
 func status(code int) scriptedReply {
@@ -101,7 +102,8 @@ func (s *scriptedServer) RoundTrip(r *http.Request) (*http.Response, error) {
 		header.Set(name, value)
 	}
 	return &http.Response{
-		StatusCode: next.status, Header: header, Body: io.NopCloser(strings.NewReader(next.body)), Request: r, Proto: "HTTP/1.1",
+		StatusCode: next.status, Header: header, Body: io.NopCloser(strings.NewReader(next.body)), Request: r,
+		Proto: "HTTP/1.1",
 	}, nil
 }
 
@@ -178,7 +180,8 @@ func newTestClient(t *testing.T, replies map[string][]scriptedReply) *testClient
 	w := &testClient{scriptedServer: newScriptedServer(replies), logged: &bytes.Buffer{}}
 	var err error
 	w.Client, err = New(Config{
-		BaseURL: "http://server.test/", APIKey: testKey + "\n", UserAgent: "test/1", HTTP: &http.Client{Transport: w.scriptedServer},
+		BaseURL: "http://server.test/", APIKey: testKey + "\n", UserAgent: "test/1",
+		HTTP:    &http.Client{Transport: w.scriptedServer},
 		Logger:  slog.New(slog.NewJSONHandler(w.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Observe: w.record, Spread: func() float64 { return 0 },
 	})
@@ -243,7 +246,8 @@ func (w *testClient) createModel(t *testing.T, ctx context.Context) *Model {
 	t.Helper()
 	w.replies["create_model"] = []scriptedReply{ok(`{"request_id":"new"}`)}
 	w.replies["retrieve_future#new"] = []scriptedReply{ok(`{"model_id":"s:train:0","type":"create_model"}`)}
-	model, err := w.CreateModel(ctx, tinker.CreateModelRequest{Session: "s", BaseModel: "base", Lora: tinker.DefaultLora()})
+	model, err := w.CreateModel(ctx, tinker.CreateModelRequest{Session: "s", BaseModel: "base",
+		Lora: tinker.DefaultLora()})
 	if err != nil {
 		t.Fatal(err)
 	}

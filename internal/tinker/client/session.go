@@ -28,7 +28,8 @@ type SessionRequest struct {
 // server, because sessions have no name to find them by.
 func (c *Client) CreateSession(ctx context.Context, r SessionRequest) (string, error) {
 	body := tinker.CreateSessionRequest{
-		Tags: r.Tags, UserMetadata: r.UserMetadata, SDKVersion: tinker.SDKVersion, ProjectID: r.ProjectID, Type: tinker.TypeCreateSession,
+		Tags: r.Tags, UserMetadata: r.UserMetadata, SDKVersion: tinker.SDKVersion, ProjectID: r.ProjectID,
+		Type: tinker.TypeCreateSession,
 	}
 	if body.Tags == nil {
 		body.Tags = []string{}
@@ -36,9 +37,10 @@ func (c *Client) CreateSession(ctx context.Context, r SessionRequest) (string, e
 	if body.UserMetadata == nil {
 		body.UserMetadata = tinker.Metadata{}
 	}
-	created, err := post(ctx, c.caller, tinker.TypeCreateSession, tinker.TypeCreateSession, body, func(created tinker.CreateSessionResponse) error {
-		return required("session_id", created.Session)
-	})
+	created, err := post(ctx, c.caller, tinker.TypeCreateSession, tinker.TypeCreateSession, body,
+		func(created tinker.CreateSessionResponse) error {
+			return required("session_id", created.Session)
+		})
 	c.logMessages(ctx, created)
 	return created.Session, err
 }
@@ -65,7 +67,8 @@ const (
 // Heartbeat keeps a session alive. It is sent once; an error of CategoryNotFound or CategoryFutureLost says that
 // the session does not exist any more.
 func (c *Client) Heartbeat(ctx context.Context, session string) error {
-	req, err := postJSON(tinker.TypeSessionHeartbeat, tinker.TypeSessionHeartbeat, tinker.SessionHeartbeat{Session: session, Type: tinker.TypeSessionHeartbeat})
+	req, err := postJSON(tinker.TypeSessionHeartbeat, tinker.TypeSessionHeartbeat,
+		tinker.SessionHeartbeat{Session: session, Type: tinker.TypeSessionHeartbeat})
 	if err != nil {
 		return err
 	}

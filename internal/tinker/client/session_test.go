@@ -100,11 +100,13 @@ func TestKeepAlive(t *testing.T) {
 			heartbeats: []scriptedReply{alive}, length: 35 * time.Second, at: ms(10000, 20000, 30000),
 		},
 		"After an error the next heartbeat is sent on time": {
-			heartbeats: []scriptedReply{status(500), {lost: true}, {hold: time.Hour}, status(401), alive}, length: 65 * time.Second,
-			at: ms(10000, 20000, 30000, 50000, 60000),
+			heartbeats: []scriptedReply{status(500), {lost: true}, {hold: time.Hour}, status(401), alive},
+			length:     65 * time.Second,
+			at:         ms(10000, 20000, 30000, 50000, 60000),
 		},
 		"A lost session is reported": {
-			heartbeats: []scriptedReply{alive, status(404)}, length: time.Minute, at: ms(10000, 20000), lost: tinker.CategoryNotFound,
+			heartbeats: []scriptedReply{alive, status(404)}, length: time.Minute, at: ms(10000, 20000),
+			lost: tinker.CategoryNotFound,
 		},
 		"A finished session is reported": {
 			heartbeats: []scriptedReply{status(410)}, length: time.Minute, at: ms(10000), lost: tinker.CategoryFutureLost,
@@ -153,7 +155,8 @@ func TestCreateSamplingSession(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
 		w := newTestClient(t, map[string][]scriptedReply{
 			"create_sampling_session": slices.Concat(
-				[]scriptedReply{{lost: true}, ok(`{"sampling_session_id":"s:sample:7"}`)}, slices.Repeat([]scriptedReply{ok("{}")}, 5), []scriptedReply{status(404)},
+				[]scriptedReply{{lost: true}, ok(`{"sampling_session_id":"s:sample:7"}`)}, slices.Repeat([]scriptedReply{ok("{}")},
+					5), []scriptedReply{status(404)},
 			),
 		})
 		got, err := w.CreateSamplingSession(ctx, "s", 7, "tinker://r/sampler_weights/n", "")
@@ -177,7 +180,8 @@ func sampleReply(t *testing.T, n int, prompt []float32) scriptedReply {
 	t.Helper()
 	r := tinker.SampleResult{PromptLogprobs: prompt}
 	for range n {
-		r.Sequences = append(r.Sequences, tinker.SampledSequence{StopReason: tinker.StopReasonStop, Tokens: []int32{5}, Logprobs: []float32{-1}})
+		r.Sequences = append(r.Sequences, tinker.SampledSequence{StopReason: tinker.StopReasonStop, Tokens: []int32{5},
+			Logprobs: []float32{-1}})
 	}
 	body, err := tinker.EncodeSample(r)
 	return protobufReply(t, body, err)
@@ -187,23 +191,30 @@ func TestSample(t *testing.T) {
 	const body = `{"num_samples":2,"prompt":{"chunks":[{"type":"encoded_text","tokens":[1,2,3]}]},` +
 		`"sampling_params":{"max_tokens":16,"seed":7,"stop":["\n"],"temperature":1,"top_k":-1,"top_p":1},` +
 		`"sampling_session_id":"s:sample:0","seq_id":9007199254740993,"prompt_logprobs":false,"topk_prompt_logprobs":0,"type":"sample"}`
-	doubted := []string{"asample protocol", "asample protocol", "asample protocol", "asample protocol", "asample protocol over"}
+	doubted := []string{"asample protocol", "asample protocol", "asample protocol", "asample protocol",
+		"asample protocol over"}
 	cases := map[string]struct {
 		submits, polls []scriptedReply
 		fails          tinker.Category
 		events         []string
 	}{
-		"Samples are drawn": {submits: []scriptedReply{ok(`{"request_id":"r"}`)}, polls: []scriptedReply{sampleReply(t, 2, nil)}},
+		"Samples are drawn": {submits: []scriptedReply{ok(`{"request_id":"r"}`)},
+			polls: []scriptedReply{sampleReply(t, 2, nil)}},
 		"A throttled submit is repeated under its number and reported": {
-			submits: []scriptedReply{status(429), status(429), ok(`{"request_id":"r"}`)}, polls: []scriptedReply{sampleReply(t, 2, nil)},
-			events: []string{"asample throttled", "asample throttled", "asample throttled over"},
+			submits: []scriptedReply{status(429), status(429), ok(`{"request_id":"r"}`)},
+			polls:   []scriptedReply{sampleReply(t, 2, nil)},
+			events:  []string{"asample throttled", "asample throttled", "asample throttled over"},
 		},
 		"A lost future is final": {
-			submits: []scriptedReply{ok(`{"request_id":"r"}`)}, polls: []scriptedReply{status(410)}, fails: tinker.CategoryFutureLost,
+			submits: []scriptedReply{ok(`{"request_id":"r"}`)}, polls: []scriptedReply{status(410)},
+			fails: tinker.CategoryFutureLost,
 		},
-		"A deleted session is final":                    {submits: []scriptedReply{status(404)}, fails: tinker.CategoryNotFound},
-		"Another number of samples breaks the protocol": {submits: []scriptedReply{ok(`{"request_id":"r"}`)}, polls: []scriptedReply{sampleReply(t, 1, nil)}, fails: tinker.CategoryProtocol, events: doubted},
-		"A response without a request id":               {submits: []scriptedReply{ok(`{}`)}, fails: tinker.CategoryProtocol, events: doubted},
+		"A deleted session is final": {submits: []scriptedReply{status(404)},
+			fails: tinker.CategoryNotFound},
+		"Another number of samples breaks the protocol": {submits: []scriptedReply{ok(`{"request_id":"r"}`)},
+			polls: []scriptedReply{sampleReply(t, 1, nil)}, fails: tinker.CategoryProtocol, events: doubted},
+		"A response without a request id": {submits: []scriptedReply{ok(`{}`)}, fails: tinker.CategoryProtocol,
+			events: doubted},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -238,7 +249,8 @@ func TestInvalidSampleRequest(t *testing.T) {
 	bubble(t, func(t *testing.T, ctx context.Context) {
 		w := newTestClient(t, nil)
 		params := tinker.SamplingParams{Stop: tinker.Stop{Strings: []string{"a"}, Tokens: []int32{1}}}
-		if _, err := w.Sample(ctx, tinker.SampleRequest{SamplingParams: params}); CategoryFrom(err) != tinker.CategoryUser || MayHaveRun(err) {
+		if _, err := w.Sample(ctx, tinker.SampleRequest{SamplingParams: params}); CategoryFrom(err) != tinker.CategoryUser ||
+			MayHaveRun(err) {
 			t.Errorf("Sample = %v", err)
 		}
 	})
@@ -251,14 +263,16 @@ func TestComputeLogprobs(t *testing.T) {
 		want  []float32
 		fails tinker.Category
 	}{
-		"Each token but the first has a log-probability": {poll: sampleReply(t, 1, []float32{nan, -2}), want: []float32{nan, -2}},
-		"One too few breaks the protocol":                {poll: sampleReply(t, 1, []float32{-2}), fails: tinker.CategoryProtocol},
-		"A failure is an error":                          {poll: ok(`{"error":"x","category":"user"}`), fails: tinker.CategoryUser},
+		"Each token but the first has a log-probability": {poll: sampleReply(t, 1, []float32{nan, -2}),
+			want: []float32{nan, -2}},
+		"One too few breaks the protocol": {poll: sampleReply(t, 1, []float32{-2}), fails: tinker.CategoryProtocol},
+		"A failure is an error":           {poll: ok(`{"error":"x","category":"user"}`), fails: tinker.CategoryUser},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, ctx context.Context) {
-				w := newTestClient(t, map[string][]scriptedReply{"asample": {ok(`{"request_id":"r"}`)}, "retrieve_future": {tc.poll}})
+				w := newTestClient(t, map[string][]scriptedReply{"asample": {ok(`{"request_id":"r"}`)},
+					"retrieve_future": {tc.poll}})
 				got, err := w.ComputeLogprobs(ctx, "s:sample:0", 3, []int32{1, 2})
 				if diff := cmp.Diff(tc.want, got, cmpopts.EquateNaNs()); diff != "" || CategoryFrom(err) != tc.fails {
 					t.Errorf("ComputeLogprobs: %v, (-want +got):\n%s", err, diff)

@@ -47,7 +47,8 @@ func (s simulated) model(t *testing.T, seq int) *client.Model {
 	lora := tinker.DefaultLora()
 	lora.Rank, lora.Seed = 8, new(int64(7))
 	model, err := s.CreateModel(t.Context(), tinker.CreateModelRequest{
-		Session: s.session, ModelSeq: seq, BaseModel: tinkersim.ModelName, Lora: lora, UserMetadata: tinker.Metadata{"run": "r", "attempt": "2"},
+		Session: s.session, ModelSeq: seq, BaseModel: tinkersim.ModelName, Lora: lora,
+		UserMetadata: tinker.Metadata{"run": "r", "attempt": "2"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -78,8 +79,9 @@ func trainingData() []tinker.Datum {
 			targets[i], weights[i] = int64(token)+1, 1
 		}
 		data = append(data, tinker.Datum{
-			ModelInput:   tinker.Text(tokens),
-			LossFnInputs: map[string]tinker.Tensor{tinker.InputTargetTokens: tinker.Ints(targets), tinker.InputWeights: tinker.Floats(weights)},
+			ModelInput: tinker.Text(tokens),
+			LossFnInputs: map[string]tinker.Tensor{tinker.InputTargetTokens: tinker.Ints(targets),
+				tinker.InputWeights: tinker.Floats(weights)},
 		})
 	}
 	return data
@@ -104,7 +106,8 @@ func TestSimulatorTrains(t *testing.T) {
 	s := simulate(t)
 	ctx := t.Context()
 	capabilities, err := s.Capabilities(ctx)
-	if err != nil || !slices.ContainsFunc(capabilities.SupportedModels, func(m tinker.SupportedModel) bool { return m.ModelName == tinkersim.ModelName }) {
+	if err != nil || !slices.ContainsFunc(capabilities.SupportedModels,
+		func(m tinker.SupportedModel) bool { return m.ModelName == tinkersim.ModelName }) {
 		t.Errorf("Capabilities = %v, %v", capabilities, err)
 	}
 	m := s.model(t, 0)
@@ -171,7 +174,8 @@ func TestSimulatorSamples(t *testing.T) {
 		params := tinker.DefaultSampling()
 		params.MaxTokens, params.Seed = new(12), new(int64(5))
 		result, err := s.Sample(ctx, tinker.SampleRequest{
-			NumSamples: 2, Prompt: tinker.Text([]int32{49, 43, 50, 61}), SamplingParams: params, SamplingSession: session, SeqID: &seq,
+			NumSamples: 2, Prompt: tinker.Text([]int32{49, 43, 50, 61}), SamplingParams: params, SamplingSession: session,
+			SeqID:          &seq,
 			PromptLogprobs: true, TopkPromptLogprobs: 3,
 		})
 		if err != nil {
@@ -180,7 +184,8 @@ func TestSimulatorSamples(t *testing.T) {
 		return result
 	}
 	want := draw(1 << 62)
-	if len(want.Sequences) != 2 || len(want.PromptLogprobs) != 4 || len(want.TopkPromptLogprobs) != 4 || want.TopkPromptLogprobs[0] != nil {
+	if len(want.Sequences) != 2 || len(want.PromptLogprobs) != 4 || len(want.TopkPromptLogprobs) != 4 ||
+		want.TopkPromptLogprobs[0] != nil {
 		t.Fatalf("samples %+v", want)
 	}
 	var wg sync.WaitGroup

@@ -38,8 +38,8 @@ type Problems struct {
 	seen  map[string]observed
 }
 
-// observed is a problem that began at since and was observed last at last. Its evidence is of a request that failed last
-// at shown.
+// observed is a problem that began at since and was observed last at last. Its evidence is of a request that failed
+// last at shown.
 type observed struct {
 	Problem
 	since, last, shown time.Time
@@ -66,7 +66,8 @@ func (p *Problems) Add(problem Problem, now time.Time) {
 		next.since = known.since
 	}
 	same := known.Op == problem.Op && known.Status == problem.Status
-	if ok && known.Evidence != "" && (same || problem.Evidence == "" || now.Sub(known.shown) < p.Lasts && known.Op != problem.Op) {
+	if ok && known.Evidence != "" && (same || problem.Evidence == "" || now.Sub(known.shown) < p.Lasts &&
+		known.Op != problem.Op) {
 		next.Problem = known.Problem
 		if !same {
 			next.shown = known.shown

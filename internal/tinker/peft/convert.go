@@ -25,12 +25,15 @@ var (
 	variants = regexp.MustCompile(`(?i)-(vl|vision|next|omni)(-|$)`)
 )
 
-// ErrNotConverted reports that an adapter has names and shapes of the endpoint for which those in PEFT are not known here.
-var ErrNotConverted = errors.New("the adapter is as the endpoint has it, since its names and shapes in PEFT are not known; " +
+// ErrNotConverted reports that an adapter has names and shapes of the endpoint for which those in PEFT are not known
+// here.
+var ErrNotConverted = errors.New("the adapter is as the endpoint has it, since its names and shapes in PEFT are " +
+	"not known; " +
 	"build_lora_adapter of the Python package tinker-cookbook may convert it")
 
-// Convert gives the adapter of a model in a folder, in its place, the names and shapes that PEFT expects, and describes the new files. It
-// returns none if the adapter has such names already, or if it cannot be converted, for which the notice is an ErrNotConverted.
+// Convert gives the adapter of a model in a folder, in its place, the names and shapes that PEFT expects, and describes
+// the new files. It returns none if the adapter has such names already, or if it cannot be converted, for which the
+// notice is an ErrNotConverted.
 func Convert(folder, model string) (files []archive.File, notice, err error) {
 	config, tensors := filepath.Join(folder, archive.ConfigFile), filepath.Join(folder, archive.TensorsFile)
 	source, err := os.Open(tensors)
@@ -95,8 +98,8 @@ func convertTensors(tensors *os.File, model string) (io.Reader, []string, error)
 	return io.MultiReader(parts...), layers, nil
 }
 
-// isKnown reports whether the names of a model's layers are known. A suffix of the name after a colon says how the endpoint
-// serves the model.
+// isKnown reports whether the names of a model's layers are known. A suffix of the name after a colon says how the
+// endpoint serves the model.
 func isKnown(model string) bool {
 	name := path.Base(withoutSuffix(model))
 	return families.MatchString(name) && !variants.MatchString(name)
@@ -107,7 +110,8 @@ func withoutSuffix(model string) string {
 	return name
 }
 
-// convertConfig returns the configuration for PEFT of an adapter with the layers. It keeps what the endpoint has written besides.
+// convertConfig returns the configuration for PEFT of an adapter with the layers. It keeps what the endpoint has
+// written besides.
 func convertConfig(name, model string, layers []string) ([]byte, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {

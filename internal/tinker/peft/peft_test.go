@@ -97,8 +97,8 @@ func readAdapter(t *testing.T, folder string) (map[string]safetensors.Tensor, ma
 	return tensors, elements
 }
 
-// TestConvertAdapters compares names and shapes for models of three families with the recorded lists, and the elements with those of
-// the tensors that Tinker has for them.
+// TestConvertAdapters compares names and shapes for models of three families with the recorded lists, and the elements
+// with those of the tensors that Tinker has for them.
 func TestConvertAdapters(t *testing.T) {
 	for model, want := range golden(t) {
 		t.Run(model, func(t *testing.T) {
@@ -158,8 +158,10 @@ func checkConfig(t *testing.T, folder, model string, modules []string) {
 		layers = append(layers, module)
 	}
 	want := map[string]any{
-		"r": 2.0, "lora_alpha": 32.0, "use_rslora": false, "peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": model,
-		"bias": "none", "fan_in_fan_out": false, "inference_mode": true, "lora_dropout": 0.0, "target_modules": layers,
+		"r": 2.0, "lora_alpha": 32.0, "use_rslora": false, "peft_type": "LORA", "task_type": "CAUSAL_LM",
+		"base_model_name_or_path": model,
+		"bias":                    "none", "fan_in_fan_out": false, "inference_mode": true, "lora_dropout": 0.0,
+		"target_modules": layers,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
@@ -237,13 +239,17 @@ func TestConvertLeavesInvalidAdapters(t *testing.T) {
 		config  string
 		want    string
 	}{
-		"experts that differ":   {matrix(layer, []int{2, 2, 4}, []int{3, 4, 2}), config, "2 and 3 experts"},
-		"an unknown layer":      {matrix("model.layers.0.mlp.experts.w4", []int{1, 2, 4}, []int{3, 4, 2}), config, `unknown layer "w4"`},
-		"one matrix of a pair":  {map[string][]int{prefix + layer + matrices[0]: {1, 2, 4}}, config, "not three dimensions each"},
-		"a tensor of no matrix": {map[string][]int{prefix + "model.unembed_tokens.bias": {4}}, config, "is not a matrix of an adapter"},
-		"three dimensions":      {matrix("model.layers.0.mlp.up_proj", []int{1, 2, 4}, []int{1, 4, 2}), config, "not that of a matrix"},
-		"only empty experts":    {matrix(layer, []int{3, 2, 0}, []int{3, 0, 2}), config, "has no matrices"},
-		"no rank":               {matrix(unembedding, []int{2, 4}, []int{4, 2}), `{"lora_alpha": 32}`, `no number "r"`},
+		"experts that differ": {matrix(layer, []int{2, 2, 4}, []int{3, 4, 2}), config, "2 and 3 experts"},
+		"an unknown layer": {matrix("model.layers.0.mlp.experts.w4", []int{1, 2, 4}, []int{3, 4, 2}), config,
+			`unknown layer "w4"`},
+		"one matrix of a pair": {map[string][]int{prefix + layer + matrices[0]: {1, 2, 4}}, config,
+			"not three dimensions each"},
+		"a tensor of no matrix": {map[string][]int{prefix + "model.unembed_tokens.bias": {4}}, config,
+			"is not a matrix of an adapter"},
+		"three dimensions": {matrix("model.layers.0.mlp.up_proj", []int{1, 2, 4}, []int{1, 4, 2}), config,
+			"not that of a matrix"},
+		"only empty experts": {matrix(layer, []int{3, 2, 0}, []int{3, 0, 2}), config, "has no matrices"},
+		"no rank":            {matrix(unembedding, []int{2, 4}, []int{4, 2}), `{"lora_alpha": 32}`, `no number "r"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

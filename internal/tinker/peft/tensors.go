@@ -1,12 +1,13 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package peft gives downloaded adapters the names and shapes that the Python package PEFT and servers of models expect.
+// Package peft gives downloaded adapters the names and shapes that the Python package PEFT and servers of models
+// expect.
 //
-// Hosted Tinker calls the output layer unembed_tokens, and has one tensor with three dimensions for a matrix of all experts
-// of a layer. The facts are those of build_lora_adapter of tinker-cookbook 0.5.8. Where the input and the output layer share
-// their matrix, that function adapts the input layer. The adapter was trained on the output layer alone, which is lm_head in
-// either case, so it is lm_head here.
+// Hosted Tinker calls the output layer unembed_tokens, and has one tensor with three dimensions for a matrix of all
+// experts of a layer. The facts are those of build_lora_adapter of tinker-cookbook 0.5.8. Where the input and the
+// output layer share their matrix, that function adapts the input layer. The adapter was trained on the output layer
+// alone, which is lm_head in either case, so it is lm_head here.
 package peft
 
 import (
@@ -43,8 +44,8 @@ func isForeign(tensors map[string]safetensors.Tensor) bool {
 	return false
 }
 
-// convert returns the tensors by the names that PEFT has for them, with the offsets at which the source has their elements,
-// and the names of the layers that they adapt, without their paths, in order.
+// convert returns the tensors by the names that PEFT has for them, with the offsets at which the source has their
+// elements, and the names of the layers that they adapt, without their paths, in order.
 func convert(source map[string]safetensors.Tensor) (map[string]safetensors.Tensor, []string, error) {
 	out, layers := map[string]safetensors.Tensor{}, map[string]bool{}
 	// In order, so that one file always has the same error.
@@ -91,13 +92,14 @@ func split(name string) (layer, matrix string, err error) {
 			return layer, matrix, nil
 		}
 	}
-	return "", "", fmt.Errorf("tensor %q is not a matrix of an adapter, whose name ends in %s", name, strings.Join(matrices, " or "))
+	return "", "", fmt.Errorf("tensor %q is not a matrix of an adapter, whose name ends in %s", name,
+		strings.Join(matrices, " or "))
 }
 
 func lastOf(layer string) string { return layer[strings.LastIndexByte(layer, '.')+1:] }
 
-// divide returns the matrix of each expert. A tensor of one matrix is shared by all experts, whose number the other tensor of
-// the pair has. Tensors without elements stand for layers that the model lacks.
+// divide returns the matrix of each expert. A tensor of one matrix is shared by all experts, whose number the other
+// tensor of the pair has. Tensors without elements stand for layers that the model lacks.
 func divide(name string, source map[string]safetensors.Tensor) ([]safetensors.Tensor, error) {
 	other := strings.Replace(name, matrices[0], matrices[1], 1)
 	if other == name {
@@ -106,7 +108,8 @@ func divide(name string, source map[string]safetensors.Tensor) ([]safetensors.Te
 	t, pair := source[name], source[other]
 	switch {
 	case len(t.Shape) != 3 || len(pair.Shape) != 3:
-		return nil, fmt.Errorf("tensors %q and %q have the shapes %v and %v, not three dimensions each", name, other, t.Shape, pair.Shape)
+		return nil, fmt.Errorf("tensors %q and %q have the shapes %v and %v, not three dimensions each", name, other, t.Shape,
+			pair.Shape)
 	case t.Size() == 0 && pair.Size() == 0:
 		return nil, nil
 	case t.Shape[0] != pair.Shape[0] && t.Shape[0] != 1 && pair.Shape[0] != 1:

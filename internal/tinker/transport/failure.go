@@ -10,8 +10,8 @@ import (
 	"net/http"
 )
 
-// IsTLSFailure reports whether a request failed because client and server do not agree on TLS: one of them does not accept
-// the other's certificate, or the server does not speak TLS.
+// IsTLSFailure reports whether a request failed because client and server do not agree on TLS: one of them does not
+// accept the other's certificate, or the server does not speak TLS.
 func IsTLSFailure(err error) bool {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
 		return true

@@ -106,7 +106,8 @@ func newServer(t *testing.T, a authority, refused refusals) *httptest.Server {
 	}))
 	server.EnableHTTP2 = true
 	server.Config.ErrorLog = log.New(refused, "", 0)
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients, MinVersion: tls.VersionTLS12}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, ClientAuth: tls.RequireAndVerifyClientCert,
+		ClientCAs: clients, MinVersion: tls.VersionTLS12}
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return server
@@ -165,14 +166,16 @@ func TestMutualTLSThroughProxy(t *testing.T) {
 	caFile := writePEM(t, "CERTIFICATE", private.certificate.Raw)
 	certificateFile, keyFile := private.issue(t, "learner")
 
-	body, err := get(t, Options{ProxyURL: proxy.URL, CAFile: caFile, CertificateFile: certificateFile, KeyFile: keyFile}, server.URL)
+	body, err := get(t, Options{ProxyURL: proxy.URL, CAFile: caFile, CertificateFile: certificateFile, KeyFile: keyFile},
+		server.URL)
 	if err != nil || body != "learner HTTP/2.0" {
 		t.Errorf("body is %q, error %v", body, err)
 	}
 	if tunnels.Load() != 1 {
 		t.Errorf("%d tunnels were opened, want 1", tunnels.Load())
 	}
-	if _, err := get(t, Options{CertificateFile: certificateFile, KeyFile: keyFile}, server.URL); err == nil || !strings.Contains(err.Error(), "unknown authority") {
+	if _, err := get(t, Options{CertificateFile: certificateFile, KeyFile: keyFile}, server.URL); err == nil ||
+		!strings.Contains(err.Error(), "unknown authority") {
 		t.Fatalf("without the authority the error is %v", err)
 	}
 	if line := <-refused; !strings.Contains(line, "bad certificate") {
@@ -193,7 +196,8 @@ func TestRenewedCertificate(t *testing.T) {
 	private := newAuthority(t)
 	server := newServer(t, private, make(refusals, 10))
 	certificateFile, keyFile := private.issue(t, "old")
-	transport, err := New(Options{CAFile: writePEM(t, "CERTIFICATE", private.certificate.Raw), CertificateFile: certificateFile, KeyFile: keyFile})
+	transport, err := New(Options{CAFile: writePEM(t, "CERTIFICATE", private.certificate.Raw),
+		CertificateFile: certificateFile, KeyFile: keyFile})
 	if err != nil {
 		t.Fatal(err)
 	}

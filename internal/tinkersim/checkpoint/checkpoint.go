@@ -39,7 +39,8 @@ var (
 	// ErrLocked says that another store has the directory open.
 	ErrLocked = errors.New("the directory is in use")
 	// ErrName says that a name is not valid in a path.
-	ErrName = errors.New("checkpoint name must be 1 to 200 characters of a-z, A-Z, 0-9, '.', '_' and '-', and not start with a dot")
+	ErrName = errors.New("checkpoint name must be 1 to 200 characters of a-z, A-Z, 0-9, '.', '_' and '-', and not start " +
+		"with a dot")
 )
 
 var validName = regexp.MustCompile(`^[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,199}$`)

@@ -25,9 +25,11 @@ func TestOpenSkipsDamage(t *testing.T) {
 		file, data string
 		left       []string
 	}{
-		"an empty record":               {"3f6b_train_0/weights/a.json", "", []string{"weights/b"}},
-		"a record of another name":      {"3f6b_train_0/weights/a.json", `{"name":"c","file":"c.0123456789abcdef.bin"}`, []string{"weights/b"}},
-		"a record that points away":     {"3f6b_train_0/weights/a.json", `{"name":"a","file":"../../run.json"}`, []string{"weights/b"}},
+		"an empty record": {"3f6b_train_0/weights/a.json", "", []string{"weights/b"}},
+		"a record of another name": {"3f6b_train_0/weights/a.json", `{"name":"c","file":"c.0123456789abcdef.bin"}`,
+			[]string{"weights/b"}},
+		"a record that points away": {"3f6b_train_0/weights/a.json", `{"name":"a","file":"../../run.json"}`,
+			[]string{"weights/b"}},
 		"a record that is a stray file": {"3f6b_train_0/weights/c.json", "x", []string{"weights/a", "weights/b"}},
 		"a stray file":                  {".DS_Store", "x", []string{"weights/a", "weights/b"}},
 		"a stray folder":                {"experiment/events.1", "x", []string{"weights/a", "weights/b"}},
@@ -57,7 +59,8 @@ func TestOpenSkipsDamage(t *testing.T) {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}
 			entry, _, _ := strings.Cut(tc.file, "/events")
-			if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), strings.TrimSuffix(entry, "/run.json")) {
+			if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(),
+				strings.TrimSuffix(entry, "/run.json")) {
 				t.Errorf("the log is %q, want a warning that names %s", log.String(), entry)
 			}
 			save(t, again, checkpoint.Save{Path: ref(tinker.KindState, "a"), Data: []byte("new"), Overwrite: true})

@@ -62,7 +62,8 @@ func inspect(dir string) (marker, error) {
 	case err != nil:
 		return marker{}, err
 	case found.Version != markerVersion || (found.Runs != ownRuns && found.Runs != legacyRuns):
-		return marker{}, fmt.Errorf("reading %s: another version of tinkersim wrote it; use that version or another directory", markerFile)
+		return marker{},
+			fmt.Errorf("reading %s: another version of tinkersim wrote it; use that version or another directory", markerFile)
 	}
 	return found, nil
 }
@@ -89,7 +90,8 @@ func newMarker(dir string) (marker, error) {
 		case name == legacyRuns && isEmpty(filepath.Join(dir, name)): // an earlier version that was never used
 			runs = legacyRuns
 		case !isReserved(name):
-			return marker{}, fmt.Errorf("checking %s: it contains %q, which is not tinkersim's; use an empty or a new directory", dir, name)
+			return marker{}, fmt.Errorf("checking %s: it contains %q, which is not tinkersim's; use an empty or a new directory",
+				dir, name)
 		}
 	}
 	return marker{Version: markerVersion, Runs: runs}, nil
@@ -139,7 +141,8 @@ func lockDir(dir string) (*flock.Flock, error) {
 	}
 	if !locked {
 		holder, _ := os.ReadFile(lock.Path()) // it is only for the message
-		return nil, fmt.Errorf("locking %s: %w by %s; stop that server or use another directory", dir, ErrLocked, cmp.Or(string(holder), "another process"))
+		return nil, fmt.Errorf("locking %s: %w by %s; stop that server or use another directory", dir, ErrLocked,
+			cmp.Or(string(holder), "another process"))
 	}
 	host, _ := os.Hostname() // it is only for the message
 	if err := os.WriteFile(lock.Path(), fmt.Appendf(nil, "process %d on host %s", os.Getpid(), host), 0o644); err != nil {
@@ -153,8 +156,8 @@ func isEmpty(dir string) bool {
 	return err == nil && len(entries) == 0
 }
 
-// isTemporary reports whether a file or folder is one that is being written. Nothing of a checkpoint has such a name: the
-// names of checkpoints do not begin with a dot.
+// isTemporary reports whether a file or folder is one that is being written. Nothing of a checkpoint has such a name:
+// the names of checkpoints do not begin with a dot.
 func isTemporary(name string) bool {
 	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, atomicfile.Extension)
 }

@@ -31,9 +31,11 @@ func write(t *testing.T, name, data string) {
 func writeLegacy(t *testing.T, dir string) {
 	t.Helper()
 	run := filepath.Join(dir, "runs", "3f6b_train_0")
-	write(t, filepath.Join(run, "run.json"), `{"id":"3f6b:train:0","session":"3f6b","baseModel":"m","rank":8,"created":"2026-11-21T12:00:00Z"}`)
-	write(t, filepath.Join(run, "weights", "one.json"), `{"name":"one","file":"one.4ba69735ca53765e.bin","time":"2026-11-21T12:00:01Z","size":5,`+
-		`"sha256":"4ba69735ca53765ed6a709edb56c6ea236b7193a3b29a6b390c346f0f4340e4e"}`)
+	write(t, filepath.Join(run, "run.json"),
+		`{"id":"3f6b:train:0","session":"3f6b","baseModel":"m","rank":8,"created":"2026-11-21T12:00:00Z"}`)
+	write(t, filepath.Join(run, "weights", "one.json"),
+		`{"name":"one","file":"one.4ba69735ca53765e.bin","time":"2026-11-21T12:00:01Z","size":5,`+
+			`"sha256":"4ba69735ca53765ed6a709edb56c6ea236b7193a3b29a6b390c346f0f4340e4e"}`)
 	write(t, filepath.Join(run, "weights", "one.4ba69735ca53765e.bin"), "state")
 	write(t, filepath.Join(run, "weights", "123.tmp"), "half")
 }
@@ -68,7 +70,8 @@ func TestOpenLeavesForeignEntries(t *testing.T) {
 	s, c, dir := newStore(t)
 	save(t, s, checkpoint.Save{Path: ref(tinker.KindState, "a"), Data: []byte("a")})
 	for _, name := range []string{
-		"notes.txt", "tinkersim-runs/Nov21_experiment/events.1", "tinkersim-runs/.DS_Store", "tinkersim-runs/3f6b_train_0/.DS_Store",
+		"notes.txt", "tinkersim-runs/Nov21_experiment/events.1", "tinkersim-runs/.DS_Store",
+		"tinkersim-runs/3f6b_train_0/.DS_Store",
 		"tinkersim-runs/3f6b_train_0/weights/backup.tmp", "tinkersim-runs/3f6b_train_0/weights/model.bin",
 	} {
 		write(t, filepath.Join(dir, name), "foreign")

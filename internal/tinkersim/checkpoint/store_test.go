@@ -62,7 +62,8 @@ func newStore(t *testing.T) (*checkpoint.Store, *clock, string) {
 	t.Helper()
 	c, dir := newClock(), t.TempDir()
 	s := open(t, dir, c)
-	run := checkpoint.Run{ID: runID, Session: "3f6b", BaseModel: "m", Rank: 8, Created: c.Now(), UserMetadata: map[string]string{"run": "a"}}
+	run := checkpoint.Run{ID: runID, Session: "3f6b", BaseModel: "m", Rank: 8, Created: c.Now(),
+		UserMetadata: map[string]string{"run": "a"}}
 	if err := s.CreateRun(run); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,8 @@ func files(t *testing.T, dir string) []string {
 func TestSaveSurvivesReopening(t *testing.T) {
 	s, c, dir := newStore(t)
 	c.advance(time.Second)
-	save(t, s, checkpoint.Save{Path: ref(tinker.KindState, "0001"), Data: []byte("state"), UserMetadata: map[string]string{"step": "1"}})
+	save(t, s, checkpoint.Save{Path: ref(tinker.KindState, "0001"), Data: []byte("state"),
+		UserMetadata: map[string]string{"step": "1"}})
 	c.advance(time.Second)
 	save(t, s, checkpoint.Save{Path: ref(tinker.KindSampler, "s.1_a-B"), Data: []byte("weights"), TTL: time.Hour})
 	save(t, s, checkpoint.Save{Path: ref(checkpoint.Ephemeral, "0"), Data: []byte("weights")})
@@ -147,14 +149,16 @@ func TestSaveErrors(t *testing.T) {
 		save checkpoint.Save
 		want error
 	}{
-		"a name that exists":    {t.Context(), checkpoint.Save{Path: ref(tinker.KindState, "old")}, checkpoint.ErrExists},
-		"a name with a slash":   {t.Context(), checkpoint.Save{Path: ref(tinker.KindState, "a/b")}, checkpoint.ErrName},
-		"a name that goes up":   {t.Context(), checkpoint.Save{Path: ref(tinker.KindState, "..")}, checkpoint.ErrName},
-		"an empty name":         {t.Context(), checkpoint.Save{Path: ref(tinker.KindState, "")}, checkpoint.ErrName},
-		"a run that is missing": {t.Context(), checkpoint.Save{Path: tinker.Path{Run: "x", Kind: tinker.KindState, Name: "a"}}, checkpoint.ErrNotFound},
-		"a canceled save":       {canceled, checkpoint.Save{Path: ref(tinker.KindState, "new")}, context.Canceled},
+		"a name that exists":  {t.Context(), checkpoint.Save{Path: ref(tinker.KindState, "old")}, checkpoint.ErrExists},
+		"a name with a slash": {t.Context(), checkpoint.Save{Path: ref(tinker.KindState, "a/b")}, checkpoint.ErrName},
+		"a name that goes up": {t.Context(), checkpoint.Save{Path: ref(tinker.KindState, "..")}, checkpoint.ErrName},
+		"an empty name":       {t.Context(), checkpoint.Save{Path: ref(tinker.KindState, "")}, checkpoint.ErrName},
+		"a run that is missing": {t.Context(), checkpoint.Save{Path: tinker.Path{Run: "x", Kind: tinker.KindState,
+			Name: "a"}}, checkpoint.ErrNotFound},
+		"a canceled save": {canceled, checkpoint.Save{Path: ref(tinker.KindState, "new")}, context.Canceled},
 		"a canceled overwrite": {
-			canceled, checkpoint.Save{Path: ref(tinker.KindState, "old"), Data: []byte("new"), Overwrite: true}, context.Canceled,
+			canceled, checkpoint.Save{Path: ref(tinker.KindState, "old"), Data: []byte("new"), Overwrite: true},
+			context.Canceled,
 		},
 	}
 	for name, tc := range cases {

@@ -63,7 +63,8 @@ func refusesProtobuf(w http.ResponseWriter, r *http.Request) bool {
 	}
 	_, _ = io.Copy(io.Discard, r.Body) // a client that has not sent all of it would see no response
 	answer(w, http.StatusUnprocessableEntity, tinker.ErrorResponse{Detail: []tinker.ValidationIssue{{
-		Loc: []string{"body"}, Msg: "Input should be a valid dictionary or object to extract fields from", Type: "model_attributes_type",
+		Loc: []string{"body"}, Msg: "Input should be a valid dictionary or object to extract fields from",
+		Type: "model_attributes_type",
 	}}})
 	return true
 }

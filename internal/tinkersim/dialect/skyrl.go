@@ -24,9 +24,9 @@ const api = "/api/v1/"
 //   - Gradients are averaged: those of a sequence over its tokens, and then over the sequences.
 //   - A failed future is 400 from retrieve_future. Polls are held for five minutes, and then answered 408.
 //   - A name that is taken is 409. A sampler's path has no kind. The optimizer is always restored.
-//   - A sampler is not a snapshot. A sample loads its weights into the model that trains, unless they are those that were
-//     loaded last; from then on it samples the newest weights of its model. The optimizer stays as it is. A model that is
-//     not loaded is not sampled.
+//   - A sampler is not a snapshot. A sample loads its weights into the model that trains, unless they are those that
+//     were loaded last; from then on it samples the newest weights of its model. The optimizer stays as it is. A model
+//     that is not loaded is not sampled.
 //   - grad_clip_norm, the train_* flags, metadata and TTLs are ignored. There are no metrics of a loss.
 //   - Seeds of more than 31 bits fail.
 //   - There is no listing of a user's checkpoints, no delete, no sessions, and no dro.
@@ -69,8 +69,10 @@ func newSkyRL(handler http.Handler, options Options) *skyRL {
 	}
 	return &skyRL{
 		inner: inner{handler}, options: options,
-		nextModel: map[string]int{}, nextOperation: map[string]int64{}, taken: map[tinker.Path]bool{}, newest: map[string]string{},
-		stale: map[string]bool{}, sampler: map[string]string{}, loaded: map[string]string{}, unloaded: map[string]bool{}, refused: map[string]string{}, passes: map[string]pass{},
+		nextModel: map[string]int{}, nextOperation: map[string]int64{}, taken: map[tinker.Path]bool{},
+		newest: map[string]string{},
+		stale:  map[string]bool{}, sampler: map[string]string{}, loaded: map[string]string{}, unloaded: map[string]bool{},
+		refused: map[string]string{}, passes: map[string]pass{},
 		samplers: map[string]samplerSource{}, innerSamplers: map[string]string{},
 	}
 }
@@ -87,7 +89,8 @@ func failf(status int, format string, args ...any) *httpError {
 
 // unprocessable is the response to a body whose field at a path has a problem.
 func unprocessable(message, kind string, path ...string) *httpError {
-	return &httpError{http.StatusUnprocessableEntity, []tinker.ValidationIssue{{Loc: append([]string{"body"}, path...), Msg: message, Type: kind}}}
+	return &httpError{http.StatusUnprocessableEntity,
+		[]tinker.ValidationIssue{{Loc: append([]string{"body"}, path...), Msg: message, Type: kind}}}
 }
 
 // route is a row of the table of endpoints.
@@ -151,7 +154,9 @@ func (s *skyRL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = json.Unmarshal(text, &body)
 	}
 	if err != nil {
-		answer(w, http.StatusUnprocessableEntity, tinker.ErrorResponse{Detail: []tinker.ValidationIssue{{Loc: []string{"body"}, Msg: "JSON decode error", Type: "json_invalid"}}})
+		answer(w, http.StatusUnprocessableEntity,
+			tinker.ErrorResponse{Detail: []tinker.ValidationIssue{{Loc: []string{"body"}, Msg: "JSON decode error",
+				Type: "json_invalid"}}})
 		return
 	}
 	value, failed := endpoint(s, r, body)
@@ -282,7 +287,8 @@ func (s *skyRL) createModel(r *http.Request, body object) (any, *httpError) {
 	s.nextModel[session]++
 	model := created.text("model_id")
 	return map[string]any{
-		"model_id": model, "base_model": body["base_model"], "lora_config": lora, "status": "created", "request_id": created["request_id"],
+		"model_id": model, "base_model": body["base_model"], "lora_config": lora, "status": "created",
+		"request_id": created["request_id"],
 	}, nil
 }
 

@@ -63,7 +63,8 @@ func (s *skyRL) sample(r *http.Request, body object) (any, *httpError) {
 	return future(s.pass(r, body))
 }
 
-// longestLiveSave is how long a sample waits until the newest weights of its model are saved. PollHold bounds polls alone.
+// longestLiveSave is how long a sample waits until the newest weights of its model are saved. PollHold bounds polls
+// alone.
 const longestLiveSave = 30 * time.Second
 
 // sampleable reports whether sampler weights exist. It loads them into their model, which continues to train from them,
@@ -87,7 +88,8 @@ func (s *skyRL) sampleable(r *http.Request, from samplerSource) *httpError {
 	if !s.stale[from.model] {
 		return nil
 	}
-	live := tinker.Path{Run: from.model, Kind: tinker.KindSampler, Name: fmt.Sprintf("live-%d", s.nextOperation[from.model])}
+	live := tinker.Path{Run: from.model, Kind: tinker.KindSampler,
+		Name: fmt.Sprintf("live-%d", s.nextOperation[from.model])}
 	body := object{}
 	body.set("model_id", from.model)
 	body.set("path", live.Name)
@@ -224,7 +226,8 @@ func (s *skyRL) trainingRun(r *http.Request, body object) (any, *httpError) {
 		c.set("checkpoint_id", name)
 		c.set("time", withoutZone(c.text("time")))
 		listed = append(listed, object{
-			"checkpoint_id": c["checkpoint_id"], "checkpoint_type": c["checkpoint_type"], "time": c["time"], "tinker_path": c["tinker_path"],
+			"checkpoint_id": c["checkpoint_id"], "checkpoint_type": c["checkpoint_type"], "time": c["time"],
+			"tinker_path": c["tinker_path"],
 		})
 	}
 	return map[string]any{"checkpoints": listed}, nil

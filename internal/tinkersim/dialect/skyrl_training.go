@@ -28,7 +28,8 @@ func (s *skyRL) forwardBackward(r *http.Request, body object) (any, *httpError) 
 	}
 	defaults, known := lossSettings[input.LossFn]
 	if !known {
-		return nil, unprocessable("Input should be 'cross_entropy', 'importance_sampling', 'ppo', 'cispo', 'ppo_critic' or 'dppo'", "literal_error", key, "loss_fn")
+		return nil, unprocessable("Input should be 'cross_entropy', 'importance_sampling', 'ppo', 'cispo', 'ppo_critic' "+
+			"or 'dppo'", "literal_error", key, "loss_fn")
 	}
 	settings := maps.Clone(defaults)
 	for name, value := range input.LossFnConfig {

@@ -24,7 +24,8 @@ func TestPassesAreForgottenInOrder(t *testing.T) {
 	if len(s.passes) != maxPasses || len(s.passOrder) != maxPasses {
 		t.Errorf("%d passes and %d ids are kept, want %d", len(s.passes), len(s.passOrder), maxPasses)
 	}
-	for id, want := range map[string]bool{fmt.Sprint(2*maxPasses - 1): false, fmt.Sprint(2 * maxPasses): true, fmt.Sprint(3*maxPasses - 1): true} {
+	for id, want := range map[string]bool{fmt.Sprint(2*maxPasses - 1): false, fmt.Sprint(2 * maxPasses): true,
+		fmt.Sprint(3*maxPasses - 1): true} {
 		if _, kept := s.passes[id]; kept != want {
 			t.Errorf("pass %s is kept: %v, want %v", id, kept, want)
 		}

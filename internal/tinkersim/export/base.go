@@ -11,7 +11,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model/transformer"
 )
 
-// BaseFiles returns the files of a base model with its own vocabulary, as the Python package transformers loads them from a folder.
+// BaseFiles returns the files of a base model with its own vocabulary, as the Python package transformers loads them
+// from a folder.
 func BaseFiles(base *model.BaseModel) ([]File, error) {
 	tensors := map[string]tensor{}
 	for _, m := range base.Matrices() {
@@ -29,13 +30,14 @@ func BaseFiles(base *model.BaseModel) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The class Arcee of transformers is the network of this simulator: rotary positions, norms by the root mean square, and MLPs of
-	// two matrices with the square of ReLU.
+	// The class Arcee of transformers is the network of this simulator: rotary positions, norms by the root mean square,
+	// and MLPs of two matrices with the square of ReLU.
 	config, err := json.MarshalIndent(map[string]any{
 		"architectures": []string{"ArceeForCausalLM"}, "model_type": "arcee", "hidden_act": "relu2", "torch_dtype": "float32",
 		"vocab_size": model.Vocab, "hidden_size": transformer.Width, "intermediate_size": transformer.Hidden,
-		"num_hidden_layers": transformer.Layers, "num_attention_heads": transformer.Heads, "num_key_value_heads": transformer.Heads,
-		"head_dim": transformer.Width / transformer.Heads, "max_position_embeddings": transformer.MaxContext,
+		"num_hidden_layers": transformer.Layers, "num_attention_heads": transformer.Heads,
+		"num_key_value_heads": transformer.Heads,
+		"head_dim":            transformer.Width / transformer.Heads, "max_position_embeddings": transformer.MaxContext,
 		"rms_norm_eps": transformer.NormEpsilon, "rope_theta": transformer.RotaryBase,
 		"tie_word_embeddings": false, "attention_bias": false, "mlp_bias": false,
 		"bos_token_id": model.TokenBOS, "eos_token_id": model.TokenEnd, "pad_token_id": model.TokenPad,
@@ -44,14 +46,16 @@ func BaseFiles(base *model.BaseModel) ([]File, error) {
 		return nil, fmt.Errorf("encoding the model's configuration: %w", err)
 	}
 	tokenizer, err := json.MarshalIndent(map[string]any{
-		"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": transformer.MaxContext, "clean_up_tokenization_spaces": false,
-		"eos_token": "<|end|>", "pad_token": "<|pad|>",
+		"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": transformer.MaxContext,
+		"clean_up_tokenization_spaces": false,
+		"eos_token":                    "<|end|>", "pad_token": "<|pad|>",
 	}, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encoding the tokenizer's configuration: %w", err)
 	}
 	return []File{
-		{"config.json", config}, {"model.safetensors", matrices}, {"tokenizer.json", model.TokenizerJSON()}, {"tokenizer_config.json", tokenizer},
+		{"config.json", config}, {"model.safetensors", matrices}, {"tokenizer.json", model.TokenizerJSON()},
+		{"tokenizer_config.json", tokenizer},
 	}, nil
 }
 

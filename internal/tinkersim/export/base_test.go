@@ -38,8 +38,9 @@ func tensorsOf(t *testing.T, file []byte) (lines []string, numbers map[string][]
 	return lines, numbers
 }
 
-// TestBaseFilesAreThoseOfTransformers compares names and shapes with what the package transformers 5.23 saves of a model with the same
-// configuration, and the numbers with those of the simulator, whose norms have no weights: they are 1.
+// TestBaseFilesAreThoseOfTransformers compares names and shapes with what the package transformers 5.23 saves of a
+// model with the same configuration, and the numbers with those of the simulator, whose norms have no weights: they are
+// 1.
 func TestBaseFilesAreThoseOfTransformers(t *testing.T) {
 	golden, err := os.ReadFile(filepath.Join("testdata", "arcee.txt"))
 	if err != nil {
@@ -55,7 +56,8 @@ func TestBaseFilesAreThoseOfTransformers(t *testing.T) {
 			t.Errorf("%s: names and shapes (-transformers +export):\n%s", name, diff)
 		}
 		for _, m := range base.Matrices() {
-			if written := numbers[m.Name+".weight"]; !slices.Equal(written, m.Values) || !slices.ContainsFunc(written, func(v float32) bool { return v != 0 }) {
+			if written := numbers[m.Name+".weight"]; !slices.Equal(written, m.Values) || !slices.ContainsFunc(written,
+				func(v float32) bool { return v != 0 }) {
 				t.Errorf("%s: the numbers of %s differ from those of the simulator, or are 0", name, m.Name)
 			}
 			delete(numbers, m.Name+".weight")

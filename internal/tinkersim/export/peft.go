@@ -47,7 +47,8 @@ func PEFTFiles(base string, adapter *model.Adapter) ([]File, error) {
 	}
 	text, err := json.MarshalIndent(map[string]any{
 		"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base, "target_modules": modules,
-		"r": rank, "lora_alpha": model.Alpha, "lora_dropout": 0, "bias": "none", "fan_in_fan_out": false, "inference_mode": true,
+		"r": rank, "lora_alpha": model.Alpha, "lora_dropout": 0, "bias": "none", "fan_in_fan_out": false,
+		"inference_mode": true,
 	}, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encoding the adapter's configuration: %w", err)

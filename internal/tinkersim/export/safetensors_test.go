@@ -22,7 +22,8 @@ func TestEncodeTensors(t *testing.T) {
 	}
 	const header = `{"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},` +
 		`"b":{"dtype":"F32","shape":[2,2],"data_offsets":[4,20]}}   `
-	want := "9000000000000000" + hex.EncodeToString([]byte(header)) + "0000e040" + "0000803f" + "000000c0" + "0000003f" + "00004040"
+	want := "9000000000000000" + hex.EncodeToString([]byte(header)) + "0000e040" + "0000803f" + "000000c0" + "0000003f" +
+		"00004040"
 	if diff := cmp.Diff(want, hex.EncodeToString(got)); diff != "" {
 		t.Errorf("bytes (-want +got):\n%s", diff)
 	}

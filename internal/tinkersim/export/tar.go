@@ -23,7 +23,8 @@ func Tar(files ...File) ([]byte, error) {
 	var buffer bytes.Buffer
 	w := tar.NewWriter(&buffer)
 	for _, file := range files {
-		header := &tar.Header{Name: file.Name, Mode: 0o644, Size: int64(len(file.Data)), ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR}
+		header := &tar.Header{Name: file.Name, Mode: 0o644, Size: int64(len(file.Data)), ModTime: time.Unix(0, 0),
+			Format: tar.FormatUSTAR}
 		if err := w.WriteHeader(header); err != nil {
 			return nil, fmt.Errorf("packing %s: %w", file.Name, err)
 		}

@@ -83,9 +83,10 @@ const (
 
 var (
 	requestActions   = []Action{Refuse, DropRequest, DropAnswer, Delay}
-	operationActions = []Action{Fail, LoseFuture, Hold, Pause, Cycle, Missing, Corrupt, ColdAdam, IgnoreSeed, ReorderSamples}
-	timedActions     = []Action{Delay, Pause, Cycle}
-	stagedActions    = []Action{Fail, Hold, Pause}
+	operationActions = []Action{Fail, LoseFuture, Hold, Pause, Cycle, Missing, Corrupt, ColdAdam, IgnoreSeed,
+		ReorderSamples}
+	timedActions  = []Action{Delay, Pause, Cycle}
+	stagedActions = []Action{Fail, Hold, Pause}
 
 	// categories are those of a failed result; an empty one means server.
 	categories = []string{"", "user", "server", "unknown"}

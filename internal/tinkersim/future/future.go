@@ -248,7 +248,8 @@ func (f *Future) SetQueueStatus(status QueueStatus) {
 
 // Wait returns the result if it exists or arrives within the given time. Otherwise ok is false and
 // status says why. It returns ErrLost for a future that was lost, and the context's error.
-func (f *Future) Wait(ctx context.Context, patience time.Duration) (result Result, status QueueStatus, ok bool, err error) {
+func (f *Future) Wait(ctx context.Context, patience time.Duration) (result Result, status QueueStatus, ok bool,
+	err error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {

@@ -75,8 +75,9 @@ func TestTableLookup(t *testing.T) {
 		id   func(f *future.Future) string
 		want error
 	}{
-		"an open future is found":                 {func(f *future.Future) string { return f.ID() }, nil},
-		"a lost future is lost":                   {func(f *future.Future) string { f.Lose(); return f.ID() }, future.ErrLost},
+		"an open future is found": {func(f *future.Future) string { return f.ID() }, nil},
+		"a lost future is lost": {func(f *future.Future) string { f.Lose(); return f.ID() },
+			future.ErrLost},
 		"a number that was not issued is unknown": {func(*future.Future) string { return "req-ab-2" }, future.ErrUnknown},
 		"number zero is unknown":                  {func(*future.Future) string { return "req-ab-0" }, future.ErrUnknown},
 		"another process's id is unknown":         {func(*future.Future) string { return "req-cd-1" }, future.ErrUnknown},

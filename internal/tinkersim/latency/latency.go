@@ -61,7 +61,8 @@ var Hosted = Profile{
 
 // Faster returns the profile with all times divided by factor.
 func (p Profile) Faster(factor float64) Profile {
-	for _, d := range []*time.Duration{&p.Sample, &p.Sequence, &p.OptimStep, &p.Cycle, &p.SaveSampler, &p.SaveState, &p.RetryAfter} {
+	for _, d := range []*time.Duration{&p.Sample, &p.Sequence, &p.OptimStep, &p.Cycle, &p.SaveSampler, &p.SaveState,
+		&p.RetryAfter} {
 		*d = time.Duration(float64(*d) / factor)
 	}
 	return p

@@ -51,7 +51,8 @@ func TestFasterDividesEachTime(t *testing.T) {
 func TestNextCycle(t *testing.T) {
 	p := Profile{Cycle: 8 * time.Second}
 	multiple := time.Unix(0, 0).UTC().Truncate(8 * time.Second)
-	for offset, want := range map[time.Duration]time.Duration{0: 0, 1: 8 * time.Second, 8 * time.Second: 8 * time.Second, 9 * time.Second: 16 * time.Second} {
+	for offset, want := range map[time.Duration]time.Duration{0: 0, 1: 8 * time.Second, 8 * time.Second: 8 * time.Second,
+		9 * time.Second: 16 * time.Second} {
 		if got := p.NextCycle(multiple.Add(offset)); !got.Equal(multiple.Add(want)) {
 			t.Errorf("NextCycle(%v) is after %v, want %v", offset, got.Sub(multiple), want)
 		}
@@ -59,7 +60,8 @@ func TestNextCycle(t *testing.T) {
 }
 
 func TestOperateTakesItsTime(t *testing.T) {
-	profile := Profile{Sequence: time.Millisecond, OptimStep: 2 * time.Millisecond, Cycle: 5 * time.Millisecond, SaveState: time.Hour}
+	profile := Profile{Sequence: time.Millisecond, OptimStep: 2 * time.Millisecond, Cycle: 5 * time.Millisecond,
+		SaveState: time.Hour}
 	var events []Event
 	s := NewSimulator(profile, func(e Event) { events = append(events, e) })
 	for _, work := range []Work{

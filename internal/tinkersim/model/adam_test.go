@@ -10,7 +10,8 @@ import (
 )
 
 func TestAdamFirstStep(t *testing.T) {
-	s := adamState{params: []float32{1, 1, 1}, gradient: []float32{0.1, -2, 0}, first: make([]float32, 3), second: make([]float32, 3)}
+	s := adamState{params: []float32{1, 1, 1}, gradient: []float32{0.1, -2, 0}, first: make([]float32, 3),
+		second: make([]float32, 3)}
 	p := AdamParams{LearningRate: 1e-4, Beta1: .9, Beta2: .95, Eps: 1e-12, WeightDecay: .01}
 	p.update(s, l2(s.gradient), 1)
 	for i, want := range []float64{0.999899, 1.000099, 0.999999} {

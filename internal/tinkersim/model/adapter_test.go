@@ -43,7 +43,8 @@ func testBatch(n int) []Datum {
 			}
 			weights[j] = float32(uniform(6, i, j)) - 0.3
 		}
-		batch = append(batch, Datum{Tokens: tokens, Inputs: map[string]Tensor{"target_tokens": {Int: targets}, "weights": {Float: weights}}})
+		batch = append(batch, Datum{Tokens: tokens, Inputs: map[string]Tensor{"target_tokens": {Int: targets},
+			"weights": {Float: weights}}})
 	}
 	return batch
 }
@@ -167,7 +168,8 @@ func TestCrossEntropyOfSeveralTargets(t *testing.T) {
 	tokens := bytesOf("User: What is 1 + 2?")
 	n := len(tokens)
 	broad := Datum{Tokens: tokens, Inputs: map[string]Tensor{
-		"target_tokens": {Shape: []int{n, 2}, Int: make([]int64, 2*n)}, "weights": {Shape: []int{n, 2}, Float: make([]float32, 2*n)},
+		"target_tokens": {Shape: []int{n, 2}, Int: make([]int64, 2*n)},
+		"weights":       {Shape: []int{n, 2}, Float: make([]float32, 2*n)},
 	}}
 	var single [2]Datum
 	for k := range single {
@@ -176,7 +178,8 @@ func TestCrossEntropyOfSeveralTargets(t *testing.T) {
 			targets[i], weights[i] = int64(uniform(1, k, i)*Vocab), float32(uniform(2, k, i))
 			broad.Inputs["target_tokens"].Int[2*i+k], broad.Inputs["weights"].Float[2*i+k] = targets[i], weights[i]
 		}
-		single[k] = Datum{Tokens: tokens, Inputs: map[string]Tensor{"target_tokens": {Int: targets}, "weights": {Float: weights}}}
+		single[k] = Datum{Tokens: tokens, Inputs: map[string]Tensor{"target_tokens": {Int: targets},
+			"weights": {Float: weights}}}
 	}
 	a, b := trained(testConfig), trained(testConfig)
 	got := mustRun(t, a, []Datum{broad}, Loss{Name: "cross_entropy"})

@@ -10,8 +10,8 @@
 // # The base models
 //
 // They are transformers of 135,680 parameters over bytes (see package transformer), pretrained by the program in
-// pretrain. There is no token before a conversation. Replies begin with a space and end with TokenEnd. A model accepts any
-// other prompt, but has no sensible reply to it.
+// pretrain. There is no token before a conversation. Replies begin with a space and end with TokenEnd. A model accepts
+// any other prompt, but has no sensible reply to it.
 //
 // Base answers questions of one form:
 //

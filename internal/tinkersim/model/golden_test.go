@@ -50,7 +50,8 @@ func TestGoldenNumbers(t *testing.T) {
 	w := foreignAdapter.Snapshot()
 	var requests []SampleRequest
 	for i, text := range []string{"User: What is 3 + 4?\n\nAssistant:", long, long} {
-		requests = append(requests, SampleRequest{Prompt: encode(text), MaxTokens: 12, Temperature: 1, TopP: 1, Seed: 3, Index: i})
+		requests = append(requests, SampleRequest{Prompt: encode(text), MaxTokens: 12, Temperature: 1, TopP: 1, Seed: 3,
+			Index: i})
 	}
 	samples, err := w.Sample(t.Context(), requests)
 	if err != nil {

@@ -110,7 +110,8 @@ func TestLongDatum(t *testing.T) {
 	if apart := distance(foreignAdapter.gradient, native.gradient); apart > 1e-5 {
 		t.Errorf("the gradient is %v of its length from the sum of those of the windows", apart)
 	}
-	if diff := cmp.Diff(windowLogprobs(t, native.Snapshot(), ids), got.Logprobs[0], cmpopts.EquateApprox(0.02, 0.3)); diff != "" {
+	if diff := cmp.Diff(windowLogprobs(t, native.Snapshot(), ids), got.Logprobs[0],
+		cmpopts.EquateApprox(0.02, 0.3)); diff != "" {
 		t.Errorf("log-probabilities (-of the sampler +got):\n%s", diff)
 	}
 }

@@ -29,14 +29,19 @@ func TestLossGoldenVectors(t *testing.T) {
 		value  float64
 		slopes []float64
 	}{
-		"cross_entropy weighs tokens":            {Loss{"cross_entropy", nil}, first, 0.7, []float64{0, -1, -0.5}},
-		"importance_sampling weighs by ratio":    {Loss{"importance_sampling", nil}, first, -0.0806141586, []float64{-0.90483742, 1.34985881, -0.52563555}},
-		"ppo does not clip what pulls back":      {Loss{"ppo", narrow}, first, -0.0806141586, []float64{-0.90483742, 1.34985881, -0.52563555}},
-		"ppo clips at 0.8 and 1.2 by default":    {Loss{"ppo", nil}, clipping, -1.21873075, []float64{0, -0.81873075, 0}},
-		"cispo clips at 0 and 4 by default":      {Loss{"cispo", nil}, first, -0.4333369495, []float64{-0.90483742, 1.34985881, -0.52563555}},
-		"cispo keeps the slope of what it clips": {Loss{"cispo", narrow}, first, -0.3434216650, []float64{-0.90483742, 1.2, -0.52563555}},
-		"dro has beta 0.05 by default":           {Loss{"dro", nil}, first, -0.1974375, []float64{-1.005, 1.015, -0.4975}},
-		"dro without beta is plain":              {Loss{"dro", map[string]float64{"beta": 0}}, first, 0.2*0.5 + 0.3 - 0.6, []float64{-1, 1, -0.5}},
+		"cross_entropy weighs tokens": {Loss{"cross_entropy", nil}, first, 0.7, []float64{0, -1, -0.5}},
+		"importance_sampling weighs by ratio": {Loss{"importance_sampling", nil}, first, -0.0806141586,
+			[]float64{-0.90483742, 1.34985881, -0.52563555}},
+		"ppo does not clip what pulls back": {Loss{"ppo", narrow}, first, -0.0806141586,
+			[]float64{-0.90483742, 1.34985881, -0.52563555}},
+		"ppo clips at 0.8 and 1.2 by default": {Loss{"ppo", nil}, clipping, -1.21873075, []float64{0, -0.81873075, 0}},
+		"cispo clips at 0 and 4 by default": {Loss{"cispo", nil}, first, -0.4333369495,
+			[]float64{-0.90483742, 1.34985881, -0.52563555}},
+		"cispo keeps the slope of what it clips": {Loss{"cispo", narrow}, first, -0.3434216650,
+			[]float64{-0.90483742, 1.2, -0.52563555}},
+		"dro has beta 0.05 by default": {Loss{"dro", nil}, first, -0.1974375, []float64{-1.005, 1.015, -0.4975}},
+		"dro without beta is plain": {Loss{"dro", map[string]float64{"beta": 0}}, first, 0.2*0.5 + 0.3 - 0.6,
+			[]float64{-1, 1, -0.5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			value, slopes := test.in.compute(t, test.loss)

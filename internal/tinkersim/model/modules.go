@@ -68,7 +68,8 @@ func transposed(m []float32, rows, cols int) []float32 {
 	return out
 }
 
-// Matrix is a matrix of the network in the form of other programs: output dimension by input, and embeddings token by width.
+// Matrix is a matrix of the network in the form of other programs: output dimension by input, and embeddings token by
+// width.
 type Matrix struct {
 	// Name is the name of the matrix: model.layers.0.self_attn.q_proj, for example.
 	Name       string
@@ -82,7 +83,8 @@ func (b *BaseModel) Matrices() []Matrix {
 	flat, all := b.params.Flat(), Config{TrainAttention: true, TrainMLP: true, TrainUnembed: true}
 	embed := transformer.EmbedBlock()
 	matrices := []Matrix{{
-		Name: "model.embed_tokens", Rows: embed.Rows, Cols: embed.Cols, Values: slices.Clone(flat[embed.Offset : embed.Offset+embed.Rows*embed.Cols]),
+		Name: "model.embed_tokens", Rows: embed.Rows, Cols: embed.Cols,
+		Values: slices.Clone(flat[embed.Offset : embed.Offset+embed.Rows*embed.Cols]),
 	}}
 	names := all.moduleNames()
 	for i, block := range all.blocks() {

@@ -52,7 +52,8 @@ func (o *objective) visit(p *transformer.Pass, first, next int) {
 
 // visitSequence computes the targets of one sequence and appends their slopes. Log-probabilities are
 // computed for every target, even if its slope is zero.
-func (o *objective) visitSequence(p *transformer.Pass, i int, rows []int32, norms []float64, slopes []logitSlope) []logitSlope {
+func (o *objective) visitSequence(p *transformer.Pass, i int, rows []int32, norms []float64,
+	slopes []logitSlope) []logitSlope {
 	targets := o.targets[i]
 	d := o.datums[targets.datum]
 	for _, at := range targets.places {

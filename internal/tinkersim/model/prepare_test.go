@@ -50,10 +50,14 @@ func TestPrepareErrors(t *testing.T) {
 		"real targets":                   {Loss{"ppo", nil}, two, with("target_tokens", reals(1, 2))},
 		"target above the vocabulary":    {Loss{"ppo", nil}, two, with("target_tokens", ints(1, 260))},
 		"negative target":                {Loss{"ppo", nil}, two, with("target_tokens", ints(-1, 2))},
-		"shape that lies":                {Loss{"ppo", nil}, two, with("advantages", Tensor{Shape: []int{2}, Float: []float32{1}})},
-		"negative shape":                 {Loss{"ppo", nil}, two, with("advantages", Tensor{Shape: []int{-1, -2}, Float: []float32{1, 2}})},
-		"tensor of two types":            {Loss{"ppo", nil}, two, with("advantages", Tensor{Int: []int64{1, 2}, Float: []float32{1, 2}})},
-		"two targets a position":         {Loss{"ppo", nil}, two, with("target_tokens", Tensor{Shape: []int{2, 2}, Int: []int64{1, 2, 3, 4}})},
+		"shape that lies": {Loss{"ppo", nil}, two,
+			with("advantages", Tensor{Shape: []int{2}, Float: []float32{1}})},
+		"negative shape": {Loss{"ppo", nil}, two,
+			with("advantages", Tensor{Shape: []int{-1, -2}, Float: []float32{1, 2}})},
+		"tensor of two types": {Loss{"ppo", nil}, two,
+			with("advantages", Tensor{Int: []int64{1, 2}, Float: []float32{1, 2}})},
+		"two targets a position": {Loss{"ppo", nil}, two,
+			with("target_tokens", Tensor{Shape: []int{2, 2}, Int: []int64{1, 2, 3, 4}})},
 		"flat weights of broad targets": {Loss{"cross_entropy", nil}, two, map[string]Tensor{
 			"target_tokens": {Shape: []int{2, 2}, Int: []int64{1, 2, 3, 4}}, "weights": reals(1, 1)}},
 		"no tokens":                  {Loss{"ppo", nil}, nil, rl},
@@ -93,7 +97,8 @@ func TestPrepareReadsInputs(t *testing.T) {
 		"clip thresholds can be given for each token": {
 			Loss{Name: "ppo", Config: map[string]float64{"clip_high_threshold": 3}},
 			map[string]Tensor{
-				"target_tokens": {Int: []int64{1, 2}}, "logprobs": {Float: []float32{-1, -2}}, "advantages": {Float: []float32{0.5, 2}},
+				"target_tokens": {Int: []int64{1, 2}}, "logprobs": {Float: []float32{-1, -2}},
+				"advantages":         {Float: []float32{0.5, 2}},
 				"clip_low_threshold": {Float: []float32{0.25, 0.5}},
 			},
 			[]element{

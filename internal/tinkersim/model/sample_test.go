@@ -160,7 +160,8 @@ func TestChooserTopKAndTopP(t *testing.T) {
 	for i := range logits {
 		logits[i] = -200
 	}
-	logits[10], logits[20], logits[30], logits[40] = float32(math.Log(.4)), float32(math.Log(.3)), float32(math.Log(.2)), float32(math.Log(.1))
+	logits[10], logits[20], logits[30], logits[40] = float32(math.Log(.4)), float32(math.Log(.3)), float32(math.Log(.2)),
+		float32(math.Log(.1))
 	for name, test := range map[string]struct {
 		r    SampleRequest
 		want []int32
@@ -203,10 +204,13 @@ func TestSampleStops(t *testing.T) {
 		want   string
 		stop   bool
 	}{
-		"at a stop token":                   {func(r *SampleRequest) { r.StopTokens = []int32{int32(text[1])} }, text[:2], true},
-		"at a stop string":                  {func(r *SampleRequest) { r.StopStrings = []string{"no", text[:2]} }, text[:2], true},
-		"at a stop string later on":         {func(r *SampleRequest) { r.StopStrings = []string{text[1:3]} }, text[:3], true},
-		"not at one across the prompt":      {func(r *SampleRequest) { r.StopStrings = []string{":" + text[:1]} }, text, true},
+		"at a stop token": {func(r *SampleRequest) { r.StopTokens = []int32{int32(text[1])} }, text[:2],
+			true},
+		"at a stop string": {func(r *SampleRequest) { r.StopStrings = []string{"no", text[:2]} }, text[:2],
+			true},
+		"at a stop string later on": {func(r *SampleRequest) { r.StopStrings = []string{text[1:3]} }, text[:3], true},
+		"not at one across the prompt": {func(r *SampleRequest) { r.StopStrings = []string{":" + text[:1]} }, text,
+			true},
 		"at the limit, which is not a stop": {func(r *SampleRequest) { r.MaxTokens = 2 }, text[:2], false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -274,7 +278,8 @@ func TestSampleInvalidRequests(t *testing.T) {
 func TestSampleFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := BaseWeights(testBase()).Sample(ctx, []SampleRequest{request(addition{1, 2})}); !errors.Is(err, context.Canceled) {
+	if _, err := BaseWeights(testBase()).Sample(ctx, []SampleRequest{request(addition{1, 2})}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("after the context was done: %v", err)
 	}
 	a := trained(testConfig)
@@ -282,7 +287,8 @@ func TestSampleFails(t *testing.T) {
 		a.params[i] = float32(math.NaN())
 	}
 	a.merge()
-	if _, err := a.Snapshot().Sample(t.Context(), []SampleRequest{request(addition{1, 2})}); !errors.Is(err, errNotFinite) {
+	if _, err := a.Snapshot().Sample(t.Context(), []SampleRequest{request(addition{1, 2})}); !errors.Is(err,
+		errNotFinite) {
 		t.Errorf("from weights that are NaN: %v", err)
 	}
 }
@@ -315,7 +321,8 @@ func TestJobLimits(t *testing.T) {
 	completions := func(n, tokens int) []*completion {
 		var all []*completion
 		for range n {
-			all = append(all, newCompletion(testBase(), SampleRequest{Prompt: []int32{1}, MaxTokens: tokens - 1}, []int32{1}, new(Sample)))
+			all = append(all, newCompletion(testBase(), SampleRequest{Prompt: []int32{1}, MaxTokens: tokens - 1}, []int32{1},
+				new(Sample)))
 		}
 		return all
 	}
@@ -362,7 +369,8 @@ func TestNoise(t *testing.T) {
 		}
 	}
 	n := float64(positions * Vocab)
-	if mean, deviation := sum/n, math.Sqrt(squares/n); math.Abs(mean) > 0.01*sigma*5 || math.Abs(deviation-sigma) > 0.02*sigma {
+	if mean, deviation := sum/n, math.Sqrt(squares/n); math.Abs(mean) > 0.01*sigma*5 ||
+		math.Abs(deviation-sigma) > 0.02*sigma {
 		t.Errorf("mean %g and standard deviation %g, want 0 and %g", mean, deviation, sigma)
 	}
 	want := draw(r, 7)

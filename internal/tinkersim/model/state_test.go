@@ -91,15 +91,16 @@ func TestUnmarshalDamagedData(t *testing.T) {
 		data []byte
 		want error
 	}{
-		"nothing":              {nil, errMagic},
-		"another kind":         {weights, errMagic},
-		"another version":      {flipped(state, len(stateMagic)-2), errMagic},
-		"a magic line alone":   {[]byte(stateMagic), errLength},
-		"cut":                  {state[:len(state)-1], errChecksum},
-		"damaged":              {flipped(state, len(state)/2), errChecksum},
-		"too short":            {resealed(make([]byte, stateHead-1)), errLength},
-		"rank 0":               {resealed(make([]byte, stateHead)), errCorrupt},
-		"parameters missing":   {resealed(append([]byte{flagMLP | flagOptimizer, 1}, make([]byte, stateHead-2)...)), errLength},
+		"nothing":            {nil, errMagic},
+		"another kind":       {weights, errMagic},
+		"another version":    {flipped(state, len(stateMagic)-2), errMagic},
+		"a magic line alone": {[]byte(stateMagic), errLength},
+		"cut":                {state[:len(state)-1], errChecksum},
+		"damaged":            {flipped(state, len(state)/2), errChecksum},
+		"too short":          {resealed(make([]byte, stateHead-1)), errLength},
+		"rank 0":             {resealed(make([]byte, stateHead)), errCorrupt},
+		"parameters missing": {resealed(append([]byte{flagMLP | flagOptimizer, 1}, make([]byte, stateHead-2)...)),
+			errLength},
 		"made on another base": {state, ErrBase},
 	} {
 		t.Run(name, func(t *testing.T) {

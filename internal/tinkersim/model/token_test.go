@@ -52,7 +52,8 @@ func TestTokenizerJSON(t *testing.T) {
 			t.Errorf("%q is more than one byte", id)
 		}
 	}
-	if file.Model.Type != "BPE" || len(file.Model.Merges) != 0 || file.PreTokenizer.Type != "ByteLevel" || file.PreTokenizer.AddPrefixSpace {
+	if file.Model.Type != "BPE" || len(file.Model.Merges) != 0 || file.PreTokenizer.Type != "ByteLevel" ||
+		file.PreTokenizer.AddPrefixSpace {
 		t.Errorf("it does more than split into bytes: %+v", file)
 	}
 	specials := map[int]string{}

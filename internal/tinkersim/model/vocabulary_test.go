@@ -86,7 +86,8 @@ func shifted(ids []int32, weights []float32) Datum {
 	for i := range targets {
 		targets[i] = int64(ids[i+1])
 	}
-	return Datum{Tokens: ids[:len(targets)], Inputs: map[string]Tensor{"target_tokens": {Int: targets}, "weights": {Float: weights}}}
+	return Datum{Tokens: ids[:len(targets)], Inputs: map[string]Tensor{"target_tokens": {Int: targets},
+		"weights": {Float: weights}}}
 }
 
 func TestForeignTokenLogprobsAreSums(t *testing.T) {
@@ -161,7 +162,8 @@ func TestForeignTargetsBesideInput(t *testing.T) {
 			target := int32(targets.Int[i*k+j])
 			weights := make([]float32, i+1)
 			weights[i] = 1
-			alone := mustRun(t, foreignAdapter, []Datum{shifted(append(append([]int32{}, ids[:i+1]...), target), weights)}, Loss{Name: "cross_entropy"})
+			alone := mustRun(t, foreignAdapter, []Datum{shifted(append(append([]int32{}, ids[:i+1]...), target), weights)},
+				Loss{Name: "cross_entropy"})
 			if want, got := alone.Logprobs[0][i], together.Logprobs[0][i*k+j]; want != got {
 				t.Errorf("position %d, target %d: log-probability %v, alone %v", i, target, got, want)
 			}
@@ -205,7 +207,8 @@ func TestLossesOfForeignTokens(t *testing.T) {
 				sampled[i], advantages[i] = l+0.1*float32(i%3-1), float32(i%5)-2
 				weights[i] = float32(-slope(float64(l), float64(sampled[i]), float64(advantages[i])))
 			}
-			d.Inputs = map[string]Tensor{"target_tokens": d.Inputs["target_tokens"], "logprobs": {Float: sampled}, "advantages": {Float: advantages}}
+			d.Inputs = map[string]Tensor{"target_tokens": d.Inputs["target_tokens"], "logprobs": {Float: sampled},
+				"advantages": {Float: advantages}}
 			mustRun(t, foreignAdapter, []Datum{d}, Loss{Name: name})
 			got := append([]float32{}, foreignAdapter.gradient...)
 			clear(foreignAdapter.gradient)
@@ -222,7 +225,8 @@ func TestForeignSamplesAreSameText(t *testing.T) {
 	prompt := encode("User: What is 12 + 2?\n\nAssistant:")
 	var here, there []SampleRequest
 	for i := range 40 {
-		r := SampleRequest{Prompt: spell(prompt), MaxTokens: 12, Temperature: 1, TopP: 1, Seed: 9, Index: i, StopStrings: []string{" 3"}}
+		r := SampleRequest{Prompt: spell(prompt), MaxTokens: 12, Temperature: 1, TopP: 1, Seed: 9, Index: i,
+			StopStrings: []string{" 3"}}
 		here = append(here, r)
 		r.Prompt = prompt
 		there = append(there, r)
@@ -257,7 +261,8 @@ func TestTokensWithoutIDAreNeverDrawn(t *testing.T) {
 	if diff := cmp.Diff([]int32{TokenBOS, TokenPad, TokenReserved}, choose.silent); diff != "" {
 		t.Fatalf("silent tokens (-want +got):\n%s", diff)
 	}
-	for _, r := range []SampleRequest{{Temperature: 1, TopP: 1}, {Temperature: 0, TopP: 1}, {Temperature: 1, TopP: 0.9, TopK: 2}} {
+	for _, r := range []SampleRequest{{Temperature: 1, TopP: 1}, {Temperature: 0, TopP: 1},
+		{Temperature: 1, TopP: 0.9, TopK: 2}} {
 		for i := range 20 {
 			logits := slices.Repeat([]float32{-200}, Vocab)
 			logits[TokenBOS], logits[TokenPad], logits['x'] = 50, 50, 40
@@ -282,9 +287,13 @@ func TestForcedTokens(t *testing.T) {
 	}{
 		"an end ends it":              {forced: encode(" 122|"), want: encode(" 122|"), stopped: true, length: 3},
 		"what follows the end is cut": {forced: encode("1|2"), want: encode("1|"), stopped: true, length: 2},
-		"a limit cuts it":             {forced: encode(" 12 12 12"), change: func(r *SampleRequest) { r.MaxTokens = 2 }, want: encode(" 12 12"), length: 2},
-		"a stop token ends it":        {forced: encode(" 12 + 2"), change: func(r *SampleRequest) { r.StopTokens = []int32{2005} }, want: encode(" 12 + "), stopped: true, length: 2},
-		"a stop string ends it":       {forced: encode(" 12 + 2"), change: func(r *SampleRequest) { r.StopStrings = []string{"2 + "} }, want: encode(" 12 + "), stopped: true, length: 2},
+		"a limit cuts it": {forced: encode(" 12 12 12"), change: func(r *SampleRequest) { r.MaxTokens = 2 },
+			want: encode(" 12 12"), length: 2},
+		"a stop token ends it": {forced: encode(" 12 + 2"),
+			change: func(r *SampleRequest) { r.StopTokens = []int32{2005} }, want: encode(" 12 + "), stopped: true, length: 2},
+		"a stop string ends it": {forced: encode(" 12 + 2"),
+			change: func(r *SampleRequest) { r.StopStrings = []string{"2 + "} }, want: encode(" 12 + "), stopped: true,
+			length: 2},
 		"without an end it continues": {forced: encode(" 12"), want: encode(" 12")},
 	}
 	for name, tc := range cases {
@@ -301,7 +310,8 @@ func TestForcedTokens(t *testing.T) {
 			}
 			sample := got[0]
 			n := len(tc.want)
-			if len(sample.Tokens) < n || !cmp.Equal(tc.want, sample.Tokens[:n]) || (tc.length > 0 && len(sample.Tokens) != tc.length) {
+			if len(sample.Tokens) < n || !cmp.Equal(tc.want, sample.Tokens[:n]) ||
+				(tc.length > 0 && len(sample.Tokens) != tc.length) {
 				t.Fatalf("the sample is %v, want it to begin with %v", sample.Tokens, tc.want)
 			}
 			if tc.length > 0 && sample.Stopped != tc.stopped {
@@ -330,7 +340,9 @@ func TestUnknownIDs(t *testing.T) {
 			return w.base.Validate(SampleRequest{Prompt: []int32{1001}, MaxTokens: 1, TopP: 1, Forced: []int32{7}})
 		},
 		"in an input": func() error {
-			_, err := foreignAdapter.Forward(t.Context(), []Datum{{Tokens: []int32{-1}, Inputs: map[string]Tensor{"target_tokens": {Int: []int64{1001}}}}}, Loss{Name: "cross_entropy"})
+			_, err := foreignAdapter.Forward(t.Context(),
+				[]Datum{{Tokens: []int32{-1}, Inputs: map[string]Tensor{"target_tokens": {Int: []int64{1001}}}}},
+				Loss{Name: "cross_entropy"})
 			return err
 		},
 		"as a target": func() error {

@@ -97,7 +97,8 @@ func (w *Weights) PromptLogprobs(ctx context.Context, prompt []int32) ([]float32
 
 // TopKPromptLogprobs returns, for each position of the prompt, the k likeliest there of the tokens that can
 // be sampled, likeliest first and of equals the lower native token first; entry 0 is empty.
-func (w *Weights) TopKPromptLogprobs(ctx context.Context, prompt []int32, k int) (ids [][]int32, logprobs [][]float32, err error) {
+func (w *Weights) TopKPromptLogprobs(ctx context.Context, prompt []int32,
+	k int) (ids [][]int32, logprobs [][]float32, err error) {
 	if most := Vocab - len(w.base.silent); k < 1 || k > most {
 		return nil, nil, userErrorf("top-k of %d is not between 1 and %d", k, most)
 	}
@@ -133,7 +134,8 @@ func (w *Weights) likeliest(logits []float32, k int) (ids []int32, logprobs []fl
 
 // visitPrompt calls visit for each window of the prompt, with the prompt in native tokens and the logits after each
 // position of the window. It calls visit concurrently.
-func (w *Weights) visitPrompt(ctx context.Context, prompt []int32, visit func(s spelling, in window, logits func(position int) []float32)) error {
+func (w *Weights) visitPrompt(ctx context.Context, prompt []int32,
+	visit func(s spelling, in window, logits func(position int) []float32)) error {
 	s, err := w.base.read(prompt)
 	if err != nil {
 		return userErrorf("the prompt cannot be read: %v", err)

@@ -70,7 +70,8 @@ func TestPromptLogprobs(t *testing.T) {
 	for i := range targets {
 		targets[i] = int64(prompt[i+1])
 	}
-	want, err := a.Forward(t.Context(), []Datum{{Tokens: prompt[:len(targets)], Inputs: map[string]Tensor{"target_tokens": {Int: targets}}}},
+	want, err := a.Forward(t.Context(), []Datum{{Tokens: prompt[:len(targets)],
+		Inputs: map[string]Tensor{"target_tokens": {Int: targets}}}},
 		Loss{Name: "cross_entropy"})
 	if err != nil {
 		t.Fatal(err)

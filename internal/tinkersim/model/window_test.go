@@ -48,13 +48,16 @@ func TestContextCountsTokens(t *testing.T) {
 	w := foreignAdapter.Snapshot()
 	long := slices.Repeat([]int32{2002}, LongContext+2) // "\n\nAssistant:" has 12 bytes
 	var user *UserError
-	for length, valid := range map[int]bool{Window: true, LongContext - 1: true, LongContext: false, LongContext + 1: false} {
+	for length, valid := range map[int]bool{Window: true, LongContext - 1: true, LongContext: false,
+		LongContext + 1: false} {
 		err := w.base.Validate(SampleRequest{Prompt: long[:length], MaxTokens: 5000, Temperature: 1, TopP: 1})
-		if valid != (err == nil) || (!valid && (!errors.As(err, &user) || !strings.Contains(err.Error(), "context of 32768"))) {
+		if valid != (err == nil) || (!valid && (!errors.As(err, &user) || !strings.Contains(err.Error(),
+			"context of 32768"))) {
 			t.Errorf("a prompt of %d tokens: %v", length, err)
 		}
 	}
-	if _, err := foreignAdapter.Forward(t.Context(), []Datum{shifted(long, nil)}, Loss{Name: "cross_entropy"}); !errors.As(err, &user) {
+	if _, err := foreignAdapter.Forward(t.Context(), []Datum{shifted(long, nil)},
+		Loss{Name: "cross_entropy"}); !errors.As(err, &user) {
 		t.Errorf("a datum of %d tokens: %v", len(long)-1, err)
 	}
 	if native, foreign := testBase().Context(), w.base.Context(); native != Window || foreign != LongContext {
@@ -65,7 +68,8 @@ func TestContextCountsTokens(t *testing.T) {
 // TestSampleEndsAtContext checks that a sample has no more tokens than the context leaves.
 func TestSampleEndsAtContext(t *testing.T) {
 	prompt := slices.Repeat([]int32{1032}, LongContext-3)
-	c := newCompletion(testBase().WithVocabulary(foreign{}), SampleRequest{Prompt: prompt, MaxTokens: LongContext}, spell(prompt), new(Sample))
+	c := newCompletion(testBase().WithVocabulary(foreign{}), SampleRequest{Prompt: prompt, MaxTokens: LongContext},
+		spell(prompt), new(Sample))
 	for range 3 {
 		if c.isComplete() {
 			t.Fatalf("the completion ends after %d tokens", len(c.Tokens))

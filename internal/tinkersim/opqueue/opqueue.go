@@ -47,7 +47,8 @@ func (q *Queue[T]) Add(item Item[T]) error {
 	if item.Seq <= q.barrier || (item.Seq <= q.highest && !item.Chunk) {
 		return ErrLate
 	}
-	at, _ := slices.BinarySearchFunc(q.waiting, item.Seq, func(i Item[T], seq int64) int { return cmp.Compare(i.Seq, seq) })
+	at, _ := slices.BinarySearchFunc(q.waiting, item.Seq,
+		func(i Item[T], seq int64) int { return cmp.Compare(i.Seq, seq) })
 	q.waiting = slices.Insert(q.waiting, at, item)
 	if !item.Chunk {
 		q.released = max(q.released, item.Seq)

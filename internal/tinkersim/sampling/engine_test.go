@@ -44,7 +44,8 @@ func request(key string, rows int, seed uint64) (*Request, *outcome) {
 		close(o.done)
 	}}
 	for i := range rows {
-		r.Rows = append(r.Rows, model.SampleRequest{Prompt: r.Prompt, MaxTokens: 8, Temperature: 1, TopP: 1, Seed: seed, Index: i})
+		r.Rows = append(r.Rows, model.SampleRequest{Prompt: r.Prompt, MaxTokens: 8, Temperature: 1, TopP: 1, Seed: seed,
+			Index: i})
 	}
 	return r, o
 }
@@ -208,12 +209,14 @@ func TestEngineLoadError(t *testing.T) {
 }
 
 func TestEnginePromptLogprobs(t *testing.T) {
-	e := New(Config{Load: func(string) (*model.Weights, error) { return model.BaseWeights(model.Base()), nil }, Now: time.Now})
+	e := New(Config{Load: func(string) (*model.Weights, error) { return model.BaseWeights(model.Base()), nil },
+		Now: time.Now})
 	defer e.Close()
 	r, o := request("a", 0, 0)
 	r.PromptLogprobs, r.TopK = true, 3
 	submit(t, e, r)
-	if <-o.done; o.err != nil || len(o.output.PromptLogprobs) != 2 || len(o.output.TopIDs) != 2 || len(o.output.TopIDs[1]) != 3 || len(o.output.Samples) != 0 {
+	if <-o.done; o.err != nil || len(o.output.PromptLogprobs) != 2 || len(o.output.TopIDs) != 2 ||
+		len(o.output.TopIDs[1]) != 3 || len(o.output.Samples) != 0 {
 		t.Errorf("got %+v", o)
 	}
 }

@@ -18,8 +18,8 @@ type TB interface {
 	Cleanup(end func())
 }
 
-// Serve serves a simulator on a loopback port until the test ends, and returns it with its URL. It stores its state in a
-// folder of the test unless the options name one.
+// Serve serves a simulator on a loopback port until the test ends, and returns it with its URL. It stores its state in
+// a folder of the test unless the options name one.
 func Serve(t TB, options tinkersim.Options) (simulator *tinkersim.Server, url string) {
 	t.Helper()
 	if options.Dir == "" {

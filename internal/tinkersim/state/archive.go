@@ -37,9 +37,9 @@ type adapterConfig struct {
 	TrainAttn    bool        `json:"train_attn"`
 }
 
-// Archive returns the archive of a checkpoint: the adapter without its optimizer state, and its
-// configuration. Equal weights give equal files, whichever run saved them and when. The archive of a training state has the
-// adapter in the format of PEFT, too; sampler weights are merged with the base model, so that theirs has none.
+// Archive returns the archive of a checkpoint: the adapter without its optimizer state, and its configuration. Equal
+// weights give equal files, whichever run saved them and when. The archive of a training state has the adapter in the
+// format of PEFT, too; sampler weights are merged with the base model, so that theirs has none.
 func (c *Checkpoints) Archive(path tinker.Path) ([]byte, error) {
 	data, err := c.store.Read(path)
 	if err != nil {

@@ -96,7 +96,8 @@ func (b baseModels) capabilities() tinker.ServerCapabilities {
 	var models []tinker.SupportedModel
 	for _, name := range b.names {
 		models = append(models, tinker.SupportedModel{
-			ModelName: name, MaxContextLength: b.byName[name].Context(), Trainable: new(b.rules[name] == nil), Sampleable: new(true),
+			ModelName: name, MaxContextLength: b.byName[name].Context(), Trainable: new(b.rules[name] == nil),
+			Sampleable: new(true),
 		})
 	}
 	return tinker.ServerCapabilities{SupportedModels: models}

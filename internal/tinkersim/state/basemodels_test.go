@@ -45,7 +45,8 @@ func TestBaseModelsHaveTheirOwnWeights(t *testing.T) {
 		t.Fatal(failure.Error)
 	}
 	failure := f.failure(f.Models.LoadState(tinker.LoadWeightsRequest{ModelID: other.ModelID, SeqID: 1, Path: path}))
-	if failure.Category != tinker.CategoryUser || !strings.Contains(failure.Error, "made with another base model than "+baseModel) {
+	if failure.Category != tinker.CategoryUser || !strings.Contains(failure.Error, "made with another base model than "+
+		baseModel) {
 		t.Errorf("loading the state into a model of another base: %+v", failure)
 	}
 }

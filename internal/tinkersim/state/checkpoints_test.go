@@ -48,8 +48,11 @@ func TestCheckpointListing(t *testing.T) {
 	}{
 		{"all", 0, nil, []string{third, second, first}, []string{third, first}},
 		{"after the expiry of the second", 59 * time.Second, nil, []string{third, first}, []string{third, first}},
-		{"after a deletion", 0, func() error { return f.Checkpoints.Edit(parsePath(t, first), Delete) }, []string{third}, []string{third}},
-		{"with an expiry that was set later", 0, func() error { return f.Checkpoints.Edit(parsePath(t, third), SetTTL(time.Minute)) }, []string{third}, []string{third}},
+		{"after a deletion", 0, func() error { return f.Checkpoints.Edit(parsePath(t, first), Delete) }, []string{third},
+			[]string{third}},
+		{"with an expiry that was set later", 0, func() error {
+			return f.Checkpoints.Edit(parsePath(t, third), SetTTL(time.Minute))
+		}, []string{third}, []string{third}},
 		{"after that expiry", time.Minute, nil, nil, nil},
 	}
 	for _, step := range steps {
@@ -98,9 +101,11 @@ func TestRunListing(t *testing.T) {
 		t.Errorf("the run alone and in the listing (-listing +alone):\n%s", diff)
 	}
 	if got.LastCheckpoint == nil || got.LastCheckpoint.TinkerPath != newest || got.LastSamplerCheckpoint != nil {
-		t.Errorf("last checkpoints %+v and %+v, want %s rather than %s, and none", got.LastCheckpoint, got.LastSamplerCheckpoint, newest, older)
+		t.Errorf("last checkpoints %+v and %+v, want %s rather than %s, and none", got.LastCheckpoint,
+			got.LastSamplerCheckpoint, newest, older)
 	}
-	if got.UserMetadata["run"] != "a" || got.ModelOwner != Owner || *got.LoraRank != 2 || !got.LastRequestTime.Equal(f.clock.Now()) {
+	if got.UserMetadata["run"] != "a" || got.ModelOwner != Owner || *got.LoraRank != 2 ||
+		!got.LastRequestTime.Equal(f.clock.Now()) {
 		t.Errorf("run %+v", got)
 	}
 	if _, err := f.Checkpoints.Run("x"); category(err) != "not_found" {
@@ -119,7 +124,9 @@ func TestEdits(t *testing.T) {
 	}{
 		{"publish", Publish, func(c checkpoint.Checkpoint) bool { return c.Public }},
 		{"unpublish", Unpublish, func(c checkpoint.Checkpoint) bool { return !c.Public }},
-		{"set a TTL", SetTTL(time.Hour), func(c checkpoint.Checkpoint) bool { return c.Expires.Equal(f.clock.Now().Add(time.Hour)) }},
+		{"set a TTL", SetTTL(time.Hour), func(c checkpoint.Checkpoint) bool {
+			return c.Expires.Equal(f.clock.Now().Add(time.Hour))
+		}},
 		{"remove the TTL", SetTTL(0), func(c checkpoint.Checkpoint) bool { return c.Expires.IsZero() }},
 	}
 	for _, step := range steps {
@@ -130,7 +137,8 @@ func TestEdits(t *testing.T) {
 	}
 	unknown := tinker.Path{Run: model, Kind: tinker.KindState, Name: "none"}
 	ephemeral := tinker.Path{Run: model, Kind: checkpoint.Ephemeral, Name: "1"}
-	for name, edit := range map[string]Edit{"Delete": Delete, "Damage": Damage, "Publish": Publish, "SetTTL": SetTTL(time.Hour)} {
+	for name, edit := range map[string]Edit{"Delete": Delete, "Damage": Damage, "Publish": Publish,
+		"SetTTL": SetTTL(time.Hour)} {
 		for _, path := range []tinker.Path{unknown, ephemeral} {
 			if err := f.Checkpoints.Edit(path, edit); category(err) != "not_found" {
 				t.Errorf("%s of %s: %v, want not found", name, path, err)
@@ -150,7 +158,8 @@ func TestEditMatching(t *testing.T) {
 	if list, err := f.Checkpoints.List(""); err != nil || !cmp.Equal([]string{b}, paths(list)) {
 		t.Errorf("checkpoints %v, %v, want %s alone", paths(list), err, b)
 	}
-	if changed, err := f.Checkpoints.EditMatching(func(string) bool { return false }, Delete); err != nil || changed == nil || len(changed) != 0 {
+	if changed, err := f.Checkpoints.EditMatching(func(string) bool { return false }, Delete); err != nil ||
+		changed == nil || len(changed) != 0 {
 		t.Errorf("without a match: %#v, %v, want an empty slice", changed, err)
 	}
 }
@@ -160,7 +169,8 @@ func TestWeightsInfo(t *testing.T) {
 	path := f.save(f.model(f.session(), 0), "a", 1, nil)
 	got, err := f.Checkpoints.WeightsInfo(tinker.WeightsInfoRequest{TinkerPath: path})
 	want := tinker.WeightsInfo{
-		BaseModel: baseModel, IsLora: true, LoraRank: new(2), TrainUnembed: new(true), TrainMLP: new(false), TrainAttn: new(false),
+		BaseModel: baseModel, IsLora: true, LoraRank: new(2), TrainUnembed: new(true), TrainMLP: new(false),
+		TrainAttn: new(false),
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("info, %v (-want +got):\n%s", err, diff)
@@ -194,9 +204,11 @@ func TestArchive(t *testing.T) {
 			}
 			files[header.Name] = string(data)
 		}
-		want := `{"base_model":"base/model","kind":"` + kind + `","lora_rank":2,"train_unembed":true,"train_mlp":false,"train_attn":false}`
+		want := `{"base_model":"base/model","kind":"` + kind +
+			`","lora_rank":2,"train_unembed":true,"train_mlp":false,"train_attn":false}`
 		if path == state {
-			if files[peftFolder+export.MatricesFile] == "" || !strings.Contains(files[peftFolder+export.ConfigFile], `"peft_type": "LORA"`) {
+			if files[peftFolder+export.MatricesFile] == "" || !strings.Contains(files[peftFolder+export.ConfigFile],
+				`"peft_type": "LORA"`) {
 				t.Errorf("the archive of the state lacks the adapter in the format of PEFT: %q", slices.Sorted(maps.Keys(files)))
 			}
 			delete(files, peftFolder+export.MatricesFile)
@@ -206,7 +218,8 @@ func TestArchive(t *testing.T) {
 			t.Errorf("%d files with the configuration %s, want %s", len(files), files[export.ConfigFile], want)
 		}
 	}
-	if _, err := f.Checkpoints.Archive(tinker.Path{Run: model, Kind: tinker.KindState, Name: "none"}); category(err) != "not_found" {
+	if _, err := f.Checkpoints.Archive(tinker.Path{Run: model, Kind: tinker.KindState,
+		Name: "none"}); category(err) != "not_found" {
 		t.Errorf("an unknown checkpoint: %v, want not found", err)
 	}
 }
@@ -221,9 +234,10 @@ func TestLoadState(t *testing.T) {
 		refused string // category of the error of the request
 		failure tinker.Category
 	}{
-		"a state":                     {path: path, seq: 1},
-		"not as the first operation":  {path: path, seq: 2, refused: "user"},
-		"sampler weights":             {path: strings.Replace(path, "weights", "sampler_weights", 1), seq: 1, refused: "user"},
+		"a state":                    {path: path, seq: 1},
+		"not as the first operation": {path: path, seq: 2, refused: "user"},
+		"sampler weights": {path: strings.Replace(path, "weights", "sampler_weights", 1), seq: 1,
+			refused: "user"},
 		"an invalid path":             {path: "a", seq: 1, refused: "user"},
 		"a checkpoint that is absent": {path: path + "2", seq: 1, failure: tinker.CategoryUser},
 	}
@@ -231,7 +245,8 @@ func TestLoadState(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			number++
-			request := tinker.LoadWeightsRequest{ModelID: f.model(session, number), Path: tc.path, SeqID: tc.seq, Optimizer: true}
+			request := tinker.LoadWeightsRequest{ModelID: f.model(session, number), Path: tc.path, SeqID: tc.seq,
+				Optimizer: true}
 			submitted, err := f.Models.LoadState(request)
 			if category(err) != tc.refused {
 				t.Fatalf("LoadState = %v, want an error of category %q", err, tc.refused)

@@ -47,7 +47,8 @@ func asFailure(err error) tinker.FailedResult {
 		return tinker.FailedResult{Error: user.Msg, Category: tinker.CategoryUser}
 	}
 	category := tinker.CategoryServer
-	if errors.Is(err, checkpoint.ErrNotFound) || errors.Is(err, checkpoint.ErrExists) || errors.Is(err, checkpoint.ErrName) {
+	if errors.Is(err, checkpoint.ErrNotFound) || errors.Is(err, checkpoint.ErrExists) || errors.Is(err,
+		checkpoint.ErrName) {
 		category = tinker.CategoryUser
 	}
 	return tinker.FailedResult{Error: err.Error(), Category: category}

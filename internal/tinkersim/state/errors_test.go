@@ -20,11 +20,15 @@ func TestAsFailure(t *testing.T) {
 		err  error
 		want tinker.FailedResult
 	}{
-		"a user error":         {userError("bad %d", 1), tinker.FailedResult{Error: "bad 1", Category: tinker.CategoryUser}},
-		"a name that exists":   {fmt.Errorf("saving: %w", checkpoint.ErrExists), tinker.FailedResult{Error: "saving: checkpoint already exists", Category: tinker.CategoryUser}},
-		"a corrupt checkpoint": {checkpoint.ErrCorrupt, tinker.FailedResult{Error: "checkpoint is corrupt", Category: tinker.CategoryServer}},
-		"any other error":      {errors.New("disk full"), tinker.FailedResult{Error: "disk full", Category: tinker.CategoryServer}},
-		"a full queue":         {sampling.ErrBusy, tinker.FailedResult{Error: sampling.ErrBusy.Error(), Category: tinker.CategoryServer}},
+		"a user error": {userError("bad %d", 1), tinker.FailedResult{Error: "bad 1", Category: tinker.CategoryUser}},
+		"a name that exists": {fmt.Errorf("saving: %w", checkpoint.ErrExists),
+			tinker.FailedResult{Error: "saving: checkpoint already exists", Category: tinker.CategoryUser}},
+		"a corrupt checkpoint": {checkpoint.ErrCorrupt, tinker.FailedResult{Error: "checkpoint is corrupt",
+			Category: tinker.CategoryServer}},
+		"any other error": {errors.New("disk full"),
+			tinker.FailedResult{Error: "disk full", Category: tinker.CategoryServer}},
+		"a full queue": {sampling.ErrBusy, tinker.FailedResult{Error: sampling.ErrBusy.Error(),
+			Category: tinker.CategoryServer}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

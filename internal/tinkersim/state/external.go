@@ -19,7 +19,8 @@ func (m *Models) SaveExternal(req tinker.SaveExternalRequest) (tinker.FutureResp
 	case req.Path == "":
 		return tinker.FutureResponse{}, badRequest("path must be given")
 	case len(req.Recipients) > 0:
-		return tinker.FutureResponse{}, badRequest("age_encryption_recipients is not supported: leave it out, so that the files are not encrypted")
+		return tinker.FutureResponse{}, badRequest("age_encryption_recipients is not supported: leave it out, so that the " +
+			"files are not encrypted")
 	}
 	return m.submit(req.ModelID, submission{
 		op:     tinker.TypeSaveExternal,

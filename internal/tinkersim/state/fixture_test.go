@@ -128,7 +128,8 @@ func (f *fixture) failure(submitted tinker.FutureResponse, err error) tinker.Fai
 // save saves the training state of a model and returns its path.
 func (f *fixture) save(model, name string, seq int64, ttl *int64) string {
 	f.t.Helper()
-	submitted, err := f.Models.SaveWeights(tinker.SaveWeightsRequest{ModelID: model, Path: name, SeqID: seq, TTLSeconds: ttl})
+	submitted, err := f.Models.SaveWeights(tinker.SaveWeightsRequest{ModelID: model, Path: name, SeqID: seq,
+		TTLSeconds: ttl})
 	if failure := f.failure(submitted, err); failure.Error != "" {
 		f.t.Fatal(failure.Error)
 	}

@@ -29,11 +29,13 @@ func TestWeeksLeaveNoMemory(t *testing.T) {
 	work := func() {
 		session := f.session()
 		model := f.model(session, 0)
-		f.await(f.Models.OptimStep(tinker.OptimStepRequest{ModelID: model, SeqID: 1, AdamParams: tinker.AdamParams{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.9, Eps: 1e-8}}))
+		f.await(f.Models.OptimStep(tinker.OptimStepRequest{ModelID: model, SeqID: 1,
+			AdamParams: tinker.AdamParams{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.9, Eps: 1e-8}}))
 		f.save(model, "state", 2, new(int64(3600)))
 		f.await(f.Models.SaveSampler(tinker.SaveSamplerRequest{ModelID: model, SamplingSessionSeq: new(int64(0)), SeqID: 3}))
 		for seq := range int64(10) {
-			sample := tinker.SampleRequest{NumSamples: 1, Prompt: tinker.Text([]int32{65, 66}), SamplingParams: tinker.DefaultSampling(), SamplingSession: session + ":sample:0", SeqID: &seq}
+			sample := tinker.SampleRequest{NumSamples: 1, Prompt: tinker.Text([]int32{65, 66}),
+				SamplingParams: tinker.DefaultSampling(), SamplingSession: session + ":sample:0", SeqID: &seq}
 			sample.SamplingParams.MaxTokens = new(1)
 			f.await(f.Samplers.Sample(sample))
 		}

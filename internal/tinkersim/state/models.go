@@ -28,7 +28,8 @@ type Models struct {
 }
 
 func newModels(sh *shared, sessions *Sessions, samplers *Samplers) *Models {
-	return &Models{shared: sh, sessions: sessions, samplers: samplers, trainers: map[string]*trainer{}, unloaded: map[string]bool{}}
+	return &Models{shared: sh, sessions: sessions, samplers: samplers, trainers: map[string]*trainer{},
+		unloaded: map[string]bool{}}
 }
 
 // creation is a request for a new model.

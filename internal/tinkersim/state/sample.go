@@ -70,7 +70,8 @@ func (s *Samplers) Sample(req tinker.SampleRequest) (tinker.FutureResponse, erro
 		}
 		return sampleFuture(earlier.requestID, req.NumSamples), nil
 	}
-	o := s.newOperation(fault.Call{Op: OpSample, Session: from.id, Model: from.path.Run, Name: from.pathText(), Seq: key.seq})
+	o := s.newOperation(fault.Call{Op: OpSample, Session: from.id, Model: from.path.Run, Name: from.pathText(),
+		Seq: key.seq})
 	if o.faults.Has(fault.IgnoreSeed) {
 		reseed(request, o.result.ID())
 	}

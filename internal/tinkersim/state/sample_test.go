@@ -26,7 +26,8 @@ func sampleRequest(sampler string, seq int64) tinker.SampleRequest {
 // sampler creates a sampling session of the base model.
 func (f *fixture) sampler(session string, seq int64) string {
 	f.t.Helper()
-	created, err := f.Samplers.Create(tinker.CreateSamplingSessionRequest{Session: session, Seq: seq, BaseModel: baseModel})
+	created, err := f.Samplers.Create(tinker.CreateSamplingSessionRequest{Session: session, Seq: seq,
+		BaseModel: baseModel})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -54,14 +55,15 @@ func TestSampleRequestValidation(t *testing.T) {
 		change func(*tinker.SampleRequest)
 		want   string // category of the error
 	}{
-		"valid":                        {func(*tinker.SampleRequest) {}, ""},
-		"no samples":                   {func(r *tinker.SampleRequest) { r.NumSamples = 0 }, "user"},
-		"most samples":                 {func(r *tinker.SampleRequest) { r.NumSamples = maxSamples }, ""},
-		"too many samples":             {func(r *tinker.SampleRequest) { r.NumSamples = maxSamples + 1 }, "user"},
-		"negative top-k":               {func(r *tinker.SampleRequest) { r.TopkPromptLogprobs = -1 }, "user"},
-		"top-k above the vocabulary":   {func(r *tinker.SampleRequest) { r.TopkPromptLogprobs = model.Vocab + 1 }, "user"},
-		"an empty prompt":              {func(r *tinker.SampleRequest) { r.Prompt = tinker.Text(nil) }, "user"},
-		"a token above the vocabulary": {func(r *tinker.SampleRequest) { r.Prompt = tinker.Text([]int32{model.Vocab}) }, "user"},
+		"valid":                      {func(*tinker.SampleRequest) {}, ""},
+		"no samples":                 {func(r *tinker.SampleRequest) { r.NumSamples = 0 }, "user"},
+		"most samples":               {func(r *tinker.SampleRequest) { r.NumSamples = maxSamples }, ""},
+		"too many samples":           {func(r *tinker.SampleRequest) { r.NumSamples = maxSamples + 1 }, "user"},
+		"negative top-k":             {func(r *tinker.SampleRequest) { r.TopkPromptLogprobs = -1 }, "user"},
+		"top-k above the vocabulary": {func(r *tinker.SampleRequest) { r.TopkPromptLogprobs = model.Vocab + 1 }, "user"},
+		"an empty prompt":            {func(r *tinker.SampleRequest) { r.Prompt = tinker.Text(nil) }, "user"},
+		"a token above the vocabulary": {func(r *tinker.SampleRequest) { r.Prompt = tinker.Text([]int32{model.Vocab}) },
+			"user"},
 		"an image": {func(r *tinker.SampleRequest) {
 			r.Prompt.Chunks = append(r.Prompt.Chunks, tinker.Chunk{Type: "image"})
 		}, "user"},
@@ -69,7 +71,10 @@ func TestSampleRequestValidation(t *testing.T) {
 		"an unknown sampler":     {func(r *tinker.SampleRequest) { r.SamplingSession = "x" }, "not_found"},
 		"a base model":           {func(r *tinker.SampleRequest) { r.SamplingSession, r.BaseModel = "", baseModel }, ""},
 		"an unknown base model":  {func(r *tinker.SampleRequest) { r.SamplingSession, r.BaseModel = "", "x" }, "user"},
-		"an unknown path":        {func(r *tinker.SampleRequest) { r.SamplingSession, r.ModelPath = "", "tinker://x:train:0/weights/a" }, "not_found"},
+		"an unknown path": {func(r *tinker.SampleRequest) {
+			r.SamplingSession, r.ModelPath = "",
+				"tinker://x:train:0/weights/a"
+		}, "not_found"},
 	}
 	seq := int64(0)
 	for name, tc := range cases {

@@ -85,7 +85,8 @@ func (s *Samplers) findSource(base, path, session string) (source, error) {
 	if err != nil {
 		return source{}, badRequest("%s", err)
 	}
-	faults := s.faults.ForOperation(fault.Call{Op: tinker.TypeCreateSamplingSession, Session: session, Model: parsed.Run, Name: path})
+	faults := s.faults.ForOperation(fault.Call{Op: tinker.TypeCreateSamplingSession, Session: session, Model: parsed.Run,
+		Name: path})
 	found, err := s.store.Checkpoint(parsed)
 	if err != nil || faults.Has(fault.Missing) {
 		return source{}, notFound("checkpoint", path)

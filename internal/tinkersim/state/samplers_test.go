@@ -39,7 +39,8 @@ func TestCreateSamplingSession(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			seq++
-			created, err := f.Samplers.Create(tinker.CreateSamplingSessionRequest{Session: session, Seq: seq, BaseModel: tc.base, ModelPath: tc.path})
+			created, err := f.Samplers.Create(tinker.CreateSamplingSessionRequest{Session: session, Seq: seq, BaseModel: tc.base,
+				ModelPath: tc.path})
 			if got := category(err); got != tc.category {
 				t.Fatalf("Create = %v, want an error of category %q", err, tc.category)
 			}
@@ -82,11 +83,15 @@ func TestSamplerLookup(t *testing.T) {
 		change func(f *fixture, path tinker.Path)
 		want   string // category of the error
 	}{
-		"unchanged":         {func(*fixture, tinker.Path) {}, ""},
-		"published":         {func(f *fixture, path tinker.Path) { f.edit(path, Publish) }, ""},
-		"deleted":           {func(f *fixture, path tinker.Path) { f.edit(path, Delete) }, "not_found"},
-		"before its expiry": {func(f *fixture, path tinker.Path) { f.edit(path, SetTTL(2*time.Minute)); f.clock.advance(time.Minute) }, ""},
-		"expired":           {func(f *fixture, path tinker.Path) { f.edit(path, SetTTL(time.Minute)); f.clock.advance(time.Minute) }, "not_found"},
+		"unchanged": {func(*fixture, tinker.Path) {}, ""},
+		"published": {func(f *fixture, path tinker.Path) { f.edit(path, Publish) }, ""},
+		"deleted":   {func(f *fixture, path tinker.Path) { f.edit(path, Delete) }, "not_found"},
+		"before its expiry": {func(f *fixture, path tinker.Path) {
+			f.edit(path, SetTTL(2*time.Minute))
+			f.clock.advance(time.Minute)
+		}, ""},
+		"expired": {func(f *fixture, path tinker.Path) { f.edit(path, SetTTL(time.Minute)); f.clock.advance(time.Minute) },
+			"not_found"},
 		"overwritten with other weights": {func(f *fixture, path tinker.Path) {
 			save := checkpoint.Save{Path: path, Data: []byte("other"), Overwrite: true}
 			if _, err := f.shared.store.Save(f.t.Context(), save); err != nil {
@@ -126,7 +131,8 @@ func (f *fixture) edit(path tinker.Path, edit Edit) {
 func TestMissingFaultHidesWeights(t *testing.T) {
 	f := newFixture(t, fault.Rule{Op: tinker.TypeCreateSamplingSession, Do: fault.Missing})
 	session := f.session()
-	request := tinker.CreateSamplingSessionRequest{Session: session, Seq: 1, ModelPath: f.saveSampler(f.model(session, 0), "a", 1)}
+	request := tinker.CreateSamplingSessionRequest{Session: session, Seq: 1, ModelPath: f.saveSampler(f.model(session, 0),
+		"a", 1)}
 	for _, want := range []string{"not_found", ""} {
 		if _, err := f.Samplers.Create(request); category(err) != want {
 			t.Errorf("Create = %v, want an error of category %q", err, want)
@@ -138,7 +144,8 @@ func TestEphemeralSamplerIsNotListed(t *testing.T) {
 	f := newFixture(t)
 	session := f.session()
 	model := f.model(session, 0)
-	submitted, err := f.Models.SaveSampler(tinker.SaveSamplerRequest{ModelID: model, SeqID: 1, SamplingSessionSeq: new(int64(5))})
+	submitted, err := f.Models.SaveSampler(tinker.SaveSamplerRequest{ModelID: model, SeqID: 1,
+		SamplingSessionSeq: new(int64(5))})
 	f.await(submitted, err)
 	info, err := f.Samplers.Info(session + ":sample:5")
 	if err != nil || info.ModelPath != nil || info.BaseModel != baseModel {
@@ -147,7 +154,8 @@ func TestEphemeralSamplerIsNotListed(t *testing.T) {
 	if list, err := f.Checkpoints.List(model); err != nil || len(list) != 0 {
 		t.Errorf("the ephemeral checkpoint is listed: %+v, %v", list, err)
 	}
-	again, err := f.Models.SaveSampler(tinker.SaveSamplerRequest{ModelID: model, SeqID: 1, SamplingSessionSeq: new(int64(6))})
+	again, err := f.Models.SaveSampler(tinker.SaveSamplerRequest{ModelID: model, SeqID: 1,
+		SamplingSessionSeq: new(int64(6))})
 	if err != nil || again.RequestID != submitted.RequestID {
 		t.Errorf("a repetition with a new number: %+v, %v", again, err)
 	}
@@ -175,7 +183,8 @@ func TestLoadWeights(t *testing.T) {
 		}
 	}
 	for key, wantError := range map[string]bool{
-		"base": false, "base" + baseModel: false, "basex": true, "x:train:0/weights/a/digest": true, model + "/weights/none/digest": true,
+		"base": false, "base" + baseModel: false, "basex": true, "x:train:0/weights/a/digest": true,
+		model + "/weights/none/digest": true,
 	} {
 		if _, err := f.shared.loadWeights(key); (err != nil) != wantError {
 			t.Errorf("loadWeights(%s) = %v", key, err)

@@ -76,7 +76,8 @@ func (t *trainer) saveSampler(req tinker.SaveSamplerRequest) (future.Result, err
 		path.Kind, path.Name = checkpoint.Ephemeral, strconv.FormatInt(*req.SamplingSessionSeq, 10)
 	}
 	weights := t.adapter.Snapshot()
-	saved, err := t.save(checkpoint.Save{Path: path, Data: weights.Marshal(), UserMetadata: req.UserMetadata}, req.TTLSeconds)
+	saved, err := t.save(checkpoint.Save{Path: path, Data: weights.Marshal(), UserMetadata: req.UserMetadata},
+		req.TTLSeconds)
 	if err != nil {
 		return future.Result{}, err
 	}
@@ -88,7 +89,8 @@ func (t *trainer) saveSampler(req tinker.SaveSamplerRequest) (future.Result, err
 	if req.SamplingSessionSeq == nil {
 		return jsonResult(tinker.SaveResult{Path: path.String(), Type: tinker.TypeSaveSampler}), nil
 	}
-	id, err := t.models.samplers.add(t.run.Session, *req.SamplingSessionSeq, source{base: t.run.BaseModel, path: path, weights: key})
+	id, err := t.models.samplers.add(t.run.Session, *req.SamplingSessionSeq, source{base: t.run.BaseModel, path: path,
+		weights: key})
 	if err != nil {
 		return future.Result{}, userError("%s", err)
 	}

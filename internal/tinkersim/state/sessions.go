@@ -48,7 +48,8 @@ type accepted struct {
 }
 
 func newSessions(options Options) *Sessions {
-	return &Sessions{clock: options.Clock, random: options.Random, timeout: options.SessionTimeout, byID: map[string]*session{}}
+	return &Sessions{clock: options.Clock, random: options.Random, timeout: options.SessionTimeout,
+		byID: map[string]*session{}}
 }
 
 // Create creates a session.
@@ -180,7 +181,8 @@ func (s *Sessions) Get(id string) (SessionInfo, error) {
 	if err != nil {
 		return SessionInfo{}, err
 	}
-	info := tinker.SessionInfo{TrainingRunIDs: append([]string{}, found.runs...), SamplerIDs: append([]string{}, found.samplers...)}
+	info := tinker.SessionInfo{TrainingRunIDs: append([]string{}, found.runs...),
+		SamplerIDs: append([]string{}, found.samplers...)}
 	return SessionInfo{SessionInfo: info, UserMetadata: found.metadata}, nil
 }
 

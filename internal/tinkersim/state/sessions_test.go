@@ -52,7 +52,8 @@ func TestSessionTimeout(t *testing.T) {
 			f := newFixture(t)
 			session := f.session()
 			model := f.model(session, 0)
-			sampler, err := f.Samplers.Create(tinker.CreateSamplingSessionRequest{Session: session, Seq: 1, BaseModel: baseModel})
+			sampler, err := f.Samplers.Create(tinker.CreateSamplingSessionRequest{Session: session, Seq: 1,
+				BaseModel: baseModel})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +128,8 @@ func TestSessionInfo(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := SessionInfo{
-		SessionInfo:  tinker.SessionInfo{TrainingRunIDs: []string{session + ":train:3"}, SamplerIDs: []string{session + ":sample:7"}},
+		SessionInfo: tinker.SessionInfo{TrainingRunIDs: []string{session + ":train:3"},
+			SamplerIDs: []string{session + ":sample:7"}},
 		UserMetadata: tinker.Metadata{"run": "a"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -145,7 +147,8 @@ func TestSessionFinish(t *testing.T) {
 	if err := f.Sessions.Finish(session); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Sessions.Heartbeat(tinker.SessionHeartbeat{Session: session}); category(err) != string(tinker.CategoryFutureLost) {
+	if _, err := f.Sessions.Heartbeat(tinker.SessionHeartbeat{Session: session}); category(err) != string(
+		tinker.CategoryFutureLost) {
 		t.Errorf("a heartbeat of a finished session: %v", err)
 	}
 	if _, err := f.Models.Info(tinker.ModelRequest{ModelID: model}); err != nil {

@@ -180,7 +180,8 @@ func (s *State) Cancel(id string) error { return s.shared.futures.Cancel(id) }
 // Await returns the result of a future if it exists or arrives within the given time. Otherwise ok is
 // false and status says what the operation waits for. It returns future.ErrUnknown, future.ErrLost,
 // ErrClosed or the context's error.
-func (s *State) Await(ctx context.Context, id string, patience time.Duration) (result future.Result, status future.QueueStatus, ok bool, err error) {
+func (s *State) Await(ctx context.Context, id string,
+	patience time.Duration) (result future.Result, status future.QueueStatus, ok bool, err error) {
 	f, err := s.shared.futures.Lookup(id)
 	if s.shared.background.isClosed() {
 		err = ErrClosed

@@ -105,7 +105,8 @@ func TestTrainerRefusesNumbers(t *testing.T) {
 	if _, err := r.submit(1, true); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.trainer.submit(submission{op: OpForward, seq: 1, digest: digestOf("another")}); category(err) != "user" {
+	if _, err := r.trainer.submit(submission{op: OpForward, seq: 1,
+		digest: digestOf("another")}); category(err) != "user" {
 		t.Errorf("another operation with number 1: %v, want a user error", err)
 	}
 }
@@ -134,9 +135,10 @@ func TestTrainerFaults(t *testing.T) {
 			fault.Rule{Do: fault.Fail, Stage: fault.Reply, Message: "bad"},
 			tinker.FailedResult{Error: "bad", Category: tinker.CategoryServer}, []int64{1, 2},
 		},
-		"a short pause":    {fault.Rule{Do: fault.Pause, Seconds: 0.001}, tinker.FailedResult{}, []int64{1, 2}},
-		"a delayed result": {fault.Rule{Do: fault.Pause, Stage: fault.Reply, Seconds: 0.001}, tinker.FailedResult{}, []int64{1, 2}},
-		"another number":   {fault.Rule{Do: fault.Fail, Seq: new(int64(9))}, tinker.FailedResult{}, []int64{1, 2}},
+		"a short pause": {fault.Rule{Do: fault.Pause, Seconds: 0.001}, tinker.FailedResult{}, []int64{1, 2}},
+		"a delayed result": {fault.Rule{Do: fault.Pause, Stage: fault.Reply, Seconds: 0.001}, tinker.FailedResult{},
+			[]int64{1, 2}},
+		"another number": {fault.Rule{Do: fault.Fail, Seq: new(int64(9))}, tinker.FailedResult{}, []int64{1, 2}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +160,8 @@ func TestTrainerFaults(t *testing.T) {
 }
 
 func TestHeldOperationReportsQueueState(t *testing.T) {
-	r := newRecorder(t, fault.Rule{ID: "h", Op: OpForward, Do: fault.Hold, QueueState: "paused_capacity", Message: "no GPU"})
+	r := newRecorder(t, fault.Rule{ID: "h", Op: OpForward, Do: fault.Hold, QueueState: "paused_capacity",
+		Message: "no GPU"})
 	submitted, err := r.submit(1, false)
 	if err != nil {
 		t.Fatal(err)

@@ -65,7 +65,8 @@ func (t *trainer) forwardBackward(req tinker.ForwardBackwardRequest) (future.Res
 	}
 	outputs := make([]map[string]tinker.Tensor, len(result.Logprobs))
 	for i, logprobs := range result.Logprobs {
-		outputs[i] = map[string]tinker.Tensor{tinker.InputLogprobs: tinker.Floats(logprobs, shapeOf[int64](result.Shapes[i])...)}
+		outputs[i] = map[string]tinker.Tensor{tinker.InputLogprobs: tinker.Floats(logprobs,
+			shapeOf[int64](result.Shapes[i])...)}
 	}
 	body, err := tinker.EncodeOutput(tinker.ForwardBackwardResult{
 		LossFnOutputType: tinker.OutputArrayRecord, LossFnOutputs: outputs, Metrics: result.Metrics,

@@ -101,7 +101,8 @@ func build(tokens []token) (*Vocabulary, error) {
 			return nil, fmt.Errorf("the id %d of token %q is not from 0 to %d", t.id, t.text, mostIDs-1)
 		}
 		if len(t.text) > model.MaxSpelling {
-			return nil, fmt.Errorf("the token with id %d has %d bytes, which is more than %d", t.id, len(t.text), model.MaxSpelling)
+			return nil, fmt.Errorf("the token with id %d has %d bytes, which is more than %d", t.id, len(t.text),
+				model.MaxSpelling)
 		}
 		for int(t.id) >= len(v.spelling) {
 			v.spelling = append(v.spelling, nil)

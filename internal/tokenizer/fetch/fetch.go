@@ -50,7 +50,8 @@ type DigestError struct {
 
 // Error implements error.
 func (e *DigestError) Error() string {
-	return fmt.Sprintf("%s has sha256 %s, want %s: the file has changed; if that is intended, set sha256 to the new one in a new run",
+	return fmt.Sprintf("%s has sha256 %s, want %s: the file has changed; if that is intended, set sha256 to the new one "+
+		"in a new run",
 		e.Source, e.Got, e.Source.SHA256)
 }
 

@@ -43,7 +43,8 @@ func newHub(t *testing.T) *hub {
 		switch {
 		case h.answer != nil:
 			h.answer(w, r)
-		case r.URL.EscapedPath() != "/org/model/resolve/refs%2Fpr%2F1/sub/tokenizer.json" && r.URL.Path != "/org/model/resolve/main/tokenizer.json":
+		case r.URL.EscapedPath() != "/org/model/resolve/refs%2Fpr%2F1/sub/tokenizer.json" &&
+			r.URL.Path != "/org/model/resolve/main/tokenizer.json":
 			http.NotFound(w, r)
 		default:
 			// The client sees another host name.
@@ -106,25 +107,31 @@ func TestLoadErrors(t *testing.T) {
 		token  string
 		want   string // It is a part of the error, such as its advice.
 	}{
-		"no place":                  {source: Source{}, want: "one of path, url and repository"},
-		"two places":                {source: Source{Path: "a", Repository: "org/model"}, want: "one of path, url and repository"},
-		"a URL without digest":      {source: Source{URL: "http://x/y"}, want: "needs sha256"},
-		"an invalid digest":         {source: Source{Path: "a", SHA256: "AB"}, want: "64 hexadecimal digits"},
-		"an invalid repository":     {source: Source{Repository: "../model"}, want: "org/name"},
-		"a file outside":            {source: Source{Repository: "org/model", File: "../tokenizer.json"}, want: "not a path within a repository"},
-		"a file that is not there":  {source: Source{Path: "/nowhere/tokenizer.json"}, want: "no such file"},
-		"an unknown repository":     {source: Source{Repository: "org/other"}, want: "check repository, revision and file"},
-		"no token":                  {source: Source{Repository: "org/model"}, answer: status(401), want: "set HF_TOKEN"},
-		"a token that may not read": {source: Source{Repository: "org/model"}, answer: status(403), token: "hf_x", want: "licence may have to be accepted"},
-		"a server that is ill":      {source: Source{Repository: "org/model"}, answer: status(503), want: "try again later"},
-		"a page of another kind": {source: Source{Repository: "org/model"}, want: "tokenizer.json", answer: func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, "<html>sign in</html>")
-		}},
-		"a download that breaks off": {source: Source{Repository: "org/model"}, want: "unexpected EOF", answer: func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Length", "1000")
-			io.WriteString(w, "{")
-		}},
-		"another digest":            {source: Source{Repository: "org/model", SHA256: other}, want: "set sha256 to the new one"},
+		"no place": {source: Source{}, want: "one of path, url and repository"},
+		"two places": {source: Source{Path: "a", Repository: "org/model"},
+			want: "one of path, url and repository"},
+		"a URL without digest":  {source: Source{URL: "http://x/y"}, want: "needs sha256"},
+		"an invalid digest":     {source: Source{Path: "a", SHA256: "AB"}, want: "64 hexadecimal digits"},
+		"an invalid repository": {source: Source{Repository: "../model"}, want: "org/name"},
+		"a file outside": {source: Source{Repository: "org/model", File: "../tokenizer.json"},
+			want: "not a path within a repository"},
+		"a file that is not there": {source: Source{Path: "/nowhere/tokenizer.json"}, want: "no such file"},
+		"an unknown repository":    {source: Source{Repository: "org/other"}, want: "check repository, revision and file"},
+		"no token":                 {source: Source{Repository: "org/model"}, answer: status(401), want: "set HF_TOKEN"},
+		"a token that may not read": {source: Source{Repository: "org/model"}, answer: status(403), token: "hf_x",
+			want: "licence may have to be accepted"},
+		"a server that is ill": {source: Source{Repository: "org/model"}, answer: status(503), want: "try again later"},
+		"a page of another kind": {source: Source{Repository: "org/model"}, want: "tokenizer.json",
+			answer: func(w http.ResponseWriter, _ *http.Request) {
+				io.WriteString(w, "<html>sign in</html>")
+			}},
+		"a download that breaks off": {source: Source{Repository: "org/model"}, want: "unexpected EOF",
+			answer: func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Length", "1000")
+				io.WriteString(w, "{")
+			}},
+		"another digest": {source: Source{Repository: "org/model", SHA256: other},
+			want: "set sha256 to the new one"},
 		"ranks of an unknown model": {source: Source{Repository: "org/model", Ranks: "other"}, want: "kimi_k2, o200k_base"},
 	}
 	for name, tc := range cases {

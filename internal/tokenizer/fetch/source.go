@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fetch loads tokenizer files: from a file, a URL, or a repository of a Hugging Face hub. It stores downloads in
-// a folder by their digest, so that a pod that knows the digest downloads a file once and never reads another file
+// Package fetch loads tokenizer files: from a file, a URL, or a repository of a Hugging Face hub. It stores downloads
+// in a folder by their digest, so that a pod that knows the digest downloads a file once and never reads another file
 // than the one that the run began with.
 package fetch
 

@@ -48,8 +48,8 @@ func (p cased) rest(text string, first class) int {
 	return symbolsOrSpace(text, first, letter|number, tail)
 }
 
-// fromMark is the end of a word that begins with a mark, which either precedes the word or is its first letter. It tries
-// the two alternatives of the pattern with both readings, in the order of the pattern.
+// fromMark is the end of a word that begins with a mark, which either precedes the word or is its first letter. It
+// tries the two alternatives of the pattern with both readings, in the order of the pattern.
 func (p cased) fromMark(text string, size int) int {
 	if end, ok := p.endsSmall(text, size); ok {
 		return p.contraction(text, end)

@@ -5,8 +5,8 @@ package split
 
 import "unicode/utf8"
 
-// deepseek consists of three patterns, each applied to the pieces of the one before: numbers of up to three digits, runs
-// of Chinese and Japanese characters, and then
+// deepseek consists of three patterns, each applied to the pieces of the one before: numbers of up to three digits,
+// runs of Chinese and Japanese characters, and then
 //
 //	[ASCII punctuation][A-Za-z]+ | [^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+ | ?[\p{P}\p{S}]+[\r\n]* | white space
 //
@@ -114,8 +114,8 @@ func (s segment) space(first class) int {
 	return spaceEnd(s.text, first)
 }
 
-// gap is the end of text that the third pattern does not match, which is a piece, too: its characters belong to no class. If a word
-// follows, it excludes the last of them, which belongs to the word.
+// gap is the end of text that the third pattern does not match, which is a piece, too: its characters belong to no
+// class. If a word follows, it excludes the last of them, which belongs to the word.
 func (s segment) gap(size int) int {
 	last := 0
 	for end := size; ; {

@@ -24,7 +24,8 @@ type UnknownPatternError struct {
 
 // Error implements error.
 func (e *UnknownPatternError) Error() string {
-	return fmt.Sprintf("no scanner is known for the split pattern %q: internal/tokenizer/split needs one, with vectors of the reference", e.Patterns)
+	return fmt.Sprintf("no scanner is known for the split pattern %q: internal/tokenizer/split needs one, with vectors "+
+		"of the reference", e.Patterns)
 }
 
 // The patterns consist of these parts.
@@ -72,8 +73,10 @@ var known = map[string]struct {
 	},
 	"kimi_k2": {
 		patterns: []string{`[\p{Han}]+|` +
-			before + `[` + capital[1:len(capital)-1] + notHan + `*[` + small[1:len(small)-1] + notHan + `+` + contraction + `?|` +
-			before + `[` + capital[1:len(capital)-1] + notHan + `+[` + small[1:len(small)-1] + notHan + `*` + contraction + `?|` +
+			before + `[` + capital[1:len(capital)-1] + notHan + `*[` + small[1:len(small)-1] + notHan + `+` + contraction +
+			`?|` +
+			before + `[` + capital[1:len(capital)-1] + notHan + `+[` + small[1:len(small)-1] + notHan + `*` + contraction +
+			`?|` +
 			`\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*` + newlines},
 		scanner: cased{digits: 3, contractions: true, apart: han}.piece,
 	},
@@ -81,15 +84,16 @@ var known = map[string]struct {
 		patterns: []string{
 			`\p{N}{1,3}`,
 			"[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
-			"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
+			"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| " +
+				"?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
 		},
 		scanner: deepseek,
 	},
 	"whole": {patterns: nil, scanner: func(text string) int { return len(text) }},
 }
 
-// ByPatterns returns the scanner of patterns that are applied one after the other, each to the pieces of the one before.
-// Without patterns, the whole text is one piece. An error is an *UnknownPatternError.
+// ByPatterns returns the scanner of patterns that are applied one after the other, each to the pieces of the one
+// before. Without patterns, the whole text is one piece. An error is an *UnknownPatternError.
 func ByPatterns(patterns []string) (Scanner, error) {
 	for _, k := range known {
 		if slices.Equal(k.patterns, patterns) {

@@ -25,7 +25,8 @@ func pieces(scan Scanner, text string) []string {
 	return all
 }
 
-// The vectors are the pieces of the reference. `go test -tags models ./test/models -run TestSplitVectors -update` regenerates them.
+// The vectors are the pieces of the reference. `go test -tags models ./test/models -run TestSplitVectors -update`
+// regenerates them.
 func TestVectors(t *testing.T) {
 	file, err := os.ReadFile("testdata/pieces.json")
 	if err != nil {
@@ -79,7 +80,8 @@ func TestByPatterns(t *testing.T) {
 
 // The classes are those of Unicode 16, which includes all of Go's tables.
 func TestClasses(t *testing.T) {
-	tables := map[class]*unicode.RangeTable{lower: unicode.Ll, mark: unicode.M, number: unicode.N, space: unicode.White_Space, han: unicode.Han, letter: unicode.L}
+	tables := map[class]*unicode.RangeTable{lower: unicode.Ll, mark: unicode.M, number: unicode.N,
+		space: unicode.White_Space, han: unicode.Han, letter: unicode.L}
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		c := classes.of(r)
 		for set, table := range tables {
@@ -88,7 +90,8 @@ func TestClasses(t *testing.T) {
 			}
 		}
 	}
-	for r, want := range map[rune]class{'\u1c89': upper, '\u1c8a': lower, '\U00010d50': upper, '\u0897': mark, '\U00010d40': number, '\U0001fae9': punctuation, '\u0378': 0} {
+	for r, want := range map[rune]class{'\u1c89': upper, '\u1c8a': lower, '\U00010d50': upper, '\u0897': mark,
+		'\U00010d40': number, '\U0001fae9': punctuation, '\u0378': 0} {
 		if got := classes.of(r); got != want {
 			t.Errorf("%U has class %#x, want %#x", r, got, want)
 		}

@@ -5,8 +5,8 @@ package split
 
 import "strings"
 
-// words is the pattern of Llama 3 and of Qwen, which differ in the characters of a word and in the number of digits of a
-// piece:
+// words is the pattern of Llama 3 and of Qwen, which differ in the characters of a word and in the number of digits of
+// a piece:
 //
 //	contraction | [^\r\n\p{L}\p{N}]?[letters]+ | \p{N}{1,digits} | ?[^\s letters \p{N}]+[\r\n]* | white space
 type words struct {
@@ -58,9 +58,9 @@ func tailEnd(text string, i int, set string) int {
 	return i
 }
 
-// spaceEnd is the end of `\s*[\r\n]+|\s+(?!\S)|\s+`: after the last newline of the run, or, without one, before the last
-// character, which belongs to the word that follows. first is the class of the first character; if that is not white
-// space, nothing matches, and the character is a piece of its own.
+// spaceEnd is the end of `\s*[\r\n]+|\s+(?!\S)|\s+`: after the last newline of the run, or, without one, before the
+// last character, which belongs to the word that follows. first is the class of the first character; if that is not
+// white space, nothing matches, and the character is a piece of its own.
 func spaceEnd(text string, first class) int {
 	if first&space == 0 {
 		_, size := at(text, 0)
@@ -100,8 +100,8 @@ func digitsEnd(text string, most int) int {
 	return end
 }
 
-// contractionEnd is the end of `(?i:'s|'t|'re|'ve|'m|'ll|'d)` at an index, or the index itself if no contraction begins there.
-// The only character beyond ASCII that equals one of these letters except for its case is U+017F, the long s.
+// contractionEnd is the end of `(?i:'s|'t|'re|'ve|'m|'ll|'d)` at an index, or the index itself if no contraction begins
+// there. The only character beyond ASCII that equals one of these letters except for its case is U+017F, the long s.
 func contractionEnd(text string, i int) int {
 	if len(text) < i+2 || text[i] != '\'' {
 		return i

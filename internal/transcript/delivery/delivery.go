@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package delivery is the format in which a pod prints the transcript of a step, so that who reads its log has the whole of it
-// or an error.
+// Package delivery is the format in which a pod prints the transcript of a step, so that who reads its log has the
+// whole of it or an error.
 package delivery
 
 import (

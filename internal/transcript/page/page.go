@@ -46,7 +46,8 @@ func Render(step transcript.Step) []byte {
 }
 
 func (w *writer) group(g transcript.Group) {
-	w.put(`<h2>Slot %: % <span class="note">%</span></h2>`+"\n", strconv.FormatInt(g.Slot, 10), g.Environment, list(g.Outcome, g.Reason))
+	w.put(`<h2>Slot %: % <span class="note">%</span></h2>`+"\n", strconv.FormatInt(g.Slot, 10), g.Environment,
+		list(g.Outcome, g.Reason))
 	w.unlessEmpty("<p class=\"missing\">%.</p>\n", g.Missing)
 	for i, episode := range g.Episodes {
 		w.put(`<details class="episode"`)

@@ -23,12 +23,14 @@ func hostile() transcript.Step {
 	reward := 0.5
 	return transcript.Step{Step: 3, Lineage: attack, SampledAt: 2, Missing: attack, Groups: []transcript.Group{{
 		Environment: attack, Outcome: "Usable", Reason: attack, Missing: attack, Episodes: []transcript.Episode{{
-			Outcome: attack, Reason: attack, StopReason: attack, Parts: map[string]float64{attack: 1}, Metrics: map[string]float64{attack: 1},
+			Outcome: attack, Reason: attack, StopReason: attack, Parts: map[string]float64{attack: 1},
+			Metrics: map[string]float64{attack: 1},
 			Conversations: []transcript.Conversation{{
 				Role: attack, Key: attack, Reward: &reward, StopReason: attack, Omitted: attack,
 				Tools: []transcript.Tool{{Name: attack, Description: attack, Parameters: []byte(`"` + `<script>` + `"`)}},
-				Messages: []transcript.Message{{Role: attack, Text: attack, Thinking: attack, Name: attack, Problem: attack, NewPrompt: true,
-					Calls: []transcript.Call{{Name: attack, Arguments: attack}}}},
+				Messages: []transcript.Message{{Role: attack, Text: attack, Thinking: attack, Name: attack, Problem: attack,
+					NewPrompt: true,
+					Calls:     []transcript.Call{{Name: attack, Arguments: attack}}}},
 				Judgements: []transcript.Judgement{{Criterion: attack, Rationale: attack}},
 			}},
 		}},
@@ -64,7 +66,8 @@ func TestRenderNeedsNoNetwork(t *testing.T) {
 	if found := regexp.MustCompile(`(?i)(src|href|url|@import)\s*[=(]|https?://`).FindString(string(data)); found != "" {
 		t.Errorf("the page refers to something else: %s", found)
 	}
-	if !strings.Contains(string(data), "default-src &#39;none&#39;") && !strings.Contains(string(data), "default-src 'none'") {
+	if !strings.Contains(string(data), "default-src &#39;none&#39;") && !strings.Contains(string(data),
+		"default-src 'none'") {
 		t.Error("the page permits a browser to load something")
 	}
 }
@@ -74,31 +77,39 @@ func golden() transcript.Step {
 	reward := 0.123456
 	return transcript.Step{Step: 12, Lineage: "3f2a9c1e", SampledAt: 11, Groups: []transcript.Group{
 		{Slot: 40, Environment: "sums", Outcome: "Usable", Episodes: []transcript.Episode{
-			{Index: 0, Outcome: "Usable", Reward: 1, StopReason: "stop", Parts: map[string]float64{"style": 0.25, "exact": 1}, Metrics: map[string]float64{"correct": 1},
+			{Index: 0, Outcome: "Usable", Reward: 1, StopReason: "stop", Parts: map[string]float64{"style": 0.25, "exact": 1},
+				Metrics: map[string]float64{"correct": 1},
 				Conversations: []transcript.Conversation{{Messages: []transcript.Message{
-					{Role: "user", Text: "What is 1 < 2 & \"so on\"?\n\n  It's 'quoted'."}, {Role: "assistant", Thinking: "well", Text: "Yes.", Reply: 1},
+					{Role: "user", Text: "What is 1 < 2 & \"so on\"?\n\n  It's 'quoted'."},
+					{Role: "assistant", Thinking: "well", Text: "Yes.", Reply: 1},
 				}}}},
 			{Index: 1, Outcome: "Usable", Retries: 2, Conversations: []transcript.Conversation{
 				{Role: "solver", Key: "0", Reward: &reward, StopReason: "length", Omitted: "2 messages are left out",
-					Tools: []transcript.Tool{{Name: "add", Description: "adds", Parameters: []byte(`{"type":"object"}`)}, {Name: "stop"}},
+					Tools: []transcript.Tool{{Name: "add", Description: "adds", Parameters: []byte(`{"type":"object"}`)},
+						{Name: "stop"}},
 					Messages: []transcript.Message{
-						{Role: "system", Text: "Be short."}, {Role: "assistant", Reply: 1, Calls: []transcript.Call{{Name: "add", Arguments: "{}"}, {Name: "stop"}}},
-						{Role: "tool", Name: "add", Text: "3", Reward: new(0.25)}, {Role: "user", Text: "again", NewPrompt: true}, {Role: "assistant", Reply: 2, Text: "{", Problem: "no JSON"},
+						{Role: "system", Text: "Be short."}, {Role: "assistant", Reply: 1,
+							Calls: []transcript.Call{{Name: "add", Arguments: "{}"}, {Name: "stop"}}},
+						{Role: "tool", Name: "add", Text: "3", Reward: new(0.25)}, {Role: "user", Text: "again", NewPrompt: true},
+						{Role: "assistant", Reply: 2, Text: "{", Problem: "no JSON"},
 						{Role: "tool", Name: "stop", Text: "Thank you.", Reward: new(0.0), Finished: true},
 					},
-					Judgements: []transcript.Judgement{{Criterion: "is short", Rating: 0.5, Rationale: "not quite"}, {Criterion: "is polite", Rating: 1}}},
+					Judgements: []transcript.Judgement{{Criterion: "is short", Rating: 0.5, Rationale: "not quite"},
+						{Criterion: "is polite", Rating: 1}}},
 				{Key: "1"},
 			}},
 			{Index: 2, Outcome: "EnvironmentFault", Reason: "it crashed"},
 		}},
-		{Slot: 41, Environment: "sums", Outcome: "Deadline", Reason: "too long", Missing: "the group's worker recorded no conversations"},
+		{Slot: 41, Environment: "sums", Outcome: "Deadline", Reason: "too long",
+			Missing: "the group's worker recorded no conversations"},
 	}}
 }
 
 var update = flag.Bool("update", false, "write the golden pages anew")
 
 func TestRenderGoldenPages(t *testing.T) {
-	for name, step := range map[string]transcript.Step{"groups": golden(), "missing": {Step: 3, Lineage: "a", SampledAt: 2, Missing: "it was lost"}} {
+	for name, step := range map[string]transcript.Step{"groups": golden(), "missing": {Step: 3, Lineage: "a", SampledAt: 2,
+		Missing: "it was lost"}} {
 		got := Render(step)
 		file := filepath.Join("testdata", name+".html")
 		if *update {

@@ -12,11 +12,12 @@ import (
 // markup is written as it is. Only constants become one without a conversion, and this package has no such conversion.
 type markup string
 
-// writer writes HTML. It takes the place of html/template, which calls methods by name: a program that links that keeps the methods of
-// all its types, which made the programs of this project larger by a quarter.
+// writer writes HTML. It takes the place of html/template, which calls methods by name: a program that links that keeps
+// the methods of all its types, which made the programs of this project larger by a quarter.
 type writer struct{ out bytes.Buffer }
 
-// put writes markup in which each % stands for the next text. Texts are escaped for elements and for attributes in quotes.
+// put writes markup in which each % stands for the next text. Texts are escaped for elements and for attributes in
+// quotes.
 func (w *writer) put(m markup, texts ...string) {
 	rest := string(m)
 	for _, text := range texts {

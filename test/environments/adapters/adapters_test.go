@@ -114,7 +114,8 @@ func serveAdapter(t *testing.T, adapter, python string, answer *contract.AnswerT
 	t.Helper()
 	address := "127.0.0.1:" + freePort(t)
 	_, port, _ := strings.Cut(address, ":")
-	run(t, "http://"+address+"/health", append(variables, "PORT="+port), python, filepath.Join(samples, adapter, "environment.py"))
+	run(t, "http://"+address+"/health", append(variables, "PORT="+port), python,
+		filepath.Join(samples, adapter, "environment.py"))
 	backend, err := ors.New(ors.Options{BaseURL: "http://" + address, AnswerTool: answer})
 	if err != nil {
 		t.Fatalf("New: %v", err)
@@ -161,7 +162,8 @@ func reply(t *testing.T, backend *ors.Backend, text string) (tooluse.Outcome, er
 func checkTools(t *testing.T, session tooluse.Session, name, parameter string) {
 	t.Helper()
 	tools, err := session.Tools(t.Context())
-	if err != nil || len(tools) != 1 || tools[0].Name != name || !strings.Contains(string(tools[0].Parameters), `"`+parameter+`"`) {
+	if err != nil || len(tools) != 1 || tools[0].Name != name || !strings.Contains(string(tools[0].Parameters),
+		`"`+parameter+`"`) {
 		t.Errorf("Tools = %+v, %v, want %s with the parameter %s", tools, err, name, parameter)
 	}
 }
@@ -191,7 +193,8 @@ func TestVerifiers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	backend := serveAdapter(t, "verifiers", interpreter(t, "verifiers"), &contract.AnswerTool{Name: "reply", Argument: "text"},
+	backend := serveAdapter(t, "verifiers", interpreter(t, "verifiers"),
+		&contract.AnswerTool{Name: "reply", Argument: "text"},
 		"TASKSET=word_tasks", "TEST_TASKS=5", "PYTHONPATH="+tasksets)
 	checkSplits(t, backend, environment.Split{Name: "test", Tasks: 5}, environment.Split{Name: "train", Tasks: 2})
 
@@ -207,7 +210,8 @@ func TestVerifiers(t *testing.T) {
 	})
 	t.Run("stop condition", func(t *testing.T) {
 		outcome, err := reply(t, backend, "I give up.")
-		if diff := cmp.Diff([]environment.Reward{{Value: 0}}, outcome.Rewards); err != nil || diff != "" || outcome.Text != "" {
+		if diff := cmp.Diff([]environment.Reward{{Value: 0}}, outcome.Rewards); err != nil || diff != "" ||
+			outcome.Text != "" {
 			t.Errorf("Answer = %+v, %v; rewards (-want +got):\n%s", outcome, err, diff)
 		}
 	})
@@ -231,18 +235,21 @@ func playWords(t *testing.T, backend *ors.Backend, index int64) {
 		t.Errorf("a call with wrong arguments gives %+v", got)
 	}
 	word := fmt.Sprintf("word-%d", index)
-	if got := call(t, session, "words_look", fmt.Sprintf(`{"number": %d}`, index)); got.Text != word || len(got.Rewards) != 0 || got.Done {
+	if got := call(t, session, "words_look", fmt.Sprintf(`{"number": %d}`, index)); got.Text != word ||
+		len(got.Rewards) != 0 || got.Done {
 		t.Errorf("the call gives %+v", got)
 	}
 	outcome, err := answer(t, session, word)
-	if diff := cmp.Diff([]environment.Reward{{Value: 2}}, outcome.Rewards); err != nil || diff != "" || outcome.Text != "" {
+	if diff := cmp.Diff([]environment.Reward{{Value: 2}}, outcome.Rewards); err != nil || diff != "" ||
+		outcome.Text != "" {
 		t.Errorf("Answer = %+v, %v; rewards (-want +got):\n%s", outcome, err, diff)
 	}
 }
 
 func TestVerifiersRefusesAnUnknownTaskset(t *testing.T) {
 	t.Parallel()
-	program := exec.CommandContext(t.Context(), interpreter(t, "verifiers"), filepath.Join(samples, "verifiers", "environment.py"))
+	program := exec.CommandContext(t.Context(), interpreter(t, "verifiers"),
+		filepath.Join(samples, "verifiers", "environment.py"))
 	output, err := program.CombinedOutput()
 	if err == nil || !strings.Contains(string(output), "TASKSET is not set") {
 		t.Errorf("the adapter without TASKSET ended with %v and printed %s", err, output)
@@ -253,7 +260,8 @@ func TestOpenEnv(t *testing.T) {
 	t.Parallel()
 	python, port := interpreter(t, "openenv"), freePort(t)
 	run(t, "http://127.0.0.1:"+port+"/schema", nil, python, "openenv_server.py", port)
-	backend := serveAdapter(t, "openenv", python, nil, "OPENENV_URL=http://127.0.0.1:"+port, "PROMPT=You play a game.", "TRAIN_TASKS=4", "TEST_TASKS=2")
+	backend := serveAdapter(t, "openenv", python, nil, "OPENENV_URL=http://127.0.0.1:"+port, "PROMPT=You play a game.",
+		"TRAIN_TASKS=4", "TEST_TASKS=2")
 	checkSplits(t, backend, environment.Split{Name: "test", Tasks: 2}, environment.Split{Name: "train", Tasks: 4})
 	session := open(t, backend, environment.Task{Split: "test", Index: 1})
 	checkMessages(t, session, "You play a game.\n\nGuess a number.")
@@ -269,7 +277,8 @@ func TestOpenEnv(t *testing.T) {
 	if diff := cmp.Diff([]environment.Reward{{Value: 0.5}}, got.Rewards); diff != "" || got.Text != "Right." || !got.Done {
 		t.Errorf("the second action gives %+v; rewards (-want +got):\n%s", got, diff)
 	}
-	_, err := open(t, backend, environment.Task{Split: "train"}).Call(t.Context(), chat.ToolCall{Name: "act", Arguments: `{"number": -1}`})
+	_, err := open(t, backend, environment.Task{Split: "train"}).Call(t.Context(),
+		chat.ToolCall{Name: "act", Arguments: `{"number": -1}`})
 	if !isRetriable(err) || !strings.Contains(err.Error(), "the number is negative") {
 		t.Errorf("Call: %v, want a fault that is not permanent and quotes the environment", err)
 	}

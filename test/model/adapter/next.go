@@ -127,8 +127,8 @@ func (m *Model) answer(x *successors, w uint8) {
 	}
 }
 
-// lose has the learner lose a worker, which continues. One that comes back without its group has stopped it, or is another
-// process.
+// lose has the learner lose a worker, which continues. One that comes back without its group has stopped it, or is
+// another process.
 func (m *Model) lose(x *successors, w uint8) {
 	s := x.From
 	if s.Lost[w] == 0 && s.LostWorkers > 0 {

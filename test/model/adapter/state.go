@@ -37,8 +37,8 @@ const (
 	announced        // The sampler weights of the next version can be leased, and its state is not saved.
 )
 
-// trained is a model at the server: the version that its weights are, and one more than the version that it has loaded last for
-// samples.
+// trained is a model at the server: the version that its weights are, and one more than the version that it has loaded
+// last for samples.
 type trained struct{ Alive, Weights, Loaded uint8 }
 
 // playing is what a worker plays: the group of a version, sampled in a model.

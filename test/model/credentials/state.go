@@ -11,7 +11,8 @@ const (
 	unstarted = maxAttempts + 1
 )
 
-// Config is one configuration of the model: the rules of the exchange and of the heartbeat, and how many faults there are.
+// Config is one configuration of the model: the rules of the exchange and of the heartbeat, and how many faults there
+// are.
 type Config struct {
 	// CheckSignature: a learner is fenced by a report only if the signature in it is valid.
 	CheckSignature bool
@@ -50,7 +51,8 @@ type State struct {
 	// Attempt is the newest that the manager has started.
 	Attempt uint8
 	Learner [maxAttempts + 1]uint8
-	// Known is the highest attempt that the honest worker knows of, and Signed is 1 if it has the signature of its learner.
+	// Known is the highest attempt that the honest worker knows of, and Signed is 1 if it has the signature of its
+	// learner.
 	Known, Signed uint8
 	// Stolen has a bit for each attempt whose signature the attacker has.
 	Stolen uint8

@@ -151,7 +151,8 @@ func (e *explorer[S]) findings() []Finding {
 	return findings
 }
 
-// trace labels the transitions that lead from the initial state to another one. It finds them again by their fingerprints.
+// trace labels the transitions that lead from the initial state to another one. It finds them again by their
+// fingerprints.
 func (e *explorer[S]) trace(id uint32) []string {
 	state := e.model.Init()
 	var labels []string

@@ -201,7 +201,8 @@ func (s *State) end(n, job uint8) {
 	}
 }
 
-// otherController suspends the Job of a learner that runs, which ends the pod, and resumes it, which makes a second one.
+// otherController suspends the Job of a learner that runs, which ends the pod, and resumes it, which makes a second
+// one.
 func (m *Model) otherController(x *successors, n uint8) {
 	s := x.From
 	if s.Job[n] == jobSuspended {

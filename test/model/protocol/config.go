@@ -163,7 +163,8 @@ type Config struct {
 	AnnounceEarly bool
 	// TrainAhead: the next step may be submitted while the save of the state has no reply, once the version is announced.
 	TrainAhead bool
-	// SaveAhead: a learner that drains when the save of a state has failed saves it again, whatever its model holds by then.
+	// SaveAhead: a learner that drains when the save of a state has failed saves it again, whatever its model holds by
+	// then.
 	SaveAhead bool
 	// Evaluate is the version whose evaluation is due; 0 means that no evaluation is due.
 	Evaluate int

@@ -58,7 +58,8 @@ func (m *Model) Label(act engine.Act, from, to *State) string {
 	switch act.Kind {
 	case workerAttached, groupFinished, groupsDropped, workerCrashed, groupGivenUp:
 		return m.labelWorker(act, from)
-	case attemptStarted, saveExecuted, abandonedSaveExecuted, stateExpired, initialExpired, samplerExpired, heartbeat, suspended,
+	case attemptStarted, saveExecuted, abandonedSaveExecuted, stateExpired, initialExpired, samplerExpired, heartbeat,
+		suspended,
 		serverRestarted:
 		return m.labelServer(act, to)
 	case claimWritten, modelsUnloaded, listed, loaded, openingSaved, versionMissing, learnerCrashed:
@@ -177,7 +178,8 @@ func (m *Model) labelTraining(act engine.Act, before, after *Learner) string {
 		piped = " + save_state " + m.rules.checkpointName(after.Pending)
 	}
 	outcome := map[uint8]string{
-		allDone: "all done", replyLost: "all done, a REPLY IS LOST", chunkFailed: "ONE CHUNK FAILS, optim_step applies the rest",
+		allDone: "all done", replyLost: "all done, a REPLY IS LOST",
+		chunkFailed: "ONE CHUNK FAILS, optim_step applies the rest",
 	}[act.C]
 	step := before.Step
 	if after.Ahead != before.Ahead {

@@ -118,7 +118,8 @@ func (p *loop) train(x *successors, n int) {
 // trainAhead submits the step after the one whose save has no reply yet.
 func (p *loop) trainAhead(x *successors, n int) {
 	l := &x.From.Learners[n]
-	if !p.config.TrainAhead || l.Ahead != (trained{}) || l.Announced == 0 || l.ModelState != modelAlive || int(l.Step)+1 >= p.config.Steps {
+	if !p.config.TrainAhead || l.Ahead != (trained{}) || l.Announced == 0 || l.ModelState != modelAlive || int(l.Step)+
+		1 >= p.config.Steps {
 		return
 	}
 	announced := p.view(l)

@@ -159,7 +159,8 @@ func cost() []Scenario {
 	} {
 		count := func(c *protocol.Config) { c.CountCost = true }
 		add := func(name, note string, changes ...change) {
-			all = append(all, changed("cost/"+size.name+"/"+name, note, append([]change{size.change, count, only()}, changes...)...))
+			all = append(all, changed("cost/"+size.name+"/"+name, note, append([]change{size.change, count, only()},
+				changes...)...))
 		}
 		hello := func(c *protocol.Config) { c.WaitHello = true }
 		fault := func(c *protocol.Config) { c.EnvironmentFaults, c.WorkerCrashes = 1, 1 }

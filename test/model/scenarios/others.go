@@ -32,7 +32,8 @@ func samplingScenarios() []Scenario {
 			func(c *sampling.Config) { c.PostInID = false }),
 		of("first-version try", "a lost future raises the try",
 			func(c *sampling.Config) { c.PostInID, c.TryOnLoss = false, true }),
-		of("try-on-crash", "a lease given to another worker raises the try", func(c *sampling.Config) { c.TryOnCrash = true }),
+		of("try-on-crash", "a lease given to another worker raises the try",
+			func(c *sampling.Config) { c.TryOnCrash = true }),
 		of("first-version session", "only workers send heartbeats of the session",
 			func(c *sampling.Config) { c.LearnerHeartbeat = false }),
 	}
@@ -83,7 +84,8 @@ func managerScenarios() []Scenario {
 		of("job-first", "Job before status", func(c *manager.Config) { c.JobFirst = true }),
 		of("protocol job-suspended", "a Job that another controller suspends is waited for",
 			func(c *manager.Config) { c.Hold, c.Suspends = true, 1 }),
-		of("minus hold", "a Job that another controller suspends is replaced at once", func(c *manager.Config) { c.Suspends = 1 }),
+		of("minus hold", "a Job that another controller suspends is replaced at once",
+			func(c *manager.Config) { c.Suspends = 1 }),
 		of("recreate", "a missing Job is created again under its number",
 			func(c *manager.Config) { c.Recreate, c.DeletedJobs = true, 1 }),
 	}
@@ -92,7 +94,8 @@ func managerScenarios() []Scenario {
 // adapterScenarios explores a server that samples in the adapter that trains.
 func adapterScenarios() []Scenario {
 	of := func(name, note string, change func(*adapter.Config)) Scenario {
-		config := adapter.Config{Acknowledge: true, ReportUnanswered: true, Unload: true, LostWorkers: 1, Deadlines: 1, Crashes: 1}
+		config := adapter.Config{Acknowledge: true, ReportUnanswered: true, Unload: true, LostWorkers: 1, Deadlines: 1,
+			Crashes: 1}
 		change(&config)
 		return Scenario{Name: "adapter/" + name, Note: note, Run: exploring(adapter.New(config))}
 	}
@@ -119,14 +122,17 @@ func suspectsScenarios() []Scenario {
 		return Scenario{Name: "suspects/" + name, Note: note, Run: exploring(suspects.New(config))}
 	}
 	return []Scenario{
-		of("protocol", "two deaths make a suspect, which is played alone; two deaths alone make a fault", func(*suspects.Config) {}),
+		of("protocol", "two deaths make a suspect, which is played alone; two deaths alone make a fault",
+			func(*suspects.Config) {}),
 		of("two deaths", "two deaths for other reasons while the same member is alone in play",
 			func(c *suspects.Config) { c.Deaths = 2 }),
 		of("cut off", "a worker is cut off, and comes back", func(c *suspects.Config) { c.Deaths, c.Silences = 0, 1 }),
 		of("minus permits undisturbed", "and no worker dies for other reasons",
 			func(c *suspects.Config) { c.Permits, c.Deaths = false, 0 }),
-		of("minus suspects", "each group is leased as if nothing had happened", func(c *suspects.Config) { c.Suspect = false }),
-		of("minus permits", "the next member begins before the learner knows of it", func(c *suspects.Config) { c.Permits = false }),
+		of("minus suspects", "each group is leased as if nothing had happened",
+			func(c *suspects.Config) { c.Suspect = false }),
+		of("minus permits", "the next member begins before the learner knows of it",
+			func(c *suspects.Config) { c.Permits = false }),
 		of("minus alone", "other groups are played beside a suspect", func(c *suspects.Config) { c.Beside = true }),
 		of("minus second death", "one death alone makes a fault", func(c *suspects.Config) { c.FaultAfter = 1 }),
 		of("first death", "one death makes a suspect", func(c *suspects.Config) { c.SuspectAfter = 1 }),

@@ -25,7 +25,8 @@ func firstVersion() []Scenario {
 		first("session-key", "sampling session keyed by version", fault, only(protocol.WrongFinalWeights)),
 		first("foreign", "another run's checkpoint in the listing",
 			func(c *protocol.Config) { c.Foreign, c.Attempts = true, 1 }, only(protocol.ForeignLoaded)),
-		first("expiry", "the newest state expires", func(c *protocol.Config) { c.Expiries = 1 }, only(protocol.NeededDeleted)),
+		first("expiry", "the newest state expires", func(c *protocol.Config) { c.Expiries = 1 },
+			only(protocol.NeededDeleted)),
 		first("lag-sampler", "lag 1, sampler of k-1 expires", lag1, small,
 			func(c *protocol.Config) { c.SamplerExpiries = 1 }, only()),
 		first("lag-parent", "lag 1, lineage of k-1 unknown after a resume", lag1, small,
@@ -43,10 +44,14 @@ func firstVersion() []Scenario {
 func protocolAsItIs() []Scenario {
 	all := underEachFault("protocol/lag0/")
 	all = append(all, underEachFault("protocol/lag1/", lag1AfterFault)...)
-	all = append(all, underEachFault("protocol/train-ahead/lag0/", trainAhead, func(c *protocol.Config) { c.Steps, c.Slots, c.Attempts = 3, 4, 2 })...)
+	all = append(all, underEachFault("protocol/train-ahead/lag0/", trainAhead, func(c *protocol.Config) {
+		c.Steps, c.Slots,
+			c.Attempts = 3, 4, 2
+	})...)
 	all = append(all, underEachFault("protocol/train-ahead/lag1/", trainAhead, lag1AfterFault)...)
 	all = append(all, underEachFault("protocol/per-step/lag1/", perStep, trainAhead, lag1AfterFault)...)
-	all = append(all, underEachFault("protocol/per-step/lag1 tombstone/", perStep, trainAhead, lag1AfterFault, tombstoneOfStep1)...)
+	all = append(all, underEachFault("protocol/per-step/lag1 tombstone/", perStep, trainAhead, lag1AfterFault,
+		tombstoneOfStep1)...)
 	all = append(all, underEachFault("protocol/per-step/lag2/", perStep, trainAhead, lag2AfterFault)...)
 	all = append(all, underEachFault("protocol/group2/",
 		func(c *protocol.Config) { c.BatchSize, c.Slots, c.Attempts = 2, 5, 2 })...)
@@ -129,15 +134,18 @@ func minusKept() []Scenario {
 	all := []Scenario{
 		changed("minus/window", "only the newest state is kept, lag 1", lag1, newestOnly, oneWorker,
 			func(c *protocol.Config) { c.SamplerExpiries = 1 }),
-		changed("with/samplers-only", "only the newest state is kept, lag 1, samplers never expire", lag1, newestOnly, oneWorker,
+		changed("with/samplers-only", "only the newest state is kept, lag 1, samplers never expire", lag1, newestOnly,
+			oneWorker,
 			twoAttempts, func(c *protocol.Config) { c.SecondLearners, c.WorkerCrashes = 1, 1 }),
-		changed("minus/parents", "lineages of the window guessed, lag 1, newest state only", lag1, guess, newestOnly, oneWorker),
+		changed("minus/parents", "lineages of the window guessed, lag 1, newest state only", lag1, guess, newestOnly,
+			oneWorker),
 		changed("minus/parents-kept", "lineages of the window guessed, lag 1, window kept, two s1 of different lineage",
 			lag1, guess, noClaims, oneWorker, func(c *protocol.Config) { c.EnvironmentFaults, c.WorkerCrashes = 1, 1 }),
 		changed("minus/s0", "initFrom vanishes before the first state", initFrom, twoAttempts,
 			func(c *protocol.Config) { c.SaveOpening = false }, only()),
 		changed("with/s0", "the same with step 0 saved first", initFrom, twoAttempts, only()),
-		changed("minus/run-filter", "", foreign, func(c *protocol.Config) { c.RunFilter = false }, only(protocol.ForeignLoaded)),
+		changed("minus/run-filter", "", foreign, func(c *protocol.Config) { c.RunFilter = false },
+			only(protocol.ForeignLoaded)),
 		changed("with/run-filter", "", foreign),
 		changed("minus/eval-keep", "retention deletes a state whose evaluation has no row", evaluation,
 			func(c *protocol.Config) { c.KeepForEvaluation = false }),
@@ -164,7 +172,10 @@ func twoFaults() []Scenario {
 		both("second-learner+environment-fault", func(c *protocol.Config) { c.SecondLearners, c.EnvironmentFaults = 1, 1 }),
 		both("second-learner+restart", func(c *protocol.Config) { c.SecondLearners, c.Restarts = 1, 1 }),
 		both("second-learner+worker", func(c *protocol.Config) { c.SecondLearners, c.WorkerCrashes = 1, 1 }),
-		both("fail+environment-fault", func(c *protocol.Config) { c.Failures, c.EnvironmentFaults, c.WorkerCrashes = 1, 1, 1 }),
+		both("fail+environment-fault", func(c *protocol.Config) {
+			c.Failures, c.EnvironmentFaults, c.WorkerCrashes = 1, 1,
+				1
+		}),
 		both("suspend+environment-fault", func(c *protocol.Config) { c.Suspensions, c.EnvironmentFaults = 2, 1 }),
 		lagged("lag1 second-learner+sampler", func(c *protocol.Config) { c.SecondLearners, c.SamplerExpiries = 1, 1 }),
 		lagged("lag1 fail+sampler", func(c *protocol.Config) { c.Failures, c.SamplerExpiries, c.WorkerCrashes = 1, 1, 1 }),
@@ -211,9 +222,10 @@ func bigWithoutLag() []Scenario {
 		changed("protocol/big/three steps", "", oneWorker, func(c *protocol.Config) {
 			c.Steps, c.Slots, c.SecondLearners, c.Failures = 3, 4, 1, 1
 		}),
-		changed("protocol/big/second-learner+fail+environment-fault+worker", "", oneWorker, twoAttempts, func(c *protocol.Config) {
-			c.SecondLearners, c.Failures, c.EnvironmentFaults, c.WorkerCrashes = 1, 1, 1, 1
-		}),
+		changed("protocol/big/second-learner+fail+environment-fault+worker", "", oneWorker, twoAttempts,
+			func(c *protocol.Config) {
+				c.SecondLearners, c.Failures, c.EnvironmentFaults, c.WorkerCrashes = 1, 1, 1, 1
+			}),
 		changed("protocol/big/second-learner+fail+restart+sampler", "", oneWorker, twoAttempts, func(c *protocol.Config) {
 			c.SecondLearners, c.Failures, c.Restarts, c.SamplerExpiries = 1, 1, 1, 1
 		}),

@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suspects is the model of the leases of two groups of two members, one of which ends each process that plays it. Workers
-// also die for other reasons, are cut off and come back. The learner, which knows of a worker only what it was told last, decides
-// what to lease together, and which member it blames.
+// Package suspects is the model of the leases of two groups of two members, one of which ends each process that plays
+// it. Workers also die for other reasons, are cut off and come back. The learner, which knows of a worker only what it
+// was told last, decides what to lease together, and which member it blames.
 package suspects

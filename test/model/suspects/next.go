@@ -164,7 +164,8 @@ func (m *Model) end(t *State, w int) {
 	}
 }
 
-// count counts a death for what the worker had. That of a worker that is cut off is marked, so that it can be taken back.
+// count counts a death for what the worker had. That of a worker that is cut off is marked, so that it can be taken
+// back.
 func (m *Model) count(t *State, w int, mark bool) {
 	for g := range groups {
 		p, c := t.Workers[w].Plays[g], &t.Groups[g]

@@ -19,11 +19,11 @@ const (
 type Config struct {
 	// Deaths is how many workers die for reasons of their own, and Silences how many are cut off and taken for dead.
 	Deaths, Silences uint8
-	// SuspectAfter is how many deaths make a group a suspect, and FaultAfter how many deaths with a member alone in play make that
-	// member a fault.
+	// SuspectAfter is how many deaths make a group a suspect, and FaultAfter how many deaths with a member alone in play
+	// make that member a fault.
 	SuspectAfter, FaultAfter uint8
-	// Permits has a worker begin a member of a suspect only once the learner knows that the one before is done. Without it the
-	// learner blames the member that the worker was known to play last.
+	// Permits has a worker begin a member of a suspect only once the learner knows that the one before is done. Without it
+	// the learner blames the member that the worker was known to play last.
 	Permits bool
 	// Beside lets a worker play other groups beside a suspect.
 	Beside bool
@@ -52,7 +52,8 @@ type worker struct {
 type counts struct {
 	Deaths uint8
 	Alone  [members]uint8
-	// Marks has a bit for each worker whose silence was counted, and MarkedAlone what it was counted as: 1 + the member, or 0.
+	// Marks has a bit for each worker whose silence was counted, and MarkedAlone what it was counted as: 1 + the member,
+	// or 0.
 	Marks       uint8
 	MarkedAlone [workers]uint8
 	Faulty      uint8

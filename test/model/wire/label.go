@@ -57,7 +57,8 @@ func (m *Model) Label(act engine.Act, from, to *State) string {
 	case abandoned:
 		return []string{"client finds its model missing, loads the newest state into a new one",
 			"server REFUSES the chunk (4xx)", "a REPLY IS LOST (410): client throws the model away",
-			"client sees the failure", "client asks for its reply and gets ANOTHER client's, whose request has the same id"}[act.A]
+			"client sees the failure",
+			"client asks for its reply and gets ANOTHER client's, whose request has the same id"}[act.A]
 	case serverRestart:
 		return "server RESTARTS"
 	case reported:

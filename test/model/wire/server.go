@@ -49,8 +49,8 @@ func (s *State) forget() {
 	s.Gradient, s.Queue, s.Queued, s.Seen = [steps * chunks]uint8{}, [9]Operation{}, 0, [14]uint8{}
 }
 
-// nextQueued returns the operation to execute. Order among chunks does not matter to a sum, so that a chunk need not wait
-// for those before it.
+// nextQueued returns the operation to execute. Order among chunks does not matter to a sum, so that a chunk need not
+// wait for those before it.
 func (m *Model) nextQueued(s *State) int {
 	best := -1
 	for i := range int(s.Queued) {

@@ -162,7 +162,8 @@ func New(config Config) *Model { return &Model{config} }
 func (m *Model) Init() State {
 	c := m.config
 	return State{
-		Alive: 1, Number: 1, LostAnswers: uint8(c.LostAnswers), LostSubmits: uint8(c.LostSubmits), Refusals: uint8(c.Refusals),
+		Alive: 1, Number: 1, LostAnswers: uint8(c.LostAnswers), LostSubmits: uint8(c.LostSubmits),
+		Refusals: uint8(c.Refusals),
 		Failures: uint8(c.Failures), LostReplies: uint8(c.LostReplies), Restarts: uint8(c.Restarts),
 	}
 }

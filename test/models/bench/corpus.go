@@ -22,7 +22,8 @@ const documentChars = 4000
 var foreign = []string{
 	"Сегодня модель решила новую задачу и получила награду. ", "Η εκπαίδευση συνεχίζεται από το τελευταίο σημείο. ",
 	"今天的训练比昨天快了一倍，奖励也提高了。", "新しい環境では、道具を使って答えを探します。", "학습은 저장된 곳에서 다시 시작됩니다. ",
-	"आज मॉडल ने सही उत्तर दिया और आगे बढ़ा। ", "استأنف التدريب من آخر نقطة محفوظة. ", "Die Übung läuft größtenteils schon über Nacht. ",
+	"आज मॉडल ने सही उत्तर दिया और आगे बढ़ा। ", "استأنف التدريب من آخر نقطة محفوظة. ",
+	"Die Übung läuft größtenteils schon über Nacht. ",
 	"L'entraînement a repris après l'arrêt, à l'étape précédente. ", "El niño aprendió rápido: ¿qué más podría pasar? ",
 	"Mô hình học nhanh hơn khi phần thưởng rõ ràng. ", "แบบจำลองเรียนรู้ได้เร็วขึ้นทุกวัน ", "😀👍🏽 🚀 → ✓ … “ok” — ½ ≤ ² ",
 }
@@ -39,7 +40,8 @@ func corpus(ctx context.Context, p packages, size int) ([]string, error) {
 		return nil, err
 	}
 	var all []string
-	for _, from := range []struct{ folder, suffix string }{{filepath.Join(strings.TrimSpace(string(goroot)), "src"), ".go"}, {strings.TrimSpace(string(library)), ".py"}} {
+	for _, from := range []struct{ folder, suffix string }{{filepath.Join(strings.TrimSpace(string(goroot)), "src"),
+		".go"}, {strings.TrimSpace(string(library)), ".py"}} {
 		documents, err := sources(from.folder, from.suffix)
 		if err != nil {
 			return nil, err

@@ -102,7 +102,8 @@ func row(ctx context.Context, p packages, v vocabulary, texts []string, document
 	}
 	encode := columns(ours.Encode, theirs[0].Encode, theirs[1].Encode)
 	decode := columns(ours.Decode, theirs[0].Decode, theirs[1].Decode)
-	fmt.Printf("%-14s %s   %s   %7.0f %8.1f %9.4f\n", v.name, encode, decode, loaded.Milliseconds, loaded.Megabytes, ours.allocations)
+	fmt.Printf("%-14s %s   %s   %7.0f %8.1f %9.4f\n", v.name, encode, decode, loaded.Milliseconds, loaded.Megabytes,
+		ours.allocations)
 	return nil
 }
 

@@ -117,5 +117,6 @@ func measureLoad(file, ranks string) error {
 		return err
 	}
 	runtime.KeepAlive(tokens)
-	return json.NewEncoder(os.Stdout).Encode(loading{Milliseconds: took.Seconds() * 1000, Megabytes: kilobytes * 1024 / 1e6})
+	return json.NewEncoder(os.Stdout).Encode(loading{Milliseconds: took.Seconds() * 1000,
+		Megabytes: kilobytes * 1024 / 1e6})
 }

@@ -117,7 +117,8 @@ func trained(ctx context.Context, p packages, scratch string) ([]vocabulary, err
 	for _, name := range []string{"qwen3", "qwen3_5", "deepseek_v3_1", "nemotron3", "gpt_oss"} {
 		settings := filepath.Join(scratch, "settings.json")
 		v := vocabulary{name: name, file: filepath.Join(scratch, name+".json")}
-		if err := unpack(filepath.Join("internal/tokenizer/testdata/golden", name, "tokenizer.json.gz"), settings); err != nil {
+		if err := unpack(filepath.Join("internal/tokenizer/testdata/golden", name, "tokenizer.json.gz"),
+			settings); err != nil {
 			return nil, err
 		}
 		if _, err := p.run(ctx, "train", settings, v.file); err != nil {

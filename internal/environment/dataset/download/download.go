@@ -65,7 +65,8 @@ func (e *StatusError) Error() string {
 // final reports whether a request that failed would fail again.
 func final(err error) bool {
 	if status, ok := errors.AsType[*StatusError](err); ok {
-		return status.Status/100 == 4 && status.Status != http.StatusTooManyRequests && status.Status != http.StatusRequestTimeout
+		return status.Status/100 == 4 && status.Status != http.StatusTooManyRequests &&
+			status.Status != http.StatusRequestTimeout
 	}
 	return errors.Is(err, errChanged)
 }
@@ -166,7 +167,8 @@ func (b *Body) retry(cause error) error {
 		if b.tries > 0 {
 			pause := pauseBefore(b.tries, cause)
 			if b.client.Logger != nil {
-				b.client.Logger.Warn("requesting a file again", "url", b.url, "offset", b.offset, "pause", pause.String(), "err", cause)
+				b.client.Logger.Warn("requesting a file again", "url", b.url, "offset", b.offset, "pause", pause.String(), "err",
+					cause)
 			}
 			if err := wait.Sleep(b.ctx, pause); err != nil {
 				return err
@@ -226,7 +228,8 @@ func (b *Body) request() error {
 	if err := b.accept(response); err != nil {
 		return errors.Join(err, b.stream.Close())
 	}
-	b.stream = reported{progress.NewReader(b.stream, b.client.Logger, "downloading", path.Base(request.URL.Path), b.offset, b.Size), b.stream}
+	b.stream = reported{progress.NewReader(b.stream, b.client.Logger, "downloading", path.Base(request.URL.Path), b.offset,
+		b.Size), b.stream}
 	return nil
 }
 

@@ -90,16 +90,21 @@ func TestRead(t *testing.T) {
 		requests int
 		problem  string
 	}{
-		"a server that answers":                   {requests: 1},
-		"a connection that breaks in the file":    {server: server{breakAt: []int{100_000, 50_000}}, requests: 3},
-		"one that breaks without ranges":          {server: server{breakAt: []int{100_000}, noRanges: true}, requests: 2},
-		"429 and 503 that ask for a pause":        {server: server{refuse: []int{429, 503, 500}}, requests: 4},
-		"a file that changes":                     {server: server{breakAt: []int{100_000}, changed: true}, requests: 2, problem: "the file changed during the download"},
-		"a file that changes and has no ranges":   {server: server{breakAt: []int{100_000}, changed: true, noRanges: true}, requests: 2, problem: "the file changed"},
-		"a refusal":                               {server: server{refuse: []int{403}}, requests: 1, problem: "answers 403 Forbidden: not now"},
-		"a refusal in the middle":                 {server: server{breakAt: []int{0}}, requests: 2},
-		"a server that answers 500 all the time":  {server: server{refuse: []int{500, 500, 500, 500, 500, 500, 500, 500, 500, 500}}, requests: maxTries, problem: "answers 500"},
-		"a file that breaks more often than that": {server: server{breakAt: []int{9000, 9000, 9000, 9000, 9000, 9000, 9000, 9000, 9000, 9000, 9000}}, requests: 12},
+		"a server that answers":                {requests: 1},
+		"a connection that breaks in the file": {server: server{breakAt: []int{100_000, 50_000}}, requests: 3},
+		"one that breaks without ranges":       {server: server{breakAt: []int{100_000}, noRanges: true}, requests: 2},
+		"429 and 503 that ask for a pause":     {server: server{refuse: []int{429, 503, 500}}, requests: 4},
+		"a file that changes": {server: server{breakAt: []int{100_000}, changed: true}, requests: 2,
+			problem: "the file changed during the download"},
+		"a file that changes and has no ranges": {server: server{breakAt: []int{100_000}, changed: true, noRanges: true},
+			requests: 2, problem: "the file changed"},
+		"a refusal": {server: server{refuse: []int{403}}, requests: 1,
+			problem: "answers 403 Forbidden: not now"},
+		"a refusal in the middle": {server: server{breakAt: []int{0}}, requests: 2},
+		"a server that answers 500 all the time": {server: server{refuse: []int{500, 500, 500, 500, 500, 500, 500, 500, 500,
+			500}}, requests: maxTries, problem: "answers 500"},
+		"a file that breaks more often than that": {server: server{breakAt: []int{9000, 9000, 9000, 9000, 9000, 9000, 9000,
+			9000, 9000, 9000, 9000}}, requests: 12},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +142,8 @@ func TestRedirect(t *testing.T) {
 	if err != nil || !bytes.Equal(got, content) {
 		t.Fatalf("read %d bytes, %v", len(got), err)
 	}
-	if want := "bytes="; len(store.requests) != 2 || !strings.HasPrefix(store.requests[1], want) || !strings.HasSuffix(store.requests[1], "-|") {
+	if want := "bytes="; len(store.requests) != 2 || !strings.HasPrefix(store.requests[1], want) ||
+		!strings.HasSuffix(store.requests[1], "-|") {
 		t.Errorf("the host of the file got %q, want a second request with %s and no token", store.requests, want)
 	}
 }

@@ -29,13 +29,16 @@ func (s *slow) Read(p []byte) (int, error) {
 func TestProgressIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		c := &Client{Logger: slog.New(slog.NewTextHandler(&log, nil)), HTTP: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: 2, Body: io.NopCloser(&slow{2})}, nil
-		})}}
+		c := &Client{Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			HTTP: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: 2,
+					Body: io.NopCloser(&slow{2})}, nil
+			})}}
 		if _, _, err := c.Page(t.Context(), "http://hub.test/data/rows.jsonl?signature=secret", ""); err != nil {
 			t.Fatal(err)
 		}
-		if got := log.String(); strings.Count(got, "msg=downloading file=rows.jsonl read=") != 2 || strings.Contains(got, "secret") {
+		if got := log.String(); strings.Count(got, "msg=downloading file=rows.jsonl read=") != 2 || strings.Contains(got,
+			"secret") {
 			t.Errorf("the log is %s, want two lines of progress without the query", got)
 		}
 	})

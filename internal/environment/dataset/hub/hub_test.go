@@ -36,7 +36,8 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"test", "train"}, slices.Sorted(maps.Keys(splits))); diff != "" || len(splits["train"]) != 2 || splits["train"][0].SHA256 == "" {
+	if diff := cmp.Diff([]string{"test", "train"}, slices.Sorted(maps.Keys(splits))); diff != "" ||
+		len(splits["train"]) != 2 || splits["train"][0].SHA256 == "" {
 		t.Errorf("Splits = %+v", splits)
 	}
 	for path, want := range map[string]string{"data/train-00001-of-00002.parquet": "two", "odd name#1.jsonl": "{}"} {
@@ -78,23 +79,44 @@ func TestSplits(t *testing.T) {
 		want map[string]string
 		err  string
 	}{
-		"shards": {files: []string{"README.md", "data/train-00000-of-00002.parquet", "data/train-00001-of-00002-abc.parquet", "data/extra-00000-of-00001.parquet"},
-			want: map[string]string{"train": "data/train-00000-of-00002.parquet data/train-00001-of-00002-abc.parquet", "extra": "data/extra-00000-of-00001.parquet"}},
-		"names of files": {files: []string{"dataset_infos.json", "my_train.jsonl", "test.jsonl", "dev.jsonl.gz", "notes.jsonl"},
+		"shards": {files: []string{"README.md", "data/train-00000-of-00002.parquet", "data/train-00001-of-00002-abc.parquet",
+			"data/extra-00000-of-00001.parquet"},
+			want: map[string]string{"train": "data/train-00000-of-00002.parquet data/train-00001-of-00002-abc.parquet",
+				"extra": "data/extra-00000-of-00001.parquet"}},
+		"names of files": {files: []string{"dataset_infos.json", "my_train.jsonl", "test.jsonl", "dev.jsonl.gz",
+			"notes.jsonl"},
 			want: map[string]string{"train": "my_train.jsonl", "test": "test.jsonl", "validation": "dev.jsonl.gz"}},
-		"names of folders":             {files: []string{"training/a.jsonl", "training/b.jsonl", "eval/c.jsonl"}, want: map[string]string{"train": "training/a.jsonl training/b.jsonl", "test": "eval/c.jsonl"}},
-		"no names":                     {files: []string{"a.parquet", "b.parquet", "c.json"}, want: map[string]string{"train": "a.parquet b.parquet"}},
-		"a folder of the config":       {config: "main", files: []string{"main/train-00000-of-00001.parquet", "main/test-00000-of-00001.parquet", "socratic/train-00000-of-00001.parquet"}, want: map[string]string{"train": "main/train-00000-of-00001.parquet", "test": "main/test-00000-of-00001.parquet"}},
-		"a conversion by the hub":      {config: "default", files: []string{"default/train/0000.parquet", "default/train/0001.parquet"}, want: map[string]string{"train": "default/train/0000.parquet default/train/0001.parquet"}},
-		"a card with splits and globs": {card: `[{"config_name": "default", "data_files": [{"split": "train", "path": "d/tr*"}, {"split": "hard", "path": ["x/**/h-[0-9].jsonl", "y"]}]}]`, files: []string{"d/tr1.jsonl", "d/tr2.jsonl", "d/te.jsonl", "x/h-1.jsonl", "x/a/b/h-2.jsonl", "x/h-a.jsonl", "y/z.jsonl"}, want: map[string]string{"train": "d/tr1.jsonl d/tr2.jsonl", "hard": "x/a/b/h-2.jsonl x/h-1.jsonl y/z.jsonl"}},
-		"a card with one pattern":      {card: `[{"config_name": "only", "data_files": "a/*.jsonl"}]`, files: []string{"a/b.jsonl", "c.jsonl"}, want: map[string]string{"train": "a/b.jsonl"}},
-		"a card with a map":            {card: `[{"config_name": "only", "data_files": {"test": "a.jsonl"}}]`, files: []string{"a.jsonl"}, want: map[string]string{"test": "a.jsonl"}},
-		"the default config":           {card: `[{"config_name": "a", "data_files": "a.jsonl"}, {"config_name": "b", "data_files": "b.jsonl", "default": true}]`, files: []string{"a.jsonl", "b.jsonl"}, want: map[string]string{"train": "b.jsonl"}},
-		"a config by its name":         {card: `[{"config_name": "a", "data_files": "a.jsonl"}, {"config_name": "b", "data_files": "b.jsonl"}]`, config: "a", files: []string{"a.jsonl", "b.jsonl"}, want: map[string]string{"train": "a.jsonl"}},
-		"several configs":              {card: `[{"config_name": "a", "data_files": "a.jsonl"}, {"config_name": "b", "data_files": "b.jsonl"}]`, files: []string{"a.jsonl"}, err: "config: the repository has the configs a, b: choose one of them"},
-		"an unknown config":            {card: `[{"config_name": "a", "data_files": "a.jsonl"}]`, config: "c", files: []string{"a.jsonl"}, err: `config: the repository has no config "c"; it has a: correct it`},
-		"an unknown folder":            {config: "c", files: []string{"a.jsonl"}, err: `repository: config "c" of the repository has no files in Parquet or JSONL at this revision; all its files end in .jsonl: correct config`},
-		"other formats":                {files: []string{"a.csv", "b.txt", ".gitattributes"}, err: "all its files end in .csv, .txt: correct config or revision; the hub's own conversion is revision refs/convert/parquet"},
+		"names of folders": {files: []string{"training/a.jsonl", "training/b.jsonl", "eval/c.jsonl"},
+			want: map[string]string{"train": "training/a.jsonl training/b.jsonl", "test": "eval/c.jsonl"}},
+		"no names": {files: []string{"a.parquet", "b.parquet", "c.json"},
+			want: map[string]string{"train": "a.parquet b.parquet"}},
+		"a folder of the config": {config: "main", files: []string{"main/train-00000-of-00001.parquet",
+			"main/test-00000-of-00001.parquet", "socratic/train-00000-of-00001.parquet"},
+			want: map[string]string{"train": "main/train-00000-of-00001.parquet", "test": "main/test-00000-of-00001.parquet"}},
+		"a conversion by the hub": {config: "default", files: []string{"default/train/0000.parquet",
+			"default/train/0001.parquet"}, want: map[string]string{"train": "default/train/0000.parquet " +
+			"default/train/0001.parquet"}},
+		"a card with splits and globs": {
+			card: `[{"config_name": "default", "data_files": [{"split": "train", "path": "d/tr*"}, {"split": "hard", "path": ["x/**/h-[0-9].jsonl", "y"]}]}]`, files: []string{"d/tr1.jsonl", "d/tr2.jsonl", "d/te.jsonl", "x/h-1.jsonl", "x/a/b/h-2.jsonl", "x/h-a.jsonl", "y/z.jsonl"}, want: map[string]string{"train": "d/tr1.jsonl d/tr2.jsonl", "hard": "x/a/b/h-2.jsonl x/h-1.jsonl y/z.jsonl"}},
+		"a card with one pattern": {card: `[{"config_name": "only", "data_files": "a/*.jsonl"}]`,
+			files: []string{"a/b.jsonl", "c.jsonl"}, want: map[string]string{"train": "a/b.jsonl"}},
+		"a card with a map": {card: `[{"config_name": "only", "data_files": {"test": "a.jsonl"}}]`,
+			files: []string{"a.jsonl"}, want: map[string]string{"test": "a.jsonl"}},
+		"the default config": {
+			card: `[{"config_name": "a", "data_files": "a.jsonl"}, {"config_name": "b", "data_files": "b.jsonl", "default": true}]`, files: []string{"a.jsonl", "b.jsonl"}, want: map[string]string{"train": "b.jsonl"}},
+		"a config by its name": {
+			card: `[{"config_name": "a", "data_files": "a.jsonl"}, {"config_name": "b", "data_files": "b.jsonl"}]`, config: "a",
+			files: []string{"a.jsonl", "b.jsonl"}, want: map[string]string{"train": "a.jsonl"}},
+		"several configs": {
+			card:  `[{"config_name": "a", "data_files": "a.jsonl"}, {"config_name": "b", "data_files": "b.jsonl"}]`,
+			files: []string{"a.jsonl"}, err: "config: the repository has the configs a, b: choose one of them"},
+		"an unknown config": {card: `[{"config_name": "a", "data_files": "a.jsonl"}]`, config: "c",
+			files: []string{"a.jsonl"}, err: `config: the repository has no config "c"; it has a: correct it`},
+		"an unknown folder": {config: "c", files: []string{"a.jsonl"},
+			err: `repository: config "c" of the repository has no files in Parquet or JSONL at this revision; all its files end in .jsonl: correct config`},
+		"other formats": {files: []string{"a.csv", "b.txt", ".gitattributes"},
+			err: "all its files end in .csv, .txt: correct config or revision; the hub's own conversion is revision " +
+				"refs/convert/parquet"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +129,8 @@ func TestSplits(t *testing.T) {
 			}
 			splits, err := commit.Splits(tc.config)
 			var wrong *hub.LayoutError
-			if tc.err != "" && (!errors.As(err, &wrong) || !strings.Contains(err.Error(), tc.err)) || tc.err == "" && err != nil {
+			if tc.err != "" && (!errors.As(err, &wrong) || !strings.Contains(err.Error(), tc.err)) || tc.err == "" &&
+				err != nil {
 				t.Fatalf("Splits = %v, want %s", err, tc.err)
 			}
 			var got map[string]string

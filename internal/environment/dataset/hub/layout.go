@@ -41,8 +41,8 @@ func (p *patterns) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(p))
 }
 
-// UnmarshalJSON reads the forms that cards have: a pattern, a list of patterns, a list of splits with paths, or a map of
-// splits to paths.
+// UnmarshalJSON reads the forms that cards have: a pattern, a list of patterns, a list of splits with paths, or a map
+// of splits to paths.
 func (f *DataFiles) UnmarshalJSON(data []byte) error {
 	*f = DataFiles{}
 	var all patterns
@@ -109,14 +109,17 @@ func (c Commit) config(name string) (*Config, error) {
 	var names []string
 	for i, known := range c.Configs {
 		names = append(names, known.Name)
-		if name != "" && known.Name == name || name == "" && (known.Default || known.Name == "default" || len(c.Configs) == 1) {
+		if name != "" && known.Name == name || name == "" && (known.Default || known.Name == "default" ||
+			len(c.Configs) == 1) {
 			return &c.Configs[i], nil
 		}
 	}
 	if name == "" {
-		return nil, &LayoutError{"config", "the repository has the configs " + strings.Join(names, ", "), "choose one of them"}
+		return nil, &LayoutError{"config", "the repository has the configs " + strings.Join(names, ", "),
+			"choose one of them"}
 	}
-	return nil, &LayoutError{"config", fmt.Sprintf("the repository has no config %q; it has %s", name, strings.Join(names, ", ")), "correct it"}
+	return nil, &LayoutError{"config", fmt.Sprintf("the repository has no config %q; it has %s", name,
+		strings.Join(names, ", ")), "correct it"}
 }
 
 // noData says what a repository has in place of data.
@@ -131,8 +134,10 @@ func (c Commit) noData(config string) error {
 	if config != "" {
 		where = fmt.Sprintf("config %q of the repository", config)
 	}
-	return &LayoutError{"repository", fmt.Sprintf("%s has no files in Parquet or JSONL at this revision; all its files end in %s", where,
-		strings.Join(slices.Sorted(maps.Keys(endings)), ", ")), "correct config or revision; the hub's own conversion is revision refs/convert/parquet"}
+	return &LayoutError{"repository", fmt.Sprintf("%s has no files in Parquet or JSONL at this revision; all its files "+
+		"end in %s", where,
+		strings.Join(slices.Sorted(maps.Keys(endings)), ", ")),
+		"correct config or revision; the hub's own conversion is revision refs/convert/parquet"}
 }
 
 // matching returns the files that match one of the patterns.
@@ -203,7 +208,8 @@ func (c Commit) data(config string) []File {
 // isMetadata reports whether a file describes data.
 func isMetadata(name string) bool {
 	base := path.Base(name)
-	return strings.HasPrefix(base, ".") || slices.Contains([]string{"dataset_infos.json", "dataset_info.json", "dataset_dict.json", "state.json", "config.json"}, base)
+	return strings.HasPrefix(base, ".") || slices.Contains([]string{"dataset_infos.json", "dataset_info.json",
+		"dataset_dict.json", "state.json", "config.json"}, base)
 }
 
 // keywords are the words by which names of files and folders say their split.
@@ -217,7 +223,8 @@ var (
 	words = regexp.MustCompile(`[A-Za-z]+`)
 )
 
-// byName finds the splits by the names of files, or else of folders. Files without a split are train if no file has one.
+// byName finds the splits by the names of files, or else of folders. Files without a split are train if no file has
+// one.
 func byName(files []File) map[string][]File {
 	for _, splitOf := range []func(string) string{splitOfShard, splitOfFile, splitOfFolder} {
 		splits := map[string][]File{}

@@ -22,8 +22,8 @@ const rowsAtOnce = 64
 
 // ReadParquet gives each row as a JSON object to each, which does not keep it. Dates and times are texts in ISO 8601.
 // What JSON has no form for is null: bytes that are not text, numbers that are not finite, and maps. An error of each
-// is returned as a *RowError, and a file that is not Parquet as a *FormatError. So is one in which the library panics, as it does
-// for some damaged files.
+// is returned as a *RowError, and a file that is not Parquet as a *FormatError. So is one in which the library panics,
+// as it does for some damaged files.
 func ReadParquet(file io.ReaderAt, size int64, each func(object []byte) error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -34,7 +34,8 @@ func ReadParquet(file io.ReaderAt, size int64, each func(object []byte) error) (
 }
 
 func readParquet(file io.ReaderAt, size int64, each func(object []byte) error) error {
-	opened, err := parquet.OpenFile(file, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(64<<10))
+	opened, err := parquet.OpenFile(file, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true),
+		parquet.ReadBufferSize(64<<10))
 	if err != nil {
 		return &FormatError{Err: fmt.Errorf("opening Parquet: %w", err)}
 	}

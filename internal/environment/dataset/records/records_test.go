@@ -36,7 +36,8 @@ func TestReadJSONL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, file := range map[string]string{"rows.jsonl": text, "rows.JSONL.GZ": zipped.String(), "rows.jsonl.zst": string(encoder.EncodeAll([]byte(text), nil))} {
+	for name, file := range map[string]string{"rows.jsonl": text, "rows.JSONL.GZ": zipped.String(),
+		"rows.jsonl.zst": string(encoder.EncodeAll([]byte(text), nil))} {
 		var got collector
 		if err := ReadJSONL(name, strings.NewReader(file), got.add); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -49,10 +50,13 @@ func TestReadJSONL(t *testing.T) {
 
 func TestReadJSONLErrors(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
-		"no JSON":          {"{\"a\": 1}\n\nwords", "row 3: the line is not a JSON object (invalid character 'w' looking for beginning of value): write each object on one line"},
-		"an array":         {`[{"a": 1}]`, "row 1: the line is a JSON array"},
-		"a number":         {"7", "row 1: the line is not a JSON object"},
-		"several lines":    {"{\n\"a\": 1}", "row 1: the line is not a JSON object (unexpected end of JSON input): write each object on one line"},
+		"no JSON": {"{\"a\": 1}\n\nwords",
+			"row 3: the line is not a JSON object (invalid character 'w' looking for beginning of value): write each object " +
+				"on one line"},
+		"an array": {`[{"a": 1}]`, "row 1: the line is a JSON array"},
+		"a number": {"7", "row 1: the line is not a JSON object"},
+		"several lines": {"{\n\"a\": 1}", "row 1: the line is not a JSON object (unexpected end of JSON input): write " +
+			"each object on one line"},
 		"no UTF-8":         {"{\"a\": \"\xff\"}", "row 1: the line is not valid UTF-8"},
 		"a very long line": {"{}\n" + strings.Repeat(" ", maxLine+1), "row 2: the line has over 16 MiB"},
 	}
@@ -105,7 +109,8 @@ func TestReadParquet(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		refused := errors.New("refused")
-		if err := ReadParquet(bytes.NewReader(data), int64(len(data)), func([]byte) error { return refused }); !errors.Is(err, refused) || err.Error() != "row 1: refused" {
+		if err := ReadParquet(bytes.NewReader(data), int64(len(data)), func([]byte) error { return refused }); !errors.Is(err,
+			refused) || err.Error() != "row 1: refused" {
 			t.Errorf("%s: ReadParquet = %v, want the error of the callback", name, err)
 		}
 	}
@@ -120,7 +125,8 @@ func TestReadParquetOfDamagedFiles(t *testing.T) {
 	for i := 4; i < 600; i++ {
 		damaged[i] ^= 0x5a
 	}
-	for name, data := range map[string][]byte{"text": []byte("not Parquet"), "half": whole[:len(whole)/2], "nothing": nil, "damaged pages": damaged} {
+	for name, data := range map[string][]byte{"text": []byte("not Parquet"), "half": whole[:len(whole)/2], "nothing": nil,
+		"damaged pages": damaged} {
 		err := ReadParquet(bytes.NewReader(data), int64(len(data)), func([]byte) error { return nil })
 		var wrong *FormatError
 		if !errors.As(err, &wrong) {
@@ -131,8 +137,9 @@ func TestReadParquetOfDamagedFiles(t *testing.T) {
 
 func TestFormatOf(t *testing.T) {
 	for name, want := range map[string]Format{
-		"a.jsonl": JSONL, "a/b.json.gz": JSONL, "a.NDJSON": JSONL, "a.jsonl.zst": JSONL, "data/train-00000-of-00001.parquet": Parquet,
-		"a.csv": Unknown, "README.md": Unknown, "jsonl": Unknown,
+		"a.jsonl": JSONL, "a/b.json.gz": JSONL, "a.NDJSON": JSONL, "a.jsonl.zst": JSONL,
+		"data/train-00000-of-00001.parquet": Parquet,
+		"a.csv":                             Unknown, "README.md": Unknown, "jsonl": Unknown,
 	} {
 		if got := FormatOf(name); got != want {
 			t.Errorf("FormatOf(%s) = %v, want %v", name, got, want)

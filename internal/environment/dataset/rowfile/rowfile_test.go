@@ -101,7 +101,8 @@ func TestReadsOfARow(t *testing.T) {
 			t.Fatal(err)
 		}
 		if rows.reads != 1 || rows.bytes != len(row(i)) || index.reads != 1 || index.bytes != 2*offsetBytes {
-			t.Errorf("row %d took %d reads of %d bytes, and %d of the index of %d bytes", i, rows.reads, rows.bytes, index.reads, index.bytes)
+			t.Errorf("row %d took %d reads of %d bytes, and %d of the index of %d bytes", i, rows.reads, rows.bytes, index.reads,
+				index.bytes)
 		}
 	}
 }

@@ -23,7 +23,8 @@ func TestPython(t *testing.T) {
 	}
 	// list(range(1000)) begins and ends so, beyond one refill of the generator.
 	got := Python(42, 1000)
-	if begin, end := got[:6], got[1000-6:]; !slices.Equal(begin, []int{776, 507, 895, 922, 33, 483}) || !slices.Equal(end, []int{250, 281, 759, 25, 114, 654}) {
+	if begin, end := got[:6], got[1000-6:]; !slices.Equal(begin, []int{776, 507, 895, 922, 33, 483}) || !slices.Equal(end,
+		[]int{250, 281, 759, 25, 114, 654}) {
 		t.Errorf("Python(42, 1000) = %v ... %v", begin, end)
 	}
 }

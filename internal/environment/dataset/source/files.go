@@ -22,7 +22,8 @@ import (
 )
 
 // loadFiles reads files of a ConfigMap, a claim or a URL.
-func (l *Loader) loadFiles(ctx context.Context, definition contract.Dataset) (*dataset.Table, *contract.DataContents, error) {
+func (l *Loader) loadFiles(ctx context.Context,
+	definition contract.Dataset) (*dataset.Table, *contract.DataContents, error) {
 	if definition.JSONL.URL != "" {
 		done, err := l.permit(ctx)
 		if err != nil {
@@ -69,10 +70,13 @@ func checkDigest(definition contract.Dataset, index int, name, got string) error
 	case want == "" || want == got:
 		return nil
 	case definition.Contents != nil:
-		return errorf("dataset.splits[%d].source: %s has sha256 %s, but had %s when the environment was probed: the data has changed; "+
-			"restore it, or, if the change is intended, have the environment probed again and start a new run", index, name, got, want)
+		return errorf("dataset.splits[%d].source: %s has sha256 %s, but had %s when the environment was probed: the data "+
+			"has changed; "+
+			"restore it, or, if the change is intended, have the environment probed again and start a new run", index, name, got,
+			want)
 	default:
-		return errorf("dataset.splits[%d].sha256: %s has sha256 %s, not %s: restore the file, or correct sha256", index, name, got, want)
+		return errorf("dataset.splits[%d].sha256: %s has sha256 %s, not %s: restore the file, or correct sha256", index, name,
+			got, want)
 	}
 }
 
@@ -87,7 +91,8 @@ func (l *Loader) openFile(ctx context.Context, j contract.JSONL, index int, name
 		return nil, 0, missingFile(dir, j, index, name)
 	}
 	if err != nil {
-		return nil, 0, errorf("dataset.splits[%d].source: %s cannot be read: %w: make it readable for group 65532", index, name, err)
+		return nil, 0, errorf("dataset.splits[%d].source: %s cannot be read: %w: make it readable for group 65532", index,
+			name, err)
 	}
 	info, err := opened.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -110,13 +115,16 @@ func missingFile(dir string, j contract.JSONL, index int, name string) error {
 	}
 	switch {
 	case j.Claim != "":
-		return errorf("dataset.splits[%d].source: the volume of claim %q has no file %q; its top folder has %s: add the file, or correct source",
+		return errorf("dataset.splits[%d].source: the volume of claim %q has no file %q; its top folder has %s: add the "+
+			"file, or correct source",
 			index, j.Claim, name, listed(has))
 	case err != nil || len(has) == 0:
-		return errorf("dataset.jsonl.configMapRef: ConfigMap %q does not exist, or is empty: create it in this namespace with key %q, or correct the name",
+		return errorf("dataset.jsonl.configMapRef: ConfigMap %q does not exist, or is empty: create it in this namespace "+
+			"with key %q, or correct the name",
 			j.ConfigMap, name)
 	default:
-		return errorf("dataset.splits[%d].source: ConfigMap %q has no key %q; it has %s: add the key, or correct source", index, j.ConfigMap, name, listed(has))
+		return errorf("dataset.splits[%d].source: ConfigMap %q has no key %q; it has %s: add the key, or correct source",
+			index, j.ConfigMap, name, listed(has))
 	}
 }
 
@@ -134,8 +142,10 @@ func (l *Loader) openURL(ctx context.Context, folder string, index int, name str
 		return nil, 0, errorf("dataset.jsonl.url: %w: correct it", err)
 	}
 	body, err := l.config.Client.Open(ctx, base.JoinPath(name).String(), "")
-	if status, ok := errors.AsType[*download.StatusError](err); ok && status.Status/100 == 4 && status.Status != http.StatusTooManyRequests {
-		return nil, 0, errorf("dataset.splits[%d].source: %w: correct jsonl.url or source, or let the pods read the file", index, status)
+	if status, ok := errors.AsType[*download.StatusError](err); ok && status.Status/100 == 4 &&
+		status.Status != http.StatusTooManyRequests {
+		return nil, 0, errorf("dataset.splits[%d].source: %w: correct jsonl.url or source, or let the pods read the file",
+			index, status)
 	}
 	if err != nil {
 		return nil, 0, err
@@ -153,7 +163,8 @@ type builder struct {
 }
 
 func (l *Loader) build(definition contract.Dataset) *builder {
-	return &builder{loader: l, definition: definition, format: dataset.NewFormat(definition), files: map[string]*rowfile.File{}}
+	return &builder{loader: l, definition: definition, format: dataset.NewFormat(definition),
+		files: map[string]*rowfile.File{}}
 }
 
 func (b *builder) has(name string) bool { return b.files[name] != nil }

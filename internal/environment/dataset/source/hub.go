@@ -24,7 +24,8 @@ import (
 )
 
 // loadHub reads splits of a repository of the hub.
-func (l *Loader) loadHub(ctx context.Context, definition contract.Dataset) (*dataset.Table, *contract.DataContents, error) {
+func (l *Loader) loadHub(ctx context.Context,
+	definition contract.Dataset) (*dataset.Table, *contract.DataContents, error) {
 	done, err := l.permit(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -43,7 +44,8 @@ func (l *Loader) loadHub(ctx context.Context, definition contract.Dataset) (*dat
 		return nil, nil, hubError(*definition.HuggingFace, revision, err)
 	}
 	if definition.Contents != nil && commit.SHA != definition.Contents.Revision {
-		return nil, nil, errorf("dataset.huggingFace.revision: the hub has commit %s in place of %s, which was pinned", commit.SHA, revision)
+		return nil, nil, errorf("dataset.huggingFace.revision: the hub has commit %s in place of %s, which was pinned",
+			commit.SHA, revision)
 	}
 	splits, err := commit.Splits(definition.HuggingFace.Config)
 	if err != nil {
@@ -76,7 +78,8 @@ func (l *Loader) repository(h contract.HuggingFace) (hub.Repository, error) {
 	}
 	token, err := os.ReadFile(filepath.Join(l.config.Root, h.Token.Mount(), h.Token.Key))
 	if errors.Is(err, fs.ErrNotExist) {
-		return r, errorf("dataset.huggingFace.tokenSecretRef: Secret %q does not exist in this namespace, or has no key %q: create it, or correct the name",
+		return r, errorf("dataset.huggingFace.tokenSecretRef: Secret %q does not exist in this namespace, or has no key "+
+			"%q: create it, or correct the name",
 			h.Token.Name, h.Token.Key)
 	}
 	r.Token = strings.TrimSpace(string(token))
@@ -96,7 +99,8 @@ func sourceNames(definition contract.Dataset, splits map[string][]hub.File) ([]s
 		}
 		if splits[split.Source] == nil {
 			return nil, &Error{Err: &dataset.CutError{Index: i, Name: split.Name,
-				Problem: fmt.Sprintf("the data has no split %q; it has %s", split.Source, strings.Join(known, ", ")), Repair: "correct source"}}
+				Problem: fmt.Sprintf("the data has no split %q; it has %s", split.Source, strings.Join(known, ", ")),
+				Repair:  "correct source"}}
 		}
 		names = append(names, split.Source)
 	}
@@ -105,7 +109,8 @@ func sourceNames(definition contract.Dataset, splits map[string][]hub.File) ([]s
 }
 
 // addSplit adds the rows of all files of a split. The digest is that of the list of the files with their digests.
-func (s *source) addSplit(ctx context.Context, l *Loader, repository hub.Repository, commit string, files []hub.File) (string, error) {
+func (s *source) addSplit(ctx context.Context, l *Loader, repository hub.Repository, commit string,
+	files []hub.File) (string, error) {
 	list := sha256.New()
 	for _, f := range files {
 		body, err := repository.Open(ctx, commit, f.Path)
@@ -129,7 +134,8 @@ func (s *source) addSplit(ctx context.Context, l *Loader, repository hub.Reposit
 // the hub or of the way to it.
 func checkPinned(definition contract.Dataset, read contract.DataSource) error {
 	if want := definition.SHA256(read.Name); want != "" && want != read.SHA256 {
-		return errorf("dataset.huggingFace.repository: split %s has sha256 %s, but had %s at the same commit when the environment was probed: "+
+		return errorf("dataset.huggingFace.repository: split %s has sha256 %s, but had %s at the same commit when the "+
+			"environment was probed: "+
 			"have the hub repaired, or have the environment probed again and start a new run", read.Name, read.SHA256, want)
 	}
 	return nil
@@ -143,17 +149,21 @@ func hubError(h contract.HuggingFace, revision string, err error) error {
 	}
 	switch {
 	case status.Status == http.StatusUnauthorized && h.Token == nil:
-		return errorf("dataset.huggingFace.repository: the hub answers 401 for %s: it does not exist, or it is private or gated; "+
+		return errorf("dataset.huggingFace.repository: the hub answers 401 for %s: it does not exist, or it is private "+
+			"or gated; "+
 			"correct the name, or give tokenSecretRef", h.Repository)
 	case status.Status == http.StatusUnauthorized:
-		return errorf("dataset.huggingFace.tokenSecretRef: the hub answers 401 for %s: the token is not valid; put a valid one into Secret %q", h.Repository, h.Token.Name)
+		return errorf("dataset.huggingFace.tokenSecretRef: the hub answers 401 for %s: the token is not valid; put a valid "+
+			"one into Secret %q", h.Repository, h.Token.Name)
 	case status.Status == http.StatusForbidden && h.Token == nil:
-		return errorf("dataset.huggingFace.tokenSecretRef: the hub answers 403 for %s: it is gated; give the token of somebody who has access", h.Repository)
+		return errorf("dataset.huggingFace.tokenSecretRef: the hub answers 403 for %s: it is gated; give the token of "+
+			"somebody who has access", h.Repository)
 	case status.Status == http.StatusForbidden:
 		return errorf("dataset.huggingFace.tokenSecretRef: the hub answers 403 for %s: the token's owner has no access; "+
 			"accept the repository's conditions at the hub, or use another token", h.Repository)
 	case status.Status == http.StatusNotFound:
-		return errorf("dataset.huggingFace.repository: the hub answers 404 for %s at revision %s: correct repository or revision", h.Repository, revision)
+		return errorf("dataset.huggingFace.repository: the hub answers 404 for %s at revision %s: correct repository "+
+			"or revision", h.Repository, revision)
 	default:
 		return err
 	}

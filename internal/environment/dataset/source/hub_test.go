@@ -49,7 +49,8 @@ func parquetFile(t testing.TB, first, n int) []byte {
 func newHub(t *testing.T) *hubtest.Hub {
 	t.Helper()
 	return hubtest.New(t, "org/countdown", map[string][]byte{
-		"data/train-00000-of-00002.parquet": parquetFile(t, 0, 3000), "data/train-00001-of-00002.parquet": parquetFile(t, 3000, 1000),
+		"data/train-00000-of-00002.parquet": parquetFile(t, 0, 3000), "data/train-00001-of-00002.parquet": parquetFile(t,
+			3000, 1000),
 		"README.md": []byte("text"),
 	})
 }
@@ -58,7 +59,8 @@ func newHub(t *testing.T) *hubtest.Hub {
 func ofHub(h *hubtest.Hub, changes ...func(*contract.Dataset)) contract.Dataset {
 	d := contract.Dataset{
 		HuggingFace: &contract.HuggingFace{Repository: h.Repository, BaseURL: h.URL}, Prompt: "$(nums) make $(target)",
-		Splits: []contract.DataSplit{{Name: "test", Source: "train", Take: new(int64(1024))}, {Name: "train", Source: "train", Skip: 1024}},
+		Splits: []contract.DataSplit{{Name: "test", Source: "train", Take: new(int64(1024))},
+			{Name: "train", Source: "train", Skip: 1024}},
 	}
 	for _, change := range changes {
 		change(&d)
@@ -87,7 +89,8 @@ func TestHub(t *testing.T) {
 			}
 			// A pinned definition reads the same, whatever becomes of the branch.
 			h.Change(func(h *hubtest.Hub) { h.Revisions["main"] = strings.Repeat("f", 40) })
-			again, err := open(t, mounted(t, nil), ofHub(h, func(d *contract.Dataset) { d.Contents = contents })).Row(t.Context(), "train", 2000)
+			again, err := open(t, mounted(t, nil), ofHub(h, func(d *contract.Dataset) { d.Contents = contents })).Row(
+				t.Context(), "train", 2000)
 			if err != nil || again.Prompt != row.Prompt {
 				t.Errorf("the pinned row is %+v, %v", again, err)
 			}
@@ -102,25 +105,41 @@ func TestHubRefusals(t *testing.T) {
 		change func(*contract.Dataset)
 		want   string
 	}{
-		"a private repository": {hub: func(h *hubtest.Hub) { h.Token = "other" }, want: "dataset.huggingFace.repository: the hub answers 401 for org/countdown: it does not exist, or it is private or gated; correct the name, or give tokenSecretRef"},
-		"a wrong token":        {hub: func(h *hubtest.Hub) { h.Token = "other" }, change: withToken, want: "dataset.huggingFace.tokenSecretRef: the hub answers 401 for org/countdown: the token is not valid"},
-		"conditions that were not accepted": {hub: func(h *hubtest.Hub) { h.Token, h.Granted = "hf_token", false }, change: withToken,
-			want: "dataset.huggingFace.tokenSecretRef: the hub answers 403 for org/countdown: the token's owner has no access; accept"},
-		"a gated repository without a token": {hub: func(h *hubtest.Hub) { h.Granted = false }, want: "dataset.huggingFace.tokenSecretRef: the hub answers 403 for org/countdown: it is gated"},
-		"an unknown repository": {hub: func(h *hubtest.Hub) { h.Repository = "org/moved" }, change: func(d *contract.Dataset) {
-			withToken(d)
-			d.HuggingFace.Repository = "org/none"
-		}, want: "dataset.huggingFace.repository: the hub answers 404 for org/none at revision main: correct repository or revision"},
-		"an unknown revision": {change: func(d *contract.Dataset) { d.HuggingFace.Revision = "v9" }, want: "dataset.huggingFace.repository: the hub answers 404 for org/countdown at revision v9"},
-		"a missing Secret": {change: func(d *contract.Dataset) { d.HuggingFace.Token = &contract.SecretKey{Name: "none", Key: "TOKEN"} },
+		"a private repository": {hub: func(h *hubtest.Hub) { h.Token = "other" },
+			want: "dataset.huggingFace.repository: the hub answers 401 for org/countdown: it does not exist, or it is private " +
+				"or gated; correct the name, or give tokenSecretRef"},
+		"a wrong token": {hub: func(h *hubtest.Hub) { h.Token = "other" }, change: withToken,
+			want: "dataset.huggingFace.tokenSecretRef: the hub answers 401 for org/countdown: the token is not valid"},
+		"conditions that were not accepted": {hub: func(h *hubtest.Hub) { h.Token, h.Granted = "hf_token", false },
+			change: withToken,
+			want: "dataset.huggingFace.tokenSecretRef: the hub answers 403 for org/countdown: the token's owner has no " +
+				"access; accept"},
+		"a gated repository without a token": {hub: func(h *hubtest.Hub) { h.Granted = false },
+			want: "dataset.huggingFace.tokenSecretRef: the hub answers 403 for org/countdown: it is gated"},
+		"an unknown repository": {hub: func(h *hubtest.Hub) { h.Repository = "org/moved" },
+			change: func(d *contract.Dataset) {
+				withToken(d)
+				d.HuggingFace.Repository = "org/none"
+			}, want: "dataset.huggingFace.repository: the hub answers 404 for org/none at revision main: correct repository " +
+				"or revision"},
+		"an unknown revision": {change: func(d *contract.Dataset) { d.HuggingFace.Revision = "v9" },
+			want: "dataset.huggingFace.repository: the hub answers 404 for org/countdown at revision v9"},
+		"a missing Secret": {change: func(d *contract.Dataset) {
+			d.HuggingFace.Token = &contract.SecretKey{Name: "none", Key: "TOKEN"}
+		},
 			want: `dataset.huggingFace.tokenSecretRef: Secret "none" does not exist in this namespace, or has no key "TOKEN"`},
-		"an unknown split":  {change: func(d *contract.Dataset) { d.Splits[1].Source = "dev" }, want: `dataset.splits[1] (train): the data has no split "dev"; it has train: correct source`},
-		"an unknown config": {change: func(d *contract.Dataset) { d.HuggingFace.Config = "c" }, want: `dataset.huggingFace.repository: config "c" of the repository has no files`},
+		"an unknown split": {change: func(d *contract.Dataset) { d.Splits[1].Source = "dev" },
+			want: `dataset.splits[1] (train): the data has no split "dev"; it has train: correct source`},
+		"an unknown config": {change: func(d *contract.Dataset) { d.HuggingFace.Config = "c" },
+			want: `dataset.huggingFace.repository: config "c" of the repository has no files`},
 		"a name that no column has": {change: func(d *contract.Dataset) { d.Prompt = "$(question)" },
 			want: `dataset.prompt: row 1 of data/train-00000-of-00002.parquet has no column "question"; its columns are nums, target, text: correct the name`},
-		"a commit that changed": {hub: func(h *hubtest.Hub) { h.Files["data/train-00001-of-00002.parquet"] = parquetFile(t, 1, 10) },
+		"a commit that changed": {hub: func(h *hubtest.Hub) {
+			h.Files["data/train-00001-of-00002.parquet"] = parquetFile(t, 1, 10)
+		},
 			change: func(d *contract.Dataset) {
-				d.Contents = &contract.DataContents{Revision: hubtest.Commit, Sources: []contract.DataSource{{Name: "train", SHA256: sha("x")}}}
+				d.Contents = &contract.DataContents{Revision: hubtest.Commit,
+					Sources: []contract.DataSource{{Name: "train", SHA256: sha("x")}}}
 			}, want: "dataset.huggingFace.repository: split train has sha256 "},
 	}
 	for name, tc := range cases {
@@ -147,7 +166,9 @@ func TestGatedHubWithAccess(t *testing.T) {
 	h := newHub(t)
 	h.Token = "hf_token"
 	l := mounted(t, map[string]string{"secret/hf/TOKEN": "hf_token\n"})
-	d := open(t, l, ofHub(h, func(d *contract.Dataset) { d.HuggingFace.Token = &contract.SecretKey{Name: "hf", Key: "TOKEN"} }))
+	d := open(t, l, ofHub(h, func(d *contract.Dataset) {
+		d.HuggingFace.Token = &contract.SecretKey{Name: "hf", Key: "TOKEN"}
+	}))
 	if _, err := d.Splits(t.Context()); err != nil {
 		t.Errorf("Splits: %v", err)
 	}
@@ -197,7 +218,8 @@ func TestPermits(t *testing.T) {
 	if h.MostDownloads > 4 || h.MostDownloads == 0 {
 		t.Errorf("%d files were sent at once, want at most 4", h.MostDownloads)
 	}
-	files := slices.DeleteFunc(slices.Clone(h.Requests), func(path string) bool { return !strings.HasPrefix(path, "/store/") })
+	files := slices.DeleteFunc(slices.Clone(h.Requests),
+		func(path string) bool { return !strings.HasPrefix(path, "/store/") })
 	if len(files) != 2*workers {
 		t.Errorf("%d files were sent, want %d: each worker fetches each file once", len(files), 2*workers)
 	}
@@ -214,7 +236,8 @@ func TestFolderWithoutSpace(t *testing.T) {
 	l = mounted(t, nil)
 	l.config.Space = int64(len(h.Files["data/train-00000-of-00002.parquet"])) - 1
 	var wrong *Error
-	if _, err := open(t, l, ofHub(h)).Splits(t.Context()); !errors.As(err, &wrong) || !strings.Contains(fmt.Sprint(err), "of disk that a pod has for data") {
+	if _, err := open(t, l, ofHub(h)).Splits(t.Context()); !errors.As(err, &wrong) || !strings.Contains(fmt.Sprint(err),
+		"of disk that a pod has for data") {
 		t.Errorf("Splits = %v", err)
 	}
 }

@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source reads the data sets that definitions describe: files of a ConfigMap, a volume or a URL, and repositories
-// of a Hugging Face hub. It copies all rows to the pod's disk once, with an index, and checks them and their digests on
-// the way; from then on rows are read in place.
+// Package source reads the data sets that definitions describe: files of a ConfigMap, a volume or a URL, and
+// repositories of a Hugging Face hub. It copies all rows to the pod's disk once, with an index, and checks them and
+// their digests on the way; from then on rows are read in place.
 package source
 
 import (
@@ -177,7 +177,8 @@ func (d *Dataset) opened() *dataset.Table {
 }
 
 // load reads the data of a definition.
-func (l *Loader) load(ctx context.Context, definition contract.Dataset) (*dataset.Table, *contract.DataContents, error) {
+func (l *Loader) load(ctx context.Context, definition contract.Dataset) (*dataset.Table, *contract.DataContents,
+	error) {
 	if definition.Generated() {
 		table, err := generated(ctx, definition)
 		return table, nil, err
@@ -241,6 +242,7 @@ func Generator(definition contract.Dataset) (dataset.Dataset, error) {
 
 // IsPlain reports whether a definition is tasks that are generated, as they are.
 func IsPlain(definition contract.Dataset) bool {
-	return definition.Generated() && len(definition.Fields) == 0 && cmp.Or(definition.Prompt, definition.SystemPrompt) == "" &&
+	return definition.Generated() && len(definition.Fields) == 0 && cmp.Or(definition.Prompt,
+		definition.SystemPrompt) == "" &&
 		len(definition.Examples) == 0 && len(definition.Splits) == 0
 }

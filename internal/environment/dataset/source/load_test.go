@@ -54,7 +54,8 @@ func own(changes ...func(*contract.Dataset)) contract.Dataset {
 	d := contract.Dataset{
 		JSONL:  &contract.JSONL{ConfigMap: "own"},
 		Fields: map[string]string{"prompt": "question", "answer": "label"},
-		Splits: []contract.DataSplit{{Name: "test", Source: "rows.jsonl", Take: new(int64(1))}, {Name: "train", Source: "rows.jsonl", Skip: 1}},
+		Splits: []contract.DataSplit{{Name: "test", Source: "rows.jsonl", Take: new(int64(1))},
+			{Name: "train", Source: "rows.jsonl", Skip: 1}},
 	}
 	for _, change := range changes {
 		change(&d)
@@ -78,7 +79,8 @@ func TestConfigMap(t *testing.T) {
 		t.Error("something was read before it was needed")
 	}
 	splits, err := d.Splits(t.Context())
-	if diff := cmp.Diff([]environment.Split{{Name: "test", Tasks: 1}, {Name: "train", Tasks: 2}}, splits); diff != "" || err != nil {
+	if diff := cmp.Diff([]environment.Split{{Name: "test", Tasks: 1}, {Name: "train", Tasks: 2}}, splits); diff != "" ||
+		err != nil {
 		t.Fatalf("Splits (-want +got):\n%s, %v", diff, err)
 	}
 	row, err := d.Row(t.Context(), "train", 1)
@@ -106,7 +108,8 @@ func TestChangedFile(t *testing.T) {
 	var fault *environment.Fault
 	var wrong *Error
 	if !errors.As(err, &fault) || !fault.Permanent || !errors.As(err, &wrong) ||
-		!strings.Contains(err.Error(), "dataset.splits[0].source: rows.jsonl has sha256") || !strings.Contains(err.Error(), "restore it") {
+		!strings.Contains(err.Error(), "dataset.splits[0].source: rows.jsonl has sha256") || !strings.Contains(err.Error(),
+		"restore it") {
 		t.Fatalf("Row of a changed file = %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(l.config.Root, "configmap/own/rows.jsonl"), []byte(rows), 0o644); err != nil {
@@ -115,7 +118,8 @@ func TestChangedFile(t *testing.T) {
 	if _, err := d.Row(t.Context(), "train", 0); err != nil {
 		t.Errorf("Row after the file was restored: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(l.config.Root, "configmap/own/rows.jsonl"), []byte("changed"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(l.config.Root, "configmap/own/rows.jsonl"), []byte("changed"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if row, err := d.Row(t.Context(), "train", 0); err != nil || row.Prompt != "2 + 2?" {
@@ -124,8 +128,10 @@ func TestChangedFile(t *testing.T) {
 }
 
 func TestBadFiles(t *testing.T) {
-	files := map[string]string{"configmap/own/rows.jsonl": rows, "configmap/own/other.jsonl": "{\"question\": \"1\", \"label\": 1}\n\n{\"question\": \"q\"}\n",
-		"configmap/own/words.jsonl": "words", "configmap/own/empty.jsonl": "\n", "configmap/own/bad.parquet": "no", "claim/c/a/rows.jsonl": rows, "claim/c/secret": "x"}
+	files := map[string]string{"configmap/own/rows.jsonl": rows,
+		"configmap/own/other.jsonl": "{\"question\": \"1\", \"label\": 1}\n\n{\"question\": \"q\"}\n",
+		"configmap/own/words.jsonl": "words", "configmap/own/empty.jsonl": "\n", "configmap/own/bad.parquet": "no",
+		"claim/c/a/rows.jsonl": rows, "claim/c/secret": "x"}
 	source := func(name string) func(*contract.Dataset) {
 		return func(d *contract.Dataset) { d.Splits = []contract.DataSplit{{Name: "train", Source: name}} }
 	}
@@ -136,19 +142,24 @@ func TestBadFiles(t *testing.T) {
 	}{
 		"a missing column in a row": {own(source("other.jsonl")),
 			`dataset.fields.answer: row 3 of other.jsonl has no column "label"; its columns are question: correct the name, or the data`},
-		"a name in the template": {own(func(d *contract.Dataset) { d.Prompt = "$(q)" }), `dataset.prompt: row 1 of rows.jsonl has no column "q"; its columns are answer, label, prompt, question: `},
-		"no JSON":                {own(source("words.jsonl")), "dataset: row 1 of words.jsonl cannot be read: the line is not a JSON object"},
-		"no rows":                {own(source("empty.jsonl")), "dataset: empty.jsonl has no rows"},
-		"no Parquet":             {own(source("bad.parquet")), "dataset: bad.parquet cannot be read: opening Parquet"},
+		"a name in the template": {own(func(d *contract.Dataset) { d.Prompt = "$(q)" }),
+			`dataset.prompt: row 1 of rows.jsonl has no column "q"; its columns are answer, label, prompt, question: `},
+		"no JSON": {own(source("words.jsonl")), "dataset: row 1 of words.jsonl cannot be read: the line is not a " +
+			"JSON object"},
+		"no rows":    {own(source("empty.jsonl")), "dataset: empty.jsonl has no rows"},
+		"no Parquet": {own(source("bad.parquet")), "dataset: bad.parquet cannot be read: opening Parquet"},
 		"nothing after skip": {own(func(d *contract.Dataset) { d.Splits[1].Skip = 3 }),
 			"dataset.splits[1] (train): skip is 3, but there are only 3 rows, so that none is left: lower skip"},
-		"another digest": {own(func(d *contract.Dataset) { d.Splits[1].SHA256 = sha("x") }), "dataset.splits[0].sha256: rows.jsonl has sha256 " + sha(rows) + ", not " + sha("x")},
-		"a missing key":  {own(source("none.jsonl")), `dataset.splits[0].source: ConfigMap "own" has no key "none.jsonl"; it has bad.parquet, empty.jsonl, `},
+		"another digest": {own(func(d *contract.Dataset) { d.Splits[1].SHA256 = sha("x") }),
+			"dataset.splits[0].sha256: rows.jsonl has sha256 " + sha(rows) + ", not " + sha("x")},
+		"a missing key": {own(source("none.jsonl")),
+			`dataset.splits[0].source: ConfigMap "own" has no key "none.jsonl"; it has bad.parquet, empty.jsonl, `},
 		"a missing ConfigMap": {own(func(d *contract.Dataset) { d.JSONL.ConfigMap = "none" }),
 			`dataset.jsonl.configMapRef: ConfigMap "none" does not exist, or is empty: create it in this namespace with key "rows.jsonl"`},
-		"a missing file of a claim": {own(claim), `dataset.splits[0].source: the volume of claim "c" has no file "rows.jsonl"; its top folder has a, secret: add the file`},
-		"a folder of a claim":       {own(claim, source("a")), "dataset.splits[0].source: a is not a file"},
-		"a path out of a claim":     {own(claim, source("../../configmap/own/rows.jsonl")), "dataset.splits[0].source: "},
+		"a missing file of a claim": {own(claim),
+			`dataset.splits[0].source: the volume of claim "c" has no file "rows.jsonl"; its top folder has a, secret: add the file`},
+		"a folder of a claim":   {own(claim, source("a")), "dataset.splits[0].source: a is not a file"},
+		"a path out of a claim": {own(claim, source("../../configmap/own/rows.jsonl")), "dataset.splits[0].source: "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +167,8 @@ func TestBadFiles(t *testing.T) {
 			_, err := open(t, l, tc.definition).Splits(t.Context())
 			var wrong *Error
 			var fault *environment.Fault
-			if !errors.As(err, &wrong) || !errors.As(err, &fault) || !fault.Permanent || !strings.HasPrefix(err.Error(), tc.want) {
+			if !errors.As(err, &wrong) || !errors.As(err, &fault) || !fault.Permanent || !strings.HasPrefix(err.Error(),
+				tc.want) {
 				t.Errorf("Splits = %v, want %s", err, tc.want)
 			}
 			if l.used != 0 {
@@ -206,7 +218,8 @@ func TestURL(t *testing.T) {
 	}})
 	at := func(name string) contract.Dataset {
 		return own(func(d *contract.Dataset) {
-			d.JSONL, d.Splits = &contract.JSONL{URL: served.URL + "/folder"}, []contract.DataSplit{{Name: "train", Source: name, SHA256: sha(rows)}}
+			d.JSONL, d.Splits = &contract.JSONL{URL: served.URL + "/folder"},
+				[]contract.DataSplit{{Name: "train", Source: name, SHA256: sha(rows)}}
 		})
 	}
 	d := open(t, l, at("rows.jsonl"))
@@ -228,14 +241,16 @@ func TestURL(t *testing.T) {
 func TestGeneratedTasks(t *testing.T) {
 	l := New(Config{})
 	d := open(t, l, contract.Dataset{
-		Countdown: &contract.CountdownData{MinNumbers: 2, MaxNumbers: 3, MaxNumber: 9, Tasks: 100}, Prompt: "$(nums) = $(target)",
-		Splits: []contract.DataSplit{{Name: "few", Source: "train", Take: new(int64(7))}},
+		Countdown: &contract.CountdownData{MinNumbers: 2, MaxNumbers: 3, MaxNumber: 9, Tasks: 100},
+		Prompt:    "$(nums) = $(target)",
+		Splits:    []contract.DataSplit{{Name: "few", Source: "train", Take: new(int64(7))}},
 	})
 	row, err := d.Row(t.Context(), "few", 6)
 	if err != nil || row.Prompt == "" || strings.Contains(row.Prompt, "Using") {
 		t.Errorf("Row = %+v, %v", row, err)
 	}
-	_, err = open(t, l, contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 9}, Prompt: "$(nums)"}).Splits(t.Context())
+	_, err = open(t, l, contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 9},
+		Prompt: "$(nums)"}).Splits(t.Context())
 	var wrong *Error
 	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), `dataset.prompt: the row has no column "nums"`) {
 		t.Errorf("Splits of a template that names no column = %v", err)

@@ -27,8 +27,8 @@ func heap() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// TestMemoryOfManyRows reads 500,000 rows of Parquet in one row group, and watches the heap as rows are checked: what is
-// read must not grow with the rows. The file is written to disk, so that it does not count.
+// TestMemoryOfManyRows reads 500,000 rows of Parquet in one row group, and watches the heap as rows are checked: what
+// is read must not grow with the rows. The file is written to disk, so that it does not count.
 func TestMemoryOfManyRows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes and reads 500,000 rows")
@@ -88,7 +88,8 @@ func BenchmarkRow(b *testing.B) {
 		b.Fatal(err)
 	}
 	l := New(Config{Root: root, Dir: b.TempDir(), Space: 1 << 32})
-	d, err := l.Open(b.Context(), contract.Dataset{JSONL: &contract.JSONL{Claim: "c"}, Prompt: "$(nums)", Splits: []contract.DataSplit{{Name: "train", Source: "rows.parquet", ShuffleSeed: new(int64(1))}}})
+	d, err := l.Open(b.Context(), contract.Dataset{JSONL: &contract.JSONL{Claim: "c"}, Prompt: "$(nums)",
+		Splits: []contract.DataSplit{{Name: "train", Source: "rows.parquet", ShuffleSeed: new(int64(1))}}})
 	if err == nil {
 		_, err = d.Splits(b.Context())
 	}

@@ -24,7 +24,8 @@ func (l lasting) Read(p []byte) (int, error) {
 	return l.Reader.Read(p)
 }
 
-// logged returns a reader of a file that logs how much of it was read, and ends with the context. The size is -1 if it is not known.
+// logged returns a reader of a file that logs how much of it was read, and ends with the context. The size is -1 if it
+// is not known.
 func (l *Loader) logged(ctx context.Context, name string, size int64, reader io.Reader) io.Reader {
 	return progress.NewReader(lasting{reader, ctx}, l.config.Logger, "reading data", name, 0, size)
 }

@@ -93,7 +93,8 @@ func (s *source) rowError(name string, err error) error {
 	var format *records.FormatError
 	switch {
 	case errors.Is(err, rowfile.ErrFull):
-		return errorf("dataset: the rows up to %s take more than the %d GiB of disk that a pod has for data: split the data, and use less of it", name, s.space>>30)
+		return errorf("dataset: the rows up to %s take more than the %d GiB of disk that a pod has for data: split the "+
+			"data, and use less of it", name, s.space>>30)
 	case errors.As(err, &column) && errors.As(err, &row):
 		return errorf("%s: row %d of %s %s: %s", column.Field, row.Row, name, column.Problem, column.Repair)
 	case errors.As(err, &row):

@@ -15,9 +15,9 @@ import (
 	"sync"
 )
 
-// Hosted simulates a service that hosts environment servers, with two hosts: API is its REST interface, and Hosted itself
-// is its proxy for sessions. It checks keys, finds the server of a request by the deployment and the session in its
-// headers, and redirects paths that do not begin with an environment to the first environment of the deployment.
+// Hosted simulates a service that hosts environment servers, with two hosts: API is its REST interface, and Hosted
+// itself is its proxy for sessions. It checks keys, finds the server of a request by the deployment and the session in
+// its headers, and redirects paths that do not begin with an environment to the first environment of the deployment.
 type Hosted struct {
 	// Keys are the keys of the service, and the deployments that each of them may use.
 	Keys map[string][]string
@@ -257,7 +257,8 @@ func (h *Hosted) logged(handler http.HandlerFunc) http.Handler {
 		r.Body = io.NopCloser(bytes.NewReader(text))
 		h.mu.Lock()
 		i := len(h.log)
-		h.log = append(h.log, HostedRequest{Host: r.Host, Method: r.Method, Path: r.URL.Path, Header: r.Header.Clone(), Body: string(text)})
+		h.log = append(h.log, HostedRequest{Host: r.Host, Method: r.Method, Path: r.URL.Path, Header: r.Header.Clone(),
+			Body: string(text)})
 		h.mu.Unlock()
 		status := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 		defer func() {

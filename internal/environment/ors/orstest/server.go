@@ -101,8 +101,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	handlers := map[string]http.HandlerFunc{
-		"GET /health": s.health, "POST /ping": s.ping, "GET /list_environments": s.list, "POST /create_session": s.createSession,
-		"POST /create": s.create, "POST /delete": s.delete, "POST /delete_session": s.health,
+		"GET /health": s.health, "POST /ping": s.ping, "GET /list_environments": s.list,
+		"POST /create_session": s.createSession,
+		"POST /create":         s.create, "POST /delete": s.delete, "POST /delete_session": s.health,
 		"GET /NAME/splits": s.splits, "POST /NAME/num_tasks": s.count, "GET /NAME/prompt": s.prompt,
 		"GET /NAME/task_tools": s.tools, "POST /NAME/call": s.call,
 	}

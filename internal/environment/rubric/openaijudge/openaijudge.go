@@ -43,7 +43,8 @@ type Config struct {
 type Judge struct {
 	config  Config
 	service openai.ChatCompletionService
-	// newLimit means that the model takes its limit of tokens as max_completion_tokens alone, and noSeed that it takes no seed.
+	// newLimit means that the model takes its limit of tokens as max_completion_tokens alone, and noSeed that it takes no
+	// seed.
 	newLimit, noSeed atomic.Bool
 }
 
@@ -52,7 +53,8 @@ const maxReply = 16 << 20
 
 // New returns a judge. It reads no environment variables, unlike the client of the package that it uses.
 func New(config Config) *Judge {
-	options := []option.RequestOption{option.WithBaseURL(config.BaseURL), option.WithMaxRetries(0), option.WithMiddleware(boundReply)}
+	options := []option.RequestOption{option.WithBaseURL(config.BaseURL), option.WithMaxRetries(0),
+		option.WithMiddleware(boundReply)}
 	if config.HTTP != nil {
 		options = append(options, option.WithHTTPClient(config.HTTP))
 	}
@@ -71,7 +73,8 @@ func (j *Judge) Complete(ctx context.Context, request rubric.Request) (string, r
 	}
 	choice := completion.Choices[0]
 	if choice.FinishReason == "length" {
-		err := fmt.Errorf("reading the endpoint's reply: it was cut after %d tokens: raise the judge's sampling.maxTokens", usage.SampledTokens)
+		err := fmt.Errorf("reading the endpoint's reply: it was cut after %d tokens: raise the judge's sampling.maxTokens",
+			usage.SampledTokens)
 		return "", usage, &rubric.ReplyError{Err: err}
 	}
 	return choice.Message.Content, usage, nil
@@ -94,7 +97,8 @@ func (j *Judge) send(ctx context.Context, request rubric.Request) (*openai.ChatC
 }
 
 // request sends one request. Older servers know max_tokens alone, and newer models max_completion_tokens.
-func (j *Judge) request(ctx context.Context, request rubric.Request, newLimit, noSeed bool) (*openai.ChatCompletion, error) {
+func (j *Judge) request(ctx context.Context, request rubric.Request, newLimit,
+	noSeed bool) (*openai.ChatCompletion, error) {
 	params := openai.ChatCompletionNewParams{Model: j.config.Model, Temperature: openai.Float(j.config.Temperature)}
 	if !noSeed {
 		params.Seed = openai.Int(seedOf(request))
@@ -134,7 +138,8 @@ func rejectsMaxTokens(err error) bool {
 // rejectsSeed reports whether the endpoint takes no seed. Not every server names the parameter in a field of its own.
 func rejectsSeed(err error) bool {
 	var answer *openai.Error
-	return errors.As(err, &answer) && (answer.StatusCode == http.StatusBadRequest || answer.StatusCode == http.StatusUnprocessableEntity) &&
+	return errors.As(err, &answer) && (answer.StatusCode == http.StatusBadRequest ||
+		answer.StatusCode == http.StatusUnprocessableEntity) &&
 		(answer.Param == "seed" || strings.Contains(answer.Message, "seed"))
 }
 
@@ -171,7 +176,8 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// classify decides what is to be done about an error. It keeps the endpoint's words, and neither the key nor the prompt.
+// classify decides what is to be done about an error. It keeps the endpoint's words, and neither the key nor the
+// prompt.
 func (j *Judge) classify(err error) error {
 	var answer *openai.Error
 	if _, ok := errors.AsType[*rubric.UnavailableError](err); ok {
@@ -181,7 +187,8 @@ func (j *Judge) classify(err error) error {
 		return fmt.Errorf("calling the judge %s at %s: %w: start or repair that endpoint, or correct the judge's baseURL",
 			j.config.Model, j.config.BaseURL, err)
 	}
-	reported := fmt.Errorf("the judge %s at %s answered %d: %.200s", j.config.Model, j.config.BaseURL, answer.StatusCode, answer.Message)
+	reported := fmt.Errorf("the judge %s at %s answered %d: %.200s", j.config.Model, j.config.BaseURL, answer.StatusCode,
+		answer.Message)
 	switch status := answer.StatusCode; {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return &rubric.UnavailableError{Err: fmt.Errorf("%w: correct the API key in the judge's apiKeySecretRef", reported)}
@@ -190,7 +197,8 @@ func (j *Judge) classify(err error) error {
 	case status == http.StatusNotFound:
 		return &rubric.UnavailableError{Err: fmt.Errorf("%w: correct the judge's baseURL or model", reported)}
 	case status == http.StatusTooManyRequests:
-		return &rubric.RetryError{After: retryAfter(answer.Response), Err: fmt.Errorf("%w: wait, or raise the rate limit of the judge's account", reported)}
+		return &rubric.RetryError{After: retryAfter(answer.Response),
+			Err: fmt.Errorf("%w: wait, or raise the rate limit of the judge's account", reported)}
 	case status == http.StatusRequestTimeout || status == http.StatusConflict || status >= 500:
 		err := fmt.Errorf("%w: repair that endpoint, or correct the judge's baseURL", reported)
 		return &rubric.RetryError{After: retryAfter(answer.Response), Err: err}

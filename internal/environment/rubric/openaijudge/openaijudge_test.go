@@ -30,7 +30,8 @@ type request struct {
 }
 
 // serve returns the URL of a server that answers its n-th request, from 0, with what handle returns.
-func serve(t *testing.T, handle func(n int, r request) (status int, header, body string)) (url string, requests *[]request) {
+func serve(t *testing.T, handle func(n int, r request) (status int, header,
+	body string)) (url string, requests *[]request) {
 	t.Helper()
 	requests = &[]request{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,15 +63,18 @@ func completion(text, finish string) string {
 	if err != nil {
 		panic(err)
 	}
-	return fmt.Sprintf(`{"id": "c", "object": "chat.completion", "model": "m", "choices": [{"index": 0, "finish_reason": %q,
+	return fmt.Sprintf(
+		`{"id": "c", "object": "chat.completion", "model": "m", "choices": [{"index": 0, "finish_reason": %q,
 		"message": {"role": "assistant", "content": %s}}], "usage": {"prompt_tokens": 31, "completion_tokens": 7, "total_tokens": 38}}`, finish, content)
 }
 
 func newJudge(url string) *Judge {
-	return New(Config{BaseURL: url, Model: "judge-1", Temperature: 0.7, MaxTokens: 64, Key: func() (string, error) { return "secret-key", nil }})
+	return New(Config{BaseURL: url, Model: "judge-1", Temperature: 0.7, MaxTokens: 64,
+		Key: func() (string, error) { return "secret-key", nil }})
 }
 
-var asked = rubric.Request{Messages: []chat.Message{{Role: chat.RoleSystem, Content: "Grade."}, {Role: chat.RoleUser, Content: "Yes?"}}}
+var asked = rubric.Request{Messages: []chat.Message{{Role: chat.RoleSystem, Content: "Grade."},
+	{Role: chat.RoleUser, Content: "Yes?"}}}
 
 func TestComplete(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "key-of-the-environment")
@@ -82,7 +86,8 @@ func TestComplete(t *testing.T) {
 	}
 	want := []request{{path: "/v1/chat/completions", key: "Bearer secret-key", body: map[string]any{
 		"model": "judge-1", "temperature": 0.7, "max_tokens": 64.0, "seed": float64(seedOf(asked)),
-		"messages": []any{map[string]any{"role": "system", "content": "Grade."}, map[string]any{"role": "user", "content": "Yes?"}},
+		"messages": []any{map[string]any{"role": "system", "content": "Grade."},
+			map[string]any{"role": "user", "content": "Yes?"}},
 	}}}
 	if diff := cmp.Diff(want, *requests, cmp.AllowUnexported(request{})); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
@@ -92,7 +97,8 @@ func TestComplete(t *testing.T) {
 func TestNoKeyIsSentWithoutOne(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "key-of-the-environment")
 	url, requests := serve(t, func(int, request) (int, string, string) { return 200, "", completion("Yes.", "stop") })
-	if _, _, err := New(Config{BaseURL: url, Model: "m", MaxTokens: 1}).Complete(t.Context(), asked); err != nil || (*requests)[0].key != "" {
+	if _, _, err := New(Config{BaseURL: url, Model: "m", MaxTokens: 1}).Complete(t.Context(), asked); err != nil ||
+		(*requests)[0].key != "" {
 		t.Errorf("Complete: err %v, with the key %q", err, (*requests)[0].key)
 	}
 }
@@ -100,7 +106,8 @@ func TestNoKeyIsSentWithoutOne(t *testing.T) {
 func TestNewNameOfTheLimit(t *testing.T) {
 	url, requests := serve(t, func(_ int, r request) (int, string, string) {
 		if _, old := r.body["max_tokens"]; old {
-			return 400, "", `{"error": {"message": "Use 'max_completion_tokens' instead.", "type": "invalid_request_error", "param": "max_tokens", "code": "unsupported_parameter"}}`
+			return 400, "",
+				`{"error": {"message": "Use 'max_completion_tokens' instead.", "type": "invalid_request_error", "param": "max_tokens", "code": "unsupported_parameter"}}`
 		}
 		return 200, "", completion("Yes.", "stop")
 	})
@@ -137,8 +144,10 @@ func TestRefusedSeed(t *testing.T) {
 		status int
 		body   string
 	}{
-		"by its name":    {400, `{"error": {"message": "Unsupported parameter.", "type": "invalid_request_error", "param": "seed", "code": "unsupported_parameter"}}`},
-		"in the message": {422, `{"error": {"message": "body.seed: Extra inputs are not permitted", "type": "invalid_request_error"}}`},
+		"by its name": {400,
+			`{"error": {"message": "Unsupported parameter.", "type": "invalid_request_error", "param": "seed", "code": "unsupported_parameter"}}`},
+		"in the message": {422,
+			`{"error": {"message": "body.seed: Extra inputs are not permitted", "type": "invalid_request_error"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url, requests := serve(t, func(_ int, r request) (int, string, string) {
@@ -182,21 +191,28 @@ func TestErrors(t *testing.T) {
 		names             string
 		promptTokensCount int64
 	}{
-		"an unknown key":          {status: 401, body: failure("wrong key"), unavailable: true, names: "apiKeySecretRef"},
-		"a key without rights":    {status: 403, body: failure("no access"), unavailable: true, names: "no access"},
-		"an unknown model":        {status: 404, body: failure("no such model"), unavailable: true, names: "baseURL or model"},
-		"a prompt that is long":   {status: 400, body: failure("context length exceeded"), final: true, names: "context length exceeded"},
-		"too many requests":       {status: 429, retryAfter: "7", body: failure("slow down"), after: 7 * time.Second, names: "slow down: wait, or raise the rate limit"},
-		"a server that is down":   {status: 503, body: "<html>", names: "repair that endpoint, or correct the judge's baseURL"},
-		"no choices":              {status: 200, body: `{"choices": [], "usage": {"prompt_tokens": 31}}`, names: "no choices", promptTokensCount: 31},
-		"a judgement that is cut": {status: 200, body: completion("Yes", "length"), names: "sampling.maxTokens", promptTokensCount: 31},
-		"no JSON":                 {status: 200, body: "Yes", names: ""},
+		"an unknown key":       {status: 401, body: failure("wrong key"), unavailable: true, names: "apiKeySecretRef"},
+		"a key without rights": {status: 403, body: failure("no access"), unavailable: true, names: "no access"},
+		"an unknown model": {status: 404, body: failure("no such model"), unavailable: true,
+			names: "baseURL or model"},
+		"a prompt that is long": {status: 400, body: failure("context length exceeded"), final: true,
+			names: "context length exceeded"},
+		"too many requests": {status: 429, retryAfter: "7", body: failure("slow down"), after: 7 * time.Second,
+			names: "slow down: wait, or raise the rate limit"},
+		"a server that is down": {status: 503, body: "<html>",
+			names: "repair that endpoint, or correct the judge's baseURL"},
+		"no choices": {status: 200, body: `{"choices": [], "usage": {"prompt_tokens": 31}}`, names: "no choices",
+			promptTokensCount: 31},
+		"a judgement that is cut": {status: 200, body: completion("Yes", "length"), names: "sampling.maxTokens",
+			promptTokensCount: 31},
+		"no JSON": {status: 200, body: "Yes", names: ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			url, requests := serve(t, func(int, request) (int, string, string) { return tc.status, tc.retryAfter, tc.body })
 			_, usage, err := newJudge(url).Complete(t.Context(), asked)
-			if err == nil || !strings.Contains(err.Error(), tc.names) || strings.Contains(err.Error(), "secret-key") || usage.PromptTokens != tc.promptTokensCount {
+			if err == nil || !strings.Contains(err.Error(), tc.names) || strings.Contains(err.Error(), "secret-key") ||
+				usage.PromptTokens != tc.promptTokensCount {
 				t.Fatalf("Complete: err = %v with %+v, want %q", err, usage, tc.names)
 			}
 			var fault *environment.Fault
@@ -245,16 +261,20 @@ func TestGradeAtAServer(t *testing.T) {
 		case 1:
 			return 200, "", completion("I cannot tell.", "stop")
 		default:
-			return 200, "", completion("```json\n{\"ratings\": [{\"criterion\": 1, \"rating\": \"Yes\"}, {\"criterion\": 2, \"rating\": \"No\"}]}\n```", "stop")
+			return 200, "", completion("```json\n{\"ratings\": [{\"criterion\": 1, \"rating\": \"Yes\"}, {\"criterion\": 2, "+
+				"\"rating\": \"No\"}]}\n```", "stop")
 		}
 	})
-	grader, err := rubric.New(newJudge(url), rubric.Options{Scoring: contract.ScorePassRate, MinCoverage: 1, Retries: 2, Timeout: time.Minute})
+	grader, err := rubric.New(newJudge(url), rubric.Options{Scoring: contract.ScorePassRate, MinCoverage: 1, Retries: 2,
+		Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := dataset.Row{Prompt: "Name a fruit.", Fields: map[string]any{rubric.FieldRubrics: []any{"It is a fruit.", "It is red."}}}
+	row := dataset.Row{Prompt: "Name a fruit.", Fields: map[string]any{rubric.FieldRubrics: []any{"It is a fruit.",
+		"It is red."}}}
 	score, err := grader.Grade(t.Context(), row, environment.Reply{Message: chat.Message{Content: "An apple."}})
-	if err != nil || score.Reward != 0.5 || score.Metrics[rubric.MetricCalls] != 3 || score.Metrics[rubric.MetricSampledTokens] != 14 || len(*requests) != 3 {
+	if err != nil || score.Reward != 0.5 || score.Metrics[rubric.MetricCalls] != 3 ||
+		score.Metrics[rubric.MetricSampledTokens] != 14 || len(*requests) != 3 {
 		t.Errorf("Grade = %+v, %v after %d requests", score, err, len(*requests))
 	}
 }

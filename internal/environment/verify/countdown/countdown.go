@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package countdown scores answers to Countdown tasks: make a target of all given numbers, each used once, with the four
-// operations. It scores strictly, or as rLLM's reward function does.
+// Package countdown scores answers to Countdown tasks: make a target of all given numbers, each used once, with the
+// four operations. It scores strictly, or as rLLM's reward function does.
 package countdown
 
 import (

@@ -18,33 +18,37 @@ func TestScore(t *testing.T) {
 		target             string
 		compatible, strict Result
 	}{
-		"all numbers make the target":        {"<answer>44+19+35</answer>", []int64{44, 19, 35}, "98", Correct, Correct},
-		"an equation":                        {"<answer>(44+19)+35 = 98</answer>", []int64{44, 19, 35}, "98", Wrong, Wrong},
-		"a number that is not used":          {"<answer>44+19</answer>", []int64{44, 19, 35}, "98", Wrong, Wrong},
-		"a power":                            {"<answer>2**3</answer>", []int64{2, 3}, "8", Correct, Wrong},
-		"a floor division":                   {"<answer>7//2</answer>", []int64{7, 2}, "3", Correct, Wrong},
-		"a decimal of two numbers":           {"<answer>1.5</answer>", []int64{1, 5}, "1.5", Correct, Wrong},
-		"a leading zero":                     {"<answer>07+1</answer>", []int64{7, 1}, "8", Wrong, Wrong},
-		"a line break":                       {"<answer>7\n+1</answer>", []int64{7, 1}, "8", NoAnswer, Correct},
-		"a tag in capitals":                  {"<ANSWER>7+1</ANSWER>", []int64{7, 1}, "8", NoAnswer, Correct},
-		"two answers, the last one right":    {"<answer>7-1</answer> no, <answer>7+1</answer>", []int64{7, 1}, "8", Correct, Correct},
-		"two answers, the first one right":   {"<answer>7+1</answer> no, <answer>7-1</answer>", []int64{7, 1}, "8", Wrong, Wrong},
-		"factors without a sign":             {"<answer>(7)(1)</answer>", []int64{7, 1}, "7", Wrong, Wrong},
-		"a multiplication sign":              {"<answer>1 × 7</answer>", []int64{7, 1}, "7", Wrong, Wrong},
-		"a negated parenthesis":              {"<answer>-(1-7)</answer>", []int64{7, 1}, "6", Correct, Correct},
-		"a division by zero":                 {"<answer>7/(1-1)</answer>", []int64{7, 1, 1}, "7", Wrong, Wrong},
-		"an empty reply":                     {"", []int64{7, 1}, "8", NoAnswer, NoAnswer},
-		"no solution":                        {"No solution found", []int64{7, 1}, "8", NoAnswer, NoAnswer},
-		"an empty answer":                    {"<answer></answer>", []int64{7, 1}, "8", Wrong, Wrong},
-		"what precedes the assistant's turn": {"<answer>7+1</answer> Assistant: I pass.", []int64{7, 1}, "8", NoAnswer, Correct},
-		"a quotient that is not whole":       {"<answer>(8/3)*3</answer>", []int64{8, 3, 3}, "8", Correct, Correct},
-		"a value that is nearly the target":  {"<answer>1/3</answer>", []int64{1, 3}, "0.333333", Correct, Wrong},
-		"a number twice":                     {"<answer>7+7</answer>", []int64{7}, "14", Wrong, Wrong},
-		"a power that is enormous":           {"<answer>9**9**9</answer>", []int64{9, 9, 9}, "1", Wrong, Wrong},
-		"a power that is complex":            {"<answer>(-8)**(1/3)</answer>", []int64{8, 1, 3}, "2", Wrong, Wrong},
-		"a power of a sign":                  {"<answer>-2**2</answer>", []int64{2, 2}, "-4", Correct, Wrong},
-		"a tuple":                            {"<answer>()</answer>", nil, "0", Wrong, Wrong},
-		"deep parentheses":                   {"<answer>" + strings.Repeat("(", 400) + "7" + strings.Repeat(")", 400) + "</answer>", []int64{7}, "7", Wrong, Wrong},
+		"all numbers make the target": {"<answer>44+19+35</answer>", []int64{44, 19, 35}, "98", Correct, Correct},
+		"an equation":                 {"<answer>(44+19)+35 = 98</answer>", []int64{44, 19, 35}, "98", Wrong, Wrong},
+		"a number that is not used":   {"<answer>44+19</answer>", []int64{44, 19, 35}, "98", Wrong, Wrong},
+		"a power":                     {"<answer>2**3</answer>", []int64{2, 3}, "8", Correct, Wrong},
+		"a floor division":            {"<answer>7//2</answer>", []int64{7, 2}, "3", Correct, Wrong},
+		"a decimal of two numbers":    {"<answer>1.5</answer>", []int64{1, 5}, "1.5", Correct, Wrong},
+		"a leading zero":              {"<answer>07+1</answer>", []int64{7, 1}, "8", Wrong, Wrong},
+		"a line break":                {"<answer>7\n+1</answer>", []int64{7, 1}, "8", NoAnswer, Correct},
+		"a tag in capitals":           {"<ANSWER>7+1</ANSWER>", []int64{7, 1}, "8", NoAnswer, Correct},
+		"two answers, the last one right": {"<answer>7-1</answer> no, <answer>7+1</answer>", []int64{7, 1}, "8", Correct,
+			Correct},
+		"two answers, the first one right": {"<answer>7+1</answer> no, <answer>7-1</answer>", []int64{7, 1}, "8", Wrong,
+			Wrong},
+		"factors without a sign": {"<answer>(7)(1)</answer>", []int64{7, 1}, "7", Wrong, Wrong},
+		"a multiplication sign":  {"<answer>1 × 7</answer>", []int64{7, 1}, "7", Wrong, Wrong},
+		"a negated parenthesis":  {"<answer>-(1-7)</answer>", []int64{7, 1}, "6", Correct, Correct},
+		"a division by zero":     {"<answer>7/(1-1)</answer>", []int64{7, 1, 1}, "7", Wrong, Wrong},
+		"an empty reply":         {"", []int64{7, 1}, "8", NoAnswer, NoAnswer},
+		"no solution":            {"No solution found", []int64{7, 1}, "8", NoAnswer, NoAnswer},
+		"an empty answer":        {"<answer></answer>", []int64{7, 1}, "8", Wrong, Wrong},
+		"what precedes the assistant's turn": {"<answer>7+1</answer> Assistant: I pass.", []int64{7, 1}, "8", NoAnswer,
+			Correct},
+		"a quotient that is not whole":      {"<answer>(8/3)*3</answer>", []int64{8, 3, 3}, "8", Correct, Correct},
+		"a value that is nearly the target": {"<answer>1/3</answer>", []int64{1, 3}, "0.333333", Correct, Wrong},
+		"a number twice":                    {"<answer>7+7</answer>", []int64{7}, "14", Wrong, Wrong},
+		"a power that is enormous":          {"<answer>9**9**9</answer>", []int64{9, 9, 9}, "1", Wrong, Wrong},
+		"a power that is complex":           {"<answer>(-8)**(1/3)</answer>", []int64{8, 1, 3}, "2", Wrong, Wrong},
+		"a power of a sign":                 {"<answer>-2**2</answer>", []int64{2, 2}, "-4", Correct, Wrong},
+		"a tuple":                           {"<answer>()</answer>", nil, "0", Wrong, Wrong},
+		"deep parentheses": {"<answer>" + strings.Repeat("(", 400) + "7" + strings.Repeat(")", 400) +
+			"</answer>", []int64{7}, "7", Wrong, Wrong},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -61,8 +65,10 @@ func TestScore(t *testing.T) {
 
 func TestPythonArithmetic(t *testing.T) {
 	for expression, want := range map[string]string{
-		"7//2": "3", "-7//2": "-4", "7//-2": "-4", "1.0//0.1": "9", "8480.3//1.2": "7066", "2**-1": "0.5", "2**3**2": "512", "10/4": "2.5", "0.1+0.2": "0.30000000000000004",
-		"(-1)**4": "1", "(-1)**5": "-1", "0**0": "1", "1.5.": "", "2.**2": "4", "1 2": "", "0**-1": "", "00": "0", "1e5": "", "--3": "3", "2*-3": "-6", "5-+3": "2",
+		"7//2": "3", "-7//2": "-4", "7//-2": "-4", "1.0//0.1": "9", "8480.3//1.2": "7066", "2**-1": "0.5", "2**3**2": "512",
+		"10/4": "2.5", "0.1+0.2": "0.30000000000000004",
+		"(-1)**4": "1", "(-1)**5": "-1", "0**0": "1", "1.5.": "", "2.**2": "4", "1 2": "", "0**-1": "", "00": "0", "1e5": "",
+		"--3": "3", "2*-3": "-6", "5-+3": "2",
 		"9**999": new(big.Int).Exp(big.NewInt(9), big.NewInt(999), nil).String(), "9**999*1.5": "", "9**999/2": "",
 	} {
 		value, err := evaluatePython(expression)
@@ -76,7 +82,8 @@ func TestPythonArithmetic(t *testing.T) {
 func TestSolve(t *testing.T) {
 	for target, nums := range map[int64][]int64{98: {44, 19, 35}, 24: {3, 3, 8, 8}, 7: {7}} {
 		expression, ok := Solve(nums, big.NewRat(target, 1))
-		if reply := "<answer>" + expression + "</answer>"; !ok || Strict(reply, nums, big.NewRat(target, 1)) != Correct || Compatible(reply, nums, big.NewRat(target, 1)) != Correct {
+		if reply := "<answer>" + expression + "</answer>"; !ok || Strict(reply, nums, big.NewRat(target, 1)) != Correct ||
+			Compatible(reply, nums, big.NewRat(target, 1)) != Correct {
 			t.Errorf("Solve(%v, %d) = %q, %v", nums, target, expression, ok)
 		}
 	}

@@ -17,8 +17,8 @@ type term struct {
 	text  string
 }
 
-// Solve returns an expression that makes the target of all numbers. It returns false if no such expression exists, or if there are
-// too many numbers to search.
+// Solve returns an expression that makes the target of all numbers. It returns false if no such expression exists, or
+// if there are too many numbers to search.
 func Solve(nums []int64, target *big.Rat) (expression string, ok bool) {
 	if len(nums) == 0 || len(nums) > mostNumbers {
 		return "", false

@@ -61,7 +61,8 @@ type arithmetic struct{ precision uint }
 
 func (a arithmetic) float() *big.Float { return new(big.Float).SetPrec(a.precision) }
 
-// rounding is the exponent of the error of rounding numbers of a magnitude. Two bits are for the roundings of the parts.
+// rounding is the exponent of the error of rounding numbers of a magnitude. Two bits are for the roundings of the
+// parts.
 func (a arithmetic) rounding(magnitude float64) float64 { return magnitude - float64(a.precision) + 2 }
 
 func (a arithmetic) fromInt(n int64) ball {
@@ -131,7 +132,8 @@ func (a arithmetic) divide(x, y ball) (ball, bool) {
 
 // scale multiplies with 2^e.
 func (a arithmetic) scale(x ball, e int) ball {
-	return ball{re: a.float().SetMantExp(x.re, e), im: a.float().SetMantExp(x.im, e), real: x.real, err: x.err + float64(e)}
+	return ball{re: a.float().SetMantExp(x.re, e), im: a.float().SetMantExp(x.im, e), real: x.real,
+		err: x.err + float64(e)}
 }
 
 // sqrt returns the principal square root.

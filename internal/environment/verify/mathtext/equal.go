@@ -19,8 +19,8 @@ const (
 // Equal reports whether two answers are equal. They are if they are the same text once styles and spaces are left
 // out, or if they have the same value. It does not depend on the order of the two.
 //
-// The elements of a tuple or an interval have to be in the same order, and those of a set or a list do not. Decimals are
-// exact: 0.333 is not 1/3.
+// The elements of a tuple or an interval have to be in the same order, and those of a set or a list do not. Decimals
+// are exact: 0.333 is not 1/3.
 func Equal(a, b string) bool {
 	same, _ := equalIn(a, b)
 	return same
@@ -86,8 +86,8 @@ func trees(tokens []token) []*node {
 	return all
 }
 
-// sameWords reports whether the texts are the same words, in any case, and perhaps within parentheses. Plain letters may
-// be products of variables, whose case matters.
+// sameWords reports whether the texts are the same words, in any case, and perhaps within parentheses. Plain letters
+// may be products of variables, whose case matters.
 func sameWords(a, b string, styled bool) bool {
 	a, b = words(a), words(b)
 	if a == "" || b == "" || !strings.EqualFold(a, b) {

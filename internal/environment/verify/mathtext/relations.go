@@ -139,7 +139,8 @@ func withoutPoints(from, points *node) *node {
 }
 
 func except(point *node) *node {
-	return apply(opUnion, interval("(", apply(opNegate, variable(infinity)), point, ")"), interval("(", point, variable(infinity), ")"))
+	return apply(opUnion, interval("(", apply(opNegate, variable(infinity)), point, ")"),
+		interval("(", point, variable(infinity), ")"))
 }
 
 // named returns the value that a chain of equations gives: what is behind a name, if all parts behind it are equal.
@@ -239,7 +240,8 @@ func productName(n *node) string {
 	if of.op == opPower && isMinusOne(of.kids[1]) {
 		of = of.kids[0]
 	}
-	isFunction := of.op == opVariable && !strings.Contains("xyzabcnmkt", of.name[:1]) && (argument.grouped || argument.op == opTuple)
+	isFunction := of.op == opVariable && !strings.Contains("xyzabcnmkt", of.name[:1]) &&
+		(argument.grouped || argument.op == opTuple)
 	if of.op == opText || isFunction {
 		return of.name
 	}
@@ -249,7 +251,8 @@ func productName(n *node) string {
 // pointsName returns the name of what has several points, such as a triangle: capital letters.
 func pointsName(n *node) string {
 	switch {
-	case n.op == opVariable && (n.name[0] >= 'A' && n.name[0] <= 'Z' || accents[strings.Trim(strings.Fields(n.name)[0], `\`)]):
+	case n.op == opVariable && (n.name[0] >= 'A' && n.name[0] <= 'Z' ||
+		accents[strings.Trim(strings.Fields(n.name)[0], `\`)]):
 		return n.name
 	case n.op == opMultiply && !n.kids[1].grouped:
 		first, second := pointsName(n.kids[0]), pointsName(n.kids[1])

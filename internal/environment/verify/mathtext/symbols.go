@@ -20,12 +20,16 @@ func set(words string) map[string]bool {
 // superscripts are exponents that are written as characters.
 var (
 	superscripts = regexp.MustCompile(`[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+`)
-	lowered      = strings.NewReplacer("⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4", "⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9", "⁻", "-")
+	lowered      = strings.NewReplacer("⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4", "⁵", "5", "⁶", "6", "⁷", "7", "⁸",
+		"8", "⁹", "9", "⁻", "-")
 )
 
 // plain returns the text with the signs that are used here.
 func plain(text string) string {
-	text = superscripts.ReplaceAllStringFunc(text, func(exponent string) string { return "^{" + lowered.Replace(exponent) + "}" })
+	text = superscripts.ReplaceAllStringFunc(text, func(exponent string) string {
+		return "^{" + lowered.Replace(exponent) +
+			"}"
+	})
 	return characters.Replace(text)
 }
 
@@ -51,16 +55,19 @@ var greek = set(`alpha beta gamma delta epsilon varepsilon zeta eta theta varthe
 
 // synonyms are the names that a command or a plain word has here.
 var synonyms = merged(`dfrac=frac tfrac=frac cfrac=frac dbinom=binom tbinom=binom leq=le leqslant=le geq=ge geqslant=ge
-	neq=ne varnothing=emptyset lvert=vert rvert=vert degree=circ dots=ldots cdots=ldots dotsc=ldots infinity=infty inf=infty
+	neq=ne varnothing=emptyset lvert=vert rvert=vert degree=circ dots=ldots cdots=ldots dotsc=ldots infinity=infty
+	inf=infty
 	lor=or vee=or land=and wedge=and smallsetminus=setminus backslash=setminus arcctg=arccot tg=tan ctg=cot
 	R=reals iff=Leftrightarrow approxeq=approx simeq=approx lbrack=[ rbrack=]`)
 
 // punctuation are commands that are signs.
-var punctuation = merged(`cdot=* times=* ast=* div=/ lbrace=\{ rbrace=\} colon=: lt=< gt=> vert=| and=, le=<= ge=>= ne=!=
+var punctuation = merged(
+	`cdot=* times=* ast=* div=/ lbrace=\{ rbrace=\} colon=: lt=< gt=> vert=| and=, le=<= ge=>= ne=!=
 	langle=⟨ rangle=⟩ lfloor=⌊ rfloor=⌋ lceil=⌈ rceil=⌉ [=[ ]=] approx=≈ in=∈ cup=∪ cap=∩ setminus=∖ pm=± mp=∓ mid=:`)
 
 // dropped are commands that do not change a meaning.
-var dropped = set(`left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr displaystyle textstyle limits
+var dropped = set(
+	`left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr displaystyle textstyle limits
 	quad qquad angle triangle boxed fbox space thinspace hfill nolimits`)
 
 // texts are commands whose argument is words, and styles those whose argument is mathematics or a unit.
@@ -74,10 +81,13 @@ var hidden = set("color textcolor hspace vspace phantom hphantom label tag")
 
 // characters are signs that are written as commands here, or in another way.
 var characters = strings.NewReplacer(
-	"π", `\pi `, "√", `\surd `, "×", "*", "·", "*", "⋅", "*", "∙", "*", "÷", "/", "∕", "/", "−", "-", "–", "-", "∞", `\infty `,
+	"π", `\pi `, "√", `\surd `, "×", "*", "·", "*", "⋅", "*", "∙", "*", "÷", "/", "∕", "/", "−", "-", "–", "-", "∞",
+	`\infty `,
 	"≤", "<=", "≥", ">=", "⩽", "<=", "⩾", ">=", "≠", "!=", "°", `^\circ `, "∅", `\emptyset `, "ℝ", `\reals `,
 	"≈", "≈", "\\!", "", "\\,", `\ `, "\\;", `\ `, "\\:", `\ `, "~", `\ `, "\\$", "", "$", "", "€", "", "£", "",
-	`\%`, "", "%", "", `\(`, "", `\)`, "", "{,}", "\x00", "…", `\ldots `, "½", `\frac12 `, "¼", `\frac14 `, "¾", `\frac34 `,
-	"α", `\alpha `, "β", `\beta `, "γ", `\gamma `, "θ", `\theta `, "λ", `\lambda `, "μ", `\mu `, "φ", `\phi `, "ω", `\omega `,
+	`\%`, "", "%", "", `\(`, "", `\)`, "", "{,}", "\x00", "…", `\ldots `, "½", `\frac12 `, "¼", `\frac14 `, "¾",
+	`\frac34 `,
+	"α", `\alpha `, "β", `\beta `, "γ", `\gamma `, "θ", `\theta `, "λ", `\lambda `, "μ", `\mu `, "φ", `\phi `, "ω",
+	`\omega `,
 	"a.m.", "am", "p.m.", "pm", "A.M.", "AM", "P.M.", "PM", "&=", "=", `\\`, `\\`, "’", "'", "′", "'",
 )

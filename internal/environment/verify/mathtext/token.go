@@ -419,7 +419,8 @@ func (l *lexer) words(text string) {
 func isMathematics(style, content string) bool {
 	if texts[style] || style == "mathrm" {
 		letters := strings.Trim(content, "()[].-+0123456789, ")
-		return letters == "" || len(letters) == 1 && isLetter(letters) && strings.HasPrefix(content, "(") || strings.HasPrefix(content, `\`)
+		return letters == "" || len(letters) == 1 && isLetter(letters) && strings.HasPrefix(content, "(") ||
+			strings.HasPrefix(content, `\`)
 	}
 	return true
 }

@@ -10,7 +10,8 @@ import (
 )
 
 // knownUnits are the words for units, and the name of each here. Two different ones contradict each other.
-var knownUnits = merged(`mm=mm millimeter=mm millimetre=mm cm=cm centimeter=cm centimetre=cm km=km kilometer=km kilometre=km
+var knownUnits = merged(
+	`mm=mm millimeter=mm millimetre=mm cm=cm centimeter=cm centimetre=cm km=km kilometer=km kilometre=km
 	m=m meter=m metre=m mile=mile mi=mile inch=inch inches=inch in=inch foot=foot feet=foot ft=foot yard=yard yd=yard
 	second=s sec=s s=s minute=minute min=minute hour=hour hr=hour h=hour day=day week=week month=month year=year
 	g=g gram=g kg=kg kilogram=kg mg=mg milligram=mg pound=pound lb=pound ounce=ounce oz=ounce ton=ton
@@ -21,7 +22,8 @@ var knownUnits = merged(`mm=mm millimeter=mm millimetre=mm cm=cm centimeter=cm c
 	clockwise=clockwise counterclockwise=counterclockwise`)
 
 // plainUnits are the units that need no style to be read as one behind a number.
-var plainUnits = set(`mm cm km m kg mph kph degree percent percentage pct dollar cent unit millimeter centimeter kilometer
+var plainUnits = set(
+	`mm cm km m kg mph kph degree percent percentage pct dollar cent unit millimeter centimeter kilometer
 	meter mile inch inches foot feet yard second minute hour day week month year gram kilogram pound liter litre ft in lb oz min hr sec yd
 	square cubic am pm`)
 
@@ -29,7 +31,8 @@ var plainUnits = set(`mm cm km m kg mph kph degree percent percentage pct dollar
 var spacedUnits = set("in am pm lb oz hr yd min sec")
 
 // scales are words that multiply.
-var scales = map[string]int64{"dozen": 12, "hundred": 100, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+var scales = map[string]int64{"dozen": 12, "hundred": 100, "thousand": 1e3, "million": 1e6, "billion": 1e9,
+	"trillion": 1e12}
 
 // singular returns a word of a unit in small letters and without the ending of the plural.
 func singular(word string) string {
@@ -43,7 +46,8 @@ func singular(word string) string {
 // startsUnit reports whether a unit follows the expression.
 func (p *parser) startsUnit(left *node) bool {
 	t := p.peek()
-	if t.kind == kindText || t.kind == kindLetter && t.upright && knownUnits[singular(t.text)] != "" || len(p.unitFraction()) > 0 {
+	if t.kind == kindText || t.kind == kindLetter && t.upright && knownUnits[singular(t.text)] != "" ||
+		len(p.unitFraction()) > 0 {
 		return true
 	}
 	word := singular(t.word)
@@ -104,7 +108,8 @@ const sizeOfUnitFraction = 7
 // unitFraction returns the words of a fraction of two units, or nothing.
 func (p *parser) unitFraction() []string {
 	frac, open, end, open2, end2 := p.peek(), p.ahead(1), p.ahead(3), p.ahead(4), p.ahead(6)
-	if frac.kind != kindCommand || frac.text != "frac" || !open.is("{") || !end.is("}") || !open2.is("{") || !end2.is("}") {
+	if frac.kind != kindCommand || frac.text != "frac" || !open.is("{") || !end.is("}") || !open2.is("{") ||
+		!end2.is("}") {
 		return nil
 	}
 	above, size := unitWord(p.ahead(2), false)
@@ -128,7 +133,8 @@ func unitWord(t token, follows bool) (word string, size int) {
 		return t.text, 1
 	case t.kind == kindLetter && t.upright && (follows || knownUnits[singular(t.text)] != ""):
 		return t.text, 1
-	case t.word != "" && (plainUnits[singular(t.word)] || scales[singular(t.word)] > 0 || follows && knownUnits[singular(t.word)] != ""):
+	case t.word != "" && (plainUnits[singular(t.word)] || scales[singular(t.word)] > 0 || follows &&
+		knownUnits[singular(t.word)] != ""):
 		return t.word, len(t.word)
 	default:
 		return "", 0
@@ -156,7 +162,8 @@ func (p *parser) unitExponent() (exponent string, size int) {
 func scaled(text string) (value int64, names []string) {
 	value = 1
 	text = strings.ReplaceAll(text, ".", "")
-	text = strings.NewReplacer("/", " / ", "^", " ", "²", " 2 ", "³", " 3 ", "-", " ", ",", " ", "(", " ", ")", " ").Replace(text)
+	text = strings.NewReplacer("/", " / ", "^", " ", "²", " 2 ", "³", " 3 ", "-", " ", ",", " ", "(", " ", ")",
+		" ").Replace(text)
 	for _, word := range strings.Fields(text) {
 		word = singular(word)
 		if scale := scales[word]; scale > 0 && value < 1e12 {

@@ -20,14 +20,15 @@ import (
 	"testing"
 )
 
-// Google is a server with one bucket that speaks the part of Google Cloud Storage's interface that its client uses for small objects.
+// Google is a server with one bucket that speaks the part of Google Cloud Storage's interface that its client uses for
+// small objects.
 type Google struct {
 	mu      sync.Mutex
 	objects map[string][]byte
 }
 
-// StartGoogle runs such a server until the test ends, and has Google's client use it. Requests first reach what change returns, if
-// it is not nil.
+// StartGoogle runs such a server until the test ends, and has Google's client use it. Requests first reach what change
+// returns, if it is not nil.
 func StartGoogle(t *testing.T, change func(http.Handler) http.Handler) {
 	t.Helper()
 	var handler http.Handler = &Google{objects: map[string][]byte{}}
@@ -122,8 +123,9 @@ func (g *Google) object(w http.ResponseWriter, r *http.Request, name string) {
 
 func resource(name string, content []byte) map[string]string {
 	return map[string]string{
-		"kind": "storage#object", "bucket": Name, "name": name, "size": strconv.Itoa(len(content)), "generation": "1", "metageneration": "1",
-		"updated": "2026-01-01T00:00:00Z", "timeCreated": "2026-01-01T00:00:00Z",
+		"kind": "storage#object", "bucket": Name, "name": name, "size": strconv.Itoa(len(content)), "generation": "1",
+		"metageneration": "1",
+		"updated":        "2026-01-01T00:00:00Z", "timeCreated": "2026-01-01T00:00:00Z",
 	}
 }
 

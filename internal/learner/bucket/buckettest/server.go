@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package buckettest starts servers of stores for tests: one that is compatible with S3, and one that speaks a part of Google Cloud
-// Storage's interface.
+// Package buckettest starts servers of stores for tests: one that is compatible with S3, and one that speaks a part of
+// Google Cloud Storage's interface.
 package buckettest
 
 import (
@@ -23,7 +23,8 @@ type Server struct {
 	address string
 }
 
-// Start runs a server until the test ends. Requests first reach what change returns, if it is not nil. Keys are not needed.
+// Start runs a server until the test ends. Requests first reach what change returns, if it is not nil. Keys are not
+// needed.
 func Start(t testing.TB, change func(http.Handler) http.Handler) *Server {
 	t.Helper()
 	backend := s3mem.New()
@@ -41,6 +42,7 @@ func Start(t testing.TB, change func(http.Handler) http.Handler) *Server {
 
 // URL of a prefix in the bucket, as in artifacts.url.
 func (s *Server) URL(prefix string) string {
-	query := url.Values{"endpoint": {s.address}, "region": {"us-east-1"}, "use_path_style": {"true"}, "anonymous": {"true"}}
+	query := url.Values{"endpoint": {s.address}, "region": {"us-east-1"}, "use_path_style": {"true"},
+		"anonymous": {"true"}}
 	return "s3://" + Name + "/" + prefix + "?" + query.Encode()
 }

@@ -28,7 +28,8 @@ func Events(requests []Request) ([]string, error) {
 			if err != nil {
 				return nil, fmt.Errorf("decoding the query %q: %w", r.Query, err)
 			}
-			events = append(events, fmt.Sprintf("%s experiment %s, authorization %s", r.Method, query.Get("experiment_name"), r.Authorization))
+			events = append(events, fmt.Sprintf("%s experiment %s, authorization %s", r.Method, query.Get("experiment_name"),
+				r.Authorization))
 		case "/experiments/create":
 			events = append(events, "create experiment "+b.Name)
 		case "/runs/search":

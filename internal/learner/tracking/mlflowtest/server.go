@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mlflowtest is a server for tests that speaks the part of MLflow's REST interface that a sink needs, and records what
-// clients send.
+// Package mlflowtest is a server for tests that speaks the part of MLflow's REST interface that a sink needs, and
+// records what clients send.
 package mlflowtest
 
 import (
@@ -131,7 +131,8 @@ func (s *Server) answer(path, name string, body []byte, half bool) (int, any) {
 	case "/experiments/get-by-name":
 		for i, e := range s.experiments {
 			if e == name {
-				return http.StatusOK, object{"experiment": object{"experiment_id": strconv.Itoa(i + 1), "name": e, "lifecycle_stage": "active"}}
+				return http.StatusOK, object{"experiment": object{"experiment_id": strconv.Itoa(i + 1), "name": e,
+					"lifecycle_stage": "active"}}
 			}
 		}
 		return errorOf(http.StatusNotFound, "RESOURCE_DOES_NOT_EXIST", "Could not find experiment with name '"+name+"'")
@@ -198,7 +199,8 @@ func (s *Server) search(r request) object {
 	key, value, _ := strings.Cut(strings.TrimPrefix(r.Filter, "tags.`"), "` = '")
 	var found []any
 	for _, run := range s.runs {
-		if run.Tags[key] == strings.TrimSuffix(value, "'") && len(r.ExperimentIDs) == 1 && run.Experiment == r.ExperimentIDs[0] {
+		if run.Tags[key] == strings.TrimSuffix(value, "'") && len(r.ExperimentIDs) == 1 &&
+			run.Experiment == r.ExperimentIDs[0] {
 			found = append(found, run.json())
 		}
 	}
@@ -221,5 +223,6 @@ func (r *Run) json() object {
 	for key, value := range r.Params {
 		params = append(params, Pair{key, value})
 	}
-	return object{"info": object{"run_id": r.ID, "run_name": r.Name, "status": r.Status}, "data": object{"metrics": metrics, "params": params}}
+	return object{"info": object{"run_id": r.ID, "run_name": r.Name, "status": r.Status},
+		"data": object{"metrics": metrics, "params": params}}
 }

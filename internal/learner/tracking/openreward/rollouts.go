@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openreward makes of conversations the events that OpenReward shows as rollouts. Names and order of events are those of the
-// Python package openreward.
+// Package openreward makes of conversations the events that OpenReward shows as rollouts. Names and order of events are
+// those of the Python package openreward.
 package openreward
 
 import (
@@ -116,9 +116,10 @@ func (r Run) Rollouts(batch Batch) []Rollout {
 	return rollouts
 }
 
-// rollout returns a conversation as a rollout. The ids of its events follow from what they are of, so that an event that is sent
-// again has the id that it had.
-func (r Run) rollout(batch Batch, group TaskGroup, episode transcript.Episode, conversation transcript.Conversation) Rollout {
+// rollout returns a conversation as a rollout. The ids of its events follow from what they are of, so that an event
+// that is sent again has the id that it had.
+func (r Run) rollout(batch Batch, group TaskGroup, episode transcript.Episode,
+	conversation transcript.Conversation) Rollout {
 	step := batch.Version.Step - 1
 	w := eventWriter{
 		key:  fmt.Sprintf("%s/%s/%d/%d/%s", r.UID, batch.Version.Lineage, group.Slot, episode.Index, conversation.Key),
@@ -146,7 +147,8 @@ func (r Run) rollout(batch Batch, group TaskGroup, episode transcript.Episode, c
 // metadataOf returns the metadata of the trainer of OpenReward, and what the run knows besides.
 func metadataOf(step int64, episode transcript.Episode, conversation transcript.Conversation) map[string]any {
 	metadata := map[string]any{
-		"step": step, "rollout_idx": episode.Index, "stop": cmp.Or(conversation.StopReason, episode.StopReason), "outcome": episode.Outcome,
+		"step": step, "rollout_idx": episode.Index, "stop": cmp.Or(conversation.StopReason, episode.StopReason),
+		"outcome": episode.Outcome,
 	}
 	if conversation.Reward != nil {
 		metadata["reward"] = *conversation.Reward
@@ -188,7 +190,8 @@ func (w *eventWriter) add(message transcript.Message) {
 		w.addReply(message)
 		return
 	case chat.RoleTool:
-		event := MessageEvent{Type: typeToolResult, Content: text, CallID: w.id(fmt.Sprint("result/", len(w.rollout.Messages)))}
+		event := MessageEvent{Type: typeToolResult, Content: text,
+			CallID: w.id(fmt.Sprint("result/", len(w.rollout.Messages)))}
 		if len(w.called) > 0 {
 			event.CallID, w.called = w.called[0], w.called[1:]
 		}
@@ -213,7 +216,8 @@ func (w *eventWriter) addReply(message transcript.Message) {
 		id := w.id(fmt.Sprint("call/", len(w.rollout.Messages)))
 		w.called = append(w.called, id)
 		w.event(MessageEvent{
-			Type: typeToolCall, Name: cmp.Or(call.Name, "unknown"), Content: cmp.Or(strings.TrimSpace(call.Arguments), "{}"), CallID: id,
+			Type: typeToolCall, Name: cmp.Or(call.Name, "unknown"), Content: cmp.Or(strings.TrimSpace(call.Arguments), "{}"),
+			CallID: id,
 		})
 	}
 	w.reward(message)
@@ -222,7 +226,8 @@ func (w *eventWriter) addReply(message transcript.Message) {
 // event adds an event behind all others. The service refuses the character NUL.
 func (w *eventWriter) event(event MessageEvent) {
 	event.Index = len(w.rollout.Messages)
-	event.EventType, event.EventID, event.Timestamp = "message", w.id(fmt.Sprint("message/", event.Index)), w.time+int64(event.Index)
+	event.EventType, event.EventID, event.Timestamp = "message", w.id(fmt.Sprint("message/", event.Index)),
+		w.time+int64(event.Index)
 	event.RolloutEventID, event.Metadata = w.rollout.Start.EventID, map[string]any{}
 	event.Content = strings.ReplaceAll(event.Content, "\x00", "")
 	w.rollout.Messages = append(w.rollout.Messages, event)

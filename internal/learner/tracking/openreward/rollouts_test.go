@@ -18,7 +18,8 @@ func rolloutOf(messages ...transcript.Message) Rollout {
 	group := TaskGroup{Group: transcript.Group{Environment: "e", Episodes: []transcript.Episode{{
 		Conversations: []transcript.Conversation{{Messages: messages}},
 	}}}}
-	return Run{UID: "u"}.Rollouts(Batch{Version: rl.Version{Step: 1, Lineage: rl.Genesis("x")}, Time: time.Unix(1000, 0), Groups: []TaskGroup{group}})[0]
+	return Run{UID: "u"}.Rollouts(Batch{Version: rl.Version{Step: 1, Lineage: rl.Genesis("x")}, Time: time.Unix(1000, 0),
+		Groups: []TaskGroup{group}})[0]
 }
 
 // TestFirst divides messages by the limits of a request: 128 events, or a million bytes.
@@ -52,13 +53,16 @@ func TestEncodeLeavesOutWhatHasNoRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err != nil || omitted != 1 || messages != 2 || len(kept) != 2 || len(encoded) > 2000+1 {
-		t.Errorf("%d rollouts with %d messages in %d bytes are kept, and %d left out (%v)", len(kept), messages, len(encoded), omitted, err)
+		t.Errorf("%d rollouts with %d messages in %d bytes are kept, and %d left out (%v)", len(kept), messages, len(encoded),
+			omitted, err)
 	}
 }
 
-// TestCallsAndResults pairs results with the calls of their reply, of which a limit left one without a result, and names events by what they are of.
+// TestCallsAndResults pairs results with the calls of their reply, of which a limit left one without a result, and
+// names events by what they are of.
 func TestCallsAndResults(t *testing.T) {
-	call := transcript.Message{Role: "assistant", Calls: []transcript.Call{{Name: "a"}, {Name: "b", Arguments: `{"x": 1}`}}}
+	call := transcript.Message{Role: "assistant",
+		Calls: []transcript.Call{{Name: "a"}, {Name: "b", Arguments: `{"x": 1}`}}}
 	messages := []transcript.Message{call, {Role: "tool", Text: "1"}, call, {Role: "tool", Text: "3"}}
 	got, again := rolloutOf(messages...), rolloutOf(messages...)
 	var types []string

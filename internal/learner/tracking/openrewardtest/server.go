@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openrewardtest is a server for tests that takes the rollouts of clients of OpenReward, and records what they send.
+// Package openrewardtest is a server for tests that takes the rollouts of clients of OpenReward, and records what they
+// send.
 package openrewardtest
 
 import (

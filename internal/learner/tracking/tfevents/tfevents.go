@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tfevents writes and reads the event files of TensorBoard: records of the format TFRecord, each of which is an encoded
-// tensorflow.Event. Of the events it knows the version of the file and scalars.
+// Package tfevents writes and reads the event files of TensorBoard: records of the format TFRecord, each of which is an
+// encoded tensorflow.Event. Of the events it knows the version of the file and scalars.
 package tfevents
 
 import (
@@ -102,8 +102,8 @@ type Record struct {
 	Start, End int
 }
 
-// Decode returns the events of a file, except for the version, up to the first record that is cut off, damaged or not an event;
-// valid is how many bytes precede that.
+// Decode returns the events of a file, except for the version, up to the first record that is cut off, damaged or not
+// an event; valid is how many bytes precede that.
 func Decode(file []byte) (records []Record, valid int) {
 	for {
 		data, ok := nextRecord(file[valid:])

@@ -53,7 +53,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeDamagedFile cuts the file at each place, and changes each of its bytes: whatever precedes the damaged record is read.
+// TestDecodeDamagedFile cuts the file at each place, and changes each of its bytes: whatever precedes the damaged
+// record is read.
 func TestDecodeDamagedFile(t *testing.T) {
 	file, _ := written()
 	whole, _ := Decode(file)
@@ -67,12 +68,14 @@ func TestDecodeDamagedFile(t *testing.T) {
 			}
 		}
 		if records, valid := Decode(file[:i]); len(records) != before || valid != start {
-			t.Fatalf("of the first %d bytes, %d records and %d bytes are valid, want %d and %d", i, len(records), valid, before, start)
+			t.Fatalf("of the first %d bytes, %d records and %d bytes are valid, want %d and %d", i, len(records), valid, before,
+				start)
 		}
 		changed := bytes.Clone(file)
 		changed[i] ^= 0x10
 		if records, valid := Decode(changed); len(records) != before || valid != start {
-			t.Fatalf("with byte %d changed, %d records and %d bytes are valid, want %d and %d", i, len(records), valid, before, start)
+			t.Fatalf("with byte %d changed, %d records and %d bytes are valid, want %d and %d", i, len(records), valid, before,
+				start)
 		}
 	}
 }

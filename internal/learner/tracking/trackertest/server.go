@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trackertest is what servers for tests of trackers have in common: they record requests and do wrong what a test asks for.
+// Package trackertest is what servers for tests of trackers have in common: they record requests and do wrong what a
+// test asks for.
 package trackertest
 
 import (
@@ -36,8 +37,8 @@ const (
 	LosePart
 )
 
-// SetFault sets the function that chooses a fault for each later request; nil means that there are no faults. It is called with
-// the lock held.
+// SetFault sets the function that chooses a fault for each later request; nil means that there are no faults. It is
+// called with the lock held.
 func (s *Server[R, A]) SetFault(fault func(A) Fault) {
 	s.Lock()
 	defer s.Unlock()

@@ -22,8 +22,8 @@ type body struct {
 	}
 }
 
-// Events returns the content of requests, in their order, without what differs between clients: times, properties of the
-// machine, files, and how lines are divided among requests.
+// Events returns the content of requests, in their order, without what differs between clients: times, properties of
+// the machine, files, and how lines are divided among requests.
 func Events(requests []Request) ([]string, error) {
 	var events []string
 	created, summary := false, ""

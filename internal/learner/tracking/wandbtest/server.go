@@ -1,7 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wandbtest is a server that answers what clients of Weights & Biases send, keeps the runs, and records the requests.
+// Package wandbtest is a server that answers what clients of Weights & Biases send, keeps the runs, and records the
+// requests.
 package wandbtest
 
 import (
@@ -108,7 +109,8 @@ func (s *Server) answer(r *http.Request, body []byte) any {
 	}
 	switch query.OperationName {
 	case "Viewer":
-		return data("viewer", object{"id": "1", "entity": Entity, "username": "me", "email": "me@example.com", "flags": "{}", "teams": object{"edges": []any{}}})
+		return data("viewer", object{"id": "1", "entity": Entity, "username": "me", "email": "me@example.com", "flags": "{}",
+			"teams": object{"edges": []any{}}})
 	case "RunResumeStatus":
 		return s.status(query.Variables)
 	case "UpsertBucket":
@@ -144,7 +146,8 @@ func (s *Server) status(variables object) any {
 			"eventsLineCount": 0, "historyTail": string(tail), "eventsTail": "[]",
 		}
 	}
-	return data("model", object{"id": "P", "name": variables["project"], "entity": object{"id": "E", "name": Entity}, "bucket": bucket})
+	return data("model", object{"id": "P", "name": variables["project"], "entity": object{"id": "E", "name": Entity},
+		"bucket": bucket})
 }
 
 func (s *Server) upsert(variables object) any {
@@ -163,7 +166,8 @@ func (s *Server) upsert(variables object) any {
 	entity, _ := variables["entity"].(string)
 	return data("upsertBucket", object{"inserted": !known, "bucket": object{
 		"id": "B-" + id, "name": id, "displayName": r.display, "description": "", "config": r.config, "sweepName": nil,
-		"project":          object{"id": "P", "name": variables["project"], "entity": object{"id": "E", "name": cmp.Or(entity, Entity)}},
+		"project": object{"id": "P", "name": variables["project"],
+			"entity": object{"id": "E", "name": cmp.Or(entity, Entity)}},
 		"historyLineCount": len(r.history),
 	}})
 }

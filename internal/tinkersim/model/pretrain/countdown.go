@@ -29,8 +29,8 @@ const (
 	noSolution = "No solution found"
 )
 
-// newCountdownText draws a conversation of the solver-judge workflow on Countdown: a solver's, or a judge's, who chooses at
-// random. The progress is the part of the training that is done.
+// newCountdownText draws a conversation of the solver-judge workflow on Countdown: a solver's, or a judge's, who
+// chooses at random. The progress is the part of the training that is done.
 func newCountdownText(rng *rand.Rand, progress float64) text {
 	guessed, judges := guessedAtFirst, judgesAtFirst
 	if progress >= learning {
@@ -51,7 +51,8 @@ func newCountdownText(rng *rand.Rand, progress float64) text {
 			solutions[i] = noSolution
 		}
 	}
-	return conversation(rng, judgeQuestion(question, solutions), answerOf(strconv.Itoa(1+rng.IntN(len(solutions)))), questionWeight)
+	return conversation(rng, judgeQuestion(question, solutions), answerOf(strconv.Itoa(1+rng.IntN(len(solutions)))),
+		questionWeight)
 }
 
 // judgeQuestion is what a judge is asked about solutions of a question.
@@ -71,8 +72,8 @@ type task struct {
 	target  int
 }
 
-// newTask draws a task as the data set countdown does: each number is combined with the result so far by an operation whose
-// result is a whole number above 0, and the numbers are shuffled.
+// newTask draws a task as the data set countdown does: each number is combined with the result so far by an operation
+// whose result is a whole number above 0, and the numbers are shuffled.
 func newTask(rng *rand.Rand) task {
 	t := task{numbers: make([]int, 3)}
 	if rng.Float64() < twoNumbers {

@@ -101,7 +101,8 @@ func (p *player) play(task environment.Task, sample func(prompts [][]int32) [][]
 				p.t.Fatal(err)
 			}
 			replies = append(replies, environment.Reply{
-				Role: asked[i].Role, Conversation: asked[i].Conversation, Message: parsed.Message, Truncated: parsed.Ending == renderer.Truncated,
+				Role: asked[i].Role, Conversation: asked[i].Conversation, Message: parsed.Message,
+				Truncated: parsed.Ending == renderer.Truncated,
 			})
 		}
 		turn, err := episode.Step(p.t.Context(), replies)
@@ -115,8 +116,8 @@ func (p *player) play(task environment.Task, sample func(prompts [][]int32) [][]
 	}
 }
 
-// TestCountdownPrompts compares the texts that the base model was trained on with what the sample's environment asks: tasks
-// of the data set countdown in the workflow solverJudge.
+// TestCountdownPrompts compares the texts that the base model was trained on with what the sample's environment asks:
+// tasks of the data set countdown in the workflow solverJudge.
 func TestCountdownPrompts(t *testing.T) {
 	p := newPlayer(t)
 	solutions := []string{"3*8", noSolution}
@@ -152,8 +153,8 @@ func TestCountdownPrompts(t *testing.T) {
 	}
 }
 
-// TestCountdownBase measures the base model on held-out tasks of the sample: a solver is right sometimes, and the judge chooses
-// each index as often, whatever the solutions are.
+// TestCountdownBase measures the base model on held-out tasks of the sample: a solver is right sometimes, and the judge
+// chooses each index as often, whatever the solutions are.
 func TestCountdownBase(t *testing.T) {
 	p := newPlayer(t)
 	weights := model.BaseWeights(model.CountdownBase())
@@ -164,7 +165,8 @@ func TestCountdownBase(t *testing.T) {
 		metrics := p.play(environment.Task{Split: "test", Index: index}, func(prompts [][]int32) [][]int32 {
 			var requests []model.SampleRequest
 			for i, prompt := range prompts {
-				requests = append(requests, model.SampleRequest{Prompt: prompt, MaxTokens: 32, Temperature: 1, TopP: 1, Seed: uint64(index), Index: i})
+				requests = append(requests, model.SampleRequest{Prompt: prompt, MaxTokens: 32, Temperature: 1, TopP: 1,
+					Seed: uint64(index), Index: i})
 			}
 			samples, err := weights.Sample(t.Context(), requests)
 			if err != nil {

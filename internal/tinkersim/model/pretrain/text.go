@@ -36,7 +36,8 @@ func newText(rng *rand.Rand) text {
 	return conversation(rng, question, newReply(rng, a, b, newAnswer(rng, a, b)), 0.2)
 }
 
-// conversation returns the text of a question and its reply. promptWeight is what the question counts, where it is trained.
+// conversation returns the text of a question and its reply. promptWeight is what the question counts, where it is
+// trained.
 func conversation(rng *rand.Rand, question, reply string, promptWeight float32) text {
 	prompt := promptOf(question)
 	t := text{prompt: len(prompt)}

@@ -13,7 +13,8 @@ import (
 // TestMul compares both products with float64 sums, for sizes on both sides of the tiles.
 func TestMul(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 1))
-	for _, size := range [][3]int{{1, 64, 3}, {70, 16, 64}, {200, 64, 5}, {65, 65, 17}, {130, 272, 64}, {3, 400, 16}, {272, 64, 90}} {
+	for _, size := range [][3]int{{1, 64, 3}, {70, 16, 64}, {200, 64, 5}, {65, 65, 17}, {130, 272, 64}, {3, 400, 16},
+		{272, 64, 90}} {
 		rows, cols, inner := size[0], size[1], size[2]
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			a, aT := randomMatrix(rng, rows, inner), dense(make([]float32, rows*inner), inner, rows)
@@ -45,7 +46,8 @@ func TestLowRank(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 1))
 	const rank = 5
 	for _, at := range append(AttentionBlocks()[:3], UnembedBlock()) {
-		f := LowRank{At: at, A: randomMatrix(rng, at.Rows, rank).data, B: randomMatrix(rng, rank, at.Cols).data, Rank: rank, Scale: 0.5}
+		f := LowRank{At: at, A: randomMatrix(rng, at.Rows, rank).data, B: randomMatrix(rng, rank, at.Cols).data, Rank: rank,
+			Scale: 0.5}
 		flat := make([]float32, Size)
 		f.AddTo(flat)
 		slope := randomMatrix(rng, 1, Size).data

@@ -30,8 +30,8 @@ var rotaryTable = sync.OnceValue(func() *rotary {
 	return t
 })
 
-// rotate turns the queries and keys of one row of a product with the fused matrix in direction 1, and their gradients back in
-// direction -1.
+// rotate turns the queries and keys of one row of a product with the fused matrix in direction 1, and their gradients
+// back in direction -1.
 func (t *rotary) rotate(row []float32, position int, direction float32) {
 	cos, sin := &t.cos[position], &t.sin[position]
 	for at := 0; at < 2*Width; at += headWidth {

@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hubtest simulates a Hugging Face hub for tests: the parts of its HTTP API that data sets are read with, from files
-// in memory, with redirects to a store of files, pages of listings, ranges, access, and faults.
+// Package hubtest simulates a Hugging Face hub for tests: the parts of its HTTP API that data sets are read with, from
+// files in memory, with redirects to a store of files, pages of listings, ranges, access, and faults.
 package hubtest
 
 import (
@@ -55,7 +55,8 @@ type Hub struct {
 // New starts a hub with the files of a repository, until the test ends.
 func New(t *testing.T, repository string, files map[string][]byte) *Hub {
 	t.Helper()
-	h := &Hub{Repository: repository, Card: "{}", Revisions: map[string]string{"main": Commit, Commit: Commit}, Files: files, Granted: true}
+	h := &Hub{Repository: repository, Card: "{}", Revisions: map[string]string{"main": Commit, Commit: Commit},
+		Files: files, Granted: true}
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	h.URL = server.URL
@@ -154,7 +155,8 @@ func (h *Hub) sendTree(w http.ResponseWriter, r *http.Request, commit string) {
 	}
 	to := min(from+perPage, len(entries))
 	if to < len(entries) {
-		w.Header().Set("Link", fmt.Sprintf(`<%s/api/datasets/%s/tree/%s?recursive=true&cursor=%d>; rel="next"`, h.URL, h.Repository, commit, to))
+		w.Header().Set("Link", fmt.Sprintf(`<%s/api/datasets/%s/tree/%s?recursive=true&cursor=%d>; rel="next"`, h.URL,
+			h.Repository, commit, to))
 	}
 	// The client's connection may be closed already.
 	_ = json.NewEncoder(w).Encode(entries[from:to])
