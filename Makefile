@@ -67,12 +67,13 @@ generate: ## Generate Go: protobuf, deep copies.
 	@$(TOOLS) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 .PHONY: manifests
-manifests: ## Generate manifests: CRDs and RBAC, the chart's copy of the rules, and docs/api.md.
+manifests: ## Generate manifests: CRDs and RBAC, the chart's copy of the rules, docs/api.md and docs/troubleshooting.md.
 	@$(TOOLS) controller-gen crd:allowDangerousTypes=true,maxDescLen=400 paths=./api/... output:crd:artifacts:config=config/crd/bases
 	@cd hack/tools && go run ./crdtrim ../../config/crd/bases/*.yaml
 	@$(TOOLS) controller-gen rbac:roleName=manager-role paths=./internal/controller/... output:rbac:artifacts:config=config/rbac
 	@hack/chart.sh
 	@$(TOOLS) crd-ref-docs --log-level=ERROR --source-path=api/v1alpha1 --config=hack/api-docs.yaml --renderer=markdown --output-path=docs/api.md
+	@go run ./internal/problem/page > docs/troubleshooting.md
 	@sed -i '/^Package ref /,+1d' docs/api.md # The group's introduction is the comment of whichever of its Go packages is read first.
 
 .PHONY: fmt

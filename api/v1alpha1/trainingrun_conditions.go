@@ -117,6 +117,8 @@ const (
 	ReasonPaymentRequired     = "PaymentRequired"
 	ReasonPausedCapacity      = "PausedCapacity"
 	ReasonPausedRateLimit     = "PausedRateLimit"
+	// ReasonUnknownProblem says that the learner reports a problem that this version of the operator does not know.
+	ReasonUnknownProblem = "UnknownProblem"
 	// ReasonNamespaceTerminating says that the run's namespace is being deleted.
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 )

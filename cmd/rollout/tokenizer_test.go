@@ -97,7 +97,7 @@ func TestWorkerWaitsForItsTokenizer(t *testing.T) {
 	}()
 	select {
 	case problem := <-g.problems:
-		if !strings.HasPrefix(problem, contract.BlockedOnTokenizer) || !strings.Contains(problem, "404") {
+		if !strings.HasPrefix(problem, contract.TokenizerProblem) || !strings.Contains(problem, "404") {
 			t.Errorf("the worker reports %q, want the answer about its tokenizer", problem)
 		}
 	case got := <-code:

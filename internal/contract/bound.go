@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // Bounds of a reply besides its records. The project's own learner stays below them.
@@ -22,8 +24,12 @@ const (
 // learner. It says in one line what is left out that such a learner would not send; that is empty for its replies.
 func (r HeartbeatReply) Bounded() (HeartbeatReply, string) {
 	var excess []string
-	r.RunUID, r.BlockedOn = Truncate(r.RunUID, maxReplyText), Truncate(r.BlockedOn, maxReplyText)
-	r.Upstream, r.UpstreamError = Truncate(r.Upstream, maxReplyText), Truncate(r.UpstreamError, maxReplyText)
+	r.RunUID, r.Waiting = Truncate(r.RunUID, maxReplyText), Truncate(r.Waiting, maxReplyText)
+	r.Problems = bounded(r.Problems, maxReplyList, "problems", &excess)
+	for i := range r.Problems {
+		p := &r.Problems[i]
+		p.Code, p.Evidence = problem.Code(Truncate(string(p.Code), maxLineage)), Truncate(p.Evidence, maxReplyText)
+	}
 	r.Unavailable = bounded(r.Unavailable, maxReplyList, "unavailable environments", &excess)
 	for i := range r.Unavailable {
 		e := &r.Unavailable[i]

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // TestBoundedReply bounds what a learner of any image may send within the bytes that the manager reads.
@@ -20,9 +22,12 @@ func TestBoundedReply(t *testing.T) {
 		many[fmt.Sprintf("test/%d", i)] = 1
 	}
 	reply := HeartbeatReply{
-		RunUID: "uid", Attempt: 1, BlockedOn: long, Upstream: long, UpstreamError: long,
+		RunUID: "uid", Attempt: 1, Waiting: long,
 		Progress: Progress{Phase: PhaseTraining, Lineage: long, Metrics: many,
 			Capabilities: &Capabilities{Supported: make([]string, 1000)}},
+	}
+	for range 200 {
+		reply.Problems = append(reply.Problems, problem.Problem{Code: problem.Code(long), Evidence: long})
 	}
 	for n := range int64(MaxRecords + 2) {
 		reply.Records = append(reply.Records, Record{Number: n + 1, Step: n + 1, Lineage: "l", Metrics: many})

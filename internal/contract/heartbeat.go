@@ -4,11 +4,9 @@
 package contract
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // HeartbeatPath is the path of the one endpoint.
@@ -47,20 +45,6 @@ const (
 	PhaseDone       Phase = "Done"
 )
 
-// These values of HeartbeatReply.Upstream say what a person repairs at the endpoint, or in how the run reaches it.
-const (
-	UpstreamCredentials  = "credentials"
-	UpstreamNotTinker    = "not_tinker"
-	UpstreamUnknownModel = "model_unknown"
-	UpstreamShortContext = "context_too_short"
-	UpstreamPayment      = "payment"
-	// UpstreamSettingsRefused and UpstreamDataRefused are refusals of a run's first step.
-	UpstreamSettingsRefused = "settings_refused"
-	UpstreamDataRefused     = "data_refused"
-	// UpstreamMissingCheckpoint means that a checkpoint which the spec names cannot be read.
-	UpstreamMissingCheckpoint = "checkpoint_missing"
-)
-
 // HeartbeatReply is the answer.
 type HeartbeatReply struct {
 	RunUID  string `json:"runUID"`
@@ -69,16 +53,11 @@ type HeartbeatReply struct {
 	Sequence int64 `json:"sequence"`
 	// SecondsSinceProgress counts from when a group was accepted, a step committed or a reply came.
 	SecondsSinceProgress float64 `json:"secondsSinceProgress"`
-	// BlockedOn describes what the learner waits for, for people: "sampling: 3 of 32 groups", "endpoint: 429";
-	// empty when it does not wait.
-	BlockedOn string `json:"blockedOn,omitempty"`
-	// Upstream is not empty while the endpoint is the cause: throttled, payment, paused_capacity,
-	// paused_rate_limit, unreachable, too_large, refused, server_error, credentials, not_tinker, model_unknown,
-	// context_too_short, settings_refused, data_refused, checkpoint_missing.
-	Upstream string `json:"upstream,omitempty"`
-	// UpstreamError says which request failed and how the endpoint answered it, in one line without keys, tokens and
-	// prompts: "POST /api/v1/forward_backward was answered with 500: Internal Server Error". It may be empty.
-	UpstreamError string `json:"upstreamError,omitempty"`
+	// Waiting describes for people what the loop waits for, such as "sampling: 3 of 32 groups"; empty when it does not
+	// wait.
+	Waiting string `json:"waiting,omitempty"`
+	// Problems are what keeps the run from making progress, the one that decides first.
+	Problems []problem.Problem `json:"problems,omitempty"`
 	// Unavailable are the environments that no worker can play, by name.
 	Unavailable []UnavailableEnvironment `json:"unavailable,omitempty"`
 	// Tracking are the problems of the services that show the run's curves; training continues meanwhile.
@@ -99,28 +78,22 @@ type UnavailableEnvironment struct {
 	Skipped bool `json:"skipped,omitempty"`
 }
 
-// What BlockedOn begins with where the learner waits for something that a person can repair.
-const (
-	BlockedOnArtifacts = "artifacts: "
-	BlockedOnTokenizer = "tokenizer: "
-	BlockedOnData      = "data: "
-	BlockedOnJudge     = "judge: "
-	BlockedOnFormat    = "format: " // The model's format cannot express a prompt.
-	// What follows it is the name of an environment.
-	BlockedOnEnvironment = "environment: "
-)
+// TokenizerProblem begins what a worker reports of its data while it cannot load the tokenizer.
+const TokenizerProblem = "tokenizer: "
 
-// Blocked returns what the learner waits for if a person can repair it; otherwise it is empty. Waiting for episodes
-// is not a problem, and Upstream describes those of the endpoint.
-func (r HeartbeatReply) Blocked() string {
-	repairable := []string{
-		BlockedOnArtifacts, BlockedOnTokenizer, BlockedOnData, BlockedOnJudge, BlockedOnEnvironment, BlockedOnFormat,
+// Problem returns the problem that decides what the run waits for, and whether there is any. Waiting for episodes is
+// no problem.
+func (r HeartbeatReply) Problem() (problem.Problem, bool) {
+	if len(r.Problems) == 0 {
+		return problem.Problem{}, false
 	}
-	begins := func(prefix string) bool { return strings.HasPrefix(r.BlockedOn, prefix) }
-	if r.Upstream != "" || !slices.ContainsFunc(repairable, begins) {
-		return ""
-	}
-	return r.BlockedOn
+	return r.Problems[0], true
+}
+
+// AwaitsRepair reports whether the learner waits for something that a person has to repair.
+func (r HeartbeatReply) AwaitsRepair() bool {
+	found, any := r.Problem()
+	return any && problem.Lookup(found.Code).NeedsAction
 }
 
 // Progress is where the run is.

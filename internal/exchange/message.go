@@ -136,7 +136,7 @@ type Renewal struct {
 
 // EndpointProblem describes requests to the endpoint that fail.
 type EndpointProblem struct {
-	// Kind is that of contract.HeartbeatReply.Upstream.
+	// Kind is the problem.Code.
 	Kind string
 	// Op is the operation that failed, and Status the HTTP status of its answer.
 	Op     string

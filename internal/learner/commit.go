@@ -98,7 +98,7 @@ func (c *commit) look(ctx context.Context) error {
 func (c *commit) cover(context.Context) error {
 	c.loop.saved = c.loop.at
 	c.status.Touch()
-	c.status.Block(report.BlockedOnModel, "")
+	c.status.Fail(report.Model, "")
 	c.repairs.Accept()
 	c.table.Cover(c.loop.at.Cursor)
 	c.server.Notify()

@@ -48,7 +48,7 @@ func (l *learner) train(ctx, soft context.Context) error {
 				l.loop.at.Step, err)
 			return l.leave(ctx, soft, err)
 		}
-		l.status.Block(report.BlockedOnModel, err.Error())
+		l.status.Fail(report.Model, err.Error())
 		l.abandon(ctx)
 		if errors.Is(err, leases.ErrPolicyMissing) {
 			l.rollouts.Check(soft) // workers find nothing in a session that is lost
@@ -68,12 +68,12 @@ func (l *learner) begin(ctx, soft context.Context) error {
 			l.repairs.Accept()
 		}
 		if err == nil {
-			l.status.Block(report.BlockedOnModel, "")
+			l.status.Fail(report.Model, "")
 		}
 		if err == nil || soft.Err() != nil || (!l.repairs.Retries(err) && failure.KindOf(err) != failure.Outage) {
 			return err
 		}
-		l.status.Block(report.BlockedOnModel, err.Error())
+		l.status.Fail(report.Model, err.Error())
 		l.config.Logger.Warn("endpoint cannot be used", "err", err)
 		if err := l.config.Timing.waitAtMost(soft, failures, l.repairs.Left(longestPause)); err != nil {
 			return err

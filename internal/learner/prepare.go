@@ -23,6 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/version"
@@ -59,12 +60,12 @@ func (l *learner) prepare(ctx context.Context) error {
 		RunUID: l.file.Run.UID, Attempt: l.file.Attempt, Identity: l.config.Identity,
 		Logger: l.config.Logger, Pause: l.config.Timing.StorePause, Slow: l.config.Timing.StoreSlow, GiveUp: l.giveUp,
 		Committed: recorder{l}.step,
-		Blocked:   func(problem string) { l.status.Block(contract.BlockedOnArtifacts, problem) },
+		Blocked:   func(why string) { l.status.Block(problem.ArtifactsBlocked, why) },
 		Parent:    parents(l.book, rl.Genesis(l.file.SpecDigest)),
 	})
 	l.preflight = preflight.New(preflight.Config{
 		File: l.file, API: l.client, FeatureChecker: featureChecker{l}, Hub: l.config.Hub,
-		Blocked: func(problem string) { l.status.Block(contract.BlockedOnTokenizer, problem) },
+		Blocked: func(why string) { l.status.Block(problem.TokenizerBlocked, why) },
 		IsFinal: func(err error) bool { return isFinal(err, false) }, Pause: l.config.Timing.wait, Logger: l.config.Logger,
 		Now:           l.config.Now,
 		ClientVersion: version.String(),
@@ -141,7 +142,7 @@ func (l *learner) prepareEvaluator() {
 			recorder{l}.evaluation(step, metrics)
 		},
 		Settled: func(result artifacts.Evaluation) { l.tracker.Evaluated(result) },
-		Blocked: func(problem string) { l.status.Block(report.BlockedOnEvaluation, problem) }, Pause: l.config.Timing.wait,
+		Blocked: func(why string) { l.status.Fail(report.Evaluation, why) }, Pause: l.config.Timing.wait,
 	})
 	l.retirer = &retirer{
 		api: l.client, book: l.book, outstanding: l.evaluator.Outstanding, logger: l.config.Logger, now: l.config.Now,

@@ -96,7 +96,7 @@ func (l *learner) makeStep(ctx, soft context.Context) error {
 		return err
 	}
 	if !savesAt(l.file, l.loop.at.Step) {
-		l.status.Block(report.BlockedOnModel, "")
+		l.status.Fail(report.Model, "")
 		if err := l.journal.WriteRows(ctx); err != nil {
 			return err
 		}

@@ -7,12 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
@@ -114,8 +116,10 @@ func (l *learner) tick(ctx context.Context) {
 				accepted = now
 				l.status.Touch()
 			}
-			if problem := l.table.Problem(); problem.Kind != "" {
-				l.status.AddWorkersProblem(client.Problem(problem))
+			if found := l.table.Problem(); found.Kind != "" {
+				l.status.AddWorkersProblem(client.Problem{
+					Code: problem.Code(found.Kind), Op: found.Op, Status: found.Status, Evidence: found.Evidence,
+				})
 			}
 		case <-ctx.Done():
 			return
@@ -132,31 +136,40 @@ func (l *learner) answer(request contract.HeartbeatRequest) contract.HeartbeatRe
 	if request.Desired == contract.DesiredDrain && request.Attempt <= l.file.Attempt {
 		l.drainOnce.Do(func() { close(l.drain) })
 	}
-	reply := l.status.Reply(l.waiting())
+	reply := l.status.Reply(l.waiting(), l.workersProblems()...)
 	reply.Records, reply.MoreRecords = l.status.Records(request)
 	reply.Progress.WorkersSeen = len(l.table.Workers())
 	reply.Unavailable = l.table.Unavailable()
 	return reply
 }
 
-// waiting describes what the loop waits for.
-func (l *learner) waiting() string {
-	if problem := l.table.DataProblem(); strings.HasPrefix(problem, contract.BlockedOnTokenizer) {
-		return problem
-	} else if problem != "" {
-		return contract.BlockedOnData + problem
-	}
-	switch judge, format := l.table.EpisodeProblems(); {
-	case judge != "":
-		return contract.BlockedOnJudge + judge
-	case format != "":
-		return contract.BlockedOnFormat + format
-	}
-	for _, e := range l.table.Unavailable() {
-		if !e.Skipped {
-			return contract.BlockedOnEnvironment + e.Name
+// workersProblems returns what workers wait for besides the endpoint.
+func (l *learner) workersProblems() []problem.Problem {
+	var found []problem.Problem
+	add := func(code problem.Code, evidence string) {
+		if evidence != "" {
+			found = append(found, problem.Problem{Code: code, Evidence: evidence})
 		}
 	}
+	data := l.table.DataProblem()
+	if tokenizer, ok := strings.CutPrefix(data, contract.TokenizerProblem); ok {
+		add(problem.TokenizerBlocked, tokenizer)
+	} else {
+		add(problem.DataBlocked, data)
+	}
+	judge, format := l.table.EpisodeProblems()
+	add(problem.JudgeBlocked, judge)
+	add(problem.UnsupportedByFormat, format)
+	for _, e := range l.table.Unavailable() {
+		if !e.Skipped {
+			add(problem.EnvironmentUnavailable, strconv.Quote(e.Name))
+		}
+	}
+	return found
+}
+
+// waiting describes what the loop waits for.
+func (l *learner) waiting() string {
 	if l.batches == nil {
 		return ""
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -109,14 +110,14 @@ func TestRefusalsOfAnOutageAreWaitedOut(t *testing.T) {
 					done <- err
 				}()
 				time.Sleep(time.Minute)
-				if got := p.worker.config.Pressure.problem(); got.Kind != "refused" &&
+				if got := p.worker.config.Pressure.problem(); got.Code != problem.SamplingRefused &&
 					client.CategoryFrom(tc.failure) != tinker.CategoryUnreachable {
 					t.Errorf("after a minute of refusals the problem is %+v", got)
 				}
 				if err := <-done; err != nil {
 					t.Errorf("Sample: %v", err)
 				}
-				if got := p.worker.config.Pressure.problem(); got.Kind != "" {
+				if got := p.worker.config.Pressure.problem(); got.Code != "" {
 					t.Errorf("after a sample the problem is %+v", got)
 				}
 				if counters, _ := api.counters(); slices.Max(counters) > 0 != tc.reposts {

@@ -77,7 +77,10 @@ func (a *exchangeWorker) Renewal() exchange.Renewal {
 	a.worker.config.Spending.report(&renewal, a.worker.active.list())
 	renewal.Unavailable = a.worker.health.Problems()
 	a.worker.config.Data.report(&renewal)
-	renewal.Endpoint = exchange.EndpointProblem(a.worker.config.Pressure.problem())
+	found := a.worker.config.Pressure.problem()
+	renewal.Endpoint = exchange.EndpointProblem{
+		Kind: string(found.Code), Op: found.Op, Status: found.Status, Evidence: found.Evidence,
+	}
 	renewal.JudgeProblem = a.worker.config.Judges.reported()
 	renewal.FormatProblem = a.worker.active.formatProblem()
 	renewal.CallProblem = a.worker.built.calls.Problem()

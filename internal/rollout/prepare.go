@@ -145,7 +145,7 @@ func (w *Worker) read(ctx context.Context, play *playConfig) error {
 type tokenizerError struct{ err error }
 
 // Error implements error. It begins with what learners report of their own tokenizer.
-func (e *tokenizerError) Error() string { return contract.BlockedOnTokenizer + e.err.Error() }
+func (e *tokenizerError) Error() string { return contract.TokenizerProblem + e.err.Error() }
 
 // Unwrap gives the cause.
 func (e *tokenizerError) Unwrap() error { return e.err }

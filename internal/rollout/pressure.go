@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -46,19 +47,19 @@ func (p *Pressure) Observe(event client.Event) {
 }
 
 // fail records a failure of which the client reports no event: of a sample after it had been accepted, or a refusal.
-func (p *Pressure) fail(kind string, err error) {
+func (p *Pressure) fail(code problem.Code, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.problems.Add(client.Problem{Kind: kind, Op: opSample, Evidence: client.EvidenceOf(err)}, time.Now())
+	p.problems.Add(client.Problem{Code: code, Op: opSample, Evidence: client.EvidenceOf(err)}, time.Now())
 }
 
 // succeed records that a sample has succeeded, and whether it had failed before.
 func (p *Pressure) succeed(hadFailed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.problems.Remove(client.ProblemRefused)
+	p.problems.Remove(problem.SamplingRefused)
 	if hadFailed {
-		p.problems.Remove(client.ProblemServerError)
+		p.problems.Remove(problem.EndpointFailing)
 	}
 }
 
@@ -71,11 +72,11 @@ func (p *Pressure) take() (throttled int, queue string) {
 	return throttled, string(p.queue)
 }
 
-// problem returns what requests wait for; its kind is empty if they wait for nothing.
+// problem returns what requests wait for; its code is empty if they wait for nothing.
 func (p *Pressure) problem() client.Problem {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.problems.Lasts, p.problems.After = problemLasts, problemAfter
-	problem, _ := p.problems.Newest(time.Now())
-	return problem
+	newest, _ := p.problems.Newest(time.Now())
+	return newest
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -57,7 +58,7 @@ func TestProblemOfSamples(t *testing.T) {
 	over.Over = true
 	failed := &client.Error{Op: "asample", Category: tinker.CategoryServer, Method: http.MethodPost,
 		Path: "/api/v1/retrieve_future", Status: 200, Message: "out of memory"}
-	want := client.Problem{Kind: "server_error", Op: "asample", Status: 500,
+	want := client.Problem{Code: problem.EndpointFailing, Op: "asample", Status: 500,
 		Evidence: "POST /api/v1/asample was answered with 500: no adapter"}
 	synctest.Test(t, func(t *testing.T) {
 		var p Pressure
@@ -75,18 +76,18 @@ func TestProblemOfSamples(t *testing.T) {
 		check("after some time", want)
 		p.Observe(over)
 		check("when it is over", client.Problem{})
-		p.fail(client.ProblemServerError, failed)
+		p.fail(problem.EndpointFailing, failed)
 		time.Sleep(problemAfter)
-		check("after a failed result", client.Problem{Kind: "server_error", Op: "asample",
+		check("after a failed result", client.Problem{Code: problem.EndpointFailing, Op: "asample",
 			Evidence: "POST /api/v1/retrieve_future was answered with 200: out of memory"})
 		p.succeed(false)
-		check("after another sample", client.Problem{Kind: "server_error", Op: "asample",
+		check("after another sample", client.Problem{Code: problem.EndpointFailing, Op: "asample",
 			Evidence: "POST /api/v1/retrieve_future was answered with 200: out of memory"})
 		p.succeed(true)
 		check("after the sample", client.Problem{})
-		p.fail(client.ProblemRefused, failed)
+		p.fail(problem.SamplingRefused, failed)
 		time.Sleep(problemAfter)
-		check("after a refusal", client.Problem{Kind: "refused", Op: "asample",
+		check("after a refusal", client.Problem{Code: problem.SamplingRefused, Op: "asample",
 			Evidence: "POST /api/v1/retrieve_future was answered with 200: out of memory"})
 		p.succeed(false)
 		check("after any sample", client.Problem{})

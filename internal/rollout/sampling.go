@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -176,9 +177,9 @@ func (w *Worker) prepareRetry(ctx context.Context, failure error, key samplerKey
 	case retryRefused:
 		return w.countRefusal(ctx, failure, from, counts)
 	case retryOutage:
-		w.config.Pressure.fail(client.ProblemRefused, failure)
+		w.config.Pressure.fail(problem.SamplingRefused, failure)
 	case retryNext:
-		w.config.Pressure.fail(client.ProblemServerError, failure)
+		w.config.Pressure.fail(problem.EndpointFailing, failure)
 		counts.reposts++
 	case retrySession:
 		w.sessions.forget(key, nil)
@@ -204,7 +205,7 @@ func (w *Worker) countRefusal(ctx context.Context, failure error, from weights, 
 		return ctx.Err()
 	}
 	if err != nil {
-		w.config.Pressure.fail(client.ProblemRefused, failure)
+		w.config.Pressure.fail(problem.SamplingRefused, failure)
 		w.config.Logger.Debug("sampler refuses what it should accept", "refusal", failure, "err", err)
 		counts.refusals = 0
 		if client.IsResult(failure) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
@@ -223,13 +224,13 @@ func TestMissingLogprobsOfAReferenceAreReported(t *testing.T) {
 			done <- err
 		}()
 		time.Sleep(time.Minute)
-		if got := p.worker.config.Pressure.problem(); got.Kind != "server_error" {
+		if got := p.worker.config.Pressure.problem(); got.Code != problem.EndpointFailing {
 			t.Errorf("after a minute the problem is %+v", got)
 		}
 		if err := <-done; err != nil || *api.posted[0].SeqID == *api.posted[20].SeqID {
 			t.Errorf("Logprobs: %v, after posts with the numbers %d and %d", err, *api.posted[0].SeqID, *api.posted[20].SeqID)
 		}
-		if got := p.worker.config.Pressure.problem(); got.Kind != "" {
+		if got := p.worker.config.Pressure.problem(); got.Code != "" {
 			t.Errorf("after the answer the problem is %+v", got)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
@@ -154,7 +155,7 @@ func (s *sessions) sampler(ctx context.Context, number int64, from weights) (sam
 			return key, id, nil
 		}
 		if from.own && isOutage(err) {
-			s.pressure.fail(client.ProblemRefused, err)
+			s.pressure.fail(problem.SamplingRefused, err)
 			if err := wait.Sleep(ctx, sampleDelay(failures)); err != nil {
 				return samplerKey{}, "", err
 			}
@@ -243,7 +244,7 @@ func (s *sessions) recover(ctx context.Context, session string, err error) error
 		return nil
 	default:
 		// Whether the session exists is not known: the endpoint is out of order for this worker.
-		s.pressure.fail(client.ProblemServerError, err)
+		s.pressure.fail(problem.EndpointFailing, err)
 		return wait.Sleep(ctx, failurePause)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // markDisrupted marks a pod as the Kubernetes controllers do before they delete it, and deletes it.
@@ -178,16 +179,16 @@ var _ = Describe("The end of an attempt", func() {
 	It("never follows from an outage upstream", func() {
 		w := newEnv()
 		run, first := w.startedRun()
-		for upstream, reason := range map[string]string{
-			"throttled": "Throttled", "payment": "PaymentRequired", "paused_capacity": "PausedCapacity",
-			"paused_rate_limit": "PausedRateLimit", "unreachable": "EndpointUnreachable", "server_error": "EndpointFailing",
+		for _, code := range []problem.Code{
+			problem.Throttled, problem.PaymentRequired, problem.PausedCapacity, problem.PausedRateLimit,
+			problem.EndpointUnreachable, problem.EndpointFailing,
 		} {
-			w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(1), Upstream: upstream,
-				SecondsSinceProgress: 99999})
+			w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(1),
+				Problems: []problem.Problem{{Code: code}}, SecondsSinceProgress: 99999})
 			w.advance(11 * time.Second)
-			want := "False " + reason
-			if upstream == "throttled" {
-				want = "True " + reason
+			want := "False " + string(code)
+			if code == problem.Throttled {
+				want = "True " + string(code)
 			}
 			w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal(want)) })
 			Expect(message(run, v1alpha1.ConditionProgressing)).To(ContainSubstring("endpoint"))
@@ -201,8 +202,8 @@ var _ = Describe("An environment that no worker can play", func() {
 		w := newEnv()
 		run, first := w.startedRun()
 		reply := contract.HeartbeatReply{
-			Attempt: 1, Progress: progress(1), SecondsSinceProgress: 99999, BlockedOn: contract.BlockedOnEnvironment +
-				"arithmetic",
+			Attempt: 1, Progress: progress(1), SecondsSinceProgress: 99999,
+			Problems: []problem.Problem{{Code: problem.EnvironmentUnavailable, Evidence: `"arithmetic"`}},
 			Unavailable: []contract.UnavailableEnvironment{{Name: "arithmetic",
 				Problem: "POST /create_session: connection refused"}},
 		}
@@ -215,7 +216,7 @@ var _ = Describe("An environment that no worker can play", func() {
 			ContainSubstring(`environment "arithmetic"`), ContainSubstring("connection refused"),
 			ContainSubstring("the run waits for it"), ContainSubstring("Repair the server")))
 
-		reply.BlockedOn, reply.Unavailable[0].Skipped = "", true
+		reply.Problems, reply.Unavailable[0].Skipped = nil, true
 		w.learners.answer(first.ip, reply)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Training"))

@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 var _ = Describe("A prompt that the format of the model cannot express", func() {
@@ -45,8 +46,8 @@ var _ = Describe("A prompt that the format of the model cannot express", func() 
 		w := newEnv()
 		run, first := w.startedRun()
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(1), SecondsSinceProgress: 99999,
-			BlockedOn: contract.BlockedOnFormat +
-				`environment "arithmetic": declaring tools: it requires interaction.toolUse.dialect`})
+			Problems: []problem.Problem{{Code: problem.UnsupportedByFormat,
+				Evidence: `environment "arithmetic": declaring tools: it requires interaction.toolUse.dialect`}}})
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False UnsupportedByFormat"))
 		})

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // apply applies the smallest run with a patch by kubectl, and returns what that prints.
@@ -99,12 +100,12 @@ var _ = Describe("A mistake of a user", func() {
 	)
 
 	DescribeTable("is what the learner finds at the endpoint, and a condition names the cause and the repair",
-		func(upstream, evidence, reason string, words ...string) {
+		func(code problem.Code, evidence, reason string, words ...string) {
 			w := newEnv()
 			run, first := w.startedRun()
 			w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1,
-				Progress:  contract.Progress{Phase: contract.PhaseOpening},
-				BlockedOn: "endpoint: " + upstream, Upstream: upstream, UpstreamError: evidence, SecondsSinceProgress: 60})
+				Progress: contract.Progress{Phase: contract.PhaseOpening},
+				Problems: []problem.Problem{{Code: code, Evidence: evidence}}, SecondsSinceProgress: 60})
 			w.advance(3 * time.Minute)
 			w.eventually(run, func(g Gomega) {
 				g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False " + reason))
@@ -113,16 +114,17 @@ var _ = Describe("A mistake of a user", func() {
 				Expect(message(run, v1alpha1.ConditionProgressing)).To(ContainSubstring(words))
 			}
 		},
-		Entry("a refused key", "credentials", "POST http://tinkersim/api/v1/create_session: status 401: Invalid API key",
+		Entry("a refused key", problem.KeyRefused, "POST http://tinkersim/api/v1/create_session: status 401: Invalid API key",
 			v1alpha1.ReasonKeyRefused,
 			"put a valid one into the Secret of tinker.apiKeySecretRef", "status 401"),
-		Entry("another host", "unreachable", "POST http://tinkersim.nowhere/api/v1/create_session: no such host",
+		Entry("another host", problem.EndpointUnreachable,
+			"POST http://tinkersim.nowhere/api/v1/create_session: no such host",
 			v1alpha1.ReasonEndpointUnreachable,
 			"check tinker.baseURL", "no such host"),
-		Entry("a known model that the endpoint does not offer", "model_unknown",
+		Entry("a known model that the endpoint does not offer", problem.ModelUnknown,
 			"The endpoint does not know the model Qwen/Qwen3-8B: serve it there, or choose another model.name",
 			v1alpha1.ReasonModelUnknown, "does not know the model Qwen/Qwen3-8B", "continues by itself"),
-		Entry("samples that the model's context cannot hold", "context_too_short",
+		Entry("samples that the model's context cannot hold", problem.ContextTooShort,
 			"environments[e].sampling.maxTokens is 4096, but the context of m has 4096 tokens at this endpoint",
 			v1alpha1.ReasonUnsupportedByEndpoint, "sampling.maxTokens is 4096", "then continues by itself"),
 	)

@@ -20,6 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/plugin"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // called is the result of a call of kubectl tinker.
@@ -83,8 +84,9 @@ var _ = Describe("kubectl tinker", func() {
 		Expect(got.code).To(Equal(cli.ExitUsage))
 		Expect(got.stderr).To(ContainSubstring("did you mean reward?"))
 
-		blocked := contract.HeartbeatReply{Attempt: 1, Upstream: "unreachable",
-			UpstreamError: "POST /asample: connection refused", Progress: progress(3)}
+		blocked := contract.HeartbeatReply{Attempt: 1,
+			Problems: []problem.Problem{{Code: "EndpointUnreachable", Evidence: "POST /asample: connection refused"}},
+			Progress: progress(3)}
 		w.learners.answer(first.ip, blocked)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False " + v1alpha1.ReasonEndpointUnreachable))

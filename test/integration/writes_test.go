@@ -15,6 +15,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // heartbeatAt is the reply of the first attempt's learner after a step.
@@ -153,7 +154,8 @@ var _ = Describe("API writes in a minute", func() {
 		w := newEnv()
 		run, first := w.startedRun()
 		w.awaitWorkers(run)
-		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(3), Upstream: "unreachable"})
+		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(3),
+			Problems: []problem.Problem{{Code: "EndpointUnreachable"}}})
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False EndpointUnreachable"))
 		})
@@ -199,11 +201,11 @@ var _ = Describe("API writes in a minute", func() {
 		run, first := w.startedRun()
 		w.awaitWorkers(run)
 		statuses, others := statusWrites(w.duringMinute(run, func(second int) {
-			upstream := ""
+			var found []problem.Problem
 			if second%2 == 0 {
-				upstream = "throttled"
+				found = []problem.Problem{{Code: problem.Throttled}}
 			}
-			w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(1), Upstream: upstream})
+			w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(1), Problems: found})
 		}))
 		Expect(len(statuses)).To(BeNumerically("<=", mostWrites))
 		Expect(others).To(BeEmpty())

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -65,7 +66,7 @@ func TestToolsThatTheFormatCannotDeclare(t *testing.T) {
 	server := newToolServer(t, true)
 	w := newToolFixture(t, server, "")
 	a := w.startLearner(1, nil)
-	blocked := w.awaitBlocked(a, contract.BlockedOnFormat)
+	blocked := w.awaitProblem(a, problem.UnsupportedByFormat).Evidence
 	for _, part := range []string{`environment "letters"`, "declaring tools", "interaction.toolUse.dialect", "HermesJSON",
 		"model.renderer"} {
 		if !strings.Contains(blocked, part) {

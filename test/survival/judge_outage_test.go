@@ -13,11 +13,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
@@ -90,7 +90,7 @@ func TestChatJudgeOutage(t *testing.T) {
 		}})
 		a := w.startLearner(1, nil)
 		if down {
-			blocked := w.awaitBlocked(a, contract.BlockedOnJudge)
+			blocked := w.awaitProblem(a, problem.JudgeBlocked).Evidence
 			for _, want := range []string{server.URL, "grader", "503", "the model is being loaded",
 				"correct the judge's baseURL"} {
 				if !strings.Contains(blocked, want) {
@@ -112,22 +112,6 @@ func TestChatJudgeOutage(t *testing.T) {
 	}
 }
 
-// awaitBlocked waits until the learner reports that it waits for something of the kind, and returns what.
-func (w *fixture) awaitBlocked(a *attempt, kind string) string {
-	w.t.Helper()
-	for {
-		reply, err := w.heartbeat(a, 1, contract.DesiredRun)
-		if err == nil && strings.HasPrefix(reply.Blocked(), kind) {
-			return reply.Blocked()
-		}
-		select {
-		case <-a.done:
-			w.t.Fatalf("the learner has ended and never waited for %q", kind)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}
-
 // TestEvidenceOfFailedJudgements has the endpoint fail every judgement of a judge on Tinker, and nothing else: the
 // learner reports which request fails and how it is answered, and the run completes with the weights of the undisturbed
 // one when the endpoint recovers.
@@ -144,11 +128,8 @@ func TestEvidenceOfFailedJudgements(t *testing.T) {
 		a := w.startLearner(1, nil)
 		if fails {
 			const want = "POST /api/v1/retrieve_future was answered with 200: out of memory"
-			for reported := false; !reported; time.Sleep(10 * time.Millisecond) {
-				reply, err := w.heartbeat(a, 1, contract.DesiredRun)
-				if reported = err == nil && reply.Upstream == "server_error"; reported && reply.UpstreamError != want {
-					t.Errorf("the learner reports %q, want %q", reply.UpstreamError, want)
-				}
+			if found := w.awaitProblem(a, problem.EndpointFailing); found.Evidence != want {
+				t.Errorf("the learner reports %q, want %q", found.Evidence, want)
 			}
 			w.sim.Faults().Clear()
 		}

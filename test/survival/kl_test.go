@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
@@ -157,14 +158,14 @@ func TestMissingReferenceOfAKLPenalty(t *testing.T) {
 			Checkpoint: "tinker://0034d8c9-0a88-52a9-b2b7-bce7cb1e6fef:train:0/sampler_weights/s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			problem := "model_unknown"
+			code := problem.ModelUnknown
 			if reference.Checkpoint != "" {
-				problem = "checkpoint_missing"
+				code = problem.CheckpointMissing
 			}
 			w := newFixture(t, withPenalty(reference))
 			w.startRolloutWorker("w0")
 			a := w.startLearner(1, nil)
-			if found := w.awaitUpstream(a, problem).UpstreamError; !strings.Contains(found, name) {
+			if found := w.awaitProblem(a, code).Evidence; !strings.Contains(found, name) {
 				t.Errorf("the learner reports %q, want the field %s", found, name)
 			}
 			tried := w.models()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment/ors/orstest"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -114,8 +115,9 @@ func TestRunWaitsForAnEnvironmentServer(t *testing.T) {
 		"the server is closed") {
 		t.Errorf("unavailable is %+v, want letters with the server's answer", e)
 	}
-	if reply.Blocked() != "environment: letters" {
-		t.Errorf("the run is blocked on %q, want its environment", reply.Blocked())
+	blocked := problem.Problem{Code: problem.EnvironmentUnavailable, Evidence: `"letters"`}
+	if found, _ := reply.Problem(); found != blocked {
+		t.Errorf("the run waits for %+v, want %+v", found, blocked)
 	}
 	server.closed.Store(false)
 	w.compare(w.waitFor(a, contract.CauseCompleted), want)

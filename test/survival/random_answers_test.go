@@ -164,7 +164,7 @@ func (r *answerRun) await(a *attempt) {
 			return
 		case <-limit:
 			reply, err := r.heartbeat(a, r.attempt, contract.DesiredRun)
-			r.t.Fatalf("the run hangs: it waits for %q, %s (%v)", reply.BlockedOn, reply.UpstreamError, err)
+			r.t.Fatalf("the run hangs: it waits for %q, %v (%v)", reply.Waiting, reply.Problems, err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -176,10 +176,10 @@ func (r *answerRun) tells(a *attempt) bool {
 	if err != nil {
 		return false
 	}
-	said := reply.BlockedOn + " " + reply.UpstreamError
+	said := fmt.Sprint(reply.Waiting, " ", reply.Problems)
 	wrong := r.transport.answer
 	return strings.Contains(said, fmt.Sprint(wrong.status)) || strings.Contains(said, wrong.op) ||
-		(wrong.op == "any" && reply.UpstreamError != "") || wrong.kind == "a late answer"
+		(wrong.op == "any" && len(reply.Problems) > 0) || wrong.kind == "a late answer"
 }
 
 // replaceWorker starts the first worker, and another one for each that has ended.

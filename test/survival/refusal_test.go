@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -124,7 +125,7 @@ func TestRepeatedFailureEndsAttempt(t *testing.T) {
 			a := <-started
 			w.until("the learner reports why it loads another model", func() bool {
 				reply, err := w.heartbeat(a, 1, contract.DesiredRun)
-				blocked = reply.BlockedOn
+				blocked = reply.Waiting
 				return err == nil && strings.HasPrefix(blocked, "model: ")
 			})
 		}
@@ -155,21 +156,21 @@ func TestRefusedSettingsOfALaterStepEndAttempt(t *testing.T) {
 	}
 }
 
-// awaitUpstream waits until the learner of the first attempt reports that problem at the endpoint.
-func (w *fixture) awaitUpstream(a *attempt, problem string) contract.HeartbeatReply {
+// awaitProblem waits until the learner of the first attempt reports the problem before all others, and returns it.
+func (w *fixture) awaitProblem(a *attempt, code problem.Code) problem.Problem {
 	w.t.Helper()
-	var reply contract.HeartbeatReply
-	w.until("the learner reports "+problem, func() bool {
+	var found problem.Problem
+	w.until("the learner reports "+string(code), func() bool {
 		select {
 		case <-a.done:
-			w.t.Fatalf("the learner ended (%s: %s) and did not report %s", a.verdict.Reason, a.verdict.Message, problem)
+			w.t.Fatalf("the learner ended (%s: %s) and did not report %s", a.verdict.Reason, a.verdict.Message, code)
 		default:
 		}
-		var err error
-		reply, err = w.heartbeat(a, 1, contract.DesiredRun)
-		return err == nil && reply.Upstream == problem
+		reply, err := w.heartbeat(a, 1, contract.DesiredRun)
+		found, _ = reply.Problem()
+		return err == nil && found.Code == code
 	})
-	return reply
+	return found
 }
 
 // exhaustPatience puts the learners' clock forward until the learner has ended.
@@ -211,12 +212,11 @@ func TestRefusedKey(t *testing.T) {
 			w.addFaults(fault.Rule{Op: op, Do: fault.Refuse, Status: 401, Count: -1})
 			w.startWorker("w0", behavior{})
 			a := w.startLearner(1, nil)
-			blocked := w.awaitUpstream(a, "credentials").BlockedOn
+			w.awaitProblem(a, problem.KeyRefused)
 			w.exhaustPatience(a)
 			verdict := w.waitFor(a, contract.CauseUpstream)
-			if verdict.Reason != "KeyRefused" || verdict.Cause.ExitCode() != 75 || blocked != "endpoint: credentials" {
-				t.Errorf("the verdict is %s (exit %d) and the learner was blocked on %q", verdict.Reason, verdict.Cause.ExitCode(),
-					blocked)
+			if verdict.Reason != "KeyRefused" || verdict.Cause.ExitCode() != 75 {
+				t.Errorf("the verdict is %s (exit %d), want KeyRefused (exit 75)", verdict.Reason, verdict.Cause.ExitCode())
 			}
 			w.sim.Faults().Clear()
 			w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
@@ -231,7 +231,7 @@ func TestEndpointThatIsNotTinkerAPI(t *testing.T) {
 	w := newFixture(t, nil)
 	w.file.Fixed.BaseURL += "/v1"
 	a := w.startLearner(1, nil)
-	evidence := w.awaitUpstream(a, "not_tinker").UpstreamError
+	evidence := w.awaitProblem(a, problem.EndpointNotTinker).Evidence
 	w.exhaustPatience(a)
 	const want = "POST /v1/api/v1/client/config was answered with 404"
 	verdict := w.waitFor(a, contract.CauseUpstream)
@@ -280,8 +280,8 @@ func TestWorkerWithRefusedKeyLeavesTheRunToOthers(t *testing.T) {
 		defer w.mu.Unlock()
 		return errors.Is(w.ended["refused"], rollout.ErrKeyRefused)
 	})
-	if reply, err := w.heartbeat(a, 1, contract.DesiredRun); err != nil || reply.Upstream != "" {
-		t.Errorf("the learner reports %q (%v), want no problem at the endpoint", reply.Upstream, err)
+	if reply, err := w.heartbeat(a, 1, contract.DesiredRun); err != nil || len(reply.Problems) > 0 {
+		t.Errorf("the learner reports %v (%v), want no problem", reply.Problems, err)
 	}
 	w.startRolloutWorker("w0")
 	w.compare(w.waitFor(a, contract.CauseCompleted), want)
@@ -297,7 +297,7 @@ func TestModelThatTheEndpointDoesNotOffer(t *testing.T) {
 	w.http = &http.Client{Transport: models}
 	w.startWorker("w0", behavior{})
 	first := w.startLearner(1, nil)
-	evidence := w.awaitUpstream(first, "model_unknown").UpstreamError
+	evidence := w.awaitProblem(first, problem.ModelUnknown).Evidence
 	w.exhaustPatience(first)
 	verdict := w.waitFor(first, contract.CauseUpstream)
 	if verdict.Reason != "ModelUnknown" || !strings.HasPrefix(verdict.Message, found) || evidence != verdict.Message ||
@@ -305,7 +305,7 @@ func TestModelThatTheEndpointDoesNotOffer(t *testing.T) {
 		t.Errorf("the verdict is %s (%s), and the heartbeat reported %q", verdict.Reason, verdict.Message, evidence)
 	}
 	second := w.startLearner(2, nil)
-	w.awaitUpstream(second, "model_unknown")
+	w.awaitProblem(second, problem.ModelUnknown)
 	models.offered.Store(true)
 	w.compare(w.waitFor(second, contract.CauseCompleted), want)
 }
@@ -314,7 +314,7 @@ func TestModelThatTheEndpointDoesNotOffer(t *testing.T) {
 func TestContextThatIsTooShort(t *testing.T) {
 	w := newFixture(t, func(file *contract.RunFile) { file.Fixed.Environments[0].Limits.PromptTokens = 1 << 20 })
 	a := w.startLearner(1, nil)
-	evidence := w.awaitUpstream(a, "context_too_short").UpstreamError
+	evidence := w.awaitProblem(a, problem.ContextTooShort).Evidence
 	w.exhaustPatience(a)
 	verdict := w.waitFor(a, contract.CauseUpstream)
 	if verdict.Reason != "UnsupportedByEndpoint" || !strings.Contains(verdict.Message, "limits.promptTokens 1048576") ||

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
@@ -80,13 +81,13 @@ func TestRefusedFirstStepIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	want := baseline(t)
 	for name, tc := range map[string]struct {
-		problem string
-		ops     []string
-		opened  int64
+		code   problem.Code
+		ops    []string
+		opened int64
 	}{
-		"for the optimizer's settings": {"settings_refused", []string{"optim_step"}, 2},
-		"for the model's settings":     {"settings_refused", []string{"create_model"}, 1},
-		"for all data":                 {"data_refused", []string{"forward_backward", "forward"}, 3},
+		"for the optimizer's settings": {problem.SettingsRefused, []string{"optim_step"}, 2},
+		"for the model's settings":     {problem.SettingsRefused, []string{"create_model"}, 1},
+		"for all data":                 {problem.DataRefused, []string{"forward_backward", "forward"}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -96,9 +97,9 @@ func TestRefusedFirstStepIsWaitedFor(t *testing.T) {
 				rules = append(rules, fault.Rule{Op: op, Count: -1, Do: fault.Fail, Category: "user", Message: "not here"})
 			}
 			a := w.start(rules...)
-			if reply := w.awaitUpstream(a, tc.problem); !strings.Contains(reply.UpstreamError, "not here") &&
-				tc.problem != "data_refused" {
-				t.Errorf("the learner reports %q, want the words of the endpoint", reply.UpstreamError)
+			if found := w.awaitProblem(a, tc.code); !strings.Contains(found.Evidence, "not here") &&
+				tc.code != problem.DataRefused {
+				t.Errorf("the learner reports %q, want the words of the endpoint", found.Evidence)
 			}
 			tried := w.sim.Stats().Calls[tc.ops[0]]
 			w.until("the learner tries again", func() bool { return w.sim.Stats().Calls[tc.ops[0]] >= tried+3 })
@@ -121,12 +122,12 @@ func TestFurtherAttemptsDoNotCheckTheEndpointAgain(t *testing.T) {
 	w := newRepairFixture(t)
 	a := w.start(fault.Rule{Op: "forward_backward", Count: -1, Do: fault.Refuse, Status: 401})
 	for number := int32(2); number <= 3; number++ {
-		w.awaitUpstream(a, "credentials")
+		w.awaitProblem(a, problem.KeyRefused)
 		w.exhaustPatience(a)
 		w.passCapabilities(w.waitFor(a, contract.CauseUpstream).Progress.Capabilities)
 		a = w.startLearner(number, nil)
 	}
-	w.awaitUpstream(a, "credentials")
+	w.awaitProblem(a, problem.KeyRefused)
 	w.sim.Faults().Clear()
 	w.compare(w.waitFor(a, contract.CauseCompleted), want)
 	w.wantNoFurtherCheck()
@@ -152,7 +153,7 @@ func TestFirstWeightsThatCannotBeRead(t *testing.T) {
 	w.addFaults(fault.Rule{Op: "load_weights", Do: fault.Missing, Count: -1})
 	w.startWorker("w1", behavior{})
 	a := w.startLearner(1, nil)
-	w.awaitUpstream(a, "checkpoint_missing")
+	w.awaitProblem(a, problem.CheckpointMissing)
 	tried := w.sim.Stats().Calls["load_weights"]
 	w.until("the learner tries again", func() bool { return w.sim.Stats().Calls["load_weights"] >= tried+3 })
 	w.sim.Faults().Clear()

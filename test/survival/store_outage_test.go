@@ -16,6 +16,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket/buckettest"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
@@ -121,7 +122,7 @@ func bucketOutage(t *testing.T, w *fixture, change func(http.Handler) http.Handl
 }
 
 // awaitOutage waits until the run reports the outage, in each of several heartbeats.
-func (w *fixture) awaitOutage(a *attempt, problem string) {
+func (w *fixture) awaitOutage(a *attempt, words string) {
 	w.t.Helper()
 	reported := 0
 	w.until("the run reports the outage of its artifact store", func() bool {
@@ -130,8 +131,8 @@ func (w *fixture) awaitOutage(a *attempt, problem string) {
 				a.verdict.Progress.Step)
 		}
 		reply, err := w.heartbeat(a, 1, contract.DesiredRun)
-		if err != nil || !strings.HasPrefix(reply.Blocked(), contract.BlockedOnArtifacts) ||
-			!strings.Contains(reply.Blocked(), problem) {
+		found, _ := reply.Problem()
+		if err != nil || found.Code != problem.ArtifactsBlocked || !strings.Contains(found.Evidence, words) {
 			return false
 		}
 		reported++

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
@@ -61,16 +62,20 @@ func TestEvidenceOfFailedSamples(t *testing.T) {
 	quiet.startRolloutWorker("w0")
 	want := quiet.outcome(quiet.waitFor(quiet.startLearner(1, nil), contract.CauseCompleted))
 	for name, tc := range map[string]struct {
-		rule           fault.Rule
-		kind, evidence string
+		rule     fault.Rule
+		code     problem.Code
+		evidence string
 	}{
-		"requests that fail": {fault.Rule{Do: fault.Refuse, Status: 503, Message: "no adapter"}, "server_error",
+		"requests that fail": {fault.Rule{Do: fault.Refuse, Status: 503, Message: "no adapter"}, problem.EndpointFailing,
 			"POST /api/v1/asample was answered with 503: no adapter"},
-		"results that fail": {fault.Rule{Do: fault.Fail, Category: "server", Message: "out of memory"}, "server_error",
+		"results that fail": {fault.Rule{Do: fault.Fail, Category: "server", Message: "out of memory"},
+			problem.EndpointFailing,
 			"POST /api/v1/retrieve_future was answered with 200: out of memory"},
-		"requests that are refused": {fault.Rule{Do: fault.Refuse, Status: 400, Message: "no such adapter"}, "refused",
+		"requests that are refused": {fault.Rule{Do: fault.Refuse, Status: 400, Message: "no such adapter"},
+			problem.SamplingRefused,
 			"POST /api/v1/asample was answered with 400: no such adapter"},
-		"results that are refused": {fault.Rule{Do: fault.Fail, Category: "user", Message: "seed is too long"}, "refused",
+		"results that are refused": {fault.Rule{Do: fault.Fail, Category: "user", Message: "seed is too long"},
+			problem.SamplingRefused,
 			"POST /api/v1/retrieve_future was answered with 200: seed is too long"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,8 +85,8 @@ func TestEvidenceOfFailedSamples(t *testing.T) {
 			w.addFaults(tc.rule)
 			w.startRolloutWorker("w0")
 			a := w.startLearner(1, nil)
-			if reply := w.awaitUpstream(a, tc.kind); reply.UpstreamError != tc.evidence {
-				t.Errorf("the learner reports %q, want %q", reply.UpstreamError, tc.evidence)
+			if reply := w.awaitProblem(a, tc.code); reply.Evidence != tc.evidence {
+				t.Errorf("the learner reports %q, want %q", reply.Evidence, tc.evidence)
 			}
 			w.sim.Faults().Clear()
 			w.compare(w.waitFor(a, contract.CauseCompleted), want)
@@ -185,21 +190,23 @@ func TestOutage(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		rule     fault.Rule
-		upstream string
+		code     problem.Code
 		evidence string
 	}{
-		"429 at every submit": {fault.Rule{Op: "optim_step", Do: fault.Refuse, Status: 429, Count: -1}, "throttled",
+		"429 at every submit": {fault.Rule{Op: "optim_step", Do: fault.Refuse, Status: 429, Count: -1}, problem.Throttled,
 			"POST /api/v1/optim_step was answered with 429"},
-		"402 at every submit": {fault.Rule{Op: "optim_step", Do: fault.Refuse, Status: 402, Count: -1}, "payment",
+		"402 at every submit": {fault.Rule{Op: "optim_step", Do: fault.Refuse, Status: 402, Count: -1},
+			problem.PaymentRequired,
 			"POST /api/v1/optim_step was answered with 402"},
-		"503 at every poll": {fault.Rule{Op: "retrieve_future", Do: fault.Refuse, Status: 503, Count: -1}, "server_error",
+		"503 at every poll": {fault.Rule{Op: "retrieve_future", Do: fault.Refuse, Status: 503, Count: -1},
+			problem.EndpointFailing,
 			"POST /api/v1/retrieve_future was answered with 503"},
-		"nobody answers": {fault.Rule{Do: fault.DropRequest, Count: -1}, "unreachable",
+		"nobody answers": {fault.Rule{Do: fault.DropRequest, Count: -1}, problem.EndpointUnreachable,
 			"POST /api/v1/client/config got no answer: EOF"},
 		"no capacity": {fault.Rule{Op: "optim_step", Do: fault.Hold, QueueState: "paused_capacity", Count: -1},
-			"paused_capacity", ""},
+			problem.PausedCapacity, ""},
 		"a rate limit": {fault.Rule{Op: "optim_step", Do: fault.Hold, QueueState: "paused_rate_limit", Count: -1},
-			"paused_rate_limit", ""},
+			problem.PausedRateLimit, ""},
 	}
 	want := baseline(t)
 	for name, tc := range cases {
@@ -209,12 +216,9 @@ func TestOutage(t *testing.T) {
 			w.addFaults(tc.rule)
 			w.startWorker("w0", behavior{})
 			a := w.startLearner(1, nil)
-			reply := w.awaitUpstream(a, tc.upstream)
-			if reply.BlockedOn == "" {
-				t.Error("the heartbeat does not say what the learner is blocked on")
-			}
-			if !strings.HasPrefix(reply.UpstreamError, tc.evidence) {
-				t.Errorf("upstream error is %q, want %q", reply.UpstreamError, tc.evidence)
+			reply := w.awaitProblem(a, tc.code)
+			if !strings.HasPrefix(reply.Evidence, tc.evidence) {
+				t.Errorf("evidence is %q, want %q", reply.Evidence, tc.evidence)
 			}
 			const watched, most = time.Second, 200
 			before := w.calls()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // sameStepFailures is how many counted failures in a row, all at one step, show that the step itself fails.
@@ -28,28 +29,13 @@ const (
 // was made. Backoff gives all of it, from which the caller takes what the former pod ran for.
 const RepairInterval = 45 * time.Second
 
-// repairable are the reasons of learners that gave up on the endpoint for what a person repairs there, or in the spec.
-var repairable = []string{
-	v1alpha1.ReasonKeyRefused, v1alpha1.ReasonEndpointNotTinker, v1alpha1.ReasonModelUnknown,
-	v1alpha1.ReasonUnsupportedByEndpoint,
-	v1alpha1.ReasonOptimizerNotRestored, v1alpha1.ReasonNoUsableCheckpoint,
-}
-
-// repairedByItself are the reasons of attempts whose successors need no back-off: the spec is another one, or the
-// suspended Job was resumed.
-var repairedByItself = []string{
-	v1alpha1.ReasonSpecRefused, v1alpha1.ReasonSettingsDiffer, v1alpha1.ReasonResumeRefused,
-	v1alpha1.ReasonSettingsChanged,
-	v1alpha1.ReasonJobSuspended,
-}
-
 // AwaitsRepair says that an attempt ended for what a person can repair while the run waits.
 func AwaitsRepair(a v1alpha1.Attempt) bool {
 	switch contract.Cause(a.Cause) {
 	case contract.CauseRefused:
 		return true
 	case contract.CauseUpstream:
-		return slices.Contains(repairable, a.Reason)
+		return problem.NextOf(a.Reason) == problem.AwaitRepair
 	case contract.CauseStartTimeout:
 		return a.Reason != "" // It names what its pod waited for.
 	default:
@@ -127,16 +113,9 @@ func Finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures
 		fmt.Sprintf("failurePolicy.maxRestarts (%d) is used up without a new checkpoint: %s", allowed, end.Message)}
 }
 
-// rejections are the reasons of verdicts that conditions quote.
-var rejections = []string{
-	v1alpha1.ReasonNoUsableCheckpoint, v1alpha1.ReasonOptimizerNotRestored,
-	v1alpha1.ReasonModelUnknown, v1alpha1.ReasonTokenizerRejected, v1alpha1.ReasonUnsupportedByEndpoint,
-	v1alpha1.ReasonEndpointUnreachable,
-	v1alpha1.ReasonDiverged,
-}
-
+// rejection returns the reason of a verdict if conditions have it, else the general one.
 func rejection(reason, otherwise string) string {
-	if slices.Contains(rejections, reason) {
+	if problem.IsKnown(problem.Code(reason)) {
 		return reason
 	}
 	return otherwise
@@ -168,7 +147,7 @@ func committedStep(a v1alpha1.Attempt) bool {
 // refused or changed is followed by one of another spec, that one whose Job was suspended waited for that, and that one
 // whose pod could not start has waited itself. An init container that fails ends its pod at once.
 func Backoff(attempts []v1alpha1.Attempt) time.Duration {
-	if slices.Contains(repairedByItself, attempts[0].Reason) {
+	if problem.NextOf(attempts[0].Reason) == problem.AtOnce {
 		return 0
 	}
 	if attempts[0].Cause == string(contract.CauseStartTimeout) && AwaitsRepair(attempts[0]) &&

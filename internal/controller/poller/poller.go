@@ -261,9 +261,7 @@ func changed(before, after Result) bool {
 	if after.Reply == nil || after.Err != nil {
 		return false
 	}
-	return before.Reply.Upstream != after.Reply.Upstream ||
-		before.Reply.UpstreamError != after.Reply.UpstreamError ||
-		before.Reply.Blocked() != after.Reply.Blocked() ||
+	return !slices.Equal(before.Reply.Problems, after.Reply.Problems) ||
 		!slices.Equal(before.Reply.Unavailable, after.Reply.Unavailable) ||
 		before.Reply.Attempt != after.Reply.Attempt ||
 		before.Reply.Progress.Phase != after.Reply.Progress.Phase ||

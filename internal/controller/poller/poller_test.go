@@ -20,6 +20,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/heartbeat"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 var runName = types.NamespacedName{Namespace: "n", Name: "run"}
@@ -116,13 +117,16 @@ func TestPollsLearnersAndReportsChanges(t *testing.T) {
 		}
 		training := contract.Progress{Phase: contract.PhaseTraining}
 		for _, reply := range []contract.HeartbeatReply{
-			{Attempt: 1, Sequence: 2}, {Attempt: 1, Sequence: 2, Upstream: "throttled"},
+			{Attempt: 1, Sequence: 2}, {Attempt: 1, Sequence: 2, Problems: []problem.Problem{{Code: "Throttled"}}},
 			{Attempt: 1, Sequence: 2, Progress: training},
-			{Attempt: 1, Sequence: 2, Progress: training, BlockedOn: contract.BlockedOnArtifacts +
-				"mkdir /artifacts/uid: permission denied"},
-			{Attempt: 1, Sequence: 2, Progress: training, BlockedOn: contract.BlockedOnArtifacts + "no space left on device"},
-			{Attempt: 1, Sequence: 2, Progress: training, Upstream: "server_error", UpstreamError: "status 500"},
-			{Attempt: 1, Sequence: 2, Progress: training, Upstream: "server_error", UpstreamError: "status 502"},
+			{Attempt: 1, Sequence: 2, Progress: training,
+				Problems: []problem.Problem{{Code: problem.ArtifactsBlocked, Evidence: "mkdir /artifacts/uid: permission denied"}}},
+			{Attempt: 1, Sequence: 2, Progress: training,
+				Problems: []problem.Problem{{Code: problem.ArtifactsBlocked, Evidence: "no space left on device"}}},
+			{Attempt: 1, Sequence: 2, Progress: training,
+				Problems: []problem.Problem{{Code: "EndpointFailing", Evidence: "status 500"}}},
+			{Attempt: 1, Sequence: 2, Progress: training,
+				Problems: []problem.Problem{{Code: "EndpointFailing", Evidence: "status 502"}}},
 		} {
 			s.setReply(reply, nil)
 			time.Sleep(3 * time.Second)

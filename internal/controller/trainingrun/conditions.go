@@ -15,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -244,20 +245,11 @@ func progressCondition(v view) status.Condition {
 // progressOfLearner is the progress that a learner which runs reports.
 func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 	const kind = v1alpha1.ConditionProgressing
-	if blocked := reply.Blocked(); blocked != "" {
-		reason, message := status.BlockedOn(blocked)
-		return status.False(kind, reason, message)
+	if found, any := reply.Problem(); any {
+		return reportedProblem(v, found)
 	}
-	if up, known := endpoint.Upstreams[reply.Upstream]; reply.Upstream == contract.UpstreamNotTinker {
-		return status.False(kind, up.Reason, endpoint.Repair(v.run.Spec.Tinker, observe.SettingsFixed(v.run),
-			reply.UpstreamError))
-	} else if known && up.Continues {
-		return status.True(kind, up.Reason, up.Message+endpoint.Evidence(reply.UpstreamError))
-	} else if known {
-		return status.False(kind, up.Reason, up.Message+endpoint.Evidence(reply.UpstreamError))
-	}
-	if problem := endpointProblem(v); problem != nil {
-		return *problem // since nothing shows yet that it was repaired
+	if former := endpointProblem(v); former != nil {
+		return *former // since nothing shows yet that it was repaired
 	}
 	if reply.Progress.WorkersSeen == 0 && v.seen.WorkersReady() == 0 && reply.Progress.Phase != contract.PhaseOpening {
 		if c, refused := v.workersRefused(); refused {
@@ -266,6 +258,23 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 		return status.False(kind, v1alpha1.ReasonWaitingForWorkers, v.workersAwaited())
 	}
 	return status.True(kind, phaseReason(reply.Progress.Phase), "The run makes progress.")
+}
+
+// reportedProblem is the progress of a run whose learner reports a problem.
+func reportedProblem(v view, found problem.Problem) status.Condition {
+	const kind = v1alpha1.ConditionProgressing
+	row := problem.Lookup(found.Code)
+	message := endpoint.Message(found)
+	if found.Code == problem.EndpointNotTinker {
+		message = endpoint.Repair(v.run.Spec.Tinker, observe.SettingsFixed(v.run), found.Evidence)
+	}
+	switch {
+	case !problem.IsKnown(found.Code):
+		return status.Unknown(kind, row.Reason, message)
+	case row.Continues:
+		return status.True(kind, row.Reason, message)
+	}
+	return status.False(kind, row.Reason, message)
 }
 
 // progressWithoutLearner names what a person has to repair before the learner runs.
@@ -333,7 +342,7 @@ func awaitsRepair(v view) bool {
 	if reply == nil {
 		return false
 	}
-	lasting := reply.Blocked() != "" || endpoint.NeedsAction(reply.Upstream) || v.workersAwaitRepair()
+	lasting := reply.AwaitsRepair() || v.workersAwaitRepair()
 	return lasting && v.lasts(v1alpha1.ConditionProgressing)
 }
 

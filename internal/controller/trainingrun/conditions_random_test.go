@@ -15,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -87,7 +88,7 @@ func randomObserved(random *rand.Rand, run *v1alpha1.TrainingRun) observe.State 
 	}
 	phases := []contract.Phase{contract.PhaseOpening, contract.PhaseTraining, contract.PhaseEvaluating,
 		contract.PhaseDraining, contract.PhaseDone, "Odd"}
-	ups := []string{"", "", "throttled", "payment", "unreachable", "odd"}
+	codes := []problem.Code{"", "", problem.Throttled, problem.PaymentRequired, problem.EndpointUnreachable, "Odd"}
 	seen := observing(status.NewestAttempt(run), observe.Learner{Pod: pods[random.IntN(len(pods))]})
 	if random.IntN(2) == 0 {
 		l := seen.Learners[status.NewestAttempt(run)]
@@ -101,10 +102,13 @@ func randomObserved(random *rand.Rand, run *v1alpha1.TrainingRun) observe.State 
 		seen.Environments = nil
 	}
 	reply := contract.HeartbeatReply{
-		Attempt: status.NewestAttempt(run), Upstream: ups[random.IntN(len(ups))],
+		Attempt:              status.NewestAttempt(run),
 		SecondsSinceProgress: float64(random.IntN(5000)),
 		Progress: contract.Progress{Phase: phases[random.IntN(len(phases))], Step: 5,
 			Diverged: random.IntN(5) == 0, WorkersSeen: random.IntN(2)},
+	}
+	if code := codes[random.IntN(len(codes))]; code != "" {
+		reply.Problems = []problem.Problem{{Code: code}}
 	}
 	switch random.IntN(3) {
 	case 0:

@@ -23,6 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // allConditions are always there.
@@ -144,9 +145,9 @@ func TestComputeStatus(t *testing.T) {
 	lossy.Progress.LostVersions = 2
 	diverged := reply(contract.PhaseTraining)
 	diverged.Progress.Diverged = true
-	upstream := func(what string) contract.HeartbeatReply {
+	reporting := func(code problem.Code) contract.HeartbeatReply {
 		r := reply(contract.PhaseTraining)
-		r.Upstream = what
+		r.Problems = []problem.Problem{{Code: code}}
 		return r
 	}
 	noEnvironment := func(o *observe.State) { o.Environments = nil }
@@ -193,7 +194,8 @@ func TestComputeStatus(t *testing.T) {
 			func(o *observe.State) { o.Rollout.Status.Ready = nil }), "Training", map[string]string{
 			"Progressing": "False WaitingForWorkers", "RolloutsReady": "False WorkersMissing", "Stalled": "False NotStalled",
 		}},
-		"a rate limit": {newRun(attempts(inProgress(1))), observing(1, running, replying(upstream("throttled"))), "Training",
+		"a rate limit": {newRun(attempts(inProgress(1))), observing(1, running, replying(reporting(problem.Throttled))),
+			"Training",
 			map[string]string{
 				"Progressing": "True Throttled", "Stalled": "False NotStalled", "Ready": "True Throttled",
 			}},
@@ -225,22 +227,27 @@ func TestComputeStatus(t *testing.T) {
 			observing(1, running, replying(unavailable(true))), "Training", map[string]string{
 				"EnvironmentsReady": "False EnvironmentUnavailable", "Progressing": "True Training", "Stalled": "False NotStalled",
 			}},
-		"an unpaid bill": {newRun(attempts(inProgress(1))), observing(1, running, replying(upstream("payment"))), "Training",
+		"a problem that a later learner reports": {newRun(attempts(inProgress(1))),
+			observing(1, running, replying(reporting("OfLater"))), "Training", map[string]string{
+				"Progressing": "Unknown UnknownProblem", "Stalled": "False NotStalled", "Ready": "False UnknownProblem",
+			}},
+		"an unpaid bill": {newRun(attempts(inProgress(1))),
+			observing(1, running, replying(reporting(problem.PaymentRequired))), "Training",
 			map[string]string{
 				"Progressing": "False PaymentRequired", "Stalled": "False NotStalled", "Ready": "False PaymentRequired",
 			}},
 		"an unpaid bill for two minutes": {newRun(attempts(inProgress(1)), conditionIs(v1alpha1.ConditionProgressing, "False",
-			2*time.Minute)), observing(1, running, replying(upstream("payment"))), "Training", map[string]string{
+			2*time.Minute)), observing(1, running, replying(reporting(problem.PaymentRequired))), "Training", map[string]string{
 			"Progressing": "False PaymentRequired", "Stalled": "True PaymentRequired",
 		}},
 		"a model that the endpoint does not offer": {newRun(attempts(inProgress(1))),
-			observing(1, running, replying(upstream("model_unknown"))), "Training", map[string]string{
+			observing(1, running, replying(reporting(problem.ModelUnknown))), "Training", map[string]string{
 				"Progressing": "False ModelUnknown", "Stalled": "False NotStalled", "Ready": "False ModelUnknown",
 				"Failed": "False NotFinished",
 			}},
 		"a context that is too short for two minutes": {newRun(attempts(inProgress(1)),
 			conditionIs(v1alpha1.ConditionProgressing, "False", 2*time.Minute)),
-			observing(1, running, replying(upstream("context_too_short"))), "Training", map[string]string{
+			observing(1, running, replying(reporting(problem.ContextTooShort))), "Training", map[string]string{
 				"Progressing": "False UnsupportedByEndpoint", "Stalled": "True UnsupportedByEndpoint",
 				"Ready": "False UnsupportedByEndpoint", "Failed": "False NotFinished",
 			}},

@@ -13,7 +13,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
-	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
@@ -35,11 +34,11 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learn
 	if _, running := learnerRunning(l.Pod); !running {
 		return startOverdue(run, newest, l, seen, now)
 	}
-	if !seen.Heartbeat.Fresh(now) || seen.Heartbeat.Reply.Attempt != newest.Number || seen.Heartbeat.Reply.Upstream != "" {
+	if !seen.Heartbeat.Fresh(now) || seen.Heartbeat.Reply.Attempt != newest.Number {
 		return nil
 	}
-	if seen.Heartbeat.Reply.Blocked() != "" || len(seen.Heartbeat.Reply.Unavailable) > 0 {
-		return nil // Another attempt would wait for the same repair or environment.
+	if _, any := seen.Heartbeat.Reply.Problem(); any || len(seen.Heartbeat.Reply.Unavailable) > 0 {
+		return nil // Another attempt would wait for the same endpoint, repair or environment.
 	}
 	deadline := seconds(*policy.ProgressDeadlineSeconds)
 	if idle := time.Duration(seen.Heartbeat.Reply.SecondsSinceProgress * float64(time.Second)); idle > deadline &&
@@ -144,7 +143,7 @@ func untilDeadline(run *v1alpha1.TrainingRun, l observe.Learner, seen observe.St
 	if !seen.Heartbeat.Fresh(now) {
 		return maxRequeue
 	}
-	if seen.Heartbeat.Reply.Blocked() != "" || endpoint.NeedsAction(seen.Heartbeat.Reply.Upstream) {
+	if seen.Heartbeat.Reply.AwaitsRepair() {
 		return untilStalled(run)
 	}
 	idle := time.Duration(seen.Heartbeat.Reply.SecondsSinceProgress * float64(time.Second))

@@ -14,28 +14,30 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // TestConditionQuotesTheFailedRequest checks that Progressing says which request the endpoint failed to answer.
 func TestConditionQuotesTheFailedRequest(t *testing.T) {
 	const evidence = "POST /api/v1/forward_backward was answered with 500: Internal Server Error"
-	for upstream, up := range endpoint.Upstreams {
+	for _, code := range problem.Codes() {
+		row := problem.Lookup(code)
+		if !row.Endpoint || row.Fact == "" {
+			continue
+		}
 		reply := contract.HeartbeatReply{
-			Attempt: 1, Upstream: upstream, UpstreamError: evidence,
+			Attempt:  1,
 			Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Steps: 60, Lineage: "abc", WorkersSeen: 2},
 		}
 		for _, reported := range []string{evidence, strings.Repeat(evidence, 100)} {
-			reply.UpstreamError = reported
+			reply.Problems = []problem.Problem{{Code: code, Evidence: reported}}
 			run, seen := newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()},
 				replying(reply))
 			got := computeStatus(run, seen, planned(run, seen), now)
 			message := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionProgressing).Message
-			if upstream == contract.UpstreamNotTinker {
-				message, _, _ = strings.Cut(message, " To repair it, ")
-			}
-			if !strings.HasPrefix(message, up.Message+" "+evidence) || !strings.HasSuffix(message, ".") ||
-				len(message) > len(up.Message)+endpoint.MaxEvidence+2 {
-				t.Errorf("%s: message is %q", upstream, message)
+			if !strings.HasPrefix(message, row.Fact+" "+evidence) || !strings.HasSuffix(message, ".") ||
+				len(message) > len(row.Fact)+endpoint.MaxEvidence+len(row.Repair)+200 {
+				t.Errorf("%s: message is %q", code, message)
 			}
 		}
 	}

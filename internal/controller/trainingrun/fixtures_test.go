@@ -10,6 +10,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -185,7 +186,8 @@ func repliedLongAgo(reply contract.HeartbeatReply) func(*observe.State) {
 }
 
 var blocked = contract.HeartbeatReply{
-	Attempt: 1, SecondsSinceProgress: 3000, BlockedOn: "artifacts: mkdir /artifacts/uid: permission denied",
+	Attempt: 1, SecondsSinceProgress: 3000,
+	Problems: []problem.Problem{{Code: problem.ArtifactsBlocked, Evidence: "mkdir /artifacts/uid: permission denied"}},
 	Progress: contract.Progress{Phase: contract.PhaseOpening},
 }
 
@@ -196,7 +198,7 @@ func unavailable(skipped bool) contract.HeartbeatReply {
 		Unavailable: []contract.UnavailableEnvironment{{Name: "env", Problem: "connection refused", Skipped: skipped}},
 	}
 	if !skipped {
-		reply.BlockedOn = contract.BlockedOnEnvironment + "env"
+		reply.Problems = []problem.Problem{{Code: problem.EnvironmentUnavailable, Evidence: `"env"`}}
 	}
 	return reply
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -85,10 +86,10 @@ func noWorkers(changes ...func(*observe.State)) func(*observe.State) {
 }
 
 func TestWaitsForAPersonBecomeStalled(t *testing.T) {
-	upstream := func(is string) cluster {
+	reporting := func(code problem.Code) cluster {
 		return func(attempt int32, made time.Time) observe.State {
 			reply := waiting(attempt, made)
-			reply.Upstream, reply.Progress.WorkersSeen = is, 2
+			reply.Problems, reply.Progress.WorkersSeen = []problem.Problem{{Code: code}}, 2
 			return observing(attempt, learnerSince(made), replying(reply))
 		}
 	}
@@ -133,16 +134,19 @@ func TestWaitsForAPersonBecomeStalled(t *testing.T) {
 					"the manager reads"}}
 			})
 		}, 5 * time.Minute, v1alpha1.ReasonUnreachable, "longer than the 512 KiB", 1},
-		"too_large": {upstream("too_large"), 5 * time.Minute, v1alpha1.ReasonRequestTooLarge, "raise its limit", 1},
-		"refused": {upstream("refused"), 5 * time.Minute, v1alpha1.ReasonEndpointFailing, "correct what its answer names",
+		"too_large": {reporting(problem.RequestTooLarge), 5 * time.Minute, v1alpha1.ReasonRequestTooLarge, "Raise the limit",
 			1},
-		"unreachable": {upstream("unreachable"), 5 * time.Minute, v1alpha1.ReasonEndpointUnreachable, "check tinker.baseURL",
+		"refused": {reporting(problem.SamplingRefused), 5 * time.Minute, v1alpha1.ReasonEndpointFailing,
+			"Correct what its answer names",
+			1},
+		"unreachable": {reporting(problem.EndpointUnreachable), 5 * time.Minute, v1alpha1.ReasonEndpointUnreachable,
+			"Check tinker.baseURL",
 			1},
 		// These pass by themselves.
-		"throttled":         {upstream("throttled"), 0, v1alpha1.ReasonNotStalled, "", 1},
-		"paused_capacity":   {upstream("paused_capacity"), 0, v1alpha1.ReasonNotStalled, "", 1},
-		"paused_rate_limit": {upstream("paused_rate_limit"), 0, v1alpha1.ReasonNotStalled, "", 1},
-		"server_error":      {upstream("server_error"), 0, v1alpha1.ReasonNotStalled, "", 1},
+		"throttled":         {reporting(problem.Throttled), 0, v1alpha1.ReasonNotStalled, "", 1},
+		"paused_capacity":   {reporting(problem.PausedCapacity), 0, v1alpha1.ReasonNotStalled, "", 1},
+		"paused_rate_limit": {reporting(problem.PausedRateLimit), 0, v1alpha1.ReasonNotStalled, "", 1},
+		"server_error":      {reporting(problem.EndpointFailing), 0, v1alpha1.ReasonNotStalled, "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, after := sixHours(t, tc.see)

@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 func TestEndpointThatIsNotTinkerAPI(t *testing.T) {
@@ -56,7 +57,8 @@ func TestEndpointThatIsNotTinkerAPI(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			run := newRun(attempts(inProgress(1)), tc.change)
-			opening := contract.HeartbeatReply{Attempt: 1, Upstream: "not_tinker", UpstreamError: tc.evidence,
+			opening := contract.HeartbeatReply{Attempt: 1,
+				Problems: []problem.Problem{{Code: "EndpointNotTinker", Evidence: tc.evidence}},
 				Progress: contract.Progress{Phase: contract.PhaseOpening}}
 			seen := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(opening))
 			next := computeStatus(run, seen, makePlan(run, seen, now), now)
@@ -130,10 +132,10 @@ func TestEndpointThatIsNotTinkerAPIIsTriedAgain(t *testing.T) {
 // needs. They do not count against the restart budget, begin 45 seconds apart, and share one entry; the run is stalled
 // after the grace period, and continues with the learner that finds the model.
 func TestModelThatTheEndpointDoesNotOffer(t *testing.T) {
-	for upstream, reason := range map[string]string{
-		"model_unknown": "ModelUnknown", "context_too_short": "UnsupportedByEndpoint",
-		"settings_refused": "UnsupportedByEndpoint",
-		"data_refused":     "UnsupportedByEndpoint", "checkpoint_missing": "NoUsableCheckpoint",
+	for code, reason := range map[problem.Code]string{
+		problem.ModelUnknown: "ModelUnknown", problem.ContextTooShort: "UnsupportedByEndpoint",
+		problem.SettingsRefused: "UnsupportedByEndpoint",
+		problem.DataRefused:     "UnsupportedByEndpoint", problem.CheckpointMissing: "NoUsableCheckpoint",
 	} {
 		const found = "The endpoint does not know the model m: serve it there"
 		run := newRun()
@@ -166,8 +168,8 @@ func TestModelThatTheEndpointDoesNotOffer(t *testing.T) {
 			if got := conditionOf(run.Status, v1alpha1.ConditionReady); attempt > 1 && got != "False "+reason {
 				t.Errorf("while attempt %d opens, Ready = %s", attempt, got)
 			}
-			reconcile(observing(attempt, learner, fresh(contract.HeartbeatReply{Attempt: attempt, Upstream: upstream,
-				UpstreamError: found, Progress: opening})))
+			reconcile(observing(attempt, learner, fresh(contract.HeartbeatReply{Attempt: attempt,
+				Problems: []problem.Problem{{Code: code, Evidence: found}}, Progress: opening})))
 			if c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionReady); c.Reason != reason ||
 				!strings.Contains(c.Message, found) {
 				t.Errorf("in attempt %d Ready has the reason %s and says %q", attempt, c.Reason, c.Message)

@@ -16,6 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // outcome is the part of a plan that tests compare.
@@ -210,13 +211,14 @@ func TestMakePlan(t *testing.T) {
 		},
 		"a run without progress because of something that a person can repair is not stalled": {
 			newRun(attempts(inProgress(1))), observing(1, running,
-				replying(contract.HeartbeatReply{Attempt: 1, SecondsSinceProgress: 86400, BlockedOn: contract.BlockedOnJudge +
-					"status 401"})),
+				replying(contract.HeartbeatReply{Attempt: 1, SecondsSinceProgress: 86400,
+					Problems: []problem.Problem{{Code: problem.JudgeBlocked, Evidence: "status 401"}}})),
 			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: 2*time.Minute + time.Second},
 		},
 		"a run without progress because of the endpoint is not stalled": {
 			newRun(attempts(inProgress(1))), observing(1, running,
-				replying(contract.HeartbeatReply{Attempt: 1, SecondsSinceProgress: 3601, Upstream: "payment"})),
+				replying(contract.HeartbeatReply{Attempt: 1, SecondsSinceProgress: 3601,
+					Problems: []problem.Problem{{Code: "PaymentRequired"}}})),
 			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: 2*time.Minute + time.Second},
 		},
 		"old words say nothing of a stall": {

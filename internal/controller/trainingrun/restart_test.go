@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 var trainingReply = contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining,
@@ -36,8 +37,9 @@ func conditionOf(s v1alpha1.TrainingRunStatus, kind string) string {
 
 func TestStatusStaysAfterManagerRestart(t *testing.T) {
 	for name, reply := range map[string]contract.HeartbeatReply{
-		"training":         trainingReply,
-		"payment required": {Attempt: 1, Upstream: "payment", Progress: trainingReply.Progress},
+		"training": trainingReply,
+		"payment required": {Attempt: 1, Problems: []problem.Problem{{Code: "PaymentRequired"}},
+			Progress: trainingReply.Progress},
 		"diverged": {Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Lineage: "a",
 			Diverged: true, WorkersSeen: 2}},
 	} {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -48,6 +49,21 @@ const (
 	// Missing means that what was asked for does not exist, or that the endpoint does not support the call.
 	Missing
 )
+
+// codes are what heartbeats report while a person has to repair what caused a failure.
+var codes = map[Kind]problem.Code{
+	CredentialsRefused: problem.KeyRefused,
+	NotTinker:          problem.EndpointNotTinker,
+	UnknownModel:       problem.ModelUnknown,
+	ShortContext:       problem.ContextTooShort,
+	SettingsRefused:    problem.SettingsRefused,
+	DataRefused:        problem.DataRefused,
+	MissingCheckpoint:  problem.CheckpointMissing,
+}
+
+// Code returns the problem that a person repairs after failures of the kind; empty if the run does not wait for a
+// repair.
+func (k Kind) Code() problem.Code { return codes[k] }
 
 // Error is a failure of a known kind.
 type Error struct {

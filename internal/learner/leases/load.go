@@ -4,10 +4,11 @@
 package leases
 
 import (
-	"strings"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // load is what workers report of the endpoint's load, and how many requests they may send because of it. Its
@@ -15,7 +16,7 @@ import (
 type load struct {
 	credits credits
 	// problem is what workers reported last, at the time reported.
-	problem  string
+	problem  problem.Code
 	reported time.Time
 }
 
@@ -24,17 +25,20 @@ func newLoad(concurrency int) load { return load{credits: newCredits(concurrency
 // observe takes over what a worker reports. The endpoint processes a paused queue by itself, and fewer
 // requests do not help.
 func (l *load) observe(renewal exchange.Renewal, now time.Time) {
-	if strings.HasPrefix(renewal.QueueState, "paused") {
-		l.problem, l.reported = renewal.QueueState, now
+	switch tinker.QueueState(renewal.QueueState) {
+	case tinker.QueuePausedCapacity:
+		l.problem, l.reported = problem.PausedCapacity, now
+	case tinker.QueuePausedRateLimit:
+		l.problem, l.reported = problem.PausedRateLimit, now
 	}
 	if renewal.Throttled > 0 {
-		l.problem, l.reported = "throttled", now
+		l.problem, l.reported = problem.Throttled, now
 		l.credits.refuse(renewal.Throttled, now)
 	}
 }
 
 // currentProblem is what was reported lately, and empty when that was nothing.
-func (l *load) currentProblem(now time.Time) string {
+func (l *load) currentProblem(now time.Time) problem.Code {
 	const lately = 10 * time.Second
 	if now.Sub(l.reported) > lately {
 		return ""

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -102,20 +103,20 @@ func newLoadPointer(concurrency int) *load {
 func TestProblemsAreReportedForAWhile(t *testing.T) {
 	cases := map[string]struct {
 		renewal exchange.Renewal
-		problem string
+		problem problem.Code
 		credits int
 	}{
 		"nothing":                     {exchange.Renewal{QueueState: "active"}, "", 16},
-		"a paused queue":              {exchange.Renewal{QueueState: "paused_rate_limit"}, "paused_rate_limit", 16},
-		"throttling":                  {exchange.Renewal{Throttled: 1}, "throttled", 8},
-		"throttling and a paused one": {exchange.Renewal{Throttled: 1, QueueState: "paused_capacity"}, "throttled", 8},
+		"a paused queue":              {exchange.Renewal{QueueState: "paused_rate_limit"}, problem.PausedRateLimit, 16},
+		"throttling":                  {exchange.Renewal{Throttled: 1}, problem.Throttled, 8},
+		"throttling and a paused one": {exchange.Renewal{Throttled: 1, QueueState: "paused_capacity"}, problem.Throttled, 8},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			l := newLoadPointer(16)
 			l.observe(tc.renewal, epoch)
 			expect(t, "problem", tc.problem, l.currentProblem(epoch.Add(10*time.Second)))
-			expect(t, "problem later", "", l.currentProblem(epoch.Add(11*time.Second)))
+			expect(t, "problem later", problem.Code(""), l.currentProblem(epoch.Add(11*time.Second)))
 			expect(t, "credits", tc.credits, l.credits.total())
 		})
 	}

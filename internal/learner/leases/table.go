@@ -288,7 +288,7 @@ func (t *Table) Problem() exchange.EndpointProblem {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.config.Now()
-	problem := exchange.EndpointProblem{Kind: t.load.currentProblem(now)}
+	problem := exchange.EndpointProblem{Kind: string(t.load.currentProblem(now))}
 	for _, name := range t.workers.alive(now) {
 		reported := t.workers.byName[name].endpoint
 		if reported.Kind != "" && (problem.Kind == "" || problem.Kind == reported.Kind) {

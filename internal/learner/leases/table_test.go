@@ -298,7 +298,7 @@ func TestThrottling(t *testing.T) {
 	expect(t, "at first", 16, f.Directive("w0").Credits)
 	expect(t, "after a 429", 8, f.Renew("w0", exchange.Renewal{Throttled: 3}).Credits)
 	expect(t, "at once after", 8, f.Renew("w0", exchange.Renewal{Throttled: 1}).Credits)
-	expect(t, "what people read", "throttled", f.Problem().Kind)
+	expect(t, "what people read", "Throttled", f.Problem().Kind)
 	c.now = c.now.Add(3 * time.Second)
 	expect(t, "later", 4, f.Renew("w0", exchange.Renewal{Throttled: 1}).Credits)
 	for range 40 {
@@ -310,7 +310,7 @@ func TestThrottling(t *testing.T) {
 	expect(t, "what people read then", "", f.Problem().Kind)
 	expect(t, "a paused queue takes no credits", 16,
 		f.Renew("w0", exchange.Renewal{QueueState: "paused_capacity"}).Credits)
-	expect(t, "but is reported", "paused_capacity", f.Problem().Kind)
+	expect(t, "but is reported", "PausedCapacity", f.Problem().Kind)
 }
 
 func TestRelease(t *testing.T) {

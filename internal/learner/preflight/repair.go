@@ -6,39 +6,20 @@ package preflight
 import (
 	"cmp"
 	"errors"
-	"slices"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// problems are what heartbeats report while a user has to repair something.
-var problems = map[failure.Kind]string{
-	failure.CredentialsRefused: contract.UpstreamCredentials,
-	failure.NotTinker:          contract.UpstreamNotTinker,
-	failure.UnknownModel:       contract.UpstreamUnknownModel,
-	failure.ShortContext:       contract.UpstreamShortContext,
-	failure.SettingsRefused:    contract.UpstreamSettingsRefused,
-	failure.DataRefused:        contract.UpstreamDataRefused,
-	failure.MissingCheckpoint:  contract.UpstreamMissingCheckpoint,
-}
-
-// lasting are the kinds that a learner tries again for as long as it takes: another learner would know no more, since
-// the manager replaces this one when the spec changes, and it would train the step that was refused once more.
-var lasting = []failure.Kind{failure.SettingsRefused, failure.DataRefused, failure.MissingCheckpoint}
-
 // Awaited reports whether a run waits for the repair of what caused failures of a kind.
-func Awaited(kind failure.Kind) bool {
-	_, awaited := problems[kind]
-	return awaited
-}
+func Awaited(kind failure.Kind) bool { return kind.Code() != "" }
 
 // status receives the problems that heartbeats report.
 type status interface {
-	AddProblem(kind, evidence string)
-	RemoveProblem(kind string)
+	AddProblem(found problem.Problem)
+	RemoveProblem(code problem.Code)
 }
 
 // RepairWait is what a learner knows of such a problem.
@@ -47,35 +28,35 @@ type RepairWait struct {
 	// Patience is how long a problem is tried again before the learner ends.
 	Patience time.Duration
 	Now      func() time.Time
-	// since is zero while there is no problem, and problem is then empty.
-	since   time.Time
-	problem string
-	// endless says that the problem is one of those that are tried again for as long as it takes.
-	endless bool
+	// since is zero while there is no problem, and code is then empty.
+	since time.Time
+	code  problem.Code
 }
 
 // Retries reports whether an error is such a problem, which is tried again, in most cases for a while: a learner that
 // ends then is followed by one that reads the spec and the Secret anew.
 func (w *RepairWait) Retries(err error) bool {
-	kind := failure.KindOf(err)
-	problem, ok := problems[kind]
-	if !ok {
+	code := failure.KindOf(err).Code()
+	if code == "" {
 		return false
 	}
-	if problem != w.problem {
+	if code != w.code {
 		w.Accept()
 	}
-	w.Status.AddProblem(problem, evidenceOf(err))
+	w.Status.AddProblem(problem.Problem{Code: code, Evidence: evidenceOf(err)})
 	if w.since.IsZero() {
-		w.since, w.problem = w.Now(), problem
+		w.since, w.code = w.Now(), code
 	}
-	w.endless = slices.Contains(lasting, kind)
-	return w.endless || w.Now().Sub(w.since) < w.Patience
+	return w.isEndless() || w.Now().Sub(w.since) < w.Patience
 }
+
+// isEndless reports whether the problem is tried again for as long as it takes: another learner would know no more,
+// since the manager replaces this one when the spec changes, and it would train the step that was refused once more.
+func (w *RepairWait) isEndless() bool { return problem.Lookup(w.code).Retry == problem.Always }
 
 // Left returns how long the next try may be away: no longer than the problem is still tried again, and at most longest.
 func (w *RepairWait) Left(longest time.Duration) time.Duration {
-	if w.since.IsZero() || w.endless {
+	if w.since.IsZero() || w.isEndless() {
 		return longest
 	}
 	return min(longest, max(0, w.since.Add(w.Patience).Sub(w.Now())))
@@ -92,15 +73,15 @@ func evidenceOf(err error) string {
 // Accept records that the endpoint serves the run.
 func (w *RepairWait) Accept() {
 	if !w.since.IsZero() {
-		w.Status.RemoveProblem(w.problem)
-		w.since, w.problem, w.endless = time.Time{}, "", false
+		w.Status.RemoveProblem(w.code)
+		w.since, w.code = time.Time{}, ""
 	}
 }
 
 // Opened records that the run has a model and that the endpoint accepts now what it refused. A problem that is tried
 // again for a while counts until a step is committed.
 func (w *RepairWait) Opened() {
-	if w.endless {
+	if w.isEndless() {
 		w.Accept()
 	}
 }

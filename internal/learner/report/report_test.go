@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -106,62 +107,68 @@ func TestEnvironments(t *testing.T) {
 	}
 }
 
-func TestUpstreamKind(t *testing.T) {
+func TestProblemOfAnEvent(t *testing.T) {
 	cases := map[string]struct {
 		event client.Event
-		want  string
+		want  problem.Code
 	}{
-		"throttled": {client.Event{Category: tinker.CategoryThrottled}, "throttled"},
-		"payment":   {client.Event{Category: tinker.CategoryPayment}, "payment"},
+		"throttled": {client.Event{Category: tinker.CategoryThrottled}, problem.Throttled},
+		"payment":   {client.Event{Category: tinker.CategoryPayment}, problem.PaymentRequired},
 		"paused": {client.Event{Category: tinker.CategoryPaused, QueueState: tinker.QueuePausedCapacity},
-			"paused_capacity"},
-		"unreachable":    {client.Event{Category: tinker.CategoryUnreachable}, "unreachable"},
-		"too large":      {client.Event{Category: tinker.CategoryTooLarge}, "too_large"},
-		"a server error": {client.Event{Category: tinker.CategoryServer}, "server_error"},
+			problem.PausedCapacity},
+		"unreachable":    {client.Event{Category: tinker.CategoryUnreachable}, problem.EndpointUnreachable},
+		"too large":      {client.Event{Category: tinker.CategoryTooLarge}, problem.RequestTooLarge},
+		"a server error": {client.Event{Category: tinker.CategoryServer}, problem.EndpointFailing},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := NewStatus("uid", 1, time.Now)
 			s.Observe(tc.event)
-			if got := s.Reply("").Upstream; got != tc.want {
-				t.Errorf("upstream is %q, want %q", got, tc.want)
+			if got, _ := s.Reply("").Problem(); got.Code != tc.want {
+				t.Errorf("problem is %q, want %q", got.Code, tc.want)
 			}
 			tc.event.Over = true
 			s.Observe(tc.event)
-			if got := s.Reply("").Upstream; got != "" {
-				t.Errorf("upstream is %q after the problem is over", got)
+			if got, any := s.Reply("").Problem(); any {
+				t.Errorf("problem is %q after it is over, want none", got.Code)
 			}
 		})
 	}
 }
 
-func TestBlockedOn(t *testing.T) {
+func TestOrderOfProblems(t *testing.T) {
+	store := problem.Problem{Code: problem.ArtifactsBlocked, Evidence: "offline"}
+	tokenizer := problem.Problem{Code: problem.TokenizerBlocked, Evidence: "404"}
+	judge := problem.Problem{Code: problem.JudgeBlocked, Evidence: "503"}
+	block := func(s *Status, p problem.Problem) { s.Block(p.Code, p.Evidence) }
 	cases := map[string]struct {
-		do   func(*Status)
-		want string
+		do       func(*Status)
+		observed []problem.Problem
+		want     []problem.Problem
 	}{
-		"nothing":       {func(*Status) {}, "waiting"},
-		"the store":     {func(s *Status) { s.Block(contract.BlockedOnArtifacts, "offline") }, "artifacts: offline"},
-		"the tokenizer": {func(s *Status) { s.Block(contract.BlockedOnTokenizer, "404") }, "tokenizer: 404"},
-		"the store before it": {func(s *Status) {
-			s.Block(contract.BlockedOnTokenizer, "404")
-			s.Block(contract.BlockedOnArtifacts, "offline")
-		}, "artifacts: offline"},
-		"the endpoint before all": {func(s *Status) {
-			s.Block(contract.BlockedOnArtifacts, "offline")
-			s.AddProblem("throttled", "")
-		}, "endpoint: throttled"},
-		"a store that is back": {func(s *Status) {
-			s.Block(contract.BlockedOnArtifacts, "offline")
-			s.Block(contract.BlockedOnArtifacts, "")
-		}, "waiting"},
+		"nothing":       {do: func(*Status) {}},
+		"the store":     {do: func(s *Status) { block(s, store) }, want: []problem.Problem{store}},
+		"the tokenizer": {do: func(s *Status) { block(s, tokenizer) }, want: []problem.Problem{tokenizer}},
+		"the store before the tokenizer, and both before workers": {do: func(s *Status) {
+			block(s, tokenizer)
+			block(s, store)
+		}, observed: []problem.Problem{judge}, want: []problem.Problem{store, tokenizer, judge}},
+		"the endpoint before all": {do: func(s *Status) {
+			block(s, store)
+			s.AddProblem(problem.Problem{Code: problem.Throttled})
+		}, want: []problem.Problem{{Code: problem.Throttled}, store}},
+		"a store that is back": {do: func(s *Status) {
+			block(s, store)
+			s.Block(problem.ArtifactsBlocked, "")
+		}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := NewStatus("uid", 1, time.Now)
 			tc.do(s)
-			if got := s.Reply("waiting").BlockedOn; got != tc.want {
-				t.Errorf("blocked on %q, want %q", got, tc.want)
+			reply := s.Reply("waiting", tc.observed...)
+			if diff := cmp.Diff(tc.want, reply.Problems); diff != "" || reply.Waiting != "waiting" {
+				t.Errorf("waiting for %q; problems (-want +got):\n%s", reply.Waiting, diff)
 			}
 		})
 	}

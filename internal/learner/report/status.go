@@ -12,23 +12,23 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// What BlockedOn begins with after a model was thrown away, until a step succeeds, and while an evaluation that failed
-// has no result.
+// Work is what a learner does again after a failure that no person has to repair.
+type Work string
+
+// The work of a learner: a model that takes the place of one that was thrown away, until a step succeeds, and an
+// evaluation that failed and has no result.
 const (
-	BlockedOnModel      = "model: "
-	BlockedOnEvaluation = "evaluation: "
+	Model      Work = "model"
+	Evaluation Work = "evaluation"
 )
 
 // maxReplyMetrics is how many metrics of the newest step and evaluation a reply has besides its records. The status
 // shows fewer.
 const maxReplyMetrics = 64
-
-// blocks are what a learner may wait for besides the endpoint, by how BlockedOn begins. The first that has a problem is
-// reported.
-var blocks = []string{contract.BlockedOnArtifacts, contract.BlockedOnTokenizer, BlockedOnModel, BlockedOnEvaluation}
 
 // Status is the learner's state as heartbeats report it. It is safe for concurrent use.
 type Status struct {
@@ -40,16 +40,16 @@ type Status struct {
 	problems   client.Problems
 	// workersProblems are those that workers report.
 	workersProblems client.Problems
-	// blocked describes what the learner waits for, by one of blocks. A text that is empty means that it does not wait for
-	// that.
-	blocked map[string]string
+	// blocked are the problems of the learner's own files, by their codes, and failed why work is done again.
+	blocked map[problem.Code]string
+	failed  map[Work]string
 	records records
 }
 
 // NewStatus returns the status of an attempt that is opening.
 func NewStatus(uid string, attempt int32, now func() time.Time) *Status {
 	return &Status{
-		now: now, progressed: now(), blocked: map[string]string{},
+		now: now, progressed: now(), blocked: map[problem.Code]string{}, failed: map[Work]string{},
 		problems: client.Problems{Lasts: problemLasts}, workersProblems: client.Problems{Lasts: workersProblemLasts},
 		reply: contract.HeartbeatReply{RunUID: uid, Attempt: attempt,
 			Progress: contract.Progress{Phase: contract.PhaseOpening}},
@@ -71,11 +71,18 @@ func (s *Status) Touch() {
 	s.progressed = s.now()
 }
 
-// Block reports why the learner waits for one of blocks; an empty problem means that it does not.
-func (s *Status) Block(on, problem string) {
+// Block reports a problem of the learner's own files; without evidence the problem is over.
+func (s *Status) Block(code problem.Code, evidence string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.blocked[on] = problem
+	s.blocked[code] = evidence
+}
+
+// Fail reports why work is done again; an empty text means that the work is done.
+func (s *Status) Fail(work Work, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed[work] = why
 }
 
 // SetTracking reports the problems of the services that show the run's curves.
@@ -97,8 +104,9 @@ func (s *Status) Progress() contract.Progress {
 	return progress
 }
 
-// Reply returns the reply to a heartbeat; waiting is what the loop waits for.
-func (s *Status) Reply(waiting string) contract.HeartbeatReply {
+// Reply returns the reply to a heartbeat; waiting is what the loop waits for, and observed are the problems of the
+// workers and their environments.
+func (s *Status) Reply(waiting string, observed ...problem.Problem) contract.HeartbeatReply {
 	progress := s.Progress()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,14 +114,20 @@ func (s *Status) Reply(waiting string) contract.HeartbeatReply {
 	progress.Metrics = contract.MainMetrics(progress.Metrics, maxReplyMetrics)
 	reply.Progress = progress
 	reply.SecondsSinceProgress = s.now().Sub(s.progressed).Seconds()
-	reply.Upstream, reply.UpstreamError = s.upstream()
-	switch i := slices.IndexFunc(blocks, func(on string) bool { return s.blocked[on] != "" }); {
-	case reply.Upstream != "":
-		reply.BlockedOn = "endpoint: " + reply.Upstream
-	case i >= 0:
-		reply.BlockedOn = blocks[i] + s.blocked[blocks[i]]
-	default:
-		reply.BlockedOn = waiting
+	if found, any := s.endpointProblem(); any {
+		reply.Problems = append(reply.Problems, found)
+	}
+	for _, code := range []problem.Code{problem.ArtifactsBlocked, problem.TokenizerBlocked} {
+		if evidence := s.blocked[code]; evidence != "" {
+			reply.Problems = append(reply.Problems, problem.Problem{Code: code, Evidence: evidence})
+		}
+	}
+	reply.Problems = append(reply.Problems, observed...)
+	reply.Waiting = waiting
+	for _, work := range []Work{Evaluation, Model} {
+		if why := s.failed[work]; why != "" {
+			reply.Waiting = string(work) + ": " + why
+		}
 	}
 	return reply
 }

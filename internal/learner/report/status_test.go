@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -21,36 +22,29 @@ func TestStatus(t *testing.T) {
 	now = now.Add(5 * time.Second)
 	got := s.Reply("sampling: 1 of 2 groups")
 	want := contract.HeartbeatReply{
-		RunUID: "uid", Attempt: 3, Sequence: 1, SecondsSinceProgress: 5, BlockedOn: "sampling: 1 of 2 groups",
+		RunUID: "uid", Attempt: 3, Sequence: 1, SecondsSinceProgress: 5, Waiting: "sampling: 1 of 2 groups",
 		Progress: contract.Progress{Phase: contract.PhaseOpening, Step: 4},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reply (-want +got):\n%s", diff)
 	}
-	s.Block(contract.BlockedOnArtifacts, "disk is full")
-	if got := s.Reply("").BlockedOn; got != "artifacts: disk is full" {
-		t.Errorf("blocked on %q, want the store", got)
-	}
-	s.Block(contract.BlockedOnArtifacts, "")
-	s.Block(BlockedOnEvaluation, "the weight store is full")
-	if got := s.Reply("sampling: 1 of 2 groups").BlockedOn; got != "evaluation: the weight store is full" {
-		t.Errorf("blocked on %q, want the evaluation", got)
+	s.Fail(Evaluation, "the weight store is full")
+	if got := s.Reply("sampling: 1 of 2 groups").Waiting; got != "evaluation: the weight store is full" {
+		t.Errorf("waiting for %q, want the evaluation", got)
 	}
 	s.Observe(client.Event{Category: tinker.CategoryThrottled})
-	if got := s.Reply(""); got.Upstream != "throttled" || got.BlockedOn != "endpoint: throttled" {
-		t.Errorf("blocked on %q, upstream %q, want throttled", got.BlockedOn, got.Upstream)
+	check := func(when string, want problem.Code) {
+		t.Helper()
+		if got, _ := s.Reply("").Problem(); got.Code != want {
+			t.Errorf("%s: problem is %q, want %q", when, got.Code, want)
+		}
 	}
+	check("a rate limit", problem.Throttled)
 	now = now.Add(time.Second)
 	s.Observe(client.Event{Category: tinker.CategoryPaused, QueueState: tinker.QueuePausedCapacity})
-	if got := s.Reply("").Upstream; got != "paused_capacity" {
-		t.Errorf("upstream is %q, want the newest problem", got)
-	}
+	check("the newest problem", problem.PausedCapacity)
 	s.Observe(client.Event{Category: tinker.CategoryPaused, QueueState: tinker.QueuePausedCapacity, Over: true})
-	if got := s.Reply("").Upstream; got != "throttled" {
-		t.Errorf("upstream is %q, want what is not over", got)
-	}
+	check("what is not over", problem.Throttled)
 	now = now.Add(2 * problemLasts)
-	if got := s.Reply("").Upstream; got != "" {
-		t.Errorf("upstream is %q long after the problem", got)
-	}
+	check("long after the problem", "")
 }

@@ -6,6 +6,7 @@ package report
 import (
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
@@ -29,34 +30,34 @@ func (s *Status) Observe(event client.Event) {
 }
 
 // AddProblem records a problem that others observed at the endpoint, with its evidence if there is any.
-func (s *Status) AddProblem(kind, evidence string) {
+func (s *Status) AddProblem(found problem.Problem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.problems.Add(client.Problem{Kind: kind, Evidence: evidence}, s.now())
+	s.problems.Add(client.Problem{Code: found.Code, Evidence: found.Evidence}, s.now())
 }
 
 // RemoveProblem records that a problem is over.
-func (s *Status) RemoveProblem(kind string) {
+func (s *Status) RemoveProblem(code problem.Code) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.problems.Remove(kind)
+	s.problems.Remove(code)
 }
 
 // AddWorkersProblem records what a worker reports of its requests to the endpoint.
-func (s *Status) AddWorkersProblem(problem client.Problem) {
+func (s *Status) AddWorkersProblem(found client.Problem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	problem.Evidence = client.FirstLine(problem.Evidence, maxEvidence)
-	s.workersProblems.Add(problem, s.now())
+	found.Evidence = client.FirstLine(found.Evidence, maxEvidence)
+	s.workersProblems.Add(found, s.now())
 }
 
-// upstream returns the kind and the evidence of the newest problem: the learner's own, or else one of the workers. The
-// lock is held.
-func (s *Status) upstream() (kind, evidence string) {
+// endpointProblem returns the newest problem at the endpoint, if there is any: the learner's own, or else one of the
+// workers. The lock is held.
+func (s *Status) endpointProblem() (problem.Problem, bool) {
 	own, failing := s.problems.Newest(s.now())
 	workers, workersFailing := s.workersProblems.Newest(s.now())
-	if !failing || workersFailing && own.Evidence == "" && own.Kind == workers.Kind {
+	if !failing || workersFailing && own.Evidence == "" && own.Code == workers.Code {
 		own = workers
 	}
-	return own.Kind, own.Evidence
+	return problem.Problem{Code: own.Code, Evidence: own.Evidence}, failing || workersFailing
 }

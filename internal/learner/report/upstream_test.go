@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -18,32 +19,34 @@ import (
 func TestProblemOfWorkers(t *testing.T) {
 	now := time.Unix(0, 0)
 	s := NewStatus("uid", 1, func() time.Time { return now })
-	check := func(when, kind, evidence string) {
+	check := func(when string, code problem.Code, evidence string) {
 		t.Helper()
-		if got := s.Reply(""); got.Upstream != kind || got.UpstreamError != evidence {
-			t.Errorf("%s: upstream is %q with %q, want %q with %q", when, got.Upstream, got.UpstreamError, kind, evidence)
+		want := problem.Problem{Code: code, Evidence: evidence}
+		if got, _ := s.Reply("").Problem(); got != want {
+			t.Errorf("%s: problem is %+v, want %+v", when, got, want)
 		}
 	}
 	const failed, other = "POST /api/v1/asample was answered with 500: no adapter",
 		"POST /api/v1/optim_step was answered with 502"
-	s.AddWorkersProblem(client.Problem{Kind: "server_error", Op: "asample", Status: 500,
+	s.AddWorkersProblem(client.Problem{Code: problem.EndpointFailing, Op: "asample", Status: 500,
 		Evidence: failed + "\nsecond line"})
-	check("a worker's problem", "server_error", failed)
-	s.AddWorkersProblem(client.Problem{Kind: "server_error", Op: "asample", Status: 500, Evidence: "another request"})
-	check("another request that fails alike", "server_error", failed)
+	check("a worker's problem", problem.EndpointFailing, failed)
+	s.AddWorkersProblem(client.Problem{Code: problem.EndpointFailing, Op: "asample", Status: 500,
+		Evidence: "another request"})
+	check("another request that fails alike", problem.EndpointFailing, failed)
 	event := client.Event{Op: "optim_step", Category: tinker.CategoryServer, Method: http.MethodPost,
 		Path: "/api/v1/optim_step", Status: 502}
 	s.Observe(event)
-	check("the learner's own problem", "server_error", other)
+	check("the learner's own problem", problem.EndpointFailing, other)
 	event.Over = true
 	s.Observe(event)
-	check("when that is over", "server_error", failed)
+	check("when that is over", problem.EndpointFailing, failed)
 	now = now.Add(workersProblemLasts)
 	check("when workers report nothing more", "", "")
-	s.AddWorkersProblem(client.Problem{Kind: "server_error", Op: "asample", Status: 500,
+	s.AddWorkersProblem(client.Problem{Code: problem.EndpointFailing, Op: "asample", Status: 500,
 		Evidence: strings.Repeat("x", 2*maxEvidence)})
-	if n := len(s.Reply("").UpstreamError); n > maxEvidence {
-		t.Errorf("evidence has %d bytes", n)
+	if found, _ := s.Reply("").Problem(); len(found.Evidence) > maxEvidence {
+		t.Errorf("evidence has %d bytes, want %d at most", len(found.Evidence), maxEvidence)
 	}
 }
 
@@ -72,15 +75,15 @@ func TestEvidenceOfConcurrentFailures(t *testing.T) {
 	} {
 		now = now.Add(time.Second)
 		s.Observe(next.event)
-		if got := s.Reply("").UpstreamError; got != next.want {
-			t.Errorf("upstream error is %q, want %q", got, next.want)
+		if got, _ := s.Reply("").Problem(); got.Evidence != next.want {
+			t.Errorf("evidence is %q, want %q", got.Evidence, next.want)
 		}
 	}
 	for range 4 {
 		now = now.Add(problemLasts / 3)
 		s.Observe(failing("optim_step", 500, "request 6"))
 	}
-	if got := s.Reply("").UpstreamError; got != "POST /optim_step was answered with 500: request 6" {
-		t.Errorf("upstream error is %q long after its request failed last", got)
+	if got, _ := s.Reply("").Problem(); got.Evidence != "POST /optim_step was answered with 500: request 6" {
+		t.Errorf("evidence is %q long after its request failed last", got.Evidence)
 	}
 }

@@ -175,7 +175,7 @@ Evidence:
       Failed: old
 
 What to do:
-  Create the Secret; the pod then starts by itself.
+  Create the Secret. The pod then starts by itself.
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("explanation (-want +got):\n%s", diff)

@@ -23,6 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 const whyHelp = `kubectl tinker why says in one screen what a run does or waits for: the reason, the evidence, which are its conditions,
@@ -99,7 +100,7 @@ func decisive(run *v1alpha1.TrainingRun) metav1.Condition {
 		v1alpha1.ConditionAccepted, v1alpha1.ConditionEnvironmentsReady, v1alpha1.ConditionLearnerRunning,
 		v1alpha1.ConditionRolloutsReady,
 	} {
-		if c := find(kind); c != nil && c.Status != metav1.ConditionTrue && repairs[c.Reason] != "" {
+		if c := find(kind); c != nil && c.Status != metav1.ConditionTrue && problem.IsKnown(problem.Code(c.Reason)) {
 			return *c
 		}
 	}
@@ -118,7 +119,7 @@ func explain(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Eve
 	found := explanation{
 		Run: run.Name, State: cmp.Or(run.Status.State, unobserved), Progress: run.Status.Progress, Reason: c.Reason,
 		Message: output.Safe(c.Message),
-		Repair:  strings.ReplaceAll(repairs[c.Reason], "$(run)", run.Name), Evidence: []evidence{},
+		Repair:  strings.ReplaceAll(problem.RepairOf(c.Reason), "$(run)", run.Name), Evidence: []evidence{},
 	}
 	add := func(from, format string, args ...any) {
 		found.Evidence = append(found.Evidence, evidence{From: from, Text: output.Safe(fmt.Sprintf(format, args...))})

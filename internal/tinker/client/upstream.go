@@ -8,21 +8,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
-)
-
-const (
-	// ProblemServerError is the kind of a problem that has no other: the server answers with an error of its own.
-	ProblemServerError = "server_error"
-	// ProblemRefused is the kind of requests that the server refuses as invalid.
-	ProblemRefused = "refused"
 )
 
 // Problem is a problem at the endpoint.
 type Problem struct {
-	// Kind is that of contract.HeartbeatReply.Upstream.
-	Kind string
-	// Op is the operation that failed, and Status what it was answered with. They are empty where only the kind is known.
+	Code problem.Code
+	// Op is the operation that failed, and Status what it was answered with. They are empty where only the code is known.
 	Op     string
 	Status int
 	// Evidence describes the request that failed, as client.Event does.
@@ -35,7 +28,7 @@ type Problems struct {
 	Lasts time.Duration
 	// After is how long a problem must have been observed before it counts.
 	After time.Duration
-	seen  map[string]observed
+	seen  map[problem.Code]observed
 }
 
 // observed is a problem that began at since and was observed last at last. Its evidence is of a request that failed
@@ -48,8 +41,8 @@ type observed struct {
 // Newest returns the problem that was observed last.
 func (p *Problems) Newest(now time.Time) (Problem, bool) {
 	newest, found := observed{last: now.Add(-p.Lasts)}, false
-	for _, kind := range slices.Sorted(maps.Keys(p.seen)) {
-		o := p.seen[kind]
+	for _, code := range slices.Sorted(maps.Keys(p.seen)) {
+		o := p.seen[code]
 		if o.last.After(newest.last) && now.Sub(o.since) >= p.After {
 			newest, found = o, true
 		}
@@ -59,46 +52,57 @@ func (p *Problems) Newest(now time.Time) (Problem, bool) {
 
 // Add records a problem. While the request of an earlier evidence continues to fail in the same way, that evidence is
 // kept, so that several operations that fail at the same time do not alternate.
-func (p *Problems) Add(problem Problem, now time.Time) {
-	next := observed{Problem: problem, since: now, last: now, shown: now}
-	known, ok := p.seen[problem.Kind]
+func (p *Problems) Add(found Problem, now time.Time) {
+	next := observed{Problem: found, since: now, last: now, shown: now}
+	known, ok := p.seen[found.Code]
 	if ok && now.Sub(known.last) < p.Lasts {
 		next.since = known.since
 	}
-	same := known.Op == problem.Op && known.Status == problem.Status
-	if ok && known.Evidence != "" && (same || problem.Evidence == "" || now.Sub(known.shown) < p.Lasts &&
-		known.Op != problem.Op) {
+	same := known.Op == found.Op && known.Status == found.Status
+	if ok && known.Evidence != "" && (same || found.Evidence == "" || now.Sub(known.shown) < p.Lasts &&
+		known.Op != found.Op) {
 		next.Problem = known.Problem
 		if !same {
 			next.shown = known.shown
 		}
 	}
 	if p.seen == nil {
-		p.seen = map[string]observed{}
+		p.seen = map[problem.Code]observed{}
 	}
-	p.seen[problem.Kind] = next
+	p.seen[found.Code] = next
 }
 
 // Remove records that a problem is over.
-func (p *Problems) Remove(kind string) { delete(p.seen, kind) }
+func (p *Problems) Remove(code problem.Code) { delete(p.seen, code) }
 
 // Observe records what a call to the endpoint waits for, or that it waits no more.
 func (p *Problems) Observe(event Event, now time.Time) {
-	kind := kindOf(event)
+	code := codeOf(event)
 	if event.Over {
-		p.Remove(kind)
+		p.Remove(code)
 		return
 	}
-	p.Add(Problem{Kind: kind, Op: event.Op, Status: event.Status, Evidence: event.Evidence()}, now)
+	p.Add(Problem{Code: code, Op: event.Op, Status: event.Status, Evidence: event.Evidence()}, now)
 }
 
-func kindOf(event Event) string {
+// codeOf returns the problem that an event is about: a server that answers with errors of its own, unless the event
+// says more.
+func codeOf(event Event) problem.Code {
 	switch event.Category {
-	case tinker.CategoryThrottled, tinker.CategoryPayment, tinker.CategoryTooLarge, tinker.CategoryUnreachable:
-		return string(event.Category)
+	case tinker.CategoryThrottled:
+		return problem.Throttled
+	case tinker.CategoryPayment:
+		return problem.PaymentRequired
+	case tinker.CategoryTooLarge:
+		return problem.RequestTooLarge
+	case tinker.CategoryUnreachable:
+		return problem.EndpointUnreachable
 	case tinker.CategoryPaused:
-		return string(event.QueueState)
+		if event.QueueState == tinker.QueuePausedCapacity {
+			return problem.PausedCapacity
+		}
+		return problem.PausedRateLimit
 	default:
-		return ProblemServerError
+		return problem.EndpointFailing
 	}
 }
