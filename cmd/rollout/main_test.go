@@ -157,7 +157,7 @@ func TestWorkerConfiguration(t *testing.T) {
 		"no run file": {env: env, args: []string{"--run-file", filepath.Join(p.dir, "none")}},
 		"no link": {env: env, args: []string{"--run-file", p.runFile, "--link-dir",
 			filepath.Join(p.dir, "none")}},
-		"an empty run file":    {env: env, args: []string{"--run-file", write(t, filepath.Join(p.dir, "empty.json"), "{}")}},
+		"an empty run file":    {env: env, args: []string{"--run-file", write(t, filepath.Join(p.dir, "empty.json"), "")}},
 		"a flag of nobody":     {env: env, args: []string{"--nobody"}},
 		"an argument too many": {env: env, args: []string{"run"}},
 	}

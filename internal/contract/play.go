@@ -19,20 +19,15 @@ type Play struct {
 	// Evaluations are keyed by the digest of their plan.
 	Evaluations map[string][]Environment `json:"evaluations,omitempty"`
 	Concurrency int                      `json:"concurrency"`
-	// DropConstantGroups makes a tombstone of a training group whose rewards are all equal. From version 2 on the learner
-	// does so.
-	DropConstantGroups bool `json:"dropConstantGroups,omitempty"`
-	// StepRewards records the rewards of single replies, which the run's grouping compares. Version 1 has none.
+	// StepRewards records the rewards of single replies, which the run's grouping compares.
 	StepRewards bool `json:"stepRewards,omitempty"`
-	// Reference is the model whose log-probabilities of training data are recorded; nil without a KL penalty. A worker
-	// that does not know the field gives groups without them, which the learner refuses.
+	// Reference is the model whose log-probabilities of training data are recorded; nil without a KL penalty.
 	Reference *Reference `json:"reference,omitempty"`
-	// ShortSeeds has the workers send seeds of 31 bits, for an endpoint that refuses others. A worker that does not know
-	// the field sends others, which are refused.
+	// ShortSeeds has the workers send seeds of 31 bits, for an endpoint that refuses others.
 	ShortSeeds bool `json:"shortSeeds,omitempty"`
 }
 
-// EncodePlay returns the JSON of a Play, whose version is this build's or the one before it.
+// EncodePlay returns the JSON of a Play, whose version this build has to know.
 func EncodePlay(p Play) ([]byte, error) {
 	if err := CheckVersion("what is played", p.Version, "this build"); err != nil {
 		return nil, fmt.Errorf("encoding what is played: %w", err)

@@ -19,10 +19,7 @@ func rolesOf(f *RunFile, names ...string) []Role {
 
 func TestValidateNamesTheFieldOfARole(t *testing.T) {
 	checkFields(t, map[string]func(f *RunFile){
-		"fixed.algorithm.grouping": func(f *RunFile) { f.Fixed.Algorithm.Grouping = "Trajectory" },
-		"fixed.algorithm has grouping or roles": func(f *RunFile) {
-			f.Version, f.Fixed.Algorithm.Grouping = 1, GroupingStep
-		},
+		"fixed.algorithm.grouping":      func(f *RunFile) { f.Fixed.Algorithm.Grouping = "Trajectory" },
 		"fixed.algorithm.roles[0].name": func(f *RunFile) { f.Fixed.Algorithm.Roles = rolesOf(f, "") },
 		"fixed.algorithm.roles[1].name": func(f *RunFile) { f.Fixed.Algorithm.Roles = rolesOf(f, "solver", "judge") },
 		"fixed.algorithm.roles[2].name": func(f *RunFile) { f.Fixed.Algorithm.Roles = rolesOf(f, "a", "b", "b") },

@@ -14,7 +14,7 @@ const RunFileName = "run.json"
 // RunFile is the run file of one attempt.
 type RunFile struct {
 	// Version is the format version of the run: of this file and of everything else that the run's processes exchange.
-	// All attempts of a run have the same; a file without one has version 1.
+	// All attempts of a run have the same.
 	Version int `json:"version"`
 	// Run says whose file this is.
 	Run RunReference `json:"run"`

@@ -23,16 +23,16 @@ func EncodeRunFile(f RunFile) ([]byte, error) {
 // DecodeRunFile reads a run file and validates it. The version is checked first: one that this build does not read is a
 // *VersionError. A field that this build does not know is an error: it would be a setting without effect.
 func DecodeRunFile(data []byte) (RunFile, error) {
-	versioned := struct {
+	var versioned struct {
 		Version int `json:"version"`
-	}{Version: 1}
+	}
 	if err := json.Unmarshal(data, &versioned); err != nil {
 		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
 	}
 	if err := CheckVersion("the run file", versioned.Version, "this build"); err != nil {
 		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
 	}
-	f := RunFile{Version: versioned.Version}
+	var f RunFile
 	if err := decodeStrictly(data, &f); err != nil {
 		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
 	}

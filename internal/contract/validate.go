@@ -22,10 +22,6 @@ func (f RunFile) Validate() error {
 	digest, err := SpecDigest(f.Fixed)
 	p.require(err == nil && digest == f.SpecDigest, "specDigest", "is not the digest of fixed")
 	f.Fixed.validate(&p)
-	if a := f.Fixed.Algorithm; a != nil && f.Version == 1 {
-		p.require(a.Grouping == "" && len(a.Roles) == 0, "fixed.algorithm",
-			"has grouping or roles, which need format version 2")
-	}
 	p.require(f.Fixed.Algorithm != nil || f.Evaluation != nil, "evaluation", "is needed where nothing is trained")
 	f.Checkpoints.validate(&p, f.Fixed.Algorithm != nil)
 	f.Evaluation.validate(&p)

@@ -10,11 +10,10 @@ import (
 
 // FormatVersion is the version in which this build begins runs. It is one number for all that the processes of a run
 // exchange: run file, Play, the messages between learner and workers, the files of stored groups, and the digests that
-// these contain. A run keeps the version that it began with (RunFile.Version) to its end, over upgrades and
-// rollbacks, so that every build reads and writes its own version and the one before.
-//
-// Version 2 has trajectories in groups, and learners decide which groups are constant.
-const FormatVersion = 2
+// these contain. A run keeps the version that it began with (RunFile.Version) to its end, over upgrades and rollbacks. A
+// build that begins runs in version 2 therefore reads and writes version 1 for the runs that began with it: CheckVersion
+// accepts both, and code that differs branches on RunFile.Version.
+const FormatVersion = 1
 
 // ExitVersion is the exit code of a worker whose version the learner refuses, or that cannot read what the learner or
 // the manager wrote: a worker of another build is needed.
@@ -44,13 +43,12 @@ func IsVersionError(err error) bool {
 	return ok
 }
 
-// CheckVersion returns a *VersionError unless the version of a format is FormatVersion or the one before it.
+// CheckVersion returns a *VersionError unless the build reads the version of a format.
 func CheckVersion(format string, got int, reader string) error {
-	if got == FormatVersion || got == FormatVersion-1 {
+	if got == FormatVersion {
 		return nil
 	}
-	accepted := fmt.Sprintf("%s reads versions %d and %d", reader, FormatVersion-1, FormatVersion)
-	return &VersionError{Format: format, Got: got, Accepted: accepted}
+	return &VersionError{Format: format, Got: got, Accepted: fmt.Sprintf("%s reads version %d", reader, FormatVersion)}
 }
 
 // CheckRunVersion returns a *VersionError unless the version of a format is that of the run it belongs to.

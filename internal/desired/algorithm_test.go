@@ -39,7 +39,7 @@ func TestRolesInheritFromTheAlgorithm(t *testing.T) {
 	}
 }
 
-// A run that does not use roles has the digest that it had before there were any.
+// TestGroupingByTrajectoryIsNotDigested checks that the default has no place in the run file.
 func TestGroupingByTrajectoryIsNotDigested(t *testing.T) {
 	run := testRun()
 	if run.Spec.Algorithm.Grouping != v1alpha1.GroupingTrajectory {

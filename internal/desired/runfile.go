@@ -58,8 +58,7 @@ func File(in FileInput) (contract.RunFile, error) {
 		}
 		fixed = &made
 	}
-	version := cmp.Or(in.Version, contract.FormatVersion)
-	evaluation, err := evaluationOf(in.Run, in.Pins, version)
+	evaluation, err := evaluationOf(in.Run, in.Pins)
 	if err != nil {
 		return contract.RunFile{}, err
 	}
@@ -72,7 +71,7 @@ func File(in FileInput) (contract.RunFile, error) {
 	}
 	run := in.Run
 	file := contract.RunFile{
-		Version:          version,
+		Version:          cmp.Or(in.Version, contract.FormatVersion),
 		Run:              contract.RunReference{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)},
 		Attempt:          in.Attempt,
 		SpecDigest:       digest,
@@ -82,7 +81,7 @@ func File(in FileInput) (contract.RunFile, error) {
 		Concurrency:      int(*run.Spec.Rollouts.Concurrency),
 		RequireOptimizer: *run.Spec.FailurePolicy.RequireOptimizer,
 		KnownCheckpoints: knownCheckpoints(run.Status.Checkpoints),
-		Capabilities:     capabilitiesOf(run.Status.Capabilities, *fixed, version),
+		Capabilities:     capabilitiesOf(run.Status.Capabilities, *fixed),
 		TokenizerSHA256:  run.Status.TokenizerSHA256,
 		LearnerAddress:   LearnerAddress(run),
 	}
@@ -102,9 +101,7 @@ func addArtifacts(file *contract.RunFile, artifacts *v1alpha1.Artifacts) {
 		return
 	}
 	file.ArtifactsDir, file.ArtifactsURL = ArtifactsDir, artifacts.URL
-	if file.Version > 1 { // learners of version 1 refuse the field
-		file.TranscriptGroups = int(*artifacts.TranscriptGroups)
-	}
+	file.TranscriptGroups = int(*artifacts.TranscriptGroups)
 }
 
 // resumeFromOf is the uid of the run that a run continues; empty for none.
@@ -140,8 +137,7 @@ func fixedOf(in FileInput) (contract.Fixed, error) {
 	sortByName(fixed.Environments)
 	if spec.Algorithm != nil {
 		algorithm := algorithmOf(spec.Algorithm, fixed.Model.Name, fixed.Environments)
-		// learners of version 1 refuse the field
-		algorithm.OwnSlots = algorithm.Refill && algorithm.Lag > 0 && in.Version != 1
+		algorithm.OwnSlots = algorithm.Refill && algorithm.Lag > 0
 		if err := checkRoles(algorithm, fixed.Environments); err != nil {
 			return contract.Fixed{}, err
 		}
@@ -168,18 +164,16 @@ func checkpointsOf(c v1alpha1.Checkpoints) contract.Checkpoints {
 	}
 }
 
-func evaluationOf(run *v1alpha1.TrainingRun, pins Pins, version int) (*contract.Evaluation, error) {
+func evaluationOf(run *v1alpha1.TrainingRun, pins Pins) (*contract.Evaluation, error) {
 	spec := run.Spec.Evaluation
 	if spec == nil {
 		return nil, nil
 	}
 	evaluation := &contract.Evaluation{
-		EverySteps: *spec.EverySteps,
-		Before:     *spec.Before,
-		After:      *spec.After,
-	}
-	if version > 1 { // learners of version 1 refuse the field
-		evaluation.SamplingShare = *spec.SamplingShare
+		EverySteps:    *spec.EverySteps,
+		Before:        *spec.Before,
+		After:         *spec.After,
+		SamplingShare: *spec.SamplingShare,
 	}
 	for _, use := range EvaluationUses(run) {
 		environment, err := evaluationEnvironment(use, pins)
@@ -193,15 +187,11 @@ func evaluationOf(run *v1alpha1.TrainingRun, pins Pins, version int) (*contract.
 }
 
 // capabilitiesOf hands on what was found of the very endpoint and model that the run is fixed to.
-func capabilitiesOf(found *v1alpha1.Capabilities, fixed contract.Fixed, version int) *contract.Capabilities {
+func capabilitiesOf(found *v1alpha1.Capabilities, fixed contract.Fixed) *contract.Capabilities {
 	if found == nil || found.BaseURL != fixed.BaseURL || found.Model != fixed.Model.Name {
 		return nil
 	}
-	known := status.Capabilities(found)
-	if version == 1 { // learners of version 1 refuse these fields
-		known.CheckedAt, known.ClientVersion, known.Connection, known.SharedFrom = "", "", "", nil
-	}
-	return known
+	return status.Capabilities(found)
 }
 
 func knownCheckpoints(checkpoints []v1alpha1.Checkpoint) []string {

@@ -4,14 +4,11 @@
 package desired
 
 import (
-	"encoding/json"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
@@ -116,85 +113,17 @@ func TestFileOfEvaluationAlone(t *testing.T) {
 	}
 }
 
-// TestFileOfVersion1HasNoLaterFields compares the fields of a run file of version 1 with those that learners of that
-// version read, which refuse others: after a rollback they read what this version wrote.
-func TestFileOfVersion1HasNoLaterFields(t *testing.T) {
-	written, err := os.ReadFile("../contract/testdata/run-file-everything.v1.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := testRun()
-	run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"}
-	checked := metav1.Now()
-	run.Status.Capabilities = &v1alpha1.Capabilities{
-		BaseURL: "https://hosted", Model: run.Spec.Model.Name, Supported: []string{"seed"}, Ignored: []string{"ttl"},
-		Unsupported: []string{"loss.dro"},
-		CheckedAt:   &checked, ClientVersion: "v1", Connection: "c", SharedFrom: &v1alpha1.SharedCheck{Name: "r",
-			CheckedAt: checked},
-	}
-	run.Default()
-	file, err := File(FileInput{Run: run, Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted", Version: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if file.Capabilities == nil {
-		t.Error("the run file of version 1 has no capabilities")
-	}
-	data, err := contract.EncodeRunFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := fieldsOf(t, written)
-	for field := range fieldsOf(t, data) {
-		if !known[field] {
-			t.Errorf("the run file of version 1 has the field %s, which learners of version 1 do not know", field)
+func TestFileHasTheVersionOfItsRun(t *testing.T) {
+	in := FileInput{Run: testRun(), Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted"}
+	for name, version := range map[string]int{"a run that begins now": 0, "a run of this version": contract.FormatVersion} {
+		in.Version = version
+		if f, err := File(in); err != nil || f.Version != contract.FormatVersion {
+			t.Errorf("File of %s has version %d, %v; want %d", name, f.Version, err, contract.FormatVersion)
 		}
 	}
-}
-
-// fieldsOf returns the paths of the fields of a JSON text, without the places in lists.
-func fieldsOf(t *testing.T, data []byte) map[string]bool {
-	t.Helper()
-	var value any
-	if err := json.Unmarshal(data, &value); err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]bool{}
-	var add func(path string, value any)
-	add = func(path string, value any) {
-		switch value := value.(type) {
-		case []any:
-			for _, element := range value {
-				add(path+"[]", element)
-			}
-		case map[string]any:
-			for name, field := range value {
-				found[path+"."+name] = true
-				add(path+"."+name, field)
-			}
-		}
-	}
-	add("", value)
-	return found
-}
-
-func TestFileKeepsTheFormatVersion(t *testing.T) {
-	earlier := max(1, contract.FormatVersion-1)
-	for name, tc := range map[string]struct{ version, want int }{
-		"a run that begins now":   {0, contract.FormatVersion},
-		"a run of this version":   {contract.FormatVersion, contract.FormatVersion},
-		"a run of the one before": {earlier, earlier},
-	} {
-		f, err := File(FileInput{Run: testRun(), Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted",
-			Version: tc.version})
-		if err != nil || f.Version != tc.want {
-			t.Errorf("%s: File has version %d, %v; want %d", name, f.Version, err, tc.want)
-		}
-	}
-	_, err := File(FileInput{Run: testRun(), Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted",
-		Version: contract.FormatVersion + 1})
-	if err == nil || !strings.Contains(err.Error(), "the run file has version") {
-		t.Errorf("File of a later version: %v", err)
+	in.Version = contract.FormatVersion + 1
+	if _, err := File(in); err == nil || !strings.Contains(err.Error(), "the run file has version") {
+		t.Errorf("File of a later version: %v, want an error that names the version", err)
 	}
 }
 
@@ -343,7 +272,8 @@ func TestFixedStaysWhatItWas(t *testing.T) {
 	}
 }
 
-// TestRunsWithALagHaveOwnSlots checks which runs refill from slots of their own: those with a lag that begin now.
+// TestRunsWithALagHaveOwnSlots checks that runs with a lag refill from slots of their own, unless their settings were
+// fixed without.
 func TestRunsWithALagHaveOwnSlots(t *testing.T) {
 	lagged := func(run *v1alpha1.TrainingRun) {
 		run.Spec.Algorithm.Lag, run.Spec.Algorithm.Loss = new(int32(1)), v1alpha1.Loss{Name: v1alpha1.LossPPO}
@@ -362,7 +292,6 @@ func TestRunsWithALagHaveOwnSlots(t *testing.T) {
 		"with a lag":            {FileInput{Run: testRun(lagged)}, true},
 		"without":               {FileInput{Run: testRun()}, false},
 		"without refills":       {FileInput{Run: testRun(shrinking)}, false},
-		"of version 1":          {FileInput{Run: testRun(lagged), Version: 1}, false},
 		"that began without it": {FileInput{Run: testRun(lagged), Version: contract.FormatVersion, Fixed: &earlier}, false},
 	} {
 		tc.in.Attempt, tc.in.Pins, tc.in.DefaultBaseURL = 1, testPins(), "https://hosted"

@@ -82,7 +82,7 @@ func receiveBody(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, error
 // groupOf decodes the body and checks that it is the group that the header announces. It returns the group's
 // digest, too.
 func groupOf(header *pb.SubmitHeader, body []byte) (rl.Group, rl.Digest, error) {
-	group, err := DecodeGroup(body, int(header.GetEpoch().GetVersion()))
+	group, err := DecodeGroup(body)
 	if err != nil {
 		return rl.Group{}, rl.Digest{}, err
 	}

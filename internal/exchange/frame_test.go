@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -183,10 +182,7 @@ func TestSubmitTellsInvalidGroupsFromDamagedTransfers(t *testing.T) {
 	defer conn.release()
 	group := exampleGroup(7, 2, 8)
 	body := encode(group).Message
-	message, err := groupToProto(group, contract.FormatVersion)
-	if err != nil {
-		t.Fatal(err)
-	}
+	message := groupToProto(group)
 	message.Members[0].Trajectories[0].Segments[0].Tokens = []byte{1}
 	invalid, err := proto.Marshal(message)
 	if err != nil {
@@ -331,7 +327,7 @@ func BenchmarkDecodeGroup(b *testing.B) {
 	encoded := encodedGroup(1, 8, 512).Message
 	b.SetBytes(int64(len(encoded)))
 	for b.Loop() {
-		if _, err := DecodeGroup(encoded, contract.FormatVersion); err != nil {
+		if _, err := DecodeGroup(encoded); err != nil {
 			b.Fatal(err)
 		}
 	}

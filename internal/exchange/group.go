@@ -27,17 +27,13 @@ type EncodedGroup struct {
 	Message []byte
 }
 
-// EncodeGroup encodes and digests a group in the run's format version; the same group gives the same message. The error
-// is a *rl.FieldError when the group is not valid, or when the version cannot express it.
-func EncodeGroup(group rl.Group, version int) (EncodedGroup, error) {
+// EncodeGroup encodes and digests a group; the same group gives the same message. The error is a *rl.FieldError when
+// the group is not valid.
+func EncodeGroup(group rl.Group) (EncodedGroup, error) {
 	if err := group.Validate(); err != nil {
 		return EncodedGroup{}, fmt.Errorf("encoding group: %w", err)
 	}
-	message, err := groupToProto(group, version)
-	if err != nil {
-		return EncodedGroup{}, fmt.Errorf("encoding group: %w", err)
-	}
-	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(message)
+	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(groupToProto(group))
 	if err != nil {
 		return EncodedGroup{}, fmt.Errorf("encoding group: %w", err)
 	}
@@ -48,15 +44,15 @@ func EncodeGroup(group rl.Group, version int) (EncodedGroup, error) {
 	return EncodedGroup{Key: group.Key, Outcome: group.Outcome, Digest: group.Digest(), Message: encoded}, nil
 }
 
-// DecodeGroup reads the message of an EncodedGroup of the run's format version. The group is valid; the error is a
-// *rl.FieldError when it would not be.
-func DecodeGroup(encoded []byte, version int) (rl.Group, error) {
+// DecodeGroup reads the message of an EncodedGroup. The group is valid; the error is a *rl.FieldError when it would not
+// be.
+func DecodeGroup(encoded []byte) (rl.Group, error) {
 	var message pb.Group
 	if err := proto.Unmarshal(encoded, &message); err != nil {
 		return rl.Group{}, fmt.Errorf("decoding group: %w",
 			&rl.FieldError{Field: "group", Problem: "is invalid: " + err.Error()})
 	}
-	d := groupDecoder{version: version}
+	var d decoder
 	group := d.group(&message)
 	if d.err != nil {
 		return rl.Group{}, fmt.Errorf("decoding group: %w", d.err)
@@ -67,25 +63,12 @@ func DecodeGroup(encoded []byte, version int) (rl.Group, error) {
 	return group, nil
 }
 
-func groupToProto(g rl.Group, version int) (*pb.Group, error) {
-	message := &pb.Group{
+func groupToProto(g rl.Group) *pb.Group {
+	return &pb.Group{
 		Key: keyToProto(g.Key), Outcome: pb.Outcome(g.Outcome), Environment: g.Environment, Reason: g.Reason,
-		Usage: &pb.Usage{PromptTokens: g.PromptTokens, SampledTokens: g.SampledTokens, Judge: judgeUsageToProto(g.Judge)},
+		Usage:   &pb.Usage{PromptTokens: g.PromptTokens, SampledTokens: g.SampledTokens, Judge: judgeUsageToProto(g.Judge)},
+		Members: all(g.Members, memberToProto),
 	}
-	for i, m := range g.Members {
-		member := memberToProto(m)
-		if version == 1 {
-			segments, err := simpleSegments(fmt.Sprintf("members[%d]", i), m)
-			if err != nil {
-				return nil, err
-			}
-			member.Segments = segments
-		} else {
-			member.Trajectories = all(m.Trajectories, trajectoryToProto)
-		}
-		message.Members = append(message.Members, member)
-	}
-	return message, nil
 }
 
 func memberToProto(m rl.Member) *pb.Member {
@@ -93,7 +76,7 @@ func memberToProto(m rl.Member) *pb.Member {
 		Index: int32(m.Index), Outcome: pb.Outcome(m.Outcome), Reward: m.Reward, Parts: m.Parts,
 		StopReason: m.StopReason, Metrics: m.Metrics, Turns: int32(m.Turns),
 		PromptTokens: m.PromptTokens, SampledTokens: m.SampledTokens, Retries: int32(m.Retries),
-		Transcript: m.Transcript,
+		Trajectories: all(m.Trajectories, trajectoryToProto), Transcript: m.Transcript,
 	}
 }
 
@@ -106,13 +89,7 @@ func segmentToProto(s rl.Segment) *pb.Segment {
 	}
 }
 
-// groupDecoder converts groups of a format version.
-type groupDecoder struct {
-	decoder
-	version int
-}
-
-func (d *groupDecoder) group(message *pb.Group) rl.Group {
+func (d *decoder) group(message *pb.Group) rl.Group {
 	return rl.Group{
 		Key: d.key("key", message.GetKey()), Outcome: d.outcome("outcome", message.GetOutcome()),
 		Environment: message.GetEnvironment(), Reason: message.GetReason(),
@@ -121,29 +98,22 @@ func (d *groupDecoder) group(message *pb.Group) rl.Group {
 	}
 }
 
-func (d *groupDecoder) member(field string, m *pb.Member) rl.Member {
+func (d *decoder) member(field string, m *pb.Member) rl.Member {
 	member := rl.Member{
 		Index: int(m.GetIndex()), Outcome: d.outcome(field+".outcome", m.GetOutcome()), Reward: m.GetReward(),
 		Parts:      m.GetParts(),
 		StopReason: m.GetStopReason(), Metrics: m.GetMetrics(), Turns: int(m.GetTurns()),
 		PromptTokens: m.GetPromptTokens(), SampledTokens: m.GetSampledTokens(), Retries: int(m.GetRetries()),
+		Trajectories: each(field+".trajectories", m.GetTrajectories(), d.trajectory),
 	}
 	// An invalid transcript is left out, and the group is accepted: nothing depends on a transcript.
 	if t := m.GetTranscript(); len(t) > 0 && len(t) <= rl.MaxTranscript {
 		member.Transcript = t
 	}
-	if d.version == 1 {
-		member.Trajectories = d.simpleTrajectories(field, m)
-		return member
-	}
-	if len(m.GetSegments()) > 0 {
-		d.fail(field+".segments", "are those of format version 1")
-	}
-	member.Trajectories = each(field+".trajectories", m.GetTrajectories(), d.trajectory)
 	return member
 }
 
-func (d *groupDecoder) segment(field string, s *pb.Segment) rl.Segment {
+func (d *decoder) segment(field string, s *pb.Segment) rl.Segment {
 	tokens := unpack(d, field+".tokens", "int32", s.GetTokens(), func(bits uint32) int32 { return int32(bits) })
 	actions, ok := unpackBits(s.GetActions(), len(tokens))
 	if !ok {
@@ -169,7 +139,7 @@ func pack[V any](values []V, bits func(V) uint32) []byte {
 }
 
 // unpack decodes values of 32 bits. It returns nil if packed is empty.
-func unpack[V any](d *groupDecoder, field, kind string, packed []byte, value func(bits uint32) V) []V {
+func unpack[V any](d *decoder, field, kind string, packed []byte, value func(bits uint32) V) []V {
 	if len(packed)%4 != 0 {
 		d.fail(field, "have no whole number of %s", kind)
 	}

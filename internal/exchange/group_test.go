@@ -6,10 +6,8 @@ package exchange
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -39,25 +37,23 @@ func TestGroupsRoundTrip(t *testing.T) {
 			{Index: 1, Outcome: rl.EnvironmentFault, Retries: 3}, {Index: 5, Outcome: rl.JudgeFault}}},
 	}
 	for name, want := range groups {
-		for version := 1; version <= contract.FormatVersion; version++ {
-			t.Run(fmt.Sprintf("%s, version %d", name, version), func(t *testing.T) { checkRoundTrip(t, want, version) })
-		}
+		t.Run(name, func(t *testing.T) { checkRoundTrip(t, want) })
 	}
 	roles := rolesGroup(4)
 	roles.Judge = rl.JudgeUsage{Calls: 7, Errors: 2, Unreadable: 1, PromptTokens: 900, SampledTokens: 80}
 	roles.Members[0].Trajectories[0].Judgements = []rl.Judgement{{Criterion: "The answer is short.", Rating: 0.5,
 		Rationale: "It has two lines."}}
-	checkRoundTrip(t, roles, 2)
-	checkRoundTrip(t, roles.Tombstone(rl.Constant, "equal"), 2)
+	checkRoundTrip(t, roles)
+	checkRoundTrip(t, roles.Tombstone(rl.Constant, "equal"))
 }
 
-func checkRoundTrip(t *testing.T, want rl.Group, version int) {
+func checkRoundTrip(t *testing.T, want rl.Group) {
 	t.Helper()
-	encoded, err := EncodeGroup(want, version)
+	encoded, err := EncodeGroup(want)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := DecodeGroup(encoded.Message, version)
+	got, err := DecodeGroup(encoded.Message)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,66 +63,27 @@ func checkRoundTrip(t *testing.T, want rl.Group, version int) {
 	if got.Digest() != want.Digest() || encoded.Digest != want.Digest() {
 		t.Error("the digest changed on the way")
 	}
-	if again, err := EncodeGroup(got, version); err != nil || !bytes.Equal(again.Message, encoded.Message) {
+	if again, err := EncodeGroup(got); err != nil || !bytes.Equal(again.Message, encoded.Message) {
 		t.Errorf("encoded again it is another message: %v", err)
 	}
 }
 
-// A run of version 1 cannot have what only version 2 expresses.
-func TestEncodeGroupRefusesWhatItsVersionLacks(t *testing.T) {
-	changes := map[string]func(g *rl.Group){
-		"a further trajectory": func(g *rl.Group) {
-			g.Members[1].Trajectories = append(g.Members[1].Trajectories, rl.Trajectory{})
-		},
-		"a key": func(g *rl.Group) { g.Members[1].Trajectories[0].Key = "k" },
-		"rewards of steps": func(g *rl.Group) {
-			t := &g.Members[1].Trajectories[0]
-			t.StepRewards, t.Segments[0].Steps = []float64{1}, []rl.Step{{End: 8}}
-		},
-		"a reward that is not the member's": func(g *rl.Group) { g.Members[1].Trajectories[0].Reward = 9 },
-		"a role without segments": func(
-			g *rl.Group) {
-			g.Members[1].Trajectories[0] = rl.Trajectory{Role: "judge"}
-		},
-	}
-	for name, change := range changes {
-		group := exampleGroup(1, 2, 8)
-		change(&group)
-		_, err := EncodeGroup(group, 1)
-		var wrong *rl.FieldError
-		if !errors.As(err, &wrong) || wrong.Field != "members[1].trajectories" {
-			t.Errorf("%s in version 1: %v", name, err)
-		}
-		if _, err := EncodeGroup(group, 2); err != nil {
-			t.Errorf("%s in version 2: %v", name, err)
-		}
-	}
-}
-
-// Golden messages show that a version stays as it is.
+// TestGoldenGroups shows that version 1 stays as it is.
 func TestGoldenGroups(t *testing.T) {
 	for name, group := range map[string]rl.Group{
-		"testdata/group.v1.pb": exampleGroup(5, 3, 11), "testdata/group.v2.pb": exampleGroup(5, 3, 11),
-		"testdata/group-roles.v2.pb": rolesGroup(5),
+		"testdata/group.v1.pb": exampleGroup(5, 3, 11), "testdata/group-roles.v1.pb": rolesGroup(5),
 	} {
-		version := 1
-		if strings.Contains(name, ".v2.") {
-			version = 2
-		}
 		golden, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		encoded, err := EncodeGroup(group, version)
+		encoded, err := EncodeGroup(group)
 		if err != nil || !bytes.Equal(encoded.Message, golden) {
 			t.Errorf("%s: the group is encoded differently (%v)", name, err)
 		}
-		got, err := DecodeGroup(golden, version)
+		got, err := DecodeGroup(golden)
 		if diff := cmp.Diff(group, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
-		}
-		if _, err := DecodeGroup(golden, 3-version); err == nil {
-			t.Errorf("%s is read in version %d", name, 3-version)
 		}
 	}
 }
@@ -142,7 +99,7 @@ func TestEncodeGroupNamesTheFieldOfAGroupThatIsNotValid(t *testing.T) {
 	for field, change := range cases {
 		group := exampleGroup(1, 2, 8)
 		change(&group)
-		_, err := EncodeGroup(group, contract.FormatVersion)
+		_, err := EncodeGroup(group)
 		var wrong *rl.FieldError
 		if !errors.As(err, &wrong) || wrong.Field != field {
 			t.Errorf("EncodeGroup: %v, want an error about %s", err, field)
@@ -162,41 +119,38 @@ func TestDecodeGroupNamesTheFieldThatIsWrong(t *testing.T) {
 		"an outcome below all":     {func(g *pb.Group) { g.Outcome = -1 }, "outcome"},
 		"a member's outcome":       {func(g *pb.Group) { g.Members[1].Outcome = 7 }, "members[1].outcome"},
 		"a member that is nothing": {func(g *pb.Group) { g.Members[1] = nil }, "members[1].index"},
-		"tokens cut in the middle": {func(g *pb.Group) { g.Members[0].Segments[0].Tokens = make([]byte, 7) },
-			"members[0].segments[0].tokens"},
-		"log-probs cut in the middle": {func(g *pb.Group) { g.Members[0].Segments[0].Logprobs = make([]byte, 7) },
-			"members[0].segments[0].logprobs"},
+		"tokens cut in the middle": {func(g *pb.Group) { g.Members[0].Trajectories[0].Segments[0].Tokens = make([]byte, 7) },
+			"members[0].trajectories[0].segments[0].tokens"},
+		"log-probs cut in the middle": {func(g *pb.Group) { g.Members[0].Trajectories[0].Segments[0].Logprobs = make([]byte, 7) },
+			"members[0].trajectories[0].segments[0].logprobs"},
 		"references cut in the middle": {
 			func(g *pb.Group) {
-				g.Members[0].Segments[0].ReferenceLogprobs = make([]byte, 7)
-			}, "members[0].segments[0].reference_logprobs"},
-		"too few bits of actions": {func(g *pb.Group) { g.Members[0].Segments[0].Actions = []byte{2} },
-			"members[0].segments[0].actions"},
-		"bits beyond the tokens": {func(g *pb.Group) { g.Members[0].Segments[0].Actions[1] |= 0x80 },
-			"members[0].segments[0].actions"},
-		"too few log-probs": {func(g *pb.Group) { g.Members[0].Segments[0].Logprobs = make([]byte, 8) },
+				g.Members[0].Trajectories[0].Segments[0].ReferenceLogprobs = make([]byte, 7)
+			}, "members[0].trajectories[0].segments[0].reference_logprobs"},
+		"too few bits of actions": {func(g *pb.Group) { g.Members[0].Trajectories[0].Segments[0].Actions = []byte{2} },
+			"members[0].trajectories[0].segments[0].actions"},
+		"bits beyond the tokens": {func(g *pb.Group) { g.Members[0].Trajectories[0].Segments[0].Actions[1] |= 0x80 },
+			"members[0].trajectories[0].segments[0].actions"},
+		"too few log-probs": {func(g *pb.Group) { g.Members[0].Trajectories[0].Segments[0].Logprobs = make([]byte, 8) },
 			"members[0].trajectories[0].segments[0].logprobs"},
 		"a reward that is NaN": {func(g *pb.Group) { g.Members[0].Reward = math.NaN() }, "members[0].reward"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			checkField(t, exampleGroup(1, 2, 11), 1, tc.change, tc.field)
+			checkField(t, exampleGroup(1, 2, 11), tc.change, tc.field)
 		})
 	}
 }
 
-func checkField(t *testing.T, group rl.Group, version int, change func(g *pb.Group), field string) {
+func checkField(t *testing.T, group rl.Group, change func(g *pb.Group), field string) {
 	t.Helper()
-	message, err := groupToProto(group, version)
-	if err != nil {
-		t.Fatal(err)
-	}
+	message := groupToProto(group)
 	change(message)
 	encoded, err := proto.Marshal(message)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := DecodeGroup(encoded, version)
+	got, err := DecodeGroup(encoded)
 	var wrong *rl.FieldError
 	if !errors.As(err, &wrong) || wrong.Field != field {
 		t.Errorf("DecodeGroup = %+v, %v, want an error about %s", got, err, field)
@@ -213,7 +167,6 @@ func TestDecodeGroupNamesTheFieldOfATrajectory(t *testing.T) {
 		"none": {func(g *pb.Group) { g.Members[0].Trajectories = nil }, "members[0].trajectories"},
 		"one of a faulted member": {func(g *pb.Group) { g.Members[1].Trajectories = []*pb.Trajectory{{}} },
 			"members[1].trajectories"},
-		"segments of version 1":    {func(g *pb.Group) { g.Members[0].Segments = first(g).Segments }, "members[0].segments"},
 		"a reward that is invalid": {func(g *pb.Group) { first(g).Reward = math.Inf(1) }, path + ".reward"},
 		"a role that is invalid":   {func(g *pb.Group) { first(g).Role = "a/b" }, path + ".role"},
 		"steps without rewards":    {func(g *pb.Group) { first(g).StepRewards = nil }, path + ".segments[0].steps"},
@@ -223,12 +176,12 @@ func TestDecodeGroupNamesTheFieldOfATrajectory(t *testing.T) {
 			path + ".segments[0].tokens"},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) { checkField(t, rolesGroup(1), 2, tc.change, tc.field) })
+		t.Run(name, func(t *testing.T) { checkField(t, rolesGroup(1), tc.change, tc.field) })
 	}
 }
 
 func TestDecodeGroupRefusesWhatIsNoMessage(t *testing.T) {
-	_, err := DecodeGroup([]byte{0xff, 0xff, 0xff}, contract.FormatVersion)
+	_, err := DecodeGroup([]byte{0xff, 0xff, 0xff})
 	var wrong *rl.FieldError
 	if !errors.As(err, &wrong) || wrong.Field != "group" {
 		t.Errorf("DecodeGroup: %v", err)
@@ -271,14 +224,12 @@ func FuzzDecodeGroup(f *testing.F) {
 	f.Add(encode(rolesGroup(3)).Message)
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, encoded []byte) {
-		for version := 1; version <= contract.FormatVersion; version++ {
-			fuzzDecode(t, encoded, version)
-		}
+		fuzzDecode(t, encoded)
 	})
 }
 
-func fuzzDecode(t *testing.T, encoded []byte, version int) {
-	group, err := DecodeGroup(encoded, version)
+func fuzzDecode(t *testing.T, encoded []byte) {
+	group, err := DecodeGroup(encoded)
 	var wrong *rl.FieldError
 	if err != nil && !errors.As(err, &wrong) {
 		t.Fatalf("the error names no field: %v", err)
@@ -286,11 +237,11 @@ func fuzzDecode(t *testing.T, encoded []byte, version int) {
 	if err != nil {
 		return
 	}
-	again, err := EncodeGroup(group, version)
+	again, err := EncodeGroup(group)
 	if err != nil {
 		t.Fatalf("what was decoded cannot be encoded: %v", err)
 	}
-	back, err := DecodeGroup(again.Message, version)
+	back, err := DecodeGroup(again.Message)
 	if err != nil || back.Digest() != group.Digest() {
 		t.Fatalf("the second round trip changed the group: %v", err)
 	}

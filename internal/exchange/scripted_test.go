@@ -281,14 +281,14 @@ func encodedGroup(slot int64, members, tokens int) EncodedGroup {
 }
 
 func encode(group rl.Group) EncodedGroup {
-	encoded, err := EncodeGroup(group, contract.FormatVersion)
+	encoded, err := EncodeGroup(group)
 	if err != nil {
 		panic(err)
 	}
 	return encoded
 }
 
-// rolesGroup is a valid group that only version 2 can express: members have two roles and rewards of steps.
+// rolesGroup is a valid group whose members have two roles and rewards of steps.
 func rolesGroup(slot int64) rl.Group {
 	g := exampleGroup(slot, 3, 9)
 	for i := range g.Members {

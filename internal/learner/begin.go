@@ -144,7 +144,6 @@ func encodePlay(file contract.RunFile, digest string, shortSeeds bool) ([]byte, 
 		play.Model.Tokenizer = &pinned
 	}
 	if alg := file.Fixed.Algorithm; alg != nil {
-		play.DropConstantGroups = alg.DropConstantGroups && file.Version == 1
 		play.StepRewards = alg.Grouping == contract.GroupingStep
 		if alg.KL != nil {
 			play.Reference = &alg.KL.Reference

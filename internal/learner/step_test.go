@@ -185,29 +185,23 @@ func TestRetireOneRoundAtATime(t *testing.T) {
 
 func TestEncodePlay(t *testing.T) {
 	file := contract.RunFile{
-		Concurrency: 3, Fixed: contract.Fixed{
+		Version: contract.FormatVersion, Concurrency: 3, Fixed: contract.Fixed{
 			BaseURL: "http://u", Model: contract.Model{Name: "m", Tokenizer: &contract.Tokenizer{Repository: "r",
 				SHA256: "old"}},
-			Algorithm: &contract.Algorithm{DropConstantGroups: true, Grouping: contract.GroupingStep},
+			Algorithm: &contract.Algorithm{Grouping: contract.GroupingStep},
 		},
 	}
-	for version := 1; version <= contract.FormatVersion; version++ {
-		file.Version = version
-		encoded, err := encodePlay(file, "new", false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got contract.Play
-		if err := json.Unmarshal(encoded, &got); err != nil {
-			t.Fatal(err)
-		}
-		if got.Version != version || got.Model.Tokenizer.SHA256 != "new" || got.Concurrency != 3 ||
-			got.BaseURL != "http://u" || !got.StepRewards {
-			t.Errorf("play is %+v", got)
-		}
-		if got.DropConstantGroups != (version == 1) {
-			t.Errorf("workers of a run of version %d drop constant groups: %t", version, got.DropConstantGroups)
-		}
+	encoded, err := encodePlay(file, "new", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got contract.Play
+	if err := json.Unmarshal(encoded, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Version != contract.FormatVersion || got.Model.Tokenizer.SHA256 != "new" || got.Concurrency != 3 ||
+		got.BaseURL != "http://u" || !got.StepRewards {
+		t.Errorf("play is %+v", got)
 	}
 	if file.Fixed.Model.Tokenizer.SHA256 != "old" {
 		t.Error("encoding changes the run file")

@@ -265,7 +265,7 @@ func (t *transformation) store() {
 
 // subtractMean gives exact zeros where all values are equal but for rounding.
 func subtractMean(values []float64) {
-	if AreConstant(slices.Values(values)) {
+	if areConstant(slices.Values(values)) {
 		clear(values)
 		return
 	}
@@ -295,7 +295,7 @@ func mean(values []float64) float64 {
 }
 
 func isConstant(part []*cell) bool {
-	return AreConstant(func(yield func(float64) bool) {
+	return areConstant(func(yield func(float64) bool) {
 		for _, c := range part {
 			if !yield(c.value) {
 				return
@@ -307,9 +307,9 @@ func isConstant(part []*cell) bool {
 // constantWithin is how much numbers may differ by rounding, relative to the greatest of them or to 1.
 const constantWithin = 1e-8
 
-// AreConstant reports whether numbers are equal but for rounding: sums of the same rewards in another order differ in
+// areConstant reports whether numbers are equal but for rounding: sums of the same rewards in another order differ in
 // the last bits.
-func AreConstant(numbers iter.Seq[float64]) bool {
+func areConstant(numbers iter.Seq[float64]) bool {
 	low, high := math.Inf(1), math.Inf(-1)
 	for v := range numbers {
 		low, high = min(low, v), max(high, v)
@@ -330,7 +330,7 @@ func divideByDeviation(values []float64, ddof int) {
 
 // deviation is 0 where it is undefined.
 func deviation(values []float64, ddof int) float64 {
-	if len(values) <= ddof || AreConstant(slices.Values(values)) {
+	if len(values) <= ddof || areConstant(slices.Values(values)) {
 		return 0
 	}
 	centre, squares := mean(values), 0.0

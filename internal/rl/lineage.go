@@ -72,10 +72,6 @@ func (s Settings) write(c *canonical) {
 	writeLoss(c, s.Loss)
 	writeAdvantage(c, s.Advantage)
 	c.int(int64(s.Substeps))
-	if s.Grouping == "" && len(s.Roles) == 0 && s.KL == nil {
-		// This is the form of runs that are older than these settings.
-		return
-	}
 	c.text(string(s.Grouping))
 	c.int(int64(len(s.Roles)))
 	for _, role := range s.Roles {

@@ -3,8 +3,6 @@
 
 package rl
 
-import "slices"
-
 // Manifest lists what a step's batch took from the stream, in slot order: the groups it trained on and the
 // tombstones it passed.
 type Manifest struct {
@@ -36,51 +34,14 @@ func (m Manifest) Digest() Digest {
 // trajectories of its usable members in the order of their indexes. It leaves out what differs between two plays that
 // are the same to the optimizer: counts of tokens and retries, reasons, metrics, the rewards of whole episodes, and
 // members that faulted. A tombstone is its key and outcome alone.
-//
-// There are two forms. The first is that of tombstones and of groups whose members are simple: a run of an environment
-// with one trajectory an episode has the lineage that it had before there were trajectories.
 func (g Group) Digest() Digest {
-	members := g.UsableMembers()
-	if slices.ContainsFunc(members, func(m Member) bool { return !m.IsSimple() }) && g.Outcome == Usable {
-		return g.digestTrajectories(members)
-	}
 	c := newCanonical("tinker-operator group 1")
 	g.Key.write(c)
 	c.int(int64(g.Outcome))
 	if g.Outcome != Usable {
 		return c.sum()
 	}
-	c.int(int64(len(members)))
-	for _, m := range members {
-		t := m.Trajectories[0]
-		c.int(int64(m.Index))
-		c.float(t.Reward)
-		c.int(int64(len(t.Segments)))
-		for _, s := range t.Segments {
-			c.text(t.Role)
-			s.write(c)
-		}
-	}
-	return c.sum()
-}
-
-// IsSimple reports whether format version 1 can express a member: one that is not usable, or has a single trajectory
-// without key and step rewards. That version has the role in the segments.
-func (m Member) IsSimple() bool {
-	if m.Outcome != Usable {
-		return len(m.Trajectories) == 0
-	}
-	if len(m.Trajectories) != 1 {
-		return false
-	}
-	t := m.Trajectories[0]
-	return t.Key == "" && t.StepRewards == nil && (t.Role == "" || len(t.Segments) > 0)
-}
-
-func (g Group) digestTrajectories(members []Member) Digest {
-	c := newCanonical("tinker-operator group 2")
-	g.Key.write(c)
-	c.int(int64(g.Outcome))
+	members := g.UsableMembers()
 	c.int(int64(len(members)))
 	for _, m := range members {
 		c.int(int64(m.Index))

@@ -212,13 +212,13 @@ func TestCanonicalFormsArePinned(t *testing.T) {
 		"genesis": Genesis("spec").String(), "next": next.String(), "short": next.Short(),
 	}
 	want := map[string]string{
-		"roles":         "b95675c9f61fa29279e1ed2d2aca4e5dd00b2e37f3e19ef948497f5e56baba67",
-		"next by roles": "f4903078db",
-		"group":         "ba5d53ad666fd02033d685c9d2139f593fb1ab5ab815d559372a63e115e57424",
-		"manifest":      "64af23ca7bc92d0058ecfa31576f20ece70e924854f4169584f25261d7cc4c48",
+		"roles":         "672557227378ac9931c7f9ea5e88f8d65c1c3927b6fc323f5971c68bfd54d99b",
+		"next by roles": "f122ecf81a",
+		"group":         "9e97e95519a48fdb4ba1604591c6a26cfd6afe761886d01b5614f1b23148ab1e",
+		"manifest":      "616e96803caa09e8e08789004995039db4c9e17929017205e8cbfc7b1bc4e7f1",
 		"genesis":       "5eb78348d795172be44c5c2c6dce15913c420c99dc5a1820e3297253359c0d86",
-		"next":          "350b16c3511bef1d59a0bcd21acd49c1edcf504f1e15049fe9ec8f680794b754",
-		"short":         "350b16c351",
+		"next":          "d02b5fe2673b507e0d84c1b17eb22d3ef6e0306e7cc5a347d158dba8414707de",
+		"short":         "d02b5fe267",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("canonical forms changed (-want +got):\n%s", diff)

@@ -136,10 +136,9 @@ func (c *playConfig) prepare(ctx context.Context, lease exchange.Lease) (episode
 	spec := episode.Spec{
 		Key: lease.Key, Settings: list[at], Split: lease.Split, Task: lease.Task,
 		GroupSize: lease.GroupSize, MinMembers: lease.MinMembers, Seed: lease.Seed,
-		DropConstant: c.play.DropConstantGroups && lease.Key.Kind == rl.Train,
-		StepRewards:  c.play.StepRewards && lease.Key.Kind == rl.Train,
-		Transcript:   lease.Transcript,
-		Faulty:       lease.Faulty,
+		StepRewards: c.play.StepRewards && lease.Key.Kind == rl.Train,
+		Transcript:  lease.Transcript,
+		Faulty:      lease.Faulty,
 	}
 	return spec, &episode.Player{
 		Environment: env, Renderer: c.rendererFor(list[at].Definition), Calls: c.built.calls,

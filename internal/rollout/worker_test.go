@@ -328,21 +328,6 @@ func TestRejectedGroups(t *testing.T) {
 	}
 }
 
-func TestConstantGroupsAreDroppedInTrainingAlone(t *testing.T) {
-	evaluation := rl.Key{Kind: rl.Evaluate, Lineage: version0, Evaluation: "plan"}
-	b, s := newScriptedLearner(trainKey(50), evaluation), newLearnerService(t)
-	b.play.DropConstantGroups = true
-	s.serve(b, 1)
-	s.start("worker-0", newEndpoint(), nil)
-	// No sum of slot 50 is below 3, so no reply is right.
-	arrive(t, b, trainKey(50), evaluation)
-	train, _ := b.group(trainKey(50))
-	evaluated, _ := b.group(evaluation)
-	if train.Outcome != rl.Constant || evaluated.Outcome != rl.Usable {
-		t.Errorf("training is %v, evaluation %v", train.Outcome, evaluated.Outcome)
-	}
-}
-
 func TestThrottlingIsReported(t *testing.T) {
 	b, s := newScriptedLearner(), newLearnerService(t)
 	pressure := &Pressure{}

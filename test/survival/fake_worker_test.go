@@ -323,7 +323,7 @@ func (p *fakeWorker) submit(ctx context.Context) {
 			pauseFor(ctx, 2*time.Millisecond)
 			continue
 		}
-		encoded, err := exchange.EncodeGroup(group, p.fixture.file.Version)
+		encoded, err := exchange.EncodeGroup(group)
 		if err == nil {
 			_, err = p.client.Submit(ctx, encoded)
 		}

@@ -106,7 +106,7 @@ func (l learningSample) train(b *testing.B, seed int64, shuffled bool) map[strin
 	})
 	worker := judgedWorker{builder: builder}
 	if shuffled {
-		worker.learner = func(inner rollout.Learner) rollout.Learner { return shufflingLearner{inner, w.file.Version} }
+		worker.learner = func(inner rollout.Learner) rollout.Learner { return shufflingLearner{inner} }
 	}
 	for i := range 2 {
 		w.startJudgedWorkerOf(fmt.Sprintf("w%d", i), worker)
@@ -139,7 +139,6 @@ func (w *fixture) halfWidth(step int64, name string) float64 {
 // order of rewards follows from the group's slot alone.
 type shufflingLearner struct {
 	rollout.Learner
-	version int
 }
 
 // Submit implements rollout.Learner.
@@ -147,12 +146,12 @@ func (s shufflingLearner) Submit(ctx context.Context, encoded exchange.EncodedGr
 	if encoded.Key.Kind != rl.Train {
 		return s.Learner.Submit(ctx, encoded)
 	}
-	group, err := exchange.DecodeGroup(encoded.Message, s.version)
+	group, err := exchange.DecodeGroup(encoded.Message)
 	if err != nil {
 		return exchange.SubmitReply{}, err
 	}
 	shuffleRewards(group)
-	if encoded, err = exchange.EncodeGroup(group, s.version); err != nil {
+	if encoded, err = exchange.EncodeGroup(group); err != nil {
 		return exchange.SubmitReply{}, err
 	}
 	return s.Learner.Submit(ctx, encoded)

@@ -88,15 +88,6 @@ func SettingsFixed(run *v1alpha1.TrainingRun) bool {
 	return run.Status.StartTime != nil && ptr.Deref(run.Status.SettingsFixed, true)
 }
 
-// RunFileVersion is the format version that a run began with, by its status; 0 before its start. Runs of builds that
-// did not note it have version 1.
-func RunFileVersion(run *v1alpha1.TrainingRun) int {
-	if run.Status.StartTime == nil {
-		return int(ptr.Deref(run.Status.FormatVersion, 0)) // that of the run which this run continues
-	}
-	return int(ptr.Deref(run.Status.FormatVersion, 1))
-}
-
 // HasStep says that a step is committed, though perhaps with other settings than those of the spec, which are not fixed
 // then: only the settings of that step can continue the run.
 func HasStep(run *v1alpha1.TrainingRun) bool {

@@ -71,9 +71,6 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 
 // shareCheck gives a run that knows nothing of its endpoint what another run of the namespace has found there.
 func (r *Reconciler) shareCheck(ctx context.Context, run *v1alpha1.TrainingRun, file *contract.RunFile) error {
-	if file.Version == 1 { // learners of version 1 refuse the fields
-		return nil
-	}
 	file.Connection = endpoint.Connection(run)
 	if file.Capabilities != nil {
 		return nil
@@ -92,7 +89,7 @@ func (r *Reconciler) shareCheck(ctx context.Context, run *v1alpha1.TrainingRun, 
 func (r *Reconciler) fileInput(run *v1alpha1.TrainingRun, seen observe.State, files observe.RunFiles,
 	attempt int32) (desired.FileInput, *resolve.Problem) {
 	input := desired.FileInput{Run: run, Attempt: attempt, DefaultBaseURL: r.Settings.DefaultBaseURL,
-		Version: observe.RunFileVersion(run)}
+		Version: int(ptr.Deref(run.Status.FormatVersion, 0))}
 	newest, matching := files.Newest(), files.Matching(run)
 	if newest != nil {
 		input.Version = newest.Version

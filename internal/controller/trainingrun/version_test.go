@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +37,11 @@ func (f runFiles) Get(_ context.Context, key client.ObjectKey, object client.Obj
 
 func (runFiles) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
+// noRuns is a client of an API server without runs. Only List may be called.
+type noRuns struct{ client.Client }
+
+func (noRuns) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
 // prepareNext prepares the next attempt of a run whose first attempt ended and left a run file.
 func prepareNext(t *testing.T, run *v1alpha1.TrainingRun, file string) plan {
 	t.Helper()
@@ -43,14 +49,15 @@ func prepareNext(t *testing.T, run *v1alpha1.TrainingRun, file string) plan {
 	if file != "" {
 		files[desired.RunFileName(run, 1)] = file
 	}
-	p, err := New(Reconciler{Live: files}).prepare(t.Context(), run, observe.State{}, plan{start: 2})
+	r := New(Reconciler{Client: noRuns{}, Live: files, Now: func() time.Time { return now }})
+	p, err := r.prepare(t.Context(), run, observe.State{}, plan{start: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-// The run file of an earlier version decides what an attempt is fixed to, its version included.
+// The run file of an earlier attempt decides what the next one is fixed to, its version included.
 func TestRunKeepsItsFormatVersion(t *testing.T) {
 	golden, err := os.ReadFile("../../contract/testdata/run-file.v1.json")
 	if err != nil {
@@ -75,24 +82,25 @@ func TestRunKeepsItsFormatVersion(t *testing.T) {
 	}
 }
 
+// A run whose run files are gone keeps the version that its status has.
 func TestFormatVersionWithoutRunFile(t *testing.T) {
 	cases := map[string]struct {
 		run  *v1alpha1.TrainingRun
 		want int
 	}{
-		"a run that begins":                {newRun(), 0},
-		"a run of a build that noted none": {newRun(attempts(inProgress(1))), 1},
+		"a run that begins": {newRun(), 0},
 		"a run whose version is in its status": {newRun(attempts(inProgress(1)),
 			func(r *v1alpha1.TrainingRun) { r.Status.FormatVersion = new(int32(7)) }), 7},
 	}
 	for name, tc := range cases {
-		if got := observe.RunFileVersion(tc.run); got != tc.want {
-			t.Errorf("%s: version %d, want %d", name, got, tc.want)
+		input, _ := New(Reconciler{}).fileInput(tc.run, observe.State{}, nil, 2)
+		if input.Version != tc.want {
+			t.Errorf("%s: version %d, want %d", name, input.Version, tc.want)
 		}
 	}
 }
 
-// After a rollback by two versions, the run waits for a build that reads it and says so.
+// TestRunFileOfALaterVersionBlocks checks that a run waits, after a rollback, for a build that reads its file.
 func TestRunFileOfALaterVersionBlocks(t *testing.T) {
 	later := contract.FormatVersion + 1
 	run := newRun(attempts(endedAttempt(1, contract.CauseDrained, 0, 5, 0)))

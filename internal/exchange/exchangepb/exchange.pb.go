@@ -409,8 +409,8 @@ type HelloRequest struct {
 	Stored  []*StoredGroup `protobuf:"bytes,3,rep,name=stored,proto3" json:"stored,omitempty"`
 	Playing []*GroupKey    `protobuf:"bytes,4,rep,name=playing,proto3" json:"playing,omitempty"`
 	// Differs between two processes of one name; empty from a worker that does not know it.
-	Incarnation   string `protobuf:"bytes,6,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	Spent         *Spent `protobuf:"bytes,7,opt,name=spent,proto3" json:"spent,omitempty"`
+	Incarnation   string `protobuf:"bytes,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Spent         *Spent `protobuf:"bytes,6,opt,name=spent,proto3" json:"spent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -902,16 +902,16 @@ type Lease struct {
 	// Sampler weights that play this group, tinker://RUN/sampler_weights/NAME.
 	Sampler string `protobuf:"bytes,7,opt,name=sampler,proto3" json:"sampler,omitempty"`
 	// Seed of the run; sampling seeds derive from it, the key's kind and slot, member, turn, try.
-	Seed uint64 `protobuf:"varint,9,opt,name=seed,proto3" json:"seed,omitempty"`
+	Seed uint64 `protobuf:"varint,8,opt,name=seed,proto3" json:"seed,omitempty"`
 	// 48 bits that name the sampling session within the rollout session.
-	SamplingSession int64 `protobuf:"varint,10,opt,name=sampling_session,json=samplingSession,proto3" json:"sampling_session,omitempty"`
+	SamplingSession int64 `protobuf:"varint,9,opt,name=sampling_session,json=samplingSession,proto3" json:"sampling_session,omitempty"`
 	// The members' conversations are recorded for people.
-	Transcript bool `protobuf:"varint,12,opt,name=transcript,proto3" json:"transcript,omitempty"`
+	Transcript bool `protobuf:"varint,10,opt,name=transcript,proto3" json:"transcript,omitempty"`
 	// Workers have died that played the group: its members are played one after the other, in the order of
 	// their indexes, each once RenewReply.permits has its index.
-	Alone bool `protobuf:"varint,13,opt,name=alone,proto3" json:"alone,omitempty"`
+	Alone bool `protobuf:"varint,11,opt,name=alone,proto3" json:"alone,omitempty"`
 	// Members that are not played, as each was alone in play when workers died: they are faults of the environment.
-	Faulty        []int32 `protobuf:"varint,14,rep,packed,name=faulty,proto3" json:"faulty,omitempty"`
+	Faulty        []int32 `protobuf:"varint,12,rep,packed,name=faulty,proto3" json:"faulty,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1778,8 +1778,8 @@ type SubmitHeader struct {
 	Key    *GroupKey              `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
 	Bytes  int64                  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	// Digest of what the group does to the weights, 64 hex digits.
-	Digest        string `protobuf:"bytes,6,opt,name=digest,proto3" json:"digest,omitempty"`
-	Spent         *Spent `protobuf:"bytes,7,opt,name=spent,proto3" json:"spent,omitempty"`
+	Digest        string `protobuf:"bytes,5,opt,name=digest,proto3" json:"digest,omitempty"`
+	Spent         *Spent `protobuf:"bytes,6,opt,name=spent,proto3" json:"spent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1951,18 +1951,16 @@ type Member struct {
 	Parts      map[string]float64 `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
 	StopReason string             `protobuf:"bytes,5,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
 	// Numbers that the environment gave, by metric name.
-	Metrics map[string]float64 `protobuf:"bytes,6,rep,name=metrics,proto3" json:"metrics,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
-	// In version 1 a member is one trajectory, of which these are the segments.
-	Segments      []*Segment `protobuf:"bytes,7,rep,name=segments,proto3" json:"segments,omitempty"`
-	Turns         int32      `protobuf:"varint,8,opt,name=turns,proto3" json:"turns,omitempty"`
-	PromptTokens  int64      `protobuf:"varint,9,opt,name=prompt_tokens,json=promptTokens,proto3" json:"prompt_tokens,omitempty"`
-	SampledTokens int64      `protobuf:"varint,10,opt,name=sampled_tokens,json=sampledTokens,proto3" json:"sampled_tokens,omitempty"`
+	Metrics       map[string]float64 `protobuf:"bytes,6,rep,name=metrics,proto3" json:"metrics,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
+	Turns         int32              `protobuf:"varint,7,opt,name=turns,proto3" json:"turns,omitempty"`
+	PromptTokens  int64              `protobuf:"varint,8,opt,name=prompt_tokens,json=promptTokens,proto3" json:"prompt_tokens,omitempty"`
+	SampledTokens int64              `protobuf:"varint,9,opt,name=sampled_tokens,json=sampledTokens,proto3" json:"sampled_tokens,omitempty"`
 	// Faults of the environment or judge that were retried.
-	Retries int32 `protobuf:"varint,11,opt,name=retries,proto3" json:"retries,omitempty"`
-	// From version 2 on: what each conversation of the episode recorded.
-	Trajectories []*Trajectory `protobuf:"bytes,12,rep,name=trajectories,proto3" json:"trajectories,omitempty"`
+	Retries int32 `protobuf:"varint,10,opt,name=retries,proto3" json:"retries,omitempty"`
+	// What each conversation of the episode recorded.
+	Trajectories []*Trajectory `protobuf:"bytes,11,rep,name=trajectories,proto3" json:"trajectories,omitempty"`
 	// Conversations for people, as package transcript encodes them; empty unless the lease asked for them.
-	Transcript    []byte `protobuf:"bytes,13,opt,name=transcript,proto3" json:"transcript,omitempty"`
+	Transcript    []byte `protobuf:"bytes,12,opt,name=transcript,proto3" json:"transcript,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2035,13 +2033,6 @@ func (x *Member) GetStopReason() string {
 func (x *Member) GetMetrics() map[string]float64 {
 	if x != nil {
 		return x.Metrics
-	}
-	return nil
-}
-
-func (x *Member) GetSegments() []*Segment {
-	if x != nil {
-		return x.Segments
 	}
 	return nil
 }
@@ -2248,20 +2239,18 @@ func (x *Judgement) GetRationale() string {
 // that extend one another.
 type Segment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In version 1 the segments have the role of their trajectory.
-	Role string `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
 	// Turn that the segment begins with.
-	Turn int32 `protobuf:"varint,2,opt,name=turn,proto3" json:"turn,omitempty"`
+	Turn int32 `protobuf:"varint,1,opt,name=turn,proto3" json:"turn,omitempty"`
 	// int32, little-endian.
-	Tokens []byte `protobuf:"bytes,3,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	Tokens []byte `protobuf:"bytes,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	// One bit a token, lowest first: 1 for what the policy sampled.
-	Actions []byte `protobuf:"bytes,4,opt,name=actions,proto3" json:"actions,omitempty"`
+	Actions []byte `protobuf:"bytes,3,opt,name=actions,proto3" json:"actions,omitempty"`
 	// float32, little-endian; one a token, 0 where the token is not an action.
-	Logprobs []byte `protobuf:"bytes,5,opt,name=logprobs,proto3" json:"logprobs,omitempty"`
+	Logprobs []byte `protobuf:"bytes,4,opt,name=logprobs,proto3" json:"logprobs,omitempty"`
 	// float32 or empty.
-	ReferenceLogprobs []byte `protobuf:"bytes,6,opt,name=reference_logprobs,json=referenceLogprobs,proto3" json:"reference_logprobs,omitempty"`
-	// From version 2 on: the replies in the segment; empty where the trajectory has no step_rewards.
-	Steps         []*Step `protobuf:"bytes,7,rep,name=steps,proto3" json:"steps,omitempty"`
+	ReferenceLogprobs []byte `protobuf:"bytes,5,opt,name=reference_logprobs,json=referenceLogprobs,proto3" json:"reference_logprobs,omitempty"`
+	// The replies in the segment; empty where the trajectory has no step_rewards.
+	Steps         []*Step `protobuf:"bytes,6,rep,name=steps,proto3" json:"steps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2294,13 +2283,6 @@ func (x *Segment) ProtoReflect() protoreflect.Message {
 // Deprecated: Use Segment.ProtoReflect.Descriptor instead.
 func (*Segment) Descriptor() ([]byte, []int) {
 	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{24}
-}
-
-func (x *Segment) GetRole() string {
-	if x != nil {
-		return x.Role
-	}
-	return ""
 }
 
 func (x *Segment) GetTurn() int32 {
@@ -2737,14 +2719,14 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\alineage\x18\x03 \x01(\tR\alineage\x12\x1e\n" +
 	"\n" +
 	"evaluation\x18\x04 \x01(\tR\n" +
-	"evaluation\"\xc5\x02\n" +
+	"evaluation\"\xbf\x02\n" +
 	"\fHelloRequest\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12@\n" +
 	"\x06stored\x18\x03 \x03(\v2(.tinker_operator.exchange.v1.StoredGroupR\x06stored\x12?\n" +
 	"\aplaying\x18\x04 \x03(\v2%.tinker_operator.exchange.v1.GroupKeyR\aplaying\x12 \n" +
-	"\vincarnation\x18\x06 \x01(\tR\vincarnation\x128\n" +
-	"\x05spent\x18\a \x01(\v2\".tinker_operator.exchange.v1.SpentR\x05spentJ\x04\b\x05\x10\x06\"\xa1\x01\n" +
+	"\vincarnation\x18\x05 \x01(\tR\vincarnation\x128\n" +
+	"\x05spent\x18\x06 \x01(\v2\".tinker_operator.exchange.v1.SpentR\x05spent\"\xa1\x01\n" +
 	"\x05Spent\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\tR\aprocess\x12;\n" +
 	"\x06tokens\x18\x02 \x01(\v2#.tinker_operator.exchange.v1.TokensR\x06tokens\x12A\n" +
@@ -2755,10 +2737,10 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\fjudge_prompt\x18\x03 \x01(\x03R\vjudgePrompt\x12#\n" +
 	"\rjudge_sampled\x18\x04 \x01(\x03R\fjudgeSampled\x12\x1c\n" +
 	"\treference\x18\x05 \x01(\x03R\treference\x12 \n" +
-	"\vunconfirmed\x18\x06 \x01(\x03R\vunconfirmed\"\x92\x01\n" +
+	"\vunconfirmed\x18\x06 \x01(\x03R\vunconfirmed\"\x86\x01\n" +
 	"\vStoredGroup\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12>\n" +
-	"\aoutcome\x18\x02 \x01(\x0e2$.tinker_operator.exchange.v1.OutcomeR\aoutcomeJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"\x90\x02\n" +
+	"\aoutcome\x18\x02 \x01(\x0e2$.tinker_operator.exchange.v1.OutcomeR\aoutcome\"\x90\x02\n" +
 	"\n" +
 	"HelloReply\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12=\n" +
@@ -2773,7 +2755,7 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\x04free\x18\x03 \x01(\x05R\x04free\"\x84\x01\n" +
 	"\fAcquireReply\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12:\n" +
-	"\x06leases\x18\x02 \x03(\v2\".tinker_operator.exchange.v1.LeaseR\x06leases\"\xff\x02\n" +
+	"\x06leases\x18\x02 \x03(\v2\".tinker_operator.exchange.v1.LeaseR\x06leases\"\xf3\x02\n" +
 	"\x05Lease\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12 \n" +
 	"\venvironment\x18\x02 \x01(\tR\venvironment\x12\x14\n" +
@@ -2784,14 +2766,14 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\vmin_members\x18\x06 \x01(\x05R\n" +
 	"minMembers\x12\x18\n" +
 	"\asampler\x18\a \x01(\tR\asampler\x12\x12\n" +
-	"\x04seed\x18\t \x01(\x04R\x04seed\x12)\n" +
-	"\x10sampling_session\x18\n" +
-	" \x01(\x03R\x0fsamplingSession\x12\x1e\n" +
+	"\x04seed\x18\b \x01(\x04R\x04seed\x12)\n" +
+	"\x10sampling_session\x18\t \x01(\x03R\x0fsamplingSession\x12\x1e\n" +
 	"\n" +
-	"transcript\x18\f \x01(\bR\n" +
+	"transcript\x18\n" +
+	" \x01(\bR\n" +
 	"transcript\x12\x14\n" +
-	"\x05alone\x18\r \x01(\bR\x05alone\x12\x16\n" +
-	"\x06faulty\x18\x0e \x03(\x05R\x06faultyJ\x04\b\b\x10\tJ\x04\b\v\x10\f\"\xa5\x05\n" +
+	"\x05alone\x18\v \x01(\bR\x05alone\x12\x16\n" +
+	"\x06faulty\x18\f \x03(\x05R\x06faulty\"\xa5\x05\n" +
 	"\fRenewRequest\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12A\n" +
@@ -2851,21 +2833,21 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\vSubmitFrame\x12C\n" +
 	"\x06header\x18\x01 \x01(\v2).tinker_operator.exchange.v1.SubmitHeaderH\x00R\x06header\x12\x16\n" +
 	"\x05piece\x18\x02 \x01(\fH\x00R\x05pieceB\a\n" +
-	"\x05frame\"\x87\x02\n" +
+	"\x05frame\"\x81\x02\n" +
 	"\fSubmitHeader\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x127\n" +
 	"\x03key\x18\x03 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12\x14\n" +
 	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x16\n" +
-	"\x06digest\x18\x06 \x01(\tR\x06digest\x128\n" +
-	"\x05spent\x18\a \x01(\v2\".tinker_operator.exchange.v1.SpentR\x05spentJ\x04\b\x05\x10\x06\"\xb3\x02\n" +
+	"\x06digest\x18\x05 \x01(\tR\x06digest\x128\n" +
+	"\x05spent\x18\x06 \x01(\v2\".tinker_operator.exchange.v1.SpentR\x05spent\"\xb3\x02\n" +
 	"\x05Group\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12>\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2$.tinker_operator.exchange.v1.OutcomeR\aoutcome\x12=\n" +
 	"\amembers\x18\x03 \x03(\v2#.tinker_operator.exchange.v1.MemberR\amembers\x12 \n" +
 	"\venvironment\x18\x04 \x01(\tR\venvironment\x128\n" +
 	"\x05usage\x18\x05 \x01(\v2\".tinker_operator.exchange.v1.UsageR\x05usage\x12\x16\n" +
-	"\x06reason\x18\x06 \x01(\tR\x06reason\"\xca\x05\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\"\x88\x05\n" +
 	"\x06Member\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12>\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2$.tinker_operator.exchange.v1.OutcomeR\aoutcome\x12\x16\n" +
@@ -2873,16 +2855,15 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\x05parts\x18\x04 \x03(\v2..tinker_operator.exchange.v1.Member.PartsEntryR\x05parts\x12\x1f\n" +
 	"\vstop_reason\x18\x05 \x01(\tR\n" +
 	"stopReason\x12J\n" +
-	"\ametrics\x18\x06 \x03(\v20.tinker_operator.exchange.v1.Member.MetricsEntryR\ametrics\x12@\n" +
-	"\bsegments\x18\a \x03(\v2$.tinker_operator.exchange.v1.SegmentR\bsegments\x12\x14\n" +
-	"\x05turns\x18\b \x01(\x05R\x05turns\x12#\n" +
-	"\rprompt_tokens\x18\t \x01(\x03R\fpromptTokens\x12%\n" +
-	"\x0esampled_tokens\x18\n" +
-	" \x01(\x03R\rsampledTokens\x12\x18\n" +
-	"\aretries\x18\v \x01(\x05R\aretries\x12K\n" +
-	"\ftrajectories\x18\f \x03(\v2'.tinker_operator.exchange.v1.TrajectoryR\ftrajectories\x12\x1e\n" +
+	"\ametrics\x18\x06 \x03(\v20.tinker_operator.exchange.v1.Member.MetricsEntryR\ametrics\x12\x14\n" +
+	"\x05turns\x18\a \x01(\x05R\x05turns\x12#\n" +
+	"\rprompt_tokens\x18\b \x01(\x03R\fpromptTokens\x12%\n" +
+	"\x0esampled_tokens\x18\t \x01(\x03R\rsampledTokens\x12\x18\n" +
+	"\aretries\x18\n" +
+	" \x01(\x05R\aretries\x12K\n" +
+	"\ftrajectories\x18\v \x03(\v2'.tinker_operator.exchange.v1.TrajectoryR\ftrajectories\x12\x1e\n" +
 	"\n" +
-	"transcript\x18\r \x01(\fR\n" +
+	"transcript\x18\f \x01(\fR\n" +
 	"transcript\x1a8\n" +
 	"\n" +
 	"PartsEntry\x12\x10\n" +
@@ -2906,15 +2887,14 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\tJudgement\x12\x1c\n" +
 	"\tcriterion\x18\x01 \x01(\tR\tcriterion\x12\x16\n" +
 	"\x06rating\x18\x02 \x01(\x01R\x06rating\x12\x1c\n" +
-	"\trationale\x18\x03 \x01(\tR\trationale\"\xe7\x01\n" +
+	"\trationale\x18\x03 \x01(\tR\trationale\"\xd3\x01\n" +
 	"\aSegment\x12\x12\n" +
-	"\x04role\x18\x01 \x01(\tR\x04role\x12\x12\n" +
-	"\x04turn\x18\x02 \x01(\x05R\x04turn\x12\x16\n" +
-	"\x06tokens\x18\x03 \x01(\fR\x06tokens\x12\x18\n" +
-	"\aactions\x18\x04 \x01(\fR\aactions\x12\x1a\n" +
-	"\blogprobs\x18\x05 \x01(\fR\blogprobs\x12-\n" +
-	"\x12reference_logprobs\x18\x06 \x01(\fR\x11referenceLogprobs\x127\n" +
-	"\x05steps\x18\a \x03(\v2!.tinker_operator.exchange.v1.StepR\x05steps\".\n" +
+	"\x04turn\x18\x01 \x01(\x05R\x04turn\x12\x16\n" +
+	"\x06tokens\x18\x02 \x01(\fR\x06tokens\x12\x18\n" +
+	"\aactions\x18\x03 \x01(\fR\aactions\x12\x1a\n" +
+	"\blogprobs\x18\x04 \x01(\fR\blogprobs\x12-\n" +
+	"\x12reference_logprobs\x18\x05 \x01(\fR\x11referenceLogprobs\x127\n" +
+	"\x05steps\x18\x06 \x03(\v2!.tinker_operator.exchange.v1.StepR\x05steps\".\n" +
 	"\x04Step\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\x05R\x03end\"\x92\x01\n" +
@@ -3071,33 +3051,32 @@ var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	1,  // 41: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
 	35, // 42: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
 	36, // 43: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
-	28, // 44: tinker_operator.exchange.v1.Member.segments:type_name -> tinker_operator.exchange.v1.Segment
-	26, // 45: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
-	28, // 46: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
-	27, // 47: tinker_operator.exchange.v1.Trajectory.judgements:type_name -> tinker_operator.exchange.v1.Judgement
-	29, // 48: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
-	31, // 49: tinker_operator.exchange.v1.Usage.judge:type_name -> tinker_operator.exchange.v1.JudgeUsage
-	4,  // 50: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	3,  // 51: tinker_operator.exchange.v1.SubmitReply.status:type_name -> tinker_operator.exchange.v1.SubmitReply.Status
-	4,  // 52: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 53: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
-	7,  // 54: tinker_operator.exchange.v1.ReleaseRequest.spent:type_name -> tinker_operator.exchange.v1.Spent
-	4,  // 55: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	6,  // 56: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
-	11, // 57: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
-	14, // 58: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
-	22, // 59: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
-	33, // 60: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
-	10, // 61: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
-	12, // 62: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
-	18, // 63: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
-	32, // 64: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
-	34, // 65: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
-	61, // [61:66] is the sub-list for method output_type
-	56, // [56:61] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	26, // 44: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
+	28, // 45: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
+	27, // 46: tinker_operator.exchange.v1.Trajectory.judgements:type_name -> tinker_operator.exchange.v1.Judgement
+	29, // 47: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
+	31, // 48: tinker_operator.exchange.v1.Usage.judge:type_name -> tinker_operator.exchange.v1.JudgeUsage
+	4,  // 49: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	3,  // 50: tinker_operator.exchange.v1.SubmitReply.status:type_name -> tinker_operator.exchange.v1.SubmitReply.Status
+	4,  // 51: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 52: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
+	7,  // 53: tinker_operator.exchange.v1.ReleaseRequest.spent:type_name -> tinker_operator.exchange.v1.Spent
+	4,  // 54: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	6,  // 55: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
+	11, // 56: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
+	14, // 57: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
+	22, // 58: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
+	33, // 59: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
+	10, // 60: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
+	12, // 61: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
+	18, // 62: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
+	32, // 63: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
+	34, // 64: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
+	60, // [60:65] is the sub-list for method output_type
+	55, // [55:60] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_internal_exchange_exchangepb_exchange_proto_init() }

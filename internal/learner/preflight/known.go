@@ -37,9 +37,6 @@ func (c *Checker) Capabilities(report capability.Report) *contract.Capabilities 
 		BaseURL: report.BaseURL, Model: report.Model, Supported: report.List(capability.Supported),
 		Ignored: report.List(capability.Ignored), Unsupported: report.List(capability.Unsupported),
 	}
-	if c.File.Version == 1 { // such a run reads none of the following from its next run file
-		return found
-	}
 	own := &contract.Capabilities{}
 	if isOf(c.File.Capabilities, c.File) {
 		own = c.File.Capabilities

@@ -122,15 +122,3 @@ func TestSharedCheckOfJSON(t *testing.T) {
 		t.Errorf("known are %v, want optimizer_restore alone", known.Findings)
 	}
 }
-
-// TestFormatVersion1PublishesNoLaterFields of a run whose learners might be of the version before.
-func TestFormatVersion1PublishesNoLaterFields(t *testing.T) {
-	c := check(&fake{}, func(file *contract.RunFile) { file.Version = 1 })
-	report, err := c.CheckFeatures(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := c.Capabilities(report); got.CheckedAt+got.ClientVersion+got.Connection != "" || got.SharedFrom != nil {
-		t.Errorf("published are %+v", got)
-	}
-}

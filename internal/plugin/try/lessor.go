@@ -25,7 +25,6 @@ type lessor struct {
 	leases      []exchange.Lease
 	encodedPlay []byte
 	session     string
-	version     int
 	// progress prints a line.
 	progress func(format string, args ...any)
 	// ended is sent errPlayed, or what went wrong.
@@ -38,9 +37,9 @@ type lessor struct {
 
 var _ rollout.Learner = (*lessor)(nil)
 
-func newLessor(leases []exchange.Lease, play []byte, version int, progress func(format string, args ...any)) *lessor {
+func newLessor(leases []exchange.Lease, play []byte, progress func(format string, args ...any)) *lessor {
 	return &lessor{
-		leases: leases, encodedPlay: play, version: version, progress: progress, ended: make(chan error, 1),
+		leases: leases, encodedPlay: play, progress: progress, ended: make(chan error, 1),
 		groups: map[rl.Key]rl.Group{},
 	}
 }
@@ -99,7 +98,7 @@ func (l *lessor) Acquire(ctx context.Context, free int) ([]exchange.Lease, error
 
 // Submit implements rollout.Learner.
 func (l *lessor) Submit(_ context.Context, group exchange.EncodedGroup) (exchange.SubmitReply, error) {
-	decoded, err := exchange.DecodeGroup(group.Message, l.version)
+	decoded, err := exchange.DecodeGroup(group.Message)
 	if err != nil {
 		l.end(err)
 		return exchange.SubmitReply{}, err

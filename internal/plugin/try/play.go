@@ -36,7 +36,7 @@ func (t *trial) play(ctx context.Context, file contract.RunFile) error {
 	if err != nil {
 		return err
 	}
-	lessor := newLessor(leases, play, file.Version, t.progress)
+	lessor := newLessor(leases, play, t.progress)
 	worker, endpoint, err := t.worker(ctx, file, lessor)
 	if err != nil {
 		return err

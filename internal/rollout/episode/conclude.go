@@ -38,19 +38,5 @@ func outcomeOfGroup(spec Spec, members []rl.Member, reasons []string) (rl.Outcom
 		return cause, fmt.Sprintf("%d of %d members are usable, %d are needed; member %d: %s",
 			usable, len(members), spec.MinMembers, members[first].Index, reasons[first])
 	}
-	if spec.DropConstant && isConstant(members) {
-		return rl.Constant, fmt.Sprintf("all %d usable members have the same reward", usable)
-	}
 	return rl.Usable, ""
-}
-
-// isConstant reports whether all usable members have the same reward, but for rounding.
-func isConstant(members []rl.Member) bool {
-	return rl.AreConstant(func(yield func(float64) bool) {
-		for _, m := range members {
-			if m.Outcome == rl.Usable && !yield(m.Reward) {
-				return
-			}
-		}
-	})
 }

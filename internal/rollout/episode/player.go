@@ -146,8 +146,6 @@ type Spec struct {
 	GroupSize, MinMembers int
 	// Seed is the run's.
 	Seed uint64
-	// DropConstant makes a tombstone of a group whose rewards are all equal.
-	DropConstant bool
 	// StepRewards records the rewards of single replies.
 	StepRewards bool
 	// Transcript records the conversations for people.

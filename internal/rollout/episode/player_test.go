@@ -189,37 +189,6 @@ func TestEnvironmentSeedsDiffer(t *testing.T) {
 	}
 }
 
-func TestConstantGroups(t *testing.T) {
-	cases := map[string]struct {
-		drop    bool
-		rewards []float64
-		want    rl.Outcome
-	}{
-		"equal rewards are dropped where they are": {drop: true, rewards: []float64{1, 1}, want: rl.Constant},
-		"and kept where they are not":              {rewards: []float64{1, 1}, want: rl.Usable},
-		"different rewards stay":                   {drop: true, rewards: []float64{1, 0}, want: rl.Usable},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			policy := policyFunc(func(_ context.Context, request Request) (Sample, error) {
-				return sampled(fmt.Sprint(request.Member)), nil
-			})
-			env := &scripted{step: func(_ int, replies []environment.Reply) (environment.Turn, error) {
-				return done(tc.rewards[replies[0].Message.Content[0]-'0']), nil
-			}}
-			group := play(t, env, policy, game(func(g *Spec) { g.DropConstant = tc.drop }))
-			if group.Outcome != tc.want {
-				t.Errorf("outcome %v, want %v", group.Outcome, tc.want)
-			}
-			for i, m := range group.Members {
-				if m.Reward != tc.rewards[i] || (len(segmentsOf(m)) > 0) != (tc.want == rl.Usable) {
-					t.Errorf("member %d has reward %v and %d segments", i, m.Reward, len(segmentsOf(m)))
-				}
-			}
-		})
-	}
-}
-
 func TestRefusedSamples(t *testing.T) {
 	answers := func(s Sample, err error) policyFunc {
 		return func(context.Context, Request) (Sample, error) { return s, err }
@@ -272,17 +241,4 @@ func TestPlayEndsWithItsContext(t *testing.T) {
 			t.Errorf("Play: err = %v, want the context's", err)
 		}
 	})
-}
-
-func TestRewardsThatDifferByRoundingAreConstant(t *testing.T) {
-	members := []rl.Member{{Reward: 0.6000000000000001}, {Index: 1, Reward: 0.6}, {Index: 2, Outcome: rl.EnvironmentFault,
-		Reward: 5}}
-	spec := game(func(g *Spec) { g.DropConstant = true })
-	if outcome, reason := outcomeOfGroup(spec, members, make([]string, 3)); outcome != rl.Constant {
-		t.Errorf("the group is %v: %s", outcome, reason)
-	}
-	members[1].Reward = 0.5
-	if outcome, reason := outcomeOfGroup(spec, members, make([]string, 3)); outcome != rl.Usable {
-		t.Errorf("the group is %v: %s", outcome, reason)
-	}
 }

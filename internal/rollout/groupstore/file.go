@@ -121,7 +121,7 @@ func loadFile(dir, name string, version int) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	group, err := exchange.DecodeGroup(encoded, version)
+	group, err := exchange.DecodeGroup(encoded)
 	if err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func Open(config Config) (*Store, error) {
 // Add keeps a group, in place of one with the same key, until it was offered to a learner at least. An error
 // means that the group is not valid; then nothing has changed.
 func (s *Store) Add(group rl.Group) error {
-	encoded, err := exchange.EncodeGroup(group, s.config.Version)
+	encoded, err := exchange.EncodeGroup(group)
 	if err != nil {
 		return fmt.Errorf("storing group: %w", err)
 	}
@@ -132,7 +132,7 @@ func (s *Store) Group(key rl.Key) (group rl.Group, ok bool, err error) {
 	if err != nil || !ok {
 		return rl.Group{}, false, err
 	}
-	group, err = exchange.DecodeGroup(encoded.Message, s.config.Version)
+	group, err = exchange.DecodeGroup(encoded.Message)
 	return group, err == nil, err
 }
 

@@ -4,7 +4,6 @@
 package groupstore
 
 import (
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -39,12 +37,7 @@ const groupBytes = 1100
 
 func open(t *testing.T, dir string, memory, disk int64) *Store {
 	t.Helper()
-	return openVersion(t, contract.FormatVersion, dir, memory, disk)
-}
-
-func openVersion(t *testing.T, version int, dir string, memory, disk int64) *Store {
-	t.Helper()
-	s, err := Open(Config{Dir: dir, Version: version, MemoryBytes: memory * groupBytes, DiskBytes: disk * groupBytes,
+	s, err := Open(Config{Dir: dir, MemoryBytes: memory * groupBytes, DiskBytes: disk * groupBytes,
 		Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatalf("Open: %v", err)
@@ -88,7 +81,7 @@ func check(t *testing.T, s *Store, want ...rl.Key) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("Group (-want +got):\n%s", diff)
 		}
-		encoded, err := exchange.EncodeGroup(want, s.config.Version)
+		encoded, err := exchange.EncodeGroup(want)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -285,15 +278,9 @@ func TestFilesOfAnotherVersionAreLeft(t *testing.T) {
 	}
 }
 
-func TestStoredGroupsOfEachVersion(t *testing.T) {
-	for version := 1; version <= contract.FormatVersion; version++ {
-		t.Run(fmt.Sprint(version), func(t *testing.T) { checkGolden(t, version) })
-	}
-}
-
-func checkGolden(t *testing.T, version int) {
-	t.Helper()
-	golden, err := os.ReadFile(fmt.Sprintf("testdata/train.v%d.group", version))
+// TestGoldenFile shows that version 1 stays as it is.
+func TestGoldenFile(t *testing.T) {
+	golden, err := os.ReadFile("testdata/train.v1.group")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,8 +288,8 @@ func checkGolden(t *testing.T, version int) {
 	if err := os.WriteFile(path(dir, train(7)), golden, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check(t, openVersion(t, version, dir, 9, 9), train(7))
-	again := openVersion(t, version, t.TempDir(), 9, 9)
+	check(t, open(t, dir, 9, 9), train(7))
+	again := open(t, t.TempDir(), 9, 9)
 	add(t, again, train(7))
 	if err := again.Flush(); err != nil {
 		t.Fatal(err)
