@@ -29,15 +29,15 @@ type HelloRequest struct {
 	Stored []StoredGroup
 	// Playing are the groups in progress.
 	Playing []rl.Key
-	// Incarnation differs between two processes of one name; empty if it is not known.
-	Incarnation string
-	Spent       Spent
+	// Spent names the process, by which two processes of one name are told apart.
+	Spent Spent
 }
 
 // Spent is what a worker process has asked of the endpoint since it began. Its unconfirmed tokens are what requests
 // without an answer may cost.
 type Spent struct {
-	// Process names the process; it is empty for a worker that does not count. The counters of another one begin at zero.
+	// Process names the process; it is empty for a worker that does not count. Another process of the worker's name has
+	// another one, and its counters begin at zero.
 	Process string
 	Used    spending.Usage
 	// Uncovered is the part of Used that belongs to groups that no saved state covers yet.

@@ -14,7 +14,7 @@ import (
 func helloRequestToProto(epoch Epoch, worker string, r HelloRequest) *pb.HelloRequest {
 	return &pb.HelloRequest{
 		Epoch: epochToProto(epoch), Worker: worker, Stored: all(r.Stored, storedToProto),
-		Playing: all(r.Playing, keyToProto), Incarnation: r.Incarnation, Spent: spentToProto(r.Spent),
+		Playing: all(r.Playing, keyToProto), Spent: spentToProto(r.Spent),
 	}
 }
 
@@ -22,7 +22,7 @@ func helloRequestFromProto(r *pb.HelloRequest) (HelloRequest, error) {
 	var d decoder
 	request := HelloRequest{
 		Stored: each("stored", r.GetStored(), d.stored), Playing: each("playing", r.GetPlaying(), d.key),
-		Incarnation: r.GetIncarnation(), Spent: d.spent(r.GetSpent()),
+		Spent: d.spent(r.GetSpent()),
 	}
 	return request, d.err
 }

@@ -36,8 +36,7 @@ func (a *exchangeWorker) Hello() exchange.HelloRequest {
 	for _, key := range playing {
 		a.reportedPlaying[key] = true
 	}
-	return exchange.HelloRequest{Stored: stored, Playing: playing, Incarnation: w.incarnation,
-		Spent: w.config.Spending.Spent()}
+	return exchange.HelloRequest{Stored: stored, Playing: playing, Spent: w.config.Spending.Spent()}
 }
 
 // HandleHello implements exchange.Worker.

@@ -6,7 +6,6 @@ package rollout
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -71,12 +70,10 @@ type Builder interface {
 
 // Worker plays groups for a learner.
 type Worker struct {
-	config Config
-	groups *groupstore.Store
-	// incarnation differs between two processes of one name.
-	incarnation string
-	key         *keyWatch
-	sessions    *sessions
+	config   Config
+	groups   *groupstore.Store
+	key      *keyWatch
+	sessions *sessions
 	// active are the groups in progress, and submitter submits them once they are finished.
 	active    *activeGroups
 	submitter *submitter
@@ -108,13 +105,12 @@ func New(config Config) *Worker {
 	key := watchKey(config.Endpoint, config.KeyPatience)
 	config.Endpoint = key
 	w := &Worker{
-		config:      config,
-		incarnation: rand.Text(),
-		key:         key,
-		groups:      config.Groups,
-		sessions:    &sessions{endpoint: config.Endpoint, logger: config.Logger, pressure: config.Pressure},
-		built:       environments{builder: config.Environments, calls: &environment.Calls{Logger: config.Logger}},
-		format:      format{load: config.Renderer},
+		config:   config,
+		key:      key,
+		groups:   config.Groups,
+		sessions: &sessions{endpoint: config.Endpoint, logger: config.Logger, pressure: config.Pressure},
+		built:    environments{builder: config.Environments, calls: &environment.Calls{Logger: config.Logger}},
+		format:   format{load: config.Renderer},
 	}
 	w.canaries = newCanaries(w.sessions, config.Endpoint)
 	if config.Judges == nil {

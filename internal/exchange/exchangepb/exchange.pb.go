@@ -408,9 +408,8 @@ type HelloRequest struct {
 	Worker  string         `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
 	Stored  []*StoredGroup `protobuf:"bytes,3,rep,name=stored,proto3" json:"stored,omitempty"`
 	Playing []*GroupKey    `protobuf:"bytes,4,rep,name=playing,proto3" json:"playing,omitempty"`
-	// Differs between two processes of one name; empty from a worker that does not know it.
-	Incarnation   string `protobuf:"bytes,5,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	Spent         *Spent `protobuf:"bytes,6,opt,name=spent,proto3" json:"spent,omitempty"`
+	// Its process tells two processes of one name apart.
+	Spent         *Spent `protobuf:"bytes,5,opt,name=spent,proto3" json:"spent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -471,13 +470,6 @@ func (x *HelloRequest) GetPlaying() []*GroupKey {
 		return x.Playing
 	}
 	return nil
-}
-
-func (x *HelloRequest) GetIncarnation() string {
-	if x != nil {
-		return x.Incarnation
-	}
-	return ""
 }
 
 func (x *HelloRequest) GetSpent() *Spent {
@@ -2719,14 +2711,13 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\alineage\x18\x03 \x01(\tR\alineage\x12\x1e\n" +
 	"\n" +
 	"evaluation\x18\x04 \x01(\tR\n" +
-	"evaluation\"\xbf\x02\n" +
+	"evaluation\"\x9d\x02\n" +
 	"\fHelloRequest\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12@\n" +
 	"\x06stored\x18\x03 \x03(\v2(.tinker_operator.exchange.v1.StoredGroupR\x06stored\x12?\n" +
-	"\aplaying\x18\x04 \x03(\v2%.tinker_operator.exchange.v1.GroupKeyR\aplaying\x12 \n" +
-	"\vincarnation\x18\x05 \x01(\tR\vincarnation\x128\n" +
-	"\x05spent\x18\x06 \x01(\v2\".tinker_operator.exchange.v1.SpentR\x05spent\"\xa1\x01\n" +
+	"\aplaying\x18\x04 \x03(\v2%.tinker_operator.exchange.v1.GroupKeyR\aplaying\x128\n" +
+	"\x05spent\x18\x05 \x01(\v2\".tinker_operator.exchange.v1.SpentR\x05spent\"\xa1\x01\n" +
 	"\x05Spent\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\tR\aprocess\x12;\n" +
 	"\x06tokens\x18\x02 \x01(\v2#.tinker_operator.exchange.v1.TokensR\x06tokens\x12A\n" +

@@ -37,7 +37,7 @@ func (h *Handler) Hello(ctx context.Context, name string, request exchange.Hello
 	defer t.mu.Unlock()
 	now := t.config.Now()
 	w := t.workers.observe(name, now)
-	t.meet(name, w, request.Incarnation)
+	t.meet(name, w, request.Spent.Process)
 	w.hello(request)
 	t.config.Spending.Report(name, request.Spent)
 	t.holders.hello(name, request)
@@ -132,7 +132,7 @@ func (h *Handler) Renew(name string, renewal exchange.Renewal) exchange.Directiv
 	now := t.config.Now()
 	w := t.workers.observe(name, now)
 	w.renew(renewal)
-	t.suspects.lives(process{name, w.incarnation})
+	t.suspects.lives(process{name, w.process})
 	for _, progress := range renewal.Progress {
 		t.suspects.progress(progress.Key, progress.MembersDone)
 	}

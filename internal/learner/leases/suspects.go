@@ -43,7 +43,7 @@ type suspect struct {
 }
 
 // process is a process of a worker.
-type process struct{ name, incarnation string }
+type process struct{ worker, name string }
 
 func newSuspects(logger *slog.Logger) suspects {
 	return suspects{logger: logger, byKey: map[rl.Key]*suspect{}}
@@ -89,7 +89,7 @@ func (s *suspects) died(dead process, e *entry) {
 		known.alone[known.permitted] = map[process]bool{}
 	}
 	known.alone[known.permitted][dead] = true
-	log := s.logger.With("worker", dead.name, "slot", key.Slot, "kind", key.Kind.String(), "member", known.permitted)
+	log := s.logger.With("worker", dead.worker, "slot", key.Slot, "kind", key.Kind.String(), "member", known.permitted)
 	if slices.Contains(s.faulty(key), known.permitted) {
 		log.Error("member is left out: workers died while it alone was in play")
 	} else {
@@ -165,7 +165,7 @@ func (s *suspects) permits(name string, w *worker, d *demands) []exchange.Permit
 // suspects are played as any other group.
 func (ws *workers) host(now time.Time) string {
 	for _, name := range ws.alive(now) {
-		if ws.byName[name].incarnation != "" && ws.byName[name].disconnected.IsZero() {
+		if ws.byName[name].process != "" && ws.byName[name].disconnected.IsZero() {
 			return name
 		}
 	}
@@ -186,23 +186,23 @@ func (d *demands) isAlone(name string) bool {
 // a worker that is only silent has not died, or the learner itself was stopped for a while.
 func (t *Table) noteDeath(e *entry) {
 	if w := t.workers.byName[e.worker]; w != nil && !w.disconnected.IsZero() {
-		t.suspects.died(process{e.worker, w.incarnation}, e)
+		t.suspects.died(process{e.worker, w.process}, e)
 	}
 }
 
 // bury notes for each lease of a process that it has died. The leases are given to others afterwards.
 func (t *Table) bury(dead process) {
 	for _, e := range t.demands.entries {
-		if e.isLeased(dead.name) {
+		if e.isLeased(dead.worker) {
 			t.suspects.died(dead, e)
 		}
 	}
 }
 
 // meet takes over which process says Hello. Another one than before means that the earlier one has died.
-func (t *Table) meet(name string, w *worker, incarnation string) {
-	if w.incarnation != "" && w.incarnation != incarnation {
-		t.bury(process{name, w.incarnation})
+func (t *Table) meet(name string, w *worker, named string) {
+	if w.process != "" && w.process != named {
+		t.bury(process{name, w.process})
 		for key, e := range t.demands.entries {
 			if e.isLeased(name) {
 				t.demands.assign(e, "")
@@ -210,8 +210,8 @@ func (t *Table) meet(name string, w *worker, incarnation string) {
 			}
 		}
 	}
-	w.incarnation = incarnation
-	t.suspects.lives(process{name, incarnation})
+	w.process = named
+	t.suspects.lives(process{name, named})
 }
 
 // suspectFor returns the suspect that a worker is to play alone, and whether it may play other groups. The worker that

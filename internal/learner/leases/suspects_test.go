@@ -17,7 +17,7 @@ import (
 // joins has a worker say Hello as a process of its own.
 func joins(t *testing.T, f *fixture, worker string, playing ...rl.Key) exchange.HelloReply {
 	t.Helper()
-	return hello(t, f, worker, exchange.HelloRequest{Incarnation: worker + "'s first", Playing: playing})
+	return hello(t, f, worker, exchange.HelloRequest{Spent: exchange.Spent{Process: worker + "'s first"}, Playing: playing})
 }
 
 // dies has a worker's connection end, and the learner give its leases to others.
@@ -226,13 +226,13 @@ func TestDrainedWorkersMakeNoSuspects(t *testing.T) {
 func TestNextProcessOfAName(t *testing.T) {
 	f, _ := open(t, 0)
 	f.Demand("train", leases(0))
-	for i, incarnation := range []string{"1", "2", "3"} {
-		hello(t, f, "a", exchange.HelloRequest{Incarnation: incarnation})
+	for i, process := range []string{"1", "2", "3"} {
+		hello(t, f, "a", exchange.HelloRequest{Spent: exchange.Spent{Process: process}})
 		wantLeases(t, acquire(t, f, "a"), i == 2, 0)
 	}
 	// The same process that says Hello again, as to a connection that broke, has not died.
-	hello(t, f, "a", exchange.HelloRequest{Incarnation: "3", Playing: []rl.Key{key(0)}})
-	hello(t, f, "a", exchange.HelloRequest{Incarnation: "4"})
+	hello(t, f, "a", exchange.HelloRequest{Spent: exchange.Spent{Process: "3"}, Playing: []rl.Key{key(0)}})
+	hello(t, f, "a", exchange.HelloRequest{Spent: exchange.Spent{Process: "4"}})
 	if got := acquire(t, f, "a"); len(got) != 1 || len(got[0].Faulty) > 0 {
 		t.Errorf("leases are %v, want slot 0 without faults", got)
 	}
@@ -267,8 +267,8 @@ func TestSuspectAtAWorkerThatWasSilent(t *testing.T) {
 	}
 }
 
-// TestWorkersWithoutAProcessPlayNoSuspects checks that a worker of an earlier version, which plays all members at once,
-// is leased no suspect while there is another, and that suspects are leased as any other group where there is none.
+// TestWorkersWithoutAProcessPlayNoSuspects checks that a worker whose Hello names no process is leased no suspect while
+// there is another, and that suspects are leased as any other group where there is none.
 func TestWorkersWithoutAProcessPlayNoSuspects(t *testing.T) {
 	f, c := suspected(t)
 	hello(t, f, "a-first", exchange.HelloRequest{})

@@ -24,8 +24,8 @@ type workers struct {
 // worker is what is known of one worker.
 type worker struct {
 	seen time.Time
-	// incarnation is the process's, as it says in its Hello.
-	incarnation string
+	// process is the one that said Hello; empty for a worker that does not count what it spends.
+	process string
 	// disconnected is when its connection broke, and zero while it is connected. A live worker dials again
 	// soon.
 	disconnected time.Time
