@@ -212,8 +212,8 @@ func (g *idleLearner) Acquire(ctx context.Context, _ string, _ int) ([]exchange.
 
 func (g *idleLearner) Renew(string, exchange.Renewal) exchange.Directive { return exchange.Directive{} }
 func (g *idleLearner) Directive(string) exchange.Directive               { return exchange.Directive{} }
-func (g *idleLearner) Submit(string, rl.Group, rl.Digest) exchange.SubmitReply {
-	return exchange.SubmitReply{}
+func (g *idleLearner) Submit(string, rl.Group, rl.Digest) *exchange.SubmitReply {
+	return &exchange.SubmitReply{}
 }
 func (*idleLearner) Report(string, exchange.Spent) {}
 
@@ -224,11 +224,11 @@ func (g *idleLearner) Release(string, []rl.Key, string) {}
 // serve starts a learner and gives its address.
 func serve(t *testing.T, g *idleLearner, secrets contract.Credentials) string {
 	t.Helper()
-	return serveEpoch(t, g, exchange.Epoch{RunUID: "uid-1", SpecDigest: runFile(t, "learner:1").SpecDigest, Attempt: 1,
-		Version: g.version}, secrets)
+	return serveEpoch(t, g, &exchange.Epoch{RunUid: "uid-1", SpecDigest: runFile(t, "learner:1").SpecDigest, Attempt: 1,
+		Version: int32(g.version)}, secrets)
 }
 
-func serveEpoch(t *testing.T, handler exchange.Handler, epoch exchange.Epoch, secrets contract.Credentials) string {
+func serveEpoch(t *testing.T, handler exchange.Handler, epoch *exchange.Epoch, secrets contract.Credentials) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -26,9 +26,9 @@ type reportingLearner struct {
 }
 
 func (g *reportingLearner) Renew(_ string, renewal exchange.Renewal) exchange.Directive {
-	if renewal.DataProblem != "" {
+	if problem := renewal.State.GetDataProblem(); problem != "" {
 		select {
-		case g.problems <- renewal.DataProblem:
+		case g.problems <- problem:
 		default:
 		}
 	}
@@ -75,7 +75,7 @@ func TestWorkerWaitsForItsTokenizer(t *testing.T) {
 	if file.SpecDigest, err = contract.SpecDigest(file.Fixed); err != nil {
 		t.Fatal(err)
 	}
-	file.LearnerAddress = serveEpoch(t, g, exchange.Epoch{RunUID: "uid-1", SpecDigest: file.SpecDigest, Attempt: 1},
+	file.LearnerAddress = serveEpoch(t, g, &exchange.Epoch{RunUid: "uid-1", SpecDigest: file.SpecDigest, Attempt: 1},
 		secrets)
 	encoded, err := contract.EncodeRunFile(file)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // authenticator admits the calls of a worker that has the run's token, has not seen a later attempt of the learner,
 // and has said Hello.
 type authenticator struct {
-	epoch       Epoch
+	epoch       *Epoch
 	credentials contract.Credentials
 	// onFenced is called once.
 	onFenced func(higher int32)
@@ -136,17 +136,18 @@ func (a *authenticator) check(message any) error {
 		return nil
 	}
 	epoch := stamp.GetEpoch()
-	if epoch.GetRunUid() != a.epoch.RunUID {
+	if epoch.GetRunUid() != a.epoch.GetRunUid() {
 		return errOtherRun
 	}
-	if err := contract.CheckRunVersion("the worker's message", int(epoch.GetVersion()), a.epoch.Version); err != nil {
+	err := contract.CheckRunVersion("the worker's message", int(epoch.GetVersion()), int(a.epoch.GetVersion()))
+	if err != nil {
 		return status.Error(codes.Unimplemented, err.Error())
 	}
-	if epoch.GetSpecDigest() != a.epoch.SpecDigest {
+	if epoch.GetSpecDigest() != a.epoch.GetSpecDigest() {
 		return errOtherRun
 	}
-	superseded := epoch.GetAttempt() > a.epoch.Attempt
-	if superseded && a.credentials.ProvesAttempt(a.epoch.RunUID, epoch.GetAttempt(), epoch.GetProof()) {
+	superseded := epoch.GetAttempt() > a.epoch.GetAttempt()
+	if superseded && a.credentials.ProvesAttempt(a.epoch.GetRunUid(), epoch.GetAttempt(), epoch.GetProof()) {
 		a.fence(epoch.GetAttempt())
 	}
 	if superseded || a.isFenced() {

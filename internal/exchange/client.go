@@ -61,7 +61,7 @@ type Client struct {
 	// attempt is the highest attempt of a learner that is known of.
 	attempt int32
 	// proof is what the learner of that attempt proves it with.
-	proof string
+	proof []byte
 	// current is the connection on which Hello was said, or nil.
 	current *connection
 	closed  bool
@@ -95,7 +95,7 @@ func (c *Client) Acquire(ctx context.Context, free int) ([]Lease, error) {
 	var leases []Lease
 	err := c.call(ctx, acquireTimeout, func(ctx context.Context, api pb.ExchangeClient) error {
 		reply, err := api.Acquire(ctx, &pb.AcquireRequest{
-			Epoch: epochToProto(c.epoch()), Worker: c.config.Worker, Free: int32(min(free, 1<<30))})
+			Epoch: c.epoch(), Worker: c.config.Worker, Free: int32(min(free, 1<<30))})
 		if err != nil {
 			return err
 		}
@@ -110,30 +110,28 @@ func (c *Client) Acquire(ctx context.Context, free int) ([]Lease, error) {
 }
 
 // Submit sends a finished group or tombstone.
-func (c *Client) Submit(ctx context.Context, group EncodedGroup) (SubmitReply, error) {
-	var result SubmitReply
+func (c *Client) Submit(ctx context.Context, group EncodedGroup) (*SubmitReply, error) {
+	var reply *SubmitReply
 	err := c.call(ctx, submitTimeout(len(group.Message)), func(ctx context.Context, api pb.ExchangeClient) error {
 		stream, err := api.Submit(ctx)
 		if err != nil {
 			return err
 		}
 		header := &pb.SubmitHeader{
-			Epoch: epochToProto(c.epoch()), Worker: c.config.Worker, Key: keyToProto(group.Key), Digest: group.Digest.String(),
+			Epoch: c.epoch(), Worker: c.config.Worker, Key: keyToProto(group.Key), Digest: group.Digest.String(),
 			Spent: c.spent(),
 		}
 		// A send that fails ends the stream; the reply has the reason.
 		_ = sendFrames(header, group.Message, stream.Send)
-		reply, err := stream.CloseAndRecv()
-		if err != nil {
+		if reply, err = stream.CloseAndRecv(); err != nil {
 			return err
 		}
-		result, err = submitReplyFromProto(reply)
-		return protocolError(err)
+		return protocolError(checkStatus(reply))
 	})
 	if err != nil {
-		return SubmitReply{}, fmt.Errorf("submitting slot %d: %w", group.Key.Slot, err)
+		return nil, fmt.Errorf("submitting slot %d: %w", group.Key.Slot, err)
 	}
-	return result, nil
+	return reply, nil
 }
 
 // submitTimeout allows for a slow network: a mebibyte in 5 s.
@@ -145,7 +143,7 @@ func submitTimeout(bytes int) time.Duration {
 func (c *Client) Release(ctx context.Context, keys []rl.Key, reason string) error {
 	err := c.call(ctx, callTimeout, func(ctx context.Context, api pb.ExchangeClient) error {
 		_, err := api.Release(ctx, &pb.ReleaseRequest{
-			Epoch: epochToProto(c.epoch()), Worker: c.config.Worker, Keys: all(keys, keyToProto), Reason: reason,
+			Epoch: c.epoch(), Worker: c.config.Worker, Keys: all(keys, keyToProto), Reason: reason,
 			Spent: c.spent()})
 		return err
 	})
@@ -232,11 +230,11 @@ func (c *Client) dropCurrent(conn *connection) {
 }
 
 // epoch is the run with the highest attempt that the client knows of.
-func (c *Client) epoch() Epoch {
+func (c *Client) epoch() *Epoch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return Epoch{RunUID: c.config.RunUID, SpecDigest: c.config.SpecDigest, Attempt: c.attempt, Proof: c.proof,
-		Version: c.config.Version}
+	return &Epoch{RunUid: c.config.RunUID, SpecDigest: c.config.SpecDigest, Attempt: c.attempt, Proof: c.proof,
+		Version: int32(c.config.Version)}
 }
 
 // observeEpoch checks and notes the epoch of a reply. A reply of a lower attempt than one that is known of is refused.
@@ -260,7 +258,7 @@ func (c *Client) observeEpoch(reply any) error {
 	if epoch.GetAttempt() < c.attempt {
 		return fmt.Errorf("%w: attempt %d answers, attempt %d is known of", ErrFenced, epoch.GetAttempt(), c.attempt)
 	}
-	c.attempt, c.proof = epoch.GetAttempt(), string(epoch.GetProof())
+	c.attempt, c.proof = epoch.GetAttempt(), epoch.GetProof()
 	return nil
 }
 

@@ -37,11 +37,6 @@ func all[In, Out any](in []In, convert func(In) Out) []Out {
 	return out
 }
 
-func epochToProto(e Epoch) *pb.Epoch {
-	return &pb.Epoch{RunUid: e.RunUID, SpecDigest: e.SpecDigest, Attempt: e.Attempt, Version: int32(e.Version),
-		Proof: []byte(e.Proof)}
-}
-
 func keyToProto(k rl.Key) *pb.GroupKey {
 	return &pb.GroupKey{Kind: pb.Kind(k.Kind), Slot: k.Slot, Lineage: k.Lineage.String(), Evaluation: k.Evaluation}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -56,11 +57,13 @@ func TestRenewCarriesBothSides(t *testing.T) {
 	t.Parallel()
 	l, w := newLearner(), newWorker()
 	w.renewal = Renewal{
-		Progress:  []Progress{{Key: exampleKey(4), MembersDone: 3, SampledTokens: 1 << 33}},
-		Throttled: 7, QueueState: "paused_capacity", DataProblem: "no rows", JudgeProblem: "no judge",
-		FormatProblem: "no tools",
-		Endpoint: EndpointProblem{Kind: "server_error", Op: "asample", Status: 500,
-			Evidence: "POST /api/v1/asample was answered with 500: no adapter"},
+		Progress: []Progress{{Key: exampleKey(4), MembersDone: 3, SampledTokens: 1 << 33}},
+		State: &WorkerState{
+			Throttled: 7, QueueState: "paused_capacity", DataState: DataWaiting, DataProblem: "no rows",
+			JudgeProblem: "no judge", FormatProblem: "no tools", CallProblem: "no end", Unavailable: map[string]string{"env": "connection refused"},
+			EndpointProblem: &EndpointProblem{Kind: "server_error", Op: "asample", Status: 500,
+				Evidence: "POST /api/v1/asample was answered with 500: no adapter"},
+		},
 	}
 	l.directive = Directive{
 		Revoked: []rl.Key{exampleKey(1)}, Credits: 32, CoveredIndex: 9, Session: "session-2", Wanted: []rl.Key{exampleKey(2)},
@@ -71,7 +74,7 @@ func TestRenewCarriesBothSides(t *testing.T) {
 	s := serve(t, "", epochOf(1), l, Timing{})
 	runClient(t, clientConfig(t, s.address), w)
 	for range 3 {
-		if diff := cmp.Diff(w.renewal, take(t, "renewal", l.renewed)); diff != "" {
+		if diff := cmp.Diff(w.renewal, take(t, "renewal", l.renewed), protocmp.Transform()); diff != "" {
 			t.Fatalf("what the learner received (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(l.directive, take(t, "directive", w.directives)); diff != "" {
@@ -89,7 +92,7 @@ func TestAcquireSubmitRelease(t *testing.T) {
 		}
 		return []Lease{exampleLease(4), exampleLease(5)}, nil
 	}
-	l.result = SubmitReply{Status: Closed}
+	l.result = Closed
 	s := serve(t, "", epochOf(1), l, Timing{})
 	a := runClient(t, clientConfig(t, s.address), newWorker())
 
@@ -99,7 +102,7 @@ func TestAcquireSubmitRelease(t *testing.T) {
 	}
 	group := exampleGroup(4, 8, 512)
 	reply, err := a.Submit(t.Context(), encode(group))
-	if err != nil || reply != l.result {
+	if err != nil || reply.GetStatus() != l.result {
 		t.Errorf("Submit = %v, %v", reply, err)
 	}
 	if diff := cmp.Diff(group, take(t, "group", l.submitted)); diff != "" {

@@ -4,10 +4,10 @@
 package exchange
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -123,22 +123,22 @@ func informOf(t *testing.T, client *Client, attempt int32) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client.attempt, client.proof = attempt, string(proof)
+	client.attempt, client.proof = attempt, proof
 }
 
 // A worker alone cannot fence the learner: it lacks the signature of a learner of a higher attempt.
 func TestWorkersCannotFence(t *testing.T) {
 	t.Parallel()
-	prove := func(uid string, attempt int32) string {
+	prove := func(uid string, attempt int32) []byte {
 		proof, err := credentialsOf(t, uid).ProveAttempt(uid, attempt)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(proof)
+		return proof
 	}
-	for name, proof := range map[string]string{
-		"without a proof":                "",
-		"with noise":                     strings.Repeat("x", 64),
+	for name, proof := range map[string][]byte{
+		"without a proof":                nil,
+		"with noise":                     bytes.Repeat([]byte("x"), 64),
 		"with the proof of this attempt": prove("uid-1", 1),
 		"with the proof of a later one":  prove("uid-1", 4),
 		"with the proof of another run":  prove("uid-2", 3),
@@ -185,7 +185,7 @@ func TestALearnerOfALowerAttemptIsFenced(t *testing.T) {
 	}
 	// From here on nobody is answered, whatever they know.
 	_, fresh := dialled(t, s.address)
-	_, err = fresh.api.Acquire(t.Context(), &pb.AcquireRequest{Epoch: epochToProto(epochOf(1)), Worker: "worker-0",
+	_, err = fresh.api.Acquire(t.Context(), &pb.AcquireRequest{Epoch: epochOf(1), Worker: "worker-0",
 		Free: 1})
 	if err := clientError(t.Context(), err); !errors.Is(err, ErrFenced) {
 		t.Errorf("Acquire: %v, want %v", err, ErrFenced)
@@ -328,7 +328,7 @@ func TestSupersededLearnerIsLeftAndFencedOnceItsSuccessorIsKnown(t *testing.T) {
 // forgetful is a learner that checks no epoch: a bug, or an adversary, that a worker must not obey.
 type forgetful struct {
 	pb.UnimplementedExchangeServer
-	epoch Epoch
+	epoch *Epoch
 }
 
 func (f forgetful) Hello(context.Context, *pb.HelloRequest) (*pb.HelloReply, error) {
@@ -346,11 +346,11 @@ func TestRepliesOfALowerAttemptAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
-		epoch Epoch
+		epoch *Epoch
 		want  error
 	}{
 		"a lower attempt": {epochOf(1), ErrFenced},
-		"another run":     {Epoch{RunUID: "uid-2", SpecDigest: "spec-1", Attempt: 9}, ErrForeign},
+		"another run":     {&Epoch{RunUid: "uid-2", SpecDigest: "spec-1", Attempt: 9}, ErrForeign},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

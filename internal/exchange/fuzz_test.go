@@ -46,7 +46,7 @@ func FuzzMessages(f *testing.F) {
 		"hello reply": reading(&pb.HelloReply{}, helloReplyFromProto),
 		"renewal":     reading(&pb.RenewRequest{}, renewalFromProto),
 		"directive":   reading(&pb.RenewReply{}, directiveFromProto),
-		"verdict":     reading(&pb.SubmitReply{}, submitReplyFromProto),
+		"verdict":     reading(&pb.SubmitReply{}, func(r *SubmitReply) (*SubmitReply, error) { return r, checkStatus(r) }),
 		"lease": reading(&pb.Lease{}, func(l *pb.Lease) (Lease, error) {
 			var d decoder
 			lease := d.lease("lease", l)

@@ -5,23 +5,51 @@ package exchange
 
 import (
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
+	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// Epoch names the sender of a message. Every message has one.
-type Epoch struct {
-	RunUID string
-	// SpecDigest digests the fixed part of the run's spec.
-	SpecDigest string
-	// Attempt is the learner's; from a worker it is the highest that it knows of, and 0 at first.
-	Attempt int32
-	// Proof is the signature of the attempt's learner (contract.Credentials.ProveAttempt), by which a worker shows a
-	// learner of a lower attempt that it is superseded.
-	Proof string
-	// Version is the run's (contract.RunFile.Version), in which every message is written. A server takes
-	// contract.FormatVersion unless it is given.
-	Version int
-}
+// These messages need no conversion. The others have Go types of their own, because they contain keys of groups or
+// lineages, which are parsed once, compared, and keys of maps, or counters (spending.Usage), with which one calculates.
+type (
+	// Epoch names the sender of a message. Every message has one.
+	Epoch = pb.Epoch
+	// WorkerState is what a worker waits for, and what it notices of the endpoint.
+	WorkerState = pb.WorkerState
+	// EndpointProblem describes requests to the endpoint that fail.
+	EndpointProblem = pb.EndpointProblem
+	// DataState is the progress of a worker with its data sets.
+	DataState = pb.DataState
+	// SubmitReply answers Submit. The server fills its epoch in.
+	SubmitReply = pb.SubmitReply
+	// SubmitStatus is what became of a submitted group. The worker stores the group until CoveredIndex passes it, with
+	// any status.
+	SubmitStatus = pb.SubmitReply_Status
+)
+
+// The states of a submitted group.
+const (
+	// Accepted means that the learner has it now.
+	Accepted = pb.SubmitReply_ACCEPTED
+	// Duplicate means that the learner had it.
+	Duplicate = pb.SubmitReply_DUPLICATE
+	// Closed means that the slot was decided without this group.
+	Closed = pb.SubmitReply_CLOSED
+	// Stale means that the learner does not train on groups of its version any more.
+	Stale = pb.SubmitReply_STALE
+	// Invalid means that a field is wrong, such as members[2].reward; the reply names it.
+	Invalid = pb.SubmitReply_INVALID
+)
+
+// The states of a worker's data sets.
+const (
+	// DataSettled needs no download: everything is read, or nothing can be.
+	DataSettled = pb.DataState_SETTLED
+	// DataWaiting waits for the permit to download.
+	DataWaiting = pb.DataState_WAITING
+	// DataDownloading has the permit.
+	DataDownloading = pb.DataState_DOWNLOADING
+)
 
 // HelloRequest lists what a worker has. It is the first message to every learner.
 type HelloRequest struct {
@@ -109,54 +137,13 @@ const (
 	SamplesUnanswered = "samples_unanswered"
 )
 
-// Renewal is what a worker reports of its leases.
+// Renewal is what a worker reports of its leases and of itself.
 type Renewal struct {
 	Progress []Progress
 	Spent    Spent
-	// Throttled counts the endpoint's answers 429 since the last renewal.
-	Throttled int
-	// QueueState is active, paused_capacity or paused_rate_limit; empty when the endpoint reports nothing.
-	QueueState string
-	// Data is how far the worker is with reading its data sets, and DataProblem what is wrong with them, for people;
-	// empty if nothing is.
-	Data        DataState
-	DataProblem string
-	// Endpoint is the problem that samples wait for at the endpoint; its kind is empty if they wait for nothing.
-	Endpoint EndpointProblem
-	// JudgeProblem is why judges cannot be asked, for people; empty if they can.
-	JudgeProblem string
-	// FormatProblem is why the model's format cannot express a prompt whose episode waits, for people; empty if none
-	// waits.
-	FormatProblem string
-	// CallProblem describes calls of environments that were given up and have not returned, for people; empty without any.
-	CallProblem string
-	// Unavailable says why no episode of an environment can begin at this worker, by the environment's name.
-	Unavailable map[string]string
+	// State may be nil, since another build may leave it out.
+	State *WorkerState
 }
-
-// EndpointProblem describes requests to the endpoint that fail.
-type EndpointProblem struct {
-	// Kind is the problem.Code.
-	Kind string
-	// Op is the operation that failed, and Status the HTTP status of its answer.
-	Op     string
-	Status int
-	// Evidence names the request and its answer in one line, for people.
-	Evidence string
-}
-
-// DataState is how far a worker is with reading its data sets.
-type DataState int
-
-// The states.
-const (
-	// DataSettled needs no download: everything is read, or nothing can be.
-	DataSettled DataState = iota
-	// DataWaiting waits for the permit to download.
-	DataWaiting
-	// DataDownloading has the permit.
-	DataDownloading
-)
 
 // Progress is how far a group in progress is.
 type Progress struct {
@@ -209,35 +196,4 @@ type RejectedGroup struct {
 	Key     rl.Key
 	Outcome rl.Outcome
 	Reason  string
-}
-
-// SubmitStatus is what became of a submitted group. The worker stores the group until CoveredIndex passes it,
-// whatever the status.
-type SubmitStatus uint8
-
-// The states of a submitted group.
-const (
-	// Accepted means that the learner has it now.
-	Accepted SubmitStatus = iota
-	// Duplicate means that the learner had it.
-	Duplicate
-	// Closed means that the slot was decided without this group.
-	Closed
-	// Stale means that the learner does not train on groups of its version any more.
-	Stale
-	// Invalid means that a field is wrong.
-	Invalid
-)
-
-var submitStatuses = [...]string{Accepted: "accepted", Duplicate: "duplicate", Closed: "closed", Stale: "stale",
-	Invalid: "invalid"}
-
-// String gives the name of the status in lower case.
-func (v SubmitStatus) String() string { return submitStatuses[min(v, Invalid)] }
-
-// SubmitReply answers Submit.
-type SubmitReply struct {
-	Status SubmitStatus
-	// Field is the one that is wrong, such as members[2].reward, for Invalid.
-	Field string
 }

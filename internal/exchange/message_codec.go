@@ -4,16 +4,13 @@
 package exchange
 
 import (
-	"maps"
-	"slices"
-
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-func helloRequestToProto(epoch Epoch, worker string, r HelloRequest) *pb.HelloRequest {
+func helloRequestToProto(epoch *Epoch, worker string, r HelloRequest) *pb.HelloRequest {
 	return &pb.HelloRequest{
-		Epoch: epochToProto(epoch), Worker: worker, Stored: all(r.Stored, storedToProto),
+		Epoch: epoch, Worker: worker, Stored: all(r.Stored, storedToProto),
 		Playing: all(r.Playing, keyToProto), Spent: spentToProto(r.Spent),
 	}
 }
@@ -27,9 +24,9 @@ func helloRequestFromProto(r *pb.HelloRequest) (HelloRequest, error) {
 	return request, d.err
 }
 
-func helloReplyToProto(epoch Epoch, r HelloReply) *pb.HelloReply {
+func helloReplyToProto(epoch *Epoch, r HelloReply) *pb.HelloReply {
 	return &pb.HelloReply{
-		Epoch: epochToProto(epoch), Wanted: all(r.Wanted, keyToProto), Keep: all(r.Keep, leaseToProto),
+		Epoch: epoch, Wanted: all(r.Wanted, keyToProto), Keep: all(r.Keep, leaseToProto),
 		CoveredIndex: r.CoveredIndex, Play: r.Play, Session: r.Session,
 	}
 }
@@ -43,21 +40,14 @@ func helloReplyFromProto(r *pb.HelloReply) (HelloReply, error) {
 	return reply, d.err
 }
 
-func renewalToProto(epoch Epoch, worker string, r Renewal) *pb.RenewRequest {
+func renewalToProto(epoch *Epoch, worker string, r Renewal) *pb.RenewRequest {
 	return &pb.RenewRequest{
-		Epoch: epochToProto(epoch), Worker: worker, Throttled: int32(r.Throttled), QueueState: r.QueueState,
-		DataState: pb.DataState(r.Data), DataProblem: r.DataProblem, JudgeProblem: r.JudgeProblem,
-		FormatProblem:   r.FormatProblem,
-		CallProblem:     r.CallProblem,
-		EndpointProblem: endpointToProto(r.Endpoint), Spent: spentToProto(r.Spent),
+		Epoch: epoch, Worker: worker, Spent: spentToProto(r.Spent), State: r.State,
 		Progress: all(r.Progress, func(p Progress) *pb.Progress {
 			return &pb.Progress{
 				Key: keyToProto(p.Key), MembersDone: int32(p.MembersDone), SampledTokens: p.SampledTokens,
 				Used: tokensToProto(p.Used), Next: p.Next,
 			}
-		}),
-		Unavailable: all(slices.Sorted(maps.Keys(r.Unavailable)), func(name string) *pb.UnavailableEnvironment {
-			return &pb.UnavailableEnvironment{Name: name, Problem: r.Unavailable[name]}
 		}),
 	}
 }
@@ -71,36 +61,14 @@ func renewalFromProto(r *pb.RenewRequest) (Renewal, error) {
 				Used: d.tokens(p.GetUsed()), Next: max(0, p.GetNext()),
 			}
 		}),
-		Spent:     d.spent(r.GetSpent()),
-		Throttled: int(r.GetThrottled()), QueueState: r.GetQueueState(),
-		Data: DataState(r.GetDataState()), DataProblem: r.GetDataProblem(), JudgeProblem: r.GetJudgeProblem(),
-		FormatProblem: r.GetFormatProblem(),
-		CallProblem:   r.GetCallProblem(),
-		Endpoint:      endpointFromProto(r.GetEndpointProblem()),
-	}
-	for _, e := range r.GetUnavailable() {
-		if renewal.Unavailable == nil {
-			renewal.Unavailable = map[string]string{}
-		}
-		renewal.Unavailable[e.GetName()] = e.GetProblem()
+		Spent: d.spent(r.GetSpent()), State: r.GetState(),
 	}
 	return renewal, d.err
 }
 
-func endpointToProto(p EndpointProblem) *pb.EndpointProblem {
-	if p.Kind == "" {
-		return nil
-	}
-	return &pb.EndpointProblem{Kind: p.Kind, Op: p.Op, Status: int32(p.Status), Evidence: p.Evidence}
-}
-
-func endpointFromProto(p *pb.EndpointProblem) EndpointProblem {
-	return EndpointProblem{Kind: p.GetKind(), Op: p.GetOp(), Status: int(p.GetStatus()), Evidence: p.GetEvidence()}
-}
-
-func directiveToProto(epoch Epoch, d Directive) *pb.RenewReply {
+func directiveToProto(epoch *Epoch, d Directive) *pb.RenewReply {
 	return &pb.RenewReply{
-		Epoch: epochToProto(epoch), Revoked: all(d.Revoked, keyToProto), Credits: int32(d.Credits),
+		Epoch: epoch, Revoked: all(d.Revoked, keyToProto), Credits: int32(d.Credits),
 		CoveredIndex: d.CoveredIndex, Session: d.Session, Download: d.Download, Wanted: all(d.Wanted, keyToProto),
 		Skipped: d.Skipped,
 		Permits: all(d.Permits, func(p Permit) *pb.Permit {
@@ -146,13 +114,10 @@ func (d *decoder) rejected(field string, g *pb.RejectedGroup) RejectedGroup {
 	return group
 }
 
-func submitReplyToProto(epoch Epoch, r SubmitReply) *pb.SubmitReply {
-	return &pb.SubmitReply{Epoch: epochToProto(epoch), Status: pb.SubmitReply_Status(r.Status), Field: r.Field}
-}
-
-func submitReplyFromProto(r *pb.SubmitReply) (SubmitReply, error) {
-	if r.GetStatus() < 0 || int(r.GetStatus()) >= len(pb.SubmitReply_Status_name) {
-		return SubmitReply{}, &rl.FieldError{Field: "status", Problem: "is invalid"}
+// checkStatus refuses a reply whose status is not known.
+func checkStatus(r *SubmitReply) error {
+	if _, known := pb.SubmitReply_Status_name[int32(r.GetStatus())]; !known {
+		return &rl.FieldError{Field: "status", Problem: "is invalid"}
 	}
-	return SubmitReply{Status: SubmitStatus(r.GetStatus()), Field: r.GetField()}, nil
+	return nil
 }

@@ -45,17 +45,24 @@ func TestMessagesNameTheFieldThatIsWrong(t *testing.T) {
 	if err := directive(&pb.RenewReply{Wanted: []*pb.GroupKey{badKey}}); err == nil {
 		t.Error("a wanted group without a lineage passed")
 	}
-	if _, err := submitReplyFromProto(&pb.SubmitReply{Status: 5}); err == nil {
-		t.Error("an invalid status passed")
+	for _, status := range []SubmitStatus{-1, 5} {
+		if err := checkStatus(&SubmitReply{Status: status}); err == nil {
+			t.Errorf("checkStatus of %d: no error", status)
+		}
 	}
 }
 
-func TestStatusesHaveNames(t *testing.T) {
-	want := map[SubmitStatus]string{Accepted: "accepted", Duplicate: "duplicate", Closed: "closed", Stale: "stale",
-		Invalid: "invalid"}
-	for status, name := range want {
-		if status.String() != name {
-			t.Errorf("%d is called %s, want %s", status, status, name)
-		}
+// TestMessagesWithoutParts reads messages of a peer that leaves out what the examples have.
+func TestMessagesWithoutParts(t *testing.T) {
+	renewal, err := renewalFromProto(&pb.RenewRequest{})
+	if err != nil || renewal.Spent != (Spent{}) || renewal.State.GetEndpointProblem().GetKind() != "" ||
+		renewal.State.GetThrottled() != 0 || len(renewal.State.GetUnavailable()) != 0 {
+		t.Errorf("renewalFromProto = %+v, %v; want an empty renewal", renewal, err)
+	}
+	if hello, err := helloRequestFromProto(&pb.HelloRequest{}); err != nil || hello.Spent.Process != "" {
+		t.Errorf("helloRequestFromProto = %+v, %v; want a Hello of no process", hello, err)
+	}
+	if err := checkStatus(nil); err != nil {
+		t.Errorf("checkStatus of no reply: %v", err)
 	}
 }

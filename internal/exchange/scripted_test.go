@@ -28,7 +28,7 @@ type learner struct {
 	renewed      chan Renewal
 	directive    Directive
 	submitted    chan rl.Group
-	result       SubmitReply
+	result       SubmitStatus
 	released     chan []rl.Key
 	disconnected chan string
 	spent        chan Spent
@@ -83,12 +83,12 @@ func (l *learner) refuseHello(err error) {
 	l.refuse = err
 }
 
-func (l *learner) Submit(_ string, group rl.Group, digest rl.Digest) SubmitReply {
+func (l *learner) Submit(_ string, group rl.Group, digest rl.Digest) *SubmitReply {
 	if digest != group.Digest() {
 		panic("the digest is not the group's")
 	}
 	l.submitted <- group
-	return l.result
+	return &SubmitReply{Status: l.result}
 }
 
 func (l *learner) Release(_ string, keys []rl.Key, _ string) { l.released <- keys }
@@ -168,8 +168,8 @@ func credentialsOf(t testing.TB, uid string) contract.Credentials {
 }
 
 // epochOf is an epoch of the run that all tests play.
-func epochOf(attempt int32) Epoch {
-	return Epoch{RunUID: "uid-1", SpecDigest: "spec-1", Attempt: attempt, Version: contract.FormatVersion}
+func epochOf(attempt int32) *Epoch {
+	return &Epoch{RunUid: "uid-1", SpecDigest: "spec-1", Attempt: attempt, Version: contract.FormatVersion}
 }
 
 // serving is a server on loopback.
@@ -181,7 +181,7 @@ type serving struct {
 }
 
 // serve starts a server; an empty address is any port. It stops with the test, at the latest.
-func serve(t testing.TB, address string, epoch Epoch, handler Handler, timing Timing) *serving {
+func serve(t testing.TB, address string, epoch *Epoch, handler Handler, timing Timing) *serving {
 	t.Helper()
 	if address == "" {
 		address = "127.0.0.1:0"
@@ -192,7 +192,7 @@ func serve(t testing.TB, address string, epoch Epoch, handler Handler, timing Ti
 	}
 	fenced := make(chan int32, 10)
 	server, err := NewServer(ServerConfig{
-		Epoch: epoch, Credentials: credentialsOf(t, epoch.RunUID), Handler: handler, Timing: timing,
+		Epoch: epoch, Credentials: credentialsOf(t, epoch.RunUid), Handler: handler, Timing: timing,
 		Fenced: func(higher int32) { fenced <- higher },
 	})
 	if err != nil {
@@ -222,7 +222,7 @@ type running struct {
 func clientConfig(t testing.TB, address string) ClientConfig {
 	epoch := epochOf(0)
 	return ClientConfig{
-		Address: address, Credentials: credentialsOf(t, epoch.RunUID), RunUID: epoch.RunUID, SpecDigest: epoch.SpecDigest,
+		Address: address, Credentials: credentialsOf(t, epoch.RunUid), RunUID: epoch.RunUid, SpecDigest: epoch.SpecDigest,
 		Worker: "worker-0", Renew: 20 * time.Millisecond,
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
@@ -40,7 +41,7 @@ type Handler interface {
 	// does not mean that the worker is alive. It does not block.
 	Directive(worker string) Directive
 	// Submit receives a group that is valid by itself (rl.Group.Validate), and its digest.
-	Submit(worker string, group rl.Group, digest rl.Digest) SubmitReply
+	Submit(worker string, group rl.Group, digest rl.Digest) *SubmitReply
 	// Disconnected reports that a worker's Renew stream broke, or that the worker ended it. A live worker says Hello
 	// within seconds, or has done so already on another connection, and continues to renew.
 	Disconnected(worker string)
@@ -50,7 +51,8 @@ type Handler interface {
 
 // ServerConfig is what a Server needs.
 type ServerConfig struct {
-	Epoch       Epoch
+	// Epoch is this learner's, without a proof. Its version is contract.FormatVersion unless given.
+	Epoch       *Epoch
 	Credentials contract.Credentials
 	Handler     Handler
 	// Fenced is called, once, when a worker knows of a higher attempt. From then on the server answers nothing but
@@ -95,7 +97,8 @@ const maxSubmits = 8
 // Server is the learner's side.
 type Server struct {
 	pb.UnimplementedExchangeServer
-	epoch   Epoch
+	// epoch is in every reply, and never changes.
+	epoch   *Epoch
 	handler Handler
 	timing  Timing
 	logger  *slog.Logger
@@ -115,12 +118,12 @@ func NewServer(config ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the exchange: %w", err)
 	}
-	config.Epoch.Version = cmp.Or(config.Epoch.Version, contract.FormatVersion)
-	proof, err := config.Credentials.ProveAttempt(config.Epoch.RunUID, config.Epoch.Attempt)
+	config.Epoch = proto.CloneOf(config.Epoch)
+	config.Epoch.Version = cmp.Or(config.Epoch.GetVersion(), contract.FormatVersion)
+	config.Epoch.Proof, err = config.Credentials.ProveAttempt(config.Epoch.GetRunUid(), config.Epoch.GetAttempt())
 	if err != nil {
 		return nil, fmt.Errorf("preparing the exchange: %w", err)
 	}
-	config.Epoch.Proof = string(proof)
 	s := &Server{
 		epoch: config.Epoch, handler: config.Handler, timing: config.Timing.withDefaults(),
 		logger: cmp.Or(config.Logger, slog.New(slog.DiscardHandler)),

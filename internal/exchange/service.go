@@ -45,7 +45,7 @@ func (s *Server) Acquire(ctx context.Context, request *pb.AcquireRequest) (*pb.A
 	if err != nil && ctx.Err() == nil {
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}
-	return &pb.AcquireReply{Epoch: epochToProto(s.epoch), Leases: all(leases, leaseToProto)}, nil
+	return &pb.AcquireReply{Epoch: s.epoch, Leases: all(leases, leaseToProto)}, nil
 }
 
 // Release implements the service.
@@ -57,7 +57,7 @@ func (s *Server) Release(_ context.Context, request *pb.ReleaseRequest) (*pb.Rel
 	}
 	s.report(request.GetWorker(), request.GetSpent())
 	s.handler.Release(request.GetWorker(), keys, request.GetReason())
-	return &pb.ReleaseReply{Epoch: epochToProto(s.epoch)}, nil
+	return &pb.ReleaseReply{Epoch: s.epoch}, nil
 }
 
 // Submit implements the service.
@@ -83,13 +83,15 @@ func (s *Server) Submit(stream grpc.ClientStreamingServer[pb.SubmitFrame, pb.Sub
 	if wrong, ok := errors.AsType[*rl.FieldError](err); ok {
 		s.logger.Warn("group refused", "worker", header.GetWorker(), "slot", header.GetKey().GetSlot(),
 			"field", wrong.Field, "problem", wrong.Problem)
-		return stream.SendAndClose(submitReplyToProto(s.epoch, SubmitReply{Status: Invalid, Field: wrong.Field}))
+		return stream.SendAndClose(&SubmitReply{Epoch: s.epoch, Status: Invalid, Field: wrong.Field})
 	}
 	if err != nil {
 		return err
 	}
 	s.report(header.GetWorker(), header.GetSpent())
-	return stream.SendAndClose(submitReplyToProto(s.epoch, s.handler.Submit(header.GetWorker(), group, digest)))
+	reply := s.handler.Submit(header.GetWorker(), group, digest)
+	reply.Epoch = s.epoch
+	return stream.SendAndClose(reply)
 }
 
 func receiveGroup(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, error)) (rl.Group, rl.Digest, error) {

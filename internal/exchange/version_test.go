@@ -29,7 +29,7 @@ func TestVersionsOfLearnerAndWorker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			epoch := epochOf(1)
-			epoch.Version = tc.learner
+			epoch.Version = int32(tc.learner)
 			l := newLearner()
 			s := serve(t, "", epoch, l, Timing{})
 			config := clientConfig(t, s.address)
@@ -61,7 +61,7 @@ func TestAnswersOfAnotherVersionAreRefused(t *testing.T) {
 	}
 	for _, version := range []int{0, contract.FormatVersion + 1} {
 		epoch := epochOf(1)
-		epoch.Version = version
+		epoch.Version = int32(version)
 		if err := client.observeEpoch(helloReplyToProto(epoch, HelloReply{})); !errors.Is(err, ErrVersion) {
 			t.Errorf("an answer of version %d: %v, want ErrVersion", version, err)
 		}

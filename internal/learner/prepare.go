@@ -74,8 +74,8 @@ func (l *learner) prepare(ctx context.Context) error {
 		return err
 	}
 	l.server, err = exchange.NewServer(exchange.ServerConfig{
-		Epoch: exchange.Epoch{
-			RunUID: l.file.Run.UID, SpecDigest: l.file.SpecDigest, Attempt: l.file.Attempt, Version: l.file.Version,
+		Epoch: &exchange.Epoch{
+			RunUid: l.file.Run.UID, SpecDigest: l.file.SpecDigest, Attempt: l.file.Attempt, Version: int32(l.file.Version),
 		},
 		Credentials: l.config.Credentials, Handler: l.table.Handler(), Logger: l.config.Logger,
 		Fenced: func(higher int32) { l.fence(higher) },

@@ -116,9 +116,9 @@ func (l *learner) tick(ctx context.Context) {
 				accepted = now
 				l.status.Touch()
 			}
-			if found := l.table.Problem(); found.Kind != "" {
+			if p := l.table.Problem(); p.Kind != "" {
 				l.status.AddWorkersProblem(client.Problem{
-					Code: problem.Code(found.Kind), Op: found.Op, Status: found.Status, Evidence: found.Evidence,
+					Code: problem.Code(p.Kind), Op: p.Op, Status: int(p.Status), Evidence: p.Evidence,
 				})
 			}
 		case <-ctx.Done():

@@ -71,18 +71,21 @@ func (a *exchangeWorker) HandleHello(reply exchange.HelloReply) {
 
 // Renewal implements exchange.Worker.
 func (a *exchangeWorker) Renewal() exchange.Renewal {
-	throttled, queue := a.worker.config.Pressure.take()
-	renewal := exchange.Renewal{Throttled: throttled, QueueState: queue}
-	a.worker.config.Spending.report(&renewal, a.worker.active.list())
-	renewal.Unavailable = a.worker.health.Problems()
-	a.worker.config.Data.report(&renewal)
-	found := a.worker.config.Pressure.problem()
-	renewal.Endpoint = exchange.EndpointProblem{
-		Kind: string(found.Code), Op: found.Op, Status: found.Status, Evidence: found.Evidence,
+	w := a.worker
+	throttled, queue := w.config.Pressure.take()
+	state := &exchange.WorkerState{
+		Throttled: int32(throttled), QueueState: queue, Unavailable: w.health.Problems(),
+		JudgeProblem: w.config.Judges.reported(), FormatProblem: w.active.formatProblem(),
+		CallProblem: w.built.calls.Problem(),
 	}
-	renewal.JudgeProblem = a.worker.config.Judges.reported()
-	renewal.FormatProblem = a.worker.active.formatProblem()
-	renewal.CallProblem = a.worker.built.calls.Problem()
+	if p := w.config.Pressure.problem(); p.Code != "" {
+		state.EndpointProblem = &exchange.EndpointProblem{
+			Kind: string(p.Code), Op: p.Op, Status: int32(p.Status), Evidence: p.Evidence,
+		}
+	}
+	w.config.Data.report(state)
+	renewal := exchange.Renewal{State: state}
+	w.config.Spending.report(&renewal, w.active.list())
 	return renewal
 }
 

@@ -79,10 +79,10 @@ func (d *Data) setProblem(err error) {
 	}
 }
 
-func (d *Data) report(renewal *exchange.Renewal) {
+func (d *Data) report(to *exchange.WorkerState) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	renewal.Data, renewal.DataProblem = d.state, d.problem
+	to.DataState, to.DataProblem = d.state, d.problem
 }
 
 // prepareAll reads the tokenizer and the data sets of what is to be played, each time that changes, until ctx ends. The

@@ -22,9 +22,9 @@ func TestPermitWaitsForTheLearner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &Data{}
 		state := func() exchange.DataState {
-			var renewal exchange.Renewal
-			d.report(&renewal)
-			return renewal.Data
+			var reported exchange.WorkerState
+			d.report(&reported)
+			return reported.DataState
 		}
 		d.permit(true)
 		permitted := make(chan func())
@@ -91,9 +91,9 @@ func TestAnEnvironmentThatCannotBeBuiltIsReported(t *testing.T) {
 		defer cancel()
 		go w.prepareAll(ctx)
 		problem := func() string {
-			var renewal exchange.Renewal
-			w.config.Data.report(&renewal)
-			return renewal.DataProblem
+			var reported exchange.WorkerState
+			w.config.Data.report(&reported)
+			return reported.DataProblem
 		}
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
@@ -161,10 +161,10 @@ func TestPanicsOfPreparationAreReported(t *testing.T) {
 			defer cancel()
 			go w.prepareAll(ctx)
 			synctest.Wait()
-			var renewal exchange.Renewal
-			w.config.Data.report(&renewal)
-			if renewal.DataProblem != want {
-				t.Errorf("the problem is %q, want %q", renewal.DataProblem, want)
+			var reported exchange.WorkerState
+			w.config.Data.report(&reported)
+			if reported.DataProblem != want {
+				t.Errorf("the problem is %q, want %q", reported.DataProblem, want)
 			}
 		})
 	}

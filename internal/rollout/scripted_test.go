@@ -169,7 +169,7 @@ func (b *scriptedLearner) grant(free int) (leases []exchange.Lease) {
 }
 
 func (b *scriptedLearner) Renew(_ string, renewal exchange.Renewal) exchange.Directive {
-	b.change(func() { b.throttled += renewal.Throttled })
+	b.change(func() { b.throttled += int(renewal.State.GetThrottled()) })
 	return b.Directive("")
 }
 
@@ -179,14 +179,14 @@ func (b *scriptedLearner) Directive(string) exchange.Directive {
 	return b.directive
 }
 
-func (b *scriptedLearner) Submit(_ string, group rl.Group, _ rl.Digest) exchange.SubmitReply {
-	reply := exchange.SubmitReply{Status: exchange.Accepted}
+func (b *scriptedLearner) Submit(_ string, group rl.Group, _ rl.Digest) *exchange.SubmitReply {
+	reply := &exchange.SubmitReply{Status: exchange.Accepted}
 	b.change(func() {
 		b.submits[group.Key]++
 		field, refused := b.refuses[group.Key]
 		switch _, ok := b.groups[group.Key]; {
 		case refused && group.Outcome == rl.Usable:
-			reply = exchange.SubmitReply{Status: exchange.Invalid, Field: field}
+			reply = &exchange.SubmitReply{Status: exchange.Invalid, Field: field}
 			return
 		case ok:
 			reply.Status = exchange.Duplicate
@@ -249,7 +249,7 @@ func newLearnerService(t *testing.T) *learnerService {
 func (s *learnerService) serve(b *scriptedLearner, attempt int32) (end func()) {
 	s.t.Helper()
 	server, err := exchange.NewServer(exchange.ServerConfig{
-		Epoch: exchange.Epoch{RunUID: runUID, SpecDigest: digest, Attempt: attempt}, Credentials: s.credentials, Handler: b,
+		Epoch: &exchange.Epoch{RunUid: runUID, SpecDigest: digest, Attempt: attempt}, Credentials: s.credentials, Handler: b,
 		Fenced: func(int32) { s.fenced.Add(1) }, Logger: slog.New(slog.DiscardHandler),
 		Timing: exchange.Timing{Direct: 20 * time.Millisecond, Drain: 10 * time.Millisecond},
 	})

@@ -31,7 +31,7 @@ import (
 type Learner interface {
 	Run(ctx context.Context, worker exchange.Worker) error
 	Acquire(ctx context.Context, free int) ([]exchange.Lease, error)
-	Submit(ctx context.Context, group exchange.EncodedGroup) (exchange.SubmitReply, error)
+	Submit(ctx context.Context, group exchange.EncodedGroup) (*exchange.SubmitReply, error)
 	Release(ctx context.Context, keys []rl.Key, reason string) error
 	Attempt() int32
 }

@@ -142,17 +142,17 @@ type shufflingLearner struct {
 }
 
 // Submit implements rollout.Learner.
-func (s shufflingLearner) Submit(ctx context.Context, encoded exchange.EncodedGroup) (exchange.SubmitReply, error) {
+func (s shufflingLearner) Submit(ctx context.Context, encoded exchange.EncodedGroup) (*exchange.SubmitReply, error) {
 	if encoded.Key.Kind != rl.Train {
 		return s.Learner.Submit(ctx, encoded)
 	}
 	group, err := exchange.DecodeGroup(encoded.Message)
 	if err != nil {
-		return exchange.SubmitReply{}, err
+		return nil, err
 	}
 	shuffleRewards(group)
 	if encoded, err = exchange.EncodeGroup(group); err != nil {
-		return exchange.SubmitReply{}, err
+		return nil, err
 	}
 	return s.Learner.Submit(ctx, encoded)
 }

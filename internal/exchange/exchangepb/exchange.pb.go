@@ -139,12 +139,15 @@ func (Outcome) EnumDescriptor() ([]byte, []int) {
 	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{1}
 }
 
-// DataState of a worker. A learner that does not know it permits no download, and has no data sets.
+// DataState is the progress of a worker with its data sets.
 type DataState int32
 
 const (
-	DataState_SETTLED     DataState = 0
-	DataState_WAITING     DataState = 1
+	// Everything is read, or nothing can be: no download is needed.
+	DataState_SETTLED DataState = 0
+	// The worker waits for the permit to download.
+	DataState_WAITING DataState = 1
+	// The worker has the permit.
 	DataState_DOWNLOADING DataState = 2
 )
 
@@ -1023,29 +1026,12 @@ func (x *Lease) GetFaulty() []int32 {
 }
 
 type RenewRequest struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Epoch    *Epoch                 `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Worker   string                 `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
-	Progress []*Progress            `protobuf:"bytes,3,rep,name=progress,proto3" json:"progress,omitempty"`
-	// Replies of the endpoint that asked to slow down (429), since the last message.
-	Throttled int32 `protobuf:"varint,4,opt,name=throttled,proto3" json:"throttled,omitempty"`
-	// The state of the queue that the endpoint reports: active, paused_capacity, paused_rate_limit.
-	QueueState string `protobuf:"bytes,5,opt,name=queue_state,json=queueState,proto3" json:"queue_state,omitempty"`
-	// How far the worker is with reading its data sets.
-	DataState DataState `protobuf:"varint,6,opt,name=data_state,json=dataState,proto3,enum=tinker_operator.exchange.v1.DataState" json:"data_state,omitempty"`
-	// What is wrong with them, for people; empty if nothing is.
-	DataProblem string `protobuf:"bytes,7,opt,name=data_problem,json=dataProblem,proto3" json:"data_problem,omitempty"`
-	// Why judges cannot be asked, for people; empty if they can.
-	JudgeProblem string `protobuf:"bytes,8,opt,name=judge_problem,json=judgeProblem,proto3" json:"judge_problem,omitempty"`
-	// Environments of which no episode can begin at this worker.
-	Unavailable []*UnavailableEnvironment `protobuf:"bytes,9,rep,name=unavailable,proto3" json:"unavailable,omitempty"`
-	// What samples wait for at the endpoint; absent if they wait for nothing.
-	EndpointProblem *EndpointProblem `protobuf:"bytes,10,opt,name=endpoint_problem,json=endpointProblem,proto3" json:"endpoint_problem,omitempty"`
-	// Why the model's format cannot express a prompt whose episode waits, for people; empty if none waits.
-	FormatProblem string `protobuf:"bytes,11,opt,name=format_problem,json=formatProblem,proto3" json:"format_problem,omitempty"`
-	// Calls of environments that were given up and have not returned, for people; empty without any.
-	CallProblem   string `protobuf:"bytes,12,opt,name=call_problem,json=callProblem,proto3" json:"call_problem,omitempty"`
-	Spent         *Spent `protobuf:"bytes,13,opt,name=spent,proto3" json:"spent,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         *Epoch                 `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Worker        string                 `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	Progress      []*Progress            `protobuf:"bytes,3,rep,name=progress,proto3" json:"progress,omitempty"`
+	Spent         *Spent                 `protobuf:"bytes,4,opt,name=spent,proto3" json:"spent,omitempty"`
+	State         *WorkerState           `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1101,69 +1087,6 @@ func (x *RenewRequest) GetProgress() []*Progress {
 	return nil
 }
 
-func (x *RenewRequest) GetThrottled() int32 {
-	if x != nil {
-		return x.Throttled
-	}
-	return 0
-}
-
-func (x *RenewRequest) GetQueueState() string {
-	if x != nil {
-		return x.QueueState
-	}
-	return ""
-}
-
-func (x *RenewRequest) GetDataState() DataState {
-	if x != nil {
-		return x.DataState
-	}
-	return DataState_SETTLED
-}
-
-func (x *RenewRequest) GetDataProblem() string {
-	if x != nil {
-		return x.DataProblem
-	}
-	return ""
-}
-
-func (x *RenewRequest) GetJudgeProblem() string {
-	if x != nil {
-		return x.JudgeProblem
-	}
-	return ""
-}
-
-func (x *RenewRequest) GetUnavailable() []*UnavailableEnvironment {
-	if x != nil {
-		return x.Unavailable
-	}
-	return nil
-}
-
-func (x *RenewRequest) GetEndpointProblem() *EndpointProblem {
-	if x != nil {
-		return x.EndpointProblem
-	}
-	return nil
-}
-
-func (x *RenewRequest) GetFormatProblem() string {
-	if x != nil {
-		return x.FormatProblem
-	}
-	return ""
-}
-
-func (x *RenewRequest) GetCallProblem() string {
-	if x != nil {
-		return x.CallProblem
-	}
-	return ""
-}
-
 func (x *RenewRequest) GetSpent() *Spent {
 	if x != nil {
 		return x.Spent
@@ -1171,7 +1094,133 @@ func (x *RenewRequest) GetSpent() *Spent {
 	return nil
 }
 
-// EndpointProblem is a problem of a worker at the endpoint.
+func (x *RenewRequest) GetState() *WorkerState {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+// WorkerState is what a worker waits for, and what it notices of the endpoint.
+type WorkerState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Replies of the endpoint that asked to slow down (429), since the last message.
+	Throttled int32 `protobuf:"varint,1,opt,name=throttled,proto3" json:"throttled,omitempty"`
+	// The state of the queue that the endpoint reports: active, paused_capacity or paused_rate_limit; empty if it reports
+	// nothing.
+	QueueState string `protobuf:"bytes,2,opt,name=queue_state,json=queueState,proto3" json:"queue_state,omitempty"`
+	// The progress of the worker with its data sets.
+	DataState DataState `protobuf:"varint,3,opt,name=data_state,json=dataState,proto3,enum=tinker_operator.exchange.v1.DataState" json:"data_state,omitempty"`
+	// What is wrong with the data sets, for people; empty if nothing is.
+	DataProblem string `protobuf:"bytes,4,opt,name=data_problem,json=dataProblem,proto3" json:"data_problem,omitempty"`
+	// Why judges cannot be asked, for people; empty if they can.
+	JudgeProblem string `protobuf:"bytes,5,opt,name=judge_problem,json=judgeProblem,proto3" json:"judge_problem,omitempty"`
+	// Why the model's format cannot express a prompt whose episode waits, for people; empty if none waits.
+	FormatProblem string `protobuf:"bytes,6,opt,name=format_problem,json=formatProblem,proto3" json:"format_problem,omitempty"`
+	// Calls of environments that were given up and have not returned, for people; empty without any.
+	CallProblem string `protobuf:"bytes,7,opt,name=call_problem,json=callProblem,proto3" json:"call_problem,omitempty"`
+	// What samples wait for at the endpoint; absent if they wait for nothing.
+	EndpointProblem *EndpointProblem `protobuf:"bytes,8,opt,name=endpoint_problem,json=endpointProblem,proto3" json:"endpoint_problem,omitempty"`
+	// Why no episode of an environment can begin at this worker, for people, by the environment's name within the run.
+	Unavailable   map[string]string `protobuf:"bytes,9,rep,name=unavailable,proto3" json:"unavailable,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkerState) Reset() {
+	*x = WorkerState{}
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkerState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkerState) ProtoMessage() {}
+
+func (x *WorkerState) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkerState.ProtoReflect.Descriptor instead.
+func (*WorkerState) Descriptor() ([]byte, []int) {
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *WorkerState) GetThrottled() int32 {
+	if x != nil {
+		return x.Throttled
+	}
+	return 0
+}
+
+func (x *WorkerState) GetQueueState() string {
+	if x != nil {
+		return x.QueueState
+	}
+	return ""
+}
+
+func (x *WorkerState) GetDataState() DataState {
+	if x != nil {
+		return x.DataState
+	}
+	return DataState_SETTLED
+}
+
+func (x *WorkerState) GetDataProblem() string {
+	if x != nil {
+		return x.DataProblem
+	}
+	return ""
+}
+
+func (x *WorkerState) GetJudgeProblem() string {
+	if x != nil {
+		return x.JudgeProblem
+	}
+	return ""
+}
+
+func (x *WorkerState) GetFormatProblem() string {
+	if x != nil {
+		return x.FormatProblem
+	}
+	return ""
+}
+
+func (x *WorkerState) GetCallProblem() string {
+	if x != nil {
+		return x.CallProblem
+	}
+	return ""
+}
+
+func (x *WorkerState) GetEndpointProblem() *EndpointProblem {
+	if x != nil {
+		return x.EndpointProblem
+	}
+	return nil
+}
+
+func (x *WorkerState) GetUnavailable() map[string]string {
+	if x != nil {
+		return x.Unavailable
+	}
+	return nil
+}
+
+// EndpointProblem describes requests to the endpoint that fail.
 type EndpointProblem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As heartbeats spell it: server_error, unreachable, throttled and others.
@@ -1187,7 +1236,7 @@ type EndpointProblem struct {
 
 func (x *EndpointProblem) Reset() {
 	*x = EndpointProblem{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1199,7 +1248,7 @@ func (x *EndpointProblem) String() string {
 func (*EndpointProblem) ProtoMessage() {}
 
 func (x *EndpointProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1212,7 +1261,7 @@ func (x *EndpointProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointProblem.ProtoReflect.Descriptor instead.
 func (*EndpointProblem) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{11}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *EndpointProblem) GetKind() string {
@@ -1239,61 +1288,6 @@ func (x *EndpointProblem) GetStatus() int32 {
 func (x *EndpointProblem) GetEvidence() string {
 	if x != nil {
 		return x.Evidence
-	}
-	return ""
-}
-
-// UnavailableEnvironment is an environment whose server takes no sessions.
-type UnavailableEnvironment struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Key of the environment within the run.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// What is wrong, for people.
-	Problem       string `protobuf:"bytes,2,opt,name=problem,proto3" json:"problem,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *UnavailableEnvironment) Reset() {
-	*x = UnavailableEnvironment{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *UnavailableEnvironment) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*UnavailableEnvironment) ProtoMessage() {}
-
-func (x *UnavailableEnvironment) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use UnavailableEnvironment.ProtoReflect.Descriptor instead.
-func (*UnavailableEnvironment) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{12}
-}
-
-func (x *UnavailableEnvironment) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *UnavailableEnvironment) GetProblem() string {
-	if x != nil {
-		return x.Problem
 	}
 	return ""
 }
@@ -2764,32 +2758,33 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	" \x01(\bR\n" +
 	"transcript\x12\x14\n" +
 	"\x05alone\x18\v \x01(\bR\x05alone\x12\x16\n" +
-	"\x06faulty\x18\f \x03(\x05R\x06faulty\"\xa5\x05\n" +
+	"\x06faulty\x18\f \x03(\x05R\x06faulty\"\x9d\x02\n" +
 	"\fRenewRequest\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12A\n" +
-	"\bprogress\x18\x03 \x03(\v2%.tinker_operator.exchange.v1.ProgressR\bprogress\x12\x1c\n" +
-	"\tthrottled\x18\x04 \x01(\x05R\tthrottled\x12\x1f\n" +
-	"\vqueue_state\x18\x05 \x01(\tR\n" +
+	"\bprogress\x18\x03 \x03(\v2%.tinker_operator.exchange.v1.ProgressR\bprogress\x128\n" +
+	"\x05spent\x18\x04 \x01(\v2\".tinker_operator.exchange.v1.SpentR\x05spent\x12>\n" +
+	"\x05state\x18\x05 \x01(\v2(.tinker_operator.exchange.v1.WorkerStateR\x05state\"\x9b\x04\n" +
+	"\vWorkerState\x12\x1c\n" +
+	"\tthrottled\x18\x01 \x01(\x05R\tthrottled\x12\x1f\n" +
+	"\vqueue_state\x18\x02 \x01(\tR\n" +
 	"queueState\x12E\n" +
 	"\n" +
-	"data_state\x18\x06 \x01(\x0e2&.tinker_operator.exchange.v1.DataStateR\tdataState\x12!\n" +
-	"\fdata_problem\x18\a \x01(\tR\vdataProblem\x12#\n" +
-	"\rjudge_problem\x18\b \x01(\tR\fjudgeProblem\x12U\n" +
-	"\vunavailable\x18\t \x03(\v23.tinker_operator.exchange.v1.UnavailableEnvironmentR\vunavailable\x12W\n" +
-	"\x10endpoint_problem\x18\n" +
-	" \x01(\v2,.tinker_operator.exchange.v1.EndpointProblemR\x0fendpointProblem\x12%\n" +
-	"\x0eformat_problem\x18\v \x01(\tR\rformatProblem\x12!\n" +
-	"\fcall_problem\x18\f \x01(\tR\vcallProblem\x128\n" +
-	"\x05spent\x18\r \x01(\v2\".tinker_operator.exchange.v1.SpentR\x05spent\"i\n" +
+	"data_state\x18\x03 \x01(\x0e2&.tinker_operator.exchange.v1.DataStateR\tdataState\x12!\n" +
+	"\fdata_problem\x18\x04 \x01(\tR\vdataProblem\x12#\n" +
+	"\rjudge_problem\x18\x05 \x01(\tR\fjudgeProblem\x12%\n" +
+	"\x0eformat_problem\x18\x06 \x01(\tR\rformatProblem\x12!\n" +
+	"\fcall_problem\x18\a \x01(\tR\vcallProblem\x12W\n" +
+	"\x10endpoint_problem\x18\b \x01(\v2,.tinker_operator.exchange.v1.EndpointProblemR\x0fendpointProblem\x12[\n" +
+	"\vunavailable\x18\t \x03(\v29.tinker_operator.exchange.v1.WorkerState.UnavailableEntryR\vunavailable\x1a>\n" +
+	"\x10UnavailableEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"i\n" +
 	"\x0fEndpointProblem\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
 	"\x02op\x18\x02 \x01(\tR\x02op\x12\x16\n" +
 	"\x06status\x18\x03 \x01(\x05R\x06status\x12\x1a\n" +
-	"\bevidence\x18\x04 \x01(\tR\bevidence\"F\n" +
-	"\x16UnavailableEnvironment\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\aproblem\x18\x02 \x01(\tR\aproblem\"\xda\x01\n" +
+	"\bevidence\x18\x04 \x01(\tR\bevidence\"\xda\x01\n" +
 	"\bProgress\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12!\n" +
 	"\fmembers_done\x18\x02 \x01(\x05R\vmembersDone\x12%\n" +
@@ -2957,45 +2952,46 @@ func file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP() []byte {
 }
 
 var file_internal_exchange_exchangepb_exchange_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
-	(Kind)(0),                      // 0: tinker_operator.exchange.v1.Kind
-	(Outcome)(0),                   // 1: tinker_operator.exchange.v1.Outcome
-	(DataState)(0),                 // 2: tinker_operator.exchange.v1.DataState
-	(SubmitReply_Status)(0),        // 3: tinker_operator.exchange.v1.SubmitReply.Status
-	(*Epoch)(nil),                  // 4: tinker_operator.exchange.v1.Epoch
-	(*GroupKey)(nil),               // 5: tinker_operator.exchange.v1.GroupKey
-	(*HelloRequest)(nil),           // 6: tinker_operator.exchange.v1.HelloRequest
-	(*Spent)(nil),                  // 7: tinker_operator.exchange.v1.Spent
-	(*Tokens)(nil),                 // 8: tinker_operator.exchange.v1.Tokens
-	(*StoredGroup)(nil),            // 9: tinker_operator.exchange.v1.StoredGroup
-	(*HelloReply)(nil),             // 10: tinker_operator.exchange.v1.HelloReply
-	(*AcquireRequest)(nil),         // 11: tinker_operator.exchange.v1.AcquireRequest
-	(*AcquireReply)(nil),           // 12: tinker_operator.exchange.v1.AcquireReply
-	(*Lease)(nil),                  // 13: tinker_operator.exchange.v1.Lease
-	(*RenewRequest)(nil),           // 14: tinker_operator.exchange.v1.RenewRequest
-	(*EndpointProblem)(nil),        // 15: tinker_operator.exchange.v1.EndpointProblem
-	(*UnavailableEnvironment)(nil), // 16: tinker_operator.exchange.v1.UnavailableEnvironment
-	(*Progress)(nil),               // 17: tinker_operator.exchange.v1.Progress
-	(*RenewReply)(nil),             // 18: tinker_operator.exchange.v1.RenewReply
-	(*Permit)(nil),                 // 19: tinker_operator.exchange.v1.Permit
-	(*Evaluation)(nil),             // 20: tinker_operator.exchange.v1.Evaluation
-	(*RejectedGroup)(nil),          // 21: tinker_operator.exchange.v1.RejectedGroup
-	(*SubmitFrame)(nil),            // 22: tinker_operator.exchange.v1.SubmitFrame
-	(*SubmitHeader)(nil),           // 23: tinker_operator.exchange.v1.SubmitHeader
-	(*Group)(nil),                  // 24: tinker_operator.exchange.v1.Group
-	(*Member)(nil),                 // 25: tinker_operator.exchange.v1.Member
-	(*Trajectory)(nil),             // 26: tinker_operator.exchange.v1.Trajectory
-	(*Judgement)(nil),              // 27: tinker_operator.exchange.v1.Judgement
-	(*Segment)(nil),                // 28: tinker_operator.exchange.v1.Segment
-	(*Step)(nil),                   // 29: tinker_operator.exchange.v1.Step
-	(*Usage)(nil),                  // 30: tinker_operator.exchange.v1.Usage
-	(*JudgeUsage)(nil),             // 31: tinker_operator.exchange.v1.JudgeUsage
-	(*SubmitReply)(nil),            // 32: tinker_operator.exchange.v1.SubmitReply
-	(*ReleaseRequest)(nil),         // 33: tinker_operator.exchange.v1.ReleaseRequest
-	(*ReleaseReply)(nil),           // 34: tinker_operator.exchange.v1.ReleaseReply
-	nil,                            // 35: tinker_operator.exchange.v1.Member.PartsEntry
-	nil,                            // 36: tinker_operator.exchange.v1.Member.MetricsEntry
+	(Kind)(0),               // 0: tinker_operator.exchange.v1.Kind
+	(Outcome)(0),            // 1: tinker_operator.exchange.v1.Outcome
+	(DataState)(0),          // 2: tinker_operator.exchange.v1.DataState
+	(SubmitReply_Status)(0), // 3: tinker_operator.exchange.v1.SubmitReply.Status
+	(*Epoch)(nil),           // 4: tinker_operator.exchange.v1.Epoch
+	(*GroupKey)(nil),        // 5: tinker_operator.exchange.v1.GroupKey
+	(*HelloRequest)(nil),    // 6: tinker_operator.exchange.v1.HelloRequest
+	(*Spent)(nil),           // 7: tinker_operator.exchange.v1.Spent
+	(*Tokens)(nil),          // 8: tinker_operator.exchange.v1.Tokens
+	(*StoredGroup)(nil),     // 9: tinker_operator.exchange.v1.StoredGroup
+	(*HelloReply)(nil),      // 10: tinker_operator.exchange.v1.HelloReply
+	(*AcquireRequest)(nil),  // 11: tinker_operator.exchange.v1.AcquireRequest
+	(*AcquireReply)(nil),    // 12: tinker_operator.exchange.v1.AcquireReply
+	(*Lease)(nil),           // 13: tinker_operator.exchange.v1.Lease
+	(*RenewRequest)(nil),    // 14: tinker_operator.exchange.v1.RenewRequest
+	(*WorkerState)(nil),     // 15: tinker_operator.exchange.v1.WorkerState
+	(*EndpointProblem)(nil), // 16: tinker_operator.exchange.v1.EndpointProblem
+	(*Progress)(nil),        // 17: tinker_operator.exchange.v1.Progress
+	(*RenewReply)(nil),      // 18: tinker_operator.exchange.v1.RenewReply
+	(*Permit)(nil),          // 19: tinker_operator.exchange.v1.Permit
+	(*Evaluation)(nil),      // 20: tinker_operator.exchange.v1.Evaluation
+	(*RejectedGroup)(nil),   // 21: tinker_operator.exchange.v1.RejectedGroup
+	(*SubmitFrame)(nil),     // 22: tinker_operator.exchange.v1.SubmitFrame
+	(*SubmitHeader)(nil),    // 23: tinker_operator.exchange.v1.SubmitHeader
+	(*Group)(nil),           // 24: tinker_operator.exchange.v1.Group
+	(*Member)(nil),          // 25: tinker_operator.exchange.v1.Member
+	(*Trajectory)(nil),      // 26: tinker_operator.exchange.v1.Trajectory
+	(*Judgement)(nil),       // 27: tinker_operator.exchange.v1.Judgement
+	(*Segment)(nil),         // 28: tinker_operator.exchange.v1.Segment
+	(*Step)(nil),            // 29: tinker_operator.exchange.v1.Step
+	(*Usage)(nil),           // 30: tinker_operator.exchange.v1.Usage
+	(*JudgeUsage)(nil),      // 31: tinker_operator.exchange.v1.JudgeUsage
+	(*SubmitReply)(nil),     // 32: tinker_operator.exchange.v1.SubmitReply
+	(*ReleaseRequest)(nil),  // 33: tinker_operator.exchange.v1.ReleaseRequest
+	(*ReleaseReply)(nil),    // 34: tinker_operator.exchange.v1.ReleaseReply
+	nil,                     // 35: tinker_operator.exchange.v1.WorkerState.UnavailableEntry
+	nil,                     // 36: tinker_operator.exchange.v1.Member.PartsEntry
+	nil,                     // 37: tinker_operator.exchange.v1.Member.MetricsEntry
 }
 var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	0,  // 0: tinker_operator.exchange.v1.GroupKey.kind:type_name -> tinker_operator.exchange.v1.Kind
@@ -3016,58 +3012,59 @@ var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	5,  // 15: tinker_operator.exchange.v1.Lease.key:type_name -> tinker_operator.exchange.v1.GroupKey
 	4,  // 16: tinker_operator.exchange.v1.RenewRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
 	17, // 17: tinker_operator.exchange.v1.RenewRequest.progress:type_name -> tinker_operator.exchange.v1.Progress
-	2,  // 18: tinker_operator.exchange.v1.RenewRequest.data_state:type_name -> tinker_operator.exchange.v1.DataState
-	16, // 19: tinker_operator.exchange.v1.RenewRequest.unavailable:type_name -> tinker_operator.exchange.v1.UnavailableEnvironment
-	15, // 20: tinker_operator.exchange.v1.RenewRequest.endpoint_problem:type_name -> tinker_operator.exchange.v1.EndpointProblem
-	7,  // 21: tinker_operator.exchange.v1.RenewRequest.spent:type_name -> tinker_operator.exchange.v1.Spent
-	5,  // 22: tinker_operator.exchange.v1.Progress.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	8,  // 23: tinker_operator.exchange.v1.Progress.used:type_name -> tinker_operator.exchange.v1.Tokens
-	4,  // 24: tinker_operator.exchange.v1.RenewReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 25: tinker_operator.exchange.v1.RenewReply.revoked:type_name -> tinker_operator.exchange.v1.GroupKey
-	20, // 26: tinker_operator.exchange.v1.RenewReply.covered_evaluations:type_name -> tinker_operator.exchange.v1.Evaluation
-	5,  // 27: tinker_operator.exchange.v1.RenewReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
-	21, // 28: tinker_operator.exchange.v1.RenewReply.rejected:type_name -> tinker_operator.exchange.v1.RejectedGroup
-	19, // 29: tinker_operator.exchange.v1.RenewReply.permits:type_name -> tinker_operator.exchange.v1.Permit
-	5,  // 30: tinker_operator.exchange.v1.Permit.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	5,  // 31: tinker_operator.exchange.v1.RejectedGroup.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 32: tinker_operator.exchange.v1.RejectedGroup.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	23, // 33: tinker_operator.exchange.v1.SubmitFrame.header:type_name -> tinker_operator.exchange.v1.SubmitHeader
-	4,  // 34: tinker_operator.exchange.v1.SubmitHeader.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 35: tinker_operator.exchange.v1.SubmitHeader.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	7,  // 36: tinker_operator.exchange.v1.SubmitHeader.spent:type_name -> tinker_operator.exchange.v1.Spent
-	5,  // 37: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 38: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	25, // 39: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
-	30, // 40: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
-	1,  // 41: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	35, // 42: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
-	36, // 43: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
-	26, // 44: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
-	28, // 45: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
-	27, // 46: tinker_operator.exchange.v1.Trajectory.judgements:type_name -> tinker_operator.exchange.v1.Judgement
-	29, // 47: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
-	31, // 48: tinker_operator.exchange.v1.Usage.judge:type_name -> tinker_operator.exchange.v1.JudgeUsage
-	4,  // 49: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	3,  // 50: tinker_operator.exchange.v1.SubmitReply.status:type_name -> tinker_operator.exchange.v1.SubmitReply.Status
-	4,  // 51: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 52: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
-	7,  // 53: tinker_operator.exchange.v1.ReleaseRequest.spent:type_name -> tinker_operator.exchange.v1.Spent
-	4,  // 54: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	6,  // 55: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
-	11, // 56: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
-	14, // 57: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
-	22, // 58: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
-	33, // 59: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
-	10, // 60: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
-	12, // 61: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
-	18, // 62: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
-	32, // 63: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
-	34, // 64: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
-	60, // [60:65] is the sub-list for method output_type
-	55, // [55:60] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	7,  // 18: tinker_operator.exchange.v1.RenewRequest.spent:type_name -> tinker_operator.exchange.v1.Spent
+	15, // 19: tinker_operator.exchange.v1.RenewRequest.state:type_name -> tinker_operator.exchange.v1.WorkerState
+	2,  // 20: tinker_operator.exchange.v1.WorkerState.data_state:type_name -> tinker_operator.exchange.v1.DataState
+	16, // 21: tinker_operator.exchange.v1.WorkerState.endpoint_problem:type_name -> tinker_operator.exchange.v1.EndpointProblem
+	35, // 22: tinker_operator.exchange.v1.WorkerState.unavailable:type_name -> tinker_operator.exchange.v1.WorkerState.UnavailableEntry
+	5,  // 23: tinker_operator.exchange.v1.Progress.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	8,  // 24: tinker_operator.exchange.v1.Progress.used:type_name -> tinker_operator.exchange.v1.Tokens
+	4,  // 25: tinker_operator.exchange.v1.RenewReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 26: tinker_operator.exchange.v1.RenewReply.revoked:type_name -> tinker_operator.exchange.v1.GroupKey
+	20, // 27: tinker_operator.exchange.v1.RenewReply.covered_evaluations:type_name -> tinker_operator.exchange.v1.Evaluation
+	5,  // 28: tinker_operator.exchange.v1.RenewReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
+	21, // 29: tinker_operator.exchange.v1.RenewReply.rejected:type_name -> tinker_operator.exchange.v1.RejectedGroup
+	19, // 30: tinker_operator.exchange.v1.RenewReply.permits:type_name -> tinker_operator.exchange.v1.Permit
+	5,  // 31: tinker_operator.exchange.v1.Permit.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	5,  // 32: tinker_operator.exchange.v1.RejectedGroup.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 33: tinker_operator.exchange.v1.RejectedGroup.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	23, // 34: tinker_operator.exchange.v1.SubmitFrame.header:type_name -> tinker_operator.exchange.v1.SubmitHeader
+	4,  // 35: tinker_operator.exchange.v1.SubmitHeader.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 36: tinker_operator.exchange.v1.SubmitHeader.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	7,  // 37: tinker_operator.exchange.v1.SubmitHeader.spent:type_name -> tinker_operator.exchange.v1.Spent
+	5,  // 38: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 39: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	25, // 40: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
+	30, // 41: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
+	1,  // 42: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	36, // 43: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
+	37, // 44: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
+	26, // 45: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
+	28, // 46: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
+	27, // 47: tinker_operator.exchange.v1.Trajectory.judgements:type_name -> tinker_operator.exchange.v1.Judgement
+	29, // 48: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
+	31, // 49: tinker_operator.exchange.v1.Usage.judge:type_name -> tinker_operator.exchange.v1.JudgeUsage
+	4,  // 50: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	3,  // 51: tinker_operator.exchange.v1.SubmitReply.status:type_name -> tinker_operator.exchange.v1.SubmitReply.Status
+	4,  // 52: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 53: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
+	7,  // 54: tinker_operator.exchange.v1.ReleaseRequest.spent:type_name -> tinker_operator.exchange.v1.Spent
+	4,  // 55: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	6,  // 56: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
+	11, // 57: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
+	14, // 58: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
+	22, // 59: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
+	33, // 60: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
+	10, // 61: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
+	12, // 62: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
+	18, // 63: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
+	32, // 64: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
+	34, // 65: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
+	61, // [61:66] is the sub-list for method output_type
+	56, // [56:61] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_internal_exchange_exchangepb_exchange_proto_init() }
@@ -3085,7 +3082,7 @@ func file_internal_exchange_exchangepb_exchange_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_exchange_exchangepb_exchange_proto_rawDesc), len(file_internal_exchange_exchangepb_exchange_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   33,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,8 +23,8 @@ type data struct {
 
 // renew takes over what a worker reports. A worker that downloads had its permit from a learner, perhaps an earlier
 // one.
-func (d *data) renew(renewal exchange.Renewal) {
-	d.state, d.problem = renewal.Data, renewal.DataProblem
+func (d *data) renew(state *exchange.WorkerState) {
+	d.state, d.problem = state.GetDataState(), state.GetDataProblem()
 	switch d.state {
 	case exchange.DataDownloading:
 		d.permitted = true
@@ -39,8 +39,8 @@ func (t *Table) EpisodeProblems() (judge, format string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, name := range t.workers.alive(t.config.Now()) {
-		w := t.workers.byName[name]
-		judge, format = cmp.Or(judge, w.judgeProblem), cmp.Or(format, w.formatProblem)
+		state := t.workers.byName[name].state
+		judge, format = cmp.Or(judge, state.GetJudgeProblem()), cmp.Or(format, state.GetFormatProblem())
 	}
 	return judge, format
 }
@@ -55,7 +55,7 @@ func (t *Table) Remarks() []string {
 		remarks = append(remarks, suspects)
 	}
 	for _, name := range t.workers.alive(t.config.Now()) {
-		if problem := t.workers.byName[name].callProblem; problem != "" {
+		if problem := t.workers.byName[name].state.GetCallProblem(); problem != "" {
 			remarks = append(remarks, "worker "+name+": "+problem)
 		}
 	}

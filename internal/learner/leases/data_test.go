@@ -16,7 +16,7 @@ func dataWorkers(n int, now time.Time) *workers {
 	ws := newWorkers(time.Minute)
 	for i := range n {
 		w := ws.observe(fmt.Sprint(i), now)
-		w.renew(exchange.Renewal{Data: exchange.DataWaiting})
+		w.renew(exchange.Renewal{State: &exchange.WorkerState{DataState: exchange.DataWaiting}})
 	}
 	return &ws
 }
@@ -35,8 +35,8 @@ func TestDownloadsAreBounded(t *testing.T) {
 	if got := fmt.Sprint(permitted()); got != "[0 1 2 3]" {
 		t.Fatalf("permits = %s, want the first four", got)
 	}
-	ws.byName["0"].renew(exchange.Renewal{Data: exchange.DataDownloading})
-	ws.byName["1"].renew(exchange.Renewal{Data: exchange.DataSettled})
+	ws.byName["0"].renew(exchange.Renewal{State: &exchange.WorkerState{DataState: exchange.DataDownloading}})
+	ws.byName["1"].renew(exchange.Renewal{State: &exchange.WorkerState{DataState: exchange.DataSettled}})
 	if got := fmt.Sprint(permitted()); got != "[0 2 3 4]" {
 		t.Errorf("after worker 1 has its data the permits = %s", got)
 	}
@@ -53,7 +53,7 @@ func TestDownloadsOfAnEarlierLearner(t *testing.T) {
 	now := time.Unix(1, 0)
 	ws := dataWorkers(5, now)
 	for i := 1; i < 5; i++ {
-		ws.byName[fmt.Sprint(i)].renew(exchange.Renewal{Data: exchange.DataDownloading})
+		ws.byName[fmt.Sprint(i)].renew(exchange.Renewal{State: &exchange.WorkerState{DataState: exchange.DataDownloading}})
 	}
 	if ws.permitDownload(ws.byName["0"], now) || !ws.permitDownload(ws.byName["1"], now) {
 		t.Error("a fifth worker is permitted, or one that downloads is not")

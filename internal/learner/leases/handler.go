@@ -137,7 +137,7 @@ func (h *Handler) Renew(name string, renewal exchange.Renewal) exchange.Directiv
 		t.suspects.progress(progress.Key, progress.MembersDone)
 	}
 	t.renewSpending(name, w, renewal)
-	t.load.observe(renewal, now)
+	t.load.observe(renewal.State, now)
 	t.outages.refresh(&t.workers, now)
 	t.demands.moveAway(name, &t.workers, now)
 	t.demands.adopt(&t.workers, now)

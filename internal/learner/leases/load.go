@@ -24,16 +24,16 @@ func newLoad(concurrency int) load { return load{credits: newCredits(concurrency
 
 // observe takes over what a worker reports. The endpoint processes a paused queue by itself, and fewer
 // requests do not help.
-func (l *load) observe(renewal exchange.Renewal, now time.Time) {
-	switch tinker.QueueState(renewal.QueueState) {
+func (l *load) observe(state *exchange.WorkerState, now time.Time) {
+	switch tinker.QueueState(state.GetQueueState()) {
 	case tinker.QueuePausedCapacity:
 		l.problem, l.reported = problem.PausedCapacity, now
 	case tinker.QueuePausedRateLimit:
 		l.problem, l.reported = problem.PausedRateLimit, now
 	}
-	if renewal.Throttled > 0 {
+	if throttled := int(state.GetThrottled()); throttled > 0 {
 		l.problem, l.reported = problem.Throttled, now
-		l.credits.refuse(renewal.Throttled, now)
+		l.credits.refuse(throttled, now)
 	}
 }
 

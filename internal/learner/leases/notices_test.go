@@ -90,7 +90,7 @@ func TestFewRefusalsDoNotReduceCredits(t *testing.T) {
 		{4 * time.Second, 7, 128},
 		{5500 * time.Millisecond, 1, 64},
 	} {
-		l.observe(exchange.Renewal{Throttled: step.throttled}, epoch.Add(step.after))
+		l.observe(&exchange.WorkerState{Throttled: int32(step.throttled)}, epoch.Add(step.after))
 		expect(t, fmt.Sprintf("credits after report %d", i), step.want, l.credits.total())
 	}
 }
@@ -102,19 +102,19 @@ func newLoadPointer(concurrency int) *load {
 
 func TestProblemsAreReportedForAWhile(t *testing.T) {
 	cases := map[string]struct {
-		renewal exchange.Renewal
+		state   *exchange.WorkerState
 		problem problem.Code
 		credits int
 	}{
-		"nothing":                     {exchange.Renewal{QueueState: "active"}, "", 16},
-		"a paused queue":              {exchange.Renewal{QueueState: "paused_rate_limit"}, problem.PausedRateLimit, 16},
-		"throttling":                  {exchange.Renewal{Throttled: 1}, problem.Throttled, 8},
-		"throttling and a paused one": {exchange.Renewal{Throttled: 1, QueueState: "paused_capacity"}, problem.Throttled, 8},
+		"nothing":                     {&exchange.WorkerState{QueueState: "active"}, "", 16},
+		"a paused queue":              {&exchange.WorkerState{QueueState: "paused_rate_limit"}, problem.PausedRateLimit, 16},
+		"throttling":                  {&exchange.WorkerState{Throttled: 1}, problem.Throttled, 8},
+		"throttling and a paused one": {&exchange.WorkerState{Throttled: 1, QueueState: "paused_capacity"}, problem.Throttled, 8},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			l := newLoadPointer(16)
-			l.observe(tc.renewal, epoch)
+			l.observe(tc.state, epoch)
 			expect(t, "problem", tc.problem, l.currentProblem(epoch.Add(10*time.Second)))
 			expect(t, "problem later", problem.Code(""), l.currentProblem(epoch.Add(11*time.Second)))
 			expect(t, "credits", tc.credits, l.credits.total())

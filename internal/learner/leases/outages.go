@@ -60,7 +60,7 @@ func (o *outages) othersAvailable() bool {
 // excludes reports whether groups of an environment are not leased to the worker, which cannot play them. One that is
 // skipped is leased, so that a worker stores the tombstone.
 func (o *outages) excludes(w *worker, environment string) bool {
-	_, unavailable := w.unavailable[environment]
+	_, unavailable := w.state.GetUnavailable()[environment]
 	return unavailable && !o.current[environment].skipped
 }
 
@@ -79,7 +79,7 @@ func (o *outages) skipped() []string {
 func (ws *workers) commonProblems(now time.Time) map[string]string {
 	var common map[string]string
 	for _, name := range ws.alive(now) {
-		problems := ws.byName[name].unavailable
+		problems := ws.byName[name].state.GetUnavailable()
 		if common == nil {
 			common = maps.Clone(problems)
 		}
@@ -96,7 +96,7 @@ func (ws *workers) commonProblems(now time.Time) map[string]string {
 
 // canMove reports whether the worker cannot play an environment that another live worker can play.
 func (ws *workers) canMove(w *worker, environment string, now time.Time) bool {
-	if _, unavailable := w.unavailable[environment]; !unavailable {
+	if _, unavailable := w.state.GetUnavailable()[environment]; !unavailable {
 		return false
 	}
 	_, everywhere := ws.commonProblems(now)[environment]

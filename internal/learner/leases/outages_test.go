@@ -45,11 +45,11 @@ func (f *fixture) slots(worker string) []int64 {
 }
 
 func down(names ...string) exchange.Renewal {
-	r := exchange.Renewal{Unavailable: map[string]string{}}
+	unavailable := map[string]string{}
 	for _, name := range names {
-		r.Unavailable[name] = "connection refused"
+		unavailable[name] = "connection refused"
 	}
-	return r
+	return exchange.Renewal{State: &exchange.WorkerState{Unavailable: unavailable}}
 }
 
 func playing(r exchange.Renewal, slots ...int64) exchange.Renewal {

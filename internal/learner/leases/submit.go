@@ -18,7 +18,7 @@ type Counters struct {
 }
 
 // Submit receives a group. It is accepted once.
-func (h *Handler) Submit(name string, group rl.Group, digest rl.Digest) exchange.SubmitReply {
+func (h *Handler) Submit(name string, group rl.Group, digest rl.Digest) *exchange.SubmitReply {
 	t := h.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,20 +60,20 @@ func (t *Table) kept(group rl.Group) *rl.Group {
 }
 
 // decide says what becomes of a submitted group. Its entry is nil when nobody demands it.
-func (t *Table) decide(e *entry, group rl.Group) exchange.SubmitReply {
+func (t *Table) decide(e *entry, group rl.Group) *exchange.SubmitReply {
 	key := group.Key
 	switch {
 	case e == nil && key.Kind == rl.Train && key.Slot >= t.notices.covered && !t.demands.hasPolicy(key.Lineage):
-		return exchange.SubmitReply{Status: exchange.Stale}
+		return &exchange.SubmitReply{Status: exchange.Stale}
 	case e == nil:
-		return exchange.SubmitReply{Status: exchange.Closed}
+		return &exchange.SubmitReply{Status: exchange.Closed}
 	case e.isKnown():
-		return exchange.SubmitReply{Status: exchange.Duplicate}
+		return &exchange.SubmitReply{Status: exchange.Duplicate}
 	}
 	if field := t.config.mismatch(e.lease, group); field != "" {
-		return exchange.SubmitReply{Status: exchange.Invalid, Field: field}
+		return &exchange.SubmitReply{Status: exchange.Invalid, Field: field}
 	}
-	return exchange.SubmitReply{Status: exchange.Accepted}
+	return &exchange.SubmitReply{Status: exchange.Accepted}
 }
 
 // mismatch names the field of a group that is not as the lease says.

@@ -17,7 +17,8 @@ import (
 // joins has a worker say Hello as a process of its own.
 func joins(t *testing.T, f *fixture, worker string, playing ...rl.Key) exchange.HelloReply {
 	t.Helper()
-	return hello(t, f, worker, exchange.HelloRequest{Spent: exchange.Spent{Process: worker + "'s first"}, Playing: playing})
+	spent := exchange.Spent{Process: worker + "'s first"}
+	return hello(t, f, worker, exchange.HelloRequest{Spent: spent, Playing: playing})
 }
 
 // dies has a worker's connection end, and the learner give its leases to others.

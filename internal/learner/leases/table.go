@@ -284,18 +284,18 @@ func (t *Table) Counters() Counters {
 }
 
 // Problem is what workers lately reported of the endpoint; its kind is empty when there was nothing.
-func (t *Table) Problem() exchange.EndpointProblem {
+func (t *Table) Problem() *exchange.EndpointProblem {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.config.Now()
-	problem := exchange.EndpointProblem{Kind: string(t.load.currentProblem(now))}
+	kind := string(t.load.currentProblem(now))
 	for _, name := range t.workers.alive(now) {
-		reported := t.workers.byName[name].endpoint
-		if reported.Kind != "" && (problem.Kind == "" || problem.Kind == reported.Kind) {
+		reported := t.workers.byName[name].state.GetEndpointProblem()
+		if reported.GetKind() != "" && (kind == "" || kind == reported.GetKind()) {
 			return reported
 		}
 	}
-	return problem
+	return &exchange.EndpointProblem{Kind: kind}
 }
 
 // Workers are the names of the live workers, sorted.

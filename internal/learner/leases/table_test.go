@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -76,7 +77,7 @@ func hello(t *testing.T, f *fixture, worker string, request exchange.HelloReques
 	return reply
 }
 
-func submit(f *fixture, worker string, group rl.Group) exchange.SubmitReply {
+func submit(f *fixture, worker string, group rl.Group) *exchange.SubmitReply {
 	return f.Submit(worker, group, group.Digest())
 }
 
@@ -92,7 +93,7 @@ func slots(f *fixture, worker string, free int) []int64 {
 
 func expect[T any](t *testing.T, what string, want, got T) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
@@ -237,22 +238,22 @@ func TestSubmitStatuses(t *testing.T) {
 	index.Members[3].Index = 4
 	cases := map[string]struct {
 		group rl.Group
-		want  exchange.SubmitReply
+		want  *exchange.SubmitReply
 	}{
-		"a leased group is accepted": {group(1, 4), exchange.SubmitReply{Status: exchange.Accepted}},
+		"a leased group is accepted": {group(1, 4), &exchange.SubmitReply{Status: exchange.Accepted}},
 		"a tombstone is accepted": {group(1, 4).Tombstone(rl.Constant, ""),
-			exchange.SubmitReply{Status: exchange.Accepted}},
-		"a group that is known is a duplicate": {group(2, 4), exchange.SubmitReply{Status: exchange.Duplicate}},
-		"a covered slot is closed":             {group(0, 4), exchange.SubmitReply{Status: exchange.Closed}},
-		"a slot that nobody wants is closed":   {group(9, 4), exchange.SubmitReply{Status: exchange.Closed}},
-		"another policy's group is stale":      {stale, exchange.SubmitReply{Status: exchange.Stale}},
-		"another environment's group is wrong": {foreign, exchange.SubmitReply{Status: exchange.Invalid,
+			&exchange.SubmitReply{Status: exchange.Accepted}},
+		"a group that is known is a duplicate": {group(2, 4), &exchange.SubmitReply{Status: exchange.Duplicate}},
+		"a covered slot is closed":             {group(0, 4), &exchange.SubmitReply{Status: exchange.Closed}},
+		"a slot that nobody wants is closed":   {group(9, 4), &exchange.SubmitReply{Status: exchange.Closed}},
+		"another policy's group is stale":      {stale, &exchange.SubmitReply{Status: exchange.Stale}},
+		"another environment's group is wrong": {foreign, &exchange.SubmitReply{Status: exchange.Invalid,
 			Field: "environment"}},
-		"too many members are wrong": {group(1, 5), exchange.SubmitReply{Status: exchange.Invalid,
+		"too many members are wrong": {group(1, 5), &exchange.SubmitReply{Status: exchange.Invalid,
 			Field: "members"}},
-		"a member beyond the group is wrong": {index, exchange.SubmitReply{Status: exchange.Invalid,
+		"a member beyond the group is wrong": {index, &exchange.SubmitReply{Status: exchange.Invalid,
 			Field: "members[3].index"}},
-		"a usable group below its floor is wrong": {group(1, 1), exchange.SubmitReply{Status: exchange.Invalid,
+		"a usable group below its floor is wrong": {group(1, 1), &exchange.SubmitReply{Status: exchange.Invalid,
 			Field: "outcome"}},
 	}
 	for name, tc := range cases {
@@ -296,11 +297,11 @@ func TestThrottling(t *testing.T) {
 	f, c := open(t, 0)
 	hello(t, f, "w0", exchange.HelloRequest{})
 	expect(t, "at first", 16, f.Directive("w0").Credits)
-	expect(t, "after a 429", 8, f.Renew("w0", exchange.Renewal{Throttled: 3}).Credits)
-	expect(t, "at once after", 8, f.Renew("w0", exchange.Renewal{Throttled: 1}).Credits)
+	expect(t, "after a 429", 8, f.Renew("w0", exchange.Renewal{State: &exchange.WorkerState{Throttled: 3}}).Credits)
+	expect(t, "at once after", 8, f.Renew("w0", exchange.Renewal{State: &exchange.WorkerState{Throttled: 1}}).Credits)
 	expect(t, "what people read", "Throttled", f.Problem().Kind)
 	c.now = c.now.Add(3 * time.Second)
-	expect(t, "later", 4, f.Renew("w0", exchange.Renewal{Throttled: 1}).Credits)
+	expect(t, "later", 4, f.Renew("w0", exchange.Renewal{State: &exchange.WorkerState{Throttled: 1}}).Credits)
 	for range 40 {
 		c.now = c.now.Add(time.Second)
 		f.Renew("w0", exchange.Renewal{})
@@ -309,7 +310,7 @@ func TestThrottling(t *testing.T) {
 	expect(t, "when it is over", 16, f.Directive("w0").Credits)
 	expect(t, "what people read then", "", f.Problem().Kind)
 	expect(t, "a paused queue takes no credits", 16,
-		f.Renew("w0", exchange.Renewal{QueueState: "paused_capacity"}).Credits)
+		f.Renew("w0", exchange.Renewal{State: &exchange.WorkerState{QueueState: "paused_capacity"}}).Credits)
 	expect(t, "but is reported", "PausedCapacity", f.Problem().Kind)
 }
 

@@ -37,16 +37,8 @@ type worker struct {
 	// requested is since when a stored group is awaited.
 	requested map[rl.Key]time.Time
 	data      data
-	// judgeProblem is why the worker cannot ask a judge.
-	judgeProblem string
-	// formatProblem is why episodes at the worker wait whose prompts the model's format cannot express.
-	formatProblem string
-	// callProblem describes calls of environments at the worker that were given up and have not returned.
-	callProblem string
-	// endpoint is what its samples wait for at the endpoint; its kind is empty if they wait for nothing.
-	endpoint exchange.EndpointProblem
-	// unavailable says why the worker cannot play environments, by their names.
-	unavailable map[string]string
+	// state is that of its last renewal; nil before the first one.
+	state *exchange.WorkerState
 }
 
 // redial is how long a worker whose connection broke has to come back: it tries after 0.1 s, and then every
@@ -161,9 +153,8 @@ func (w *worker) renew(renewal exchange.Renewal) {
 		keys = append(keys, progress.Key)
 	}
 	w.play(keys)
-	w.data.renew(renewal)
-	w.judgeProblem, w.formatProblem, w.endpoint = renewal.JudgeProblem, renewal.FormatProblem, renewal.Endpoint
-	w.unavailable, w.callProblem = renewal.Unavailable, renewal.CallProblem
+	w.state = renewal.State
+	w.data.renew(renewal.State)
 }
 
 func (w *worker) play(keys []rl.Key) {

@@ -76,10 +76,11 @@ func (l *lessor) Run(ctx context.Context, worker exchange.Worker) error {
 
 // problemOf returns what a worker waits for.
 func problemOf(r exchange.Renewal) string {
-	for _, name := range slices.Sorted(maps.Keys(r.Unavailable)) {
-		return fmt.Sprintf("environment %s is unavailable: %s", name, r.Unavailable[name])
+	unavailable := r.State.GetUnavailable()
+	for _, name := range slices.Sorted(maps.Keys(unavailable)) {
+		return fmt.Sprintf("environment %s is unavailable: %s", name, unavailable[name])
 	}
-	return cmp.Or(r.DataProblem, r.JudgeProblem, r.FormatProblem)
+	return cmp.Or(r.State.GetDataProblem(), r.State.GetJudgeProblem(), r.State.GetFormatProblem())
 }
 
 // Acquire implements rollout.Learner.
@@ -97,11 +98,11 @@ func (l *lessor) Acquire(ctx context.Context, free int) ([]exchange.Lease, error
 }
 
 // Submit implements rollout.Learner.
-func (l *lessor) Submit(_ context.Context, group exchange.EncodedGroup) (exchange.SubmitReply, error) {
+func (l *lessor) Submit(_ context.Context, group exchange.EncodedGroup) (*exchange.SubmitReply, error) {
 	decoded, err := exchange.DecodeGroup(group.Message)
 	if err != nil {
 		l.end(err)
-		return exchange.SubmitReply{}, err
+		return nil, err
 	}
 	l.mu.Lock()
 	l.groups[group.Key] = decoded
@@ -111,7 +112,7 @@ func (l *lessor) Submit(_ context.Context, group exchange.EncodedGroup) (exchang
 	if played == len(l.leases) {
 		l.end(errPlayed)
 	}
-	return exchange.SubmitReply{Status: exchange.Accepted}, nil
+	return &exchange.SubmitReply{Status: exchange.Accepted}, nil
 }
 
 // Release implements rollout.Learner. A group that the worker cannot play ends the trial.
