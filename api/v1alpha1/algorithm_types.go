@@ -94,7 +94,7 @@ const (
 )
 
 // LossName is a loss as the Tinker API spells it.
-// +kubebuilder:validation:Enum=importance_sampling;ppo;cispo;dro
+// +kubebuilder:validation:Enum=importance_sampling;ppo;cispo
 type LossName string
 
 // The losses.
@@ -102,18 +102,15 @@ const (
 	LossImportanceSampling LossName = "importance_sampling"
 	LossPPO                LossName = "ppo"
 	LossCISPO              LossName = "cispo"
-	LossDRO                LossName = "dro"
 )
 
 // Loss is the loss and its settings.
 // +kubebuilder:validation:XValidation:rule="self.name in ['ppo', 'cispo'] || (!has(self.clipLow) && !has(self.clipHigh))",message="clipLow and clipHigh are settings of ppo and cispo: remove them or change loss.name"
-// +kubebuilder:validation:XValidation:rule="self.name != 'dro'",message="loss.name dro would train on prompts: its penalty also acts on the tokens of prompts, for which there are no log-probabilities of the policy that sampled: use importance_sampling, ppo or cispo"
-// +kubebuilder:validation:XValidation:rule="self.name == 'dro' || !has(self.beta)",message="beta is a setting of dro, which is refused: remove it"
 // +kubebuilder:validation:XValidation:rule="!has(self.clipLow) || has(self.clipHigh) || self.clipLow < (self.name == 'ppo' ? 1.2 : 4.0)",message="clipLow must be below clipHigh, which is 1.2 for ppo and 4 for cispo unless it is given: lower clipLow or give clipHigh"
 // +kubebuilder:validation:XValidation:rule="!has(self.clipHigh) || has(self.clipLow) || self.clipHigh > (self.name == 'ppo' ? 0.8 : 0.0)",message="clipHigh must be above clipLow, which is 0.8 for ppo and 0 for cispo unless it is given: raise clipHigh or give clipLow"
 // +kubebuilder:validation:XValidation:rule="!has(self.clipLow) || !has(self.clipHigh) || self.clipLow < self.clipHigh",message="clipLow must be below clipHigh; both are bounds of the probability ratio, such as 0.8 and 1.2"
 type Loss struct {
-	// name is the name of the loss. dro is refused: its penalty would also train on the tokens of prompts.
+	// name is the name of the loss.
 	// +required
 	Name LossName `json:"name"`
 	// clipLow is the least probability ratio; without it 0.8 for ppo and 0 for cispo.
@@ -124,10 +121,6 @@ type Loss struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ClipHigh *float64 `json:"clipHigh,omitempty"`
-	// beta is a setting of dro, which is refused; runs that began with dro continue.
-	// +kubebuilder:validation:Minimum=0
-	// +optional
-	Beta *float64 `json:"beta,omitempty"`
 }
 
 // ConstantGroupPolicy is what becomes of a group whose rewards are all equal.

@@ -145,7 +145,7 @@ func TestDefaultSetsWhatTheMarkersSay(t *testing.T) {
 		"a run that is tracked":     {Tracking: &tracking.Tracking{WandB: &tracking.WandB{Project: "p"}}},
 		"given values": {
 			Model: v1alpha1.Model{LoraRank: new(int32(8)), TrainModules: []v1alpha1.TrainModule{v1alpha1.TrainMLP}},
-			Algorithm: &v1alpha1.Algorithm{Loss: v1alpha1.Loss{Name: v1alpha1.LossDRO}, Lag: new(int32(3)),
+			Algorithm: &v1alpha1.Algorithm{Loss: v1alpha1.Loss{Name: v1alpha1.LossCISPO}, Lag: new(int32(3)),
 				Optimizer: v1alpha1.Optimizer{Beta1: new(0.5)}},
 			Rollouts: v1alpha1.Rollouts{Workers: new(int32(0))}, Suspend: new(true),
 			FailurePolicy: v1alpha1.FailurePolicy{MaxRestarts: new(int32(0)), RequireOptimizer: new(false)},

@@ -44,7 +44,6 @@ const (
 	LossImportanceSampling LossName = "importance_sampling"
 	LossPPO                LossName = "ppo"
 	LossCISPO              LossName = "cispo"
-	LossDRO                LossName = "dro"
 )
 
 // Clips reports whether the loss bounds the probability ratio, which training on samples of an older policy needs.
@@ -54,7 +53,6 @@ func (n LossName) Clips() bool { return n == LossPPO || n == LossCISPO }
 const (
 	SettingClipLow  = "clip_low_threshold"
 	SettingClipHigh = "clip_high_threshold"
-	SettingBeta     = "beta"
 )
 
 // Schedule is how the learning rate changes after the warm-up.

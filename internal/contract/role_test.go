@@ -32,7 +32,7 @@ func TestValidateNamesTheFieldOfARole(t *testing.T) {
 		},
 		"fixed.algorithm.roles[0].loss.config": func(f *RunFile) {
 			f.Fixed.Algorithm.Roles = rolesOf(f, "a")
-			f.Fixed.Algorithm.Roles[0].Loss = Loss{Name: LossDRO}
+			f.Fixed.Algorithm.Roles[0].Loss = Loss{Name: LossPPO}
 		},
 		"fixed.algorithm.roles[0].loss must be ppo or cispo": func(f *RunFile) {
 			f.Fixed.Algorithm.Lag, f.Fixed.Algorithm.Roles = 1, rolesOf(f, "a")

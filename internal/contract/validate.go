@@ -125,12 +125,11 @@ var lossSettings = map[LossName][]string{
 	LossImportanceSampling: nil,
 	LossPPO:                {SettingClipHigh, SettingClipLow},
 	LossCISPO:              {SettingClipHigh, SettingClipLow},
-	LossDRO:                {SettingBeta},
 }
 
 func (l Loss) validate(p *problems, path string) {
 	wanted, known := lossSettings[l.Name]
-	p.require(known, path+".name", "is %q; losses are importance_sampling, ppo, cispo and dro", l.Name)
+	p.require(known, path+".name", "is %q; losses are importance_sampling, ppo and cispo", l.Name)
 	if !known {
 		return
 	}

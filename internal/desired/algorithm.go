@@ -127,8 +127,6 @@ func lossOf(l v1alpha1.Loss) contract.Loss {
 		loss.Config = clip(0.8, 1.2)
 	case v1alpha1.LossCISPO:
 		loss.Config = clip(0, 4)
-	case v1alpha1.LossDRO:
-		loss.Config = map[string]float64{contract.SettingBeta: ptr.Deref(l.Beta, 0.05)}
 	}
 	return loss
 }

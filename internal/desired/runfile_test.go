@@ -163,7 +163,6 @@ func TestLoss(t *testing.T) {
 			"clip_high_threshold": 4}},
 		"what is given wins": {v1alpha1.Loss{Name: v1alpha1.LossPPO, ClipLow: new(0.7)},
 			map[string]float64{"clip_low_threshold": 0.7, "clip_high_threshold": 1.2}},
-		"dro has beta": {v1alpha1.Loss{Name: v1alpha1.LossDRO}, map[string]float64{"beta": 0.05}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

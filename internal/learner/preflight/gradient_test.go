@@ -75,7 +75,6 @@ func TestRefusalOfGradients(t *testing.T) {
 	}{
 		"sums":                       {capability.Supported, contract.LossPPO, false},
 		"averages, compensated":      {capability.Ignored, contract.LossPPO, false},
-		"averages of dro":            {capability.Ignored, contract.LossDRO, true},
 		"something else":             {capability.Unsupported, contract.LossPPO, true},
 		"what could not be measured": {capability.Unknown, contract.LossPPO, false},
 	}

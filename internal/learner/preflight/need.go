@@ -29,9 +29,7 @@ var published = []capability.Feature{
 }
 
 // lossFields are the fields of the spec by the setting of a loss.
-var lossFields = map[string]string{
-	contract.SettingClipLow: "clipLow", contract.SettingClipHigh: "clipHigh", contract.SettingBeta: "beta",
-}
+var lossFields = map[string]string{contract.SettingClipLow: "clipLow", contract.SettingClipHigh: "clipHigh"}
 
 // needsOf lists what the run's settings rely on. Settings that change nothing at their value are left out.
 func needsOf(file contract.RunFile) []need {
@@ -151,22 +149,14 @@ func featuresOf(file contract.RunFile, needs []need) []capability.Feature {
 	return features
 }
 
-// gradientRefusal says that gradients are combined in a way that the run's loss cannot compensate. Averages are
-// compensated by larger advantages, to which dro is not proportional.
+// gradientRefusal says that gradients are combined in a way that cannot be compensated. Averages can: the learner makes
+// advantages larger, and every loss is proportional to them.
 func gradientRefusal(file contract.RunFile, report capability.Report) []string {
-	const sum = "that gradients are sums over tokens and sequences"
-	alg := file.Fixed.Algorithm
-	if alg == nil {
+	if file.Fixed.Algorithm == nil || report.Of(capability.GradientSum) != capability.Unsupported {
 		return nil
 	}
-	switch support := report.Of(capability.GradientSum); {
-	case support == capability.Unsupported:
-		return []string{fmt.Sprintf("%s (%s)", sum, report.Findings[capability.GradientSum].Note)}
-	case support == capability.Ignored && usesDRO(*alg):
-		return []string{sum + ", and averages cannot be compensated for algorithm.loss.name dro: choose another " +
-			"algorithm.loss.name"}
-	}
-	return nil
+	return []string{fmt.Sprintf("that gradients are sums over tokens and sequences (%s)",
+		report.Findings[capability.GradientSum].Note)}
 }
 
 // gradientsUnknown rejects a run that trains at an endpoint that reads JSON only, if its gradients could not be
@@ -183,11 +173,6 @@ func gradientsUnknown(file contract.RunFile, report capability.Report) error {
 		"and such servers often average gradients, so that algorithm.optimizer.learningRate would have another meaning: "+
 		"repair the endpoint and "+
 		"try the run again, or use another endpoint", note)
-}
-
-func usesDRO(alg contract.Algorithm) bool {
-	return alg.Loss.Name == contract.LossDRO ||
-		slices.ContainsFunc(alg.Roles, func(r contract.Role) bool { return r.Loss.Name == contract.LossDRO })
 }
 
 // refusal returns why the endpoint cannot serve the run as its spec says; nil when it can.

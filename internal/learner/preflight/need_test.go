@@ -53,11 +53,14 @@ func TestNeedsOf(t *testing.T) {
 			func(f *contract.RunFile) {
 				f.Fixed.Algorithm.Roles = []contract.Role{
 					{Name: "critic", Loss: contract.Loss{Name: "importance_sampling"}},
-					{Name: "judge", Loss: contract.Loss{Name: "dro", Config: map[string]float64{"beta": 0.05}}},
-					{Name: "solver", Loss: contract.Loss{Name: "dro", Config: map[string]float64{"beta": 0.1}}},
+					{Name: "judge", Loss: contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8,
+						"clip_high_threshold": 1.2}}},
+					{Name: "solver", Loss: contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.7,
+						"clip_high_threshold": 1.3}}},
 				}
 			},
-			[]string{"loss.importance_sampling", "loss.dro", "loss.dro.beta", "adam.beta1", "adam.beta2"},
+			[]string{"loss.importance_sampling", "loss.ppo", "loss.ppo.clip_high_threshold", "loss.ppo.clip_low_threshold",
+				"adam.beta1", "adam.beta2"},
 		},
 		"an optimizer needs what it is given": {
 			func(f *contract.RunFile) {
@@ -137,7 +140,7 @@ func TestEveryNeedCanBeChecked(t *testing.T) {
 	})
 	for loss, config := range map[contract.LossName]map[string]float64{
 		"importance_sampling": nil, "ppo": {"clip_low_threshold": 1, "clip_high_threshold": 1},
-		"cispo": {"clip_low_threshold": 1, "clip_high_threshold": 1}, "dro": {"beta": 1},
+		"cispo": {"clip_low_threshold": 1, "clip_high_threshold": 1},
 	} {
 		file.Fixed.Algorithm.Loss = contract.Loss{Name: loss, Config: config}
 		for _, f := range featuresOf(file, needsOf(file)) {
@@ -171,7 +174,7 @@ func TestRefusal(t *testing.T) {
 		"nothing is lacking": {nil, lacking(capability.Supported, "adam.beta1"), "", nil},
 		"what is not known does not reject the run": {nil, lacking(capability.Unknown, "adam.beta1", "optimizer_restore"), "",
 			nil},
-		"what is not set may be ignored":     {nil, lacking(capability.Ignored, "adam.grad_clip_norm", "loss.dro"), "", nil},
+		"what is not set may be ignored":     {nil, lacking(capability.Ignored, "adam.grad_clip_norm", "loss.ppo"), "", nil},
 		"what a run can do without may lack": {nil, lacking(capability.Unsupported, "seed", "ttl", "list_models"), "", nil},
 		"what is set must not be ignored": {
 			clipped, lacking(capability.Ignored, "adam.grad_clip_norm"), "UnsupportedByEndpoint",
@@ -215,10 +218,10 @@ func TestRefusal(t *testing.T) {
 
 func TestKnownCapabilities(t *testing.T) {
 	found := contract.Capabilities{BaseURL: "http://u", Model: "m", Supported: []string{"seed"}, Ignored: []string{"ttl"},
-		Unsupported: []string{"loss.dro"}}
+		Unsupported: []string{"loss.ppo"}}
 	report := known(plain(func(f *contract.RunFile) { f.Capabilities = &found }))
 	if report.Of(capability.Seed) != capability.Supported || report.Of(capability.TTL) != capability.Ignored ||
-		report.Of("loss.dro") != capability.Unsupported {
+		report.Of("loss.ppo") != capability.Unsupported {
 		t.Errorf("known is %v", report.Findings)
 	}
 	for name, other := range map[string]contract.Capabilities{
