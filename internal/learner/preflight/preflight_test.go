@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/httpstatus"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
@@ -240,11 +241,11 @@ func TestPinTokenizer(t *testing.T) {
 			blocked: []string{outage.Error(), ""},
 		},
 		"a file that is missing is waited for": {
-			fake:  fake{digest: "d", failures: 1, failure: &fetch.StatusError{Status: 404, Advice: "check it"}},
+			fake:  fake{digest: "d", failures: 1, failure: &httpstatus.Error{Status: 404, Advice: "check it"}},
 			given: &contract.Tokenizer{}, want: "d", blocked: []string{"the server answers 404 Not Found: check it", ""},
 		},
 		"a file that may not be read yet is waited for": {
-			fake:  fake{digest: "d", failures: 1, failure: &fetch.StatusError{Status: 403, Advice: "accept its licence"}},
+			fake:  fake{digest: "d", failures: 1, failure: &httpstatus.Error{Status: 403, Advice: "accept its licence"}},
 			given: &contract.Tokenizer{}, want: "d", blocked: []string{"the server answers 403 Forbidden: accept its licence",
 				""},
 		},

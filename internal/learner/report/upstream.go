@@ -6,6 +6,7 @@ package report
 import (
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/httpstatus"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -47,7 +48,7 @@ func (s *Status) RemoveProblem(code problem.Code) {
 func (s *Status) AddWorkersProblem(found client.Problem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found.Evidence = client.FirstLine(found.Evidence, maxEvidence)
+	found.Evidence = httpstatus.FirstLine(found.Evidence, maxEvidence)
 	s.workersProblems.Add(found, s.now())
 }
 

@@ -145,8 +145,8 @@ func wait[T any](t *testing.T, future *client.Future[T], err error) T {
 	return value
 }
 
-// download downloads a checkpoint with a key from the environment, and returns what was printed.
-func download(t *testing.T, f downloadFlags, baseURL string, c v1alpha1.Checkpoint) (string, error) {
+// downloadWith downloads a checkpoint with a key from the environment, and returns what was printed.
+func downloadWith(t *testing.T, f downloadFlags, baseURL string, c v1alpha1.Checkpoint) (string, error) {
 	t.Helper()
 	stdout, stderr, err := downloadOf(t, newRun(), f, baseURL, c)
 	t.Log(stderr)
@@ -212,7 +212,7 @@ func TestDownloadConvertsNamesOfTinker(t *testing.T) {
 func TestDownloadFromTinkersim(t *testing.T) {
 	url, checkpoint := trained(t)
 	f := downloadFlags{folder: filepath.Join(t.TempDir(), "below", "adapter")}
-	printed, err := download(t, f, url, checkpoint)
+	printed, err := downloadWith(t, f, url, checkpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,11 +240,11 @@ func TestDownloadFromTinkersim(t *testing.T) {
 		t.Errorf("the configuration is %s, %v", config, err)
 	}
 
-	if _, err := download(t, f, url, checkpoint); err == nil || !strings.Contains(err.Error(), "--force") {
+	if _, err := downloadWith(t, f, url, checkpoint); err == nil || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("files that exist: %v", err)
 	}
 	f.force = true
-	if again, err := download(t, f, url, checkpoint); err != nil || again != printed {
+	if again, err := downloadWith(t, f, url, checkpoint); err != nil || again != printed {
 		t.Errorf("the second download printed %q, %v, want %q", again, err, printed)
 	}
 }
@@ -253,7 +253,7 @@ func TestDownloadOfMissingCheckpoint(t *testing.T) {
 	url, checkpoint := trained(t)
 	checkpoint.State, checkpoint.Sampler = checkpoint.State+"x", checkpoint.Sampler+"x"
 	f := downloadFlags{folder: filepath.Join(t.TempDir(), "adapter")}
-	_, err := download(t, f, url, checkpoint)
+	_, err := downloadWith(t, f, url, checkpoint)
 	if err == nil || !strings.Contains(err.Error(), checkpoint.State) || !strings.Contains(err.Error(),
 		"was deleted or has expired") {
 		t.Errorf("the error is %v", err)
@@ -284,7 +284,7 @@ func TestDownloadErrorsNameTheRepair(t *testing.T) {
 			server := httptest.NewServer(tc.handler)
 			defer server.Close()
 			f := downloadFlags{folder: filepath.Join(t.TempDir(), "adapter")}
-			_, err := download(t, f, server.URL, v1alpha1.Checkpoint{Sampler: "tinker://m/sampler_weights/1"})
+			_, err := downloadWith(t, f, server.URL, v1alpha1.Checkpoint{Sampler: "tinker://m/sampler_weights/1"})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("the error is %v, want one with %q", err, tc.want)
 			}
@@ -298,7 +298,7 @@ func TestDownloadErrorsNameTheRepair(t *testing.T) {
 func TestDownloadFromUnreachableEndpoint(t *testing.T) {
 	f := downloadFlags{folder: filepath.Join(t.TempDir(), "adapter")}
 	// Nothing listens there, whereas the port of a closed server may be given to another.
-	_, err := download(t, f, "http://127.0.0.1:1", v1alpha1.Checkpoint{Sampler: "tinker://m/sampler_weights/1"})
+	_, err := downloadWith(t, f, "http://127.0.0.1:1", v1alpha1.Checkpoint{Sampler: "tinker://m/sampler_weights/1"})
 	if err == nil || !strings.Contains(err.Error(), "kubectl port-forward") {
 		t.Errorf("the error is %v", err)
 	}

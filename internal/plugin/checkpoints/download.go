@@ -12,13 +12,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
+	"github.com/tinker-operator/tinker-operator/internal/download"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/archive"
@@ -148,7 +148,7 @@ func fetch(ctx context.Context, env cli.Environment, from endpoint, path, folder
 			"with --output", folder), err)
 	}
 	locate := func(ctx context.Context) (string, error) { return from.locate(ctx, api, path) }
-	digest, err := archive.Fetcher{HTTP: from.http, Delay: time.Second, Report: report}.Fetch(ctx, locate, partial)
+	digest, err := (&download.Client{HTTP: from.http, Tries: 5, Report: report}).File(ctx, download.Source{Locate: locate}, partial)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func fetch(ctx context.Context, env cli.Environment, from endpoint, path, folder
 	if notice != nil {
 		report(notice.Error())
 	}
-	return files, errors.Join(err, archive.Discard(partial))
+	return files, errors.Join(err, download.Discard(partial))
 }
 
 // install unpacks the adapter of an archive, and writes it to the folder as PEFT expects it.

@@ -1,6 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package archive takes adapters in the format of PEFT out of archives of checkpoints.
 package archive
 
 import (

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/tinker-operator/tinker-operator/internal/httpstatus"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
@@ -185,7 +186,7 @@ func (c *caller) send(ctx context.Context, req request, credential string) (resp
 		return resp, nil
 	}
 	failed := c.identify(asError(req.op, err), req)
-	failed.Message = Redact(failed.Message, credential)
+	failed.Message = httpstatus.Redact(failed.Message, credential)
 	return response{}, failed
 }
 
@@ -204,7 +205,7 @@ func (c *caller) redacted(text string) string {
 	if token := c.credentials.token.Load(); token != nil {
 		secrets = append(secrets, token.jwt)
 	}
-	return Redact(text, secrets...)
+	return httpstatus.Redact(text, secrets...)
 }
 
 // pathOf returns the path of a request on the server, with the prefix of the base URL.

@@ -6,6 +6,7 @@ package client
 import (
 	"fmt"
 
+	"github.com/tinker-operator/tinker-operator/internal/httpstatus"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -13,7 +14,7 @@ import (
 // most maxEvidence bytes, without keys, tokens and prompts.
 func (e Event) Evidence() string {
 	if e.Category == tinker.CategoryPaused {
-		return FirstLine(e.Reason, maxEvidence)
+		return httpstatus.FirstLine(e.Reason, maxEvidence)
 	}
 	if e.Method == "" {
 		return ""
@@ -38,11 +39,11 @@ const (
 )
 
 func evidence(method, path string, status int, reason string) string {
-	text := method + " " + FirstLine(path, maxEvidencePath) + " got no answer"
+	text := method + " " + httpstatus.FirstLine(path, maxEvidencePath) + " got no answer"
 	if status != 0 {
-		text = fmt.Sprintf("%s %s was answered with %d", method, FirstLine(path, maxEvidencePath), status)
+		text = fmt.Sprintf("%s %s was answered with %d", method, httpstatus.FirstLine(path, maxEvidencePath), status)
 	}
-	if line := FirstLine(reason, maxEvidence-len(text)-2); line != "" {
+	if line := httpstatus.FirstLine(reason, maxEvidence-len(text)-2); line != "" {
 		text += ": " + line
 	}
 	return text

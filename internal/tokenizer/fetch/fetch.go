@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,9 +16,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/gofrs/flock"
+
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
-	"github.com/tinker-operator/tinker-operator/internal/progress"
-	"github.com/tinker-operator/tinker-operator/internal/stall"
+	"github.com/tinker-operator/tinker-operator/internal/download"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
 )
 
@@ -133,56 +135,78 @@ func bounded(r io.Reader) ([]byte, error) {
 	return data, err
 }
 
+// download returns the file of a source. A download that breaks off is continued, and, with a cache, by a later call
+// and by another process as well. A request that brings nothing ends it: callers say why, and try again.
 func (f *Fetcher) download(ctx context.Context, source Source) ([]byte, error) {
 	address, err := source.address(cmp.Or(f.Endpoint, DefaultEndpoint))
 	if err != nil {
 		return nil, err
 	}
-	ctx, watch := stall.New(ctx)
-	defer watch.End()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	from := download.Source{URL: address, Name: source.String(), MostBytes: mostBytes}
+	if source.Repository != "" {
+		from.Token = f.Token // The token is only for the hub.
+	}
+	client := &download.Client{HTTP: f.Client, Tries: 1, Logger: f.Logger}
+	from.Advise = func(status int) string { return advice(status, from.Token != "") }
+	return f.downloadFile(ctx, client, from)
+}
+
+// downloadFile reads a file through the cache. Without one, or while another process downloads the file there, it is
+// read into the memory.
+func (f *Fetcher) downloadFile(ctx context.Context, client *download.Client, from download.Source) ([]byte, error) {
+	if f.Cache == "" {
+		return inMemory(ctx, client, from)
+	}
+	if err := os.MkdirAll(f.Cache, 0o755); err != nil {
+		return nil, err
+	}
+	name := filepath.Join(f.Cache, "partial-"+sum([]byte(from.URL)))
+	lock := flock.New(name)
+	defer func() { _ = lock.Close() }()
+	if !owns(lock, name) {
+		return inMemory(ctx, client, from)
+	}
+	if _, err := client.File(ctx, from, name); err != nil {
+		return nil, err
+	}
+	data, err := readFile(name)
+	return data, errors.Join(err, download.Discard(name))
+}
+
+// owns takes a lock, and reports whether it is that of the named file: a process that has just finished removed its own.
+func owns(lock *flock.Flock, name string) bool {
+	if locked, err := lock.TryLock(); err != nil || !locked {
+		return false
+	}
+	held, err := lock.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Stat(name)
+	return err == nil && os.SameFile(held, named)
+}
+
+func inMemory(ctx context.Context, client *download.Client, from download.Source) ([]byte, error) {
+	body, err := client.Open(ctx, from)
 	if err != nil {
 		return nil, err
 	}
-	// The token is only for the hub. The client does not send it to other hosts that the hub redirects to.
-	if f.Token != "" && source.Repository != "" {
-		request.Header.Set("Authorization", "Bearer "+f.Token)
-	}
-	response, err := cmp.Or(f.Client, http.DefaultClient).Do(request)
-	if err != nil {
-		return nil, watch.Cause(err)
-	}
-	defer response.Body.Close()
-	body := watch.Body(response.Body)
-	if response.StatusCode != http.StatusOK {
-		return nil, refusal(response.StatusCode, address, f.Token != "")
-	}
-	return bounded(progress.NewReader(body, f.Logger, "downloading", source.String(), 0, response.ContentLength))
+	defer func() { _ = body.Close() }() // All that counts has been read.
+	return io.ReadAll(body)
 }
 
-// StatusError reports that a server did not return a file.
-type StatusError struct {
-	Status int
-	Advice string
-}
-
-// Error implements error.
-func (e *StatusError) Error() string {
-	return fmt.Sprintf("the server answers %d %s: %s", e.Status, http.StatusText(e.Status), e.Advice)
-}
-
-func refusal(status int, address string, token bool) error {
-	advice := "try again later, or set HF_ENDPOINT to another hub"
+// advice says what to do about an answer that refuses a file.
+func advice(status int, token bool) string {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		advice = "set HF_TOKEN to a token whose owner may read the repository"
 		if token {
-			advice = "the owner of HF_TOKEN may not read the repository; its licence may have to be accepted at the hub first"
+			return "the owner of HF_TOKEN may not read the repository; its licence may have to be accepted at the hub first"
 		}
+		return "set HF_TOKEN to a token whose owner may read the repository"
 	case http.StatusNotFound:
-		advice = "nothing is at " + address + "; check repository, revision and file"
+		return "check repository, revision and file"
 	}
-	return &StatusError{Status: status, Advice: advice}
+	return "try again later, or set HF_ENDPOINT to another hub"
 }
 
 func sum(data []byte) string {

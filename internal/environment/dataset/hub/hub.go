@@ -15,7 +15,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/download"
+	"github.com/tinker-operator/tinker-operator/internal/download"
 )
 
 // DefaultURL is the public hub.
@@ -24,7 +24,7 @@ const DefaultURL = "https://huggingface.co"
 // maxFiles bounds a listing.
 const maxFiles = 100_000
 
-// Repository is a repository of data sets. Errors of its methods are those of the download: a *download.StatusError
+// Repository is a repository of data sets. Errors of its methods are those of the download: an *httpstatus.Error
 // where the hub refuses.
 type Repository struct {
 	Client *download.Client
@@ -141,7 +141,7 @@ func (r Repository) Open(ctx context.Context, commit, path string) (*download.Bo
 	if err != nil {
 		return nil, err
 	}
-	return r.Client.Open(ctx, address, r.Token)
+	return r.Client.Open(ctx, download.Source{URL: address, Token: r.Token})
 }
 
 func (r Repository) address(parts ...string) (string, error) {

@@ -16,9 +16,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/download"
+	"github.com/tinker-operator/tinker-operator/internal/download"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/hub"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/hub/hubtest"
+	"github.com/tinker-operator/tinker-operator/internal/httpstatus"
 )
 
 func TestRead(t *testing.T) {
@@ -53,7 +54,7 @@ func TestRead(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	var status *download.StatusError
+	var status *httpstatus.Error
 	if _, err := r.Read(t.Context(), "refs/convert/parquet"); !errors.As(err, &status) || status.Status != 404 {
 		t.Errorf("Read of an unknown revision = %v", err)
 	}

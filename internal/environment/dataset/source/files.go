@@ -16,9 +16,10 @@ import (
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/download"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
-	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/download"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/rowfile"
+	"github.com/tinker-operator/tinker-operator/internal/httpstatus"
 )
 
 // loadFiles reads files of a ConfigMap, a claim or a URL.
@@ -141,8 +142,8 @@ func (l *Loader) openURL(ctx context.Context, folder string, index int, name str
 	if err != nil {
 		return nil, 0, errorf("dataset.jsonl.url: %w: correct it", err)
 	}
-	body, err := l.config.Client.Open(ctx, base.JoinPath(name).String(), "")
-	if status, ok := errors.AsType[*download.StatusError](err); ok && status.Status/100 == 4 &&
+	body, err := l.config.Client.Open(ctx, download.Source{URL: base.JoinPath(name).String()})
+	if status, ok := errors.AsType[*httpstatus.Error](err); ok && status.Status/100 == 4 &&
 		status.Status != http.StatusTooManyRequests {
 		return nil, 0, errorf("dataset.splits[%d].source: %w: correct jsonl.url or source, or let the pods read the file",
 			index, status)

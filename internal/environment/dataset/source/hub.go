@@ -19,8 +19,8 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
-	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/download"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/hub"
+	"github.com/tinker-operator/tinker-operator/internal/httpstatus"
 )
 
 // loadHub reads splits of a repository of the hub.
@@ -143,7 +143,7 @@ func checkPinned(definition contract.Dataset, read contract.DataSource) error {
 
 // hubError says what to do about an answer that refuses.
 func hubError(h contract.HuggingFace, revision string, err error) error {
-	var status *download.StatusError
+	var status *httpstatus.Error
 	if !errors.As(err, &status) {
 		return err
 	}

@@ -18,9 +18,9 @@ import (
 	"sync"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/download"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
-	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/download"
 )
 
 // Config is what a Loader needs.

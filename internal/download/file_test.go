@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package archive
+package download
 
 import (
 	"bytes"
@@ -19,11 +19,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/httpstatus"
 	"github.com/tinker-operator/tinker-operator/internal/stall"
 )
 
-// server serves a file. The first responses are those of the list, each of which cuts the body or refuses it.
-type server struct {
+// versions serves a file. The first responses are those of the list, each of which cuts the body or refuses it.
+type versions struct {
 	content  []byte
 	tag      string
 	header   map[string]string
@@ -32,8 +33,9 @@ type server struct {
 }
 
 // ServeHTTP implements http.Handler.
-func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *versions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.ranges = append(s.ranges, r.Header.Get("Range"))
+	w.Header().Set("Retry-After", "0")
 	for name, value := range s.header {
 		w.Header().Set(name, value)
 	}
@@ -50,7 +52,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // cut sends n bytes of the file and closes the connection.
-func (s *server) cut(n int) func(http.ResponseWriter) {
+func (s *versions) cut(n int) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
 		w.Header().Set("Content-Length", fmt.Sprint(len(s.content)))
 		_, _ = w.Write(s.content[:n])
@@ -64,17 +66,18 @@ func refuse(status int) func(http.ResponseWriter) {
 }
 
 // fetch downloads the file of the server.
-func (s *server) fetch(t *testing.T, name string) (string, error) {
+func (s *versions) fetch(t *testing.T, name string) (string, error) {
 	t.Helper()
 	listener := httptest.NewServer(s)
 	defer listener.Close()
-	f := Fetcher{HTTP: &http.Client{}, Delay: time.Millisecond, Report: func(message string) { t.Log(message) }}
-	return f.Fetch(t.Context(), func(context.Context) (string, error) { return listener.URL + "/signed?secret", nil },
-		name)
+	c := Client{Tries: tries, Report: func(message string) { t.Log(message) }}
+	return c.File(t.Context(), Source{Locate: func(context.Context) (string, error) {
+		return listener.URL + "/signed?secret", nil
+	}}, name)
 }
 
 // expect checks that a download succeeded, and which ranges were requested.
-func (s *server) expect(t *testing.T, name, digest string, err error, ranges ...string) {
+func (s *versions) expect(t *testing.T, name, digest string, err error, ranges ...string) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -90,21 +93,21 @@ func (s *server) expect(t *testing.T, name, digest string, err error, ranges ...
 	}
 }
 
-func newServer() *server {
-	return &server{content: bytes.Repeat([]byte("0123456789abcdef"), 4096), tag: `"v1"`}
+func newVersions() *versions {
+	return &versions{content: bytes.Repeat([]byte("0123456789abcdef"), 4096), tag: `"v1"`}
 }
 
-func TestFetchContinuesAfterCutBody(t *testing.T) {
-	name, s := filepath.Join(t.TempDir(), "a"), newServer()
+func TestFileContinuesAfterCutBody(t *testing.T) {
+	name, s := filepath.Join(t.TempDir(), "a"), newVersions()
 	s.failures = []func(http.ResponseWriter){s.cut(1000), refuse(http.StatusServiceUnavailable)}
 	digest, err := s.fetch(t, name)
 	s.expect(t, name, digest, err, "", "bytes=1000-", "bytes=1000-")
 }
 
-func TestFetchContinuesEarlierCall(t *testing.T) {
-	name, s := filepath.Join(t.TempDir(), "a"), newServer()
+func TestFileContinuesEarlierCall(t *testing.T) {
+	name, s := filepath.Join(t.TempDir(), "a"), newVersions()
 	s.failures = []func(http.ResponseWriter){s.cut(1000), refuse(http.StatusNotFound)}
-	var refused *StatusError
+	var refused *httpstatus.Error
 	if _, err := s.fetch(t, name); !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
 		t.Fatalf("the error is %v, want one of status 404", err)
 	}
@@ -113,16 +116,16 @@ func TestFetchContinuesEarlierCall(t *testing.T) {
 	s.expect(t, name, digest, err, "bytes=1000-")
 }
 
-func TestFetchBeginsAnew(t *testing.T) {
+func TestFileBeginsAnew(t *testing.T) {
 	t.Run("without an ETag", func(t *testing.T) {
-		name, s := filepath.Join(t.TempDir(), "a"), newServer()
+		name, s := filepath.Join(t.TempDir(), "a"), newVersions()
 		s.tag = ""
 		s.failures = []func(http.ResponseWriter){s.cut(1000)}
 		digest, err := s.fetch(t, name)
 		s.expect(t, name, digest, err, "", "")
 	})
 	t.Run("of another version", func(t *testing.T) {
-		name, s := filepath.Join(t.TempDir(), "a"), newServer()
+		name, s := filepath.Join(t.TempDir(), "a"), newVersions()
 		s.failures = []func(http.ResponseWriter){s.cut(1000), refuse(http.StatusNotFound)}
 		if _, err := s.fetch(t, name); err == nil {
 			t.Fatal("a file that is missing was downloaded")
@@ -132,16 +135,16 @@ func TestFetchBeginsAnew(t *testing.T) {
 		s.expect(t, name, digest, err, "bytes=1000-")
 	})
 	t.Run("where a range is refused", func(t *testing.T) {
-		name, s := filepath.Join(t.TempDir(), "a"), newServer()
+		name, s := filepath.Join(t.TempDir(), "a"), newVersions()
 		s.failures = []func(http.ResponseWriter){s.cut(1000), refuse(http.StatusRequestedRangeNotSatisfiable)}
 		digest, err := s.fetch(t, name)
 		s.expect(t, name, digest, err, "", "bytes=1000-", "")
 	})
 }
 
-func TestFetchComparesDigest(t *testing.T) {
+func TestFileComparesDigest(t *testing.T) {
 	for _, field := range []string{"Repr-Digest", "Digest", "X-Amz-Checksum-Sha256"} {
-		dir, s := t.TempDir(), newServer()
+		dir, s := t.TempDir(), newVersions()
 		name, format := filepath.Join(dir, "a"), map[string]string{"Repr-Digest": "sha-256=:%s:", "Digest": "SHA-256=%s",
 			"X-Amz-Checksum-Sha256": "%s"}[field]
 		right := sha256.Sum256(s.content)
@@ -163,11 +166,11 @@ func TestFetchComparesDigest(t *testing.T) {
 	}
 }
 
-func TestFetchGivesUp(t *testing.T) {
+func TestFileGivesUp(t *testing.T) {
 	for status, attempts := range map[int]int{http.StatusUnauthorized: 1, http.StatusNotFound: 1,
-		http.StatusForbidden: maxAttempts, http.StatusBadGateway: maxAttempts} {
-		dir, s := t.TempDir(), newServer()
-		for range 2 * maxAttempts {
+		http.StatusForbidden: tries, http.StatusBadGateway: tries} {
+		dir, s := t.TempDir(), newVersions()
+		for range 2 * tries {
 			s.failures = append(s.failures, refuse(status))
 		}
 		_, err := s.fetch(t, filepath.Join(dir, "a"))
@@ -183,6 +186,9 @@ func TestFetchGivesUp(t *testing.T) {
 	}
 }
 
+// tries is how many requests in a row may bring nothing in these tests.
+const tries = 5
+
 // silentServer accepts requests and never answers.
 type silentServer struct{ requests int }
 
@@ -193,18 +199,18 @@ func (s *silentServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-func TestFetchGivesUpASilentServer(t *testing.T) {
+func TestFileGivesUpASilentServer(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a")
 	synctest.Test(t, func(t *testing.T) {
 		s, began := &silentServer{}, time.Now()
-		f := Fetcher{HTTP: &http.Client{Transport: s}, Report: func(message string) { t.Log(message) }}
-		_, err := f.Fetch(t.Context(), func(context.Context) (string, error) { return "http://server/signed?secret", nil },
-			name)
+		c := Client{HTTP: &http.Client{Transport: s}, Tries: tries, Report: func(message string) { t.Log(message) }}
+		_, err := c.File(t.Context(), Source{URL: "http://server/signed?secret"}, name)
 		if !errors.Is(err, stall.Err) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("Fetch = %v, want %v", err, stall.Err)
+			t.Errorf("File = %v, want %v", err, stall.Err)
 		}
-		if took := time.Since(began); s.requests != maxAttempts || took != maxAttempts*stall.Limit {
-			t.Errorf("%d requests took %v, want %d of %v each", s.requests, took, maxAttempts, stall.Limit)
+		least, most := tries*stall.Limit+7500*time.Millisecond, tries*stall.Limit+15*time.Second
+		if took := time.Since(began); s.requests != tries || took < least || took > most {
+			t.Errorf("%d requests took %v, want %d in %v to %v", s.requests, took, tries, least, most)
 		}
 	})
 }

@@ -76,7 +76,7 @@ func (b *breaking) Write(p []byte) (int, error) {
 func read(t *testing.T, url string) ([]byte, error) {
 	t.Helper()
 	c := &Client{}
-	body, err := c.Open(t.Context(), url, "token")
+	body, err := c.Open(t.Context(), Source{URL: url, Token: "token"})
 	if err != nil {
 		return nil, err
 	}
@@ -185,8 +185,8 @@ func TestPausesAndPatience(t *testing.T) {
 		}, longestAskedPause, longestAskedPause},
 		"a server that is unreachable": {func(*http.Request) (*http.Response, error) {
 			return nil, errors.New("connection refused")
-		}, firstPause / 2, firstPause},
-		"a server that does not answer": {hangs, stall.Limit + firstPause/2, stall.Limit + firstPause},
+		}, pauses.First / 2, pauses.First},
+		"a server that does not answer": {hangs, stall.Limit + pauses.First/2, stall.Limit + pauses.First},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestCanceled(t *testing.T) {
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := (&Client{}).Open(ctx, s.URL, ""); !errors.Is(err, context.Canceled) {
+	if _, err := (&Client{}).Open(ctx, Source{URL: s.URL}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Open = %v", err)
 	}
 }
