@@ -12,21 +12,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/httpstatus"
 )
-
-// StatusError is an answer other than 200.
-type StatusError struct {
-	Status  int
-	Message string
-}
-
-// Error implements error.
-func (e *StatusError) Error() string {
-	return fmt.Sprintf("the learner answered %d: %s", e.Status, e.Message)
-}
 
 // ReplyError says that somebody answered 200, but not with a reply that the manager reads. Its text is the same as long
 // as its cause is.
@@ -43,8 +32,8 @@ type Client struct {
 	Token string
 }
 
-// Post sends one heartbeat to a learner; address is host:port. A *StatusError or a *ReplyError says that somebody
-// answered, but not with a reply. The caller bounds what a reply has: contract.HeartbeatReply.Bounded.
+// Post sends one heartbeat to a learner; address is host:port. An *httpstatus.Error or a *ReplyError says that
+// somebody answered, but not with a reply. The caller bounds what a reply has: contract.HeartbeatReply.Bounded.
 func (c Client) Post(ctx context.Context, address string,
 	request contract.HeartbeatRequest) (contract.HeartbeatReply, error) {
 	body, err := json.Marshal(request)
@@ -68,8 +57,7 @@ func (c Client) Post(ctx context.Context, address string,
 		return contract.HeartbeatReply{}, fmt.Errorf("reading heartbeat's reply: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return contract.HeartbeatReply{}, &StatusError{Status: response.StatusCode,
-			Message: strings.TrimSpace(contract.Truncate(string(data), 256))}
+		return contract.HeartbeatReply{}, httpstatus.New(post, response, string(data), c.Token)
 	}
 	if len(data) > maxReplyBytes {
 		return contract.HeartbeatReply{}, &ReplyError{fmt.Sprintf("it is longer than the %d KiB that the manager reads",

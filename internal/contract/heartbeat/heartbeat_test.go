@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/httpstatus"
 )
 
 // serve starts a learner's side over TLS and gives a client that trusts it, and its address.
@@ -67,7 +68,7 @@ func TestHandlerRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := Client{HTTP: client.HTTP, Token: tc.token}.Post(t.Context(), address,
 				contract.HeartbeatRequest{RunUID: tc.run})
-			var status *StatusError
+			var status *httpstatus.Error
 			if !errors.As(err, &status) || status.Status != tc.want {
 				t.Errorf("Post = %v, want status %d", err, tc.want)
 			}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/httpstatus"
 )
 
 // faultOf returns a failure as a fault of the environment, or the error of the context if that has ended by
@@ -42,7 +43,7 @@ func unavailable(ctx context.Context, err error) error {
 // isPermanent reports whether another session would fail in the same way: the server does not know the environment,
 // the split or the task, or cannot read the request.
 func isPermanent(err error) bool {
-	var status *StatusError
+	var status *httpstatus.Error
 	if !errors.As(err, &status) {
 		return false
 	}
@@ -55,7 +56,7 @@ func isPermanent(err error) bool {
 
 // hasStatus reports whether err is an answer with one of the statuses.
 func hasStatus(err error, statuses ...int) bool {
-	var status *StatusError
+	var status *httpstatus.Error
 	if !errors.As(err, &status) {
 		return false
 	}

@@ -214,7 +214,7 @@ func TestFaults(t *testing.T) {
 		want   string
 	}{
 		"the tool raises": {tool: "crash", want: "division by zero"},
-		"the server has forgotten the session": {tool: "look", want: "HTTP status 404",
+		"the server has forgotten the session": {tool: "look", want: "answers 404 Not Found",
 			before: func(s *orstest.Server) func(http.ResponseWriter, *http.Request) bool {
 				return func(_ http.ResponseWriter, r *http.Request) bool {
 					if strings.HasSuffix(r.URL.Path, "/call") {

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/httpstatus"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -38,27 +38,11 @@ type request struct {
 	stream bool
 }
 
-// StatusError is an answer with a status other than success.
-type StatusError struct {
-	Method, Path string
-	Status       int
-	// Detail is what the server says of it, cut to a line.
-	Detail string
-	// starting says that nothing has run, as the server is only being started.
-	starting   bool
-	retryAfter time.Duration
-	// repair says what a user can do about it, or is empty.
-	repair string
-}
+// startingError is an answer of a server that is only being started, so that nothing has run.
+type startingError struct{ error }
 
-// Error implements error.
-func (e *StatusError) Error() string {
-	text := fmt.Sprintf("%s %s: HTTP status %d: %s", e.Method, e.Path, e.Status, e.Detail)
-	if e.repair != "" {
-		return text + " (" + e.repair + ")"
-	}
-	return text
-}
+// Unwrap returns the answer.
+func (e *startingError) Unwrap() error { return e.error }
 
 // repairOf returns what a person can do about an answer with a status, or nothing.
 func (o *Options) repairOf(status int) string {
@@ -111,8 +95,8 @@ func (o *Options) checkRedirect(next *http.Request, via []*http.Request) error {
 		reason, field)}
 }
 
-// send sends a request once. The caller closes the body of the response. A status other than success is a
-// *StatusError.
+// send sends a request once. The caller closes the body of the response. A status other than success is an
+// *httpstatus.Error.
 func (b *Backend) send(ctx context.Context, r request) (*http.Response, error) {
 	var body io.Reader
 	if r.body != nil {
@@ -135,9 +119,7 @@ func (b *Backend) send(ctx context.Context, r request) (*http.Response, error) {
 		return response, nil
 	}
 	defer response.Body.Close()
-	failure := statusError(r, response)
-	failure.repair = b.options.repairOf(failure.Status)
-	return nil, failure
+	return nil, b.refusalOf(httpRequest, response)
 }
 
 func (b *Backend) setHeaders(header http.Header, r request) {
@@ -167,26 +149,34 @@ func withoutURL(err error) error {
 	return err
 }
 
-// statusError reads the error of a response.
-func statusError(r request, response *http.Response) *StatusError {
+// refusalOf reads the answer with which a server refuses a request.
+func (b *Backend) refusalOf(request *http.Request, response *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 4096)) // What could be read says enough.
+	credentials := []string{b.options.APIKey, b.secrets.header}
+	for _, secret := range b.options.Secrets {
+		credentials = append(credentials, secret.Value)
+	}
+	refused := httpstatus.New(request, response, detailOf(text), credentials...)
+	refused.Advice = b.options.repairOf(response.StatusCode)
+	if refused.Status == http.StatusServiceUnavailable && response.Header.Get(headerState) == "starting" {
+		return &startingError{refused}
+	}
+	return refused
+}
+
+// detailOf returns what an answer says is wrong, in the forms of FastAPI and of other servers.
+func detailOf(text []byte) string {
 	var reply struct {
 		Detail json.RawMessage `json:"detail"`
 	}
-	if json.Unmarshal(text, &reply) == nil && len(reply.Detail) > 0 {
-		text = reply.Detail
-		var detail string
-		if json.Unmarshal(reply.Detail, &detail) == nil {
-			text = []byte(detail)
-		}
+	if json.Unmarshal(text, &reply) != nil || len(reply.Detail) == 0 {
+		return string(text)
 	}
-	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
-	e := &StatusError{
-		Method: r.method, Path: r.path, Status: response.StatusCode, Detail: contract.Truncate(line, 300),
-		starting: response.StatusCode == http.StatusServiceUnavailable && response.Header.Get(headerState) == "starting",
+	var detail string
+	if json.Unmarshal(reply.Detail, &detail) == nil {
+		return detail
 	}
-	e.retryAfter, _ = wait.RetryAfter(response.Header)
-	return e
+	return string(reply.Detail)
 }
 
 // do sends a request, again after failures that a repetition may overcome, and decodes the JSON of the reply into out
@@ -263,17 +253,19 @@ func (b *Backend) repeat(ctx context.Context, mayRepeat func(error) bool, try fu
 // isWaiting reports whether the server did nothing since it has no capacity or is being started, and for how long it
 // asks to wait.
 func isWaiting(err error) (waits bool, after time.Duration) {
-	var status *StatusError
-	if !errors.As(err, &status) {
+	refused, ok := errors.AsType[*httpstatus.Error](err)
+	if !ok {
 		return false, 0
 	}
-	return status.Status == http.StatusTooManyRequests || status.starting, min(status.retryAfter, 30*time.Second)
+	asked, _ := wait.RetryAfter(refused.Header)
+	_, starting := errors.AsType[*startingError](err)
+	return refused.Status == http.StatusTooManyRequests || starting, min(asked, 30*time.Second)
 }
 
 // isTransient reports whether a request may succeed when it is sent again: the connection failed, or a proxy could not
 // reach the server.
 func isTransient(err error) bool {
-	if status, ok := errors.AsType[*StatusError](err); ok {
+	if status, ok := errors.AsType[*httpstatus.Error](err); ok {
 		return status.Status == http.StatusBadGateway || status.Status == http.StatusServiceUnavailable ||
 			status.Status == http.StatusGatewayTimeout
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
+	"github.com/tinker-operator/tinker-operator/internal/httpstatus"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -110,7 +111,7 @@ func (s *session) create(ctx context.Context, task environment.Task) error {
 
 // mentions reports whether the server's answer contains words, which are in lower case.
 func mentions(err error, words string) bool {
-	var status *StatusError
+	var status *httpstatus.Error
 	return errors.As(err, &status) && strings.Contains(strings.ToLower(status.Detail), words)
 }
 

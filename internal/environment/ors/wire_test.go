@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -48,17 +49,16 @@ func TestCheckURL(t *testing.T) {
 	}
 }
 
-// TestDetailOfStatusError has the forms in which FastAPI and other servers say what is wrong.
-func TestDetailOfStatusError(t *testing.T) {
+// TestDetail has the forms in which FastAPI and other servers say what is wrong.
+func TestDetail(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"detail": "no such task"}`:     "no such task",
 		`{"detail": [{"loc": "split"}]}`: `[{"loc": "split"}]`,
 		`{"error": "x"}`:                 `{"error": "x"}`,
-		"no such task\nat line 3":        "no such task",
+		"no such task\nat line 3":        "no such task\nat line 3",
 		"":                               "",
 	} {
-		response := &http.Response{StatusCode: http.StatusBadRequest, Body: io.NopCloser(strings.NewReader(body))}
-		if got := statusError(request{}, response).Detail; got != want {
+		if got := detailOf([]byte(body)); got != want {
 			t.Errorf("the detail of %q is %q, want %q", body, got, want)
 		}
 	}
@@ -72,5 +72,18 @@ func TestDecodeRefusesLongReplies(t *testing.T) {
 	}
 	if err := decode(request{}, strings.NewReader(text+" "), &got); !errors.Is(err, errTooLarge) {
 		t.Errorf("decode of one byte more: err = %v, want %v", err, errTooLarge)
+	}
+}
+
+// TestRefusalsDoNotRepeatSecrets has a server repeat what a request has that is secret.
+func TestRefusalsDoNotRepeatSecrets(t *testing.T) {
+	b := &Backend{options: Options{APIKey: "key-1", Secrets: []Secret{{Name: "TOKEN", Value: "value-2"}}},
+		secrets: deliveredSecrets{header: "header-3"}}
+	request := httptest.NewRequest(http.MethodPost, "http://server.test/create", http.NoBody)
+	response := &http.Response{StatusCode: http.StatusBadRequest,
+		Body: io.NopCloser(strings.NewReader(`{"detail": "bad: key-1, value-2, header-3"}`))}
+	const want = "POST server.test/create answers 400 Bad Request: bad: [redacted], [redacted], [redacted]"
+	if got := b.refusalOf(request, response).Error(); got != want {
+		t.Errorf("refusalOf = %q, want %q", got, want)
 	}
 }
