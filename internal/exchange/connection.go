@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // connection is one connection to a learner. It closes when its last user releases it.
@@ -97,7 +98,5 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 // RequireTransportSecurity implements credentials.PerRPCCredentials.
 func (b bearer) RequireTransportSecurity() bool { return true }
 
-// redialDelay backs off: 0.1 s after the first failure, doubling up to 2 s.
-func redialDelay(failures int) time.Duration {
-	return min(2*time.Second, 100*time.Millisecond<<min(failures-1, 10))
-}
+// redialPauses are those between two connections of which the first failed.
+var redialPauses = wait.Backoff{First: 100 * time.Millisecond, Longest: 2 * time.Second}

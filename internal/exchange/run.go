@@ -51,7 +51,7 @@ func (c *Client) Run(ctx context.Context, worker Worker) error {
 		failures++
 		c.config.Logger.Warn("the connection to the learner failed", "worker", c.config.Worker, "attempt", c.Attempt(),
 			"failures", failures, "err", err)
-		if err := wait.Sleep(ctx, redialDelay(failures)); err != nil {
+		if err := wait.Sleep(ctx, redialPauses.After(failures)); err != nil {
 			return err
 		}
 	}

@@ -95,11 +95,7 @@ func (t Timing) waitAtMost(ctx context.Context, failures int, longest time.Durat
 	if failures == 0 {
 		return nil
 	}
-	pause := longest
-	if failures < 8 {
-		pause = min(longest, t.Pause<<(failures-1))
-	}
-	return wait.Sleep(ctx, pause)
+	return wait.Sleep(ctx, wait.Backoff{First: t.Pause, Longest: longest}.After(failures))
 }
 
 // ErrKilled is what a Fault returns to end the learner as SIGKILL would: nothing is cleaned up.

@@ -151,7 +151,7 @@ func (j *judge) sample(ctx context.Context, request rubric.Request, prompt []int
 		case errors.As(err, &refused):
 			return sample, &environment.Fault{Kind: environment.JudgeFault, Permanent: true, Err: refused}
 		}
-		if err := wait.Sleep(ctx, sampleDelay(counts.all)); err != nil {
+		if err := wait.Sleep(ctx, samplePauses.After(counts.all)); err != nil {
 			return sample, err
 		}
 		counts.all++

@@ -15,12 +15,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// Pauses before a tokenizer or data sets that could not be read are read again. A run continues within half a minute of
-// a repair, also where a try takes some seconds.
-const (
-	firstDataPause = time.Second
-	maxDataPause   = 20 * time.Second
-)
+// dataPauses are those before a tokenizer or data sets that could not be read are read again. A run continues within
+// half a minute of a repair, also where a try takes some seconds.
+var dataPauses = wait.Backoff{First: time.Second, Longest: 20 * time.Second}
 
 // maxDataProblem bounds what is reported of a problem, in bytes.
 const maxDataProblem = 1024
@@ -112,7 +109,7 @@ func (w *Worker) prepareAll(ctx context.Context) error {
 // readUntilDone reads the tokenizer and the data sets. It returns false when ctx ended first, or when something else is
 // to be played. An error is a *ConfigError.
 func (w *Worker) readUntilDone(ctx context.Context, play *playConfig) (bool, error) {
-	for pause := firstDataPause; ; pause = min(2*pause, maxDataPause) {
+	for pauses := (wait.Pauses{Backoff: dataPauses}); ; {
 		err := w.read(ctx, play)
 		if ctx.Err() != nil {
 			return false, nil
@@ -124,6 +121,7 @@ func (w *Worker) readUntilDone(ctx context.Context, play *playConfig) (bool, err
 		if err == nil {
 			return true, nil
 		}
+		pause := pauses.Next()
 		w.config.Logger.Warn("what is to be played cannot be read and is read again", "pause", pause.String(), "err", err)
 		if wait.Sleep(ctx, pause) != nil || w.play.Load() != play {
 			return false, nil

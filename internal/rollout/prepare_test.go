@@ -106,7 +106,7 @@ func TestAnEnvironmentThatCannotBeBuiltIsReported(t *testing.T) {
 			t.Errorf("%d builds within ten minutes, want one every 20 seconds in the end", builds)
 		}
 		builder.repaired.Store(true)
-		time.Sleep(maxDataPause + time.Second)
+		time.Sleep(dataPauses.Longest + time.Second)
 		synctest.Wait()
 		if problem() != "" || w.room() != 4 {
 			t.Errorf("after the repair the problem is %q and there is room for %d episodes, want none and 4", problem(),

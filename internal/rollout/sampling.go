@@ -142,7 +142,7 @@ func (p *policy) repeat(
 		}
 		p.worker.config.Logger.Debug("sampling again", "slot", p.group.key.Slot, "member", request.Member,
 			"reposts", counts.reposts, "failures", counts.all, "err", err)
-		if err := wait.Sleep(ctx, sampleDelay(counts.all)); err != nil {
+		if err := wait.Sleep(ctx, samplePauses.After(counts.all)); err != nil {
 			return err
 		}
 		counts.all++
@@ -221,13 +221,8 @@ func (w *Worker) countRefusal(ctx context.Context, failure error, from weights, 
 	return nil
 }
 
-// sampleDelay is 0 before the first retry, then 1 s, doubling up to 30 s.
-func sampleDelay(failures int) time.Duration {
-	if failures == 0 {
-		return 0
-	}
-	return min(time.Second<<min(failures-1, 5), 30*time.Second)
-}
+// samplePauses are those before a sample is tried again. There is none before the first retry.
+var samplePauses = wait.Backoff{First: time.Second, Longest: 30 * time.Second}
 
 // seedFor returns the seed that is sent in place of one of 63 bits, for a request of so many samples. Endpoints that
 // take short seeds alone may add the number of a sample to it.

@@ -45,7 +45,7 @@ func request() episode.Request {
 func TestSamplesAreTriedAgainWithin30Seconds(t *testing.T) {
 	cases := map[int]time.Duration{0: 0, 1: time.Second, 5: 16 * time.Second, 6: 30 * time.Second, 1000: 30 * time.Second}
 	for failures, want := range cases {
-		if got := sampleDelay(failures); got != want {
+		if got := samplePauses.After(failures); got != want {
 			t.Errorf("after %d failures a sample waits %v, want %v", failures, got, want)
 		}
 	}

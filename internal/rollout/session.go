@@ -156,7 +156,7 @@ func (s *sessions) sampler(ctx context.Context, number int64, from weights) (sam
 		}
 		if from.own && isOutage(err) {
 			s.pressure.fail(problem.SamplingRefused, err)
-			if err := wait.Sleep(ctx, sampleDelay(failures)); err != nil {
+			if err := wait.Sleep(ctx, samplePauses.After(failures)); err != nil {
 				return samplerKey{}, "", err
 			}
 			continue

@@ -14,16 +14,14 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // sameStepFailures is how many counted failures in a row, all at one step, show that the step itself fails.
 const sameStepFailures = 3
 
-// These bound the back-off between attempts that make no progress.
-const (
-	firstBackoff = 10 * time.Second
-	maxBackoff   = 5 * time.Minute
-)
+// barrenPauses are those between attempts that make no progress.
+var barrenPauses = wait.Backoff{First: 10 * time.Second, Longest: 5 * time.Minute}
 
 // RepairInterval is the time between two pods of attempts that await a repair, of which the next finds out whether it
 // was made. Backoff gives all of it, from which the caller takes what the former pod ran for.
@@ -166,12 +164,9 @@ func Backoff(attempts []v1alpha1.Attempt) time.Duration {
 			barren++
 		}
 	}
-	var wait time.Duration
-	if barren >= 2 {
-		wait = min(firstBackoff<<min(barren-2, 10), maxBackoff)
-	}
+	pause := barrenPauses.After(barren - 1)
 	if attempts[0].Cause == string(contract.CauseUpstream) {
-		wait = max(wait, firstBackoff)
+		pause = max(pause, barrenPauses.First)
 	}
-	return wait
+	return pause
 }

@@ -58,7 +58,7 @@ func connectHosted(t *testing.T, service *orstest.Hosted, name string, options O
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
-	b.pace = pace{ping: time.Hour, idle: 10 * time.Second, retry: time.Millisecond, maxRetry: 10 * time.Millisecond}
+	b.pace = pace{ping: time.Hour, idle: 10 * time.Second, retry: fastRetry}
 	return b
 }
 

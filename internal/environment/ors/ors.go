@@ -24,6 +24,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // Defaults of Options.
@@ -98,8 +99,8 @@ type pace struct {
 	ping time.Duration
 	// idle is how long a stream may bring no byte.
 	idle time.Duration
-	// retry is the first pause before a request is sent again; it doubles up to maxRetry.
-	retry, maxRetry time.Duration
+	// retry are the pauses before a request is sent again.
+	retry wait.Backoff
 }
 
 // New returns the backend of a server. It sends nothing yet.
@@ -117,7 +118,7 @@ func New(options Options) (*Backend, error) {
 	options.Logger = cmp.Or(options.Logger, slog.New(slog.DiscardHandler))
 	b := &Backend{
 		options: options, http: newHTTPClient(options), secrets: secrets,
-		pace: pace{ping: 10 * time.Second, idle: 30 * time.Second, retry: 500 * time.Millisecond, maxRetry: 10 * time.Second},
+		pace: pace{ping: 10 * time.Second, idle: 30 * time.Second, retry: wait.Backoff{First: 500 * time.Millisecond, Longest: 10 * time.Second}},
 	}
 	if options.MaxSessions > 0 {
 		b.sessions = make(chan struct{}, options.MaxSessions)

@@ -22,7 +22,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/ors/orstest"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
+
+// fastRetry are the pauses of tests.
+var fastRetry = wait.Backoff{First: time.Millisecond, Longest: 10 * time.Millisecond}
 
 // newServer returns a server with an environment of sums: submit ends an episode with a reward, and look returns the
 // operands.
@@ -58,7 +62,7 @@ func connect(t *testing.T, handler http.Handler, options Options) *Backend {
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
-	b.pace = pace{ping: time.Hour, idle: time.Minute, retry: time.Millisecond, maxRetry: 10 * time.Millisecond}
+	b.pace = pace{ping: time.Hour, idle: time.Minute, retry: fastRetry}
 	return b
 }
 

@@ -117,7 +117,7 @@ func connectAddresses(t *testing.T, handlers map[string]http.Handler, options Op
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
-	b.pace = pace{ping: time.Hour, idle: 10 * time.Second, retry: time.Millisecond, maxRetry: 10 * time.Millisecond}
+	b.pace = pace{ping: time.Hour, idle: 10 * time.Second, retry: fastRetry}
 	return b
 }
 

@@ -224,7 +224,7 @@ func (e *replyError) Unwrap() error { return e.err }
 // repeat calls try until it succeeds, fails permanently, or has failed maxTries times. Tries that found no capacity, or
 // a server that is being started, do not count: they continue until the context ends.
 func (b *Backend) repeat(ctx context.Context, mayRepeat func(error) bool, try func() error) error {
-	pause, failures := b.pace.retry, 0
+	pauses, failures := wait.Pauses{Backoff: b.pace.retry}, 0
 	var last error
 	for {
 		err := try()
@@ -243,10 +243,9 @@ func (b *Backend) repeat(ctx context.Context, mayRepeat func(error) bool, try fu
 				return err
 			}
 		}
-		if wait.Sleep(ctx, max(after, pause)) != nil {
+		if wait.Sleep(ctx, max(after, pauses.Next())) != nil {
 			return fmt.Errorf("%w; the last answer was: %w", context.Cause(ctx), err)
 		}
-		pause = min(2*pause, b.pace.maxRetry)
 	}
 }
 

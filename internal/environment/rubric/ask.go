@@ -7,20 +7,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// The pause before a retry doubles from the first to the longest. One that the judge asks for may be longer.
-const (
-	firstPause        = time.Second
-	longestPause      = 20 * time.Second
-	longestAskedPause = time.Minute
-)
+// pauses are those before retries, shorter by up to a half. One that the judge asks for may be longer.
+var pauses = wait.Backoff{First: time.Second, Longest: 20 * time.Second, Jitter: -0.5}
+
+const longestAskedPause = time.Minute
 
 // tally counts the calls for one reply. It is safe for concurrent use.
 type tally struct {
@@ -51,8 +49,8 @@ func (t *tally) add(metrics map[string]float64) {
 type attempts struct {
 	// unreadable counts replies that were not judgements, and failed calls that gave no reply.
 	unreadable, failed int
-	// pause is the one before the next call.
-	pause time.Duration
+	// pauses are those between the calls.
+	pauses wait.Pauses
 	// outages is how many outages were over before these calls.
 	outages int64
 }
@@ -60,7 +58,7 @@ type attempts struct {
 // ask asks for a judgement until one can be read, or the retries are used up. It waits for a judge that is down. An
 // error is a fault of the judge, or the context's.
 func (g *Grader) ask(ctx context.Context, t task, calls *tally, floor float64) (judgement, error) {
-	made := attempts{pause: firstPause, outages: g.outage.ended.Load()}
+	made := attempts{pauses: wait.Pauses{Backoff: pauses}, outages: g.outage.ended.Load()}
 	for {
 		found, err := g.askOnce(ctx, t, made.unreadable, calls, floor)
 		if err == nil {
@@ -93,9 +91,7 @@ func (g *Grader) prepareRetry(ctx context.Context, made *attempts, calls *tally,
 			return g.prepareAfterOutage(ctx, made, calls, failure)
 		}
 	}
-	pause := pauseAfter(failure, made.pause)
-	made.pause = min(2*made.pause, longestPause)
-	return g.pause(ctx, calls, pause)
+	return g.pause(ctx, calls, pauseAfter(failure, made.pauses.Next()))
 }
 
 // prepareAfterOutage waits if the judge is down. Calls that fail during an outage do not count as retries.
@@ -107,7 +103,7 @@ func (g *Grader) prepareAfterOutage(ctx context.Context, made *attempts, calls *
 	case !wasDown:
 		return made.fault(failure)
 	}
-	made.failed, made.pause, made.outages = 0, firstPause, g.outage.ended.Load()
+	made.failed, made.pauses.Failures, made.outages = 0, 0, g.outage.ended.Load()
 	return nil
 }
 
@@ -122,13 +118,12 @@ func (g *Grader) pause(ctx context.Context, calls *tally, d time.Duration) error
 	return g.sleep(ctx, d)
 }
 
-// pauseAfter returns the pause with jitter, or a longer one that the error asks for.
+// pauseAfter returns the pause, or a longer one that the error asks for.
 func pauseAfter(err error, pause time.Duration) time.Duration {
-	jittered := pause/2 + rand.N(pause/2+1)
 	if retry, ok := errors.AsType[*RetryError](err); ok {
-		return min(max(jittered, retry.After), longestAskedPause)
+		return min(max(pause, retry.After), longestAskedPause)
 	}
-	return jittered
+	return pause
 }
 
 // askOnce asks for a judgement once. Earlier ones that could not be read make it another request.

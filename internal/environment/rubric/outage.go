@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // outage has the calls of one grader find out together whether its judge is down, and wait until it answers again.
@@ -42,9 +43,9 @@ func (g *Grader) await(ctx context.Context, ended int64, calls *tally, failure e
 		return false, ctx.Err()
 	}
 	defer g.options.Report(nil)
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	for between := (wait.Pauses{Backoff: pauses}); ; {
 		g.options.Report(failure)
-		if err := g.sleep(ctx, pauseAfter(nil, pause)); err != nil {
+		if err := g.sleep(ctx, between.Next()); err != nil {
 			return false, err
 		}
 		if g.answers(ctx, calls) {

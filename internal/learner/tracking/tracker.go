@@ -183,7 +183,7 @@ func (t *Tracker) send(ctx context.Context, service string, connect func(context
 		}
 		t.config.Logger.Warn("tracking service does not record the run", "service", service, "err", err)
 		t.report(service, problemOf(service, err))
-		if !t.sleep(ctx, t.pause(failures, err)) {
+		if !t.sleep(ctx, t.pause(failures+1, err)) {
 			return
 		}
 	}
@@ -251,12 +251,9 @@ func (t *Tracker) wait(ctx context.Context, changed <-chan struct{}, longest tim
 	return true
 }
 
-// pause returns how long to wait after a failure.
+// pause returns how long to wait after so many failures, of which the last is err.
 func (t *Tracker) pause(failures int, err error) time.Duration {
-	pause := longestPause
-	if failures < 10 {
-		pause = min(longestPause, t.config.Pause<<failures)
-	}
+	pause := wait.Backoff{First: t.config.Pause, Longest: longestPause}.After(failures)
 	if p, ok := errors.AsType[*problem](err); ok && p.retryAfter > 0 {
 		pause = min(p.retryAfter, longestPause)
 	}

@@ -208,7 +208,8 @@ func (p *Player) Play(ctx context.Context, spec Spec) (rl.Group, error) {
 // as the environment is unavailable, or as the model's format cannot express its first prompt, begins again as the same
 // try.
 func (p *Player) member(ctx context.Context, spec Spec, index int) (m rl.Member, reason string, err error) {
-	for try, failures := 0, 0; ; failures++ {
+	pauses := wait.Pauses{Backoff: wait.Backoff{First: time.Second, Longest: 30 * time.Second}}
+	for try := 0; ; {
 		m, reason, err = p.admitted(ctx, spec, index, try)
 		var fault *environment.Fault
 		var unwritten *FormatError
@@ -220,7 +221,7 @@ func (p *Player) member(ctx context.Context, spec Spec, index int) (m rl.Member,
 		case !fault.Unavailable:
 			try++
 		}
-		if err := wait.Sleep(ctx, min(time.Second<<min(failures, 5), 30*time.Second)); err != nil {
+		if err := pauses.Sleep(ctx); err != nil {
 			return rl.Member{}, "", err
 		}
 	}

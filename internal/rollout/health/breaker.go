@@ -4,9 +4,8 @@
 package health
 
 import (
-	"time"
-
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // maxFaults is how many tries in a row may end in faults, of at least two groups, before the breaker opens.
@@ -18,8 +17,8 @@ type breaker struct {
 	checker environment.Checker
 	open    bool
 	problem string
-	// pause is the time before the next check. It grows until an episode succeeds.
-	pause time.Duration
+	// pauses are those before checks. They grow until an episode succeeds.
+	pauses wait.Pauses
 	// running counts episodes that have begun and not ended.
 	running int
 	// faults counts the tries since the last success that began and ended in faults. firstSlot is that of the first of
@@ -35,15 +34,8 @@ func (b *breaker) trip(problem string) { b.open, b.problem = true, problem }
 // close closes the breaker. What follows is a trial: the pause stays until an episode succeeds.
 func (b *breaker) close() { b.open, b.problem, b.faults, b.several = false, "", 0, false }
 
-// nextPause returns the time before the next check, and doubles it for the one after that.
-func (b *breaker) nextPause() time.Duration {
-	pause := b.pause
-	b.pause = min(2*pause, maxPause)
-	return pause
-}
-
 // succeed notes an episode without a fault.
-func (b *breaker) succeed() { b.pause, b.faults, b.several = firstPause, 0, false }
+func (b *breaker) succeed() { b.pauses.Failures, b.faults, b.several = 0, 0, false }
 
 // fail notes a try that ended in a fault, and reports whether the breaker has to open. A server that takes no session
 // while episodes are in progress may be at its capacity.

@@ -22,11 +22,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
-// Pauses before an unavailable environment is checked.
-const (
-	firstPause = time.Second
-	maxPause   = 30 * time.Second
-)
+// pauses are those before an unavailable environment is checked.
+var pauses = wait.Backoff{First: time.Second, Longest: 30 * time.Second}
 
 // checkTimeout bounds one check.
 const checkTimeout = time.Minute
@@ -68,7 +65,7 @@ func (m *Monitor) Group(name string, env environment.Environment, slot int64, ma
 	defer m.mu.Unlock()
 	b := m.breakers[name]
 	if b == nil {
-		b = &breaker{name: name, pause: firstPause}
+		b = &breaker{name: name, pauses: wait.Pauses{Backoff: pauses}}
 		m.breakers[name] = b
 	}
 	b.checker = checker
@@ -107,7 +104,7 @@ func (m *Monitor) Skip(names []string) {
 func (m *Monitor) open(b *breaker, err error) {
 	b.trip(contract.Truncate(err.Error(), maxEvidence))
 	m.logger.Warn("environment is unavailable and is checked until it is available", "environment", b.name, "pause",
-		b.pause.String(), "err", err)
+		b.pauses.Base(b.pauses.Failures+1).String(), "err", err)
 	m.checks.Go(func() { m.check(b) })
 	m.changes.Notify()
 }
@@ -126,7 +123,7 @@ func (m *Monitor) checkOnce(name string, checker environment.Checker) error {
 func (m *Monitor) check(b *breaker) {
 	for {
 		m.mu.Lock()
-		pause, checker := b.nextPause(), b.checker
+		pause, checker := b.pauses.Next(), b.checker
 		m.mu.Unlock()
 		if wait.Sleep(m.ctx, pause) != nil {
 			return

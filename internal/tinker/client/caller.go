@@ -134,7 +134,7 @@ type sender func(context.Context, request) (response, error)
 // retry repeats a request until its error is not temporary or ctx ends. The error it returns says whether any
 // of the attempts may have reached the server.
 func (c *caller) retry(ctx context.Context, req request, send sender) (response, error) {
-	pause := backoff{limit: maxDelay, spread: c.spread}
+	pause := newBackoff(maxDelay, c.spread)
 	var doubted doubts
 	if ctx.Err() != nil {
 		return response{}, canceled(req.op, context.Cause(ctx))

@@ -31,7 +31,7 @@ func (m *Model) FindEncoding(ctx context.Context, data []tinker.Datum, loss tink
 	}
 	defer m.submitting.Release(1)
 	r := tinker.ForwardBackwardRequest{ModelID: m.id, SeqID: m.next, ForwardOnly: true, Loss: loss, Data: data}
-	pause := backoff{limit: maxDelay, spread: m.caller.spread}
+	pause := newBackoff(maxDelay, m.caller.spread)
 	for {
 		refusal := m.tryEncoding(ctx, r, config, false)
 		if refusal == nil || !mayBeEncoding(refusal) {

@@ -37,11 +37,11 @@ const (
 // poll polls until a result is available, which decode takes. A server holds each poll for about thirty seconds; if it
 // does not, the delay between polls grows.
 func (c *caller) poll(ctx context.Context, p pending, decode func(response) error) error {
-	delay := backoff{limit: maxPollDelay, spread: c.spread}
+	delay := newBackoff(maxPollDelay, c.spread)
 	paused := tinker.QueueState("")
 	metadataOnly := true
 	for iteration := 0; ; iteration++ {
-		next := time.NewTimer(delay.delay())
+		next := time.NewTimer(delay.Next())
 		resp, err := c.pollOnce(ctx, p, iteration, metadataOnly, decode)
 		if err != nil {
 			next.Stop()
@@ -73,7 +73,8 @@ func (c *caller) poll(ctx context.Context, p pending, decode func(response) erro
 func awaitNextPoll(ctx context.Context, next *time.Timer, delay backoff) (backoff, error) {
 	select {
 	case <-next.C:
-		return backoff{limit: maxPollDelay, spread: delay.spread}, nil
+		delay.Failures = 0
+		return delay, nil
 	default:
 	}
 	defer next.Stop()

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // newLock returns a lock that a context can interrupt.
@@ -32,33 +33,23 @@ const (
 	maxRetryAfter = time.Minute
 )
 
-// backoff doubles its delay from minDelay to its limit. Each delay is longer by up to a quarter, as spread says.
-type backoff struct {
-	next   time.Duration
-	limit  time.Duration
-	spread func() float64
-}
+// backoff doubles its delay from minDelay to its longest. Each delay is longer by up to a quarter.
+type backoff struct{ wait.Pauses }
 
-func (b *backoff) delay() time.Duration { return b.lengthen(b.step()) }
-
-func (b *backoff) step() time.Duration {
-	d := max(b.next, minDelay)
-	b.next = min(2*d, b.limit)
-	return d
-}
-
-func (b *backoff) lengthen(d time.Duration) time.Duration {
-	return d + time.Duration(float64(d)/4*b.spread())
+// newBackoff returns a backoff without failures. The function spread returns which part of the quarter a delay has.
+func newBackoff(longest time.Duration, spread func() float64) backoff {
+	return backoff{wait.Pauses{Backoff: wait.Backoff{First: minDelay, Longest: longest, Jitter: 0.25, Random: spread}}}
 }
 
 // delayAfter returns how long to wait after an error: the delay that the server asked for, or the next of the
 // backoff.
 func (b *backoff) delayAfter(e *Error) time.Duration {
 	if e.RetryAfter > 0 {
-		return b.lengthen(max(e.RetryAfter, minDelay))
+		return b.Spread(max(e.RetryAfter, minDelay))
 	}
 	if e.Category == tinker.CategoryPayment {
-		return b.lengthen(max(b.step(), paymentDelay))
+		b.Failures++
+		return b.Spread(max(b.Base(b.Failures), paymentDelay))
 	}
-	return b.delay()
+	return b.Next()
 }
