@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The tinker-operator authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of internal/tokenizer/split and internal/tokenizer/nfc.
+"""Writes the tables of characters in internal/tokenizer: split, nfc, regex and general.
 
 Neither Go's tables nor any edition of Unicode decides how a character is split or normalised, but the
 package that made the ids which models were trained on. So its regular expressions and its normaliser are
@@ -13,6 +13,7 @@ With --check nothing is written, and the exit status says whether the files are 
 """
 
 import argparse
+import collections
 import os
 import sys
 import unicodedata
@@ -103,13 +104,170 @@ var compositions = []composition{{
 """
 
 
+def compatible():
+    nfd, nfkd = normalizers.NFD().normalize_str, normalizers.NFKD().normalize_str
+    parts = [(c, nfkd(chr(c))) for c in POINTS if nfkd(chr(c)) != nfd(chr(c))]
+    text = lambda s: '"' + "".join(f"\\U{ord(x):08x}" if ord(x) > 0xFFFF else f"\\u{ord(x):04x}" for x in s) + '"'
+    return HEADER.format(package="nfc") + f"""
+// compatibles are the complete decompositions by compatibility, where they differ from the canonical ones.
+var compatibles = []decomposition{{
+{rows([f"{{{c:#x}, {text(s)}}}" for c, s in parts], 4)}}}
+"""
+
+
+CATEGORIES = ["Cn", "Co", "Cc", "Cf", "Ll", "Lm", "Lo", "Lt", "Lu", "Mc", "Me", "Mn", "Nd", "Nl", "No", "Pc", "Pd", "Pe", "Pf", "Pi", "Po",
+              "Ps", "Sc", "Sk", "Sm", "So", "Zl", "Zp", "Zs"]
+
+SCRIPTS = """Adlam Ahom Anatolian_Hieroglyphs Arabic Armenian Avestan Balinese Bamum Bassa_Vah Batak Bengali Bhaiksuki Bopomofo Brahmi Braille
+Buginese Buhid Canadian_Aboriginal Carian Caucasian_Albanian Chakma Cham Cherokee Chorasmian Common Coptic Cuneiform Cypriot Cypro_Minoan
+Cyrillic Deseret Devanagari Dives_Akuru Dogra Duployan Egyptian_Hieroglyphs Elbasan Elymaic Ethiopic Garay Georgian Glagolitic Gothic
+Grantha Greek Gujarati Gunjala_Gondi Gurmukhi Gurung_Khema Han Hangul Hanifi_Rohingya Hanunoo Hatran Hebrew Hiragana Imperial_Aramaic
+Inherited Inscriptional_Pahlavi Inscriptional_Parthian Javanese Kaithi Kannada Katakana Kawi Kayah_Li Kharoshthi Khitan_Small_Script Khmer
+Khojki Khudawadi Kirat_Rai Lao Latin Lepcha Limbu Linear_A Linear_B Lisu Lycian Lydian Mahajani Makasar Malayalam Mandaic Manichaean
+Marchen Masaram_Gondi Medefaidrin Meetei_Mayek Mende_Kikakui Meroitic_Cursive Meroitic_Hieroglyphs Miao Modi Mongolian Mro Multani Myanmar
+Nabataean Nag_Mundari Nandinagari New_Tai_Lue Newa Nko Nushu Nyiakeng_Puachue_Hmong Ogham Ol_Chiki Ol_Onal Old_Hungarian Old_Italic
+Old_North_Arabian Old_Permic Old_Persian Old_Sogdian Old_South_Arabian Old_Turkic Old_Uyghur Oriya Osage Osmanya Pahawh_Hmong Palmyrene
+Pau_Cin_Hau Phags_Pa Phoenician Psalter_Pahlavi Rejang Runic Samaritan Saurashtra Sharada Shavian Siddham SignWriting Sinhala Sogdian
+Sora_Sompeng Soyombo Sundanese Sunuwar Syloti_Nagri Syriac Tagalog Tagbanwa Tai_Le Tai_Tham Tai_Viet Takri Tamil Tangsa Tangut Telugu
+Thaana Thai Tibetan Tifinagh Tirhuta Todhri Toto Tulu_Tigalari Ugaritic Vai Vithkuqi Wancho Warang_Citi Yezidi Yi Zanabazar_Square""".split()
+
+# Bits of the table of regex that says more than category and script. The first name is the property's, the second how it is asked.
+PROPERTIES = [(n, f"\\p{{{n}}}") for n in (
+    "Alphabetic", "Uppercase", "Lowercase", "White_Space", "Word", "Graph", "Print", "Emoji", "Emoji_Presentation", "Emoji_Modifier",
+    "Emoji_Modifier_Base", "Emoji_Component", "Extended_Pictographic", "Ideographic", "Math", "Dash")] + [("posix punct", "[:punct:]"), ("word alone", None)]
+
+
+class Asked:
+    """Asks about some code points only, which is faster."""
+
+    def __init__(self, points):
+        self.chunks = ["".join(map(chr, points[i:i + (1 << 16)])) for i in range(0, len(points), 1 << 16)]
+
+    def members(self, pattern):
+        split = pre_tokenizers.Split(Regex(f"[{pattern}]+"), "removed", invert=True)
+        return {ord(c) for chunk in self.chunks for piece, _ in split.pre_tokenize_str(chunk) for c in piece}
+
+
+def partition(points, names, first):
+    """The index of the one of the names that each code point has; the first ones have the most."""
+    values, left, asked = {}, set(points), Asked(points)
+    for name in first + [n for n in names if n not in first]:
+        found = asked.members(f"\\p{{{name}}}")
+        values.update(dict.fromkeys(found, names.index(name)))
+        left -= found
+        if name in first:
+            asked = Asked(sorted(left))
+    return values, left
+
+
+def table(name, about, values, shift=0):
+    body = rows([f"{{{a:#x}, {b:#x}, {v + shift:#x}}}" for a, b, v in runs({c: v + 1 for c, v in values.items()} if shift else values)], 6)
+    return f"\n// {about}\nvar {name} = []run{{\n{body}}}\n"
+
+
+def names(name, about, values, quote=True):
+    lines = rows([f'"{v}"' for v in values], 10)
+    return f"\n// {about}\nvar {name} = []string{{\n{lines}}}\n"
+
+
+def foldings(cased):
+    """Sets of characters that are equal when case is ignored, and the strings that single characters are equal to."""
+    # Python knows which may be equal, except for characters that it does not know yet.
+    new = "".join(chr(c) for c in cased if unicodedata.category(chr(c)) == "Cn")
+    alike = collections.defaultdict(str)
+    for c in cased:
+        alike[chr(c).casefold()] += chr(c)
+    classes, seen = [], set()
+    for c in sorted(cased):
+        if c in seen:
+            continue
+        split = pre_tokenizers.Split(Regex(f"(?i:\\x{{{c:x}}})"), "removed", invert=True)
+        equal = {ord(piece) for piece, _ in split.pre_tokenize_str(new + alike[chr(c).casefold()]) if len(piece) == 1}
+        if len(equal) > 1:
+            classes.append(sorted(equal))
+            seen |= equal
+    many = {c: chr(c).casefold() for c in sorted(cased) if len(chr(c).casefold()) > 1}
+    return classes, many
+
+
+def regex():
+    unassigned, private = members(r"\p{Cn}"), members(r"\p{Co}")
+    points = [c for c in POINTS if c not in unassigned and c not in private]
+    asked = Asked(points)
+    categories, left = partition(points, CATEGORIES[2:], ["Lo", "So", "Ll", "Mn", "Lu"])
+    assert not left
+    categories = {c: v + 2 for c, v in categories.items()} | {c: 1 for c in private}
+    scripts, left = partition(points, SCRIPTS, ["Han", "Hangul", "Tangut", "Common", "Egyptian_Hieroglyphs", "Latin", "Arabic", "Cuneiform", "Yi"])
+    scripts = {c: v + 1 for c, v in scripts.items()}
+    properties = {}
+    for bit, (_, pattern) in enumerate(PROPERTIES):
+        # Outside of brackets, \\w has some more characters.
+        found = members(pattern) if pattern else {
+            ord(c) for chunk in asked.chunks for piece, _ in pre_tokenizers.Split(Regex(r"\w"), "removed", invert=True).pre_tokenize_str(chunk)
+            for c in piece}
+        for c in found:
+            properties[c] = properties.get(c, 0) | 1 << bit
+    cased = asked.members(r"\p{Lu}\p{Ll}\p{Lt}\p{Uppercase}\p{Lowercase}\x{345}")
+    classes, many = foldings(cased)
+    text = HEADER.format(package="regex")
+    text += names("categoryNames", "categoryNames are the general categories by their numbers in categories.", CATEGORIES)
+    text += names("scriptNames", "scriptNames are the scripts by their numbers in scripts; none has the first.", ["Unknown"] + SCRIPTS)
+    text += names("propertyNames", "propertyNames are the properties by their bits in properties.", [n for n, _ in PROPERTIES])
+    text += table("categories", "categories are the general categories of code points; those left out are Cn.", categories)
+    text += table("scripts", "scripts are the scripts of code points.", scripts)
+    text += table("properties", "properties are the further properties of code points.", properties)
+    go = lambda s: '"' + "".join(f"\\U{ord(x):08x}" if ord(x) > 0xFFFF else f"\\u{ord(x):04x}" for x in s) + '"'
+    text += ("\n// foldings are the sets of characters that are equal when case is ignored.\nvar foldings = []string{\n"
+             + rows([go(map(chr, c)) for c in classes], 8) + "}\n")
+    text += ("\n// expansions are the characters that are equal to more than one character when case is ignored, followed by these.\n"
+             "var expansions = []string{\n" + rows([go(chr(c) + s) for c, s in many.items()], 6) + "}\n")
+    return text
+
+
+def kept(step, text):
+    return "".join(piece for piece, _ in step.pre_tokenize_str(text))
+
+
+def general():
+    """What the steps of the reference that use no regular expression of Oniguruma know of characters."""
+    values = collections.defaultdict(int)
+    chunks = ["".join(map(chr, POINTS[i:i + (1 << 14)])) for i in range(0, len(POINTS), 1 << 14)]
+    for chunk in chunks:
+        for c in set(chunk) - set(normalizers.StripAccents().normalize_str(chunk)):
+            values[ord(c)] |= 1
+        for bit, step in ((2, pre_tokenizers.Digits(individual_digits=True)), (4, pre_tokenizers.Punctuation("removed"))):
+            if bit == 2:
+                # A digit is a piece of its own; a letter beside each character tells the others.
+                for piece, _ in step.pre_tokenize_str("".join("aa" + c for c in chunk)):
+                    if len(piece) == 1 and piece != "a":
+                        values[ord(piece)] |= bit
+                continue
+            for c in set(chunk) - set(kept(step, chunk)):
+                values[ord(c)] |= bit
+        # Pieces of Whitespace are of word characters or of others: between two that are none, a word is alone.
+        for piece, _ in pre_tokenizers.Whitespace().pre_tokenize_str("".join("-" + c for c in chunk)):
+            if "-" not in piece:
+                for c in piece:
+                    values[ord(c)] |= 8
+        for c in set(chunk) - set(kept(pre_tokenizers.WhitespaceSplit(), chunk)):
+            values[ord(c)] |= 16
+    lower = [(c, normalizers.Lowercase().normalize_str(chr(c))) for c in POINTS if normalizers.Lowercase().normalize_str(chr(c)) != chr(c)]
+    go = lambda s: '"' + "".join(f"\\U{ord(x):08x}" if ord(x) > 0xFFFF else f"\\u{ord(x):04x}" for x in s) + '"'
+    return (HEADER.format(package="general")
+            + table("traits", "traits are the traits of code points; those of none are left out.", values)
+            + "\n// lowercase are the characters that are not their own lower case, each followed by it.\nvar lowercase = []string{\n"
+            + rows([go(chr(c) + s) for c, s in lower], 8) + "}\n")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
     parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
     stale = 0
-    for path, make in (("split/zz_generated_classes.go", classes), ("nfc/zz_generated_tables.go", nfc)):
+    for path, make in (("split/zz_generated_classes.go", classes), ("nfc/zz_generated_tables.go", nfc),
+                       ("nfc/zz_generated_compatible.go", compatible), ("regex/zz_generated_tables.go", regex),
+                       ("general/zz_generated_tables.go", general)):
         name = os.path.join(arguments.root, "internal", "tokenizer", path)
         text = make()
         if not arguments.check:

@@ -6,6 +6,7 @@
     reference.py tokenizer FILE              {"text"} -> {"ids", "lit", "plain"}; {"ids"} -> {"text", "skip"}
     reference.py tiktoken FILE SPLIT SPECIALS [--kimi]      the same, of a rank file
     reference.py split PATTERNS              {"text"} -> {"sizes"}: bytes of each piece
+    reference.py regex                       {"pattern", "text"} -> {"sizes", "matches"} or {"error"} or {"gave_up"}: bytes of each piece, texts of matches
     reference.py nfc                         {"text"} -> {"text"}
     reference.py train SETTINGS OUT          makes a tokenizer.json with the settings of another one
     reference.py ranks COUNT OUT             makes a rank file
@@ -15,6 +16,7 @@ PATTERNS, SPLIT and SPECIALS are JSON.
 """
 
 import base64
+import functools
 import json
 import os
 import random
@@ -83,6 +85,29 @@ def portions(text):
 def splitter(patterns):
     steps = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(p), "isolated") for p in patterns])
     return lambda q: {"sizes": [len(p.encode("utf-8")) for p, _ in steps.pre_tokenize_str(q["text"])]}
+
+
+@functools.lru_cache(maxsize=64)
+def pattern_steps(pattern):
+    try:
+        return [pre_tokenizers.Split(Regex(pattern), "isolated"), pre_tokenizers.Split(Regex(pattern), "removed", invert=True)]
+    except Exception as e:  # pylint: disable=broad-except
+        return str(e)
+
+
+def regex(q):
+    """The pieces that a pattern cuts a text into, and which of them are matches."""
+    steps = pattern_steps(q["pattern"])
+    if isinstance(steps, str):
+        return {"error": steps}
+    try:
+        cut, kept = ([p for p, _ in step.pre_tokenize_str(q["text"])] for step in steps)
+    except BaseException as e:  # pylint: disable=broad-except
+        # Oniguruma gives up after ten million attempts, and the package panics.
+        if "retry-limit" not in str(e):
+            raise
+        return {"gave_up": True}
+    return {"sizes": [len(p.encode("utf-8")) for p in cut], "matches": kept}
 
 
 def corpus():
@@ -188,6 +213,8 @@ def main():
         speed(arguments[0], engine(arguments[1], arguments[2:]))
     elif what == "split":
         serve(splitter(json.loads(arguments[0])))
+    elif what == "regex":
+        serve(regex)
     elif what == "nfc":
         serve(lambda q: {"text": normalizers.NFC().normalize_str(q["text"])})
     elif what == "train":
