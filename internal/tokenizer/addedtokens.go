@@ -22,19 +22,27 @@ type addedToken struct {
 
 // readAdded reads the tokens that are found before text is split, and completes the vocabulary with them.
 func (b *builder) readAdded(value []byte) error {
+	tokens, err := readAddedTokens(value)
+	if err != nil {
+		return err
+	}
+	return b.addAll(tokens)
+}
+
+func readAddedTokens(value []byte) ([]addedToken, error) {
 	var list []json.RawMessage
 	if !isNull(value) {
 		if err := json.Unmarshal(value, &list); err != nil {
-			return problem("%s is not a list", short(value))
+			return nil, problem("%s is not a list", short(value))
 		}
 	}
 	tokens := make([]addedToken, len(list))
 	for i, item := range list {
 		if err := decode(item, &tokens[i]); err != nil {
-			return within("["+strconv.Itoa(i)+"]", err)
+			return nil, within("["+strconv.Itoa(i)+"]", err)
 		}
 	}
-	return b.addAll(tokens)
+	return tokens, nil
 }
 
 // addAll completes the vocabulary with tokens.

@@ -7,8 +7,9 @@
     reference.py tiktoken FILE SPLIT SPECIALS [--kimi]      the same, of a rank file
     reference.py split PATTERNS              {"text"} -> {"sizes"}: bytes of each piece
     reference.py regex                       {"pattern", "text"} -> {"sizes", "matches"} or {"error"} or {"gave_up"}: bytes of each piece, texts of matches
-    reference.py nfc                         {"text"} -> {"text"}
+    reference.py nfc|nfd|nfkc|nfkd           {"text"} -> {"text"}
     reference.py train SETTINGS OUT          makes a tokenizer.json with the settings of another one
+    reference.py train-all FOLDER            makes NAME.json for each NAME.settings
     reference.py ranks COUNT OUT             makes a rank file
     reference.py speed DOCUMENTS WHAT ...    bytes a second, encoding and decoding a list of documents
 
@@ -154,6 +155,45 @@ def train(settings, out):
         json.dump(spec, f, ensure_ascii=False)
 
 
+def train_all(folder):
+    """Small vocabularies for the files NAME.settings of a folder, which say how a tokenizer.json NAME.json is made."""
+    chance = random.Random(4)
+    lines = [line for text in corpus() for line in text.splitlines() if line.strip()]
+    lines = chance.sample(lines, 4000) + ["  ".join(chance.sample(lines, 3)) for _ in range(200)]
+    names = sorted(n.removesuffix(".settings") for n in os.listdir(folder) if n.endswith(".settings"))
+    all_settings, models = {}, {}
+    for name in names:
+        with open(os.path.join(folder, name + ".settings"), encoding="utf-8") as f:
+            all_settings[name] = json.load(f)
+    for name, settings in sorted(all_settings.items(), key=lambda item: bool(item[1]["like"])):
+        spec, model = settings["spec"], settings["spec"]["model"]
+        added, spec["added_tokens"] = spec["added_tokens"], []
+        if not settings["like"]:
+            models[name] = train_one(settings, lines)
+        model |= {k: models[settings["like"] or name][k] for k in ("vocab", "merges")}
+        taken = len(model["vocab"])
+        for token in added:
+            known = model["vocab"].get(token["content"])
+            token["id"] = taken if known is None else known
+            taken += known is None
+        spec["added_tokens"] = added
+        with open(os.path.join(folder, name + ".json"), "w", encoding="utf-8") as f:
+            json.dump(spec, f, ensure_ascii=False)
+
+
+def train_one(settings, lines):
+    spec = settings["spec"] | {"decoder": None, "model": {"type": "BPE", "vocab": {}, "merges": []}}
+    unknown = settings["spec"]["model"]["unk_token"]
+    first = [unknown] if unknown else []
+    if settings["bytes"]:
+        first += [f"<0x{b:02X}>" for b in range(256) if b not in settings["missing"]]
+    tokenizer = Tokenizer.from_str(json.dumps(spec))
+    tokenizer.train_from_iterator(lines, trainers.BpeTrainer(
+        vocab_size=settings["size"] + len(first), show_progress=False, special_tokens=first, max_token_length=16,
+        limit_alphabet=1000 if settings["alphabet"] else 200, initial_alphabet=pre_tokenizers.ByteLevel.alphabet() if settings["alphabet"] else []))
+    return json.loads(tokenizer.to_str())["model"]
+
+
 def ranks(count, out):
     """A rank file: bytes, tokens of a trained vocabulary, then tokens of two and three bytes."""
     tokenizer = Tokenizer.from_str(json.dumps({
@@ -215,10 +255,13 @@ def main():
         serve(splitter(json.loads(arguments[0])))
     elif what == "regex":
         serve(regex)
-    elif what == "nfc":
-        serve(lambda q: {"text": normalizers.NFC().normalize_str(q["text"])})
+    elif what in ("nfc", "nfd", "nfkc", "nfkd"):
+        form = getattr(normalizers, what.upper())()
+        serve(lambda q: {"text": form.normalize_str(q["text"])})
     elif what == "train":
         train(*arguments)
+    elif what == "train-all":
+        train_all(*arguments)
     elif what == "ranks":
         ranks(int(arguments[0]), arguments[1])
     else:

@@ -32,7 +32,7 @@ func TestSplits(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			wrong, compared := 0, 0
-			ask(t, []string{"split", quoted(t, patterns)}, samples(t, nil), func(q textQuestion, want struct{ Sizes []int }) {
+			ask(t, []string{"split", quoted(t, patterns)}, samples(t, nil, 1), func(q textQuestion, want struct{ Sizes []int }) {
 				var got []int
 				for text := q.Text; len(text) > 0; {
 					n := scan(text)
@@ -51,17 +51,24 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-func TestNFC(t *testing.T) {
-	wrong, compared := 0, 0
-	ask(t, []string{"nfc"}, doubtful(t), func(q, want textQuestion) {
-		compared++
-		if got := nfc.String(q.Text); got != want.Text {
-			if wrong++; wrong <= 5 {
-				t.Errorf("%+q: %+q, want %+q", q.Text, got, want.Text)
-			}
-		}
-	})
-	t.Logf("%d mismatches in %d comparisons", wrong, compared)
+func TestNormalizationForms(t *testing.T) {
+	forms := map[string]func(string) string{
+		"nfc": nfc.String, "nfd": nfc.Decomposed, "nfkc": nfc.Compatible, "nfkd": nfc.CompatibleDecomposed,
+	}
+	for name, form := range forms {
+		t.Run(name, func(t *testing.T) {
+			wrong, compared := 0, 0
+			ask(t, []string{name}, doubtful(t), func(q, want textQuestion) {
+				compared++
+				if got := form(q.Text); got != want.Text {
+					if wrong++; wrong <= 5 {
+						t.Errorf("%+q: %+q, want %+q", q.Text, got, want.Text)
+					}
+				}
+			})
+			t.Logf("%d mismatches in %d comparisons", wrong, compared)
+		})
+	}
 }
 
 // doubtful is every character alone, every one between marks and letters that it may join, and texts by chance.
@@ -79,7 +86,7 @@ func doubtful(t testing.TB) func(yield func(textQuestion) bool) {
 				return
 			}
 		}
-		for q := range samples(t, nil) {
+		for q := range samples(t, nil, 1) {
 			if !yield(q) {
 				return
 			}

@@ -1,0 +1,233 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package general encodes and decodes as a tokenizer.json says whose steps package tokenizer has no program for: BPE of
+// characters or bytes, with any normalisers, splits and decoders that the reference (the package tokenizers) has for
+// it. It is slower than those programs, and means the same. Package tokenizer reads the files.
+//
+// Files and texts may be hostile: a search for a pattern takes linear time, and the steps of a tokenizer cannot make a text
+// longer than maxGrowth times.
+package general
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// maxGrowth limits how many times as long the steps of a tokenizer can make a text. The forms of compatibility of
+// Unicode make it up to 11 times as long, and a space that becomes U+2581 is three times as long.
+const maxGrowth = 300
+
+// Found is an added token in a text.
+type Found struct {
+	Start, End int
+	ID         int32
+	Special    bool
+}
+
+// Added is a token that is found in text before it is split.
+type Added struct {
+	ID      int32
+	Content string
+	// Text is what the token is decoded to: its content, normalised if the token is matched in normalised text.
+	Text    string
+	Special bool
+	// SingleWord tokens are not found beside other characters of words.
+	SingleWord bool
+	// LStrip and RStrip tokens include the white space around them.
+	LStrip, RStrip bool
+}
+
+// Finder returns the longest of the added tokens that begin first in a text, from an index on.
+type Finder func(text string, from int) (Found, bool)
+
+// Config has the parts of a tokenizer.
+type Config struct {
+	Normalizers   []Normalizer
+	PreTokenizers []PreTokenizer
+	Decoders      []Decoder
+	Model         Model
+	Added         []Added
+	// FindRaw finds added tokens in text that is not yet normalised, FindNormalized afterwards. They are nil if there are no
+	// such tokens.
+	FindRaw, FindNormalized Finder
+}
+
+// Tokenizer turns text into ids and back. It is safe for concurrent use.
+type Tokenizer struct {
+	config Config
+	model  *model
+	// writesBytes means that the last pre-tokenizer is ByteLevel. Its alphabet is written when pieces are looked up.
+	writesBytes bool
+	added       map[int32]Added
+	tokens      map[int32]string
+	special     map[int32]bool
+	ids         map[string]int32
+	// cache has the ids of pieces, by their hash.
+	cache [cacheSize]atomic.Pointer[cached]
+}
+
+// New makes a tokenizer. It fails for a vocabulary that contradicts itself, and for steps that together may make a text
+// too long.
+func New(config Config) (*Tokenizer, error) {
+	t := &Tokenizer{config: config, added: map[int32]Added{}, special: map[int32]bool{}, ids: map[string]int32{}}
+	growth := 1.0
+	for _, n := range config.Normalizers {
+		growth *= n.growth
+	}
+	decoded := 1.0
+	for _, d := range config.Decoders {
+		decoded *= d.growth
+	}
+	if growth > maxGrowth || decoded > maxGrowth {
+		return nil, fmt.Errorf("the normalizers or decoders can make a text %.0f times as long, and %d times are supported: shorten what Replace writes",
+			max(growth, decoded), maxGrowth)
+	}
+	var err error
+	if t.model, err = newModel(config.Model); err != nil {
+		return nil, err
+	}
+	t.tokens = t.model.tokens
+	special := map[string]bool{}
+	for _, a := range config.Added {
+		t.added[a.ID], t.tokens[a.ID], t.ids[a.Content] = a, a.Text, a.ID
+		special[a.Content] = special[a.Content] || a.Special
+	}
+	for _, a := range config.Added {
+		t.special[a.ID] = special[a.Text]
+	}
+	t.config.PreTokenizers = slices.Clone(config.PreTokenizers)
+	for i, step := range t.config.PreTokenizers {
+		switch last := i == len(config.PreTokenizers)-1; {
+		case step.writesBytes && last:
+			t.writesBytes = true
+		case step.writesBytes:
+			t.config.PreTokenizers[i] = step.written()
+		}
+	}
+	return t, nil
+}
+
+// Special returns the id of an added token by its name.
+func (t *Tokenizer) Special(name string) (id int32, ok bool) {
+	id, ok = t.ids[name]
+	return id, ok
+}
+
+// IsSpecial reports whether an id is that of an added token that is special: one that is left out of text for people. As in
+// the reference, that is so only for a token that is decoded to its name.
+func (t *Tokenizer) IsSpecial(id int32) bool { return t.special[id] }
+
+// AppendEncode appends the ids of text, which must be valid UTF-8. It recognises added tokens that are special, or that
+// are not, or both.
+func (t *Tokenizer) AppendEncode(dst []int32, text string, specials, others bool) []int32 {
+	raw := t.config.FindRaw
+	if !specials && !others {
+		raw = nil
+	}
+	t.between(text, raw, specials, others, func(part string, first bool) {
+		for _, n := range t.config.Normalizers {
+			part = n.apply(part)
+		}
+		normalized := t.config.FindNormalized
+		if raw == nil && !specials && !others {
+			normalized = nil
+		}
+		t.between(part, normalized, specials, others, func(part string, start bool) {
+			dst = t.appendPieces(dst, piece{text: part, first: first && start})
+		}, func(id int32) { dst = append(dst, id) })
+	}, func(id int32) { dst = append(dst, id) })
+	return dst
+}
+
+// between calls plain with the parts of text between added tokens, and token with the id of each of these. The first
+// part begins the text.
+func (t *Tokenizer) between(text string, find Finder, specials, others bool, plain func(part string, first bool), token func(id int32)) {
+	done := 0
+	for at := 0; find != nil; {
+		found, ok := find(text, at)
+		if !ok {
+			break
+		}
+		at = found.End
+		if found.Special && !specials || !found.Special && !others {
+			continue
+		}
+		a := t.added[found.ID]
+		if a.SingleWord && !apart(text, found) {
+			continue
+		}
+		start, end := found.Start, found.End
+		if a.LStrip {
+			start = max(len(strings.TrimRightFunc(text[:start], isSpace)), done)
+		}
+		if a.RStrip {
+			end = len(text) - len(strings.TrimLeftFunc(text[end:], isSpace))
+		}
+		if done < start {
+			plain(text[done:start], done == 0)
+		}
+		token(found.ID)
+		done = end
+	}
+	if done < len(text) {
+		plain(text[done:], done == 0)
+	}
+}
+
+// appendPieces appends the ids of text without added tokens.
+func (t *Tokenizer) appendPieces(dst []int32, text piece) []int32 {
+	if text.text == "" {
+		return dst
+	}
+	pieces, next := []piece{text}, []piece(nil)
+	for _, step := range t.config.PreTokenizers {
+		next = next[:0]
+		for _, p := range pieces {
+			next = step.split(next, p)
+		}
+		pieces, next = next, pieces
+	}
+	for _, p := range pieces {
+		dst = t.appendPiece(dst, p.text)
+	}
+	return dst
+}
+
+// appendPiece appends the ids of a piece.
+func (t *Tokenizer) appendPiece(dst []int32, text string) []int32 {
+	slot := t.slot(text)
+	if slot != nil {
+		if known := slot.Load(); known != nil && known.text == text {
+			return append(dst, known.ids...)
+		}
+	}
+	written := text
+	if t.writesBytes {
+		written = toAlphabet(text)
+	}
+	begin := len(dst)
+	dst = t.model.append(dst, written)
+	if slot != nil {
+		slot.Store(&cached{text: strings.Clone(text), ids: append([]int32(nil), dst[begin:]...)})
+	}
+	return dst
+}
+
+// Decode returns the text of ids. An id that the vocabulary lacks is an error.
+func (t *Tokenizer) Decode(ids []int32) (string, error) {
+	tokens := make([]string, len(ids))
+	for i, id := range ids {
+		token, ok := t.tokens[id]
+		if !ok {
+			return "", fmt.Errorf("decoding token %d of %d: the vocabulary has no id %d", i, len(ids), id)
+		}
+		tokens[i] = token
+	}
+	for _, d := range t.config.Decoders {
+		tokens = d.apply(tokens)
+	}
+	return strings.Join(tokens, ""), nil
+}

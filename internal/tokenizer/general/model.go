@@ -1,0 +1,144 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package general
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// Model is BPE: the characters of a piece become tokens, and neighbours are merged again and again.
+type Model struct {
+	Vocabulary map[string]int32
+	// Merges are the pairs that are merged, the most urgent first.
+	Merges []Merge
+	// Unknown is the token of characters that the vocabulary lacks. Without it, they are left out, as in the reference.
+	Unknown *string
+	// FuseUnknown makes one token of neighbouring unknown characters.
+	FuseUnknown bool
+	// ByteFallback writes an unknown character as the tokens <0x00> to <0xFF> of its bytes, if all of them exist.
+	ByteFallback bool
+	// WholeWins makes a piece that is a token that token, however it would merge.
+	WholeWins bool
+}
+
+// Merge is a pair of tokens by their ids, and what they become.
+type Merge struct{ First, Second, Into int32 }
+
+type model struct {
+	Model
+	tokens map[int32]string
+	// pairs has the rank and the merged token of each pair.
+	pairs   map[uint64]ranked
+	ascii   [utf8.RuneSelf]int32 // It has the ids of characters, or -1.
+	bytes   [256]int32           // It has the ids of byte tokens, or -1.
+	unknown int32                // It is -1 if there is none.
+}
+
+type ranked struct {
+	rank uint32
+	into int32
+}
+
+func newModel(config Model) (*model, error) {
+	m := &model{Model: config, tokens: make(map[int32]string, len(config.Vocabulary)), pairs: make(map[uint64]ranked, len(config.Merges)), unknown: -1}
+	for token, id := range config.Vocabulary {
+		if other, twice := m.tokens[id]; twice {
+			return nil, fmt.Errorf("id %d is that of %q and of %q", id, min(token, other), max(token, other))
+		}
+		m.tokens[id] = token
+	}
+	for i, merge := range config.Merges {
+		m.pairs[pairOf(merge.First, merge.Second)] = ranked{rank: uint32(i), into: merge.Into}
+	}
+	for i := range m.ascii {
+		m.ascii[i] = m.id(string(rune(i)))
+	}
+	for i := range m.bytes {
+		m.bytes[i] = m.id(fmt.Sprintf("<0x%02X>", i))
+	}
+	if config.Unknown != nil {
+		if m.unknown = m.id(*config.Unknown); m.unknown < 0 {
+			return nil, fmt.Errorf("the vocabulary has no unk_token %q", *config.Unknown)
+		}
+	}
+	m.Model.Vocabulary = config.Vocabulary
+	return m, nil
+}
+
+func (m *model) id(token string) int32 {
+	if id, ok := m.Vocabulary[token]; ok {
+		return id
+	}
+	return -1
+}
+
+func pairOf(first, second int32) uint64 { return uint64(uint32(first))<<32 | uint64(uint32(second)) }
+
+// append appends the ids of a piece.
+func (m *model) append(dst []int32, text string) []int32 {
+	if m.WholeWins {
+		if id, ok := m.Vocabulary[text]; ok {
+			return append(dst, id)
+		}
+	}
+	w := words.Get().(*word)
+	defer words.Put(w)
+	w.ids = m.symbols(w.ids[:0], text)
+	return w.merge(dst, m.pairs)
+}
+
+// symbols appends the tokens of single characters.
+func (m *model) symbols(ids []int32, text string) []int32 {
+	waiting := 0 // It is the number of unknown tokens that are still to be written: a byte token overtakes them.
+	for i := 0; i < len(text); {
+		size := 1
+		id := int32(-1)
+		if b := text[i]; b < utf8.RuneSelf {
+			id = m.ascii[b]
+		} else {
+			_, size = utf8.DecodeRuneInString(text[i:])
+			id = m.id(text[i : i+size])
+		}
+		character := text[i : i+size]
+		i += size
+		if id >= 0 {
+			if waiting > 0 {
+				ids, waiting = append(ids, m.unknown), 0
+			}
+			ids = append(ids, id)
+			continue
+		}
+		if m.ByteFallback {
+			if more, ok := m.fallBack(ids, character); ok {
+				ids = more
+				continue
+			}
+		}
+		switch {
+		case m.unknown < 0:
+		case waiting > 0 && !m.FuseUnknown:
+			ids = append(ids, m.unknown)
+		default:
+			waiting = 1
+		}
+	}
+	if waiting > 0 {
+		ids = append(ids, m.unknown)
+	}
+	return ids
+}
+
+// fallBack appends the tokens of the bytes of a character, if all of them exist.
+func (m *model) fallBack(ids []int32, character string) ([]int32, bool) {
+	start := len(ids)
+	for i := range len(character) {
+		id := m.bytes[character[i]]
+		if id < 0 {
+			return ids[:start], false
+		}
+		ids = append(ids, id)
+	}
+	return ids, true
+}
