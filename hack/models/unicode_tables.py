@@ -31,17 +31,30 @@ package {package}
 # Bits of split.class, in the order of its constants.
 CLASSES = [r"\p{Lu}\p{Lt}", r"\p{Ll}", r"\p{Lm}\p{Lo}", r"\p{M}", r"\p{N}", r"\p{P}\p{S}", r"\s", r"\p{Han}"]
 
-POINTS = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
+ALL = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
 
 
-def members(pattern):
-    """The code points that match a class of the reference's regular expressions."""
-    split = pre_tokenizers.Split(Regex(f"[{pattern}]+"), "removed", invert=True)
-    found = set()
-    for start in range(0, len(POINTS), 1 << 16):
-        for piece, _ in split.pre_tokenize_str("".join(map(chr, POINTS[start:start + (1 << 16)]))):
-            found.update(map(ord, piece))
-    return found
+class Asked:
+    """The reference's regular expressions, asked about some code points."""
+
+    def __init__(self, points):
+        self.chunks = ["".join(map(chr, points[i:i + (1 << 16)])) for i in range(0, len(points), 1 << 16)]
+
+    def members(self, pattern):
+        """The code points that match a pattern, which is a set in brackets or one character."""
+        split = pre_tokenizers.Split(Regex(f"(?:{pattern})+"), "removed", invert=True)
+        return {ord(c) for chunk in self.chunks for piece, _ in split.pre_tokenize_str(chunk) for c in piece}
+
+
+def in_brackets(pattern):
+    return f"[{pattern}]"
+
+
+UNASSIGNED, PRIVATE = (Asked(ALL).members(in_brackets(p)) for p in (r"\p{Cn}", r"\p{Co}"))
+
+# No table has anything on the others.
+POINTS = [c for c in ALL if c not in UNASSIGNED and c not in PRIVATE]
+KNOWN = Asked(POINTS)
 
 
 def runs(values):
@@ -63,7 +76,7 @@ def rows(items, each):
 def classes():
     values = {}
     for bit, pattern in enumerate(CLASSES):
-        for c in members(pattern):
+        for c in KNOWN.members(in_brackets(pattern)):
             values[c] = values.get(c, 0) | 1 << bit
     table = rows([f"{{{a:#x}, {b:#x}, {v:#x}}}" for a, b, v in runs(values)], 6)
     return HEADER.format(package="split") + f"""
@@ -137,22 +150,11 @@ PROPERTIES = [(n, f"\\p{{{n}}}") for n in (
     "Emoji_Modifier_Base", "Emoji_Component", "Extended_Pictographic", "Ideographic", "Math", "Dash")] + [("posix punct", "[:punct:]"), ("word alone", None)]
 
 
-class Asked:
-    """Asks about some code points only, which is faster."""
-
-    def __init__(self, points):
-        self.chunks = ["".join(map(chr, points[i:i + (1 << 16)])) for i in range(0, len(points), 1 << 16)]
-
-    def members(self, pattern):
-        split = pre_tokenizers.Split(Regex(f"[{pattern}]+"), "removed", invert=True)
-        return {ord(c) for chunk in self.chunks for piece, _ in split.pre_tokenize_str(chunk) for c in piece}
-
-
 def partition(points, names, first):
     """The index of the one of the names that each code point has; the first ones have the most."""
     values, left, asked = {}, set(points), Asked(points)
     for name in first + [n for n in names if n not in first]:
-        found = asked.members(f"\\p{{{name}}}")
+        found = asked.members(in_brackets(f"\\p{{{name}}}"))
         values.update(dict.fromkeys(found, names.index(name)))
         left -= found
         if name in first:
@@ -191,23 +193,20 @@ def foldings(cased):
 
 
 def regex():
-    unassigned, private = members(r"\p{Cn}"), members(r"\p{Co}")
-    points = [c for c in POINTS if c not in unassigned and c not in private]
-    asked = Asked(points)
-    categories, left = partition(points, CATEGORIES[2:], ["Lo", "So", "Ll", "Mn", "Lu"])
+    categories, left = partition(POINTS, CATEGORIES[2:], ["Lo", "So", "Ll", "Mn", "Lu"])
     assert not left
-    categories = {c: v + 2 for c, v in categories.items()} | {c: 1 for c in private}
-    scripts, left = partition(points, SCRIPTS, ["Han", "Hangul", "Tangut", "Common", "Egyptian_Hieroglyphs", "Latin", "Arabic", "Cuneiform", "Yi"])
+    categories = {c: v + 2 for c, v in categories.items()} | {c: 1 for c in PRIVATE}
+    scripts, left = partition(POINTS, SCRIPTS, ["Han", "Hangul", "Tangut", "Common", "Egyptian_Hieroglyphs", "Latin", "Arabic", "Cuneiform", "Yi"])
     scripts = {c: v + 1 for c, v in scripts.items()}
     properties = {}
-    for bit, (_, pattern) in enumerate(PROPERTIES):
-        # Outside of brackets, \\w has some more characters.
-        found = members(pattern) if pattern else {
-            ord(c) for chunk in asked.chunks for piece, _ in pre_tokenizers.Split(Regex(r"\w"), "removed", invert=True).pre_tokenize_str(chunk)
-            for c in piece}
+    for bit, (name, pattern) in enumerate(PROPERTIES):
+        # Outside of brackets, \w has some more characters. Characters of private use are printed, and
+        # some that are not assigned are pictures.
+        asked = Asked(ALL) if name in ("Graph", "Print", "Extended_Pictographic") else KNOWN
+        found = asked.members(in_brackets(pattern) if pattern else r"\w")
         for c in found:
             properties[c] = properties.get(c, 0) | 1 << bit
-    cased = asked.members(r"\p{Lu}\p{Ll}\p{Lt}\p{Uppercase}\p{Lowercase}\x{345}")
+    cased = KNOWN.members(r"[\p{Lu}\p{Ll}\p{Lt}\p{Uppercase}\p{Lowercase}\x{345}]")
     classes, many = foldings(cased)
     text = HEADER.format(package="regex")
     text += names("categoryNames", "categoryNames are the general categories by their numbers in categories.", CATEGORIES)
@@ -231,7 +230,9 @@ def kept(step, text):
 def general():
     """What the steps of the reference that use no regular expression of Oniguruma know of characters."""
     values = collections.defaultdict(int)
-    chunks = ["".join(map(chr, POINTS[i:i + (1 << 14)])) for i in range(0, len(POINTS), 1 << 14)]
+    # These steps know characters that are newer than those of Oniguruma.
+    points = [c for c in ALL if c < 0x34000 or 0xE0000 <= c < 0xE0200]
+    chunks = ["".join(map(chr, points[i:i + (1 << 14)])) for i in range(0, len(points), 1 << 14)]
     for chunk in chunks:
         for c in set(chunk) - set(normalizers.StripAccents().normalize_str(chunk)):
             values[ord(c)] |= 1
@@ -251,7 +252,8 @@ def general():
                     values[ord(c)] |= 8
         for c in set(chunk) - set(kept(pre_tokenizers.WhitespaceSplit(), chunk)):
             values[ord(c)] |= 16
-    lower = [(c, normalizers.Lowercase().normalize_str(chr(c))) for c in POINTS if normalizers.Lowercase().normalize_str(chr(c)) != chr(c)]
+    small = normalizers.Lowercase().normalize_str
+    lower = [(c, small(chr(c))) for c in points if small(chr(c)) != chr(c)]
     go = lambda s: '"' + "".join(f"\\U{ord(x):08x}" if ord(x) > 0xFFFF else f"\\u{ord(x):04x}" for x in s) + '"'
     return (HEADER.format(package="general")
             + table("traits", "traits are the traits of code points; those of none are left out.", values)

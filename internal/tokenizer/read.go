@@ -84,7 +84,7 @@ func parseGeneral(data []byte) (*General, error) {
 		{"truncation", only(`null`)},
 		{"padding", only(`null`)},
 		{"model", g.readModel},
-		{"normalizer", func(value []byte) error { return nested(value, "normalizers", 0, g.readNormalizer) }},
+		{"normalizer", g.readNormalizers},
 		{"pre_tokenizer", func(value []byte) error { return nested(value, "pretokenizers", 0, g.readPreTokenizer) }},
 		{"post_processor", readPostProcessor},
 		{"decoder", g.readDecoders},
@@ -97,11 +97,23 @@ func parseGeneral(data []byte) (*General, error) {
 	if err := g.checkFirst(); err != nil {
 		return nil, err
 	}
-	tokens, err := general.New(g.config)
-	if err != nil {
-		return nil, problem("%v", err)
+	return &General{tokens: general.New(g.config)}, nil
+}
+
+// readNormalizers reads how text is rewritten before it is split.
+func (g *generalReader) readNormalizers(value []byte) error {
+	if err := nested(value, "normalizers", 0, g.readNormalizer); err != nil {
+		return err
 	}
-	return &General{tokens: tokens}, nil
+	return asProblem(general.CheckGrowth(g.config.Normalizers))
+}
+
+// asProblem returns an error as one of the file.
+func asProblem(err error) error {
+	if err == nil {
+		return nil
+	}
+	return problem("%v", err)
 }
 
 // nested reads the steps of a part of the file and of the Sequences in it.
@@ -167,18 +179,22 @@ func (g *generalReader) readModel(value []byte) error {
 func (g *generalReader) readVocab(value []byte) error {
 	c := &cursor{data: value}
 	vocabulary := make(map[string]int32, bytes.Count(value, []byte{':'}))
+	tokens := make(map[int32]string, len(vocabulary))
 	err := c.object(func(key []byte) error {
 		token := string(key)
 		id, err := c.integer()
 		_, twice := vocabulary[token]
+		other, taken := tokens[id]
 		switch {
 		case err != nil:
 		case twice:
 			err = problem("the token occurs twice")
+		case taken:
+			err = problem("id %d is also the id of %q", id, other)
 		case id > maxID:
 			err = problem("id %d is beyond %d, the highest that is supported", id, maxID)
 		}
-		vocabulary[token] = id
+		vocabulary[token], tokens[id] = id, token
 		return within("["+strconv.Quote(token)+"]", err)
 	})
 	g.config.Model.Vocabulary = vocabulary

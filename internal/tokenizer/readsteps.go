@@ -253,11 +253,15 @@ func (g *generalReader) readDecoders(value []byte) error {
 		return problem("there is no decoder: the reference would write a space between any two tokens; " +
 			`set the decoder that fits the pre_tokenizer, such as {"type": "ByteLevel", …} or {"type": "Metaspace", …}`)
 	}
-	return nested(value, "decoders", 0, func(name string, step []byte) error {
+	err := nested(value, "decoders", 0, func(name string, step []byte) error {
 		d, err := decoderOf(name, step)
 		g.config.Decoders = append(g.config.Decoders, d)
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	return asProblem(general.CheckGrowth(g.config.Decoders))
 }
 
 func decoderOf(name string, value []byte) (d general.Decoder, err error) {

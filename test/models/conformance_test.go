@@ -25,11 +25,18 @@ type (
 	textQuestion struct {
 		Text string `json:"text"`
 	}
-	encodeAnswer struct{ IDs, Lit, Plain []int32 }
-	idsQuestion  struct {
+	encodeAnswer struct {
+		IDs   []int32 `json:"ids"`
+		Lit   []int32 `json:"lit"`
+		Plain []int32 `json:"plain"`
+	}
+	idsQuestion struct {
 		IDs []int32 `json:"ids"`
 	}
-	decodeAnswer struct{ Text, Skip string }
+	decodeAnswer struct {
+		Text string `json:"text"`
+		Skip string `json:"skip"`
+	}
 )
 
 // number is what the environment says, or a default for every day.

@@ -96,7 +96,7 @@ func TestRegex(t *testing.T) {
 				}
 			}
 		}
-		for range count * 2 {
+		for range count {
 			pattern := madePattern(made.Rand, 2)
 			for range 4 {
 				if !yield(regexQuestion{pattern, made.one()}) {

@@ -56,7 +56,7 @@ type featureChecker interface {
 
 // hub fetches tokenizers.
 type hub interface {
-	Load(ctx context.Context, source fetch.Source) (*tokenizer.BPE, string, error)
+	Load(ctx context.Context, source fetch.Source) (tokenizer.Tokenizer, string, error)
 }
 
 // Config configures a Checker.

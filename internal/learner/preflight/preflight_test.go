@@ -57,7 +57,7 @@ func (f *fake) Check(_ context.Context, features []capability.Feature) (capabili
 	return report, nil
 }
 
-func (f *fake) Load(context.Context, fetch.Source) (*tokenizer.BPE, string, error) {
+func (f *fake) Load(context.Context, fetch.Source) (tokenizer.Tokenizer, string, error) {
 	if f.failures > 0 {
 		f.failures--
 		return nil, "", f.failure

@@ -73,7 +73,7 @@ func (e *ParseError) Unwrap() error { return e.Err }
 
 // Load returns the tokenizer of a source and the SHA-256 of its file. The error is a *DigestError for a file of another
 // digest than the source's, and a *ParseError for one that is not a supported tokenizer.
-func (f *Fetcher) Load(ctx context.Context, source Source) (tokens *tokenizer.BPE, digest string, err error) {
+func (f *Fetcher) Load(ctx context.Context, source Source) (tokens tokenizer.Tokenizer, digest string, err error) {
 	data, digest, err := f.File(ctx, source)
 	if err != nil {
 		return nil, "", err
@@ -81,7 +81,7 @@ func (f *Fetcher) Load(ctx context.Context, source Source) (tokens *tokenizer.BP
 	if source.Ranks != "" {
 		tokens, err = tokenizer.ParseTiktoken(source.Ranks, data, nil)
 	} else {
-		tokens, err = tokenizer.Parse(data)
+		tokens, err = tokenizer.Read(data)
 	}
 	if err != nil {
 		return nil, "", &ParseError{Source: source, Err: err}

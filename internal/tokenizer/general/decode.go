@@ -16,6 +16,8 @@ type Decoder struct {
 	growth float64
 }
 
+func (d Decoder) factor() float64 { return d.growth }
+
 // each returns a decoder that rewrites each token.
 func each(growth float64, rewrite func(i int, token string) string) Decoder {
 	return Decoder{growth: growth, apply: func(tokens []string) []string {

@@ -20,6 +20,21 @@ import (
 // Unicode make it up to 11 times as long, and a space that becomes U+2581 is three times as long.
 const maxGrowth = 300
 
+// grower is a step that may make a text longer.
+type grower interface{ factor() float64 }
+
+// CheckGrowth fails for steps that together may make a text too long.
+func CheckGrowth[G grower](steps []G) error {
+	all := 1.0
+	for _, step := range steps {
+		all *= step.factor()
+	}
+	if all > maxGrowth {
+		return fmt.Errorf("the steps can make a text %.0f times as long, and %d times are supported: shorten what they write", all, maxGrowth)
+	}
+	return nil
+}
+
 // Found is an added token in a text.
 type Found struct {
 	Start, End int
@@ -69,26 +84,9 @@ type Tokenizer struct {
 	cache [cacheSize]atomic.Pointer[cached]
 }
 
-// New makes a tokenizer. It fails for a vocabulary that contradicts itself, and for steps that together may make a text
-// too long.
-func New(config Config) (*Tokenizer, error) {
-	t := &Tokenizer{config: config, added: map[int32]Added{}, special: map[int32]bool{}, ids: map[string]int32{}}
-	growth := 1.0
-	for _, n := range config.Normalizers {
-		growth *= n.growth
-	}
-	decoded := 1.0
-	for _, d := range config.Decoders {
-		decoded *= d.growth
-	}
-	if growth > maxGrowth || decoded > maxGrowth {
-		return nil, fmt.Errorf("the normalizers or decoders can make a text %.0f times as long, and %d times are supported: shorten what Replace writes",
-			max(growth, decoded), maxGrowth)
-	}
-	var err error
-	if t.model, err = newModel(config.Model); err != nil {
-		return nil, err
-	}
+// New makes a tokenizer. The ids of its tokens must differ, and the tokens that merges and added tokens name must exist.
+func New(config Config) *Tokenizer {
+	t := &Tokenizer{config: config, model: newModel(config.Model), added: map[int32]Added{}, special: map[int32]bool{}, ids: map[string]int32{}}
 	t.tokens = t.model.tokens
 	special := map[string]bool{}
 	for _, a := range config.Added {
@@ -107,7 +105,7 @@ func New(config Config) (*Tokenizer, error) {
 			t.config.PreTokenizers[i] = step.written()
 		}
 	}
-	return t, nil
+	return t
 }
 
 // Special returns the id of an added token by its name.

@@ -41,12 +41,9 @@ type ranked struct {
 	into int32
 }
 
-func newModel(config Model) (*model, error) {
+func newModel(config Model) *model {
 	m := &model{Model: config, tokens: make(map[int32]string, len(config.Vocabulary)), pairs: make(map[uint64]ranked, len(config.Merges)), unknown: -1}
 	for token, id := range config.Vocabulary {
-		if other, twice := m.tokens[id]; twice {
-			return nil, fmt.Errorf("id %d is that of %q and of %q", id, min(token, other), max(token, other))
-		}
 		m.tokens[id] = token
 	}
 	for i, merge := range config.Merges {
@@ -59,12 +56,9 @@ func newModel(config Model) (*model, error) {
 		m.bytes[i] = m.id(fmt.Sprintf("<0x%02X>", i))
 	}
 	if config.Unknown != nil {
-		if m.unknown = m.id(*config.Unknown); m.unknown < 0 {
-			return nil, fmt.Errorf("the vocabulary has no unk_token %q", *config.Unknown)
-		}
+		m.unknown = m.id(*config.Unknown)
 	}
-	m.Model.Vocabulary = config.Vocabulary
-	return m, nil
+	return m
 }
 
 func (m *model) id(token string) int32 {

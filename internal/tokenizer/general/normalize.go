@@ -20,6 +20,8 @@ type Normalizer struct {
 	removes bool
 }
 
+func (n Normalizer) factor() float64 { return n.growth }
+
 // Apply normalises text, which must be valid UTF-8.
 func (n Normalizer) Apply(text string) string { return n.apply(text) }
 
