@@ -176,6 +176,36 @@ func TestByteFallbackDecoding(t *testing.T) {
 	}
 }
 
+// Text that spells a special token is text, also where the vocabulary has the token and a whole piece wins.
+func TestTextIsNoSpecialToken(t *testing.T) {
+	file := sentencePiece()
+	file["normalizer"] = nil
+	vocab := file["model"].(object)["vocab"].(object)
+	file["model"].(object)["ignore_merges"] = true
+	file["model"].(object)["merges"] = []any{"▁ a", "a é"}
+	vocab["</s>"], vocab["aé"], vocab["日"] = 261, 262, 263
+	list := file["added_tokens"].([]any)
+	for content, id := range map[string]int{"aé": 262, "日": 263} {
+		list = append(list, object{"id": id, "content": content, "special": true})
+	}
+	file["added_tokens"] = list
+	tokens, err := Read(encodeJSON(t, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"</s>", "aé", "日"} {
+		for _, match := range []Match{Literal, Plain} {
+			ids := tokens.AppendEncode(nil, text, match)
+			if slices.ContainsFunc(ids, tokens.(*General).IsSpecial) {
+				t.Errorf("%q becomes %d, which has a special token", text, ids)
+			}
+		}
+		if ids := tokens.AppendEncode(nil, text, Specials); len(ids) != 1 {
+			t.Errorf("%q becomes %d where special tokens are recognised, want one", text, ids)
+		}
+	}
+}
+
 // Read names the field that it cannot do, and what to do.
 func TestReadErrors(t *testing.T) {
 	set := func(field string, value any) func(object) { return func(file object) { file[field] = value } }
@@ -327,4 +357,39 @@ func FuzzGeneral(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The general tokenizer gives the same ids as the programs for the families that these know.
+func TestGeneralIsLikePrograms(t *testing.T) {
+	for _, folder := range []string{"deepseek_v3_1", "gpt_oss", "nemotron3", "qwen2_5", "qwen3", "qwen3_5"} {
+		t.Run(folder, func(t *testing.T) {
+			data, err := gunzip(filepath.Join(golden+folder, "tokenizer.json.gz"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tokens, err := parseGeneral(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			program := load(t, golden+folder)
+			texts, wrong := 0, 0
+			each(t, filepath.Join(golden+folder, "golden.jsonl.gz"), func(v encodeVector) {
+				texts++
+				for _, match := range []Match{Specials, Literal, Plain} {
+					want, got := program.AppendEncode(nil, v.Text, match), tokens.AppendEncode(nil, v.Text, match)
+					back, err := tokens.Decode(want)
+					text, _ := program.Decode(want)
+					if slices.Equal(want, got) && err == nil && back == text {
+						continue
+					}
+					if wrong++; wrong <= 5 {
+						t.Errorf("%q in way %d (-program +general):\n%s%s", v.Text, match, cmp.Diff(want, got), cmp.Diff(text, back))
+					}
+				}
+			})
+			if wrong > 0 || texts == 0 {
+				t.Errorf("%d of %d texts in three ways are wrong", wrong, texts)
+			}
+		})
+	}
 }

@@ -72,23 +72,25 @@ func vectorsFile(name string) string {
 // answered returns the vectors with the answers of the reference.
 func answered(t *testing.T, file string, v generalVectors) generalVectors {
 	out := generalVectors{Tokenizer: v.Tokenizer}
-	texts := func(yield func(textQuestion) bool) {
+	questions := func(yield func(eitherQuestion) bool) {
 		for _, one := range v.Texts {
-			if !yield(one.textQuestion) {
+			if !yield(eitherQuestion{Text: &one.Text}) {
+				return
+			}
+		}
+		for _, one := range v.Lists {
+			if !yield(eitherQuestion{IDs: one.IDs}) {
 				return
 			}
 		}
 	}
-	ask(t, []string{"tokenizer", file}, texts, func(q textQuestion, a encodeAnswer) {
-		out.Texts = append(out.Texts, recordedText{q, a})
-	})
-	ask(t, []string{"tokenizer", file}, func(yield func(idsQuestion) bool) {
-		for _, one := range v.Lists {
-			if !yield(one.idsQuestion) {
-				return
-			}
+	ask(t, []string{"tokenizer", file}, questions, func(q eitherQuestion, a eitherAnswer) {
+		if q.Text != nil {
+			out.Texts = append(out.Texts, recordedText{textQuestion{*q.Text}, a.encodeAnswer})
+		} else {
+			out.Lists = append(out.Lists, recordedIDs{idsQuestion{q.IDs}, decodeAnswer{a.Text, a.Skip}})
 		}
-	}, func(q idsQuestion, a decodeAnswer) { out.Lists = append(out.Lists, recordedIDs{q, a}) })
+	})
 	return out
 }
 

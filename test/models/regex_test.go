@@ -81,6 +81,7 @@ func madePattern(r *rand.Rand, depth int) string {
 // TestRegex compares matches with Oniguruma's, on known and made patterns. Patterns may be refused by name here, but what is
 // accepted here must be accepted there, and match the same.
 func TestRegex(t *testing.T) {
+	t.Parallel()
 	count, seed := number(t, "MODELS_TEXTS", 2000), number(t, "MODELS_SEED", 1)
 	made := newTexts(seed, []string{"aab", "abc", "a1b", "ab ab", "AbC", "x\n\ny"})
 	questions := func(yield func(regexQuestion) bool) {

@@ -84,9 +84,17 @@ type Tokenizer struct {
 	cache [cacheSize]atomic.Pointer[cached]
 }
 
-// New makes a tokenizer. The ids of its tokens must differ, and the tokens that merges and added tokens name must exist.
+// New makes a tokenizer, which takes over the vocabulary. The ids of tokens must differ, and the tokens that merges and
+// added tokens name must exist. Text never becomes a special token but by AppendEncode's own search for it: where the
+// vocabulary has a special token as well, the model does not. The reference would write it for text that is the whole piece.
 func New(config Config) *Tokenizer {
-	t := &Tokenizer{config: config, model: newModel(config.Model), added: map[int32]Added{}, special: map[int32]bool{}, ids: map[string]int32{}}
+	hidden := map[int32]string{}
+	for _, a := range config.Added {
+		if a.Special {
+			hidden[a.ID] = a.Content
+		}
+	}
+	t := &Tokenizer{config: config, model: newModel(config.Model, hidden), added: map[int32]Added{}, special: map[int32]bool{}, ids: map[string]int32{}}
 	t.tokens = t.model.tokens
 	special := map[string]bool{}
 	for _, a := range config.Added {

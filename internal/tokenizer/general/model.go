@@ -41,12 +41,22 @@ type ranked struct {
 	into int32
 }
 
-func newModel(config Model) *model {
+// newModel makes a model that never writes the hidden tokens, unless one of them is the unknown token.
+func newModel(config Model, hidden map[int32]string) *model {
 	m := &model{Model: config, tokens: make(map[int32]string, len(config.Vocabulary)), pairs: make(map[uint64]ranked, len(config.Merges)), unknown: -1}
 	for token, id := range config.Vocabulary {
 		m.tokens[id] = token
 	}
+	if config.Unknown != nil {
+		m.unknown = m.id(*config.Unknown)
+	}
+	for _, token := range hidden {
+		delete(m.Vocabulary, token)
+	}
 	for i, merge := range config.Merges {
+		if _, never := hidden[merge.Into]; never {
+			continue
+		}
 		m.pairs[pairOf(merge.First, merge.Second)] = ranked{rank: uint32(i), into: merge.Into}
 	}
 	for i := range m.ascii {
@@ -54,9 +64,6 @@ func newModel(config Model) *model {
 	}
 	for i := range m.bytes {
 		m.bytes[i] = m.id(fmt.Sprintf("<0x%02X>", i))
-	}
-	if config.Unknown != nil {
-		m.unknown = m.id(*config.Unknown)
 	}
 	return m
 }

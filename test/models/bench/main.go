@@ -7,7 +7,8 @@
 //
 //	go run ./test/models/bench -python "$(hack/models/python.sh)" -tokenizers DIR
 //
-// DIR has released vocabularies; without it some are trained on the spot, which are smaller.
+// DIR has released vocabularies; without it some are trained on the spot, which are smaller. A second row of a family
+// is what its vocabulary takes without a program for its patterns.
 package main
 
 import (
@@ -74,22 +75,34 @@ func compare(ctx context.Context, p packages, folder string, size int) (err erro
 	fmt.Printf("%-14s %7s %7s %7s %7s   %7s %7s %7s %7s   %7s %8s %9s\n", "",
 		"ours", "tokeniz", "tiktok", "ratio", "ours", "tokeniz", "tiktok", "ratio", "load ms", "held MB", "allocs/tok")
 	for _, v := range vocabularies {
-		if err := row(ctx, p, v, texts, documents); err != nil {
+		program, err := row(ctx, p, v, texts, documents)
+		if err != nil {
 			return fmt.Errorf("%s: %w", v.name, err)
 		}
+		if v.ranks != "" {
+			continue
+		}
+		general, err := v.general(scratch)
+		if err != nil {
+			return fmt.Errorf("%s in general: %w", v.name, err)
+		}
+		slow, err := row(ctx, p, general, texts, documents)
+		if err != nil {
+			return fmt.Errorf("%s in general: %w", v.name, err)
+		}
+		fmt.Printf("  of the program %6.2fx %32.2fx\n", slow.Encode/program.Encode, slow.Decode/program.Decode)
 	}
 	return nil
 }
 
 // row measures and prints one family.
-func row(ctx context.Context, p packages, v vocabulary, texts []string, documents string) error {
+func row(ctx context.Context, p packages, v vocabulary, texts []string, documents string) (ours speed, err error) {
 	loaded, err := loadElsewhere(ctx, v)
 	if err != nil {
-		return err
+		return ours, err
 	}
-	ours, err := measure(v, texts)
-	if err != nil {
-		return err
+	if ours, err = measure(v, texts); err != nil {
+		return ours, err
 	}
 	var theirs [2]speed
 	for i, arguments := range [][]string{v.tokenizers, v.tiktoken} {
@@ -97,14 +110,14 @@ func row(ctx context.Context, p packages, v vocabulary, texts []string, document
 			continue
 		}
 		if theirs[i], err = p.speed(ctx, documents, arguments); err != nil {
-			return err
+			return ours, err
 		}
 	}
 	encode := columns(ours.Encode, theirs[0].Encode, theirs[1].Encode)
 	decode := columns(ours.Decode, theirs[0].Decode, theirs[1].Decode)
 	fmt.Printf("%-14s %s   %s   %7.0f %8.1f %9.4f\n", v.name, encode, decode, loaded.Milliseconds, loaded.Megabytes,
 		ours.allocations)
-	return nil
+	return ours, nil
 }
 
 // columns are ours, theirs, and the ratio to the best of theirs.

@@ -25,7 +25,7 @@ type vocabulary struct {
 	tokenizers, tiktoken []string
 }
 
-func (v vocabulary) open() (*tokenizer.BPE, error) {
+func (v vocabulary) open() (tokenizer.Tokenizer, error) {
 	data, err := os.ReadFile(v.file)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,36 @@ func (v vocabulary) open() (*tokenizer.BPE, error) {
 	if v.ranks != "" {
 		return tokenizer.ParseTiktoken(v.ranks, data, nil)
 	}
-	return tokenizer.Parse(data)
+	return tokenizer.Read(data)
+}
+
+// general returns the same vocabulary with its patterns in groups, so that no program is known for them.
+func (v vocabulary) general(scratch string) (vocabulary, error) {
+	data, err := os.ReadFile(v.file)
+	if err != nil {
+		return v, err
+	}
+	var file map[string]json.RawMessage
+	var steps struct {
+		Type  string           `json:"type"`
+		Steps []map[string]any `json:"pretokenizers"`
+	}
+	if err := errors.Join(json.Unmarshal(data, &file), json.Unmarshal(file["pre_tokenizer"], &steps)); err != nil {
+		return v, err
+	}
+	for _, step := range steps.Steps {
+		if pattern, ok := step["pattern"].(map[string]any); ok {
+			pattern["Regex"] = fmt.Sprintf("(?:%s)", pattern["Regex"])
+		}
+	}
+	if file["pre_tokenizer"], err = json.Marshal(steps); err != nil {
+		return v, err
+	}
+	if data, err = json.Marshal(file); err != nil {
+		return v, err
+	}
+	name := filepath.Join(scratch, v.name+"-general.json")
+	return vocabulary{name: "  general", file: name, tokenizers: []string{"tokenizer", name}}, os.WriteFile(name, data, 0o600)
 }
 
 // packages is the reference.
