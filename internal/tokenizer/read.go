@@ -209,34 +209,46 @@ func (g *generalReader) readVocab(value []byte) error {
 // readMerges reads pairs, each a list of two, or a string with a space between.
 func (g *generalReader) readMerges(value []byte) error {
 	c := &cursor{data: value}
-	return c.array(func(int) (err error) {
-		var pair [2]string
+	return c.array(func(int) error {
+		read := spacedPair
 		if c.next() == '[' {
-			n := 0
-			err = c.array(func(i int) error {
-				token, err := c.str()
-				if n++; i < len(pair) {
-					pair[i] = string(token)
-				}
-				return err
-			})
-			if err == nil && n != len(pair) {
-				err = problem("%d tokens, want 2", n)
-			}
-		} else {
-			var text []byte
-			if text, err = c.str(); err == nil {
-				first, second, ok := bytes.Cut(text, []byte(" "))
-				if pair = [2]string{string(first), string(second)}; !ok || bytes.IndexByte(second, ' ') >= 0 {
-					err = problem("%q is not two tokens with a space between", text)
-				}
-			}
+			read = listedPair
 		}
+		pair, err := read(c)
 		if err != nil {
 			return err
 		}
 		return g.join(pair)
 	})
+}
+
+// listedPair reads a list of two tokens.
+func listedPair(c *cursor) (pair [2]string, err error) {
+	n := 0
+	err = c.array(func(i int) error {
+		token, err := c.str()
+		if n++; i < len(pair) {
+			pair[i] = string(token)
+		}
+		return err
+	})
+	if err == nil && n != len(pair) {
+		err = problem("%d tokens, want 2", n)
+	}
+	return pair, err
+}
+
+// spacedPair reads a string of two tokens.
+func spacedPair(c *cursor) (pair [2]string, err error) {
+	text, err := c.str()
+	if err != nil {
+		return pair, err
+	}
+	first, second, ok := bytes.Cut(text, []byte(" "))
+	if !ok || bytes.IndexByte(second, ' ') >= 0 {
+		return pair, problem("%q is not two tokens with a space between", text)
+	}
+	return [2]string{string(first), string(second)}, nil
 }
 
 // join adds a pair of tokens that are merged.

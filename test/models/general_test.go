@@ -76,8 +76,8 @@ func bytesSetting(pre, normalizer any) setting {
 	}}
 }
 
-// pieces is a vocabulary of characters, with unknown ones as bytes.
-func pieces(normalizer, pre any, decoders ...object) setting {
+// sentencePieces is a vocabulary of characters, with unknown ones as bytes.
+func sentencePieces(normalizer, pre any, decoders ...object) setting {
 	s := bytesSetting(pre, normalizer)
 	s.Alphabet, s.Bytes = false, true
 	s.Spec["decoder"] = sequence("decoders", decoders...)
@@ -117,24 +117,24 @@ func generalSettings() map[string]setting {
 	prepend := object{"type": "Prepend", "prepend": "▁"}
 	spaces := replaceStep("String", " ", "▁")
 	all := map[string]setting{
-		"llama2":              pieces(sequence("normalizers", prepend, spaces), nil, append(slices.Clone(spacesBack), stripFirst)...),
-		"llama2 first":        pieces(nil, metaspace("first", false), append(slices.Clone(spacesBack), stripFirst)...),
-		"gemma":               pieces(spaces, splitStep("String", " ", "MergedWithPrevious", false), spacesBack...),
-		"metaspace always":    pieces(nil, metaspace("always", true), metaspace("always", true)),
-		"metaspace first":     pieces(nil, metaspace("first", true), object{"type": "ByteFallback"}, metaspace("first", true)),
-		"metaspace never":     pieces(object{"type": "NFKC"}, metaspace("never", true), object{"type": "ByteFallback"}, metaspace("never", true)),
-		"metaspace whole":     pieces(nil, metaspace("always", false), object{"type": "ByteFallback"}, metaspace("always", false)),
-		"metaspace and digit": pieces(nil, sequence("pretokenizers", metaspace("always", true), object{"type": "Digits", "individual_digits": true}), spacesBack...),
-		"unknown": pieces(object{"type": "NFC"}, object{"type": "Whitespace"}, object{"type": "Fuse"}).model(
+		"llama2":              sentencePieces(sequence("normalizers", prepend, spaces), nil, append(slices.Clone(spacesBack), stripFirst)...),
+		"llama2 first":        sentencePieces(nil, metaspace("first", false), append(slices.Clone(spacesBack), stripFirst)...),
+		"gemma":               sentencePieces(spaces, splitStep("String", " ", "MergedWithPrevious", false), spacesBack...),
+		"metaspace always":    sentencePieces(nil, metaspace("always", true), metaspace("always", true)),
+		"metaspace first":     sentencePieces(nil, metaspace("first", true), object{"type": "ByteFallback"}, metaspace("first", true)),
+		"metaspace never":     sentencePieces(object{"type": "NFKC"}, metaspace("never", true), object{"type": "ByteFallback"}, metaspace("never", true)),
+		"metaspace whole":     sentencePieces(nil, metaspace("always", false), object{"type": "ByteFallback"}, metaspace("always", false)),
+		"metaspace and digit": sentencePieces(nil, sequence("pretokenizers", metaspace("always", true), object{"type": "Digits", "individual_digits": true}), spacesBack...),
+		"unknown": sentencePieces(object{"type": "NFC"}, object{"type": "Whitespace"}, object{"type": "Fuse"}).model(
 			object{"byte_fallback": false, "fuse_unk": false}),
-		"unknown fused":  pieces(object{"type": "NFC"}, object{"type": "Whitespace"}, object{"type": "Fuse"}).model(object{"byte_fallback": false}),
-		"unknown nobody": pieces(nil, object{"type": "WhitespaceSplit"}, object{"type": "Fuse"}).model(object{"byte_fallback": false, "unk_token": nil}),
-		"whole wins":     pieces(sequence("normalizers", prepend, spaces), splitStep("String", "▁", "MergedWithNext", false), spacesBack...).model(object{"ignore_merges": true}),
-		"fixed length":   pieces(nil, object{"type": "FixedLength", "length": 5}, object{"type": "ByteFallback"}).like("metaspace never"),
-		"delimiter":      pieces(nil, object{"type": "CharDelimiterSplit", "delimiter": "e"}, object{"type": "ByteFallback"}).like("metaspace never"),
-		"strips":         pieces(object{"type": "Strip", "strip_left": true, "strip_right": true}, metaspace("always", true), spacesBack...),
-		"strips left":    pieces(object{"type": "Strip", "strip_left": true, "strip_right": false}, nil, spacesBack...).like("metaspace always"),
-		"replaces": pieces(sequence("normalizers", replaceStep("Regex", `\s+`, " "), replaceStep("Regex", `\p{N}`, ""), spaces,
+		"unknown fused":  sentencePieces(object{"type": "NFC"}, object{"type": "Whitespace"}, object{"type": "Fuse"}).model(object{"byte_fallback": false}),
+		"unknown nobody": sentencePieces(nil, object{"type": "WhitespaceSplit"}, object{"type": "Fuse"}).model(object{"byte_fallback": false, "unk_token": nil}),
+		"whole wins":     sentencePieces(sequence("normalizers", prepend, spaces), splitStep("String", "▁", "MergedWithNext", false), spacesBack...).model(object{"ignore_merges": true}),
+		"fixed length":   sentencePieces(nil, object{"type": "FixedLength", "length": 5}, object{"type": "ByteFallback"}).like("metaspace never"),
+		"delimiter":      sentencePieces(nil, object{"type": "CharDelimiterSplit", "delimiter": "e"}, object{"type": "ByteFallback"}).like("metaspace never"),
+		"strips":         sentencePieces(object{"type": "Strip", "strip_left": true, "strip_right": true}, metaspace("always", true), spacesBack...),
+		"strips left":    sentencePieces(object{"type": "Strip", "strip_left": true, "strip_right": false}, nil, spacesBack...).like("metaspace always"),
+		"replaces": sentencePieces(sequence("normalizers", replaceStep("Regex", `\s+`, " "), replaceStep("Regex", `\p{N}`, ""), spaces,
 			replaceStep("Regex", `(?<=[a-z])(?=[A-Z])`, "_")), nil, replaceStep("Regex", `▁+`, " "), object{"type": "ByteFallback"},
 			object{"type": "Strip", "content": "a", "start": 0, "stop": 1}, object{"type": "Strip", "content": "e", "start": 2, "stop": 0}),
 		"prefix space":     bytesSetting(byteLevel(true, true), nil),
@@ -146,7 +146,7 @@ func generalSettings() map[string]setting {
 			object{"type": "Punctuation", "behavior": "MergedWithNext"}, byteLevel(false, true)),
 			sequence("normalizers", sequence("normalizers", object{"type": "NFD"}), object{"type": "Lowercase"})),
 	}
-	some := pieces(nil, metaspace("always", true), spacesBack...)
+	some := sentencePieces(nil, metaspace("always", true), spacesBack...)
 	some.Missing = []int{0xe2, 0xf0, 0x01, 0xce}
 	all["some bytes"], all["some bytes apart"] = some, some.model(object{"fuse_unk": false})
 	for i, pattern := range []string{
@@ -161,10 +161,10 @@ func generalSettings() map[string]setting {
 			all["regex "+name] = bytesSetting(sequence("pretokenizers", splitStep("Regex", `\p{L}|\d+|\b`, behavior, invert), byteLevel(false, false)), nil).like("nested")
 			all["string "+name] = bytesSetting(sequence("pretokenizers", splitStep("String", "e", behavior, invert), byteLevel(false, true)), nil).like("nested")
 		}
-		all["punctuation "+behavior] = pieces(nil, object{"type": "Punctuation", "behavior": behavior}, object{"type": "ByteFallback"}).like("metaspace never")
+		all["punctuation "+behavior] = sentencePieces(nil, object{"type": "Punctuation", "behavior": behavior}, object{"type": "ByteFallback"}).like("metaspace never")
 	}
 	for _, form := range plainForms {
-		all["form "+form] = pieces(object{"type": form}, metaspace("always", true), spacesBack...).like("metaspace always")
+		all["form "+form] = sentencePieces(object{"type": form}, metaspace("always", true), spacesBack...).like("metaspace always")
 	}
 	return all
 }

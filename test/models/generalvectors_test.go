@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// recorded are the settings whose files and ids are committed.
-var recorded = []string{
+// recordedSettings are the settings whose files and ids are committed.
+var recordedSettings = []string{
 	"llama2", "llama2 first", "gemma", "metaspace always", "metaspace first", "metaspace whole", "unknown", "unknown fused", "some bytes", "replaces", "whole wins",
 	"bytes flags", "bytes normalized", "bytes then split", "prefix space", "nested", "pattern a", "regex MergedWithPrevious", "string Contiguous inverted", "punctuation Removed",
 	"strips", "form NFKD", "form StripAccents", "fixed length",
@@ -49,7 +49,7 @@ func TestGeneralVectors(t *testing.T) {
 		writeGeneralVectors(t)
 		return
 	}
-	for _, name := range recorded {
+	for _, name := range recordedSettings {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var v generalVectors
@@ -96,7 +96,7 @@ func answered(t *testing.T, file string, v generalVectors) generalVectors {
 
 func writeGeneralVectors(t *testing.T) {
 	folder, all := t.TempDir(), generalSettings()
-	for _, name := range recorded {
+	for _, name := range recordedSettings {
 		s := all[name]
 		s.Size, s.Like = 400, ""
 		if s.Missing == nil {
@@ -108,7 +108,7 @@ func writeGeneralVectors(t *testing.T) {
 	if err := os.MkdirAll(generalFolder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for i, name := range recorded {
+	for i, name := range recordedSettings {
 		file := filepath.Join(folder, name+".json")
 		text, err := os.ReadFile(file)
 		if err != nil {

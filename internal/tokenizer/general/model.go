@@ -94,14 +94,7 @@ func (m *model) append(dst []int32, text string) []int32 {
 func (m *model) symbols(ids []int32, text string) []int32 {
 	waiting := 0 // It is the number of unknown tokens that are still to be written: a byte token overtakes them.
 	for i := 0; i < len(text); {
-		size := 1
-		id := int32(-1)
-		if b := text[i]; b < utf8.RuneSelf {
-			id = m.ascii[b]
-		} else {
-			_, size = utf8.DecodeRuneInString(text[i:])
-			id = m.id(text[i : i+size])
-		}
+		id, size := m.character(text[i:])
 		character := text[i : i+size]
 		i += size
 		if id >= 0 {
@@ -129,6 +122,15 @@ func (m *model) symbols(ids []int32, text string) []int32 {
 		ids = append(ids, m.unknown)
 	}
 	return ids
+}
+
+// character returns the id of the first character of a text, or -1, and its size.
+func (m *model) character(text string) (id int32, size int) {
+	if b := text[0]; b < utf8.RuneSelf {
+		return m.ascii[b], 1
+	}
+	_, size = utf8.DecodeRuneInString(text)
+	return m.id(text[:size]), size
 }
 
 // fallBack appends the tokens of the bytes of a character, if all of them exist.

@@ -60,16 +60,10 @@ func (p *parser) setEscape(start int, bracket bool) (set charset, single rune, i
 		p.fail(start, "the pattern ends with a backslash: escape it as \\\\")
 	}
 	r := p.next()
-	lower := r | 0x20
-	switch sets, known := shorthands[lower]; {
-	case r < utf8.RuneSelf && known:
-		if set = sets(); lower == 'w' && !bracket {
-			set = wordAlone()
-		}
-		if r != lower {
-			set = set.complement()
-		}
+	if set, ok := shorthand(r, bracket); ok {
 		return set, 0, true
+	}
+	switch {
 	case (r == 'p' || r == 'P') && p.take("{"):
 		return p.property(start, r == 'P', bracket), 0, true
 	case r == 'x' || r == 'u':
@@ -81,6 +75,22 @@ func (p *parser) setEscape(start int, bracket bool) (set charset, single rune, i
 	}
 	p.fail(start, "\\%c is not supported: write the pattern without it", r)
 	return nil, 0, false
+}
+
+// shorthand is the set of an escape such as \s, in brackets or not.
+func shorthand(r rune, bracket bool) (set charset, ok bool) {
+	lower := r | 0x20
+	sets, ok := shorthands[lower]
+	if !ok || r >= utf8.RuneSelf {
+		return nil, false
+	}
+	if set = sets(); lower == 'w' && !bracket {
+		set = wordAlone()
+	}
+	if r != lower {
+		set = set.complement()
+	}
+	return set, true
 }
 
 func isAlphanumeric(r rune) bool {
@@ -105,12 +115,20 @@ func (p *parser) codePoint(start int, letter rune) rune {
 		digits = rest[:most]
 		p.at += most
 	}
-	n, err := strconv.ParseUint(digits, 16, 32)
-	valid := err == nil && len(digits) >= least && len(digits) <= most && p.at <= len(p.pattern) && utf8.ValidRune(rune(n)) && n <= utf8.MaxRune
-	if !valid || letter == 'x' && most == 2 && n >= utf8.RuneSelf {
+	r, ok := numbered(digits, least, most)
+	if !ok || p.at > len(p.pattern) || most == 2 && r >= utf8.RuneSelf {
 		p.fail(start, "the escape is not the number of a character: write it as \\x{…}")
 	}
-	return rune(n)
+	return r
+}
+
+// numbered returns the character whose number has these hexadecimal digits.
+func numbered(digits string, least, most int) (r rune, ok bool) {
+	n, err := strconv.ParseUint(digits, 16, 32)
+	if err != nil || len(digits) < least || len(digits) > most || n > utf8.MaxRune {
+		return 0, false
+	}
+	return rune(n), utf8.ValidRune(rune(n))
 }
 
 func isHex(b byte) bool { return b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'f' }

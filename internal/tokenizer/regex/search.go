@@ -97,11 +97,13 @@ func (s *search) run(p *program, pc, at int) (end int, ok bool) {
 		case opEnd:
 			return s.succeed(base, at), true
 		case opSplit:
-			if end, known, failed := s.recall(i, at); known && !failed {
+			end, known, failed := s.recall(i, at)
+			if known && !failed {
 				return s.succeed(base, end), true
-			} else if !known {
+			}
+			if advanced = !known; advanced {
 				s.choose(i, at)
-				pc, advanced = i.x, true
+				pc = i.x
 			}
 		case opJump:
 			pc, advanced = i.x, true
@@ -114,14 +116,14 @@ func (s *search) run(p *program, pc, at int) (end int, ok bool) {
 				pc, advanced = i.y, true
 			}
 		default:
-			if at, advanced = s.consume(i, pc, at); advanced {
-				pc++
-			}
+			at, advanced = s.consume(i, pc, at)
+			pc++
 		}
-		if !advanced {
-			if pc, at, ok = s.retry(base); !ok {
-				return 0, false
-			}
+		if advanced {
+			continue
+		}
+		if pc, at, ok = s.retry(base); !ok {
+			break
 		}
 	}
 	return 0, false
