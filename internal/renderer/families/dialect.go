@@ -37,10 +37,32 @@ func (*chatML) isChatML() {}
 
 // Prompt implements renderer.Renderer.
 func (d *dialectRenderer) Prompt(conversation renderer.Conversation) ([]int32, error) {
+	conversation, err := d.asText(conversation)
+	if err != nil {
+		return nil, err
+	}
+	return d.Renderer.Prompt(conversation)
+}
+
+// Example implements renderer.Renderer.
+func (d *dialectRenderer) Example(conversation renderer.Conversation, parts bool) (renderer.Example, error) {
+	text, err := d.asText(conversation)
+	if err != nil {
+		return renderer.Example{}, err
+	}
+	example, err := d.Renderer.Example(text, parts)
+	for i := range example.Written {
+		example.Written[i].Message += len(conversation.Messages) - len(text.Messages)
+	}
+	return example, err
+}
+
+// asText returns a conversation with calls, results and declarations as text.
+func (d *dialectRenderer) asText(conversation renderer.Conversation) (renderer.Conversation, error) {
 	conversation.Messages = slices.Clone(conversation.Messages)
 	for i := range conversation.Messages {
 		if err := d.flatten(&conversation.Messages[i]); err != nil {
-			return nil, fmt.Errorf("rendering message %d: %w", i, err)
+			return conversation, fmt.Errorf("rendering message %d: %w", i, err)
 		}
 	}
 	declare := toolcall.DeclareJSON
@@ -48,11 +70,9 @@ func (d *dialectRenderer) Prompt(conversation renderer.Conversation) ([]int32, e
 		declare = toolcall.DeclareXML
 	}
 	var err error
-	if conversation.Messages, err = declareInSystem(conversation, declare); err != nil {
-		return nil, err
-	}
+	conversation.Messages, err = declareInSystem(conversation, declare)
 	conversation.Tools = nil
-	return d.Renderer.Prompt(conversation)
+	return conversation, err
 }
 
 // flatten writes the calls of a message, or the result of a tool, as text.

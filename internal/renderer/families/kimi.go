@@ -68,6 +68,7 @@ func newKimi(variant kimiVariant) builder {
 	return withTokens(kimiTokens, func(v *format.Vocabulary) format.Family {
 		stop := renderer.Stop{Tokens: []int32{v.ID(imEnd)}}
 		p := format.Profile{Vocabulary: v, Stop: stop, End: imEnd, History: variant.history, TurnStart: sinceLastAnswer}
+		p.NoReasoning = slices.Contains(variant.given, format.ThinkClose)
 		return &kimi{Profile: p, kimiVariant: variant}
 	})
 }

@@ -45,7 +45,7 @@ func newNemotron(variant nemotronVariant) builder {
 		d.strips = func(at format.Place) bool { return !variant.keeps && at.Index < at.LastUser }
 		d.lead, d.thinking, d.calls, d.unframe = variant.lead, variant.thinking, variant.calls, unframeQwen35
 		if variant.noThinking {
-			d.suffix = emptyThought
+			d.suffix, d.NoReasoning = emptyThought, true
 		}
 		return &nemotron{dialect: d}
 	})

@@ -46,7 +46,7 @@ func newQwen3(variant qwen3Variant) builder {
 	return withTokens(qwenTokens, func(v *format.Vocabulary) format.Family {
 		q := &qwen3{chatML: newChatML(v, variant.history), framed: variant.framed, strips: variant.strips,
 			noThinking: variant.noThinking}
-		q.suffix, q.declare = variant.suffix, toolcall.DeclareJSON
+		q.suffix, q.declare, q.NoReasoning = variant.suffix, toolcall.DeclareJSON, variant.noThinking
 		if q.framed {
 			q.unframe = unframeQwen3
 		}

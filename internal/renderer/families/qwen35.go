@@ -53,7 +53,7 @@ func newQwen35(variant qwen35Variant) builder {
 			d.strips = stripsNothing
 		}
 		if variant.noThinking {
-			d.suffix = emptyBlock
+			d.suffix, d.NoReasoning = emptyBlock, true
 		}
 		if variant.framed {
 			d.lead = emptyBlockAlways

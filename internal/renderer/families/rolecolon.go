@@ -97,6 +97,13 @@ func (r *roleColon) endsInUserHeader(m chat.Message) bool {
 	return err == nil && strings.HasSuffix(text, nextUser)
 }
 
+// Close implements format.Closer: the header of the user's next message, with which the model ends its reply.
+func (r *roleColon) Close(out *format.Writer, at format.Place) {
+	if at.Message().Role == chat.RoleAssistant {
+		out.Text(strings.TrimPrefix(nextUser, separator)).Cut()
+	}
+}
+
 // Open implements format.Family.
 func (r *roleColon) Open(out *format.Writer, _ format.Place) { out.Text("Assistant:") }
 

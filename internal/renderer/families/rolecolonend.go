@@ -52,7 +52,7 @@ func (r *roleColonEnd) Write(out *format.Writer, at format.Place) error {
 	out.Text(header).Body()
 	out.Text(" " + text).Cut()
 	if m.Role == chat.RoleAssistant {
-		out.Token(r.End)
+		out.Token(r.End).Tail()
 	}
 	out.Text(separator)
 	return nil

@@ -45,6 +45,8 @@ type Profile struct {
 	// End is the token that ends a reply whose sampled ids have no stop.
 	End     string
 	History History
+	// NoReasoning means that prompts tell the model not to reason: they close the block of reasoning.
+	NoReasoning bool
 	// TurnStart returns the index at which the assistant's current turn begins. If it is nil, the turn begins after
 	// the user's last message.
 	TurnStart func(messages []chat.Message) int

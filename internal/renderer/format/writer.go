@@ -55,6 +55,11 @@ type Writer struct {
 	run    []byte
 	// Output is the index in IDs at which the content of the last message begins, after its header.
 	Output int
+	// end is the index in IDs at which the content of the last message ends, if something follows that is no part of the
+	// message; otherwise it is 0.
+	end int
+	// texts records the pieces of text, if it is not nil.
+	texts *[]writtenText
 }
 
 // NewWriter returns a writer of a conversation with that last prompt, or nil. It has written what every conversation
@@ -90,10 +95,14 @@ func (c *Writer) Cut() *Writer {
 	if len(c.run) == 0 {
 		return c
 	}
+	begin := len(c.IDs)
 	if c.last == nil {
 		c.IDs = c.vocabulary.appendPiece(c.IDs, c.run)
 	} else {
 		c.cutKnown()
+	}
+	if c.texts != nil {
+		*c.texts = append(*c.texts, writtenText{string(c.run), begin, len(c.IDs)})
 	}
 	c.run = c.run[:0]
 	return c
@@ -126,7 +135,14 @@ func (v *Vocabulary) appendPiece(ids []int32, text []byte) []int32 {
 // Body ends the header of a message.
 func (c *Writer) Body() *Writer {
 	c.Cut()
-	c.Output = len(c.IDs)
+	c.Output, c.end = len(c.IDs), 0
+	return c
+}
+
+// Tail ends the content of a message: what follows separates messages.
+func (c *Writer) Tail() *Writer {
+	c.Cut()
+	c.end = len(c.IDs)
 	return c
 }
 

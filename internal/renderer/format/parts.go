@@ -1,0 +1,168 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package format
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+)
+
+// Parts of a message are found by writing the conversation a second time, with marks around the text of each part. Formats
+// trim, frame, reorder and drop parts in ways of their own, and carry the marks with the text. The pieces of text without
+// their marks must be those of the conversation, or the parts count as not found.
+
+// markOpen and markClose enclose the number of a part before its text; markClose also stands behind its text. They are
+// noncharacters, which no interchanged text contains.
+const (
+	markOpen  = "\uFDD0"
+	markClose = "\uFDD1"
+)
+
+// writtenText is a piece of text and the place of its ids.
+type writtenText struct {
+	text       string
+	begin, end int
+}
+
+// locateParts finds the parts of the messages that have several.
+func (c *familyRenderer) locateParts(messages []chat.Message, example renderer.Example, texts []writtenText) error {
+	marked, places, err := mark(messages, example.Written)
+	if err != nil || len(places) == 0 {
+		return err
+	}
+	var again []writtenText
+	out := NewWriter(c.family.Base(), nil)
+	out.texts = &again
+	if _, err := c.example(out, marked); err != nil {
+		return err
+	}
+	if len(again) != len(texts) {
+		return errParts
+	}
+	for i, piece := range texts {
+		text, cuts := unmark(again[i].text)
+		if text != piece.text {
+			return errParts
+		}
+		ids := example.IDs[piece.begin:piece.end]
+		for _, cut := range cuts {
+			at, err := c.tokenAt(text, ids, cut.offset)
+			if err != nil {
+				return err
+			}
+			if cut.closes {
+				places[cut.part].End = piece.begin + at
+			} else {
+				places[cut.part].Begin = piece.begin + at
+			}
+		}
+	}
+	return nil
+}
+
+var errParts = fmt.Errorf("the format writes the parts of a message otherwise, depending on their text; give weights to whole messages: %w", renderer.ErrUnsupported)
+
+// mark returns messages with marks in their parts. It makes the parts' extents and returns a pointer to each by number.
+func mark(messages []chat.Message, written []renderer.Written) ([]chat.Message, []*renderer.Extent, error) {
+	messages = slices.Clone(messages)
+	var places []*renderer.Extent
+	for i, m := range messages {
+		parts := slices.Clone(m.AllParts())
+		if !m.IsStructured() || len(parts) < 2 {
+			continue
+		}
+		written[i].Parts = make([]renderer.Extent, len(parts))
+		for j := range parts {
+			if strings.ContainsAny(parts[j].Text, markOpen+markClose) {
+				return nil, nil, errParts
+			}
+			parts[j].Text = withMarks(parts[j].Text, len(places))
+			places = append(places, &written[i].Parts[j])
+		}
+		messages[i] = m.WithParts(parts)
+	}
+	return messages, places, nil
+}
+
+// withMarks puts marks around a text, within the white space at its ends, which a format may trim.
+func withMarks(text string, number int) string {
+	core := strings.TrimFunc(text, isSpace)
+	if core == "" {
+		return text
+	}
+	begin := strings.Index(text, core)
+	return text[:begin] + markOpen + strconv.Itoa(number) + markClose + core + markClose + text[begin+len(core):]
+}
+
+// isSpace reports whether a format may trim a character: it is space to Unicode or to Python.
+func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+
+// markCut is where a part begins or ends in a text.
+type markCut struct {
+	part, offset int
+	closes       bool
+}
+
+// unmark removes the marks of a text and returns where they were. A mark without its pair stays, so that the text differs.
+func unmark(text string) (string, []markCut) {
+	var out strings.Builder
+	var cuts []markCut
+	for {
+		before, rest, found := strings.Cut(text, markOpen)
+		number, rest, numbered := strings.Cut(rest, markClose)
+		core, rest, closed := strings.Cut(rest, markClose)
+		part, err := strconv.Atoi(number)
+		if !found || !numbered || !closed || err != nil {
+			out.WriteString(text)
+			return out.String(), cuts
+		}
+		out.WriteString(before)
+		cuts = append(cuts, markCut{part: part, offset: out.Len()})
+		out.WriteString(core)
+		cuts = append(cuts, markCut{part: part, offset: out.Len(), closes: true})
+		text = rest
+	}
+}
+
+// tokenAt returns the index of the first of a text's ids that begins at an offset or after it.
+func (c *familyRenderer) tokenAt(text string, ids []int32, offset int) (int, error) {
+	tokens := c.family.Base().Tokens
+	whole, err := tokens.Decode(ids)
+	if err != nil {
+		return 0, err
+	}
+	if whole != text {
+		// The tokenizer has normalised the text: find the offset in what it has made of it.
+		before, err := tokens.Decode(tokens.AppendEncode(nil, text[:offset], c.family.Base().match))
+		if err != nil {
+			return 0, err
+		}
+		offset = commonPrefix(before, whole)
+	}
+	at := sort.Search(len(ids), func(n int) bool {
+		before, decodeErr := tokens.Decode(ids[:n])
+		if decodeErr != nil {
+			err = decodeErr
+		}
+		return commonPrefix(before, whole) >= offset
+	})
+	return at, err
+}
+
+// commonPrefix returns the number of bytes that two texts begin with alike. The end of a text whose last character is cut
+// in two does not count.
+func commonPrefix(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
