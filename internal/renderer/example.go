@@ -16,6 +16,9 @@ type Example struct {
 	// assistant's, or if the example does not begin with that prompt. The latter is so where a format writes a reply
 	// without reasoning otherwise than its prompt begins a reply.
 	Given int
+	// Contradicts means that the last reply reasons, while the format's prompts tell the model not to. Trained on such replies,
+	// the model learns to reason after it is told not to.
+	Contradicts bool
 }
 
 // Written is the place of a message in the ids of an example.

@@ -115,7 +115,7 @@ type Renderer interface {
 	Parse(sampled []int32) (Parsed, error)
 	// Example returns a whole conversation to train on, written from the text of its messages: sampled ids are ignored. With
 	// parts, it also finds the parts of messages that have several. It returns an ErrUnsupported for what the format cannot
-	// express, and for a last reply that reasons where the format's prompts say that the model does not.
+	// express.
 	Example(conversation Conversation, parts bool) (Example, error)
 }
 

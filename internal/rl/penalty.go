@@ -50,11 +50,17 @@ func (d Datum) difference(i int) float64 {
 
 // penalise adds the penalties to the datum's own advantages.
 func (d Datum) penalise(kl contract.KL, mean float64) {
+	d.Credit(kl.Discount, func(i int) float64 { return float64(kl.Coefficient * (mean - d.difference(i))) })
+}
+
+// Credit adds to the advantage of each sampled token what the token gets of its own, and what the sampled tokens after it in the
+// datum get times the discount to the power of their distance. Advantages are rounded once.
+func (d Datum) Credit(discount float64, own func(i int) float64) {
 	later := 0.0
 	for i := len(d.Mask) - 1; i >= 0; i-- {
-		later = float64(kl.Discount * later)
+		later = float64(discount * later)
 		if d.Mask[i] {
-			later += float64(kl.Coefficient * (mean - d.difference(i)))
+			later += own(i)
 			d.Advantages[i] = float32(float64(d.Advantages[i]) + later)
 		}
 	}

@@ -33,6 +33,9 @@ func NewExample(name string, tokens tokenizer.Tokenizer, options Options,
 	if err != nil {
 		return Example{}, err
 	}
+	if example.Contradicts {
+		return Example{}, errors.New("the last reply reasons, and the prompt tells the model not to")
+	}
 	e := Example{Tokens: example.IDs, Weights: make([]float32, len(example.IDs))}
 	output := example.Written[len(example.Written)-1].Output
 	for i := max(output.Begin, example.Given); i < output.End; i++ {

@@ -39,7 +39,7 @@ func (c *familyRenderer) Example(conversation renderer.Conversation, parts bool)
 		written[i].Message = i + len(conversation.Messages) - len(messages)
 	}
 	example := renderer.Example{IDs: out.IDs, Written: written}
-	if example.Given, err = c.given(conversation, out.IDs); err != nil {
+	if err := c.compareWithPrompt(&example, conversation); err != nil {
 		return renderer.Example{}, err
 	}
 	if parts {
@@ -81,23 +81,21 @@ func (c *familyRenderer) example(out *Writer, messages []chat.Message) ([]render
 	return written, nil
 }
 
-// given returns how many of an example's ids the prompt of its last message has.
-func (c *familyRenderer) given(conversation renderer.Conversation, ids []int32) (int, error) {
+// compareWithPrompt finds what the prompt of an example's last message gives.
+func (c *familyRenderer) compareWithPrompt(example *renderer.Example, conversation renderer.Conversation) error {
 	last := len(conversation.Messages) - 1
 	if last < 0 || conversation.Messages[last].Role != chat.RoleAssistant {
-		return 0, nil
+		return nil
 	}
 	conversation.Messages, conversation.Prefill, conversation.Rendered = conversation.Messages[:last], "", nil
 	prompt, err := c.Prompt(conversation)
-	switch {
-	case err != nil:
-		return 0, err
-	case len(ids) >= len(prompt) && slices.Equal(ids[:len(prompt)], prompt):
-		return len(prompt), nil
-	case c.family.Base().NoReasoning:
-		return 0, fmt.Errorf("the last reply reasons, and the format's prompts tell the model not to; remove the reasoning, "+
-			"or take the renderer that thinks: %w", renderer.ErrUnsupported)
-	default:
-		return 0, nil
+	if err != nil {
+		return err
 	}
+	if len(example.IDs) >= len(prompt) && slices.Equal(example.IDs[:len(prompt)], prompt) {
+		example.Given = len(prompt)
+	} else {
+		example.Contradicts = c.family.Base().NoReasoning
+	}
+	return nil
 }
