@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Record what tinker-cookbook's renderers make of conversations, as supervised examples.
 
-    records.py TOKENIZERS CONVERSATIONS        prints a JSON object a line
+    records.py TOKENIZERS CONVERSATIONS OUTPUT        writes a JSON object a line
 
 TOKENIZERS has a file <family>.json.gz for each family of tokenizers, and CONVERSATIONS an object a line: name, messages,
 perhaps tools, and trained, the indexes of the messages that are trainable. A line of the output has the renderer, the
@@ -172,14 +172,15 @@ def record(made: renderers.Renderer, name: str, family: str, row: dict) -> dict:
 
 
 def main() -> None:
-    folder, conversations = map(pathlib.Path, sys.argv[1:])
+    folder, conversations, output = map(pathlib.Path, sys.argv[1:])
     rows = [json.loads(line) for line in conversations.read_text().splitlines()]
-    for family, names in RENDERERS.items():
-        tokens = tokenizer(folder, family)
-        for name in names:
-            made = renderer(name, tokens)
-            for row in rows:
-                print(json.dumps(record(made, name, family, row), separators=(",", ":")))
+    with output.open("w") as file:
+        for family, names in RENDERERS.items():
+            tokens = tokenizer(folder, family)
+            for name in names:
+                made = renderer(name, tokens)
+                for row in rows:
+                    file.write(json.dumps(record(made, name, family, row), separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":
