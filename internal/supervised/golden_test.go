@@ -138,7 +138,9 @@ var differences = []difference{
 		holds: func(r record, _ conversation, mode supervised.TrainOn) bool {
 			return mode == supervised.Marked && strings.HasPrefix(r.Errors[mode], "AssertionError")
 		},
-		want: func(r record, _ conversation, mode supervised.TrainOn) ([]int32, []float32) { return r.IDs, expand(r.Weights[mode]) },
+		want: func(r record, _ conversation, mode supervised.TrainOn) ([]int32, []float32) {
+			return r.IDs, expand(r.Weights[mode])
+		},
 	},
 }
 

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
@@ -54,14 +55,15 @@ func (c *familyRenderer) locateParts(messages []chat.Message, example renderer.E
 		}
 		ids := example.IDs[piece.begin:piece.end]
 		for _, cut := range cuts {
-			at, err := c.tokenAt(text, ids, cut.offset)
+			place := places[cut.part]
+			at, err := c.tokenAt(text, ids, place.widen(text, cut))
 			if err != nil {
 				return err
 			}
 			if cut.closes {
-				places[cut.part].End = piece.begin + at
+				place.extent.End = piece.begin + at
 			} else {
-				places[cut.part].Begin = piece.begin + at
+				place.extent.Begin = piece.begin + at
 			}
 		}
 	}
@@ -70,10 +72,29 @@ func (c *familyRenderer) locateParts(messages []chat.Message, example renderer.E
 
 var errParts = fmt.Errorf("the format writes the parts of a message otherwise, depending on their text; give weights to whole messages: %w", renderer.ErrUnsupported)
 
-// mark returns messages with marks in their parts. It makes the parts' extents and returns a pointer to each by number.
-func mark(messages []chat.Message, written []renderer.Written) ([]chat.Message, []*renderer.Extent, error) {
+// partPlace is where a part is to be found: its extent, and the white space around its text, which a format may trim.
+type partPlace struct {
+	extent      *renderer.Extent
+	lead, trail string
+}
+
+// widen returns the offset of a cut with the part's own white space, as far as the format has written it.
+func (p partPlace) widen(text string, cut markCut) int {
+	if cut.closes {
+		return cut.offset + commonPrefix(text[cut.offset:], p.trail)
+	}
+	lead := p.lead
+	for !strings.HasSuffix(text[:cut.offset], lead) {
+		_, size := utf8.DecodeRuneInString(lead)
+		lead = lead[size:]
+	}
+	return cut.offset - len(lead)
+}
+
+// mark returns messages with marks in their parts. It makes the parts' extents and returns their places by number.
+func mark(messages []chat.Message, written []renderer.Written) ([]chat.Message, []partPlace, error) {
 	messages = slices.Clone(messages)
-	var places []*renderer.Extent
+	var places []partPlace
 	for i, m := range messages {
 		parts := slices.Clone(m.AllParts())
 		if !m.IsStructured() || len(parts) < 2 {
@@ -84,22 +105,27 @@ func mark(messages []chat.Message, written []renderer.Written) ([]chat.Message, 
 			if strings.ContainsAny(parts[j].Text, markOpen+markClose) {
 				return nil, nil, errParts
 			}
-			parts[j].Text = withMarks(parts[j].Text, len(places))
-			places = append(places, &written[i].Parts[j])
+			place := partPlace{extent: &written[i].Parts[j]}
+			place.lead, parts[j].Text, place.trail = withMarks(parts[j].Text, len(places))
+			parts[j].Text = place.lead + parts[j].Text + place.trail
+			places = append(places, place)
 		}
 		messages[i] = m.WithParts(parts)
 	}
 	return messages, places, nil
 }
 
-// withMarks puts marks around a text, within the white space at its ends, which a format may trim.
-func withMarks(text string, number int) string {
-	core := strings.TrimFunc(text, isSpace)
+// withMarks splits a text into the white space at its ends and what is between, with marks around it.
+func withMarks(text string, number int) (lead, marked, trail string) {
+	core := strings.TrimLeftFunc(text, isSpace)
+	lead = text[:len(text)-len(core)]
+	trail = core
+	core = strings.TrimRightFunc(core, isSpace)
+	trail = trail[len(core):]
 	if core == "" {
-		return text
+		return "", text, ""
 	}
-	begin := strings.Index(text, core)
-	return text[:begin] + markOpen + strconv.Itoa(number) + markClose + core + markClose + text[begin+len(core):]
+	return lead, markOpen + strconv.Itoa(number) + markClose + core + markClose, trail
 }
 
 // isSpace reports whether a format may trim a character: it is space to Unicode or to Python.
