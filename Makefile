@@ -161,6 +161,11 @@ conformance-cookbook: ## Run tinker-cookbook's own loops against tinkersim (inst
 	@hack/need-python.sh
 	@test/conformance/cookbook
 
+.PHONY: conformance-supervised
+conformance-supervised: $(GOTESTSUM) ## Compare supervised training and distillation with two versions of tinker-cookbook (5 minutes; installs 6 GB; not in `make test`).
+	@hack/need-python.sh
+	$(call suite,-tags conformance -count=1 -timeout 30m ./test/supervised,CGO_ENABLED=0)
+
 .PHONY: conformance-environments
 conformance-environments: $(GOTESTSUM) ## Run the adapters of verifiers and OpenEnv with their packages (installs 1 GB; not in `make test`).
 	@hack/need-python.sh

@@ -179,6 +179,10 @@ func TestMarkedParts(t *testing.T) {
 			"qwen3_5", "qwen3_5", []string{question, reply("", part("text", "\n ", "3"), part("thinking", "two", "0"), part("text", "\n4 \n", "1"))},
 			map[float32]string{1: "4<|im_end|>"},
 		},
+		"reasoning between texts": {
+			"qwen3", "qwen3", []string{question, reply("", part("text", "pre", "1"), part("thinking", "mid", "0"), part("text", "post", "1"))},
+			map[float32]string{1: "prepost<|im_end|>"},
+		},
 		"one part": {
 			"qwen3_instruct", "qwen3", []string{question, reply("", part("text", "4", "0.25"))},
 			map[float32]string{0.25: "4<|im_end|>"},

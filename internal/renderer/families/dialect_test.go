@@ -165,3 +165,33 @@ func TestBrokenCallInADialect(t *testing.T) {
 		}
 	}
 }
+
+// TestExamplesWithCallsAsText checks that a message keeps its index where the tools are declared in a message of their own.
+func TestExamplesWithCallsAsText(t *testing.T) {
+	r, tokens := asInARun(t, "role_colon")
+	for _, xml := range []bool{false, true} {
+		made := families.WithCalls(r, xml)
+		got, err := made.Example(renderer.Conversation{
+			Messages: []chat.Message{{Role: chat.RoleUser, Content: "99 + 99?"}, {Role: chat.RoleAssistant, Calls: []chat.ToolCall{addition}}},
+			Tools:    []chat.Tool{calculator},
+		}, false)
+		if err != nil {
+			t.Fatalf("Example: %v", err)
+		}
+		var indexes []int
+		for _, w := range got.Written {
+			indexes = append(indexes, w.Message)
+		}
+		if diff := cmp.Diff([]int{-1, 0, 1}, indexes); diff != "" {
+			t.Errorf("messages (-want +got):\n%s", diff)
+		}
+		want := " " + jsonReply
+		if xml {
+			want = " " + xmlReply
+		}
+		last := got.Written[len(got.Written)-1].Output
+		if text := textOf(t, tokens, got.IDs[last.Begin:last.End]); !strings.HasPrefix(text, want) {
+			t.Errorf("the last message is %q, want it to begin with %q", text, want)
+		}
+	}
+}

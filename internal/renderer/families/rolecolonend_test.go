@@ -43,6 +43,20 @@ func ids(parts ...any) []int32 {
 
 func user(text string) chat.Message { return chat.Message{Role: chat.RoleUser, Content: text} }
 
+// TestRoleColonEndExample checks that the separator after a reply is no part of it, since a sampled reply ends before.
+func TestRoleColonEndExample(t *testing.T) {
+	got, err := simulated(t).Example(renderer.Conversation{Messages: []chat.Message{
+		user("q"), {Role: chat.RoleAssistant, Content: "3", Sampled: ids("never", end)}, user("r"), {Role: chat.RoleAssistant, Content: "4"},
+	}}, false)
+	want := renderer.Example{IDs: ids("User: q\n\nAssistant: 3", end, "\n\nUser: r\n\nAssistant: 4", end, "\n\n"), Given: 43}
+	for i, extent := range []renderer.Extent{{Begin: 5, End: 9}, {Begin: 19, End: 22}, {Begin: 29, End: 33}, {Begin: 43, End: 46}} {
+		want.Written = append(want.Written, renderer.Written{Message: i, Output: extent})
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("Example: %v (-want +got):\n%s", err, diff)
+	}
+}
+
 func TestRoleColonEndPrompt(t *testing.T) {
 	cases := map[string]struct {
 		messages []chat.Message
