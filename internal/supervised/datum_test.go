@@ -183,6 +183,24 @@ func TestMarkedParts(t *testing.T) {
 			"qwen3", "qwen3", []string{question, reply("", part("text", "pre", "1"), part("thinking", "mid", "0"), part("text", "post", "1"))},
 			map[float32]string{1: "prepost<|im_end|>"},
 		},
+		"calls belong to the message": {
+			"qwen3", "qwen3", []string{question, `{"role": "assistant", "content": [` + text + `], "weight": 1, "tool_calls": [
+				{"type": "function", "id": "c", "function": {"name": "f", "arguments": "{}"}}]}`, `{"role": "tool", "content": "r", "tool_call_id": "c"}`},
+			map[float32]string{1: " it is 4\n<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call><|im_end|>"},
+		},
+		"calls belong to the message, and not to its only part": {
+			"qwen3", "qwen3", []string{question, `{"role": "assistant", "content": [` + part("text", "so", "0") + `], "weight": 1, "tool_calls": [
+				{"type": "function", "id": "c", "function": {"name": "f", "arguments": "{}"}}]}`, `{"role": "tool", "content": "r", "tool_call_id": "c"}`},
+			map[float32]string{1: "\n<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call><|im_end|>"},
+		},
+		"a system message of which the format makes one text": {
+			"qwen3_8_low_reasoning", "qwen3_5",
+			[]string{`{"role": "system", "content": [` + part("text", "a", "0") + "," + part("text", "b", "2") + `]}`, question, reply("1", part("text", "4", ""))},
+			map[float32]string{
+				2: "Reasoning effort is set to low. Keep your thinking brief and focused, moving directly to the conclusion without unnecessary elaboration.\n\nab<|im_end|>",
+				1: "\n</think>\n\n4<|im_end|>",
+			},
+		},
 		"one part": {
 			"qwen3_instruct", "qwen3", []string{question, reply("", part("text", "4", "0.25"))},
 			map[float32]string{0.25: "4<|im_end|>"},
@@ -215,6 +233,30 @@ func TestMarkedParts(t *testing.T) {
 				t.Errorf("of %q (-want +got):\n%s", whole, diff)
 			}
 		})
+	}
+}
+
+// TestMarkedPartsWithCallsAsText has a message whose calls become a part more than the row has.
+func TestMarkedPartsWithCallsAsText(t *testing.T) {
+	b := supervised.Builder{Renderer: families.WithCalls(build(t, "qwen3", "qwen3"), false), TrainOn: supervised.Marked}
+	row, err := supervised.ReadRow([]byte(`{"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "weight": 1, "content": [
+		{"type": "thinking", "thinking": "two", "weight": 0}], "tool_calls": [{"type": "function", "id": "c", "function": {"name": "f", "arguments": "{}"}}]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, weights, err := b.Weigh(row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trained []int32
+	for i, w := range weights {
+		if w == 1 {
+			trained = append(trained, ids[i])
+		}
+	}
+	text, err := vocabulary(t, "qwen3").Decode(trained)
+	if err != nil || strings.Contains(text, "two") || !strings.HasSuffix(text, "</tool_call><|im_end|>") {
+		t.Errorf("%q is trained, %v, want the call without the reasoning", text, err)
 	}
 }
 

@@ -42,17 +42,15 @@ func (m Mark) part(i int) float32 {
 }
 
 // apply sets the weights of a message's ids. A part has its text and what the format writes between it and its neighbour: what
-// frames reasoning belongs to the reasoning, and what stands between two texts to the first of them.
+// frames reasoning belongs to the reasoning, and what stands between two texts to the first of them. What follows the last part
+// belongs to the message.
 func (m Mark) apply(weights []float32, w renderer.Written, message chat.Message) {
 	fill(weights[w.Output.Begin:w.Output.End], m.weight())
-	if m.Parts == nil {
-		return
+	if len(w.Parts) < len(m.Parts) || m.Parts == nil {
+		return // The format has made one text of the parts, as some do with a system message.
 	}
-	if len(m.Parts) == 1 {
-		fill(weights[w.Output.Begin:w.Output.End], m.part(0))
-		return
-	}
-	order := written(w.Parts)
+	// Calls that are written as text may be a part more.
+	order := written(w.Parts[:len(m.Parts)])
 	begin := w.Output.Begin
 	for k, i := range order {
 		end := w.Parts[i].End

@@ -33,7 +33,7 @@ type writtenText struct {
 	begin, end int
 }
 
-// locateParts finds the parts of the messages that have several.
+// locateParts finds the parts of the messages that consist of parts.
 func (c *familyRenderer) locateParts(messages []chat.Message, example renderer.Example, texts []writtenText) error {
 	marked, places, err := mark(messages, example.Written)
 	if err != nil || len(places) == 0 {
@@ -97,7 +97,7 @@ func mark(messages []chat.Message, written []renderer.Written) ([]chat.Message, 
 	var places []partPlace
 	for i, m := range messages {
 		parts := slices.Clone(m.AllParts())
-		if !m.IsStructured() || len(parts) < 2 {
+		if !m.IsStructured() {
 			continue
 		}
 		written[i].Parts = make([]renderer.Extent, len(parts))
