@@ -20,6 +20,9 @@ func TestTeachersAreThoseOfTheCookbook(t *testing.T) {
 	url := serve(t)
 	for i, c := range versions(t) {
 		for _, discount := range []float64{0, 0.9} {
+			if i > 0 && discount == 0 {
+				continue // The other version has the same arithmetic.
+			}
 			config := map[string]any{
 				"url": url, "model": byteModel, "renderer": "role_colon", "log": filepath.Join(t.TempDir(), "run"), "rank": 8, "steps": 2,
 				"learning_rate": 1e-3, "teachers": []string{byteModel, byteModel + "-countdown"}, "coefficient": 0.7, "discount": discount,
