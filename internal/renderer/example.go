@@ -3,21 +3,22 @@
 
 package renderer
 
-// Example is a whole conversation in the ids that a model is trained on, as one sequence. It says which ids belong to which
-// message, and nothing of weights.
+// Example is a whole conversation in the ids that a model is trained on, as one sequence. It says which ids belong to
+// which message, and nothing of weights.
 //
-// A format writes an earlier reply as history, for example without its reasoning. So where Prompt would write history in
-// another way than the last reply, only the last reply of an example follows on what the model is given when it samples.
+// A format writes an earlier reply as history, for example without its reasoning. So where Prompt would write history
+// in another way than the last reply, only the last reply of an example follows on what the model is given when it
+// samples.
 type Example struct {
 	IDs []int32
 	// Written are the messages in the order of the ids, including messages of the format's own.
 	Written []Written
-	// Given is the number of ids at the beginning that the prompt of the last message has. It is 0 if the last message is not the
-	// assistant's, or if the example does not begin with that prompt. The latter is so where a format writes a reply
-	// without reasoning otherwise than its prompt begins a reply.
+	// Given is the number of ids at the beginning that the prompt of the last message has. It is 0 if the last message is
+	// not the assistant's, or if the example does not begin with that prompt. The latter is so where a format writes a
+	// reply without reasoning otherwise than its prompt begins a reply.
 	Given int
-	// Contradicts means that the last reply reasons, while the format's prompts tell the model not to. Trained on such replies,
-	// the model learns to reason after it is told not to.
+	// Contradicts means that the last reply reasons, while the format's prompts tell the model not to. Trained on such
+	// replies, the model learns to reason after it is told not to.
 	Contradicts bool
 }
 
@@ -28,8 +29,8 @@ type Written struct {
 	Message int
 	// Output are the ids of the message itself: its content with the mark of its end, and not its header.
 	Output Extent
-	// Parts are the places of the message's parts, if they were asked for. A part that the format drops or that has no text
-	// has an empty extent.
+	// Parts are the places of the message's parts, if they were asked for. A part that the format drops or that has no
+	// text has an empty extent.
 	Parts []Extent
 }
 

@@ -61,8 +61,8 @@ func (e *NoRowError) Error() string {
 		strings.Join(counts, ", "), e.Example.Task.Index+1, e.Example.Task.Split, e.Example.Unusable.Err)
 }
 
-// Next returns the batch that begins at a cursor, which is 0 for the first batch. The same cursor gives the same batch. It fails
-// with a *NoRowError if the batch finds no usable row in a whole epoch.
+// Next returns the batch that begins at a cursor, which is 0 for the first batch. The same cursor gives the same batch.
+// It fails with a *NoRowError if the batch finds no usable row in a whole epoch.
 func (b Batches) Next(ctx context.Context, cursor int64, load Load) (Batch, error) {
 	batch := Batch{First: cursor, Next: cursor}
 	for unused := int64(0); len(batch.Datums) < b.Size; batch.Next++ {

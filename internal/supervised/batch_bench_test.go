@@ -21,8 +21,8 @@ func memory() uint64 {
 	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
 }
 
-// BenchmarkMillionRows takes the batches of an epoch of a million rows from disk, and measures all the memory that the process has against
-// the goal of 256 MiB.
+// BenchmarkMillionRows takes the batches of an epoch of a million rows from disk, and measures all the memory that the
+// process has against the goal of 256 MiB.
 func BenchmarkMillionRows(b *testing.B) {
 	for b.Loop() {
 		benchmarkRows(b)

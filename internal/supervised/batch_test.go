@@ -57,7 +57,8 @@ func TestBatchesTakeTheNextUsableRows(t *testing.T) {
 			t.Fatalf("Next(%d) = %+v, %v", cursor, batch, err)
 		}
 		again, err := b.Next(t.Context(), cursor, numbered(bad...))
-		if diff := cmp.Diff(batch, again, cmp.Comparer(func(a, b error) bool { return a.Error() == b.Error() })); err != nil || diff != "" {
+		sameText := cmp.Comparer(func(a, b error) bool { return a.Error() == b.Error() })
+		if diff := cmp.Diff(batch, again, sameText); err != nil || diff != "" {
 			t.Errorf("the batch differs when it is made again: %v\n%s", err, diff)
 		}
 		for i, d := range batch.Datums {
@@ -89,7 +90,8 @@ func TestBatchesEndWithoutUsableRow(t *testing.T) {
 	b := newBatches(t, 3, 2)
 	_, err := b.Next(t.Context(), 5, numbered(0, 1, 2))
 	var none *supervised.NoRowError
-	if !errors.As(err, &none) || none.Rows[supervised.NoWeight] != 3 || !strings.Contains(err.Error(), "NoWeight: 3") || !strings.Contains(err.Error(), "no reply") {
+	if !errors.As(err, &none) || none.Rows[supervised.NoWeight] != 3 || !strings.Contains(err.Error(), "NoWeight: 3") ||
+		!strings.Contains(err.Error(), "no reply") {
 		t.Errorf("Next: %v, want that none of 3 rows is usable, with an example", err)
 	}
 	// One usable row is enough: the batch has it twice, of two epochs.

@@ -21,8 +21,8 @@ type Datum struct {
 // Builder makes datums of rows. It is safe for concurrent use.
 type Builder struct {
 	Renderer renderer.Renderer
-	// Tokenizer encodes rows of text, and Begin and End are the ids that stand around such a text. The model learns to write
-	// End, not Begin. Either may be nil.
+	// Tokenizer encodes rows of text, and Begin and End are the ids that stand around such a text. The model learns to
+	// write End, not Begin. Either may be nil.
 	Tokenizer  tokenizer.Tokenizer
 	Begin, End []int32
 
@@ -30,8 +30,8 @@ type Builder struct {
 	Normalization Normalization
 	// MaxTokens is the length to which examples are cut from the right, or 0 for no limit.
 	MaxTokens int
-	// Context is the number of tokens that the model can be trained on at once, or 0 if it is not known. A longer example is not
-	// cut to it, since only MaxTokens says that a cut is wanted.
+	// Context is the number of tokens that the model can be trained on at once, or 0 if it is not known. A longer example
+	// is not cut to it, since only MaxTokens says that a cut is wanted.
 	Context int
 }
 
@@ -51,8 +51,8 @@ func (b *Builder) Datum(data []byte) (Datum, error) {
 // Weigh returns the ids of a row and the weight of each, before they are cut and shifted. An error is an *Unusable.
 func (b *Builder) Weigh(row Row) (ids []int32, weights []float32, err error) {
 	if row.Marks != nil && b.TrainOn != Marked {
-		return nil, nil, unusable(NotRendered, "the row gives weights to its messages, which trainOn %s ignores: remove them, or set trainOn to %s",
-			b.TrainOn, Marked)
+		return nil, nil, unusable(NotRendered, "the row gives weights to its messages, which trainOn %s ignores: "+
+			"remove them, or set trainOn to %s", b.TrainOn, Marked)
 	}
 	if row.Text != "" {
 		ids, weights = b.text(row.Text)
@@ -63,8 +63,8 @@ func (b *Builder) Weigh(row Row) (ids []int32, weights []float32, err error) {
 		return nil, nil, &Unusable{NotRendered, err}
 	}
 	if example.Contradicts && b.TrainOn == LastAssistant {
-		return nil, nil, unusable(NotRendered, "the last reply reasons, and the prompts of this renderer tell the model not to: "+
-			"remove the reasoning from the row, or take the renderer that thinks")
+		return nil, nil, unusable(NotRendered, "the last reply reasons, and the prompts of this renderer tell the model "+
+			"not to: remove the reasoning from the row, or take the renderer that thinks")
 	}
 	weights = make([]float32, len(example.IDs))
 	b.weigh(weights, row, example)
@@ -118,7 +118,8 @@ func (b *Builder) datum(ids []int32, weights []float32) (Datum, error) {
 	case len(ids) < 2:
 		return Datum{}, unusable(Empty, "it has %d tokens, and an example has at least 2", len(ids))
 	case b.Context > 0 && len(ids) > b.Context:
-		return Datum{}, unusable(TooLong, "it has %d tokens, and the model's context %d: set maxTokens to cut rows", len(ids), b.Context)
+		return Datum{}, unusable(TooLong, "it has %d tokens, and the model's context %d: set maxTokens to cut rows",
+			len(ids), b.Context)
 	}
 	d := Datum{Tokens: ids[:len(ids)-1], Targets: ids[1:], Weights: weights[1:]}
 	total := 0.0

@@ -27,7 +27,9 @@ func byteBuilder(t testing.TB) *supervised.Builder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &supervised.Builder{Renderer: format, Tokenizer: tokens, TrainOn: supervised.LastAssistant, Normalization: supervised.PerToken}
+	return &supervised.Builder{
+		Renderer: format, Tokenizer: tokens, TrainOn: supervised.LastAssistant, Normalization: supervised.PerToken,
+	}
 }
 
 const sumRow = `{"messages": [{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "4"}]}`
@@ -79,7 +81,7 @@ func TestDatumIsCutFromTheRight(t *testing.T) {
 func TestTextIsTrainedAsAWhole(t *testing.T) {
 	b := byteBuilder(t)
 	b.Begin, b.End = []int32{257}, []int32{258}
-	for _, mode := range []supervised.TrainOn{supervised.LastAssistant, supervised.AllAssistant, supervised.All, supervised.Marked} {
+	for _, mode := range everyMode {
 		b.TrainOn = mode
 		got, err := b.Datum([]byte(`{"text": "ab"}`))
 		want := supervised.Datum{Tokens: []int32{257, 'a', 'b'}, Targets: []int32{'a', 'b', 258}, Weights: []float32{1, 1, 1}}
@@ -96,15 +98,21 @@ func TestRowsThatAreNotTrained(t *testing.T) {
 		reason supervised.Reason
 		want   string
 	}{
-		"no reply":          {`{"messages": [{"role": "user", "content": "x"}]}`, nil, supervised.NoWeight, "no token has weight"},
-		"the reply is cut":  {sumRow, func(b *supervised.Builder) { b.MaxTokens = 12 }, supervised.NoWeight, "maxTokens"},
-		"nothing is marked": {sumRow, func(b *supervised.Builder) { b.TrainOn = supervised.Marked }, supervised.NoWeight, "no token has weight"},
+		"no reply":         {`{"messages": [{"role": "user", "content": "x"}]}`, nil, supervised.NoWeight, "no token has weight"},
+		"the reply is cut": {sumRow, func(b *supervised.Builder) { b.MaxTokens = 12 }, supervised.NoWeight, "maxTokens"},
+		"nothing is marked": {
+			sumRow, func(b *supervised.Builder) { b.TrainOn = supervised.Marked }, supervised.NoWeight, "no token has weight",
+		},
 		"marks that are not read": {
 			`{"messages": [{"role": "assistant", "content": "x", "weight": 1}]}`, nil, supervised.NotRendered, "set trainOn to Marked",
 		},
-		"longer than the context":     {sumRow, func(b *supervised.Builder) { b.Context = 20 }, supervised.TooLong, "31 tokens, and the model's context 20"},
-		"cut, but not to the context": {sumRow, func(b *supervised.Builder) { b.Context, b.MaxTokens = 20, 25 }, supervised.TooLong, "25 tokens"},
-		"one token":                   {`{"text": "x"}`, nil, supervised.Empty, "1 tokens"},
+		"longer than the context": {
+			sumRow, func(b *supervised.Builder) { b.Context = 20 }, supervised.TooLong, "31 tokens, and the model's context 20",
+		},
+		"cut, but not to the context": {
+			sumRow, func(b *supervised.Builder) { b.Context, b.MaxTokens = 20, 25 }, supervised.TooLong, "25 tokens",
+		},
+		"one token": {`{"text": "x"}`, nil, supervised.Empty, "1 tokens"},
 		"reasoning in a format without": {
 			`{"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": [{"type": "thinking", "thinking": "x"}, {"type": "text", "text": "y"}]}]}`,
 			nil, supervised.NotRendered, "no place",
@@ -121,7 +129,8 @@ func TestRowsThatAreNotTrained(t *testing.T) {
 	}
 }
 
-// TestMarkedParts writes the text of the tokens that have each weight, for formats that write reasoning in different ways.
+// TestMarkedParts writes the text of the tokens that have each weight, for formats that write reasoning in different
+// ways.
 func TestMarkedParts(t *testing.T) {
 	part := func(kind, text, weight string) string {
 		if weight != "" {
@@ -160,27 +169,40 @@ func TestMarkedParts(t *testing.T) {
 			map[float32]string{1: " yes no<|im_end|>"},
 		},
 		"the same text twice, of which history drops the first": {
-			"qwen3", "qwen3", []string{question, reply("0", part("thinking", "4", "3"), part("text", "4", "2")), question, reply("1", part("text", "5", ""))},
+			"qwen3", "qwen3",
+			[]string{
+				question, reply("0", part("thinking", "4", "3"), part("text", "4", "2")),
+				question, reply("1", part("text", "5", "")),
+			},
 			map[float32]string{2: "4", 1: "<think>\n\n</think>\n\n5<|im_end|>"},
 		},
 		"channels": {
-			"gpt_oss_no_sysprompt", "gpt_oss", []string{question, reply("1", part("thinking", "two", "0.5"), part("text", "4", ""))},
+			"gpt_oss_no_sysprompt", "gpt_oss",
+			[]string{question, reply("1", part("thinking", "two", "0.5"), part("text", "4", ""))},
 			map[float32]string{0.5: "<|channel|>analysis<|message|>two<|end|><|start|>assistant<|channel|>final<|message|>", 1: "4<|return|>"},
 		},
 		"tokens apart": {
-			"deepseekv3_thinking", "deepseek_v3_1", []string{question, reply("1", part("thinking", "two", "0"), part("text", "4", ""))},
+			"deepseekv3_thinking", "deepseek_v3_1",
+			[]string{question, reply("1", part("thinking", "two", "0"), part("text", "4", ""))},
 			map[float32]string{1: "4<｜end▁of▁sentence｜>"},
 		},
 		"text that the tokenizer normalizes": {
-			"qwen3", "qwen3", []string{question, reply("", part("text", "Cafe\u0301 e\u0301", "0"), part("text", " nai\u0308ve", "1"))},
+			"qwen3", "qwen3",
+			[]string{question, reply("", part("text", "Cafe\u0301 e\u0301", "0"), part("text", " nai\u0308ve", "1"))},
 			map[float32]string{1: " na\u00efve<|im_end|>"},
 		},
 		"white space is trimmed": {
-			"qwen3_5", "qwen3_5", []string{question, reply("", part("text", "\n ", "3"), part("thinking", "two", "0"), part("text", "\n4 \n", "1"))},
+			"qwen3_5", "qwen3_5",
+			[]string{
+				question, reply("", part("text", "\n ", "3"), part("thinking", "two", "0"), part("text", "\n4 \n", "1")),
+			},
 			map[float32]string{1: "4<|im_end|>"},
 		},
 		"reasoning between texts": {
-			"qwen3", "qwen3", []string{question, reply("", part("text", "pre", "1"), part("thinking", "mid", "0"), part("text", "post", "1"))},
+			"qwen3", "qwen3",
+			[]string{
+				question, reply("", part("text", "pre", "1"), part("thinking", "mid", "0"), part("text", "post", "1")),
+			},
 			map[float32]string{1: "prepost<|im_end|>"},
 		},
 		"calls belong to the message": {
@@ -207,7 +229,7 @@ func TestMarkedParts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := supervised.Builder{Renderer: build(t, c.renderer, c.family), TrainOn: supervised.Marked, Normalization: supervised.PerToken}
+			b := supervised.Builder{Renderer: build(t, c.renderer, c.family), TrainOn: supervised.Marked}
 			row, err := supervised.ReadRow([]byte(`{"messages": [` + strings.Join(c.messages, ",") + `]}`))
 			if err != nil {
 				t.Fatal(err)
@@ -268,7 +290,8 @@ func quote(text string) string {
 	return string(data)
 }
 
-// TestPartsAreFoundInEveryFormat checks that finding parts changes neither ids nor the places of messages, for all recorded conversations.
+// TestPartsAreFoundInEveryFormat checks that finding parts changes neither ids nor the places of messages, for all
+// recorded conversations.
 func TestPartsAreFoundInEveryFormat(t *testing.T) {
 	conversations := conversations(t)
 	found := 0
@@ -291,7 +314,8 @@ func TestPartsAreFoundInEveryFormat(t *testing.T) {
 			w := &withParts.Written[i]
 			for j, part := range w.Parts {
 				text, err := vocabulary(t, r.Family).Decode(withParts.IDs[part.Begin:part.End])
-				if want := row.Conversation.Messages[w.Message].Parts[j].Text; err != nil || text != "" && strings.TrimRight(text, "\n") != want {
+				want := row.Conversation.Messages[w.Message].Parts[j].Text
+				if err != nil || text != "" && strings.TrimRight(text, "\n") != want {
 					// A token that begins in a part belongs to it, and may have a line break of the format.
 					t.Errorf("%s of %s: part %d of message %d is %q, want %q", r.Case, r.Renderer, j, w.Message, text, want)
 				}

@@ -49,9 +49,14 @@ var ends = map[string]families.Options{
 	"deepseek_v3_1": {Begin: "<｜begin▁of▁sentence｜>", End: "<｜end▁of▁sentence｜>"},
 }
 
-// literal are the renderers of the reference that take names of special tokens within messages as text, as runs always do. The
-// others take them as tokens.
+// literal are the renderers of the reference that take names of special tokens within messages as text, as runs always
+// do. The others take them as tokens.
 var literal = []string{"qwen3", "qwen3+keep_thinking", "qwen3_disable_thinking", "qwen3_instruct"}
+
+// everyMode are the values of TrainOn. The last one has no records of its own in some formats.
+var everyMode = []supervised.TrainOn{
+	supervised.LastAssistant, supervised.AllAssistant, supervised.All, supervised.Marked,
+}
 
 // TestExamplesOfEveryFamily compares tokens and weights of every renderer and mode with those of tinker-cookbook.
 func TestExamplesOfEveryFamily(t *testing.T) {
@@ -59,7 +64,7 @@ func TestExamplesOfEveryFamily(t *testing.T) {
 	compared := map[string]map[supervised.TrainOn]int{}
 	for _, r := range records(t) {
 		made := build(t, r.Renderer, r.Family)
-		for _, mode := range []supervised.TrainOn{supervised.LastAssistant, supervised.AllAssistant, supervised.All, supervised.Marked} {
+		for _, mode := range everyMode {
 			t.Run(r.Renderer+"/"+r.Case+"/"+string(mode), func(t *testing.T) {
 				if compare(t, made, conversations[r.Case], r, mode) {
 					if compared[r.Renderer] == nil {
@@ -74,7 +79,7 @@ func TestExamplesOfEveryFamily(t *testing.T) {
 		if name == "role_colon_end" {
 			continue // The reference does not have it.
 		}
-		for _, mode := range []supervised.TrainOn{supervised.LastAssistant, supervised.AllAssistant, supervised.All} {
+		for _, mode := range everyMode[:3] {
 			if got, want := compared[name][mode], len(conversations)/2; got < want {
 				t.Errorf("%d examples of %s in mode %s are compared, want at least %d", got, name, mode, want)
 			}
@@ -94,7 +99,11 @@ func compare(t *testing.T, made renderer.Renderer, c conversation, r record, mod
 	refused := r.Errors[mode]
 	for _, d := range differences {
 		if d.holds(r, c, mode) {
-			checkDifference(t, d, r, mode, c, ids, weights, err)
+			wantIDs, wantWeights := d.want(r, c, mode)
+			if err != nil || !slices.Equal(ids, wantIDs) || !slices.Equal(weights, wantWeights) {
+				t.Errorf("%s: got ids %v and weights %v, %v, want %v and %v",
+					d.reason, ids, runs(weights), err, wantIDs, runs(wantWeights))
+			}
 			return false
 		}
 	}
@@ -124,7 +133,8 @@ type difference struct {
 
 var differences = []difference{
 	{
-		reason: "role_colon of the reference writes <UNUSED> after a last message that is not the assistant's; here nothing follows",
+		reason: "role_colon of the reference writes <UNUSED> after a last message that is not the assistant's; " +
+			"here nothing follows",
 		holds: func(r record, c conversation, _ supervised.TrainOn) bool {
 			return r.Renderer == "role_colon" && r.IDs != nil && c.Messages[len(c.Messages)-1]["role"] != "assistant"
 		},
@@ -134,7 +144,8 @@ var differences = []difference{
 		},
 	},
 	{
-		reason: "mode CUSTOMIZED of the reference fails for formats with system messages of their own, which have no mark; here they have no weight",
+		reason: "mode CUSTOMIZED of the reference fails for formats with system messages of their own, which have no mark; " +
+			"here they have no weight",
 		holds: func(r record, _ conversation, mode supervised.TrainOn) bool {
 			return mode == supervised.Marked && strings.HasPrefix(r.Errors[mode], "AssertionError")
 		},
@@ -142,17 +153,6 @@ var differences = []difference{
 			return r.IDs, expand(r.Weights[mode])
 		},
 	},
-}
-
-func checkDifference(t *testing.T, d difference, r record, mode supervised.TrainOn, c conversation, ids []int32, weights []float32, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatalf("%s: Weigh: %v", d.reason, err)
-	}
-	wantIDs, wantWeights := d.want(r, c, mode)
-	if !slices.Equal(ids, wantIDs) || !slices.Equal(weights, wantWeights) {
-		t.Errorf("%s: got ids %v and weights %v, want %v and %v", d.reason, ids, runs(weights), wantIDs, runs(wantWeights))
-	}
 }
 
 // row returns the conversation as a row of data.

@@ -28,7 +28,8 @@ type Row struct {
 type Mark struct {
 	// Weight is nil if the row gives the message none.
 	Weight *float64
-	// Parts are the weights of the message's parts, nil for a part that has none of its own. The list is nil if no part has one.
+	// Parts are the weights of the message's parts, nil for a part that has none of its own. The list is nil if no part
+	// has one.
 	Parts []*float64
 }
 
@@ -48,8 +49,8 @@ type fields struct {
 //	{"text": "Two and two is four."}
 //
 // Messages are as package chatjson reads them, and a message or a part of one may have a weight; trainable is another
-// name for a weight of 0 or 1. A prompt that is text is a message of the user, and a completion that is text is the assistant's reply;
-// each may be a list of messages instead. An error is an *Unusable.
+// name for a weight of 0 or 1. A prompt that is text is a message of the user, and a completion that is text is the
+// assistant's reply; each may be a list of messages instead. An error is an *Unusable.
 func ReadRow(data []byte) (Row, error) {
 	var f fields
 	if err := json.Unmarshal(data, &f); err != nil {
@@ -58,7 +59,8 @@ func ReadRow(data []byte) (Row, error) {
 	hasMessages, hasPrompt := isSet(f.Messages), isSet(f.Prompt) || isSet(f.Completion)
 	switch {
 	case hasMessages && hasPrompt, f.Text != nil && (hasMessages || hasPrompt):
-		return Row{}, unusable(NotRendered, "the row has columns of several forms: keep messages, or prompt and completion, or text")
+		return Row{}, unusable(NotRendered, "the row has columns of several forms: keep messages, or prompt and completion, "+
+			"or text")
 	case hasMessages:
 		return readMessages(f.Messages, f.Tools)
 	case hasPrompt:
@@ -143,7 +145,8 @@ const (
 // mayBeMarked reports whether the names of marks occur in messages. It is quick, and true as well where text contains
 // them.
 func mayBeMarked(messages []byte) bool {
-	return bytes.Contains(messages, []byte(`"`+fieldWeight+`"`)) || bytes.Contains(messages, []byte(`"`+fieldTrainable+`"`))
+	return bytes.Contains(messages, []byte(`"`+fieldWeight+`"`)) ||
+		bytes.Contains(messages, []byte(`"`+fieldTrainable+`"`))
 }
 
 // takeMarks returns messages without marks, and the marks, or nil if there are none.

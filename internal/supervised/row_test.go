@@ -50,8 +50,10 @@ func TestReadRow(t *testing.T) {
 			`{"messages": [{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": [
 				{"type": "thinking", "thinking": "two", "weight": 0}, {"type": "text", "text": "4"}]}]}`,
 			supervised.Row{
-				Conversation: renderer.Conversation{Messages: []chat.Message{sum[0], {Role: "assistant", Parts: []chat.Part{{Text: "two", Thinking: true}, {Text: "4"}}}}},
-				Marks:        []supervised.Mark{{}, {Parts: []*float64{new(0.0), nil}}},
+				Conversation: renderer.Conversation{Messages: []chat.Message{
+					sum[0], {Role: "assistant", Parts: []chat.Part{{Text: "two", Thinking: true}, {Text: "4"}}},
+				}},
+				Marks: []supervised.Mark{{}, {Parts: []*float64{new(0.0), nil}}},
 			},
 		},
 		"a weight that is text of a message": {

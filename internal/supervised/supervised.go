@@ -10,11 +10,11 @@
 //	slot i            -> row                                  rl.Stream, another permutation in each epoch
 //	batch k            = the next batchSize usable rows       Batches.Next
 //
-// A row that cannot be trained on is no error. It is an Unusable with one of a few reasons, takes its slot and gives no datum,
-// and the batch takes the next row.
+// A row that cannot be trained on is no error. It is an Unusable with one of a few reasons, takes its slot and gives no
+// datum, and the batch takes the next row.
 //
-// Tokens and weights are those of build_supervised_example of tinker-cookbook, and datums those of its conversation_to_datum.
-// The recorded examples in testdata are compared with them.
+// Tokens and weights are those of build_supervised_example of tinker-cookbook, and datums those of its
+// conversation_to_datum. The recorded examples in testdata are compared with them.
 package supervised
 
 import "fmt"
@@ -32,8 +32,8 @@ const (
 	AllAssistant TrainOn = "AllAssistant"
 	// All trains on all messages, including messages of the format's own (ALL_MESSAGES).
 	All TrainOn = "All"
-	// Marked trains on messages and parts by the weights that the row gives them (CUSTOMIZED, which has no weights other than
-	// 0 and 1 and none for parts).
+	// Marked trains on messages and parts by the weights that the row gives them (CUSTOMIZED, which has no weights other
+	// than 0 and 1 and none for parts).
 	Marked TrainOn = "Marked"
 )
 

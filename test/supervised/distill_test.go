@@ -14,8 +14,8 @@ import (
 
 const recordedSteps = "../../internal/rl/distill/testdata/cookbook.jsonl.gz"
 
-// TestTeachersAreThoseOfTheCookbook trains with the cookbook's train_on_policy.py, with two teachers that are other models of the
-// simulator, and compares what its arithmetic made of the recorded samples and log-probabilities.
+// TestTeachersAreThoseOfTheCookbook trains with the cookbook's train_on_policy.py, with two teachers that are other
+// models of the simulator, and compares what its arithmetic made of the recorded samples and log-probabilities.
 func TestTeachersAreThoseOfTheCookbook(t *testing.T) {
 	url := serve(t)
 	for i, c := range versions(t) {
@@ -24,8 +24,9 @@ func TestTeachersAreThoseOfTheCookbook(t *testing.T) {
 				continue // The other version has the same arithmetic.
 			}
 			config := map[string]any{
-				"url": url, "model": byteModel, "renderer": "role_colon", "log": filepath.Join(t.TempDir(), "run"), "rank": 8, "steps": 2,
-				"learning_rate": 1e-3, "teachers": []string{byteModel, byteModel + "-countdown"}, "coefficient": 0.7, "discount": discount,
+				"url": url, "model": byteModel, "renderer": "role_colon", "log": filepath.Join(t.TempDir(), "run"),
+				"rank": 8, "steps": 2, "learning_rate": 1e-3,
+				"teachers": []string{byteModel, byteModel + "-countdown"}, "coefficient": 0.7, "discount": discount,
 				"prompts": []string{"What is 2 + 3?", "Count to three."}, "group_size": 3, "max_tokens": 6,
 			}
 			lines := c.run(t, url, "loops.py", "distill", write(t, config))

@@ -1,9 +1,10 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package supervised compares supervised training and distillation with tinker-cookbook as it comes from the package index, in two
-// versions: the supervised examples of its renderers, the weights after 20 steps of supervised/train.py at a simulator, and the
-// advantages of distillation/train_on_policy.py. It also prints the CPU of a supervised step beside the cookbook's.
+// Package supervised compares supervised training and distillation with tinker-cookbook as it comes from the package
+// index, in two versions: the supervised examples of its renderers, the weights after 20 steps of supervised/train.py
+// at a simulator, and the advantages of distillation/train_on_policy.py. It also prints the CPU of a supervised step
+// beside the cookbook's.
 //
 // The recorded examples and steps in the testdata of internal/supervised and internal/rl/distill, which the unit tests
 // read, come from here: they must be what the packages say today. With -update, the test writes them.

@@ -51,12 +51,16 @@ func versions(t *testing.T) []cookbook {
 	sum := sha256.Sum256([]byte(root + read(t, next)))
 	over := filepath.Join(filepath.Dir(root), "cookbook-next-"+hex.EncodeToString(sum[:8]))
 	if _, err := os.Stat(filepath.Join(over, "tinker_cookbook")); err != nil {
-		pip := exec.CommandContext(t.Context(), python, "-m", "pip", "install", "--quiet", "--no-deps", "--target", over, "--requirement", next)
+		pip := exec.CommandContext(t.Context(), python, "-m", "pip", "install", "--quiet", "--no-deps", "--target", over,
+			"--requirement", next)
 		if out, err := pip.CombinedOutput(); err != nil {
 			t.Fatalf("installing %s: %v\n%s", next, err, out)
 		}
 	}
-	return []cookbook{{name: pinned(t, requirements+"cookbook.txt"), python: python}, {name: pinned(t, next), python: python, path: over}}
+	return []cookbook{
+		{name: pinned(t, requirements+"cookbook.txt"), python: python},
+		{name: pinned(t, next), python: python, path: over},
+	}
 }
 
 // pinned returns the version of the cookbook that a requirements file pins.
@@ -78,13 +82,14 @@ func read(t *testing.T, file string) string {
 	return string(data)
 }
 
-// run runs a script and returns what it printed. Its hub is the simulator at url, and its proxy does not exist, so that it cannot
-// reach any other network.
+// run runs a script and returns what it printed. Its hub is the simulator at url, and its proxy does not exist, so that
+// it cannot reach any other network.
 func (c cookbook) run(t *testing.T, url string, arguments ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), c.python, arguments...)
 	cmd.Env = append(os.Environ(),
-		"PYTHONPATH="+c.path, "PYTHONDONTWRITEBYTECODE=1", "OMP_NUM_THREADS=1", "TOKENIZERS_PARALLELISM=false", "WANDB_MODE=disabled",
+		"PYTHONPATH="+c.path, "PYTHONDONTWRITEBYTECODE=1", "OMP_NUM_THREADS=1", "TOKENIZERS_PARALLELISM=false",
+		"WANDB_MODE=disabled",
 		"HF_ENDPOINT="+url, "HF_HOME="+t.TempDir(), "HF_HUB_DISABLE_TELEMETRY=1", "HF_HUB_DISABLE_XET=1",
 		"TINKER_API_KEY="+key, "TINKER_BASE_URL="+url, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",
 	)
@@ -116,8 +121,8 @@ func write(t *testing.T, config any) string {
 	return file
 }
 
-// serve runs a simulator in a process of its own, so that the CPU of this process is that of the client, and returns its
-// URL. It also serves models with other vocabularies, given as NAME=FILE.
+// serve runs a simulator in a process of its own, so that the CPU of this process is that of the client, and returns
+// its URL. It also serves models with other vocabularies, given as NAME=FILE.
 func serve(t *testing.T, vocabularies ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "tinkersim")

@@ -20,7 +20,8 @@ const (
 	tokenizers       = "../../internal/renderer/families/testdata/tokenizers"
 )
 
-// TestRecordedExamples checks that the examples that the unit tests of internal/supervised compare with are those of both versions.
+// TestRecordedExamples checks that the examples that the unit tests of internal/supervised compare with are those of
+// both versions.
 func TestRecordedExamples(t *testing.T) {
 	for i, c := range versions(t) {
 		t.Run(c.name, func(t *testing.T) {

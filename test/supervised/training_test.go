@@ -70,7 +70,8 @@ type result struct {
 // The names of this module for the cookbook's.
 var (
 	trainOn = map[string]supervised.TrainOn{
-		"last_assistant_message": supervised.LastAssistant, "all_assistant_messages": supervised.AllAssistant, "all_messages": supervised.All,
+		"last_assistant_message": supervised.LastAssistant, "all_assistant_messages": supervised.AllAssistant,
+		"all_messages": supervised.All,
 	}
 	normalization = map[string]supervised.Normalization{
 		"default": supervised.PerExample, "mean": supervised.PerExample, "none": supervised.PerToken,
@@ -80,8 +81,9 @@ var (
 	}
 )
 
-// TestWeightsAreThoseOfTheCookbook trains 20 steps with the cookbook's supervised/train.py and with this module's rows, batches and client, and
-// compares the weights, and the negative log-likelihood of each step. The simulator computes exactly, so the weights have to be equal.
+// TestWeightsAreThoseOfTheCookbook trains 20 steps with the cookbook's supervised/train.py and with this module's rows,
+// batches and client, and compares the weights, and the negative log-likelihood of each step. The simulator computes
+// exactly, so the weights have to be equal.
 func TestWeightsAreThoseOfTheCookbook(t *testing.T) {
 	vocabulary := filepath.Join(t.TempDir(), "tokenizer.json")
 	if err := os.WriteFile(vocabulary, unzip(t, filepath.Join(tokenizers, "qwen3.json.gz")), 0o600); err != nil {
@@ -90,17 +92,21 @@ func TestWeightsAreThoseOfTheCookbook(t *testing.T) {
 	url := serve(t, qwenModel+"="+vocabulary)
 	file := writeRows(t, 400)
 	installed := versions(t)
-	base := training{URL: url, File: file, LearningRate: 1e-3, Rank: 8, Steps: 20, Epochs: 2, BatchSize: 32, MaxLength: 96, Reduction: "default"}
+	base := training{
+		URL: url, File: file, LearningRate: 1e-3, Rank: 8, Steps: 20, Epochs: 2, BatchSize: 32, MaxLength: 96,
+		Reduction: "default",
+	}
 	for name, edit := range map[string]func(*training){
 		"all replies, by the default of the cookbook": func(c *training) {
 			c.Model, c.Renderer, c.TrainOn, c.Schedule = qwenModel, "qwen3", "all_assistant_messages", "linear"
 		},
 		"last reply, cut, each example": func(c *training) {
-			c.Model, c.Renderer, c.TrainOn, c.Schedule, c.Reduction, c.MaxLength = byteModel, "role_colon", "last_assistant_message", "cosine", "mean", 200
+			c.Model, c.Renderer, c.TrainOn, c.Schedule = byteModel, "role_colon", "last_assistant_message", "cosine"
+			c.Reduction, c.MaxLength = "mean", 200
 		},
 		"all messages, cut, each token": func(c *training) {
-			c.Model, c.Renderer, c.TrainOn, c.Schedule, c.Reduction, c.MaxLength = qwenModel, "qwen3_disable_thinking", "all_messages", "constant", "none", 24
-			c.LearningRate = 1e-4
+			c.Model, c.Renderer, c.TrainOn, c.Schedule = qwenModel, "qwen3_disable_thinking", "all_messages", "constant"
+			c.Reduction, c.MaxLength, c.LearningRate = "none", 24, 1e-4
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +172,8 @@ func unpack(t *testing.T, url, state string) map[string][]byte {
 	}
 }
 
-// writeRows writes conversations of one to three turns, with and without a system prompt, with empty replies and other alphabets.
+// writeRows writes conversations of one to three turns, with and without a system prompt, with empty replies and other
+// alphabets.
 func writeRows(t *testing.T, n int) (file string) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -187,7 +194,8 @@ func writeRows(t *testing.T, n int) (file string) {
 			if i%17 == 0 {
 				answer = ""
 			}
-			messages = append(messages, message{"user", fmt.Sprintf(questions[random.IntN(len(questions))], a, b)}, message{"assistant", answer})
+			question := fmt.Sprintf(questions[random.IntN(len(questions))], a, b)
+			messages = append(messages, message{"user", question}, message{"assistant", answer})
 		}
 		line, err := json.Marshal(map[string]any{"messages": messages})
 		if err != nil {
@@ -260,7 +268,8 @@ func (c training) train(t *testing.T, vocabulary string) result {
 
 // rate is the learning rate of a step.
 func (c training) rate(step, batches int) float64 {
-	return rl.LearningRate(contract.Optimizer{LearningRate: c.LearningRate, Schedule: schedule[c.Schedule]}, int64(step), int64(min(c.Steps, batches)))
+	optimizer := contract.Optimizer{LearningRate: c.LearningRate, Schedule: schedule[c.Schedule]}
+	return rl.LearningRate(optimizer, int64(step), int64(min(c.Steps, batches)))
 }
 
 // submit sends a step, and returns a function that waits for it and returns its negative log-likelihood.
@@ -306,8 +315,10 @@ func encode(datums []supervised.Datum) []tinker.Datum {
 			targets[j] = int64(token)
 		}
 		encoded[i] = tinker.Datum{
-			ModelInput:   tinker.Text(d.Tokens),
-			LossFnInputs: map[string]tinker.Tensor{tinker.InputTargetTokens: tinker.Ints(targets), tinker.InputWeights: tinker.Floats(d.Weights)},
+			ModelInput: tinker.Text(d.Tokens),
+			LossFnInputs: map[string]tinker.Tensor{
+				tinker.InputTargetTokens: tinker.Ints(targets), tinker.InputWeights: tinker.Floats(d.Weights),
+			},
 		}
 	}
 	return encoded
@@ -340,12 +351,15 @@ func (c training) open(t *testing.T, vocabulary string) *rows {
 		t.Fatal(err)
 	}
 	r := &rows{
-		lines:   bytes.Split(bytes.TrimSpace([]byte(read(t, c.File))), []byte("\n")),
-		builder: &supervised.Builder{Renderer: format, TrainOn: trainOn[c.TrainOn], Normalization: normalization[c.Reduction], MaxTokens: c.MaxLength},
+		lines: bytes.Split(bytes.TrimSpace([]byte(read(t, c.File))), []byte("\n")),
+		builder: &supervised.Builder{
+			Renderer: format, TrainOn: trainOn[c.TrainOn], Normalization: normalization[c.Reduction], MaxTokens: c.MaxLength,
+		},
 	}
 	// The cookbook leaves out the rows of an epoch that fill no batch.
 	n := int64(len(r.lines))
-	stream, err := rl.NewStream(0, []rl.Source{{Environment: "rows", Split: "train", Tasks: n / int64(c.BatchSize) * int64(c.BatchSize)}})
+	taken := n / int64(c.BatchSize) * int64(c.BatchSize)
+	stream, err := rl.NewStream(0, []rl.Source{{Environment: "rows", Split: "train", Tasks: taken}})
 	if err != nil {
 		t.Fatal(err)
 	}

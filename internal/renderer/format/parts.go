@@ -16,9 +16,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 )
 
-// Parts of a message are found by writing the conversation a second time, with marks around the text of each part. Formats
-// trim, frame, reorder and drop parts in ways of their own, and carry the marks with the text. The pieces of text without
-// their marks must be those of the conversation, or the parts count as not found.
+// Parts of a message are found by writing the conversation a second time, with marks around the text of each part.
+// Formats trim, frame, reorder and drop parts in ways of their own, and carry the marks with the text. The pieces of
+// text without their marks must be those of the conversation, or the parts count as not found.
 
 // markOpen and markClose enclose the number of a part before its text; markClose also stands behind its text. They are
 // noncharacters, which no interchanged text contains.
@@ -70,7 +70,8 @@ func (c *familyRenderer) locateParts(messages []chat.Message, example renderer.E
 	return nil
 }
 
-var errParts = fmt.Errorf("the format writes the parts of a message otherwise, depending on their text; give weights to whole messages: %w", renderer.ErrUnsupported)
+var errParts = fmt.Errorf("the format writes the parts of a message otherwise, depending on their text; "+
+	"give weights to whole messages: %w", renderer.ErrUnsupported)
 
 // partPlace is where a part is to be found: its extent, and the white space around its text, which a format may trim.
 type partPlace struct {
@@ -137,7 +138,8 @@ type markCut struct {
 	closes       bool
 }
 
-// unmark removes the marks of a text and returns where they were. A mark without its pair stays, so that the text differs.
+// unmark removes the marks of a text and returns where they were. A mark without its pair stays, so that the text
+// differs.
 func unmark(text string) (string, []markCut) {
 	var out strings.Builder
 	var cuts []markCut
@@ -183,8 +185,8 @@ func (c *familyRenderer) tokenAt(text string, ids []int32, offset int) (int, err
 	return at, err
 }
 
-// commonPrefix returns the number of bytes that two texts begin with alike. The end of a text whose last character is cut
-// in two does not count.
+// commonPrefix returns the number of bytes that two texts begin with alike. The end of a text whose last character is
+// cut in two does not count.
 func commonPrefix(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {

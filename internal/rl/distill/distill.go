@@ -5,10 +5,10 @@
 //
 //	coefficient * (log p_teacher - log p_policy)
 //
-// in addition to its advantage, where p_policy is the policy that sampled the token. Unlike the KL penalty of package rl, the sum
-// is not centred, so that it needs nothing of the other data of a step. The arithmetic is that of incorporate_kl_penalty in
-// distillation/train_on_policy.py of tinker-cookbook, but for one thing: with a discount, that function also changes the
-// advantages of tokens that were not sampled.
+// in addition to its advantage, where p_policy is the policy that sampled the token. Unlike the KL penalty of package
+// rl, the sum is not centred, so that it needs nothing of the other data of a step. The arithmetic is that of
+// incorporate_kl_penalty in distillation/train_on_policy.py of tinker-cookbook, but for one thing: with a discount,
+// that function also changes the advantages of tokens that were not sampled.
 package distill
 
 import (
@@ -23,7 +23,8 @@ type Lesson struct {
 	Datum rl.Datum
 	// Environment names the datum's environment, for metrics.
 	Environment string
-	// Teacher has the log-probability of each target of the datum under the teacher. Only those of sampled tokens are read.
+	// Teacher has the log-probability of each target of the datum under the teacher. Only those of sampled tokens are
+	// read.
 	Teacher []float32
 	// Coefficient is how much the teacher counts, and Discount what a token gets of the sum of a token after it, for
 	// each token of distance. Without a discount a token gets only its own.
@@ -73,7 +74,8 @@ func (l Lesson) difference(i int) float64 {
 // divergence sums up the differences, and checks the teacher's log-probabilities.
 func (l Lesson) divergence() (KL, error) {
 	if len(l.Teacher) != len(l.Datum.Targets) {
-		return KL{}, fmt.Errorf("there are %d log-probabilities of the teacher for %d tokens", len(l.Teacher), len(l.Datum.Targets))
+		return KL{}, fmt.Errorf("there are %d log-probabilities of the teacher for %d tokens",
+			len(l.Teacher), len(l.Datum.Targets))
 	}
 	var kl KL
 	for i, sampled := range l.Datum.Mask {

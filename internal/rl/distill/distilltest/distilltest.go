@@ -16,7 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl/distill"
 )
 
-// tolerance is how far apart numbers may be, relative to the terms that they are sums of: the reference computes in float32.
+// tolerance is how far apart numbers may be, relative to the terms that they are sums of: the reference computes in
+// float32.
 const tolerance = 1e-5
 
 // Step is what train_on_policy.py computed in one step.
@@ -64,8 +65,11 @@ func Compare(t testing.TB, step Step) {
 			mask[j] = d.Mask[j] != 0
 		}
 		lessons[i] = distill.Lesson{
-			Datum:       rl.Datum{Targets: d.Targets, Logprobs: d.Logprobs, Advantages: append([]float32(nil), d.Before...), Mask: mask},
-			Environment: strconv.Itoa(d.Teacher), Teacher: d.TeacherLogprobs, Coefficient: step.Coefficient, Discount: step.Discount,
+			Datum: rl.Datum{
+				Targets: d.Targets, Logprobs: d.Logprobs, Mask: mask, Advantages: append([]float32(nil), d.Before...),
+			},
+			Environment: strconv.Itoa(d.Teacher), Teacher: d.TeacherLogprobs,
+			Coefficient: step.Coefficient, Discount: step.Discount,
 		}
 	}
 	divergence, err := distill.Teach(lessons)
@@ -94,16 +98,21 @@ func compareGroups(t testing.TB, step Step) {
 	for _, g := range step.Groups {
 		group := rl.Group{}
 		for i, reward := range g.Rewards {
-			group.Members = append(group.Members, rl.Member{Index: i, Reward: reward, Trajectories: []rl.Trajectory{{Reward: reward}}})
+			group.Members = append(group.Members, rl.Member{
+				Index: i, Reward: reward, Trajectories: []rl.Trajectory{{Reward: reward}},
+			})
 		}
 		groups = append(groups, group)
 	}
-	algorithm := contract.Algorithm{Advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone}}
+	algorithm := contract.Algorithm{
+		Advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone},
+	}
 	for g, members := range rl.Advantages(groups, algorithm) {
 		for m, trajectories := range members {
 			// Equal rewards have advantages of exactly 0 here, and of about 1e-8 in the reference.
 			scale := math.Abs(step.Groups[g].Rewards[m])
-			compareNumber(t, "the advantage within the group", float64(trajectories[0].Values[0]), float64(step.Groups[g].Advantages[m]), scale)
+			got, want := float64(trajectories[0].Values[0]), float64(step.Groups[g].Advantages[m])
+			compareNumber(t, "the advantage within the group", got, want, scale)
 		}
 	}
 }
@@ -124,7 +133,8 @@ func compareDatum(t testing.TB, step Step, i int, l distill.Lesson) (sampled int
 		}
 		sampled++
 		terms += step.Coefficient * math.Abs(float64(d.Logprobs[j])-float64(d.TeacherLogprobs[j]))
-		compareNumber(t, "the advantage with the teacher", float64(l.Datum.Advantages[j]), float64(d.After[j]), max(terms, math.Abs(float64(d.Before[j]))))
+		scale := max(terms, math.Abs(float64(d.Before[j])))
+		compareNumber(t, "the advantage with the teacher", float64(l.Datum.Advantages[j]), float64(d.After[j]), scale)
 	}
 	return sampled
 }
