@@ -113,9 +113,8 @@ type Renderer interface {
 	Stop() Stop
 	// Parse reads sampled ids. It fails only if the vocabulary does not have one of them.
 	Parse(sampled []int32) (Parsed, error)
-	// Example returns a whole conversation to train on, written from the text of its messages: sampled ids are ignored. With
-	// parts, it also finds the parts of messages. It returns an ErrUnsupported for what the format cannot
-	// express.
+	// Example returns a whole conversation to train on, written from the text of its messages: sampled ids are ignored.
+	// With parts, it also finds the parts of messages. It returns an ErrUnsupported for what the format cannot express.
 	Example(conversation Conversation, parts bool) (Example, error)
 }
 

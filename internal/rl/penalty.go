@@ -53,8 +53,9 @@ func (d Datum) penalise(kl contract.KL, mean float64) {
 	d.Credit(kl.Discount, func(i int) float64 { return float64(kl.Coefficient * (mean - d.difference(i))) })
 }
 
-// Credit adds to the advantage of each sampled token what the token gets of its own, and what the sampled tokens after it in the
-// datum get times the discount to the power of their distance. Advantages are rounded once.
+// Credit adds to the advantage of each sampled token what the token gets of its own, and what the sampled tokens after
+// it in the datum get times the discount to the power of their distance. Advantages are rounded once. For the result to
+// be the same on every machine, own has to round its products by a conversion.
 func (d Datum) Credit(discount float64, own func(i int) float64) {
 	later := 0.0
 	for i := len(d.Mask) - 1; i >= 0; i-- {

@@ -181,7 +181,9 @@ func writeRows(t *testing.T, n int) (file string) {
 		Role    string `json:"role"`
 		Content string `json:"content"`
 	}
-	questions := []string{"What is %d plus %d?", "Wieviel ist %d und %d? Schön rechnen!", "%d 加 %d 等于多少？", "Add %d to %d 🙂"}
+	questions := []string{
+		"What is %d plus %d?", "Wieviel ist %d und %d? Schön rechnen!", "%d 加 %d 等于多少？", "Add %d to %d 🙂",
+	}
 	var out bytes.Buffer
 	for i := range n {
 		var messages []message
@@ -273,7 +275,8 @@ func (c training) rate(step, batches int) float64 {
 }
 
 // submit sends a step, and returns a function that waits for it and returns its negative log-likelihood.
-func submit(ctx context.Context, t *testing.T, model *client.Model, batch supervised.Batch, rate float64) func() float64 {
+func submit(ctx context.Context, t *testing.T, model *client.Model, batch supervised.Batch,
+	rate float64) func() float64 {
 	t.Helper()
 	pass, err := model.ForwardBackward(ctx, encode(batch.Datums), tinker.Loss{Name: tinker.LossCrossEntropy})
 	if err != nil {

@@ -166,14 +166,18 @@ func TestBrokenCallInADialect(t *testing.T) {
 	}
 }
 
-// TestExamplesWithCallsAsText checks that a message keeps its index where the tools are declared in a message of their own.
+// TestExamplesWithCallsAsText checks that a message keeps its index where the tools are declared in a message of their
+// own.
 func TestExamplesWithCallsAsText(t *testing.T) {
 	r, tokens := asInARun(t, "role_colon")
 	for _, xml := range []bool{false, true} {
 		made := families.WithCalls(r, xml)
 		got, err := made.Example(renderer.Conversation{
-			Messages: []chat.Message{{Role: chat.RoleUser, Content: "99 + 99?"}, {Role: chat.RoleAssistant, Calls: []chat.ToolCall{addition}}},
-			Tools:    []chat.Tool{calculator},
+			Messages: []chat.Message{
+				{Role: chat.RoleUser, Content: "99 + 99?"},
+				{Role: chat.RoleAssistant, Calls: []chat.ToolCall{addition}},
+			},
+			Tools: []chat.Tool{calculator},
 		}, false)
 		if err != nil {
 			t.Fatalf("Example: %v", err)

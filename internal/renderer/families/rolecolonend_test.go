@@ -46,11 +46,18 @@ func user(text string) chat.Message { return chat.Message{Role: chat.RoleUser, C
 // TestRoleColonEndExample checks that the separator after a reply is no part of it, since a sampled reply ends before.
 func TestRoleColonEndExample(t *testing.T) {
 	got, err := simulated(t).Example(renderer.Conversation{Messages: []chat.Message{
-		user("q"), {Role: chat.RoleAssistant, Content: "3", Sampled: ids("never", end)}, user("r"), {Role: chat.RoleAssistant, Content: "4"},
+		user("q"), {Role: chat.RoleAssistant, Content: "3", Sampled: ids("never", end)},
+		user("r"), {Role: chat.RoleAssistant, Content: "4"},
 	}}, false)
-	want := renderer.Example{IDs: ids("User: q\n\nAssistant: 3", end, "\n\nUser: r\n\nAssistant: 4", end, "\n\n"), Given: 43}
-	for i, extent := range []renderer.Extent{{Begin: 5, End: 9}, {Begin: 19, End: 22}, {Begin: 29, End: 33}, {Begin: 43, End: 46}} {
-		want.Written = append(want.Written, renderer.Written{Message: i, Output: extent})
+	want := renderer.Example{
+		IDs: ids("User: q\n\nAssistant: 3", end, "\n\nUser: r\n\nAssistant: 4", end, "\n\n"),
+		Written: []renderer.Written{
+			{Message: 0, Output: renderer.Extent{Begin: 5, End: 9}},
+			{Message: 1, Output: renderer.Extent{Begin: 19, End: 22}},
+			{Message: 2, Output: renderer.Extent{Begin: 29, End: 33}},
+			{Message: 3, Output: renderer.Extent{Begin: 43, End: 46}},
+		},
+		Given: 43,
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("Example: %v (-want +got):\n%s", err, diff)
