@@ -5,9 +5,9 @@
     loops.py supervised CONFIG      prints {"state": path, "cpu": seconds a step, "metrics": [...]}
     loops.py distill CONFIG         prints a JSON object for each step: groups, data and metrics
 
-CONFIG is a JSON file with url, model, renderer, log, rank, learning_rate and steps. supervised also reads file (JSONL of messages),
-train_on, reduction, schedule, epochs, batch_size and max_length; distill reads teachers (names of models), coefficient, discount,
-prompts, group_size and max_tokens.
+CONFIG is a JSON file with url, model, renderer, log, rank, learning_rate and steps. supervised also reads file (JSONL
+of messages), train_on, reduction, schedule, epochs, batch_size and max_length; distill reads teachers (names of models),
+coefficient, discount, prompts, group_size and max_tokens.
 """
 
 import asyncio
@@ -93,7 +93,10 @@ class Task(Env):
 
     async def step(self, action, *, extra=None):
         return StepResult(
-            reward=sum(action) % 7 / 7, episode_done=True, next_observation=tinker.ModelInput.empty(), next_stop_condition=[]
+            reward=sum(action) % 7 / 7,
+            episode_done=True,
+            next_observation=tinker.ModelInput.empty(),
+            next_stop_condition=[],
         )
 
 
@@ -122,7 +125,8 @@ class Builder(RLDatasetBuilder):
     config: dict
 
     async def __call__(self):
-        renderer = renderers.get_renderer(self.config["renderer"], train_on_policy.get_tokenizer(self.config["model"]))
+        tokenizer = train_on_policy.get_tokenizer(self.config["model"])
+        renderer = renderers.get_renderer(self.config["renderer"], tokenizer)
         groups = [Group(renderer, prompt, self.config["group_size"]) for prompt in self.config["prompts"]]
         return Prompts(groups, self.config["steps"]), None
 
@@ -147,15 +151,19 @@ class Recorder:
 
     async def incorporate_kl_penalty(self, data, teachers, indices, coefficient, discount):
         records = [
-            {"teacher": index, **{name: datum.loss_fn_inputs[name].tolist() for name in ("target_tokens", "logprobs", "mask")},
-             "before": datum.loss_fn_inputs["advantages"].tolist()}
+            {
+                "teacher": index,
+                **{name: datum.loss_fn_inputs[name].tolist() for name in ("target_tokens", "logprobs", "mask")},
+                "before": datum.loss_fn_inputs["advantages"].tolist(),
+            }
             for datum, index in zip(data, indices, strict=True)
         ]
         asked = [Listening(teacher, record) for teacher, record in zip(teachers, records, strict=True)]
         metrics = await self.penalty(data, asked, indices, coefficient, discount)
         for datum, record in zip(data, records, strict=True):
             record["after"] = datum.loss_fn_inputs["advantages"].tolist()
-        print(json.dumps({**self.step, "data": records, "metrics": metrics, "coefficient": coefficient, "discount": discount}))
+        settings = {"coefficient": coefficient, "discount": discount}
+        print(json.dumps({**self.step, "data": records, "metrics": metrics, **settings}))
         return metrics
 
 

@@ -4,11 +4,11 @@
 
     records.py TOKENIZERS CONVERSATIONS OUTPUT        writes a JSON object a line
 
-TOKENIZERS has a file <family>.json.gz for each family of tokenizers, and CONVERSATIONS an object a line: name, messages,
-perhaps tools, and trained, the indexes of the messages that are trainable. A line of the output has the renderer, the
-conversation's name, the ids, and by mode of train_on_what the weights as pairs of a weight and a count, or the error. Where
-CUSTOMIZED fails only because the renderer has added a system message, there are both: the weights are those that it gives when
-such a message is not trainable.
+TOKENIZERS has a file <family>.json.gz for each family of tokenizers, and CONVERSATIONS an object a line: name,
+messages, perhaps tools, and trained, the indexes of the messages that are trainable. A line of the output has the
+renderer, the conversation's name, the ids, and by mode of train_on_what the weights as pairs of a weight and a count, or
+the error. Where CUSTOMIZED fails only because the renderer has added a system message, there are both: the weights are
+those that it gives when such a message is not trainable.
 """
 
 import contextlib
@@ -36,7 +36,14 @@ DATE = "2026-11-21"
 # The renderers by the family of tokenizers; a name with + is the class with a flag of its constructor.
 RENDERERS = {
     "llama3": ["role_colon", "llama3"],
-    "qwen3": ["qwen3", "qwen3+keep_thinking", "qwen3_disable_thinking", "qwen3_instruct", "qwen3_vl", "qwen3_vl_instruct"],
+    "qwen3": [
+        "qwen3",
+        "qwen3+keep_thinking",
+        "qwen3_disable_thinking",
+        "qwen3_instruct",
+        "qwen3_vl",
+        "qwen3_vl_instruct",
+    ],
     "qwen3_5": [
         "qwen3_5",
         "qwen3_5_disable_thinking",
@@ -46,7 +53,12 @@ RENDERERS = {
         "qwen3_8_low_reasoning",
         "qwen3_8_disable_thinking",
     ],
-    "deepseek_v3_1": ["deepseekv3", "deepseekv3_disable_thinking", "deepseekv3_thinking", "deepseekv3_thinking+keep_thinking"],
+    "deepseek_v3_1": [
+        "deepseekv3",
+        "deepseekv3_disable_thinking",
+        "deepseekv3_thinking",
+        "deepseekv3_thinking+keep_thinking",
+    ],
     "kimi_k2": [
         "kimi_k2",
         "kimi_k25",
@@ -131,7 +143,7 @@ def runs(weights: list[float]) -> list[list[int]]:
 
 @contextlib.contextmanager
 def marking(made: renderers.Renderer):
-    """Let the system messages that a renderer adds be not trainable. CUSTOMIZED fails on them, as they have no such field."""
+    """Let the system messages that a renderer adds be not trainable. CUSTOMIZED fails on them, as they do not say."""
 
     def marked(found):
         if isinstance(found, dict):
