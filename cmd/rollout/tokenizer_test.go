@@ -15,20 +15,21 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 )
 
 // reportingLearner is an idle learner that passes on what workers report of their data, and that they ask for leases.
 type reportingLearner struct {
 	idleLearner
-	problems chan string
+	problems chan problem.Problem
 	asked    chan struct{}
 }
 
 func (g *reportingLearner) Renew(_ string, renewal exchange.Renewal) exchange.Directive {
-	if problem := renewal.State.GetDataProblem(); problem != "" {
+	for _, found := range renewal.State.GetProblems() {
 		select {
-		case g.problems <- problem:
+		case g.problems <- problem.Problem{Code: problem.Code(found.GetCode()), Evidence: found.GetEvidence()}:
 		default:
 		}
 	}
@@ -68,7 +69,7 @@ func TestWorkerWaitsForItsTokenizer(t *testing.T) {
 		Tokenizer: &contract.Tokenizer{Repository: "own/model"}}
 	g := &reportingLearner{
 		idleLearner: idleLearner{play: contract.Play{Model: own}, hellos: make(chan string, 1)},
-		problems:    make(chan string, 1), asked: make(chan struct{}, 1),
+		problems:    make(chan problem.Problem, 1), asked: make(chan struct{}, 1),
 	}
 	file := runFile(t, "learner:1")
 	file.Fixed.Model = own
@@ -96,9 +97,9 @@ func TestWorkerWaitsForItsTokenizer(t *testing.T) {
 			"--health-listen", "127.0.0.1:0"}})
 	}()
 	select {
-	case problem := <-g.problems:
-		if !strings.HasPrefix(problem, contract.TokenizerProblem) || !strings.Contains(problem, "404") {
-			t.Errorf("the worker reports %q, want the answer about its tokenizer", problem)
+	case found := <-g.problems:
+		if found.Code != problem.TokenizerBlocked || !strings.Contains(found.Evidence, "404") {
+			t.Errorf("the worker reports %+v, want the answer about its tokenizer", found)
 		}
 	case got := <-code:
 		t.Fatalf("the worker exited with code %d while its tokenizer was missing", got)

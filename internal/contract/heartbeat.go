@@ -78,9 +78,6 @@ type UnavailableEnvironment struct {
 	Skipped bool `json:"skipped,omitempty"`
 }
 
-// TokenizerProblem begins what a worker reports of its data while it cannot load the tokenizer.
-const TokenizerProblem = "tokenizer: "
-
 // Problem returns the problem that decides what the run waits for, and whether there is any. Waiting for episodes is
 // no problem.
 func (r HeartbeatReply) Problem() (problem.Problem, bool) {

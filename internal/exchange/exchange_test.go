@@ -59,9 +59,10 @@ func TestRenewCarriesBothSides(t *testing.T) {
 	w.renewal = Renewal{
 		Progress: []Progress{{Key: exampleKey(4), MembersDone: 3, SampledTokens: 1 << 33}},
 		State: &WorkerState{
-			Throttled: 7, QueueState: "paused_capacity", DataState: DataWaiting, DataProblem: "no rows",
-			JudgeProblem: "no judge", FormatProblem: "no tools", CallProblem: "no end", Unavailable: map[string]string{"env": "connection refused"},
-			EndpointProblem: &EndpointProblem{Kind: "server_error", Op: "asample", Status: 500,
+			Throttled: 7, QueueState: "paused_capacity", DataState: DataWaiting,
+			Problems:    []*Problem{{Code: "DataBlocked", Evidence: "no rows"}, {Code: "JudgeBlocked", Evidence: "no judge"}},
+			CallProblem: "no end", Unavailable: map[string]string{"env": "connection refused"},
+			EndpointProblem: &EndpointProblem{Code: "EndpointFailing", Op: "asample", Status: 500,
 				Evidence: "POST /api/v1/asample was answered with 500: no adapter"},
 		},
 	}

@@ -18,6 +18,8 @@ type (
 	WorkerState = pb.WorkerState
 	// EndpointProblem describes requests to the endpoint that fail.
 	EndpointProblem = pb.EndpointProblem
+	// Problem is a problem of the table in the package problem.
+	Problem = pb.Problem
 	// DataState is the progress of a worker with its data sets.
 	DataState = pb.DataState
 	// SubmitReply answers Submit. The server fills its epoch in.

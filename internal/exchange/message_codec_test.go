@@ -55,7 +55,7 @@ func TestMessagesNameTheFieldThatIsWrong(t *testing.T) {
 // TestMessagesWithoutParts reads messages of a peer that leaves out what the examples have.
 func TestMessagesWithoutParts(t *testing.T) {
 	renewal, err := renewalFromProto(&pb.RenewRequest{})
-	if err != nil || renewal.Spent != (Spent{}) || renewal.State.GetEndpointProblem().GetKind() != "" ||
+	if err != nil || renewal.Spent != (Spent{}) || renewal.State.GetEndpointProblem().GetCode() != "" ||
 		renewal.State.GetThrottled() != 0 || len(renewal.State.GetUnavailable()) != 0 {
 		t.Errorf("renewalFromProto = %+v, %v; want an empty renewal", renewal, err)
 	}

@@ -116,9 +116,9 @@ func (l *learner) tick(ctx context.Context) {
 				accepted = now
 				l.status.Touch()
 			}
-			if p := l.table.Problem(); p.Kind != "" {
+			if p := l.table.Problem(); p.Code != "" {
 				l.status.AddWorkersProblem(client.Problem{
-					Code: problem.Code(p.Kind), Op: p.Op, Status: int(p.Status), Evidence: p.Evidence,
+					Code: problem.Code(p.Code), Op: p.Op, Status: int(p.Status), Evidence: p.Evidence,
 				})
 			}
 		case <-ctx.Done():
@@ -145,24 +145,10 @@ func (l *learner) answer(request contract.HeartbeatRequest) contract.HeartbeatRe
 
 // workersProblems returns what workers wait for besides the endpoint.
 func (l *learner) workersProblems() []problem.Problem {
-	var found []problem.Problem
-	add := func(code problem.Code, evidence string) {
-		if evidence != "" {
-			found = append(found, problem.Problem{Code: code, Evidence: evidence})
-		}
-	}
-	data := l.table.DataProblem()
-	if tokenizer, ok := strings.CutPrefix(data, contract.TokenizerProblem); ok {
-		add(problem.TokenizerBlocked, tokenizer)
-	} else {
-		add(problem.DataBlocked, data)
-	}
-	judge, format := l.table.EpisodeProblems()
-	add(problem.JudgeBlocked, judge)
-	add(problem.UnsupportedByFormat, format)
+	found := l.table.Problems()
 	for _, e := range l.table.Unavailable() {
 		if !e.Skipped {
-			add(problem.EnvironmentUnavailable, strconv.Quote(e.Name))
+			found = append(found, problem.Problem{Code: problem.EnvironmentUnavailable, Evidence: strconv.Quote(e.Name)})
 		}
 	}
 	return found

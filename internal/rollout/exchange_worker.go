@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -75,15 +76,22 @@ func (a *exchangeWorker) Renewal() exchange.Renewal {
 	throttled, queue := w.config.Pressure.take()
 	state := &exchange.WorkerState{
 		Throttled: int32(throttled), QueueState: queue, Unavailable: w.health.Problems(),
-		JudgeProblem: w.config.Judges.reported(), FormatProblem: w.active.formatProblem(),
 		CallProblem: w.built.calls.Problem(),
 	}
 	if p := w.config.Pressure.problem(); p.Code != "" {
 		state.EndpointProblem = &exchange.EndpointProblem{
-			Kind: string(p.Code), Op: p.Op, Status: int32(p.Status), Evidence: p.Evidence,
+			Code: string(p.Code), Op: p.Op, Status: int32(p.Status), Evidence: p.Evidence,
 		}
 	}
 	w.config.Data.report(state)
+	for _, found := range []problem.Problem{
+		{Code: problem.JudgeBlocked, Evidence: w.config.Judges.reported()},
+		{Code: problem.UnsupportedByFormat, Evidence: w.active.formatProblem()},
+	} {
+		if found.Evidence != "" {
+			state.Problems = append(state.Problems, &exchange.Problem{Code: string(found.Code), Evidence: found.Evidence})
+		}
+	}
 	renewal := exchange.Renewal{State: state}
 	w.config.Spending.report(&renewal, w.active.list())
 	return renewal

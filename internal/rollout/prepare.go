@@ -6,12 +6,14 @@ package rollout
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -25,9 +27,10 @@ const maxDataProblem = 1024
 // Data is how far a worker is with reading its data sets. What reads them and the worker share it. Its zero value is
 // ready.
 type Data struct {
-	mu      sync.Mutex
-	state   exchange.DataState
-	problem string
+	mu    sync.Mutex
+	state exchange.DataState
+	// problems are what keeps data or tokenizer from being read; empty for nothing.
+	problems []*exchange.Problem
 	// permitted is what the learner answered last.
 	permitted bool
 	changes   wait.Signal
@@ -70,16 +73,20 @@ func (d *Data) permit(permitted bool) {
 func (d *Data) setProblem(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.problem = ""
+	d.problems = nil
 	if err != nil {
-		d.problem = contract.Truncate(err.Error(), maxDataProblem)
+		code := problem.DataBlocked
+		if _, ok := errors.AsType[*tokenizerError](err); ok {
+			code = problem.TokenizerBlocked
+		}
+		d.problems = []*exchange.Problem{{Code: string(code), Evidence: contract.Truncate(err.Error(), maxDataProblem)}}
 	}
 }
 
 func (d *Data) report(to *exchange.WorkerState) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	to.DataState, to.DataProblem = d.state, d.problem
+	to.DataState, to.Problems = d.state, slices.Clone(d.problems)
 }
 
 // prepareAll reads the tokenizer and the data sets of what is to be played, each time that changes, until ctx ends. The
@@ -142,8 +149,8 @@ func (w *Worker) read(ctx context.Context, play *playConfig) error {
 // tokenizerError reports that the tokenizer cannot be read now.
 type tokenizerError struct{ err error }
 
-// Error implements error. It begins with what learners report of their own tokenizer.
-func (e *tokenizerError) Error() string { return contract.TokenizerProblem + e.err.Error() }
+// Error implements error.
+func (e *tokenizerError) Error() string { return e.err.Error() }
 
 // Unwrap gives the cause.
 func (e *tokenizerError) Unwrap() error { return e.err }

@@ -93,7 +93,7 @@ func TestAnEnvironmentThatCannotBeBuiltIsReported(t *testing.T) {
 		problem := func() string {
 			var reported exchange.WorkerState
 			w.config.Data.report(&reported)
-			return reported.DataProblem
+			return evidenceOf(&reported)
 		}
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
@@ -163,9 +163,17 @@ func TestPanicsOfPreparationAreReported(t *testing.T) {
 			synctest.Wait()
 			var reported exchange.WorkerState
 			w.config.Data.report(&reported)
-			if reported.DataProblem != want {
-				t.Errorf("the problem is %q, want %q", reported.DataProblem, want)
+			if got := evidenceOf(&reported); got != want {
+				t.Errorf("the problem is %q, want %q", got, want)
 			}
 		})
 	}
+}
+
+// evidenceOf returns the evidence of the only problem that a worker reports; empty for none.
+func evidenceOf(state *exchange.WorkerState) string {
+	if len(state.GetProblems()) != 1 {
+		return ""
+	}
+	return state.GetProblems()[0].GetEvidence()
 }

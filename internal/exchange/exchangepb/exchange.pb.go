@@ -246,7 +246,7 @@ func (x SubmitReply_Status) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SubmitReply_Status.Descriptor instead.
 func (SubmitReply_Status) EnumDescriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{28, 0}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{29, 0}
 }
 
 // Epoch is in every message. A lower attempt is answered FENCED; a learner that sees a higher one
@@ -1111,18 +1111,14 @@ type WorkerState struct {
 	QueueState string `protobuf:"bytes,2,opt,name=queue_state,json=queueState,proto3" json:"queue_state,omitempty"`
 	// The progress of the worker with its data sets.
 	DataState DataState `protobuf:"varint,3,opt,name=data_state,json=dataState,proto3,enum=tinker_operator.exchange.v1.DataState" json:"data_state,omitempty"`
-	// What is wrong with the data sets, for people; empty if nothing is.
-	DataProblem string `protobuf:"bytes,4,opt,name=data_problem,json=dataProblem,proto3" json:"data_problem,omitempty"`
-	// Why judges cannot be asked, for people; empty if they can.
-	JudgeProblem string `protobuf:"bytes,5,opt,name=judge_problem,json=judgeProblem,proto3" json:"judge_problem,omitempty"`
-	// Why the model's format cannot express a prompt whose episode waits, for people; empty if none waits.
-	FormatProblem string `protobuf:"bytes,6,opt,name=format_problem,json=formatProblem,proto3" json:"format_problem,omitempty"`
+	// What the worker or its episodes wait for besides the endpoint, such as data, a judge or a format.
+	Problems []*Problem `protobuf:"bytes,4,rep,name=problems,proto3" json:"problems,omitempty"`
 	// Calls of environments that were given up and have not returned, for people; empty without any.
-	CallProblem string `protobuf:"bytes,7,opt,name=call_problem,json=callProblem,proto3" json:"call_problem,omitempty"`
+	CallProblem string `protobuf:"bytes,5,opt,name=call_problem,json=callProblem,proto3" json:"call_problem,omitempty"`
 	// What samples wait for at the endpoint; absent if they wait for nothing.
-	EndpointProblem *EndpointProblem `protobuf:"bytes,8,opt,name=endpoint_problem,json=endpointProblem,proto3" json:"endpoint_problem,omitempty"`
+	EndpointProblem *EndpointProblem `protobuf:"bytes,6,opt,name=endpoint_problem,json=endpointProblem,proto3" json:"endpoint_problem,omitempty"`
 	// Why no episode of an environment can begin at this worker, for people, by the environment's name within the run.
-	Unavailable   map[string]string `protobuf:"bytes,9,rep,name=unavailable,proto3" json:"unavailable,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Unavailable   map[string]string `protobuf:"bytes,7,rep,name=unavailable,proto3" json:"unavailable,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1178,25 +1174,11 @@ func (x *WorkerState) GetDataState() DataState {
 	return DataState_SETTLED
 }
 
-func (x *WorkerState) GetDataProblem() string {
+func (x *WorkerState) GetProblems() []*Problem {
 	if x != nil {
-		return x.DataProblem
+		return x.Problems
 	}
-	return ""
-}
-
-func (x *WorkerState) GetJudgeProblem() string {
-	if x != nil {
-		return x.JudgeProblem
-	}
-	return ""
-}
-
-func (x *WorkerState) GetFormatProblem() string {
-	if x != nil {
-		return x.FormatProblem
-	}
-	return ""
+	return nil
 }
 
 func (x *WorkerState) GetCallProblem() string {
@@ -1220,11 +1202,65 @@ func (x *WorkerState) GetUnavailable() map[string]string {
 	return nil
 }
 
+// Problem is a problem of the table in the package problem.
+type Problem struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Code  string                 `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
+	// What shows the problem, for people.
+	Evidence      string `protobuf:"bytes,2,opt,name=evidence,proto3" json:"evidence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Problem) Reset() {
+	*x = Problem{}
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Problem) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Problem) ProtoMessage() {}
+
+func (x *Problem) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Problem.ProtoReflect.Descriptor instead.
+func (*Problem) Descriptor() ([]byte, []int) {
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Problem) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *Problem) GetEvidence() string {
+	if x != nil {
+		return x.Evidence
+	}
+	return ""
+}
+
 // EndpointProblem describes requests to the endpoint that fail.
 type EndpointProblem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As heartbeats spell it: server_error, unreachable, throttled and others.
-	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// A code of the package problem.
+	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// The operation that failed, and the HTTP status of its answer.
 	Op     string `protobuf:"bytes,2,opt,name=op,proto3" json:"op,omitempty"`
 	Status int32  `protobuf:"varint,3,opt,name=status,proto3" json:"status,omitempty"`
@@ -1236,7 +1272,7 @@ type EndpointProblem struct {
 
 func (x *EndpointProblem) Reset() {
 	*x = EndpointProblem{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1248,7 +1284,7 @@ func (x *EndpointProblem) String() string {
 func (*EndpointProblem) ProtoMessage() {}
 
 func (x *EndpointProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1261,12 +1297,12 @@ func (x *EndpointProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointProblem.ProtoReflect.Descriptor instead.
 func (*EndpointProblem) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{12}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{13}
 }
 
-func (x *EndpointProblem) GetKind() string {
+func (x *EndpointProblem) GetCode() string {
 	if x != nil {
-		return x.Kind
+		return x.Code
 	}
 	return ""
 }
@@ -1307,7 +1343,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1319,7 +1355,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1332,7 +1368,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{13}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Progress) GetKey() *GroupKey {
@@ -1399,7 +1435,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1411,7 +1447,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1424,7 +1460,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{14}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RenewReply) GetEpoch() *Epoch {
@@ -1515,7 +1551,7 @@ type Permit struct {
 
 func (x *Permit) Reset() {
 	*x = Permit{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1527,7 +1563,7 @@ func (x *Permit) String() string {
 func (*Permit) ProtoMessage() {}
 
 func (x *Permit) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1540,7 +1576,7 @@ func (x *Permit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Permit.ProtoReflect.Descriptor instead.
 func (*Permit) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{15}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Permit) GetKey() *GroupKey {
@@ -1570,7 +1606,7 @@ type Evaluation struct {
 
 func (x *Evaluation) Reset() {
 	*x = Evaluation{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1582,7 +1618,7 @@ func (x *Evaluation) String() string {
 func (*Evaluation) ProtoMessage() {}
 
 func (x *Evaluation) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1595,7 +1631,7 @@ func (x *Evaluation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluation.ProtoReflect.Descriptor instead.
 func (*Evaluation) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{16}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Evaluation) GetDigest() string {
@@ -1624,7 +1660,7 @@ type RejectedGroup struct {
 
 func (x *RejectedGroup) Reset() {
 	*x = RejectedGroup{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1636,7 +1672,7 @@ func (x *RejectedGroup) String() string {
 func (*RejectedGroup) ProtoMessage() {}
 
 func (x *RejectedGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1649,7 +1685,7 @@ func (x *RejectedGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RejectedGroup.ProtoReflect.Descriptor instead.
 func (*RejectedGroup) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{17}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RejectedGroup) GetKey() *GroupKey {
@@ -1688,7 +1724,7 @@ type SubmitFrame struct {
 
 func (x *SubmitFrame) Reset() {
 	*x = SubmitFrame{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1700,7 +1736,7 @@ func (x *SubmitFrame) String() string {
 func (*SubmitFrame) ProtoMessage() {}
 
 func (x *SubmitFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1713,7 +1749,7 @@ func (x *SubmitFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitFrame.ProtoReflect.Descriptor instead.
 func (*SubmitFrame) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{18}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SubmitFrame) GetFrame() isSubmitFrame_Frame {
@@ -1772,7 +1808,7 @@ type SubmitHeader struct {
 
 func (x *SubmitHeader) Reset() {
 	*x = SubmitHeader{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1784,7 +1820,7 @@ func (x *SubmitHeader) String() string {
 func (*SubmitHeader) ProtoMessage() {}
 
 func (x *SubmitHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1797,7 +1833,7 @@ func (x *SubmitHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitHeader.ProtoReflect.Descriptor instead.
 func (*SubmitHeader) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{19}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SubmitHeader) GetEpoch() *Epoch {
@@ -1857,7 +1893,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1869,7 +1905,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1882,7 +1918,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{20}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Group) GetKey() *GroupKey {
@@ -1953,7 +1989,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1965,7 +2001,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1978,7 +2014,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{21}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -2083,7 +2119,7 @@ type Trajectory struct {
 
 func (x *Trajectory) Reset() {
 	*x = Trajectory{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2095,7 +2131,7 @@ func (x *Trajectory) String() string {
 func (*Trajectory) ProtoMessage() {}
 
 func (x *Trajectory) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2108,7 +2144,7 @@ func (x *Trajectory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trajectory.ProtoReflect.Descriptor instead.
 func (*Trajectory) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{22}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Trajectory) GetRole() string {
@@ -2172,7 +2208,7 @@ type Judgement struct {
 
 func (x *Judgement) Reset() {
 	*x = Judgement{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2184,7 +2220,7 @@ func (x *Judgement) String() string {
 func (*Judgement) ProtoMessage() {}
 
 func (x *Judgement) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2197,7 +2233,7 @@ func (x *Judgement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Judgement.ProtoReflect.Descriptor instead.
 func (*Judgement) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{23}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Judgement) GetCriterion() string {
@@ -2243,7 +2279,7 @@ type Segment struct {
 
 func (x *Segment) Reset() {
 	*x = Segment{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2255,7 +2291,7 @@ func (x *Segment) String() string {
 func (*Segment) ProtoMessage() {}
 
 func (x *Segment) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2268,7 +2304,7 @@ func (x *Segment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Segment.ProtoReflect.Descriptor instead.
 func (*Segment) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{24}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Segment) GetTurn() int32 {
@@ -2325,7 +2361,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2337,7 +2373,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2350,7 +2386,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{25}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Step) GetIndex() int32 {
@@ -2379,7 +2415,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[26]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2391,7 +2427,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[26]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2404,7 +2440,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{26}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Usage) GetPromptTokens() int64 {
@@ -2442,7 +2478,7 @@ type JudgeUsage struct {
 
 func (x *JudgeUsage) Reset() {
 	*x = JudgeUsage{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[27]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2454,7 +2490,7 @@ func (x *JudgeUsage) String() string {
 func (*JudgeUsage) ProtoMessage() {}
 
 func (x *JudgeUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[27]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2467,7 +2503,7 @@ func (x *JudgeUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JudgeUsage.ProtoReflect.Descriptor instead.
 func (*JudgeUsage) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{27}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *JudgeUsage) GetCalls() int64 {
@@ -2517,7 +2553,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[28]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2529,7 +2565,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[28]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2542,7 +2578,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{28}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SubmitReply) GetEpoch() *Epoch {
@@ -2580,7 +2616,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[29]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2592,7 +2628,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[29]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2605,7 +2641,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{29}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReleaseRequest) GetEpoch() *Epoch {
@@ -2652,7 +2688,7 @@ type ReleaseReply struct {
 
 func (x *ReleaseReply) Reset() {
 	*x = ReleaseReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[30]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2664,7 +2700,7 @@ func (x *ReleaseReply) String() string {
 func (*ReleaseReply) ProtoMessage() {}
 
 func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[30]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2677,7 +2713,7 @@ func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReply.ProtoReflect.Descriptor instead.
 func (*ReleaseReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{30}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReleaseReply) GetEpoch() *Epoch {
@@ -2764,24 +2800,25 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12A\n" +
 	"\bprogress\x18\x03 \x03(\v2%.tinker_operator.exchange.v1.ProgressR\bprogress\x128\n" +
 	"\x05spent\x18\x04 \x01(\v2\".tinker_operator.exchange.v1.SpentR\x05spent\x12>\n" +
-	"\x05state\x18\x05 \x01(\v2(.tinker_operator.exchange.v1.WorkerStateR\x05state\"\x9b\x04\n" +
+	"\x05state\x18\x05 \x01(\v2(.tinker_operator.exchange.v1.WorkerStateR\x05state\"\xee\x03\n" +
 	"\vWorkerState\x12\x1c\n" +
 	"\tthrottled\x18\x01 \x01(\x05R\tthrottled\x12\x1f\n" +
 	"\vqueue_state\x18\x02 \x01(\tR\n" +
 	"queueState\x12E\n" +
 	"\n" +
-	"data_state\x18\x03 \x01(\x0e2&.tinker_operator.exchange.v1.DataStateR\tdataState\x12!\n" +
-	"\fdata_problem\x18\x04 \x01(\tR\vdataProblem\x12#\n" +
-	"\rjudge_problem\x18\x05 \x01(\tR\fjudgeProblem\x12%\n" +
-	"\x0eformat_problem\x18\x06 \x01(\tR\rformatProblem\x12!\n" +
-	"\fcall_problem\x18\a \x01(\tR\vcallProblem\x12W\n" +
-	"\x10endpoint_problem\x18\b \x01(\v2,.tinker_operator.exchange.v1.EndpointProblemR\x0fendpointProblem\x12[\n" +
-	"\vunavailable\x18\t \x03(\v29.tinker_operator.exchange.v1.WorkerState.UnavailableEntryR\vunavailable\x1a>\n" +
+	"data_state\x18\x03 \x01(\x0e2&.tinker_operator.exchange.v1.DataStateR\tdataState\x12@\n" +
+	"\bproblems\x18\x04 \x03(\v2$.tinker_operator.exchange.v1.ProblemR\bproblems\x12!\n" +
+	"\fcall_problem\x18\x05 \x01(\tR\vcallProblem\x12W\n" +
+	"\x10endpoint_problem\x18\x06 \x01(\v2,.tinker_operator.exchange.v1.EndpointProblemR\x0fendpointProblem\x12[\n" +
+	"\vunavailable\x18\a \x03(\v29.tinker_operator.exchange.v1.WorkerState.UnavailableEntryR\vunavailable\x1a>\n" +
 	"\x10UnavailableEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"i\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"9\n" +
+	"\aProblem\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\tR\x04code\x12\x1a\n" +
+	"\bevidence\x18\x02 \x01(\tR\bevidence\"i\n" +
 	"\x0fEndpointProblem\x12\x12\n" +
-	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
+	"\x04code\x18\x01 \x01(\tR\x04code\x12\x0e\n" +
 	"\x02op\x18\x02 \x01(\tR\x02op\x12\x16\n" +
 	"\x06status\x18\x03 \x01(\x05R\x06status\x12\x1a\n" +
 	"\bevidence\x18\x04 \x01(\tR\bevidence\"\xda\x01\n" +
@@ -2952,7 +2989,7 @@ func file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP() []byte {
 }
 
 var file_internal_exchange_exchangepb_exchange_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
 	(Kind)(0),               // 0: tinker_operator.exchange.v1.Kind
 	(Outcome)(0),            // 1: tinker_operator.exchange.v1.Outcome
@@ -2970,28 +3007,29 @@ var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
 	(*Lease)(nil),           // 13: tinker_operator.exchange.v1.Lease
 	(*RenewRequest)(nil),    // 14: tinker_operator.exchange.v1.RenewRequest
 	(*WorkerState)(nil),     // 15: tinker_operator.exchange.v1.WorkerState
-	(*EndpointProblem)(nil), // 16: tinker_operator.exchange.v1.EndpointProblem
-	(*Progress)(nil),        // 17: tinker_operator.exchange.v1.Progress
-	(*RenewReply)(nil),      // 18: tinker_operator.exchange.v1.RenewReply
-	(*Permit)(nil),          // 19: tinker_operator.exchange.v1.Permit
-	(*Evaluation)(nil),      // 20: tinker_operator.exchange.v1.Evaluation
-	(*RejectedGroup)(nil),   // 21: tinker_operator.exchange.v1.RejectedGroup
-	(*SubmitFrame)(nil),     // 22: tinker_operator.exchange.v1.SubmitFrame
-	(*SubmitHeader)(nil),    // 23: tinker_operator.exchange.v1.SubmitHeader
-	(*Group)(nil),           // 24: tinker_operator.exchange.v1.Group
-	(*Member)(nil),          // 25: tinker_operator.exchange.v1.Member
-	(*Trajectory)(nil),      // 26: tinker_operator.exchange.v1.Trajectory
-	(*Judgement)(nil),       // 27: tinker_operator.exchange.v1.Judgement
-	(*Segment)(nil),         // 28: tinker_operator.exchange.v1.Segment
-	(*Step)(nil),            // 29: tinker_operator.exchange.v1.Step
-	(*Usage)(nil),           // 30: tinker_operator.exchange.v1.Usage
-	(*JudgeUsage)(nil),      // 31: tinker_operator.exchange.v1.JudgeUsage
-	(*SubmitReply)(nil),     // 32: tinker_operator.exchange.v1.SubmitReply
-	(*ReleaseRequest)(nil),  // 33: tinker_operator.exchange.v1.ReleaseRequest
-	(*ReleaseReply)(nil),    // 34: tinker_operator.exchange.v1.ReleaseReply
-	nil,                     // 35: tinker_operator.exchange.v1.WorkerState.UnavailableEntry
-	nil,                     // 36: tinker_operator.exchange.v1.Member.PartsEntry
-	nil,                     // 37: tinker_operator.exchange.v1.Member.MetricsEntry
+	(*Problem)(nil),         // 16: tinker_operator.exchange.v1.Problem
+	(*EndpointProblem)(nil), // 17: tinker_operator.exchange.v1.EndpointProblem
+	(*Progress)(nil),        // 18: tinker_operator.exchange.v1.Progress
+	(*RenewReply)(nil),      // 19: tinker_operator.exchange.v1.RenewReply
+	(*Permit)(nil),          // 20: tinker_operator.exchange.v1.Permit
+	(*Evaluation)(nil),      // 21: tinker_operator.exchange.v1.Evaluation
+	(*RejectedGroup)(nil),   // 22: tinker_operator.exchange.v1.RejectedGroup
+	(*SubmitFrame)(nil),     // 23: tinker_operator.exchange.v1.SubmitFrame
+	(*SubmitHeader)(nil),    // 24: tinker_operator.exchange.v1.SubmitHeader
+	(*Group)(nil),           // 25: tinker_operator.exchange.v1.Group
+	(*Member)(nil),          // 26: tinker_operator.exchange.v1.Member
+	(*Trajectory)(nil),      // 27: tinker_operator.exchange.v1.Trajectory
+	(*Judgement)(nil),       // 28: tinker_operator.exchange.v1.Judgement
+	(*Segment)(nil),         // 29: tinker_operator.exchange.v1.Segment
+	(*Step)(nil),            // 30: tinker_operator.exchange.v1.Step
+	(*Usage)(nil),           // 31: tinker_operator.exchange.v1.Usage
+	(*JudgeUsage)(nil),      // 32: tinker_operator.exchange.v1.JudgeUsage
+	(*SubmitReply)(nil),     // 33: tinker_operator.exchange.v1.SubmitReply
+	(*ReleaseRequest)(nil),  // 34: tinker_operator.exchange.v1.ReleaseRequest
+	(*ReleaseReply)(nil),    // 35: tinker_operator.exchange.v1.ReleaseReply
+	nil,                     // 36: tinker_operator.exchange.v1.WorkerState.UnavailableEntry
+	nil,                     // 37: tinker_operator.exchange.v1.Member.PartsEntry
+	nil,                     // 38: tinker_operator.exchange.v1.Member.MetricsEntry
 }
 var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	0,  // 0: tinker_operator.exchange.v1.GroupKey.kind:type_name -> tinker_operator.exchange.v1.Kind
@@ -3011,60 +3049,61 @@ var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	13, // 14: tinker_operator.exchange.v1.AcquireReply.leases:type_name -> tinker_operator.exchange.v1.Lease
 	5,  // 15: tinker_operator.exchange.v1.Lease.key:type_name -> tinker_operator.exchange.v1.GroupKey
 	4,  // 16: tinker_operator.exchange.v1.RenewRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	17, // 17: tinker_operator.exchange.v1.RenewRequest.progress:type_name -> tinker_operator.exchange.v1.Progress
+	18, // 17: tinker_operator.exchange.v1.RenewRequest.progress:type_name -> tinker_operator.exchange.v1.Progress
 	7,  // 18: tinker_operator.exchange.v1.RenewRequest.spent:type_name -> tinker_operator.exchange.v1.Spent
 	15, // 19: tinker_operator.exchange.v1.RenewRequest.state:type_name -> tinker_operator.exchange.v1.WorkerState
 	2,  // 20: tinker_operator.exchange.v1.WorkerState.data_state:type_name -> tinker_operator.exchange.v1.DataState
-	16, // 21: tinker_operator.exchange.v1.WorkerState.endpoint_problem:type_name -> tinker_operator.exchange.v1.EndpointProblem
-	35, // 22: tinker_operator.exchange.v1.WorkerState.unavailable:type_name -> tinker_operator.exchange.v1.WorkerState.UnavailableEntry
-	5,  // 23: tinker_operator.exchange.v1.Progress.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	8,  // 24: tinker_operator.exchange.v1.Progress.used:type_name -> tinker_operator.exchange.v1.Tokens
-	4,  // 25: tinker_operator.exchange.v1.RenewReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 26: tinker_operator.exchange.v1.RenewReply.revoked:type_name -> tinker_operator.exchange.v1.GroupKey
-	20, // 27: tinker_operator.exchange.v1.RenewReply.covered_evaluations:type_name -> tinker_operator.exchange.v1.Evaluation
-	5,  // 28: tinker_operator.exchange.v1.RenewReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
-	21, // 29: tinker_operator.exchange.v1.RenewReply.rejected:type_name -> tinker_operator.exchange.v1.RejectedGroup
-	19, // 30: tinker_operator.exchange.v1.RenewReply.permits:type_name -> tinker_operator.exchange.v1.Permit
-	5,  // 31: tinker_operator.exchange.v1.Permit.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	5,  // 32: tinker_operator.exchange.v1.RejectedGroup.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 33: tinker_operator.exchange.v1.RejectedGroup.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	23, // 34: tinker_operator.exchange.v1.SubmitFrame.header:type_name -> tinker_operator.exchange.v1.SubmitHeader
-	4,  // 35: tinker_operator.exchange.v1.SubmitHeader.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 36: tinker_operator.exchange.v1.SubmitHeader.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	7,  // 37: tinker_operator.exchange.v1.SubmitHeader.spent:type_name -> tinker_operator.exchange.v1.Spent
-	5,  // 38: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 39: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	25, // 40: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
-	30, // 41: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
-	1,  // 42: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	36, // 43: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
-	37, // 44: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
-	26, // 45: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
-	28, // 46: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
-	27, // 47: tinker_operator.exchange.v1.Trajectory.judgements:type_name -> tinker_operator.exchange.v1.Judgement
-	29, // 48: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
-	31, // 49: tinker_operator.exchange.v1.Usage.judge:type_name -> tinker_operator.exchange.v1.JudgeUsage
-	4,  // 50: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	3,  // 51: tinker_operator.exchange.v1.SubmitReply.status:type_name -> tinker_operator.exchange.v1.SubmitReply.Status
-	4,  // 52: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 53: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
-	7,  // 54: tinker_operator.exchange.v1.ReleaseRequest.spent:type_name -> tinker_operator.exchange.v1.Spent
-	4,  // 55: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	6,  // 56: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
-	11, // 57: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
-	14, // 58: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
-	22, // 59: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
-	33, // 60: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
-	10, // 61: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
-	12, // 62: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
-	18, // 63: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
-	32, // 64: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
-	34, // 65: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
-	61, // [61:66] is the sub-list for method output_type
-	56, // [56:61] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	16, // 21: tinker_operator.exchange.v1.WorkerState.problems:type_name -> tinker_operator.exchange.v1.Problem
+	17, // 22: tinker_operator.exchange.v1.WorkerState.endpoint_problem:type_name -> tinker_operator.exchange.v1.EndpointProblem
+	36, // 23: tinker_operator.exchange.v1.WorkerState.unavailable:type_name -> tinker_operator.exchange.v1.WorkerState.UnavailableEntry
+	5,  // 24: tinker_operator.exchange.v1.Progress.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	8,  // 25: tinker_operator.exchange.v1.Progress.used:type_name -> tinker_operator.exchange.v1.Tokens
+	4,  // 26: tinker_operator.exchange.v1.RenewReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 27: tinker_operator.exchange.v1.RenewReply.revoked:type_name -> tinker_operator.exchange.v1.GroupKey
+	21, // 28: tinker_operator.exchange.v1.RenewReply.covered_evaluations:type_name -> tinker_operator.exchange.v1.Evaluation
+	5,  // 29: tinker_operator.exchange.v1.RenewReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
+	22, // 30: tinker_operator.exchange.v1.RenewReply.rejected:type_name -> tinker_operator.exchange.v1.RejectedGroup
+	20, // 31: tinker_operator.exchange.v1.RenewReply.permits:type_name -> tinker_operator.exchange.v1.Permit
+	5,  // 32: tinker_operator.exchange.v1.Permit.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	5,  // 33: tinker_operator.exchange.v1.RejectedGroup.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 34: tinker_operator.exchange.v1.RejectedGroup.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	24, // 35: tinker_operator.exchange.v1.SubmitFrame.header:type_name -> tinker_operator.exchange.v1.SubmitHeader
+	4,  // 36: tinker_operator.exchange.v1.SubmitHeader.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 37: tinker_operator.exchange.v1.SubmitHeader.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	7,  // 38: tinker_operator.exchange.v1.SubmitHeader.spent:type_name -> tinker_operator.exchange.v1.Spent
+	5,  // 39: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 40: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	26, // 41: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
+	31, // 42: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
+	1,  // 43: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	37, // 44: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
+	38, // 45: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
+	27, // 46: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
+	29, // 47: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
+	28, // 48: tinker_operator.exchange.v1.Trajectory.judgements:type_name -> tinker_operator.exchange.v1.Judgement
+	30, // 49: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
+	32, // 50: tinker_operator.exchange.v1.Usage.judge:type_name -> tinker_operator.exchange.v1.JudgeUsage
+	4,  // 51: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	3,  // 52: tinker_operator.exchange.v1.SubmitReply.status:type_name -> tinker_operator.exchange.v1.SubmitReply.Status
+	4,  // 53: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 54: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
+	7,  // 55: tinker_operator.exchange.v1.ReleaseRequest.spent:type_name -> tinker_operator.exchange.v1.Spent
+	4,  // 56: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	6,  // 57: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
+	11, // 58: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
+	14, // 59: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
+	23, // 60: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
+	34, // 61: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
+	10, // 62: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
+	12, // 63: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
+	19, // 64: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
+	33, // 65: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
+	35, // 66: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
+	62, // [62:67] is the sub-list for method output_type
+	57, // [57:62] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_internal_exchange_exchangepb_exchange_proto_init() }
@@ -3072,7 +3111,7 @@ func file_internal_exchange_exchangepb_exchange_proto_init() {
 	if File_internal_exchange_exchangepb_exchange_proto != nil {
 		return
 	}
-	file_internal_exchange_exchangepb_exchange_proto_msgTypes[18].OneofWrappers = []any{
+	file_internal_exchange_exchangepb_exchange_proto_msgTypes[19].OneofWrappers = []any{
 		(*SubmitFrame_Header)(nil),
 		(*SubmitFrame_Piece)(nil),
 	}
@@ -3082,7 +3121,7 @@ func file_internal_exchange_exchangepb_exchange_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_exchange_exchangepb_exchange_proto_rawDesc), len(file_internal_exchange_exchangepb_exchange_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -4,10 +4,11 @@
 package leases
 
 import (
-	"cmp"
+	"slices"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // maxDownloads bounds the workers of a run that download data sets at once: a hub limits the requests of an address.
@@ -15,8 +16,7 @@ const maxDownloads = 4
 
 // data is what is known of a worker's data sets.
 type data struct {
-	state   exchange.DataState
-	problem string
+	state exchange.DataState
 	// permitted says that the worker may download.
 	permitted bool
 }
@@ -24,7 +24,7 @@ type data struct {
 // renew takes over what a worker reports. A worker that downloads had its permit from a learner, perhaps an earlier
 // one.
 func (d *data) renew(state *exchange.WorkerState) {
-	d.state, d.problem = state.GetDataState(), state.GetDataProblem()
+	d.state = state.GetDataState()
 	switch d.state {
 	case exchange.DataDownloading:
 		d.permitted = true
@@ -33,16 +33,35 @@ func (d *data) renew(state *exchange.WorkerState) {
 	}
 }
 
-// EpisodeProblems returns why episodes at a live worker wait: since it cannot ask a judge, or since the model's format
-// cannot express a prompt. They are empty if none waits for that.
-func (t *Table) EpisodeProblems() (judge, format string) {
+// Problems returns what live workers and their episodes wait for besides the endpoint, by one problem of each code:
+// data if no worker can read them, and everything else that a worker reports.
+func (t *Table) Problems() []problem.Problem {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, name := range t.workers.alive(t.config.Now()) {
-		state := t.workers.byName[name].state
-		judge, format = cmp.Or(judge, state.GetJudgeProblem()), cmp.Or(format, state.GetFormatProblem())
+	alive := t.workers.alive(t.config.Now())
+	withoutData := 0
+	var data, others []problem.Problem
+	for _, name := range alive {
+		lacks := false
+		for _, p := range t.workers.byName[name].state.GetProblems() {
+			found := problem.Problem{Code: problem.Code(p.GetCode()), Evidence: p.GetEvidence()}
+			known := func(other problem.Problem) bool { return other.Code == found.Code }
+			switch {
+			case found.Code == problem.DataBlocked || found.Code == problem.TokenizerBlocked:
+				lacks = true
+				data = []problem.Problem{found}
+			case !slices.ContainsFunc(others, known):
+				others = append(others, found)
+			}
+		}
+		if lacks {
+			withoutData++
+		}
 	}
-	return judge, format
+	if withoutData < len(alive) {
+		return others
+	}
+	return append(data, others...)
 }
 
 // Remarks describe for people what makes sampling slow: groups that are played alone, and calls of environments that
@@ -55,8 +74,8 @@ func (t *Table) Remarks() []string {
 		remarks = append(remarks, suspects)
 	}
 	for _, name := range t.workers.alive(t.config.Now()) {
-		if problem := t.workers.byName[name].state.GetCallProblem(); problem != "" {
-			remarks = append(remarks, "worker "+name+": "+problem)
+		if calls := t.workers.byName[name].state.GetCallProblem(); calls != "" {
+			remarks = append(remarks, "worker "+name+": "+calls)
 		}
 	}
 	const most = 4
@@ -76,18 +95,4 @@ func (ws *workers) permitDownload(w *worker, now time.Time) bool {
 	}
 	w.data.permitted = permitted < maxDownloads
 	return w.data.permitted
-}
-
-// DataProblem returns what is wrong with the data of the live workers, if none of them can read it; otherwise it is
-// empty.
-func (t *Table) DataProblem() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	problem := ""
-	for _, name := range t.workers.alive(t.config.Now()) {
-		if problem = t.workers.byName[name].data.problem; problem == "" {
-			return ""
-		}
-	}
-	return problem
 }

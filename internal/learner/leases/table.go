@@ -283,19 +283,19 @@ func (t *Table) Counters() Counters {
 	return t.counters
 }
 
-// Problem is what workers lately reported of the endpoint; its kind is empty when there was nothing.
+// Problem is what workers lately reported of the endpoint; its code is empty when there was nothing.
 func (t *Table) Problem() *exchange.EndpointProblem {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.config.Now()
-	kind := string(t.load.currentProblem(now))
+	code := string(t.load.currentProblem(now))
 	for _, name := range t.workers.alive(now) {
 		reported := t.workers.byName[name].state.GetEndpointProblem()
-		if reported.GetKind() != "" && (kind == "" || kind == reported.GetKind()) {
+		if reported.GetCode() != "" && (code == "" || code == reported.GetCode()) {
 			return reported
 		}
 	}
-	return &exchange.EndpointProblem{Kind: kind}
+	return &exchange.EndpointProblem{Code: code}
 }
 
 // Workers are the names of the live workers, sorted.

@@ -299,7 +299,7 @@ func TestThrottling(t *testing.T) {
 	expect(t, "at first", 16, f.Directive("w0").Credits)
 	expect(t, "after a 429", 8, f.Renew("w0", exchange.Renewal{State: &exchange.WorkerState{Throttled: 3}}).Credits)
 	expect(t, "at once after", 8, f.Renew("w0", exchange.Renewal{State: &exchange.WorkerState{Throttled: 1}}).Credits)
-	expect(t, "what people read", "Throttled", f.Problem().Kind)
+	expect(t, "what people read", "Throttled", f.Problem().Code)
 	c.now = c.now.Add(3 * time.Second)
 	expect(t, "later", 4, f.Renew("w0", exchange.Renewal{State: &exchange.WorkerState{Throttled: 1}}).Credits)
 	for range 40 {
@@ -308,10 +308,10 @@ func TestThrottling(t *testing.T) {
 		f.Tick()
 	}
 	expect(t, "when it is over", 16, f.Directive("w0").Credits)
-	expect(t, "what people read then", "", f.Problem().Kind)
+	expect(t, "what people read then", "", f.Problem().Code)
 	expect(t, "a paused queue takes no credits", 16,
 		f.Renew("w0", exchange.Renewal{State: &exchange.WorkerState{QueueState: "paused_capacity"}}).Credits)
-	expect(t, "but is reported", "PausedCapacity", f.Problem().Kind)
+	expect(t, "but is reported", "PausedCapacity", f.Problem().Code)
 }
 
 func TestRelease(t *testing.T) {

@@ -4,7 +4,6 @@
 package try
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 )
@@ -80,7 +80,10 @@ func problemOf(r exchange.Renewal) string {
 	for _, name := range slices.Sorted(maps.Keys(unavailable)) {
 		return fmt.Sprintf("environment %s is unavailable: %s", name, unavailable[name])
 	}
-	return cmp.Or(r.State.GetDataProblem(), r.State.GetJudgeProblem(), r.State.GetFormatProblem())
+	for _, found := range r.State.GetProblems() {
+		return problem.Problem{Code: problem.Code(found.GetCode()), Evidence: found.GetEvidence()}.Message()
+	}
+	return ""
 }
 
 // Acquire implements rollout.Learner.
