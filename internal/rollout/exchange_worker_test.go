@@ -16,6 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/health"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -35,7 +36,8 @@ func TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := New(Config{Learner: answering{}, Groups: store, Logger: slog.New(slog.DiscardHandler)})
+	spending := NewSpending(client.NewMeter(client.MeterConfig{}))
+	w := New(Config{Learner: answering{}, Groups: store, Spending: spending, Logger: slog.New(slog.DiscardHandler)})
 	kept, dropped := trainKey(1), trainKey(2)
 	for _, key := range []rl.Key{kept, dropped} {
 		w.submitter.store(rl.Group{Key: key, Environment: "sums", Outcome: rl.EnvironmentFault, Reason: "no server"})
@@ -50,6 +52,10 @@ func TestHelloLeavesFinishedGroupsOfKeptLeasesInTheOutbox(t *testing.T) {
 	request := side.Hello()
 	if len(request.Stored) != 2 || !slices.Equal(request.Playing, []rl.Key{kept}) {
 		t.Fatalf("Hello = %+v, want two stored groups, and one in progress", request)
+	}
+	other := NewSpending(client.NewMeter(client.MeterConfig{})).Spent()
+	if got := request.Spent.Process; got == "" || got != spending.Spent().Process || got == other.Process {
+		t.Errorf("Hello names the process %q, want %q, which no other process has", got, spending.Spent().Process)
 	}
 	side.HandleHello(exchange.HelloReply{Keep: []exchange.Lease{{Key: kept}}, Play: play})
 	if key, ok := w.submitter.outbox.take(); !ok || key != kept {
