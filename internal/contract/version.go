@@ -10,9 +10,9 @@ import (
 
 // FormatVersion is the version in which this build begins runs. It is one number for all that the processes of a run
 // exchange: run file, Play, the messages between learner and workers, the files of stored groups, and the digests that
-// these contain. A run keeps the version that it began with (RunFile.Version) to its end, over upgrades and rollbacks. A
-// build that begins runs in version 2 therefore reads and writes version 1 for the runs that began with it: CheckVersion
-// accepts both, and code that differs branches on RunFile.Version.
+// these contain. A run keeps the version that it began with (RunFile.Version) to its end, over upgrades and
+// rollbacks. A build that begins runs in version 2 therefore reads and writes version 1 for the runs that began with
+// it: CheckVersion accepts both, and code that differs branches on RunFile.Version.
 const FormatVersion = 1
 
 // ExitVersion is the exit code of a worker whose version the learner refuses, or that cannot read what the learner or

@@ -115,7 +115,9 @@ func TestFileOfEvaluationAlone(t *testing.T) {
 
 func TestFileHasTheVersionOfItsRun(t *testing.T) {
 	in := FileInput{Run: testRun(), Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted"}
-	for name, version := range map[string]int{"a run that begins now": 0, "a run of this version": contract.FormatVersion} {
+	for name, version := range map[string]int{
+		"a run that begins now": 0, "a run of this version": contract.FormatVersion,
+	} {
 		in.Version = version
 		if f, err := File(in); err != nil || f.Version != contract.FormatVersion {
 			t.Errorf("File of %s has version %d, %v; want %d", name, f.Version, err, contract.FormatVersion)

@@ -121,7 +121,8 @@ func TestDecodeGroupNamesTheFieldThatIsWrong(t *testing.T) {
 		"a member that is nothing": {func(g *pb.Group) { g.Members[1] = nil }, "members[1].index"},
 		"tokens cut in the middle": {func(g *pb.Group) { g.Members[0].Trajectories[0].Segments[0].Tokens = make([]byte, 7) },
 			"members[0].trajectories[0].segments[0].tokens"},
-		"log-probs cut in the middle": {func(g *pb.Group) { g.Members[0].Trajectories[0].Segments[0].Logprobs = make([]byte, 7) },
+		"log-probs cut in the middle": {
+			func(g *pb.Group) { g.Members[0].Trajectories[0].Segments[0].Logprobs = make([]byte, 7) },
 			"members[0].trajectories[0].segments[0].logprobs"},
 		"references cut in the middle": {
 			func(g *pb.Group) {
