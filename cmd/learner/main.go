@@ -43,7 +43,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+contract.RunFileName,
 		"The run file of this attempt.")
-	flag.StringVar(&o.credentialsDir, "link-dir", "/etc/tinker-operator/link",
+	flag.StringVar(&o.credentialsDir, "credentials-dir", "/etc/tinker-operator/credentials",
 		"The folder of the Secret with the run's credentials.")
 	flag.StringVar(&o.exchange, "exchange-listen", ":7443", "Where workers are served.")
 	flag.StringVar(&o.heartbeat, "heartbeat-listen", ":7444", "Where the manager is served.")

@@ -155,7 +155,7 @@ func TestWorkerConfiguration(t *testing.T) {
 	}{
 		"no name":     {env: map[string]string{"TINKER_API_KEY": "tml-test"}},
 		"no run file": {env: env, args: []string{"--run-file", filepath.Join(p.dir, "none")}},
-		"no link": {env: env, args: []string{"--run-file", p.runFile, "--link-dir",
+		"no credentials": {env: env, args: []string{"--run-file", p.runFile, "--credentials-dir",
 			filepath.Join(p.dir, "none")}},
 		"an empty run file":    {env: env, args: []string{"--run-file", write(t, filepath.Join(p.dir, "empty.json"), "")}},
 		"a flag of nobody":     {env: env, args: []string{"--nobody"}},
@@ -284,7 +284,7 @@ func TestExitCodesOfWorkers(t *testing.T) {
 				}
 				var output bytes.Buffer
 				code <- run(ctx, environ{getenv: getenv, stdout: &output, stderr: &output, args: []string{
-					"--run-file", p.runFile, "--link-dir", p.credentialsDir, "--spill-dir", filepath.Join(p.dir, "spill"),
+					"--run-file", p.runFile, "--credentials-dir", p.credentialsDir, "--spill-dir", filepath.Join(p.dir, "spill"),
 					"--health-listen", "127.0.0.1:0"}})
 			}()
 			if tc.version == 0 {

@@ -93,7 +93,7 @@ func TestWorkerWaitsForItsTokenizer(t *testing.T) {
 		}
 		var output bytes.Buffer
 		code <- run(ctx, environ{getenv: getenv, stdout: &output, stderr: &output, args: []string{
-			"--run-file", p.runFile, "--link-dir", p.credentialsDir, "--spill-dir", filepath.Join(p.dir, "spill"),
+			"--run-file", p.runFile, "--credentials-dir", p.credentialsDir, "--spill-dir", filepath.Join(p.dir, "spill"),
 			"--health-listen", "127.0.0.1:0"}})
 	}()
 	select {

@@ -53,7 +53,7 @@ func parseWorker(env environ) (options, error) {
 	flags := flag.NewFlagSet("rollout", flag.ContinueOnError)
 	flags.StringVar(&o.runFile, "run-file", "/etc/tinker-operator/run/"+contract.RunFileName,
 		"`file` that says which run this is")
-	flags.StringVar(&o.credentialsDir, "link-dir", "/etc/tinker-operator/link",
+	flags.StringVar(&o.credentialsDir, "credentials-dir", "/etc/tinker-operator/credentials",
 		"`folder` with the run's token and certificate")
 	flags.StringVar(&o.spillDir, "spill-dir", "", "`folder` for finished groups beyond the memory's bound; empty for none")
 	flags.StringVar(&o.hub.Cache, "tokenizer-dir", "",

@@ -22,7 +22,7 @@ const ArtifactsDir = "/artifacts"
 // overrides will not.
 const (
 	runDir         = "/etc/tinker-operator/run"
-	credentialsDir = "/etc/tinker-operator/link"
+	credentialsDir = "/etc/tinker-operator/credentials"
 	definitionDir  = "/etc/tinker-operator/definition"
 	spillDir       = "/var/spill"
 	tokenizerDir   = "/var/tokenizers"
@@ -73,7 +73,7 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
 			Command: []string{"/learner"},
 			Args: []string{
 				"--run-file=" + runDir + "/" + contract.RunFileName,
-				"--link-dir=" + credentialsDir,
+				"--credentials-dir=" + credentialsDir,
 				"--exchange-listen=:" + strconv.Itoa(ExchangePort),
 				"--heartbeat-listen=:" + strconv.Itoa(HeartbeatPort),
 				"--termination-log=" + terminationLog,
@@ -120,7 +120,7 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
 			Command: []string{"/rollout"},
 			Args: []string{
 				"--run-file=" + runDir + "/" + contract.RunFileName,
-				"--link-dir=" + credentialsDir,
+				"--credentials-dir=" + credentialsDir,
 				"--spill-dir=" + spillDir,
 				"--tokenizer-dir=" + tokenizerDir,
 				"--health-listen=:" + strconv.Itoa(healthPort),

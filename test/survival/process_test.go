@@ -211,7 +211,7 @@ func (f *processFixture) startLearnerProcess(attempt int32, fault string) *proce
 	f.address = freeport.Address(f.t)
 	f.mu.Unlock()
 	return f.start("learner", []string{"TINKER_OPERATOR_FAULT=" + fault, fmt.Sprintf("POD_NAME=learner-%d", attempt)},
-		"--run-file", f.runFile(attempt), "--link-dir", f.dir, "--exchange-listen", f.address,
+		"--run-file", f.runFile(attempt), "--credentials-dir", f.dir, "--exchange-listen", f.address,
 		"--heartbeat-listen", freeport.Address(f.t), "--termination-log", f.log(attempt))
 }
 
@@ -221,7 +221,7 @@ func (f *processFixture) log(attempt int32) string {
 
 func (f *processFixture) startWorkerProcess(name string) *process {
 	f.t.Helper()
-	return f.start("rollout", []string{"POD_NAME=" + name}, "--run-file", f.runFile(1), "--link-dir", f.dir,
+	return f.start("rollout", []string{"POD_NAME=" + name}, "--run-file", f.runFile(1), "--credentials-dir", f.dir,
 		"--spill-dir", f.t.TempDir(), "--health-listen", "")
 }
 

@@ -214,7 +214,7 @@ func newSessionFixture(b *testing.B, w *fixture, reply []int32, load sessionLoad
 func (s *sessionFixture) start() int {
 	s.startLearner(1, nil)
 	worker := s.processFixture.start("rollout", []string{"POD_NAME=w0", "GOMAXPROCS=1", "HF_ENDPOINT=" + s.url},
-		"--run-file", s.runFile(1), "--link-dir", s.dir, "--spill-dir", s.b.TempDir(), "--health-listen", "")
+		"--run-file", s.runFile(1), "--credentials-dir", s.dir, "--spill-dir", s.b.TempDir(), "--health-listen", "")
 	return worker.Process.Pid
 }
 
