@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	contracttracking "github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 )
 
 // The limits of one request of MLflow's interface.
@@ -30,7 +30,7 @@ const mlflowUID = "tinker-operator.uid"
 type mlflow struct {
 	service
 
-	settings tracking.MLflow
+	settings contracttracking.MLflow
 	run      Run
 	// id is the run's at the service.
 	id string
@@ -38,7 +38,7 @@ type mlflow struct {
 	known map[string]int64
 }
 
-func newMLflow(settings tracking.MLflow, run Run) *mlflow {
+func newMLflow(settings contracttracking.MLflow, run Run) *mlflow {
 	m := &mlflow{service: newService("tracking.mlflow", settings.BaseURL+"/api/2.0/mlflow"), settings: settings, run: run}
 	m.keyField = "tracking.mlflow.tokenSecretRef"
 	if settings.Username != "" {

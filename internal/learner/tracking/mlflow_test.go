@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	contracttracking "github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/mlflowtest"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/trackertest"
 )
@@ -27,7 +27,8 @@ func newTestMLflow(t *testing.T, address string) *mlflow {
 		t.Fatal(err)
 	}
 	return newMLflow(
-		tracking.MLflow{BaseURL: address, Experiment: "arithmetic", RunName: "fast", Tags: map[string]string{"night": "yes"},
+		contracttracking.MLflow{BaseURL: address, Experiment: "arithmetic", RunName: "fast",
+			Tags:    map[string]string{"night": "yes"},
 			KeyFile: key},
 		Run{UID: runUID, Namespace: "team", Name: "run", Config: map[string]any{
 			"algorithm":    map[string]any{"steps": 6, "optimizer": map[string]any{"learningRate": 0.0003}},
@@ -220,12 +221,13 @@ func TestMLflowOutcomes(t *testing.T) {
 
 func TestMLflowAuthentication(t *testing.T) {
 	cases := map[string]struct {
-		change func(*tracking.MLflow)
+		change func(*contracttracking.MLflow)
 		want   string
 	}{
-		"token":    {func(*tracking.MLflow) {}, "Bearer " + strings.Repeat("k", 40)},
-		"password": {func(s *tracking.MLflow) { s.Username = "me" }, "Basic bWU6" + strings.Repeat("a2tr", 13) + "aw=="},
-		"none":     {func(s *tracking.MLflow) { s.KeyFile = "" }, ""},
+		"token": {func(*contracttracking.MLflow) {}, "Bearer " + strings.Repeat("k", 40)},
+		"password": {func(s *contracttracking.MLflow) { s.Username = "me" },
+			"Basic bWU6" + strings.Repeat("a2tr", 13) + "aw=="},
+		"none": {func(s *contracttracking.MLflow) { s.KeyFile = "" }, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

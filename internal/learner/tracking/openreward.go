@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	contracttracking "github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
 )
 
@@ -29,14 +29,14 @@ const (
 type openReward struct {
 	service
 
-	settings tracking.OpenReward
+	settings contracttracking.OpenReward
 	// ids are the service's ids of environments, by what was asked for.
 	ids map[openreward.Deployment]deploymentIDs
 }
 
 type deploymentIDs struct{ environment, variant string }
 
-func newOpenReward(settings tracking.OpenReward) *openReward {
+func newOpenReward(settings contracttracking.OpenReward) *openReward {
 	return &openReward{
 		service: newService("tracking.openReward", settings.BaseURL), settings: settings,
 		ids: map[openreward.Deployment]deploymentIDs{},

@@ -9,7 +9,7 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	contracttracking "github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/tfevents"
@@ -64,7 +64,7 @@ type ownFile struct {
 	lines   int
 }
 
-func newTensorBoard(settings tracking.TensorBoard, run Run, open func() *artifacts.EventFiles) *tensorBoard {
+func newTensorBoard(settings contracttracking.TensorBoard, run Run, open func() *artifacts.EventFiles) *tensorBoard {
 	return &tensorBoard{open: open, folder: TensorBoardDir + "/" + settings.RunName, attempt: run.Attempt}
 }
 

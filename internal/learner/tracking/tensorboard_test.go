@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	contracttracking "github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket/buckettest"
@@ -28,7 +28,7 @@ func openEvents(t *testing.T, s *artifacts.Store, attempt int32) *tensorBoard {
 		t.Fatal(err)
 	}
 	files := s.EventFiles(attempt)
-	sink := newTensorBoard(tracking.TensorBoard{RunName: "fast"}, Run{Attempt: attempt},
+	sink := newTensorBoard(contracttracking.TensorBoard{RunName: "fast"}, Run{Attempt: attempt},
 		func() *artifacts.EventFiles { return files })
 	if newest, err := sink.Open(t.Context()); newest != -1 || err != nil {
 		t.Fatalf("Open gives step %d (%v), want -1", newest, err)
@@ -289,7 +289,7 @@ func TestTensorBoardAtURL(t *testing.T) {
 }
 
 func TestTensorBoardWithoutArtifacts(t *testing.T) {
-	sink := newTensorBoard(tracking.TensorBoard{RunName: "r"}, Run{}, func() *artifacts.EventFiles { return nil })
+	sink := newTensorBoard(contracttracking.TensorBoard{RunName: "r"}, Run{}, func() *artifacts.EventFiles { return nil })
 	_, err := sink.Open(t.Context())
 	checkProblem(t, err, "ServiceNotFound", "give it spec.artifacts")
 }

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	contracttracking "github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
@@ -26,7 +26,7 @@ type Config struct {
 	// Rows are the run's.
 	Rows rows
 	// Report receives the problems of all services whenever one has changed.
-	Report func([]tracking.Problem)
+	Report func([]contracttracking.Problem)
 	Logger *slog.Logger
 	// Interval is the least time between two writes to a service that is not behind, Silence is how long it receives
 	// nothing at most, and Pause is the first pause after a failure, which doubles up to a minute.
@@ -51,7 +51,7 @@ type Tracker struct {
 	outcome Outcome
 
 	mu       sync.Mutex
-	problems map[string]tracking.Problem
+	problems map[string]contracttracking.Problem
 	// sent is the newest step that each service has, by its name.
 	sent map[string]int64
 }
@@ -63,7 +63,7 @@ var errRewound = errors.New("the run has returned to an earlier version")
 func NewTracker(config Config) *Tracker {
 	return &Tracker{
 		config: config, series: newSeries(config.Rows), started: make(chan struct{}), ending: make(chan struct{}),
-		problems: map[string]tracking.Problem{}, sent: map[string]int64{},
+		problems: map[string]contracttracking.Problem{}, sent: map[string]int64{},
 	}
 }
 
@@ -106,7 +106,7 @@ func (t *Tracker) Start() { t.start.Do(func() { close(t.started) }) }
 func (t *Tracker) Run(ctx context.Context) {
 	var sinks sync.WaitGroup
 	for _, service := range t.services() {
-		t.report(service, &tracking.Problem{
+		t.report(service, &contracttracking.Problem{
 			Service: service, Reason: reasonConnecting, Message: "The learner has not connected to the service yet",
 		})
 	}
@@ -283,7 +283,7 @@ func (t *Tracker) received(service string, newest int64) {
 }
 
 // report reports the problem of a service; nil for none.
-func (t *Tracker) report(service string, found *tracking.Problem) {
+func (t *Tracker) report(service string, found *contracttracking.Problem) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.problems, service)
@@ -291,15 +291,15 @@ func (t *Tracker) report(service string, found *tracking.Problem) {
 		t.problems[service] = *found
 	} else if service == openRewardService {
 		if dropped := t.config.Uploads.dropped.Load(); dropped > 0 {
-			t.problems[service] = tracking.Problem{Service: service, Reason: reasonRollouts, Message: fmt.Sprintf(
+			t.problems[service] = contracttracking.Problem{Service: service, Reason: reasonRollouts, Message: fmt.Sprintf(
 				"%d rollouts were dropped: the service refused them, or had not received them before there were too many", dropped)}
 		}
 	} else if dropped := t.series.dropped.Load(); dropped > 0 {
-		t.problems[service] = tracking.Problem{Service: service, Reason: reasonDropped, Message: fmt.Sprintf(
+		t.problems[service] = contracttracking.Problem{Service: service, Reason: reasonDropped, Message: fmt.Sprintf(
 			"%d steps were dropped before the services received them: give the run spec.artifacts, which keep all of them",
 			dropped)}
 	}
-	var list []tracking.Problem
+	var list []contracttracking.Problem
 	for _, name := range t.services() {
 		if p, ok := t.problems[name]; ok {
 			list = append(list, p)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	contracttracking "github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -248,10 +248,10 @@ func TestTrackerSendsEachStepOnce(t *testing.T) {
 	sinks := []*fakeSink{{name: "a", refusals: 3}, {name: "b", losses: 1}, {name: "c"}}
 	var mu sync.Mutex
 	reported := map[string]bool{}
-	var newest []tracking.Problem
+	var newest []contracttracking.Problem
 	tracker := NewTracker(Config{
 		Sinks: []Sink{sinks[0], sinks[1], sinks[2]}, Rows: fakeRows(nil), Logger: slog.New(slog.DiscardHandler),
-		Report: func(problems []tracking.Problem) {
+		Report: func(problems []contracttracking.Problem) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, p := range problems {

@@ -18,7 +18,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	contracttracking "github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
 )
@@ -65,7 +65,7 @@ type Sink interface {
 
 // New returns the sinks that the settings name; none for nil. files returns the event files of the artifact store, nil
 // without one.
-func New(settings *tracking.Settings, run Run, files func() *artifacts.EventFiles) []Sink {
+func New(settings *contracttracking.Settings, run Run, files func() *artifacts.EventFiles) []Sink {
 	if settings == nil {
 		return nil
 	}
@@ -84,7 +84,7 @@ func New(settings *tracking.Settings, run Run, files func() *artifacts.EventFile
 
 // NewUploads returns what sends the run's rollouts to OpenReward; nil unless the settings name it. files returns the
 // files of the artifact store, nil without one.
-func NewUploads(settings *tracking.Settings, run Run, files func() *artifacts.UploadFiles,
+func NewUploads(settings *contracttracking.Settings, run Run, files func() *artifacts.UploadFiles,
 	logger *slog.Logger) *Uploads {
 	if settings == nil || settings.OpenReward == nil {
 		return nil
@@ -128,12 +128,12 @@ func (p *problem) isOfContent() bool {
 func (p *problem) Error() string { return p.message }
 
 // problemOf returns a failure as heartbeats report it.
-func problemOf(service string, err error) *tracking.Problem {
+func problemOf(service string, err error) *contracttracking.Problem {
 	var known *problem
 	if !errors.As(err, &known) {
 		known = &problem{reason: reasonFailing, message: err.Error()}
 	}
-	return &tracking.Problem{Service: service, Reason: known.reason, Message: known.message}
+	return &contracttracking.Problem{Service: service, Reason: known.reason, Message: known.message}
 }
 
 // refusal returns the problem of an answer other than success. field is that of the service in the spec, and keyField

@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	contracttracking "github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openrewardtest"
@@ -35,7 +35,7 @@ type uploadAttempt struct {
 	stop    context.CancelFunc
 	done    chan struct{}
 	// problems has the newest report.
-	problems atomic.Pointer[[]tracking.Problem]
+	problems atomic.Pointer[[]contracttracking.Problem]
 }
 
 // startUploads starts an attempt with artifacts in a folder; without them if it is empty.
@@ -59,13 +59,14 @@ func startUploads(t *testing.T, server *openrewardtest.Server, dir string, attem
 		t.Fatal(err)
 	}
 	a.uploads = NewUploads(
-		&tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: server.URL, RunName: "fast", KeyFile: key}},
+		&contracttracking.Settings{OpenReward: &contracttracking.OpenReward{BaseURL: server.URL, RunName: "fast",
+			KeyFile: key}},
 		Run{UID: runUID, Deployments: map[string]openreward.Deployment{"whodunit": {Name: "GeneralReasoning/WhoDunIt",
 			Variant: "hard"}}},
 		files, slog.New(slog.DiscardHandler))
 	a.Tracker = NewTracker(Config{
 		Uploads: a.uploads, Rows: fakeRows(nil), Logger: slog.New(slog.DiscardHandler),
-		Report:   func(problems []tracking.Problem) { a.problems.Store(&problems) },
+		Report:   func(problems []contracttracking.Problem) { a.problems.Store(&problems) },
 		Interval: time.Microsecond, Silence: time.Hour, Pause: append(pause, time.Millisecond)[0],
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -408,7 +409,7 @@ func TestUploadsWithAKeyThatIsRefused(t *testing.T) {
 // and counted.
 func TestUploadsAreBounded(t *testing.T) {
 	server := newRolloutServer(t)
-	u := NewUploads(&tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: server.URL}}, Run{},
+	u := NewUploads(&contracttracking.Settings{OpenReward: &contracttracking.OpenReward{BaseURL: server.URL}}, Run{},
 		func() *artifacts.UploadFiles { return nil }, slog.New(slog.DiscardHandler))
 	u.most = 10
 	a := &uploadAttempt{uploads: u}
@@ -438,7 +439,7 @@ func TestUncommittedUploadsAreBounded(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	u := NewUploads(&tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: server.URL}}, Run{},
+	u := NewUploads(&contracttracking.Settings{OpenReward: &contracttracking.OpenReward{BaseURL: server.URL}}, Run{},
 		func() *artifacts.UploadFiles { return opened.UploadFiles(1) }, slog.New(slog.DiscardHandler))
 	u.most = 10
 	a := &uploadAttempt{uploads: u}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	contracttracking "github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 )
 
 // wandb sends lines to Weights & Biases by the HTTP interface that its own package uses. The run's id is the object's
@@ -21,7 +21,7 @@ import (
 type wandb struct {
 	service
 
-	settings tracking.WandB
+	settings contracttracking.WandB
 	run      Run
 	// entity is the one that the service names, and path that of the run's stream.
 	entity, path string
@@ -33,7 +33,7 @@ type wandb struct {
 	summary map[string]any
 }
 
-func newWandB(settings tracking.WandB, run Run) *wandb {
+func newWandB(settings contracttracking.WandB, run Run) *wandb {
 	return &wandb{service: newService("tracking.wandb", settings.BaseURL), settings: settings, run: run}
 }
 

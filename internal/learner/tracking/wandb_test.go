@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	contracttracking "github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/trackertest"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/wandbtest"
 )
@@ -30,7 +30,7 @@ func newTestWandB(t *testing.T, address string) *wandb {
 		t.Fatal(err)
 	}
 	return newWandB(
-		tracking.WandB{BaseURL: address, Project: "arithmetic", RunName: "fast", Tags: []string{"night", "sweep"},
+		contracttracking.WandB{BaseURL: address, Project: "arithmetic", RunName: "fast", Tags: []string{"night", "sweep"},
 			KeyFile: key},
 		Run{UID: runUID, Name: "run", Config: map[string]any{
 			"algorithm": map[string]any{"steps": 6, "optimizer": map[string]any{"learningRate": 0.0003}},
