@@ -65,8 +65,8 @@ func (c *commit) wait(ctx context.Context) error {
 	}
 }
 
-// leave notes that the loop waits for the commit no longer: what it does from now on belongs to the next step.
-func (c *commit) leave() { c.seconds = c.elapsed() }
+// stopWaiting notes that the loop waits for the commit no longer: what it does from now on belongs to the next step.
+func (c *commit) stopWaiting() { c.seconds = c.elapsed() }
 
 func (c *commit) elapsed() float64 { return c.config.Now().Sub(c.began).Seconds() }
 
@@ -85,9 +85,9 @@ func (c *commit) add(context.Context) error {
 	return nil
 }
 
-// look fails if a higher attempt has claimed the run, since that attempt then decides whether the state
+// checkClaims fails if a higher attempt has claimed the run, since that attempt then decides whether the state
 // counts.
-func (c *commit) look(ctx context.Context) error {
+func (c *commit) checkClaims(ctx context.Context) error {
 	if c.isLast() {
 		return c.journal.AwaitClaims(ctx)
 	}

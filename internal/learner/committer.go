@@ -91,6 +91,6 @@ func (l committer) awaitBatch(ctx, soft context.Context) error {
 	if _, err := l.batches.Batch(either); err != nil {
 		return l.complete(ctx)
 	}
-	c.leave()
+	c.stopWaiting()
 	return nil
 }

@@ -33,7 +33,7 @@ func (l *learner) train(ctx, soft context.Context) error {
 		l.evaluator.Stop()
 		final := isFinal(err, l.loop.hasTrained(l.book.States()))
 		if err == nil || soft.Err() != nil || (final && !l.repairs.Retries(err)) {
-			return l.leave(ctx, soft, err)
+			return l.endLoop(ctx, soft, err)
 		}
 		l.loop.waits = l.loop.waits || final
 		l.config.Logger.Warn("model is thrown away", "step", l.loop.at.Step, "err", err)
@@ -46,7 +46,7 @@ func (l *learner) train(ctx, soft context.Context) error {
 		if l.loop.discarded >= maxDiscarded {
 			err = fmt.Errorf("%w: %d models were thrown away at step %d, the last because of: %w", errNoProgress, maxDiscarded,
 				l.loop.at.Step, err)
-			return l.leave(ctx, soft, err)
+			return l.endLoop(ctx, soft, err)
 		}
 		l.status.Fail(report.Model, err.Error())
 		l.abandon(ctx)
@@ -109,7 +109,7 @@ func (s *loopState) hasTrained(states []checkpoints.Entry) bool {
 // pass opens one model and trains with it until the run is complete or the model cannot be used any more.
 func (l *learner) pass(ctx, soft context.Context) error {
 	l.evaluator.Start(soft)
-	if err := l.loop.tryRefused(soft, l.factory); err != nil {
+	if err := l.loop.retryRefusedStep(soft, l.factory); err != nil {
 		return err
 	}
 	if err := perform(ctx, soft, &modelOpening{learner: l}, openPhases, l.config.Fault); err != nil {
@@ -139,9 +139,9 @@ func (l *learner) pass(ctx, soft context.Context) error {
 	return l.finish(ctx, soft)
 }
 
-// tryRefused returns an error while the endpoint refuses what the run waits for. It tries a step of few sequences, so
-// that a batch is not trained again in vain.
-func (s *loopState) tryRefused(ctx context.Context, models *trainee.Factory) error {
+// retryRefusedStep returns an error while the endpoint refuses the step that the run waits to train. It tries a step of
+// few sequences, so that a batch is not trained again in vain.
+func (s *loopState) retryRefusedStep(ctx context.Context, models *trainee.Factory) error {
 	if !s.waits {
 		return nil
 	}
@@ -197,9 +197,9 @@ func (l *learner) finish(ctx, soft context.Context) error {
 	return l.journal.AwaitRebuild(ctx, l.loop.at.Version)
 }
 
-// leave ends the loop: a drained learner saves what it has trained, and says what it could not save. Models are
+// endLoop ends the loop: a drained learner saves what it has trained, and says what it could not save. Models are
 // unloaded.
-func (l *learner) leave(ctx, soft context.Context, err error) error {
+func (l *learner) endLoop(ctx, soft context.Context, err error) error {
 	if errors.Is(err, ErrKilled) || ctx.Err() != nil {
 		return endOf(soft, err)
 	}

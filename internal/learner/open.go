@@ -64,16 +64,16 @@ func (o *modelOpening) save(ctx context.Context) error {
 	return nil
 }
 
-// look makes sure that no higher attempt has claimed the run.
-func (o *modelOpening) look(ctx context.Context) error {
+// checkClaims makes sure that no higher attempt has claimed the run.
+func (o *modelOpening) checkClaims(ctx context.Context) error {
 	if o.batches == nil {
 		return nil
 	}
 	return o.journal.AwaitClaims(ctx)
 }
 
-// admit saves the sampler weights anew, whatever is listed, and lets the workers in.
-func (o *modelOpening) admit(ctx context.Context) error {
+// admitWorkers saves the sampler weights anew, regardless of the listed ones, and lets the workers in.
+func (o *modelOpening) admitWorkers(ctx context.Context) error {
 	sampler, err := o.saveSampler(ctx, o.loop.at)
 	if err != nil {
 		return err

@@ -27,8 +27,8 @@ var (
 		{name: "open.listed", interruptible: true, do: (*modelOpening).list},
 		{name: "open.loaded", interruptible: true, do: (*modelOpening).load},
 		{name: "open.saved", do: (*modelOpening).save},
-		{name: "open.looked", do: (*modelOpening).look},
-		{name: "open.admitted", do: (*modelOpening).admit},
+		{name: "open.looked", do: (*modelOpening).checkClaims},
+		{name: "open.admitted", do: (*modelOpening).admitWorkers},
 	}
 	// trainPhases make the next version. The save of the version before may be in flight meanwhile.
 	trainPhases = []phase[*trainingStep]{
@@ -49,7 +49,7 @@ var (
 	commitPhases = []phase[*commit]{
 		{name: "save.done-unanswered", do: (*commit).wait},
 		{name: "save.answered", do: (*commit).add},
-		{name: "claim.looked", do: (*commit).look},
+		{name: "claim.looked", do: (*commit).checkClaims},
 		{name: "covered.sent", do: (*commit).cover},
 		{name: "retire.before", do: (*commit).evaluate},
 		{name: "retire.begun", do: (*commit).retire},

@@ -38,13 +38,13 @@ func (r *Reader) Read(p []byte) (int, error) {
 	r.done += int64(n)
 	if now := time.Now(); n > 0 && r.logger != nil && now.Sub(r.logged) >= period {
 		r.logged = now
-		r.logger.Info(r.message, "file", r.what, "read", Of(r.done, r.total))
+		r.logger.Info(r.message, "file", r.what, "read", amount(r.done, r.total))
 	}
 	return n, err
 }
 
-// Of describes how many bytes of how many have arrived, as in 12.5 of 100.0 MB.
-func Of(done, total int64) string {
+// amount describes how many bytes of how many have arrived, as in 12.5 of 100.0 MB.
+func amount(done, total int64) string {
 	const megabyte = 1e6
 	if total < 0 {
 		return fmt.Sprintf("%.1f MB", float64(done)/megabyte)

@@ -215,7 +215,7 @@ func (s *BatchSource) batches() []rl.Batch {
 func (s *BatchSource) outcome(slot, version int64) (rl.Outcome, bool) {
 	if len(s.demanded) > 0 {
 		if i := slot - s.demanded[0].first; i >= 0 && i < int64(len(s.slots)) && s.slots[i].version == version {
-			return s.slots[i].look()
+			return s.slots[i].knownOutcome()
 		}
 	}
 	e := s.table.demands.entries[s.key(slot, version)]
@@ -225,8 +225,8 @@ func (s *BatchSource) outcome(slot, version int64) (rl.Outcome, bool) {
 	return e.group.Outcome, true
 }
 
-// look returns the outcome of the slot if it is known.
-func (d *demandedSlot) look() (rl.Outcome, bool) {
+// knownOutcome returns the outcome of the slot if it is known.
+func (d *demandedSlot) knownOutcome() (rl.Outcome, bool) {
 	if !d.known && d.entry.isKnown() {
 		d.known, d.outcome = true, d.entry.group.Outcome
 	}
