@@ -35,7 +35,7 @@ const completer = "kubectl_complete-tinker"
 
 // Run runs the command that the arguments name, of which the first is the program's own name, and returns the exit
 // code.
-func Run(ctx context.Context, env cli.Environment, args []string) int {
+func Run(ctx context.Context, env cli.IO, args []string) int {
 	root := newRoot(env)
 	if filepath.Base(args[0]) == completer {
 		args = append([]string{args[0], cobra.ShellCompRequestCmd}, args[1:]...)
@@ -57,7 +57,7 @@ func Run(ctx context.Context, env cli.Environment, args []string) int {
 	}
 }
 
-func newRoot(env cli.Environment) *cobra.Command {
+func newRoot(env cli.IO) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-tinker",
 		Short: "Look at runs of tinker-operator, change them, and see what a model sees",
@@ -100,7 +100,7 @@ API sees.`,
 	return root
 }
 
-func newVersion(env cli.Environment) *cobra.Command {
+func newVersion(env cli.IO) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",

@@ -57,7 +57,7 @@ type result struct {
 func call(t *testing.T, variables map[string]string, stdin string, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	env := cli.Environment{
+	env := cli.IO{
 		Getenv: func(name string) string { return variables[name] }, Stdin: strings.NewReader(stdin), Stdout: &stdout,
 		Stderr: &stderr, Now: time.Now,
 	}

@@ -87,7 +87,7 @@ func kubectlTinker(t *testing.T, kubeconfig string, arguments ...string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	getenv := func(name string) string { return map[string]string{"TINKER_API_KEY": key}[name] }
-	streams := cli.Environment{Getenv: getenv, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
+	streams := cli.IO{Getenv: getenv, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
 		Now: time.Now}
 	arguments = append([]string{"kubectl-tinker", "--kubeconfig", kubeconfig, "checkpoints", arguments[0], "saved"},
 		arguments[1:]...)

@@ -30,7 +30,7 @@ func kubectl(arguments ...string) (string, error) {
 func tinker(t *testing.T, arguments ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	streams := cli.Environment{Getenv: os.Getenv, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
+	streams := cli.IO{Getenv: os.Getenv, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
 		Now: time.Now}
 	arguments = append([]string{"kubectl-tinker", "--kubeconfig", kubeconfig, "--namespace", namespace}, arguments...)
 	if code := plugin.Run(t.Context(), streams, arguments); code != 0 {

@@ -37,7 +37,7 @@ func tinker(namespace string, arguments ...string) called {
 // tinkerInput calls it with a standard input.
 func tinkerInput(namespace, stdin string, arguments ...string) called {
 	var stdout, stderr bytes.Buffer
-	env := cli.Environment{Getenv: func(string) string { return "" }, Stdin: strings.NewReader(stdin), Stdout: &stdout,
+	env := cli.IO{Getenv: func(string) string { return "" }, Stdin: strings.NewReader(stdin), Stdout: &stdout,
 		Stderr: &stderr, Now: time.Now}
 	arguments = append([]string{"kubectl-tinker"}, append(arguments, "--kubeconfig", kubeconfig, "--namespace",
 		namespace)...)
@@ -245,7 +245,7 @@ var _ = Describe("kubectl tinker", func() {
 		w := emptyEnv()
 		w.create()
 		var stdout bytes.Buffer
-		env := cli.Environment{Stdout: &stdout, Stderr: &bytes.Buffer{}, Now: time.Now}
+		env := cli.IO{Stdout: &stdout, Stderr: &bytes.Buffer{}, Now: time.Now}
 		Expect(plugin.Run(context.Background(), env, []string{
 			"kubectl_complete-tinker", fmt.Sprint("--kubeconfig=", kubeconfig), fmt.Sprint("--namespace=", w.namespace), "why",
 			"",

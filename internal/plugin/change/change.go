@@ -26,7 +26,7 @@ type edit struct {
 }
 
 // command returns the command that applies an edit to runs.
-func (e edit) command(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+func (e edit) command(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	return &cobra.Command{
 		Use: e.use + " RUN...", Short: e.short, Long: e.long, Example: e.example,
 		Args: cli.Args(1, -1, "the name of a RUN"), ValidArgsFunction: cluster.CompleteRuns(-1),
@@ -70,7 +70,7 @@ func (e edit) to(ctx context.Context, connection *cli.Connection, name string) (
 }
 
 // NewSuspend returns the command that suspends runs.
-func NewSuspend(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+func NewSuspend(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	return edit{
 		use: "suspend", short: "Stop runs at a saved state", example: "  kubectl tinker suspend arithmetic",
 		long: "kubectl tinker suspend stops runs at a saved state and deletes their pods. kubectl tinker resume " +
@@ -89,7 +89,7 @@ func NewSuspend(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 }
 
 // NewResume returns the command that resumes runs.
-func NewResume(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+func NewResume(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	return edit{
 		use: "resume", short: "Continue suspended runs", example: "  kubectl tinker resume arithmetic",
 		long: "kubectl tinker resume continues suspended runs from their last saved state.",
@@ -104,7 +104,7 @@ func NewResume(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 }
 
 // NewRetry returns the command that tries failed runs again.
-func NewRetry(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+func NewRetry(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	return edit{
 		use: "retry", short: "Try failed runs again", example: "  kubectl tinker retry arithmetic",
 		long: "kubectl tinker retry continues failed runs from their last usable checkpoint, with a new restart budget.",
@@ -120,7 +120,7 @@ func NewRetry(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 }
 
 // NewScale returns the command that sets the number of workers.
-func NewScale(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+func NewScale(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	replicas := int32(-1)
 	command := edit{
 		use: "scale", short: "Set the number of a run's workers", example: "  kubectl tinker scale arithmetic --replicas 8",

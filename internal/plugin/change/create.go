@@ -54,7 +54,7 @@ func (f *file) add(command *cobra.Command) {
 }
 
 // read returns the run of the file, with its fields set, and the environments beside it.
-func (f *file) read(env cli.Environment) (*unstructured.Unstructured, []*unstructured.Unstructured, error) {
+func (f *file) read(env cli.IO) (*unstructured.Unstructured, []*unstructured.Unstructured, error) {
 	if f.path == "" {
 		return nil, nil, cli.Misused("-f is required: a file that has a TrainingRun")
 	}
@@ -97,7 +97,7 @@ type createFlags struct {
 }
 
 // NewCreate returns the command that creates runs.
-func NewCreate(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+func NewCreate(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	var f createFlags
 	command := &cobra.Command{
 		Use: "create -f FILE", Short: "Create a run with changed fields, or a sweep", Long: createHelp,
@@ -113,7 +113,7 @@ func NewCreate(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	return command
 }
 
-func (f createFlags) run(ctx context.Context, env cli.Environment, cluster *cli.Cluster) error {
+func (f createFlags) run(ctx context.Context, env cli.IO, cluster *cli.Cluster) error {
 	run, environments, err := f.read(env)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func expand(run *unstructured.Unstructured, sweep string, grid []string) ([]*uns
 
 // create creates environments that do not exist yet, and runs. The API server checks all of them first.
 func create(
-	ctx context.Context, env cli.Environment, connection *cli.Connection, environments, runs []*unstructured.Unstructured,
+	ctx context.Context, env cli.IO, connection *cli.Connection, environments, runs []*unstructured.Unstructured,
 	dryRun bool,
 ) error {
 	strict := client.WithFieldValidation(connection.Client, metav1.FieldValidationStrict)

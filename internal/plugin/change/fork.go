@@ -34,7 +34,7 @@ type forkFlags struct {
 }
 
 // NewFork returns the command that makes a run from a checkpoint of another.
-func NewFork(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+func NewFork(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	var f forkFlags
 	command := cluster.ForOneRun(&cobra.Command{
 		Use: "fork RUN", Short: "Create a run from a checkpoint of another", Long: forkHelp, Example: forkExample,
@@ -51,7 +51,7 @@ func NewFork(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	return command
 }
 
-func (f forkFlags) run(ctx context.Context, env cli.Environment, connection *cli.Connection,
+func (f forkFlags) run(ctx context.Context, env cli.IO, connection *cli.Connection,
 	run *v1alpha1.TrainingRun) error {
 	checkpoint, err := checkpoints.Choose(run, f.step, false)
 	if err != nil {

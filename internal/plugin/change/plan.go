@@ -35,7 +35,7 @@ const planExample = `  kubectl tinker plan -f run.yaml
   kubectl tinker plan -f run.yaml --set spec.algorithm.steps=500 -o json`
 
 // NewPlan returns the command that says what a run would do.
-func NewPlan(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+func NewPlan(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	var f file
 	var format *output.Format
 	command := &cobra.Command{
@@ -50,7 +50,7 @@ func NewPlan(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	return command
 }
 
-func (f file) plan(ctx context.Context, env cli.Environment, cluster *cli.Cluster, format output.Format) error {
+func (f file) plan(ctx context.Context, env cli.IO, cluster *cli.Cluster, format output.Format) error {
 	object, _, err := f.read(env)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 )
 
 // New returns the command checkpoints.
-func New(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+func New(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	command := &cobra.Command{
 		Use: "checkpoints", Short: "List, download, publish and delete the checkpoints of a run",
 		Long: "kubectl tinker checkpoints lists the checkpoints that a run has saved, downloads adapters for other " +

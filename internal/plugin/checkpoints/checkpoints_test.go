@@ -49,7 +49,7 @@ func newRun() *v1alpha1.TrainingRun {
 
 func TestListShowsEachCheckpointOnce(t *testing.T) {
 	var stdout bytes.Buffer
-	env := cli.Environment{Stdout: &stdout}
+	env := cli.IO{Stdout: &stdout}
 	if err := output.Print(env, output.Table, table(newRun(), now)); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func downloadOf(t *testing.T, run *v1alpha1.TrainingRun, f downloadFlags, baseUR
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	variables := map[string]string{keyVariable: "tml-test"}
-	env := cli.Environment{Getenv: func(name string) string { return variables[name] }, Stdout: &stdout, Stderr: &stderr,
+	env := cli.IO{Getenv: func(name string) string { return variables[name] }, Stdout: &stdout, Stderr: &stderr,
 		Now: time.Now}
 	from, err := endpointOf(t.Context(), env, nil, run, baseURL)
 	if err != nil {
@@ -322,7 +322,7 @@ func archiveOf(content string) http.HandlerFunc {
 }
 
 func TestEndpointOfRunWithoutBaseURL(t *testing.T) {
-	none := cli.Environment{Getenv: func(string) string { return "" }}
+	none := cli.IO{Getenv: func(string) string { return "" }}
 	if _, err := endpointOf(t.Context(), none, nil, newRun(), ""); err == nil || !strings.Contains(err.Error(),
 		"--base-url") {
 		t.Errorf("without a base URL: %v", err)

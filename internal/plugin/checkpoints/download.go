@@ -44,7 +44,7 @@ type downloadFlags struct {
 	folder, baseURL string
 }
 
-func newDownload(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+func newDownload(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	var f downloadFlags
 	command := cluster.ForOneRun(&cobra.Command{
 		Use: "download RUN", Short: "Download the adapter of a checkpoint", Long: downloadHelp, Example: downloadExample,
@@ -76,7 +76,7 @@ func newDownload(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 }
 
 // download fetches the adapter of a checkpoint into the folder.
-func (f downloadFlags) download(ctx context.Context, env cli.Environment, from endpoint, run *v1alpha1.TrainingRun,
+func (f downloadFlags) download(ctx context.Context, env cli.IO, from endpoint, run *v1alpha1.TrainingRun,
 	chosen v1alpha1.Checkpoint) error {
 	folder := cmp.Or(f.folder, fmt.Sprintf("%s-s%d", run.Name, chosen.Step))
 	for _, name := range []string{archive.ConfigFile, archive.TensorsFile} {
@@ -131,7 +131,7 @@ func otherMayHave(err error) bool {
 }
 
 // fetch downloads one archive and installs its adapter, which is one of the model.
-func fetch(ctx context.Context, env cli.Environment, from endpoint, path, folder,
+func fetch(ctx context.Context, env cli.IO, from endpoint, path, folder,
 	model string) ([]archive.File, error) {
 	report := func(message string) { fmt.Fprintf(env.Stderr, "%s: %s\n", path, message) }
 	ctx, cancel := context.WithCancel(ctx)

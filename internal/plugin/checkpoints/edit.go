@@ -64,7 +64,7 @@ type target struct {
 	Result string `json:"result"`
 }
 
-func newPublish(env cli.Environment, cluster *cli.Cluster, public bool) *cobra.Command {
+func newPublish(env cli.IO, cluster *cli.Cluster, public bool) *cobra.Command {
 	name, e := "publish", editor{done: "public", question: "Let everybody at the endpoint read"}
 	short := "Let everybody at the endpoint read a checkpoint"
 	if !public {
@@ -79,7 +79,7 @@ func newPublish(env cli.Environment, cluster *cli.Cluster, public bool) *cobra.C
 	return command
 }
 
-func newDelete(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+func newDelete(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	e := editor{done: "deleted", question: "Delete, so that nothing brings it back,", guards: true, state: true,
 		apply: remove}
 	command := e.command(env, cluster, &cobra.Command{
@@ -100,7 +100,7 @@ func remove(ctx context.Context, api *client.Client, path string) error {
 }
 
 // command completes a command that runs the editor.
-func (e *editor) command(env cli.Environment, cluster *cli.Cluster, command *cobra.Command) *cobra.Command {
+func (e *editor) command(env cli.IO, cluster *cli.Cluster, command *cobra.Command) *cobra.Command {
 	command.PreRunE = func(*cobra.Command, []string) error { return e.check() }
 	cluster.ForOneRun(command, func(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
 		runs, err := connection.Runs(ctx)
@@ -222,7 +222,7 @@ func begins(from *v1alpha1.InitFrom, run *v1alpha1.TrainingRun, c v1alpha1.Check
 }
 
 // confirm asks a person at a terminal, and refuses where nobody can be asked.
-func (e *editor) confirm(env cli.Environment, targets []target) error {
+func (e *editor) confirm(env cli.IO, targets []target) error {
 	if e.yes || e.question == "" {
 		return nil
 	}
@@ -251,7 +251,7 @@ func (e *editor) ask(w io.Writer, r io.Reader, targets []target) error {
 }
 
 // edit changes the checkpoints, and prints what became of each.
-func (e *editor) edit(ctx context.Context, env cli.Environment, at endpoint, targets []target) error {
+func (e *editor) edit(ctx context.Context, env cli.IO, at endpoint, targets []target) error {
 	ctx, cancel := context.WithTimeout(ctx, archivePatience)
 	defer cancel()
 	api, err := at.client(func(message string) { fmt.Fprintln(env.Stderr, message) }, cancel)

@@ -41,7 +41,7 @@ func apply(t *testing.T, e editor, at endpoint, targets []target) (string, error
 	format := output.JSON
 	e.format = &format
 	var stdout, stderr bytes.Buffer
-	err := e.edit(t.Context(), cli.Environment{Stdout: &stdout, Stderr: &stderr}, at, targets)
+	err := e.edit(t.Context(), cli.IO{Stdout: &stdout, Stderr: &stderr}, at, targets)
 	return stdout.String(), err
 }
 
@@ -64,7 +64,7 @@ func TestPublishAndDeleteChangeTheCheckpointsOfTinkersim(t *testing.T) {
 		t.Helper()
 		chosen, err := e.choose(run, nil)
 		if err == nil {
-			err = at.addSamplers(t.Context(), cli.Environment{Stderr: io.Discard}, chosen)
+			err = at.addSamplers(t.Context(), cli.IO{Stderr: io.Discard}, chosen)
 		}
 		var targets []target
 		if err == nil {
@@ -180,7 +180,7 @@ func TestConfirm(t *testing.T) {
 			t.Errorf("it asks %q", asked.String())
 		}
 	}
-	env := cli.Environment{Stdin: strings.NewReader("y\n")}
+	env := cli.IO{Stdin: strings.NewReader("y\n")}
 	if err := e.confirm(env, targets); err == nil || !strings.Contains(err.Error(), "--yes") {
 		t.Errorf("without a terminal the error is %v, want one that names --yes", err)
 	}

@@ -43,7 +43,7 @@ type endpoint struct {
 }
 
 // endpointOf returns the endpoint of a run.
-func endpointOf(ctx context.Context, env cli.Environment, kube client.Reader, run *v1alpha1.TrainingRun,
+func endpointOf(ctx context.Context, env cli.IO, kube client.Reader, run *v1alpha1.TrainingRun,
 	baseURL string) (endpoint, error) {
 	e := endpoint{baseURL: cmp.Or(baseURL, env.Getenv(baseURLVariable), run.Spec.Tinker.BaseURL)}
 	if e.baseURL == "" {
@@ -127,7 +127,7 @@ func (e endpoint) locate(ctx context.Context, api *tinkerclient.Client, path str
 
 // addSamplers adds to checkpoints the sampler weights that the endpoint has under the names of their states. The status
 // of a run names only those of the newest and the best checkpoint.
-func (e endpoint) addSamplers(ctx context.Context, env cli.Environment, checkpoints []v1alpha1.Checkpoint) error {
+func (e endpoint) addSamplers(ctx context.Context, env cli.IO, checkpoints []v1alpha1.Checkpoint) error {
 	limited, cancel := context.WithTimeout(ctx, archivePatience)
 	defer cancel()
 	api, err := e.client(func(message string) { fmt.Fprintln(env.Stderr, message) }, cancel)

@@ -25,7 +25,7 @@ type listed struct {
 	Best bool `json:"best,omitempty"`
 }
 
-func newList(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+func newList(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	var format *output.Format
 	command := cluster.ForOneRun(&cobra.Command{
 		Use: "list RUN", Short: "List the checkpoints of a run", Example: listExample,

@@ -21,8 +21,8 @@ const (
 	ExitUsage   = 64
 )
 
-// Environment has the environment variables, the streams and the clock of the program.
-type Environment struct {
+// IO has the environment variables, the streams and the clock of the program.
+type IO struct {
 	Getenv         func(string) string
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer

@@ -205,7 +205,7 @@ func (c *Cluster) CompleteRuns(most int) cobra.CompletionFunc {
 }
 
 // ReadInput reads a file, or the standard input for "-".
-func (e Environment) ReadInput(name string, readFile func(string) ([]byte, error)) ([]byte, error) {
+func (e IO) ReadInput(name string, readFile func(string) ([]byte, error)) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(e.Stdin)
 	}

@@ -40,7 +40,7 @@ type compareFlags struct {
 }
 
 // NewCompare returns the command that compares runs.
-func NewCompare(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+func NewCompare(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	var f compareFlags
 	command := &cobra.Command{
 		Use: "compare RUN RUN...", Short: "Show runs side by side", Long: compareHelp, Example: compareExample,
@@ -61,7 +61,7 @@ type compared struct {
 	history *history.History
 }
 
-func (f compareFlags) run(ctx context.Context, env cli.Environment, cluster *cli.Cluster, names []string) error {
+func (f compareFlags) run(ctx context.Context, env cli.IO, cluster *cli.Cluster, names []string) error {
 	switch {
 	case f.sweep != "" && len(names) > 0:
 		return cli.Misused("give either names of runs or --sweep")
@@ -119,7 +119,7 @@ func (f compareFlags) collect(ctx context.Context, connection *cli.Connection, n
 	return all, nil
 }
 
-func (f compareFlags) draw(env cli.Environment, runs []compared) error {
+func (f compareFlags) draw(env cli.IO, runs []compared) error {
 	for _, c := range runs {
 		metrics, err := resolveMetrics(c.history, f.plot)
 		if err != nil {

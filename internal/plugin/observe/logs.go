@@ -40,7 +40,7 @@ type logsFlags struct {
 }
 
 // NewLogs returns the command that prints logs.
-func NewLogs(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+func NewLogs(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	var f logsFlags
 	command := cluster.ForOneRun(&cobra.Command{
 		Use: "logs RUN", Short: "Print the log of a run's learner or workers", Long: logsHelp, Example: logsExample,
@@ -70,7 +70,7 @@ func (f logsFlags) check() error {
 	return nil
 }
 
-func (f logsFlags) run(ctx context.Context, env cli.Environment, connection *cli.Connection,
+func (f logsFlags) run(ctx context.Context, env cli.IO, connection *cli.Connection,
 	run *v1alpha1.TrainingRun) error {
 	var list corev1.PodList
 	selected := client.MatchingLabels{v1alpha1.LabelRun: run.Name, v1alpha1.LabelRunUID: string(run.UID),

@@ -37,7 +37,7 @@ type metricsFlags struct {
 }
 
 // NewMetrics returns the command that prints the history of a run.
-func NewMetrics(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+func NewMetrics(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	var f metricsFlags
 	command := cluster.ForOneRun(&cobra.Command{
 		Use: "metrics RUN", Short: "Print or draw the figures of each step of a run", Long: metricsHelp,
@@ -61,7 +61,7 @@ func NewMetrics(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	return command
 }
 
-func (f metricsFlags) run(ctx context.Context, env cli.Environment, connection *cli.Connection,
+func (f metricsFlags) run(ctx context.Context, env cli.IO, connection *cli.Connection,
 	run *v1alpha1.TrainingRun) error {
 	h, err := readHistory(ctx, connection, run)
 	if err != nil {
@@ -77,7 +77,7 @@ func (f metricsFlags) run(ctx context.Context, env cli.Environment, connection *
 	return f.print(env, h)
 }
 
-func (f metricsFlags) draw(env cli.Environment, h *history.History) error {
+func (f metricsFlags) draw(env cli.IO, h *history.History) error {
 	metrics, err := resolveMetrics(h, f.plot)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ type row struct {
 	Metrics map[string]float64 `json:"metrics"`
 }
 
-func (f metricsFlags) print(env cli.Environment, h *history.History) error {
+func (f metricsFlags) print(env cli.IO, h *history.History) error {
 	columns := usual
 	if len(f.selected) > 0 {
 		var err error

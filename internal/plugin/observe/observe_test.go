@@ -114,7 +114,7 @@ func TestOverview(t *testing.T) {
 	now := snapshot{at: start.Add(time.Minute), runs: []v1alpha1.TrainingRun{*newRun("arithmetic"),
 		{ObjectMeta: metav1.ObjectMeta{Name: "new"}}}}
 	now.runs[1].CreationTimestamp = metav1.NewTime(start)
-	if err := output.Print(cli.Environment{Stdout: &out}, output.Table, overview(now)); err != nil {
+	if err := output.Print(cli.IO{Stdout: &out}, output.Table, overview(now)); err != nil {
 		t.Fatal(err)
 	}
 	want := `NAME         STATE      PROGRESS       STEP    REWARD   PASS@1   S/STEP   TOK/S   WORKERS   RESTARTS   ETA     AGE
@@ -248,7 +248,7 @@ func TestCompareTabulates(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := output.Print(cli.Environment{Stdout: &out}, output.Plain, result); err != nil {
+	if err := output.Print(cli.IO{Stdout: &out}, output.Plain, result); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{

@@ -34,7 +34,7 @@ type topFlags struct {
 }
 
 // NewTop returns the command that shows live progress.
-func NewTop(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+func NewTop(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	var f topFlags
 	command := &cobra.Command{
 		Use: "top [RUN]", Short: "Show the progress of runs, live", Long: topHelp, Example: topExample,
@@ -85,7 +85,7 @@ func (s source) read(ctx context.Context) (snapshot, error) {
 	return taken, err
 }
 
-func (f topFlags) run(ctx context.Context, env cli.Environment, cluster *cli.Cluster, name string) error {
+func (f topFlags) run(ctx context.Context, env cli.IO, cluster *cli.Cluster, name string) error {
 	if f.every < 100*time.Millisecond {
 		return cli.Misused("--every is %s: give at least 100ms", f.every)
 	}
@@ -115,13 +115,13 @@ func (f topFlags) run(ctx context.Context, env cli.Environment, cluster *cli.Clu
 }
 
 // isTerminal says whether the output is a terminal.
-func isTerminal(env cli.Environment) bool {
+func isTerminal(env cli.IO) bool {
 	file, ok := env.Stdout.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // stream prints a line for each run that has changed, until all have ended.
-func stream(ctx context.Context, env cli.Environment, from source, now snapshot, every time.Duration) error {
+func stream(ctx context.Context, env cli.IO, from source, now snapshot, every time.Duration) error {
 	printed := map[string]string{}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

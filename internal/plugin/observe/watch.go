@@ -17,7 +17,7 @@ import (
 )
 
 // watch draws the screen again and again until a key ends it.
-func watch(ctx context.Context, env cli.Environment, from source, first snapshot, every time.Duration) error {
+func watch(ctx context.Context, env cli.IO, from source, first snapshot, every time.Duration) error {
 	screen := &screen{from: from, now: first, every: every, ctx: ctx, width: defaultWidth}
 	_, err := tea.NewProgram(screen, tea.WithContext(ctx), tea.WithInput(env.Stdin), tea.WithOutput(env.Stdout)).Run()
 	if errors.Is(err, tea.ErrInterrupted) || ctx.Err() != nil {
@@ -86,7 +86,7 @@ func (s *screen) text() string {
 		b.WriteString(runScreen(s.now, s.width))
 	} else {
 		// A table that is written to memory cannot fail.
-		_ = output.Print(cli.Environment{Stdout: &b}, output.Table, overview(s.now))
+		_ = output.Print(cli.IO{Stdout: &b}, output.Table, overview(s.now))
 	}
 	if s.err != nil {
 		fmt.Fprintf(&b, "\nthe cluster does not answer since %s: %s", s.now.at.Format(time.TimeOnly),

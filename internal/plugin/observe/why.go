@@ -53,7 +53,7 @@ type evidence struct {
 }
 
 // NewWhy returns the command that explains the state of a run.
-func NewWhy(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+func NewWhy(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	var format *output.Format
 	command := cluster.ForOneRun(&cobra.Command{
 		Use: "why RUN", Short: "Say what a run waits for, and what to do about it", Long: whyHelp, Example: whyExample,
@@ -64,7 +64,7 @@ func NewWhy(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
 	return command
 }
 
-func why(ctx context.Context, env cli.Environment, connection *cli.Connection, run *v1alpha1.TrainingRun,
+func why(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1alpha1.TrainingRun,
 	format output.Format) error {
 	var pods corev1.PodList
 	selected := client.MatchingLabels{v1alpha1.LabelRun: run.Name, v1alpha1.LabelRunUID: string(run.UID)}

@@ -60,7 +60,7 @@ type Result struct {
 }
 
 // Print prints a result.
-func Print(env cli.Environment, format Format, result Result) error {
+func Print(env cli.IO, format Format, result Result) error {
 	switch format {
 	case JSON:
 		return PrintJSON(env.Stdout, result.Value)

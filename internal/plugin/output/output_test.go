@@ -23,7 +23,7 @@ func TestPrint(t *testing.T) {
 		JSON:  "[\n  \"<a>\"\n]\n",
 	} {
 		var out bytes.Buffer
-		if err := Print(cli.Environment{Stdout: &out}, format, result); err != nil {
+		if err := Print(cli.IO{Stdout: &out}, format, result); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, out.String()); diff != "" {

@@ -27,7 +27,7 @@ const example = `  kubectl tinker convert-rubrics rlvr.json --out data
   kubectl create configmap rlvr --from-file=data/train.jsonl --from-file=data/test.jsonl`
 
 // New returns the command.
-func New(env cli.Environment) *cobra.Command {
+func New(env cli.IO) *cobra.Command {
 	var out string
 	command := &cobra.Command{
 		Use: "convert-rubrics FILE", Short: "Convert the data of the RLVR recipe into a data set with rubrics", Long: help,
@@ -40,7 +40,7 @@ func New(env cli.Environment) *cobra.Command {
 	return command
 }
 
-func run(env cli.Environment, name, out string) error {
+func run(env cli.IO, name, out string) error {
 	data, err := env.ReadInput(name, os.ReadFile)
 	if err != nil {
 		return fmt.Errorf("reading the data: %w", err)

@@ -64,7 +64,7 @@ func TestCommand(t *testing.T) {
 		fmt.Fprintf(&text, "{\"task_id\": \"t%d\", \"prompt\": \"<p>\", \"rubric - 1. criterion\": \"c\"}\n", i)
 	}
 	out := filepath.Join(t.TempDir(), "data")
-	command := New(cli.Environment{Stdin: &text, Stdout: &stdout})
+	command := New(cli.IO{Stdin: &text, Stdout: &stdout})
 	command.SetArgs([]string{"-", "--out", out})
 	if err := command.Execute(); err != nil {
 		t.Fatal(err)

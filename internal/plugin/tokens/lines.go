@@ -17,7 +17,7 @@ import (
 
 // eachLine writes a line of output for each line of the input, of any length. It skips empty lines. An error names the
 // line and ends the output.
-func eachLine(env cli.Environment, answer func(line []byte) ([]byte, error)) error {
+func eachLine(env cli.IO, answer func(line []byte) ([]byte, error)) error {
 	in, out := bufio.NewReader(env.Stdin), bufio.NewWriter(env.Stdout)
 	for number := 1; ; number++ {
 		line, err := in.ReadBytes('\n')

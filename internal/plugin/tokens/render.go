@@ -53,7 +53,7 @@ type renderFlags struct {
 }
 
 // NewRender returns the command that converts conversations to prompts, and replies to messages.
-func NewRender(env cli.Environment) *cobra.Command {
+func NewRender(env cli.IO) *cobra.Command {
 	var f renderFlags
 	command := &cobra.Command{
 		Use: "render", Short: "Convert conversations to prompts, and replies to messages", Long: renderHelp,
@@ -73,7 +73,7 @@ func NewRender(env cli.Environment) *cobra.Command {
 	return command
 }
 
-func (f renderFlags) run(ctx context.Context, env cli.Environment) error {
+func (f renderFlags) run(ctx context.Context, env cli.IO) error {
 	from, err := load(ctx, env, f.tokenizer)
 	if err != nil {
 		return err

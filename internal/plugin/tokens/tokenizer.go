@@ -32,7 +32,7 @@ type source struct {
 
 // load returns the tokenizer of a file, or of a known model. It downloads the tokenizer of a model from HF_ENDPOINT,
 // with HF_TOKEN, and caches it.
-func load(ctx context.Context, env cli.Environment, name string) (source, error) {
+func load(ctx context.Context, env cli.IO, name string) (source, error) {
 	if name == "" {
 		return source{}, cli.Misused("--tokenizer is required: a tokenizer.json, or the name of a model")
 	}
@@ -83,14 +83,14 @@ func ranksOf(name string) string {
 	return family
 }
 
-func fetched(ctx context.Context, env cli.Environment, from fetch.Source) (tokenizer.Tokenizer, error) {
+func fetched(ctx context.Context, env cli.IO, from fetch.Source) (tokenizer.Tokenizer, error) {
 	fetcher := &fetch.Fetcher{Endpoint: env.Getenv("HF_ENDPOINT"), Token: env.Getenv("HF_TOKEN"), Cache: cacheDir(env)}
 	tokens, _, err := fetcher.Load(ctx, from)
 	return tokens, err
 }
 
 // cacheDir returns the folder for downloads, or "" if it does not exist.
-func cacheDir(env cli.Environment) string {
+func cacheDir(env cli.IO) string {
 	if dir := env.Getenv("XDG_CACHE_HOME"); dir != "" {
 		return filepath.Join(dir, "tinker-operator", "tokenizers")
 	}

@@ -34,7 +34,7 @@ type textLine struct {
 }
 
 // NewTokens returns the command that converts text to token ids, and back.
-func NewTokens(env cli.Environment) *cobra.Command {
+func NewTokens(env cli.IO) *cobra.Command {
 	var f tokensFlags
 	command := &cobra.Command{
 		Use: "tokens", Short: "Convert text to token ids, and back", Long: tokensHelp, Example: tokensExample, Args: noArgs,
@@ -51,7 +51,7 @@ type tokensFlags struct {
 	decode, special bool
 }
 
-func (f tokensFlags) run(ctx context.Context, env cli.Environment) error {
+func (f tokensFlags) run(ctx context.Context, env cli.IO) error {
 	if f.decode && f.special {
 		return cli.Misused("--special only applies to encoding: omit it with --decode")
 	}

@@ -49,7 +49,7 @@ type flags struct {
 }
 
 // New returns the command that shows the transcript of a step.
-func New(env cli.Environment, cluster *cli.Cluster) *cobra.Command {
+func New(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	var f flags
 	command := cluster.ForOneRun(&cobra.Command{
 		Use: "transcripts RUN", Short: "Show the conversations of a step with their rewards", Long: transcriptsHelp,
@@ -85,7 +85,7 @@ func (f flags) check() error {
 	return nil
 }
 
-func (f flags) run(ctx context.Context, env cli.Environment, connection *cli.Connection,
+func (f flags) run(ctx context.Context, env cli.IO, connection *cli.Connection,
 	run *v1alpha1.TrainingRun) error {
 	if err := written(run); err != nil {
 		return err
@@ -145,7 +145,7 @@ func chosen(run *v1alpha1.TrainingRun, step int64, found delivery.Delivery) (tra
 }
 
 // show prints the transcript, or writes or opens what is asked for.
-func (f flags) show(ctx context.Context, env cli.Environment, run string, step transcript.Step, encoded []byte) error {
+func (f flags) show(ctx context.Context, env cli.IO, run string, step transcript.Step, encoded []byte) error {
 	name := f.save
 	if name == "" && f.open {
 		dir, err := os.MkdirTemp("", "kubectl-tinker-transcripts-")
@@ -187,7 +187,7 @@ func open(ctx context.Context, name string) error {
 // episodeHeader names the fields of a plain line, which is an episode.
 var episodeHeader = []string{"STEP", "SLOT", "ENVIRONMENT", "EPISODE", "REWARD", "OUTCOME", "STOP REASON"}
 
-func (f flags) print(env cli.Environment, step transcript.Step) error {
+func (f flags) print(env cli.IO, step transcript.Step) error {
 	if *f.format == output.Table {
 		Print(env.Stdout, step)
 		return nil
@@ -204,7 +204,7 @@ func (f flags) print(env cli.Environment, step transcript.Step) error {
 	return output.Print(env, *f.format, result)
 }
 
-func printSteps(env cli.Environment, format output.Format, run *v1alpha1.TrainingRun, steps []int64) error {
+func printSteps(env cli.IO, format output.Format, run *v1alpha1.TrainingRun, steps []int64) error {
 	if format == output.Table {
 		if len(steps) == 0 {
 			fmt.Fprintf(env.Stderr, "run %q has no transcript yet\n", run.Name)

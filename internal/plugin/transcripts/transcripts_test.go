@@ -210,7 +210,7 @@ func TestShow(t *testing.T) {
 	}
 	show := func(f flags) string {
 		var stdout bytes.Buffer
-		if err := f.show(t.Context(), cli.Environment{Stdout: &stdout}, "arithmetic", step(), encoded); err != nil {
+		if err := f.show(t.Context(), cli.IO{Stdout: &stdout}, "arithmetic", step(), encoded); err != nil {
 			t.Fatal(err)
 		}
 		return stdout.String()

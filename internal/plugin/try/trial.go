@@ -50,7 +50,7 @@ const (
 type trial struct {
 	flags
 	input  input
-	env    cli.Environment
+	env    cli.IO
 	dir    string
 	format output.Format
 	logger *slog.Logger

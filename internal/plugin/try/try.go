@@ -44,7 +44,7 @@ type flags struct {
 }
 
 // New returns the command.
-func New(env cli.Environment) *cobra.Command {
+func New(env cli.IO) *cobra.Command {
 	var f flags
 	var format *output.Format
 	command := &cobra.Command{
@@ -80,7 +80,7 @@ func New(env cli.Environment) *cobra.Command {
 	return command
 }
 
-func (f flags) run(ctx context.Context, env cli.Environment, format output.Format) error {
+func (f flags) run(ctx context.Context, env cli.IO, format output.Format) error {
 	if f.file == "" {
 		return cli.Misused("-f is required: a file that has a TrainingRun or a RewardEnvironment")
 	}

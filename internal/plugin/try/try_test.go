@@ -33,7 +33,7 @@ func call(t *testing.T, variables map[string]string, stdin string, args ...strin
 func callWith(ctx context.Context, variables map[string]string, stdin string,
 	args ...string) (stdout, stderr string, err error) {
 	var out, errors bytes.Buffer
-	command := try.New(cli.Environment{
+	command := try.New(cli.IO{
 		Getenv: func(name string) string { return variables[name] }, Stdin: strings.NewReader(stdin), Stdout: &out,
 		Stderr: &errors, Now: time.Now,
 	})
