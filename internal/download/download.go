@@ -145,27 +145,33 @@ func (b *Body) mayPass(err error) bool {
 func (b *Body) Read(p []byte) (int, error) {
 	for {
 		n, err := b.stream.Read(p)
-		b.offset += int64(n)
-		if n > 0 && b.continues() {
-			b.tries = 0
+		if err := b.count(n); err != nil {
+			return 0, err
 		}
 		switch {
-		case b.source.MostBytes > 0 && b.offset > b.source.MostBytes:
-			return 0, b.tooLarge()
-		case err == nil || n > 0 && !errors.Is(err, io.EOF):
-			return n, nil
 		case errors.Is(err, io.EOF) && (b.Size < 0 || b.offset == b.Size):
 			return n, io.EOF
+		case n > 0 || err == nil:
+			return n, nil // The next read finds an error again.
 		case errors.Is(err, io.EOF) && b.offset < b.Size:
 			err = io.ErrUnexpectedEOF
-		}
-		if n > 0 {
-			return n, nil // The next read finds the error again.
 		}
 		if err := b.retry(err); err != nil {
 			return 0, fmt.Errorf("downloading: %w", err)
 		}
 	}
+}
+
+// count counts bytes that were read, and returns an error if there are too many.
+func (b *Body) count(n int) error {
+	b.offset += int64(n)
+	if n > 0 && b.continues() {
+		b.tries = 0
+	}
+	if b.source.MostBytes > 0 && b.offset > b.source.MostBytes {
+		return b.tooLarge()
+	}
+	return nil
 }
 
 // continues reports whether a next request continues after what was read. A file on a disk is only continued if the

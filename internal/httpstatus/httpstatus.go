@@ -1,8 +1,8 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package httpstatus describes answers with which an HTTP server refuses a request: which request, which status and what
-// the server says of it, without what is secret.
+// Package httpstatus describes answers with which an HTTP server refuses a request: the request, the status and the
+// server's explanation, without secrets.
 package httpstatus
 
 import (
@@ -47,8 +47,8 @@ func (e *Error) Error() string {
 	return text
 }
 
-// From returns the error of a request whose answer has another status than the one of success. It reads the beginning of
-// the body, which the caller closes. Credentials are what the request has that must not be repeated.
+// From returns the error of a request whose answer has another status than the one of success. It reads the beginning
+// of the body, which the caller closes. Credentials are parts of the request that the error must not repeat.
 func From(request *http.Request, response *http.Response, credentials ...string) *Error {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, mostBytes)) // What could be read says enough.
 	return New(request, response, string(text), credentials...)

@@ -12,14 +12,18 @@ import (
 
 func TestFrom(t *testing.T) {
 	cases := map[string]struct{ body, want string }{
-		"a line":                   {"no such file\nat line 3", "GET hub.test/a/b answers 404 Not Found: no such file"},
-		"no text":                  {" \n", "GET hub.test/a/b answers 404 Not Found"},
-		"a page for a browser":     {"\n<html>no such file</html>", "GET hub.test/a/b answers 404 Not Found"},
-		"a credential":             {"the key tml-1 is not known", "GET hub.test/a/b answers 404 Not Found: the key [redacted] is not known"},
-		"a body that is repeated":  {`{"msg":"wrong","input":"a prompt"}`, `GET hub.test/a/b answers 404 Not Found: {"msg":"wrong","input: [redacted]`},
-		"bytes that are no text":   {"no\x00 \xffsuch", "GET hub.test/a/b answers 404 Not Found: no such"},
-		"a line of many words":     {strings.Repeat("word ", 100), "GET hub.test/a/b answers 404 Not Found: " + strings.Repeat("word ", 59) + "wo..."},
-		"a line longer than reads": {strings.Repeat("word ", 10_000), "GET hub.test/a/b answers 404 Not Found: " + strings.Repeat("word ", 59) + "wo..."},
+		"a line":               {"no such file\nat line 3", "GET hub.test/a/b answers 404 Not Found: no such file"},
+		"no text":              {" \n", "GET hub.test/a/b answers 404 Not Found"},
+		"a page for a browser": {"\n<html>no such file</html>", "GET hub.test/a/b answers 404 Not Found"},
+		"a credential": {"the key tml-1 is not known",
+			"GET hub.test/a/b answers 404 Not Found: the key [redacted] is not known"},
+		"a body that is repeated": {`{"msg":"wrong","input":"a prompt"}`,
+			`GET hub.test/a/b answers 404 Not Found: {"msg":"wrong","input: [redacted]`},
+		"bytes that are no text": {"no\x00 \xffsuch", "GET hub.test/a/b answers 404 Not Found: no such"},
+		"a line of many words": {strings.Repeat("word ", 100),
+			"GET hub.test/a/b answers 404 Not Found: " + strings.Repeat("word ", 59) + "wo..."},
+		"a line longer than reads": {strings.Repeat("word ", 10_000),
+			"GET hub.test/a/b answers 404 Not Found: " + strings.Repeat("word ", 59) + "wo..."},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

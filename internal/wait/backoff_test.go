@@ -33,7 +33,8 @@ func TestBackoff(t *testing.T) {
 			[]time.Duration{0, 1125 * time.Millisecond, 4500 * time.Millisecond, 4500 * time.Millisecond}},
 		"or shorter": {Backoff{time.Second, 4 * time.Second, -0.5, random(0.5)}, []int{1, 3},
 			[]time.Duration{750 * time.Millisecond, 3 * time.Second}},
-		"none of it is drawn": {Backoff{time.Second, 4 * time.Second, -0.5, random(0)}, []int{1}, []time.Duration{time.Second}},
+		"none of it is drawn": {Backoff{time.Second, 4 * time.Second, -0.5, random(0)}, []int{1},
+			[]time.Duration{time.Second}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -118,7 +118,8 @@ func New(options Options) (*Backend, error) {
 	options.Logger = cmp.Or(options.Logger, slog.New(slog.DiscardHandler))
 	b := &Backend{
 		options: options, http: newHTTPClient(options), secrets: secrets,
-		pace: pace{ping: 10 * time.Second, idle: 30 * time.Second, retry: wait.Backoff{First: 500 * time.Millisecond, Longest: 10 * time.Second}},
+		pace: pace{ping: 10 * time.Second, idle: 30 * time.Second,
+			retry: wait.Backoff{First: 500 * time.Millisecond, Longest: 10 * time.Second}},
 	}
 	if options.MaxSessions > 0 {
 		b.sessions = make(chan struct{}, options.MaxSessions)

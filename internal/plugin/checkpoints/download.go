@@ -148,7 +148,8 @@ func fetch(ctx context.Context, env cli.IO, from endpoint, path, folder,
 			"with --output", folder), err)
 	}
 	locate := func(ctx context.Context) (string, error) { return from.locate(ctx, api, path) }
-	digest, err := (&download.Client{HTTP: from.http, Tries: 5, Report: report}).File(ctx, download.Source{Locate: locate}, partial)
+	downloads := &download.Client{HTTP: from.http, Tries: 5, Report: report}
+	digest, err := downloads.File(ctx, download.Source{Locate: locate}, partial)
 	if err != nil {
 		return nil, err
 	}

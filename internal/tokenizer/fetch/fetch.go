@@ -173,7 +173,8 @@ func (f *Fetcher) downloadFile(ctx context.Context, client *download.Client, fro
 	return data, errors.Join(err, download.Discard(name))
 }
 
-// owns takes a lock, and reports whether it is that of the named file: a process that has just finished removed its own.
+// owns takes a lock, and reports whether it is the lock of the named file: a process that has just finished removed
+// its file.
 func owns(lock *flock.Flock, name string) bool {
 	if locked, err := lock.TryLock(); err != nil || !locked {
 		return false

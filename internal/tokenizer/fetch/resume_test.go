@@ -45,7 +45,8 @@ func (b *breaking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n := b.breaks[0]
 	b.breaks = b.breaks[1:]
 	if r.Header.Get("Range") != "" {
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes 1000-%d/%d", len(model.TokenizerJSON())-1, len(model.TokenizerJSON())))
+		size := len(model.TokenizerJSON())
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes 1000-%d/%d", size-1, size))
 		w.WriteHeader(http.StatusPartialContent)
 		_, _ = w.Write(model.TokenizerJSON()[1000 : 1000+n])
 	} else {
