@@ -176,6 +176,24 @@ func TestByteFallbackDecoding(t *testing.T) {
 	}
 }
 
+// A token that is matched in normalised text is decoded to what it is there, as in the reference.
+func TestNormalizedAddedToken(t *testing.T) {
+	file := sentencePiece()
+	file["normalizer"] = object{"type": "Lowercase"}
+	file["added_tokens"] = append(file["added_tokens"].([]any), object{"id": 262, "content": "<A>", "normalized": true, "special": true})
+	tokens, err := Read(encodeJSON(t, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := tokens.AppendEncode(nil, "a<a>", Specials)
+	if diff := cmp.Diff([]int32{2, 262}, ids); diff != "" {
+		t.Errorf("ids (-want +got):\n%s", diff)
+	}
+	if got, err := tokens.Decode(ids); err != nil || got != "a<a>" {
+		t.Errorf("Decode = %q, %v, want a<a>", got, err)
+	}
+}
+
 // Text that spells a special token is text, also where the vocabulary has the token and a whole piece wins.
 func TestTextIsNoSpecialToken(t *testing.T) {
 	file := sentencePiece()
@@ -249,6 +267,7 @@ func TestReadErrors(t *testing.T) {
 		"a normalizer of Bert":        {set("normalizer", several("normalizers", object{"type": "NFC"}, object{"type": "BertNormalizer"})), "normalizer.normalizers[1]", "BertNormalizer"},
 		"steps in steps in steps":     {set("normalizer", nestedSteps(12)), "normalizer", "8 levels"},
 		"texts that double":           {set("normalizer", several("normalizers", double, double, double, double, double, double, double, double, double)), "normalizer", "512 times as long"},
+		"decoders that double":        {set("decoder", several("decoders", slices.Repeat([]any{double}, 9)...)), "decoder", "512 times as long"},
 		"a long prefix":               {set("normalizer", object{"type": "Prepend", "prepend": strings.Repeat("a", 65)}), "normalizer.prepend", "64 bytes"},
 		"a Replace of nothing":        {set("normalizer", object{"type": "Replace", "pattern": object{}, "content": ""}), "normalizer.pattern", "neither"},
 		"a Replace without content":   {set("normalizer", object{"type": "Replace", "pattern": object{"String": "a"}}), "normalizer.content", "missing"},

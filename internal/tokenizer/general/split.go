@@ -11,7 +11,7 @@ import (
 // piece is a part of a text within which tokens are merged.
 type piece struct {
 	text string
-	// first means that it begins the text that is encoded.
+	// first means that it begins the text that is encoded. The first pre-tokenizer alone knows that.
 	first bool
 }
 
@@ -120,7 +120,7 @@ func mergedWithNext(all []section) []section {
 func cut(dst []piece, p piece, all []section) []piece {
 	for _, s := range all {
 		if s.start < s.end {
-			dst = append(dst, piece{text: p.text[s.start:s.end], first: p.first && s.start == 0})
+			dst = append(dst, piece{text: p.text[s.start:s.end]})
 		}
 	}
 	return dst
@@ -172,7 +172,7 @@ func Whitespace() PreTokenizer {
 		start, kind := 0, trait(0)
 		flush := func(end int, next trait) {
 			if kind != traitSpace && start < end {
-				dst = append(dst, piece{text: one.text[start:end], first: one.first && start == 0})
+				dst = append(dst, piece{text: one.text[start:end]})
 			}
 			start, kind = end, next
 		}
@@ -199,12 +199,12 @@ func FixedLength(length int) PreTokenizer {
 		n, start := 0, 0
 		for i := range one.text {
 			if n == length {
-				dst = append(dst, piece{text: one.text[start:i], first: one.first && start == 0})
+				dst = append(dst, piece{text: one.text[start:i]})
 				n, start = 0, i
 			}
 			n++
 		}
-		return append(dst, piece{text: one.text[start:], first: one.first && start == 0})
+		return append(dst, piece{text: one.text[start:]})
 	}}
 }
 
