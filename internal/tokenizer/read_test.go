@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -411,4 +412,20 @@ func TestGeneralIsLikePrograms(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestGeneralInParallel(t *testing.T) {
+	names := generalFiles(t)
+	tokens, v := generalFile(t, names[0])
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			for _, want := range v.Texts {
+				if got := tokens.AppendEncode(nil, want.Text, Specials); !slices.Equal(got, want.IDs) {
+					t.Errorf("several encode at once, and one gets other ids of %q: got %d, want %d", want.Text, got, want.IDs)
+				}
+			}
+		})
+	}
+	wait.Wait()
 }

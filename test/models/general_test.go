@@ -231,7 +231,7 @@ func (a eitherAnswer) equal(b eitherAnswer) bool {
 
 // sameGeneral does what same does, with one process of the reference.
 func sameGeneral(t *testing.T, tokens *tokenizer.General, names []string, file string) {
-	const share = 8
+	const share = 16 // of the texts of a family with a program
 	questions := func(yield func(eitherQuestion) bool) {
 		var used []int32
 		for q := range samples(t, names, share) {
