@@ -60,7 +60,7 @@ func samples(t testing.TB, names []string, share uint64) func(yield func(textQue
 		made := newTexts(seed, names)
 		for i := range count {
 			text := made.one()
-			if i%1000 == 999/int(share) {
+			if i%1000 == 999/share {
 				text = made.long()
 			}
 			if !yield(textQuestion{text}) {
