@@ -1,0 +1,307 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package client is the worker's side of the runner's protocol: it starts programs, calls them, answers their
+// questions, and knows which calls are repeated when a process has ended.
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
+)
+
+// ErrLost reports that the connection has ended. The runner has ended all programs of the connection.
+var ErrLost = errors.New("the connection to the runner has ended")
+
+// Failure is a request that has failed, with the evidence of how.
+type Failure struct {
+	Err      *protocol.Error
+	Evidence *protocol.Evidence
+}
+
+// Error returns code and message.
+func (f *Failure) Error() string { return f.Err.Error() }
+
+// Question is one that a call asks.
+type Question struct {
+	Method string
+	Params json.RawMessage
+}
+
+// Asker answers a question. Its context ends with the call. An error that is a *protocol.Error is passed on with its
+// code.
+type Asker func(ctx context.Context, q Question) (json.RawMessage, error)
+
+// Call is a call of a program.
+type Call struct {
+	Method  string
+	Params  json.RawMessage
+	Seed    uint64
+	Session string
+	// Alone has it run in a process of its own.
+	Alone bool
+	// Ask answers the questions of the call. Without it they fail.
+	Ask Asker
+}
+
+// Result is what a request has returned.
+type Result struct {
+	Value    json.RawMessage
+	Evidence protocol.Evidence
+}
+
+// The bounds of a connection: of making it, and of writing a line to a runner that does not read.
+const (
+	dialTimeout  = 10 * time.Second
+	writeTimeout = time.Minute
+)
+
+// Client is a connection to a runner. It is safe for concurrent use.
+type Client struct {
+	conn net.Conn
+	// Runner is the version of the runner's program.
+	Runner string
+
+	writing sync.Mutex // of lines; ids are in the order of the lines
+	last    int64
+
+	mu      sync.Mutex
+	pending map[int64]*pending
+	ended   chan struct{}
+	err     error // why it has ended
+}
+
+// pending is a request that is not answered.
+type pending struct {
+	answer chan *protocol.Message
+	ask    Asker
+	ctx    context.Context // of its questions
+}
+
+// Dial connects to the runner at a Unix socket.
+func Dial(ctx context.Context, path string) (*Client, error) {
+	dialer := net.Dialer{Timeout: dialTimeout}
+	conn, err := dialer.DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the runner: %w", err)
+	}
+	c := &Client{conn: conn, pending: map[int64]*pending{}, ended: make(chan struct{})}
+	reader := protocol.NewReader(conn, protocol.DefaultLines, protocol.ToCaller)
+	if err := c.greet(reader); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("connecting to the runner: %w", err)
+	}
+	go c.read(reader)
+	return c, nil
+}
+
+func (c *Client) greet(reader *protocol.Reader) error {
+	_ = c.conn.SetReadDeadline(time.Now().Add(dialTimeout))
+	if err := c.write(&protocol.Message{Type: protocol.TypeHello, Versions: []int{protocol.Version}}); err != nil {
+		return err
+	}
+	hello, err := reader.Read()
+	if err != nil {
+		return err
+	}
+	if hello.Error != nil {
+		return hello.Error
+	}
+	if hello.Type != protocol.TypeHello || hello.Version != protocol.Version {
+		return fmt.Errorf("reading the runner's hello: it has chosen version %d", hello.Version)
+	}
+	c.Runner = hello.Runner
+	return c.conn.SetReadDeadline(time.Time{})
+}
+
+// Close ends the connection, and with it its programs.
+func (c *Client) Close() { c.end(ErrLost) }
+
+func (c *Client) end(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+		close(c.ended)
+		_ = c.conn.Close()
+	}
+}
+
+func (c *Client) write(m *protocol.Message) error {
+	line, err := protocol.Encode(m)
+	if err != nil {
+		return err
+	}
+	_ = c.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	_, err = c.conn.Write(line)
+	return err
+}
+
+// send writes a message that is no request.
+func (c *Client) send(m *protocol.Message) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if err := c.write(m); err != nil {
+		c.end(fmt.Errorf("%w: %w", ErrLost, err))
+		return ErrLost
+	}
+	return nil
+}
+
+// read reads what the runner writes until the connection ends.
+func (c *Client) read(reader *protocol.Reader) {
+	for {
+		m, err := reader.Read()
+		if err != nil {
+			var wrong *protocol.Error
+			if errors.As(err, &wrong) && wrong.Code == protocol.CodeUnknownType { // of a later minor version
+				continue
+			}
+			c.end(fmt.Errorf("%w: %w", ErrLost, err))
+			return
+		}
+		if m.Type == protocol.TypeAsk {
+			c.asked(m)
+			continue
+		}
+		c.mu.Lock()
+		p := c.pending[m.ID]
+		delete(c.pending, m.ID)
+		c.mu.Unlock()
+		if p != nil {
+			p.answer <- m
+		} else if m.Type == protocol.TypeError && m.ID == 0 {
+			c.end(fmt.Errorf("%w: %w", ErrLost, m.Error))
+			return
+		}
+	}
+}
+
+// asked answers a question in the background.
+func (c *Client) asked(m *protocol.Message) {
+	c.mu.Lock()
+	p := c.pending[m.Call]
+	c.mu.Unlock()
+	if p == nil { // the call has ended
+		return
+	}
+	answer := &protocol.Message{Type: protocol.TypeAnswer, ID: m.ID, Program: m.Program}
+	go func() {
+		var value json.RawMessage
+		var err error = &protocol.Error{
+			Code: protocol.CodeUnknownMethod, Message: "Nobody answers questions of this call.",
+		}
+		if p.ask != nil {
+			value, err = p.ask(p.ctx, Question{Method: m.Method, Params: m.Params})
+		}
+		answer.Value = value
+		if err != nil && !errors.As(err, &answer.Error) {
+			answer.Error = &protocol.Error{Code: protocol.CodeQuestionFailed, Message: err.Error()}
+		}
+		_ = c.send(answer) // an error ends the connection, which the call reports
+	}()
+}
+
+// do sends a request and waits for its answer. A request whose context ends is cancelled.
+func (c *Client) do(ctx context.Context, m *protocol.Message, ask Asker) (Result, error) {
+	questions, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p := &pending{answer: make(chan *protocol.Message, 1), ask: ask, ctx: questions}
+	if err := c.request(m, p); err != nil {
+		return Result{}, err
+	}
+	select {
+	case answer := <-p.answer:
+		return c.result(answer)
+	case <-c.ended:
+		return Result{}, c.err
+	case <-ctx.Done():
+		c.mu.Lock()
+		delete(c.pending, m.ID)
+		c.mu.Unlock()
+		if err := c.send(&protocol.Message{Type: protocol.TypeCancel, ID: m.ID, Program: m.Program}); err != nil {
+			return Result{}, err
+		}
+		return Result{}, ctx.Err()
+	}
+}
+
+func (c *Client) request(m *protocol.Message, p *pending) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.last++
+	m.ID = c.last
+	c.mu.Lock()
+	err := c.err
+	c.pending[m.ID] = p
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err := c.write(m); err != nil {
+		c.end(fmt.Errorf("%w: %w", ErrLost, err))
+		return ErrLost
+	}
+	return nil
+}
+
+func (c *Client) result(m *protocol.Message) (Result, error) {
+	evidence := m.Evidence
+	if evidence == nil {
+		evidence = &protocol.Evidence{}
+	}
+	if m.Type == protocol.TypeError {
+		if m.Error == nil {
+			m.Error = &protocol.Error{Code: protocol.CodeException, Message: "The runner gave no error."}
+		}
+		return Result{}, &Failure{Err: m.Error, Evidence: evidence}
+	}
+	return Result{Value: m.Value, Evidence: *evidence}, nil
+}
+
+// Program is a program that was started.
+type Program struct {
+	client *Client
+	name   string
+}
+
+// Start starts a program under a name, and returns when it takes calls.
+func (c *Client) Start(ctx context.Context, name string, spec protocol.Spec) (*Program, error) {
+	if _, err := c.do(ctx, &protocol.Message{Type: protocol.TypeStart, Program: name, Spec: &spec}, nil); err != nil {
+		return nil, err
+	}
+	return &Program{client: c, name: name}, nil
+}
+
+// Stop ends the program. Nothing is left of it then.
+func (p *Program) Stop(ctx context.Context) error {
+	_, err := p.client.do(ctx, &protocol.Message{Type: protocol.TypeStop, Program: p.name}, nil)
+	return err
+}
+
+// Open begins a session.
+func (p *Program) Open(ctx context.Context, session string, seed uint64) (Result, error) {
+	return p.client.do(ctx, &protocol.Message{
+		Type: protocol.TypeOpen, Program: p.name, Session: session, Seed: seed & protocol.MaxSeed,
+	}, nil)
+}
+
+// CloseSession ends a session.
+func (p *Program) CloseSession(ctx context.Context, session string) (Result, error) {
+	return p.client.do(ctx, &protocol.Message{Type: protocol.TypeClose, Program: p.name, Session: session}, nil)
+}
+
+// Try calls the program once. Call repeats what a process that has ended has taken with it.
+func (p *Program) Try(ctx context.Context, call Call) (Result, error) {
+	return p.client.do(ctx, &protocol.Message{
+		Type: protocol.TypeCall, Program: p.name, Session: call.Session, Method: call.Method, Params: call.Params,
+		Seed: call.Seed & protocol.MaxSeed, Alone: call.Alone,
+	}, call.Ask)
+}

@@ -1,0 +1,258 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
+)
+
+// maxUnread is how many bytes a caller may leave unread before it counts as gone.
+const maxUnread = 64 << 20
+
+// connection is one caller.
+type connection struct {
+	server *Server
+	conn   net.Conn
+	last   int64 // the largest id of a request
+
+	mu       sync.Mutex
+	programs map[string]*program
+	asked    int64 // the largest id of a question
+
+	out     chan []byte
+	unread  atomic.Int64
+	ended   chan struct{}
+	endOnce sync.Once
+}
+
+// sendQueue is how many lines wait for a caller.
+const sendQueue = 1 << 16
+
+func newConnection(s *Server, conn net.Conn) *connection {
+	return &connection{
+		server: s, conn: conn, programs: map[string]*program{},
+		out: make(chan []byte, sendQueue), ended: make(chan struct{}),
+	}
+}
+
+// serve serves the caller until it leaves, breaks the protocol or does not read. Then its programs end.
+func (c *connection) serve(ctx context.Context) {
+	stop := context.AfterFunc(ctx, c.close)
+	defer stop()
+	var writing sync.WaitGroup
+	writing.Go(c.write)
+	err := c.read()
+	if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+		c.server.Log.Warn("A connection has ended.", "err", err)
+	}
+	c.mu.Lock()
+	programs := c.programs
+	c.programs = map[string]*program{}
+	c.mu.Unlock()
+	for _, p := range programs {
+		p.post(func() { p.stop(0) })
+	}
+	for _, p := range programs {
+		<-p.ended
+	}
+	c.flush()
+	writing.Wait()
+}
+
+func (c *connection) close() {
+	c.endOnce.Do(func() {
+		close(c.ended)
+		_ = c.conn.Close()
+	})
+}
+
+// flush lets the last lines be written, for example the reason why the connection ends.
+func (c *connection) flush() {
+	_ = c.conn.SetWriteDeadline(time.Now().Add(time.Second))
+	c.send(nil)
+}
+
+// send queues a message. A caller that has left too much unread is disconnected, and never waited for.
+func (c *connection) send(message *protocol.Message) {
+	var line []byte
+	if message != nil {
+		var err error
+		if line, err = protocol.Encode(message); err != nil {
+			c.server.Log.Error("A message cannot be encoded.", "err", err)
+			c.close()
+			return
+		}
+	}
+	if c.unread.Add(int64(len(line))) > maxUnread {
+		c.server.Log.Warn("A caller does not read. It is disconnected.")
+		c.close()
+		return
+	}
+	select {
+	case c.out <- line:
+	case <-c.ended:
+	default:
+		c.server.Log.Warn("A caller does not read. It is disconnected.")
+		c.close()
+	}
+}
+
+// write writes lines until the connection ends, or a nil line comes.
+func (c *connection) write() {
+	defer c.close()
+	for {
+		select {
+		case line := <-c.out:
+			if line == nil {
+				return
+			}
+			c.unread.Add(-int64(len(line)))
+			if _, err := c.conn.Write(line); err != nil {
+				return
+			}
+		case <-c.ended:
+			return
+		}
+	}
+}
+
+func (c *connection) read() error {
+	reader := protocol.NewReader(c.conn, protocol.DefaultLines, protocol.FromCaller)
+	_ = c.conn.SetReadDeadline(time.Now().Add(helloTimeout))
+	if err := c.greet(reader); err != nil {
+		return err
+	}
+	_ = c.conn.SetReadDeadline(time.Time{})
+	for {
+		message, err := reader.Read()
+		var wrong *protocol.Error
+		if errors.As(err, &wrong) {
+			id := int64(0)
+			if message != nil {
+				id = message.ID
+			}
+			c.send(&protocol.Message{Type: protocol.TypeError, ID: id, Error: wrong})
+			if wrong.Code == protocol.CodeUnknownType {
+				continue
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if wrong := c.handle(message); wrong != nil {
+			c.send(&protocol.Message{Type: protocol.TypeError, ID: message.ID, Error: wrong})
+		}
+	}
+}
+
+// greet takes the caller's hello and answers it.
+func (c *connection) greet(reader *protocol.Reader) error {
+	message, err := reader.Read()
+	if err != nil {
+		return err
+	}
+	version := protocol.Negotiate(message.Versions)
+	if message.Type != protocol.TypeHello || version == 0 {
+		wrong := &protocol.Error{Code: protocol.CodeUnsupportedVersion, Message: "The caller speaks no version that the runner speaks."}
+		if message.Type != protocol.TypeHello {
+			wrong = &protocol.Error{Code: protocol.CodeBadRequest, Field: "type", Message: "The first message is no hello."}
+		}
+		c.send(&protocol.Message{Type: protocol.TypeError, ID: message.ID, Versions: []int{protocol.Version}, Error: wrong})
+		return wrong
+	}
+	bounds := protocol.DefaultLines
+	c.send(&protocol.Message{Type: protocol.TypeHello, ID: message.ID, Version: version, Bounds: &bounds, Runner: c.server.Version})
+	return nil
+}
+
+// handle gives a message to its program. It returns why it cannot.
+func (c *connection) handle(m *protocol.Message) *protocol.Error {
+	switch m.Type {
+	case protocol.TypeHello:
+		return &protocol.Error{Code: protocol.CodeBadRequest, Field: "type", Message: "A connection has one hello."}
+	case protocol.TypeCancel, protocol.TypeAnswer:
+		if p := c.program(m.Program); p != nil { // what they are about may have ended meanwhile
+			p.post(func() { p.reply(m) })
+		}
+		return nil
+	}
+	if wrong := protocol.ValidateRequest(m); wrong != nil {
+		return wrong
+	}
+	if m.ID <= c.last {
+		return &protocol.Error{Code: protocol.CodeDuplicateID, Message: "The id is not above those of earlier requests."}
+	}
+	c.last = m.ID
+	if m.Type == protocol.TypeStart {
+		return c.start(m)
+	}
+	p := c.program(m.Program)
+	if p == nil {
+		return &protocol.Error{Code: protocol.CodeUnknownProgram, Message: fmt.Sprintf("There is no program %q.", m.Program)}
+	}
+	p.post(func() { p.request(m) })
+	return nil
+}
+
+func (c *connection) program(name string) *program {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.programs[name]
+}
+
+func (c *connection) start(m *protocol.Message) *protocol.Error {
+	spec, wrong := m.Spec.Validate()
+	if wrong != nil {
+		return wrong
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.programs[m.Program] != nil {
+		return &protocol.Error{Code: protocol.CodeBadRequest, Field: "program", Message: "There is a program of this name."}
+	}
+	if len(c.programs) == maxPrograms {
+		return &protocol.Error{Code: protocol.CodeBusy, Message: fmt.Sprintf("There are %d programs, which is the limit.", maxPrograms)}
+	}
+	p := newProgram(c, m, spec)
+	c.programs[m.Program] = p
+	go p.run()
+	return nil
+}
+
+// forget removes a program that has ended.
+func (c *connection) forget(p *program) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.programs[p.name] == p {
+		delete(c.programs, p.name)
+	}
+}
+
+// question returns the id of a new question.
+func (c *connection) question() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked++
+	return c.asked
+}
+
+// look has each program look at its clocks.
+func (c *connection) look() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.programs {
+		p.tryPost(func() { p.look(time.Now()) })
+	}
+}

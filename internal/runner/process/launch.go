@@ -1,0 +1,152 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// LaunchArgument is the argument with which the runner's program applies limits to itself and becomes another program.
+const LaunchArgument = "launch"
+
+// Launch is what a process is started with.
+type Launch struct {
+	Command []string
+	Env     []string
+	Dir     string
+	// AddressSpace, OpenFiles and FileBytes are limits of each process of the tree.
+	AddressSpace, OpenFiles, FileBytes int64
+}
+
+// The file descriptors of a launch beside the standard ones.
+const (
+	launchConfig = 3
+	launchStatus = 4
+)
+
+// The niceness of programs. One that has hundreds of processes must not keep the runner from the processor, which is to
+// kill them.
+const niceness = 19
+
+// Launched is the main function of the runner's program with LaunchArgument. It returns only if the command cannot be
+// run.
+func Launched() {
+	runtime.LockOSThread() // niceness and no_new_privs belong to the thread that becomes the program
+	unix.CloseOnExec(launchStatus)
+	status := os.NewFile(launchStatus, "status")
+	err := launch(os.NewFile(launchConfig, "config"))
+	fmt.Fprint(status, err)
+}
+
+func launch(config *os.File) error {
+	text, err := io.ReadAll(config)
+	if err != nil {
+		return fmt.Errorf("reading what to run: %w", err)
+	}
+	config.Close()
+	var what Launch
+	if err := json.Unmarshal(text, &what); err != nil {
+		return fmt.Errorf("decoding what to run: %w", err)
+	}
+	if err := os.Chdir(what.Dir); err != nil {
+		return fmt.Errorf("entering the home directory: %w", err)
+	}
+	name, err := lookUp(what.Command[0], what.Env)
+	if err != nil {
+		return err
+	}
+	path, err1 := syscall.BytePtrFromString(name)
+	arguments, err2 := syscall.SlicePtrFromStrings(what.Command)
+	environment, err3 := syscall.SlicePtrFromStrings(what.Env)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return fmt.Errorf("preparing the command: %w", err)
+	}
+	if err := confine(what); err != nil {
+		return err
+	}
+	// Not syscall.Exec, which restores the limit of open files that this process began with.
+	_, _, errno := syscall.RawSyscall(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(path)),
+		uintptr(unsafe.Pointer(&arguments[0])), uintptr(unsafe.Pointer(&environment[0])))
+	return fmt.Errorf("running %s: %w", name, errno)
+}
+
+// lookUp finds a command in the PATH of an environment.
+func lookUp(command string, env []string) (string, error) {
+	if strings.Contains(command, "/") {
+		return command, nil
+	}
+	for _, variable := range env {
+		dirs, found := strings.CutPrefix(variable, "PATH=")
+		if !found {
+			continue
+		}
+		for _, dir := range filepath.SplitList(dirs) {
+			name := filepath.Join(dir, command)
+			if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+				return name, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("running %s: %w", command, exec.ErrNotFound)
+}
+
+// confine applies to this process what its program and all descendants are to have.
+func confine(what Launch) error {
+	unix.Umask(0o077)
+	for _, step := range []struct{ option, value uintptr }{
+		{unix.PR_SET_NO_NEW_PRIVS, 1},
+		{unix.PR_SET_CHILD_SUBREAPER, 1}, // descendants whose parents end stay below this process
+	} {
+		if err := unix.Prctl(int(step.option), step.value, 0, 0, 0); err != nil {
+			return fmt.Errorf("confining the process: %w", err)
+		}
+	}
+	// These two help the runner and cannot always be set. The kernel ends programs before the runner when memory is
+	// short.
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, niceness)
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+	_ = unix.CloseRange(launchStatus+1, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+	if err := restoreSignals(); err != nil {
+		return err
+	}
+	for _, limit := range []struct {
+		resource int
+		value    int64
+	}{
+		{unix.RLIMIT_CORE, 0},
+		{unix.RLIMIT_NOFILE, what.OpenFiles},
+		{unix.RLIMIT_FSIZE, what.FileBytes},
+		{unix.RLIMIT_AS, what.AddressSpace}, // the last one: this process may need memory until here
+	} {
+		if err := lower(limit.resource, uint64(limit.value)); err != nil {
+			return fmt.Errorf("limiting the process: %w", err)
+		}
+	}
+	return nil
+}
+
+// lower sets a limit, or keeps the present one if that is lower.
+func lower(resource int, value uint64) error {
+	var present unix.Rlimit
+	if err := unix.Prlimit(0, resource, nil, &present); err != nil {
+		return err
+	}
+	value = min(value, present.Max)
+	return unix.Prlimit(0, resource, &unix.Rlimit{Cur: value, Max: value}, nil)
+}

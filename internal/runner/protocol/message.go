@@ -1,0 +1,167 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package protocol is the runner's protocol: JSON lines between a caller and the runner, and between the runner and a
+// program that it runs. It encodes, decodes and bounds lines, and starts nothing. docs/runner.md describes the
+// protocol.
+package protocol
+
+import "encoding/json"
+
+// Version is the one version that there is.
+const Version = 1
+
+// MaxSeed is the largest seed: every language reads an integer up to it exactly.
+const MaxSeed = 1<<53 - 1
+
+// Type is what a message is.
+type Type string
+
+// The types of messages. Both layers have those from TypeOpen to TypeError with the same meaning.
+const (
+	TypeHello   Type = "hello"   // the first message of both ends of a connection, and the first to a program
+	TypeStart   Type = "start"   // start a program
+	TypeStarted Type = "started" // the program's first process is ready
+	TypeStop    Type = "stop"    // end a program
+	TypeStopped Type = "stopped"
+
+	TypeReady  Type = "ready"  // a program has loaded and takes calls
+	TypeFailed Type = "failed" // a program cannot take calls; it ends
+
+	TypeOpen   Type = "open"   // begin a session: several calls with one process and one scratch directory
+	TypeCall   Type = "call"   // one call, in a session or by itself
+	TypeClose  Type = "close"  // end a session
+	TypeCancel Type = "cancel" // end a request that is still open
+	TypeAsk    Type = "ask"    // a question of a program to the caller, as a part of a call
+	TypeAnswer Type = "answer" // the answer to it
+	TypeResult Type = "result" // the request of this id has succeeded
+	TypeError  Type = "error"  // the request of this id has failed
+)
+
+// The types that each direction has. Every other type is refused by its name.
+var (
+	FromCaller  = set(TypeHello, TypeStart, TypeStop, TypeOpen, TypeCall, TypeClose, TypeCancel, TypeAnswer)
+	ToCaller    = set(TypeHello, TypeStarted, TypeStopped, TypeAsk, TypeResult, TypeError)
+	ToProgram   = set(TypeHello, TypeOpen, TypeCall, TypeClose, TypeCancel, TypeAnswer)
+	FromProgram = set(TypeReady, TypeFailed, TypeAsk, TypeResult, TypeError)
+)
+
+func set(types ...Type) map[Type]bool {
+	all := make(map[Type]bool, len(types))
+	for _, t := range types {
+		all[t] = true
+	}
+	return all
+}
+
+// Message is one line. Which fields it has follows from its type; fields that a reader does not know are ignored.
+type Message struct {
+	Type Type `json:"type"`
+	// ID is chosen by whoever asks, from 1, and never used twice on a connection. The answer has it.
+	ID int64 `json:"id,omitempty"`
+
+	// Versions are those that the sender of a hello speaks; Version is the one that the other end has chosen.
+	Versions []int  `json:"versions,omitempty"`
+	Version  int    `json:"version,omitempty"`
+	Bounds   *Lines `json:"bounds,omitempty"`
+	// Runner is the version of the runner's program, in its hello.
+	Runner string `json:"runner,omitempty"`
+
+	// Program names a program of the connection.
+	Program string `json:"program,omitempty"`
+	Spec    *Spec  `json:"spec,omitempty"`
+	// Config is for the program, in its hello.
+	Config json.RawMessage `json:"config,omitempty"`
+	// Cancels says, in a ready, that the program answers a cancel while it works. A program that does not is killed
+	// instead.
+	Cancels bool `json:"cancels,omitempty"`
+	// Concurrency is, in a ready, how many calls the program takes at once, if that is less than its spec says.
+	Concurrency int `json:"concurrency,omitempty"`
+
+	// Session names a session of a program.
+	Session string `json:"session,omitempty"`
+	Seed    uint64 `json:"seed,omitempty"`
+	// Scratch is the directory of the session, or of the call if it has no session.
+	Scratch string          `json:"scratch,omitempty"`
+	Method  string          `json:"method,omitempty"`
+	Params  json.RawMessage `json:"params,omitempty"`
+	// Alone has a call run in a process that runs nothing else before or after it.
+	Alone bool `json:"alone,omitempty"`
+	// Call is the id of the call that a question is a part of.
+	Call int64 `json:"call,omitempty"`
+
+	Value    json.RawMessage `json:"value,omitempty"`
+	Error    *Error          `json:"error,omitempty"`
+	Evidence *Evidence       `json:"evidence,omitempty"`
+}
+
+// Spec is a program as a caller starts it.
+type Spec struct {
+	// Kind names what the program speaks, for messages.
+	Kind    string   `json:"kind,omitempty"`
+	Command []string `json:"command"`
+	// Env is the whole environment of its processes, but for HOME, TMPDIR and PWD.
+	Env map[string]string `json:"env,omitempty"`
+	// Files are written anew into the home directory of each process before it starts, by their relative paths.
+	Files  map[string]string `json:"files,omitempty"`
+	Config json.RawMessage   `json:"config,omitempty"`
+	// Processes is how many processes there are. Defaults to 1.
+	Processes int `json:"processes,omitempty"`
+	// Concurrency is how many calls a process has at once. Defaults to 1.
+	Concurrency int    `json:"concurrency,omitempty"`
+	Limits      Limits `json:"limits"`
+}
+
+// Limits bound a program. A limit of 0 has the default.
+type Limits struct {
+	// StartSeconds is from the start of a process to its ready. Defaults to 60.
+	StartSeconds float64 `json:"startSeconds,omitempty"`
+	// CallSeconds is the time of an open, a call or a close. The clock stands while a question is open. Defaults to 60.
+	CallSeconds float64 `json:"callSeconds,omitempty"`
+	// CPUSeconds is the processor time of a process tree during a call. It needs a concurrency of 1. Defaults to none.
+	CPUSeconds float64 `json:"cpuSeconds,omitempty"`
+	// MemoryBytes is the resident memory of a process tree. Defaults to 1 GiB.
+	MemoryBytes int64 `json:"memoryBytes,omitempty"`
+	// AddressSpaceBytes is the address space of each process. Defaults to four times MemoryBytes.
+	AddressSpaceBytes int64 `json:"addressSpaceBytes,omitempty"`
+	// Processes is how many processes a tree has, with the first and with zombies. Defaults to 64.
+	Processes int `json:"processes,omitempty"`
+	// OutputBytes is what a process tree prints while it has a call or a session. Defaults to 1 MiB.
+	OutputBytes int64 `json:"outputBytes,omitempty"`
+	// OpenFiles is for each process. Defaults to 256.
+	OpenFiles int64 `json:"openFiles,omitempty"`
+	// FileBytes is the size of a file. Defaults to 64 MiB.
+	FileBytes int64 `json:"fileBytes,omitempty"`
+	// ScratchBytes and ScratchFiles are sums over all scratch directories of a process. They default to 256 MiB and
+	// 10,000.
+	ScratchBytes int64 `json:"scratchBytes,omitempty"`
+	ScratchFiles int64 `json:"scratchFiles,omitempty"`
+	// LineBytes is the length of a line of the program. Defaults to 4 MiB.
+	LineBytes int `json:"lineBytes,omitempty"`
+	// Questions is how many questions a process has open at once. Defaults to 1,024.
+	Questions int `json:"questions,omitempty"`
+}
+
+// Evidence is what is known of how a request ended.
+type Evidence struct {
+	// Seconds is the time of the request without its questions, CPUSeconds the processor time of its process tree.
+	Seconds    float64 `json:"seconds"`
+	CPUSeconds float64 `json:"cpuSeconds,omitempty"`
+	// PeakBytes is the largest resident memory of the tree that was seen.
+	PeakBytes int64 `json:"peakBytes,omitempty"`
+	// Exit is the exit status, and Signal the name of the signal that ended the process.
+	Exit   *int   `json:"exit,omitempty"`
+	Signal string `json:"signal,omitempty"`
+	// Limit is the limit that was hit: the name of a field of Limits, with its value and what was seen.
+	Limit string  `json:"limit,omitempty"`
+	Value float64 `json:"value,omitempty"`
+	Seen  float64 `json:"seen,omitempty"`
+	// Breach is the code of the rule of the protocol that the program has broken.
+	Breach Code `json:"breach,omitempty"`
+	// Left is how many processes outlived their session, and were killed.
+	Left int `json:"left,omitempty"`
+	// Shared says that the process also had other requests when it ended.
+	Shared bool `json:"shared,omitempty"`
+	// Stderr is the end of what the process printed.
+	Stderr string `json:"stderr,omitempty"`
+}

@@ -1,0 +1,72 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package python has the program that runs users' Python functions below the runner. It is one file that needs Python
+// 3.9 and nothing else, so that it runs in any image with Python.
+package python
+
+import (
+	_ "embed" // the program
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
+)
+
+// Source is the program.
+//
+//go:embed tinker_runner.py
+var Source string
+
+// The names of the program and of inline code in the home directory of a process.
+const (
+	programFile = "tinker_runner.py"
+	codeFile    = "user_code.py"
+)
+
+// Function is a user's function.
+type Function struct {
+	// Code is its text. Without a text it is in Module, which the image has.
+	Code, Module string
+	// Name is its name. Defaults to reward, rewards or episode, whichever there is, or the class Environment.
+	Name string
+	// Entry says what it is called for, if its name does not: reward, rewards or episode.
+	Entry string
+}
+
+// config is what the program reads of its hello.
+type config struct {
+	File     string `json:"file,omitempty"`
+	Module   string `json:"module,omitempty"`
+	Function string `json:"function,omitempty"`
+	Entry    string `json:"entry,omitempty"`
+}
+
+// Spec returns the spec that runs a function with an interpreter. The other fields of base are kept.
+func Spec(interpreter string, f Function, base protocol.Spec) (protocol.Spec, error) {
+	settings := config{Module: f.Module, Function: f.Name, Entry: f.Entry}
+	files := maps.Clone(base.Files)
+	if files == nil {
+		files = map[string]string{}
+	}
+	files[programFile] = Source
+	if f.Code != "" {
+		files[codeFile] = f.Code
+		settings.File, settings.Module = codeFile, ""
+	}
+	encoded, err := json.Marshal(settings)
+	if err != nil {
+		return base, fmt.Errorf("encoding the program's settings: %w", err)
+	}
+	env := map[string]string{
+		"PATH": "/usr/local/bin:/usr/bin:/bin",
+		// One value for all processes: sets and dicts then have the same order in each of them.
+		"PYTHONHASHSEED":          "0",
+		"PYTHONDONTWRITEBYTECODE": "1",
+		"PYTHONUTF8":              "1",
+	}
+	maps.Copy(env, base.Env)
+	base.Kind, base.Command, base.Files, base.Config, base.Env = "python", []string{interpreter, programFile}, files, encoded, env
+	return base, nil
+}

@@ -1,0 +1,165 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package runner
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tinker-operator/tinker-operator/internal/runner/process"
+	"github.com/tinker-operator/tinker-operator/internal/runner/scratch"
+)
+
+// Bounds of what callers may do.
+const (
+	maxConnections = 8
+	maxPrograms    = 16
+	maxQueue       = 8192
+	helloTimeout   = 10 * time.Second
+)
+
+// sampling is how often processes are looked at, guarding how often the socket is.
+const (
+	sampling = 100 * time.Millisecond
+	guarding = time.Second
+)
+
+// Server serves callers at a Unix socket.
+type Server struct {
+	Socket   string
+	Scratch  *scratch.Base
+	Children *process.Children
+	Log      *slog.Logger
+	// Version is that of the program, for callers' logs.
+	Version string
+
+	mu          sync.Mutex
+	connections map[*connection]bool
+	watched     map[*watch]bool
+	left        chan struct{} // something when a connection has ended
+}
+
+// Serve serves until leave is closed and no caller is connected. A program can only make it leave when there is nobody
+// to leave.
+func (s *Server) Serve(ctx context.Context, leave <-chan os.Signal) error {
+	s.connections, s.watched = map[*connection]bool{}, map[*watch]bool{}
+	s.left = make(chan struct{}, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	socket, err := listen(s.Socket)
+	if err != nil {
+		return err
+	}
+	go s.accept(ctx, socket.listener)
+	go s.sample(ctx)
+	defer func() { _ = socket.listener.Close() }()
+	guard := time.NewTicker(guarding)
+	defer guard.Stop()
+	leaving := false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-leave:
+			leaving = true
+		case <-s.left:
+		case <-guard.C:
+			if next := s.restore(socket); next != socket {
+				socket = next
+				go s.accept(ctx, socket.listener)
+			}
+		}
+		if leaving && s.callers() == 0 {
+			return nil
+		}
+	}
+}
+
+func (s *Server) callers() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.connections)
+}
+
+func (s *Server) accept(ctx context.Context, listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // for example too many open files
+			s.Log.Error("A connection could not be accepted.", "err", err)
+			time.Sleep(sampling)
+			continue
+		}
+		s.admit(ctx, conn.(*net.UnixConn))
+	}
+}
+
+// admit serves a connection, unless it comes from within or there are too many.
+func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
+	pid, err := peer(conn)
+	if err != nil || inside(pid) {
+		s.Log.Warn("A connection of a program was refused.", "pid", pid, "err", err)
+		_ = conn.Close()
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.connections) == maxConnections {
+		s.Log.Warn("A connection was refused. There are too many.", "limit", maxConnections)
+		_ = conn.Close()
+		return
+	}
+	c := newConnection(s, conn)
+	s.connections[c] = true
+	go func() {
+		c.serve(ctx)
+		s.mu.Lock()
+		delete(s.connections, c)
+		s.mu.Unlock()
+		select {
+		case s.left <- struct{}{}:
+		default:
+		}
+	}()
+}
+
+// peer returns the process that has made a connection, as seen from here. It is 0 for a process of another container.
+func peer(conn *net.UnixConn) (int, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var credentials *unix.Ucred
+	controlErr := raw.Control(func(fd uintptr) {
+		credentials, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	if err = errors.Join(err, controlErr); err != nil {
+		return 0, err
+	}
+	return int(credentials.Pid), nil
+}
+
+// inside reports whether a process may be one of the programs: in a container of its own the runner sees no other
+// processes.
+func inside(pid int) bool {
+	if pid == 0 {
+		return false
+	}
+	if os.Getpid() == 1 {
+		return true
+	}
+	table, err := process.ReadTable()
+	return err != nil || table.Below(pid, os.Getpid())
+}

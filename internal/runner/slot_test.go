@@ -1,0 +1,71 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package runner
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/runner/process"
+	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
+)
+
+func TestPauseIsBounded(t *testing.T) {
+	want := []time.Duration{0, 0, firstPause, 2 * firstPause, 4 * firstPause}
+	for ends, pauseOf := range want {
+		if got := pause(ends); got != pauseOf {
+			t.Errorf("after %d ends: got %s, want %s", ends, got, pauseOf)
+		}
+	}
+	for _, ends := range []int{10, 100, 1 << 40} {
+		if got := pause(ends); got != lastPause {
+			t.Errorf("after %d ends: got %s, want %s", ends, got, lastPause)
+		}
+	}
+}
+
+func TestLimitsOfATree(t *testing.T) {
+	limits := protocol.Limits{Processes: 4, MemoryBytes: 100, CPUSeconds: 2}
+	cases := map[string]struct {
+		usage process.Usage
+		cpu   time.Duration
+		idle  bool
+		want  string
+	}{
+		"at the limits":             {usage: process.Usage{Processes: 4, Resident: 100}, cpu: 2 * time.Second},
+		"processes":                 {usage: process.Usage{Processes: 5}, want: "processes"},
+		"memory":                    {usage: process.Usage{Resident: 101}, want: "memoryBytes"},
+		"processor time":            {cpu: 2*time.Second + 1, want: "cpuSeconds"},
+		"processor time of no call": {cpu: time.Hour, idle: true},
+		"all":                       {usage: process.Usage{Processes: 5, Resident: 101}, cpu: time.Hour, want: "processes"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if why := exceeded(limits, tc.usage, tc.cpu, !tc.idle); why != nil {
+				got = why.evidence.Limit
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+	if why := exceeded(protocol.Limits{Processes: 1, MemoryBytes: 1}, process.Usage{}, time.Hour, true); why != nil {
+		t.Errorf("without a limit of processor time: got %v, want none", why.err)
+	}
+}
+
+func TestClockLeavesQuestionsOut(t *testing.T) {
+	begin := time.Unix(1000, 0)
+	r := &request{running: begin, spent: time.Second}
+	if got := r.clock(begin.Add(3 * time.Second)); got != 4*time.Second {
+		t.Errorf("got %s, want 4 s", got)
+	}
+	r.questions = 1
+	if got := r.clock(begin.Add(time.Hour)); got != time.Second {
+		t.Errorf("while a question is open: got %s, want 1 s", got)
+	}
+}
