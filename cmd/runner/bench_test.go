@@ -1,0 +1,147 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tinker-operator/tinker-operator/internal/runner/client"
+	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
+	"github.com/tinker-operator/tinker-operator/internal/runner/python"
+)
+
+// onOneCore has what f starts run on one core.
+func onOneCore(b *testing.B, f func()) {
+	b.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		b.Fatal(err)
+	}
+	for cpu := range 1024 {
+		if before.IsSet(cpu) {
+			one.Set(cpu)
+			break
+		}
+	}
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		b.Fatal(err)
+	}
+	f()
+	if err := unix.SchedSetaffinity(0, &before); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// trips are how many calls a benchmark makes, callers how many are open at once.
+const (
+	trips   = 5000
+	callers = 16
+)
+
+// BenchmarkReward calls a trivial reward with replies of 2 kB. Runner and Python share a core. The bound is a Python
+// program on that core that returns the same lines through two pipes.
+func BenchmarkReward(b *testing.B) {
+	needPython(b)
+	request := params(b, map[string]string{"answer": "4"}, strings.Repeat("reply ", 340))
+	for range b.N {
+		var echo time.Duration
+		var h *host
+		onOneCore(b, func() {
+			echo = echoes(b, request)
+			h = startRunner(b)
+		})
+		p := start(b, h.dial(b), "reward", python.Function{
+			Code: "def reward(row, reply): return 1.0 if reply.text.strip() == row['answer'] else 0.0\n",
+		}, protocol.Spec{})
+		begin := time.Now()
+		var all sync.WaitGroup
+		for range callers {
+			all.Go(func() {
+				for range trips / callers {
+					if _, err := p.Call(b.Context(), client.Call{Method: "reward", Params: request}); err != nil {
+						b.Error(describe(err))
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		took := time.Since(begin) / (trips / callers * callers)
+		b.ReportMetric(float64(time.Second)/float64(took), "calls/s")
+		b.ReportMetric(float64(took)/float64(echo), "call/echo")
+		b.ReportMetric(0, "ns/op")
+	}
+}
+
+// echoes returns the time of one echo through a Python program.
+func echoes(b *testing.B, request json.RawMessage) time.Duration {
+	b.Helper()
+	const program = "import sys\nfor line in sys.stdin.buffer:\n    sys.stdout.buffer.write(line)\n    sys.stdout.buffer.flush()\n"
+	command := exec.Command(python3, "-c", program)
+	in, err1 := command.StdinPipe()
+	out, err2 := command.StdoutPipe()
+	if err1 != nil || err2 != nil {
+		b.Fatal(err1, err2)
+	}
+	if err := command.Start(); err != nil {
+		b.Fatal(err)
+	}
+	line := append(slices.Clone(request), '\n')
+	reader := bufio.NewReader(out)
+	begin := time.Now()
+	for range trips {
+		if _, err := in.Write(line); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := reader.ReadSlice('\n'); err != nil && err != io.EOF {
+			b.Fatal(err)
+		}
+	}
+	took := time.Since(begin)
+	in.Close()
+	_ = command.Wait()
+	return took / trips
+}
+
+// BenchmarkAsync has 200 calls at once, which await 100 ms each. The bound is these 100 ms.
+func BenchmarkAsync(b *testing.B) {
+	const n, wait = 200, 100 * time.Millisecond
+	request := params(b, map[string]string{}, strings.Repeat("reply ", 340))
+	for range b.N {
+		p := start(b, startRunner(b).dial(b), "reward", python.Function{
+			Code: "import asyncio\nasync def reward(row, reply):\n    await asyncio.sleep(0.1)\n    return 1.0\n",
+		}, protocol.Spec{Concurrency: n})
+		took := make([]time.Duration, n)
+		var all sync.WaitGroup
+		for i := range n {
+			all.Go(func() {
+				begin := time.Now()
+				if _, err := p.Call(b.Context(), client.Call{Method: "reward", Params: request}); err != nil {
+					b.Error(describe(err))
+				}
+				took[i] = time.Since(begin)
+			})
+		}
+		all.Wait()
+		slices.Sort(took)
+		b.ReportMetric(float64(took[n/2].Milliseconds()), "median-ms")
+		b.ReportMetric(float64(took[n/2])/float64(wait), "median/await")
+		b.ReportMetric(0, "ns/op")
+	}
+}
