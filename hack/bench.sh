@@ -44,6 +44,8 @@ echo "== from the start of a learner to its first lease at such an endpoint, aga
 bench '^BenchmarkFirstLease$' 1x ./test/survival
 echo "== a row of a data set by its index, against the goal of 5 ms"
 bench '^BenchmarkRow$' 1s ./internal/environment/dataset/source
+echo "== an epoch of a million supervised rows from disk, against the goal of 256 MiB"
+bench '^BenchmarkMillionRows$' 1x ./internal/supervised
 echo "== calls of a Python reward with replies of 2 kB, runner and Python on one core (goal: 1,000 calls/s; call/echo is against two bare pipes)"
 bench '^BenchmarkReward$' 1x ./cmd/runner
 echo "== 200 calls at once of a Python reward that awaits 100 ms (goal: a median of 250 ms)"

@@ -92,7 +92,8 @@ func BenchmarkReward(b *testing.B) {
 // echoes returns the time of one echo through a Python program.
 func echoes(b *testing.B, request json.RawMessage) time.Duration {
 	b.Helper()
-	const program = "import sys\nfor line in sys.stdin.buffer:\n    sys.stdout.buffer.write(line)\n    sys.stdout.buffer.flush()\n"
+	const program = "import sys\nfor line in sys.stdin.buffer:\n    sys.stdout.buffer.write(line)\n    " +
+		"sys.stdout.buffer.flush()\n"
 	command := exec.Command(python3, "-c", program)
 	in, err1 := command.StdinPipe()
 	out, err2 := command.StdoutPipe()

@@ -68,13 +68,20 @@ func TestCallersThatAreWrong(t *testing.T) {
 		"no JSON":                 {[]string{hello, "hello\n", ""}, "hello bad_line closed"},
 		"a deep line":             {[]string{hello, strings.Repeat("[", 100) + "\n", ""}, "hello too_deep closed"},
 		"a long line":             {[]string{hello, strings.Repeat("x", 17<<20), ""}, "hello line_too_long closed"},
-		"an unknown type":         {[]string{hello, `{"type":"launch","id":1}` + "\n", `{"type":"stop","id":1,"program":"p"}` + "\n"}, "hello unknown_type unknown_program"},
-		"a type of the runner's":  {[]string{hello, `{"type":"started","id":1}` + "\n"}, "hello unknown_type"},
-		"no program":              {[]string{hello, `{"type":"call","id":1,"program":"p","method":"m"}` + "\n"}, "hello unknown_program"},
-		"an id twice":             {[]string{hello, strings.ReplaceAll(start, "%", "5"), `{"type":"call","id":5,"program":"p","method":"m"}` + "\n"}, "hello started duplicate_id"},
-		"a program twice":         {[]string{hello, strings.ReplaceAll(start, "%", "1"), strings.ReplaceAll(start, "%", "2")}, "hello started bad_request"},
-		"answers nobody asked":    {[]string{hello, strings.ReplaceAll(start, "%", "1"), `{"type":"answer","id":9,"program":"p"}` + "\n" + `{"type":"cancel","id":9,"program":"p"}` + "\n" + `{"type":"stop","id":2,"program":"p"}` + "\n"}, "hello started stopped"},
-		"a session nobody opened": {[]string{hello, strings.ReplaceAll(start, "%", "1"), `{"type":"close","id":2,"program":"p","session":"s"}` + "\n"}, "hello started unknown_session"},
+		"an unknown type": {[]string{hello, `{"type":"launch","id":1}` + "\n",
+			`{"type":"stop","id":1,"program":"p"}` + "\n"}, "hello unknown_type unknown_program"},
+		"a type of the runner's": {[]string{hello, `{"type":"started","id":1}` + "\n"}, "hello unknown_type"},
+		"no program": {[]string{hello, `{"type":"call","id":1,"program":"p","method":"m"}` + "\n"},
+			"hello unknown_program"},
+		"an id twice": {[]string{hello, strings.ReplaceAll(start, "%", "5"),
+			`{"type":"call","id":5,"program":"p","method":"m"}` + "\n"}, "hello started duplicate_id"},
+		"a program twice": {[]string{hello, strings.ReplaceAll(start, "%", "1"), strings.ReplaceAll(start, "%", "2")},
+			"hello started bad_request"},
+		"answers nobody asked": {[]string{hello, strings.ReplaceAll(start, "%", "1"),
+			`{"type":"answer","id":9,"program":"p"}` + "\n" + `{"type":"cancel","id":9,"program":"p"}` + "\n" +
+				`{"type":"stop","id":2,"program":"p"}` + "\n"}, "hello started stopped"},
+		"a session nobody opened": {[]string{hello, strings.ReplaceAll(start, "%", "1"),
+			`{"type":"close","id":2,"program":"p","session":"s"}` + "\n"}, "hello started unknown_session"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -19,8 +19,9 @@ import (
 
 // hostileLimits stop what a hostile program does before the machine feels it.
 var hostileLimits = protocol.Limits{
-	StartSeconds: 30, CallSeconds: 60, MemoryBytes: 200 << 20, AddressSpaceBytes: 190 << 20, Processes: 12, OutputBytes: 1 << 20,
-	OpenFiles: 64, FileBytes: 8 << 20, ScratchBytes: 24 << 20, ScratchFiles: 500, LineBytes: 1 << 20, Questions: 16,
+	StartSeconds: 30, CallSeconds: 60, MemoryBytes: 200 << 20, AddressSpaceBytes: 190 << 20, Processes: 12,
+	OutputBytes: 1 << 20,
+	OpenFiles:   64, FileBytes: 8 << 20, ScratchBytes: 24 << 20, ScratchFiles: 500, LineBytes: 1 << 20, Questions: 16,
 }
 
 // hostileCode does what its row says.
@@ -263,7 +264,8 @@ func checkFault(t *testing.T, err error, want fault) *client.Failure {
 		t.Fatalf("got %v, want a failure with the code %s", err, want.code)
 	}
 	got := fault{
-		code: failure.Err.Code, limit: failure.Evidence.Limit, breach: failure.Evidence.Breach, signal: failure.Evidence.Signal,
+		code: failure.Err.Code, limit: failure.Evidence.Limit, breach: failure.Evidence.Breach,
+		signal: failure.Evidence.Signal,
 	}
 	if got.signal == "SIGKILL" && want.signal == "" {
 		got.signal = "" // the runner's own
@@ -297,31 +299,35 @@ func TestHostileCalls(t *testing.T) {
 		with []any
 		want fault // without a code the call is answered
 	}{
-		"None":                            {do: "none", want: fault{code: protocol.CodeNoValue}},
-		"NaN":                             {do: "nan", want: fault{code: protocol.CodeNotFinite}},
-		"infinity":                        {do: "infinity", want: fault{code: protocol.CodeNotFinite}},
-		"a number beyond all floats":      {do: "huge", want: fault{code: protocol.CodeNotFinite}},
-		"a string":                        {do: "string", want: fault{code: protocol.CodeWrongType}},
-		"a list":                          {do: "list", want: fault{code: protocol.CodeWrongType}},
-		"a coroutine as result":           {do: "coroutine", want: fault{code: protocol.CodeNotAwaited}},
-		"a coroutine never awaited":       {do: "forgotten", want: fault{code: protocol.CodeNotAwaited}},
-		"an exception":                    {do: "raise", want: fault{code: protocol.CodeException, text: "IndexError: list index out of range"}},
-		"an exception without a text":     {do: "evil exception", want: fault{code: protocol.CodeException, text: "Evil"}},
-		"sys.exit":                        {do: "exit", want: fault{code: protocol.CodeException, text: "SystemExit"}},
-		"endless recursion":               {do: "recursion", want: fault{code: protocol.CodeException, text: "RecursionError"}},
-		"os._exit":                        {do: "os._exit", want: fault{code: protocol.CodeDied, exit: 7}},
-		"a segmentation fault":            {do: "segfault", want: fault{code: protocol.CodeDied, signal: "SIGSEGV"}},
-		"an endless loop":                 {do: "endless", want: limit("cpuSeconds")},
-		"a process that stops itself":     {do: "stop itself", want: limit("callSeconds")},
-		"100 MB of output":                {do: "hundred_megabytes", want: limit("outputBytes")},
-		"a fork bomb":                     {do: "fork_bomb", want: limit("processes")},
-		"a fork bomb of many sessions":    {do: "fork_bomb_of_groups", want: limit("processes")},
-		"memory of one process":           {do: "memory_bomb", want: fault{code: protocol.CodeOutOfMemory}},
-		"memory of a tree":                {do: "tree_of_memory", want: limit("memoryBytes")},
-		"a file without end":              {do: "fill_file", want: fault{code: protocol.CodeException, text: "File too large"}},
-		"a scratch directory filled":      {do: "fill_scratch", want: limit("scratchBytes")},
-		"too many files":                  {do: "many_files", want: limit("scratchFiles")},
-		"10,000 open files":               {do: "open_files", want: fault{code: protocol.CodeException, text: "Too many open files"}},
+		"None":                       {do: "none", want: fault{code: protocol.CodeNoValue}},
+		"NaN":                        {do: "nan", want: fault{code: protocol.CodeNotFinite}},
+		"infinity":                   {do: "infinity", want: fault{code: protocol.CodeNotFinite}},
+		"a number beyond all floats": {do: "huge", want: fault{code: protocol.CodeNotFinite}},
+		"a string":                   {do: "string", want: fault{code: protocol.CodeWrongType}},
+		"a list":                     {do: "list", want: fault{code: protocol.CodeWrongType}},
+		"a coroutine as result":      {do: "coroutine", want: fault{code: protocol.CodeNotAwaited}},
+		"a coroutine never awaited":  {do: "forgotten", want: fault{code: protocol.CodeNotAwaited}},
+		"an exception": {do: "raise", want: fault{code: protocol.CodeException,
+			text: "IndexError: list index out of range"}},
+		"an exception without a text": {do: "evil exception", want: fault{code: protocol.CodeException, text: "Evil"}},
+		"sys.exit":                    {do: "exit", want: fault{code: protocol.CodeException, text: "SystemExit"}},
+		"endless recursion": {do: "recursion", want: fault{code: protocol.CodeException,
+			text: "RecursionError"}},
+		"os._exit":                     {do: "os._exit", want: fault{code: protocol.CodeDied, exit: 7}},
+		"a segmentation fault":         {do: "segfault", want: fault{code: protocol.CodeDied, signal: "SIGSEGV"}},
+		"an endless loop":              {do: "endless", want: limit("cpuSeconds")},
+		"a process that stops itself":  {do: "stop itself", want: limit("callSeconds")},
+		"100 MB of output":             {do: "hundred_megabytes", want: limit("outputBytes")},
+		"a fork bomb":                  {do: "fork_bomb", want: limit("processes")},
+		"a fork bomb of many sessions": {do: "fork_bomb_of_groups", want: limit("processes")},
+		"memory of one process":        {do: "memory_bomb", want: fault{code: protocol.CodeOutOfMemory}},
+		"memory of a tree":             {do: "tree_of_memory", want: limit("memoryBytes")},
+		"a file without end": {do: "fill_file", want: fault{code: protocol.CodeException,
+			text: "File too large"}},
+		"a scratch directory filled": {do: "fill_scratch", want: limit("scratchBytes")},
+		"too many files":             {do: "many_files", want: limit("scratchFiles")},
+		"10,000 open files": {do: "open_files", want: fault{code: protocol.CodeException,
+			text: "Too many open files"}},
 		"reading standard input":          {do: "stdin"},
 		"a link out":                      {do: "link_out", with: []any{outside}},
 		"a directory without permissions": {do: "no permission"},

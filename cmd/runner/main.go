@@ -38,7 +38,8 @@ func main() {
 func run(arguments []string, log *slog.Logger) error {
 	flags := flag.NewFlagSet("runner", flag.ContinueOnError)
 	socket := flags.String("socket", "", "the Unix socket at which a worker is served")
-	directory := flags.String("scratch", "", "the directory that has a directory of each process and each episode, and nothing else")
+	directory := flags.String("scratch", "", "the directory that has a directory of each process and each episode, and "+
+		"nothing else")
 	install := flags.String("install", "", "copy this program to a file, and end")
 	if err := flags.Parse(arguments); err != nil {
 		return err
@@ -59,7 +60,8 @@ func run(arguments []string, log *slog.Logger) error {
 		return err
 	}
 	if os.Getpid() != 1 {
-		log.Warn("The runner is not process 1. A program can end it with SIGKILL, and what programs have started may outlive it.")
+		log.Warn("The runner is not process 1. A program can end it with SIGKILL, and what programs have started may " +
+			"outlive it.")
 	}
 	server := &runner.Server{
 		Socket: *socket, Scratch: base, Children: process.NewChildren(), Log: log, Version: version.String(),

@@ -62,7 +62,8 @@ func testMain(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(programs)
-	build := exec.Command("go", slices.Concat([]string{"build"}, buildFlags, []string{"-o", filepath.Join(programs, "runner"), "."})...)
+	build := exec.Command("go", slices.Concat([]string{"build"}, buildFlags,
+		[]string{"-o", filepath.Join(programs, "runner"), "."})...)
 	build.Env = append(os.Environ(), buildEnv)
 	if text, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building the runner: %v\n%s", err, text)
@@ -173,7 +174,8 @@ func tryRunner(t testing.TB, first bool) *host {
 		t.Fatal(err)
 	}
 	h := &host{dir: dir, first: first, user: os.Getuid(), log: &logBuffer{}, ended: make(chan struct{})}
-	arguments := []string{filepath.Join(programs, "runner"), "--socket", h.socket(), "--scratch", filepath.Join(dir, "scratch")}
+	arguments := []string{filepath.Join(programs, "runner"), "--socket", h.socket(), "--scratch",
+		filepath.Join(dir, "scratch")}
 	command := exec.Command(arguments[0], arguments[1:]...)
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 	if first {
@@ -252,7 +254,8 @@ func start(t testing.TB, c *client.Client, name string, f python.Function, base 
 	return p
 }
 
-func tryStart(t testing.TB, c *client.Client, name string, f python.Function, base protocol.Spec) (*client.Program, error) {
+func tryStart(t testing.TB, c *client.Client, name string, f python.Function,
+	base protocol.Spec) (*client.Program, error) {
 	t.Helper()
 	needPython(t)
 	spec, err := python.Spec(python3, f, base)
@@ -270,7 +273,8 @@ func call(t testing.TB, p *client.Program, row any, reply string) (client.Result
 	return callWith(t, p.Try, client.Call{Method: "reward", Params: params(t, row, reply)})
 }
 
-func callWith(t testing.TB, try func(context.Context, client.Call) (client.Result, error), c client.Call) (client.Result, error) {
+func callWith(t testing.TB, try func(context.Context, client.Call) (client.Result, error),
+	c client.Call) (client.Result, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -45,37 +45,46 @@ func TestCodeThatCannotStart(t *testing.T) {
 		},
 		"an import that fails": {
 			code: "print('loading')\nimport no_such_package\n",
-			want: protocol.CodeImportError, line: line(2, "import no_such_package"), text: "ModuleNotFoundError", stderr: "loading",
+			want: protocol.CodeImportError, line: line(2, "import no_such_package"), text: "ModuleNotFoundError",
+			stderr: "loading",
 		},
-		"a module that does not exist": {module: "no_such_module", want: protocol.CodeImportError, text: "ModuleNotFoundError"},
+		"a module that does not exist": {module: "no_such_module", want: protocol.CodeImportError,
+			text: "ModuleNotFoundError"},
 		"an exception at import": {
 			code: "def f():\n    return 1 / 0\nf()\n",
 			want: protocol.CodeImportError, line: line(2, "return 1 / 0"), text: "ZeroDivisionError: division by zero",
 		},
 		"sys.exit at import": {
-			code: "import sys\nsys.exit(3)\n", want: protocol.CodeImportError, line: line(2, "sys.exit(3)"), text: "SystemExit: 3",
+			code: "import sys\nsys.exit(3)\n", want: protocol.CodeImportError, line: line(2, "sys.exit(3)"),
+			text: "SystemExit: 3",
 		},
-		"no function":             {code: "def score(row, reply): return 1\n", want: protocol.CodeMissingFunction, text: "reward or rewards or episode"},
-		"no function of the name": {code: "def reward(row, reply): return 1\n", name: "score", want: protocol.CodeMissingFunction, text: "score"},
-		"a name of no function":   {code: "reward = 3\n", name: "reward", want: protocol.CodeMissingFunction},
+		"no function": {code: "def score(row, reply): return 1\n", want: protocol.CodeMissingFunction,
+			text: "reward or rewards or episode"},
+		"no function of the name": {code: "def reward(row, reply): return 1\n", name: "score",
+			want: protocol.CodeMissingFunction, text: "score"},
+		"a name of no function": {code: "reward = 3\n", name: "reward", want: protocol.CodeMissingFunction},
 		"too few arguments": {
-			code: "def reward(row):\n    return 1\n", want: protocol.CodeWrongSignature, line: line(1, "def reward(row):"), text: "reward(row, reply)",
+			code: "def reward(row):\n    return 1\n", want: protocol.CodeWrongSignature, line: line(1, "def reward(row):"),
+			text: "reward(row, reply)",
 		},
 		"too many arguments": {code: "def reward(row, reply, seed): return 1\n", want: protocol.CodeWrongSignature},
 		"an episode without async": {
 			code: "def episode(row, policy, seed):\n    return 1\n", want: protocol.CodeWrongSignature, text: "async def",
 		},
 		"a class without step": {
-			code: "class Environment:\n    def start(self, row, seed): return 'x'\n", want: protocol.CodeMissingFunction, text: "step",
+			code: "class Environment:\n    def start(self, row, seed): return 'x'\n", want: protocol.CodeMissingFunction,
+			text: "step",
 		},
 		"os._exit at import": {
-			code: "import os, sys\nprint('goodbye', file=sys.stderr)\nos._exit(5)\n", want: protocol.CodeDied, stderr: "goodbye", exit: 5,
+			code: "import os, sys\nprint('goodbye', file=sys.stderr)\nos._exit(5)\n", want: protocol.CodeDied, stderr: "goodbye",
+			exit: 5,
 		},
 		"an import without end": {
 			code: "print('waiting')\nimport time\ntime.sleep(1000)\n", limits: &hanging,
 			want: protocol.CodeStartTimeout, stderr: "waiting", limit: "startSeconds",
 		},
-		"output without end at import": {code: "while True: print('x' * 1000)\n", want: protocol.CodeLimit, limit: "outputBytes"},
+		"output without end at import": {code: "while True: print('x' * 1000)\n", want: protocol.CodeLimit,
+			limit: "outputBytes"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +102,8 @@ func TestCodeThatCannotStart(t *testing.T) {
 			}
 		})
 	}
-	if result, err := call(t, start(t, c, "program", python.Function{Code: "def reward(row, reply): return 0.5\n"}, protocol.Spec{}), nil, ""); err != nil {
+	if result, err := call(t, start(t, c, "program", python.Function{Code: "def reward(row, reply): return 0.5\n"},
+		protocol.Spec{}), nil, ""); err != nil {
 		t.Errorf("after all: got %s and %s, want a result", result.Value, describe(err))
 	}
 }
@@ -105,15 +115,22 @@ func TestCommandsThatCannotRun(t *testing.T) {
 		spec protocol.Spec
 		want fault
 	}{
-		"no such command":         {protocol.Spec{Command: []string{"no-such-command"}}, fault{code: protocol.CodeStartFailed, text: "not found"}},
-		"no such file":            {protocol.Spec{Command: []string{"/no/such/file"}}, fault{code: protocol.CodeStartFailed, text: "no such file"}},
-		"no program":              {protocol.Spec{Command: []string{"/etc/passwd"}}, fault{code: protocol.CodeStartFailed, text: "permission denied"}},
-		"a program that says so":  {protocol.Spec{Command: []string{"/bin/echo", "hello"}}, fault{code: protocol.CodeProtocol, breach: protocol.CodeBadLine}},
-		"a program that ends":     {protocol.Spec{Command: []string{"/bin/false"}}, fault{code: protocol.CodeDied, exit: 1}},
-		"no command":              {protocol.Spec{}, fault{code: protocol.CodeBadRequest}},
-		"a file outside":          {protocol.Spec{Command: []string{"/bin/true"}, Files: map[string]string{"../x": ""}}, fault{code: protocol.CodeBadRequest}},
-		"a negative limit":        {protocol.Spec{Command: []string{"/bin/true"}, Limits: protocol.Limits{Processes: -1}}, fault{code: protocol.CodeBadRequest}},
-		"CPU of shared processes": {protocol.Spec{Command: []string{"/bin/true"}, Concurrency: 2, Limits: protocol.Limits{CPUSeconds: 1}}, fault{code: protocol.CodeBadRequest}},
+		"no such command": {protocol.Spec{Command: []string{"no-such-command"}},
+			fault{code: protocol.CodeStartFailed, text: "not found"}},
+		"no such file": {protocol.Spec{Command: []string{"/no/such/file"}},
+			fault{code: protocol.CodeStartFailed, text: "no such file"}},
+		"no program": {protocol.Spec{Command: []string{"/etc/passwd"}},
+			fault{code: protocol.CodeStartFailed, text: "permission denied"}},
+		"a program that says so": {protocol.Spec{Command: []string{"/bin/echo", "hello"}},
+			fault{code: protocol.CodeProtocol, breach: protocol.CodeBadLine}},
+		"a program that ends": {protocol.Spec{Command: []string{"/bin/false"}}, fault{code: protocol.CodeDied, exit: 1}},
+		"no command":          {protocol.Spec{}, fault{code: protocol.CodeBadRequest}},
+		"a file outside": {protocol.Spec{Command: []string{"/bin/true"}, Files: map[string]string{"../x": ""}},
+			fault{code: protocol.CodeBadRequest}},
+		"a negative limit": {protocol.Spec{Command: []string{"/bin/true"}, Limits: protocol.Limits{Processes: -1}},
+			fault{code: protocol.CodeBadRequest}},
+		"CPU of shared processes": {protocol.Spec{Command: []string{"/bin/true"}, Concurrency: 2,
+			Limits: protocol.Limits{CPUSeconds: 1}}, fault{code: protocol.CodeBadRequest}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

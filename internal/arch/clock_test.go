@@ -13,7 +13,8 @@ func TestClockAndEnvironmentStayOutside(t *testing.T) {
 	// Pure packages are given the time; only programs read their environment. The controllers get
 	// their clock where they are put together.
 	const wiring = "internal/controller/setup.go"
-	pure := regexp.MustCompile(`^(api/|internal/(rl|contract|desired|status|controller|environment|gateway/dialect|runner/protocol|tokenizer|renderer)(/|$))`)
+	pure := regexp.MustCompile(
+		`^(api/|internal/(rl|contract|desired|status|controller|environment|gateway/dialect|runner/protocol|tokenizer|renderer)(/|$))`)
 	for _, s := range load(t, false) {
 		ast.Inspect(s.file, func(node ast.Node) bool {
 			selector, ok := node.(*ast.SelectorExpr)

@@ -16,7 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
 
-// DecodeDefaults decodes what all pods of runs and probes have unless their spec says otherwise.
+// DecodePodDefaults decodes what all pods of runs and probes have unless their spec says otherwise.
 func DecodePodDefaults(data string) (v1alpha1.PodOverrides, error) {
 	var defaults v1alpha1.PodOverrides
 	decoder := json.NewDecoder(bytes.NewReader([]byte(data)))
@@ -33,8 +33,8 @@ func DecodePodDefaults(data string) (v1alpha1.PodOverrides, error) {
 	return defaults, nil
 }
 
-// WithDefaults merges what a spec gives over the defaults. A map, a resource, a variable, a pull secret or a toleration
-// is replaced where the spec gives one of its key.
+// WithPodDefaults merges what a spec gives over the defaults. A map, a resource, a variable, a pull secret or a
+// toleration is replaced where the spec gives one of its key.
 func WithPodDefaults(given, defaults v1alpha1.PodOverrides) v1alpha1.PodOverrides {
 	given.Labels = mergedMap(defaults.Labels, given.Labels)
 	given.Annotations = mergedMap(defaults.Annotations, given.Annotations)

@@ -165,7 +165,8 @@ func (c *connection) greet(reader *protocol.Reader) error {
 	}
 	version := protocol.Negotiate(message.Versions)
 	if message.Type != protocol.TypeHello || version == 0 {
-		wrong := &protocol.Error{Code: protocol.CodeUnsupportedVersion, Message: "The caller speaks no version that the runner speaks."}
+		wrong := &protocol.Error{Code: protocol.CodeUnsupportedVersion,
+			Message: "The caller speaks no version that the runner speaks."}
 		if message.Type != protocol.TypeHello {
 			wrong = &protocol.Error{Code: protocol.CodeBadRequest, Field: "type", Message: "The first message is no hello."}
 		}
@@ -173,7 +174,8 @@ func (c *connection) greet(reader *protocol.Reader) error {
 		return wrong
 	}
 	bounds := protocol.DefaultLines
-	c.send(&protocol.Message{Type: protocol.TypeHello, ID: message.ID, Version: version, Bounds: &bounds, Runner: c.server.Version})
+	c.send(&protocol.Message{Type: protocol.TypeHello, ID: message.ID, Version: version, Bounds: &bounds,
+		Runner: c.server.Version})
 	return nil
 }
 
@@ -223,7 +225,8 @@ func (c *connection) start(m *protocol.Message) *protocol.Error {
 		return &protocol.Error{Code: protocol.CodeBadRequest, Field: "program", Message: "There is a program of this name."}
 	}
 	if len(c.programs) == maxPrograms {
-		return &protocol.Error{Code: protocol.CodeBusy, Message: fmt.Sprintf("There are %d programs, which is the limit.", maxPrograms)}
+		return &protocol.Error{Code: protocol.CodeBusy, Message: fmt.Sprintf("There are %d programs, which is the limit.",
+			maxPrograms)}
 	}
 	p := newProgram(c, m, spec)
 	c.programs[m.Program] = p

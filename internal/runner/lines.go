@@ -160,7 +160,8 @@ func (s *slot) ask(m *protocol.Message) {
 	id := s.program.conn.question()
 	s.program.questions[id] = &question{request: r, wire: m.ID}
 	s.program.conn.send(&protocol.Message{
-		Type: protocol.TypeAsk, ID: id, Program: s.program.name, Call: r.ID, Session: r.Session, Method: m.Method, Params: m.Params,
+		Type: protocol.TypeAsk, ID: id, Program: s.program.name, Call: r.ID, Session: r.Session, Method: m.Method,
+		Params: m.Params,
 	})
 }
 

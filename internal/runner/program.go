@@ -174,7 +174,8 @@ func (p *program) place(r *request) *protocol.Error {
 	case r.Type == protocol.TypeOpen && p.sessions[r.Session] != nil:
 		return &protocol.Error{Code: protocol.CodeBadRequest, Field: "session", Message: "There is a session of this name."}
 	case len(p.queue) == maxQueue:
-		return &protocol.Error{Code: protocol.CodeBusy, Message: fmt.Sprintf("%d requests wait, which is the limit.", maxQueue)}
+		return &protocol.Error{Code: protocol.CodeBusy, Message: fmt.Sprintf("%d requests wait, which is the limit.",
+			maxQueue)}
 	case r.Type == protocol.TypeOpen:
 		r.session = &session{name: r.Session, seed: r.Seed, busy: true, opening: true}
 		p.sessions[r.Session] = r.session

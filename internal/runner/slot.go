@@ -94,8 +94,9 @@ func (s *slot) spawned(r *running, err error) {
 		func() { p.post(func() { s.died(r) }) },
 	)
 	r.send(&protocol.Message{
-		Type: protocol.TypeHello, Versions: []int{protocol.Version}, Config: p.spec.Config, Scratch: p.conn.server.Scratch.Path(r.home),
-		Bounds: &protocol.Lines{Bytes: p.spec.Limits.LineBytes, Depth: protocol.DefaultLines.Depth},
+		Type: protocol.TypeHello, Versions: []int{protocol.Version}, Config: p.spec.Config,
+		Scratch: p.conn.server.Scratch.Path(r.home),
+		Bounds:  &protocol.Lines{Bytes: p.spec.Limits.LineBytes, Depth: protocol.DefaultLines.Depth},
 	})
 	if p.stopping || s.only != nil && p.requests[s.only.ID] != s.only { // stopped or cancelled meanwhile
 		s.stop()

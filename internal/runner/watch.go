@@ -196,11 +196,14 @@ func (w *watch) measure(base *scratch.Base) {
 	w.measuring = w.measured.Sub(begin)
 	switch {
 	case err != nil:
-		w.kill(overLimit("scratchFiles", float64(limit.Files), 0, "The program's scratch directory cannot be read: "+err.Error()+"."))
+		w.kill(overLimit("scratchFiles", float64(limit.Files), 0, "The program's scratch directory cannot be read: "+
+			err.Error()+"."))
 	case size.Bytes > limit.Bytes:
-		w.kill(overLimit("scratchBytes", float64(limit.Bytes), float64(size.Bytes), "The program's scratch directories are full."))
+		w.kill(overLimit("scratchBytes", float64(limit.Bytes), float64(size.Bytes),
+			"The program's scratch directories are full."))
 	case size.Files > limit.Files:
-		w.kill(overLimit("scratchFiles", float64(limit.Files), float64(size.Files), "The program's scratch directories have too many files."))
+		w.kill(overLimit("scratchFiles", float64(limit.Files), float64(size.Files),
+			"The program's scratch directories have too many files."))
 	}
 }
 

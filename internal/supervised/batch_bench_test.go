@@ -41,7 +41,8 @@ func benchmarkRows(b *testing.B) {
 		b.Fatal(err)
 	}
 	for i := range n {
-		row := fmt.Sprintf(`{"messages": [{"role": "user", "content": "What is %d + 1?"}, {"role": "assistant", "content": "%d"}]}`, i, i+1)
+		row := fmt.Sprintf(
+			`{"messages": [{"role": "user", "content": "What is %d + 1?"}, {"role": "assistant", "content": "%d"}]}`, i, i+1)
 		if i%10 == 0 {
 			row = `{"messages": [{"role": "user", "content": "Nobody replies."}]}`
 		}

@@ -98,13 +98,15 @@ func TestRowsThatAreNotTrained(t *testing.T) {
 		reason supervised.Reason
 		want   string
 	}{
-		"no reply":         {`{"messages": [{"role": "user", "content": "x"}]}`, nil, supervised.NoWeight, "no token has weight"},
+		"no reply": {`{"messages": [{"role": "user", "content": "x"}]}`, nil, supervised.NoWeight,
+			"no token has weight"},
 		"the reply is cut": {sumRow, func(b *supervised.Builder) { b.MaxTokens = 12 }, supervised.NoWeight, "maxTokens"},
 		"nothing is marked": {
 			sumRow, func(b *supervised.Builder) { b.TrainOn = supervised.Marked }, supervised.NoWeight, "no token has weight",
 		},
 		"marks that are not read": {
-			`{"messages": [{"role": "assistant", "content": "x", "weight": 1}]}`, nil, supervised.NotRendered, "set trainOn to Marked",
+			`{"messages": [{"role": "assistant", "content": "x", "weight": 1}]}`, nil, supervised.NotRendered,
+			"set trainOn to Marked",
 		},
 		"longer than the context": {
 			sumRow, func(b *supervised.Builder) { b.Context = 20 }, supervised.TooLong, "31 tokens, and the model's context 20",
@@ -179,7 +181,8 @@ func TestMarkedParts(t *testing.T) {
 		"channels": {
 			"gpt_oss_no_sysprompt", "gpt_oss",
 			[]string{question, reply("1", part("thinking", "two", "0.5"), part("text", "4", ""))},
-			map[float32]string{0.5: "<|channel|>analysis<|message|>two<|end|><|start|>assistant<|channel|>final<|message|>", 1: "4<|return|>"},
+			map[float32]string{0.5: "<|channel|>analysis<|message|>two<|end|><|start|>assistant<|channel|>final<|message|>",
+				1: "4<|return|>"},
 		},
 		"tokens apart": {
 			"deepseekv3_thinking", "deepseek_v3_1",
@@ -211,15 +214,18 @@ func TestMarkedParts(t *testing.T) {
 			map[float32]string{1: " it is 4\n<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call><|im_end|>"},
 		},
 		"calls belong to the message, and not to its only part": {
-			"qwen3", "qwen3", []string{question, `{"role": "assistant", "content": [` + part("text", "so", "0") + `], "weight": 1, "tool_calls": [
+			"qwen3", "qwen3", []string{question, `{"role": "assistant", "content": [` + part("text", "so", "0") +
+				`], "weight": 1, "tool_calls": [
 				{"type": "function", "id": "c", "function": {"name": "f", "arguments": "{}"}}]}`, `{"role": "tool", "content": "r", "tool_call_id": "c"}`},
 			map[float32]string{1: "\n<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call><|im_end|>"},
 		},
 		"a system message of which the format makes one text": {
 			"qwen3_8_low_reasoning", "qwen3_5",
-			[]string{`{"role": "system", "content": [` + part("text", "a", "0") + "," + part("text", "b", "2") + `]}`, question, reply("1", part("text", "4", ""))},
+			[]string{`{"role": "system", "content": [` + part("text", "a", "0") + "," + part("text", "b", "2") + `]}`, question,
+				reply("1", part("text", "4", ""))},
 			map[float32]string{
-				2: "Reasoning effort is set to low. Keep your thinking brief and focused, moving directly to the conclusion without unnecessary elaboration.\n\nab<|im_end|>",
+				2: "Reasoning effort is set to low. Keep your thinking brief and focused, moving directly to the conclusion " +
+					"without unnecessary elaboration.\n\nab<|im_end|>",
 				1: "\n</think>\n\n4<|im_end|>",
 			},
 		},
@@ -261,7 +267,8 @@ func TestMarkedParts(t *testing.T) {
 // TestMarkedPartsWithCallsAsText has a message whose calls become a part more than the row has.
 func TestMarkedPartsWithCallsAsText(t *testing.T) {
 	b := supervised.Builder{Renderer: families.WithCalls(build(t, "qwen3", "qwen3"), false), TrainOn: supervised.Marked}
-	row, err := supervised.ReadRow([]byte(`{"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "weight": 1, "content": [
+	row, err := supervised.ReadRow(
+		[]byte(`{"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "weight": 1, "content": [
 		{"type": "thinking", "thinking": "two", "weight": 0}], "tool_calls": [{"type": "function", "id": "c", "function": {"name": "f", "arguments": "{}"}}]}]}`))
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,8 @@ func TestReadRow(t *testing.T) {
 		},
 		"a weight that is text of a message": {
 			`{"messages": [{"role": "user", "content": "the \"weight\""}]}`,
-			supervised.Row{Conversation: renderer.Conversation{Messages: []chat.Message{{Role: "user", Content: `the "weight"`}}}},
+			supervised.Row{Conversation: renderer.Conversation{Messages: []chat.Message{{Role: "user",
+				Content: `the "weight"`}}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,20 +77,28 @@ func TestReadRowRefuses(t *testing.T) {
 		reason supervised.Reason
 		want   string
 	}{
-		"no known column":       {`{"question": "x"}`, supervised.NotRendered, "none of the columns messages, prompt and completion, or text"},
-		"two forms":             {`{"text": "x", "messages": [{"role": "user", "content": "x"}]}`, supervised.NotRendered, "several forms"},
-		"a prompt alone":        {`{"prompt": "x"}`, supervised.NotRendered, "one of them is missing"},
-		"a prompt of a number":  {`{"prompt": 3, "completion": "x"}`, supervised.NotRendered, "prompt: it is neither text nor a list"},
-		"an unknown field":      {`{"messages": [{"role": "user", "content": "x", "mood": "y"}]}`, supervised.NotRendered, `messages[0]: unknown field "mood"`},
-		"no list":               {`{"messages": "x"}`, supervised.NotRendered, "messages"},
-		"a negative weight":     {`{"messages": [{"role": "user", "content": "x", "weight": -1}]}`, supervised.NotRendered, "messages[0]: weight is -1"},
-		"a weight of text":      {`{"messages": [{"role": "user", "content": "x", "weight": "1"}]}`, supervised.NotRendered, `weight is "1"`},
-		"trainable of a number": {`{"messages": [{"role": "user", "content": "x", "trainable": 1}]}`, supervised.NotRendered, "trainable is 1"},
-		"two weights":           {`{"messages": [{"role": "user", "content": "x", "trainable": true, "weight": 1}]}`, supervised.NotRendered, "keep one of the two"},
-		"no messages":           {`{"messages": []}`, supervised.Empty, "messages is empty"},
-		"no text":               {`{"text": ""}`, supervised.Empty, "text is empty"},
-		"no completion":         {`{"prompt": "x", "completion": ""}`, supervised.Empty, "completion is empty"},
-		"no object":             {`[1]`, supervised.NotRendered, "reading the row"},
+		"no known column": {`{"question": "x"}`, supervised.NotRendered,
+			"none of the columns messages, prompt and completion, or text"},
+		"two forms": {`{"text": "x", "messages": [{"role": "user", "content": "x"}]}`, supervised.NotRendered,
+			"several forms"},
+		"a prompt alone": {`{"prompt": "x"}`, supervised.NotRendered, "one of them is missing"},
+		"a prompt of a number": {`{"prompt": 3, "completion": "x"}`, supervised.NotRendered,
+			"prompt: it is neither text nor a list"},
+		"an unknown field": {`{"messages": [{"role": "user", "content": "x", "mood": "y"}]}`, supervised.NotRendered,
+			`messages[0]: unknown field "mood"`},
+		"no list": {`{"messages": "x"}`, supervised.NotRendered, "messages"},
+		"a negative weight": {`{"messages": [{"role": "user", "content": "x", "weight": -1}]}`, supervised.NotRendered,
+			"messages[0]: weight is -1"},
+		"a weight of text": {`{"messages": [{"role": "user", "content": "x", "weight": "1"}]}`, supervised.NotRendered,
+			`weight is "1"`},
+		"trainable of a number": {`{"messages": [{"role": "user", "content": "x", "trainable": 1}]}`, supervised.NotRendered,
+			"trainable is 1"},
+		"two weights": {`{"messages": [{"role": "user", "content": "x", "trainable": true, "weight": 1}]}`,
+			supervised.NotRendered, "keep one of the two"},
+		"no messages":   {`{"messages": []}`, supervised.Empty, "messages is empty"},
+		"no text":       {`{"text": ""}`, supervised.Empty, "text is empty"},
+		"no completion": {`{"prompt": "x", "completion": ""}`, supervised.Empty, "completion is empty"},
+		"no object":     {`[1]`, supervised.NotRendered, "reading the row"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := supervised.ReadRow([]byte(c.row))

@@ -68,7 +68,8 @@ func parseGeneral(data []byte) (*General, error) {
 		return nil, problem("the file is not UTF-8")
 	}
 	c := &cursor{data: data}
-	file, err := fields(c, "version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
+	file, err := fields(c, "version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
+		"post_processor", "decoder", "model")
 	if err != nil {
 		return nil, err
 	}
@@ -143,11 +144,13 @@ func (g *generalReader) readModel(value []byte) error {
 	}
 	if name != "BPE" {
 		if _, known := other[name]; known {
-			return within("type", problem("%s is not supported, only BPE is: choose a model whose tokenizer.json has a model of type BPE", name))
+			return within("type", problem("%s is not supported, only BPE is: choose a model whose tokenizer.json has a model "+
+				"of type BPE", name))
 		}
 		return within("type", problem("%q is not known; known is BPE", name))
 	}
-	model, err := fields(&cursor{data: value}, "type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
+	model, err := fields(&cursor{data: value}, "type", "dropout", "unk_token", "continuing_subword_prefix",
+		"end_of_word_suffix",
 		"fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges")
 	if err != nil {
 		return err
@@ -305,7 +308,8 @@ func (g *generalReader) readAdded(value []byte) error {
 		}
 		seen[key] = true
 		found[token.Normalized] = append(found[token.Normalized], added{id: id, content: content, special: token.Special})
-		g.config.Added = append(g.config.Added, general.Added{ID: id, Content: token.Content, Text: content, Special: token.Special,
+		g.config.Added = append(g.config.Added, general.Added{ID: id, Content: token.Content, Text: content,
+			Special:    token.Special,
 			SingleWord: token.SingleWord, LStrip: token.LStrip, RStrip: token.RStrip})
 	}
 	g.config.FindRaw, g.config.FindNormalized = finder(found[false]), finder(found[true])
@@ -331,11 +335,14 @@ func (g *generalReader) checkFirst() error {
 	case g.first < 0:
 		return nil
 	case g.first > 0:
-		return within("pre_tokenizer", problem(`Metaspace with prepend_scheme "first" is supported as the first step only: move it there, or choose "always" or "never"`))
+		return within("pre_tokenizer",
+			problem(`Metaspace with prepend_scheme "first" is supported as the first step only: move it there, or choose "always" or "never"`))
 	case g.removes:
-		return within("normalizer", problem(`Metaspace has prepend_scheme "first", which is not supported with a normalizer that may remove the start of a text`))
+		return within("normalizer",
+			problem(`Metaspace has prepend_scheme "first", which is not supported with a normalizer that may remove the start of a text`))
 	case g.normalizes && g.config.FindNormalized != nil:
-		return within("added_tokens", problem(`Metaspace has prepend_scheme "first", which is not supported with a normalizer and added tokens that have normalized set`))
+		return within("added_tokens",
+			problem(`Metaspace has prepend_scheme "first", which is not supported with a normalizer and added tokens that have normalized set`))
 	}
 	return nil
 }

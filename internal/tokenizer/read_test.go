@@ -60,7 +60,8 @@ func generalFiles(t testing.TB) []string {
 	return names
 }
 
-// The vectors are the reference's. `go test -tags models ./test/models -run TestGeneralVectors -update` records them anew.
+// The vectors are the reference's. `go test -tags models ./test/models -run TestGeneralVectors -update` records them
+// anew.
 func TestGeneralGolden(t *testing.T) {
 	for _, name := range generalFiles(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".json.gz"), func(t *testing.T) {
@@ -129,14 +130,19 @@ func sentencePiece() object {
 	}
 	return object{
 		"version": "1.0", "truncation": nil, "padding": nil, "pre_tokenizer": nil, "post_processor": nil,
-		"normalizer": object{"type": "Sequence", "normalizers": []any{object{"type": "Prepend", "prepend": "▁"}, replace(" ", "▁")}},
-		"decoder": object{"type": "Sequence", "decoders": []any{replace("▁", " "), object{"type": "ByteFallback"}, object{"type": "Fuse"},
+		"normalizer": object{"type": "Sequence", "normalizers": []any{object{"type": "Prepend", "prepend": "▁"},
+			replace(" ", "▁")}},
+		"decoder": object{"type": "Sequence", "decoders": []any{replace("▁", " "), object{"type": "ByteFallback"},
+			object{"type": "Fuse"},
 			object{"type": "Strip", "content": " ", "start": 1, "stop": 0}}},
 		"added_tokens": []any{
-			object{"id": 0, "content": "<unk>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true},
-			object{"id": 261, "content": "</s>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true},
+			object{"id": 0, "content": "<unk>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+				"special": true},
+			object{"id": 261, "content": "</s>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+				"special": true},
 		},
-		"model": object{"type": "BPE", "dropout": nil, "unk_token": "<unk>", "continuing_subword_prefix": nil, "end_of_word_suffix": nil, "fuse_unk": true,
+		"model": object{"type": "BPE", "dropout": nil, "unk_token": "<unk>", "continuing_subword_prefix": nil,
+			"end_of_word_suffix": nil, "fuse_unk": true,
 			"byte_fallback": true, "ignore_merges": false, "vocab": vocab, "merges": []any{"▁ a"}},
 	}
 }
@@ -181,7 +187,8 @@ func TestByteFallbackDecoding(t *testing.T) {
 func TestNormalizedAddedToken(t *testing.T) {
 	file := sentencePiece()
 	file["normalizer"] = object{"type": "Lowercase"}
-	file["added_tokens"] = append(file["added_tokens"].([]any), object{"id": 262, "content": "<A>", "normalized": true, "special": true})
+	file["added_tokens"] = append(file["added_tokens"].([]any), object{"id": 262, "content": "<A>", "normalized": true,
+		"special": true})
 	tokens, err := Read(encodeJSON(t, file))
 	if err != nil {
 		t.Fatal(err)
@@ -253,45 +260,66 @@ func TestReadErrors(t *testing.T) {
 		damage      func(object)
 		field, says string
 	}{
-		"Unigram":                     {set("model", object{"type": "Unigram", "unk_id": 0, "vocab": []any{}}), "model.type", "Unigram is not supported, only BPE is: choose"},
-		"WordPiece":                   {model("type", "WordPiece"), "model.type", "WordPiece is not supported"},
-		"WordLevel":                   {model("type", "WordLevel"), "model.type", "WordLevel is not supported"},
-		"another model":               {model("type", "Markov"), "model.type", `"Markov" is not known`},
-		"a prefix of parts of words":  {model("continuing_subword_prefix", "##"), "model.continuing_subword_prefix", "not known"},
+		"Unigram": {set("model", object{"type": "Unigram", "unk_id": 0, "vocab": []any{}}), "model.type",
+			"Unigram is not supported, only BPE is: choose"},
+		"WordPiece":     {model("type", "WordPiece"), "model.type", "WordPiece is not supported"},
+		"WordLevel":     {model("type", "WordLevel"), "model.type", "WordLevel is not supported"},
+		"another model": {model("type", "Markov"), "model.type", `"Markov" is not known`},
+		"a prefix of parts of words": {model("continuing_subword_prefix", "##"), "model.continuing_subword_prefix",
+			"not known"},
 		"a suffix of words":           {model("end_of_word_suffix", "</w>"), "model.end_of_word_suffix", "not known"},
 		"an unknown token of nobody":  {model("unk_token", "<none>"), "model.vocab", "<none>"},
 		"an unknown token of numbers": {model("unk_token", 5), "model.unk_token", "cannot unmarshal"},
-		"two tokens of one id":        {func(f object) { f["model"].(object)["vocab"].(object)["zz"] = 2 }, `model.vocab["zz"]`, `id 2 is also the id of "a"`},
-		"a merge of nobody":           {model("merges", []any{"a a"}), "model.merges[0]", `no "aa"`},
-		"a merge of three":            {model("merges", []any{"▁ a a"}), "model.merges[0]", "not two tokens"},
-		"a precompiled normalizer":    {set("normalizer", object{"type": "Precompiled", "precompiled_charsmap": ""}), "normalizer", "Precompiled"},
-		"a normalizer of Bert":        {set("normalizer", several("normalizers", object{"type": "NFC"}, object{"type": "BertNormalizer"})), "normalizer.normalizers[1]", "BertNormalizer"},
-		"steps in steps in steps":     {set("normalizer", nestedSteps(12)), "normalizer", "8 levels"},
-		"texts that double":           {set("normalizer", several("normalizers", double, double, double, double, double, double, double, double, double)), "normalizer", "512 times as long"},
-		"decoders that double":        {set("decoder", several("decoders", slices.Repeat([]any{double}, 9)...)), "decoder", "512 times as long"},
-		"a long prefix":               {set("normalizer", object{"type": "Prepend", "prepend": strings.Repeat("a", 65)}), "normalizer.prepend", "64 bytes"},
-		"a Replace of nothing":        {set("normalizer", object{"type": "Replace", "pattern": object{}, "content": ""}), "normalizer.pattern", "neither"},
-		"a Replace without content":   {set("normalizer", object{"type": "Replace", "pattern": object{"String": "a"}}), "normalizer.content", "missing"},
-		"a pattern with a reference":  {split(object{"pattern": object{"Regex": `(a)\1`}}), "pre_tokenizer.pattern.Regex", `compiling pattern "(a)\\1": at byte 3: \1 is not supported`},
-		"another behavior":            {split(object{"behavior": "Doubled"}), "pre_tokenizer.behavior", `"Doubled"`},
-		"a Split without invert":      {pre(object{"type": "Split", "pattern": object{"Regex": "a"}, "behavior": "Isolated"}), "pre_tokenizer.invert", "missing"},
-		"scripts":                     {pre(object{"type": "UnicodeScripts"}), "pre_tokenizer", "UnicodeScripts"},
-		"bytes of bytes":              {pre(several("pretokenizers", level, level)), "pre_tokenizer.pretokenizers[1]", "twice"},
-		"two Metaspaces":              {pre(several("pretokenizers", first, first)), "pre_tokenizer.pretokenizers[1]", "twice"},
-		"a replacement of two":        {meta(object{"replacement": "▁▁"}), "pre_tokenizer.replacement", "not one character"},
-		"another scheme":              {meta(object{"prepend_scheme": "last"}), "pre_tokenizer.prepend_scheme", `"last"`},
-		"schemes that contradict":     {meta(object{"add_prefix_space": false}), "pre_tokenizer.add_prefix_space", "contradicts"},
-		"a first Metaspace second":    {pre(several("pretokenizers", object{"type": "Digits", "individual_digits": true}, first)), "pre_tokenizer", "first step only"},
-		"a first Metaspace and Strip": {func(f object) { pre(first)(f); set("normalizer", object{"type": "StripAccents"})(f) }, "normalizer", "remove the start"},
-		"an empty chunk":              {pre(object{"type": "FixedLength", "length": 0}), "pre_tokenizer.length", "less than 1"},
-		"many steps":                  {pre(several("pretokenizers", slices.Repeat([]any{object{"type": "Whitespace"}}, 33)...)), "pre_tokenizer.pretokenizers[32]", "32 steps"},
-		"no decoder":                  {set("decoder", nil), "decoder", "a space between"},
-		"a decoder of CTC":            {set("decoder", object{"type": "CTC"}), "decoder", "CTC"},
-		"another post-processor":      {set("post_processor", object{"type": "BertProcessing"}), "post_processor", "BertProcessing"},
-		"an added token of nothing":   {added("content", ""), "added_tokens[1].content", "empty"},
-		"an added token twice":        {added("content", "<unk>"), "added_tokens[1].content", "twice"},
-		"an added token's wrong id":   {added("id", 400), "added_tokens[1].id", "261 is the next"},
-		"an added token's other id":   {added("content", "é"), "added_tokens[1].id", "4 in the vocabulary"},
+		"two tokens of one id": {func(f object) { f["model"].(object)["vocab"].(object)["zz"] = 2 },
+			`model.vocab["zz"]`, `id 2 is also the id of "a"`},
+		"a merge of nobody": {model("merges", []any{"a a"}), "model.merges[0]", `no "aa"`},
+		"a merge of three":  {model("merges", []any{"▁ a a"}), "model.merges[0]", "not two tokens"},
+		"a precompiled normalizer": {set("normalizer", object{"type": "Precompiled", "precompiled_charsmap": ""}),
+			"normalizer", "Precompiled"},
+		"a normalizer of Bert": {set("normalizer", several("normalizers", object{"type": "NFC"},
+			object{"type": "BertNormalizer"})), "normalizer.normalizers[1]", "BertNormalizer"},
+		"steps in steps in steps": {set("normalizer", nestedSteps(12)), "normalizer", "8 levels"},
+		"texts that double": {set("normalizer", several("normalizers", double, double, double, double, double,
+			double, double, double, double)), "normalizer", "512 times as long"},
+		"decoders that double": {set("decoder", several("decoders", slices.Repeat([]any{double}, 9)...)), "decoder",
+			"512 times as long"},
+		"a long prefix": {set("normalizer", object{"type": "Prepend", "prepend": strings.Repeat("a", 65)}),
+			"normalizer.prepend", "64 bytes"},
+		"a Replace of nothing": {set("normalizer", object{"type": "Replace", "pattern": object{}, "content": ""}),
+			"normalizer.pattern", "neither"},
+		"a Replace without content": {set("normalizer", object{"type": "Replace", "pattern": object{"String": "a"}}),
+			"normalizer.content", "missing"},
+		"a pattern with a reference": {split(object{"pattern": object{"Regex": `(a)\1`}}), "pre_tokenizer.pattern.Regex",
+			`compiling pattern "(a)\\1": at byte 3: \1 is not supported`},
+		"another behavior": {split(object{"behavior": "Doubled"}), "pre_tokenizer.behavior", `"Doubled"`},
+		"a Split without invert": {pre(object{"type": "Split", "pattern": object{"Regex": "a"}, "behavior": "Isolated"}),
+			"pre_tokenizer.invert", "missing"},
+		"scripts": {pre(object{"type": "UnicodeScripts"}), "pre_tokenizer", "UnicodeScripts"},
+		"bytes of bytes": {pre(several("pretokenizers", level, level)), "pre_tokenizer.pretokenizers[1]",
+			"twice"},
+		"two Metaspaces": {pre(several("pretokenizers", first, first)), "pre_tokenizer.pretokenizers[1]",
+			"twice"},
+		"a replacement of two": {meta(object{"replacement": "▁▁"}), "pre_tokenizer.replacement", "not one character"},
+		"another scheme":       {meta(object{"prepend_scheme": "last"}), "pre_tokenizer.prepend_scheme", `"last"`},
+		"schemes that contradict": {meta(object{"add_prefix_space": false}), "pre_tokenizer.add_prefix_space",
+			"contradicts"},
+		"a first Metaspace second": {pre(several("pretokenizers", object{"type": "Digits", "individual_digits": true},
+			first)), "pre_tokenizer", "first step only"},
+		"a first Metaspace and Strip": {func(f object) {
+			pre(first)(f)
+			set("normalizer", object{"type": "StripAccents"})(f)
+		}, "normalizer", "remove the start"},
+		"an empty chunk": {pre(object{"type": "FixedLength", "length": 0}), "pre_tokenizer.length", "less than 1"},
+		"many steps": {pre(several("pretokenizers", slices.Repeat([]any{object{"type": "Whitespace"}},
+			33)...)), "pre_tokenizer.pretokenizers[32]", "32 steps"},
+		"no decoder":       {set("decoder", nil), "decoder", "a space between"},
+		"a decoder of CTC": {set("decoder", object{"type": "CTC"}), "decoder", "CTC"},
+		"another post-processor": {set("post_processor", object{"type": "BertProcessing"}), "post_processor",
+			"BertProcessing"},
+		"an added token of nothing": {added("content", ""), "added_tokens[1].content", "empty"},
+		"an added token twice":      {added("content", "<unk>"), "added_tokens[1].content", "twice"},
+		"an added token's wrong id": {added("id", 400), "added_tokens[1].id", "261 is the next"},
+		"an added token's other id": {added("content", "é"), "added_tokens[1].id", "4 in the vocabulary"},
 		"an added token that vanishes": {func(f object) {
 			set("normalizer", object{"type": "Strip", "strip_left": true, "strip_right": true})(f)
 			added("content", " ")(f)
@@ -323,7 +351,8 @@ func nestedSteps(depth int) object {
 	return step
 }
 
-// FuzzRead damages a file. Read returns a tokenizer that encodes and decodes any text, or a *FieldError, and never panics.
+// FuzzRead damages a file. Read returns a tokenizer that encodes and decodes any text, or a *FieldError, and never
+// panics.
 func FuzzRead(f *testing.F) {
 	file := encodeJSON(f, sentencePiece())
 	f.Add(uint16(0), uint16(0), []byte(nil), "a é 日 </s>")

@@ -112,7 +112,8 @@ func (g *generalReader) normalizerOf(name string, value []byte) (n general.Norma
 		pattern, err := step.Pattern.read()
 		return general.Replace(pattern, step.Content), err
 	}
-	return n, problem("normalizer %s is not supported; supported are Sequence, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, ByteLevel, Prepend, "+
+	return n, problem("normalizer %s is not supported; supported are Sequence, NFC, NFD, NFKC, NFKD, Lowercase, "+
+		"StripAccents, ByteLevel, Prepend, "+
 		"Strip and Replace", short(value))
 }
 
@@ -167,7 +168,8 @@ func (g *generalReader) preTokenizerOf(name string, value []byte) (p general.Pre
 		}
 		return general.FixedLength(step.Length), err
 	}
-	return p, problem("pre-tokenizer %s is not supported; supported are Sequence, Split, ByteLevel, Metaspace, Whitespace, WhitespaceSplit, Digits, "+
+	return p, problem("pre-tokenizer %s is not supported; supported are Sequence, Split, ByteLevel, Metaspace, "+
+		"Whitespace, WhitespaceSplit, Digits, "+
 		"Punctuation, CharDelimiterSplit and FixedLength", short(value))
 }
 
@@ -296,5 +298,6 @@ func decoderOf(name string, value []byte) (d general.Decoder, err error) {
 		content, err := single(step.Content)
 		return general.StripOf(content, int(step.Start), int(step.Stop)), within("content", err)
 	}
-	return d, problem("decoder %s is not supported; supported are Sequence, ByteLevel, Metaspace, ByteFallback, Fuse, Replace and Strip", short(value))
+	return d, problem("decoder %s is not supported; supported are Sequence, ByteLevel, Metaspace, ByteFallback, Fuse, "+
+		"Replace and Strip", short(value))
 }

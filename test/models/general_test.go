@@ -55,23 +55,28 @@ func metaspace(scheme string, split bool) object {
 
 func addedToken(content, flags string) object {
 	has := func(flag rune) bool { return slices.Contains([]rune(flags), flag) }
-	return object{"id": 0, "content": content, "special": has('s'), "normalized": has('n'), "lstrip": has('l'), "rstrip": has('r'), "single_word": has('w')}
+	return object{"id": 0, "content": content, "special": has('s'), "normalized": has('n'), "lstrip": has('l'),
+		"rstrip": has('r'), "single_word": has('w')}
 }
 
 // flagged are added tokens with every flag.
 func flagged() []object {
 	return []object{
-		addedToken("<s>", "s"), addedToken("</s>", "s"), addedToken("<left>", "sl"), addedToken("<right>", "sr"), addedToken("<both>", "lr"),
-		addedToken("word", "w"), addedToken("Wörd", "wn"), addedToken("<Norm é>", "n"), addedToken("<NS>", "ns"), addedToken("ab", ""), addedToken("<nlr>", "nlr"),
+		addedToken("<s>", "s"), addedToken("</s>", "s"), addedToken("<left>", "sl"), addedToken("<right>", "sr"),
+		addedToken("<both>", "lr"),
+		addedToken("word", "w"), addedToken("Wörd", "wn"), addedToken("<Norm é>", "n"), addedToken("<NS>", "ns"),
+		addedToken("ab", ""), addedToken("<nlr>", "nlr"),
 	}
 }
 
 // bytesSetting is a byte-level vocabulary with a pre-tokenizer.
 func bytesSetting(pre, normalizer any) setting {
 	return setting{Alphabet: true, Size: 1500, Spec: object{
-		"version": "1.0", "truncation": nil, "padding": nil, "normalizer": normalizer, "pre_tokenizer": pre, "post_processor": nil, "decoder": byteLevel(true, true),
+		"version": "1.0", "truncation": nil, "padding": nil, "normalizer": normalizer, "pre_tokenizer": pre,
+		"post_processor": nil, "decoder": byteLevel(true, true),
 		"added_tokens": []object{addedToken("<|end|>", "s"), addedToken("<think>", "")},
-		"model": object{"type": "BPE", "dropout": nil, "unk_token": nil, "continuing_subword_prefix": nil, "end_of_word_suffix": nil, "fuse_unk": false,
+		"model": object{"type": "BPE", "dropout": nil, "unk_token": nil, "continuing_subword_prefix": nil,
+			"end_of_word_suffix": nil, "fuse_unk": false,
 			"byte_fallback": false, "ignore_merges": false},
 	}}
 }
@@ -82,7 +87,8 @@ func sentencePieces(normalizer, pre any, decoders ...object) setting {
 	s.Alphabet, s.Bytes = false, true
 	s.Spec["decoder"] = sequence("decoders", decoders...)
 	s.Spec["added_tokens"] = append([]object{addedToken("<unk>", "s")}, flagged()...)
-	s.Spec["model"] = object{"type": "BPE", "dropout": nil, "unk_token": "<unk>", "continuing_subword_prefix": nil, "end_of_word_suffix": nil, "fuse_unk": true,
+	s.Spec["model"] = object{"type": "BPE", "dropout": nil, "unk_token": "<unk>", "continuing_subword_prefix": nil,
+		"end_of_word_suffix": nil, "fuse_unk": true,
 		"byte_fallback": true, "ignore_merges": false}
 	return s
 }
@@ -117,32 +123,50 @@ func generalSettings() map[string]setting {
 	prepend := object{"type": "Prepend", "prepend": "▁"}
 	spaces := replaceStep("String", " ", "▁")
 	all := map[string]setting{
-		"llama2":              sentencePieces(sequence("normalizers", prepend, spaces), nil, append(slices.Clone(spacesBack), stripFirst)...),
-		"llama2 first":        sentencePieces(nil, metaspace("first", false), append(slices.Clone(spacesBack), stripFirst)...),
-		"gemma":               sentencePieces(spaces, splitStep("String", " ", "MergedWithPrevious", false), spacesBack...),
-		"metaspace always":    sentencePieces(nil, metaspace("always", true), metaspace("always", true)),
-		"metaspace first":     sentencePieces(nil, metaspace("first", true), object{"type": "ByteFallback"}, metaspace("first", true)),
-		"metaspace never":     sentencePieces(object{"type": "NFKC"}, metaspace("never", true), object{"type": "ByteFallback"}, metaspace("never", true)),
-		"metaspace whole":     sentencePieces(nil, metaspace("always", false), object{"type": "ByteFallback"}, metaspace("always", false)),
-		"metaspace and digit": sentencePieces(nil, sequence("pretokenizers", metaspace("always", true), object{"type": "Digits", "individual_digits": true}), spacesBack...),
+		"llama2": sentencePieces(sequence("normalizers", prepend, spaces), nil,
+			append(slices.Clone(spacesBack), stripFirst)...),
+		"llama2 first": sentencePieces(nil, metaspace("first", false),
+			append(slices.Clone(spacesBack), stripFirst)...),
+		"gemma":            sentencePieces(spaces, splitStep("String", " ", "MergedWithPrevious", false), spacesBack...),
+		"metaspace always": sentencePieces(nil, metaspace("always", true), metaspace("always", true)),
+		"metaspace first": sentencePieces(nil, metaspace("first", true), object{"type": "ByteFallback"},
+			metaspace("first", true)),
+		"metaspace never": sentencePieces(object{"type": "NFKC"}, metaspace("never", true),
+			object{"type": "ByteFallback"}, metaspace("never", true)),
+		"metaspace whole": sentencePieces(nil, metaspace("always", false), object{"type": "ByteFallback"},
+			metaspace("always", false)),
+		"metaspace and digit": sentencePieces(nil, sequence("pretokenizers", metaspace("always", true),
+			object{"type": "Digits", "individual_digits": true}), spacesBack...),
 		"unknown": sentencePieces(object{"type": "NFC"}, object{"type": "Whitespace"}, object{"type": "Fuse"}).model(
 			object{"byte_fallback": false, "fuse_unk": false}),
-		"unknown fused":  sentencePieces(object{"type": "NFC"}, object{"type": "Whitespace"}, object{"type": "Fuse"}).model(object{"byte_fallback": false}),
-		"unknown nobody": sentencePieces(nil, object{"type": "WhitespaceSplit"}, object{"type": "Fuse"}).model(object{"byte_fallback": false, "unk_token": nil}),
-		"whole wins":     sentencePieces(sequence("normalizers", prepend, spaces), splitStep("String", "▁", "MergedWithNext", false), spacesBack...).model(object{"ignore_merges": true}),
-		"fixed length":   sentencePieces(nil, object{"type": "FixedLength", "length": 5}, object{"type": "ByteFallback"}).like("metaspace never"),
-		"delimiter":      sentencePieces(nil, object{"type": "CharDelimiterSplit", "delimiter": "e"}, object{"type": "ByteFallback"}).like("metaspace never"),
-		"strips":         sentencePieces(object{"type": "Strip", "strip_left": true, "strip_right": true}, metaspace("always", true), spacesBack...),
-		"strips left":    sentencePieces(object{"type": "Strip", "strip_left": true, "strip_right": false}, nil, spacesBack...).like("metaspace always"),
-		"replaces": sentencePieces(sequence("normalizers", replaceStep("Regex", `\s+`, " "), replaceStep("Regex", `\p{N}`, ""), spaces,
-			replaceStep("Regex", `(?<=[a-z])(?=[A-Z])`, "_")), nil, replaceStep("Regex", `▁+`, " "), object{"type": "ByteFallback"},
-			object{"type": "Strip", "content": "a", "start": 0, "stop": 1}, object{"type": "Strip", "content": "e", "start": 2, "stop": 0}),
+		"unknown fused": sentencePieces(object{"type": "NFC"}, object{"type": "Whitespace"},
+			object{"type": "Fuse"}).model(object{"byte_fallback": false}),
+		"unknown nobody": sentencePieces(nil, object{"type": "WhitespaceSplit"},
+			object{"type": "Fuse"}).model(object{"byte_fallback": false, "unk_token": nil}),
+		"whole wins": sentencePieces(sequence("normalizers", prepend, spaces), splitStep("String", "▁", "MergedWithNext",
+			false), spacesBack...).model(object{"ignore_merges": true}),
+		"fixed length": sentencePieces(nil, object{"type": "FixedLength", "length": 5},
+			object{"type": "ByteFallback"}).like("metaspace never"),
+		"delimiter": sentencePieces(nil, object{"type": "CharDelimiterSplit", "delimiter": "e"},
+			object{"type": "ByteFallback"}).like("metaspace never"),
+		"strips": sentencePieces(object{"type": "Strip", "strip_left": true, "strip_right": true},
+			metaspace("always", true), spacesBack...),
+		"strips left": sentencePieces(object{"type": "Strip", "strip_left": true, "strip_right": false}, nil,
+			spacesBack...).like("metaspace always"),
+		"replaces": sentencePieces(sequence("normalizers", replaceStep("Regex", `\s+`, " "),
+			replaceStep("Regex", `\p{N}`, ""), spaces,
+			replaceStep("Regex", `(?<=[a-z])(?=[A-Z])`, "_")), nil, replaceStep("Regex", `▁+`, " "),
+			object{"type": "ByteFallback"},
+			object{"type": "Strip", "content": "a", "start": 0, "stop": 1}, object{"type": "Strip", "content": "e", "start": 2,
+				"stop": 0}),
 		"prefix space":     bytesSetting(byteLevel(true, true), nil),
 		"prefix no regex":  bytesSetting(byteLevel(true, false), nil),
 		"bytes normalized": bytesSetting(splitStep("Regex", `Ġ?[^Ġ]+`, "Isolated", false), object{"type": "ByteLevel"}),
-		"bytes then split": bytesSetting(sequence("pretokenizers", byteLevel(false, false), splitStep("Regex", `Ġ?\p{L}+`, "Isolated", false)), nil),
-		"bytes flags":      bytesSetting(byteLevel(true, true), object{"type": "NFKC"}).with(object{"added_tokens": flagged()}),
-		"nested": bytesSetting(sequence("pretokenizers", sequence("pretokenizers", object{"type": "Digits", "individual_digits": false}),
+		"bytes then split": bytesSetting(sequence("pretokenizers", byteLevel(false, false),
+			splitStep("Regex", `Ġ?\p{L}+`, "Isolated", false)), nil),
+		"bytes flags": bytesSetting(byteLevel(true, true), object{"type": "NFKC"}).with(object{"added_tokens": flagged()}),
+		"nested": bytesSetting(sequence("pretokenizers",
+			sequence("pretokenizers", object{"type": "Digits", "individual_digits": false}),
 			object{"type": "Punctuation", "behavior": "MergedWithNext"}, byteLevel(false, true)),
 			sequence("normalizers", sequence("normalizers", object{"type": "NFD"}), object{"type": "Lowercase"})),
 	}
@@ -153,18 +177,23 @@ func generalSettings() map[string]setting {
 		`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s`,
 		`[\p{L}\p{N}]+|[^\s\p{L}\p{N}]+|\s+`, `[一-龥぀-ゟ゠-ヿ]+`, ` ?[^(\s|.,!?…。，、।۔،)]+`, `\p{Lu}?\p{Ll}+|\p{Lu}+(?!\p{Ll})`,
 	} {
-		all["pattern "+string(rune('a'+i))] = bytesSetting(sequence("pretokenizers", splitStep("Regex", pattern, "Isolated", false), byteLevel(false, false)), nil).like("nested")
+		all["pattern "+string(rune('a'+i))] = bytesSetting(sequence("pretokenizers",
+			splitStep("Regex", pattern, "Isolated", false), byteLevel(false, false)), nil).like("nested")
 	}
 	for _, behavior := range []string{"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"} {
 		for _, invert := range []bool{false, true} {
 			name := behavior + map[bool]string{true: " inverted"}[invert]
-			all["regex "+name] = bytesSetting(sequence("pretokenizers", splitStep("Regex", `\p{L}|\d+|\b`, behavior, invert), byteLevel(false, false)), nil).like("nested")
-			all["string "+name] = bytesSetting(sequence("pretokenizers", splitStep("String", "e", behavior, invert), byteLevel(false, true)), nil).like("nested")
+			all["regex "+name] = bytesSetting(sequence("pretokenizers", splitStep("Regex", `\p{L}|\d+|\b`, behavior, invert),
+				byteLevel(false, false)), nil).like("nested")
+			all["string "+name] = bytesSetting(sequence("pretokenizers", splitStep("String", "e", behavior, invert),
+				byteLevel(false, true)), nil).like("nested")
 		}
-		all["punctuation "+behavior] = sentencePieces(nil, object{"type": "Punctuation", "behavior": behavior}, object{"type": "ByteFallback"}).like("metaspace never")
+		all["punctuation "+behavior] = sentencePieces(nil, object{"type": "Punctuation", "behavior": behavior},
+			object{"type": "ByteFallback"}).like("metaspace never")
 	}
 	for _, form := range plainForms {
-		all["form "+form] = sentencePieces(object{"type": form}, metaspace("always", true), spacesBack...).like("metaspace always")
+		all["form "+form] = sentencePieces(object{"type": form}, metaspace("always", true),
+			spacesBack...).like("metaspace always")
 	}
 	return all
 }
@@ -226,7 +255,8 @@ type (
 )
 
 func (a eitherAnswer) equal(b eitherAnswer) bool {
-	return a.Text == b.Text && a.Skip == b.Skip && slices.Equal(a.IDs, b.IDs) && slices.Equal(a.Lit, b.Lit) && slices.Equal(a.Plain, b.Plain)
+	return a.Text == b.Text && a.Skip == b.Skip && slices.Equal(a.IDs, b.IDs) && slices.Equal(a.Lit, b.Lit) &&
+		slices.Equal(a.Plain, b.Plain)
 }
 
 // sameGeneral does what same does, with one process of the reference.
@@ -252,7 +282,8 @@ func sameGeneral(t *testing.T, tokens *tokenizer.General, names []string, file s
 		compared++
 		got := eitherAnswer{}
 		if q.Text != nil {
-			got.IDs, got.Lit = tokens.AppendEncode([]int32{}, *q.Text, tokenizer.Specials), tokens.AppendEncode([]int32{}, *q.Text, tokenizer.Literal)
+			got.IDs, got.Lit = tokens.AppendEncode([]int32{}, *q.Text, tokenizer.Specials),
+				tokens.AppendEncode([]int32{}, *q.Text, tokenizer.Literal)
 			got.Plain = tokens.AppendEncode([]int32{}, *q.Text, tokenizer.Plain)
 		} else {
 			var errs [2]error
@@ -266,7 +297,8 @@ func sameGeneral(t *testing.T, tokens *tokenizer.General, names []string, file s
 			return
 		}
 		if wrong++; wrong <= 5 {
-			t.Errorf("%.2000q, %d (-want +got):\n%s", pointed(q.Text), q.IDs, cmp.Diff(want, got, cmp.AllowUnexported(eitherAnswer{})))
+			t.Errorf("%.2000q, %d (-want +got):\n%s", pointed(q.Text), q.IDs,
+				cmp.Diff(want, got, cmp.AllowUnexported(eitherAnswer{})))
 		}
 	})
 	t.Logf("%d mismatches in %d comparisons", wrong, compared)

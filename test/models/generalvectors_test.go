@@ -20,8 +20,10 @@ import (
 
 // recordedSettings are the settings whose files and ids are committed.
 var recordedSettings = []string{
-	"llama2", "llama2 first", "gemma", "metaspace always", "metaspace first", "metaspace whole", "unknown", "unknown fused", "some bytes", "replaces", "whole wins",
-	"bytes flags", "bytes normalized", "bytes then split", "prefix space", "nested", "pattern a", "regex MergedWithPrevious", "string Contiguous inverted", "punctuation Removed",
+	"llama2", "llama2 first", "gemma", "metaspace always", "metaspace first", "metaspace whole", "unknown",
+	"unknown fused", "some bytes", "replaces", "whole wins",
+	"bytes flags", "bytes normalized", "bytes then split", "prefix space", "nested", "pattern a",
+	"regex MergedWithPrevious", "string Contiguous inverted", "punctuation Removed",
 	"strips", "form NFKD", "form StripAccents", "fixed length",
 }
 
@@ -114,7 +116,8 @@ func writeGeneralVectors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made := newTexts(uint64(i)+1, []string{"<s>", "<left>", "<right>", "word", "Wörd", "<Norm é>", "<NS>", "ab", "<|end|>", "<think>", "<both>"})
+		made := newTexts(uint64(i)+1, []string{"<s>", "<left>", "<right>", "word", "Wörd", "<Norm é>", "<NS>", "ab",
+			"<|end|>", "<think>", "<both>"})
 		v := generalVectors{Tokenizer: text}
 		for _, one := range tricky {
 			v.Texts = append(v.Texts, recordedText{textQuestion: textQuestion{one}})

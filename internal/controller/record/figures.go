@@ -29,7 +29,7 @@ func HistoryEvery(since, now time.Time) time.Duration {
 	return writeFigures
 }
 
-// Rule is what Due knows of a run.
+// Pace is what Due knows of a run.
 type Pace struct {
 	// everySteps is checkpoints.everySteps.
 	everySteps int64
@@ -37,7 +37,7 @@ type Pace struct {
 	figures time.Duration
 }
 
-// RuleFor returns the rule of a run. since is when its newest learner's container started; the zero time if it does not
+// PaceFor returns the pace of a run. since is when its newest learner's container started; the zero time if it does not
 // run.
 func PaceFor(run *v1alpha1.TrainingRun, since, now time.Time) Pace {
 	rule := Pace{everySteps: *run.Spec.Checkpoints.EverySteps, figures: writeFigures}

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Retries delays the reconciles of an object that fail one after the other by 5 ms, twice that, and so on, but by no
+// RetryRates delays the reconciles of an object that fail one after the other by 5 ms, twice that, and so on, but by no
 // more than 30 s: a reconcile that fails every time writes the status all the same, which must not be older than that.
 // The default of controller-runtime is a quarter of an hour.
 func RetryRates() workqueue.TypedRateLimiter[reconcile.Request] {

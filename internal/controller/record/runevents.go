@@ -43,7 +43,7 @@ var waitReasons = []string{
 // refusals are the reasons for which Kubernetes makes no workers.
 var refusals = []string{v1alpha1.ReasonCreateRefused, v1alpha1.ReasonSpecRefused}
 
-// New returns the events that follow from a change of a run's status. every is checkpoints.everySteps.
+// EventsOfRun returns the events that follow from a change of a run's status. every is checkpoints.everySteps.
 func EventsOfRun(every int64, before, after *v1alpha1.TrainingRunStatus) []Event {
 	all := attemptEvents(before, after)
 	if c := LastingCheckpoint(every, before, after); c != nil {

@@ -5,6 +5,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -120,8 +121,7 @@ func TestConversationContinuesAResponse(t *testing.T) {
 		t.Errorf("conversations differ (-want +got):\n%s", diff)
 	}
 	_, err = request.Conversation(nil)
-	if e, ok := err.(*Error); !ok ||
-		e.Param != "input[0].call_id" { //nolint:errorlint // Conversation says that it is one.
+	if e, ok := errors.AsType[*Error](err); !ok || e.Param != "input[0].call_id" {
 		t.Errorf("got %v, want an error for input[0].call_id", err)
 	}
 }

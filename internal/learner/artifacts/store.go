@@ -78,7 +78,8 @@ func OpenStore(dir, runUID string) (*Store, error) {
 	return &Store{files: files, metrics: metricsFile{files: files}}, nil
 }
 
-// OpenObjects returns the store of a run among objects. What is read is a copy in dir, which Claim and Refresh make.
+// OpenBucketStore returns the store of a run among objects. What is read is a copy in dir, which Claim and Refresh
+// make.
 func OpenBucketStore(objects Objects, dir, runUID string) (*Store, error) {
 	if err := os.RemoveAll(filepath.Join(dir, runUID)); err != nil {
 		return nil, fmt.Errorf("removing an old copy of the artifacts: %w", err)

@@ -106,10 +106,11 @@ func TestProblemsAreReportedForAWhile(t *testing.T) {
 		problem problem.Code
 		credits int
 	}{
-		"nothing":                     {&exchange.WorkerState{QueueState: "active"}, "", 16},
-		"a paused queue":              {&exchange.WorkerState{QueueState: "paused_rate_limit"}, problem.PausedRateLimit, 16},
-		"throttling":                  {&exchange.WorkerState{Throttled: 1}, problem.Throttled, 8},
-		"throttling and a paused one": {&exchange.WorkerState{Throttled: 1, QueueState: "paused_capacity"}, problem.Throttled, 8},
+		"nothing":        {&exchange.WorkerState{QueueState: "active"}, "", 16},
+		"a paused queue": {&exchange.WorkerState{QueueState: "paused_rate_limit"}, problem.PausedRateLimit, 16},
+		"throttling":     {&exchange.WorkerState{Throttled: 1}, problem.Throttled, 8},
+		"throttling and a paused one": {&exchange.WorkerState{Throttled: 1, QueueState: "paused_capacity"}, problem.Throttled,
+			8},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -35,7 +35,7 @@ type SessionKeeper struct {
 	session string
 }
 
-// NewKeeper returns a keeper without a session. Its sessions are kept alive until alive ends, by goroutines of
+// NewSessionKeeper returns a keeper without a session. Its sessions are kept alive until alive ends, by goroutines of
 // tasks.
 func NewSessionKeeper(alive context.Context, calls sessionAPI, tasks *sync.WaitGroup, logger *slog.Logger,
 	changed func(session string)) *SessionKeeper {

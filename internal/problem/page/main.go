@@ -6,6 +6,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/problem"
@@ -14,10 +15,10 @@ import (
 const head = `<!-- Generated from internal/problem by make manifests. Do not edit. -->
 # Troubleshooting
 
-` + "`kubectl tinker why RUN`" + ` shows the problem of a run with its evidence and its repair. This page has all problems, by
-the reason in the conditions of a run. Where nothing else is said, a run that waits continues by itself once the problem is
-repaired, nothing is lost, and the wait does not count against failurePolicy.maxRestarts. A run that needs a person is
-Stalled after failurePolicy.stalledAfterSeconds. How long a run takes to notice a repair is in
+` + "`kubectl tinker why RUN`" + ` shows the problem of a run with its evidence and its repair. This page has all
+problems, by the reason in the conditions of a run. Where nothing else is said, a run that waits continues by itself
+once the problem is repaired, nothing is lost, and the wait does not count against failurePolicy.maxRestarts. A run that
+needs a person is Stalled after failurePolicy.stalledAfterSeconds. How long a run takes to notice a repair is in
 [trainingrun.md](trainingrun.md#waits).
 
 | reason | condition | what it means | what to do |
@@ -25,7 +26,7 @@ Stalled after failurePolicy.stalledAfterSeconds. How long a run takes to notice 
 `
 
 func main() {
-	fmt.Print(head)
+	fmt.Fprint(os.Stdout, head)
 	for _, code := range problem.Codes() {
 		row := problem.Lookup(code)
 		name := "`" + row.Reason + "`"
@@ -36,7 +37,7 @@ func main() {
 		if repair == "" {
 			repair = "Nothing."
 		}
-		fmt.Printf("| %s | %s | %s | %s |\n", name, cell(row.Conditions), cell(row.Explanation()), cell(repair))
+		fmt.Fprintf(os.Stdout, "| %s | %s | %s | %s |\n", name, cell(row.Conditions), cell(row.Explanation()), cell(repair))
 	}
 }
 

@@ -45,7 +45,8 @@ func After(err error, alone bool) Next {
 			return Permanent
 		}
 		return RepeatAlone
-	case protocol.CodeStartFailed, protocol.CodeStartTimeout, protocol.CodeBusy, protocol.CodeCancelled, protocol.CodeUnknownProgram,
+	case protocol.CodeStartFailed, protocol.CodeStartTimeout, protocol.CodeBusy, protocol.CodeCancelled,
+		protocol.CodeUnknownProgram,
 		protocol.CodeSyntaxError, protocol.CodeImportError, protocol.CodeMissingFunction, protocol.CodeWrongSignature:
 		return Unavailable // a program that was ready could not be started again
 	}

@@ -53,7 +53,8 @@ func TestWhatFollowsACall(t *testing.T) {
 
 func TestRepetitionGetsTheSameAnswers(t *testing.T) {
 	asked := 0
-	answers := &recorder{known: map[string][]json.RawMessage{}, ask: func(_ context.Context, q Question) (json.RawMessage, error) {
+	answers := &recorder{known: map[string][]json.RawMessage{}, ask: func(_ context.Context, q Question) (json.RawMessage,
+		error) {
 		asked++
 		if string(q.Params) == "failing" {
 			return nil, errors.New("no answer")

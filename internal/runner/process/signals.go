@@ -34,7 +34,8 @@ var kept = map[unix.Signal]bool{
 // that a program has sent with sigqueue, since that looks like a fault of its own.
 func setAction(signal unix.Signal, action uintptr) error {
 	kernelAction := struct{ handler, flags, restorer, mask uintptr }{handler: action}
-	_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(signal), uintptr(unsafe.Pointer(&kernelAction)), 0, 8, 0, 0)
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(signal), uintptr(unsafe.Pointer(&kernelAction)),
+		0, 8, 0, 0)
 	if errno != 0 && !errors.Is(errno, unix.EINVAL) { // a number that is no signal
 		return fmt.Errorf("setting the action for signal %d: %w", signal, errno)
 	}

@@ -17,14 +17,16 @@ import (
 
 func TestStatOfAnyName(t *testing.T) {
 	for _, name := range []string{"python3", "a b", ") R 1 1 1", "((", "", "a\nb"} {
-		line := fmt.Sprintf("42 (%s) S 7 41 40 0 -1 4194304 1 2 3 4 100 50 20 10 39 19 1 0 12345 1000000 25 1844 1 1 0 0\n", name)
+		line := fmt.Sprintf("42 (%s) S 7 41 40 0 -1 4194304 1 2 3 4 100 50 20 10 39 19 1 0 12345 1000000 25 1844 1 1 0 0\n",
+			name)
 		got, err := parseStat([]byte(line), 4096)
 		want := Process{PID: 42, Parent: 7, Group: 41, Started: 12345, CPU: 1800 * time.Millisecond, Resident: 25 * 4096}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%q: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
-	for _, line := range []string{"", "42", "42 (x", "42 (x) S 1", "x (x) S" + strings.Repeat(" 1", 30), "42 (x) S" + strings.Repeat(" x", 30)} {
+	for _, line := range []string{"", "42", "42 (x", "42 (x) S 1", "x (x) S" + strings.Repeat(" 1", 30),
+		"42 (x) S" + strings.Repeat(" x", 30)} {
 		if got, err := parseStat([]byte(line), 4096); err == nil {
 			t.Errorf("%q: got %+v, want an error", line, got)
 		}

@@ -52,7 +52,8 @@ const (
 	CodeNotFinite       Code = "not_finite"  // NaN, or an infinity
 	CodeNotAwaited      Code = "not_awaited" // a coroutine was never awaited
 	CodeUnknownMethod   Code = "unknown_method"
-	CodeQuestionFailed  Code = "question_failed" // the caller answered a question with an error, which the code did not catch
+	// the caller answered a question with an error, which the code did not catch
+	CodeQuestionFailed Code = "question_failed"
 )
 
 var ofProgram = map[Code]bool{

@@ -60,7 +60,8 @@ func (s Spec) Validate() (Spec, *Error) {
 	case s.Concurrency < 0 || s.Concurrency > maxConcurrency:
 		return s, bad("spec.concurrency", "Concurrency is %d, and must be from 1 to %d.", s.Concurrency, maxConcurrency)
 	case s.Limits.CPUSeconds != 0 && s.Concurrency > 1:
-		return s, bad("spec.limits.cpuSeconds", "CPUSeconds needs a concurrency of 1: calls of one process share its processor time.")
+		return s, bad("spec.limits.cpuSeconds", "CPUSeconds needs a concurrency of 1: calls of one process share its "+
+			"processor time.")
 	}
 	if err := validateProcess(s.Command, s.Env); err != nil {
 		return s, err

@@ -67,6 +67,7 @@ func Spec(interpreter string, f Function, base protocol.Spec) (protocol.Spec, er
 		"PYTHONUTF8":              "1",
 	}
 	maps.Copy(env, base.Env)
-	base.Kind, base.Command, base.Files, base.Config, base.Env = "python", []string{interpreter, programFile}, files, encoded, env
+	base.Kind, base.Command, base.Files, base.Config, base.Env = "python", []string{interpreter, programFile}, files,
+		encoded, env
 	return base, nil
 }

@@ -158,38 +158,54 @@ func outcome(m protocol.Message) string {
 // TestResultsOfEveryVersion has every interpreter of the machine return what functions can return.
 func TestResultsOfEveryVersion(t *testing.T) {
 	const reply = `"reply": {"text": "a", "messages": [{"role": "assistant", "content": "a"}], "truncated": true}`
-	const one, both = `{"row": {"n": 3, "f": 3.5}, ` + reply + `}`, `{"row": {}, "replies": [{"text": "a"}, {"text": "bb"}]}`
+	const one, both = `{"row": {"n": 3, "f": 3.5}, ` + reply + `}`,
+		`{"row": {}, "replies": [{"text": "a"}, {"text": "bb"}]}`
 	cases := map[string]struct {
 		code, method, params string
 		want                 string
 	}{
-		"an int":                  {"def reward(row, reply): return 2", "reward", one, `{"reward":2}`},
-		"a float":                 {"def reward(row, reply): return 2.0", "reward", one, `{"reward":2.0}`},
-		"a bool":                  {"def reward(row, reply): return reply.text == 'a'", "reward", one, `{"reward":1,"correct":true}`},
-		"a fraction":              {"from fractions import Fraction\ndef reward(row, reply): return Fraction(1, 4)", "reward", one, `{"reward":0.25}`},
-		"a scalar of an array":    {"class S:\n    def item(self): return 0.5\ndef reward(row, reply): return S()", "reward", one, `{"reward":0.5}`},
-		"an array":                {"class A:\n    def item(self): raise ValueError('size')\ndef reward(row, reply): return A()", "reward", one, `wrong_type`},
-		"metrics":                 {"def reward(row, reply): return {'reward': 1, 'correct': False, 'length': 2, 'ok': True}", "reward", one, `{"reward":1,"correct":false,"metrics":{"length":2,"ok":1}}`},
-		"integers of rows":        {"def reward(row, reply): return isinstance(row['n'], int) + 2 * isinstance(row['f'], float)", "reward", one, `{"reward":3}`},
-		"fields of the reply":     {"def reward(row, reply): return reply.truncated and reply.messages[0]['content'] == 'a' and reply.tool_calls == []", "reward", one, `{"reward":1,"correct":true}`},
+		"an int":  {"def reward(row, reply): return 2", "reward", one, `{"reward":2}`},
+		"a float": {"def reward(row, reply): return 2.0", "reward", one, `{"reward":2.0}`},
+		"a bool": {"def reward(row, reply): return reply.text == 'a'", "reward", one,
+			`{"reward":1,"correct":true}`},
+		"a fraction": {"from fractions import Fraction\ndef reward(row, reply): return Fraction(1, 4)", "reward",
+			one, `{"reward":0.25}`},
+		"a scalar of an array": {"class S:\n    def item(self): return 0.5\ndef reward(row, reply): return S()", "reward",
+			one, `{"reward":0.5}`},
+		"an array": {"class A:\n    def item(self): raise ValueError('size')\ndef reward(row, reply): " +
+			"return A()", "reward", one, `wrong_type`},
+		"metrics": {"def reward(row, reply): return {'reward': 1, 'correct': False, 'length': 2, 'ok': True}",
+			"reward", one, `{"reward":1,"correct":false,"metrics":{"length":2,"ok":1}}`},
+		"integers of rows": {"def reward(row, reply): return isinstance(row['n'], int) + 2 * " +
+			"isinstance(row['f'], float)", "reward", one, `{"reward":3}`},
+		"fields of the reply": {"def reward(row, reply): return reply.truncated and reply.messages[0]['content'] == " +
+			"'a' and reply.tool_calls == []", "reward", one, `{"reward":1,"correct":true}`},
 		"tokens not asked for":    {"def reward(row, reply): return len(reply.tokens)", "reward", one, `exception`},
 		"a dict without a reward": {"def reward(row, reply): return {'length': 1}", "reward", one, `no_value`},
 		"a reward None":           {"def reward(row, reply): return {'reward': None}", "reward", one, `no_value`},
-		"a metric NaN":            {"def reward(row, reply): return {'reward': 1, 'm': float('nan')}", "reward", one, `not_finite`},
+		"a metric NaN": {"def reward(row, reply): return {'reward': 1, 'm': float('nan')}", "reward", one,
+			`not_finite`},
 		"a metric that is a text": {"def reward(row, reply): return {'reward': 1, 'm': 'x'}", "reward", one, `wrong_type`},
-		"correct of 1":            {"def reward(row, reply): return {'reward': 1, 'correct': 1}", "reward", one, `wrong_type`},
-		"a complex number":        {"def reward(row, reply): return 1j", "reward", one, `wrong_type`},
-		"a generator":             {"def reward(row, reply):\n    yield 1", "reward", one, `wrong_type`},
-		"memory":                  {"def reward(row, reply): raise MemoryError()", "reward", one, `out_of_memory`},
-		"prints":                  {"import os, sys\ndef reward(row, reply):\n    print('{}'); os.write(1, b'{}'); os.system('echo {}')\n    return 1", "reward", one, `{"reward":1}`},
-		"standard output closed":  {"import sys\ndef reward(row, reply):\n    sys.stdout = None\n    return 1", "reward", one, `{"reward":1}`},
-		"a fork that returns":     {"import os\ndef reward(row, reply):\n    os.fork()\n    return 1", "reward", one, `{"reward":1}`},
-		"of a group":              {"def rewards(row, replies): return [len(r.text) for r in replies]", "rewards", both, `[{"reward":1},{"reward":2}]`},
-		"of a part of a group":    {"def rewards(row, replies): return [1]", "rewards", both, `wrong_type`},
-		"of a group, None":        {"def rewards(row, replies): pass", "rewards", both, `no_value`},
-		"async":                   {"import asyncio\nasync def reward(row, reply):\n    await asyncio.sleep(0)\n    return 1", "reward", one, `{"reward":1}`},
-		"async, never awaited":    {"async def f(): pass\nasync def reward(row, reply):\n    f()\n    return 1", "reward", one, `not_awaited`},
-		"async, sys.exit":         {"import sys\nasync def reward(row, reply): sys.exit(1)", "reward", one, `exception`},
+		"correct of 1": {"def reward(row, reply): return {'reward': 1, 'correct': 1}", "reward", one,
+			`wrong_type`},
+		"a complex number": {"def reward(row, reply): return 1j", "reward", one, `wrong_type`},
+		"a generator":      {"def reward(row, reply):\n    yield 1", "reward", one, `wrong_type`},
+		"memory":           {"def reward(row, reply): raise MemoryError()", "reward", one, `out_of_memory`},
+		"prints": {"import os, sys\ndef reward(row, reply):\n    print('{}'); os.write(1, b'{}'); " +
+			"os.system('echo {}')\n    return 1", "reward", one, `{"reward":1}`},
+		"standard output closed": {"import sys\ndef reward(row, reply):\n    sys.stdout = None\n    return 1", "reward", one,
+			`{"reward":1}`},
+		"a fork that returns": {"import os\ndef reward(row, reply):\n    os.fork()\n    return 1", "reward", one,
+			`{"reward":1}`},
+		"of a group": {"def rewards(row, replies): return [len(r.text) for r in replies]", "rewards", both,
+			`[{"reward":1},{"reward":2}]`},
+		"of a part of a group": {"def rewards(row, replies): return [1]", "rewards", both, `wrong_type`},
+		"of a group, None":     {"def rewards(row, replies): pass", "rewards", both, `no_value`},
+		"async": {"import asyncio\nasync def reward(row, reply):\n    await asyncio.sleep(0)\n    return 1",
+			"reward", one, `{"reward":1}`},
+		"async, never awaited": {"async def f(): pass\nasync def reward(row, reply):\n    f()\n    return 1", "reward", one,
+			`not_awaited`},
+		"async, sys.exit": {"import sys\nasync def reward(row, reply): sys.exit(1)", "reward", one, `exception`},
 	}
 	for version, interpreter := range interpreters(t) {
 		t.Run(version, func(t *testing.T) {
@@ -270,7 +286,8 @@ class random:
 		other := outcome(first.call(2, "reward", params, 6))
 		again := outcome(second.call(1, "reward", params, 1<<40+5))
 		if one != again || one == other || !strings.Contains(one, `"numpy":5`) {
-			t.Errorf("Python %s: got %s, then %s with another seed, and %s with the first seed in another process", version, one, other, again)
+			t.Errorf("Python %s: got %s, then %s with another seed, and %s with the first seed in another process", version, one,
+				other, again)
 		}
 	}
 }
@@ -308,10 +325,12 @@ async def episode(row, policy, seed):
 		}
 		p, _ = start(t, interpreter, Function{Code: tokens}, nil)
 		asked = p.call(7, "episode", `{"row": {}}`, 0)
-		if want := `{"tokens":[1,2],"stop":["x"],"key":"k"}`; string(asked.Params) != want || asked.Method != "sample" || asked.Call != 7 {
+		if want := `{"tokens":[1,2],"stop":["x"],"key":"k"}`; string(asked.Params) != want || asked.Method != "sample" ||
+			asked.Call != 7 {
 			t.Errorf("Python %s: got the question %s of %s, want %s of sample", version, asked.Params, asked.Method, want)
 		}
-		result = p.say(protocol.Message{Type: protocol.TypeAnswer, ID: asked.ID, Value: json.RawMessage(`{"tokens": [3, 4]}`)})
+		result = p.say(protocol.Message{Type: protocol.TypeAnswer, ID: asked.ID,
+			Value: json.RawMessage(`{"tokens": [3, 4]}`)})
 		if outcome(result) != `{"reward":7}` {
 			t.Errorf("Python %s: got %s, want the sum of the tokens", version, outcome(result))
 		}

@@ -41,7 +41,8 @@ func entries(t *testing.T, dir string) int {
 
 func TestWipeRemovesWhatProgramsMake(t *testing.T) {
 	outside := t.TempDir()
-	must(t, os.MkdirAll(filepath.Join(outside, "dir"), 0o755), os.WriteFile(filepath.Join(outside, "file"), []byte("x"), 0o644))
+	must(t, os.MkdirAll(filepath.Join(outside, "dir"), 0o755), os.WriteFile(filepath.Join(outside, "file"), []byte("x"),
+		0o644))
 	cases := map[string]func(dir string) error{
 		"nothing": func(string) error { return nil },
 		"links out": func(dir string) error {
@@ -171,7 +172,8 @@ func TestMeasureStopsAtTheLimit(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(base.Path(dir), fmt.Sprint(i)), make([]byte, 8192), 0o600))
 	}
 	must(t, os.Symlink("/", filepath.Join(base.Path(dir), "root")), os.MkdirAll(filepath.Join(base.Path(dir), "d"), 0o700))
-	must(t, os.WriteFile(filepath.Join(base.Path(dir), "d/x"), make([]byte, 4096), 0o600), os.Chmod(filepath.Join(base.Path(dir), "d"), 0))
+	must(t, os.WriteFile(filepath.Join(base.Path(dir), "d/x"), make([]byte, 4096), 0o600),
+		os.Chmod(filepath.Join(base.Path(dir), "d"), 0))
 	size, err := base.Measure([]string{dir, "never made"}, Size{Bytes: 1 << 20, Files: 100})
 	must(t, err)
 	if size.Files != 13 || size.Bytes < 10*8192 || size.Bytes > 1<<18 {

@@ -5,8 +5,8 @@
 // characters or bytes, with any normalisers, splits and decoders that the reference (the package tokenizers) has for
 // it. It is slower than those programs, and means the same. Package tokenizer reads the files.
 //
-// Files and texts may be hostile: a search for a pattern takes linear time, and the steps of a tokenizer cannot make a text
-// longer than maxGrowth times.
+// Files and texts may be hostile: a search for a pattern takes linear time, and the steps of a tokenizer cannot make a
+// text longer than maxGrowth times.
 package general
 
 import (
@@ -30,7 +30,8 @@ func CheckGrowth[G grower](steps []G) error {
 		all *= step.factor()
 	}
 	if all > maxGrowth {
-		return fmt.Errorf("the steps can make a text %.0f times as long, and %d times are supported: shorten what they write", all, maxGrowth)
+		return fmt.Errorf("the steps can make a text %.0f times as long, and %d times are supported: shorten what they write",
+			all, maxGrowth)
 	}
 	return nil
 }
@@ -65,8 +66,8 @@ type Config struct {
 	Decoders      []Decoder
 	Model         Model
 	Added         []Added
-	// FindRaw finds added tokens in text that is not yet normalised, FindNormalized afterwards. They are nil if there are no
-	// such tokens.
+	// FindRaw finds added tokens in text that is not yet normalised, FindNormalized afterwards. They are nil if there are
+	// no such tokens.
 	FindRaw, FindNormalized Finder
 }
 
@@ -86,7 +87,8 @@ type Tokenizer struct {
 
 // New makes a tokenizer, which takes over the vocabulary. The ids of tokens must differ, and the tokens that merges and
 // added tokens name must exist. Text never becomes a special token but by AppendEncode's own search for it: where the
-// vocabulary has a special token as well, the model does not. The reference would write it for text that is the whole piece.
+// vocabulary has a special token as well, the model does not. The reference would write it for text that is the whole
+// piece.
 func New(config Config) *Tokenizer {
 	hidden := map[int32]string{}
 	for _, a := range config.Added {
@@ -94,7 +96,8 @@ func New(config Config) *Tokenizer {
 			hidden[a.ID] = a.Content
 		}
 	}
-	t := &Tokenizer{config: config, model: newModel(config.Model, hidden), added: map[int32]Added{}, special: map[int32]bool{}, ids: map[string]int32{}}
+	t := &Tokenizer{config: config, model: newModel(config.Model, hidden), added: map[int32]Added{},
+		special: map[int32]bool{}, ids: map[string]int32{}}
 	t.tokens = t.model.tokens
 	special := map[string]bool{}
 	for _, a := range config.Added {
@@ -122,8 +125,8 @@ func (t *Tokenizer) Special(name string) (id int32, ok bool) {
 	return id, ok
 }
 
-// IsSpecial reports whether an id is that of an added token that is special: one that is left out of text for people. As in
-// the reference, that is so only for a token that is decoded to its name.
+// IsSpecial reports whether an id is that of an added token that is special: one that is left out of text for people.
+// As in the reference, that is so only for a token that is decoded to its name.
 func (t *Tokenizer) IsSpecial(id int32) bool { return t.special[id] }
 
 // AppendEncode appends the ids of text, which must be valid UTF-8. It recognises added tokens that are special, or that
@@ -150,7 +153,8 @@ func (t *Tokenizer) AppendEncode(dst []int32, text string, specials, others bool
 
 // between calls plain with the parts of text between added tokens, and token with the id of each of these. The first
 // part begins the text.
-func (t *Tokenizer) between(text string, find Finder, specials, others bool, plain func(part string, first bool), token func(id int32)) {
+func (t *Tokenizer) between(text string, find Finder, specials, others bool, plain func(part string, first bool),
+	token func(id int32)) {
 	done := 0
 	for at := 0; find != nil; {
 		found, ok := find(text, at)

@@ -43,7 +43,8 @@ type ranked struct {
 
 // newModel makes a model that never writes the hidden tokens, unless one of them is the unknown token.
 func newModel(config Model, hidden map[int32]string) *model {
-	m := &model{Model: config, tokens: make(map[int32]string, len(config.Vocabulary)), pairs: make(map[uint64]ranked, len(config.Merges)), unknown: -1}
+	m := &model{Model: config, tokens: make(map[int32]string, len(config.Vocabulary)),
+		pairs: make(map[uint64]ranked, len(config.Merges)), unknown: -1}
 	for token, id := range config.Vocabulary {
 		m.tokens[id] = token
 	}

@@ -53,7 +53,8 @@ func Prepend(prefix string) Normalizer {
 
 // Replace writes content for each match of a pattern.
 func Replace(p Pattern, content string) Normalizer {
-	return Normalizer{growth: p.growth(content), removes: content == "", apply: func(text string) string { return p.replace(text, content) }}
+	return Normalizer{growth: p.growth(content), removes: content == "",
+		apply: func(text string) string { return p.replace(text, content) }}
 }
 
 // Lowercase writes each character in lower case, whatever stands beside it.

@@ -239,7 +239,8 @@ func (c *compiler) look(n *node) {
 		if n.behind {
 			var ok bool
 			if back, ok = c.length(one); !ok {
-				c.fail(n.at, "look-behind of a length that varies is not supported, other than by its alternatives: write an alternative for each length")
+				c.fail(n.at, "look-behind of a length that varies is not supported, other than by its alternatives: write an "+
+					"alternative for each length")
 			}
 		}
 		looks = append(looks, look{start: c.here(), back: back})

@@ -37,7 +37,8 @@ func (p *parser) escape(start int, o options) *node {
 	case 'R':
 		p.at++
 		// A carriage return with its newline is one, whatever follows.
-		both := &node{kind: kindConcat, at: start, nodes: []*node{{kind: kindSet, set: of('\r'), at: start}, {kind: kindSet, set: of('\n'), at: start}}}
+		both := &node{kind: kindConcat, at: start, nodes: []*node{{kind: kindSet, set: of('\r'), at: start},
+			{kind: kindSet, set: of('\n'), at: start}}}
 		one := &node{kind: kindSet, set: newlines, at: start}
 		return &node{kind: kindAtomic, at: start, nodes: []*node{{kind: kindChoice, at: start, nodes: []*node{both, one}}}}
 	case 'N':
@@ -145,7 +146,8 @@ func (p *parser) property(start int, not, bracket bool) charset {
 	}
 	set, found := known()[plain(name)]
 	if !found {
-		p.fail(start, "the property %q is not supported; supported are general categories, scripts by their long names, and %s",
+		p.fail(start, "the property %q is not supported; supported are general categories, scripts by their long "+
+			"names, and %s",
 			name, strings.Join(propertyNames[:len(propertyNames)-2], ", "))
 	}
 	if plain(name) == "word" && !bracket {
@@ -200,7 +202,8 @@ func (p *parser) class(o options) charset {
 func (p *parser) folded(start int, set charset, not bool, o options) charset {
 	if o.ignoreCase {
 		if r, ok := set.expands(); ok && !not {
-			p.fail(start, "case is ignored, and the set has %q, which equals several characters then; that is not supported: leave out (?i)", r)
+			p.fail(start, "case is ignored, and the set has %q, which equals several characters then; that is not supported: "+
+				"leave out (?i)", r)
 		}
 		set = set.folded()
 	}

@@ -7,8 +7,8 @@ package regex
 // place on depends on nothing else, since programs have no counters and no references to groups. So each pair is tried
 // once, in all attempts together, and the time of a search is the product of the lengths of program and text.
 //
-// Programs of atomic groups and look-arounds may match without consuming what they match, again and again. So the end of
-// their matches is remembered as well.
+// Programs of atomic groups and look-arounds may match without consuming what they match, again and again. So the end
+// of their matches is remembered as well.
 type memory struct {
 	choices, inner int
 	// failed has, for each 64 bytes of text, a word for each choice. It is nil as long as none has failed there.
@@ -18,7 +18,8 @@ type memory struct {
 }
 
 func newMemory(p *program, length int) *memory {
-	return &memory{choices: p.choices, inner: p.inner, failed: make([][]uint64, length/64+1), ends: make([][]int32, length/64+1)}
+	return &memory{choices: p.choices, inner: p.inner, failed: make([][]uint64, length/64+1),
+		ends: make([][]int32, length/64+1)}
 }
 
 func (m *memory) fail(choice, at int, inner bool) {

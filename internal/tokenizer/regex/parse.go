@@ -236,7 +236,8 @@ func (p *parser) checkExpansions(list *node) {
 				matches = flat[i+j].letter != 0 && equal(flat[i+j].letter, to[j])
 			}
 			if matches || equal(one.letter, from) {
-				p.fail(one.at, "case is ignored, and %q equals %q then, which is not supported: leave out (?i), or write both", from, e[size:])
+				p.fail(one.at, "case is ignored, and %q equals %q then, which is not supported: leave out (?i), or write both",
+					from, e[size:])
 			}
 		}
 	}
@@ -454,8 +455,9 @@ func (p *parser) optionGroup(start int, o options) (one *node, isolated bool) {
 			}
 			return &node{kind: kindConcat, nodes: []*node{inner}, at: start}, r == ')'
 		default:
-			p.fail(start, "the group is not supported; supported are (…), (?<name>…), (?:…), (?>…), (?=…), (?!…), (?<=…), (?<!…), (?#…) "+
-				"and the options i, m and x")
+			p.fail(start,
+				"the group is not supported; supported are (…), (?<name>…), (?:…), (?>…), (?=…), (?!…), (?<=…), (?<!…), (?#…) "+
+					"and the options i, m and x")
 		}
 		p.at++
 	}

@@ -24,8 +24,8 @@ const (
 	maxRepeats = 1000
 	// maxProgram is the largest number of instructions.
 	maxProgram = 20_000
-	// maxChoices is the largest number of instructions that may have to try again. Each needs a bit of memory for each byte
-	// of a text that makes the pattern backtrack too often.
+	// maxChoices is the largest number of instructions that may have to try again. Each needs a bit of memory for each
+	// byte of a text that makes the pattern backtrack too often.
 	maxChoices = 500
 	// maxInner is the number of those choices within atomic groups and look-arounds, which need four bytes instead.
 	maxInner = 50

@@ -151,12 +151,17 @@ func propertySet(name string) charset {
 
 // longNames are the long names of general categories.
 var longNames = map[string]string{
-	"other": "C", "control": "Cc", "format": "Cf", "unassigned": "Cn", "privateuse": "Co", "letter": "L", "lowercaseletter": "Ll",
-	"modifierletter": "Lm", "otherletter": "Lo", "titlecaseletter": "Lt", "uppercaseletter": "Lu", "mark": "M", "combiningmark": "M",
-	"spacingmark": "Mc", "enclosingmark": "Me", "nonspacingmark": "Mn", "number": "N", "decimalnumber": "Nd", "letternumber": "Nl",
-	"othernumber": "No", "punctuation": "P", "connectorpunctuation": "Pc", "dashpunctuation": "Pd", "closepunctuation": "Pe",
+	"other": "C", "control": "Cc", "format": "Cf", "unassigned": "Cn", "privateuse": "Co", "letter": "L",
+	"lowercaseletter": "Ll",
+	"modifierletter":  "Lm", "otherletter": "Lo", "titlecaseletter": "Lt", "uppercaseletter": "Lu", "mark": "M",
+	"combiningmark": "M",
+	"spacingmark":   "Mc", "enclosingmark": "Me", "nonspacingmark": "Mn", "number": "N", "decimalnumber": "Nd",
+	"letternumber": "Nl",
+	"othernumber":  "No", "punctuation": "P", "connectorpunctuation": "Pc", "dashpunctuation": "Pd",
+	"closepunctuation": "Pe",
 	"finalpunctuation": "Pf", "initialpunctuation": "Pi", "otherpunctuation": "Po", "openpunctuation": "Ps", "symbol": "S",
-	"currencysymbol": "Sc", "modifiersymbol": "Sk", "mathsymbol": "Sm", "othersymbol": "So", "separator": "Z", "lineseparator": "Zl",
+	"currencysymbol": "Sc", "modifiersymbol": "Sk", "mathsymbol": "Sm", "othersymbol": "So", "separator": "Z",
+	"lineseparator":      "Zl",
 	"paragraphseparator": "Zp", "spaceseparator": "Zs", "digit": "Nd", "cntrl": "Cc", "punct": "P",
 }
 
@@ -201,7 +206,8 @@ func plain(name string) string {
 
 // posix are the names that a bracket such as [:alpha:] may have, with the names of their sets.
 var posix = map[string]string{
-	"alnum": "alnum", "alpha": "alpha", "blank": "blank", "cntrl": "cntrl", "digit": "digit", "graph": "graph", "lower": "lower",
+	"alnum": "alnum", "alpha": "alpha", "blank": "blank", "cntrl": "cntrl", "digit": "digit", "graph": "graph",
+	"lower": "lower",
 	"print": "print", "space": "space", "upper": "upper", "xdigit": "xdigit", "word": "word", "ascii": "ascii",
 }
 

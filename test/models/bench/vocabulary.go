@@ -62,7 +62,8 @@ func (v vocabulary) general(scratch string) (vocabulary, error) {
 		return v, err
 	}
 	name := filepath.Join(scratch, v.name+"-general.json")
-	return vocabulary{name: "  general", file: name, tokenizers: []string{"tokenizer", name}}, os.WriteFile(name, data, 0o600)
+	return vocabulary{name: "  general", file: name, tokenizers: []string{"tokenizer", name}},
+		os.WriteFile(name, data, 0o600)
 }
 
 // packages is the reference.
