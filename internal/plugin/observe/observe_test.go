@@ -211,21 +211,27 @@ func TestWarningsOfReadyPods(t *testing.T) {
 }
 
 func TestDecisiveCondition(t *testing.T) {
+	const no, yes, unknown = metav1.ConditionFalse, metav1.ConditionTrue, metav1.ConditionUnknown
 	cases := map[string]struct {
 		kind   string
 		status metav1.ConditionStatus
+		reason string
 		want   string
 	}{
-		"a run that trains":      {v1alpha1.ConditionFailed, metav1.ConditionFalse, v1alpha1.ReasonTraining},
-		"a run that failed":      {v1alpha1.ConditionFailed, metav1.ConditionTrue, "X"},
-		"a run that is complete": {v1alpha1.ConditionComplete, metav1.ConditionTrue, "X"},
-		"a run that is stalled":  {v1alpha1.ConditionStalled, metav1.ConditionTrue, "X"},
-		"a run that drains":      {v1alpha1.ConditionSuspended, metav1.ConditionUnknown, "X"},
-		"no workers needed":      {v1alpha1.ConditionRolloutsReady, metav1.ConditionFalse, v1alpha1.ReasonTraining},
+		"a run that trains":      {v1alpha1.ConditionFailed, no, "X", v1alpha1.ReasonTraining},
+		"a run that failed":      {v1alpha1.ConditionFailed, yes, "X", "X"},
+		"a run that is complete": {v1alpha1.ConditionComplete, yes, "X", "X"},
+		"a run that is stalled":  {v1alpha1.ConditionStalled, yes, "X", "X"},
+		"a run that drains":      {v1alpha1.ConditionSuspended, unknown, "X", "X"},
+		"no workers needed":      {v1alpha1.ConditionRolloutsReady, no, "X", v1alpha1.ReasonTraining},
+		"workers that crash": {v1alpha1.ConditionRolloutsReady, no, v1alpha1.ReasonWorkersCrashed,
+			v1alpha1.ReasonWorkersCrashed},
+		"a run that trains with some of its workers": {v1alpha1.ConditionRolloutsReady, no, v1alpha1.ReasonWorkersMissing,
+			v1alpha1.ReasonTraining},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			run := newRun("arithmetic", func(run *v1alpha1.TrainingRun) { set(run, tc.kind, tc.status, "X", "") })
+			run := newRun("arithmetic", func(run *v1alpha1.TrainingRun) { set(run, tc.kind, tc.status, tc.reason, "") })
 			if got := decisive(run).Reason; got != tc.want {
 				t.Errorf("the reason is %s, want %s", got, tc.want)
 			}

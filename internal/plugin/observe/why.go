@@ -100,9 +100,15 @@ func decisive(run *v1alpha1.TrainingRun) metav1.Condition {
 		v1alpha1.ConditionAccepted, v1alpha1.ConditionEnvironmentsReady, v1alpha1.ConditionLearnerRunning,
 		v1alpha1.ConditionRolloutsReady,
 	} {
-		if c := find(kind); c != nil && c.Status != metav1.ConditionTrue && problem.IsKnown(problem.Code(c.Reason)) {
-			return *c
+		c := find(kind)
+		if c == nil || c.Status == metav1.ConditionTrue || !problem.IsKnown(problem.Code(c.Reason)) {
+			continue
 		}
+		if c.Reason == v1alpha1.ReasonWorkersMissing && meta.IsStatusConditionTrue(run.Status.Conditions,
+			v1alpha1.ConditionProgressing) {
+			continue // The run makes progress with the workers that it has.
+		}
+		return *c
 	}
 	for _, kind := range []string{v1alpha1.ConditionProgressing, v1alpha1.ConditionReady} {
 		if c := find(kind); c != nil {
