@@ -5,6 +5,7 @@ package survival
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -37,6 +38,8 @@ func TestUsageOverRestarts(t *testing.T) {
 				t.Errorf("the undisturbed run used %+v, want tokens of each kind and none that were bought twice", want.usage)
 			}
 			w := newFixture(t, tc.change)
+			// What a worker spent that reports after the barrier is unconfirmed: each learner waits until it has reported.
+			w.barrier = time.Minute
 			p := w.startWorker("w0", behavior{})
 			for i, step := range tc.deaths {
 				<-w.startLearner(int32(i+1), w.dieAt("row.written", step)).done
