@@ -158,6 +158,10 @@ func (w *env) awaitCache() {
 	if w.view == nil {
 		return
 	}
+	// The cache of a manager that was started a moment ago refuses reads until it is started itself.
+	Eventually(func() error {
+		return w.view.List(context.Background(), &v1alpha1.TrainingRunList{}, client.InNamespace(w.namespace))
+	}).Should(Succeed())
 	for _, kind := range []func() client.ObjectList{
 		func() client.ObjectList { return &v1alpha1.TrainingRunList{} },
 		func() client.ObjectList { return &v1alpha1.RewardEnvironmentList{} },
