@@ -143,6 +143,7 @@ endef
 .PHONY: test-unit
 test-unit: $(GOTESTSUM) ## Run the unit tests with the race detector, of packages that changed since they passed.
 	@hack/need-compiler.sh
+	@hack/need-python.sh
 	$(call suite,-race -timeout 20m $(UNIT))
 
 .PHONY: test-survival
