@@ -58,7 +58,7 @@ type Source struct {
 	Token string
 	// Name names the file for people. If it is empty, it is the last part of the URL's path.
 	Name string
-	// Advise, unless it is nil, says what a person can do about an answer of another status than that of success.
+	// Advise, unless it is nil, says what a person can do about an answer that is no success.
 	Advise func(status int) string
 	// MostBytes bounds the size of the file; 0 stands for no bound.
 	MostBytes int64

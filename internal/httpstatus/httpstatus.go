@@ -20,7 +20,7 @@ const (
 
 // Error is an answer with another status than the one of success.
 type Error struct {
-	// Method and Place are those of the request. Place is the host and the path: the query and the user of a URL may be
+	// Method and Place describe the request. Place is the host and the path: the query and the user of a URL may be
 	// secret. They are empty where they say nothing.
 	Method, Place string
 	Status        int

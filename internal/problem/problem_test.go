@@ -106,7 +106,7 @@ func reasonsOfTheAPI(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("../../api/v1alpha1/*_conditions.go")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("the API has the files %v (%v), want those of its conditions", files, err)
+		t.Fatalf("the API has the files %v (%v), want the files of its conditions", files, err)
 	}
 	var all []string
 	for _, path := range files {

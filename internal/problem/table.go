@@ -67,7 +67,7 @@ var specTable = []entry{
 		Repair: "Set the price that the message names in budget.prices."}},
 	{"StatusRestored", Row{
 		Conditions: "Accepted, Ready, Resumable",
-		Means:      "The status is that of another run, from a backup: this run has made no attempt.",
+		Means:      "The status belongs to another run, from a backup: this run has made no attempt.",
 		Repair: "Set spec.resumeFrom.uid to the uid that the message names. To begin anew, create the run without a " +
 			"status."}},
 	{ResumeRefused, Row{

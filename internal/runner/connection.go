@@ -194,7 +194,7 @@ func (c *connection) handle(m *protocol.Message) *protocol.Error {
 		return wrong
 	}
 	if m.ID <= c.last {
-		return &protocol.Error{Code: protocol.CodeDuplicateID, Message: "The id is not above those of earlier requests."}
+		return &protocol.Error{Code: protocol.CodeDuplicateID, Message: "The id is not above the ids of earlier requests."}
 	}
 	c.last = m.ID
 	if m.Type == protocol.TypeStart {

@@ -37,7 +37,7 @@ func (s *slot) assign(r *request) {
 	})
 }
 
-// giveDir gives a request its directory: that of its session, or one that is empty.
+// giveDir gives a request its directory: the directory of its session, or an empty one.
 func (s *slot) giveDir(r *request) error {
 	if r.session != nil && !r.session.opening {
 		r.dir = r.session.dir

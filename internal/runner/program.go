@@ -127,7 +127,7 @@ func (p *program) isAlive() bool {
 	return slices.ContainsFunc(p.all(), func(s *slot) bool { return s.state != slotEnded })
 }
 
-// stop ends the program. The id is that of a caller's stop, or 0.
+// stop ends the program. The id is the id of a caller's stop, or 0.
 func (p *program) stop(id int64) {
 	p.stopID = cmp.Or(p.stopID, id)
 	if p.stopping {

@@ -173,7 +173,7 @@ func (r *running) live(took time.Duration) protocol.Evidence {
 	return protocol.Evidence{Seconds: took.Seconds(), PeakBytes: r.watch.peak.Load()}
 }
 
-// evidence is that of a process that has ended.
+// evidence is the evidence of a process that has ended.
 func (r *running) evidence() protocol.Evidence {
 	e := protocol.Evidence{
 		CPUSeconds: max(r.child.CPU, time.Duration(r.watch.cpu.Load())).Seconds(),

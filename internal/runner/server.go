@@ -40,7 +40,7 @@ type Server struct {
 	Scratch  *scratch.Base
 	Children *process.Children
 	Log      *slog.Logger
-	// Version is that of the program, for callers' logs.
+	// Version is the version of the program, for callers' logs.
 	Version string
 
 	mu          sync.Mutex

@@ -17,7 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/supervised"
 )
 
-// numbered loads rows whose datum is their index; those of a set are not usable.
+// numbered loads rows whose datum is their index; the rows of a set are not usable.
 func numbered(unusable ...int64) supervised.Load {
 	return func(_ context.Context, task rl.Task) (supervised.Datum, error) {
 		if slices.Contains(unusable, task.Index) {

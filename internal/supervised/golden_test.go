@@ -58,7 +58,7 @@ var everyMode = []supervised.TrainOn{
 	supervised.LastAssistant, supervised.AllAssistant, supervised.All, supervised.Marked,
 }
 
-// TestExamplesOfEveryFamily compares tokens and weights of every renderer and mode with those of tinker-cookbook.
+// TestExamplesOfEveryFamily compares tokens and weights of every renderer and mode with the records of tinker-cookbook.
 func TestExamplesOfEveryFamily(t *testing.T) {
 	conversations := conversations(t)
 	compared := map[string]map[supervised.TrainOn]int{}

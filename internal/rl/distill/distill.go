@@ -23,7 +23,7 @@ type Lesson struct {
 	Datum rl.Datum
 	// Environment names the datum's environment, for metrics.
 	Environment string
-	// Teacher has the log-probability of each target of the datum under the teacher. Only those of sampled tokens are
+	// Teacher has the log-probability of each target of the datum under the teacher. Only values of sampled tokens are
 	// read.
 	Teacher []float32
 	// Coefficient is how much the teacher counts, and Discount what a token gets of the sum of a token after it, for

@@ -36,8 +36,8 @@ func NewReader(in io.Reader, bounds Lines, types map[Type]bool) *Reader {
 	return &Reader{in: bufio.NewReaderSize(in, 64<<10), bounds: bounds, types: types}
 }
 
-// Read returns the next message. An error is io.EOF at the end, an *Error for a line that cannot be read, or that of
-// the stream. After any error but an unknown type the rest of the stream means nothing.
+// Read returns the next message. An error is io.EOF at the end, an *Error for a line that cannot be read, or the error
+// of the stream. After any error but an unknown type the rest of the stream means nothing.
 func (r *Reader) Read() (*Message, error) {
 	line, err := r.next()
 	if err != nil {

@@ -125,7 +125,7 @@ func (t *Tokenizer) Special(name string) (id int32, ok bool) {
 	return id, ok
 }
 
-// IsSpecial reports whether an id is that of an added token that is special: one that is left out of text for people.
+// IsSpecial reports whether an id belongs to a special added token, which text for people omits.
 // As in the reference, that is so only for a token that is decoded to its name.
 func (t *Tokenizer) IsSpecial(id int32) bool { return t.special[id] }
 

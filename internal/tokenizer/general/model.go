@@ -13,7 +13,8 @@ type Model struct {
 	Vocabulary map[string]int32
 	// Merges are the pairs that are merged, the most urgent first.
 	Merges []Merge
-	// Unknown is the token of characters that the vocabulary lacks. Without it, they are left out, as in the reference.
+	// Unknown is the token of characters that the vocabulary lacks. If it is empty, they are left out, as in the
+	// reference.
 	Unknown *string
 	// FuseUnknown makes one token of neighbouring unknown characters.
 	FuseUnknown bool
