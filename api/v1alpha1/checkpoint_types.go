@@ -14,7 +14,7 @@ const (
 )
 
 // InitFrom is where the first weights come from.
-// +kubebuilder:validation:XValidation:rule="has(self.checkpoint) != has(self.run)",message="give exactly one of checkpoint and run"
+// +kubebuilder:validation:XValidation:rule="has(self.checkpoint) != has(self.runRef)",message="give exactly one of checkpoint and runRef"
 type InitFrom struct {
 	// checkpoint is a training state, tinker://RUN/weights/NAME; a run that only evaluates also
 	// takes tinker://RUN/sampler_weights/NAME.
@@ -22,9 +22,9 @@ type InitFrom struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^tinker://[^/]+/(weights|sampler_weights)/[^/]+$')",message="a checkpoint path is tinker://RUN/weights/NAME"
 	// +optional
 	Checkpoint string `json:"checkpoint,omitempty"`
-	// run is a TrainingRun of this namespace.
+	// runRef names a TrainingRun of this namespace and one of its checkpoints.
 	// +optional
-	Run *RunCheckpoint `json:"run,omitempty"`
+	RunRef *RunCheckpoint `json:"runRef,omitempty"`
 	// optimizer says what to start Adam with: Restore is the saved state, Reset a new one. It is needed to train.
 	// +optional
 	Optimizer OptimizerInit `json:"optimizer,omitempty"`
@@ -65,10 +65,19 @@ type Checkpoints struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	KeepLast *int32 `json:"keepLast,omitempty"`
-	// keepBest keeps those that evaluated best.
-	// +kubebuilder:default={}
+	// keepBest is the number of checkpoints with the highest bestMetric that are kept; 0 keeps none of them.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=8
+	// +kubebuilder:default=1
 	// +optional
-	KeepBest KeepBest `json:"keepBest,omitzero"`
+	KeepBest *int32 `json:"keepBest,omitempty"`
+	// bestMetric names the metric that ranks checkpoints; the highest value is the best. test/ENVIRONMENT/pass@1 ranks
+	// them by one environment.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:default="test/pass@1"
+	// +optional
+	BestMetric string `json:"bestMetric,omitempty"`
 }
 
 // RollingCheckpoints are states for recovery.
@@ -83,20 +92,4 @@ type RollingCheckpoints struct {
 	// +kubebuilder:default=86400
 	// +optional
 	TTLSeconds *int64 `json:"ttlSeconds,omitempty"`
-}
-
-// KeepBest keeps the checkpoints that evaluated best.
-type KeepBest struct {
-	// count is how many checkpoints are kept; 0 keeps none.
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=8
-	// +kubebuilder:default=1
-	// +optional
-	Count *int32 `json:"count,omitempty"`
-	// metric is the metric that ranks them, greatest first; test/ENVIRONMENT/pass@1 for one environment.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:default="test/pass@1"
-	// +optional
-	Metric string `json:"metric,omitempty"`
 }

@@ -30,7 +30,8 @@ func (r *TrainingRun) Default() {
 		setDefault(&a.TranscriptGroups, DefaultTranscriptGroups)
 	}
 	setDefault(&r.Spec.Suspend, false)
-	setDefault(&r.Spec.Retry, 0)
+	setDefault(&r.Spec.RetryGeneration, 0)
+	setDefault(&r.Spec.StalledAfterSeconds, 120)
 }
 
 // Default sets every field of the spec that has a default and is not given, as TrainingRun's method does.
@@ -101,14 +102,13 @@ func (c *Checkpoints) setDefaults() {
 	setDefault(&c.TTLSeconds, 604800)
 	setDefault(&c.Rolling.EverySteps, 1)
 	setDefault(&c.Rolling.TTLSeconds, 86400)
-	setDefault(&c.KeepBest.Count, 1)
-	setDefaultText(&c.KeepBest.Metric, "test/pass@1")
+	setDefault(&c.KeepBest, 1)
+	setDefaultText(&c.BestMetric, "test/pass@1")
 }
 
 func (p *FailurePolicy) setDefaults() {
 	setDefault(&p.MaxRestarts, 5)
-	setDefault(&p.RequireOptimizer, true)
-	setDefault(&p.StalledAfterSeconds, 120)
+	setDefault(&p.RequireOptimizerState, true)
 	setDefault(&p.StartDeadlineSeconds, 900)
 	setDefault(&p.ProgressDeadlineSeconds, 3600)
 }

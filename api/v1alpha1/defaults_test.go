@@ -148,7 +148,7 @@ func TestDefaultSetsWhatTheMarkersSay(t *testing.T) {
 			Algorithm: &v1alpha1.Algorithm{Loss: v1alpha1.Loss{Name: v1alpha1.LossCISPO}, Lag: new(int32(3)),
 				Optimizer: v1alpha1.Optimizer{Beta1: new(0.5)}},
 			Rollouts: v1alpha1.Rollouts{Workers: new(int32(0))}, Suspend: new(true),
-			FailurePolicy: v1alpha1.FailurePolicy{MaxRestarts: new(int32(0)), RequireOptimizer: new(false)},
+			FailurePolicy: v1alpha1.FailurePolicy{MaxRestarts: new(int32(0)), RequireOptimizerState: new(false)},
 		},
 	}
 	met := map[string]bool{}

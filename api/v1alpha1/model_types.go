@@ -94,19 +94,19 @@ type Tinker struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional
 	BaseURL string `json:"baseURL,omitempty"`
-	// apiKeySecretRef is the Secret key that holds the API key.
+	// apiKeySecretKeyRef is the Secret key that holds the API key.
 	// +required
-	APIKeySecretRef ref.SecretKey `json:"apiKeySecretRef"`
+	APIKeySecretKeyRef ref.SecretKey `json:"apiKeySecretKeyRef"`
 	// proxyURL is the HTTP, HTTPS or SOCKS5 proxy through which the learner and the workers call the endpoint;
 	// without it, the proxy of their environment variables. It must not contain a password.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?|socks5)://[^/@]+/?$')",message="must be http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT, without a user name, a password and a path"
 	// +optional
 	ProxyURL string `json:"proxyURL,omitempty"`
-	// caBundleConfigMapRef is the ConfigMap key with the certificates, in PEM, of authorities that are trusted besides
+	// caBundleConfigMapKeyRef is the ConfigMap key with the certificates, in PEM, of authorities that are trusted besides
 	// those of the image.
 	// +optional
-	CABundleConfigMapRef *ref.ConfigMapKey `json:"caBundleConfigMapRef,omitempty"`
+	CABundleConfigMapKeyRef *ref.ConfigMapKey `json:"caBundleConfigMapKeyRef,omitempty"`
 	// clientCertificateSecretRef is the Secret of type kubernetes.io/tls with the certificate that the learner and
 	// the workers show to the endpoint.
 	// +optional

@@ -50,7 +50,7 @@ type PodOverrides struct {
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:XValidation:rule="self.all(e, !(e.name in ['TINKER_API_KEY', 'POD_IP', 'POD_NAME']))",message="env has a variable that the operator sets itself: remove TINKER_API_KEY, POD_IP and POD_NAME (the API key comes from tinker.apiKeySecretRef)"
+	// +kubebuilder:validation:XValidation:rule="self.all(e, !(e.name in ['TINKER_API_KEY', 'POD_IP', 'POD_NAME']))",message="env has a variable that the operator sets itself: remove TINKER_API_KEY, POD_IP and POD_NAME (the API key comes from tinker.apiKeySecretKeyRef)"
 	// +optional
 	Env []corev1.EnvVar `json:"env,omitempty"`
 	// envFrom are Secrets and ConfigMaps whose keys become environment variables of the main container. Variables of env

@@ -21,7 +21,7 @@ const (
 	ConditionSuspended = "Suspended"
 	// ConditionComplete says that the last step is committed and evaluated. It is final.
 	ConditionComplete = "Complete"
-	// ConditionFailed says that the run has failed. It makes no further attempts unless spec.retry is increased.
+	// ConditionFailed says that the run has failed. It makes no further attempts unless spec.retryGeneration is increased.
 	ConditionFailed = "Failed"
 	// ConditionTrackingReady says that the services of spec.tracking receive the run's steps; runs without such have no
 	// such condition. It decides nothing: the run trains all the same.

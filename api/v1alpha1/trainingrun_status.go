@@ -27,9 +27,9 @@ type TrainingRunStatus struct {
 	// observedGeneration is the newest spec that was acted upon.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// observedRetry is the spec.retry that was last acted upon.
+	// observedRetryGeneration is the spec.retryGeneration that the operator last acted upon.
 	// +optional
-	ObservedRetry *int32 `json:"observedRetry,omitempty"`
+	ObservedRetryGeneration *int32 `json:"observedRetryGeneration,omitempty"`
 	// state sums the conditions up for people; values may be added.
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
@@ -75,7 +75,7 @@ type TrainingRunStatus struct {
 	// latestCheckpoint is the newest that was saved.
 	// +optional
 	LatestCheckpoint *Checkpoint `json:"latestCheckpoint,omitempty"`
-	// bestCheckpoint is the best one by checkpoints.keepBest.metric.
+	// bestCheckpoint is the best one by checkpoints.bestMetric.
 	// +optional
 	BestCheckpoint *Checkpoint `json:"bestCheckpoint,omitempty"`
 	// checkpoints are the checkpoints, the newest first.

@@ -30,10 +30,10 @@ import (
 // +kubebuilder:selectablefield:JSONPath=`.spec.model.name`
 // +kubebuilder:selectablefield:JSONPath=`.status.state`
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$')",optionalOldSelf=true,message="metadata.name must have at most 40 characters, of a-z, 0-9 and '-', begin with a letter and end with a letter or digit: pods, Jobs and the Service are named after the run; shorten or rename it"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || self.spec.model == oldSelf.spec.model",fieldPath=".spec.model",reason=FieldValueForbidden,message="model decides the weights and is fixed once a step is committed: create another run, with initFrom.run naming this one to continue from its weights"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || self.spec.model == oldSelf.spec.model",fieldPath=".spec.model",reason=FieldValueForbidden,message="model decides the weights and is fixed once a step is committed: create another run, with initFrom.runRef naming this one to continue from its weights"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.tinker.baseURL) == has(oldSelf.spec.tinker.baseURL) && (!has(self.spec.tinker.baseURL) || self.spec.tinker.baseURL == oldSelf.spec.tinker.baseURL))",fieldPath=".spec.tinker.baseURL",reason=FieldValueForbidden,message="tinker.baseURL is fixed once a step is committed, since the checkpoints are there: create another run"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.environments) == has(oldSelf.spec.environments) && (!has(self.spec.environments) || self.spec.environments == oldSelf.spec.environments))",fieldPath=".spec.environments",reason=FieldValueForbidden,message="environments decide the weights and are fixed once a step is committed: create another run, with initFrom.run naming this one to continue from its weights"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.algorithm) == has(oldSelf.spec.algorithm) && (!has(self.spec.algorithm) || self.spec.algorithm == oldSelf.spec.algorithm))",fieldPath=".spec.algorithm",reason=FieldValueForbidden,message="algorithm decides the weights and is fixed once a step is committed: create another run, with initFrom.run naming this one to continue from its weights"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.environments) == has(oldSelf.spec.environments) && (!has(self.spec.environments) || self.spec.environments == oldSelf.spec.environments))",fieldPath=".spec.environments",reason=FieldValueForbidden,message="environments decide the weights and are fixed once a step is committed: create another run, with initFrom.runRef naming this one to continue from its weights"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.algorithm) == has(oldSelf.spec.algorithm) && (!has(self.spec.algorithm) || self.spec.algorithm == oldSelf.spec.algorithm))",fieldPath=".spec.algorithm",reason=FieldValueForbidden,message="algorithm decides the weights and is fixed once a step is committed: create another run, with initFrom.runRef naming this one to continue from its weights"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.initFrom) == has(oldSelf.spec.initFrom) && (!has(self.spec.initFrom) || self.spec.initFrom == oldSelf.spec.initFrom))",fieldPath=".spec.initFrom",reason=FieldValueForbidden,message="initFrom is fixed once a step is committed: create another run"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.resumeFrom) == has(oldSelf.spec.resumeFrom) && (!has(self.spec.resumeFrom) || self.spec.resumeFrom == oldSelf.spec.resumeFrom))",fieldPath=".spec.resumeFrom",reason=FieldValueForbidden,message="resumeFrom is fixed once a step is committed: create another run"
 type TrainingRun struct {
@@ -117,6 +117,12 @@ type TrainingRunSpec struct {
 	// +kubebuilder:default={}
 	// +optional
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitzero"`
+	// stalledAfterSeconds is how long the run waits for a repair before it is Stalled, so that an autoscaler has time to
+	// add a node.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:default=120
+	// +optional
+	StalledAfterSeconds *int32 `json:"stalledAfterSeconds,omitempty"`
 	// artifacts is where the rows of steps and metrics.jsonl are kept; without it metrics are in the learner's log and
 	// lost with it.
 	// +optional
@@ -133,13 +139,13 @@ type TrainingRunSpec struct {
 	// +kubebuilder:default=false
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
-	// retry takes a run that has failed back: with each increase it continues from its last usable checkpoint,
-	// with a new restart budget. It does nothing to a run that has not failed.
+	// retryGeneration retries a failed run: each increase resumes it from its last usable checkpoint with a new restart
+	// budget. It has no effect on a run that has not failed.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=0
-	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",message="retry counts how often a failed run is to be tried again and can only grow: increase it"
+	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",message="retryGeneration can only grow: increase it to retry a failed run"
 	// +optional
-	Retry *int32 `json:"retry,omitempty"`
+	RetryGeneration *int32 `json:"retryGeneration,omitempty"`
 	// ttlSecondsAfterFinished is how long after its end the object is deleted; without it
 	// the object is kept.
 	// +kubebuilder:validation:Minimum=0

@@ -41,16 +41,10 @@ type FailurePolicy struct {
 	// +kubebuilder:default=5
 	// +optional
 	MaxRestarts *int32 `json:"maxRestarts,omitempty"`
-	// requireOptimizer refuses to resume from a checkpoint whose optimizer state is not restored.
+	// requireOptimizerState forbids resuming from a checkpoint whose optimizer state is not restored.
 	// +kubebuilder:default=true
 	// +optional
-	RequireOptimizer *bool `json:"requireOptimizer,omitempty"`
-	// stalledAfterSeconds is how long the run waits for a repair before it is Stalled: an autoscaler
-	// may add a node meanwhile.
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:default=120
-	// +optional
-	StalledAfterSeconds *int32 `json:"stalledAfterSeconds,omitempty"`
+	RequireOptimizerState *bool `json:"requireOptimizerState,omitempty"`
 	// startDeadlineSeconds is how long the learner's container may take to be running; past it, the next attempt begins.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=900

@@ -36,7 +36,7 @@ func (p *pod) connect(endpoint v1alpha1.Tinker) {
 	if endpoint.ProxyURL != "" {
 		set(proxyVariable, endpoint.ProxyURL)
 	}
-	if ref := endpoint.CABundleConfigMapRef; ref != nil {
+	if ref := endpoint.CABundleConfigMapKeyRef; ref != nil {
 		volume := configVolume(authorityVolume, ref.Name)
 		volume.ConfigMap.Items = []corev1.KeyToPath{{Key: ref.Key, Path: "ca.crt"}}
 		p.mount(volume, authorityDir)
@@ -57,7 +57,7 @@ type connection struct {
 }
 
 func connectionOf(endpoint v1alpha1.Tinker) *connection {
-	c := connection{endpoint.ProxyURL, endpoint.CABundleConfigMapRef, endpoint.ClientCertificateSecretRef}
+	c := connection{endpoint.ProxyURL, endpoint.CABundleConfigMapKeyRef, endpoint.ClientCertificateSecretRef}
 	if c == (connection{}) {
 		return nil
 	}

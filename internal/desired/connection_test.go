@@ -18,7 +18,7 @@ func TestPodsConnectAsTheSpecSays(t *testing.T) {
 	plain := testRun()
 	run := testRun()
 	run.Spec.Tinker.ProxyURL = "http://proxy:3128"
-	run.Spec.Tinker.CABundleConfigMapRef = &ref.ConfigMapKey{Name: "authorities", Key: "bundle.pem"}
+	run.Spec.Tinker.CABundleConfigMapKeyRef = &ref.ConfigMapKey{Name: "authorities", Key: "bundle.pem"}
 	run.Spec.Tinker.ClientCertificateSecretRef = &ref.Secret{Name: "certificate"}
 	for name, template := range map[string]corev1.PodTemplateSpec{
 		"learner": learnerTemplate(run, 1, "link", Settings{}), "rollout": rolloutTemplate(run, 1, "link", Settings{}),

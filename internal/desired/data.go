@@ -41,8 +41,8 @@ func datasetOf(spec environment.Dataset) *contract.Dataset {
 	if h := spec.HuggingFace; h != nil {
 		d.HuggingFace = &contract.HuggingFace{Repository: h.Repository, Config: h.Config, Revision: h.Revision,
 			BaseURL: h.BaseURL}
-		if h.TokenSecretRef != nil {
-			d.HuggingFace.Token = &contract.SecretKey{Name: h.TokenSecretRef.Name, Key: h.TokenSecretRef.Key}
+		if h.TokenSecretKeyRef != nil {
+			d.HuggingFace.Token = &contract.SecretKey{Name: h.TokenSecretKeyRef.Name, Key: h.TokenSecretKeyRef.Key}
 		}
 	}
 	if j := spec.JSONL; j != nil {

@@ -27,7 +27,7 @@ func TestMountData(t *testing.T) {
 		"b": pin(environment.Dataset{JSONL: &environment.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "rows"}}, Splits: split}),
 		"c": pin(environment.Dataset{JSONL: &environment.JSONL{ClaimName: "volume"}, Splits: split}),
 		"d": pin(environment.Dataset{HuggingFace: &environment.HuggingFace{Repository: "o/n",
-			TokenSecretRef: &ref.SecretKey{Name: "hf", Key: "T"}}}),
+			TokenSecretKeyRef: &ref.SecretKey{Name: "hf", Key: "T"}}}),
 		"e": testPins()["arithmetic"],
 	}
 	if got, want := pins.Data(), "claim/volume,configmap/rows,disk,secret/hf"; got != want {

@@ -51,7 +51,7 @@ func orsOf(spec environment.ORS) *contract.ORS {
 	if t := spec.AnswerTool; t != nil {
 		o.AnswerTool = &contract.AnswerTool{Name: t.Name, Argument: t.Argument}
 	}
-	if ref := spec.APIKeySecretRef; ref != nil {
+	if ref := spec.APIKeySecretKeyRef; ref != nil {
 		o.APIKey = &contract.SecretKey{Name: ref.Name, Key: ref.Key}
 	}
 	for _, s := range spec.Secrets {

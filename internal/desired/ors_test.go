@@ -39,7 +39,7 @@ func TestDefinitionOfServers(t *testing.T) {
 			contract.ORS{URL: "http://sums:8080", Environment: "sums"}},
 		"a hosted environment": {
 			environment.ORS{
-				Name: "Owner/Name@hard", Toolset: "claude-code", APIKeySecretRef: &ref.SecretKey{Name: "openreward", Key: "KEY"},
+				Name: "Owner/Name@hard", Toolset: "claude-code", APIKeySecretKeyRef: &ref.SecretKey{Name: "openreward", Key: "KEY"},
 				Secrets: []environment.SessionSecret{{Name: "JUDGE", SecretKeyRef: ref.SecretKey{Name: "judge", Key: "k"},
 					AllowedHosts: []string{"h"}}},
 				MaxSessions: new(int32(16)), AnswerTool: &environment.AnswerTool{Name: "submit", Argument: "answer"},
@@ -78,7 +78,7 @@ func TestServersRunBesideWorkers(t *testing.T) {
 	env := orsEnvironment(environment.ORS{
 		Server: &environment.ORSServer{Image: "sums:dev", Env: []corev1.EnvVar{{Name: "FAMILY", Value: "chain_sum"},
 			{Name: "PORT", Value: "1"}}},
-		APIKeySecretRef: &ref.SecretKey{Name: "openreward", Key: "KEY"},
+		APIKeySecretKeyRef: &ref.SecretKey{Name: "openreward", Key: "KEY"},
 	})
 	pins := Pins{"sums": {Definition: Definition(env.Spec)}}
 	if diff := cmp.Diff("secret/openreward", pins.Data()); diff != "" {

@@ -171,7 +171,7 @@ func probeTemplate(env *v1alpha1.RewardEnvironment, name string, labels map[stri
 }
 
 func runEnv(run *v1alpha1.TrainingRun) []corev1.EnvVar {
-	ref := run.Spec.Tinker.APIKeySecretRef
+	ref := run.Spec.Tinker.APIKeySecretKeyRef
 	return []corev1.EnvVar{
 		{Name: "TINKER_API_KEY", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 			LocalObjectReference: corev1.LocalObjectReference{Name: ref.Name},

@@ -35,7 +35,7 @@ func TestReward(t *testing.T) {
 				Tinker: &contract.TinkerJudge{Checkpoint: "c", Renderer: "r"}, MaxTokens: 9, TimeoutSeconds: 5,
 			}}},
 		"weighted: [{name: judged, weight: 1.0, rubric: {scoring: PerRubric, judge: {openAI: {baseURL: 'http://a', model: " +
-			"m, apiKeySecretRef: {name: s, key: k}}}}}]": {
+			"m, apiKeySecretKeyRef: {name: s, key: k}}}}}]": {
 			Weighted: []contract.WeightedReward{{Name: "judged", Weight: 1, Rule: contract.RewardRule{
 				Rubric: &contract.Rubric{Scoring: contract.ScorePerRubric, MinCoverage: 1, Judge: contract.Judge{
 					OpenAI: &contract.OpenAIJudge{BaseURL: "http://a", Model: "m",

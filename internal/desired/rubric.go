@@ -25,7 +25,7 @@ func rubricOf(spec environment.Rubric) *contract.Rubric {
 	}
 	if o := spec.Judge.OpenAI; o != nil {
 		judge.OpenAI = &contract.OpenAIJudge{BaseURL: o.BaseURL, Model: o.Model}
-		if ref := o.APIKeySecretRef; ref != nil {
+		if ref := o.APIKeySecretKeyRef; ref != nil {
 			judge.OpenAI.APIKey = &contract.SecretKey{Name: ref.Name, Key: ref.Key}
 		}
 	}

@@ -79,7 +79,7 @@ func File(in FileInput) (contract.RunFile, error) {
 		Checkpoints:      checkpointsOf(run.Spec.Checkpoints),
 		Evaluation:       evaluation,
 		Concurrency:      int(*run.Spec.Rollouts.Concurrency),
-		RequireOptimizer: *run.Spec.FailurePolicy.RequireOptimizer,
+		RequireOptimizer: *run.Spec.FailurePolicy.RequireOptimizerState,
 		KnownCheckpoints: knownCheckpoints(run.Status.Checkpoints),
 		Capabilities:     capabilitiesOf(run.Status.Capabilities, *fixed),
 		TokenizerSHA256:  run.Status.TokenizerSHA256,
@@ -159,8 +159,8 @@ func checkpointsOf(c v1alpha1.Checkpoints) contract.Checkpoints {
 		RollingEverySteps: *c.Rolling.EverySteps,
 		RollingTTLSeconds: *c.Rolling.TTLSeconds,
 		KeepLast:          int(ptr.Deref(c.KeepLast, 0)),
-		KeepBestCount:     int(*c.KeepBest.Count),
-		KeepBestMetric:    c.KeepBest.Metric,
+		KeepBestCount:     int(*c.KeepBest),
+		KeepBestMetric:    c.BestMetric,
 	}
 }
 

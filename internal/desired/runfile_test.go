@@ -68,7 +68,7 @@ func TestFileOfEverything(t *testing.T) {
 		s.InitFrom = &v1alpha1.InitFrom{Checkpoint: "tinker://m/weights/c", Optimizer: v1alpha1.OptimizerRestore}
 		s.Checkpoints = v1alpha1.Checkpoints{EverySteps: new(int64(10)), TTLSeconds: new(int64(0)), KeepLast: new(int32(3)),
 			Rolling:  v1alpha1.RollingCheckpoints{EverySteps: new(int64(2)), TTLSeconds: new(int64(3600))},
-			KeepBest: v1alpha1.KeepBest{Count: new(int32(2)), Metric: "test/z/pass@1"}}
+			KeepBest: new(int32(2)), BestMetric: "test/z/pass@1"}
 		s.Evaluation = &v1alpha1.Evaluation{EverySteps: new(int64(0)), Before: new(false), After: new(true),
 			SamplingShare: new(0.5),
 			Environments: []v1alpha1.EvaluationEnvironment{{
@@ -78,19 +78,19 @@ func TestFileOfEverything(t *testing.T) {
 				SamplesPerTask: new(int32(4)), PassAt: []int32{4, 1},
 			}}}
 		s.Rollouts.Concurrency = new(int32(128))
-		s.FailurePolicy.RequireOptimizer = new(false)
+		s.FailurePolicy.RequireOptimizerState = new(false)
 		s.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"}
 		s.Budget = &v1alpha1.Budget{Tokens: new(int64(1000)), USD: new(9.5), Prices: []v1alpha1.ModelPrice{
 			{Model: s.Model.Name, PromptUSDPerMillion: 1, SampledUSDPerMillion: 2, TrainedUSDPerMillion: 3},
 		}}
 		s.Tracking = &tracking.Tracking{WandB: &tracking.WandB{
 			Project: "p", Entity: "team", RunName: "fast", BaseURL: "https://wandb.example.com", Tags: []string{"b", "a"},
-			APIKeySecretRef: ref.SecretKey{Name: "wandb", Key: "WANDB_API_KEY"},
+			APIKeySecretKeyRef: ref.SecretKey{Name: "wandb", Key: "WANDB_API_KEY"},
 		}, TensorBoard: &tracking.TensorBoard{RunName: "fast"}, MLflow: &tracking.MLflow{
 			BaseURL: "https://mlflow.example.com/", Experiment: "e", RunName: "fast", Tags: map[string]string{"team": "x"},
-			Username: "me", PasswordSecretRef: &ref.SecretKey{Name: "mlflow", Key: "password"},
+			Username: "me", PasswordSecretKeyRef: &ref.SecretKey{Name: "mlflow", Key: "password"},
 		}, OpenReward: &tracking.OpenReward{
-			RunName: "fast", BaseURL: "https://openreward.example.com", APIKeySecretRef: ref.SecretKey{Name: "openreward",
+			RunName: "fast", BaseURL: "https://openreward.example.com", APIKeySecretKeyRef: ref.SecretKey{Name: "openreward",
 				Key: "OPENREWARD_API_KEY"},
 		}}
 		run.Status.Capabilities = &v1alpha1.Capabilities{BaseURL: "http://own", Model: "m", Supported: []string{"seed"},

@@ -18,7 +18,7 @@ import (
 const fieldResumeFrom = "resumeFrom"
 
 // settingAPIKey is the field of the API key.
-const settingAPIKey = "tinker.apiKeySecretRef"
+const settingAPIKey = "tinker.apiKeySecretKeyRef"
 
 // APIKeyChanged says that the spec names another API key than a learner's Job was created with.
 func APIKeyChanged(run *v1alpha1.TrainingRun, job *batchv1.Job) bool {
@@ -29,18 +29,18 @@ func APIKeyChanged(run *v1alpha1.TrainingRun, job *batchv1.Job) bool {
 // later.
 func settingsOf(run *v1alpha1.TrainingRun) map[string]string {
 	digests := map[string]string{
-		"checkpoints":                       templateDigest(run.Spec.Checkpoints),
-		"evaluation":                        templateDigest(evaluationSettings(run)),
-		"rollouts.concurrency":              templateDigest(run.Spec.Rollouts.Concurrency),
-		"learner.pod":                       templateDigest(run.Spec.Learner.Pod),
-		settingAPIKey:                       templateDigest(run.Spec.Tinker.APIKeySecretRef),
-		"artifacts":                         templateDigest(artifactsOf(run)),
-		"budget":                            templateDigest(run.Spec.Budget),
-		"tracking":                          templateDigest(run.Spec.Tracking),
-		"tinker.proxyURL":                   templateDigest(run.Spec.Tinker.ProxyURL),
-		"tinker.caBundleConfigMapRef":       templateDigest(run.Spec.Tinker.CABundleConfigMapRef),
-		"tinker.clientCertificateSecretRef": templateDigest(run.Spec.Tinker.ClientCertificateSecretRef),
-		"failurePolicy.requireOptimizer":    templateDigest(run.Spec.FailurePolicy.RequireOptimizer),
+		"checkpoints":                         templateDigest(run.Spec.Checkpoints),
+		"evaluation":                          templateDigest(evaluationSettings(run)),
+		"rollouts.concurrency":                templateDigest(run.Spec.Rollouts.Concurrency),
+		"learner.pod":                         templateDigest(run.Spec.Learner.Pod),
+		settingAPIKey:                         templateDigest(run.Spec.Tinker.APIKeySecretKeyRef),
+		"artifacts":                           templateDigest(artifactsOf(run)),
+		"budget":                              templateDigest(run.Spec.Budget),
+		"tracking":                            templateDigest(run.Spec.Tracking),
+		"tinker.proxyURL":                     templateDigest(run.Spec.Tinker.ProxyURL),
+		"tinker.caBundleConfigMapKeyRef":      templateDigest(run.Spec.Tinker.CABundleConfigMapKeyRef),
+		"tinker.clientCertificateSecretRef":   templateDigest(run.Spec.Tinker.ClientCertificateSecretRef),
+		"failurePolicy.requireOptimizerState": templateDigest(run.Spec.FailurePolicy.RequireOptimizerState),
 	}
 	maps.Copy(digests, fixedSettingsOf(run))
 	return digests

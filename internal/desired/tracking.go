@@ -18,13 +18,13 @@ func (p *pod) mountTrackingKeys(spec *apitracking.Tracking) {
 		return
 	}
 	if spec.WandB != nil {
-		p.mountKey(wandbVolume, spec.WandB.APIKeySecretRef, WandBDir)
+		p.mountKey(wandbVolume, spec.WandB.APIKeySecretKeyRef, WandBDir)
 	}
 	if spec.MLflow != nil && spec.MLflow.Key() != nil {
 		p.mountKey(mlflowVolume, *spec.MLflow.Key(), MLflowDir)
 	}
 	if spec.OpenReward != nil {
-		p.mountKey(openRewardVolume, spec.OpenReward.APIKeySecretRef, OpenRewardDir)
+		p.mountKey(openRewardVolume, spec.OpenReward.APIKeySecretKeyRef, OpenRewardDir)
 	}
 }
 

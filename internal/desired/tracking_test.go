@@ -20,7 +20,7 @@ func TestTrackingKeys(t *testing.T) {
 	run := testRun(func(run *v1alpha1.TrainingRun) {
 		run.Spec.Tracking = &apitracking.Tracking{WandB: &apitracking.WandB{
 			Project: "p", BaseURL: "https://api.wandb.ai", Tags: []string{"b", "a"},
-			APIKeySecretRef: ref.SecretKey{Name: "wandb", Key: "K"},
+			APIKeySecretKeyRef: ref.SecretKey{Name: "wandb", Key: "K"},
 		}}
 	})
 	keys := func(pod corev1.PodSpec) map[string]string {
@@ -61,7 +61,8 @@ func TestTrackingKeys(t *testing.T) {
 	}
 	token := &ref.SecretKey{Name: "mlflow", Key: "token"}
 	for name, m := range map[string]apitracking.MLflow{
-		"a token": {TokenSecretRef: token}, "a password": {Username: "me", PasswordSecretRef: token}, "no authentication": {},
+		"a token": {TokenSecretKeyRef: token}, "a password": {Username: "me", PasswordSecretKeyRef: token},
+		"no authentication": {},
 	} {
 		m.BaseURL, m.Experiment = "http://mlflow/", "e"
 		run.Spec.Tracking = &apitracking.Tracking{MLflow: &m}
@@ -85,7 +86,7 @@ func TestTrackingKeys(t *testing.T) {
 	for address, api := range map[string]string{"": "https://api.openreward.ai",
 		"http://host:8080/": "http://api.host:8080"} {
 		run.Spec.Tracking = &apitracking.Tracking{OpenReward: &apitracking.OpenReward{BaseURL: address,
-			APIKeySecretRef: ref.SecretKey{Name: "o", Key: "k"}}}
+			APIKeySecretKeyRef: ref.SecretKey{Name: "o", Key: "k"}}}
 		want := &tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: api, RunName: run.Name,
 			KeyFile: "/etc/tinker-operator/tracking/openreward/key"}}
 		if diff := cmp.Diff(want, trackingServices(run)); diff != "" {

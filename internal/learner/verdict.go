@@ -49,14 +49,14 @@ func verdictOf(err error) contract.Verdict {
 			Message: err.Error()}
 	case errors.Is(err, trainee.ErrColdOptimizer):
 		return contract.Verdict{Cause: contract.CauseUpstream, Reason: preflight.ReasonOptimizerLost,
-			Message: err.Error() + ": repair the endpoint, or set failurePolicy.requireOptimizer to false"}
+			Message: err.Error() + ": repair the endpoint, or set failurePolicy.requireOptimizerState to false"}
 	case kind == failure.Diverged:
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: reasonDiverged,
 			Message: "Training has diverged: " + err.Error() +
 				": begin a new run from an earlier checkpoint, with a lower learning rate"}
 	case kind == failure.Untrainable:
 		return contract.Verdict{Cause: contract.CauseDataRejected,
-			Message: err.Error() + ": correct what the groups are refused for, and raise spec.retry"}
+			Message: err.Error() + ": correct what the groups are refused for, and raise spec.retryGeneration"}
 	case kind == failure.LostCheckpoint:
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: reasonNoUsableCheckpoint,
 			Message: err.Error() + ": begin a new run, from a checkpoint that still exists if there is one"}
@@ -83,7 +83,7 @@ func verdictOfRefusal(kind failure.Kind, err error) contract.Verdict {
 			Message: err.Error() + ": the endpoint takes none of the groups; check the loss and the model"}
 	case failure.CredentialsRefused:
 		return contract.Verdict{Cause: contract.CauseUpstream, Reason: ReasonKeyRefused,
-			Message: "The endpoint refuses the API key: put a valid one into the Secret that tinker.apiKeySecretRef names; " +
+			Message: "The endpoint refuses the API key: put a valid one into the Secret that tinker.apiKeySecretKeyRef names; " +
 				"the run then continues"}
 	case failure.NotTinker:
 		return contract.Verdict{Cause: contract.CauseUpstream, Reason: reasonNotTinker, Message: client.EvidenceOf(err)}

@@ -106,8 +106,8 @@ var specTable = []entry{
 			"kubectl tinker retry $(run) then."}},
 	{OptimizerNotRestored, Row{
 		Conditions: "Accepted, Progressing, Resumable", Endpoint: true, Next: AwaitRepair,
-		Means: "The endpoint loses Adam's state, which failurePolicy.requireOptimizer forbids.",
-		Repair: "Set failurePolicy.requireOptimizer to false, or repair the endpoint. A run that has failed needs " +
+		Means: "The endpoint loses Adam's state, which failurePolicy.requireOptimizerState forbids.",
+		Repair: "Set failurePolicy.requireOptimizerState to false, or repair the endpoint. A run that has failed needs " +
 			"kubectl tinker retry $(run) then."}},
 }
 
@@ -217,11 +217,11 @@ var endpointTable = []entry{
 		Fact: "The endpoint refuses the API key.",
 		Means: "The endpoint refuses the API key, or the key is empty. Where only some workers are refused, the run " +
 			"continues with the others.",
-		Repair: "Put a valid key into the Secret of tinker.apiKeySecretRef, or correct tinker.apiKeySecretRef."}},
+		Repair: "Put a valid key into the Secret of tinker.apiKeySecretKeyRef, or correct tinker.apiKeySecretKeyRef."}},
 	{EndpointUnreachable, Row{
 		Conditions: progressing, Endpoint: true, NeedsAction: true, Retry: Always,
 		Fact: "The endpoint cannot be reached.",
-		Means: "tinker.baseURL does not answer. The run is Stalled after failurePolicy.stalledAfterSeconds. Nothing is " +
+		Means: "tinker.baseURL does not answer. The run is Stalled after stalledAfterSeconds. Nothing is " +
 			"lost.",
 		Repair: "Check tinker.baseURL and the network."}},
 	{EndpointNotTinker, Row{
@@ -229,7 +229,7 @@ var endpointTable = []entry{
 		Fact: "What answers at tinker.baseURL is not the Tinker API.",
 		Means: "What answers at tinker.baseURL is not the Tinker API, or its certificate is not accepted. The message " +
 			"quotes the first request and its answer.",
-		Repair: "Correct tinker.baseURL, or give the authority of its certificate by tinker.caBundleConfigMapRef, as " +
+		Repair: "Correct tinker.baseURL, or give the authority of its certificate by tinker.caBundleConfigMapKeyRef, as " +
 			"the message says. tinker.baseURL can be changed until a first step is committed."}},
 	{EndpointFailing, Row{
 		Conditions: progressing, Endpoint: true, Retry: Always,

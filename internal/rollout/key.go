@@ -17,7 +17,7 @@ import (
 // ErrKeyRefused ends a worker whose API key the endpoint refuses for Config.KeyPatience. The key may have been replaced
 // in its Secret, which a new pod reads.
 var ErrKeyRefused = errors.New("the endpoint refuses the API key that this pod began with: " +
-	"the next pod reads the Secret that tinker.apiKeySecretRef names again")
+	"the next pod reads the Secret that tinker.apiKeySecretKeyRef names again")
 
 // DefaultKeyPatience leaves time for another pod within a minute. With the 10 s after which a Job first replaces a pod,
 // it is long enough for one pod every 45 s at most.

@@ -10,8 +10,10 @@ import "github.com/tinker-operator/tinker-operator/api/v1alpha1"
 func WithoutAttempts(before v1alpha1.TrainingRunStatus) v1alpha1.TrainingRunStatus {
 	before = *before.DeepCopy()
 	return v1alpha1.TrainingRunStatus{
-		RunUID: before.RunUID, ObservedGeneration: before.ObservedGeneration, ObservedRetry: before.ObservedRetry,
-		Step: before.Step, Steps: before.Steps, Progress: before.Progress, Cursor: before.Cursor, Policy: before.Policy,
+		RunUID: before.RunUID, ObservedGeneration: before.ObservedGeneration,
+		ObservedRetryGeneration: before.ObservedRetryGeneration,
+		Step:                    before.Step, Steps: before.Steps, Progress: before.Progress, Cursor: before.Cursor,
+		Policy:           before.Policy,
 		Metrics:          before.Metrics,
 		LatestCheckpoint: before.LatestCheckpoint, BestCheckpoint: before.BestCheckpoint, Checkpoints: before.Checkpoints,
 		Capabilities: before.Capabilities, TokenizerSHA256: before.TokenizerSHA256, FormatVersion: before.FormatVersion,

@@ -135,7 +135,7 @@ func repairKey(t *testing.T) {
 	}
 	run := start(t, "repair-key", func(spec *v1alpha1.TrainingRunSpec) {
 		endless(spec)
-		spec.Tinker.APIKeySecretRef.Name, spec.Tinker.APIKeySecretRef.Key = "repair", "KEY"
+		spec.Tinker.APIKeySecretKeyRef.Name, spec.Tinker.APIKeySecretKeyRef.Key = "repair", "KEY"
 	})
 	awaitStep(t, run, 1)
 	set("revoked")

@@ -83,8 +83,8 @@ func startIn(t testing.TB, namespace, name string, change func(*v1alpha1.Trainin
 		Spec: v1alpha1.TrainingRunSpec{
 			Model: v1alpha1.Model{Name: "tinkersim/byte-136k", LoraRank: new(int32(8))},
 			Tinker: v1alpha1.Tinker{
-				BaseURL:         "http://tinkersim." + systemNamespace,
-				APIKeySecretRef: ref.SecretKey{Name: "tinker", Key: "TINKER_API_KEY"},
+				BaseURL:            "http://tinkersim." + systemNamespace,
+				APIKeySecretKeyRef: ref.SecretKey{Name: "tinker", Key: "TINKER_API_KEY"},
 			},
 			Environments: []v1alpha1.TrainingEnvironment{{
 				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(12))}},

@@ -92,7 +92,7 @@ var _ = Describe("A bad RewardEnvironment", func() {
 			"spec: {reward: {exactMatch: null, rubric: {judge: {openAI: {baseURL: 'api.openai.com', model: m}}}}}",
 			"spec.reward.rubric.judge.openAI.baseURL", "must begin with http"),
 		Entry("a judge's key without its name", "spec: {reward: {exactMatch: null, rubric: {judge: {openAI: {baseURL: "+
-			"'http://a', model: m, apiKeySecretRef: {key: k}}}}}}", "spec.reward.rubric.judge.openAI.apiKeySecretRef.name",
+			"'http://a', model: m, apiKeySecretKeyRef: {key: k}}}}}}", "spec.reward.rubric.judge.openAI.apiKeySecretKeyRef.name",
 			"Required"),
 		Entry("a scoring", "spec: {reward: {exactMatch: null, rubric: {scoring: AllAtOnce, judge: {tinker: {model: m}}}}}",
 			"spec.reward.rubric.scoring", "PassRate", "PerRubric", "Score"),

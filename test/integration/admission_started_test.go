@@ -87,7 +87,7 @@ var _ = Describe("A started run", func() {
 		run.Spec.Evaluation = nil
 		run.Spec.Suspend = new(true)
 		run.Spec.FailurePolicy.MaxRestarts = new(int32(9))
-		run.Spec.Tinker.APIKeySecretRef.Name = "other"
+		run.Spec.Tinker.APIKeySecretKeyRef.Name = "other"
 		run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "x"}
 		Expect(kube.Update(context.Background(), run)).To(Succeed())
 	})

@@ -123,7 +123,7 @@ var _ = Describe("What the endpoint does", func() {
 			r.Spec.Tinker.ProxyURL = "http://proxy:3128"
 		}, false),
 		Entry("not with another Secret", time.Hour,
-			func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretRef.Name = "other" }, false),
+			func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretKeyRef.Name = "other" }, false),
 		Entry("not at another address", time.Hour, func(
 			r *v1alpha1.TrainingRun) {
 			r.Spec.Tinker.BaseURL = "http://elsewhere"
@@ -150,12 +150,14 @@ var _ = Describe("What the endpoint does", func() {
 		Entry("that sets what it ignores", "UnsupportedByEndpoint",
 			"The endpoint does not honour algorithm.optimizer.gradClipNorm (ignored): set it to 0"),
 		Entry("that needs an optimizer which it forgets", "OptimizerNotRestored",
-			"The endpoint does not restore the optimizer: set failurePolicy.requireOptimizer to false"),
+			"The endpoint does not restore the optimizer: set failurePolicy.requireOptimizerState to false"),
 	)
 
 	It("is reported where it forgets the optimizer and may", func() {
 		w := newEnv()
-		run, first := w.startedRun(func(run *v1alpha1.TrainingRun) { run.Spec.FailurePolicy.RequireOptimizer = new(false) })
+		run, first := w.startedRun(func(run *v1alpha1.TrainingRun) {
+			run.Spec.FailurePolicy.RequireOptimizerState = new(false)
+		})
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1,
 			Progress: w.progressWith(run, 7, "optimizer_restore")})
 		w.advance(11 * time.Second)

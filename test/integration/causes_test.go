@@ -264,17 +264,17 @@ var _ = Describe("What ends a run", func() {
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True NoProgress")) })
 		Expect(message(run, v1alpha1.ConditionFailed)).To(ContainSubstring("at step 0"))
 		started := run.Status.StartTime
-		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Retry = new(int32(1)) })
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.RetryGeneration = new(int32(1)) })
 		w.attempt(run, 4, progress(1))
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("False NotFinished"))
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
 			g.Expect(run.Status.CompletionTime).To(BeNil())
 		})
-		Expect(*run.Status.ObservedRetry).To(BeEquivalentTo(1))
+		Expect(*run.Status.ObservedRetryGeneration).To(BeEquivalentTo(1))
 		Expect(run.Status.StartTime).To(Equal(started))
 		lower := run.DeepCopy()
-		lower.Spec.Retry = new(int32(0))
+		lower.Spec.RetryGeneration = new(int32(0))
 		Expect(kube.Update(context.Background(), lower)).To(MatchError(ContainSubstring("can only grow")))
 	})
 
@@ -389,10 +389,10 @@ var _ = Describe("A learner that cannot start", func() {
 				"NS")).To(ContainSubstring(repair))
 		},
 		Entry("a missing Secret", waitingFor("CreateContainerConfigError", `secret "tinker" not found`), "SecretNotFound",
-			`Secret "tinker" does not exist in namespace "NS": create it, or correct tinker.apiKeySecretRef.`),
+			`Secret "tinker" does not exist in namespace "NS": create it, or correct tinker.apiKeySecretKeyRef.`),
 		Entry("a missing key", waitingFor("CreateContainerConfigError",
 			`couldn't find key TINKER_API_KEY in Secret ns/tinker`), "SecretKeyNotFound",
-			`Secret "tinker" has no key "TINKER_API_KEY": add it, or correct tinker.apiKeySecretRef.`),
+			`Secret "tinker" has no key "TINKER_API_KEY": add it, or correct tinker.apiKeySecretKeyRef.`),
 		Entry("an image that cannot be pulled", waitingFor("ImagePullBackOff", `Back-off pulling image "x"`),
 			"ImagePullFailed",
 			`Image "tinker-operator:test" cannot be pulled: correct learner.pod.image`),
@@ -416,7 +416,7 @@ var _ = Describe("A tracking service that refuses the run", func() {
 		w := newEnv()
 		run, first := w.startedRun(func(run *v1alpha1.TrainingRun) {
 			run.Spec.Tracking = &apitracking.Tracking{WandB: &apitracking.WandB{
-				Project: "p", APIKeySecretRef: ref.SecretKey{Name: "missing", Key: "K"},
+				Project: "p", APIKeySecretKeyRef: ref.SecretKey{Name: "missing", Key: "K"},
 			}}
 		})
 		reply := contract.HeartbeatReply{Attempt: 1, Progress: progress(1), Tracking: []tracking.Problem{

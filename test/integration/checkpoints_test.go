@@ -57,7 +57,7 @@ var _ = Describe("kubectl tinker checkpoints", func() {
 		download := []string{"checkpoints", "download", "arithmetic", "--step", "20", "--base-url", url, "-o", folder}
 		Expect(tinker(w.namespace, download...).stderr).To(ContainSubstring("set the variable TINKER_API_KEY"),
 			"the Secret does not exist")
-		reference := run.Spec.Tinker.APIKeySecretRef
+		reference := run.Spec.Tinker.APIKeySecretKeyRef
 		Expect(kube.Create(context.Background(), &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: reference.Name},
 			Data:       map[string][]byte{reference.Key: []byte("tml-test\n")},

@@ -129,11 +129,11 @@ var _ = Describe("A RewardEnvironment", func() {
 	})
 })
 
-var _ = Describe("initFrom.run", func() {
+var _ = Describe("initFrom.runRef", func() {
 	fromOther := func(step *int64) func(*v1alpha1.TrainingRun) {
 		return func(run *v1alpha1.TrainingRun) {
 			run.Name = "fork"
-			run.Spec.InitFrom = &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "arithmetic", Step: step},
+			run.Spec.InitFrom = &v1alpha1.InitFrom{RunRef: &v1alpha1.RunCheckpoint{Name: "arithmetic", Step: step},
 				Optimizer: v1alpha1.OptimizerRestore}
 		}
 	}
@@ -167,6 +167,6 @@ var _ = Describe("initFrom.run", func() {
 			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False InitFromNotFound"))
 			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False InitFromNotFound"))
 		})
-		Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring("correct initFrom.run.name"))
+		Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring("correct initFrom.runRef.name"))
 	})
 })

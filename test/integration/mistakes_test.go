@@ -94,9 +94,9 @@ var _ = Describe("A mistake of a user", func() {
 		Entry("a misspelt environment", "spec: {environments: [{name: arithmetik, groupSize: 8, sampling: {maxTokens: 16}}]}",
 			v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentNotFound,
 			`RewardEnvironment "arithmetik" does not exist in this namespace: create it, or correct environmentRef.`),
-		Entry("initFrom of a run that does not exist", "spec: {initFrom: {run: {name: nope}, optimizer: Restore}}",
+		Entry("initFrom of a run that does not exist", "spec: {initFrom: {runRef: {name: nope}, optimizer: Restore}}",
 			v1alpha1.ConditionAccepted, v1alpha1.ReasonInitFromNotFound,
-			`TrainingRun "nope" does not exist in this namespace: correct initFrom.run.name, or give initFrom.checkpoint.`),
+			`TrainingRun "nope" does not exist in this namespace: correct initFrom.runRef.name, or give initFrom.checkpoint.`),
 	)
 
 	DescribeTable("is what the learner finds at the endpoint, and a condition names the cause and the repair",
@@ -116,7 +116,7 @@ var _ = Describe("A mistake of a user", func() {
 		},
 		Entry("a refused key", problem.KeyRefused, "POST http://tinkersim/api/v1/create_session: status 401: Invalid API key",
 			v1alpha1.ReasonKeyRefused,
-			"Put a valid key into the Secret of tinker.apiKeySecretRef", "status 401"),
+			"Put a valid key into the Secret of tinker.apiKeySecretKeyRef", "status 401"),
 		Entry("another host", problem.EndpointUnreachable,
 			"POST http://tinkersim.nowhere/api/v1/create_session: no such host",
 			v1alpha1.ReasonEndpointUnreachable,

@@ -30,7 +30,7 @@ spec:
   model: {name: tinkersim/byte-136k, loraRank: 8}
   tinker:
     baseURL: http://tinkersim
-    apiKeySecretRef: {name: tinker, key: TINKER_API_KEY}
+    apiKeySecretKeyRef: {name: tinker, key: TINKER_API_KEY}
   environments:
   - name: arithmetic
     groupSize: 8

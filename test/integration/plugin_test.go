@@ -184,7 +184,7 @@ var _ = Describe("kubectl tinker", func() {
 			Progress: progress(20)})
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.State).To(Equal(v1alpha1.StateFailed)) })
 		Expect(succeeds(w.namespace, "retry", "arithmetic")).To(ContainSubstring("is tried again"))
-		Expect(*read().Spec.Retry).To(BeEquivalentTo(1))
+		Expect(*read().Spec.RetryGeneration).To(BeEquivalentTo(1))
 	})
 
 	It("says what a run would do", func() {

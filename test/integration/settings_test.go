@@ -96,7 +96,7 @@ var _ = Describe("What decides the weights", func() {
 		})
 		w.change(run, func(run *v1alpha1.TrainingRun) {
 			run.Spec.Model.LoraRank = ptr.To[int32](4)
-			run.Spec.Retry = ptr.To[int32](1)
+			run.Spec.RetryGeneration = ptr.To[int32](1)
 		})
 		w.attempt(run, 2, progress(0))
 		Expect(w.runFile(run, 2).Fixed.Model.LoraRank).To(Equal(4))

@@ -129,7 +129,8 @@ func continuity(was, run *v1alpha1.TrainingRun) []string {
 			found = append(found, c.Type+" has another transition time with the same status")
 		}
 		final := c.Type == v1alpha1.ConditionComplete || c.Type == v1alpha1.ConditionFailed
-		if final && before.Status == "True" && c.Status != "True" && *run.Spec.Retry == *was.Status.ObservedRetry {
+		if final && before.Status == "True" && c.Status != "True" &&
+			*run.Spec.RetryGeneration == *was.Status.ObservedRetryGeneration {
 			found = append(found, c.Type+" was final")
 		}
 	}

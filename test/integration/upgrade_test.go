@@ -110,7 +110,7 @@ var _ = Describe("An API key", func() {
 	It("of another Secret has the learner restarted", func() {
 		w := newEnv()
 		run, _ := w.startedRun()
-		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Tinker.APIKeySecretRef.Name = "rotated" })
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Tinker.APIKeySecretKeyRef.Name = "rotated" })
 		pod, _ := w.startLearner(run.Name, 2)
 		Expect(pod.Spec.Containers[0].Env).To(ContainElement(HaveField("ValueFrom.SecretKeyRef.Name", "rotated")))
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Attempts[0].Number).To(BeEquivalentTo(2)) })

@@ -141,7 +141,7 @@ var _ = Describe("API writes in a minute", func() {
 		w := newEnv()
 		w.environment()
 		run := w.create(func(run *v1alpha1.TrainingRun) {
-			run.Spec.InitFrom = &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "other"},
+			run.Spec.InitFrom = &v1alpha1.InitFrom{RunRef: &v1alpha1.RunCheckpoint{Name: "other"},
 				Optimizer: v1alpha1.OptimizerReset}
 		})
 		w.eventually(run, func(g Gomega) {

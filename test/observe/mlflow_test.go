@@ -255,7 +255,7 @@ func TestMLflowRefusesAPassword(t *testing.T) {
 		_, err := learner.New(&tracking.Settings{MLflow: &tracking.MLflow{
 			BaseURL: address, Experiment: "e", RunName: "r", Username: "admin", KeyFile: key,
 		}}, learner.Run{UID: "u"}, nil)[0].Open(t.Context())
-		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "passwordSecretRef") {
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "passwordSecretKeyRef") {
 			t.Errorf("with the password %s, Open gives %v", password, err)
 		}
 	}

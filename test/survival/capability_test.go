@@ -193,7 +193,8 @@ func TestEndpointWithoutOptimizerRestore(t *testing.T) {
 		w.addFaults(forgetful)
 		w.startWorker("w0", behavior{})
 		verdict := w.waitFor(w.startLearner(1, nil), contract.CauseConfigRejected)
-		if verdict.Reason != "OptimizerNotRestored" || !strings.Contains(verdict.Message, "failurePolicy.requireOptimizer") {
+		if verdict.Reason != "OptimizerNotRestored" || !strings.Contains(verdict.Message,
+			"failurePolicy.requireOptimizerState") {
 			t.Errorf("verdict is %s: %s", verdict.Reason, verdict.Message)
 		}
 		if !slices.Contains(verdict.Progress.Capabilities.Ignored, "optimizer_restore") {
@@ -350,8 +351,8 @@ func TestIgnoredSeeds(t *testing.T) {
 }
 
 // TestRetryChecksAgainWhatWasRefused has an endpoint refused for what it ignores. Another attempt, which only
-// spec.retry begins, asks for that anew, and for nothing else: it is refused as long as the endpoint is the same, and
-// trains once that is repaired.
+// spec.retryGeneration begins, asks for that anew, and for nothing else: it is refused as long as the endpoint is the
+// same, and trains once that is repaired.
 func TestRetryChecksAgainWhatWasRefused(t *testing.T) {
 	t.Parallel()
 	for feature, setClip := range map[string]float64{"adam.grad_clip_norm": 1, "optimizer_restore": 0} {

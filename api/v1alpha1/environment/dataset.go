@@ -118,9 +118,9 @@ type HuggingFace struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional
 	BaseURL string `json:"baseURL,omitempty"`
-	// tokenSecretRef is the Secret key that holds a token for a private or gated repository.
+	// tokenSecretKeyRef is the Secret key that holds a token for a private or gated repository.
 	// +optional
-	TokenSecretRef *ref.SecretKey `json:"tokenSecretRef,omitempty"`
+	TokenSecretKeyRef *ref.SecretKey `json:"tokenSecretKeyRef,omitempty"`
 }
 
 // JSONL is files with one JSON object a line, also compressed (.gz, .zst). A file whose name ends in .parquet is read

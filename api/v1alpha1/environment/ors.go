@@ -47,9 +47,9 @@ type ORS struct {
 	// answered with the wish for a call, unless the server names a tool for answers.
 	// +optional
 	AnswerTool *AnswerTool `json:"answerTool,omitempty"`
-	// apiKeySecretRef is the key that requests carry.
+	// apiKeySecretKeyRef is the key that requests carry.
 	// +optional
-	APIKeySecretRef *ref.SecretKey `json:"apiKeySecretRef,omitempty"`
+	APIKeySecretKeyRef *ref.SecretKey `json:"apiKeySecretKeyRef,omitempty"`
 	// secrets are the Secrets that each session gets.
 	// +listType=map
 	// +listMapKey=name

@@ -90,9 +90,9 @@ type OpenAIJudge struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +required
 	Model string `json:"model"`
-	// apiKeySecretRef is the Secret key with the API key; without it, none is sent.
+	// apiKeySecretKeyRef is the Secret key with the API key; without it, none is sent.
 	// +optional
-	APIKeySecretRef *ref.SecretKey `json:"apiKeySecretRef,omitempty"`
+	APIKeySecretKeyRef *ref.SecretKey `json:"apiKeySecretKeyRef,omitempty"`
 }
 
 // JudgeSampling is how judgements are drawn.

@@ -13,7 +13,7 @@ import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 // Tracking names services that show the run's curves or rollouts. They receive the committed steps, each once, over all
 // attempts. A service that does not answer or refuses a key never stops the run: the condition TrackingReady says what
 // to do, and steps that were missed follow.
-// +kubebuilder:validation:XValidation:rule="has(self.wandb) || has(self.mlflow) || has(self.tensorboard) || has(self.openReward)",message="tracking names no service: give wandb, mlflow, tensorboard or openReward, or remove tracking"
+// +kubebuilder:validation:XValidation:rule="has(self.wandb) || has(self.mlflow) || has(self.tensorboard) || has(self.openreward)",message="tracking names no service: give wandb, mlflow, tensorboard or openreward, or remove tracking"
 type Tracking struct {
 	// wandb is Weights & Biases.
 	// +optional
@@ -24,9 +24,9 @@ type Tracking struct {
 	// tensorboard writes event files for TensorBoard among the artifacts.
 	// +optional
 	TensorBoard *TensorBoard `json:"tensorboard,omitempty"`
-	// openReward receives the rollouts of committed steps: messages, calls of tools and rewards.
+	// openreward receives the rollouts of committed steps: messages, calls of tools and rewards.
 	// +optional
-	OpenReward *OpenReward `json:"openReward,omitempty"`
+	OpenReward *OpenReward `json:"openreward,omitempty"`
 }
 
 // OpenReward is the service that shows rollouts. What it has not received when a learner ends waits in the run's
@@ -39,22 +39,22 @@ type OpenReward struct {
 	RunName string `json:"runName,omitempty"`
 	// baseURL is the address of a service other than OpenReward's; its REST interface has api. in front of the host.
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@?#]+(/[^?#]*)?$')",message="baseURL must be http:// or https:// with a host, without a user, ? or #: the key belongs into apiKeySecretRef's Secret"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@?#]+(/[^?#]*)?$')",message="baseURL must be http:// or https:// with a host, without a user, ? or #: the key belongs into apiKeySecretKeyRef's Secret"
 	// +optional
 	BaseURL string `json:"baseURL,omitempty"`
-	// apiKeySecretRef names the API key, which the learner alone receives. A key that is added or replaced later is used
-	// by itself.
+	// apiKeySecretKeyRef names the API key, which the learner alone receives. A key that is added or replaced later is
+	// used by itself.
 	// +required
-	APIKeySecretRef ref.SecretKey `json:"apiKeySecretRef"`
+	APIKeySecretKeyRef ref.SecretKey `json:"apiKeySecretKeyRef"`
 }
 
 // MLflow is a tracking server of MLflow. The run there has the object's uid in its tag tinker-operator.uid.
-// +kubebuilder:validation:XValidation:rule="has(self.username) == has(self.passwordSecretRef)",message="basic authentication needs username and passwordSecretRef: give both, or tokenSecretRef, or none for a server without authentication"
-// +kubebuilder:validation:XValidation:rule="!has(self.tokenSecretRef) || !has(self.passwordSecretRef)",message="a server takes either a token or a password: remove tokenSecretRef, or username and passwordSecretRef"
+// +kubebuilder:validation:XValidation:rule="has(self.username) == has(self.passwordSecretKeyRef)",message="basic authentication needs username and passwordSecretKeyRef: give both, or tokenSecretKeyRef, or none for a server without authentication"
+// +kubebuilder:validation:XValidation:rule="!has(self.tokenSecretKeyRef) || !has(self.passwordSecretKeyRef)",message="a server takes either a token or a password: remove tokenSecretKeyRef, or username and passwordSecretKeyRef"
 type MLflow struct {
 	// baseURL is the address of the tracking server, as in MLFLOW_TRACKING_URI.
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@?#]+(/[^?#]*)?$')",message="baseURL must be http:// or https:// with a host, without a user, ? or #: a password belongs into passwordSecretRef's Secret"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@?#]+(/[^?#]*)?$')",message="baseURL must be http:// or https:// with a host, without a user, ? or #: a password belongs into passwordSecretKeyRef's Secret"
 	// +required
 	BaseURL string `json:"baseURL"`
 	// experiment is the name of the experiment that the run belongs to; it is created if it does not exist.
@@ -73,26 +73,26 @@ type MLflow struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(self[k]) <= 512)",message="values of tags have up to 512 characters"
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
-	// tokenSecretRef names a bearer token, which the learner alone receives. A token that is added or replaced later is
+	// tokenSecretKeyRef names a bearer token, which the learner alone receives. A token that is added or replaced later is
 	// used by itself.
 	// +optional
-	TokenSecretRef *ref.SecretKey `json:"tokenSecretRef,omitempty"`
+	TokenSecretKeyRef *ref.SecretKey `json:"tokenSecretKeyRef,omitempty"`
 	// username is that of basic authentication.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Username string `json:"username,omitempty"`
-	// passwordSecretRef names the password of username, which the learner alone receives.
+	// passwordSecretKeyRef names the password of username, which the learner alone receives.
 	// +optional
-	PasswordSecretRef *ref.SecretKey `json:"passwordSecretRef,omitempty"`
+	PasswordSecretKeyRef *ref.SecretKey `json:"passwordSecretKeyRef,omitempty"`
 }
 
 // Key returns what names the token or password; nil for a server without authentication.
 func (m *MLflow) Key() *ref.SecretKey {
-	if m.TokenSecretRef != nil {
-		return m.TokenSecretRef
+	if m.TokenSecretKeyRef != nil {
+		return m.TokenSecretKeyRef
 	}
-	return m.PasswordSecretRef
+	return m.PasswordSecretKeyRef
 }
 
 // TensorBoard writes event files below the folder tensorboard of the run's artifacts.
@@ -125,7 +125,7 @@ type WandB struct {
 	RunName string `json:"runName,omitempty"`
 	// baseURL is the address of the server's interface.
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@?#]+(/[^?#]*)?$')",message="baseURL must be http:// or https:// with a host, without a user, ? or #: the key belongs into apiKeySecretRef's Secret"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/@?#]+(/[^?#]*)?$')",message="baseURL must be http:// or https:// with a host, without a user, ? or #: the key belongs into apiKeySecretKeyRef's Secret"
 	// +kubebuilder:default="https://api.wandb.ai"
 	// +optional
 	BaseURL string `json:"baseURL,omitempty"`
@@ -136,8 +136,8 @@ type WandB struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	// +optional
 	Tags []string `json:"tags,omitempty"`
-	// apiKeySecretRef names the API key, which the learner alone receives. A key that is added or replaced later is used
-	// by itself.
+	// apiKeySecretKeyRef names the API key, which the learner alone receives. A key that is added or replaced later is
+	// used by itself.
 	// +required
-	APIKeySecretRef ref.SecretKey `json:"apiKeySecretRef"`
+	APIKeySecretKeyRef ref.SecretKey `json:"apiKeySecretKeyRef"`
 }

@@ -24,7 +24,7 @@ func Missing(reason, found string) string {
 	case v1alpha1.ReasonNoUsableCheckpoint:
 		return Message(problem.Problem{Code: problem.CheckpointMissing, Evidence: found})
 	case v1alpha1.ReasonOptimizerNotRestored:
-		return "The run waits until the endpoint restores the optimizer, or failurePolicy.requireOptimizer is false, " +
+		return "The run waits until the endpoint restores the optimizer, or failurePolicy.requireOptimizerState is false, " +
 			"and then continues by itself." + Evidence(found)
 	}
 	return "The run waits until the endpoint supports what it needs, or the spec no longer asks for it, and then " +
@@ -72,11 +72,11 @@ func repairAddress(tinker v1alpha1.Tinker, evidence string) string {
 		return "renew the certificate of the endpoint"
 	case has("x509: certificate is"), has("x509: cannot validate certificate for"):
 		return "name the host of the certificate in tinker.baseURL"
-	case (has("x509:") || has("tls:")) && tinker.CABundleConfigMapRef != nil:
-		return fmt.Sprintf("correct the authorities in ConfigMap %q of tinker.caBundleConfigMapRef",
-			tinker.CABundleConfigMapRef.Name)
+	case (has("x509:") || has("tls:")) && tinker.CABundleConfigMapKeyRef != nil:
+		return fmt.Sprintf("correct the authorities in ConfigMap %q of tinker.caBundleConfigMapKeyRef",
+			tinker.CABundleConfigMapKeyRef.Name)
 	case has("x509:"), has("tls:"):
-		return "give the authority that signed the certificate by tinker.caBundleConfigMapRef"
+		return "give the authority that signed the certificate by tinker.caBundleConfigMapKeyRef"
 	}
 	found := firstRequest.FindStringSubmatch(evidence)
 	if found == nil || found[1] == "" {

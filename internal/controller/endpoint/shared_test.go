@@ -100,7 +100,7 @@ func TestConnection(t *testing.T) {
 	run := func(changes ...func(*v1alpha1.TrainingRun)) string {
 		r := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{
 			Model:  v1alpha1.Model{Name: "m", TrainModules: []v1alpha1.TrainModule{"MLP", "Attention"}},
-			Tinker: v1alpha1.Tinker{BaseURL: "http://own", APIKeySecretRef: ref.SecretKey{Name: "tinker", Key: "k"}},
+			Tinker: v1alpha1.Tinker{BaseURL: "http://own", APIKeySecretKeyRef: ref.SecretKey{Name: "tinker", Key: "k"}},
 		}}
 		for _, change := range changes {
 			change(r)
@@ -122,12 +122,12 @@ func TestConnection(t *testing.T) {
 			r *v1alpha1.TrainingRun) {
 			r.Spec.Model.TrainModules = []v1alpha1.TrainModule{"MLP"}
 		}, false},
-		"the Secret": {func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretRef.Name = "other" }, false},
-		"its key":    {func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretRef.Key = "other" }, false},
+		"the Secret": {func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretKeyRef.Name = "other" }, false},
+		"its key":    {func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretKeyRef.Key = "other" }, false},
 		"the proxy":  {func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.ProxyURL = "http://proxy:1" }, false},
 		"the authorities": {func(
 			r *v1alpha1.TrainingRun) {
-			r.Spec.Tinker.CABundleConfigMapRef = &ref.ConfigMapKey{Name: "ca"}
+			r.Spec.Tinker.CABundleConfigMapKeyRef = &ref.ConfigMapKey{Name: "ca"}
 		}, false},
 		"the client certificate": {func(
 			r *v1alpha1.TrainingRun) {

@@ -91,8 +91,8 @@ func mountField(run *v1alpha1.TrainingRun, words, otherwise string) string {
 	}
 	tinker := run.Spec.Tinker
 	switch kind, name := found[1], found[2]; {
-	case kind == "configmap" && tinker.CABundleConfigMapRef != nil && tinker.CABundleConfigMapRef.Name == name:
-		return "tinker.caBundleConfigMapRef"
+	case kind == "configmap" && tinker.CABundleConfigMapKeyRef != nil && tinker.CABundleConfigMapKeyRef.Name == name:
+		return "tinker.caBundleConfigMapKeyRef"
 	case kind == "secret" && tinker.ClientCertificateSecretRef != nil && tinker.ClientCertificateSecretRef.Name == name:
 		return "tinker.clientCertificateSecretRef"
 	default:

@@ -48,7 +48,7 @@ func creating(container string, since time.Duration) corev1.Pod {
 
 func TestVolumesThatCannotBeMounted(t *testing.T) {
 	run := startedRun()
-	run.Spec.Tinker.CABundleConfigMapRef = &ref.ConfigMapKey{Name: "authorities"}
+	run.Spec.Tinker.CABundleConfigMapKeyRef = &ref.ConfigMapKey{Name: "authorities"}
 	run.Spec.Tinker.ClientCertificateSecretRef = &ref.Secret{Name: "certificate"}
 	for name, tc := range map[string]struct {
 		note  string
@@ -56,7 +56,7 @@ func TestVolumesThatCannotBeMounted(t *testing.T) {
 		field string
 	}{
 		"the bundle": {`MountVolume.SetUp failed for volume "ca" : configmap "authorities" not found`,
-			time.Minute, "correct tinker.caBundleConfigMapRef"},
+			time.Minute, "correct tinker.caBundleConfigMapKeyRef"},
 		"the certificate": {`MountVolume.SetUp failed for volume "tls" : secret "certificate" not found`, time.Minute,
 			"correct tinker.clientCertificateSecretRef"},
 		"a volume of the pod": {`MountVolume.SetUp failed for volume "data" : configmap "data" not found`, time.Minute,

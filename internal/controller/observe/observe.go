@@ -295,8 +295,8 @@ func attemptOf(object client.Object) (int32, bool) {
 
 // SourceName is the run that initFrom names; "" if it names none.
 func SourceName(run *v1alpha1.TrainingRun) string {
-	if run.Spec.InitFrom == nil || run.Spec.InitFrom.Run == nil {
+	if run.Spec.InitFrom == nil || run.Spec.InitFrom.RunRef == nil {
 		return ""
 	}
-	return run.Spec.InitFrom.Run.Name
+	return run.Spec.InitFrom.RunRef.Name
 }

@@ -17,8 +17,8 @@ func LearnerWaits(run *v1alpha1.TrainingRun, pod *corev1.Pod) podstate.Obstacle 
 		Image: "learner.pod.image or learner.pod.imagePullSecrets",
 		Secret: func(name string) string {
 			switch artifacts := run.Spec.Artifacts; {
-			case run.Spec.Tinker.APIKeySecretRef.Name == name:
-				return "tinker.apiKeySecretRef"
+			case run.Spec.Tinker.APIKeySecretKeyRef.Name == name:
+				return "tinker.apiKeySecretKeyRef"
 			case artifacts != nil && artifacts.SecretRef != nil && artifacts.SecretRef.Name == name:
 				return "artifacts.secretRef"
 			default:

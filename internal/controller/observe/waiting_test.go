@@ -15,7 +15,7 @@ import (
 
 func TestWaitingNamesTheField(t *testing.T) {
 	run := startedRun()
-	run.Spec.Tinker.APIKeySecretRef.Name = "key"
+	run.Spec.Tinker.APIKeySecretKeyRef.Name = "key"
 	run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs", SecretRef: &ref.Secret{Name: "bucket"}}
 	noClaim := func(name string) *corev1.Pod {
 		return &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
@@ -31,11 +31,11 @@ func TestWaitingNamesTheField(t *testing.T) {
 			}}}}}
 	}
 	for field, pod := range map[string]*corev1.Pod{
-		"artifacts.claimName":    noClaim("runs"),
-		"learner.pod.volumes":    noClaim("own"),
-		"tinker.apiKeySecretRef": noSecret("key"),
-		"artifacts.secretRef":    noSecret("bucket"),
-		"learner.pod.envFrom":    noSecret("own"),
+		"artifacts.claimName":       noClaim("runs"),
+		"learner.pod.volumes":       noClaim("own"),
+		"tinker.apiKeySecretKeyRef": noSecret("key"),
+		"artifacts.secretRef":       noSecret("bucket"),
+		"learner.pod.envFrom":       noSecret("own"),
 	} {
 		if got := LearnerWaits(run, pod).Message; !strings.HasSuffix(got, field+".") {
 			t.Errorf("the message is %q, want one that ends with %q", got, field)

@@ -28,7 +28,7 @@ type Problem struct {
 	Message   string
 	// NeedsAction says that somebody has to act; otherwise the problem passes by itself.
 	NeedsAction bool
-	// Grace says that it may pass by itself within failurePolicy.stalledAfterSeconds, and needs action only after that.
+	// Grace says that it may pass by itself within stalledAfterSeconds, and needs action only after that.
 	Grace bool
 }
 
@@ -158,37 +158,37 @@ func environmentsChanged(run *v1alpha1.TrainingRun, pins desired.Pins) *Problem 
 // InitFrom returns the checkpoint that initFrom refers to.
 func InitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (string, *Problem) {
 	init := run.Spec.InitFrom
-	if init == nil || init.Run == nil {
+	if init == nil || init.RunRef == nil {
 		return ptr.Deref(init, v1alpha1.InitFrom{}).Checkpoint, nil
 	}
 	notFound := func(format string, args ...any) (string, *Problem) {
 		return "", &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonInitFromNotFound,
 			Message: fmt.Sprintf(format, args...), NeedsAction: true}
 	}
-	name := init.Run.Name
+	name := init.RunRef.Name
 	if source == nil {
-		return notFound("TrainingRun %q does not exist in this namespace: correct initFrom.run.name, or give "+
+		return notFound("TrainingRun %q does not exist in this namespace: correct initFrom.runRef.name, or give "+
 			"initFrom.checkpoint.", name)
 	}
 	if source.UID == run.UID {
-		return notFound("initFrom.run names this run itself: name another, or give initFrom.checkpoint.")
+		return notFound("initFrom.runRef names this run itself: name another, or give initFrom.checkpoint.")
 	}
-	if init.Run.Step == nil && source.Status.LatestCheckpoint != nil {
+	if init.RunRef.Step == nil && source.Status.LatestCheckpoint != nil {
 		return initPath(run, *source.Status.LatestCheckpoint), nil
 	}
 	for _, c := range status.AllCheckpoints(&source.Status) {
-		if init.Run.Step != nil && c.Step == *init.Run.Step {
+		if init.RunRef.Step != nil && c.Step == *init.RunRef.Step {
 			return initPath(run, c), nil
 		}
 	}
 	if status.IsTrue(source.Status.Conditions, v1alpha1.ConditionComplete) || status.IsTrue(source.Status.Conditions,
 		v1alpha1.ConditionFailed) {
 		if len(status.AllCheckpoints(&source.Status)) == 0 {
-			return notFound("TrainingRun %q has ended without a checkpoint: correct initFrom.run.name, or give "+
+			return notFound("TrainingRun %q has ended without a checkpoint: correct initFrom.runRef.name, or give "+
 				"initFrom.checkpoint.", name)
 		}
 		return notFound("TrainingRun %q has ended and lists no such checkpoint: its steps are %s; correct "+
-			"initFrom.run.step, or give initFrom.checkpoint.", name, stepsOf(source))
+			"initFrom.runRef.step, or give initFrom.checkpoint.", name, stepsOf(source))
 	}
 	return "", &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonInitFromNotReady,
 		Message: fmt.Sprintf("TrainingRun %q has not saved the checkpoint yet.", name)}

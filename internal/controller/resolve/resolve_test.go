@@ -122,7 +122,7 @@ func TestEnvironments(t *testing.T) {
 func TestInitFrom(t *testing.T) {
 	from := func(step *int64) *v1alpha1.TrainingRun {
 		return newRun(func(r *v1alpha1.TrainingRun) {
-			r.Spec.InitFrom = &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "source", Step: step}}
+			r.Spec.InitFrom = &v1alpha1.InitFrom{RunRef: &v1alpha1.RunCheckpoint{Name: "source", Step: step}}
 		})
 	}
 	source := func(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
@@ -171,7 +171,7 @@ func TestInitFrom(t *testing.T) {
 
 func TestInitFromNamesTheStepsOfAnEndedRun(t *testing.T) {
 	run := newRun(func(r *v1alpha1.TrainingRun) {
-		r.Spec.InitFrom = &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "source", Step: new(int64(7))}}
+		r.Spec.InitFrom = &v1alpha1.InitFrom{RunRef: &v1alpha1.RunCheckpoint{Name: "source", Step: new(int64(7))}}
 	})
 	ended := newRun()
 	ended.UID = "source"
@@ -181,8 +181,8 @@ func TestInitFromNamesTheStepsOfAnEndedRun(t *testing.T) {
 		&v1alpha1.Checkpoint{Step: 20}
 	saved.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 30}, {Step: 29}}
 	for want, source := range map[string]*v1alpha1.TrainingRun{
-		`TrainingRun "source" has ended without a checkpoint: correct initFrom.run.name, or give initFrom.checkpoint.`:                                   ended,
-		`TrainingRun "source" has ended and lists no such checkpoint: its steps are 30, 20, 29; correct initFrom.run.step, or give initFrom.checkpoint.`: saved,
+		`TrainingRun "source" has ended without a checkpoint: correct initFrom.runRef.name, or give initFrom.checkpoint.`:                                   ended,
+		`TrainingRun "source" has ended and lists no such checkpoint: its steps are 30, 20, 29; correct initFrom.runRef.step, or give initFrom.checkpoint.`: saved,
 	} {
 		if _, p := InitFrom(run, source); p == nil || p.Message != want {
 			t.Errorf("InitFrom reports %+v, want %q", p, want)

@@ -88,7 +88,7 @@ func (r *Reconciler) reportChanges(run *v1alpha1.TrainingRun, p plan) {
 	}
 	if p.apiKeyChanged {
 		record.Events(r.Recorder, run, record.Warning(eventAPIKeyChanged, "Restart",
-			"tinker.apiKeySecretRef has changed: the learner is stopped at a saved state, and the next attempt has the "+
+			"tinker.apiKeySecretKeyRef has changed: the learner is stopped at a saved state, and the next attempt has the "+
 				"other key."))
 	}
 	if p.settingsChanged {

@@ -348,9 +348,9 @@ func awaitsRepair(v view) bool {
 
 // keyRefused says how a refused key is repaired.
 func keyRefused(run *v1alpha1.TrainingRun) string {
-	ref := run.Spec.Tinker.APIKeySecretRef
+	ref := run.Spec.Tinker.APIKeySecretKeyRef
 	return fmt.Sprintf("The endpoint refuses the API key: put a valid one into key %q of Secret %q, or correct "+
-		"tinker.apiKeySecretRef; "+
+		"tinker.apiKeySecretKeyRef; "+
 		"the run then continues by itself.", ref.Key, ref.Name)
 }
 

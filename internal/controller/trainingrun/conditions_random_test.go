@@ -51,7 +51,7 @@ func randomRun(t *testing.T, random *rand.Rand) *v1alpha1.TrainingRun {
 	}
 	run.Spec.Rollouts.Workers = new(int32(random.IntN(3)))
 	if random.IntN(4) == 0 {
-		run.Spec.InitFrom = &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "other"}}
+		run.Spec.InitFrom = &v1alpha1.InitFrom{RunRef: &v1alpha1.RunCheckpoint{Name: "other"}}
 	}
 	causes := []contract.Cause{contract.CauseCrashed, contract.CauseNodeLost, contract.CauseDrained,
 		contract.CauseUpstream, contract.CauseStalled}

@@ -50,7 +50,7 @@ func TestPlanForChangedAPIKey(t *testing.T) {
 	if p := makePlan(run, seen, now); len(p.deletes) > 0 || p.apiKeyChanged {
 		t.Errorf("a learner is stopped for another change: %+v", outcomeOf(p))
 	}
-	run.Spec.Tinker.APIKeySecretRef.Name = "rotated"
+	run.Spec.Tinker.APIKeySecretKeyRef.Name = "rotated"
 	p := makePlan(run, seen, now)
 	if len(p.deletes) != 1 || p.deletes[0].GetName() != job.Name || !p.apiKeyChanged || p.start != 0 {
 		t.Errorf("the plan for another key is %+v", outcomeOf(p))

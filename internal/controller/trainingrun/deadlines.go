@@ -157,7 +157,7 @@ func untilDeadline(run *v1alpha1.TrainingRun, l observe.Learner, seen observe.St
 // untilStalled is when a wait that has just begun could be one for a person. A run that waits is not reconciled more
 // often than each ten seconds, whatever its spec says.
 func untilStalled(run *v1alpha1.TrainingRun) time.Duration {
-	return min(maxRequeue, max(observe.LookInterval, seconds(*run.Spec.FailurePolicy.StalledAfterSeconds)+time.Second))
+	return min(maxRequeue, max(observe.LookInterval, seconds(*run.Spec.StalledAfterSeconds)+time.Second))
 }
 
 // untilStartOverdue is when a learner that does not run could be overdue. Where it is not although the deadline has

@@ -83,11 +83,12 @@ func resumableCondition(v view) status.Condition {
 	case status.Lacks(v.next.Capabilities, contract.CapabilityOptimizerRestore):
 		return status.True(kind, v1alpha1.ReasonOptimizerNotRestored,
 			"The run can resume from status.latestCheckpoint, but the endpoint does not "+
-				"restore the optimizer: Adam starts from zero after each resume, as failurePolicy.requireOptimizer allows.")
+				"restore the optimizer: Adam starts from zero after each resume, as failurePolicy.requireOptimizerState allows.")
 	case attempt != nil && ptr.Deref(attempt.ColdOptimizer, false):
 		return status.True(kind, v1alpha1.ReasonOptimizerNotRestored,
 			fmt.Sprintf("The run can resume from status.latestCheckpoint, but attempt %d "+
-				"resumed from a state without its optimizer: Adam started from zero, as failurePolicy.requireOptimizer allows.",
+				"resumed from a state without its optimizer: Adam started from zero, as "+
+					"failurePolicy.requireOptimizerState allows.",
 				attempt.Number))
 	case attempt != nil && ptr.Deref(attempt.LostVersions, 0) > 0:
 		return status.True(kind, v1alpha1.ReasonVersionsLost,

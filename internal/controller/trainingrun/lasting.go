@@ -32,7 +32,7 @@ func (v view) silence() string {
 		"operator to the run's pods, and look at the node and the log of the learner's pod."
 }
 
-// awaitsAnswer says that a learner has not answered for longer than failurePolicy.stalledAfterSeconds.
+// awaitsAnswer says that a learner has not answered for longer than stalledAfterSeconds.
 func (v view) awaitsAnswer() bool {
 	c := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionLearnerRunning)
 	since, silent := status.Since(v.next.Conditions, v1alpha1.ConditionLearnerRunning, metav1.ConditionUnknown)
@@ -75,7 +75,7 @@ func (v view) awaitsWorkers() bool {
 	return v.lastsSince(since) && v.now.Sub(since) >= seconds(*v.run.Spec.FailurePolicy.StartDeadlineSeconds)
 }
 
-// learnerServes says that the learner has answered heartbeats for failurePolicy.stalledAfterSeconds, and is not
+// learnerServes says that the learner has answered heartbeats for stalledAfterSeconds, and is not
 // opening: it answers the workers that reach it.
 func (v view) learnerServes() bool {
 	since, running := status.Since(v.next.Conditions, v1alpha1.ConditionLearnerRunning, metav1.ConditionTrue)

@@ -19,7 +19,7 @@ import (
 
 func TestEndpointThatIsNotTinkerAPI(t *testing.T) {
 	authority := func(run *v1alpha1.TrainingRun) {
-		run.Spec.Tinker.CABundleConfigMapRef = &ref.ConfigMapKey{Name: "ca", Key: "ca.crt"}
+		run.Spec.Tinker.CABundleConfigMapKeyRef = &ref.ConfigMapKey{Name: "ca", Key: "ca.crt"}
 	}
 	none := func(*v1alpha1.TrainingRun) {}
 	cases := map[string]struct {
@@ -39,10 +39,10 @@ func TestEndpointThatIsNotTinkerAPI(t *testing.T) {
 			"correct tinker.baseURL, to which /api/v1 is appended"},
 		"a private authority": {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: " +
 			"certificate signed by unknown authority", none,
-			"give the authority that signed the certificate by tinker.caBundleConfigMapRef"},
+			"give the authority that signed the certificate by tinker.caBundleConfigMapKeyRef"},
 		"another authority": {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: " +
 			"certificate signed by unknown authority", authority,
-			`correct the authorities in ConfigMap "ca" of tinker.caBundleConfigMapRef`},
+			`correct the authorities in ConfigMap "ca" of tinker.caBundleConfigMapKeyRef`},
 		"another host": {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: " +
 			"certificate is valid for a, not b", none, "name the host of the certificate in tinker.baseURL"},
 		"an expired certificate": {"POST /api/v1/client/config got no answer: tls: failed to verify certificate: x509: " +

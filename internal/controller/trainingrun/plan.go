@@ -57,7 +57,7 @@ type plan struct {
 	servers workers.ServersAction
 	// credentialsChanged says that the learner is restarted because it has credentials of another manager key.
 	credentialsChanged bool
-	// apiKeyChanged says that the learner is restarted because tinker.apiKeySecretRef has changed.
+	// apiKeyChanged says that the learner is restarted because tinker.apiKeySecretKeyRef has changed.
 	apiKeyChanged bool
 	// settingsChanged says that the learner is restarted because what decides the weights was changed before a first step.
 	settingsChanged bool
@@ -147,7 +147,7 @@ func knowsWorkers(run *v1alpha1.TrainingRun, seen observe.State) bool {
 // retried says that a failed run is to be tried again.
 func retried(run *v1alpha1.TrainingRun) bool {
 	return status.IsTrue(run.Status.Conditions, v1alpha1.ConditionFailed) &&
-		*run.Spec.Retry > ptr.Deref(run.Status.ObservedRetry, 0)
+		*run.Spec.RetryGeneration > ptr.Deref(run.Status.ObservedRetryGeneration, 0)
 }
 
 // withRetry is the status of a failed run that is tried again: what it was fixed to and its attempts stay.

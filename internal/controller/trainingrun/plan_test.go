@@ -227,7 +227,8 @@ func TestMakePlan(t *testing.T) {
 			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: 121 * time.Second},
 		},
 		"a learner that has not started is made anew with another pod": {
-			newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretRef.Name = "corrected" }),
+			newRun(attempts(inProgress(1)),
+				func(r *v1alpha1.TrainingRun) { r.Spec.Tinker.APIKeySecretKeyRef.Name = "corrected" }),
 			observing(1, observe.Learner{Job: templated(newJob("one")),
 				Pod: newPod(waitingFor("CreateContainerConfigError", `secret "tinker" not found`))}),
 			outcome{Ending: contract.CauseDrained, Start: 2, Desired: contract.DesiredRun, Deletes: []string{"one"},

@@ -48,7 +48,7 @@ func (v view) awaiting() *v1alpha1.Attempt {
 // neverRan says that an attempt ended since its pod could not start, for example because its image was missing.
 func neverRan(a v1alpha1.Attempt) bool { return a.Cause == string(contract.CauseStartTimeout) }
 
-// isStalled says that what awaits a repair does so for longer than failurePolicy.stalledAfterSeconds.
+// isStalled says that what awaits a repair does so for longer than stalledAfterSeconds.
 func (v view) isStalled() bool {
 	if endpointProblem(v) != nil {
 		return v.lasts(v1alpha1.ConditionProgressing) // The attempt may have made progress before.
@@ -136,7 +136,7 @@ func (v view) learnerObstacle() podstate.Obstacle {
 	return o
 }
 
-// learnerNeedsAction says that the learner's pod has required intervention for failurePolicy.stalledAfterSeconds: a
+// learnerNeedsAction says that the learner's pod has required intervention for stalledAfterSeconds: a
 // node may be added, a quota be freed, a Secret be created or an image be pushed before that.
 func learnerNeedsAction(v view) bool {
 	attempt := v.attempt()
@@ -157,12 +157,12 @@ func (v view) workersAwaitRepair() bool {
 	return refused && c.Status == metav1.ConditionFalse && c.Reason == obstacle.Reason
 }
 
-// lasts says that a condition has not held for longer than failurePolicy.stalledAfterSeconds.
+// lasts says that a condition has not held for longer than stalledAfterSeconds.
 func (v view) lasts(kind string) bool {
 	since, is := status.Since(v.next.Conditions, kind, metav1.ConditionFalse)
 	return is && v.lastsSince(since)
 }
 
 func (v view) lastsSince(since time.Time) bool {
-	return v.now.Sub(since) >= seconds(*v.run.Spec.FailurePolicy.StalledAfterSeconds)
+	return v.now.Sub(since) >= seconds(*v.run.Spec.StalledAfterSeconds)
 }

@@ -124,7 +124,7 @@ func TestRetryContinuesAFailedRun(t *testing.T) {
 			conditionIs(v1alpha1.ConditionFailed, "True", time.Minute), conditionIs(v1alpha1.ConditionStalled, "True",
 				time.Minute),
 			func(r *v1alpha1.TrainingRun) {
-				r.Spec.Retry, r.Spec.TTLSecondsAfterFinished = new(int32(1)), new(int32(1))
+				r.Spec.RetryGeneration, r.Spec.TTLSecondsAfterFinished = new(int32(1)), new(int32(1))
 				r.Status.CompletionTime, r.Status.FailuresSinceCheckpoint = ago(time.Minute), new(int32(6))
 			},
 		}, changes...)...)
@@ -142,10 +142,10 @@ func TestRetryContinuesAFailedRun(t *testing.T) {
 		conditionOf(next, v1alpha1.ConditionStalled); f != "False NotFinished" || s != "False NotStalled" {
 		t.Errorf("Failed = %s, Stalled = %s; want both False", f, s)
 	}
-	if next.CompletionTime != nil || *next.FailuresSinceCheckpoint != 0 || *next.ObservedRetry != 1 ||
+	if next.CompletionTime != nil || *next.FailuresSinceCheckpoint != 0 || *next.ObservedRetryGeneration != 1 ||
 		!next.StartTime.Equal(run.Status.StartTime) {
-		t.Errorf("completionTime = %v, failures = %d, observedRetry = %d, startTime = %v", next.CompletionTime,
-			*next.FailuresSinceCheckpoint, *next.ObservedRetry, next.StartTime)
+		t.Errorf("completionTime = %v, failures = %d, observedRetryGeneration = %d, startTime = %v", next.CompletionTime,
+			*next.FailuresSinceCheckpoint, *next.ObservedRetryGeneration, next.StartTime)
 	}
 	// One more crash at the step does not end the run, since the retry reset the restart budget.
 	run.Status = next
@@ -156,7 +156,7 @@ func TestRetryContinuesAFailedRun(t *testing.T) {
 }
 
 func TestRetryOfARunThatHasNotFailed(t *testing.T) {
-	retry := func(r *v1alpha1.TrainingRun) { r.Spec.Retry = new(int32(3)) }
+	retry := func(r *v1alpha1.TrainingRun) { r.Spec.RetryGeneration = new(int32(3)) }
 	run := newRun(attempts(inProgress(1)), retry)
 	seen := observing(1, runningFor(time.Hour), replying(trainingReply))
 	p := makePlan(run, seen, now)
@@ -164,8 +164,9 @@ func TestRetryOfARunThatHasNotFailed(t *testing.T) {
 		t.Errorf("plan of a run in progress = %+v", outcomeOf(p))
 	}
 	run.Status = computeStatus(run, seen, p, now)
-	if *run.Status.ObservedRetry != 3 {
-		t.Errorf("observedRetry = %d, want 3: a later failure is not retried by itself", *run.Status.ObservedRetry)
+	if *run.Status.ObservedRetryGeneration != 3 {
+		t.Errorf("observedRetryGeneration = %d, want 3: a later failure is not retried by itself",
+			*run.Status.ObservedRetryGeneration)
 	}
 	complete := newRun(attempts(endedAttempt(1, contract.CauseCompleted, 0, 60, time.Minute)),
 		conditionIs(v1alpha1.ConditionComplete, "True", time.Minute), retry)

@@ -46,7 +46,7 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 	}
 	input, blocked := r.fileInput(run, seen, files, p.start)
 	if blocked != nil {
-		return p.withBlock(blocked, seconds(*run.Spec.FailurePolicy.StalledAfterSeconds)), nil
+		return p.withBlock(blocked, seconds(*run.Spec.StalledAfterSeconds)), nil
 	}
 	file, err := desired.File(input)
 	if newest := files.Newest(); err == nil && newest != nil && newest.SpecDigest != file.SpecDigest &&

@@ -29,7 +29,7 @@ func computeStatus(run *v1alpha1.TrainingRun, seen observe.State, p plan, now ti
 	}
 	next.RunUID = ownerOfStatus(run, p)
 	next.ObservedGeneration = ptr.To(run.Generation)
-	next.ObservedRetry = ptr.To(*run.Spec.Retry)
+	next.ObservedRetryGeneration = ptr.To(*run.Spec.RetryGeneration)
 	if p.start > 0 {
 		attempt.Record(&next, p.file, p.start, now)
 	}

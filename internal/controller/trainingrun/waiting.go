@@ -26,5 +26,5 @@ func graceLeft(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Lea
 	if !unschedulable {
 		since = waitsSince(newest, l, now)
 	}
-	return max(0, since.Add(seconds(*run.Spec.FailurePolicy.StalledAfterSeconds)).Sub(now))
+	return max(0, since.Add(seconds(*run.Spec.StalledAfterSeconds)).Sub(now))
 }

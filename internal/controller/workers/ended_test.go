@@ -76,7 +76,7 @@ func TestEndedObstacle(t *testing.T) {
 		"a refused key": {[]corev1.Pod{worker("w", "0", exited(78, "Error", "", 0))},
 			podstate.Obstacle{Reason: "KeyRefused", NeedsAction: true,
 				Message: `The workers' API key is empty, or the endpoint refuses it: put a valid one into key "TINKER_API_KEY" of Secret "tinker", ` +
-					`or correct tinker.apiKeySecretRef; the run then continues by itself.`}},
+					`or correct tinker.apiKeySecretKeyRef; the run then continues by itself.`}},
 		"an init container that failed": {[]corev1.Pod{worker("w", "0", func(pod *corev1.Pod) {
 			pod.Status.Phase = corev1.PodFailed
 			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "fetch",
@@ -90,7 +90,7 @@ func TestEndedObstacle(t *testing.T) {
 		}},
 	}
 	run := &v1alpha1.TrainingRun{}
-	run.Spec.Tinker.APIKeySecretRef = ref.SecretKey{Name: "tinker", Key: "TINKER_API_KEY"}
+	run.Spec.Tinker.APIKeySecretKeyRef = ref.SecretKey{Name: "tinker", Key: "TINKER_API_KEY"}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, Ended(run, job, tc.pods)); diff != "" {

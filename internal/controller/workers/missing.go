@@ -68,17 +68,17 @@ func mayWork(pod *corev1.Pod) bool {
 
 // refusedKey says how the workers' key is repaired.
 func refusedKey(run *v1alpha1.TrainingRun) podstate.Obstacle {
-	ref := run.Spec.Tinker.APIKeySecretRef
+	ref := run.Spec.Tinker.APIKeySecretKeyRef
 	return podstate.Obstacle{Reason: v1alpha1.ReasonKeyRefused, NeedsAction: true, Message: fmt.Sprintf(
 		"The workers' API key is empty, or the endpoint refuses it: put a valid one into key %q of Secret %q, or correct "+
-			"tinker.apiKeySecretRef; "+
+			"tinker.apiKeySecretKeyRef; "+
 			"the run then continues by itself.", ref.Key, ref.Name)}
 }
 
 // Fields are those by which a user can fix a worker's pod.
 var Fields = podstate.Fields{
 	Image:  "rollouts.pod.image or rollouts.pod.imagePullSecrets",
-	Secret: func(string) string { return "tinker.apiKeySecretRef or rollouts.pod" },
+	Secret: func(string) string { return "tinker.apiKeySecretKeyRef or rollouts.pod" },
 	Claim: func(string) string {
 		return "rollouts.pod.volumes, or the claimName of the RewardEnvironment's data set"
 	},

@@ -25,11 +25,11 @@ func MayBeUnready(run *v1alpha1.TrainingRun, job *batchv1.Job, now time.Time) bo
 }
 
 func unreadyAfter(run *v1alpha1.TrainingRun) time.Duration {
-	return time.Duration(*run.Spec.FailurePolicy.StalledAfterSeconds) * time.Second
+	return time.Duration(*run.Spec.StalledAfterSeconds) * time.Second
 }
 
 // Unready says why workers that run are not ready: none of them has had an answer of the learner for
-// failurePolicy.stalledAfterSeconds. It says nothing while one is ready, and nothing of workers that have just begun.
+// stalledAfterSeconds. It says nothing while one is ready, and nothing of workers that have just begun.
 func Unready(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod, now time.Time) podstate.Obstacle {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	var first *corev1.Pod

@@ -152,11 +152,11 @@ func TestHostedRefusals(t *testing.T) {
 		want      []string
 		permanent bool
 	}{
-		"without a key": {name: "Owner/Sums", want: []string{"401", "ors.apiKeySecretRef is not set",
+		"without a key": {name: "Owner/Sums", want: []string{"401", "ors.apiKeySecretKeyRef is not set",
 			"give the Secret"}},
 		"with a wrong key": {name: "Owner/Sums", key: "old-key", want: []string{"401", "Invalid API key",
-			"check the key that ors.apiKeySecretRef names"}},
-		"with another owner's key": {name: "Owner/Private", key: "user-key", want: []string{"403", "ors.apiKeySecretRef",
+			"check the key that ors.apiKeySecretKeyRef names"}},
+		"with another owner's key": {name: "Owner/Private", key: "user-key", want: []string{"403", "ors.apiKeySecretKeyRef",
 			`may not use "Owner/Private"`, "ors.name"}},
 		"for an unknown deployment": {name: "Owner/Sumz", key: "user-key", permanent: true,
 			want: []string{"404", "Deployment not found", `ors.name is "Owner/Sumz"`, "check its spelling"}},

@@ -46,10 +46,10 @@ func (e *startingError) Unwrap() error { return e.error }
 
 // repairOf returns what a person can do about an answer with a status, or nothing.
 func (o *Options) repairOf(status int) string {
-	const key = "the key that ors.apiKeySecretRef names"
+	const key = "the key that ors.apiKeySecretKeyRef names"
 	switch refused := status == http.StatusUnauthorized || status == http.StatusForbidden; {
 	case refused && o.APIKey == "":
-		return "ors.apiKeySecretRef is not set: give the Secret with the server's key"
+		return "ors.apiKeySecretKeyRef is not set: give the Secret with the server's key"
 	case status == http.StatusForbidden && o.Deployment != "":
 		return fmt.Sprintf("%s may not use %q: give the key of an account that may, or change ors.name", key, o.Deployment)
 	case refused:

@@ -199,7 +199,7 @@ func refusal(file contract.RunFile, needs []need, report capability.Report) erro
 	}
 	if file.Fixed.Algorithm != nil && file.RequireOptimizer && report.Lacks(capability.OptimizerRestore) {
 		return Reject(ReasonOptimizerLost, "The endpoint does not restore the optimizer (%s), so that a resumed run would "+
-			"begin Adam anew: set failurePolicy.requireOptimizer to false if that is acceptable, or use an endpoint that "+
+			"begin Adam anew: set failurePolicy.requireOptimizerState to false if that is acceptable, or use an endpoint that "+
 			"restores it",
 			report.Findings[capability.OptimizerRestore].Note)
 	}

@@ -190,7 +190,7 @@ func TestRefusal(t *testing.T) {
 		},
 		"an optimizer that must be restored": {
 			nil, lacking(capability.Ignored, "optimizer_restore"), "OptimizerNotRestored",
-			[]string{"failurePolicy.requireOptimizer"},
+			[]string{"failurePolicy.requireOptimizerState"},
 		},
 		"an optimizer that need not be restored": {
 			func(f *contract.RunFile) { f.RequireOptimizer = false }, lacking(capability.Ignored, "optimizer_restore"), "", nil,

@@ -40,7 +40,7 @@ type service struct {
 
 func newService(field, baseURL string) service {
 	return service{
-		field: field, keyField: field + ".apiKeySecretRef", baseURL: strings.TrimRight(baseURL, "/"),
+		field: field, keyField: field + ".apiKeySecretKeyRef", baseURL: strings.TrimRight(baseURL, "/"),
 		client: &http.Client{
 			Timeout:       requestTimeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -40,9 +40,9 @@ type mlflow struct {
 
 func newMLflow(settings contracttracking.MLflow, run Run) *mlflow {
 	m := &mlflow{service: newService("tracking.mlflow", settings.BaseURL+"/api/2.0/mlflow"), settings: settings, run: run}
-	m.keyField = "tracking.mlflow.tokenSecretRef"
+	m.keyField = "tracking.mlflow.tokenSecretKeyRef"
 	if settings.Username != "" {
-		m.keyField = "tracking.mlflow.passwordSecretRef"
+		m.keyField = "tracking.mlflow.passwordSecretKeyRef"
 	}
 	return m
 }
@@ -97,8 +97,8 @@ func (m *mlflow) Open(ctx context.Context) (int64, error) {
 	}
 	experiment, err := m.experiment(ctx)
 	if p, ok := errors.AsType[*problem](err); ok && p.reason == reasonKeyRefused && m.settings.KeyFile == "" {
-		p.message = "The server that tracking.mlflow.baseURL names requires authentication: give tokenSecretRef, or " +
-			"username and passwordSecretRef"
+		p.message = "The server that tracking.mlflow.baseURL names requires authentication: give tokenSecretKeyRef, or " +
+			"username and passwordSecretKeyRef"
 	}
 	if err != nil {
 		return 0, err

@@ -261,7 +261,7 @@ func TestMLflowProblems(t *testing.T) {
 		message string
 	}{
 		"a token that is refused": {answer(401, "You are not authenticated."), "KeyRefused",
-			"tracking.mlflow.tokenSecretRef"},
+			"tracking.mlflow.tokenSecretKeyRef"},
 		"a user without the right":       {answer(403, "Permission denied"), "PermissionDenied", "tracking.mlflow"},
 		"another server":                 {answer(404, "nothing"), "ServiceNotFound", "tracking.mlflow.baseURL"},
 		"a page":                         {answer(200, "<html>"), "ServiceNotFound", "does not answer with JSON"},
@@ -286,13 +286,13 @@ func TestMLflowProblems(t *testing.T) {
 		made := newTestMLflow(t, server.URL)
 		made.settings.KeyFile = ""
 		_, err := newMLflow(made.settings, made.run).Open(t.Context())
-		checkProblem(t, err, "KeyRefused", "give tokenSecretRef, or username and passwordSecretRef")
+		checkProblem(t, err, "KeyRefused", "give tokenSecretKeyRef, or username and passwordSecretKeyRef")
 	})
 	t.Run("without a key", func(t *testing.T) {
 		made := newTestMLflow(t, "http://127.0.0.1:1")
 		made.settings.KeyFile, made.settings.Username = filepath.Join(t.TempDir(), "missing"), "me"
 		_, err := newMLflow(made.settings, made.run).Open(t.Context())
-		checkProblem(t, err, "KeyMissing", "tracking.mlflow.passwordSecretRef")
+		checkProblem(t, err, "KeyMissing", "tracking.mlflow.passwordSecretKeyRef")
 	})
 }
 

@@ -38,7 +38,7 @@ type deploymentIDs struct{ environment, variant string }
 
 func newOpenReward(settings contracttracking.OpenReward) *openReward {
 	return &openReward{
-		service: newService("tracking.openReward", settings.BaseURL), settings: settings,
+		service: newService("tracking.openreward", settings.BaseURL), settings: settings,
 		ids: map[openreward.Deployment]deploymentIDs{},
 	}
 }

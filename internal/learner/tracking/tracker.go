@@ -142,7 +142,7 @@ func (t *Tracker) End(outcome Outcome) {
 }
 
 // openRewardService is the service that receives rollouts.
-const openRewardService = "openReward"
+const openRewardService = "openreward"
 
 // services returns the names of all services.
 func (t *Tracker) services() []string {

@@ -131,7 +131,7 @@ func TestWandBProblems(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"a key that is refused": {answer(401, `{"error":"x"}`), "KeyRefused", "tracking.wandb.apiKeySecretRef"},
+		"a key that is refused": {answer(401, `{"error":"x"}`), "KeyRefused", "tracking.wandb.apiKeySecretKeyRef"},
 		"a project without the right": {answer(200, `{"errors":[{"message":"permission denied"}]}`), "PermissionDenied",
 			"tracking.wandb"},
 		"an entity that is not found": {answer(200, `{"errors":[{"message":"could not find entity: not found"}]}`),
@@ -158,7 +158,7 @@ func TestWandBProblems(t *testing.T) {
 		sink := newTestWandB(t, "http://127.0.0.1:1")
 		sink.settings.KeyFile = filepath.Join(t.TempDir(), "missing")
 		_, err := sink.Open(t.Context())
-		checkProblem(t, err, "KeyMissing", "tracking.wandb.apiKeySecretRef")
+		checkProblem(t, err, "KeyMissing", "tracking.wandb.apiKeySecretKeyRef")
 	})
 }
 

@@ -113,7 +113,7 @@ func NewRetry(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 				return "", fmt.Errorf("run %q has not failed, it is %s: kubectl tinker why %s says what it waits for", run.Name,
 					run.Status.State, run.Name)
 			}
-			run.Spec.Retry = new(ptr.Deref(run.Spec.Retry, 0) + 1)
+			run.Spec.RetryGeneration = new(ptr.Deref(run.Spec.RetryGeneration, 0) + 1)
 			return "is tried again from its last usable checkpoint", nil
 		},
 	}.command(env, cluster)

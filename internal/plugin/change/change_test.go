@@ -87,8 +87,9 @@ func TestPlace(t *testing.T) {
 
 func TestFork(t *testing.T) {
 	run := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{
-		Algorithm: &v1alpha1.Algorithm{TasksPerStep: 4, Steps: new(int64(10))}, Suspend: new(true), Retry: new(int32(2)),
-		ResumeFrom: &v1alpha1.ResumeFrom{UID: "u"},
+		Algorithm: &v1alpha1.Algorithm{TasksPerStep: 4, Steps: new(int64(10))}, Suspend: new(true),
+		RetryGeneration: new(int32(2)),
+		ResumeFrom:      &v1alpha1.ResumeFrom{UID: "u"},
 	}}
 	run.Name = "sums"
 	forked, err := forkFlags{optimizer: "Reset", set: []string{"spec.algorithm.steps=5"}}.fork(run,
@@ -99,7 +100,7 @@ func TestFork(t *testing.T) {
 	spec := forked.Object["spec"].(map[string]any)
 	want := map[string]any{"checkpoint": "tinker://m/weights/s", "optimizer": "Reset"}
 	if diff := cmp.Diff(want, spec["initFrom"]); diff != "" || forked.GetName() != "sums-s40" || spec["suspend"] != nil ||
-		spec["retry"] != nil || spec["resumeFrom"] != nil {
+		spec["retryGeneration"] != nil || spec["resumeFrom"] != nil {
 		t.Errorf("run %s with spec %v begins with (-want +got):\n%s", forked.GetName(), spec, diff)
 	}
 	if steps, _, _ := unstructured.NestedInt64(forked.Object, "spec", "algorithm", "steps"); steps != 5 {

@@ -77,7 +77,7 @@ func (f forkFlags) fork(run *v1alpha1.TrainingRun, checkpoint v1alpha1.Checkpoin
 	forked.SetKind(manifest.KindRun)
 	spec, _ := content["spec"].(map[string]any)
 	delete(spec, "suspend")
-	delete(spec, "retry")
+	delete(spec, "retryGeneration")
 	delete(spec, "resumeFrom") // The fork has a lineage of its own.
 	source := map[string]any{"checkpoint": checkpoint.State}
 	if run.Spec.Algorithm != nil {

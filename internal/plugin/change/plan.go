@@ -116,11 +116,11 @@ func runFile(ctx context.Context, connection *cli.Connection, run *v1alpha1.Trai
 	initFrom := ""
 	if source := run.Spec.InitFrom; source != nil {
 		var from *v1alpha1.TrainingRun
-		if source.Run != nil {
+		if source.RunRef != nil {
 			var err error
 			beside := *connection // The run may be of another namespace than the context.
 			beside.Namespace = run.Namespace
-			if from, err = beside.Run(ctx, source.Run.Name); err != nil {
+			if from, err = beside.Run(ctx, source.RunRef.Name); err != nil {
 				return contract.RunFile{}, fmt.Errorf("initFrom: %w", err)
 			}
 		}

@@ -215,8 +215,8 @@ func isOf(c v1alpha1.Checkpoint, path string) bool {
 
 // begins reports whether a run that has saved nothing yet begins with a checkpoint.
 func begins(from *v1alpha1.InitFrom, run *v1alpha1.TrainingRun, c v1alpha1.Checkpoint) bool {
-	if from.Run != nil {
-		return from.Run.Name == run.Name && from.Run.Step != nil && *from.Run.Step == c.Step
+	if from.RunRef != nil {
+		return from.RunRef.Name == run.Name && from.RunRef.Step != nil && *from.RunRef.Step == c.Step
 	}
 	return isOf(c, from.Checkpoint)
 }

@@ -127,7 +127,7 @@ func TestDeleteRefusesACheckpointInUse(t *testing.T) {
 		InitFrom: &v1alpha1.InitFrom{Checkpoint: "tinker://m/weights/20"}}}
 	begun.Name = "begun"
 	byName := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{
-		InitFrom: &v1alpha1.InitFrom{Run: &v1alpha1.RunCheckpoint{Name: "arithmetic", Step: new(int64(20))}}}}
+		InitFrom: &v1alpha1.InitFrom{RunRef: &v1alpha1.RunCheckpoint{Name: "arithmetic", Step: new(int64(20))}}}}
 	byName.Name = "by-name"
 	later := begun.DeepCopy()
 	later.Status.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 3, State: "tinker://l/weights/3"}

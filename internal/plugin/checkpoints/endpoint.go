@@ -70,7 +70,7 @@ func endpointOf(ctx context.Context, env cli.IO, kube client.Reader, run *v1alph
 
 // secretKey reads the API key from the run's Secret.
 func secretKey(ctx context.Context, kube client.Reader, run *v1alpha1.TrainingRun) (string, error) {
-	ref := run.Spec.Tinker.APIKeySecretRef
+	ref := run.Spec.Tinker.APIKeySecretKeyRef
 	var secret corev1.Secret
 	if err := kube.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: ref.Name}, &secret); err != nil {
 		return "", fmt.Errorf("reading the API key of run %q from its Secret: %w: set the variable %s instead", run.Name, err,

@@ -41,7 +41,7 @@ func TestSet(t *testing.T) {
 			"Qwen/Qwen3-8B"},
 		"a value of an enumeration": {"spec.algorithm.advantage.scale=GroupStd",
 			[]string{"spec", "algorithm", "advantage", "scale"}, "GroupStd"},
-		"a block that is not there yet": {"spec.initFrom.run.name=other", []string{"spec", "initFrom", "run", "name"},
+		"a block that is not there yet": {"spec.initFrom.runRef.name=other", []string{"spec", "initFrom", "runRef", "name"},
 			"other"},
 		"a list of texts": {"spec.model.trainModules=MLP,Attention", []string{"spec", "model", "trainModules"},
 			[]any{"MLP", "Attention"}},

@@ -103,7 +103,7 @@ func (f flags) runFor(environments map[string]*v1alpha1.RewardEnvironment) (*uns
 		"metadata": map[string]any{"name": "try"},
 		"spec": map[string]any{
 			"model":  map[string]any{"name": cmp.Or(f.model, tinkersim.ModelName)},
-			"tinker": map[string]any{"apiKeySecretRef": map[string]any{"name": "try", "key": "TINKER_API_KEY"}},
+			"tinker": map[string]any{"apiKeySecretKeyRef": map[string]any{"name": "try", "key": "TINKER_API_KEY"}},
 			"environments": []any{map[string]any{"name": name, "groupSize": int64(2),
 				"sampling": map[string]any{"maxTokens": int64(defaultTokens)}}},
 			"algorithm": map[string]any{"tasksPerStep": int64(1), "steps": int64(1),

@@ -294,8 +294,8 @@ func (t *trial) runFile(pins desired.Pins) (contract.RunFile, error) {
 	run.Namespace, run.UID = cmp.Or(run.Namespace, "default"), trialUID()
 	checkpoint := ""
 	if from := run.Spec.InitFrom; from != nil {
-		if from.Run != nil {
-			return contract.RunFile{}, fmt.Errorf("spec.initFrom.run: no cluster is asked for checkpoints: name one with " +
+		if from.RunRef != nil {
+			return contract.RunFile{}, fmt.Errorf("spec.initFrom.runRef: no cluster is asked for checkpoints: name one with " +
 				"spec.initFrom.checkpoint")
 		}
 		checkpoint = from.Checkpoint

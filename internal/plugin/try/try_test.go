@@ -185,7 +185,7 @@ func TestTryRefusesBadInput(t *testing.T) {
 		"checkpoint of a run": {run, []string{"--checkpoint", "tinker://r/sampler_weights/x"},
 			[]string{"--checkpoint", "--episodes"}},
 		"budget without artifacts": {strings.Replace(replace("tinkersim/byte-136k", "Qwen/Qwen3-8B"), "  algorithm:\n",
-			"  artifacts: {claimName: runs}\n  budget: {tokens: 1000}\n  tracking: {wandb: {project: p, apiKeySecretRef: "+
+			"  artifacts: {claimName: runs}\n  budget: {tokens: 1000}\n  tracking: {wandb: {project: p, apiKeySecretKeyRef: "+
 				"{name: w, key: k}}}\n  algorithm:\n", 1),
 			nil, []string{"spec.model.name: the simulator"}},
 		"folder":     {one, []string{"--data", "x=/does/not/exist"}, []string{"--data", "not a folder"}},

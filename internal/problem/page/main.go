@@ -18,7 +18,7 @@ const head = `<!-- Generated from internal/problem by make manifests. Do not edi
 ` + "`kubectl tinker why RUN`" + ` shows the problem of a run with its evidence and its repair. This page has all
 problems, by the reason in the conditions of a run. Where nothing else is said, a run that waits continues by itself
 once the problem is repaired, nothing is lost, and the wait does not count against failurePolicy.maxRestarts. A run that
-needs a person is Stalled after failurePolicy.stalledAfterSeconds. How long a run takes to notice a repair is in
+needs a person is Stalled after stalledAfterSeconds. How long a run takes to notice a repair is in
 [trainingrun.md](trainingrun.md#waits).
 
 | reason | condition | what it means | what to do |

@@ -79,13 +79,13 @@ func (o Options) tlsConfig() (*tls.Config, error) {
 	if o.CAFile != "" {
 		bundle, err := os.ReadFile(o.CAFile)
 		if err != nil {
-			return nil, fmt.Errorf("reading the authorities of tinker.caBundleConfigMapRef: %w", err)
+			return nil, fmt.Errorf("reading the authorities of tinker.caBundleConfigMapKeyRef: %w", err)
 		}
 		if config.RootCAs, err = x509.SystemCertPool(); err != nil {
 			config.RootCAs = x509.NewCertPool()
 		}
 		if !config.RootCAs.AppendCertsFromPEM(bundle) {
-			return nil, fmt.Errorf("reading the authorities of tinker.caBundleConfigMapRef: there is no certificate in PEM")
+			return nil, fmt.Errorf("reading the authorities of tinker.caBundleConfigMapKeyRef: there is no certificate in PEM")
 		}
 	}
 	if o.CertificateFile != "" {

@@ -231,7 +231,7 @@ func TestInvalidOptions(t *testing.T) {
 	for want, options := range map[string]Options{
 		"tinker.proxyURL":                   {ProxyURL: "proxy:3128:x"},
 		"there is no certificate in PEM":    {CAFile: noPEM},
-		"tinker.caBundleConfigMapRef":       {CAFile: "/missing"},
+		"tinker.caBundleConfigMapKeyRef":    {CAFile: "/missing"},
 		"tinker.clientCertificateSecretRef": {CertificateFile: keyFile, KeyFile: certificateFile},
 	} {
 		if _, err := New(options); err == nil || !strings.Contains(err.Error(), want) {

@@ -78,7 +78,7 @@ func (l *Loader) repository(h contract.HuggingFace) (hub.Repository, error) {
 	}
 	token, err := os.ReadFile(filepath.Join(l.config.Root, h.Token.Mount(), h.Token.Key))
 	if errors.Is(err, fs.ErrNotExist) {
-		return r, errorf("dataset.huggingFace.tokenSecretRef: Secret %q does not exist in this namespace, or has no key "+
+		return r, errorf("dataset.huggingFace.tokenSecretKeyRef: Secret %q does not exist in this namespace, or has no key "+
 			"%q: create it, or correct the name",
 			h.Token.Name, h.Token.Key)
 	}
@@ -151,15 +151,16 @@ func hubError(h contract.HuggingFace, revision string, err error) error {
 	case status.Status == http.StatusUnauthorized && h.Token == nil:
 		return errorf("dataset.huggingFace.repository: the hub answers 401 for %s: it does not exist, or it is private "+
 			"or gated; "+
-			"correct the name, or give tokenSecretRef", h.Repository)
+			"correct the name, or give tokenSecretKeyRef", h.Repository)
 	case status.Status == http.StatusUnauthorized:
-		return errorf("dataset.huggingFace.tokenSecretRef: the hub answers 401 for %s: the token is not valid; put a valid "+
+		return errorf("dataset.huggingFace.tokenSecretKeyRef: the hub answers 401 for %s: the token is not valid; "+
+			"put a valid "+
 			"one into Secret %q", h.Repository, h.Token.Name)
 	case status.Status == http.StatusForbidden && h.Token == nil:
-		return errorf("dataset.huggingFace.tokenSecretRef: the hub answers 403 for %s: it is gated; give the token of "+
+		return errorf("dataset.huggingFace.tokenSecretKeyRef: the hub answers 403 for %s: it is gated; give the token of "+
 			"somebody who has access", h.Repository)
 	case status.Status == http.StatusForbidden:
-		return errorf("dataset.huggingFace.tokenSecretRef: the hub answers 403 for %s: the token's owner has no access; "+
+		return errorf("dataset.huggingFace.tokenSecretKeyRef: the hub answers 403 for %s: the token's owner has no access; "+
 			"accept the repository's conditions at the hub, or use another token", h.Repository)
 	case status.Status == http.StatusNotFound:
 		return errorf("dataset.huggingFace.repository: the hub answers 404 for %s at revision %s: correct repository "+

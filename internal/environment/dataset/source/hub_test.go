@@ -107,15 +107,15 @@ func TestHubRefusals(t *testing.T) {
 	}{
 		"a private repository": {hub: func(h *hubtest.Hub) { h.Token = "other" },
 			want: "dataset.huggingFace.repository: the hub answers 401 for org/countdown: it does not exist, or it is private " +
-				"or gated; correct the name, or give tokenSecretRef"},
+				"or gated; correct the name, or give tokenSecretKeyRef"},
 		"a wrong token": {hub: func(h *hubtest.Hub) { h.Token = "other" }, change: withToken,
-			want: "dataset.huggingFace.tokenSecretRef: the hub answers 401 for org/countdown: the token is not valid"},
+			want: "dataset.huggingFace.tokenSecretKeyRef: the hub answers 401 for org/countdown: the token is not valid"},
 		"conditions that were not accepted": {hub: func(h *hubtest.Hub) { h.Token, h.Granted = "hf_token", false },
 			change: withToken,
-			want: "dataset.huggingFace.tokenSecretRef: the hub answers 403 for org/countdown: the token's owner has no " +
+			want: "dataset.huggingFace.tokenSecretKeyRef: the hub answers 403 for org/countdown: the token's owner has no " +
 				"access; accept"},
 		"a gated repository without a token": {hub: func(h *hubtest.Hub) { h.Granted = false },
-			want: "dataset.huggingFace.tokenSecretRef: the hub answers 403 for org/countdown: it is gated"},
+			want: "dataset.huggingFace.tokenSecretKeyRef: the hub answers 403 for org/countdown: it is gated"},
 		"an unknown repository": {hub: func(h *hubtest.Hub) { h.Repository = "org/moved" },
 			change: func(d *contract.Dataset) {
 				withToken(d)
@@ -127,7 +127,7 @@ func TestHubRefusals(t *testing.T) {
 		"a missing Secret": {change: func(d *contract.Dataset) {
 			d.HuggingFace.Token = &contract.SecretKey{Name: "none", Key: "TOKEN"}
 		},
-			want: `dataset.huggingFace.tokenSecretRef: Secret "none" does not exist in this namespace, or has no key "TOKEN"`},
+			want: `dataset.huggingFace.tokenSecretKeyRef: Secret "none" does not exist in this namespace, or has no key "TOKEN"`},
 		"an unknown split": {change: func(d *contract.Dataset) { d.Splits[1].Source = "dev" },
 			want: `dataset.splits[1] (train): the data has no split "dev"; it has train: correct source`},
 		"an unknown config": {change: func(d *contract.Dataset) { d.HuggingFace.Config = "c" },

@@ -191,7 +191,8 @@ func (j *Judge) classify(err error) error {
 		answer.Message)
 	switch status := answer.StatusCode; {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return &rubric.UnavailableError{Err: fmt.Errorf("%w: correct the API key in the judge's apiKeySecretRef", reported)}
+		return &rubric.UnavailableError{Err: fmt.Errorf("%w: correct the API key in the judge's apiKeySecretKeyRef",
+			reported)}
 	case status == http.StatusPaymentRequired:
 		return &rubric.UnavailableError{Err: fmt.Errorf("%w: check the billing of the judge's account", reported)}
 	case status == http.StatusNotFound:

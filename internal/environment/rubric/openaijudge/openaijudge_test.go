@@ -191,7 +191,7 @@ func TestErrors(t *testing.T) {
 		names             string
 		promptTokensCount int64
 	}{
-		"an unknown key":       {status: 401, body: failure("wrong key"), unavailable: true, names: "apiKeySecretRef"},
+		"an unknown key":       {status: 401, body: failure("wrong key"), unavailable: true, names: "apiKeySecretKeyRef"},
 		"a key without rights": {status: 403, body: failure("no access"), unavailable: true, names: "no access"},
 		"an unknown model": {status: 404, body: failure("no such model"), unavailable: true,
 			names: "baseURL or model"},
