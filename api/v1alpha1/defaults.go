@@ -13,6 +13,7 @@ func (r *TrainingRun) Default() {
 	if r.Spec.Algorithm != nil {
 		r.Spec.Algorithm.setDefaults()
 	}
+	setDefaultText(&r.Spec.Mode, ModeTrain)
 	r.Spec.Checkpoints.setDefaults()
 	if e := r.Spec.Evaluation; e != nil {
 		setDefault(&e.EverySteps, 20)

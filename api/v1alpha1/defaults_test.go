@@ -139,7 +139,7 @@ func TestDefaultSetsWhatTheMarkersSay(t *testing.T) {
 	runs := map[string]v1alpha1.TrainingRunSpec{
 		"a run that trains": {Algorithm: &v1alpha1.Algorithm{}, Evaluation: &v1alpha1.Evaluation{},
 			Environments: []v1alpha1.TrainingEnvironment{{GroupSize: 2}}},
-		"a run that only evaluates": {Evaluation: &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{{}}}},
+		"a run that only evaluates": {Mode: v1alpha1.ModeEvaluate, Evaluation: &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{{}}}},
 		"artifacts":                 {Artifacts: &v1alpha1.Artifacts{ClaimName: "runs"}},
 		"a KL penalty":              {Algorithm: &v1alpha1.Algorithm{KL: &v1alpha1.KL{Coefficient: 0.1}}},
 		"a run that is tracked":     {Tracking: &tracking.Tracking{WandB: &tracking.WandB{Project: "p"}}},

@@ -57,17 +57,33 @@ type TrainingRunList struct {
 	Items           []TrainingRun `json:"items"`
 }
 
+// Mode selects what a run does.
+// +kubebuilder:validation:Enum=Train;Evaluate
+type Mode string
+
+// The values of Mode.
+const (
+	ModeTrain    Mode = "Train"
+	ModeEvaluate Mode = "Evaluate"
+)
+
 // TrainingRunSpec is what to train, on what, and how.
-// +kubebuilder:validation:XValidation:rule="has(self.algorithm) == has(self.environments)",message="environments are what algorithm trains on: give both to train, or neither and list evaluation.environments to evaluate only"
-// +kubebuilder:validation:XValidation:rule="has(self.algorithm) || (has(self.evaluation) && has(self.evaluation.environments))",message="without algorithm the run only evaluates and needs evaluation.environments: list them there, or give algorithm to train"
+// +kubebuilder:validation:XValidation:rule="self.mode != 'Train' || (has(self.algorithm) && has(self.environments))",message="mode Train needs environments and algorithm: give both, or set mode to Evaluate and list evaluation.environments"
+// +kubebuilder:validation:XValidation:rule="self.mode != 'Evaluate' || !(has(self.algorithm) || has(self.environments))",message="mode Evaluate trains nothing: remove algorithm and environments, or set mode to Train"
+// +kubebuilder:validation:XValidation:rule="self.mode != 'Evaluate' || (has(self.evaluation) && has(self.evaluation.environments))",message="mode Evaluate needs evaluation.environments: list the environments to evaluate on"
 // +kubebuilder:validation:XValidation:rule="!has(self.algorithm) || !has(self.algorithm.epochs) || !has(self.environments) || self.environments.all(e, !has(e.weight))",message="algorithm.epochs counts passes over all tasks, which environments[].weight does not visit equally: give algorithm.steps, or remove the weights"
 // +kubebuilder:validation:XValidation:rule="!has(self.evaluation) || !has(self.evaluation.environments) || self.evaluation.environments.all(v, (has(v.sampling) && has(v.sampling.maxTokens)) || (has(self.environments) && self.environments.exists(e, e.name == v.name)))",message="evaluation.environments[].sampling.maxTokens is needed where no training environment has the same name: add it"
-// +kubebuilder:validation:XValidation:rule="!has(self.initFrom) || !has(self.algorithm) || has(self.initFrom.optimizer)",message="initFrom.optimizer is needed to train: Restore continues with the saved optimizer, Reset starts with a new one"
-// +kubebuilder:validation:XValidation:rule="!has(self.initFrom) || !has(self.initFrom.checkpoint) || !has(self.algorithm) || !self.initFrom.checkpoint.contains('/sampler_weights/')",message="initFrom.checkpoint names sampler weights, which can only be evaluated: give the training state, tinker://RUN/weights/NAME"
-// +kubebuilder:validation:XValidation:rule="!has(self.resumeFrom) || has(self.algorithm)",message="resumeFrom continues training, which a run without algorithm does not do: remove resumeFrom, or name the checkpoint to evaluate in initFrom.checkpoint"
+// +kubebuilder:validation:XValidation:rule="!has(self.initFrom) || self.mode == 'Evaluate' || has(self.initFrom.optimizer)",message="initFrom.optimizer is needed to train: Restore continues with the saved optimizer, Reset starts with a new one"
+// +kubebuilder:validation:XValidation:rule="!has(self.initFrom) || !has(self.initFrom.checkpoint) || self.mode == 'Evaluate' || !self.initFrom.checkpoint.contains('/sampler_weights/')",message="initFrom.checkpoint names sampler weights, which can only be evaluated: give the training state, tinker://RUN/weights/NAME"
+// +kubebuilder:validation:XValidation:rule="!has(self.resumeFrom) || self.mode != 'Evaluate'",message="resumeFrom continues training, and mode Evaluate trains nothing: remove resumeFrom, or name the checkpoint to evaluate in initFrom.checkpoint"
 // +kubebuilder:validation:XValidation:rule="!has(self.budget) || !(has(self.budget.tokens) || has(self.budget.usd)) || has(self.artifacts)",message="budget.tokens and budget.usd need artifacts, which keep what was used over restarts: give artifacts, or limit budget.activeSeconds alone"
 // +kubebuilder:validation:XValidation:rule="!has(self.tracking) || !has(self.tracking.tensorboard) || has(self.artifacts)",message="tracking.tensorboard needs artifacts, which keep the event files: give artifacts, or remove tracking.tensorboard"
 type TrainingRunSpec struct {
+	// mode selects what the run does. Train trains on environments by algorithm. Evaluate samples
+	// evaluation.environments once, and is complete. Fixed once a step is committed.
+	// +kubebuilder:default=Train
+	// +optional
+	Mode Mode `json:"mode,omitempty"`
 	// model is the base model and the LoRA adapter that is trained.
 	// Fixed once a step is committed.
 	// +required
@@ -85,8 +101,7 @@ type TrainingRunSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() > 1 || self.all(e, !has(e.onUnavailable) || e.onUnavailable == 'Wait')",message="onUnavailable: Skip trains on the other environments, but this is the only one: add another, or remove the setting"
 	// +optional
 	Environments []TrainingEnvironment `json:"environments,omitempty"`
-	// algorithm is how groups of episodes become optimizer steps. Without it, and without
-	// environments, the run evaluates once and is done. Fixed once a step is committed.
+	// algorithm is how groups of episodes become optimizer steps. Mode Train needs it. Fixed once a step is committed.
 	// +optional
 	Algorithm *Algorithm `json:"algorithm,omitempty"`
 	// initFrom is where the first weights come from; without it they are the base model's.

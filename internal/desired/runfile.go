@@ -135,7 +135,7 @@ func fixedOf(in FileInput) (contract.Fixed, error) {
 		fixed.Environments = append(fixed.Environments, environment)
 	}
 	sortByName(fixed.Environments)
-	if spec.Algorithm != nil {
+	if spec.Mode != v1alpha1.ModeEvaluate {
 		algorithm := algorithmOf(spec.Algorithm, fixed.Model.Name, fixed.Environments)
 		algorithm.OwnSlots = algorithm.Refill && algorithm.Lag > 0
 		if err := checkRoles(algorithm, fixed.Environments); err != nil {

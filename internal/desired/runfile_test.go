@@ -102,7 +102,7 @@ func TestFileOfEverything(t *testing.T) {
 
 func TestFileOfEvaluationAlone(t *testing.T) {
 	f := file(t, testRun(func(run *v1alpha1.TrainingRun) {
-		run.Spec.Algorithm, run.Spec.Environments = nil, nil
+		run.Spec.Mode, run.Spec.Algorithm, run.Spec.Environments = v1alpha1.ModeEvaluate, nil, nil
 		run.Spec.InitFrom = &v1alpha1.InitFrom{Checkpoint: "tinker://m/sampler_weights/c"}
 		run.Spec.Evaluation = &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{{
 			EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},

@@ -240,11 +240,14 @@ var _ = Describe("A bad TrainingRun", func() {
 		Entry("epochs with weights", "spec: {environments: [{name: a, weight: 1, groupSize: 8, sampling: {maxTokens: "+
 			"16}}], algorithm: {steps: null, epochs: 3}}", "spec", "give algorithm.steps, or remove the weights"),
 		Entry("environments without algorithm", "spec: {algorithm: null}", "spec",
-			"give both to train, or neither and list evaluation.environments"),
+			"mode Train needs environments and algorithm: give both"),
 		Entry("algorithm without environments", "spec: {environments: null}", "spec",
-			"give both to train, or neither and list evaluation.environments"),
-		Entry("nothing to do", "spec: {algorithm: null, environments: null, evaluation: null}", "spec",
-			"without algorithm the run only evaluates and needs evaluation.environments"),
+			"mode Train needs environments and algorithm: give both"),
+		Entry("an evaluation with algorithm", "spec: {mode: Evaluate, environments: null, evaluation: {environments: "+
+			"[{name: a, sampling: {maxTokens: 16}}]}}", "spec", "mode Evaluate trains nothing: remove algorithm and environments"),
+		Entry("nothing to do", "spec: {mode: Evaluate, algorithm: null, environments: null, evaluation: null}", "spec",
+			"mode Evaluate needs evaluation.environments"),
+		Entry("an unknown mode", "spec: {mode: Score}", "spec.mode", `supported values: "Train", "Evaluate"`),
 		Entry("evaluation elsewhere without maxTokens", "spec: {evaluation: {environments: [{name: other}]}}", "spec",
 			"evaluation.environments[].sampling.maxTokens is needed"),
 		Entry("passAt above the samples", "spec: {evaluation: {environments: [{name: arithmetic, passAt: [4]}]}}",

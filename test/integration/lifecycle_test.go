@@ -80,7 +80,7 @@ var _ = Describe("The lifecycle of a run", func() {
 		w := newEnv()
 		w.environment()
 		run := w.create(func(run *v1alpha1.TrainingRun) {
-			run.Spec.Environments, run.Spec.Algorithm = nil, nil
+			run.Spec.Mode, run.Spec.Environments, run.Spec.Algorithm = v1alpha1.ModeEvaluate, nil, nil
 			run.Spec.InitFrom = &v1alpha1.InitFrom{Checkpoint: "tinker://other:train:0/sampler_weights/000060"}
 			run.Spec.Evaluation = &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{{
 				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},

@@ -196,7 +196,7 @@ func InitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (string, 
 
 // initPath prefers sampler weights where nothing is trained; everything else needs the state.
 func initPath(run *v1alpha1.TrainingRun, c v1alpha1.Checkpoint) string {
-	if run.Spec.Algorithm == nil {
+	if run.Spec.Mode == v1alpha1.ModeEvaluate {
 		return cmp.Or(c.Sampler, c.State)
 	}
 	return c.State

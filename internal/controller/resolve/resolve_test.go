@@ -134,7 +134,7 @@ func TestInitFrom(t *testing.T) {
 		return run
 	}
 	evaluates := from(nil)
-	evaluates.Spec.Algorithm = nil
+	evaluates.Spec.Mode = v1alpha1.ModeEvaluate
 	complete := source(func(r *v1alpha1.TrainingRun) {
 		r.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionComplete, Status: metav1.ConditionTrue}}
 	})

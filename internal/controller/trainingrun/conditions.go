@@ -108,7 +108,7 @@ func suspendedCondition(v view) status.Condition {
 	case !*v.run.Spec.Suspend:
 		return status.True(kind, v1alpha1.ReasonBudgetReached, desired.BudgetReached(v.run, *v.next, v.now)+
 			". Raise the limit, and the run continues from its newest checkpoint.")
-	case v.run.Spec.Algorithm == nil:
+	case v.run.Spec.Mode == v1alpha1.ModeEvaluate:
 		return status.True(kind, v1alpha1.ReasonSuspended,
 			"The run is suspended until suspend is false; then it evaluates again.")
 	default:

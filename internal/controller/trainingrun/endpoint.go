@@ -34,7 +34,7 @@ func acceptedCondition(v view) status.Condition {
 	case status.Lacks(found, contract.CapabilitySeed):
 		message += " The endpoint ignores the seeds of samples, so that another run of the spec has other weights."
 	}
-	if v.run.Spec.Algorithm != nil && status.IsUndecided(v.next.Capabilities, contract.CapabilityGradientSum) {
+	if v.run.Spec.Mode != v1alpha1.ModeEvaluate && status.IsUndecided(v.next.Capabilities, contract.CapabilityGradientSum) {
 		message += " It could not be measured whether the endpoint sums gradients over tokens and sequences; if it " +
 			"averages them, " +
 			"a learning rate has a smaller effect than the spec says."
@@ -75,7 +75,7 @@ func resumableCondition(v view) status.Condition {
 		return status.False(kind, v1alpha1.ReasonOptimizerNotRestored, v.awaiting().Message)
 	case v.isRestored():
 		return status.False(kind, v.plan.blocked.Reason, v.plan.blocked.Message)
-	case v.run.Spec.Algorithm == nil:
+	case v.run.Spec.Mode == v1alpha1.ModeEvaluate:
 		return status.False(kind, v1alpha1.ReasonNoCheckpoint,
 			"The run only evaluates and saves no checkpoint: a new attempt evaluates again.")
 	case v.next.LatestCheckpoint == nil:
@@ -88,7 +88,7 @@ func resumableCondition(v view) status.Condition {
 		return status.True(kind, v1alpha1.ReasonOptimizerNotRestored,
 			fmt.Sprintf("The run can resume from status.latestCheckpoint, but attempt %d "+
 				"resumed from a state without its optimizer: Adam started from zero, as "+
-					"failurePolicy.requireOptimizerState allows.",
+				"failurePolicy.requireOptimizerState allows.",
 				attempt.Number))
 	case attempt != nil && ptr.Deref(attempt.LostVersions, 0) > 0:
 		return status.True(kind, v1alpha1.ReasonVersionsLost,

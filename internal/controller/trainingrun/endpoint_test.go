@@ -66,7 +66,7 @@ func TestAcceptedNamesWhatIsNotCertain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run := newRun(attempts(inProgress(1)))
 			if tc.evaluates {
-				run.Spec.Algorithm = nil
+				run.Spec.Mode = v1alpha1.ModeEvaluate
 			}
 			reply := contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining,
 				Capabilities: tc.found}}

@@ -16,7 +16,7 @@ import (
 // TestMessagesOfARunThatOnlyEvaluates expects none of steps or checkpoints.
 func TestMessagesOfARunThatOnlyEvaluates(t *testing.T) {
 	running := observe.Learner{Job: newJob("one"), Pod: newPod()}
-	evaluates := func(run *v1alpha1.TrainingRun) { run.Spec.Algorithm, run.Spec.Environments = nil, nil }
+	evaluates := func(run *v1alpha1.TrainingRun) { run.Spec.Mode = v1alpha1.ModeEvaluate }
 	run := newRun(evaluates, attempts(inProgress(1)))
 	seen := observing(1, running, replying(contract.HeartbeatReply{
 		Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseEvaluating, Lineage: "abc", WorkersSeen: 2},

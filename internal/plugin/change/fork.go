@@ -80,7 +80,7 @@ func (f forkFlags) fork(run *v1alpha1.TrainingRun, checkpoint v1alpha1.Checkpoin
 	delete(spec, "retryGeneration")
 	delete(spec, "resumeFrom") // The fork has a lineage of its own.
 	source := map[string]any{"checkpoint": checkpoint.State}
-	if run.Spec.Algorithm != nil {
+	if run.Spec.Mode != v1alpha1.ModeEvaluate {
 		source["optimizer"] = f.optimizer
 	}
 	spec["initFrom"] = source

@@ -6,6 +6,7 @@ package try
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -114,8 +115,8 @@ func (f flags) runFor(environments map[string]*v1alpha1.RewardEnvironment) (*uns
 
 // adapt sets what the flags say, and leaves out of a run what a trial does not do.
 func (f flags) adapt(object *unstructured.Unstructured, train bool) error {
-	if list, _, _ := unstructured.NestedSlice(object.Object, "spec", "environments"); len(list) == 0 {
-		return fmt.Errorf("spec.environments is missing: a run that only evaluates is not tried; give the file of its " +
+	if mode, _, _ := unstructured.NestedString(object.Object, "spec", "mode"); mode == string(v1alpha1.ModeEvaluate) {
+		return errors.New("spec.mode is Evaluate, and a trial plays training environments: give the file of the " +
 			"RewardEnvironment alone")
 	}
 	fields := [][]string{
@@ -140,10 +141,6 @@ func (f flags) adapt(object *unstructured.Unstructured, train bool) error {
 		}
 	}
 	if train {
-		if _, ok, _ := unstructured.NestedMap(object.Object, "spec", "algorithm"); !ok {
-			return fmt.Errorf("the run has no algorithm, so that there is nothing to train: play its environments with " +
-				"--episodes")
-		}
 		if err := set(f.steps, "spec", "algorithm", "steps"); err != nil {
 			return err
 		}
