@@ -55,9 +55,6 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxLength=48
 	// +optional
 	Progress string `json:"progress,omitempty"`
-	// cursor is how many places in the sequence of tasks (slots) training has used; a dropped group uses one, too.
-	// +optional
-	Cursor *int64 `json:"cursor,omitempty"`
 	// restarts is how many attempts followed one that ended by itself: not on a suspension, a change of the learner's
 	// pod before it ran, or a Job that was refused.
 	// +optional
@@ -102,10 +99,6 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	TokenizerSHA256 string `json:"tokenizerSHA256,omitempty"`
-	// formatVersion is the version of what the run's processes exchange. The run keeps it to its end, also over upgrades
-	// of the operator.
-	// +optional
-	FormatVersion *int32 `json:"formatVersion,omitempty"`
 	// activeSeconds is for how long attempts that have ended were in progress.
 	// +optional
 	ActiveSeconds *int64 `json:"activeSeconds,omitempty"`

@@ -1813,11 +1813,6 @@ func (in *TrainingRunStatus) DeepCopyInto(out *TrainingRunStatus) {
 		*out = new(int64)
 		**out = **in
 	}
-	if in.Cursor != nil {
-		in, out := &in.Cursor, &out.Cursor
-		*out = new(int64)
-		**out = **in
-	}
 	if in.Restarts != nil {
 		in, out := &in.Restarts, &out.Restarts
 		*out = new(int32)
@@ -1871,11 +1866,6 @@ func (in *TrainingRunStatus) DeepCopyInto(out *TrainingRunStatus) {
 		in, out := &in.Capabilities, &out.Capabilities
 		*out = new(Capabilities)
 		(*in).DeepCopyInto(*out)
-	}
-	if in.FormatVersion != nil {
-		in, out := &in.FormatVersion, &out.FormatVersion
-		*out = new(int32)
-		**out = **in
 	}
 	if in.ActiveSeconds != nil {
 		in, out := &in.ActiveSeconds, &out.ActiveSeconds

@@ -32,7 +32,7 @@ const (
 func Report(next *v1alpha1.TrainingRunStatus, p contract.Progress, now time.Time) {
 	p = p.Finite()
 	if p.Phase != "" && (p.Phase != contract.PhaseOpening || p.Lineage != "") {
-		next.Step, next.Cursor = ptr.To(p.Step), ptr.To(p.Cursor)
+		next.Step = ptr.To(p.Step)
 	}
 	if p.Steps > 0 {
 		next.Steps = ptr.To(p.Steps)

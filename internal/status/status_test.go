@@ -87,7 +87,7 @@ func TestReport(t *testing.T) {
 	saved := metav1.NewTime(time.Date(2026, 11, 21, 11, 59, 0, 0, time.UTC))
 	want := v1alpha1.TrainingRunStatus{
 		StartTime: &start,
-		Step:      new(int64(20)), Steps: new(int64(60)), Cursor: new(int64(640)), Progress: "20/60",
+		Step:      new(int64(20)), Steps: new(int64(60)), Progress: "20/60",
 		Policy:  &v1alpha1.Policy{Step: 20, Lineage: "ababababab"},
 		Metrics: &v1alpha1.Metrics{Reward: new(0.7125), PassAt1: new(0.5)},
 		LatestCheckpoint: &v1alpha1.Checkpoint{Step: 20, State: "s20", Sampler: "p20", Lineage: "ababababab",

@@ -36,7 +36,6 @@ func Record(next *v1alpha1.TrainingRunStatus, file *contract.RunFile, number int
 	all := append([]v1alpha1.Attempt{{Number: number, StartTime: &at}}, next.Attempts...)
 	next.Attempts = all[:min(len(all), maxAttempts)]
 	next.Restarts = ptr.To(restarts(next))
-	next.FormatVersion = ptr.To(int32(file.Version))
 	next.Environments = pinnedStatus(next.Environments, file)
 	if file.Fixed.Algorithm == nil {
 		return

@@ -62,7 +62,7 @@ func onlyFigures(everySteps int64, before, after *v1alpha1.TrainingRunStatus) bo
 // withFigures returns a copy of a status with the figures of another.
 func withFigures(s, from *v1alpha1.TrainingRunStatus) *v1alpha1.TrainingRunStatus {
 	next := s.DeepCopy()
-	next.Step, next.Progress, next.Cursor, next.Policy = from.Step, from.Progress, from.Cursor, from.Policy
+	next.Step, next.Progress, next.Policy = from.Step, from.Progress, from.Policy
 	next.Usage, next.EffectiveTrainingRatio = from.Usage, from.EffectiveTrainingRatio
 	if from.LatestCheckpoint != nil {
 		next.LatestCheckpoint, next.Checkpoints = from.LatestCheckpoint, from.Checkpoints

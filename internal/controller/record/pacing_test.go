@@ -28,7 +28,7 @@ func TestDue(t *testing.T) {
 	// A step changes all figures.
 	step := func(n int64) func(*v1alpha1.TrainingRunStatus) {
 		return func(s *v1alpha1.TrainingRunStatus) {
-			s.Step, s.Cursor, s.Progress, s.Policy = new(n), new(32*n), "n/60", &v1alpha1.Policy{Step: n, Lineage: "l"}
+			s.Step, s.Progress, s.Policy = new(n), "n/60", &v1alpha1.Policy{Step: n, Lineage: "l"}
 			s.Metrics, s.Usage = &v1alpha1.Metrics{Reward: new(0.6), Loss: new(1.5)}, &v1alpha1.Usage{SampledTokens: new(n)}
 			s.LatestCheckpoint = &v1alpha1.Checkpoint{Step: n, State: "s"}
 			s.Checkpoints = []v1alpha1.Checkpoint{*s.LatestCheckpoint}

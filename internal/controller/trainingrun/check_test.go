@@ -30,7 +30,7 @@ func checkedRun(t *testing.T) (*v1alpha1.TrainingRun, observe.State, *Reconciler
 	t.Helper()
 	run := newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) {
 		r.Status.Environments = []v1alpha1.EnvironmentStatus{{Name: "env", Digest: strings.Repeat("ab", 32)}}
-		r.Status.SettingsFixed, r.Status.FormatVersion = new(true), new(int32(contract.FormatVersion))
+		r.Status.SettingsFixed = new(true)
 		r.Spec.Model.Renderer, r.Spec.Model.Tokenizer = "role_colon", &v1alpha1.Tokenizer{Repository: "own/model"}
 	})
 	seen := observing(1, observe.Learner{Job: newJob("learner"), Pod: newPod()}, replying(contract.HeartbeatReply{

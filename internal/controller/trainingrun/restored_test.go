@@ -100,10 +100,9 @@ func TestRestoredStatusWaitsForResumeFrom(t *testing.T) {
 func TestWithoutAttempts(t *testing.T) {
 	run := restoredRun(attempts(inProgress(7)), conditionIs(v1alpha1.ConditionSuspended, metav1.ConditionTrue, time.Hour))
 	run.Status.Usage, run.Status.ActiveSeconds = &v1alpha1.Usage{SampledTokens: new(int64(5))}, new(int64(60))
-	run.Status.SettingsFixed, run.Status.FormatVersion = new(true), new(int32(1))
+	run.Status.SettingsFixed = new(true)
 	want := restoredRun().Status
-	want.Usage, want.ActiveSeconds, want.FormatVersion = run.Status.Usage, run.Status.ActiveSeconds,
-		run.Status.FormatVersion
+	want.Usage, want.ActiveSeconds = run.Status.Usage, run.Status.ActiveSeconds
 	if diff := cmp.Diff(want, status.WithoutAttempts(run.Status)); diff != "" {
 		t.Errorf("WithoutAttempts (-want +got):\n%s", diff)
 	}

@@ -88,8 +88,7 @@ func (r *Reconciler) shareCheck(ctx context.Context, run *v1alpha1.TrainingRun, 
 // fileInput is what a run file is made from, or why it cannot be made yet.
 func (r *Reconciler) fileInput(run *v1alpha1.TrainingRun, seen observe.State, files observe.RunFiles,
 	attempt int32) (desired.FileInput, *resolve.Problem) {
-	input := desired.FileInput{Run: run, Attempt: attempt, DefaultBaseURL: r.Settings.DefaultBaseURL,
-		Version: int(ptr.Deref(run.Status.FormatVersion, 0))}
+	input := desired.FileInput{Run: run, Attempt: attempt, DefaultBaseURL: r.Settings.DefaultBaseURL}
 	newest, matching := files.Newest(), files.Matching(run)
 	if newest != nil {
 		input.Version = newest.Version

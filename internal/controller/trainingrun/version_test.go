@@ -76,28 +76,6 @@ func TestRunKeepsItsFormatVersion(t *testing.T) {
 		t.Errorf("the next run file has version %d, digest %s and attempt %d", p.file.Version, p.file.SpecDigest,
 			p.file.Attempt)
 	}
-	next := computeStatus(run, observe.State{}, p, now)
-	if next.FormatVersion == nil || *next.FormatVersion != 1 {
-		t.Errorf("status.formatVersion = %v, want 1", next.FormatVersion)
-	}
-}
-
-// A run whose run files are gone keeps the version that its status has.
-func TestFormatVersionWithoutRunFile(t *testing.T) {
-	cases := map[string]struct {
-		run  *v1alpha1.TrainingRun
-		want int
-	}{
-		"a run that begins": {newRun(), 0},
-		"a run whose version is in its status": {newRun(attempts(inProgress(1)),
-			func(r *v1alpha1.TrainingRun) { r.Status.FormatVersion = new(int32(7)) }), 7},
-	}
-	for name, tc := range cases {
-		input, _ := New(Reconciler{}).fileInput(tc.run, observe.State{}, nil, 2)
-		if input.Version != tc.want {
-			t.Errorf("%s: version %d, want %d", name, input.Version, tc.want)
-		}
-	}
 }
 
 // TestRunFileOfALaterVersionBlocks checks that a run waits, after a rollback, for a build that reads its file.
