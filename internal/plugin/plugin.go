@@ -73,12 +73,6 @@ API sees.`,
 	root.SetErr(env.Stderr)
 	root.SetIn(env.Stdin)
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return unknownFlag(command, err) })
-	help := root.HelpFunc()
-	root.SetHelpFunc(func(command *cobra.Command, args []string) {
-		root.SetOut(env.Stderr)
-		help(command, args)
-		root.SetOut(env.Stdout)
-	})
 	cluster := cli.NewCluster(root.PersistentFlags())
 	root.AddGroup(&cobra.Group{ID: "observe", Title: "Look at runs:"},
 		&cobra.Group{ID: "change", Title: "Make and change runs:"},
@@ -113,6 +107,7 @@ func newVersion(env cli.IO) *cobra.Command {
 // refuse reports what is wrong with a command line that names no command.
 func refuse(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
+		root.SetOut(root.ErrOrStderr())
 		_ = root.Help()
 		return cli.Misused("a command is missing")
 	}

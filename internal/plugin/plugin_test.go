@@ -184,9 +184,9 @@ func TestRefusals(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	for _, args := range []string{"--help", "help", "tokens --help", "render -h"} {
-		if got := call(t, nil, "", strings.Fields(args)...); got.Code != 0 || got.Stdout != "" ||
-			!strings.Contains(got.Stderr, "kubectl tinker") {
-			t.Errorf("kubectl tinker %s = %+v", args, got)
+		if got := call(t, nil, "", strings.Fields(args)...); got.Code != 0 || got.Stderr != "" ||
+			!strings.Contains(got.Stdout, "kubectl tinker") {
+			t.Errorf("kubectl tinker %s = %+v, want help on the standard output alone", args, got)
 		}
 	}
 	if got := call(t, nil, "", "version"); got.Code != 0 || got.Stdout == "" {

@@ -111,8 +111,8 @@ var _ = Describe("A bad RewardEnvironment", func() {
 			"spec.reward.weighted[0]", "beside name and weight"),
 		Entry("a sum with a name twice", "spec: {reward: {exactMatch: null, weighted: [{name: a, weight: 1, math: {}}, "+
 			"{name: a, weight: 1, gsm8k: {}}]}}", "spec.reward.weighted[1]", "Duplicate"),
-		Entry("a sum with a weight of 0", "spec: {reward: {exactMatch: null, weighted: [{name: a, weight: 0, math: {}}]}}",
-			"spec.reward.weighted[0].weight", "remove the entry"),
+		Entry("a sum of metrics alone", "spec: {reward: {exactMatch: null, weighted: [{name: a, weight: 0, math: {}}]}}",
+			"spec.reward.weighted", "give at least one entry another weight"),
 		Entry("a sum with a name in capitals", "spec: {reward: {exactMatch: null, weighted: [{name: A, weight: 1, "+
 			"math: {}}]}}", "spec.reward.weighted[0].name", "metrics are named after it"),
 		Entry("a regular expression in a sum", "spec: {reward: {exactMatch: null, weighted: [{name: a, weight: 1, regex: "+

@@ -76,7 +76,7 @@ var _ = Describe("kubectl tinker", func() {
 		Expect(rows).To(HaveLen(3))
 		Expect(rows[2].Metrics).To(HaveKeyWithValue(contract.MetricReward, 3.0))
 		Expect(succeeds(w.namespace, "metrics", "arithmetic", "--select", "reward", "--last", "1", "-o",
-			"plain")).To(Equal("3\t3\n"))
+			"plain")).To(Equal("STEP\tREWARD\n3\t3\n"))
 		Expect(succeeds(w.namespace, "metrics", "arithmetic", "--plot", "reward")).To(ContainSubstring("steps 1 to 3"))
 		Expect(succeeds(w.namespace, "why", "arithmetic")).To(ContainSubstring("Reason:   Training"))
 

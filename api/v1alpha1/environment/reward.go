@@ -15,6 +15,7 @@ type Reward struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.exists(r, r.weight != 0.0)",message="every weight is 0, so that all replies earn the same: give at least one entry another weight"
 	// +optional
 	Weighted []WeightedReward `json:"weighted,omitempty"`
 }
@@ -28,10 +29,9 @@ type WeightedReward struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-_a-z0-9]*[a-z0-9])?$')",message="must be of a-z, 0-9, '-' and '_', and begin and end with a letter or digit: metrics are named after it"
 	// +required
 	Name string `json:"name"`
-	// weight is what the reward is multiplied by; below 0, it is a penalty.
+	// weight multiplies the reward. A negative weight makes it a penalty, and 0 makes it a metric alone.
 	// +kubebuilder:validation:Minimum=-1000
 	// +kubebuilder:validation:Maximum=1000
-	// +kubebuilder:validation:XValidation:rule="self != 0.0",message="must not be 0: remove the entry instead"
 	// +required
 	Weight     float64 `json:"weight"`
 	RewardRule `json:",inline"`

@@ -130,10 +130,10 @@ func NewScale(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 				return "", cli.Misused("--replicas is required, and at least 0")
 			}
 			if w := run.Spec.Rollouts.Workers; w != nil && *w == replicas {
-				return fmt.Sprintf("has %d workers already", replicas), nil
+				return fmt.Sprintf("has %s already", cli.Count(int(replicas), "worker")), nil
 			}
 			run.Spec.Rollouts.Workers = &replicas
-			return fmt.Sprintf("is scaled to %d workers", replicas), nil
+			return fmt.Sprintf("is scaled to %s", cli.Count(int(replicas), "worker")), nil
 		},
 	}.command(env, cluster)
 	command.Flags().Int32Var(&replicas, "replicas", -1, "`NUMBER` of worker pods (required)")

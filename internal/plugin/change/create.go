@@ -64,10 +64,11 @@ func (f *file) read(env cli.IO) (*unstructured.Unstructured, []*unstructured.Uns
 	}
 	all, err := manifest.Parse(data)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading %s: %w", f.path, err)
+		return nil, nil, fmt.Errorf("reading %s: %w", cli.InputName(f.path), err)
 	}
 	if len(all.Runs) != 1 {
-		return nil, nil, fmt.Errorf("reading %s: the file has %d TrainingRuns, want 1", f.path, len(all.Runs))
+		return nil, nil, fmt.Errorf("reading %s: it has %s, want 1", cli.InputName(f.path),
+			cli.Count(len(all.Runs), "TrainingRun"))
 	}
 	run := all.Runs[0]
 	if err := assign(run, f.name, f.set); err != nil {

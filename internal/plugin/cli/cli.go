@@ -66,3 +66,11 @@ func Args(least, most int, usage string) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// Count returns a number of things in words: "1 worker", "2 workers".
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -153,7 +153,10 @@ func (c *Connection) hint(ctx context.Context, name string, runs []v1alpha1.Trai
 		return fmt.Sprintf("did you mean %s?", near)
 	case len(names) > 0:
 		const most = 8
-		return "its runs are " + strings.Join(names[:min(len(names), most)], ", ")
+		if len(names) > most {
+			names = append(names[:most:most], fmt.Sprintf("and %d others", len(names)-most))
+		}
+		return "its runs are " + strings.Join(names, ", ")
 	}
 	return "it has no runs: choose another with --namespace"
 }
@@ -202,6 +205,14 @@ func (c *Cluster) CompleteRuns(most int) cobra.CompletionFunc {
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// InputName returns the name of an input for messages.
+func InputName(name string) string {
+	if name == "-" {
+		return "the standard input"
+	}
+	return name
 }
 
 // ReadInput reads a file, or the standard input for "-".

@@ -6,7 +6,6 @@ package observe
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -19,8 +18,10 @@ import (
 // watch draws the screen again and again until a key ends it.
 func watch(ctx context.Context, env cli.IO, from source, first snapshot, every time.Duration) error {
 	screen := &screen{from: from, now: first, every: every, ctx: ctx, width: defaultWidth}
-	_, err := tea.NewProgram(screen, tea.WithContext(ctx), tea.WithInput(env.Stdin), tea.WithOutput(env.Stdout)).Run()
-	if errors.Is(err, tea.ErrInterrupted) || ctx.Err() != nil {
+	// Signals end ctx: with a handler of its own, the program and its handler waited for each other after two signals.
+	_, err := tea.NewProgram(screen, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(env.Stdin),
+		tea.WithOutput(env.Stdout)).Run()
+	if ctx.Err() != nil {
 		return nil
 	}
 	return err

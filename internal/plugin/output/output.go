@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -30,8 +31,8 @@ const (
 // Flag adds the flag --output.
 func Flag(flags *pflag.FlagSet) *Format {
 	format := Table
-	flags.VarP(&format, "output", "o", "`FORMAT` of the output: table, json, or plain, which is lines of fields that "+
-		"tabs separate")
+	flags.VarP(&format, "output", "o", "`FORMAT` of the output: table, json, or plain, which is a header and lines of "+
+		"fields that tabs separate")
 	return &format
 }
 
@@ -65,7 +66,7 @@ func Print(env cli.IO, format Format, result Result) error {
 	case JSON:
 		return PrintJSON(env.Stdout, result.Value)
 	case Plain:
-		for _, row := range result.Rows {
+		for _, row := range slices.Concat([][]string{result.Header}, result.Rows) {
 			if _, err := fmt.Fprintln(env.Stdout, strings.Join(row, "\t")); err != nil {
 				return err
 			}

@@ -19,7 +19,7 @@ func TestPrint(t *testing.T) {
 		Value: []string{"<a>"}}
 	for format, want := range map[Format]string{
 		Table: "NAME     STEP\na        1\nlonger\n",
-		Plain: "a\t1\nlonger\t\n",
+		Plain: "NAME\tSTEP\na\t1\nlonger\t\n",
 		JSON:  "[\n  \"<a>\"\n]\n",
 	} {
 		var out bytes.Buffer

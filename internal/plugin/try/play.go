@@ -13,6 +13,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/transcripts"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -109,21 +110,13 @@ func (t *trial) printGroups(groups []rl.Group) error {
 	}
 	if usable > 0 {
 		mean := total / float64(usable)
-		t.progress("%s, mean reward %s", count(usable, "episode"), output.Number(&mean))
+		t.progress("%s, mean reward %s", cli.Count(usable, "episode"), output.Number(&mean))
 	}
 	if failed > 0 {
-		return fmt.Errorf("of %s, %d without a reward: the reasons stand beside them", count(failed+usable, "episode"),
+		return fmt.Errorf("of %s, %d without a reward: the reasons stand beside them", cli.Count(failed+usable, "episode"),
 			failed)
 	}
 	return nil
-}
-
-// count returns a number of things in words: 1 episode, 2 episodes.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // explain adds to an error of the endpoint what to do about it.

@@ -94,7 +94,7 @@ func (f flags) run(ctx context.Context, env cli.IO, format output.Format) error 
 	}
 	in, err := f.read(ctx, data)
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", f.file, err)
+		return fmt.Errorf("reading %s: %w", cli.InputName(f.file), err)
 	}
 	dir, err := os.MkdirTemp("", "kubectl-tinker-try-")
 	if err != nil {
