@@ -3,7 +3,12 @@
 
 package v1alpha1
 
-import "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+import (
+	"cmp"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+)
 
 // Default sets every field of the spec that has a default and is not given, as admission does by the markers on
 // the types. An object that was stored before a default was introduced lacks it, so the manager calls Default
@@ -11,7 +16,7 @@ import "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 func (r *TrainingRun) Default() {
 	r.Spec.Model.setDefaults()
 	if r.Spec.Algorithm != nil {
-		r.Spec.Algorithm.setDefaults()
+		setAlgorithmDefaults(r.Spec.Algorithm)
 	}
 	setDefaultText(&r.Spec.Mode, ModeTrain)
 	r.Spec.Checkpoints.setDefaults()
@@ -71,31 +76,18 @@ func (m *Model) setDefaults() {
 	setDefault(&m.Seed, 0)
 }
 
-func (a *Algorithm) setDefaults() {
-	setDefault(&a.Seed, 0)
-	setDefaultText(&a.Advantage.Baseline, BaselineGroupMean)
-	setDefaultText(&a.Advantage.Scale, ScaleNone)
-	setDefault(&a.Advantage.DDoF, 0)
-	setDefaultText(&a.Loss.Name, LossImportanceSampling)
-	setDefaultText(&a.Grouping, GroupingTrajectory)
-	if a.KL != nil {
-		setDefault(&a.KL.Discount, 0)
-	}
-	setDefault(&a.Substeps, 1)
-	setDefault(&a.Lag, 0)
-	setDefaultText(&a.ConstantGroups, KeepConstantGroups)
-	setDefaultText(&a.OnDroppedGroup, RefillDroppedGroups)
-	a.Optimizer.setDefaults()
-}
-
-func (o *Optimizer) setDefaults() {
-	setDefaultText(&o.Schedule, ScheduleConstant)
-	setDefault(&o.WarmupSteps, 0)
-	setDefault(&o.Beta1, 0.9)
-	setDefault(&o.Beta2, 0.95)
-	setDefault(&o.Epsilon, 1e-8)
-	setDefault(&o.WeightDecay, 0)
-	setDefault(&o.GradClipNorm, 0)
+func setAlgorithmDefaults(a *algorithm.Algorithm) {
+	a.Advantage.Baseline = cmp.Or(a.Advantage.Baseline, algorithm.BaselineGroupMean)
+	a.Advantage.Scale = cmp.Or(a.Advantage.Scale, algorithm.ScaleNone)
+	a.Loss.Name = cmp.Or(a.Loss.Name, algorithm.LossImportanceSampling)
+	a.Grouping = cmp.Or(a.Grouping, algorithm.GroupingTrajectory)
+	a.Substeps = cmp.Or(a.Substeps, 1)
+	a.ConstantGroups = cmp.Or(a.ConstantGroups, algorithm.KeepConstantGroups)
+	a.OnDroppedGroup = cmp.Or(a.OnDroppedGroup, algorithm.RefillDroppedGroups)
+	a.Optimizer.Schedule = cmp.Or(a.Optimizer.Schedule, algorithm.ScheduleConstant)
+	setDefault(&a.Optimizer.Beta1, 0.9)
+	setDefault(&a.Optimizer.Beta2, 0.95)
+	a.Optimizer.Epsilon = cmp.Or(a.Optimizer.Epsilon, 1e-8)
 }
 
 func (c *Checkpoints) setDefaults() {

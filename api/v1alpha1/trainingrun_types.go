@@ -6,6 +6,7 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
 )
 
@@ -103,7 +104,7 @@ type TrainingRunSpec struct {
 	Environments []TrainingEnvironment `json:"environments,omitempty"`
 	// algorithm is how groups of episodes become optimizer steps. Mode Train needs it. Fixed once a step is committed.
 	// +optional
-	Algorithm *Algorithm `json:"algorithm,omitempty"`
+	Algorithm *algorithm.Algorithm `json:"algorithm,omitempty"`
 	// initFrom is where the first weights come from; without it they are the base model's.
 	// Fixed once a step is committed.
 	// +optional

@@ -46,7 +46,7 @@ func TestEnumsAreNotSpelledAsLiterals(t *testing.T) {
 }
 
 func defines(dir string) bool {
-	return dir == "api/v1alpha1" || dir == "api/v1alpha1/environment" || dir == "internal/contract"
+	return dir == "api/v1alpha1" || dir == "api/v1alpha1/algorithm" || dir == "api/v1alpha1/environment" || dir == "internal/contract"
 }
 
 // importsEnums reports whether a file imports a package that defines enums.

@@ -6,6 +6,8 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
 // Play is what a worker must know to play groups; the learner sends it with Hello, so that a worker
@@ -22,7 +24,7 @@ type Play struct {
 	// StepRewards records the rewards of single replies, which the run's grouping compares.
 	StepRewards bool `json:"stepRewards,omitempty"`
 	// Reference is the model whose log-probabilities of training data are recorded; nil without a KL penalty.
-	Reference *Reference `json:"reference,omitempty"`
+	Reference *algorithm.Reference `json:"reference,omitempty"`
 	// ShortSeeds has the workers send seeds of 31 bits, for an endpoint that refuses others.
 	ShortSeeds bool `json:"shortSeeds,omitempty"`
 }

@@ -4,6 +4,7 @@
 package contract
 
 import (
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 )
@@ -102,9 +103,9 @@ type Fixed struct {
 	Model        Model         `json:"model"`
 	BaseURL      string        `json:"baseURL"`
 	Environments []Environment `json:"environments,omitempty"`
-	// Algorithm is nil for a run that only evaluates.
-	Algorithm *Algorithm `json:"algorithm,omitempty"`
-	InitFrom  *InitFrom  `json:"initFrom,omitempty"`
+	// Algorithm has every default filled in, and steps in place of epochs. It is nil for a run that only evaluates.
+	Algorithm *algorithm.Algorithm `json:"algorithm,omitempty"`
+	InitFrom  *InitFrom            `json:"initFrom,omitempty"`
 }
 
 // Model is the base model and the adapter that is trained.
@@ -229,99 +230,6 @@ type Reward struct {
 	Nonterminal *float64  `json:"nonterminal,omitempty"`
 	Min         *float64  `json:"min,omitempty"`
 	Max         *float64  `json:"max,omitempty"`
-}
-
-// Algorithm is how groups of episodes become optimizer steps.
-type Algorithm struct {
-	TasksPerStep int `json:"tasksPerStep"`
-	// Steps is their number in all; epochs are turned into steps by the manager.
-	Steps     int64     `json:"steps"`
-	Seed      int64     `json:"seed"`
-	Advantage Advantage `json:"advantage"`
-	Loss      Loss      `json:"loss"`
-	Substeps  int       `json:"substeps"`
-	// Lag is how many steps the sampling policy is behind; 0 is on-policy.
-	Lag int `json:"lag"`
-	// DropConstantGroups makes tombstones of groups whose rewards are all equal.
-	DropConstantGroups bool `json:"dropConstantGroups"`
-	// Refill takes further slots for dropped groups; otherwise the batch shrinks.
-	Refill bool `json:"refill"`
-	// OwnSlots gives each step slots of its own for that, so that batches of later steps can be sampled before the
-	// outcomes of earlier ones are known. Runs that began before this field have none.
-	OwnSlots  bool      `json:"ownSlots,omitempty"`
-	Optimizer Optimizer `json:"optimizer"`
-	// Grouping is which trajectories are compared with each other.
-	Grouping Grouping `json:"grouping,omitempty"`
-	// Roles are those whose advantages or loss are not the algorithm's, sorted by name.
-	Roles []Role `json:"roles,omitempty"`
-	// KL is nil without a KL penalty.
-	KL *KL `json:"kl,omitempty"`
-}
-
-// KL is a penalty for tokens that the policy prefers more than a reference does.
-type KL struct {
-	Coefficient float64 `json:"coefficient"`
-	// Discount is the factor of the penalties of later tokens; 0 penalises each token for itself.
-	Discount  float64   `json:"discount,omitempty"`
-	Reference Reference `json:"reference"`
-}
-
-// Reference is the model that a KL penalty compares with: a base model or the sampler weights of a checkpoint.
-type Reference struct {
-	Model      string `json:"model,omitempty"`
-	Checkpoint string `json:"checkpoint,omitempty"`
-}
-
-// String names the reference for people.
-func (r Reference) String() string {
-	if r.Checkpoint != "" {
-		return "checkpoint " + r.Checkpoint
-	}
-	return "base model " + r.Model
-}
-
-// Role is how the trajectories of one role are trained on.
-type Role struct {
-	Name      string    `json:"name"`
-	Advantage Advantage `json:"advantage"`
-	Loss      Loss      `json:"loss"`
-}
-
-// AdvantageOf returns how the rewards of a role become advantages.
-func (a Algorithm) AdvantageOf(role string) Advantage {
-	for _, r := range a.Roles {
-		if r.Name == role {
-			return r.Advantage
-		}
-	}
-	return a.Advantage
-}
-
-// Advantage is how rewards become advantages.
-type Advantage struct {
-	Baseline Baseline `json:"baseline"`
-	Scale    Scale    `json:"scale"`
-	// DDoF is subtracted from the number of values in the divisor of the standard deviation: 0 or 1.
-	DDoF int `json:"ddof"`
-}
-
-// Loss is the loss with its settings as the Tinker API spells them, all given.
-type Loss struct {
-	Name   LossName           `json:"name"`
-	Config map[string]float64 `json:"config,omitempty"`
-}
-
-// Optimizer is AdamW and the schedule of its learning rate.
-type Optimizer struct {
-	// LearningRate is the rate after the warm-up.
-	LearningRate float64  `json:"learningRate"`
-	Schedule     Schedule `json:"schedule"`
-	WarmupSteps  int64    `json:"warmupSteps"`
-	Beta1        float64  `json:"beta1"`
-	Beta2        float64  `json:"beta2"`
-	Epsilon      float64  `json:"epsilon"`
-	WeightDecay  float64  `json:"weightDecay"`
-	GradClipNorm float64  `json:"gradClipNorm"`
 }
 
 // Checkpoints is when states are saved and how long they are kept; TTLs of 0 are for ever.

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/tinker-operator/tinker-operator/internal/finite"
 )
 
 // Validate returns every problem of the file, each with its field's path.
@@ -55,7 +53,6 @@ func (f Fixed) validate(p *problems) {
 		p.require(e.GroupSize >= 2, path+".groupSize", "must be at least 2 to train")
 		p.require(!weighted || e.Weight > 0, path+".weight", "is given for every environment or for none")
 	}
-	f.Algorithm.validate(p)
 	if f.InitFrom != nil {
 		p.require(strings.HasPrefix(f.InitFrom.Checkpoint, "tinker://"), "fixed.initFrom.checkpoint",
 			"must be a tinker:// path")
@@ -71,86 +68,6 @@ func (m Model) validate(p *problems) {
 		p.require((t.Repository != "") != (t.URL != ""), "fixed.model.tokenizer", "needs exactly one of repository and url")
 		p.require(t.URL == "" || t.SHA256 != "", "fixed.model.tokenizer.sha256", "is needed with url")
 	}
-}
-
-func (a *Algorithm) validate(p *problems) {
-	if a == nil {
-		return
-	}
-	p.require(a.TasksPerStep >= 1, "fixed.algorithm.tasksPerStep", "must be at least 1")
-	p.require(a.Steps >= 1, "fixed.algorithm.steps", "must be at least 1")
-	p.require(a.Substeps >= 1, "fixed.algorithm.substeps", "must be at least 1")
-	p.require(!a.OwnSlots || a.Refill, "fixed.algorithm.ownSlots", "needs refill")
-	p.require(a.Lag >= 0, "fixed.algorithm.lag", "must be at least 0")
-	p.require(a.Lag == 0 || a.Loss.Name.Clips(), "fixed.algorithm.lag", "above 0 needs the loss ppo or cispo")
-	oneOf(p, "fixed.algorithm.grouping", a.Grouping, "", GroupingStep, GroupingEpisode)
-	a.Advantage.validate(p, "fixed.algorithm.advantage")
-	a.Loss.validate(p, "fixed.algorithm.loss")
-	p.require(len(a.Roles) <= MaxRoles, "fixed.algorithm.roles", "has %d entries, more than %d", len(a.Roles), MaxRoles)
-	for i, role := range a.Roles {
-		path := fmt.Sprintf("fixed.algorithm.roles[%d]", i)
-		p.require(role.Name != "" && IsRole(role.Name), path+".name", "%q is invalid: %s", role.Name, RoleRule)
-		p.require(i == 0 || role.Name > a.Roles[i-1].Name, path+".name", "%q is not sorted behind the one before it",
-			role.Name)
-		p.require(a.Lag == 0 || role.Loss.Name.Clips(), path+".loss", "must be ppo or cispo with a lag above 0")
-		role.Advantage.validate(p, path+".advantage")
-		role.Loss.validate(p, path+".loss")
-	}
-	a.KL.validate(p)
-	a.Optimizer.validate(p)
-}
-
-func (k *KL) validate(p *problems) {
-	if k == nil {
-		return
-	}
-	const path = "fixed.algorithm.kl"
-	p.require(finite.Is(k.Coefficient) && k.Coefficient > 0, path+".coefficient", "must be above 0")
-	p.require(k.Discount >= 0 && k.Discount <= 1, path+".discount", "must be from 0 to 1")
-	p.require((k.Reference.Model != "") != (k.Reference.Checkpoint != ""), path+".reference",
-		"needs exactly one of model and checkpoint")
-	p.require(k.Reference.Checkpoint == "" || strings.HasPrefix(k.Reference.Checkpoint, "tinker://") &&
-		strings.Contains(k.Reference.Checkpoint, "/sampler_weights/"),
-		path+".reference.checkpoint", "must be tinker://RUN/sampler_weights/NAME")
-}
-
-func (a Advantage) validate(p *problems, path string) {
-	oneOf(p, path+".baseline", a.Baseline, BaselineGroupMean, BaselineLeaveOneOut, BaselineBatchMean, BaselineNone)
-	oneOf(p, path+".scale", a.Scale, ScaleNone, ScaleGroupStd, ScaleBatchStd)
-	p.require(a.DDoF == 0 || a.DDoF == 1, path+".ddof", "must be 0 or 1")
-}
-
-// lossSettings are the settings of each loss as the Tinker API names them; all are always sent.
-var lossSettings = map[LossName][]string{
-	LossImportanceSampling: nil,
-	LossPPO:                {SettingClipHigh, SettingClipLow},
-	LossCISPO:              {SettingClipHigh, SettingClipLow},
-}
-
-func (l Loss) validate(p *problems, path string) {
-	wanted, known := lossSettings[l.Name]
-	p.require(known, path+".name", "is %q; losses are importance_sampling, ppo and cispo", l.Name)
-	if !known {
-		return
-	}
-	given := make([]string, 0, len(l.Config))
-	for name, value := range l.Config {
-		given = append(given, name)
-		p.require(finite.Is(value), path+".config", "%s is not a number", name)
-	}
-	slices.Sort(given)
-	p.require(slices.Equal(given, wanted), path+".config", "of %s has exactly %v, not %v", l.Name, wanted, given)
-}
-
-func (o Optimizer) validate(p *problems) {
-	const path = "fixed.algorithm.optimizer"
-	p.require(finite.Is(o.LearningRate) && o.LearningRate > 0, path+".learningRate", "must be above 0")
-	oneOf(p, path+".schedule", o.Schedule, ScheduleConstant, ScheduleLinear, ScheduleCosine)
-	p.require(o.WarmupSteps >= 0, path+".warmupSteps", "must be at least 0")
-	p.require(o.Beta1 >= 0 && o.Beta1 < 1 && o.Beta2 >= 0 && o.Beta2 < 1, path, "needs beta1 and beta2 from 0 to below 1")
-	p.require(finite.Is(o.Epsilon) && o.Epsilon > 0, path+".epsilon", "must be above 0")
-	p.require(finite.Is(o.WeightDecay) && o.WeightDecay >= 0, path+".weightDecay", "must be at least 0")
-	p.require(finite.Is(o.GradClipNorm) && o.GradClipNorm >= 0, path+".gradClipNorm", "must be at least 0")
 }
 
 func (c Checkpoints) validate(p *problems, trains bool) {

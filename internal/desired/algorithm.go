@@ -12,76 +12,51 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// algorithmOf fills the algorithm in; epochs become steps by the tasks of the environments.
-func algorithmOf(a *v1alpha1.Algorithm, model string, environments []contract.Environment) contract.Algorithm {
-	steps := ptr.Deref(a.Steps, 0)
-	if a.Epochs != nil {
-		tasks := tasksOf(environments)
-		steps = max(1, *a.Epochs*tasks/int64(a.TasksPerStep))
+// algorithmOf fills in the settings of an algorithm that depend on others: epochs become steps by the tasks of the
+// environments, and roles inherit the algorithm's own settings.
+func algorithmOf(spec *algorithm.Algorithm, model string, environments []contract.Environment) *algorithm.Algorithm {
+	a := spec.DeepCopy()
+	if a.Epochs > 0 {
+		a.Steps, a.Epochs = max(1, a.Epochs*tasksOf(environments)/int64(a.TasksPerStep)), 0
 	}
-	algorithm := contract.Algorithm{
-		TasksPerStep: int(a.TasksPerStep),
-		Steps:        steps,
-		Seed:         *a.Seed,
-		Advantage: contract.Advantage{
-			Baseline: contract.Baseline(a.Advantage.Baseline),
-			Scale:    contract.Scale(a.Advantage.Scale),
-			DDoF:     int(*a.Advantage.DDoF),
-		},
-		Loss:               lossOf(a.Loss),
-		Substeps:           int(*a.Substeps),
-		Lag:                int(*a.Lag),
-		DropConstantGroups: a.ConstantGroups == v1alpha1.DropConstantGroups,
-		Refill:             a.OnDroppedGroup == v1alpha1.RefillDroppedGroups,
-		Optimizer:          optimizerOf(a.Optimizer),
-		KL:                 klOf(a.KL, model),
+	fillClips(&a.Loss)
+	if a.KL != nil && a.KL.Reference == nil {
+		a.KL.Reference = &algorithm.Reference{Model: model}
 	}
-	if a.Grouping != v1alpha1.GroupingTrajectory {
-		algorithm.Grouping = contract.Grouping(a.Grouping)
+	for i := range a.Roles {
+		role := &a.Roles[i]
+		advantage, loss := a.AdvantageOf(string(role.Name)), a.LossOf(string(role.Name))
+		role.Advantage = &algorithm.RoleAdvantage{
+			Baseline: advantage.Baseline, Scale: advantage.Scale, DDoF: ptr.To(advantage.DDoF),
+		}
+		role.Loss = loss.DeepCopy()
+		fillClips(role.Loss)
 	}
-	for _, role := range a.Roles {
-		algorithm.Roles = append(algorithm.Roles, roleOf(role, algorithm))
-	}
-	slices.SortFunc(algorithm.Roles, func(a, b contract.Role) int { return strings.Compare(a.Name, b.Name) })
-	return algorithm
+	slices.SortFunc(a.Roles, func(a, b algorithm.Role) int { return cmp.Compare(a.Name, b.Name) })
+	return a
 }
 
-// klOf fills a KL penalty in: its reference is the run's base model unless another is given.
-func klOf(kl *v1alpha1.KL, model string) *contract.KL {
-	if kl == nil {
-		return nil
+// fillClips fills in the bounds of the probability ratio, whose defaults depend on the loss.
+func fillClips(loss *algorithm.Loss) {
+	low, high := 0.8, 1.2
+	if loss.Name == algorithm.LossCISPO {
+		low, high = 0, 4
 	}
-	filled := &contract.KL{Coefficient: kl.Coefficient, Discount: ptr.Deref(kl.Discount, 0),
-		Reference: contract.Reference{Model: model}}
-	if r := kl.Reference; r != nil {
-		filled.Reference = contract.Reference{Model: r.Model, Checkpoint: r.Checkpoint}
+	if loss.Name.Clips() {
+		loss.ClipLow, loss.ClipHigh = ptr.To(ptr.Deref(loss.ClipLow, low)), ptr.To(ptr.Deref(loss.ClipHigh, high))
 	}
-	return filled
-}
-
-// roleOf fills a role in: what it does not give is the algorithm's.
-func roleOf(r v1alpha1.AlgorithmRole, algorithm contract.Algorithm) contract.Role {
-	role := contract.Role{Name: string(r.Name), Advantage: algorithm.Advantage, Loss: algorithm.Loss}
-	if a := r.Advantage; a != nil {
-		role.Advantage.Baseline = cmp.Or(contract.Baseline(a.Baseline), role.Advantage.Baseline)
-		role.Advantage.Scale = cmp.Or(contract.Scale(a.Scale), role.Advantage.Scale)
-		role.Advantage.DDoF = int(ptr.Deref(a.DDoF, int32(role.Advantage.DDoF)))
-	}
-	if r.Loss != nil {
-		role.Loss = lossOf(*r.Loss)
-	}
-	return role
 }
 
 // checkRoles checks that every role of an algorithm is one of an environment, and that there is something to compare.
-func checkRoles(a contract.Algorithm, environments []contract.Environment) error {
+func checkRoles(a *algorithm.Algorithm, environments []contract.Environment) error {
 	known := map[string]bool{}
 	for _, environment := range environments {
 		roles := environment.Definition.Roles()
-		if len(roles) == 0 && a.Grouping == contract.GroupingEpisode {
+		if len(roles) == 0 && a.Grouping == algorithm.GroupingEpisode {
 			return unacceptable(v1alpha1.ReasonRoleNotFound,
 				"algorithm.grouping Episode compares the trajectories of one episode, "+
 					"and an episode of environment %q has only one: set it to Trajectory or Step", environment.Name)
@@ -91,7 +66,7 @@ func checkRoles(a contract.Algorithm, environments []contract.Environment) error
 		}
 	}
 	for _, role := range a.Roles {
-		if known[role.Name] {
+		if known[string(role.Name)] {
 			continue
 		}
 		have := "the environments of the run have no roles"
@@ -111,35 +86,4 @@ func tasksOf(environments []contract.Environment) int64 {
 		tasks += environment.Tasks()
 	}
 	return tasks
-}
-
-// lossOf spells the settings as the Tinker API does, all of them, since servers differ in their defaults.
-func lossOf(l v1alpha1.Loss) contract.Loss {
-	clip := func(low, high float64) map[string]float64 {
-		return map[string]float64{
-			contract.SettingClipLow:  ptr.Deref(l.ClipLow, low),
-			contract.SettingClipHigh: ptr.Deref(l.ClipHigh, high),
-		}
-	}
-	loss := contract.Loss{Name: contract.LossName(l.Name)}
-	switch l.Name {
-	case v1alpha1.LossPPO:
-		loss.Config = clip(0.8, 1.2)
-	case v1alpha1.LossCISPO:
-		loss.Config = clip(0, 4)
-	}
-	return loss
-}
-
-func optimizerOf(o v1alpha1.Optimizer) contract.Optimizer {
-	return contract.Optimizer{
-		LearningRate: o.LearningRate,
-		Schedule:     contract.Schedule(o.Schedule),
-		WarmupSteps:  *o.WarmupSteps,
-		Beta1:        *o.Beta1,
-		Beta2:        *o.Beta2,
-		Epsilon:      *o.Epsilon,
-		WeightDecay:  *o.WeightDecay,
-		GradClipNorm: *o.GradClipNorm,
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/prices"
@@ -17,7 +18,7 @@ import (
 
 // fileOf returns a run of a model with the judges that are given.
 func fileOf(model string, judges ...contract.Judge) contract.RunFile {
-	file := contract.RunFile{Fixed: contract.Fixed{Model: contract.Model{Name: model}, Algorithm: &contract.Algorithm{}}}
+	file := contract.RunFile{Fixed: contract.Fixed{Model: contract.Model{Name: model}, Algorithm: &algorithm.Algorithm{}}}
 	for _, judge := range judges {
 		file.Fixed.Environments = append(file.Fixed.Environments, contract.Environment{Definition: contract.Definition{
 			Reward: &contract.RewardRule{Weighted: []contract.WeightedReward{
@@ -37,7 +38,7 @@ func TestAdd(t *testing.T) {
 	tinker := func(model string) contract.Judge { return contract.Judge{Tinker: &contract.TinkerJudge{Model: model}} }
 	own := []v1alpha1.ModelPrice{{Model: "gpt", PromptUSDPerMillion: 1, SampledUSDPerMillion: 2}}
 	withKL := fileOf("Qwen/Qwen3-8B")
-	withKL.Fixed.Algorithm.KL = &contract.KL{Reference: contract.Reference{Model: "Qwen/Qwen3.5-4B"}}
+	withKL.Fixed.Algorithm.KL = &algorithm.KL{Reference: &algorithm.Reference{Model: "Qwen/Qwen3.5-4B"}}
 	cases := map[string]struct {
 		file   contract.RunFile
 		prices []v1alpha1.ModelPrice

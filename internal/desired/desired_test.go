@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
@@ -65,8 +66,8 @@ func testRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},
 				GroupSize:      8,
 			}},
-			Algorithm: &v1alpha1.Algorithm{TasksPerStep: 32, Steps: new(int64(60)),
-				Optimizer: v1alpha1.Optimizer{LearningRate: 3e-4}},
+			Algorithm: &algorithm.Algorithm{TasksPerStep: 32, Steps: 60,
+				Optimizer: algorithm.Optimizer{LearningRate: 3e-4}},
 			Evaluation: &v1alpha1.Evaluation{},
 			Rollouts:   v1alpha1.Rollouts{Workers: new(int32(2))},
 		},

@@ -136,12 +136,10 @@ func fixedOf(in FileInput) (contract.Fixed, error) {
 	}
 	sortByName(fixed.Environments)
 	if spec.Mode != v1alpha1.ModeEvaluate {
-		algorithm := algorithmOf(spec.Algorithm, fixed.Model.Name, fixed.Environments)
-		algorithm.OwnSlots = algorithm.Refill && algorithm.Lag > 0
-		if err := checkRoles(algorithm, fixed.Environments); err != nil {
+		fixed.Algorithm = algorithmOf(spec.Algorithm, fixed.Model.Name, fixed.Environments)
+		if err := checkRoles(fixed.Algorithm, fixed.Environments); err != nil {
 			return contract.Fixed{}, err
 		}
-		fixed.Algorithm = &algorithm
 	}
 	if spec.InitFrom != nil {
 		fixed.InitFrom = &contract.InitFrom{

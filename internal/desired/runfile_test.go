@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -55,15 +56,15 @@ func TestFileOfEverything(t *testing.T) {
 			EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},
 			Weight:         new(0.75), GroupSize: 5,
 		}}
-		s.Algorithm = &v1alpha1.Algorithm{
-			TasksPerStep: 4, Steps: new(int64(9)), Seed: new(int64(3)), Substeps: new(int32(2)), Lag: new(int32(1)),
-			Advantage: v1alpha1.Advantage{Baseline: v1alpha1.BaselineBatchMean, Scale: v1alpha1.ScaleGroupStd,
-				DDoF: new(int32(1))},
-			Loss:           v1alpha1.Loss{Name: v1alpha1.LossCISPO, ClipHigh: new(3.0)},
-			ConstantGroups: v1alpha1.DropConstantGroups, OnDroppedGroup: v1alpha1.ShrinkDroppedGroups,
-			Optimizer: v1alpha1.Optimizer{LearningRate: 4e-5, Schedule: v1alpha1.ScheduleCosine, WarmupSteps: new(int64(10)),
+		s.Algorithm = &algorithm.Algorithm{
+			TasksPerStep: 4, Steps: 9, Seed: 3, Substeps: 2, Lag: 1,
+			Advantage: algorithm.Advantage{Baseline: algorithm.BaselineBatchMean, Scale: algorithm.ScaleGroupStd,
+				DDoF: 1},
+			Loss:           algorithm.Loss{Name: algorithm.LossCISPO, ClipHigh: new(3.0)},
+			ConstantGroups: algorithm.DropConstantGroups, OnDroppedGroup: algorithm.ShrinkDroppedGroups,
+			Optimizer: algorithm.Optimizer{LearningRate: 4e-5, Schedule: algorithm.ScheduleCosine, WarmupSteps: 10,
 				Beta1: new(0.8),
-				Beta2: new(0.9), Epsilon: new(1e-12), WeightDecay: new(0.1), GradClipNorm: new(1.0)},
+				Beta2: new(0.9), Epsilon: 1e-12, WeightDecay: 0.1, GradClipNorm: 1},
 		}
 		s.InitFrom = &v1alpha1.InitFrom{Checkpoint: "tinker://m/weights/c", Optimizer: v1alpha1.OptimizerRestore}
 		s.Checkpoints = v1alpha1.Checkpoints{EverySteps: new(int64(10)), TTLSeconds: new(int64(0)), KeepLast: new(int32(3)),
@@ -131,14 +132,14 @@ func TestFileHasTheVersionOfItsRun(t *testing.T) {
 
 func TestSteps(t *testing.T) {
 	cases := map[string]struct {
-		steps, epochs *int64
+		steps, epochs int64
 		tasksPerStep  int32
 		want          int64
 	}{
-		"steps are as given":                   {steps: new(int64(60)), tasksPerStep: 32, want: 60},
-		"epochs are rounded down":              {epochs: new(int64(3)), tasksPerStep: 32, want: 84}, // 3 x 900 / 32 = 84.4
-		"epochs make at least one step":        {epochs: new(int64(1)), tasksPerStep: 1000, want: 1},
-		"epochs count the tasks that are used": {epochs: new(int64(2)), tasksPerStep: 900, want: 2},
+		"steps are as given":                   {steps: 60, tasksPerStep: 32, want: 60},
+		"epochs are rounded down":              {epochs: 3, tasksPerStep: 32, want: 84}, // 3 x 900 / 32 = 84.4
+		"epochs make at least one step":        {epochs: 1, tasksPerStep: 1000, want: 1},
+		"epochs count the tasks that are used": {epochs: 2, tasksPerStep: 900, want: 2},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -153,23 +154,21 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-func TestLoss(t *testing.T) {
-	cases := map[string]struct {
-		loss v1alpha1.Loss
-		want map[string]float64
-	}{
-		"importance_sampling has no settings": {v1alpha1.Loss{Name: v1alpha1.LossImportanceSampling}, nil},
-		"ppo has its own clips": {v1alpha1.Loss{Name: v1alpha1.LossPPO},
-			map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}},
-		"cispo has others": {v1alpha1.Loss{Name: v1alpha1.LossCISPO}, map[string]float64{"clip_low_threshold": 0,
-			"clip_high_threshold": 4}},
-		"what is given wins": {v1alpha1.Loss{Name: v1alpha1.LossPPO, ClipLow: new(0.7)},
-			map[string]float64{"clip_low_threshold": 0.7, "clip_high_threshold": 1.2}},
+func TestBoundsOfALossDependOnItsName(t *testing.T) {
+	cases := map[string]struct{ loss, want algorithm.Loss }{
+		"ImportanceSampling has none": {algorithm.Loss{Name: algorithm.LossImportanceSampling},
+			algorithm.Loss{Name: algorithm.LossImportanceSampling}},
+		"PPO has its own": {algorithm.Loss{Name: algorithm.LossPPO},
+			algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.8), ClipHigh: new(1.2)}},
+		"CISPO has others": {algorithm.Loss{Name: algorithm.LossCISPO},
+			algorithm.Loss{Name: algorithm.LossCISPO, ClipLow: new(0.0), ClipHigh: new(4.0)}},
+		"what is given wins": {algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.7)},
+			algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.7), ClipHigh: new(1.2)}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, lossOf(tc.loss).Config); diff != "" {
-				t.Errorf("config (-want +got):\n%s", diff)
+			if fillClips(&tc.loss); !cmp.Equal(tc.want, tc.loss) {
+				t.Errorf("loss (-want +got):\n%s", cmp.Diff(tc.want, tc.loss))
 			}
 		})
 	}
@@ -270,39 +269,6 @@ func TestFixedStaysWhatItWas(t *testing.T) {
 	}
 	if diff := cmp.Diff(first.Fixed, second.Fixed); diff != "" || first.SpecDigest != second.SpecDigest {
 		t.Errorf("fixed changed (-first +second):\n%s", diff)
-	}
-}
-
-// TestRunsWithALagHaveOwnSlots checks that runs with a lag refill from slots of their own, unless their settings were
-// fixed without.
-func TestRunsWithALagHaveOwnSlots(t *testing.T) {
-	lagged := func(run *v1alpha1.TrainingRun) {
-		run.Spec.Algorithm.Lag, run.Spec.Algorithm.Loss = new(int32(1)), v1alpha1.Loss{Name: v1alpha1.LossPPO}
-	}
-	shrinking := func(run *v1alpha1.TrainingRun) {
-		lagged(run)
-		run.Spec.Algorithm.OnDroppedGroup = v1alpha1.ShrinkDroppedGroups
-	}
-	earlier := file(t, testRun(lagged)).Fixed
-	algorithm := *earlier.Algorithm
-	algorithm.OwnSlots, earlier.Algorithm = false, &algorithm
-	for name, tc := range map[string]struct {
-		in   FileInput
-		want bool
-	}{
-		"with a lag":            {FileInput{Run: testRun(lagged)}, true},
-		"without":               {FileInput{Run: testRun()}, false},
-		"without refills":       {FileInput{Run: testRun(shrinking)}, false},
-		"that began without it": {FileInput{Run: testRun(lagged), Version: contract.FormatVersion, Fixed: &earlier}, false},
-	} {
-		tc.in.Attempt, tc.in.Pins, tc.in.DefaultBaseURL = 1, testPins(), "https://hosted"
-		got, err := File(tc.in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.Fixed.Algorithm.OwnSlots != tc.want {
-			t.Errorf("the steps of a run %s have slots of their own: %t, want %t", name, got.Fixed.Algorithm.OwnSlots, tc.want)
-		}
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -241,15 +241,15 @@ func fuzzDecode(t *testing.T, encoded []byte) {
 	}
 	// What is trained on is what the digest covers.
 	if _, err := rl.Datums([]rl.Group{group}, rl.Advantages([]rl.Group{group},
-		contract.Algorithm{Advantage: contract.Advantage{
-			Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd}})); err != nil {
+		algorithm.Algorithm{Advantage: algorithm.Advantage{
+			Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleGroupStd}})); err != nil {
 		t.Fatalf("a valid group makes no training data: %v", err)
 	}
-	for _, grouping := range []contract.Grouping{contract.GroupingStep, contract.GroupingEpisode} {
-		algorithm := contract.Algorithm{Grouping: grouping, DropConstantGroups: true}
+	for _, grouping := range []algorithm.Grouping{algorithm.GroupingStep, algorithm.GroupingEpisode} {
+		alg := algorithm.Algorithm{Grouping: grouping, ConstantGroups: algorithm.DropConstantGroups}
 		// A group without the rewards of steps is an error where they are compared.
-		_, err := rl.Datums([]rl.Group{group}, rl.Advantages([]rl.Group{group}, algorithm))
-		if err != nil && grouping != contract.GroupingStep {
+		_, err := rl.Datums([]rl.Group{group}, rl.Advantages([]rl.Group{group}, alg))
+		if err != nil && grouping != algorithm.GroupingStep {
 			t.Fatalf("a valid group makes no training data by %s: %v", grouping, err)
 		}
 	}

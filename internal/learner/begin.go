@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/evaluation"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
@@ -144,9 +145,9 @@ func encodePlay(file contract.RunFile, digest string, shortSeeds bool) ([]byte, 
 		play.Model.Tokenizer = &pinned
 	}
 	if alg := file.Fixed.Algorithm; alg != nil {
-		play.StepRewards = alg.Grouping == contract.GroupingStep
+		play.StepRewards = alg.Grouping == algorithm.GroupingStep
 		if alg.KL != nil {
-			play.Reference = &alg.KL.Reference
+			play.Reference = alg.KL.Reference
 		}
 	}
 	return contract.EncodePlay(play)

@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
@@ -168,7 +169,7 @@ func newTable(config Config, spent leases.Spending) (*leases.Table, *leases.Batc
 	}
 	table := leases.NewTable(leases.Config{
 		Play: encoded, Concurrency: file.Concurrency, Silence: config.Timing.Silence, Barrier: barrier,
-		DropConstant: constantIn(file), StepRewards: alg != nil && alg.Grouping == contract.GroupingStep,
+		DropConstant: constantIn(file), StepRewards: alg != nil && alg.Grouping == algorithm.GroupingStep,
 		References: alg != nil && alg.KL != nil, Spending: spent, Request: mostOfRequests(file), Logger: config.Logger,
 		Now:          config.Now,
 		Environments: skippable(file), SkipAfter: config.Timing.SkipAfter, EvaluationShare: share,
@@ -213,7 +214,7 @@ func skippable(file contract.RunFile) map[string]bool {
 // groups are kept.
 func constantIn(file contract.RunFile) func(rl.Group) bool {
 	alg := file.Fixed.Algorithm
-	if alg == nil || !alg.DropConstantGroups {
+	if alg == nil || alg.ConstantGroups != algorithm.DropConstantGroups {
 		return nil
 	}
 	return func(group rl.Group) bool { return group.IsConstant(alg.Grouping) }
@@ -231,9 +232,11 @@ func recordedSlots(file contract.RunFile) int64 {
 // batchConfig says what the run's batches are made of.
 func batchConfig(file contract.RunFile) (leases.BatchConfig, error) {
 	alg := file.Fixed.Algorithm
+	refill := alg.OnDroppedGroup == algorithm.RefillDroppedGroups
 	config := leases.BatchConfig{
-		Rules: rl.Rules{TasksPerStep: alg.TasksPerStep, Refill: alg.Refill, OwnSlots: alg.OwnSlots, Lag: alg.Lag,
-			Steps: alg.Steps},
+		// With slots of their own, later steps are sampled before the outcomes of earlier ones are known.
+		Rules: rl.Rules{TasksPerStep: int(alg.TasksPerStep), Refill: refill, OwnSlots: refill && alg.Lag > 0,
+			Lag: int(alg.Lag), Steps: alg.Steps},
 		Seed: uint64(alg.Seed), Groups: map[string]leases.GroupShape{}, Transcripts: recordedSlots(file),
 	}
 	var sources []rl.Source

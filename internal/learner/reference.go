@@ -7,7 +7,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -46,11 +46,11 @@ func checkReference(ctx context.Context, l *learner) error {
 	if alive := l.client.Heartbeat(ctx, session); alive != nil {
 		return fmt.Errorf("%w (heartbeat: %w)", err, alive)
 	}
-	return rejectReference(r, err)
+	return rejectReference(*r, err)
 }
 
 // rejectReference says what to do about a reference that does not exist. The run waits for it.
-func rejectReference(r contract.Reference, err error) error {
+func rejectReference(r algorithm.Reference, err error) error {
 	if r.Checkpoint != "" {
 		return preflight.Await(failure.MissingCheckpoint, reasonNoUsableCheckpoint,
 			"The endpoint has no checkpoint %s, which "+

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -32,7 +33,7 @@ func TestSavesAt(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			file := contract.RunFile{Fixed: contract.Fixed{Algorithm: &contract.Algorithm{Steps: 7}},
+			file := contract.RunFile{Fixed: contract.Fixed{Algorithm: &algorithm.Algorithm{Steps: 7}},
 				Checkpoints: tc.checkpoints}
 			var got []int64
 			for step := int64(1); step <= 7; step++ {
@@ -188,7 +189,7 @@ func TestEncodePlay(t *testing.T) {
 		Version: contract.FormatVersion, Concurrency: 3, Fixed: contract.Fixed{
 			BaseURL: "http://u", Model: contract.Model{Name: "m", Tokenizer: &contract.Tokenizer{Repository: "r",
 				SHA256: "old"}},
-			Algorithm: &contract.Algorithm{Grouping: contract.GroupingStep},
+			Algorithm: &algorithm.Algorithm{Grouping: algorithm.GroupingStep},
 		},
 	}
 	encoded, err := encodePlay(file, "new", false)
@@ -210,7 +211,8 @@ func TestEncodePlay(t *testing.T) {
 
 func TestBatchConfig(t *testing.T) {
 	file := contract.RunFile{Fixed: contract.Fixed{
-		Algorithm: &contract.Algorithm{TasksPerStep: 4, Refill: true, Lag: 1, Steps: 9, Seed: 5},
+		Algorithm: &algorithm.Algorithm{TasksPerStep: 4, OnDroppedGroup: algorithm.RefillDroppedGroups, Lag: 1, Steps: 9,
+			Seed: 5},
 		Environments: []contract.Environment{
 			{Name: "a", GroupSize: 4, MinMembers: 2, Splits: []contract.Split{{Name: "train", Tasks: 10}}},
 		},
@@ -219,15 +221,22 @@ func TestBatchConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(rl.Rules{TasksPerStep: 4, Refill: true, Lag: 1, Steps: 9}, got.Rules); diff != "" {
+	if diff := cmp.Diff(rl.Rules{TasksPerStep: 4, Refill: true, OwnSlots: true, Lag: 1, Steps: 9}, got.Rules); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
 	}
 	if shape := got.Groups["a"]; shape.Size != 4 || shape.MinMembers != 2 || got.Seed != 5 || got.Stream == nil {
 		t.Errorf("config is %+v", got)
 	}
-	file.Fixed.Algorithm.OwnSlots = true
-	if got, err = batchConfig(file); err != nil || !got.Rules.OwnSlots {
-		t.Errorf("rules of a run whose steps have their own slots: %+v, %v", got.Rules, err)
+	for name, change := range map[string]func(a *algorithm.Algorithm){
+		"without a lag":   func(a *algorithm.Algorithm) { a.Lag = 0 },
+		"without refills": func(a *algorithm.Algorithm) { a.OnDroppedGroup = algorithm.ShrinkDroppedGroups },
+	} {
+		changed := *file.Fixed.Algorithm
+		change(&changed)
+		without := contract.RunFile{Fixed: contract.Fixed{Algorithm: &changed, Environments: file.Fixed.Environments}}
+		if got, err = batchConfig(without); err != nil || got.Rules.OwnSlots {
+			t.Errorf("rules %s: %+v, %v, want no slots of the step's own", name, got.Rules, err)
+		}
 	}
 	file.Fixed.Environments[0].Splits = nil
 	if _, err := batchConfig(file); err == nil || verdictOf(err).Cause != contract.CauseConfigRejected {

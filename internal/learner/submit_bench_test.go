@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
@@ -28,9 +29,9 @@ import (
 func BenchmarkSubmit(b *testing.B) {
 	const groups, size, tokens = 64, 8, 4096
 	batch := batchOf(groups, size, tokens)
-	alg := contract.Algorithm{
-		Steps: 10, Substeps: 1, Loss: contract.Loss{Name: contract.LossImportanceSampling},
-		Advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone},
+	alg := algorithm.Algorithm{
+		Steps: 10, Substeps: 1, Loss: algorithm.Loss{Name: algorithm.LossImportanceSampling},
+		Advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleNone},
 	}
 	sink := &sink{}
 	api, err := client.New(client.Config{BaseURL: "http://sink", APIKey: "tml-bench", HTTP: &http.Client{Transport: sink}})

@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
 // Advantage is the advantage of the sampled tokens of one trajectory: a single value for all of them or, where the run
@@ -60,13 +60,13 @@ func (a Advantage) isDropped(s Segment) bool {
 // first centred: GroupMean subtracts the mean of the advantage group, LeaveOneOut the mean of the others in it,
 // BatchMean the mean over all rewards of the role, None nothing. Then GroupStd or BatchStd divides by the standard
 // deviation of what is left, over the advantage group or over the role, with the divisor n - DDoF. Each role has its
-// own baseline and scale. With DropConstantGroups, advantage groups of equal rewards are dropped before.
+// own baseline and scale. Where constant groups are dropped, advantage groups of equal rewards are dropped before.
 //
 // Where all centred values are equal the deviation is 0 and a scale gives zeros; so does a deviation that
 // DDoF leaves undefined. A group of equal rewards gives exact zeros under GroupMean and LeaveOneOut, and so
 // does a trajectory without others under LeaveOneOut. Sums are taken in float64 in the order of the groups,
 // results are rounded to float32.
-func Advantages(groups []Group, algorithm contract.Algorithm) [][][]Advantage {
+func Advantages(groups []Group, alg algorithm.Algorithm) [][][]Advantage {
 	out := make([][][]Advantage, len(groups))
 	var cells []cell
 	for g, group := range groups {
@@ -80,17 +80,17 @@ func Advantages(groups []Group, algorithm contract.Algorithm) [][][]Advantage {
 			}
 			for _, t := range member.Trajectories {
 				out[g][m] = append(out[g][m], Advantage{
-					Values: make([]float32, len(t.rewards(algorithm.Grouping))), ByStep: algorithm.Grouping == contract.GroupingStep,
+					Values: make([]float32, len(t.rewards(alg.Grouping))), ByStep: alg.Grouping == algorithm.GroupingStep,
 				})
 			}
 		}
-		cells = append(cells, cellsOf(group, g, algorithm.Grouping)...)
+		cells = append(cells, cellsOf(group, g, alg.Grouping)...)
 	}
-	if algorithm.DropConstantGroups {
+	if alg.ConstantGroups == algorithm.DropConstantGroups {
 		cells = dropConstant(cells, out)
 	}
-	centre(cells, algorithm)
-	rescale(cells, algorithm)
+	centre(cells, alg)
+	rescale(cells, alg)
 	for _, c := range cells {
 		out[c.group.group][c.member][c.trajectory].Values[c.step] = float32(c.value)
 	}
@@ -100,7 +100,7 @@ func Advantages(groups []Group, algorithm contract.Algorithm) [][][]Advantage {
 // IsConstant reports whether a usable group has nothing to learn from: whether all rewards are equal in each of its
 // advantage groups. These are, by the algorithm's grouping, the trajectories of one role (Trajectory), the steps of one
 // index of the trajectories of one role (Step), or the trajectories of one member (Episode).
-func (g Group) IsConstant(grouping contract.Grouping) bool {
+func (g Group) IsConstant(grouping algorithm.Grouping) bool {
 	for _, cells := range partition(cellsOf(g, 0, grouping), byGroup) {
 		if !isConstant(cells) {
 			return false
@@ -129,7 +129,7 @@ type groupKey struct {
 }
 
 // cellsOf gives the rewards of the usable members of a group, in the order of members, trajectories and steps.
-func cellsOf(group Group, place int, grouping contract.Grouping) []cell {
+func cellsOf(group Group, place int, grouping algorithm.Grouping) []cell {
 	var cells []cell
 	for m, member := range group.Members {
 		if member.Outcome != Usable {
@@ -138,7 +138,7 @@ func cellsOf(group Group, place int, grouping contract.Grouping) []cell {
 		for t, trajectory := range member.Trajectories {
 			for step, reward := range trajectory.rewards(grouping) {
 				key := groupKey{group: place, role: trajectory.Role, step: step}
-				if grouping == contract.GroupingEpisode {
+				if grouping == algorithm.GroupingEpisode {
 					key = groupKey{group: place, member: m}
 				}
 				cells = append(cells, cell{group: key, role: trajectory.Role, member: m, trajectory: t, step: step, value: reward})
@@ -149,8 +149,8 @@ func cellsOf(group Group, place int, grouping contract.Grouping) []cell {
 }
 
 // rewards gives what is compared of a trajectory: its steps' rewards, or its own.
-func (t Trajectory) rewards(grouping contract.Grouping) []float64 {
-	if grouping == contract.GroupingStep {
+func (t Trajectory) rewards(grouping algorithm.Grouping) []float64 {
+	if grouping == algorithm.GroupingStep {
 		return t.StepRewards
 	}
 	return []float64{t.Reward}
@@ -197,34 +197,34 @@ func dropConstant(cells []cell, out [][][]Advantage) []cell {
 }
 
 // centre replaces rewards by what is left of them under the baselines of their roles.
-func centre(cells []cell, algorithm contract.Algorithm) {
-	of := func(b contract.Baseline) func(contract.Advantage) bool {
-		return func(a contract.Advantage) bool { return a.Baseline == b }
+func centre(cells []cell, alg algorithm.Algorithm) {
+	of := func(b algorithm.Baseline) func(algorithm.Advantage) bool {
+		return func(a algorithm.Advantage) bool { return a.Baseline == b }
 	}
 	var results transformation
 	for _, group := range partition(cells, byGroup) {
-		results.apply(group, algorithm, of(contract.BaselineGroupMean), subtractMean)
-		results.apply(group, algorithm, of(contract.BaselineLeaveOneOut), subtractOthers)
+		results.apply(group, alg, of(algorithm.BaselineGroupMean), subtractMean)
+		results.apply(group, alg, of(algorithm.BaselineLeaveOneOut), subtractOthers)
 	}
 	for _, role := range partition(cells, byRole) {
-		results.apply(role, algorithm, of(contract.BaselineBatchMean), subtractMean)
+		results.apply(role, alg, of(algorithm.BaselineBatchMean), subtractMean)
 	}
 	results.store()
 }
 
 // rescale divides centred rewards by the scales of their roles.
-func rescale(cells []cell, algorithm contract.Algorithm) {
+func rescale(cells []cell, alg algorithm.Algorithm) {
 	var results transformation
-	for ddof := range 2 {
-		of := func(s contract.Scale) func(contract.Advantage) bool {
-			return func(a contract.Advantage) bool { return a.Scale == s && a.DDoF == ddof }
+	for ddof := range int32(2) {
+		of := func(s algorithm.Scale) func(algorithm.Advantage) bool {
+			return func(a algorithm.Advantage) bool { return a.Scale == s && a.DDoF == ddof }
 		}
-		divide := func(values []float64) { divideByDeviation(values, ddof) }
+		divide := func(values []float64) { divideByDeviation(values, int(ddof)) }
 		for _, group := range partition(cells, byGroup) {
-			results.apply(group, algorithm, of(contract.ScaleGroupStd), divide)
+			results.apply(group, alg, of(algorithm.ScaleGroupStd), divide)
 		}
 		for _, role := range partition(cells, byRole) {
-			results.apply(role, algorithm, of(contract.ScaleBatchStd), divide)
+			results.apply(role, alg, of(algorithm.ScaleBatchStd), divide)
 		}
 	}
 	results.store()
@@ -239,9 +239,9 @@ type transformation struct {
 
 // apply computes new values from those of all cells of a part, and keeps those of the cells whose role's estimator
 // wants them.
-func (t *transformation) apply(part []*cell, algorithm contract.Algorithm, wants func(contract.Advantage) bool,
+func (t *transformation) apply(part []*cell, alg algorithm.Algorithm, wants func(algorithm.Advantage) bool,
 	f func([]float64)) {
-	if !slices.ContainsFunc(part, func(c *cell) bool { return wants(algorithm.AdvantageOf(c.role)) }) {
+	if !slices.ContainsFunc(part, func(c *cell) bool { return wants(alg.AdvantageOf(c.role)) }) {
 		return
 	}
 	values := make([]float64, len(part))
@@ -250,7 +250,7 @@ func (t *transformation) apply(part []*cell, algorithm contract.Algorithm, wants
 	}
 	f(values)
 	for i, c := range part {
-		if wants(algorithm.AdvantageOf(c.role)) {
+		if wants(alg.AdvantageOf(c.role)) {
 			t.cells, t.values = append(t.cells, c), append(t.values, values[i])
 		}
 	}

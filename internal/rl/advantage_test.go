@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
 // rewarded makes a usable group of members with these rewards; NaN is a faulted member.
@@ -26,9 +26,9 @@ func rewarded(rewards ...float64) Group {
 }
 
 // wholeAdvantages gives the advantages of members that have one trajectory each, and 0 for those without.
-func wholeAdvantages(groups []Group, algorithm contract.Algorithm) [][]float32 {
+func wholeAdvantages(groups []Group, alg algorithm.Algorithm) [][]float32 {
 	out := make([][]float32, len(groups))
-	for g, members := range Advantages(groups, algorithm) {
+	for g, members := range Advantages(groups, alg) {
 		out[g] = make([]float32, len(members))
 		for m, trajectories := range members {
 			for _, a := range trajectories {
@@ -44,95 +44,95 @@ func TestAdvantages(t *testing.T) {
 	root := func(v float64) float32 { return float32(math.Sqrt(v)) }
 	cases := map[string]struct {
 		groups    []Group
-		advantage contract.Advantage
+		advantage algorithm.Advantage
 		want      [][]float32
 	}{
 		"a group's mean is subtracted": {
 			groups:    []Group{rewarded(1, 0, 0, 1), rewarded(1, 0, 0)},
-			advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone},
+			advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleNone},
 			want:      [][]float32{{0.5, -0.5, -0.5, 0.5}, {float32(2.0 / 3), float32(-1.0 / 3), float32(-1.0 / 3)}},
 		},
 		"members that faulted count for nothing": {
 			groups:    []Group{rewarded(1, nan, 0, nan)},
-			advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone},
+			advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleNone},
 			want:      [][]float32{{0.5, 0, -0.5, 0}},
 		},
 		"tombstones count for nothing": {
 			groups:    []Group{{Outcome: Constant, Members: rewarded(8, 8).Members}, rewarded(1, 0)},
-			advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleNone},
+			advantage: algorithm.Advantage{Baseline: algorithm.BaselineBatchMean, Scale: algorithm.ScaleNone},
 			want:      [][]float32{{0, 0}, {0.5, -0.5}},
 		},
 		"equal rewards give exact zeros": {
 			groups:    []Group{rewarded(0.1, 0.1, 0.1), rewarded(0.7, 0.7, 0.7, 0.7, 0.7, 0.7)},
-			advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd},
+			advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleGroupStd},
 			want:      [][]float32{{0, 0, 0}, {0, 0, 0, 0, 0, 0}},
 		},
 		"rewards that differ by rounding are equal": {
 			groups:    []Group{rewarded(0.6000000000000001, 0.6, 0.6000000000000001, 0.6), rewarded(3e9, 3e9+1e-6)},
-			advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd},
+			advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleGroupStd},
 			want:      [][]float32{{0, 0, 0, 0}, {0, 0}},
 		},
 		"rewards that differ by little more are not": {
 			groups:    []Group{rewarded(0.6, 0.6+4e-8)},
-			advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd},
+			advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleGroupStd},
 			want:      [][]float32{{-1, 1}},
 		},
 		"equal rewards give exact zeros against the others, too": {
 			groups:    []Group{rewarded(0.1, 0.1, 0.1)},
-			advantage: contract.Advantage{Baseline: contract.BaselineLeaveOneOut, Scale: contract.ScaleNone},
+			advantage: algorithm.Advantage{Baseline: algorithm.BaselineLeaveOneOut, Scale: algorithm.ScaleNone},
 			want:      [][]float32{{0, 0, 0}},
 		},
 		"the mean of the others is subtracted": {
 			groups:    []Group{rewarded(3, 0, 0)},
-			advantage: contract.Advantage{Baseline: contract.BaselineLeaveOneOut, Scale: contract.ScaleNone},
+			advantage: algorithm.Advantage{Baseline: algorithm.BaselineLeaveOneOut, Scale: algorithm.ScaleNone},
 			want:      [][]float32{{3, -1.5, -1.5}},
 		},
 		"a member without others gets zero": {
 			groups:    []Group{rewarded(3)},
-			advantage: contract.Advantage{Baseline: contract.BaselineLeaveOneOut, Scale: contract.ScaleNone},
+			advantage: algorithm.Advantage{Baseline: algorithm.BaselineLeaveOneOut, Scale: algorithm.ScaleNone},
 			want:      [][]float32{{0}},
 		},
 		"the batch's mean is subtracted": {
 			groups:    []Group{rewarded(1, 1), rewarded(0, 0)},
-			advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleNone},
+			advantage: algorithm.Advantage{Baseline: algorithm.BaselineBatchMean, Scale: algorithm.ScaleNone},
 			want:      [][]float32{{0.5, 0.5}, {-0.5, -0.5}},
 		},
 		"without a baseline the reward is the advantage": {
 			groups:    []Group{rewarded(1, 0.25)},
-			advantage: contract.Advantage{Baseline: contract.BaselineNone, Scale: contract.ScaleNone},
+			advantage: algorithm.Advantage{Baseline: algorithm.BaselineNone, Scale: algorithm.ScaleNone},
 			want:      [][]float32{{1, 0.25}},
 		},
 		"a group's deviation divides": {
 			groups:    []Group{rewarded(2, 0, 1)},
-			advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd},
+			advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleGroupStd},
 			want:      [][]float32{{root(1.5), -root(1.5), 0}},
 		},
 		"a group's sample deviation divides": {
 			groups:    []Group{rewarded(2, 0, 1)},
-			advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd, DDoF: 1},
+			advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleGroupStd, DDoF: 1},
 			want:      [][]float32{{1, -1, 0}},
 		},
 		"one member has no sample deviation": {
 			groups:    []Group{rewarded(2)},
-			advantage: contract.Advantage{Baseline: contract.BaselineNone, Scale: contract.ScaleGroupStd, DDoF: 1},
+			advantage: algorithm.Advantage{Baseline: algorithm.BaselineNone, Scale: algorithm.ScaleGroupStd, DDoF: 1},
 			want:      [][]float32{{0}},
 		},
 		"the batch's deviation of centred rewards divides": {
 			groups:    []Group{rewarded(12, 10), rewarded(0, 0)},
-			advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleBatchStd},
+			advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleBatchStd},
 			want:      [][]float32{{root(2), -root(2)}, {0, 0}},
 		},
 		"a batch of equal rewards gives zeros": {
 			groups:    []Group{rewarded(0.3, 0.3), rewarded(0.3)},
-			advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleBatchStd},
+			advantage: algorithm.Advantage{Baseline: algorithm.BaselineBatchMean, Scale: algorithm.ScaleBatchStd},
 			want:      [][]float32{{0, 0}, {0}},
 		},
-		"no group gives nothing": {advantage: contract.Advantage{Baseline: contract.BaselineBatchMean,
-			Scale: contract.ScaleBatchStd}, want: [][]float32{}},
+		"no group gives nothing": {advantage: algorithm.Advantage{Baseline: algorithm.BaselineBatchMean,
+			Scale: algorithm.ScaleBatchStd}, want: [][]float32{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, wholeAdvantages(tc.groups, contract.Algorithm{Advantage: tc.advantage})); diff != "" {
+			if diff := cmp.Diff(tc.want, wholeAdvantages(tc.groups, algorithm.Algorithm{Advantage: tc.advantage})); diff != "" {
 				t.Errorf("Advantages (-want +got):\n%s", diff)
 			}
 		})

@@ -65,6 +65,16 @@ func (c *canonical) float(v float64) {
 	c.uint(math.Float64bits(v))
 }
 
+// optional keeps a number that is not given apart from every number.
+func (c *canonical) optional(v *float64) {
+	if v == nil {
+		c.uint(0)
+		return
+	}
+	c.uint(1)
+	c.float(*v)
+}
+
 func (c *canonical) text(s string) {
 	c.int(int64(len(s)))
 	c.bytes([]byte(s))

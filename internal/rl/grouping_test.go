@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
 // solverJudge is a usable group whose members have two solvers and a judge each; a member's rewards are in that order.
@@ -49,9 +49,9 @@ func stepped(members ...[]float64) Group {
 }
 
 // valuesOf flattens advantages, a list for each member.
-func valuesOf(groups []Group, algorithm contract.Algorithm) [][]float32 {
+func valuesOf(groups []Group, alg algorithm.Algorithm) [][]float32 {
 	var out [][]float32
-	for _, members := range Advantages(groups, algorithm) {
+	for _, members := range Advantages(groups, alg) {
 		for _, trajectories := range members {
 			var values []float32
 			for _, a := range trajectories {
@@ -64,13 +64,13 @@ func valuesOf(groups []Group, algorithm contract.Algorithm) [][]float32 {
 }
 
 var (
-	grpo      = contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd}
-	centred   = contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone}
-	rloo      = contract.Advantage{Baseline: contract.BaselineLeaveOneOut, Scale: contract.ScaleNone}
-	reinforce = contract.Advantage{Baseline: contract.BaselineNone, Scale: contract.ScaleNone}
+	grpo      = algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleGroupStd}
+	centred   = algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleNone}
+	rloo      = algorithm.Advantage{Baseline: algorithm.BaselineLeaveOneOut, Scale: algorithm.ScaleNone}
+	reinforce = algorithm.Advantage{Baseline: algorithm.BaselineNone, Scale: algorithm.ScaleNone}
 	// prpo centres and scales over all trajectories of a role; reinforcePlusPlus centres by group.
-	prpo              = contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleBatchStd}
-	reinforcePlusPlus = contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleBatchStd}
+	prpo              = algorithm.Advantage{Baseline: algorithm.BaselineBatchMean, Scale: algorithm.ScaleBatchStd}
+	reinforcePlusPlus = algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleBatchStd}
 )
 
 // The values are those of rLLM's estimators for the roles of its solver-judge workflow: every role of a task is a
@@ -86,36 +86,36 @@ func TestAdvantagesOfRolesAreThoseOfRLLM(t *testing.T) {
 	solverLeft, judgeLeft := float32(math.Sqrt(2.25/10)), float32(math.Sqrt((2.0/3+1.0/2)/5))
 	root2 := float32(math.Sqrt2)
 	cases := map[string]struct {
-		algorithm contract.Algorithm
-		want      [][]float32
+		alg  algorithm.Algorithm
+		want [][]float32
 	}{
-		"grpo": {contract.Algorithm{Advantage: grpo}, [][]float32{
+		"grpo": {algorithm.Algorithm{Advantage: grpo}, [][]float32{
 			{1, -1, 1 / root2}, {1, 1, 1 / root2}, {-1, -1, -root2},
 			{-1 / float32(math.Sqrt(3)), -1 / float32(math.Sqrt(3)), -1}, {-1 / float32(math.Sqrt(3)), float32(math.Sqrt(3)),
 				1}}},
-		"grpo without deviation": {contract.Algorithm{Advantage: centred}, [][]float32{
+		"grpo without deviation": {algorithm.Algorithm{Advantage: centred}, [][]float32{
 			{0.5, -0.5, 1.0 / 3}, {0.5, 0.5, 1.0 / 3}, {-0.5, -0.5, -2.0 / 3}, {-0.25, -0.25, -0.5}, {-0.25, 0.75, 0.5}}},
-		"rloo": {contract.Algorithm{Advantage: rloo}, [][]float32{
+		"rloo": {algorithm.Algorithm{Advantage: rloo}, [][]float32{
 			{0.6, -0.6, 0.5}, {0.6, 0.6, 0.5}, {-0.6, -0.6, -1}, {-1.0 / 3, -1.0 / 3, -1}, {-1.0 / 3, 1, 1}}},
-		"reinforce": {contract.Algorithm{Advantage: reinforce}, [][]float32{{1, 0, 1}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0},
+		"reinforce": {algorithm.Algorithm{Advantage: reinforce}, [][]float32{{1, 0, 1}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0},
 			{0, 1, 1}}},
-		"prpo": {contract.Algorithm{Advantage: prpo}, [][]float32{
+		"prpo": {algorithm.Algorithm{Advantage: prpo}, [][]float32{
 			{0.6 / solver, -0.4 / solver, 0.4 / judge}, {0.6 / solver, 0.6 / solver, 0.4 / judge},
 			{-0.4 / solver, -0.4 / solver, -0.6 / judge},
 			{-0.4 / solver, -0.4 / solver, -0.6 / judge}, {-0.4 / solver, 0.6 / solver, 0.4 / judge}}},
-		"reinforce++ with a baseline": {contract.Algorithm{Advantage: reinforcePlusPlus}, [][]float32{
+		"reinforce++ with a baseline": {algorithm.Algorithm{Advantage: reinforcePlusPlus}, [][]float32{
 			{0.5 / solverLeft, -0.5 / solverLeft, 1.0 / 3 / judgeLeft},
 			{0.5 / solverLeft, 0.5 / solverLeft, 1.0 / 3 / judgeLeft},
 			{-0.5 / solverLeft, -0.5 / solverLeft, -2.0 / 3 / judgeLeft},
 			{-0.25 / solverLeft, -0.25 / solverLeft, -0.5 / judgeLeft},
 			{-0.25 / solverLeft, 0.75 / solverLeft, 0.5 / judgeLeft}}},
 		"grpo for solvers, reinforce for judges": {
-			contract.Algorithm{Advantage: centred, Roles: []contract.Role{{Name: "judge", Advantage: reinforce}}},
+			algorithm.Algorithm{Advantage: centred, Roles: []algorithm.Role{{Name: "judge", Advantage: inRole(reinforce)}}},
 			[][]float32{{0.5, -0.5, 1}, {0.5, 0.5, 1}, {-0.5, -0.5, 0}, {-0.25, -0.25, 0}, {-0.25, 0.75, 1}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, valuesOf([]Group{first, second}, tc.algorithm),
+			if diff := cmp.Diff(tc.want, valuesOf([]Group{first, second}, tc.alg),
 				cmpopts.EquateApprox(0, 2e-6)); diff != "" {
 				t.Errorf("advantages (-want +got):\n%s", diff)
 			}
@@ -127,32 +127,32 @@ func TestGroupings(t *testing.T) {
 	nan := math.NaN()
 	roles := []Group{solverJudge([3]float64{1, 0, 0.5}, [3]float64{nan}, [3]float64{0, 0, 0})}
 	cases := map[string]struct {
-		groups    []Group
-		algorithm contract.Algorithm
-		want      [][]float32
+		groups []Group
+		alg    algorithm.Algorithm
+		want   [][]float32
 	}{
-		"the trajectories of a role": {roles, contract.Algorithm{Advantage: centred},
+		"the trajectories of a role": {roles, algorithm.Algorithm{Advantage: centred},
 			[][]float32{{0.75, -0.25, 0.25}, nil, {-0.25, -0.25, -0.25}}},
-		"the trajectories of a member": {roles, contract.Algorithm{Advantage: centred, Grouping: contract.GroupingEpisode},
+		"the trajectories of a member": {roles, algorithm.Algorithm{Advantage: centred, Grouping: algorithm.GroupingEpisode},
 			[][]float32{{0.5, -0.5, 0}, nil, {0, 0, 0}}},
 		"those of a member, with a baseline for each role": {roles,
-			contract.Algorithm{Advantage: centred, Grouping: contract.GroupingEpisode,
-				Roles: []contract.Role{{Name: "judge", Advantage: reinforce}}},
+			algorithm.Algorithm{Advantage: centred, Grouping: algorithm.GroupingEpisode,
+				Roles: []algorithm.Role{{Name: "judge", Advantage: inRole(reinforce)}}},
 			[][]float32{{0.5, -0.5, 0.5}, nil, {0, 0, 0}}},
 		"a member's deviation is that of its centred rewards": {roles,
-			contract.Algorithm{Advantage: grpo, Grouping: contract.GroupingEpisode},
+			algorithm.Algorithm{Advantage: grpo, Grouping: algorithm.GroupingEpisode},
 			[][]float32{{0.5 / float32(math.Sqrt(1.0/6)), -0.5 / float32(math.Sqrt(1.0/6)), 0}, nil, {0, 0, 0}}},
 		"steps of one index": {[]Group{stepped([]float64{1, 3}, []float64{0}, []float64{0, 1, 9})},
-			contract.Algorithm{Advantage: centred, Grouping: contract.GroupingStep},
+			algorithm.Algorithm{Advantage: centred, Grouping: algorithm.GroupingStep},
 			[][]float32{{2.0 / 3, 1}, {-1.0 / 3}, {-1.0 / 3, -1, 0}}},
-		"the batch's mean is that of a role": {roles, contract.Algorithm{
-			Advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleNone},
-			Grouping:  contract.GroupingEpisode},
+		"the batch's mean is that of a role": {roles, algorithm.Algorithm{
+			Advantage: algorithm.Advantage{Baseline: algorithm.BaselineBatchMean, Scale: algorithm.ScaleNone},
+			Grouping:  algorithm.GroupingEpisode},
 			[][]float32{{0.75, -0.25, 0.25}, nil, {-0.25, -0.25, -0.25}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, valuesOf(tc.groups, tc.algorithm), cmpopts.EquateApprox(0, 2e-7)); diff != "" {
+			if diff := cmp.Diff(tc.want, valuesOf(tc.groups, tc.alg), cmpopts.EquateApprox(0, 2e-7)); diff != "" {
 				t.Errorf("advantages (-want +got):\n%s", diff)
 			}
 		})
@@ -174,9 +174,9 @@ func TestConstantAdvantageGroupsAreDropped(t *testing.T) {
 		withData(solverJudge([3]float64{1, 1, 1}, [3]float64{1, 1, 0})), // The solvers are constant.
 		withData(solverJudge([3]float64{1, 0, 0}, [3]float64{0, 0, 0})), // The judges are constant.
 	}
-	algorithm := contract.Algorithm{DropConstantGroups: true,
-		Advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleNone}}
-	advantages := Advantages(groups, algorithm)
+	alg := algorithm.Algorithm{ConstantGroups: algorithm.DropConstantGroups,
+		Advantage: algorithm.Advantage{Baseline: algorithm.BaselineBatchMean, Scale: algorithm.ScaleNone}}
+	advantages := Advantages(groups, alg)
 	datums, err := Datums(groups, advantages)
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestConstantAdvantageGroupsAreDropped(t *testing.T) {
 	if !solverJudge([3]float64{1, 1, 0}, [3]float64{1, 1, 0}).IsConstant("") {
 		t.Error("a group whose roles are both constant is not")
 	}
-	if episodes := solverJudge([3]float64{1, 1, 1}, [3]float64{0, 0, 0}); !episodes.IsConstant(contract.GroupingEpisode) ||
+	if episodes := solverJudge([3]float64{1, 1, 1}, [3]float64{0, 0, 0}); !episodes.IsConstant(algorithm.GroupingEpisode) ||
 		episodes.IsConstant("") {
 		t.Error("a group of constant episodes is to be constant by episode, and not by role")
 	}
@@ -252,13 +252,13 @@ func TestAdvantagesDoNotDependOnOtherGroups(t *testing.T) {
 		}
 		groups = append(groups, solverJudge(members...))
 	}
-	for _, grouping := range []contract.Grouping{"", contract.GroupingEpisode} {
-		for _, advantage := range []contract.Advantage{grpo, centred, rloo, reinforce} {
-			algorithm := contract.Algorithm{Advantage: advantage, Grouping: grouping,
-				Roles: []contract.Role{{Name: "judge", Advantage: rloo}}}
-			all := Advantages(groups, algorithm)
+	for _, grouping := range []algorithm.Grouping{"", algorithm.GroupingEpisode} {
+		for _, advantage := range []algorithm.Advantage{grpo, centred, rloo, reinforce} {
+			alg := algorithm.Algorithm{Advantage: advantage, Grouping: grouping,
+				Roles: []algorithm.Role{{Name: "judge", Advantage: inRole(rloo)}}}
+			all := Advantages(groups, alg)
 			for _, i := range random.Perm(len(groups)) {
-				alone := Advantages(groups[i:i+1], algorithm)
+				alone := Advantages(groups[i:i+1], alg)
 				if diff := cmp.Diff(all[i:i+1], alone); diff != "" {
 					t.Fatalf("grouping %q, %v: group %d alone (-among others +alone):\n%s", grouping, advantage, i, diff)
 				}
@@ -282,9 +282,9 @@ func TestOneRoleIsLikeNone(t *testing.T) {
 		}
 		plain, named = append(plain, a), append(named, b)
 	}
-	for _, advantage := range []contract.Advantage{grpo, centred, rloo, reinforce, prpo, reinforcePlusPlus} {
-		want, got := Advantages(plain, contract.Algorithm{Advantage: advantage}), Advantages(named, contract.Algorithm{
-			Advantage: reinforce, Roles: []contract.Role{{Name: "solver", Advantage: advantage}}})
+	for _, advantage := range []algorithm.Advantage{grpo, centred, rloo, reinforce, prpo, reinforcePlusPlus} {
+		want, got := Advantages(plain, algorithm.Algorithm{Advantage: advantage}), Advantages(named, algorithm.Algorithm{
+			Advantage: reinforce, Roles: []algorithm.Role{{Name: "solver", Advantage: inRole(advantage)}}})
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%v (-without role +with):\n%s", advantage, diff)
 		}

@@ -7,10 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
-	"slices"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
 // Lineage identifies a policy by how it was made: two attempts that trained on the same batches with
@@ -25,15 +23,10 @@ const shortBytes = 5
 
 // Settings decide what a step makes of its batch.
 type Settings struct {
-	// LearningRate is that of this very step, with the schedule applied.
+	// LearningRate is the rate of this very step, with the schedule applied.
 	LearningRate float64
-	Optimizer    contract.Optimizer
-	Loss         contract.Loss
-	Advantage    contract.Advantage
-	Substeps     int
-	Grouping     contract.Grouping
-	Roles        []contract.Role
-	KL           *contract.KL
+	// Algorithm has every default filled in. Settings that only decide which batch a step gets are no part of a lineage.
+	Algorithm algorithm.Algorithm
 }
 
 // Genesis is the lineage of version 0. specDigest digests the fixed part of the run's spec, which names the
@@ -63,40 +56,41 @@ func seal(l Lineage) Lineage {
 }
 
 func (s Settings) write(c *canonical) {
-	for _, v := range []float64{
-		s.LearningRate, s.Optimizer.Beta1, s.Optimizer.Beta2,
-		s.Optimizer.Epsilon, s.Optimizer.WeightDecay, s.Optimizer.GradClipNorm,
-	} {
+	a, o := s.Algorithm, s.Algorithm.Optimizer
+	c.float(s.LearningRate)
+	c.optional(o.Beta1)
+	c.optional(o.Beta2)
+	for _, v := range []float64{o.Epsilon, o.WeightDecay, o.GradClipNorm} {
 		c.float(v)
 	}
-	writeLoss(c, s.Loss)
-	writeAdvantage(c, s.Advantage)
-	c.int(int64(s.Substeps))
-	c.text(string(s.Grouping))
-	c.int(int64(len(s.Roles)))
-	for _, role := range s.Roles {
-		c.text(role.Name)
-		writeLoss(c, role.Loss)
-		writeAdvantage(c, role.Advantage)
-	}
-	if s.KL != nil {
-		c.float(s.KL.Coefficient)
-		c.float(s.KL.Discount)
-		c.text(s.KL.Reference.Model)
-		c.text(s.KL.Reference.Checkpoint)
-	}
-}
-
-func writeLoss(c *canonical, loss contract.Loss) {
-	c.text(string(loss.Name))
-	c.int(int64(len(loss.Config)))
-	for _, name := range slices.Sorted(maps.Keys(loss.Config)) {
+	writeLoss(c, a.Loss)
+	writeAdvantage(c, a.Advantage)
+	c.int(int64(a.Substeps))
+	c.text(string(a.Grouping))
+	c.int(int64(len(a.Roles)))
+	for _, role := range a.Roles {
+		name := string(role.Name)
 		c.text(name)
-		c.float(loss.Config[name])
+		writeLoss(c, a.LossOf(name))
+		writeAdvantage(c, a.AdvantageOf(name))
+	}
+	if kl := a.KL; kl != nil {
+		c.float(kl.Coefficient)
+		c.float(kl.Discount)
+		if kl.Reference != nil {
+			c.text(kl.Reference.Model)
+			c.text(kl.Reference.Checkpoint)
+		}
 	}
 }
 
-func writeAdvantage(c *canonical, a contract.Advantage) {
+func writeLoss(c *canonical, loss algorithm.Loss) {
+	c.text(string(loss.Name))
+	c.optional(loss.ClipLow)
+	c.optional(loss.ClipHigh)
+}
+
+func writeAdvantage(c *canonical, a algorithm.Advantage) {
 	c.text(string(a.Baseline))
 	c.text(string(a.Scale))
 	c.int(int64(a.DDoF))

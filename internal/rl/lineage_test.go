@@ -6,59 +6,66 @@ package rl
 import (
 	"testing"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
 func exampleSettings() Settings {
 	return Settings{
-		LearningRate: 4e-5, Optimizer: contract.Optimizer{Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8},
-		Loss: contract.Loss{Name: contract.LossPPO, Config: map[string]float64{"clip_low_threshold": 0.8,
-			"clip_high_threshold": 1.2}},
-		Advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone}, Substeps: 1,
+		LearningRate: 4e-5, Algorithm: algorithm.Algorithm{
+			Optimizer: algorithm.Optimizer{Beta1: new(0.9), Beta2: new(0.95), Epsilon: 1e-8},
+			Loss:      algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.8), ClipHigh: new(1.2)},
+			Advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleNone}, Substeps: 1,
+		},
 	}
+}
+
+// inRole returns an advantage that a role gives in full.
+func inRole(a algorithm.Advantage) *algorithm.RoleAdvantage {
+	return &algorithm.RoleAdvantage{Baseline: a.Baseline, Scale: a.Scale, DDoF: new(a.DDoF)}
 }
 
 func TestLineageNextCoversEverySetting(t *testing.T) {
 	changes := map[string]func(s *Settings){
-		"nothing":       func(*Settings) {},
-		"learning rate": func(s *Settings) { s.LearningRate *= 2 },
-		"beta1":         func(s *Settings) { s.Optimizer.Beta1 = 0.8 },
-		"beta2":         func(s *Settings) { s.Optimizer.Beta2 = 0.8 },
-		"epsilon":       func(s *Settings) { s.Optimizer.Epsilon = 0 },
-		"weight decay":  func(s *Settings) { s.Optimizer.WeightDecay = 1 },
-		"gradient clip": func(s *Settings) { s.Optimizer.GradClipNorm = 1 },
-		"loss":          func(s *Settings) { s.Loss.Name = contract.LossCISPO },
-		"loss setting": func(s *Settings) {
-			s.Loss.Config = map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.3}
-		},
-		"one setting": func(s *Settings) { s.Loss.Config = map[string]float64{"clip_low_threshold": 0.8} },
-		"baseline":    func(s *Settings) { s.Advantage.Baseline = contract.BaselineLeaveOneOut },
-		"scale":       func(s *Settings) { s.Advantage.Scale = contract.ScaleGroupStd },
-		"ddof":        func(s *Settings) { s.Advantage.DDoF = 1 },
-		"substeps":    func(s *Settings) { s.Substeps = 2 },
-		"grouping":    func(s *Settings) { s.Grouping = contract.GroupingEpisode },
+		"nothing":            func(*Settings) {},
+		"learning rate":      func(s *Settings) { s.LearningRate *= 2 },
+		"beta1":              func(s *Settings) { s.Algorithm.Optimizer.Beta1 = new(0.8) },
+		"beta2":              func(s *Settings) { s.Algorithm.Optimizer.Beta2 = new(0.8) },
+		"epsilon":            func(s *Settings) { s.Algorithm.Optimizer.Epsilon = 0 },
+		"weight decay":       func(s *Settings) { s.Algorithm.Optimizer.WeightDecay = 1 },
+		"gradient clip":      func(s *Settings) { s.Algorithm.Optimizer.GradClipNorm = 1 },
+		"loss":               func(s *Settings) { s.Algorithm.Loss.Name = algorithm.LossCISPO },
+		"loss setting":       func(s *Settings) { s.Algorithm.Loss.ClipHigh = new(1.3) },
+		"other loss setting": func(s *Settings) { s.Algorithm.Loss.ClipLow = new(0.7) },
+		"one setting":        func(s *Settings) { s.Algorithm.Loss.ClipHigh = nil },
+		"baseline":           func(s *Settings) { s.Algorithm.Advantage.Baseline = algorithm.BaselineLeaveOneOut },
+		"scale":              func(s *Settings) { s.Algorithm.Advantage.Scale = algorithm.ScaleGroupStd },
+		"ddof":               func(s *Settings) { s.Algorithm.Advantage.DDoF = 1 },
+		"substeps":           func(s *Settings) { s.Algorithm.Substeps = 2 },
+		"grouping":           func(s *Settings) { s.Algorithm.Grouping = algorithm.GroupingEpisode },
 		"roles": func(s *Settings) {
-			s.Roles = []contract.Role{{Name: "judge", Loss: s.Loss, Advantage: s.Advantage}}
+			s.Algorithm.Roles = []algorithm.Role{{Name: "judge", Loss: &s.Algorithm.Loss, Advantage: inRole(s.Algorithm.Advantage)}}
 		},
 		"role's name": func(s *Settings) {
-			s.Roles = []contract.Role{{Name: "solver", Loss: s.Loss, Advantage: s.Advantage}}
+			s.Algorithm.Roles = []algorithm.Role{{Name: "solver", Loss: &s.Algorithm.Loss, Advantage: inRole(s.Algorithm.Advantage)}}
 		},
-		"role's loss": func(s *Settings) { s.Roles = []contract.Role{{Name: "judge", Advantage: s.Advantage}} },
+		"role's loss": func(s *Settings) {
+			s.Algorithm.Roles = []algorithm.Role{{Name: "judge", Loss: &algorithm.Loss{Name: algorithm.LossCISPO}}}
+		},
 		"kl": func(s *Settings) {
-			s.KL = &contract.KL{Coefficient: 0.1, Reference: contract.Reference{Model: "m"}}
+			s.Algorithm.KL = &algorithm.KL{Coefficient: 0.1, Reference: &algorithm.Reference{Model: "m"}}
 		},
 		"kl.coefficient": func(s *Settings) {
-			s.KL = &contract.KL{Coefficient: 0.2, Reference: contract.Reference{Model: "m"}}
+			s.Algorithm.KL = &algorithm.KL{Coefficient: 0.2, Reference: &algorithm.Reference{Model: "m"}}
 		},
 		"kl.discount": func(s *Settings) {
-			s.KL = &contract.KL{Coefficient: 0.1, Discount: 0.5, Reference: contract.Reference{Model: "m"}}
+			s.Algorithm.KL = &algorithm.KL{Coefficient: 0.1, Discount: 0.5, Reference: &algorithm.Reference{Model: "m"}}
 		},
 		"kl.reference": func(s *Settings) {
-			s.KL = &contract.KL{Coefficient: 0.1, Reference: contract.Reference{Checkpoint: "m"}}
+			s.Algorithm.KL = &algorithm.KL{Coefficient: 0.1, Reference: &algorithm.Reference{Checkpoint: "m"}}
 		},
 		"role's advantage": func(s *Settings) {
-			s.Roles = []contract.Role{{Name: "judge", Loss: s.Loss,
-				Advantage: contract.Advantage{Baseline: contract.BaselineNone}}}
+			s.Algorithm.Roles = []algorithm.Role{{Name: "judge", Loss: &s.Algorithm.Loss,
+				Advantage: &algorithm.RoleAdvantage{Baseline: algorithm.BaselineNone}}}
 		},
 	}
 	manifest := Manifest{Step: 1, Slots: []SlotDigest{{Slot: 4}}}

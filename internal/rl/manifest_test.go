@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
 // exampleGroup is a valid group with a bit of everything.
@@ -204,8 +204,9 @@ func TestCanonicalFormsArePinned(t *testing.T) {
 	}}
 	next := Genesis("spec").Next(manifest, exampleSettings())
 	roles := exampleSettings()
-	roles.Grouping = contract.GroupingStep
-	roles.Roles = []contract.Role{{Name: "judge", Advantage: roles.Advantage, Loss: roles.Loss}}
+	roles.Algorithm.Grouping = algorithm.GroupingStep
+	roles.Algorithm.Roles = []algorithm.Role{{Name: "judge", Advantage: inRole(roles.Algorithm.Advantage),
+		Loss: &roles.Algorithm.Loss}}
 	got := map[string]string{
 		"roles": exampleRoles().Digest().String(), "next by roles": Genesis("spec").Next(manifest, roles).Short(),
 		"group": exampleGroup().Digest().String(), "manifest": manifest.Digest().String(),
@@ -213,12 +214,12 @@ func TestCanonicalFormsArePinned(t *testing.T) {
 	}
 	want := map[string]string{
 		"roles":         "672557227378ac9931c7f9ea5e88f8d65c1c3927b6fc323f5971c68bfd54d99b",
-		"next by roles": "f122ecf81a",
+		"next by roles": "c4934725db",
 		"group":         "9e97e95519a48fdb4ba1604591c6a26cfd6afe761886d01b5614f1b23148ab1e",
 		"manifest":      "616e96803caa09e8e08789004995039db4c9e17929017205e8cbfc7b1bc4e7f1",
 		"genesis":       "5eb78348d795172be44c5c2c6dce15913c420c99dc5a1820e3297253359c0d86",
-		"next":          "d02b5fe2673b507e0d84c1b17eb22d3ef6e0306e7cc5a347d158dba8414707de",
-		"short":         "d02b5fe267",
+		"next":          "399f68590390c0187e10d55d3ac788ff755556dff13ab1b3bc77cfebcdd22e1f",
+		"short":         "399f685903",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("canonical forms changed (-want +got):\n%s", diff)

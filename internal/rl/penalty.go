@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
 // Penalise adds the KL penalty to the advantages of a step's data. It returns the mean, over all sampled tokens of the
@@ -19,7 +19,7 @@ import (
 // after it in its datum, times the discount to the power of their distance. The arithmetic is that of
 // incorporate_kl_penalty in tinker-cookbook, which with a discount also changes the advantages of tokens that were not
 // sampled, as this does not. Sums are taken in float64, and advantages are rounded to float32 once.
-func Penalise(datums []Datum, kl contract.KL) (mean float64, err error) {
+func Penalise(datums []Datum, kl algorithm.KL) (mean float64, err error) {
 	sum, actions := 0.0, 0
 	for _, d := range datums {
 		if len(d.ReferenceLogprobs) != len(d.Targets) {
@@ -49,7 +49,7 @@ func (d Datum) difference(i int) float64 {
 }
 
 // penalise adds the penalties to the datum's own advantages.
-func (d Datum) penalise(kl contract.KL, mean float64) {
+func (d Datum) penalise(kl algorithm.KL, mean float64) {
 	d.Credit(kl.Discount, func(i int) float64 { return float64(kl.Coefficient * (mean - d.difference(i))) })
 }
 

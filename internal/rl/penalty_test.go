@@ -11,7 +11,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
 // penaltyCase is a batch and what tinker-cookbook 0.6.1 (incorporate_kl_penalty, PyTorch) made of its advantages.
@@ -50,7 +50,7 @@ func TestPenaltiesAreThoseOfTheCookbook(t *testing.T) {
 				}
 				datums = append(datums, datum)
 			}
-			mean, err := Penalise(datums, contract.KL{Coefficient: tc.Coefficient, Discount: tc.Discount})
+			mean, err := Penalise(datums, algorithm.KL{Coefficient: tc.Coefficient, Discount: tc.Discount})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestPenaliseNeedsTheReference(t *testing.T) {
 	prompt.Mask = []bool{false}
 	for name, datums := range map[string][]Datum{"one without": {complete, missing}, "no datum": nil,
 		"prompts alone": {prompt}} {
-		if _, err := Penalise(datums, contract.KL{Coefficient: 1}); err == nil {
+		if _, err := Penalise(datums, algorithm.KL{Coefficient: 1}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

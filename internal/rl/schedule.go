@@ -6,13 +6,13 @@ package rl
 import (
 	"math"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
 // LearningRate gives the rate of a step, counted from 0, of a run of so many steps. The warm-up rises linearly
 // from 0, which no step gets: of W warm-up steps the last has the optimizer's rate. The rest falls towards 0,
 // which Linear and Cosine reach at the end of the run, after the last step.
-func LearningRate(o contract.Optimizer, step, steps int64) float64 {
+func LearningRate(o algorithm.Optimizer, step, steps int64) float64 {
 	if step < o.WarmupSteps {
 		return o.LearningRate * float64(step+1) / float64(o.WarmupSteps)
 	}
@@ -21,9 +21,9 @@ func LearningRate(o contract.Optimizer, step, steps int64) float64 {
 	}
 	done := min(1, float64(step-o.WarmupSteps)/float64(steps-o.WarmupSteps))
 	switch o.Schedule {
-	case contract.ScheduleLinear:
+	case algorithm.ScheduleLinear:
 		return o.LearningRate * (1 - done)
-	case contract.ScheduleCosine:
+	case algorithm.ScheduleCosine:
 		return o.LearningRate * 0.5 * (1 + math.Cos(math.Pi*done))
 	default:
 		return o.LearningRate

@@ -7,37 +7,37 @@ import (
 	"math"
 	"testing"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
 func TestLearningRate(t *testing.T) {
 	cases := map[string]struct {
-		optimizer contract.Optimizer
+		optimizer algorithm.Optimizer
 		steps     int64
 		want      map[int64]float64
 	}{
 		"constant": {
-			optimizer: contract.Optimizer{LearningRate: 2, Schedule: contract.ScheduleConstant},
+			optimizer: algorithm.Optimizer{LearningRate: 2, Schedule: algorithm.ScheduleConstant},
 			steps:     10,
 			want:      map[int64]float64{0: 2, 9: 2, 30: 2},
 		},
 		"a warm-up rises to the peak": {
-			optimizer: contract.Optimizer{LearningRate: 2, Schedule: contract.ScheduleConstant, WarmupSteps: 4},
+			optimizer: algorithm.Optimizer{LearningRate: 2, Schedule: algorithm.ScheduleConstant, WarmupSteps: 4},
 			steps:     10,
 			want:      map[int64]float64{0: 0.5, 1: 1, 3: 2, 4: 2, 9: 2},
 		},
 		"linear falls to zero at the end of the run": {
-			optimizer: contract.Optimizer{LearningRate: 2, Schedule: contract.ScheduleLinear, WarmupSteps: 2},
+			optimizer: algorithm.Optimizer{LearningRate: 2, Schedule: algorithm.ScheduleLinear, WarmupSteps: 2},
 			steps:     10,
 			want:      map[int64]float64{0: 1, 1: 2, 2: 2, 6: 1, 9: 0.25, 10: 0, 11: 0},
 		},
 		"cosine falls to zero at the end of the run": {
-			optimizer: contract.Optimizer{LearningRate: 2, Schedule: contract.ScheduleCosine},
+			optimizer: algorithm.Optimizer{LearningRate: 2, Schedule: algorithm.ScheduleCosine},
 			steps:     8,
 			want:      map[int64]float64{0: 2, 2: 1 + math.Sqrt2/2, 4: 1, 8: 0, 9: 0},
 		},
 		"a warm-up as long as the run": {
-			optimizer: contract.Optimizer{LearningRate: 2, Schedule: contract.ScheduleCosine, WarmupSteps: 4},
+			optimizer: algorithm.Optimizer{LearningRate: 2, Schedule: algorithm.ScheduleCosine, WarmupSteps: 4},
 			steps:     4,
 			want:      map[int64]float64{1: 1, 3: 2},
 		},
@@ -54,9 +54,9 @@ func TestLearningRate(t *testing.T) {
 }
 
 func TestLearningRateTrainsInEveryStepAndNeverRisesAfterTheWarmup(t *testing.T) {
-	for _, schedule := range []contract.Schedule{contract.ScheduleConstant, contract.ScheduleLinear,
-		contract.ScheduleCosine} {
-		o := contract.Optimizer{LearningRate: 4e-5, Schedule: schedule, WarmupSteps: 7}
+	for _, schedule := range []algorithm.Schedule{algorithm.ScheduleConstant, algorithm.ScheduleLinear,
+		algorithm.ScheduleCosine} {
+		o := algorithm.Optimizer{LearningRate: 4e-5, Schedule: schedule, WarmupSteps: 7}
 		const steps = 100
 		for step := range int64(steps) {
 			rate := LearningRate(o, step, steps)

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
@@ -25,7 +25,7 @@ type reference struct {
 	session int64
 }
 
-func newReference(p *policy, r contract.Reference) *reference {
+func newReference(p *policy, r algorithm.Reference) *reference {
 	from := weights{path: r.Checkpoint, base: r.Model}
 	return &reference{policy: p, from: from, session: rl.SamplingSession(rl.Train, p.group.key.Lineage,
 		"reference "+r.String())}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
@@ -217,7 +218,7 @@ func TestMissingLogprobsOfAReferenceAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &withoutReference{endpoint: newEndpoint(), left: 20}
 		p := newPolicy(api)
-		r := newReference(p, contract.Reference{Checkpoint: "tinker://run/sampler_weights/v0"})
+		r := newReference(p, algorithm.Reference{Checkpoint: "tinker://run/sampler_weights/v0"})
 		done := make(chan error)
 		go func() {
 			_, err := r.Logprobs(t.Context(), request())

@@ -24,7 +24,7 @@ const deletedNamespace = "e2e-deleted"
 // gone within 30 seconds.
 func TestDeleteNamespaceOfARun(t *testing.T) {
 	run := startIn(t, deletedNamespace, "trains", func(spec *v1alpha1.TrainingRunSpec) {
-		spec.Algorithm.Steps, spec.Artifacts = new(int64(100000)), nil
+		spec.Algorithm.Steps, spec.Artifacts = 100000, nil
 	})
 	eventually(t, podStart, "the run trains", func() bool {
 		env.get(t, deletedNamespace, run.Name, run)

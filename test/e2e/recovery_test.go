@@ -21,7 +21,7 @@ import (
 func BenchmarkRecovery(b *testing.B) {
 	const kills = 10
 	for b.Loop() {
-		run := start(b, "recovery", func(spec *v1alpha1.TrainingRunSpec) { spec.Algorithm.Steps = new(int64(100000)) })
+		run := start(b, "recovery", func(spec *v1alpha1.TrainingRunSpec) { spec.Algorithm.Steps = 100000 })
 		reached(b, run, 2)
 		var took []time.Duration
 		for range kills {

@@ -27,7 +27,7 @@ import (
 
 // endless makes a run last until its test has ended.
 func endless(spec *v1alpha1.TrainingRunSpec) {
-	spec.Algorithm.Steps = new(int64(100000))
+	spec.Algorithm.Steps = 100000
 	spec.Artifacts = nil
 	spec.Rollouts.Workers = new(int32(1))
 }

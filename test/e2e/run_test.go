@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
@@ -90,10 +91,10 @@ func startIn(t testing.TB, namespace, name string, change func(*v1alpha1.Trainin
 				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(12))}},
 				GroupSize:      8,
 			}},
-			Algorithm: &v1alpha1.Algorithm{
+			Algorithm: &algorithm.Algorithm{
 				TasksPerStep: 8,
-				Steps:        new(int64(steps)),
-				Optimizer:    v1alpha1.Optimizer{LearningRate: 3.0e-4},
+				Steps:        int64(steps),
+				Optimizer:    algorithm.Optimizer{LearningRate: 3.0e-4},
 			},
 			Artifacts: &v1alpha1.Artifacts{ClaimName: claimName},
 		},
@@ -166,9 +167,9 @@ func finish(t testing.TB, run *v1alpha1.TrainingRun) result {
 		}
 		return current.Status.State == "Succeeded"
 	})
-	if current.Status.LatestCheckpoint == nil || current.Status.LatestCheckpoint.Step != *run.Spec.Algorithm.Steps {
+	if current.Status.LatestCheckpoint == nil || current.Status.LatestCheckpoint.Step != run.Spec.Algorithm.Steps {
 		t.Fatalf("the latest checkpoint of %s is %+v, want one of step %d", run.Name, current.Status.LatestCheckpoint,
-			*run.Spec.Algorithm.Steps)
+			run.Spec.Algorithm.Steps)
 	}
 	return result{digest: adapterDigest(t, current.Status.LatestCheckpoint.State), status: current.Status}
 }
@@ -222,7 +223,7 @@ func wantEachStepOnce(t testing.TB, run *v1alpha1.TrainingRun) {
 			seen[row.Step]++
 		}
 	}
-	steps := int(*run.Spec.Algorithm.Steps)
+	steps := int(run.Spec.Algorithm.Steps)
 	for step := range steps {
 		if seen[step] != 1 {
 			t.Errorf("step %d of run %s is %d times in metrics.jsonl, want once", step, run.Name, seen[step])

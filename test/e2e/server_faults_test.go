@@ -109,7 +109,7 @@ func startServed(t *testing.T, name string, shared bool, variables map[string]st
 		spec.Environments[0].Name = name
 		spec.Environments[0].GroupSize = 4
 		spec.Algorithm.TasksPerStep = 2
-		spec.Algorithm.Steps = new(int64(6))
+		spec.Algorithm.Steps = 6
 		spec.Rollouts.Workers = new(int32(1))
 		if change != nil {
 			change(spec)

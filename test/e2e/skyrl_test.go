@@ -143,7 +143,7 @@ func startAtSkyRL(t *testing.T, name string, steps, evaluateEvery int64) *v1alph
 				Splits:         []v1alpha1.EvaluationSplit{{Name: "test", Take: new(int64(16))}},
 			}},
 		}
-		spec.Algorithm.Steps = new(steps)
+		spec.Algorithm.Steps = steps
 	})
 }
 
@@ -156,7 +156,7 @@ func finishAtSkyRL(t *testing.T, run *v1alpha1.TrainingRun) v1alpha1.TrainingRun
 		return current.Status.State == "Succeeded" || current.Status.State == "Failed"
 	})
 	if current.Status.State != "Succeeded" || current.Status.LatestCheckpoint == nil ||
-		current.Status.LatestCheckpoint.Step != *run.Spec.Algorithm.Steps {
+		current.Status.LatestCheckpoint.Step != run.Spec.Algorithm.Steps {
 		t.Fatalf("run %s ended as %s with the checkpoint %+v: %+v", run.Name, current.Status.State,
 			current.Status.LatestCheckpoint, current.Status.Conditions)
 	}

@@ -25,7 +25,7 @@ const previousImage = "tinker-operator:e2e-previous"
 // rollback.
 func TestUpgradeAndRollback(t *testing.T) {
 	// The run is longer than others: a short one ends between the manager's start and the kill.
-	long := func(spec *v1alpha1.TrainingRunSpec) { spec.Algorithm.Steps = new(int64(96)) }
+	long := func(spec *v1alpha1.TrainingRunSpec) { spec.Algorithm.Steps = 96 }
 	undisturbed := start(t, "not-upgraded", long)
 	want := finish(t, undisturbed).digest
 	wantEachStepOnce(t, undisturbed)

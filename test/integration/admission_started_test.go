@@ -70,7 +70,7 @@ var _ = Describe("A started run", func() {
 		Entry("model", func(run *v1alpha1.TrainingRun) { run.Spec.Model.Name = "other" }),
 		Entry("endpoint", func(run *v1alpha1.TrainingRun) { run.Spec.Tinker.BaseURL = "http://other" }),
 		Entry("environments", func(run *v1alpha1.TrainingRun) { run.Spec.Environments[0].GroupSize = 4 }),
-		Entry("algorithm", func(run *v1alpha1.TrainingRun) { run.Spec.Algorithm.Seed = new(int64(5)) }),
+		Entry("algorithm", func(run *v1alpha1.TrainingRun) { run.Spec.Algorithm.Seed = 5 }),
 		Entry("initFrom", func(run *v1alpha1.TrainingRun) {
 			run.Spec.InitFrom = &v1alpha1.InitFrom{Checkpoint: "tinker://a/weights/b", Optimizer: v1alpha1.OptimizerReset}
 		}),

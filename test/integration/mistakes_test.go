@@ -57,7 +57,7 @@ var _ = Describe("A mistake of a user", func() {
 		Entry("neither steps nor epochs", "spec: {algorithm: {steps: null}}", "spec.algorithm",
 			"give exactly one of steps and epochs"),
 		Entry("a lag without clipping", "spec: {algorithm: {lag: 1}}", "spec.algorithm",
-			"set loss.name to ppo or cispo, or lag to 0"),
+			"set loss.name to PPO or CISPO, or lag to 0"),
 		Entry("no limit of a reply", environments("groupSize: 8"), "spec.environments[0]", "sampling.maxTokens is needed"),
 		Entry("another temperature", environments("groupSize: 8, sampling: {maxTokens: 16, temperature: 0.7}"),
 			"spec.environments[0]", "accept that with sampling.allowBiased: true"),

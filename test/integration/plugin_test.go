@@ -178,7 +178,7 @@ var _ = Describe("kubectl tinker", func() {
 		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "arithmetic-s20"},
 			forked)).To(Succeed())
 		Expect(forked.Spec.InitFrom.Checkpoint).To(Equal("tinker://model/weights/s000020"))
-		Expect(*forked.Spec.Algorithm.Steps).To(BeEquivalentTo(5))
+		Expect(forked.Spec.Algorithm.Steps).To(BeEquivalentTo(5))
 
 		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseConfigRejected, Attempt: 1, Message: "no",
 			Progress: progress(20)})

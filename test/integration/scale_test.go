@@ -66,7 +66,7 @@ var _ = Describe("Many runs under one manager", func() {
 			w.create(func(run *v1alpha1.TrainingRun) {
 				run.Name = fmt.Sprintf("run-%04d", i)
 				run.Spec.Rollouts.Workers = new(int32(1))
-				run.Spec.Algorithm.Steps = new(int64(manySteps))
+				run.Spec.Algorithm.Steps = manySteps
 				run.Spec.Checkpoints.EverySteps = new(int64(manySteps))
 			})
 		}

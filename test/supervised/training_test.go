@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/shuffle"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -76,8 +76,8 @@ var (
 	normalization = map[string]supervised.Normalization{
 		"default": supervised.PerExample, "mean": supervised.PerExample, "none": supervised.PerToken,
 	}
-	schedule = map[string]contract.Schedule{
-		"linear": contract.ScheduleLinear, "cosine": contract.ScheduleCosine, "constant": contract.ScheduleConstant,
+	schedule = map[string]algorithm.Schedule{
+		"linear": algorithm.ScheduleLinear, "cosine": algorithm.ScheduleCosine, "constant": algorithm.ScheduleConstant,
 	}
 )
 
@@ -270,7 +270,7 @@ func (c training) train(t *testing.T, vocabulary string) result {
 
 // rate is the learning rate of a step.
 func (c training) rate(step, batches int) float64 {
-	optimizer := contract.Optimizer{LearningRate: c.LearningRate, Schedule: schedule[c.Schedule]}
+	optimizer := algorithm.Optimizer{LearningRate: c.LearningRate, Schedule: schedule[c.Schedule]}
 	return rl.LearningRate(optimizer, int64(step), int64(min(c.Steps, batches)))
 }
 

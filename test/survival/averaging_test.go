@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -28,7 +29,7 @@ import (
 
 // trainAt takes steps on sequences of different lengths, and returns the trained weights. The epsilon is so great that
 // a step is proportional to the gradient.
-func trainAt(t *testing.T, name string, compensated bool, algorithm contract.Algorithm, steps int) []float32 {
+func trainAt(t *testing.T, name string, compensated bool, alg algorithm.Algorithm, steps int) []float32 {
 	t.Helper()
 	_, url := simulatortest.Serve(t, tinkersim.Options{Dialect: name})
 	api, err := client.New(client.Config{BaseURL: url, APIKey: apiKey})
@@ -53,7 +54,7 @@ func trainAt(t *testing.T, name string, compensated bool, algorithm contract.Alg
 	}
 	for range steps {
 		training, err := model.Train(t.Context(), trainee.Step{
-			Datums: unequalDatums(), Substeps: algorithm.Substeps, Losses: trainee.LossesOf(algorithm),
+			Datums: unequalDatums(), Substeps: int(alg.Substeps), Losses: trainee.LossesOf(alg),
 			Adam: tinker.AdamParams{LearningRate: 1e3, Beta1: 0.9, Beta2: 0.95, Eps: 1e8},
 		})
 		if err == nil {
@@ -127,23 +128,21 @@ func unequalDatums() []rl.Datum {
 // those of one that sums them, to the rounding of float32; without it they are not.
 func TestAveragedGradientsAreCompensated(t *testing.T) {
 	t.Parallel()
-	cases := map[string]contract.Algorithm{
-		"one loss": {Loss: contract.Loss{Name: contract.LossImportanceSampling}, Substeps: 1},
+	cases := map[string]algorithm.Algorithm{
+		"one loss": {Loss: algorithm.Loss{Name: algorithm.LossImportanceSampling}, Substeps: 1},
 		"two losses and two substeps": {
-			Loss: contract.Loss{Name: contract.LossImportanceSampling}, Substeps: 2,
-			Roles: []contract.Role{{Name: "judge", Loss: contract.Loss{Name: contract.LossCISPO, Config: map[string]float64{
-				contract.SettingClipLow: 0, contract.SettingClipHigh: 4,
-			}}}},
+			Loss: algorithm.Loss{Name: algorithm.LossImportanceSampling}, Substeps: 2,
+			Roles: []algorithm.Role{{Name: "judge", Loss: &algorithm.Loss{Name: algorithm.LossCISPO, ClipLow: new(0.0), ClipHigh: new(4.0)}}},
 		},
 	}
-	for name, algorithm := range cases {
+	for name, alg := range cases {
 		t.Run(name, func(t *testing.T) {
 			// After each further step the roundings of the one before are amplified.
 			const steps = 2
-			initial := trainAt(t, dialect.NameJSON, false, algorithm, 0)
-			summed := trainAt(t, dialect.NameJSON, false, algorithm, steps)
-			compensated := trainAt(t, dialect.NameSkyRL, true, algorithm, steps)
-			averaged := trainAt(t, dialect.NameSkyRL, false, algorithm, steps)
+			initial := trainAt(t, dialect.NameJSON, false, alg, 0)
+			summed := trainAt(t, dialect.NameJSON, false, alg, steps)
+			compensated := trainAt(t, dialect.NameSkyRL, true, alg, steps)
+			averaged := trainAt(t, dialect.NameSkyRL, false, alg, steps)
 			change := furthest(initial, summed)
 			if got, bound := furthest(summed, compensated), 64*epsilon32*change; got > bound {
 				t.Errorf("weights differ by %g from those of a server that sums, more than by rounding, which is %g", got, bound)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
@@ -109,12 +110,10 @@ func newComparison(b *testing.B, profile latency.Profile, steps int, t trial) *c
 				comparedTokens)}
 			f.Fixed.Environments[0].Sampling.SharedPrompt = t.shared
 			f.Fixed.Model.LoraRank = 8
-			f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag = comparedGroups, int64(steps), t.lag
-			f.Fixed.Algorithm.OwnSlots = t.lag > 0 // as a run that begins has them
+			f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag = comparedGroups, int64(steps), int32(t.lag)
 			f.Fixed.Algorithm.Optimizer.LearningRate = 3e-4
 			if t.lag > 0 {
-				f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8,
-					"clip_high_threshold": 1.2}}
+				f.Fixed.Algorithm.Loss = algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.8), ClipHigh: new(1.2)}
 			}
 			f.Concurrency, f.Evaluation = comparedGroups*comparedGroupSize*(t.lag+1), nil
 		})

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -97,8 +98,8 @@ func evaluateEvery(t *testing.T, every, tasks int64, share float64,
 	t.Helper()
 	w := newFixture(t, func(f *contract.RunFile) {
 		f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag, f.Concurrency = 2*every, 1, 8
-		f.Fixed.Algorithm.Loss = contract.Loss{Name: contract.LossPPO,
-			Config: map[string]float64{contract.SettingClipLow: 0.8, contract.SettingClipHigh: 1.2}}
+		f.Fixed.Algorithm.Loss = algorithm.Loss{Name: algorithm.LossPPO,
+			ClipLow: new(0.8), ClipHigh: new(1.2)}
 		env := arithmetic("test", tasks, 1, 8)
 		env.PassAt = []int{1}
 		f.Evaluation = &contract.Evaluation{EverySteps: every, Before: true, After: true, SamplingShare: share,

@@ -25,6 +25,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
@@ -104,11 +105,11 @@ func small() contract.Fixed {
 		Model: contract.Model{Name: tinkersim.ModelName, Renderer: "role_colon_end", LoraRank: 4, TrainAttention: true,
 			TrainMLP: true, TrainUnembed: true, Seed: 7},
 		Environments: []contract.Environment{arithmetic("train", 400, 4, 8)},
-		Algorithm: &contract.Algorithm{
-			TasksPerStep: 4, Steps: 3, Seed: 11, Substeps: 1, Refill: true,
-			Advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone},
-			Loss:      contract.Loss{Name: contract.LossImportanceSampling},
-			Optimizer: contract.Optimizer{LearningRate: 1e-3, Schedule: contract.ScheduleConstant, Beta1: 0.9, Beta2: 0.95,
+		Algorithm: &algorithm.Algorithm{
+			TasksPerStep: 4, Steps: 3, Seed: 11, Substeps: 1, OnDroppedGroup: algorithm.RefillDroppedGroups,
+			Advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleNone},
+			Loss:      algorithm.Loss{Name: algorithm.LossImportanceSampling},
+			Optimizer: algorithm.Optimizer{LearningRate: 1e-3, Schedule: algorithm.ScheduleConstant, Beta1: new(0.9), Beta2: new(0.95),
 				Epsilon: 1e-8},
 		},
 	}

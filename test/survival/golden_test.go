@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
@@ -117,12 +118,11 @@ var goldenRuns = map[string]func(t *testing.T) *fixture{
 	},
 	"arithmetic with constant groups dropped": func(t *testing.T) *fixture {
 		w := newFixture(t, func(f *contract.RunFile) {
-			algorithm := f.Fixed.Algorithm
-			algorithm.DropConstantGroups, algorithm.Substeps, algorithm.Lag = true, 2, 1
-			algorithm.Advantage = contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleGroupStd,
+			alg := f.Fixed.Algorithm
+			alg.ConstantGroups, alg.Substeps, alg.Lag = algorithm.DropConstantGroups, 2, 1
+			alg.Advantage = algorithm.Advantage{Baseline: algorithm.BaselineBatchMean, Scale: algorithm.ScaleGroupStd,
 				DDoF: 1}
-			algorithm.Loss = contract.Loss{Name: contract.LossPPO, Config: map[string]float64{
-				contract.SettingClipLow: 0.8, contract.SettingClipHigh: 1.2}}
+			alg.Loss = algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.8), ClipHigh: new(1.2)}
 		})
 		w.startRolloutWorker("w0")
 		return w
@@ -130,7 +130,7 @@ var goldenRuns = map[string]func(t *testing.T) *fixture{
 	"arithmetic with own slots": func(t *testing.T) *fixture {
 		w := newFixture(t, func(f *contract.RunFile) {
 			withOwnSlots(2)(f)
-			f.Fixed.Algorithm.DropConstantGroups = true
+			f.Fixed.Algorithm.ConstantGroups = algorithm.DropConstantGroups
 		})
 		w.startRolloutWorker("w0")
 		return w

@@ -13,15 +13,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 )
 
 // withPenalty adds a KL penalty to the small run.
-func withPenalty(reference contract.Reference) func(*contract.RunFile) {
+func withPenalty(reference algorithm.Reference) func(*contract.RunFile) {
 	return func(f *contract.RunFile) {
-		f.Fixed.Algorithm.KL = &contract.KL{Coefficient: 0.2, Discount: 0.5, Reference: reference}
+		f.Fixed.Algorithm.KL = &algorithm.KL{Coefficient: 0.2, Discount: 0.5, Reference: &reference}
 	}
 }
 
@@ -29,7 +30,7 @@ func withPenalty(reference contract.Reference) func(*contract.RunFile) {
 // tokens that were used are those of the undisturbed run.
 func TestKLPenalty(t *testing.T) {
 	t.Parallel()
-	base := contract.Reference{Model: tinkersim.ModelName}
+	base := algorithm.Reference{Model: tinkersim.ModelName}
 	free := newFixture(t, nil)
 	free.startRolloutWorker("w0")
 	without := free.outcome(free.waitFor(free.startLearner(1, nil), contract.CauseCompleted))
@@ -109,11 +110,11 @@ func TestKLPenaltyWithRoles(t *testing.T) {
 			w.identify(map[string]string{"undisturbed": "1", "disturbed": "2"}[name] + "f3a9c2b-0000-4000-8000-000000000001")
 			// The run shares its environment, algorithm and evaluation with nobody.
 			w.file.Fixed.Environments = slices.Clone(w.file.Fixed.Environments)
-			algorithm, evaluation := *w.file.Fixed.Algorithm, *w.file.Evaluation
+			alg, evaluation := *w.file.Fixed.Algorithm, *w.file.Evaluation
 			evaluation.Environments = slices.Clone(evaluation.Environments)
-			w.file.Fixed.Algorithm, w.file.Evaluation = &algorithm, &evaluation
+			w.file.Fixed.Algorithm, w.file.Evaluation = &alg, &evaluation
 			withRoles("")(&w.file)
-			withPenalty(contract.Reference{Checkpoint: newest.Sampler})(&w.file)
+			withPenalty(algorithm.Reference{Checkpoint: newest.Sampler})(&w.file)
 			url := w.file.Fixed.BaseURL
 			w.file.Fixed.BaseURL = ""
 			var err error
@@ -152,7 +153,7 @@ func TestKLPenaltyWithRoles(t *testing.T) {
 // anything is sampled.
 func TestMissingReferenceOfAKLPenalty(t *testing.T) {
 	t.Parallel()
-	for name, reference := range map[string]contract.Reference{
+	for name, reference := range map[string]algorithm.Reference{
 		"algorithm.kl.reference.model": {Model: "nobody/knows"},
 		"algorithm.kl.reference.checkpoint": {
 			Checkpoint: "tinker://0034d8c9-0a88-52a9-b2b7-bce7cb1e6fef:train:0/sampler_weights/s"},

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
@@ -18,9 +19,8 @@ import (
 // withLag is the small run off-policy, two steps longer.
 func withLag(lag int) func(*contract.RunFile) {
 	return func(f *contract.RunFile) {
-		f.Fixed.Algorithm.Lag, f.Fixed.Algorithm.Steps = lag, 5
-		f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8,
-			"clip_high_threshold": 1.2}}
+		f.Fixed.Algorithm.Lag, f.Fixed.Algorithm.Steps = int32(lag), 5
+		f.Fixed.Algorithm.Loss = algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.8), ClipHigh: new(1.2)}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -104,12 +105,10 @@ func hostedRun(b *testing.B, seed uint64, mode hostedMode) hostedResult {
 		LatencyObserver: events.add}, func(f *contract.RunFile) {
 		f.Fixed.Environments = []contract.Environment{arithmetic("train", 4000, hostedGroupSize, 16)}
 		f.Fixed.Model.LoraRank = 8
-		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag = groups, int64(steps), lag
-		f.Fixed.Algorithm.OwnSlots = lag > 0
+		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag = int32(groups), int64(steps), int32(lag)
 		f.Fixed.Algorithm.Seed = int64(seed)
 		f.Fixed.Algorithm.Optimizer.LearningRate = 3e-4
-		f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8,
-			"clip_high_threshold": 1.2}}
+		f.Fixed.Algorithm.Loss = algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.8), ClipHigh: new(1.2)}
 		f.Concurrency, f.Evaluation = events.batch*(lag+1), nil
 	})
 	w.startRolloutWorker("w0")

@@ -22,7 +22,7 @@ const slotsOfAStep = 16
 func withOwnSlots(lag int) func(*contract.RunFile) {
 	return func(f *contract.RunFile) {
 		withLag(lag)(f)
-		f.Fixed.Algorithm.OwnSlots, f.Fixed.Algorithm.Steps, f.Evaluation = true, int64(lag)+2, nil
+		f.Fixed.Algorithm.Steps, f.Evaluation = int64(lag)+2, nil
 	}
 }
 

@@ -11,23 +11,23 @@ import (
 
 	diff "github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // withRoles makes the small run one of solvers and judges, which have estimators, scales and losses of their own.
-func withRoles(grouping contract.Grouping) func(*contract.RunFile) {
+func withRoles(grouping algorithm.Grouping) func(*contract.RunFile) {
 	return func(f *contract.RunFile) {
 		env := &f.Fixed.Environments[0]
 		env.Limits = contract.Limits{Turns: 3, OnLimit: contract.OnLimitGrade}
 		env.MinMembers = 2
-		algorithm := f.Fixed.Algorithm
-		algorithm.Grouping, algorithm.DropConstantGroups = grouping, true
-		algorithm.Advantage = contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleGroupStd}
-		algorithm.Roles = []contract.Role{{
+		alg := f.Fixed.Algorithm
+		alg.Grouping, alg.ConstantGroups = grouping, algorithm.DropConstantGroups
+		alg.Advantage = algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleGroupStd}
+		alg.Roles = []algorithm.Role{{
 			Name:      "judge",
-			Advantage: contract.Advantage{Baseline: contract.BaselineBatchMean, Scale: contract.ScaleNone},
-			Loss: contract.Loss{Name: contract.LossPPO, Config: map[string]float64{contract.SettingClipLow: 0.8,
-				contract.SettingClipHigh: 1.2}},
+			Advantage: &algorithm.RoleAdvantage{Baseline: algorithm.BaselineBatchMean, Scale: algorithm.ScaleNone},
+			Loss:      &algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.8), ClipHigh: new(1.2)},
 		}}
 		f.Evaluation.Environments[0].Limits = env.Limits
 	}
@@ -38,7 +38,7 @@ func withRoles(grouping contract.Grouping) func(*contract.RunFile) {
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	var weights sync.Map
-	for _, grouping := range []contract.Grouping{"", contract.GroupingStep, contract.GroupingEpisode} {
+	for _, grouping := range []algorithm.Grouping{"", algorithm.GroupingStep, algorithm.GroupingEpisode} {
 		t.Run(cmp.Or(string(grouping), "Trajectory"), func(t *testing.T) {
 			t.Parallel()
 			undisturbed := newFixture(t, withRoles(grouping))
@@ -63,7 +63,7 @@ func TestRoles(t *testing.T) {
 
 // checkRolesAfterDeaths runs the same with a worker that dies within groups, another that takes its place, and a
 // learner that dies.
-func checkRolesAfterDeaths(t *testing.T, grouping contract.Grouping, point string, want goldenRun) {
+func checkRolesAfterDeaths(t *testing.T, grouping algorithm.Grouping, point string, want goldenRun) {
 	w := newFixture(t, withRoles(grouping))
 	var judges atomic.Int64
 	var kill func()
@@ -102,7 +102,7 @@ func TestSolverJudge(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(f *contract.RunFile) {
 		withRoles("")(f)
-		f.Fixed.Algorithm.DropConstantGroups = false
+		f.Fixed.Algorithm.ConstantGroups = algorithm.KeepConstantGroups
 		for _, env := range []*contract.Environment{&f.Fixed.Environments[0], &f.Evaluation.Environments[0]} {
 			env.Definition.Interaction = &contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 2}}
 		}
@@ -110,8 +110,8 @@ func TestSolverJudge(t *testing.T) {
 	w.startRolloutWorker("w0")
 	w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
 	w.checkMetrics()
-	algorithm := w.file.Fixed.Algorithm
-	members := float64(algorithm.TasksPerStep * w.file.Fixed.Environments[0].GroupSize)
+	alg := w.file.Fixed.Algorithm
+	members := float64(int(alg.TasksPerStep) * w.file.Fixed.Environments[0].GroupSize)
 	for name, want := range map[string]float64{"solver/total_trajectories": 2 * members,
 		"judge/total_trajectories": members, "total_episodes": members} {
 		for step, got := range w.environmentMetric(name) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -79,10 +80,12 @@ func everyThirdIsTombstone(slot int64) rl.Outcome {
 // learner dying together.
 func TestTombstones(t *testing.T) {
 	t.Parallel()
-	for name, refill := range map[string]bool{"refill": true, "shrink": false} {
+	for name, policy := range map[string]algorithm.DroppedGroupPolicy{
+		"refill": algorithm.RefillDroppedGroups, "shrink": algorithm.ShrinkDroppedGroups,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			change := func(f *contract.RunFile) { f.Fixed.Algorithm.Refill = refill }
+			change := func(f *contract.RunFile) { f.Fixed.Algorithm.OnDroppedGroup = policy }
 			w := newFixture(t, change)
 			w.startWorker("w0", behavior{outcome: everyThirdIsTombstone})
 			want := w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
@@ -103,7 +106,7 @@ func TestTombstones(t *testing.T) {
 func TestBatchWithoutUsableGroups(t *testing.T) {
 	t.Parallel()
 	run := func() *fixture {
-		w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Refill = false })
+		w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.OnDroppedGroup = algorithm.ShrinkDroppedGroups })
 		w.startWorker("w0", behavior{outcome: func(slot int64) rl.Outcome {
 			if slot >= 4 && slot < 8 {
 				return rl.BelowFloor

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +23,7 @@ func newRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "run", UID: "0123456789"},
 		Spec: v1alpha1.TrainingRunSpec{
 			Environments: []v1alpha1.TrainingEnvironment{{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "env"}, GroupSize: 8}},
-			Algorithm:    &v1alpha1.Algorithm{TasksPerStep: 4, Steps: new(int64(60))},
+			Algorithm:    &algorithm.Algorithm{TasksPerStep: 4, Steps: 60},
 		},
 	}
 	for _, change := range changes {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
@@ -111,7 +112,7 @@ func planned(run *v1alpha1.TrainingRun, seen observe.State) plan {
 		return p.withBlock(blocked, 0)
 	}
 	p.file = &contract.RunFile{Fixed: contract.Fixed{
-		Algorithm: &contract.Algorithm{Steps: 60}, InitFrom: &contract.InitFrom{Checkpoint: path},
+		Algorithm: &algorithm.Algorithm{Steps: 60}, InitFrom: &contract.InitFrom{Checkpoint: path},
 		Environments: []contract.Environment{{Name: "env", Digest: pins["env"].Digest,
 			Splits: []contract.Split{{Name: "train", Tasks: 900}}}},
 	}}

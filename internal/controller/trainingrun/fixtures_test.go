@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
@@ -40,8 +41,8 @@ func newRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "env", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},
 				GroupSize:      8,
 			}},
-			Algorithm: &v1alpha1.Algorithm{TasksPerStep: 4, Steps: new(int64(60)),
-				Optimizer: v1alpha1.Optimizer{LearningRate: 1}},
+			Algorithm: &algorithm.Algorithm{TasksPerStep: 4, Steps: 60,
+				Optimizer: algorithm.Optimizer{LearningRate: 1}},
 			Rollouts: v1alpha1.Rollouts{Workers: new(int32(2))},
 		},
 	}

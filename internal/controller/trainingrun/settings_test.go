@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -71,7 +72,7 @@ func TestChangedSettingsRestartLearner(t *testing.T) {
 	if p.ending == nil || p.ending.Reason != v1alpha1.ReasonSettingsChanged || p.start != 2 {
 		t.Fatalf("the ending is %+v, and attempt %d starts; want SettingsChanged and attempt 2", p.ending, p.start)
 	}
-	p.file = &contract.RunFile{Attempt: 2, Fixed: contract.Fixed{Algorithm: &contract.Algorithm{Steps: 60}}}
+	p.file = &contract.RunFile{Attempt: 2, Fixed: contract.Fixed{Algorithm: &algorithm.Algorithm{Steps: 60}}}
 	if next := computeStatus(run, observing(1, observe.Learner{}), p, now); *next.Restarts != 0 {
 		t.Errorf("%d restarts are counted, want none for a change of the spec", *next.Restarts)
 	}

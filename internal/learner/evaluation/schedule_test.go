@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -16,7 +17,7 @@ import (
 
 func evaluating(change func(*contract.RunFile)) contract.RunFile {
 	file := contract.RunFile{
-		Fixed: contract.Fixed{Algorithm: &contract.Algorithm{Steps: 10, Seed: 7, TasksPerStep: 1, Substeps: 1}},
+		Fixed: contract.Fixed{Algorithm: &algorithm.Algorithm{Steps: 10, Seed: 7, TasksPerStep: 1, Substeps: 1}},
 		Evaluation: &contract.Evaluation{EverySteps: 4, Before: true, After: true, Environments: []contract.Environment{
 			{Name: "b", GroupSize: 2, Splits: []contract.Split{{Name: "test", Tasks: 2}}, PassAt: []int{1, 2}},
 			{Name: "a", GroupSize: 1, Splits: []contract.Split{{Name: "x", Tasks: 1}, {Name: "y", Tasks: 1}}},

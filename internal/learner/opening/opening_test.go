@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
@@ -123,7 +124,7 @@ func open(f *fake, change func(*contract.RunFile)) *Opener {
 	file := contract.RunFile{
 		// lineage(0) is the first version of these settings
 		Run: contract.RunReference{UID: uid}, Attempt: 2, SpecDigest: "a",
-		Fixed: contract.Fixed{Algorithm: &contract.Algorithm{Steps: 9, Lag: 2}},
+		Fixed: contract.Fixed{Algorithm: &algorithm.Algorithm{Steps: 9, Lag: 2}},
 	}
 	if change != nil {
 		change(&file)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
@@ -70,17 +71,17 @@ func TestAssumedOfJSON(t *testing.T) {
 func TestRefusalOfGradients(t *testing.T) {
 	cases := map[string]struct {
 		support capability.Support
-		loss    contract.LossName
+		loss    algorithm.LossName
 		refused bool
 	}{
-		"sums":                       {capability.Supported, contract.LossPPO, false},
-		"averages, compensated":      {capability.Ignored, contract.LossPPO, false},
-		"something else":             {capability.Unsupported, contract.LossPPO, true},
-		"what could not be measured": {capability.Unknown, contract.LossPPO, false},
+		"sums":                       {capability.Supported, algorithm.LossPPO, false},
+		"averages, compensated":      {capability.Ignored, algorithm.LossPPO, false},
+		"something else":             {capability.Unsupported, algorithm.LossPPO, true},
+		"what could not be measured": {capability.Unknown, algorithm.LossPPO, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			file := contract.RunFile{Fixed: contract.Fixed{Algorithm: &contract.Algorithm{Loss: contract.Loss{Name: tc.loss}}}}
+			file := contract.RunFile{Fixed: contract.Fixed{Algorithm: &algorithm.Algorithm{Loss: algorithm.Loss{Name: tc.loss}}}}
 			report := capability.Report{Findings: map[capability.Feature]capability.Finding{
 				capability.GradientSum: {Support: tc.support, Note: "why"}}}
 			err := refusal(file, nil, report)

@@ -10,9 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // need is a setting of the run that an endpoint must not ignore.
@@ -29,7 +30,7 @@ var published = []capability.Feature{
 }
 
 // lossFields are the fields of the spec by the setting of a loss.
-var lossFields = map[string]string{contract.SettingClipLow: "clipLow", contract.SettingClipHigh: "clipHigh"}
+var lossFields = map[string]string{client.SettingClipLow: "clipLow", client.SettingClipHigh: "clipHigh"}
 
 // needsOf lists what the run's settings rely on. Settings that change nothing at their value are left out.
 func needsOf(file contract.RunFile) []need {
@@ -40,7 +41,7 @@ func needsOf(file contract.RunFile) []need {
 	}
 	needs = append(needs, lossNeeds(alg.Loss, "algorithm.loss")...)
 	for _, role := range alg.Roles {
-		for _, n := range lossNeeds(role.Loss, fmt.Sprintf("algorithm.roles[%s].loss", role.Name)) {
+		for _, n := range lossNeeds(alg.LossOf(string(role.Name)), fmt.Sprintf("algorithm.roles[%s].loss", role.Name)) {
 			if !slices.ContainsFunc(needs, func(known need) bool { return known.feature == n.feature }) {
 				needs = append(needs, n)
 			}
@@ -63,16 +64,16 @@ func needsOf(file contract.RunFile) []need {
 }
 
 // lossNeeds lists what a loss relies on; path is that of its field.
-func lossNeeds(loss contract.Loss, path string) []need {
-	name, remedy := tinker.LossName(loss.Name), fmt.Sprintf("choose another %s.name", path)
-	needs := []need{{capability.Loss(name), path + ".name " + string(loss.Name), remedy}}
-	for _, setting := range slices.Sorted(maps.Keys(loss.Config)) {
-		needs = append(needs, need{capability.LossSetting(name, setting), path + "." + lossFields[setting], remedy})
+func lossNeeds(loss algorithm.Loss, path string) []need {
+	wire, remedy := client.LossOf(loss), fmt.Sprintf("choose another %s.name", path)
+	needs := []need{{capability.Loss(wire.Name), path + ".name " + string(loss.Name), remedy}}
+	for _, setting := range slices.Sorted(maps.Keys(wire.Config)) {
+		needs = append(needs, need{capability.LossSetting(wire.Name, setting), path + "." + lossFields[setting], remedy})
 	}
 	return needs
 }
 
-func optimizerNeeds(o contract.Optimizer) []need {
+func optimizerNeeds(o algorithm.Optimizer) []need {
 	const path = "algorithm.optimizer."
 	needs := []need{{capability.Adam("beta1"), path + "beta1", ""}, {capability.Adam("beta2"), path + "beta2", ""}}
 	// Below this an epsilon has no visible effect.

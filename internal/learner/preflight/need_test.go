@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
@@ -22,8 +23,8 @@ func plain(change func(*contract.RunFile)) contract.RunFile {
 		Fixed: contract.Fixed{
 			Model: contract.Model{Name: "m", TrainAttention: true, TrainMLP: true, TrainUnembed: true}, BaseURL: "http://u",
 			Environments: []contract.Environment{{Name: "e", Sampling: drawn}},
-			Algorithm: &contract.Algorithm{
-				Loss: contract.Loss{Name: "importance_sampling"}, Optimizer: contract.Optimizer{Beta1: 0.9, Beta2: 0.95,
+			Algorithm: &algorithm.Algorithm{
+				Loss: algorithm.Loss{Name: algorithm.LossImportanceSampling}, Optimizer: algorithm.Optimizer{Beta1: new(0.9), Beta2: new(0.95),
 					Epsilon: 1e-8},
 			},
 		},
@@ -44,19 +45,16 @@ func TestNeedsOf(t *testing.T) {
 		"the defaults need little": {nil, always},
 		"ppo needs its bounds": {
 			func(f *contract.RunFile) {
-				f.Fixed.Algorithm.Loss = contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8,
-					"clip_high_threshold": 1.2}}
+				f.Fixed.Algorithm.Loss = algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.8), ClipHigh: new(1.2)}
 			},
 			[]string{"loss.ppo", "loss.ppo.clip_high_threshold", "loss.ppo.clip_low_threshold", "adam.beta1", "adam.beta2"},
 		},
 		"roles need their losses, each once": {
 			func(f *contract.RunFile) {
-				f.Fixed.Algorithm.Roles = []contract.Role{
-					{Name: "critic", Loss: contract.Loss{Name: "importance_sampling"}},
-					{Name: "judge", Loss: contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8,
-						"clip_high_threshold": 1.2}}},
-					{Name: "solver", Loss: contract.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.7,
-						"clip_high_threshold": 1.3}}},
+				f.Fixed.Algorithm.Roles = []algorithm.Role{
+					{Name: "critic", Loss: &algorithm.Loss{Name: algorithm.LossImportanceSampling}},
+					{Name: "judge", Loss: &algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.8), ClipHigh: new(1.2)}},
+					{Name: "solver", Loss: &algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.7), ClipHigh: new(1.3)}},
 				}
 			},
 			[]string{"loss.importance_sampling", "loss.ppo", "loss.ppo.clip_high_threshold", "loss.ppo.clip_low_threshold",
@@ -104,7 +102,7 @@ func TestNeedsOf(t *testing.T) {
 			append(always[:3:3], "sampler_snapshot")},
 		"a KL penalty reads log-probabilities": {
 			func(f *contract.RunFile) {
-				f.Fixed.Algorithm.KL = &contract.KL{Coefficient: 0.1}
+				f.Fixed.Algorithm.KL = &algorithm.KL{Coefficient: 0.1}
 			}, append(always[:3:3], "prompt_logprobs"),
 		},
 		"evaluation alone needs no more": {
@@ -133,16 +131,16 @@ func TestEveryNeedCanBeChecked(t *testing.T) {
 		known[f] = true
 	}
 	file := plain(func(f *contract.RunFile) {
-		f.Fixed.Algorithm.Optimizer = contract.Optimizer{Epsilon: 1, WeightDecay: 1, GradClipNorm: 1}
+		f.Fixed.Algorithm.Optimizer = algorithm.Optimizer{Epsilon: 1, WeightDecay: 1, GradClipNorm: 1}
 		f.Fixed.Model.TrainMLP, f.Fixed.InitFrom = false, &contract.InitFrom{}
 		f.Evaluation.Environments[0].Sampling = contract.Sampling{Temperature: 0.6, TopP: 0.9, TopK: 20, SharedPrompt: true}
 		f.Evaluation.Environments[0].GroupSize = 2
 	})
-	for loss, config := range map[contract.LossName]map[string]float64{
-		"importance_sampling": nil, "ppo": {"clip_low_threshold": 1, "clip_high_threshold": 1},
-		"cispo": {"clip_low_threshold": 1, "clip_high_threshold": 1},
+	for _, loss := range []algorithm.Loss{
+		{Name: algorithm.LossImportanceSampling}, {Name: algorithm.LossPPO, ClipLow: new(1.0), ClipHigh: new(1.0)},
+		{Name: algorithm.LossCISPO, ClipLow: new(1.0), ClipHigh: new(1.0)},
 	} {
-		file.Fixed.Algorithm.Loss = contract.Loss{Name: loss, Config: config}
+		file.Fixed.Algorithm.Loss = loss
 		for _, f := range featuresOf(file, needsOf(file)) {
 			if !known[f] {
 				t.Errorf("no check finds out %s", f)
@@ -186,7 +184,7 @@ func TestRefusal(t *testing.T) {
 		},
 		"a loss that is refused": {
 			nil, lacking(capability.Unsupported, "loss.importance_sampling"), "UnsupportedByEndpoint",
-			[]string{"algorithm.loss.name importance_sampling", "unsupported"},
+			[]string{"algorithm.loss.name ImportanceSampling", "unsupported"},
 		},
 		"an optimizer that must be restored": {
 			nil, lacking(capability.Ignored, "optimizer_restore"), "OptimizerNotRestored",

@@ -7,7 +7,7 @@ import (
 	"context"
 	"maps"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -21,23 +21,25 @@ type Losses struct {
 }
 
 // LossesOf returns the losses of an algorithm. Roles with equal losses share one.
-func LossesOf(algorithm contract.Algorithm) Losses {
+func LossesOf(alg algorithm.Algorithm) Losses {
 	l := Losses{roles: map[string]int{}}
-	l.add(algorithm.Loss)
-	for _, role := range algorithm.Roles {
-		l.roles[role.Name] = l.add(role.Loss)
+	l.add(alg.Loss)
+	for _, role := range alg.Roles {
+		name := string(role.Name)
+		l.roles[name] = l.add(alg.LossOf(name))
 	}
 	return l
 }
 
 // add returns the place of a loss, which it appends unless there is one that equals it.
-func (l *Losses) add(loss contract.Loss) int {
+func (l *Losses) add(loss algorithm.Loss) int {
+	wire := client.LossOf(loss)
 	for i, known := range l.losses {
-		if string(known.Name) == string(loss.Name) && maps.Equal(known.Config, loss.Config) {
+		if known.Name == wire.Name && maps.Equal(known.Config, wire.Config) {
 			return i
 		}
 	}
-	l.losses = append(l.losses, tinker.Loss{Name: tinker.LossName(loss.Name), Config: loss.Config})
+	l.losses = append(l.losses, wire)
 	return len(l.losses) - 1
 }
 

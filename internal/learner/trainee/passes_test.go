@@ -8,22 +8,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 var (
-	sampling = contract.Loss{Name: contract.LossImportanceSampling}
-	clipped  = contract.Loss{Name: contract.LossPPO, Config: map[string]float64{contract.SettingClipLow: 0.8,
-		contract.SettingClipHigh: 1.2}}
-	narrow = contract.Loss{Name: contract.LossPPO, Config: map[string]float64{contract.SettingClipLow: 0.9,
-		contract.SettingClipHigh: 1.1}}
+	sampling = algorithm.Loss{Name: algorithm.LossImportanceSampling}
+	clipped  = algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.8), ClipHigh: new(1.2)}
+	narrow   = algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.9), ClipHigh: new(1.1)}
 )
 
 // ofRoles is an algorithm with a loss and with those of roles.
-func ofRoles(loss contract.Loss, roles ...contract.Role) contract.Algorithm {
-	return contract.Algorithm{Loss: loss, Roles: roles}
+func ofRoles(loss algorithm.Loss, roles ...algorithm.Role) algorithm.Algorithm {
+	return algorithm.Algorithm{Loss: loss, Roles: roles}
 }
 
 func TestEachLossHasOnePass(t *testing.T) {
@@ -36,25 +34,25 @@ func TestEachLossHasOnePass(t *testing.T) {
 		Places []int
 	}
 	cases := map[string]struct {
-		algorithm contract.Algorithm
-		want      []want
+		alg  algorithm.Algorithm
+		want []want
 	}{
 		"without roles there is one": {ofRoles(sampling), []want{{"importance_sampling", []int{0, 1, 2, 3, 4}}}},
 		"roles of the same loss share it": {
-			ofRoles(sampling, contract.Role{Name: "judge", Loss: sampling}),
+			ofRoles(sampling, algorithm.Role{Name: "judge", Loss: &sampling}),
 			[]want{{"importance_sampling", []int{0, 1, 2, 3, 4}}}},
 		"the run's own is first": {
-			ofRoles(sampling, contract.Role{Name: "critic", Loss: clipped}, contract.Role{Name: "judge", Loss: narrow},
-				contract.Role{Name: "solver", Loss: clipped}),
+			ofRoles(sampling, algorithm.Role{Name: "critic", Loss: &clipped}, algorithm.Role{Name: "judge", Loss: &narrow},
+				algorithm.Role{Name: "solver", Loss: &clipped}),
 			[]want{{"ppo", []int{1, 2, 4}}, {"ppo", []int{0, 3}}}},
 		"roles without a loss of their own have the run's": {
-			ofRoles(sampling, contract.Role{Name: "judge", Loss: clipped}),
+			ofRoles(sampling, algorithm.Role{Name: "judge", Loss: &clipped}),
 			[]want{{"importance_sampling", []int{1, 2, 4}}, {"ppo", []int{0, 3}}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []want
-			for _, p := range LossesOf(tc.algorithm).split(datums) {
+			for _, p := range LossesOf(tc.alg).split(datums) {
 				got = append(got, want{p.loss.Name, p.places})
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -68,11 +66,11 @@ func TestEachLossHasOnePass(t *testing.T) {
 }
 
 // trainRoles trains one step of data whose roles alternate on a new model, and returns its log-probs and loss.
-func trainRoles(t *testing.T, algorithm contract.Algorithm) Replies {
+func trainRoles(t *testing.T, alg algorithm.Algorithm) Replies {
 	t.Helper()
 	o, _ := opener(t)
 	training := step
-	training.Substeps, training.Losses = 1, LossesOf(algorithm)
+	training.Substeps, training.Losses = 1, LossesOf(alg)
 	training.Datums = nil
 	for i, role := range []string{"solver", "judge", "solver", "judge"} {
 		d := datum(int32(50 + i))
@@ -95,9 +93,8 @@ func trainRoles(t *testing.T, algorithm contract.Algorithm) Replies {
 func TestPassesOfTwoLosses(t *testing.T) {
 	one := trainRoles(t, ofRoles(sampling))
 	// The ratio is not clipped within these thresholds, so that the losses are equal.
-	wide := contract.Loss{Name: contract.LossPPO, Config: map[string]float64{contract.SettingClipLow: 0,
-		contract.SettingClipHigh: 1e9}}
-	two := trainRoles(t, ofRoles(sampling, contract.Role{Name: "judge", Loss: wide}))
+	wide := algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.0), ClipHigh: new(1e9)}
+	two := trainRoles(t, ofRoles(sampling, algorithm.Role{Name: "judge", Loss: &wide}))
 	if diff := cmp.Diff(one.Logprobs, two.Logprobs); diff != "" {
 		t.Errorf("log-probs of two passes (-one pass +two):\n%s", diff)
 	}

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -84,7 +84,7 @@ func bisect(ctx context.Context, groups []rl.Group, model accepter, losses Losse
 		return nil, nil
 	}
 	datums, err := rl.Datums(groups, rl.Advantages(groups,
-		contract.Algorithm{Advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone}}))
+		algorithm.Algorithm{Advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleNone}}))
 	if err != nil {
 		return nil, err
 	}

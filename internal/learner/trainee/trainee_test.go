@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
@@ -65,7 +66,7 @@ func datum(token int32) rl.Datum {
 
 var step = Step{
 	Datums: []rl.Datum{datum(50), datum(51), datum(52)}, Substeps: 2,
-	Losses: LossesOf(contract.Algorithm{Loss: contract.Loss{Name: contract.LossImportanceSampling}}),
+	Losses: LossesOf(algorithm.Algorithm{Loss: algorithm.Loss{Name: algorithm.LossImportanceSampling}}),
 	Adam:   tinker.AdamParams{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8},
 }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -25,7 +26,7 @@ type Work struct {
 }
 
 // Prepare turns a batch into training data and decides the optimizer's settings.
-func Prepare(alg contract.Algorithm, batch leases.Batch) (Work, error) {
+func Prepare(alg algorithm.Algorithm, batch leases.Batch) (Work, error) {
 	datums, err := rl.Datums(batch.Groups, rl.Advantages(batch.Groups, alg))
 	if err != nil {
 		return Work{}, fmt.Errorf("preparing step %d: %w", batch.Slots.Step+1, err)
@@ -43,13 +44,10 @@ func Prepare(alg contract.Algorithm, batch leases.Batch) (Work, error) {
 	return Work{
 		Datums: datums, klReference: mean,
 		Adam: tinker.AdamParams{
-			LearningRate: rate, Beta1: optimizer.Beta1, Beta2: optimizer.Beta2, Eps: optimizer.Epsilon,
+			LearningRate: rate, Beta1: *optimizer.Beta1, Beta2: *optimizer.Beta2, Eps: optimizer.Epsilon,
 			WeightDecay: optimizer.WeightDecay, GradClipNorm: optimizer.GradClipNorm,
 		},
-		Settings: rl.Settings{
-			LearningRate: rate, Optimizer: optimizer, Loss: alg.Loss, Advantage: alg.Advantage, Substeps: alg.Substeps,
-			Grouping: alg.Grouping, Roles: alg.Roles, KL: alg.KL,
-		},
+		Settings: rl.Settings{LearningRate: rate, Algorithm: alg},
 	}, nil
 }
 

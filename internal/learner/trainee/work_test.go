@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -60,10 +60,10 @@ func TestMeasure(t *testing.T) {
 }
 
 func TestPrepare(t *testing.T) {
-	alg := contract.Algorithm{
-		Steps: 10, Substeps: 2, Loss: contract.Loss{Name: "ppo"},
-		Advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone},
-		Optimizer: contract.Optimizer{LearningRate: 0.1, Schedule: "Linear", Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8,
+	alg := algorithm.Algorithm{
+		Steps: 10, Substeps: 2, Loss: algorithm.Loss{Name: algorithm.LossPPO},
+		Advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleNone},
+		Optimizer: algorithm.Optimizer{LearningRate: 0.1, Schedule: "Linear", Beta1: new(0.9), Beta2: new(0.95), Epsilon: 1e-8,
 			WeightDecay: 0.2, GradClipNorm: 3},
 	}
 	batch := leases.Batch{Slots: rl.Batch{Step: 5},

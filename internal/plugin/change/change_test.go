@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/observe"
@@ -87,9 +88,8 @@ func TestPlace(t *testing.T) {
 
 func TestFork(t *testing.T) {
 	run := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{
-		Algorithm: &v1alpha1.Algorithm{TasksPerStep: 4, Steps: new(int64(10))}, Suspend: new(true),
-		RetryGeneration: new(int32(2)),
-		ResumeFrom:      &v1alpha1.ResumeFrom{UID: "u"},
+		Algorithm: &algorithm.Algorithm{TasksPerStep: 4, Steps: 10}, Suspend: new(true), RetryGeneration: new(int32(2)),
+		ResumeFrom: &v1alpha1.ResumeFrom{UID: "u"},
 	}}
 	run.Name = "sums"
 	forked, err := forkFlags{optimizer: "Reset", set: []string{"spec.algorithm.steps=5"}}.fork(run,
@@ -116,7 +116,7 @@ func TestEstimate(t *testing.T) {
 	test := contract.Environment{Splits: []contract.Split{{Tasks: 100}}, GroupSize: 2,
 		Sampling: contract.Sampling{MaxTokens: 16}}
 	file := contract.RunFile{
-		Fixed: contract.Fixed{Environments: []contract.Environment{sums}, Algorithm: &contract.Algorithm{Steps: 50,
+		Fixed: contract.Fixed{Environments: []contract.Environment{sums}, Algorithm: &algorithm.Algorithm{Steps: 50,
 			TasksPerStep: 32}},
 		Evaluation: &contract.Evaluation{EverySteps: 20, Before: true, After: true,
 			Environments: []contract.Environment{test}},

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
@@ -18,8 +19,8 @@ func TestCheckOf(t *testing.T) {
 	file := func(known *contract.Capabilities) contract.RunFile {
 		return contract.RunFile{Capabilities: known, Fixed: contract.Fixed{
 			BaseURL: "http://own", Model: contract.Model{Name: "m", TrainAttention: true, TrainMLP: true, TrainUnembed: true},
-			Algorithm: &contract.Algorithm{Loss: contract.Loss{Name: "ppo"}, Optimizer: contract.Optimizer{Beta1: 0.9,
-				Beta2: 0.95, Epsilon: 1e-8}},
+			Algorithm: &algorithm.Algorithm{Loss: algorithm.Loss{Name: algorithm.LossPPO}, Optimizer: algorithm.Optimizer{Beta1: new(0.9),
+				Beta2: new(0.95), Epsilon: 1e-8}},
 		}}
 	}
 	found := &contract.Capabilities{BaseURL: "http://own", Model: "m", Supported: []string{"adam.beta1"},
@@ -38,7 +39,7 @@ func TestCheckOf(t *testing.T) {
 		shared *contract.Capabilities
 		want   []string
 	}{
-		"refused":   {file(found), "first", nil, []string{"algorithm.loss.name ppo (ignored)", "as run first found"}},
+		"refused":   {file(found), "first", nil, []string{"algorithm.loss.name PPO (ignored)", "as run first found"}},
 		"not known": {file(nil), "", nil, []string{"not known", "no run of the namespace", "before it trains"}},
 		"nothing":   {file(ppo), "first", ppo, []string{"nothing that run first has checked", "adam.beta1"}},
 		"another's": {file(&contract.Capabilities{BaseURL: "http://other", Model: "m", Ignored: []string{"loss.ppo"}}),

@@ -7,6 +7,9 @@ import (
 	"math"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -205,6 +208,28 @@ func TestLossGradients(t *testing.T) {
 			slope := (8*quotient[2] - 6*quotient[1] + quotient[0]) / 3
 			if math.Abs(slope-norm) > 1e-3*norm {
 				t.Errorf("the loss decreases by %.6g per step, the norm of the gradient is %.6g", slope, norm)
+			}
+		})
+	}
+}
+
+// TestLossesAreSpelledAsTheAPISpellsThem checks the names of the wire, and that only given settings are sent.
+func TestLossesAreSpelledAsTheAPISpellsThem(t *testing.T) {
+	cases := map[string]struct {
+		loss algorithm.Loss
+		want tinker.Loss
+	}{
+		"without settings": {algorithm.Loss{Name: algorithm.LossImportanceSampling},
+			tinker.Loss{Name: "importance_sampling"}},
+		"with both bounds": {algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.8), ClipHigh: new(1.2)},
+			tinker.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}},
+		"with a bound of 0": {algorithm.Loss{Name: algorithm.LossCISPO, ClipLow: new(0.0)},
+			tinker.Loss{Name: "cispo", Config: map[string]float64{"clip_low_threshold": 0}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, client.LossOf(tc.loss)); diff != "" {
+				t.Errorf("loss (-want +got):\n%s", diff)
 			}
 		})
 	}

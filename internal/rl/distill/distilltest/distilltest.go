@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rl/distill"
 )
@@ -104,10 +104,10 @@ func compareGroups(t testing.TB, step Step) {
 		}
 		groups = append(groups, group)
 	}
-	algorithm := contract.Algorithm{
-		Advantage: contract.Advantage{Baseline: contract.BaselineGroupMean, Scale: contract.ScaleNone},
+	alg := algorithm.Algorithm{
+		Advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleNone},
 	}
-	for g, members := range rl.Advantages(groups, algorithm) {
+	for g, members := range rl.Advantages(groups, alg) {
 		for m, trajectories := range members {
 			// Equal rewards have advantages of exactly 0 here, and of about 1e-8 in the reference.
 			scale := math.Abs(step.Groups[g].Rewards[m])

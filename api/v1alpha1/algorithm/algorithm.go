@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package v1alpha1
+package algorithm
 
 // Baseline is subtracted from a reward.
 // +kubebuilder:validation:Enum=GroupMean;LeaveOneOut;BatchMean;None
@@ -42,7 +42,7 @@ type Advantage struct {
 	// +kubebuilder:validation:Maximum=1
 	// +kubebuilder:default=0
 	// +optional
-	DDoF *int32 `json:"ddof,omitempty"`
+	DDoF int32 `json:"ddof,omitempty"`
 }
 
 // RoleAdvantage is how the rewards of one role become advantages. What is not given is as in algorithm.advantage.
@@ -67,9 +67,9 @@ type RoleAdvantage struct {
 // +kubebuilder:validation:Pattern=`^[a-z][a-z0-9_-]*$`
 type RoleName string
 
-// AlgorithmRole is how the trajectories of one role are trained on.
+// Role is how the trajectories of one role are trained on.
 // +kubebuilder:validation:XValidation:rule="has(self.advantage) || has(self.loss)",message="a role of algorithm.roles changes nothing: give advantage or loss, or remove the entry"
-type AlgorithmRole struct {
+type Role struct {
 	// name is the name of the role, as the environment's workflow has it.
 	// +required
 	Name RoleName `json:"name"`
@@ -93,31 +93,31 @@ const (
 	GroupingEpisode    Grouping = "Episode"
 )
 
-// LossName is a loss as the Tinker API spells it.
-// +kubebuilder:validation:Enum=importance_sampling;ppo;cispo
+// LossName names a loss.
+// +kubebuilder:validation:Enum=ImportanceSampling;PPO;CISPO
 type LossName string
 
 // The losses.
 const (
-	LossImportanceSampling LossName = "importance_sampling"
-	LossPPO                LossName = "ppo"
-	LossCISPO              LossName = "cispo"
+	LossImportanceSampling LossName = "ImportanceSampling"
+	LossPPO                LossName = "PPO"
+	LossCISPO              LossName = "CISPO"
 )
 
 // Loss is the loss and its settings.
-// +kubebuilder:validation:XValidation:rule="self.name in ['ppo', 'cispo'] || (!has(self.clipLow) && !has(self.clipHigh))",message="clipLow and clipHigh are settings of ppo and cispo: remove them or change loss.name"
-// +kubebuilder:validation:XValidation:rule="!has(self.clipLow) || has(self.clipHigh) || self.clipLow < (self.name == 'ppo' ? 1.2 : 4.0)",message="clipLow must be below clipHigh, which is 1.2 for ppo and 4 for cispo unless it is given: lower clipLow or give clipHigh"
-// +kubebuilder:validation:XValidation:rule="!has(self.clipHigh) || has(self.clipLow) || self.clipHigh > (self.name == 'ppo' ? 0.8 : 0.0)",message="clipHigh must be above clipLow, which is 0.8 for ppo and 0 for cispo unless it is given: raise clipHigh or give clipLow"
+// +kubebuilder:validation:XValidation:rule="self.name in ['PPO', 'CISPO'] || (!has(self.clipLow) && !has(self.clipHigh))",message="clipLow and clipHigh are settings of PPO and CISPO: remove them or change loss.name"
+// +kubebuilder:validation:XValidation:rule="!has(self.clipLow) || has(self.clipHigh) || self.clipLow < (self.name == 'PPO' ? 1.2 : 4.0)",message="clipLow must be below clipHigh, which is 1.2 for PPO and 4 for CISPO unless it is given: lower clipLow or give clipHigh"
+// +kubebuilder:validation:XValidation:rule="!has(self.clipHigh) || has(self.clipLow) || self.clipHigh > (self.name == 'PPO' ? 0.8 : 0.0)",message="clipHigh must be above clipLow, which is 0.8 for PPO and 0 for CISPO unless it is given: raise clipHigh or give clipLow"
 // +kubebuilder:validation:XValidation:rule="!has(self.clipLow) || !has(self.clipHigh) || self.clipLow < self.clipHigh",message="clipLow must be below clipHigh; both are bounds of the probability ratio, such as 0.8 and 1.2"
 type Loss struct {
 	// name is the name of the loss.
 	// +required
 	Name LossName `json:"name"`
-	// clipLow is the least probability ratio; without it 0.8 for ppo and 0 for cispo.
+	// clipLow is the least probability ratio; without it 0.8 for PPO and 0 for CISPO.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ClipLow *float64 `json:"clipLow,omitempty"`
-	// clipHigh is the greatest probability ratio; without it 1.2 for ppo and 4 for cispo.
+	// clipHigh is the greatest probability ratio; without it 1.2 for PPO and 4 for CISPO.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ClipHigh *float64 `json:"clipHigh,omitempty"`
@@ -145,8 +145,8 @@ const (
 
 // Algorithm is how groups of episodes become optimizer steps.
 // +kubebuilder:validation:XValidation:rule="has(self.steps) != has(self.epochs)",message="give exactly one of steps and epochs"
-// +kubebuilder:validation:XValidation:rule="!has(self.lag) || self.lag == 0 || self.loss.name in ['ppo', 'cispo']",message="lag above 0 trains on samples of older policies, which needs a clipped loss: set loss.name to ppo or cispo, or lag to 0"
-// +kubebuilder:validation:XValidation:rule="!has(self.lag) || self.lag == 0 || !has(self.roles) || self.roles.all(r, !has(r.loss) || r.loss.name in ['ppo', 'cispo'])",message="lag above 0 trains on samples of older policies, which needs clipped losses: set the loss.name of every entry of roles to ppo or cispo, or lag to 0"
+// +kubebuilder:validation:XValidation:rule="!has(self.lag) || self.lag == 0 || self.loss.name in ['PPO', 'CISPO']",message="lag above 0 trains on samples of older policies, which needs a clipped loss: set loss.name to PPO or CISPO, or lag to 0"
+// +kubebuilder:validation:XValidation:rule="!has(self.lag) || self.lag == 0 || !has(self.roles) || self.roles.all(r, !has(r.loss) || r.loss.name in ['PPO', 'CISPO'])",message="lag above 0 trains on samples of older policies, which needs clipped losses: set the loss.name of every entry of roles to PPO or CISPO, or lag to 0"
 // +kubebuilder:validation:XValidation:rule="!has(self.roles) || self.roles.all(r, !has(r.advantage) || (has(r.advantage.baseline) ? r.advantage.baseline : self.advantage.baseline) != 'LeaveOneOut' || (has(r.advantage.scale) ? r.advantage.scale : self.advantage.scale) == 'None')",message="an entry of roles has baseline LeaveOneOut with scale GroupStd or BatchStd, given there or in advantage: LeaveOneOut is GroupMean times n/(n-1) for a group of n, a factor that scale divides out again: set the entry's baseline to GroupMean, or its scale to None"
 type Algorithm struct {
 	// tasksPerStep is how many groups one batch has: of different tasks, where there are as many.
@@ -158,24 +158,24 @@ type Algorithm struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000
 	// +optional
-	Steps *int64 `json:"steps,omitempty"`
+	Steps int64 `json:"steps,omitempty"`
 	// epochs is how many passes over all tasks to train for: epochs x tasks / tasksPerStep steps, rounded down,
 	// and at least one.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	// +optional
-	Epochs *int64 `json:"epochs,omitempty"`
+	Epochs int64 `json:"epochs,omitempty"`
 	// seed decides the order of tasks and of all sampling.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=0
 	// +optional
-	Seed *int64 `json:"seed,omitempty"`
+	Seed int64 `json:"seed,omitempty"`
 	// advantage is how rewards become advantages.
 	// +kubebuilder:default={}
 	// +optional
 	Advantage Advantage `json:"advantage,omitzero"`
 	// loss is the loss with its settings.
-	// +kubebuilder:default={name: importance_sampling}
+	// +kubebuilder:default={name: ImportanceSampling}
 	// +optional
 	Loss Loss `json:"loss,omitzero"`
 	// grouping is which trajectories are compared with each other to get advantages. Each conversation of an episode is a
@@ -191,7 +191,7 @@ type Algorithm struct {
 	// +listType=map
 	// +listMapKey=name
 	// +optional
-	Roles []AlgorithmRole `json:"roles,omitempty"`
+	Roles []Role `json:"roles,omitempty"`
 	// kl is a penalty for tokens that the policy prefers more than a reference does; without it, no penalty applies.
 	// +optional
 	KL *KL `json:"kl,omitempty"`
@@ -199,14 +199,14 @@ type Algorithm struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=1
 	// +optional
-	Substeps *int32 `json:"substeps,omitempty"`
+	Substeps int32 `json:"substeps,omitempty"`
 	// lag is how many steps the policy that samples is behind the one that trains; above 0
-	// sampling and training overlap. Needs the loss ppo or cispo.
+	// sampling and training overlap. Needs the loss PPO or CISPO.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=16
 	// +kubebuilder:default=0
 	// +optional
-	Lag *int32 `json:"lag,omitempty"`
+	Lag int32 `json:"lag,omitempty"`
 	// constantGroups is what becomes of a group whose rewards are all equal; kept, it costs
 	// tokens and has no advantage. Groups are those that grouping forms; a task all of whose groups are constant is
 	// dropped.
@@ -239,15 +239,15 @@ type KL struct {
 	// +kubebuilder:validation:Maximum=1
 	// +kubebuilder:default=0.0
 	// +optional
-	Discount *float64 `json:"discount,omitempty"`
+	Discount float64 `json:"discount,omitempty"`
 	// reference is the model to stay close to; without it the base model of the run.
 	// +optional
-	Reference *KLReference `json:"reference,omitempty"`
+	Reference *Reference `json:"reference,omitempty"`
 }
 
-// KLReference is a base model or a checkpoint. (tinker-cookbook: kl_reference_config.)
+// Reference is a base model or a checkpoint. (tinker-cookbook: kl_reference_config.)
 // +kubebuilder:validation:XValidation:rule="has(self.model) != has(self.checkpoint)",message="give exactly one of model and checkpoint, or leave reference out for the run's base model"
-type KLReference struct {
+type Reference struct {
 	// model is a base model that has the run's tokenizer.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -288,7 +288,7 @@ type Optimizer struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=0
 	// +optional
-	WarmupSteps *int64 `json:"warmupSteps,omitempty"`
+	WarmupSteps int64 `json:"warmupSteps,omitempty"`
 	// beta1 is the beta1 of Adam.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
@@ -308,15 +308,15 @@ type Optimizer struct {
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:default=1.0e-8
 	// +optional
-	Epsilon *float64 `json:"epsilon,omitempty"`
+	Epsilon float64 `json:"epsilon,omitempty"`
 	// weightDecay is the decoupled weight decay.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=0.0
 	// +optional
-	WeightDecay *float64 `json:"weightDecay,omitempty"`
+	WeightDecay float64 `json:"weightDecay,omitempty"`
 	// gradClipNorm is the greatest norm of the gradient; 0 means no clipping.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=0.0
 	// +optional
-	GradClipNorm *float64 `json:"gradClipNorm,omitempty"`
+	GradClipNorm float64 `json:"gradClipNorm,omitempty"`
 }
