@@ -123,13 +123,6 @@ const (
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 )
 
-// Reasons for the end of an attempt that no condition has.
-const (
-	// ReasonSettingsChanged says that the learner was stopped because what decides the weights was changed before a first
-	// step.
-	ReasonSettingsChanged = "SettingsChanged"
-)
-
 // Reasons of RolloutsReady.
 const (
 	ReasonWorkersReady    = "WorkersReady"

@@ -26,6 +26,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/transport"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 	"github.com/tinker-operator/tinker-operator/internal/version"
@@ -62,12 +63,12 @@ func run(o options, logger *slog.Logger) contract.Verdict {
 	config, err := configure(o, logger)
 	if errors.Is(err, errNoKey) {
 		logger.Error("learner cannot start", "err", err)
-		return contract.Verdict{Cause: contract.CauseUpstream, Reason: learner.ReasonKeyRefused, Message: err.Error(),
+		return contract.Verdict{Cause: contract.CauseUpstream, Reason: problem.KeyRefused, Message: err.Error(),
 			Attempt: config.File.Attempt}
 	}
 	if err != nil {
 		logger.Error("learner cannot start", "err", err)
-		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: "StartRejected", Message: err.Error(),
+		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: problem.StartRejected, Message: err.Error(),
 			Attempt: config.File.Attempt}
 	}
 	ctx := context.Background()

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -15,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/probe"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/setup"
 	"github.com/tinker-operator/tinker-operator/internal/version"
@@ -49,14 +49,14 @@ func runProbe(ctx context.Context, env environ) error {
 			return fmt.Errorf("writing the result: %w", err)
 		}
 	}
-	problem := errors.New(result.Reason + ": " + result.Message)
+	found := fmt.Errorf("%s: %s", result.Reason, result.Message)
 	switch {
 	case result.OK:
 		return nil
 	case final:
-		return configError(problem)
+		return configError(found)
 	default:
-		return &exitError{code: exitUnavailable, err: problem}
+		return &exitError{code: exitUnavailable, err: found}
 	}
 }
 
@@ -65,11 +65,11 @@ func probeFile(ctx context.Context, name string, loader *source.Loader,
 	builder registry.Builder) (result contract.ProbeResult, final bool) {
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return contract.ProbeResult{Reason: probe.ReasonInvalid, Message: err.Error()}, true
+		return contract.ProbeResult{Reason: problem.Invalid, Message: err.Error()}, true
 	}
 	definition, err := contract.DecodeDefinition(data)
 	if err != nil {
-		return contract.ProbeResult{Reason: probe.ReasonInvalid, Message: err.Error()}, true
+		return contract.ProbeResult{Reason: problem.Invalid, Message: err.Error()}, true
 	}
 	result, final = probe.Probe(ctx, builder, definition)
 	if result.OK && definition.Dataset != nil {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // Bounds of a reply besides its records. The project's own learner stays below them.
@@ -28,7 +26,7 @@ func (r HeartbeatReply) Bounded() (HeartbeatReply, string) {
 	r.Problems = bounded(r.Problems, maxReplyList, "problems", &excess)
 	for i := range r.Problems {
 		p := &r.Problems[i]
-		p.Code, p.Evidence = problem.Code(Truncate(string(p.Code), maxLineage)), Truncate(p.Evidence, maxReplyText)
+		p.Code, p.Evidence = p.Code.Bounded(), Truncate(p.Evidence, maxReplyText)
 	}
 	r.Unavailable = bounded(r.Unavailable, maxReplyList, "unavailable environments", &excess)
 	for i := range r.Unavailable {

@@ -218,9 +218,8 @@ func (c Cause) Reported() bool {
 // Verdict is what a learner reports when it ends, at most 4,096 bytes of JSON in the termination message.
 type Verdict struct {
 	Cause Cause `json:"cause"`
-	// Reason is CamelCase and stable where a condition quotes it: NoUsableCheckpoint, KeyRefused,
-	// ModelUnknown, EndpointUnreachable, UnsupportedByEndpoint, ...
-	Reason string `json:"reason,omitempty"`
+	// Reason is the code of the problem that ended the attempt; empty where the cause says everything.
+	Reason problem.Code `json:"reason,omitempty"`
 	// Message is for people and says what to do.
 	Message  string   `json:"message,omitempty"`
 	Attempt  int32    `json:"attempt"`

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/tinker-operator/tinker-operator/internal/finite"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // DefinitionName is the key of the ConfigMap that a probe Job is handed, and the file's name in its pod.
@@ -21,8 +22,8 @@ const MaxProbeBytes = 4096
 type ProbeResult struct {
 	// OK says that the environment can be used.
 	OK bool `json:"ok"`
-	// Reason is CamelCase when it cannot: EnvironmentFault, JudgeFault, DataInvalid, NoTasks, CanaryFailed, Invalid.
-	Reason string `json:"reason,omitempty"`
+	// Reason is the code of the problem when it cannot.
+	Reason problem.Code `json:"reason,omitempty"`
 	// Message is for people and says what to do.
 	Message string `json:"message,omitempty"`
 	// Splits are those that were found, sorted by name.

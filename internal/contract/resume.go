@@ -3,9 +3,6 @@
 
 package contract
 
-// ReasonResumeRefused is the reason of a learner that cannot continue the run which RunFile.ResumeFrom names.
-const ReasonResumeRefused = "ResumeRefused"
-
 // ResumedFrom is the run that a run continues.
 type ResumedFrom struct {
 	UID string `json:"uid"`

@@ -253,10 +253,10 @@ func TestValidateNamesTheField(t *testing.T) {
 			f.Tracking = &tracking.Settings{MLflow: &tracking.MLflow{BaseURL: "http://mlflow", Experiment: "e", RunName: "r",
 				Username: "u"}}
 		},
-		"tracking.openReward.baseURL": func(f *RunFile) {
+		"tracking.openreward.baseURL": func(f *RunFile) {
 			f.Tracking = &tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: "openreward", RunName: "r", KeyFile: "k"}}
 		},
-		"tracking.openReward.keyFile": func(f *RunFile) {
+		"tracking.openreward.keyFile": func(f *RunFile) {
 			f.Tracking = &tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: "https://openreward", RunName: "r"}}
 		},
 		"tracking.tensorboard.runName": func(f *RunFile) {

@@ -18,7 +18,7 @@ const MaxVerdictBytes = 4096
 // EncodeVerdict gives at most MaxVerdictBytes of JSON. Where all does not fit, the metrics that no status
 // shows go first, then older checkpoints, environments and the rest: the newest checkpoint always stays.
 func EncodeVerdict(v Verdict) ([]byte, error) {
-	v.Reason, v.Message = Truncate(v.Reason, 64), Truncate(v.Message, 1024)
+	v.Reason, v.Message = v.Reason.Bounded(), Truncate(v.Message, 1024)
 	v.Progress = v.Progress.Finite()
 	for {
 		data, err := json.Marshal(v)
@@ -73,10 +73,6 @@ func (p *Progress) dropEstimate() bool {
 	*list = (*list)[:len(*list)-1]
 	return true
 }
-
-// ReasonStopRequested is the reason of a learner that drained because its manager asked for that, and not because its
-// pod was terminated.
-const ReasonStopRequested = "StopRequested"
 
 // DecodeVerdict reads a termination message; anything else is an error.
 func DecodeVerdict(message string) (Verdict, error) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 func TestVerdictFits(t *testing.T) {
@@ -107,4 +109,20 @@ func FuzzDecodeVerdict(f *testing.F) {
 			t.Errorf("a short verdict that was read cannot be written: %v", err)
 		}
 	})
+}
+
+// TestDecodeReasonOfAnotherBuild reads a termination message whose reason no build writes.
+func TestDecodeReasonOfAnotherBuild(t *testing.T) {
+	long := strings.Repeat("é", 1000)
+	v, err := DecodeVerdict(`{"cause":"Upstream","attempt":1,"reason":"` + long + `"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := problem.Code(long[:64]); v.Reason != want || problem.IsKnown(v.Reason) {
+		t.Errorf("reason is %q, want the unknown code %q", v.Reason, want)
+	}
+	result, err := DecodeProbeResult(`{"ok":false,"reason":"` + long + `"}`)
+	if err != nil || len(result.Reason) != 64 {
+		t.Errorf("reason of the probe is %q (%v), want 64 bytes of it", result.Reason, err)
+	}
 }

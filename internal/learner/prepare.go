@@ -49,7 +49,7 @@ func (l *learner) prepare(ctx context.Context) error {
 		HTTP: l.config.HTTP, Logger: l.config.Logger, Observe: l.status.Observe, Meter: l.meter,
 	})
 	if err != nil {
-		return preflight.Reject(preflight.ReasonUnsupported, "setting the endpoint up: %v", err)
+		return preflight.Reject(problem.UnsupportedByEndpoint, "setting the endpoint up: %v", err)
 	}
 	l.book = newBook(l.file)
 	spec, err := json.Marshal(l.file)
@@ -250,7 +250,7 @@ func batchConfig(file contract.RunFile) (leases.BatchConfig, error) {
 	}
 	var err error
 	if config.Stream, err = rl.NewStream(config.Seed, sources); err != nil {
-		return config, preflight.Reject("EnvironmentsRejected", "%v", err)
+		return config, preflight.Reject(problem.EnvironmentsRejected, "%v", err)
 	}
 	return config, nil
 }

@@ -29,7 +29,7 @@ func Run(ctx context.Context, config Config) contract.Verdict {
 	err := l.run(ctx)
 	verdict := verdictOf(err)
 	if verdict.Cause == contract.CauseDrained && verdict.Reason == "" && l.wasAskedToDrain() {
-		verdict.Reason = contract.ReasonStopRequested
+		verdict.Reason = problem.StopRequested
 	}
 	verdict.Attempt, verdict.Progress = l.file.Attempt, l.status.Progress().Finite()
 	config.Logger.Info("learner ends", "cause", verdict.Cause, "reason", verdict.Reason,

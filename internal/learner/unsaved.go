@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // unsavedError says that a learner that stopped has not saved all that it has trained.
@@ -53,7 +54,7 @@ func verdictOfDrain(err error) contract.Verdict {
 	verdict := contract.Verdict{Cause: contract.CauseDrained, Message: "Stopped at a saved state, as asked"}
 	unsaved, isUnsaved := errors.AsType[*unsavedError](err)
 	if errors.Is(err, errBudget) {
-		verdict.Reason, verdict.Message = ReasonBudgetReached, "Stopped at a saved state: "+err.Error()
+		verdict.Reason, verdict.Message = problem.BudgetReached, "Stopped at a saved state: "+err.Error()
 		if isUnsaved {
 			verdict.Message = "Stopped: " + err.Error()
 		}

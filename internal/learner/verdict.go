@@ -12,18 +12,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
-)
-
-// The reasons of a verdict that the learner itself gives, as conditions quote them; preflight has the others.
-const (
-	reasonNoUsableCheckpoint = "NoUsableCheckpoint"
-	ReasonKeyRefused         = "KeyRefused"
-	ReasonBudgetReached      = "BudgetReached"
-	reasonNotTinker          = "EndpointNotTinker"
-	reasonSuperseded         = "Superseded"
-	reasonDiverged           = "Diverged"
-	ReasonSettingsDiffer     = "SettingsDiffer"
 )
 
 // verdictOf returns why the loop ended: the cause, and the remedy where the run requires intervention.
@@ -39,26 +29,26 @@ func verdictOf(err error) contract.Verdict {
 	case errors.Is(err, errNoProgress):
 		return contract.Verdict{Cause: contract.CauseCrashed, Message: err.Error()}
 	case isFenced(err):
-		return contract.Verdict{Cause: contract.CauseFenced, Reason: reasonSuperseded, Message: err.Error()}
+		return contract.Verdict{Cause: contract.CauseFenced, Reason: problem.Superseded, Message: err.Error()}
 	case errors.As(err, &unsupported):
 		return contract.Verdict{Cause: causeOfRejection(kind), Reason: unsupported.Reason, Message: unsupported.Message}
 	case errors.As(err, &settings):
-		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: ReasonSettingsDiffer, Message: settings.Error()}
+		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: problem.SettingsDiffer, Message: settings.Error()}
 	case isResumeRefused(err):
-		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: contract.ReasonResumeRefused,
+		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: problem.ResumeRefused,
 			Message: err.Error()}
 	case errors.Is(err, trainee.ErrColdOptimizer):
-		return contract.Verdict{Cause: contract.CauseUpstream, Reason: preflight.ReasonOptimizerLost,
+		return contract.Verdict{Cause: contract.CauseUpstream, Reason: problem.OptimizerNotRestored,
 			Message: err.Error() + ": repair the endpoint, or set failurePolicy.requireOptimizerState to false"}
 	case kind == failure.Diverged:
-		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: reasonDiverged,
+		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: problem.Diverged,
 			Message: "Training has diverged: " + err.Error() +
 				": begin a new run from an earlier checkpoint, with a lower learning rate"}
 	case kind == failure.Untrainable:
 		return contract.Verdict{Cause: contract.CauseDataRejected,
 			Message: err.Error() + ": correct what the groups are refused for, and raise spec.retryGeneration"}
 	case kind == failure.LostCheckpoint:
-		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: reasonNoUsableCheckpoint,
+		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: problem.NoUsableCheckpoint,
 			Message: err.Error() + ": begin a new run, from a checkpoint that still exists if there is one"}
 	default:
 		return verdictOfRefusal(kind, err)
@@ -70,23 +60,23 @@ func verdictOfRefusal(kind failure.Kind, err error) contract.Verdict {
 	const unsupported = ": change the setting, or use an endpoint that supports it"
 	switch kind {
 	case failure.Unsupported:
-		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: preflight.ReasonUnsupported,
+		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: problem.UnsupportedByEndpoint,
 			Message: err.Error() + unsupported}
 	case failure.SettingsRefused:
-		return contract.Verdict{Cause: contract.CauseUpstream, Reason: preflight.ReasonUnsupported,
+		return contract.Verdict{Cause: contract.CauseUpstream, Reason: problem.UnsupportedByEndpoint,
 			Message: err.Error() + unsupported}
 	case failure.MissingCheckpoint:
-		return contract.Verdict{Cause: contract.CauseUpstream, Reason: reasonNoUsableCheckpoint,
+		return contract.Verdict{Cause: contract.CauseUpstream, Reason: problem.NoUsableCheckpoint,
 			Message: err.Error() + ": make it readable, or name another"}
 	case failure.DataRefused:
-		return contract.Verdict{Cause: contract.CauseUpstream, Reason: preflight.ReasonUnsupported,
+		return contract.Verdict{Cause: contract.CauseUpstream, Reason: problem.UnsupportedByEndpoint,
 			Message: err.Error() + ": the endpoint takes none of the groups; check the loss and the model"}
 	case failure.CredentialsRefused:
-		return contract.Verdict{Cause: contract.CauseUpstream, Reason: ReasonKeyRefused,
+		return contract.Verdict{Cause: contract.CauseUpstream, Reason: problem.KeyRefused,
 			Message: "The endpoint refuses the API key: put a valid one into the Secret that tinker.apiKeySecretKeyRef names; " +
 				"the run then continues"}
 	case failure.NotTinker:
-		return contract.Verdict{Cause: contract.CauseUpstream, Reason: reasonNotTinker, Message: client.EvidenceOf(err)}
+		return contract.Verdict{Cause: contract.CauseUpstream, Reason: problem.EndpointNotTinker, Message: client.EvidenceOf(err)}
 	default:
 		return contract.Verdict{Cause: contract.CauseCrashed, Message: err.Error()}
 	}

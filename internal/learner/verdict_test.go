@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -24,7 +25,7 @@ func TestVerdictOf(t *testing.T) {
 	cases := map[string]struct {
 		err    error
 		cause  contract.Cause
-		reason string
+		reason problem.Code
 	}{
 		"a diverged run ends with a remedy": {failure.New(failure.Diverged, errors.New("loss:sum of step 3 is NaN"),
 			"training"),
@@ -49,13 +50,13 @@ func TestVerdictOf(t *testing.T) {
 			"loading")), contract.CauseUpstream, "NoUsableCheckpoint"},
 		"a learner without progress ends, whatever failed": {fmt.Errorf("%w: %w", errNoProgress,
 			failure.New(failure.SettingsRefused, errors.New("x"), "stepping")), contract.CauseCrashed, ""},
-		"a spec that no endpoint accepts ends the run": {preflight.Reject("EnvironmentsRejected", "x"),
-			contract.CauseConfigRejected, "EnvironmentsRejected"},
+		"a spec that no endpoint accepts ends the run": {preflight.Reject(problem.EnvironmentsRejected, "x"),
+			contract.CauseConfigRejected, problem.EnvironmentsRejected},
 		"an unknown model ends the attempt, not the run": {failure.New(failure.UnknownModel,
-			preflight.Reject(preflight.ReasonModelUnknown, "x"), "checking"),
+			preflight.Reject(problem.ModelUnknown, "x"), "checking"),
 			contract.CauseUpstream, "ModelUnknown"},
 		"a short context ends the attempt, not the run": {failure.New(failure.ShortContext,
-			preflight.Reject(preflight.ReasonUnsupported, "x"), "checking"),
+			preflight.Reject(problem.UnsupportedByEndpoint, "x"), "checking"),
 			contract.CauseUpstream, "UnsupportedByEndpoint"},
 		"a broken model does not end the run": {wrap(client.ErrModelBroken), contract.CauseCrashed, ""},
 		"a lost future does not end the run": {wrap(&client.Error{Category: tinker.CategoryFutureLost}),

@@ -32,16 +32,51 @@ const (
 	EnvironmentUnavailable Code = "EnvironmentUnavailable"
 )
 
-// The reasons for which attempts end.
+// The problems of a RewardEnvironment, which its probe finds.
+const (
+	Invalid          Code = "Invalid"
+	DataInvalid      Code = "DataInvalid"
+	EnvironmentFault Code = "EnvironmentFault"
+	JudgeFault       Code = "JudgeFault"
+	NoTasks          Code = "NoTasks"
+	CanaryFailed     Code = "CanaryFailed"
+)
+
+// The problems of the services that show a run's curves. Learners report them.
+const (
+	Connecting         Code = "Connecting"
+	KeyMissing         Code = "KeyMissing"
+	TrackerKeyRefused  Code = "TrackerKeyRefused"
+	PermissionDenied   Code = "PermissionDenied"
+	ServiceNotFound    Code = "ServiceNotFound"
+	ServiceUnreachable Code = "ServiceUnreachable"
+	ServiceFailing     Code = "ServiceFailing"
+	StepsDropped       Code = "StepsDropped"
+	RolloutsDropped    Code = "RolloutsDropped"
+)
+
+// The problems for which attempts end.
 const (
 	UnsupportedByEndpoint Code = "UnsupportedByEndpoint"
 	OptimizerNotRestored  Code = "OptimizerNotRestored"
 	NoUsableCheckpoint    Code = "NoUsableCheckpoint"
 	TokenizerRejected     Code = "TokenizerRejected"
+	StartRejected         Code = "StartRejected"
+	EnvironmentsRejected  Code = "EnvironmentsRejected"
+	Untrainable           Code = "Untrainable"
+	Diverged              Code = "Diverged"
+	ConfigRejected        Code = "ConfigRejected"
+	DataRejected          Code = "DataRejected"
 	SettingsDiffer        Code = "SettingsDiffer"
 	ResumeRefused         Code = "ResumeRefused"
 	SpecRefused           Code = "SpecRefused"
-	SettingsChanged       Code = "SettingsChanged"
-	JobSuspended          Code = "JobSuspended"
-	Diverged              Code = "Diverged"
+)
+
+// The endings of attempts that are no problems: somebody asked for them.
+const (
+	SettingsChanged Code = "SettingsChanged"
+	JobSuspended    Code = "JobSuspended"
+	StopRequested   Code = "StopRequested"
+	BudgetReached   Code = "BudgetReached"
+	Superseded      Code = "Superseded"
 )

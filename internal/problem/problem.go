@@ -14,6 +14,24 @@ import (
 // another build may report a code that this build does not know.
 type Code string
 
+// maxCode bounds a code of another build, in bytes.
+const maxCode = 64
+
+// Bounded returns a code that fits into a status: what follows 64 bytes is cut off, and the code is then unknown.
+func (c Code) Bounded() Code {
+	text := strings.ToValidUTF8(string(c), "?")
+	if len(text) > maxCode {
+		text = strings.ToValidUTF8(text[:maxCode], "")
+	}
+	return Code(text)
+}
+
+// UnmarshalText reads a code that another program wrote, bounded.
+func (c *Code) UnmarshalText(text []byte) error {
+	*c = Code(text).Bounded()
+	return nil
+}
+
 // Problem is a problem that a program observed.
 type Problem struct {
 	Code Code `json:"code"`
@@ -74,8 +92,8 @@ const (
 // unknown is the row of codes that this build does not know.
 var unknown = Row{
 	Reason: "UnknownProblem",
-	Fact:   "The learner reports a problem that this version of the operator does not know (%s).",
-	Repair: "Read the learner's log: kubectl tinker logs $(run). Then upgrade the operator to the learner's version.",
+	Fact:   "A program of another version reports a problem that this version of the operator does not know (%s).",
+	Repair: "Read the log: kubectl tinker logs $(run). Then upgrade the operator to the version of the program.",
 }
 
 // Lookup returns the row of a code. An unknown code has a row that says so.
@@ -104,8 +122,8 @@ func RepairOf(reason string) string {
 	return ""
 }
 
-// NextOf returns what follows an attempt that ended for a reason of the API.
-func NextOf(reason string) Next { return rows[Code(reason)].Next }
+// NextOf returns what follows an attempt that ended for a problem.
+func NextOf(code Code) Next { return rows[code].Next }
 
 // continuation ends the messages of problems after whose repair the run goes on.
 const continuation = " The run then continues by itself."

@@ -38,7 +38,7 @@ func TestMessage(t *testing.T) {
 		"nothing to be done": {Problem{Code: Throttled},
 			"The endpoint answers 429: its rate limit is reached, and the run continues as fast as that allows."},
 		"a code of another version": {Problem{"QuotaOfMoons", "no moon left"},
-			"The learner reports a problem that this version of the operator does not know (QuotaOfMoons: no moon left)."},
+			"A program of another version reports a problem that this version of the operator does not know (QuotaOfMoons: no moon left)."},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestRows(t *testing.T) {
 
 // healthy are the reasons of the API that are no problems: their conditions say what a run does.
 var healthy = []string{
-	"Accepted", "BackingOff", "BudgetReached", "CheckpointSaved", "Completed", "EnvironmentChanged",
+	"Accepted", "BackingOff", "CheckpointSaved", "Completed", "EnvironmentChanged",
 	"EnvironmentsPinned", "EnvironmentsReady", "Evaluating", "Finished", "NoCheckpoint", "NotFinished", "NotStalled",
 	"NotStarted", "NotSuspended", "Opening", "Probed", "Probing", "Recording", "Restarting", "Running", "Starting",
 	"Training", "WaitingForLearner", "WaitingForWorkers", "WorkersReady", "WorkersReplaced",
@@ -88,7 +88,9 @@ func TestReasonsOfTheAPI(t *testing.T) {
 	api := reasonsOfTheAPI(t)
 	known := map[string]bool{unknown.Reason: true}
 	for _, code := range Codes() {
-		known[Lookup(code).Reason] = true
+		if row := Lookup(code); row.Conditions != noCondition {
+			known[row.Reason] = true
+		}
 	}
 	for _, reason := range healthy {
 		if known[reason] {

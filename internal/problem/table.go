@@ -21,10 +21,15 @@ const (
 	tracking     = "TrackingReady"
 	probe        = "Ready of a RewardEnvironment"
 	failed       = "Failed"
+	noCondition  = "none: an attempt ends for it"
 )
 
+// unavailable is the reason of an environment that is probed again.
+const unavailable = "Unavailable"
+
 // table has the problems in the order of the troubleshooting page: in which a run meets them.
-var table = [][]entry{specTable, probeTable, podTable, endpointTable, storeTable, trackingTable, endTable}
+var table = [][]entry{specTable, probeTable, podTable, endpointTable, storeTable, trackingTable, endTable,
+	attemptTable}
 
 // specTable has the problems of the spec and of what it refers to.
 var specTable = []entry{
@@ -80,10 +85,6 @@ var specTable = []entry{
 		Means: "A step was committed in the moment in which what decides the weights was changed.",
 		Repair: "Restore the fields that the message names, and the run continues. Put the new values into another " +
 			"run."}},
-	{SettingsChanged, Row{
-		Conditions: "none; an attempt ends for it", Next: AtOnce,
-		Means: "What decides the weights was changed before a first step was committed.",
-	}},
 	{UnsupportedByFormat, Row{
 		Conditions: "Accepted, Progressing", NeedsAction: true, Retry: Always,
 		Fact:  "The format of the run's model cannot express a prompt (%s).",
@@ -119,13 +120,23 @@ var probeTable = []entry{
 	{"ProbeFailed", Row{
 		Conditions: probe, Means: "The probe ended without a result, and is repeated.",
 		Repair: "Wait. If the probe fails again and again, read the log of its pod."}},
-	{"Unavailable", Row{
-		Conditions: probe, Means: "The environment or its judge failed, and is probed again.",
-		Repair: "Repair the server or the judge that the message names."}},
-	{"Invalid", Row{
+	{EnvironmentFault, Row{
+		Conditions: probe, Reason: unavailable, Means: "The environment failed, and is probed again.",
+		Repair: "Repair the server that the message names, or the program."}},
+	{JudgeFault, Row{
+		Conditions: probe, Reason: unavailable, Means: "A judge failed, and is asked again.",
+		Repair: "Repair the judge that the message names."}},
+	{NoTasks, Row{
+		Conditions: probe, Reason: unavailable, Means: "No split has a task. The environment is probed again.",
+		Repair: "Add tasks to the data or the server, or correct the splits."}},
+	{CanaryFailed, Row{
+		Conditions: probe, Reason: unavailable,
+		Means:  "A right answer does not earn more than a wrong one. The environment is probed again.",
+		Repair: "Correct the reward of the RewardEnvironment, or the answers of the data."}},
+	{Invalid, Row{
 		Conditions: probe, Means: "The definition cannot work as it stands.",
 		Repair: "Correct the field that the message names."}},
-	{"DataInvalid", Row{
+	{DataInvalid, Row{
 		Conditions: probe, Means: "The data cannot be read as the spec describes them. They are probed again.",
 		Repair: "Correct the data, or the field that the message names."}},
 }
@@ -303,29 +314,32 @@ var storeTable = []entry{
 
 // trackingTable has the problems of the services that show a run's curves. The run trains all the same.
 var trackingTable = []entry{
-	{"Connecting", Row{
+	{Connecting, Row{
 		Conditions: tracking, Continues: true, Means: "No learner has reached the service yet.",
 		Repair: "Wait."}},
-	{"KeyMissing", Row{
+	{KeyMissing, Row{
 		Conditions: tracking, Continues: true, Means: "The Secret with the service's key, or the key in it, is missing.",
 		Repair: "Create the Secret, or the key in it. Nothing needs to be restarted."}},
-	{"PermissionDenied", Row{
+	{TrackerKeyRefused, Row{
+		Conditions: tracking, Continues: true, Reason: string(KeyRefused), Means: "The service refuses the key.",
+		Repair: "Put a valid key into the Secret of the service in spec.tracking. Nothing needs to be restarted."}},
+	{PermissionDenied, Row{
 		Conditions: tracking, Continues: true, Means: "The user of the key may not write to the project.",
 		Repair: "Give the user the right to write to the project, or correct entity and project."}},
-	{"ServiceNotFound", Row{
+	{ServiceNotFound, Row{
 		Conditions: tracking, Continues: true,
 		Means:  "What answers at the address is not the service, or the service has no such entity.",
 		Repair: "Correct baseURL or entity of the service in spec.tracking."}},
-	{"ServiceUnreachable", Row{
+	{ServiceUnreachable, Row{
 		Conditions: tracking, Continues: true, Means: "The service does not answer.",
 		Repair: "Correct baseURL, or repair the network. A proxy is given by HTTPS_PROXY in learner.pod.env."}},
-	{"ServiceFailing", Row{
+	{ServiceFailing, Row{
 		Conditions: tracking, Continues: true, Means: "The service answers with errors of its own, or asks to slow down.",
 		Repair: "Wait."}},
-	{"StepsDropped", Row{
+	{StepsDropped, Row{
 		Conditions: tracking, Continues: true, Means: "The learner had no room for the steps that wait for the service.",
 		Repair: "Give the run spec.artifacts."}},
-	{"RolloutsDropped", Row{
+	{RolloutsDropped, Row{
 		Conditions: tracking, Continues: true, Means: "The learner had no room for rollouts that wait for the " +
 			"service, or the " +
 			"service refused rollouts.",
@@ -359,12 +373,36 @@ var endTable = []entry{
 	{"RestartsExhausted", Row{
 		Conditions: failed, Means: "failurePolicy.maxRestarts is used up without a new checkpoint.",
 		Repair: "Repair the cause, which the attempts name. Then: kubectl tinker retry $(run)"}},
-	{"ConfigRejected", Row{
+	{ConfigRejected, Row{
 		Conditions: failed, Means: "The learner refused its configuration.",
 		Repair: "Correct what the message names and create the run again."}},
-	{"DataRejected", Row{
+	{StartRejected, Row{
+		Conditions: failed, Reason: string(ConfigRejected), Means: "The learner cannot start with what its pod was given.",
+		Repair: "Correct what the message names, then: kubectl tinker retry $(run)"}},
+	{EnvironmentsRejected, Row{
+		Conditions: failed, Reason: string(ConfigRejected), Means: "The environments cannot make a batch.",
+		Repair: "Correct what the message names and create the run again."}},
+	{Untrainable, Row{
+		Conditions: failed, Reason: string(DataRejected), Means: "No group of a step can be trained on.",
+		Repair: "Correct what the groups are refused for, then: kubectl tinker retry $(run)"}},
+	{DataRejected, Row{
 		Conditions: failed, Means: "The learner refused its data.",
 		Repair: "Correct what the message names and create the run again."}},
+}
+
+// attemptTable has the endings of attempts that somebody asked for.
+var attemptTable = []entry{
+	{BudgetReached, Row{
+		Conditions: "Suspended", Means: "A limit of spec.budget is reached. The run is suspended at a checkpoint.",
+		Repair: "Raise the limit. The run continues from its newest checkpoint."}},
+	{SettingsChanged, Row{
+		Conditions: noCondition, Next: AtOnce,
+		Means: "What decides the weights was changed before a first step was committed. The next attempt has the new " +
+			"values."}},
+	{StopRequested, Row{
+		Conditions: noCondition, Means: "The learner stopped at a saved state, because the run was suspended or deleted."}},
+	{Superseded, Row{
+		Conditions: noCondition, Means: "A higher attempt has taken over. This one stopped."}},
 }
 
 // rows are the rows of the table by code.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // maxTrackingProblem bounds what is shown of a problem, in bytes.
@@ -22,14 +23,19 @@ func Tracking(problems []tracking.Problem) Condition {
 	texts := make([]string, len(problems))
 	shown := problems[0]
 	for i, p := range problems {
-		texts[i] = p.Service + ": " + Trim(p.Message, maxTrackingProblem)
-		if shown.Reason == v1alpha1.ReasonTrackingConnecting {
+		text := p.Message
+		if !problem.IsKnown(p.Reason) {
+			text = strings.TrimSuffix(problem.Problem{Code: p.Reason, Evidence: text}.Message(), ".")
+		}
+		texts[i] = p.Service + ": " + Trim(text, maxTrackingProblem)
+		if shown.Reason == problem.Connecting {
 			shown = p
 		}
 	}
 	message := strings.Join(texts, ". ") + "."
-	if shown.Reason == v1alpha1.ReasonTrackingConnecting {
-		return Unknown(kind, shown.Reason, message)
+	reason := problem.Lookup(shown.Reason).Reason
+	if shown.Reason == problem.Connecting {
+		return Unknown(kind, reason, message)
 	}
-	return False(kind, shown.Reason, message)
+	return False(kind, reason, message)
 }

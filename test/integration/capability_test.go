@@ -15,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // runFile reads what an attempt was given.
@@ -135,7 +136,7 @@ var _ = Describe("What the endpoint does", func() {
 		w.environment()
 		run := w.create()
 		pod, _ := w.startLearner(run.Name, 1)
-		w.verdict(pod, contract.Verdict{Cause: contract.CauseConfigRejected, Reason: reason, Message: text, Attempt: 1})
+		w.verdict(pod, contract.Verdict{Cause: contract.CauseConfigRejected, Reason: problem.Code(reason), Message: text, Attempt: 1})
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False " + reason))
 			g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True " + reason))

@@ -240,7 +240,7 @@ var _ = Describe("What ends a run", func() {
 			w := newEnv()
 			run, _ := w.startedRun()
 			w.verdict(w.learner(run.Name, 1), contract.Verdict{
-				Cause: contract.CauseConfigRejected, Reason: reason, Message: "Do this about it.", Attempt: 1,
+				Cause: contract.CauseConfigRejected, Reason: problem.Code(reason), Message: "Do this about it.", Attempt: 1,
 				Progress: progress(2),
 			})
 			w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True " + want)) })

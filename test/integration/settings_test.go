@@ -13,6 +13,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 func halveLearningRate(run *v1alpha1.TrainingRun) { run.Spec.Algorithm.Optimizer.LearningRate /= 2 }
@@ -37,7 +38,7 @@ var _ = Describe("What decides the weights", func() {
 		Expect(file.Former).To(HaveLen(1))
 		Expect(file.Former[0].SpecDigest).To(Equal(former.SpecDigest))
 		Expect(file.Former[0].Changed).To(Equal([]string{"algorithm", "tinker.baseURL"}))
-		Expect(run.Status.Attempts[1].Reason).To(Equal(v1alpha1.ReasonSettingsChanged))
+		Expect(run.Status.Attempts[1].Reason).To(BeEquivalentTo(problem.SettingsChanged))
 		Expect(run.Status.Restarts).To(HaveValue(BeZero()))
 		Eventually(func(g Gomega) {
 			jobs := w.jobs(v1alpha1.RoleRollout)

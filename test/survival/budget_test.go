@@ -12,7 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
-	"github.com/tinker-operator/tinker-operator/internal/learner"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -52,7 +52,7 @@ func TestBudgetStopsARun(t *testing.T) {
 			tc.limit(&w.file, used)
 			p := w.startWorker("w0", behavior{})
 			verdict := w.waitFor(w.startLearner(1, nil), contract.CauseDrained)
-			if verdict.Reason != learner.ReasonBudgetReached || !strings.Contains(verdict.Message, "budget.") {
+			if verdict.Reason != problem.BudgetReached || !strings.Contains(verdict.Message, "budget.") {
 				t.Errorf("the verdict is %s: %s", verdict.Reason, verdict.Message)
 			}
 			if verdict.Progress.Step > step || len(verdict.Progress.Checkpoints) == 0 ||

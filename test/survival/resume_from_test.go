@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // createAnew makes the fixture's run another object of the same name, which continues the former one and takes over
@@ -158,8 +159,8 @@ func TestResumeFromIsRefused(t *testing.T) {
 			w.partOf("covered.sent", 2)
 			tc.change(w)
 			verdict := w.waitFor(w.startLearner(1, nil), contract.CauseConfigRejected)
-			if verdict.Reason != contract.ReasonResumeRefused || !strings.Contains(verdict.Message, tc.want) {
-				t.Errorf("the verdict says %s: %s; want %s: %s", verdict.Reason, verdict.Message, contract.ReasonResumeRefused,
+			if verdict.Reason != problem.ResumeRefused || !strings.Contains(verdict.Message, tc.want) {
+				t.Errorf("the verdict says %s: %s; want %s: %s", verdict.Reason, verdict.Message, problem.ResumeRefused,
 					tc.want)
 			}
 			if len(verdict.Message) > 256 {

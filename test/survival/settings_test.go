@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // changeSettings changes the learning rate of a run between two attempts, as the manager does for a changed spec.
@@ -71,7 +71,7 @@ func TestChangeSettingsAfterUnseenStep(t *testing.T) {
 	w.changeSettings(1, 2e-3)
 	w.startWorker("w1", behavior{}).kill()
 	verdict := w.waitFor(w.startLearner(2, nil), contract.CauseConfigRejected)
-	if verdict.Reason != learner.ReasonSettingsDiffer || !strings.Contains(verdict.Message,
+	if verdict.Reason != problem.SettingsDiffer || !strings.Contains(verdict.Message,
 		"Attempt 1 committed step 1 before a change of spec.algorithm") {
 		t.Errorf("the verdict says %s: %s", verdict.Reason, verdict.Message)
 	}

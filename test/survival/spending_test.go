@@ -13,7 +13,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
-	"github.com/tinker-operator/tinker-operator/internal/learner"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
 )
 
@@ -267,7 +267,7 @@ func TestBudgetOfAnEvaluation(t *testing.T) {
 	})
 	w.startWorker("w0", behavior{room: 4})
 	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseDrained)
-	if verdict.Reason != learner.ReasonBudgetReached || verdict.Progress.Usage.Total() < 20 {
+	if verdict.Reason != problem.BudgetReached || verdict.Progress.Usage.Total() < 20 {
 		t.Errorf("the verdict is %s: %s, with the usage %+v", verdict.Reason, verdict.Message, verdict.Progress.Usage)
 	}
 	w.checkSpent(verdict)

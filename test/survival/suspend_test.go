@@ -9,6 +9,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // TestSuspendAtEachPoint asks a learner to drain, takes its workers away, and resumes with others.
@@ -81,8 +82,8 @@ func TestDrainByHeartbeat(t *testing.T) {
 	if _, err := w.heartbeat(a, 1, contract.DesiredDrain); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.waitFor(a, contract.CauseDrained).Reason; got != contract.ReasonStopRequested {
-		t.Errorf("the reason is %q, want %q", got, contract.ReasonStopRequested)
+	if got := w.waitFor(a, contract.CauseDrained).Reason; got != problem.StopRequested {
+		t.Errorf("the reason is %q, want %q", got, problem.StopRequested)
 	}
 	w.startWorker("w0", behavior{})
 	w.checkSame(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted))

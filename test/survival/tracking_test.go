@@ -137,7 +137,7 @@ func TestTrackingNeverEndsARun(t *testing.T) {
 		t.Errorf("the run has made %d steps", verdict.Progress.Step)
 	}
 	reply, ok := <-reported
-	if !ok || reply.Tracking[0].Service != "wandb" || reply.Tracking[0].Reason != "KeyRefused" {
+	if !ok || reply.Tracking[0].Service != "wandb" || reply.Tracking[0].Reason != "TrackerKeyRefused" {
 		t.Errorf("the learner reports %v", reply.Tracking)
 	}
 	if lines := server.History(w.file.Run.UID); len(lines) > 0 {

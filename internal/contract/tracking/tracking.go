@@ -7,6 +7,8 @@ package tracking
 import (
 	"fmt"
 	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // Settings name the services; those that are nil receive nothing.
@@ -60,8 +62,8 @@ type WandB struct {
 type Problem struct {
 	// Service is the name of its field, such as wandb.
 	Service string `json:"service"`
-	// Reason is CamelCase and stable.
-	Reason string `json:"reason"`
+	// Reason is the code of the problem.
+	Reason problem.Code `json:"reason"`
 	// Message is for people and says what to do.
 	Message string `json:"message"`
 }
@@ -87,8 +89,8 @@ func (s *Settings) Validate(invalid func(path, problem string)) {
 }
 
 func (o *OpenReward) validate(invalid func(path, problem string)) {
-	checkURL("tracking.openReward.baseURL", o.BaseURL, invalid)
-	checkGiven("tracking.openReward.", map[string]string{"runName": o.RunName, "keyFile": o.KeyFile}, invalid)
+	checkURL("tracking.openreward.baseURL", o.BaseURL, invalid)
+	checkGiven("tracking.openreward.", map[string]string{"runName": o.RunName, "keyFile": o.KeyFile}, invalid)
 }
 
 func (m *MLflow) validate(invalid func(path, problem string)) {

@@ -18,14 +18,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// Bounds of an attempt's entry.
-const (
-	maxAttempts      = 10
-	maxAttemptReason = 64
-)
+// maxAttempts bounds the list of attempts.
+const maxAttempts = 10
 
 // Record records that an attempt starts, and with the first what the run is fixed to.
 func Record(next *v1alpha1.TrainingRunStatus, file *contract.RunFile, number int32, now time.Time) {
@@ -54,9 +52,9 @@ func restarts(next *v1alpha1.TrainingRunStatus) int32 {
 	}
 	former := next.Attempts[1]
 	// A run may be resumed before its learner has stopped.
-	asked := former.Reason == contract.ReasonStopRequested || AskedToStop(*next)
+	asked := former.Reason == string(problem.StopRequested) || AskedToStop(*next)
 	drained := former.Cause == string(contract.CauseDrained) && (former.FromStep == nil || asked)
-	if drained || former.Reason == v1alpha1.ReasonSettingsChanged || former.Reason == v1alpha1.ReasonJobSuspended ||
+	if drained || former.Reason == string(problem.SettingsChanged) || former.Reason == v1alpha1.ReasonJobSuspended ||
 		former.Cause == string(contract.CauseRefused) {
 		return count
 	}
@@ -103,7 +101,7 @@ func End(next *v1alpha1.TrainingRunStatus, end Ending, now time.Time) {
 	}
 	newest := &next.Attempts[0]
 	newest.Cause = string(end.Cause)
-	newest.Reason = status.Trim(end.Reason, maxAttemptReason)
+	newest.Reason = string(end.Reason.Bounded())
 	newest.Message = status.Trim(end.Message, MaxMessage)
 	next.ActiveSeconds = ptr.To(ptr.Deref(next.ActiveSeconds, 0) +
 		int64(desired.AttemptLasted(*newest, now).Round(time.Second).Seconds()))

@@ -33,7 +33,7 @@ func AwaitsRepair(a v1alpha1.Attempt) bool {
 	case contract.CauseRefused:
 		return true
 	case contract.CauseUpstream:
-		return problem.NextOf(a.Reason) == problem.AwaitRepair
+		return problem.NextOf(problem.Code(a.Reason)) == problem.AwaitRepair
 	case contract.CauseStartTimeout:
 		return a.Reason != "" // It names what its pod waited for.
 	default:
@@ -81,7 +81,7 @@ type Final struct {
 // Finish says whether an ending ends the run. attempts has the ending in its newest entry, failures counts
 // it.
 func Finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures int32, end Ending) *Final {
-	if end.Reason == v1alpha1.ReasonSettingsDiffer || end.Reason == v1alpha1.ReasonResumeRefused {
+	if end.Reason == problem.SettingsDiffer || end.Reason == problem.ResumeRefused {
 		return nil // The run waits until the spec is corrected.
 	}
 	switch end.Cause {
@@ -89,10 +89,10 @@ func Finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures
 		return &Final{v1alpha1.ConditionComplete, v1alpha1.ReasonCompleted,
 			"Every step is committed, and every evaluation has its result."}
 	case contract.CauseConfigRejected:
-		return &Final{v1alpha1.ConditionFailed, rejection(end.Reason, v1alpha1.ReasonConfigRejected),
+		return &Final{v1alpha1.ConditionFailed, rejection(end.Reason, problem.ConfigRejected),
 			cmp.Or(end.Message, "The learner refused its configuration.")}
 	case contract.CauseDataRejected:
-		return &Final{v1alpha1.ConditionFailed, rejection(end.Reason, v1alpha1.ReasonDataRejected),
+		return &Final{v1alpha1.ConditionFailed, rejection(end.Reason, problem.DataRejected),
 			cmp.Or(end.Message, "The learner refused its data.")}
 	}
 	if !CountsAsFailure(string(end.Cause)) {
@@ -111,12 +111,9 @@ func Finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures
 		fmt.Sprintf("failurePolicy.maxRestarts (%d) is used up without a new checkpoint: %s", allowed, end.Message)}
 }
 
-// rejection returns the reason of a verdict if conditions have it, else the general one.
-func rejection(reason, otherwise string) string {
-	if problem.IsKnown(problem.Code(reason)) {
-		return reason
-	}
-	return otherwise
+// rejection returns the reason of a verdict's code; the general one where the verdict has none.
+func rejection(code, otherwise problem.Code) string {
+	return problem.Lookup(cmp.Or(code, otherwise)).Reason
 }
 
 // stuckAt returns the step at which the newest counted failures all occurred, if there are enough of them.
@@ -145,7 +142,7 @@ func committedStep(a v1alpha1.Attempt) bool {
 // refused or changed is followed by one of another spec, that one whose Job was suspended waited for that, and that one
 // whose pod could not start has waited itself. An init container that fails ends its pod at once.
 func Backoff(attempts []v1alpha1.Attempt) time.Duration {
-	if problem.NextOf(attempts[0].Reason) == problem.AtOnce {
+	if problem.NextOf(problem.Code(attempts[0].Reason)) == problem.AtOnce {
 		return 0
 	}
 	if attempts[0].Cause == string(contract.CauseStartTimeout) && AwaitsRepair(attempts[0]) &&

@@ -46,7 +46,7 @@ func TestFinish(t *testing.T) {
 		"refused for a reason that is known": {[]v1alpha1.Attempt{crash(1, 0)}, 0,
 			Ending{Cause: contract.CauseConfigRejected, Reason: "ModelUnknown"}, "Failed ModelUnknown"},
 		"refused for a reason that is not": {[]v1alpha1.Attempt{crash(1, 0)}, 0,
-			Ending{Cause: contract.CauseConfigRejected, Reason: "Odd"}, "Failed ConfigRejected"},
+			Ending{Cause: contract.CauseConfigRejected, Reason: "Odd"}, "Failed UnknownProblem"},
 		"refused data": {[]v1alpha1.Attempt{crash(1, 0)}, 0,
 			Ending{Cause: contract.CauseDataRejected}, "Failed DataRejected"},
 		"a first crash": {[]v1alpha1.Attempt{crash(1, 5)}, 1, Ending{Cause: contract.CauseCrashed},

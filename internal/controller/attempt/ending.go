@@ -11,17 +11,17 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // Ending is how an attempt ended.
 type Ending struct {
 	Cause contract.Cause
-	// Reason is the verdict's own, and may be empty.
-	Reason  string
+	// Reason is the code of the problem, and may be empty.
+	Reason  problem.Code
 	Message string
 	// Progress is what the learner's verdict reports; nil when it left none.
 	Progress *contract.Progress
@@ -63,7 +63,7 @@ func ofPod(attempt int32, pod *corev1.Pod, now time.Time) *Ending {
 		return ofTermination(attempt, pod, terminated)
 	}
 	if failed := podstate.FailedInit(pod, "learner.pod"); failed.NeedsAction {
-		return &Ending{Cause: contract.CauseStartTimeout, Reason: failed.Reason, Message: failed.Message}
+		return &Ending{Cause: contract.CauseStartTimeout, Reason: problem.Code(failed.Reason), Message: failed.Message}
 	}
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		message := cmp.Or(pod.Status.Message, pod.Status.Reason, "It left no verdict.")
@@ -121,10 +121,13 @@ const maxLogEnd = MaxMessage - 64
 // refused key can be replaced while the run waits, also where a learner calls it a refused configuration.
 func ofVerdict(v contract.Verdict) *Ending {
 	end := &Ending{Cause: v.Cause, Reason: v.Reason, Message: v.Message, Progress: &v.Progress}
+	if v.Reason != "" && !problem.IsKnown(v.Reason) {
+		end.Message = problem.Problem{Code: v.Reason, Evidence: v.Message}.Message()
+	}
 	if !v.Cause.Reported() {
 		end.Cause = contract.CauseCrashed
 	}
-	if v.Cause == contract.CauseConfigRejected && v.Reason == v1alpha1.ReasonKeyRefused {
+	if v.Cause == contract.CauseConfigRejected && v.Reason == problem.KeyRefused {
 		end.Cause = contract.CauseUpstream
 	}
 	return end

@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -155,15 +156,16 @@ func (p plan) withResult(env *v1alpha1.RewardEnvironment, seen observed, t *core
 		p.found = &found{digest: digest, result: result, at: t.FinishedAt.Time}
 		return p
 	}
-	if result.Reason == v1alpha1.ReasonInvalid {
+	if result.Reason == problem.Invalid {
 		p.ready = notReady(v1alpha1.ReasonInvalid, result.Message)
 		return p
 	}
-	reason := v1alpha1.ReasonUnavailable
-	if result.Reason == v1alpha1.ReasonDataInvalid {
-		reason = v1alpha1.ReasonDataInvalid
+	message := result.Message
+	if !problem.IsKnown(result.Reason) {
+		message = problem.Problem{Code: result.Reason, Evidence: message}.Message()
 	}
-	return p.withRetry(env, seen, t.FinishedAt.Time, notReady(reason, result.Message), now)
+	failed := notReady(problem.Lookup(result.Reason).Reason, message)
+	return p.withRetry(env, seen, t.FinishedAt.Time, failed, now)
 }
 
 // withRetry makes the next try when the time since the last is over.

@@ -126,7 +126,7 @@ func TestComputeStatus(t *testing.T) {
 		return contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: phase, Step: 5, Steps: 60,
 			Lineage: "abc", WorkersSeen: 2}}
 	}
-	ended := func(reason string, cause contract.Cause) observe.Learner {
+	ended := func(reason problem.Code, cause contract.Cause) observe.Learner {
 		return observe.Learner{Job: newJob("one"), Pod: newPod(exited(int32(cause.ExitCode()), "Error",
 			verdictText(t, contract.Verdict{Cause: cause, Reason: reason, Message: "It does not.", Attempt: 1})))}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -73,7 +74,7 @@ func startOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.
 		Message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s",
 			deadline.Seconds(), waits.Message)}
 	if waits.NeedsAction {
-		end.Reason = waits.Reason
+		end.Reason = problem.Code(waits.Reason)
 	}
 	return end
 }

@@ -121,7 +121,7 @@ func failedInit(pod *corev1.Pod) {
 
 func TestFailedInitContainerAwaitsRepair(t *testing.T) {
 	end := attempt.EndingOfLearner(2, newJob("job"), newPod(pending, failedInit), now)
-	ended := v1alpha1.Attempt{Cause: string(end.Cause), Reason: end.Reason}
+	ended := v1alpha1.Attempt{Cause: string(end.Cause), Reason: string(end.Reason)}
 	if end.Reason != v1alpha1.ReasonInitContainerFailed || !attempt.AwaitsRepair(ended) ||
 		attempt.CountsAsFailure(ended.Cause) {
 		t.Errorf("the attempt ended as %+v, want one that waits for a repair and does not count", end)

@@ -70,7 +70,7 @@ func TestJobThatAnotherControllerSuspends(t *testing.T) {
 			p := makePlan(newRun(attempts(tc.attempt)), observing(1, tc.learner), now)
 			got := result{Held: p.held, Start: p.start, Deletes: outcomeOf(p).Deletes}
 			if p.ending != nil {
-				got.Ending, got.Reason = p.ending.Cause, p.ending.Reason
+				got.Ending, got.Reason = p.ending.Cause, string(p.ending.Reason)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)

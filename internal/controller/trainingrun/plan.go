@@ -21,6 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/controller/workers"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -170,7 +171,8 @@ func endingOf(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) *att
 	end := suspendedByOther(run, newest, l, attempt.EndingOfLearner(newest.Number, l.Job, l.Pod, now))
 	if end != nil {
 		if l.Job == nil && l.Pod == nil && seen.Refused.Reason != "" {
-			return &attempt.Ending{Cause: contract.CauseRefused, Reason: seen.Refused.Reason, Message: seen.Refused.Words}
+			return &attempt.Ending{Cause: contract.CauseRefused, Reason: problem.Code(seen.Refused.Reason),
+				Message: seen.Refused.Words}
 		}
 		return explainDrain(run, seen, end, now)
 	}
@@ -187,7 +189,7 @@ func endingOf(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) *att
 // explainDrain says of a learner that has drained, or was deleted, although its run was not to stop what made it do so.
 func explainDrain(run *v1alpha1.TrainingRun, seen observe.State, end *attempt.Ending, now time.Time) *attempt.Ending {
 	if (end.Cause == contract.CauseDrained || end.Cause == contract.CauseDisrupted) && settingsChanged(run, seen) {
-		end.Reason, end.Message = v1alpha1.ReasonSettingsChanged,
+		end.Reason, end.Message = problem.SettingsChanged,
 			"What decides the weights was changed before a first step was committed: the next attempt starts with it."
 		return end
 	}

@@ -308,7 +308,7 @@ func TestRestartsCountWhatEndedByItself(t *testing.T) {
 	neverRan := func(r *v1alpha1.TrainingRun) { r.Status.Attempts[0].FromStep = nil }
 	resumed := func(r *v1alpha1.TrainingRun) {
 		running(r)
-		r.Status.Attempts[0].Reason = contract.ReasonStopRequested
+		r.Status.Attempts[0].Reason = string(problem.StopRequested)
 	}
 	for name, tc := range map[string]struct {
 		cause  contract.Cause

@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -59,8 +60,8 @@ func (v view) isStalled() bool {
 
 // stall says what the repair is.
 func (v view) stall(kind string) status.Condition {
-	if problem := endpointProblem(v); problem != nil {
-		return status.True(kind, problem.Reason, problem.Message)
+	if c := endpointProblem(v); c != nil {
+		return status.True(kind, c.Reason, c.Message)
 	}
 	if a := v.awaiting(); neverRan(*a) {
 		return status.True(kind, a.Reason, a.Message)
@@ -84,8 +85,8 @@ func endpointProblem(v view) *status.Condition {
 	default:
 		message = endpoint.Missing(a.Reason, a.Message)
 	}
-	problem := status.False(v1alpha1.ConditionProgressing, a.Reason, message)
-	return &problem
+	c := status.False(v1alpha1.ConditionProgressing, problem.Lookup(problem.Code(a.Reason)).Reason, message)
+	return &c
 }
 
 // learnerRefused says why the API server refuses to create the learner. A manager that has just started has not tried

@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -69,7 +70,7 @@ func TestChangedSettingsRestartLearner(t *testing.T) {
 	verdict := verdictText(t, contract.Verdict{Cause: contract.CauseDrained, Attempt: 1})
 	p := makePlan(run, observing(1, observe.Learner{Job: job,
 		Pod: newPod(exited(int32(contract.CauseDrained.ExitCode()), "Error", verdict))}), now)
-	if p.ending == nil || p.ending.Reason != v1alpha1.ReasonSettingsChanged || p.start != 2 {
+	if p.ending == nil || p.ending.Reason != problem.SettingsChanged || p.start != 2 {
 		t.Fatalf("the ending is %+v, and attempt %d starts; want SettingsChanged and attempt 2", p.ending, p.start)
 	}
 	p.file = &contract.RunFile{Attempt: 2, Fixed: contract.Fixed{Algorithm: &algorithm.Algorithm{Steps: 60}}}

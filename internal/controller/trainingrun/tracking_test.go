@@ -14,11 +14,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // TestTrackingReady checks the condition of a run that is tracked, and that no other condition follows from it.
 func TestTrackingReady(t *testing.T) {
-	refused := tracking.Problem{Service: "wandb", Reason: "KeyRefused", Message: "host answers 401: put a valid key"}
+	refused := tracking.Problem{Service: "wandb", Reason: "TrackerKeyRefused", Message: "host answers 401: put a valid key"}
 	connecting := tracking.Problem{Service: "mlflow", Reason: "Connecting", Message: "not yet"}
 	cases := map[string]struct {
 		problems []tracking.Problem
@@ -33,7 +34,7 @@ func TestTrackingReady(t *testing.T) {
 		"one of two is refused": {problems: []tracking.Problem{connecting, refused},
 			want: "False KeyRefused mlflow: not yet. wandb: "},
 		"no learner has answered":   {silent: true, want: "Unknown NotStarted"},
-		"no learner answers longer": {silent: true, former: "KeyRefused", want: "False KeyRefused"},
+		"no learner answers longer": {silent: true, former: "TrackerKeyRefused", want: "False KeyRefused"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +47,7 @@ func TestTrackingReady(t *testing.T) {
 			run.Spec.Tracking = &apitracking.Tracking{WandB: &apitracking.WandB{Project: "p"}}
 			if tc.former != "" {
 				former := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(contract.HeartbeatReply{
-					Attempt: 1, Tracking: []tracking.Problem{{Service: "wandb", Reason: tc.former, Message: "former"}},
+					Attempt: 1, Tracking: []tracking.Problem{{Service: "wandb", Reason: problem.Code(tc.former), Message: "former"}},
 					Progress: reply.Progress,
 				}))
 				run.Status = computeStatus(run, former, planned(run, former), now)

@@ -6,6 +6,7 @@ package preflight
 import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // checkContext fails for a run one of whose environments may ask for more tokens than the model's context has, which
@@ -30,12 +31,12 @@ func checkUse(use use, model string, context int) error {
 	case limits.TrajectoryTokens > 0 && limits.TrajectoryTokens <= context:
 		return nil // prompt and reply together are never longer
 	case limits.PromptTokens == 0 && reply >= context:
-		return Await(failure.ShortContext, ReasonUnsupported,
+		return Await(failure.ShortContext, problem.UnsupportedByEndpoint,
 			"%s.sampling.maxTokens is %d, but the context of %s has %d tokens at this endpoint, prompt "+
 				"included: set it to at most %d, or set limits.trajectoryTokens to at most %d", use.path, reply, model, context,
 			context-1, context)
 	case limits.PromptTokens+reply > context:
-		return Await(failure.ShortContext, ReasonUnsupported,
+		return Await(failure.ShortContext, problem.UnsupportedByEndpoint,
 			"%s.limits.promptTokens %d and sampling.maxTokens %d make %d tokens, but the context of %s has "+
 				"%d at this endpoint: lower one of them, or set limits.trajectoryTokens to at most %d",
 			use.path, limits.PromptTokens, reply, limits.PromptTokens+reply, model, context, context)

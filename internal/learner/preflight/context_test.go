@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -67,8 +68,8 @@ func TestContextLength(t *testing.T) {
 				}
 				return
 			}
-			if reasonOf(err) != ReasonUnsupported {
-				t.Fatalf("CheckModel gives %v, want the reason %s", err, ReasonUnsupported)
+			if reasonOf(err) != problem.UnsupportedByEndpoint {
+				t.Fatalf("CheckModel gives %v, want the reason %s", err, problem.UnsupportedByEndpoint)
 			}
 			for _, part := range tc.says {
 				if !strings.Contains(err.Error(), part) {

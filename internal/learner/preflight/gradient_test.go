@@ -9,6 +9,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
@@ -18,10 +19,10 @@ func TestUnknownGradients(t *testing.T) {
 	const unsupported, unknown = capability.Unsupported, capability.Unknown
 	cases := map[string]struct {
 		found  map[capability.Feature]capability.Support
-		reason string
+		reason problem.Code
 	}{
 		"JSON only": {map[capability.Feature]capability.Support{capability.Protobuf: unsupported,
-			capability.GradientSum: unknown}, ReasonUnsupported},
+			capability.GradientSum: unknown}, problem.UnsupportedByEndpoint},
 		"JSON only, averaged": {map[capability.Feature]capability.Support{capability.Protobuf: unsupported,
 			capability.GradientSum: capability.Ignored}, ""},
 		"protobuf": {map[capability.Feature]capability.Support{capability.GradientSum: unknown}, ""},
@@ -61,7 +62,7 @@ func TestAssumedOfJSON(t *testing.T) {
 			}
 		}
 		_, err = check(f, func(file *contract.RunFile) { file.Fixed.Algorithm.Lag = 1 }).CheckFeatures(t.Context())
-		if refused := reasonOf(err) == ReasonUnsupported; refused != (encoding == capability.Unsupported) {
+		if refused := reasonOf(err) == problem.UnsupportedByEndpoint; refused != (encoding == capability.Unsupported) {
 			t.Errorf("protobuf %s: a lag is refused: %v", encoding, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -57,8 +58,8 @@ func TestJudgeModels(t *testing.T) {
 				}
 				return
 			}
-			if reasonOf(err) != ReasonModelUnknown || !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("CheckModel gives %v, want the reason %s and %q", err, ReasonModelUnknown, tc.says)
+			if reasonOf(err) != problem.ModelUnknown || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("CheckModel gives %v, want the reason %s and %q", err, problem.ModelUnknown, tc.says)
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -169,7 +170,7 @@ func gradientsUnknown(file contract.RunFile, report capability.Report) error {
 	}
 	note := cmp.Or(report.Findings[capability.GradientSum].Note,
 		"the steps of the check did not change the log-probabilities that the endpoint returns")
-	return Reject(ReasonUnsupported, "It could not be measured whether the endpoint sums gradients over tokens and "+
+	return Reject(problem.UnsupportedByEndpoint, "It could not be measured whether the endpoint sums gradients over tokens and "+
 		"sequences (%s). It reads JSON only, "+
 		"and such servers often average gradients, so that algorithm.optimizer.learningRate would have another meaning: "+
 		"repair the endpoint and "+
@@ -195,11 +196,11 @@ func refusal(file contract.RunFile, needs []need, report capability.Report) erro
 	}
 	lines = append(lines, gradientRefusal(file, report)...)
 	if len(lines) > 0 {
-		return Reject(ReasonUnsupported, "The endpoint does not honour %s; or use an endpoint that does",
+		return Reject(problem.UnsupportedByEndpoint, "The endpoint does not honour %s; or use an endpoint that does",
 			strings.Join(lines, "; "))
 	}
 	if file.Fixed.Algorithm != nil && file.RequireOptimizer && report.Lacks(capability.OptimizerRestore) {
-		return Reject(ReasonOptimizerLost, "The endpoint does not restore the optimizer (%s), so that a resumed run would "+
+		return Reject(problem.OptimizerNotRestored, "The endpoint does not restore the optimizer (%s), so that a resumed run would "+
 			"begin Adam anew: set failurePolicy.requireOptimizerState to false if that is acceptable, or use an endpoint that "+
 			"restores it",
 			report.Findings[capability.OptimizerRestore].Note)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
 
@@ -166,7 +167,7 @@ func TestRefusal(t *testing.T) {
 	cases := map[string]struct {
 		change func(*contract.RunFile)
 		report capability.Report
-		reason string
+		reason problem.Code
 		says   []string
 	}{
 		"nothing is lacking": {nil, lacking(capability.Supported, "adam.beta1"), "", nil},
@@ -240,7 +241,7 @@ func TestExpect(t *testing.T) {
 	})
 	unchecked, err := Expect(clipped)
 	var refused *RejectedError
-	if !errors.As(err, &refused) || refused.Reason != ReasonUnsupported || !strings.Contains(refused.Message,
+	if !errors.As(err, &refused) || refused.Reason != problem.UnsupportedByEndpoint || !strings.Contains(refused.Message,
 		"gradClipNorm") {
 		t.Errorf("Expect refuses with %v", err)
 	}

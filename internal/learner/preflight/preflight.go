@@ -14,6 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -21,26 +22,22 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
-// The reasons of rejections, as conditions quote them.
-const (
-	ReasonModelUnknown  = "ModelUnknown"
-	ReasonUnsupported   = "UnsupportedByEndpoint"
-	ReasonOptimizerLost = "OptimizerNotRestored"
-)
-
 // RejectedError is a setting that this learner or the endpoint cannot honour.
-type RejectedError struct{ Reason, Message string }
+type RejectedError struct {
+	Reason  problem.Code
+	Message string
+}
 
 // Error returns the message.
 func (e *RejectedError) Error() string { return e.Message }
 
 // Reject returns a RejectedError.
-func Reject(reason, format string, args ...any) error {
+func Reject(reason problem.Code, format string, args ...any) error {
 	return &RejectedError{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
 // Await returns a RejectedError that a run waits for, since the server or the spec may be changed.
-func Await(kind failure.Kind, reason, format string, args ...any) error {
+func Await(kind failure.Kind, reason problem.Code, format string, args ...any) error {
 	return failure.New(kind, Reject(reason, format, args...), "checking the endpoint")
 }
 
@@ -104,7 +101,7 @@ func (c *Checker) CheckModel(ctx context.Context) error {
 			continue
 		}
 		if model.Trainable != nil && !*model.Trainable {
-			return Await(failure.UnknownModel, ReasonModelUnknown, "The endpoint cannot train %s: choose another model.name",
+			return Await(failure.UnknownModel, problem.ModelUnknown, "The endpoint cannot train %s: choose another model.name",
 				name)
 		}
 		if err := checkContext(c.File, model.MaxContextLength); err != nil {
@@ -115,7 +112,7 @@ func (c *Checker) CheckModel(ctx context.Context) error {
 	if len(server.SupportedModels) == 0 {
 		return nil
 	}
-	return Await(failure.UnknownModel, ReasonModelUnknown,
+	return Await(failure.UnknownModel, problem.ModelUnknown,
 		"The endpoint does not know the model %s: serve it there, or choose another "+
 			"model.name or tinker.baseURL, which may be changed until a first step is committed", name)
 }

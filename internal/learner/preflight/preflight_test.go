@@ -16,6 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/httpstatus"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -79,7 +80,7 @@ func check(f *fake, change func(*contract.RunFile)) *Checker {
 	})
 }
 
-func reasonOf(err error) string {
+func reasonOf(err error) problem.Code {
 	var rejected *RejectedError
 	if errors.As(err, &rejected) {
 		return rejected.Reason
@@ -100,13 +101,13 @@ func TestCheckModel(t *testing.T) {
 	cases := map[string]struct {
 		server tinker.ServerCapabilities
 		err    error
-		reason string
+		reason problem.Code
 		want   error
 	}{
 		"the model is served":              {server: serves(nil, "x", "m")},
 		"the model can be trained":         {server: serves(&yes, "m")},
-		"the model cannot be trained":      {server: serves(&no, "m"), reason: ReasonModelUnknown},
-		"the model is not served":          {server: serves(nil, "x"), reason: ReasonModelUnknown},
+		"the model cannot be trained":      {server: serves(&no, "m"), reason: problem.ModelUnknown},
+		"the model is not served":          {server: serves(nil, "x"), reason: problem.ModelUnknown},
 		"an endpoint without a list":       {server: serves(nil)},
 		"an endpoint without the call":     {err: &client.Error{Category: tinker.CategoryNotFound}},
 		"an endpoint that does not answer": {err: outage, want: outage},
@@ -114,7 +115,7 @@ func TestCheckModel(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			err := check(&fake{server: tc.server, serverErr: tc.err}, nil).CheckModel(t.Context())
-			if waits := failure.KindOf(err) == failure.UnknownModel; waits != (tc.reason == ReasonModelUnknown) {
+			if waits := failure.KindOf(err) == failure.UnknownModel; waits != (tc.reason == problem.ModelUnknown) {
 				t.Errorf("the run waits for its model: %v", waits)
 			}
 			if reasonOf(err) != tc.reason || (tc.want != nil && !errors.Is(err, tc.want)) ||
@@ -145,7 +146,7 @@ func TestCheckFeatures(t *testing.T) {
 		// features are those that are asked for; nil does not check them.
 		features []capability.Feature
 		paused   []int
-		reason   string
+		reason   problem.Code
 		err      error
 	}{
 		"all is supported":             {asked: 1},
@@ -154,12 +155,12 @@ func TestCheckFeatures(t *testing.T) {
 		"a failure that lasts":         {fake: fake{failures: 1, failure: errFinal}, asked: 1, err: errFinal},
 		"a feature that is needed": {
 			fake: fake{found: map[capability.Feature]capability.Support{capability.Adam("beta1"): capability.Ignored}}, asked: 1,
-			reason: ReasonUnsupported,
+			reason: problem.UnsupportedByEndpoint,
 		},
 		"an optimizer that is lost": {
 			fake:   fake{found: map[capability.Feature]capability.Support{capability.OptimizerRestore: capability.Ignored}},
 			asked:  1,
-			reason: ReasonOptimizerLost,
+			reason: problem.OptimizerNotRestored,
 		},
 		"what an earlier attempt was refused for is checked again": {known: refused, asked: 1,
 			features: []capability.Feature{capability.Adam("beta1"), capability.OptimizerRestore}},

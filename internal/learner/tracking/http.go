@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -53,7 +54,7 @@ func (s *service) readKey(file string) (string, error) {
 	data, err := os.ReadFile(file)
 	key := strings.TrimSpace(string(data))
 	if err != nil || key == "" {
-		return "", &problem{reason: reasonKeyMissing, message: "The Secret or the key in it that " + s.keyField +
+		return "", &serviceError{code: problem.KeyMissing, message: "The Secret or the key in it that " + s.keyField +
 			" names does not exist or is empty: create it; it is read again by itself, and training continues meanwhile"}
 	}
 	return key, nil
@@ -76,7 +77,7 @@ func (s *service) get(ctx context.Context, path string, query url.Values, answer
 func (s *service) send(ctx context.Context, method, path string, body io.Reader, answer any) error {
 	r, err := http.NewRequestWithContext(ctx, method, s.baseURL+path, body)
 	if err != nil {
-		return &problem{reason: reasonNotFound, message: s.field + ".baseURL is invalid: correct it"}
+		return &serviceError{code: problem.ServiceNotFound, message: s.field + ".baseURL is invalid: correct it"}
 	}
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
@@ -84,7 +85,7 @@ func (s *service) send(ctx context.Context, method, path string, body io.Reader,
 	s.authorize(r)
 	response, err := s.client.Do(r)
 	if err != nil {
-		return &problem{reason: reasonUnreachable, unknown: !wait.IsDialError(err), message: fmt.Sprintf(
+		return &serviceError{code: problem.ServiceUnreachable, unknown: !wait.IsDialError(err), message: fmt.Sprintf(
 			"%s cannot be reached (%v): check %s.baseURL and the network; training continues, and what was not recorded is "+
 				"recorded then",
 			r.URL.Host, cause(err), s.field)}
@@ -92,7 +93,7 @@ func (s *service) send(ctx context.Context, method, path string, body io.Reader,
 	defer func() { _ = response.Body.Close() }()
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
 	if err != nil {
-		return &problem{reason: reasonUnreachable, unknown: true,
+		return &serviceError{code: problem.ServiceUnreachable, unknown: true,
 			message: fmt.Sprintf("%s breaks off its answer (%v): it is tried again", r.URL.Host, cause(err))}
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
@@ -106,7 +107,7 @@ func (s *service) send(ctx context.Context, method, path string, body io.Reader,
 		return nil
 	}
 	if err := json.Unmarshal(data, answer); err != nil {
-		return &problem{reason: reasonNotFound, message: fmt.Sprintf("%s does not answer with JSON (%s): correct %s.baseURL",
+		return &serviceError{code: problem.ServiceNotFound, message: fmt.Sprintf("%s does not answer with JSON (%s): correct %s.baseURL",
 			r.URL.Host, quote(data), s.field)}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	contracttracking "github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // The limits of one request of MLflow's interface.
@@ -96,7 +97,7 @@ func (m *mlflow) Open(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	experiment, err := m.experiment(ctx)
-	if p, ok := errors.AsType[*problem](err); ok && p.reason == reasonKeyRefused && m.settings.KeyFile == "" {
+	if p, ok := errors.AsType[*serviceError](err); ok && p.code == problem.TrackerKeyRefused && m.settings.KeyFile == "" {
 		p.message = "The server that tracking.mlflow.baseURL names requires authentication: give tokenSecretKeyRef, or " +
 			"username and passwordSecretKeyRef"
 	}
@@ -148,7 +149,7 @@ func (m *mlflow) experiment(ctx context.Context) (string, error) {
 		} `json:"experiment"`
 	}
 	err := m.get(ctx, "/experiments/get-by-name", url.Values{"experiment_name": {m.settings.Experiment}}, &found)
-	if p, ok := errors.AsType[*problem](err); ok && strings.Contains(p.message, "RESOURCE_DOES_NOT_EXIST") {
+	if p, ok := errors.AsType[*serviceError](err); ok && strings.Contains(p.message, "RESOURCE_DOES_NOT_EXIST") {
 		var made struct {
 			ID string `json:"experiment_id"`
 		}
@@ -156,7 +157,7 @@ func (m *mlflow) experiment(ctx context.Context) (string, error) {
 		return made.ID, m.orForeign(err, made.ID)
 	}
 	if err == nil && found.Experiment.Stage == "deleted" {
-		return "", &problem{reason: reasonNotFound,
+		return "", &serviceError{code: problem.ServiceNotFound,
 			message: "The experiment that tracking.mlflow.experiment names is deleted at the service: " +
 				"restore it there, or name another one; training continues, and what was not recorded is recorded then"}
 	}
@@ -166,7 +167,7 @@ func (m *mlflow) experiment(ctx context.Context) (string, error) {
 // orForeign returns the error, or a problem if an answer lacks the id that MLflow's answers have.
 func (m *mlflow) orForeign(err error, id string) error {
 	if err == nil && id == "" {
-		return &problem{reason: reasonNotFound, message: "What answers at tracking.mlflow.baseURL is not MLflow's " +
+		return &serviceError{code: problem.ServiceNotFound, message: "What answers at tracking.mlflow.baseURL is not MLflow's " +
 			"interface: correct it"}
 	}
 	return err

@@ -17,6 +17,7 @@ import (
 	contracttracking "github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/mlflowtest"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/trackertest"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // newTestMLflow returns a sink for a server, with a token.
@@ -257,10 +258,10 @@ func TestMLflowProblems(t *testing.T) {
 	deleted := `{"experiment": {"experiment_id": "1", "lifecycle_stage": "deleted"}}`
 	cases := map[string]struct {
 		handler http.HandlerFunc
-		reason  string
+		reason  problem.Code
 		message string
 	}{
-		"a token that is refused": {answer(401, "You are not authenticated."), "KeyRefused",
+		"a token that is refused": {answer(401, "You are not authenticated."), "TrackerKeyRefused",
 			"tracking.mlflow.tokenSecretKeyRef"},
 		"a user without the right":       {answer(403, "Permission denied"), "PermissionDenied", "tracking.mlflow"},
 		"another server":                 {answer(404, "nothing"), "ServiceNotFound", "tracking.mlflow.baseURL"},
@@ -286,7 +287,7 @@ func TestMLflowProblems(t *testing.T) {
 		made := newTestMLflow(t, server.URL)
 		made.settings.KeyFile = ""
 		_, err := newMLflow(made.settings, made.run).Open(t.Context())
-		checkProblem(t, err, "KeyRefused", "give tokenSecretKeyRef, or username and passwordSecretKeyRef")
+		checkProblem(t, err, "TrackerKeyRefused", "give tokenSecretKeyRef, or username and passwordSecretKeyRef")
 	})
 	t.Run("without a key", func(t *testing.T) {
 		made := newTestMLflow(t, "http://127.0.0.1:1")

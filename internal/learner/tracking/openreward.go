@@ -15,6 +15,7 @@ import (
 
 	contracttracking "github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 const (
@@ -152,7 +153,7 @@ func (u *Uploads) sendBatch(ctx context.Context, batch *waitingBatch) error {
 func (u *Uploads) setSent(batch *waitingBatch) error {
 	if files := u.files(); files != nil {
 		if err := files.SetSent(batch.key()); err != nil {
-			return &problem{reason: reasonFailing, message: "The artifact store does not record what is sent: it is tried again"}
+			return &serviceError{code: problem.ServiceFailing, message: "The artifact store does not record what is sent: it is tried again"}
 		}
 	}
 	u.finish(batch)
@@ -168,7 +169,7 @@ func (u *Uploads) readProgress(batch *waitingBatch) (sent bool, err error) {
 			err = files.Progress(batch.key(), found)
 		}
 		if err != nil {
-			return false, &problem{reason: reasonFailing,
+			return false, &serviceError{code: problem.ServiceFailing,
 				message: "The artifact store does not say which rollouts are sent: it is asked again"}
 		}
 	}
@@ -251,7 +252,7 @@ func (s *sending) sendStarts(ctx context.Context, rollouts []openreward.Rollout)
 
 // stateAfter returns the state of an event after a request.
 func (s *sending) stateAfter(err error) startState {
-	p, _ := errors.AsType[*problem](err)
+	p, _ := errors.AsType[*serviceError](err)
 	switch {
 	case err == nil:
 		return accepted
@@ -283,7 +284,7 @@ func (s *sending) sendMessages(ctx context.Context, messages []openreward.Messag
 			return err
 		}
 		err = s.service.post(ctx, events)
-		p, _ := errors.AsType[*problem](err)
+		p, _ := errors.AsType[*serviceError](err)
 		switch {
 		case err == nil:
 		case p != nil && p.isOfContent():

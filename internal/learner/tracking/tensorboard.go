@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/tfevents"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // TensorBoardDir is the folder of the artifacts that has a folder of event files for each name of a run.
@@ -76,7 +77,7 @@ func (b *tensorBoard) Open(context.Context) (int64, error) {
 	b.former, b.comparing, b.own, b.compared, b.settled = nil, nil, nil, false, false
 	files := b.open()
 	if files == nil {
-		return 0, &problem{reason: reasonNotFound, message: "Event files are kept among the artifacts, and the run has " +
+		return 0, &serviceError{code: problem.ServiceNotFound, message: "Event files are kept among the artifacts, and the run has " +
 			"none: give it spec.artifacts"}
 	}
 	b.files = files
@@ -93,8 +94,8 @@ func (b *tensorBoard) Open(context.Context) (int64, error) {
 }
 
 // eventFileProblem returns the problem of an artifact store that fails.
-func eventFileProblem(err error) *problem {
-	return &problem{reason: reasonFailing, message: fmt.Sprintf(
+func eventFileProblem(err error) *serviceError {
+	return &serviceError{code: problem.ServiceFailing, message: fmt.Sprintf(
 		"the artifact store does not take event files (%v): repair spec.artifacts; training continues, and what was not "+
 			"written is written then", err)}
 }

@@ -14,6 +14,7 @@ import (
 
 	contracttracking "github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
@@ -107,7 +108,7 @@ func (t *Tracker) Run(ctx context.Context) {
 	var sinks sync.WaitGroup
 	for _, service := range t.services() {
 		t.report(service, &contracttracking.Problem{
-			Service: service, Reason: reasonConnecting, Message: "The learner has not connected to the service yet",
+			Service: service, Reason: problem.Connecting, Message: "The learner has not connected to the service yet",
 		})
 	}
 	if !t.awaitStart(ctx) {
@@ -254,7 +255,7 @@ func (t *Tracker) wait(ctx context.Context, changed <-chan struct{}, longest tim
 // pause returns how long to wait after so many failures, of which the last is err.
 func (t *Tracker) pause(failures int, err error) time.Duration {
 	pause := wait.Backoff{First: t.config.Pause, Longest: longestPause}.After(failures)
-	if p, ok := errors.AsType[*problem](err); ok && p.retryAfter > 0 {
+	if p, ok := errors.AsType[*serviceError](err); ok && p.retryAfter > 0 {
 		pause = min(p.retryAfter, longestPause)
 	}
 	return pause
@@ -291,11 +292,11 @@ func (t *Tracker) report(service string, found *contracttracking.Problem) {
 		t.problems[service] = *found
 	} else if service == openRewardService {
 		if dropped := t.config.Uploads.dropped.Load(); dropped > 0 {
-			t.problems[service] = contracttracking.Problem{Service: service, Reason: reasonRollouts, Message: fmt.Sprintf(
+			t.problems[service] = contracttracking.Problem{Service: service, Reason: problem.RolloutsDropped, Message: fmt.Sprintf(
 				"%d rollouts were dropped: the service refused them, or had not received them before there were too many", dropped)}
 		}
 	} else if dropped := t.series.dropped.Load(); dropped > 0 {
-		t.problems[service] = contracttracking.Problem{Service: service, Reason: reasonDropped, Message: fmt.Sprintf(
+		t.problems[service] = contracttracking.Problem{Service: service, Reason: problem.StepsDropped, Message: fmt.Sprintf(
 			"%d steps were dropped before the services received them: give the run spec.artifacts, which keep all of them",
 			dropped)}
 	}

@@ -17,6 +17,7 @@ import (
 
 	contracttracking "github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -215,7 +216,7 @@ func (s *fakeSink) Open(context.Context) (int64, error) {
 	defer s.mu.Unlock()
 	if s.refusals > 0 {
 		s.refusals--
-		return 0, &problem{reason: reasonDenied, message: "denied"}
+		return 0, &serviceError{code: problem.PermissionDenied, message: "denied"}
 	}
 	if len(s.steps) == 0 {
 		return -1, nil
@@ -255,7 +256,7 @@ func TestTrackerSendsEachStepOnce(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, p := range problems {
-				reported[p.Service+" "+p.Reason] = true
+				reported[p.Service+" "+string(p.Reason)] = true
 			}
 			newest = problems
 		},

@@ -21,6 +21,7 @@ import (
 	contracttracking "github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // Line is a line of metrics.jsonl.
@@ -94,22 +95,10 @@ func NewUploads(settings *contracttracking.Settings, run Run, files func() *arti
 		newOpenReward(*settings.OpenReward), files, logger)
 }
 
-// The reasons of problems.
-const (
-	reasonConnecting  = "Connecting"
-	reasonKeyMissing  = "KeyMissing"
-	reasonKeyRefused  = "KeyRefused"
-	reasonDenied      = "PermissionDenied"
-	reasonNotFound    = "ServiceNotFound"
-	reasonUnreachable = "ServiceUnreachable"
-	reasonFailing     = "ServiceFailing"
-	reasonDropped     = "StepsDropped"
-	reasonRollouts    = "RolloutsDropped"
-)
-
-// problem is a failure with its reason and what to do.
-type problem struct {
-	reason, message string
+// serviceError is a failure with its code and what to do.
+type serviceError struct {
+	code    problem.Code
+	message string
 	// retryAfter is how long the service asks to wait; 0 if it does not.
 	retryAfter time.Duration
 	// status is that of the service's answer; 0 without one.
@@ -119,26 +108,26 @@ type problem struct {
 }
 
 // isOfContent reports whether the service refused what it was sent, and not that it was sent.
-func (p *problem) isOfContent() bool {
+func (p *serviceError) isOfContent() bool {
 	return p.status == http.StatusBadRequest || p.status == http.StatusRequestEntityTooLarge ||
 		p.status == http.StatusUnprocessableEntity
 }
 
 // Error implements error.
-func (p *problem) Error() string { return p.message }
+func (p *serviceError) Error() string { return p.message }
 
 // problemOf returns a failure as heartbeats report it.
 func problemOf(service string, err error) *contracttracking.Problem {
-	var known *problem
+	var known *serviceError
 	if !errors.As(err, &known) {
-		known = &problem{reason: reasonFailing, message: err.Error()}
+		known = &serviceError{code: problem.ServiceFailing, message: err.Error()}
 	}
-	return &contracttracking.Problem{Service: service, Reason: known.reason, Message: known.message}
+	return &contracttracking.Problem{Service: service, Reason: known.code, Message: known.message}
 }
 
 // refusal returns the problem of an answer other than success. field is that of the service in the spec, and keyField
 // that of its key.
-func refusal(field, keyField, host string, status int, body string) *problem {
+func refusal(field, keyField, host string, status int, body string) *serviceError {
 	answer := fmt.Sprintf("%s answers %d", host, status)
 	if body != "" {
 		answer += fmt.Sprintf(" (%s)", body)
@@ -146,15 +135,15 @@ func refusal(field, keyField, host string, status int, body string) *problem {
 	const repair = "; training continues, and what was not recorded is recorded then"
 	switch {
 	case status == http.StatusUnauthorized:
-		return &problem{reason: reasonKeyRefused, message: answer + ": put a valid key into the Secret that " + keyField +
+		return &serviceError{code: problem.TrackerKeyRefused, message: answer + ": put a valid key into the Secret that " + keyField +
 			" names" + repair}
 	case status == http.StatusForbidden:
-		return &problem{reason: reasonDenied, message: answer +
+		return &serviceError{code: problem.PermissionDenied, message: answer +
 			": give the key's user the right to write there, or correct " + field + repair}
 	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
-		return &problem{reason: reasonFailing, message: answer + ": it is tried again; training continues"}
+		return &serviceError{code: problem.ServiceFailing, message: answer + ": it is tried again; training continues"}
 	default:
-		return &problem{reason: reasonNotFound, message: answer + ": correct " + field + ".baseURL, or what " + field +
+		return &serviceError{code: problem.ServiceNotFound, message: answer + ": correct " + field + ".baseURL, or what " + field +
 			" names there" + repair}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
@@ -193,7 +194,7 @@ func (u *Uploads) restore() error {
 	}
 	waiting, err := files.Waiting()
 	if err != nil {
-		return &problem{reason: reasonFailing, message: "The artifact store does not say which rollouts wait: it is " +
+		return &serviceError{code: problem.ServiceFailing, message: "The artifact store does not say which rollouts wait: it is " +
 			"asked again"}
 	}
 	u.change(func() {
@@ -239,7 +240,7 @@ func (u *Uploads) read(batch *waitingBatch) ([]openreward.Rollout, error) {
 	if encoded == nil {
 		data, err := u.files().Read(batch.key())
 		if err != nil {
-			return nil, &problem{reason: reasonFailing,
+			return nil, &serviceError{code: problem.ServiceFailing,
 				message: "The artifact store does not return rollouts: it is asked again"}
 		}
 		encoded = data

@@ -23,6 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openrewardtest"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/trackertest"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
@@ -87,7 +88,7 @@ func (a *uploadAttempt) kill() {
 }
 
 // awaitProblem waits until the attempt reports a problem.
-func (a *uploadAttempt) awaitProblem(reason string) {
+func (a *uploadAttempt) awaitProblem(reason problem.Code) {
 	for range time.Tick(time.Millisecond) {
 		if p := a.problems.Load(); p != nil && len(*p) == 1 && (*p)[0].Reason == reason {
 			return
@@ -146,8 +147,8 @@ func checkUploads(t *testing.T, server *openrewardtest.Server, want map[int64]in
 	for _, id := range server.Repeated() {
 		t.Errorf("the event %s came twice", id)
 	}
-	for _, problem := range server.Problems() {
-		t.Error(problem)
+	for _, found := range server.Problems() {
+		t.Error(found)
 	}
 }
 
@@ -394,7 +395,7 @@ func TestUploadsWithAKeyThatIsRefused(t *testing.T) {
 	server.Key = "another"
 	a := startUploads(t, server, t.TempDir(), 1)
 	a.commit(1, 2)
-	a.awaitProblem("KeyRefused")
+	a.awaitProblem("TrackerKeyRefused")
 	if err := os.WriteFile(a.uploads.service.settings.KeyFile, []byte("another"), 0o600); err != nil {
 		t.Fatal(err)
 	}

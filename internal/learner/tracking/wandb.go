@@ -14,6 +14,7 @@ import (
 	"time"
 
 	contracttracking "github.com/tinker-operator/tinker-operator/internal/contract/tracking"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // wandb sends lines to Weights & Biases by the HTTP interface that its own package uses. The run's id is the object's
@@ -125,7 +126,7 @@ func (w *wandb) restore(bucket *wandbBucket) (int64, error) {
 		err = json.Unmarshal([]byte(tail[len(tail)-1]), &line)
 	}
 	if err != nil || line.Step == nil {
-		return 0, &problem{reason: reasonFailing, message: "Weights & Biases does not name the newest step of the run: it " +
+		return 0, &serviceError{code: problem.ServiceFailing, message: "Weights & Biases does not name the newest step of the run: it " +
 			"is tried again"}
 	}
 	if line.Timestamp > 0 {
@@ -166,7 +167,7 @@ func (w *wandb) upsert(ctx context.Context, bucket *wandbBucket) error {
 	}
 	project := made.Upsert.Bucket.Project
 	if project.Entity.Name == "" || project.Name == "" {
-		return &problem{reason: reasonNotFound, message: "What answers at tracking.wandb.baseURL does not create runs: " +
+		return &serviceError{code: problem.ServiceNotFound, message: "What answers at tracking.wandb.baseURL does not create runs: " +
 			"correct it"}
 	}
 	w.entity = project.Entity.Name

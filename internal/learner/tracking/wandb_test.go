@@ -18,6 +18,7 @@ import (
 	contracttracking "github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/trackertest"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/wandbtest"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 const runUID = "0b1c2d3e-0000-4000-8000-000000000001"
@@ -128,10 +129,10 @@ func TestWandBProblems(t *testing.T) {
 	}
 	cases := map[string]struct {
 		handler http.HandlerFunc
-		reason  string
+		reason  problem.Code
 		message string
 	}{
-		"a key that is refused": {answer(401, `{"error":"x"}`), "KeyRefused", "tracking.wandb.apiKeySecretKeyRef"},
+		"a key that is refused": {answer(401, `{"error":"x"}`), "TrackerKeyRefused", "tracking.wandb.apiKeySecretKeyRef"},
 		"a project without the right": {answer(200, `{"errors":[{"message":"permission denied"}]}`), "PermissionDenied",
 			"tracking.wandb"},
 		"an entity that is not found": {answer(200, `{"errors":[{"message":"could not find entity: not found"}]}`),
@@ -162,7 +163,7 @@ func TestWandBProblems(t *testing.T) {
 	})
 }
 
-func checkProblem(t *testing.T, err error, reason, message string) {
+func checkProblem(t *testing.T, err error, reason problem.Code, message string) {
 	t.Helper()
 	if err == nil {
 		t.Fatal("there is no error")
@@ -180,7 +181,7 @@ func TestRetryAfter(t *testing.T) {
 	}))
 	defer server.Close()
 	_, err := newTestWandB(t, server.URL).Open(t.Context())
-	var p *problem
+	var p *serviceError
 	if !errors.As(err, &p) || p.retryAfter != 7*time.Second {
 		t.Errorf("Open gives %v, want a problem to be retried after 7 s", err)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
@@ -220,11 +221,11 @@ func (t *trial) repeat(ctx context.Context, line string) (stop func()) {
 }
 
 // advice says what to give the command for what a definition refers to and the command does not have.
-func (t *trial) advice(name, reason string, definition contract.Definition) string {
+func (t *trial) advice(name string, reason problem.Code, definition contract.Definition) string {
 	switch d := definition.Dataset; {
-	case definition.ORS != nil && reason == probe.ReasonEnvironmentFault:
+	case definition.ORS != nil && reason == problem.EnvironmentFault:
 		return fmt.Sprintf("; check the server at %s, which --ors %s=URL names", definition.ORS.URL, name)
-	case reason != probe.ReasonDataInvalid, d == nil, d.JSONL == nil, exists(filepath.Join(t.root(), d.JSONL.Mount())):
+	case reason != problem.DataInvalid, d == nil, d.JSONL == nil, exists(filepath.Join(t.root(), d.JSONL.Mount())):
 		return ""
 	case d.JSONL.Claim != "":
 		return fmt.Sprintf("; give the claim's folder with --data %s=DIR", d.JSONL.Claim)

@@ -18,16 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
-)
-
-// Reasons of a result that is not OK.
-const (
-	ReasonInvalid          = "Invalid"
-	ReasonEnvironmentFault = "EnvironmentFault"
-	ReasonJudgeFault       = "JudgeFault"
-	ReasonDataInvalid      = "DataInvalid"
-	ReasonNoTasks          = "NoTasks"
-	ReasonCanaryFailed     = "CanaryFailed"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // unknownAnswer is the reply to a task whose answer is not known.
@@ -55,7 +46,7 @@ func Probe(ctx context.Context, builder registry.Builder,
 	var invalid *registry.DefinitionError
 	switch {
 	case errors.As(err, &invalid):
-		return contract.ProbeResult{Reason: ReasonInvalid, Message: err.Error()}, true
+		return contract.ProbeResult{Reason: problem.Invalid, Message: err.Error()}, true
 	case err != nil:
 		return failed(contract.ProbeResult{}, err)
 	}
@@ -78,7 +69,7 @@ func probe(ctx context.Context, calls *environment.Calls,
 		}
 	}
 	if first == "" {
-		result.Reason, result.Message = ReasonNoTasks, "no split of the environment has a task"
+		result.Reason, result.Message = problem.NoTasks, "no split of the environment has a task"
 		return result, true
 	}
 	c := &canary{env: env, calls: calls, task: environment.Task{Split: first}}
@@ -103,19 +94,19 @@ type canary struct {
 func failed(result contract.ProbeResult, err error) (contract.ProbeResult, bool) {
 	result.Message = err.Error()
 	if _, ok := errors.AsType[*canaryError](err); ok {
-		result.Reason = ReasonCanaryFailed
+		result.Reason = problem.CanaryFailed
 		return result, true
 	}
 	var data *source.Error
 	var row *verify.RowError
 	if errors.As(err, &data) || errors.As(err, &row) {
-		result.Reason = ReasonDataInvalid
+		result.Reason = problem.DataInvalid
 		return result, true
 	}
 	fault := environment.AsFault(err)
-	result.Reason = ReasonEnvironmentFault
+	result.Reason = problem.EnvironmentFault
 	if fault.Kind == environment.JudgeFault {
-		result.Reason = ReasonJudgeFault
+		result.Reason = problem.JudgeFault
 	}
 	return result, fault.Permanent
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 func TestProbeArithmetic(t *testing.T) {
@@ -80,11 +81,11 @@ func TestProbeOfAnExpression(t *testing.T) {
 		final bool
 	}{
 		"reply.lastNumber() == double(row.answer) ? 1.0 : 0.0": {want: contract.ProbeResult{OK: true, Splits: splits}},
-		"reply.last() == 1.0": {want: contract.ProbeResult{Reason: ReasonInvalid}, final: true,
+		"reply.last() == 1.0": {want: contract.ProbeResult{Reason: problem.Invalid}, final: true,
 			names: "spec.reward.expression is not valid CEL: line 1, column 11"},
-		"double(row.solution)": {want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}, final: true,
+		"double(row.solution)": {want: contract.ProbeResult{Reason: problem.EnvironmentFault, Splits: splits}, final: true,
 			names: "no such key: solution"},
-		"reply.lastNumber()": {want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}, final: true,
+		"reply.lastNumber()": {want: contract.ProbeResult{Reason: problem.EnvironmentFault, Splits: splits}, final: true,
 			names: "gave NaN"},
 	}
 	for expression, tc := range cases {
@@ -106,7 +107,7 @@ func TestProbeOfAnExpression(t *testing.T) {
 
 func TestProbeOfNoDefinition(t *testing.T) {
 	if got, final := Probe(t.Context(), registry.Builder{}, contract.Definition{}); got.OK ||
-		got.Reason != ReasonInvalid || !final {
+		got.Reason != problem.Invalid || !final {
 		t.Errorf("Probe = %+v, final %v", got, final)
 	}
 }
@@ -192,21 +193,21 @@ func TestProbe(t *testing.T) {
 		"one that is well": {env: &fakeEnvironment{splits: some, right: 2, wrong: -1},
 			want: contract.ProbeResult{OK: true, Splits: splits, CanaryReward: new(2.0)}, closed: 2},
 		"one that does not answer": {env: &fakeEnvironment{splitsError: away},
-			want: contract.ProbeResult{Reason: ReasonEnvironmentFault}},
+			want: contract.ProbeResult{Reason: problem.EnvironmentFault}},
 		"one whose judge does not answer": {env: &fakeEnvironment{splits: some,
 			startError: &environment.Fault{Kind: environment.JudgeFault, Err: away}},
-			want: contract.ProbeResult{Reason: ReasonJudgeFault, Splits: splits}},
+			want: contract.ProbeResult{Reason: problem.JudgeFault, Splits: splits}},
 		"one that will never do": {env: &fakeEnvironment{splits: some,
 			startError: &environment.Fault{Permanent: true, Err: away}},
-			want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}, final: true},
+			want: contract.ProbeResult{Reason: problem.EnvironmentFault, Splits: splits}, final: true},
 		"one without tasks": {env: &fakeEnvironment{splits: some[:1]},
-			want: contract.ProbeResult{Reason: ReasonNoTasks, Splits: splits[:1]}, final: true},
+			want: contract.ProbeResult{Reason: problem.NoTasks, Splits: splits[:1]}, final: true},
 		"one that rewards both answers alike": {env: &fakeEnvironment{splits: some, right: 1, wrong: 1},
-			want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 2},
+			want: contract.ProbeResult{Reason: problem.CanaryFailed, Splits: splits}, final: true, closed: 2},
 		"one that rewards the wrong one": {env: &fakeEnvironment{splits: some, wrong: 1},
-			want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 2},
+			want: contract.ProbeResult{Reason: problem.CanaryFailed, Splits: splits}, final: true, closed: 2},
 		"one that never ends": {env: &fakeEnvironment{splits: some, right: 1, goesOn: true},
-			want: contract.ProbeResult{Reason: ReasonCanaryFailed, Splits: splits}, final: true, closed: 1},
+			want: contract.ProbeResult{Reason: problem.CanaryFailed, Splits: splits}, final: true, closed: 1},
 		"one that knows no answers": {env: unknownAnswers{&fakeEnvironment{splits: some}},
 			want: contract.ProbeResult{OK: true, Splits: splits}},
 		"one that does not know this answer": {env: &fakeEnvironment{splits: some, unknown: true},
@@ -214,7 +215,7 @@ func TestProbe(t *testing.T) {
 		"one that continues without an answer": {env: unknownAnswers{&fakeEnvironment{splits: some, goesOn: true}},
 			want: contract.ProbeResult{OK: true, Splits: splits}},
 		"one that fails without an answer": {env: unknownAnswers{&fakeEnvironment{splits: some, startError: away}},
-			want: contract.ProbeResult{Reason: ReasonEnvironmentFault, Splits: splits}},
+			want: contract.ProbeResult{Reason: problem.EnvironmentFault, Splits: splits}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -238,9 +239,9 @@ func TestProbeOfPanics(t *testing.T) {
 	for _, method := range []string{"Splits", "Answers", "Start", "Prompts", "Step"} {
 		env := &fakeEnvironment{splits: []environment.Split{{Name: "train", Tasks: 3}}, right: 1, panics: method}
 		got, final := probe(t.Context(), calls, env)
-		if got.Reason != ReasonEnvironmentFault || final || !strings.HasSuffix(got.Message, "panicked: a nil row") {
+		if got.Reason != problem.EnvironmentFault || final || !strings.HasSuffix(got.Message, "panicked: a nil row") {
 			t.Errorf("%s: reason %s, final %v, message %q, want %s with the panic", method, got.Reason, final, got.Message,
-				ReasonEnvironmentFault)
+				problem.EnvironmentFault)
 		}
 	}
 	builder := registry.Builder{Logger: calls.Logger, Data: func(context.Context, contract.Dataset) (dataset.Dataset,
