@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -35,6 +36,7 @@ func TestHelloCarriesBothSides(t *testing.T) {
 			{Key: evaluation},
 		},
 		Playing: []rl.Key{exampleKey(4), evaluation},
+		Groups:  []GroupSpent{{Key: exampleKey(3), Used: spending.Usage{PromptTokens: 1, SampledTokens: 2}}},
 	}
 	l.reply = HelloReply{
 		Wanted: []rl.Key{exampleKey(3)}, Keep: []Lease{exampleLease(4)}, CoveredIndex: 2, Play: []byte(`{"a":1}`),
@@ -57,7 +59,8 @@ func TestRenewCarriesBothSides(t *testing.T) {
 	t.Parallel()
 	l, w := newLearner(), newWorker()
 	w.renewal = Renewal{
-		Progress: []Progress{{Key: exampleKey(4), MembersDone: 3, SampledTokens: 1 << 33}},
+		Progress: []Progress{{Key: exampleKey(4), MembersDone: 3, SampledTokens: 1 << 33, Next: 5}},
+		Groups:   []GroupSpent{{Key: exampleKey(5), Used: spending.Usage{SampledTokens: 6}}},
 		State: &WorkerState{
 			Throttled: 7, QueueState: "paused_capacity", DataState: DataWaiting,
 			Problems:    []*Problem{{Code: "DataBlocked", Evidence: "no rows"}, {Code: "JudgeBlocked", Evidence: "no judge"}},

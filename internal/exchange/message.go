@@ -61,6 +61,14 @@ type HelloRequest struct {
 	Playing []rl.Key
 	// Spent names the process, by which two processes of one name are told apart.
 	Spent Spent
+	// Groups are all groups that no state covers yet for which the worker has asked.
+	Groups []GroupSpent
+}
+
+// GroupSpent is what one group has used. It is a part of the counters of the worker.
+type GroupSpent struct {
+	Key  rl.Key
+	Used spending.Usage
 }
 
 // Spent is what a worker process has asked of the endpoint since it began. Its unconfirmed tokens are what requests
@@ -143,6 +151,8 @@ const (
 type Renewal struct {
 	Progress []Progress
 	Spent    Spent
+	// Groups are those that have used more than the last message of the connection says.
+	Groups []GroupSpent
 	// State may be nil, since another build may leave it out.
 	State *WorkerState
 }
@@ -152,9 +162,7 @@ type Progress struct {
 	Key           rl.Key
 	MembersDone   int
 	SampledTokens int64
-	// Used is the part of the worker's counters that is the group's. Next is what UnreportedRequests of each member
-	// without an outcome may cost; it is 0 before the first request.
-	Used spending.Usage
+	// Next is what UnreportedRequests of each member without an outcome may cost; it is 0 before the first request.
 	Next int64
 }
 

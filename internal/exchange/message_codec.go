@@ -11,7 +11,7 @@ import (
 func helloRequestToProto(epoch *Epoch, worker string, r HelloRequest) *pb.HelloRequest {
 	return &pb.HelloRequest{
 		Epoch: epoch, Worker: worker, Stored: all(r.Stored, storedToProto),
-		Playing: all(r.Playing, keyToProto), Spent: spentToProto(r.Spent),
+		Playing: all(r.Playing, keyToProto), Spent: spentToProto(r.Spent), Groups: all(r.Groups, groupSpentToProto),
 	}
 }
 
@@ -19,7 +19,7 @@ func helloRequestFromProto(r *pb.HelloRequest) (HelloRequest, error) {
 	var d decoder
 	request := HelloRequest{
 		Stored: each("stored", r.GetStored(), d.stored), Playing: each("playing", r.GetPlaying(), d.key),
-		Spent: d.spent(r.GetSpent()),
+		Spent: d.spent(r.GetSpent()), Groups: each("groups", r.GetGroups(), d.groupSpent),
 	}
 	return request, d.err
 }
@@ -43,10 +43,11 @@ func helloReplyFromProto(r *pb.HelloReply) (HelloReply, error) {
 func renewalToProto(epoch *Epoch, worker string, r Renewal) *pb.RenewRequest {
 	return &pb.RenewRequest{
 		Epoch: epoch, Worker: worker, Spent: spentToProto(r.Spent), State: r.State,
+		Groups: all(r.Groups, groupSpentToProto),
 		Progress: all(r.Progress, func(p Progress) *pb.Progress {
 			return &pb.Progress{
 				Key: keyToProto(p.Key), MembersDone: int32(p.MembersDone), SampledTokens: p.SampledTokens,
-				Used: tokensToProto(p.Used), Next: p.Next,
+				Next: p.Next,
 			}
 		}),
 	}
@@ -58,10 +59,10 @@ func renewalFromProto(r *pb.RenewRequest) (Renewal, error) {
 		Progress: each("progress", r.GetProgress(), func(field string, p *pb.Progress) Progress {
 			return Progress{
 				Key: d.key(field+".key", p.GetKey()), MembersDone: int(p.GetMembersDone()), SampledTokens: p.GetSampledTokens(),
-				Used: d.tokens(p.GetUsed()), Next: max(0, p.GetNext()),
+				Next: max(0, p.GetNext()),
 			}
 		}),
-		Spent: d.spent(r.GetSpent()), State: r.GetState(),
+		Spent: d.spent(r.GetSpent()), State: r.GetState(), Groups: each("groups", r.GetGroups(), d.groupSpent),
 	}
 	return renewal, d.err
 }

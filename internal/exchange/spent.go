@@ -27,6 +27,14 @@ func (d *decoder) spent(s *pb.Spent) Spent {
 	return Spent{Process: s.GetProcess(), Used: d.tokens(s.GetTokens()), Uncovered: d.tokens(s.GetUncovered())}
 }
 
+func groupSpentToProto(g GroupSpent) *pb.GroupSpent {
+	return &pb.GroupSpent{Key: keyToProto(g.Key), Used: tokensToProto(g.Used)}
+}
+
+func (d *decoder) groupSpent(field string, g *pb.GroupSpent) GroupSpent {
+	return GroupSpent{Key: d.key(field+".key", g.GetKey()), Used: d.tokens(g.GetUsed())}
+}
+
 // tokens reads counters, which are never negative.
 func (d *decoder) tokens(t *pb.Tokens) spending.Usage {
 	used := spending.Usage{

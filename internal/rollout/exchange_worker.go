@@ -37,7 +37,9 @@ func (a *exchangeWorker) Hello() exchange.HelloRequest {
 	for _, key := range playing {
 		a.reportedPlaying[key] = true
 	}
-	return exchange.HelloRequest{Stored: stored, Playing: playing, Spent: w.config.Spending.Spent()}
+	request := exchange.HelloRequest{Stored: stored, Playing: playing}
+	w.config.Spending.hello(&request)
+	return request
 }
 
 // HandleHello implements exchange.Worker.

@@ -23,13 +23,17 @@ type Spending struct {
 	process string
 
 	mu sync.Mutex
-	// accounts are those of the groups that no state covers yet.
+	// accounts are those of the groups that no state covers yet. listed is what the learner was told of each.
 	accounts map[rl.Key]*client.Account
+	listed   map[rl.Key]spending.Usage
+	// covered are groups whose accounts are forgotten once the learner was told.
+	covered map[rl.Key]bool
 }
 
 // NewSpending returns the spending of this process by the meter of its clients.
 func NewSpending(meter *client.Meter) *Spending {
-	return &Spending{meter: meter, process: rand.Text(), accounts: map[rl.Key]*client.Account{}}
+	return &Spending{meter: meter, process: rand.Text(), accounts: map[rl.Key]*client.Account{},
+		listed: map[rl.Key]spending.Usage{}, covered: map[rl.Key]bool{}}
 }
 
 // Spent returns what was spent so far. It is made for exchange.ClientConfig.Spent.
@@ -37,27 +41,63 @@ func (s *Spending) Spent() exchange.Spent {
 	if s == nil {
 		return exchange.Spent{}
 	}
-	spent, _ := s.read(nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	spent, _ := s.read()
 	return spent
 }
 
-// read returns what was spent so far, and at the same moment what some accounts have.
-func (s *Spending) read(accounts []*client.Account) (exchange.Spent, []client.Account) {
-	s.mu.Lock()
-	all := slices.AppendSeq(slices.Clone(accounts), maps.Values(s.accounts))
-	s.mu.Unlock()
-	used, each := s.meter.Read(all...)
-	spent := exchange.Spent{Process: s.process, Used: used}
-	for _, account := range each[len(accounts):] {
+// read returns what was spent so far, and at the same moment what each group has used that no state covers. The lock is
+// held.
+func (s *Spending) read() (exchange.Spent, map[rl.Key]client.Account) {
+	keys := slices.Collect(maps.Keys(s.accounts))
+	accounts := make([]*client.Account, len(keys))
+	for i, key := range keys {
+		accounts[i] = s.accounts[key]
+	}
+	used, each := s.meter.Read(accounts...)
+	spent, groups := exchange.Spent{Process: s.process, Used: used}, map[rl.Key]client.Account{}
+	for i, account := range each {
+		groups[keys[i]] = account
 		spent.Uncovered = spent.Uncovered.Add(account.Used)
 	}
-	return spent, each
+	return spent, groups
+}
+
+// hello fills in what was spent, and on which groups.
+func (s *Spending) hello(request *exchange.HelloRequest) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	spent, groups := s.read()
+	request.Spent, s.listed = spent, map[rl.Key]spending.Usage{}
+	request.Groups = s.list(groups)
+}
+
+// list lists the groups that have used more than was listed before. The lock is held.
+func (s *Spending) list(groups map[rl.Key]client.Account) (more []exchange.GroupSpent) {
+	for key, account := range groups {
+		if listed, known := s.listed[key]; !known || listed != account.Used {
+			more = append(more, exchange.GroupSpent{Key: key, Used: account.Used})
+			s.listed[key] = account.Used
+		}
+		if s.covered[key] {
+			delete(s.accounts, key)
+			delete(s.listed, key)
+		}
+	}
+	clear(s.covered)
+	slices.SortFunc(more, func(a, b exchange.GroupSpent) int { return a.Key.Compare(b.Key) })
+	return more
 }
 
 // account returns the account of a group, which lasts until a state covers the group.
 func (s *Spending) account(key rl.Key) *client.Account {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	delete(s.covered, key)
 	if s.accounts[key] == nil {
 		s.accounts[key] = &client.Account{}
 	}
@@ -71,19 +111,17 @@ func (s *Spending) cover(index int64, evaluations []exchange.Evaluation) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.accounts, func(key rl.Key, _ *client.Account) bool {
-		return key.Kind == rl.Train && key.Slot < index ||
-			slices.Contains(evaluations, exchange.Evaluation{Digest: key.Evaluation, Lineage: key.Lineage})
-	})
+	for key := range s.accounts {
+		if key.Kind == rl.Train && key.Slot < index ||
+			slices.Contains(evaluations, exchange.Evaluation{Digest: key.Evaluation, Lineage: key.Lineage}) {
+			s.covered[key] = true
+		}
+	}
 }
 
-// report fills in what was spent, and which part of it the groups in progress have used.
+// report fills in what was spent, on which groups, and what the groups in progress may cost next.
 func (s *Spending) report(renewal *exchange.Renewal, groups []*activeGroup) {
-	accounts := make([]*client.Account, len(groups))
-	for i, group := range groups {
-		if accounts[i] = group.account; s == nil {
-			accounts[i] = &client.Account{}
-		}
+	for _, group := range groups {
 		renewal.Progress = append(renewal.Progress, exchange.Progress{
 			Key: group.key, MembersDone: int(group.progress.MembersDone.Load()),
 			SampledTokens: group.progress.SampledTokens.Load(),
@@ -92,13 +130,15 @@ func (s *Spending) report(renewal *exchange.Renewal, groups []*activeGroup) {
 	if s == nil {
 		return
 	}
-	spent, each := s.read(accounts)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	spent, each := s.read()
 	renewal.Spent = spent
 	for i, group := range groups {
 		p := &renewal.Progress[i]
-		p.Used = each[i].Used
-		p.Next = exchange.UnreportedRequests * int64(group.lease.Load().GroupSize-p.MembersDone) * each[i].Largest
+		p.Next = exchange.UnreportedRequests * int64(group.lease.Load().GroupSize-p.MembersDone) * each[group.key].Largest
 	}
+	renewal.Groups = s.list(each)
 }
 
 // of returns the context of a group, to whose account belongs what is asked with it.

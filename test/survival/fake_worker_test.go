@@ -42,6 +42,7 @@ type fakeWorker struct {
 	wanted           map[rl.Key]bool
 	sampling         map[rl.Key]context.CancelFunc
 	accounts         map[rl.Key]*client.Account
+	covered          map[rl.Key]bool
 	kept             map[rl.Key]exchange.Lease // that a new learner gave for groups in progress
 	session          string
 	shortSeeds       bool
@@ -85,7 +86,8 @@ func (w *fixture) startWorker(name string, b behavior) *fakeWorker {
 	p := &fakeWorker{
 		fixture: w, name: name, behavior: b, done: make(chan struct{}), ended: make(chan struct{}),
 		stored: map[rl.Key]rl.Group{}, wanted: map[rl.Key]bool{}, finished: map[rl.Key]int{},
-		sampling: map[rl.Key]context.CancelFunc{}, accounts: map[rl.Key]*client.Account{}, kept: map[rl.Key]exchange.Lease{},
+		sampling: map[rl.Key]context.CancelFunc{}, kept: map[rl.Key]exchange.Lease{},
+		accounts: map[rl.Key]*client.Account{}, covered: map[rl.Key]bool{},
 		samplingSessions: map[string]string{},
 	}
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -140,7 +142,8 @@ func (p *fakeWorker) kill() {
 func (p *fakeWorker) Hello() exchange.HelloRequest {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	request := exchange.HelloRequest{Spent: p.spentLocked()}
+	var request exchange.HelloRequest
+	request.Spent, request.Groups = p.spentLocked()
 	for key, group := range p.stored {
 		request.Stored = append(request.Stored, exchange.StoredGroup{Key: key, Outcome: group.Outcome})
 	}
@@ -174,35 +177,44 @@ func (p *fakeWorker) Renewal() exchange.Renewal {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var renewal exchange.Renewal
-	var accounts []*client.Account
+	renewal.Spent, renewal.Groups = p.spentLocked()
 	for key, account := range p.accounts {
 		if p.sampling[key] != nil || p.wanted[key] { // until the group is submitted
-			renewal.Progress = append(renewal.Progress, exchange.Progress{Key: key})
-			accounts = append(accounts, account)
+			_, each := p.meter.Read(account)
+			renewal.Progress = append(renewal.Progress, exchange.Progress{
+				Key: key, Next: exchange.UnreportedRequests * 4 * each[0].Largest,
+			})
 		}
 	}
-	_, each := p.meter.Read(accounts...)
-	renewal.Spent = p.spentLocked()
-	for i, account := range each {
-		renewal.Progress[i].Used, renewal.Progress[i].Next = account.Used, exchange.UnreportedRequests*4*account.Largest
+	for key := range p.covered {
+		delete(p.accounts, key)
 	}
+	clear(p.covered)
 	return renewal
 }
 
 func (p *fakeWorker) spent() exchange.Spent {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.spentLocked()
+	spent, _ := p.spentLocked()
+	return spent
 }
 
-// spentLocked returns what the worker has spent. The lock is held.
-func (p *fakeWorker) spentLocked() exchange.Spent {
-	used, each := p.meter.Read(slices.Collect(maps.Values(p.accounts))...)
+// spentLocked returns what the worker has spent, and on which groups that no state covers. The lock is held.
+func (p *fakeWorker) spentLocked() (exchange.Spent, []exchange.GroupSpent) {
+	keys := slices.Collect(maps.Keys(p.accounts))
+	accounts := make([]*client.Account, len(keys))
+	for i, key := range keys {
+		accounts[i] = p.accounts[key]
+	}
+	used, each := p.meter.Read(accounts...)
 	spent := exchange.Spent{Process: p.process, Used: used}
-	for _, account := range each {
+	groups := make([]exchange.GroupSpent, len(keys))
+	for i, account := range each {
+		groups[i] = exchange.GroupSpent{Key: keys[i], Used: account.Used}
 		spent.Uncovered = spent.Uncovered.Add(account.Used)
 	}
-	return spent
+	return spent, groups
 }
 
 func (p *fakeWorker) HandleDirective(d exchange.Directive) {
@@ -219,18 +231,16 @@ func (p *fakeWorker) HandleDirective(d exchange.Directive) {
 			p.stored[c.Key] = group.Tombstone(c.Outcome, c.Reason)
 		}
 	}
-	for _, e := range d.CoveredEvaluations {
-		maps.DeleteFunc(p.stored, func(key rl.Key, _ rl.Group) bool {
-			return key.Evaluation == e.Digest &&
-				key.Lineage == e.Lineage
-		})
+	covered := func(key rl.Key) bool {
+		return key.Kind == rl.Train && key.Slot < d.CoveredIndex ||
+			slices.Contains(d.CoveredEvaluations, exchange.Evaluation{Digest: key.Evaluation, Lineage: key.Lineage})
 	}
-	maps.DeleteFunc(p.stored, func(key rl.Key, _ rl.Group) bool {
-		return key.Kind == rl.Train && key.Slot < d.CoveredIndex
-	})
-	maps.DeleteFunc(p.accounts, func(key rl.Key, _ *client.Account) bool {
-		return key.Kind == rl.Train && key.Slot < d.CoveredIndex
-	})
+	maps.DeleteFunc(p.stored, func(key rl.Key, _ rl.Group) bool { return covered(key) })
+	for key := range p.accounts {
+		if covered(key) {
+			p.covered[key] = true // until the learner was told what it used
+		}
+	}
 	p.want(d.Wanted)
 }
 
@@ -278,6 +288,7 @@ func (p *fakeWorker) start(ctx context.Context, key rl.Key) (play context.Contex
 		return nil, false
 	}
 	play, p.sampling[key] = context.WithCancel(ctx)
+	delete(p.covered, key)
 	if p.accounts[key] == nil {
 		p.accounts[key] = &client.Account{}
 	}

@@ -38,8 +38,8 @@ func TestUsageOverRestarts(t *testing.T) {
 				t.Errorf("the undisturbed run used %+v, want tokens of each kind and none that were bought twice", want.usage)
 			}
 			w := newFixture(t, tc.change)
-			// What a worker spent that reports after the barrier is unconfirmed: each learner waits until it has reported.
-			w.barrier = time.Minute
+			// The barrier of most learners is over before the worker dials again.
+			w.barrier = time.Millisecond
 			p := w.startWorker("w0", behavior{})
 			for i, step := range tc.deaths {
 				<-w.startLearner(int32(i+1), w.dieAt("row.written", step)).done
@@ -48,6 +48,9 @@ func TestUsageOverRestarts(t *testing.T) {
 			w.compare(verdict, want)
 			got := w.outcome(verdict)
 			w.checkSpentExactly(got.usage)
+			if got.usage.UnconfirmedTokens != 0 {
+				t.Errorf("%d tokens are unconfirmed, want none", got.usage.UnconfirmedTokens)
+			}
 			if n := p.sampledTwice(); n != 0 {
 				t.Errorf("%d groups were sampled twice", n)
 			}

@@ -56,6 +56,9 @@ func (u Usage) Sub(v Usage) Usage { return u.combine(v, func(a, b int64) int64 {
 // Max returns the higher of each counter of two usages.
 func (u Usage) Max(v Usage) Usage { return u.combine(v, func(a, b int64) int64 { return max(a, b) }) }
 
+// Min returns the lower of each counter of two usages.
+func (u Usage) Min(v Usage) Usage { return u.combine(v, func(a, b int64) int64 { return min(a, b) }) }
+
 // Spent counts the tokens that were answered.
 func (u Usage) Spent() int64 {
 	return u.PromptTokens + u.SampledTokens + u.TrainedTokens + u.JudgePromptTokens + u.JudgeSampledTokens +

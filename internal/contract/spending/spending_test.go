@@ -34,9 +34,10 @@ func TestTotalAndUSDCountEachField(t *testing.T) {
 		if got := prices.USD(used); got != 2*want[name] {
 			t.Errorf("%s: 2,000,000 tokens cost %v, want %v", name, got, 2*want[name])
 		}
-		sum, most, difference := used.Add(used), used.Max(Usage{}), used.Sub(used)
-		if field(&sum).Int() != 4e6 || most != used || difference != (Usage{}) {
-			t.Errorf("%s: the sum is %+v, the maximum %+v, the difference %+v", name, sum, most, difference)
+		sum, most, least, difference := used.Add(used), used.Max(Usage{}), used.Min(Usage{}), used.Sub(used)
+		if field(&sum).Int() != 4e6 || most != used || least != (Usage{}) || difference != (Usage{}) {
+			t.Errorf("%s: the sum is %+v, the maximum %+v, the minimum %+v, the difference %+v", name, sum, most, least,
+				difference)
 		}
 	}
 }

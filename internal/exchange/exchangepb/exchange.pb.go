@@ -246,7 +246,7 @@ func (x SubmitReply_Status) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SubmitReply_Status.Descriptor instead.
 func (SubmitReply_Status) EnumDescriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{29, 0}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{30, 0}
 }
 
 // Epoch is in every message. A lower attempt is answered FENCED; a learner that sees a higher one
@@ -412,7 +412,9 @@ type HelloRequest struct {
 	Stored  []*StoredGroup `protobuf:"bytes,3,rep,name=stored,proto3" json:"stored,omitempty"`
 	Playing []*GroupKey    `protobuf:"bytes,4,rep,name=playing,proto3" json:"playing,omitempty"`
 	// Its process tells two processes of one name apart.
-	Spent         *Spent `protobuf:"bytes,5,opt,name=spent,proto3" json:"spent,omitempty"`
+	Spent *Spent `protobuf:"bytes,5,opt,name=spent,proto3" json:"spent,omitempty"`
+	// All groups that no state covers yet for which the worker has asked.
+	Groups        []*GroupSpent `protobuf:"bytes,6,rep,name=groups,proto3" json:"groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -482,6 +484,13 @@ func (x *HelloRequest) GetSpent() *Spent {
 	return nil
 }
 
+func (x *HelloRequest) GetGroups() []*GroupSpent {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
 // Spent is what a worker process has asked of the endpoint since it began.
 type Spent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -545,6 +554,59 @@ func (x *Spent) GetUncovered() *Tokens {
 	return nil
 }
 
+// GroupSpent is what one group has used; it is among the tokens of the worker.
+type GroupSpent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           *GroupKey              `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Used          *Tokens                `protobuf:"bytes,2,opt,name=used,proto3" json:"used,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupSpent) Reset() {
+	*x = GroupSpent{}
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupSpent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupSpent) ProtoMessage() {}
+
+func (x *GroupSpent) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupSpent.ProtoReflect.Descriptor instead.
+func (*GroupSpent) Descriptor() ([]byte, []int) {
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *GroupSpent) GetKey() *GroupKey {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *GroupSpent) GetUsed() *Tokens {
+	if x != nil {
+		return x.Used
+	}
+	return nil
+}
+
 // Tokens of requests that were answered. A request counts once, however often it was sent.
 type Tokens struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
@@ -561,7 +623,7 @@ type Tokens struct {
 
 func (x *Tokens) Reset() {
 	*x = Tokens{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[4]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -573,7 +635,7 @@ func (x *Tokens) String() string {
 func (*Tokens) ProtoMessage() {}
 
 func (x *Tokens) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[4]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -586,7 +648,7 @@ func (x *Tokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tokens.ProtoReflect.Descriptor instead.
 func (*Tokens) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{4}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Tokens) GetPrompt() int64 {
@@ -642,7 +704,7 @@ type StoredGroup struct {
 
 func (x *StoredGroup) Reset() {
 	*x = StoredGroup{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[5]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -654,7 +716,7 @@ func (x *StoredGroup) String() string {
 func (*StoredGroup) ProtoMessage() {}
 
 func (x *StoredGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[5]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -667,7 +729,7 @@ func (x *StoredGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredGroup.ProtoReflect.Descriptor instead.
 func (*StoredGroup) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{5}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *StoredGroup) GetKey() *GroupKey {
@@ -701,7 +763,7 @@ type HelloReply struct {
 
 func (x *HelloReply) Reset() {
 	*x = HelloReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[6]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -713,7 +775,7 @@ func (x *HelloReply) String() string {
 func (*HelloReply) ProtoMessage() {}
 
 func (x *HelloReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[6]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -726,7 +788,7 @@ func (x *HelloReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloReply.ProtoReflect.Descriptor instead.
 func (*HelloReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{6}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *HelloReply) GetEpoch() *Epoch {
@@ -783,7 +845,7 @@ type AcquireRequest struct {
 
 func (x *AcquireRequest) Reset() {
 	*x = AcquireRequest{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[7]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -795,7 +857,7 @@ func (x *AcquireRequest) String() string {
 func (*AcquireRequest) ProtoMessage() {}
 
 func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[7]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -808,7 +870,7 @@ func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireRequest.ProtoReflect.Descriptor instead.
 func (*AcquireRequest) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{7}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AcquireRequest) GetEpoch() *Epoch {
@@ -842,7 +904,7 @@ type AcquireReply struct {
 
 func (x *AcquireReply) Reset() {
 	*x = AcquireReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[8]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -854,7 +916,7 @@ func (x *AcquireReply) String() string {
 func (*AcquireReply) ProtoMessage() {}
 
 func (x *AcquireReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[8]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -867,7 +929,7 @@ func (x *AcquireReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireReply.ProtoReflect.Descriptor instead.
 func (*AcquireReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{8}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AcquireReply) GetEpoch() *Epoch {
@@ -913,7 +975,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -925,7 +987,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[9]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -938,7 +1000,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{9}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Lease) GetKey() *GroupKey {
@@ -1026,19 +1088,21 @@ func (x *Lease) GetFaulty() []int32 {
 }
 
 type RenewRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Epoch         *Epoch                 `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Worker        string                 `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
-	Progress      []*Progress            `protobuf:"bytes,3,rep,name=progress,proto3" json:"progress,omitempty"`
-	Spent         *Spent                 `protobuf:"bytes,4,opt,name=spent,proto3" json:"spent,omitempty"`
-	State         *WorkerState           `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Epoch    *Epoch                 `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Worker   string                 `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	Progress []*Progress            `protobuf:"bytes,3,rep,name=progress,proto3" json:"progress,omitempty"`
+	Spent    *Spent                 `protobuf:"bytes,4,opt,name=spent,proto3" json:"spent,omitempty"`
+	State    *WorkerState           `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
+	// Groups that have used more than the last message of the connection says.
+	Groups        []*GroupSpent `protobuf:"bytes,6,rep,name=groups,proto3" json:"groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1050,7 +1114,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[10]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1063,7 +1127,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{10}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RenewRequest) GetEpoch() *Epoch {
@@ -1101,6 +1165,13 @@ func (x *RenewRequest) GetState() *WorkerState {
 	return nil
 }
 
+func (x *RenewRequest) GetGroups() []*GroupSpent {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
 // WorkerState is what a worker waits for, and what it notices of the endpoint.
 type WorkerState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1125,7 +1196,7 @@ type WorkerState struct {
 
 func (x *WorkerState) Reset() {
 	*x = WorkerState{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1137,7 +1208,7 @@ func (x *WorkerState) String() string {
 func (*WorkerState) ProtoMessage() {}
 
 func (x *WorkerState) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[11]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1150,7 +1221,7 @@ func (x *WorkerState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerState.ProtoReflect.Descriptor instead.
 func (*WorkerState) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{11}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WorkerState) GetThrottled() int32 {
@@ -1214,7 +1285,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1297,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[12]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1310,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{12}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Problem) GetCode() string {
@@ -1272,7 +1343,7 @@ type EndpointProblem struct {
 
 func (x *EndpointProblem) Reset() {
 	*x = EndpointProblem{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1284,7 +1355,7 @@ func (x *EndpointProblem) String() string {
 func (*EndpointProblem) ProtoMessage() {}
 
 func (x *EndpointProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[13]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1297,7 +1368,7 @@ func (x *EndpointProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndpointProblem.ProtoReflect.Descriptor instead.
 func (*EndpointProblem) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{13}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EndpointProblem) GetCode() string {
@@ -1333,8 +1404,6 @@ type Progress struct {
 	Key           *GroupKey              `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	MembersDone   int32                  `protobuf:"varint,2,opt,name=members_done,json=membersDone,proto3" json:"members_done,omitempty"`
 	SampledTokens int64                  `protobuf:"varint,3,opt,name=sampled_tokens,json=sampledTokens,proto3" json:"sampled_tokens,omitempty"`
-	// What the group has used; it is among the tokens of the worker.
-	Used *Tokens `protobuf:"bytes,4,opt,name=used,proto3" json:"used,omitempty"`
 	// What the next requests of each member that has no outcome yet may cost; 0 before there was a first request.
 	Next          int64 `protobuf:"varint,5,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1343,7 +1412,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1355,7 +1424,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[14]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1368,7 +1437,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{14}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Progress) GetKey() *GroupKey {
@@ -1390,13 +1459,6 @@ func (x *Progress) GetSampledTokens() int64 {
 		return x.SampledTokens
 	}
 	return 0
-}
-
-func (x *Progress) GetUsed() *Tokens {
-	if x != nil {
-		return x.Used
-	}
-	return nil
 }
 
 func (x *Progress) GetNext() int64 {
@@ -1435,7 +1497,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1447,7 +1509,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[15]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1460,7 +1522,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{15}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RenewReply) GetEpoch() *Epoch {
@@ -1551,7 +1613,7 @@ type Permit struct {
 
 func (x *Permit) Reset() {
 	*x = Permit{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1563,7 +1625,7 @@ func (x *Permit) String() string {
 func (*Permit) ProtoMessage() {}
 
 func (x *Permit) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[16]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1576,7 +1638,7 @@ func (x *Permit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Permit.ProtoReflect.Descriptor instead.
 func (*Permit) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{16}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Permit) GetKey() *GroupKey {
@@ -1606,7 +1668,7 @@ type Evaluation struct {
 
 func (x *Evaluation) Reset() {
 	*x = Evaluation{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1618,7 +1680,7 @@ func (x *Evaluation) String() string {
 func (*Evaluation) ProtoMessage() {}
 
 func (x *Evaluation) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[17]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1631,7 +1693,7 @@ func (x *Evaluation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluation.ProtoReflect.Descriptor instead.
 func (*Evaluation) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{17}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Evaluation) GetDigest() string {
@@ -1660,7 +1722,7 @@ type RejectedGroup struct {
 
 func (x *RejectedGroup) Reset() {
 	*x = RejectedGroup{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1672,7 +1734,7 @@ func (x *RejectedGroup) String() string {
 func (*RejectedGroup) ProtoMessage() {}
 
 func (x *RejectedGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[18]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1685,7 +1747,7 @@ func (x *RejectedGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RejectedGroup.ProtoReflect.Descriptor instead.
 func (*RejectedGroup) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{18}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RejectedGroup) GetKey() *GroupKey {
@@ -1724,7 +1786,7 @@ type SubmitFrame struct {
 
 func (x *SubmitFrame) Reset() {
 	*x = SubmitFrame{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1736,7 +1798,7 @@ func (x *SubmitFrame) String() string {
 func (*SubmitFrame) ProtoMessage() {}
 
 func (x *SubmitFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[19]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1749,7 +1811,7 @@ func (x *SubmitFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitFrame.ProtoReflect.Descriptor instead.
 func (*SubmitFrame) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{19}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SubmitFrame) GetFrame() isSubmitFrame_Frame {
@@ -1808,7 +1870,7 @@ type SubmitHeader struct {
 
 func (x *SubmitHeader) Reset() {
 	*x = SubmitHeader{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1820,7 +1882,7 @@ func (x *SubmitHeader) String() string {
 func (*SubmitHeader) ProtoMessage() {}
 
 func (x *SubmitHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[20]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1833,7 +1895,7 @@ func (x *SubmitHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitHeader.ProtoReflect.Descriptor instead.
 func (*SubmitHeader) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{20}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SubmitHeader) GetEpoch() *Epoch {
@@ -1893,7 +1955,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1905,7 +1967,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[21]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1918,7 +1980,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{21}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Group) GetKey() *GroupKey {
@@ -1989,7 +2051,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2001,7 +2063,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[22]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2014,7 +2076,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{22}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -2119,7 +2181,7 @@ type Trajectory struct {
 
 func (x *Trajectory) Reset() {
 	*x = Trajectory{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2131,7 +2193,7 @@ func (x *Trajectory) String() string {
 func (*Trajectory) ProtoMessage() {}
 
 func (x *Trajectory) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[23]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2144,7 +2206,7 @@ func (x *Trajectory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trajectory.ProtoReflect.Descriptor instead.
 func (*Trajectory) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{23}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Trajectory) GetRole() string {
@@ -2208,7 +2270,7 @@ type Judgement struct {
 
 func (x *Judgement) Reset() {
 	*x = Judgement{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2220,7 +2282,7 @@ func (x *Judgement) String() string {
 func (*Judgement) ProtoMessage() {}
 
 func (x *Judgement) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[24]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2233,7 +2295,7 @@ func (x *Judgement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Judgement.ProtoReflect.Descriptor instead.
 func (*Judgement) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{24}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Judgement) GetCriterion() string {
@@ -2279,7 +2341,7 @@ type Segment struct {
 
 func (x *Segment) Reset() {
 	*x = Segment{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2291,7 +2353,7 @@ func (x *Segment) String() string {
 func (*Segment) ProtoMessage() {}
 
 func (x *Segment) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[25]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2304,7 +2366,7 @@ func (x *Segment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Segment.ProtoReflect.Descriptor instead.
 func (*Segment) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{25}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Segment) GetTurn() int32 {
@@ -2361,7 +2423,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[26]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2435,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[26]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2448,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{26}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Step) GetIndex() int32 {
@@ -2415,7 +2477,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[27]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2427,7 +2489,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[27]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2440,7 +2502,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{27}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Usage) GetPromptTokens() int64 {
@@ -2478,7 +2540,7 @@ type JudgeUsage struct {
 
 func (x *JudgeUsage) Reset() {
 	*x = JudgeUsage{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[28]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2490,7 +2552,7 @@ func (x *JudgeUsage) String() string {
 func (*JudgeUsage) ProtoMessage() {}
 
 func (x *JudgeUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[28]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2503,7 +2565,7 @@ func (x *JudgeUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JudgeUsage.ProtoReflect.Descriptor instead.
 func (*JudgeUsage) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{28}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *JudgeUsage) GetCalls() int64 {
@@ -2553,7 +2615,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[29]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2565,7 +2627,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[29]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2578,7 +2640,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{29}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SubmitReply) GetEpoch() *Epoch {
@@ -2616,7 +2678,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[30]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2628,7 +2690,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[30]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2641,7 +2703,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{30}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReleaseRequest) GetEpoch() *Epoch {
@@ -2688,7 +2750,7 @@ type ReleaseReply struct {
 
 func (x *ReleaseReply) Reset() {
 	*x = ReleaseReply{}
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[31]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2700,7 +2762,7 @@ func (x *ReleaseReply) String() string {
 func (*ReleaseReply) ProtoMessage() {}
 
 func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[31]
+	mi := &file_internal_exchange_exchangepb_exchange_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2713,7 +2775,7 @@ func (x *ReleaseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReply.ProtoReflect.Descriptor instead.
 func (*ReleaseReply) Descriptor() ([]byte, []int) {
-	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{31}
+	return file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReleaseReply) GetEpoch() *Epoch {
@@ -2741,17 +2803,22 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\alineage\x18\x03 \x01(\tR\alineage\x12\x1e\n" +
 	"\n" +
 	"evaluation\x18\x04 \x01(\tR\n" +
-	"evaluation\"\x9d\x02\n" +
+	"evaluation\"\xde\x02\n" +
 	"\fHelloRequest\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12@\n" +
 	"\x06stored\x18\x03 \x03(\v2(.tinker_operator.exchange.v1.StoredGroupR\x06stored\x12?\n" +
 	"\aplaying\x18\x04 \x03(\v2%.tinker_operator.exchange.v1.GroupKeyR\aplaying\x128\n" +
-	"\x05spent\x18\x05 \x01(\v2\".tinker_operator.exchange.v1.SpentR\x05spent\"\xa1\x01\n" +
+	"\x05spent\x18\x05 \x01(\v2\".tinker_operator.exchange.v1.SpentR\x05spent\x12?\n" +
+	"\x06groups\x18\x06 \x03(\v2'.tinker_operator.exchange.v1.GroupSpentR\x06groups\"\xa1\x01\n" +
 	"\x05Spent\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\tR\aprocess\x12;\n" +
 	"\x06tokens\x18\x02 \x01(\v2#.tinker_operator.exchange.v1.TokensR\x06tokens\x12A\n" +
-	"\tuncovered\x18\x03 \x01(\v2#.tinker_operator.exchange.v1.TokensR\tuncovered\"\xc2\x01\n" +
+	"\tuncovered\x18\x03 \x01(\v2#.tinker_operator.exchange.v1.TokensR\tuncovered\"~\n" +
+	"\n" +
+	"GroupSpent\x127\n" +
+	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x127\n" +
+	"\x04used\x18\x02 \x01(\v2#.tinker_operator.exchange.v1.TokensR\x04used\"\xc2\x01\n" +
 	"\x06Tokens\x12\x16\n" +
 	"\x06prompt\x18\x01 \x01(\x03R\x06prompt\x12\x18\n" +
 	"\asampled\x18\x02 \x01(\x03R\asampled\x12!\n" +
@@ -2794,13 +2861,14 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	" \x01(\bR\n" +
 	"transcript\x12\x14\n" +
 	"\x05alone\x18\v \x01(\bR\x05alone\x12\x16\n" +
-	"\x06faulty\x18\f \x03(\x05R\x06faulty\"\x9d\x02\n" +
+	"\x06faulty\x18\f \x03(\x05R\x06faulty\"\xde\x02\n" +
 	"\fRenewRequest\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12A\n" +
 	"\bprogress\x18\x03 \x03(\v2%.tinker_operator.exchange.v1.ProgressR\bprogress\x128\n" +
 	"\x05spent\x18\x04 \x01(\v2\".tinker_operator.exchange.v1.SpentR\x05spent\x12>\n" +
-	"\x05state\x18\x05 \x01(\v2(.tinker_operator.exchange.v1.WorkerStateR\x05state\"\xee\x03\n" +
+	"\x05state\x18\x05 \x01(\v2(.tinker_operator.exchange.v1.WorkerStateR\x05state\x12?\n" +
+	"\x06groups\x18\x06 \x03(\v2'.tinker_operator.exchange.v1.GroupSpentR\x06groups\"\xee\x03\n" +
 	"\vWorkerState\x12\x1c\n" +
 	"\tthrottled\x18\x01 \x01(\x05R\tthrottled\x12\x1f\n" +
 	"\vqueue_state\x18\x02 \x01(\tR\n" +
@@ -2821,13 +2889,12 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x0e\n" +
 	"\x02op\x18\x02 \x01(\tR\x02op\x12\x16\n" +
 	"\x06status\x18\x03 \x01(\x05R\x06status\x12\x1a\n" +
-	"\bevidence\x18\x04 \x01(\tR\bevidence\"\xda\x01\n" +
+	"\bevidence\x18\x04 \x01(\tR\bevidence\"\xa7\x01\n" +
 	"\bProgress\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12!\n" +
 	"\fmembers_done\x18\x02 \x01(\x05R\vmembersDone\x12%\n" +
-	"\x0esampled_tokens\x18\x03 \x01(\x03R\rsampledTokens\x127\n" +
-	"\x04used\x18\x04 \x01(\v2#.tinker_operator.exchange.v1.TokensR\x04used\x12\x12\n" +
-	"\x04next\x18\x05 \x01(\x03R\x04next\"\xb6\x04\n" +
+	"\x0esampled_tokens\x18\x03 \x01(\x03R\rsampledTokens\x12\x12\n" +
+	"\x04next\x18\x05 \x01(\x03R\x04nextJ\x04\b\x04\x10\x05\"\xb6\x04\n" +
 	"\n" +
 	"RenewReply\x128\n" +
 	"\x05epoch\x18\x01 \x01(\v2\".tinker_operator.exchange.v1.EpochR\x05epoch\x12?\n" +
@@ -2989,7 +3056,7 @@ func file_internal_exchange_exchangepb_exchange_proto_rawDescGZIP() []byte {
 }
 
 var file_internal_exchange_exchangepb_exchange_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_internal_exchange_exchangepb_exchange_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
 	(Kind)(0),               // 0: tinker_operator.exchange.v1.Kind
 	(Outcome)(0),            // 1: tinker_operator.exchange.v1.Outcome
@@ -2999,111 +3066,115 @@ var file_internal_exchange_exchangepb_exchange_proto_goTypes = []any{
 	(*GroupKey)(nil),        // 5: tinker_operator.exchange.v1.GroupKey
 	(*HelloRequest)(nil),    // 6: tinker_operator.exchange.v1.HelloRequest
 	(*Spent)(nil),           // 7: tinker_operator.exchange.v1.Spent
-	(*Tokens)(nil),          // 8: tinker_operator.exchange.v1.Tokens
-	(*StoredGroup)(nil),     // 9: tinker_operator.exchange.v1.StoredGroup
-	(*HelloReply)(nil),      // 10: tinker_operator.exchange.v1.HelloReply
-	(*AcquireRequest)(nil),  // 11: tinker_operator.exchange.v1.AcquireRequest
-	(*AcquireReply)(nil),    // 12: tinker_operator.exchange.v1.AcquireReply
-	(*Lease)(nil),           // 13: tinker_operator.exchange.v1.Lease
-	(*RenewRequest)(nil),    // 14: tinker_operator.exchange.v1.RenewRequest
-	(*WorkerState)(nil),     // 15: tinker_operator.exchange.v1.WorkerState
-	(*Problem)(nil),         // 16: tinker_operator.exchange.v1.Problem
-	(*EndpointProblem)(nil), // 17: tinker_operator.exchange.v1.EndpointProblem
-	(*Progress)(nil),        // 18: tinker_operator.exchange.v1.Progress
-	(*RenewReply)(nil),      // 19: tinker_operator.exchange.v1.RenewReply
-	(*Permit)(nil),          // 20: tinker_operator.exchange.v1.Permit
-	(*Evaluation)(nil),      // 21: tinker_operator.exchange.v1.Evaluation
-	(*RejectedGroup)(nil),   // 22: tinker_operator.exchange.v1.RejectedGroup
-	(*SubmitFrame)(nil),     // 23: tinker_operator.exchange.v1.SubmitFrame
-	(*SubmitHeader)(nil),    // 24: tinker_operator.exchange.v1.SubmitHeader
-	(*Group)(nil),           // 25: tinker_operator.exchange.v1.Group
-	(*Member)(nil),          // 26: tinker_operator.exchange.v1.Member
-	(*Trajectory)(nil),      // 27: tinker_operator.exchange.v1.Trajectory
-	(*Judgement)(nil),       // 28: tinker_operator.exchange.v1.Judgement
-	(*Segment)(nil),         // 29: tinker_operator.exchange.v1.Segment
-	(*Step)(nil),            // 30: tinker_operator.exchange.v1.Step
-	(*Usage)(nil),           // 31: tinker_operator.exchange.v1.Usage
-	(*JudgeUsage)(nil),      // 32: tinker_operator.exchange.v1.JudgeUsage
-	(*SubmitReply)(nil),     // 33: tinker_operator.exchange.v1.SubmitReply
-	(*ReleaseRequest)(nil),  // 34: tinker_operator.exchange.v1.ReleaseRequest
-	(*ReleaseReply)(nil),    // 35: tinker_operator.exchange.v1.ReleaseReply
-	nil,                     // 36: tinker_operator.exchange.v1.WorkerState.UnavailableEntry
-	nil,                     // 37: tinker_operator.exchange.v1.Member.PartsEntry
-	nil,                     // 38: tinker_operator.exchange.v1.Member.MetricsEntry
+	(*GroupSpent)(nil),      // 8: tinker_operator.exchange.v1.GroupSpent
+	(*Tokens)(nil),          // 9: tinker_operator.exchange.v1.Tokens
+	(*StoredGroup)(nil),     // 10: tinker_operator.exchange.v1.StoredGroup
+	(*HelloReply)(nil),      // 11: tinker_operator.exchange.v1.HelloReply
+	(*AcquireRequest)(nil),  // 12: tinker_operator.exchange.v1.AcquireRequest
+	(*AcquireReply)(nil),    // 13: tinker_operator.exchange.v1.AcquireReply
+	(*Lease)(nil),           // 14: tinker_operator.exchange.v1.Lease
+	(*RenewRequest)(nil),    // 15: tinker_operator.exchange.v1.RenewRequest
+	(*WorkerState)(nil),     // 16: tinker_operator.exchange.v1.WorkerState
+	(*Problem)(nil),         // 17: tinker_operator.exchange.v1.Problem
+	(*EndpointProblem)(nil), // 18: tinker_operator.exchange.v1.EndpointProblem
+	(*Progress)(nil),        // 19: tinker_operator.exchange.v1.Progress
+	(*RenewReply)(nil),      // 20: tinker_operator.exchange.v1.RenewReply
+	(*Permit)(nil),          // 21: tinker_operator.exchange.v1.Permit
+	(*Evaluation)(nil),      // 22: tinker_operator.exchange.v1.Evaluation
+	(*RejectedGroup)(nil),   // 23: tinker_operator.exchange.v1.RejectedGroup
+	(*SubmitFrame)(nil),     // 24: tinker_operator.exchange.v1.SubmitFrame
+	(*SubmitHeader)(nil),    // 25: tinker_operator.exchange.v1.SubmitHeader
+	(*Group)(nil),           // 26: tinker_operator.exchange.v1.Group
+	(*Member)(nil),          // 27: tinker_operator.exchange.v1.Member
+	(*Trajectory)(nil),      // 28: tinker_operator.exchange.v1.Trajectory
+	(*Judgement)(nil),       // 29: tinker_operator.exchange.v1.Judgement
+	(*Segment)(nil),         // 30: tinker_operator.exchange.v1.Segment
+	(*Step)(nil),            // 31: tinker_operator.exchange.v1.Step
+	(*Usage)(nil),           // 32: tinker_operator.exchange.v1.Usage
+	(*JudgeUsage)(nil),      // 33: tinker_operator.exchange.v1.JudgeUsage
+	(*SubmitReply)(nil),     // 34: tinker_operator.exchange.v1.SubmitReply
+	(*ReleaseRequest)(nil),  // 35: tinker_operator.exchange.v1.ReleaseRequest
+	(*ReleaseReply)(nil),    // 36: tinker_operator.exchange.v1.ReleaseReply
+	nil,                     // 37: tinker_operator.exchange.v1.WorkerState.UnavailableEntry
+	nil,                     // 38: tinker_operator.exchange.v1.Member.PartsEntry
+	nil,                     // 39: tinker_operator.exchange.v1.Member.MetricsEntry
 }
 var file_internal_exchange_exchangepb_exchange_proto_depIdxs = []int32{
 	0,  // 0: tinker_operator.exchange.v1.GroupKey.kind:type_name -> tinker_operator.exchange.v1.Kind
 	4,  // 1: tinker_operator.exchange.v1.HelloRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	9,  // 2: tinker_operator.exchange.v1.HelloRequest.stored:type_name -> tinker_operator.exchange.v1.StoredGroup
+	10, // 2: tinker_operator.exchange.v1.HelloRequest.stored:type_name -> tinker_operator.exchange.v1.StoredGroup
 	5,  // 3: tinker_operator.exchange.v1.HelloRequest.playing:type_name -> tinker_operator.exchange.v1.GroupKey
 	7,  // 4: tinker_operator.exchange.v1.HelloRequest.spent:type_name -> tinker_operator.exchange.v1.Spent
-	8,  // 5: tinker_operator.exchange.v1.Spent.tokens:type_name -> tinker_operator.exchange.v1.Tokens
-	8,  // 6: tinker_operator.exchange.v1.Spent.uncovered:type_name -> tinker_operator.exchange.v1.Tokens
-	5,  // 7: tinker_operator.exchange.v1.StoredGroup.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 8: tinker_operator.exchange.v1.StoredGroup.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	4,  // 9: tinker_operator.exchange.v1.HelloReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 10: tinker_operator.exchange.v1.HelloReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
-	13, // 11: tinker_operator.exchange.v1.HelloReply.keep:type_name -> tinker_operator.exchange.v1.Lease
-	4,  // 12: tinker_operator.exchange.v1.AcquireRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	4,  // 13: tinker_operator.exchange.v1.AcquireReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	13, // 14: tinker_operator.exchange.v1.AcquireReply.leases:type_name -> tinker_operator.exchange.v1.Lease
-	5,  // 15: tinker_operator.exchange.v1.Lease.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	4,  // 16: tinker_operator.exchange.v1.RenewRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	18, // 17: tinker_operator.exchange.v1.RenewRequest.progress:type_name -> tinker_operator.exchange.v1.Progress
-	7,  // 18: tinker_operator.exchange.v1.RenewRequest.spent:type_name -> tinker_operator.exchange.v1.Spent
-	15, // 19: tinker_operator.exchange.v1.RenewRequest.state:type_name -> tinker_operator.exchange.v1.WorkerState
-	2,  // 20: tinker_operator.exchange.v1.WorkerState.data_state:type_name -> tinker_operator.exchange.v1.DataState
-	16, // 21: tinker_operator.exchange.v1.WorkerState.problems:type_name -> tinker_operator.exchange.v1.Problem
-	17, // 22: tinker_operator.exchange.v1.WorkerState.endpoint_problem:type_name -> tinker_operator.exchange.v1.EndpointProblem
-	36, // 23: tinker_operator.exchange.v1.WorkerState.unavailable:type_name -> tinker_operator.exchange.v1.WorkerState.UnavailableEntry
-	5,  // 24: tinker_operator.exchange.v1.Progress.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	8,  // 25: tinker_operator.exchange.v1.Progress.used:type_name -> tinker_operator.exchange.v1.Tokens
-	4,  // 26: tinker_operator.exchange.v1.RenewReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 27: tinker_operator.exchange.v1.RenewReply.revoked:type_name -> tinker_operator.exchange.v1.GroupKey
-	21, // 28: tinker_operator.exchange.v1.RenewReply.covered_evaluations:type_name -> tinker_operator.exchange.v1.Evaluation
-	5,  // 29: tinker_operator.exchange.v1.RenewReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
-	22, // 30: tinker_operator.exchange.v1.RenewReply.rejected:type_name -> tinker_operator.exchange.v1.RejectedGroup
-	20, // 31: tinker_operator.exchange.v1.RenewReply.permits:type_name -> tinker_operator.exchange.v1.Permit
-	5,  // 32: tinker_operator.exchange.v1.Permit.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	5,  // 33: tinker_operator.exchange.v1.RejectedGroup.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 34: tinker_operator.exchange.v1.RejectedGroup.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	24, // 35: tinker_operator.exchange.v1.SubmitFrame.header:type_name -> tinker_operator.exchange.v1.SubmitHeader
-	4,  // 36: tinker_operator.exchange.v1.SubmitHeader.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 37: tinker_operator.exchange.v1.SubmitHeader.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	7,  // 38: tinker_operator.exchange.v1.SubmitHeader.spent:type_name -> tinker_operator.exchange.v1.Spent
-	5,  // 39: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
-	1,  // 40: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	26, // 41: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
-	31, // 42: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
-	1,  // 43: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
-	37, // 44: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
-	38, // 45: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
-	27, // 46: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
-	29, // 47: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
-	28, // 48: tinker_operator.exchange.v1.Trajectory.judgements:type_name -> tinker_operator.exchange.v1.Judgement
-	30, // 49: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
-	32, // 50: tinker_operator.exchange.v1.Usage.judge:type_name -> tinker_operator.exchange.v1.JudgeUsage
-	4,  // 51: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	3,  // 52: tinker_operator.exchange.v1.SubmitReply.status:type_name -> tinker_operator.exchange.v1.SubmitReply.Status
-	4,  // 53: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	5,  // 54: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
-	7,  // 55: tinker_operator.exchange.v1.ReleaseRequest.spent:type_name -> tinker_operator.exchange.v1.Spent
-	4,  // 56: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
-	6,  // 57: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
-	11, // 58: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
-	14, // 59: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
-	23, // 60: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
-	34, // 61: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
-	10, // 62: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
-	12, // 63: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
-	19, // 64: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
-	33, // 65: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
-	35, // 66: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
-	62, // [62:67] is the sub-list for method output_type
-	57, // [57:62] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	8,  // 5: tinker_operator.exchange.v1.HelloRequest.groups:type_name -> tinker_operator.exchange.v1.GroupSpent
+	9,  // 6: tinker_operator.exchange.v1.Spent.tokens:type_name -> tinker_operator.exchange.v1.Tokens
+	9,  // 7: tinker_operator.exchange.v1.Spent.uncovered:type_name -> tinker_operator.exchange.v1.Tokens
+	5,  // 8: tinker_operator.exchange.v1.GroupSpent.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	9,  // 9: tinker_operator.exchange.v1.GroupSpent.used:type_name -> tinker_operator.exchange.v1.Tokens
+	5,  // 10: tinker_operator.exchange.v1.StoredGroup.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 11: tinker_operator.exchange.v1.StoredGroup.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	4,  // 12: tinker_operator.exchange.v1.HelloReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 13: tinker_operator.exchange.v1.HelloReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
+	14, // 14: tinker_operator.exchange.v1.HelloReply.keep:type_name -> tinker_operator.exchange.v1.Lease
+	4,  // 15: tinker_operator.exchange.v1.AcquireRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	4,  // 16: tinker_operator.exchange.v1.AcquireReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	14, // 17: tinker_operator.exchange.v1.AcquireReply.leases:type_name -> tinker_operator.exchange.v1.Lease
+	5,  // 18: tinker_operator.exchange.v1.Lease.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	4,  // 19: tinker_operator.exchange.v1.RenewRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	19, // 20: tinker_operator.exchange.v1.RenewRequest.progress:type_name -> tinker_operator.exchange.v1.Progress
+	7,  // 21: tinker_operator.exchange.v1.RenewRequest.spent:type_name -> tinker_operator.exchange.v1.Spent
+	16, // 22: tinker_operator.exchange.v1.RenewRequest.state:type_name -> tinker_operator.exchange.v1.WorkerState
+	8,  // 23: tinker_operator.exchange.v1.RenewRequest.groups:type_name -> tinker_operator.exchange.v1.GroupSpent
+	2,  // 24: tinker_operator.exchange.v1.WorkerState.data_state:type_name -> tinker_operator.exchange.v1.DataState
+	17, // 25: tinker_operator.exchange.v1.WorkerState.problems:type_name -> tinker_operator.exchange.v1.Problem
+	18, // 26: tinker_operator.exchange.v1.WorkerState.endpoint_problem:type_name -> tinker_operator.exchange.v1.EndpointProblem
+	37, // 27: tinker_operator.exchange.v1.WorkerState.unavailable:type_name -> tinker_operator.exchange.v1.WorkerState.UnavailableEntry
+	5,  // 28: tinker_operator.exchange.v1.Progress.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	4,  // 29: tinker_operator.exchange.v1.RenewReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 30: tinker_operator.exchange.v1.RenewReply.revoked:type_name -> tinker_operator.exchange.v1.GroupKey
+	22, // 31: tinker_operator.exchange.v1.RenewReply.covered_evaluations:type_name -> tinker_operator.exchange.v1.Evaluation
+	5,  // 32: tinker_operator.exchange.v1.RenewReply.wanted:type_name -> tinker_operator.exchange.v1.GroupKey
+	23, // 33: tinker_operator.exchange.v1.RenewReply.rejected:type_name -> tinker_operator.exchange.v1.RejectedGroup
+	21, // 34: tinker_operator.exchange.v1.RenewReply.permits:type_name -> tinker_operator.exchange.v1.Permit
+	5,  // 35: tinker_operator.exchange.v1.Permit.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	5,  // 36: tinker_operator.exchange.v1.RejectedGroup.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 37: tinker_operator.exchange.v1.RejectedGroup.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	25, // 38: tinker_operator.exchange.v1.SubmitFrame.header:type_name -> tinker_operator.exchange.v1.SubmitHeader
+	4,  // 39: tinker_operator.exchange.v1.SubmitHeader.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 40: tinker_operator.exchange.v1.SubmitHeader.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	7,  // 41: tinker_operator.exchange.v1.SubmitHeader.spent:type_name -> tinker_operator.exchange.v1.Spent
+	5,  // 42: tinker_operator.exchange.v1.Group.key:type_name -> tinker_operator.exchange.v1.GroupKey
+	1,  // 43: tinker_operator.exchange.v1.Group.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	27, // 44: tinker_operator.exchange.v1.Group.members:type_name -> tinker_operator.exchange.v1.Member
+	32, // 45: tinker_operator.exchange.v1.Group.usage:type_name -> tinker_operator.exchange.v1.Usage
+	1,  // 46: tinker_operator.exchange.v1.Member.outcome:type_name -> tinker_operator.exchange.v1.Outcome
+	38, // 47: tinker_operator.exchange.v1.Member.parts:type_name -> tinker_operator.exchange.v1.Member.PartsEntry
+	39, // 48: tinker_operator.exchange.v1.Member.metrics:type_name -> tinker_operator.exchange.v1.Member.MetricsEntry
+	28, // 49: tinker_operator.exchange.v1.Member.trajectories:type_name -> tinker_operator.exchange.v1.Trajectory
+	30, // 50: tinker_operator.exchange.v1.Trajectory.segments:type_name -> tinker_operator.exchange.v1.Segment
+	29, // 51: tinker_operator.exchange.v1.Trajectory.judgements:type_name -> tinker_operator.exchange.v1.Judgement
+	31, // 52: tinker_operator.exchange.v1.Segment.steps:type_name -> tinker_operator.exchange.v1.Step
+	33, // 53: tinker_operator.exchange.v1.Usage.judge:type_name -> tinker_operator.exchange.v1.JudgeUsage
+	4,  // 54: tinker_operator.exchange.v1.SubmitReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	3,  // 55: tinker_operator.exchange.v1.SubmitReply.status:type_name -> tinker_operator.exchange.v1.SubmitReply.Status
+	4,  // 56: tinker_operator.exchange.v1.ReleaseRequest.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	5,  // 57: tinker_operator.exchange.v1.ReleaseRequest.keys:type_name -> tinker_operator.exchange.v1.GroupKey
+	7,  // 58: tinker_operator.exchange.v1.ReleaseRequest.spent:type_name -> tinker_operator.exchange.v1.Spent
+	4,  // 59: tinker_operator.exchange.v1.ReleaseReply.epoch:type_name -> tinker_operator.exchange.v1.Epoch
+	6,  // 60: tinker_operator.exchange.v1.Exchange.Hello:input_type -> tinker_operator.exchange.v1.HelloRequest
+	12, // 61: tinker_operator.exchange.v1.Exchange.Acquire:input_type -> tinker_operator.exchange.v1.AcquireRequest
+	15, // 62: tinker_operator.exchange.v1.Exchange.Renew:input_type -> tinker_operator.exchange.v1.RenewRequest
+	24, // 63: tinker_operator.exchange.v1.Exchange.Submit:input_type -> tinker_operator.exchange.v1.SubmitFrame
+	35, // 64: tinker_operator.exchange.v1.Exchange.Release:input_type -> tinker_operator.exchange.v1.ReleaseRequest
+	11, // 65: tinker_operator.exchange.v1.Exchange.Hello:output_type -> tinker_operator.exchange.v1.HelloReply
+	13, // 66: tinker_operator.exchange.v1.Exchange.Acquire:output_type -> tinker_operator.exchange.v1.AcquireReply
+	20, // 67: tinker_operator.exchange.v1.Exchange.Renew:output_type -> tinker_operator.exchange.v1.RenewReply
+	34, // 68: tinker_operator.exchange.v1.Exchange.Submit:output_type -> tinker_operator.exchange.v1.SubmitReply
+	36, // 69: tinker_operator.exchange.v1.Exchange.Release:output_type -> tinker_operator.exchange.v1.ReleaseReply
+	65, // [65:70] is the sub-list for method output_type
+	60, // [60:65] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_internal_exchange_exchangepb_exchange_proto_init() }
@@ -3111,7 +3182,7 @@ func file_internal_exchange_exchangepb_exchange_proto_init() {
 	if File_internal_exchange_exchangepb_exchange_proto != nil {
 		return
 	}
-	file_internal_exchange_exchangepb_exchange_proto_msgTypes[19].OneofWrappers = []any{
+	file_internal_exchange_exchangepb_exchange_proto_msgTypes[20].OneofWrappers = []any{
 		(*SubmitFrame_Header)(nil),
 		(*SubmitFrame_Piece)(nil),
 	}
@@ -3121,7 +3192,7 @@ func file_internal_exchange_exchangepb_exchange_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_exchange_exchangepb_exchange_proto_rawDesc), len(file_internal_exchange_exchangepb_exchange_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   35,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

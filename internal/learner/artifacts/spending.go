@@ -19,8 +19,8 @@ type Spending struct {
 	Granted int64 `json:"granted"`
 	// Workers are all worker processes that ever reported, by the name of the process.
 	Workers map[string]WorkerSpending `json:"workers,omitempty"`
-	// Held is what others than those who reported it may have been given without paying, and Shown what was reported of
-	// the run.
+	// Held is what processes of earlier versions of the program reported that others may have been given as well, and
+	// Shown what was reported of the run.
 	Held  spending.Usage `json:"held"`
 	Shown spending.Usage `json:"shown"`
 	// Checked is how many tokens were trained on before the run began.
@@ -34,11 +34,15 @@ type WorkerSpending struct {
 	// Name of the worker.
 	Name string         `json:"name"`
 	Used spending.Usage `json:"used"`
-	// Uncovered is the part of Used that belongs to groups that no state covers, and Next what its leases may have cost
-	// since. Lost is set once the worker is not expected any more, so that it is given no further leases.
+	// Held is the part of Used that belongs to groups that another process was given after this one, and Uncovered the
+	// part that belongs to groups that no state covers. Next is what its leases may have cost since.
+	Held      spending.Usage `json:"held,omitzero"`
 	Uncovered spending.Usage `json:"uncovered,omitzero"`
 	Next      int64          `json:"next,omitempty"`
-	Lost      bool           `json:"lost,omitempty"`
+	// Lost is set once the worker is not expected any more, so that it is given no further leases. Absent is set if others
+	// may have been given its groups since it said Hello to a learner.
+	Lost   bool `json:"lost,omitempty"`
+	Absent bool `json:"absent,omitempty"`
 }
 
 const spendingDir = "spending"

@@ -20,11 +20,8 @@ type demands struct {
 	lists   []demand
 	entries map[rl.Key]*entry
 	tally   tally
-	// taken is called when a worker loses the lease of a group that is not known; nil for nobody.
-	taken func(worker string, key rl.Key)
-	// left are the workers that play a group, or played it, while nobody demanded the group. It may be demanded again:
-	// after a model was thrown away, or once a learner that has started begins its evaluations.
-	left map[rl.Key]string
+	// leased is called when a worker is to play a group; nil for nobody.
+	leased func(worker string, key rl.Key)
 }
 
 // demand is what one consumer wants, in order: groups of one kind.
@@ -50,7 +47,7 @@ type entry struct {
 }
 
 func newDemands() demands {
-	return demands{left: map[rl.Key]string{}, entries: map[rl.Key]*entry{}, tally: tally{byWorker: map[string]int{}}}
+	return demands{entries: map[rl.Key]*entry{}, tally: tally{byWorker: map[string]int{}}}
 }
 
 // isKnown reports whether the group was submitted.
@@ -97,9 +94,6 @@ func (d *demands) prune() {
 	maps.DeleteFunc(d.entries, func(key rl.Key, e *entry) bool {
 		if !demanded[key] {
 			d.tally.add(e, -1)
-			if e.worker != "" && !e.isKnown() {
-				d.left[key] = e.worker
-			}
 		}
 		return !demanded[key]
 	})

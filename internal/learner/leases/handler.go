@@ -39,7 +39,7 @@ func (h *Handler) Hello(ctx context.Context, name string, request exchange.Hello
 	w := t.workers.observe(name, now)
 	t.meet(name, w, request.Spent.Process)
 	w.hello(request)
-	t.config.Spending.Report(name, request.Spent)
+	t.config.Spending.Hello(name, request.Spent, request.Groups)
 	t.holders.hello(name, request)
 	if t.workers.arrived(name) {
 		t.leaseAfter = now
@@ -54,9 +54,6 @@ func (h *Handler) Hello(ctx context.Context, name string, request exchange.Hello
 		if e != nil && e.isLeased(name) {
 			reply.Keep = append(reply.Keep, t.suspects.leaseOf(e))
 			t.holders.keep(name, key)
-		}
-		if e == nil {
-			t.demands.left[key] = name // it may be demanded later, as the groups of evaluations are, and leased to another
 		}
 	}
 	t.changes.notify(&t.demands.tally)
@@ -203,6 +200,6 @@ func (h *Handler) Disconnected(name string) {
 	defer t.mu.Unlock()
 	t.workers.disconnect(name, t.config.Now())
 	if w := t.workers.byName[name]; w != nil {
-		t.lose(name, w, false)
+		t.lose(name, w)
 	}
 }

@@ -13,14 +13,17 @@ import (
 
 // Spending adds up what workers spend. Its methods are called with the lock of the table.
 type Spending interface {
-	// Report receives what a worker has spent, and Renew also all its leases.
+	// Report receives what a worker has spent. Hello and Renew also receive on which groups.
 	Report(worker string, spent exchange.Spent)
-	Renew(worker string, spent exchange.Spent, leases []exchange.Progress)
-	// Unlease is called when a worker is to play a lease no longer that another may be given.
-	Unlease(worker string, key rl.Key)
+	Hello(worker string, spent exchange.Spent, groups []exchange.GroupSpent)
+	Renew(worker string, renewal exchange.Renewal)
+	// Lease is called when a process of a worker is to play a group.
+	Lease(worker, process string, key rl.Key)
+	// Cover is called when the training slots below an index are covered, and CoverEvaluation when an evaluation is.
+	Cover(index int64)
+	CoverEvaluation(e exchange.Evaluation)
 	// Lose is called when a worker is lost, with what the leases may have cost that it has not reported.
-	// withGroups is set if it takes groups with it that it stored, and that are demanded and not known.
-	Lose(worker string, unreported int64, withGroups bool)
+	Lose(worker string, unreported int64)
 	// Settle is called once no worker of an earlier attempt is waited for any longer, with what all leases together may
 	// have cost that no record knows of.
 	Settle(unrecorded int64)
@@ -29,11 +32,14 @@ type Spending interface {
 // nobody is a Spending that nobody reads.
 type nobody struct{}
 
-func (nobody) Report(string, exchange.Spent)                     {}
-func (nobody) Renew(string, exchange.Spent, []exchange.Progress) {}
-func (nobody) Unlease(string, rl.Key)                            {}
-func (nobody) Lose(string, int64, bool)                          {}
-func (nobody) Settle(int64)                                      {}
+func (nobody) Report(string, exchange.Spent)                       {}
+func (nobody) Hello(string, exchange.Spent, []exchange.GroupSpent) {}
+func (nobody) Renew(string, exchange.Renewal)                      {}
+func (nobody) Lease(string, string, rl.Key)                        {}
+func (nobody) Cover(int64)                                         {}
+func (nobody) CoverEvaluation(exchange.Evaluation)                 {}
+func (nobody) Lose(string, int64)                                  {}
+func (nobody) Settle(int64)                                        {}
 
 // Report implements exchange.Handler.
 func (h *Handler) Report(name string, spent exchange.Spent) {
@@ -48,14 +54,14 @@ func (h *Handler) Report(name string, spent exchange.Spent) {
 // requests.
 func (t *Table) renewSpending(name string, w *worker, renewal exchange.Renewal) {
 	w.reported = map[rl.Key]bool{}
-	leases := slices.Clone(renewal.Progress)
-	for i, lease := range leases {
+	renewal.Progress = slices.Clone(renewal.Progress)
+	for i, lease := range renewal.Progress {
 		w.reported[lease.Key] = true
 		if lease.Next == 0 {
-			leases[i].Next = t.mostNext(lease.Key)
+			renewal.Progress[i].Next = t.mostNext(lease.Key)
 		}
 	}
-	t.config.Spending.Renew(name, renewal.Spent, leases)
+	t.config.Spending.Renew(name, renewal)
 }
 
 // mostNext is what the next requests of each member of a lease may cost.
@@ -77,34 +83,33 @@ func (t *Table) mostLeased() int64 {
 }
 
 // lose notes that a worker may not report any more. It is no longer lost once it does.
-func (t *Table) lose(name string, w *worker, withGroups bool) {
+func (t *Table) lose(name string, w *worker) {
 	unreported := int64(0)
 	for key := range w.playing {
 		if !w.reported[key] {
 			unreported += t.mostNext(key)
 		}
 	}
-	t.config.Spending.Lose(name, unreported, withGroups)
-}
-
-// isOnlyStored reports whether a worker stores a group that is demanded and not known.
-func (t *Table) isOnlyStored(w *worker) bool {
-	for key := range w.stored {
-		if e := t.demands.entries[key]; e != nil && !e.isKnown() {
-			return true
-		}
-	}
-	return false
+	t.config.Spending.Lose(name, unreported)
 }
 
 // loseWorkers notes which workers are lost, before others are given their leases.
 func (t *Table) loseWorkers(now time.Time) {
 	for name, w := range t.workers.byName {
 		if !t.workers.isAlive(name, now) {
-			t.lose(name, w, t.isOnlyStored(w))
+			t.lose(name, w)
 		}
 	}
 	if !t.leaseAfter.IsZero() && now.After(t.leaseAfter) {
 		t.config.Spending.Settle(t.mostLeased())
 	}
+}
+
+// noteLease notes that a worker is to play a group.
+func (t *Table) noteLease(name string, key rl.Key) {
+	process := ""
+	if w := t.workers.byName[name]; w != nil {
+		process = w.process
+	}
+	t.config.Spending.Lease(name, process, key)
 }

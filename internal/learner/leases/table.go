@@ -101,7 +101,7 @@ func NewTable(config Config) *Table {
 		shares:  shares{evaluation: config.EvaluationShare},
 		holders: newHolders(), suspects: newSuspects(config.Logger),
 	}
-	t.demands.taken = config.Spending.Unlease
+	t.demands.leased = t.noteLease
 	return t
 }
 
@@ -251,7 +251,7 @@ func (t *Table) Cover(index int64) {
 	defer t.mu.Unlock()
 	t.notices.cover(index)
 	t.workers.cover(index)
-	maps.DeleteFunc(t.demands.left, func(key rl.Key, _ string) bool { return key.Kind == rl.Train && key.Slot < index })
+	t.config.Spending.Cover(index)
 	t.changes.notify(&t.demands.tally)
 }
 
@@ -260,9 +260,7 @@ func (t *Table) CoverEvaluation(e exchange.Evaluation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.notices.coverEvaluation(e)
-	maps.DeleteFunc(t.demands.left, func(key rl.Key, _ string) bool {
-		return key.Kind == rl.Evaluate && exchange.Evaluation{Digest: key.Evaluation, Lineage: key.Lineage} == e
-	})
+	t.config.Spending.CoverEvaluation(e)
 	t.changes.notify(&t.demands.tally)
 }
 

@@ -32,14 +32,8 @@ func (t *tally) add(e *entry, sign int) {
 
 // assign gives the lease of a group to a worker; an empty name revokes the lease.
 func (d *demands) assign(e *entry, worker string) {
-	if e.worker != "" && e.worker != worker && !e.isKnown() && d.taken != nil {
-		d.taken(e.worker, e.lease.Key)
-	}
-	if left := d.left[e.lease.Key]; left != "" && worker != "" {
-		if left != worker && d.taken != nil {
-			d.taken(left, e.lease.Key)
-		}
-		delete(d.left, e.lease.Key)
+	if worker != "" && d.leased != nil {
+		d.leased(worker, e.lease.Key)
 	}
 	d.tally.add(e, -1)
 	e.worker = worker

@@ -6,9 +6,12 @@
 //
 // The sum is never above what was asked and executed, and with the unconfirmed tokens never below. What a learner may
 // ask is durable before it asks, so that the next attempt knows what is unconfirmed. A worker that is lost has asked at
-// most one further request for each member of its leases since its last report. A worker that plays the lease of
-// another makes the same requests, which the endpoint may answer without executing them again: what the other had
-// reported of the lease is then unconfirmed.
+// most one further request for each member of its leases since its last report.
+//
+// A worker that plays the group of another makes the same requests, which the endpoint may answer without executing them
+// again. What a process has used of a group that another was given after it is therefore held: it counts as unconfirmed.
+// A process that has not said Hello to this learner may have lost any of its groups to others, so that all of them are
+// held until it says what it has used of each. Only the groups of processes that never return stay held unseen.
 package ledger
 
 import (
@@ -17,7 +20,6 @@ import (
 	"sync"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
-	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -42,12 +44,13 @@ type Ledger struct {
 	granted int64
 
 	mu sync.Mutex
-	// earlier, held, shown, checked and seconds are as in store.Spending.
+	// earlier, held, shown, checked and seconds are as in artifacts.Spending.
 	earlier, held, shown spending.Usage
 	checked              int64
 	seconds              float64
 	// workers by the names of their processes.
 	workers map[string]*worker
+	claims  claims
 	// trained is how many tokens were trained on in the steps that led to a version, and lost how many in others.
 	trained map[rl.Version]int64
 	lost    int64
@@ -56,39 +59,12 @@ type Ledger struct {
 	restored, opened bool
 }
 
-// worker is a worker process.
-type worker struct {
-	name string
-	used spending.Usage
-	// renewed is used when the leases were reported.
-	renewed spending.Usage
-	leases  map[rl.Key]exchange.Progress
-	// away is set while a worker of an earlier attempt has not reported to this one, and lost once it is not expected any
-	// more. recorded is what the earlier attempt knew of its leases, and next what those leases may cost that it has not
-	// reported.
-	away, lost bool
-	recorded   artifacts.WorkerSpending
-	next       int64
-	// uncovered is the part of used that belongs to groups that no state covers.
-	uncovered spending.Usage
-}
-
 // New returns a ledger of a run that has spent nothing.
 func New(config Config) *Ledger {
-	return &Ledger{config: config, workers: map[string]*worker{}, trained: map[rl.Version]int64{}}
-}
-
-// mostNext returns what the leases of a worker may have cost since it reported them.
-func (w *worker) mostNext() int64 {
-	next := w.recorded.Next + w.next
-	for _, lease := range w.leases {
-		next += lease.Next
+	return &Ledger{
+		config: config, workers: map[string]*worker{}, claims: newClaims(), trained: map[rl.Version]int64{},
 	}
-	return next
 }
-
-// isLost reports whether the worker is lost, or was when the attempt before recorded it and has not reported since.
-func (w *worker) isLost() bool { return w.lost || w.away && w.recorded.Lost }
 
 // Usage returns what the run has spent, and the seconds of training.
 func (l *Ledger) Usage() (used spending.Usage, seconds float64) {
@@ -100,11 +76,9 @@ func (l *Ledger) Usage() (used spending.Usage, seconds float64) {
 // usage adds up. The lock is held.
 func (l *Ledger) usage() spending.Usage {
 	all, held := l.earlier.Add(l.config.Own()), l.held
-	for _, w := range l.workers {
-		all = all.Add(w.used)
-		if w.away {
-			held = held.Add(w.recorded.Uncovered)
-		}
+	contested := l.claims.contested()
+	for process, w := range l.workers {
+		all, held = all.Add(w.used), held.Add(w.held(contested[process]))
 		if w.away || w.lost {
 			all.UnconfirmedTokens += w.mostNext()
 		}
@@ -130,7 +104,7 @@ func (l *Ledger) Restore(record artifacts.Spending) {
 	l.held, l.shown, l.seconds = record.Held, record.Shown, record.Seconds
 	l.lost, l.checked, l.before = record.Shown.BoughtTwiceTokens, record.Checked, l.earlier.TrainedTokens
 	for process, w := range record.Workers {
-		l.workers[process] = &worker{name: w.Name, used: w.Used, renewed: w.Used, recorded: w, away: true}
+		l.workers[process] = &worker{name: w.Name, used: w.Used, recorded: w, next: w.Next, away: true}
 	}
 }
 
@@ -250,14 +224,9 @@ func (l *Ledger) record(granted int64) artifacts.Spending {
 	if !l.opened {
 		record.Checked += l.shown.TrainedTokens - l.before
 	}
+	contested := l.claims.contested()
 	for process, w := range l.workers {
-		uncovered := w.uncovered
-		if w.away {
-			uncovered = w.recorded.Uncovered
-		}
-		record.Workers[process] = artifacts.WorkerSpending{
-			Name: w.name, Used: w.used, Uncovered: uncovered, Next: w.mostNext(), Lost: w.isLost(),
-		}
+		record.Workers[process] = w.record(contested[process], l.claims.gave)
 	}
 	return record
 }

@@ -50,8 +50,26 @@ func report(process string, answered, open int64) exchange.Spent {
 	return exchange.Spent{Process: process, Used: spending.Usage{SampledTokens: answered, UnconfirmedTokens: open}}
 }
 
-func lease(slot, used, next int64) exchange.Progress {
-	return exchange.Progress{Key: key(slot), Used: sampled(used), Next: next}
+// leased is a lease that a process reports: what it has used, and what it may cost next.
+type leased struct{ slot, used, next int64 }
+
+// renew has a process report its counters and its leases.
+func (f *fixture) renew(name string, spent exchange.Spent, leases ...leased) {
+	renewal := exchange.Renewal{Spent: spent}
+	for _, l := range leases {
+		renewal.Progress = append(renewal.Progress, exchange.Progress{Key: key(l.slot), Next: l.next})
+		renewal.Groups = append(renewal.Groups, exchange.GroupSpent{Key: key(l.slot), Used: sampled(l.used)})
+	}
+	f.Renew(name, renewal)
+}
+
+// hello has a process say Hello with what each slot has used.
+func (f *fixture) hello(name string, spent exchange.Spent, used map[int64]int64) {
+	var groups []exchange.GroupSpent
+	for slot, tokens := range used {
+		groups = append(groups, exchange.GroupSpent{Key: key(slot), Used: sampled(tokens)})
+	}
+	f.Hello(name, spent, groups)
 }
 
 func key(slot int64) rl.Key { return rl.Key{Slot: slot} }
@@ -69,53 +87,151 @@ func (f *fixture) expect(t *testing.T, what string, answered, unconfirmed int64)
 func TestWorkers(t *testing.T) {
 	f := start(t, nil)
 	f.own = sampled(1)
-	f.Report("w0", report("p0", 10, 3))
+	f.hello("w0", report("p0", 10, 3), nil)
 	f.expect(t, "a first report", 11, 3)
 	f.Report("w0", report("p0", 8, 9))
 	f.expect(t, "an older report that comes later", 11, 3)
-	f.Renew("w0", report("p0", 20, 0), []exchange.Progress{lease(1, 4, 50), lease(2, 5, 60)})
+	f.Lease("w0", "p0", key(1))
+	f.Lease("w0", "p0", key(2))
+	f.renew("w0", report("p0", 20, 0), leased{1, 4, 50}, leased{2, 5, 60})
 	f.expect(t, "a worker that lives asks what it wants", 21, 0)
 	f.Report("w0", report("p0", 22, 0))
-	f.Lose("w0", 7, false)
-	f.Lose("w0", 1000, false)
+	f.Lose("w0", 7)
+	f.Lose("w0", 1000)
 	f.expect(t, "a lost worker may have asked more", 23, 117)
-	f.Unlease("w0", key(1))
-	f.expect(t, "what it reported of a lease may be given to another", 23, 117)
-	f.Report("w1", report("p1", 6, 0))
+	f.Lease("w1", "p1", key(1))
+	f.expect(t, "what it reported of a lease is given to another", 23, 117)
+	f.hello("w1", report("p1", 6, 0), map[int64]int64{1: 6})
 	f.expect(t, "the other is given it", 23, 123)
 	f.Report("w1", report("p1", 10, 0))
 	f.expect(t, "the other samples more", 27, 123)
-	f.Renew("w0", report("p0", 23, 0), nil)
-	f.expect(t, "the worker comes back", 28, 6)
-	f.Renew("w0", report("p2", 2, 0), []exchange.Progress{lease(3, 2, 40)})
-	f.expect(t, "another process of its name", 30, 6)
-	f.Renew("w0", report("p3", 0, 0), nil)
-	f.expect(t, "and a third, after which the second is lost", 30, 46)
+	f.renew("w0", report("p0", 23, 0))
+	f.expect(t, "the worker comes back", 30, 4)
+	f.renew("w0", report("p2", 2, 0), leased{3, 2, 40})
+	f.expect(t, "another process of its name", 32, 4)
+	f.renew("w0", report("p3", 0, 0))
+	f.expect(t, "and a third, after which the second is lost", 32, 44)
 	f.Report("old", exchange.Spent{Used: sampled(1000)})
-	f.expect(t, "a worker that does not count", 30, 46)
+	f.expect(t, "a worker that does not count", 32, 44)
 }
 
-// TestLeaseThatAWorkerGivesBack has a worker that lives lose a lease.
-func TestLeaseThatAWorkerGivesBack(t *testing.T) {
+// TestGroupOfTwoProcesses gives a group to a second process, and back.
+func TestGroupOfTwoProcesses(t *testing.T) {
 	f := start(t, nil)
-	f.Renew("w0", report("p0", 20, 0), []exchange.Progress{lease(1, 4, 50), lease(2, 5, 60)})
+	f.hello("w0", report("p0", 0, 0), nil)
+	f.hello("w1", report("p1", 0, 0), nil)
+	f.Lease("w0", "p0", key(1))
+	f.Lease("w0", "p0", key(2))
+	f.renew("w0", report("p0", 20, 0), leased{1, 4, 50}, leased{2, 5, 60})
 	f.Report("w0", report("p0", 22, 0))
 	f.expect(t, "before", 22, 0)
-	f.Unlease("w0", key(1))
-	f.Unlease("w0", key(1))
-	f.Unlease("w1", key(2))
+	f.Lease("w1", "p1", key(1))
 	f.expect(t, "nothing falls", 22, 0)
-	f.Report("w1", report("p1", 100, 0))
-	f.expect(t, "the lease and what was asked since count once", 116, 6)
-	f.Lose("w0", 0, false)
-	f.expect(t, "the other lease may cost more", 116, 66)
-	w1 := report("p1", 110, 0)
-	w1.Uncovered = sampled(30)
-	f.Report("w1", w1)
-	f.Lose("w1", 0, true)
-	f.Lose("w1", 0, true)
-	f.Report("w2", report("p2", 50, 0))
-	f.expect(t, "another is lost with groups that only it stored", 146, 96)
+	f.renew("w1", report("p1", 100, 0), leased{1, 100, 0})
+	f.expect(t, "the group and what was asked since count once", 116, 6)
+	f.renew("w0", report("p0", 22, 0), leased{2, 7, 60})
+	f.expect(t, "what was asked since was for another group", 118, 4)
+	f.Renew("w0", exchange.Renewal{Spent: report("p0", 25, 0), Groups: []exchange.GroupSpent{{Key: key(1), Used: sampled(7)}}})
+	f.expect(t, "an answer that comes late", 118, 7)
+	f.Cover(2)
+	f.Report("w0", report("p0", 26, 0))
+	f.expect(t, "what is asked once the group is covered", 119, 7)
+	f.renew("w0", report("p0", 20, 0), leased{1, 1, 0})
+	f.expect(t, "an older list that comes later", 119, 7)
+	f.Lease("w0", "p0", key(2))
+	f.Lose("w0", 0)
+	f.Lease("w0", "p0", key(2))
+	f.expect(t, "a group that its own process is given again", 119, 7)
+}
+
+// TestProcessThatReturns loses a worker whose groups nobody else is given, and one whose groups others are given.
+func TestProcessThatReturns(t *testing.T) {
+	first := start(t, nil)
+	for i, process := range []string{"p0", "p1"} {
+		spent := report(process, 20, 0)
+		spent.Uncovered = sampled(12)
+		first.hello(process, spent, map[int64]int64{int64(10 * i): 2, int64(10*i + 1): 4, int64(10*i + 2): 6})
+	}
+	first.Cover(0)
+	if err := first.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		between               func(f *fixture) *fixture
+		answered, unconfirmed int64
+	}{
+		"before the barrier ends": {func(f *fixture) *fixture { return f }, 60, 0},
+		"after the barrier": {func(f *fixture) *fixture {
+			f.Settle(80)
+			return f
+		}, 60, 0},
+		"a group is given to another": {func(f *fixture) *fixture {
+			f.Settle(80)
+			f.Lease("w2", "p2", key(1))
+			f.Lease("w2", "p2", key(12))
+			return f
+		}, 50, 10},
+		"a group was given to another that has asked": {func(f *fixture) *fixture {
+			f.Settle(80)
+			f.Lease("w2", "p2", key(1))
+			f.Lease("w2", "p2", key(12))
+			f.hello("w2", report("p2", 10, 0), map[int64]int64{1: 4, 12: 6})
+			return f
+		}, 60, 10},
+		"a group was given to another and is covered": {func(f *fixture) *fixture {
+			f.Settle(80)
+			f.Lease("w2", "p2", key(1))
+			f.hello("w2", report("p2", 4, 0), map[int64]int64{1: 4})
+			f.Cover(2)
+			return f
+		}, 58, 6},
+		"a group was given to another in an attempt between": {func(f *fixture) *fixture {
+			f.Settle(80)
+			f.Lease("w2", "p2", key(1))
+			f.hello("w2", report("p2", 4, 0), map[int64]int64{1: 4})
+			f.Cover(2)
+			if err := f.Write(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			f = start(t, f)
+			f.Cover(2)
+			f.hello("w2", report("p2", 4, 0), nil)
+			return f
+		}, 58, 6},
+		"a learner gave nothing to others in an attempt between": {func(f *fixture) *fixture {
+			f.Settle(80)
+			f.hello("w2", report("p2", 0, 0), map[int64]int64{30: 0})
+			f.Lease("w2", "p2", key(30)) // which it plays already
+			if err := f.Write(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			f = start(t, f)
+			f.Cover(2)
+			return f
+		}, 60, 0},
+		"both have the group in the attempt after that": {func(f *fixture) *fixture {
+			f.Settle(80)
+			f.Lease("w2", "p2", key(1))
+			if err := f.Write(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			f = start(t, f)
+			f.hello("w2", report("p2", 4, 0), map[int64]int64{1: 4})
+			return f
+		}, 60, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t, first)
+			f.Cover(0)
+			f.expect(t, "before the workers report", 40, 0)
+			f = tc.between(f)
+			for i, process := range []string{"p0", "p1"} {
+				f.hello(process, report(process, 30, 0),
+					map[int64]int64{int64(10 * i): 2, int64(10*i + 1): 4, int64(10*i + 2): 6})
+			}
+			f.expect(t, "after they return", tc.answered, tc.unconfirmed)
+		})
+	}
 }
 
 func TestNextAttempt(t *testing.T) {
@@ -123,8 +239,10 @@ func TestNextAttempt(t *testing.T) {
 	first.own = spending.Usage{SampledTokens: 2, TrainedTokens: 5}
 	w0, w1 := report("p0", 20, 1), report("p1", 30, 0)
 	w0.Uncovered, w1.Uncovered = sampled(4), sampled(6)
-	first.Renew("w0", w0, []exchange.Progress{lease(1, 4, 50)})
-	first.Renew("w1", w1, []exchange.Progress{lease(2, 6, 60)})
+	first.hello("w0", w0, nil)
+	first.hello("w1", w1, nil)
+	first.renew("w0", w0, leased{1, 4, 50})
+	first.renew("w1", w1, leased{2, 6, 60})
 	if err := first.Write(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -134,12 +252,14 @@ func TestNextAttempt(t *testing.T) {
 	}
 	f := start(t, first)
 	f.expect(t, "a step may have been trained on, and workers may have asked more", 52, 100+slack+1+110)
-	f.Report("w0", report("p0", 25, 0))
+	f.hello("w0", report("p0", 25, 0), map[int64]int64{1: 4})
 	f.expect(t, "a worker reports", 52, 100+slack+60+57-52)
 	f.Settle(80)
 	f.expect(t, "another is given up", 52, 100+slack+60+57-52+40)
 	f.Report("w1", report("p1", 31, 0))
-	f.expect(t, "it comes back, and others may have been given its lease", 58-6, 100+slack+6)
+	f.expect(t, "it comes back, and others may have been given its groups", 58-6, 100+slack+6)
+	f.hello("w1", report("p1", 31, 0), map[int64]int64{2: 6})
+	f.expect(t, "nobody was given them", 58, 100+slack)
 	if used, _ := f.Usage(); used.TrainedTokens != 5 {
 		t.Errorf("%d tokens are trained, want the 5 of the attempt before", used.TrainedTokens)
 	}
@@ -148,7 +268,7 @@ func TestNextAttempt(t *testing.T) {
 // TestWorkerLostBefore gives a worker up once, however many attempts begin after that.
 func TestWorkerLostBefore(t *testing.T) {
 	f := start(t, nil)
-	f.Renew("w0", report("p0", 20, 0), []exchange.Progress{lease(1, 4, 50)})
+	f.renew("w0", report("p0", 20, 0), leased{1, 4, 50})
 	for range 3 {
 		if err := f.Write(t.Context()); err != nil {
 			t.Fatal(err)
@@ -241,7 +361,8 @@ func TestRecord(t *testing.T) {
 	f.own = spending.Usage{TrainedTokens: 5, UnconfirmedTokens: 2}
 	f.Open(rl.Version{}, nil)
 	f.AddSeconds(3)
-	f.Renew("w0", report("p0", 20, 1), []exchange.Progress{lease(1, 4, 50)})
+	f.hello("w0", report("p0", 20, 1), nil)
+	f.renew("w0", report("p0", 20, 1), leased{1, 4, 50})
 	if err := f.Write(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -256,17 +377,4 @@ func TestRecord(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("record of the next attempt (-want +got):\n%s", diff)
 	}
-}
-
-// TestLeaseThatWasReleasedBeforeAnotherIsGivenIt holds what a worker used of groups that no state covers, among which
-// the lease is.
-func TestLeaseThatWasReleasedBeforeAnotherIsGivenIt(t *testing.T) {
-	f := start(t, nil)
-	w0 := report("p0", 20, 0)
-	w0.Uncovered = sampled(6)
-	f.Renew("w0", w0, nil)
-	f.expect(t, "before", 20, 0)
-	f.Unlease("w0", key(1))
-	f.Report("w1", report("p1", 8, 0))
-	f.expect(t, "the other may be given the same", 22, 6)
 }

@@ -4,11 +4,75 @@
 package ledger
 
 import (
+	"cmp"
+
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
+
+// worker is a worker process.
+type worker struct {
+	name string
+	used spending.Usage
+	// met is set once it has said Hello to this learner. listed is used when it last listed its groups, and groups is what
+	// each of them had used then.
+	met    bool
+	listed spending.Usage
+	groups map[rl.Key]spending.Usage
+	leases map[rl.Key]exchange.Progress
+	// away is set while a worker of an earlier attempt has not reported to this one, and lost once it is not expected any
+	// more. recorded is what the earlier attempt knew of it, and next what its leases may cost that it has not reported.
+	away, lost bool
+	recorded   artifacts.WorkerSpending
+	next       int64
+	// uncovered is the part of used that belongs to groups that no state covers, and kept the part that stays held for
+	// good.
+	uncovered, kept spending.Usage
+}
+
+// held returns which part of used another process may have been given as well. contested are the groups that another
+// process was given after this one.
+func (w *worker) held(contested []claimed) spending.Usage {
+	if !w.met {
+		return w.recorded.Held.Add(w.recorded.Uncovered).Min(w.used)
+	}
+	held, open := w.kept, false
+	for _, c := range contested {
+		held, open = held.Add(w.groups[c.key]), open || !c.covered
+	}
+	if open {
+		since := w.used.Sub(w.listed) // any of it may belong to such a group
+		since.UnconfirmedTokens = 0
+		held = held.Add(since)
+	}
+	return held.Min(w.used)
+}
+
+// mostNext returns what the leases of a worker may have cost since it reported them.
+func (w *worker) mostNext() int64 {
+	next := w.next
+	for _, lease := range w.leases {
+		next += lease.Next
+	}
+	return next
+}
+
+// isLost reports whether the worker is lost, or was when the attempt before recorded it and has not reported since.
+func (w *worker) isLost() bool { return w.lost || w.away && w.recorded.Lost }
+
+// record returns what the next attempt has to know of the worker. gave is whether this learner gave groups to workers.
+func (w *worker) record(contested []claimed, gave bool) artifacts.WorkerSpending {
+	record := artifacts.WorkerSpending{
+		Name: w.name, Used: w.used, Uncovered: w.uncovered, Next: w.mostNext(), Lost: w.isLost(),
+		Absent: !w.met && (w.recorded.Absent || gave),
+	}
+	if record.Held = w.held(contested); !w.met {
+		record.Held, record.Uncovered = w.recorded.Held, w.recorded.Uncovered
+	}
+	return record
+}
 
 // Report receives what a worker has spent. Reports may come out of order.
 func (l *Ledger) Report(name string, spent exchange.Spent) {
@@ -30,7 +94,6 @@ func (l *Ledger) report(name string, spent exchange.Spent) *worker {
 			other.lost = other.lost || other.name == name // one process of a name follows another
 		}
 	}
-	w.recorded = artifacts.WorkerSpending{}
 	w.name, w.away, w.lost, w.next = name, false, false, 0
 	if spent.Used.Spent() >= w.used.Spent() {
 		w.used, w.uncovered = spent.Used, spent.Uncovered
@@ -38,58 +101,98 @@ func (l *Ledger) report(name string, spent exchange.Spent) *worker {
 	return w
 }
 
-// Renew receives what a worker has spent, with all its leases.
-func (l *Ledger) Renew(name string, spent exchange.Spent, leases []exchange.Progress) {
+// Hello receives what a worker has spent, and on which groups that no state covers. From now on no more of it is held
+// than what it used of the groups that others were given.
+func (l *Ledger) Hello(name string, spent exchange.Spent, groups []exchange.GroupSpent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.report(name, spent)
 	if w == nil {
 		return
 	}
-	w.renewed, w.leases = w.used, map[rl.Key]exchange.Progress{}
-	for _, lease := range leases {
+	met, absent := w.met, w.recorded.Absent
+	if !met {
+		w.met, w.kept, w.recorded = true, w.recorded.Held, artifacts.WorkerSpending{}
+		w.listed, w.groups = spending.Usage{}, map[rl.Key]spending.Usage{}
+	}
+	for _, group := range groups {
+		covered, here := l.claims.isCovered(group.Key)
+		switch {
+		case !met && (here || absent && (covered || group.Key.Kind == rl.Evaluate)):
+			w.kept = w.kept.Add(group.Used) // another may have played it while the worker was not here
+		case !covered:
+			l.claims.join(spent.Process, group.Key)
+		}
+	}
+	w.list(spent, groups)
+}
+
+// list takes over what groups have used.
+func (w *worker) list(spent exchange.Spent, groups []exchange.GroupSpent) {
+	if spent.Used.Spent() < w.listed.Spent() {
+		return // It is older than what is known.
+	}
+	w.listed = spent.Used
+	for _, group := range groups {
+		w.groups[group.Key] = group.Used
+	}
+}
+
+// Renew receives what a worker has spent, with all its leases and the groups that have used more than it listed last.
+func (l *Ledger) Renew(name string, renewal exchange.Renewal) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.report(name, renewal.Spent)
+	if w == nil {
+		return
+	}
+	w.leases = map[rl.Key]exchange.Progress{}
+	for _, lease := range renewal.Progress {
 		w.leases[lease.Key] = lease
 	}
-}
-
-// Unlease notes that a worker is to play a lease no longer that another may be given. What it has used of the lease by
-// its last report, and all that it has reported since, is held: the other may be given the same without paying.
-func (l *Ledger) Unlease(name string, key rl.Key) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, w := range l.workers {
-		lease, played := w.leases[key]
-		if w.name != name {
-			continue
-		}
-		if !played {
-			// It has released the lease, or has not reported it: what it used of the lease is within this.
-			lease.Used, w.uncovered = w.uncovered, spending.Usage{}
-			lease.Used.UnconfirmedTokens = 0
-		}
-		since := w.used.Sub(w.renewed)
-		since.UnconfirmedTokens = 0
-		w.renewed = w.used
-		l.held = l.held.Add(lease.Used).Add(since)
-		if !w.lost || !played {
-			delete(w.leases, key)
-			continue
-		}
-		w.leases[key] = exchange.Progress{Key: key, Next: lease.Next}
+	if w.met {
+		w.list(renewal.Spent, renewal.Groups)
 	}
 }
 
-// Lose notes that a worker is lost, with leases of which it has reported nothing yet, and what these may have cost. If
-// it takes groups with it that are sampled again, all of its groups that no state covers are held.
-func (l *Ledger) Lose(name string, unreported int64, withGroups bool) {
+// Lease notes that a worker is to play a group. process names its process; it is empty for a worker that does not count.
+func (l *Ledger) Lease(name, process string, key rl.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.claims.give(cmp.Or(process, name), key)
+}
+
+// Cover notes that the training slots below an index are covered.
+func (l *Ledger) Cover(index int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forget(l.claims.cover(index))
+}
+
+// CoverEvaluation notes that an evaluation is covered.
+func (l *Ledger) CoverEvaluation(e exchange.Evaluation) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forget(l.claims.coverEvaluation(e))
+}
+
+// forget forgets what processes have used of groups. The lock is held.
+func (l *Ledger) forget(groups map[rl.Key]string) {
+	for key, process := range groups {
+		if w := l.workers[process]; w != nil {
+			delete(w.groups, key)
+		}
+	}
+}
+
+// Lose notes that a worker is lost, with leases of which it has reported nothing yet, and what these may have cost.
+func (l *Ledger) Lose(name string, unreported int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.workers {
-		if w.name == name && withGroups {
-			l.held, w.uncovered = l.held.Add(w.uncovered), spending.Usage{}
-		}
 		if w.name == name && !w.lost {
-			w.lost, w.next = true, unreported
+			w.lost = true
+			w.next += unreported
 		}
 	}
 }
@@ -107,13 +210,12 @@ func (l *Ledger) Settle(unrecorded int64) {
 		}
 	}
 	for _, w := range l.workers {
-		if w.away {
-			if !w.isLost() {
-				w.next = unrecorded / workers
-			}
-			w.away, w.lost = false, true
-			l.held = l.held.Add(w.recorded.Uncovered)
-			w.recorded.Uncovered = spending.Usage{}
+		if !w.away {
+			continue
 		}
+		if !w.isLost() {
+			w.next += unrecorded / workers
+		}
+		w.away, w.lost = false, true
 	}
 }
