@@ -59,6 +59,7 @@ func (b *beginning) check(ctx context.Context) error {
 		b.client.UseJSON() // an earlier attempt found the encoding
 	}
 	found, err := b.preflight.CheckFeatures(ctx)
+	spent{b.learner}.record(ctx)
 	if known := b.preflight.Capabilities(found); known != nil {
 		b.status.Update(func(p *contract.Progress) { p.Capabilities = known })
 	}

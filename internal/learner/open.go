@@ -26,7 +26,12 @@ func (o *modelOpening) number() int64 {
 	return o.loop.at.Step
 }
 
-func (o *modelOpening) list(ctx context.Context) error { return o.opener.List(ctx) }
+// list lists the states. What was spent on the model before is recorded first: the groups that an endpoint rejects are
+// found after the last record of a step.
+func (o *modelOpening) list(ctx context.Context) error {
+	spent{o.learner}.record(ctx)
+	return o.opener.List(ctx)
+}
 
 func (o *modelOpening) load(ctx context.Context) error {
 	loaded, err := o.opener.Load(ctx)
@@ -37,7 +42,9 @@ func (o *modelOpening) load(ctx context.Context) error {
 	o.loop.model, o.loop.at = loaded.Model, loaded.At
 	o.loop.submitted, o.loop.stored = loaded.At.Step, loaded.At.Step
 	o.reportOrigin(loaded)
-	if err := checkReference(ctx, o.learner); err != nil {
+	err = checkReference(ctx, o.learner)
+	spent{o.learner}.record(ctx)
+	if err != nil {
 		return err
 	}
 	if loaded.At.Step > 0 && (loaded.Model.Cold || o.loop.capabilities.Lacks(capability.OptimizerRestore)) {

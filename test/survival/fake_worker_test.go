@@ -48,6 +48,7 @@ type fakeWorker struct {
 	shortSeeds       bool
 	samplingSessions map[string]string
 	finished         map[rl.Key]int
+	leased           map[rl.Key]bool
 }
 
 // behavior is how a worker deviates from the normal one.
@@ -86,6 +87,7 @@ func (w *fixture) startWorker(name string, b behavior) *fakeWorker {
 	p := &fakeWorker{
 		fixture: w, name: name, behavior: b, done: make(chan struct{}), ended: make(chan struct{}),
 		stored: map[rl.Key]rl.Group{}, wanted: map[rl.Key]bool{}, finished: map[rl.Key]int{},
+		leased:   map[rl.Key]bool{},
 		sampling: map[rl.Key]context.CancelFunc{}, kept: map[rl.Key]exchange.Lease{},
 		accounts: map[rl.Key]*client.Account{}, covered: map[rl.Key]bool{},
 		samplingSessions: map[string]string{},
@@ -283,6 +285,7 @@ func (p *fakeWorker) acquire(ctx context.Context, tasks *sync.WaitGroup) {
 func (p *fakeWorker) start(ctx context.Context, key rl.Key) (play context.Context, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.leased[key] = true
 	if _, stored := p.stored[key]; stored {
 		p.wanted[key] = true
 		return nil, false
