@@ -36,6 +36,8 @@ echo "== a learner resumes after 10,000 steps: its rows, against the goal of 1.5
 bench '^BenchmarkResume$' 1x ./internal/learner/artifacts
 echo "== the learner's own work for a batch, against the goal of 50 ms of CPU and 20 MB for 512 groups"
 bench '^BenchmarkBatch$' 5x ./internal/learner/leases
+echo "== renewals and directives of 100 and of 1,000 workers, against the goal of 0.05 of a core"
+bench '^BenchmarkWorkers$' 20x ./internal/learner/leases
 echo "== from the last group of a batch to optim_step, 2 million tokens in 9 chunks: the learner's own work, against the goal of 60 ms of CPU"
 bench '^BenchmarkSubmit$' 20x ./internal/learner
 echo "== what an endpoint with hosted latencies, divided by ten, supports of what a usual run needs, against the goal of 10 s"

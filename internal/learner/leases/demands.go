@@ -22,6 +22,8 @@ type demands struct {
 	tally   tally
 	// leased is called when a worker is to play a group; nil for nobody.
 	leased func(worker string, key rl.Key)
+	// looked counts the entries that were looked at for one worker.
+	looked int64
 }
 
 // demand is what one consumer wants, in order: groups of one kind.
@@ -47,7 +49,7 @@ type entry struct {
 }
 
 func newDemands() demands {
-	return demands{entries: map[rl.Key]*entry{}, tally: tally{byWorker: map[string]int{}}}
+	return demands{entries: map[rl.Key]*entry{}, tally: newTally()}
 }
 
 // isKnown reports whether the group was submitted.
@@ -107,6 +109,7 @@ func (d *demands) inOrder(kinds ...rl.Kind) iter.Seq[*entry] {
 				continue
 			}
 			for _, key := range list.keys {
+				d.looked++
 				if !yield(d.entries[key]) {
 					return
 				}
@@ -115,15 +118,16 @@ func (d *demands) inOrder(kinds ...rl.Kind) iter.Seq[*entry] {
 	}
 }
 
-// adopt leases groups to the live workers that play them already.
-func (d *demands) adopt(workers *workers, now time.Time) {
-	for _, name := range workers.alive(now) {
-		w := workers.byName[name]
-		for key := range w.playing {
-			if e := d.entries[key]; e != nil && e.isLeased("") && !workers.canMove(w, e.lease.Environment, now) {
-				d.assign(e, name)
-				e.granted, e.sampler = now, ""
-			}
+// adopt leases to a worker that is alive the groups that it plays already and that nobody has.
+func (d *demands) adopt(name string, workers *workers, now time.Time) {
+	if !workers.isAlive(name, now) {
+		return
+	}
+	w := workers.byName[name]
+	for key := range w.playing {
+		if e := d.entries[key]; e != nil && e.isLeased("") && !workers.canMove(w, e.lease.Environment, now) {
+			d.assign(e, name)
+			e.granted, e.sampler = now, ""
 		}
 	}
 }
@@ -138,8 +142,8 @@ const (
 // reclaim revokes the leases that a worker was granted long ago and does not play: the reply that carried
 // them did not reach it, or the process that received them has died.
 func (d *demands) reclaim(name string, w *worker, now time.Time, patience time.Duration) {
-	for key, e := range d.entries {
-		if !e.isLeased(name) || now.Sub(e.granted) < patience || w.playing[key] {
+	for key, e := range d.leasedTo(name) {
+		if now.Sub(e.granted) < patience || w.playing[key] {
 			continue
 		}
 		if _, stored := w.stored[key]; !stored {
@@ -150,6 +154,9 @@ func (d *demands) reclaim(name string, w *worker, now time.Time, patience time.D
 
 // wanted lists the groups that the worker stores and that are not known here, in order of demand.
 func (d *demands) wanted(w *worker, now time.Time) []rl.Key {
+	if !d.lacksStored(w) {
+		return nil
+	}
 	var keys []rl.Key
 	for e := range d.inOrder(rl.Train, rl.Evaluate) {
 		if !e.isKnown() && w.request(e.lease.Key, now) {
@@ -157,6 +164,24 @@ func (d *demands) wanted(w *worker, now time.Time) []rl.Key {
 		}
 	}
 	return keys
+}
+
+// lacksStored reports whether the worker stores a group that is demanded and not known here.
+func (d *demands) lacksStored(w *worker) bool {
+	for key := range w.stored {
+		d.looked++
+		if e := d.entries[key]; e != nil && !e.isKnown() {
+			return true
+		}
+	}
+	return false
+}
+
+// leasedTo returns the groups that a worker is to play.
+func (d *demands) leasedTo(worker string) map[rl.Key]*entry {
+	entries := maps.Clone(d.tally.entries[worker]) // the caller may give them to others
+	d.looked += int64(len(entries))
+	return entries
 }
 
 // revoked lists what the worker plays without a lease.

@@ -98,7 +98,7 @@ func TestAdoptLeasesGroupsToWorkersThatPlayThem(t *testing.T) {
 			w := ws.observe("w0", epoch)
 			w.play([]rl.Key{key(3), key(9)})
 			tc.change(d.entries[key(3)], w)
-			d.adopt(&ws, epoch)
+			d.adopt("w0", &ws, epoch)
 			expect(t, "worker", tc.want, d.entries[key(3)].worker)
 		})
 	}
@@ -121,22 +121,23 @@ func TestLeasedCountsEpisodes(t *testing.T) {
 
 func TestReclaimRevokesLeasesThatDidNotArrive(t *testing.T) {
 	cases := map[string]struct {
-		change func(e *entry, w *worker)
+		change func(d *demands, e *entry, w *worker)
 		want   string
 	}{
-		"it is neither played nor stored": {func(*entry, *worker) {}, ""},
-		"it is played":                    {func(_ *entry, w *worker) { w.play([]rl.Key{key(3)}) }, "w0"},
-		"it is stored":                    {func(_ *entry, w *worker) { w.stored[key(3)] = rl.Usable }, "w0"},
-		"it is known":                     {func(e *entry, _ *worker) { e.group = &rl.Group{} }, "w0"},
-		"it was granted lately":           {func(e *entry, _ *worker) { e.granted = epoch }, "w0"},
-		"it is another worker's":          {func(e *entry, _ *worker) { e.worker = "w1" }, "w1"},
+		"it is neither played nor stored": {func(*demands, *entry, *worker) {}, ""},
+		"it is played":                    {func(_ *demands, _ *entry, w *worker) { w.play([]rl.Key{key(3)}) }, "w0"},
+		"it is stored":                    {func(_ *demands, _ *entry, w *worker) { w.stored[key(3)] = rl.Usable }, "w0"},
+		"it is known":                     {func(d *demands, e *entry, _ *worker) { d.complete(e, &rl.Group{}) }, "w0"},
+		"it was granted lately":           {func(_ *demands, e *entry, _ *worker) { e.granted = epoch }, "w0"},
+		"it is another worker's":          {func(d *demands, e *entry, _ *worker) { d.assign(e, "w1") }, "w1"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			d, ws := demandsOf(3), newWorkers(time.Minute)
 			e, w := d.entries[key(3)], ws.observe("w0", epoch)
-			e.worker, e.granted = "w0", epoch.Add(-time.Minute)
-			tc.change(e, w)
+			d.assign(e, "w0")
+			e.granted = epoch.Add(-time.Minute)
+			tc.change(&d, e, w)
 			d.reclaim("w0", w, epoch, renewPatience)
 			expect(t, "worker", tc.want, e.worker)
 		})

@@ -44,7 +44,7 @@ func (h *Handler) Hello(ctx context.Context, name string, request exchange.Hello
 	if t.workers.arrived(name) {
 		t.leaseAfter = now
 	}
-	t.demands.adopt(&t.workers, now)
+	t.demands.adopt(name, &t.workers, now)
 	t.demands.reclaim(name, w, now, helloPatience)
 	reply := exchange.HelloReply{
 		Wanted: t.demands.wanted(w, now), CoveredIndex: t.notices.covered, Play: t.notices.play, Session: t.notices.session,
@@ -128,7 +128,7 @@ func (h *Handler) Renew(name string, renewal exchange.Renewal) exchange.Directiv
 	defer t.mu.Unlock()
 	now := t.config.Now()
 	w := t.workers.observe(name, now)
-	w.renew(renewal)
+	t.workers.renew(w, renewal)
 	t.suspects.lives(process{name, w.process})
 	for _, progress := range renewal.Progress {
 		t.suspects.progress(progress.Key, progress.MembersDone)
@@ -137,7 +137,7 @@ func (h *Handler) Renew(name string, renewal exchange.Renewal) exchange.Directiv
 	t.load.observe(renewal.State, now)
 	t.outages.refresh(&t.workers, now)
 	t.demands.moveAway(name, &t.workers, now)
-	t.demands.adopt(&t.workers, now)
+	t.demands.adopt(name, &t.workers, now)
 	t.demands.reclaim(name, w, now, renewPatience)
 	return h.directive(name, w, now)
 }
@@ -178,7 +178,7 @@ func (h *Handler) Release(name string, keys []rl.Key, reason string) {
 		}
 		delete(w.playing, key)
 		// A worker releases what it has not stored any more, too.
-		delete(w.stored, key)
+		w.drop(key)
 		delete(w.requested, key)
 		e := t.demands.entries[key]
 		if e == nil || !e.isLeased(name) {

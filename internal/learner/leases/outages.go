@@ -75,25 +75,6 @@ func (o *outages) skipped() []string {
 	return names
 }
 
-// commonProblems returns the environments that no live worker can play, and why.
-func (ws *workers) commonProblems(now time.Time) map[string]string {
-	var common map[string]string
-	for _, name := range ws.alive(now) {
-		problems := ws.byName[name].state.GetUnavailable()
-		if common == nil {
-			common = maps.Clone(problems)
-		}
-		maps.DeleteFunc(common, func(environment, _ string) bool {
-			_, out := problems[environment]
-			return !out
-		})
-		if len(common) == 0 {
-			return nil
-		}
-	}
-	return common
-}
-
 // canMove reports whether the worker cannot play an environment that another live worker can play.
 func (ws *workers) canMove(w *worker, environment string, now time.Time) bool {
 	if _, unavailable := w.state.GetUnavailable()[environment]; !unavailable {
@@ -105,8 +86,8 @@ func (ws *workers) canMove(w *worker, environment string, now time.Time) bool {
 
 // moveAway takes those leases from a worker that another can play and it cannot.
 func (d *demands) moveAway(name string, ws *workers, now time.Time) {
-	for _, e := range d.entries {
-		if e.isLeased(name) && ws.canMove(ws.byName[name], e.lease.Environment, now) {
+	for _, e := range d.leasedTo(name) {
+		if ws.canMove(ws.byName[name], e.lease.Environment, now) {
 			d.assign(e, "")
 		}
 	}

@@ -42,7 +42,7 @@ func (h *Handler) Submit(name string, group rl.Group, digest rl.Digest) *exchang
 		t.config.Logger.Warn("group is not as leased", "worker", name, "slot", group.Key.Slot, "field", reply.Field)
 	}
 	if reply.Status != exchange.Invalid {
-		w.stored[group.Key] = group.Outcome
+		w.store(group.Key, group.Outcome)
 	}
 	t.changes.notify(&t.demands.tally)
 	return reply

@@ -174,8 +174,8 @@ func (ws *workers) host(now time.Time) string {
 
 // isAlone reports whether a worker plays a group that it was leased alone.
 func (d *demands) isAlone(name string) bool {
-	for _, e := range d.entries {
-		if e.isAlone() && e.isLeased(name) {
+	for _, e := range d.tally.entries[name] {
+		if e.isAlone() {
 			return true
 		}
 	}

@@ -122,7 +122,7 @@ func (t *Table) Expected() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.config.Now()
-	names := t.workers.alive(now)
+	names := slices.Clone(t.workers.alive(now))
 	if t.leaseAfter.IsZero() || now.Before(t.leaseAfter) {
 		names = slices.AppendSeq(names, maps.Keys(t.workers.expected))
 	}
@@ -179,7 +179,10 @@ func (t *Table) Demand(name string, leases []exchange.Lease) {
 	if !t.demands.set(name, leases) {
 		return
 	}
-	t.demands.adopt(&t.workers, t.config.Now())
+	now := t.config.Now()
+	for _, name := range t.workers.alive(now) {
+		t.demands.adopt(name, &t.workers, now)
+	}
 	t.changes.notify(&t.demands.tally)
 }
 
@@ -300,5 +303,5 @@ func (t *Table) Problem() *exchange.EndpointProblem {
 func (t *Table) Workers() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.workers.alive(t.config.Now())
+	return slices.Clone(t.workers.alive(t.config.Now()))
 }

@@ -13,6 +13,12 @@ type tally struct {
 	free     int
 	leased   int
 	byWorker map[string]int
+	// entries are the groups that each worker has.
+	entries map[string]map[rl.Key]*entry
+}
+
+func newTally() tally {
+	return tally{byWorker: map[string]int{}, entries: map[string]map[rl.Key]*entry{}}
 }
 
 // add counts an entry, sign times.
@@ -27,6 +33,21 @@ func (t *tally) add(e *entry, sign int) {
 		if t.byWorker[e.worker] += episodes; t.byWorker[e.worker] == 0 {
 			delete(t.byWorker, e.worker)
 		}
+		t.index(e, sign > 0)
+	}
+}
+
+// index adds an entry to those of its worker, or removes it.
+func (t *tally) index(e *entry, has bool) {
+	if has && t.entries[e.worker] == nil {
+		t.entries[e.worker] = map[rl.Key]*entry{}
+	}
+	if has {
+		t.entries[e.worker][e.lease.Key] = e
+		return
+	}
+	if delete(t.entries[e.worker], e.lease.Key); len(t.entries[e.worker]) == 0 {
+		delete(t.entries, e.worker)
 	}
 }
 

@@ -17,12 +17,20 @@ type workers struct {
 	// silence is how long a live worker may send nothing.
 	silence time.Duration
 	byName  map[string]*worker
+	// names are those of byName, sorted. storing are the workers that store a group.
+	names   []string
+	storing map[rl.Key]map[*worker]bool
+	census  census
 	// expected are the workers of a former learner that have not said Hello.
 	expected map[string]bool
 }
 
 // worker is what is known of one worker.
 type worker struct {
+	// storing is that of all workers, and live is whether the last census found the worker alive.
+	storing map[rl.Key]map[*worker]bool
+	live    bool
+
 	seen time.Time
 	// process is the one that said Hello; empty for a worker that does not count what it spends.
 	process string
@@ -46,7 +54,7 @@ type worker struct {
 const redial = 5 * time.Second
 
 func newWorkers(silence time.Duration) workers {
-	return workers{silence: silence, byName: map[string]*worker{}}
+	return workers{silence: silence, byName: map[string]*worker{}, storing: map[rl.Key]map[*worker]bool{}}
 }
 
 // get gives the worker's record. A worker that was not known yet counts as seen now.
@@ -54,9 +62,12 @@ func (ws *workers) get(name string, now time.Time) *worker {
 	w := ws.byName[name]
 	if w == nil {
 		w = &worker{
-			seen: now, stored: map[rl.Key]rl.Outcome{}, playing: map[rl.Key]bool{}, requested: map[rl.Key]time.Time{},
+			storing: ws.storing, seen: now, stored: map[rl.Key]rl.Outcome{}, playing: map[rl.Key]bool{}, requested: map[rl.Key]time.Time{},
 		}
 		ws.byName[name] = w
+		at, _ := slices.BinarySearch(ws.names, name)
+		ws.names = slices.Insert(ws.names, at, name)
+		ws.census.outdated = true
 	}
 	return w
 }
@@ -65,6 +76,9 @@ func (ws *workers) get(name string, now time.Time) *worker {
 func (ws *workers) observe(name string, now time.Time) *worker {
 	w := ws.get(name, now)
 	w.seen = now
+	if !w.live {
+		ws.census.outdated = true
+	}
 	return w
 }
 
@@ -73,39 +87,40 @@ func (ws *workers) observe(name string, now time.Time) *worker {
 func (ws *workers) disconnect(name string, now time.Time) {
 	if w := ws.byName[name]; w != nil {
 		w.disconnected = now
+		ws.census.outdated = true
 	}
 }
 
 func (ws *workers) isAlive(name string, now time.Time) bool {
 	w := ws.byName[name]
-	if w == nil || now.Sub(w.seen) > ws.silence {
-		return false
-	}
-	return w.disconnected.IsZero() || now.Sub(w.disconnected) <= redial
+	return w != nil && ws.isLive(w, now)
+}
+
+func (ws *workers) isLive(w *worker, now time.Time) bool {
+	return now.Sub(w.seen) <= ws.silence && (w.disconnected.IsZero() || now.Sub(w.disconnected) <= redial)
 }
 
 // prune forgets the workers that have been silent for so long that they will not come back: pods are replaced under
 // other names. One that does come back reports what it has.
 func (ws *workers) prune(now time.Time) {
 	const periods = 10
-	maps.DeleteFunc(ws.byName, func(_ string, w *worker) bool { return now.Sub(w.seen) > periods*ws.silence })
-}
-
-// alive lists the live workers, sorted.
-func (ws *workers) alive(now time.Time) []string {
-	names := []string{}
-	for _, name := range slices.Sorted(maps.Keys(ws.byName)) {
-		if ws.isAlive(name, now) {
-			names = append(names, name)
+	for name, w := range ws.byName {
+		if now.Sub(w.seen) <= periods*ws.silence {
+			continue
 		}
+		for key := range w.stored {
+			w.drop(key)
+		}
+		delete(ws.byName, name)
+		ws.names = slices.DeleteFunc(ws.names, func(other string) bool { return other == name })
+		ws.census.outdated = true
 	}
-	return names
 }
 
 // isStored reports whether a live worker stores the group.
 func (ws *workers) isStored(key rl.Key, now time.Time) bool {
-	for name, w := range ws.byName {
-		if _, ok := w.stored[key]; ok && ws.isAlive(name, now) {
+	for w := range ws.storing[key] {
+		if ws.isLive(w, now) {
 			return true
 		}
 	}
@@ -131,18 +146,50 @@ func (ws *workers) arrived(name string) (complete bool) {
 // cover forgets that training groups of slots below the index are stored.
 func (ws *workers) cover(index int64) {
 	for _, w := range ws.byName {
-		maps.DeleteFunc(w.stored, func(key rl.Key, _ rl.Outcome) bool { return key.Kind == rl.Train && key.Slot < index })
+		for key := range w.stored {
+			if key.Kind == rl.Train && key.Slot < index {
+				w.drop(key)
+			}
+		}
 	}
 }
 
 // hello takes over what the worker reports to have.
 func (w *worker) hello(request exchange.HelloRequest) {
 	w.disconnected = time.Time{}
-	clear(w.stored)
+	for key := range w.stored {
+		w.drop(key)
+	}
 	for _, group := range request.Stored {
-		w.stored[group.Key] = group.Outcome
+		w.store(group.Key, group.Outcome)
 	}
 	w.play(request.Playing)
+}
+
+// store notes that the worker stores a group.
+func (w *worker) store(key rl.Key, outcome rl.Outcome) {
+	w.stored[key] = outcome
+	if w.storing[key] == nil {
+		w.storing[key] = map[*worker]bool{}
+	}
+	w.storing[key][w] = true
+}
+
+// drop notes that the worker does not store a group.
+func (w *worker) drop(key rl.Key) {
+	delete(w.stored, key)
+	delete(w.storing[key], w)
+	if len(w.storing[key]) == 0 {
+		delete(w.storing, key)
+	}
+}
+
+// renew takes over what a worker reports.
+func (ws *workers) renew(w *worker, renewal exchange.Renewal) {
+	if !maps.Equal(w.state.GetUnavailable(), renewal.State.GetUnavailable()) {
+		ws.census.problemsKnown = false
+	}
+	w.renew(renewal)
 }
 
 // renew takes over what the worker reports to play.
@@ -176,7 +223,7 @@ func (w *worker) request(key rl.Key, now time.Time) bool {
 	case !requested:
 		w.requested[key] = now
 	case now.Sub(since) > patience:
-		delete(w.stored, key)
+		w.drop(key)
 		return false
 	}
 	return true
