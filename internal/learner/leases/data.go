@@ -38,7 +38,7 @@ func (d *data) renew(state *exchange.WorkerState) {
 func (t *Table) Problems() []problem.Problem {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	alive := t.workers.alive(t.config.Now())
+	alive := t.workers.alive(t.now())
 	withoutData := 0
 	var data, others []problem.Problem
 	for _, name := range alive {
@@ -73,7 +73,7 @@ func (t *Table) Remarks() []string {
 	if suspects := t.suspects.describe(); suspects != "" {
 		remarks = append(remarks, suspects)
 	}
-	for _, name := range t.workers.alive(t.config.Now()) {
+	for _, name := range t.workers.alive(t.now()) {
 		if calls := t.workers.byName[name].state.GetCallProblem(); calls != "" {
 			remarks = append(remarks, "worker "+name+": "+calls)
 		}

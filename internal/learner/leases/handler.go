@@ -35,7 +35,7 @@ func (h *Handler) Hello(ctx context.Context, name string, request exchange.Hello
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.config.Now()
+	now := t.now()
 	w := t.workers.observe(name, now)
 	t.meet(name, w, request.Spent.Process)
 	w.hello(request)
@@ -75,7 +75,7 @@ func (h *Handler) grant(name string, free int) []exchange.Lease {
 	t := h.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.config.Now()
+	now := t.now()
 	w := t.workers.observe(name, now)
 	if !w.disconnected.IsZero() || t.leaseAfter.IsZero() || now.Before(t.leaseAfter) || free <= 0 {
 		return nil
@@ -126,7 +126,7 @@ func (h *Handler) Renew(name string, renewal exchange.Renewal) exchange.Directiv
 	t := h.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.config.Now()
+	now := t.now()
 	w := t.workers.observe(name, now)
 	t.workers.renew(w, renewal)
 	t.suspects.lives(process{name, w.process})
@@ -147,7 +147,7 @@ func (h *Handler) Directive(name string) exchange.Directive {
 	t := h.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.config.Now()
+	now := t.now()
 	return h.directive(name, t.workers.get(name, now), now)
 }
 
@@ -167,7 +167,7 @@ func (h *Handler) Release(name string, keys []rl.Key, reason string) {
 	t := h.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w := t.workers.observe(name, t.config.Now())
+	w := t.workers.observe(name, t.now())
 	for _, key := range keys {
 		switch reason {
 		case exchange.SamplesUnanswered:
@@ -198,7 +198,7 @@ func (h *Handler) Disconnected(name string) {
 	t := h.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.workers.disconnect(name, t.config.Now())
+	t.workers.disconnect(name, t.now())
 	if w := t.workers.byName[name]; w != nil {
 		t.lose(name, w)
 	}

@@ -46,7 +46,7 @@ func (h *Handler) Report(name string, spent exchange.Spent) {
 	t := h.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.workers.observe(name, t.config.Now())
+	t.workers.observe(name, t.now())
 	t.config.Spending.Report(name, spent)
 }
 

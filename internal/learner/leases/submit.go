@@ -22,7 +22,7 @@ func (h *Handler) Submit(name string, group rl.Group, digest rl.Digest) *exchang
 	t := h.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w := t.workers.observe(name, t.config.Now())
+	w := t.workers.observe(name, t.now())
 	delete(w.playing, group.Key)
 	delete(w.requested, group.Key)
 	t.holders.end(name, group.Key)

@@ -192,8 +192,7 @@ func TestSilenceMakesNoSuspects(t *testing.T) {
 	for _, worker := range []string{"a", "b", "c", "d"} {
 		joins(t, f, worker)
 		wantLeases(t, acquire(t, f, worker), false, 0)
-		c.now = c.now.Add(time.Minute)
-		f.Tick()
+		silence(f, c, time.Minute)
 	}
 }
 
@@ -255,8 +254,7 @@ func TestSuspectsOfAnEarlierLearner(t *testing.T) {
 func TestSuspectAtAWorkerThatWasSilent(t *testing.T) {
 	f, c := suspected(t)
 	wantLeases(t, acquire(t, f, "c"), true, 0)
-	c.now = c.now.Add(time.Minute)
-	f.Tick()
+	silence(f, c, time.Minute)
 	if diff := cmp.Diff([]exchange.Permit{{Key: key(0), Member: 1}}, renews(f, "c", 0, 1)); diff != "" {
 		t.Errorf("permits after the silence (-want +got):\n%s", diff)
 	}

@@ -71,16 +71,16 @@ type Table struct {
 	changes changes
 
 	mu sync.Mutex
-	// leaseAfter is when the barrier is over; it is zero before Open.
-	leaseAfter time.Time
-	demands    demands
-	workers    workers
-	notices    notices
-	load       load
-	outages    outages
-	shares     shares
-	holders    holders
-	suspects   suspects
+	// leaseAfter is when the barrier is over; it is zero before Open. ticked is when Tick was called last.
+	leaseAfter, ticked time.Time
+	demands            demands
+	workers            workers
+	notices            notices
+	load               load
+	outages            outages
+	shares             shares
+	holders            holders
+	suspects           suspects
 	// missing are the paths of sampler weights that a worker did not find.
 	missing  map[string]bool
 	counters Counters
@@ -121,7 +121,7 @@ func (t *Table) Expect(names []string) {
 func (t *Table) Expected() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.config.Now()
+	now := t.now()
 	names := slices.Clone(t.workers.alive(now))
 	if t.leaseAfter.IsZero() || now.Before(t.leaseAfter) {
 		names = slices.AppendSeq(names, maps.Keys(t.workers.expected))
@@ -138,9 +138,31 @@ func (t *Table) Open() {
 	if !t.leaseAfter.IsZero() {
 		return
 	}
-	t.leaseAfter = t.config.Now().Add(t.config.Barrier)
+	t.raiseBarrier(t.config.Now())
 	close(t.opened)
+}
+
+// raiseBarrier has nothing leased for a while, in which workers can report what they have.
+func (t *Table) raiseBarrier(now time.Time) {
+	t.leaseAfter = now.Add(t.config.Barrier)
 	time.AfterFunc(t.config.Barrier, t.changes.notifyAll)
+}
+
+// now returns the time. If Tick was not called for longer than a worker may be silent, the learner itself was stopped:
+// its machine was paused, say. Nobody could be heard meanwhile, so that all workers that lived then have as long again
+// to send something, and nothing is leased before they had time to. The lock is held.
+func (t *Table) now() time.Time {
+	now := t.config.Now()
+	if t.ticked.IsZero() || now.Sub(t.ticked) <= t.config.Silence {
+		return now
+	}
+	t.config.Logger.Warn("learner was stopped for a while; it waits for its workers", "seconds", now.Sub(t.ticked).Seconds())
+	t.workers.excuse(t.ticked, now)
+	if !t.leaseAfter.IsZero() {
+		t.raiseBarrier(now)
+	}
+	t.ticked = now
+	return now
 }
 
 // Close ends the calls of workers that wait for the table to open. It is called once.
@@ -154,7 +176,8 @@ func (t *Table) Changed() <-chan struct{} { return t.changes.any.Changed() }
 func (t *Table) Tick() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.config.Now()
+	now := t.now()
+	t.ticked = now
 	t.load.credits.grow(now)
 	t.loseWorkers(now)
 	for key, e := range t.demands.entries {
@@ -179,7 +202,7 @@ func (t *Table) Demand(name string, leases []exchange.Lease) {
 	if !t.demands.set(name, leases) {
 		return
 	}
-	now := t.config.Now()
+	now := t.now()
 	for _, name := range t.workers.alive(now) {
 		t.demands.adopt(name, &t.workers, now)
 	}
@@ -288,7 +311,7 @@ func (t *Table) Counters() Counters {
 func (t *Table) Problem() *exchange.EndpointProblem {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.config.Now()
+	now := t.now()
 	code := string(t.load.currentProblem(now))
 	for _, name := range t.workers.alive(now) {
 		reported := t.workers.byName[name].state.GetEndpointProblem()
@@ -303,5 +326,5 @@ func (t *Table) Problem() *exchange.EndpointProblem {
 func (t *Table) Workers() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Clone(t.workers.alive(t.config.Now()))
+	return slices.Clone(t.workers.alive(t.now()))
 }

@@ -77,6 +77,14 @@ func hello(t *testing.T, f *fixture, worker string, request exchange.HelloReques
 	return reply
 }
 
+// silence has time pass in which nobody sends anything.
+func silence(f *fixture, c *clock, period time.Duration) {
+	for ; period > 0; period -= 10 * time.Second {
+		c.now = c.now.Add(10 * time.Second)
+		f.Tick()
+	}
+}
+
 func submit(f *fixture, worker string, group rl.Group) *exchange.SubmitReply {
 	return f.Submit(worker, group, group.Digest())
 }

@@ -100,6 +100,20 @@ func (ws *workers) isLive(w *worker, now time.Time) bool {
 	return now.Sub(w.seen) <= ws.silence && (w.disconnected.IsZero() || now.Sub(w.disconnected) <= redial)
 }
 
+// excuse takes the workers that were alive at some time as seen now, and what they store as requested now.
+func (ws *workers) excuse(then, now time.Time) {
+	for _, w := range ws.byName {
+		if !ws.isLive(w, then) {
+			continue
+		}
+		w.seen = now
+		for key := range w.requested {
+			w.requested[key] = now
+		}
+	}
+	ws.census.outdated = true
+}
+
 // prune forgets the workers that have been silent for so long that they will not come back: pods are replaced under
 // other names. One that does come back reports what it has.
 func (ws *workers) prune(now time.Time) {
