@@ -145,6 +145,10 @@ func (t *Table) Open() {
 // raiseBarrier has nothing leased for a while, in which workers can report what they have.
 func (t *Table) raiseBarrier(now time.Time) {
 	t.leaseAfter = now.Add(t.config.Barrier)
+	if t.config.Barrier <= 0 {
+		t.changes.notifyAll()
+		return
+	}
 	time.AfterFunc(t.config.Barrier, t.changes.notifyAll)
 }
 
