@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # environment-image.sh NAME IMAGE TAR: makes the image of config/samples/environments/NAME, as the Dockerfile there
 # would, from Debian's packages and those of the Python package index, without Docker. It needs Debian and root, and installs
-# mmdebstrap and python3-venv where they are missing. The archive has the format of `docker save`.
+# mmdebstrap and python3-venv where they are missing. The archive has the format of `docker save`. The image of the folder
+# python is the chart's images.python: it has packages alone, and runs python3.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=${1:?give the name of a folder of config/samples/environments} image=$2 archive=$3

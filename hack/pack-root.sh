@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # pack-root.sh IMAGE TAR ROOT SOURCE: packs a root file system and the Python files of a folder, as /environment, into an
-# image of two layers, in the format of `docker save`. The image runs environment.py as user 65532.
+# image of two layers, in the format of `docker save`. The image runs environment.py as user 65532; that of a folder without
+# one runs python3.
 set -euo pipefail
 image=$1 archive=$2 root=$3 source=$4
 arch=$(dpkg --print-architecture)
@@ -10,7 +11,11 @@ trap 'rm -rf "$work"' EXIT
 pack() { tar -C "$1" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -cf - "${@:2}"; }
 
 mkdir -p "$work/files/environment"
-cp "$source"/*.py "$work/files/environment/"
+entrypoint='"/usr/bin/python3"'
+if [[ -e $source/environment.py ]]; then
+  cp "$source"/*.py "$work/files/environment/"
+  entrypoint+=', "/environment/environment.py"'
+fi
 chmod -R a+rX "$work/files"
 pack "$root" . >"$work/root.tar"
 pack "$work/files" environment >"$work/files.tar"
@@ -18,7 +23,7 @@ digests=$(cd "$work" && sha256sum root.tar files.tar | sed 's/\([0-9a-f]*\) .*/"
 gzip -n -1 "$work/root.tar" "$work/files.tar"
 cat >"$work/config.json" <<CONFIG
 {"architecture": "$arch", "os": "linux", "created": "1970-01-01T00:00:00Z",
- "config": {"Entrypoint": ["/usr/bin/python3", "/environment/environment.py"], "User": "65532:65532", "WorkingDir": "/environment",
+ "config": {"Entrypoint": [$entrypoint], "User": "65532:65532", "WorkingDir": "/environment",
   "Env": ["PATH=/usr/bin:/bin", "PYTHONPATH=/opt/environment", "PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1", "HOME=/tmp"]},
  "rootfs": {"type": "layers", "diff_ids": [$digests]},
  "history": [{"created": "1970-01-01T00:00:00Z", "created_by": "hack/environment-image.sh"},

@@ -18,7 +18,7 @@ image=$(hack/chart-image.sh "dist/release/tinker-operator-$version.tgz") # so th
 hack/image.sh "$image" "dist/release/tinker-operator-$version-image.tar"
 CGO_ENABLED=0 go build -trimpath -tags "$(cat hack/build-tags)" -ldflags "-s -w -X github.com/tinker-operator/tinker-operator/internal/version.version=$VERSION" \
   -o "dist/release/kubectl-tinker-$version-$(go env GOOS)-$(go env GOARCH)" ./cmd/kubectl-tinker
-for program in manager learner rollout tinkersim; do
+for program in manager learner rollout runner tinkersim; do
   tool cyclonedx-gomod bin -json -std -version "v$version" \
     -output "dist/release/$program-$version.cdx.json" ".cache/image/$program" 2>/dev/null
 done

@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -142,6 +143,43 @@ func TestCommandsThatCannotRun(t *testing.T) {
 				failure.Evidence.Exit = nil // whether it has ended by itself or was killed
 			}
 			checkFault(t, err, tc.want)
+		})
+	}
+}
+
+// TestEnvironmentOfPrograms checks which variables of the runner's own environment a program has.
+func TestEnvironmentOfPrograms(t *testing.T) {
+	h := startRunner(t)
+	if !h.first {
+		t.Skip("the runner has the environment of the test")
+	}
+	const code = `
+import os
+def reward(row, reply):
+    return {"reward": 0, "seen": os.environ.get("RUNNER_SECRET") == "of-process-1", "replaced": os.environ.get("RUNNER_SECRET") == "own"}
+`
+	cases := map[string]struct {
+		base protocol.Spec
+		want string
+	}{
+		"its own alone":       {protocol.Spec{}, `{"replaced":0,"seen":0}`},
+		"that of the runner":  {protocol.Spec{InheritEnv: true}, `{"replaced":0,"seen":1}`},
+		"replaced by its own": {protocol.Spec{InheritEnv: true, Env: map[string]string{"RUNNER_SECRET": "own"}}, `{"replaced":1,"seen":0}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := start(t, h.dial(t), "reward", python.Function{Code: code}, tc.base)
+			result, err := call(t, p, nil, "")
+			if err != nil {
+				t.Fatal(describe(err))
+			}
+			var got struct{ Metrics map[string]int }
+			if err := json.Unmarshal(result.Value, &got); err != nil {
+				t.Fatal(err)
+			}
+			if text, _ := json.Marshal(got.Metrics); string(text) != tc.want {
+				t.Errorf("got %s, want %s", text, tc.want)
+			}
 		})
 	}
 }

@@ -8,6 +8,7 @@ package runner
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -48,7 +49,14 @@ func begin(server *Server, spec protocol.Spec) (*running, error) {
 		return nil, err
 	}
 	path := server.Scratch.Path(home)
-	env := map[string]string{"HOME": path, "TMPDIR": path, "PWD": path}
+	env := map[string]string{}
+	if spec.InheritEnv {
+		for _, variable := range os.Environ() {
+			name, value, _ := strings.Cut(variable, "=")
+			env[name] = value
+		}
+	}
+	maps.Copy(env, map[string]string{"HOME": path, "TMPDIR": path, "PWD": path})
 	maps.Copy(env, spec.Env)
 	list := make([]string, 0, len(env))
 	for _, name := range slices.Sorted(maps.Keys(env)) {

@@ -100,8 +100,11 @@ type Spec struct {
 	// Kind names what the program speaks, for messages.
 	Kind    string   `json:"kind,omitempty"`
 	Command []string `json:"command"`
-	// Env is the whole environment of its processes, but for HOME, TMPDIR and PWD.
+	// Env is the whole environment of its processes, but for HOME, TMPDIR and PWD and what InheritEnv adds.
 	Env map[string]string `json:"env,omitempty"`
+	// InheritEnv gives its processes the environment of the runner as well, which is that of the image and the container.
+	// Env replaces variables of the same name.
+	InheritEnv bool `json:"inheritEnv,omitempty"`
 	// Files are written anew into the home directory of each process before it starts, by their relative paths.
 	Files  map[string]string `json:"files,omitempty"`
 	Config json.RawMessage   `json:"config,omitempty"`

@@ -60,11 +60,13 @@ func Spec(interpreter string, f Function, base protocol.Spec) (protocol.Spec, er
 		return base, fmt.Errorf("encoding the program's settings: %w", err)
 	}
 	env := map[string]string{
-		"PATH": "/usr/local/bin:/usr/bin:/bin",
 		// One value for all processes: sets and dicts then have the same order in each of them.
 		"PYTHONHASHSEED":          "0",
 		"PYTHONDONTWRITEBYTECODE": "1",
 		"PYTHONUTF8":              "1",
+	}
+	if !base.InheritEnv { // an image has its own
+		env["PATH"] = "/usr/local/bin:/usr/bin:/bin"
 	}
 	maps.Copy(env, base.Env)
 	base.Kind, base.Command, base.Files, base.Config, base.Env = "python", []string{interpreter, programFile}, files,
