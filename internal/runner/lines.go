@@ -117,7 +117,9 @@ func (s *slot) ready(m *protocol.Message) {
 	}
 	if p.startID != 0 {
 		evidence := s.running.live(time.Since(s.began))
-		p.conn.send(&protocol.Message{Type: protocol.TypeStarted, ID: p.startID, Program: p.name, Evidence: &evidence})
+		p.conn.send(&protocol.Message{
+			Type: protocol.TypeStarted, ID: p.startID, Program: p.name, Value: m.Value, Evidence: &evidence,
+		})
 		p.startID = 0
 	}
 	if s.only != nil {

@@ -10,11 +10,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
 // ErrLost reports that the connection has ended. The runner has ended all programs of the connection.
@@ -57,10 +60,12 @@ type Result struct {
 	Evidence protocol.Evidence
 }
 
-// The bounds of a connection: of making it, and of writing a line to a runner that does not read.
+// The bounds of a connection: of making it, and of writing a line to a runner that does not read; the pause between two
+// looks at a socket that is not there.
 const (
 	dialTimeout  = 10 * time.Second
 	writeTimeout = time.Minute
+	socketPause  = 50 * time.Millisecond
 )
 
 // Client is a connection to a runner. It is safe for concurrent use.
@@ -100,6 +105,22 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	}
 	go c.read(reader)
 	return c, nil
+}
+
+// Await connects to a runner that may be about to start. It waits for its socket for a while.
+func Await(ctx context.Context, path string, patience time.Duration) (*Client, error) {
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		c, err := Dial(ctx, path)
+		absent := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
+		if !absent {
+			return c, err
+		}
+		if wait.Sleep(waiting, socketPause) != nil {
+			return nil, err
+		}
+	}
 }
 
 func (c *Client) greet(reader *protocol.Reader) error {
@@ -266,18 +287,24 @@ func (c *Client) result(m *protocol.Message) (Result, error) {
 	return Result{Value: m.Value, Evidence: *evidence}, nil
 }
 
+// Ended is closed when the connection has ended, and its programs with it.
+func (c *Client) Ended() <-chan struct{} { return c.ended }
+
 // Program is a program that was started.
 type Program struct {
 	client *Client
 	name   string
+	// Value is what its first process has said of itself, in its ready.
+	Value json.RawMessage
 }
 
 // Start starts a program under a name, and returns when it takes calls.
 func (c *Client) Start(ctx context.Context, name string, spec protocol.Spec) (*Program, error) {
-	if _, err := c.do(ctx, &protocol.Message{Type: protocol.TypeStart, Program: name, Spec: &spec}, nil); err != nil {
+	started, err := c.do(ctx, &protocol.Message{Type: protocol.TypeStart, Program: name, Spec: &spec}, nil)
+	if err != nil {
 		return nil, err
 	}
-	return &Program{client: c, name: name}, nil
+	return &Program{client: c, name: name, Value: started.Value}, nil
 }
 
 // Stop ends the program. Nothing is left of it then.

@@ -107,3 +107,9 @@ func (r *recorder) try() Asker {
 		return answer, nil
 	}
 }
+
+// IsUnknown reports whether the runner does not know the program of a request: it was stopped.
+func IsUnknown(err error) bool {
+	var failure *Failure
+	return errors.As(err, &failure) && failure.Err.Code == protocol.CodeUnknownProgram
+}

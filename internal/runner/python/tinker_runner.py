@@ -572,7 +572,7 @@ def main():
     except Fault as fault:
         lines.write({"type": "failed", "error": fault.error})
         return
-    ready = {"type": "ready", "version": VERSION, "cancels": program.is_async}
+    ready = {"type": "ready", "version": VERSION, "cancels": program.is_async, "value": {"entry": program.entry}}
     if not program.is_async:
         ready["concurrency"] = 1
     lines.write(ready)

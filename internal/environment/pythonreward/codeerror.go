@@ -1,0 +1,91 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pythonreward
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/runner/client"
+	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
+)
+
+// CodeError reports that the code of a user raises, returns what is no reward, cannot be loaded, or ends its process.
+type CodeError struct {
+	Code protocol.Code
+	// Line is the line of the code; nil where none is known.
+	Line *protocol.Line
+	text string
+}
+
+// Error implements error. It begins with the line, so that faults can be counted by it.
+func (e *CodeError) Error() string { return e.text }
+
+// IsFinal reports whether the code has to be changed before it can be loaded, wherever it runs.
+func (e *CodeError) IsFinal() bool {
+	switch e.Code {
+	case protocol.CodeSyntaxError, protocol.CodeMissingFunction, protocol.CodeWrongSignature:
+		return true
+	}
+	return false
+}
+
+// isAnswer reports whether the function has ended by itself, with what is no reward.
+func (e *CodeError) isAnswer() bool {
+	switch e.Code {
+	case protocol.CodeException, protocol.CodeNoValue, protocol.CodeWrongType, protocol.CodeNotFinite,
+		protocol.CodeNotAwaited:
+		return true
+	}
+	return false
+}
+
+// describe returns a failed request as a *CodeError, with what a person needs to correct the code. Any other error, such
+// as a lost connection, is returned as it is.
+func describe(err error) error {
+	var failure *client.Failure
+	if !errors.As(err, &failure) {
+		return err
+	}
+	e := &CodeError{Code: failure.Err.Code, Line: failure.Err.Line}
+	what := failure.Err.Exception
+	if what == "" {
+		what = strings.TrimSuffix(failure.Err.Message, ".")
+	}
+	if e.Line != nil {
+		e.text = fmt.Sprintf("%s:%d: %s", e.Line.File, e.Line.Number, what)
+		if e.Line.Text != "" {
+			e.text += " (" + e.Line.Text + ")"
+		}
+		return e
+	}
+	e.text = what + ended(failure.Evidence)
+	return e
+}
+
+// ended says how a process has ended, and the last that it printed.
+func ended(evidence *protocol.Evidence) string {
+	if evidence == nil {
+		return ""
+	}
+	text := ""
+	switch {
+	case evidence.Limit != "":
+		text = fmt.Sprintf(": %s is %v", evidence.Limit, evidence.Value)
+	case evidence.Signal != "":
+		text = ": signal " + evidence.Signal
+	case evidence.Exit != nil:
+		text = fmt.Sprintf(": exit code %d", *evidence.Exit)
+	}
+	if last := lastLine(evidence.Stderr); last != "" {
+		text += ": " + last
+	}
+	return text
+}
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndex(text, "\n")+1:]
+}

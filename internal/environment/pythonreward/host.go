@@ -1,0 +1,123 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pythonreward has rewards that are Python functions of a user. A runner runs them, in a container or a process
+// of its own; docs/runner.md describes it. A Grader gives a function rows and replies in their standard shapes, and
+// knows what follows where it raises, hangs or ends its process.
+package pythonreward
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/runner/client"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
+)
+
+// socketPatience is how long a runner may take to have its socket: it may begin together with its caller.
+const socketPatience = 15 * time.Second
+
+// Host is where the programs of one environment run. Its programs share a connection to the runner. It is safe for
+// concurrent use.
+type Host struct {
+	// Socket is the runner's.
+	Socket string
+	// Interpreter is the command that runs Python; empty for python3.
+	Interpreter string
+	// Env has variables of the programs. With InheritEnv they are added to the environment of the runner.
+	Env        map[string]string
+	InheritEnv bool
+	// Wait has calls wait until their program can be called again, however long that takes. Without it that is a fault.
+	Wait   bool
+	Logger *slog.Logger
+
+	mu       sync.Mutex
+	current  *client.Client
+	programs int
+}
+
+// connect returns the connection. It makes a new one if there is none, or none any more.
+func (h *Host) connect(ctx context.Context) (*client.Client, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.current != nil && !wait.IsClosed(h.current.Ended()) {
+		return h.current, nil
+	}
+	connected, err := client.Await(ctx, h.Socket, socketPatience)
+	if err != nil {
+		return nil, err
+	}
+	h.current = connected
+	return connected, nil
+}
+
+// name returns the name of another program.
+func (h *Host) name() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.programs++
+	return fmt.Sprintf("reward-%d", h.programs)
+}
+
+// Close ends the connection, and the programs with it.
+func (h *Host) Close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.current != nil {
+		h.current.Close()
+	}
+}
+
+// served is an environment whose rewards are programs. No episode begins while they cannot be called, so that nothing
+// is sampled that could not be rewarded.
+type served struct {
+	environment.Environment
+	graders []*Grader
+}
+
+// Serve returns the environment as one that may be unavailable for a while: until the programs of its rewards run.
+func Serve(env environment.Environment, graders []*Grader) environment.Environment {
+	return &served{Environment: env, graders: graders}
+}
+
+// Start implements environment.Environment.
+func (s *served) Start(ctx context.Context, task environment.Task) (environment.Episode, error) {
+	if err := s.Check(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, &environment.Fault{Unavailable: true, Err: err}
+	}
+	return s.Environment.Start(ctx, task)
+}
+
+// Answers implements environment.Answerer.
+func (s *served) Answers(ctx context.Context, task environment.Task) (right, wrong string, err error) {
+	if answerer, ok := s.Environment.(environment.Answerer); ok {
+		return answerer.Answers(ctx, task)
+	}
+	return "", "", environment.ErrNoAnswers
+}
+
+// Checker makes the environment one with an environment.Checker.
+func (s *served) Checker() environment.Checker { return s }
+
+// Check implements environment.Checker.
+func (s *served) Check(ctx context.Context) error {
+	for _, grader := range s.graders {
+		if _, err := grader.ready(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var (
+	_ environment.Environment = (*served)(nil)
+	_ environment.Answerer    = (*served)(nil)
+	_ environment.Checker     = (*served)(nil)
+)

@@ -1,0 +1,81 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pythonreward
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
+)
+
+// methodReward is the method of the program that scores one reply.
+const methodReward = "reward"
+
+// MetricErrors counts replies that have the reward onError, since the function gave none.
+const MetricErrors = "reward_errors"
+
+// reply is a reply as a function gets it.
+type reply struct {
+	Text string `json:"text"`
+	// Messages has the reply as a message of a chat.
+	Messages  []message `json:"messages"`
+	ToolCalls []call    `json:"tool_calls"`
+	Truncated bool      `json:"truncated"`
+}
+
+type message struct {
+	Role      string `json:"role"`
+	Content   string `json:"content"`
+	ToolCalls []call `json:"tool_calls,omitempty"`
+}
+
+// call is a call of a tool. Its arguments are the text that the policy wrote.
+type call struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+func replyOf(from environment.Reply) reply {
+	said := from.Message
+	r := reply{Text: said.Content, ToolCalls: []call{}, Truncated: from.Truncated}
+	for _, c := range said.Calls {
+		r.ToolCalls = append(r.ToolCalls, call{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
+	}
+	r.Messages = []message{{Role: said.Role, Content: said.Content, ToolCalls: r.ToolCalls}}
+	return r
+}
+
+// result is what a function has returned, as the program writes it.
+type result struct {
+	Reward  *float64           `json:"reward"`
+	Correct *bool              `json:"correct"`
+	Metrics map[string]float64 `json:"metrics"`
+}
+
+// scoreOf reads a result. One that is not as the program writes it was forged by the code.
+func scoreOf(value json.RawMessage) (verify.Score, error) {
+	var r result
+	if err := json.Unmarshal(value, &r); err != nil || r.Reward == nil {
+		return verify.Score{}, &environment.Fault{Permanent: true, Err: fmt.Errorf(
+			"reading the result of the reward: it is no result of a function: %.200s", value)}
+	}
+	score := verify.Score{Reward: *r.Reward}
+	if len(r.Metrics) > 0 || r.Correct != nil {
+		score.Metrics = maps.Clone(r.Metrics)
+	}
+	if r.Correct != nil {
+		if score.Metrics == nil {
+			score.Metrics = map[string]float64{}
+		}
+		score.Metrics[verify.MetricCorrect] = 0
+		if *r.Correct {
+			score.Metrics[verify.MetricCorrect] = 1
+		}
+	}
+	return score, nil
+}
