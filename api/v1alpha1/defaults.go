@@ -59,6 +59,9 @@ func (e *RewardEnvironment) Default() {
 			setDefault(&o.Server.Port, 8080)
 		}
 	}
+	if x := e.Spec.Execution; x != nil {
+		setDefaultText(&x.Placement, environment.PlacementWorker)
+	}
 	if i := e.Spec.Interaction; i != nil && i.ToolUse != nil {
 		setDefault(&i.ToolUse.ParseErrors.MaxConsecutive, 2)
 		setDefaultText(&i.ToolUse.ParseErrors.Train, environment.KeepParseErrors)

@@ -187,6 +187,7 @@ func TestDefaultOfRewardEnvironmentSetsWhatTheMarkersSay(t *testing.T) {
 		"server": {ORS: &environment.ORS{Server: &environment.ORSServer{Image: "sums"}}},
 		"given server": {ORS: &environment.ORS{SecretDelivery: environment.DeliverBody,
 			Server: &environment.ORSServer{Image: "sums", Port: new(int32(9000))}}},
+		"functions": {Execution: &environment.Execution{}},
 		"given values": {
 			Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{MaxOperand: new(int32(5))}},
 			Interaction: &environment.Interaction{ToolUse: &environment.ToolUse{

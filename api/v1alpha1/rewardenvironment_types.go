@@ -46,6 +46,7 @@ type RewardEnvironmentList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.ors) || !has(self.reward)",message="an ors server has its own rewards: remove reward"
 // +kubebuilder:validation:XValidation:rule="!has(self.ors) || !has(self.interaction) || has(self.interaction.toolUse)",message="episodes of an ors server are tool use: remove interaction, or give interaction.toolUse"
 // +kubebuilder:validation:XValidation:rule="!has(self.dataset) || has(self.reward)",message="dataset needs reward, what an episode is worth: for example reward: {exactMatch: {}}"
+// +kubebuilder:validation:XValidation:rule="!has(self.execution) || (has(self.reward) && (has(self.reward.python) || (has(self.reward.weighted) && self.reward.weighted.exists(w, has(w.python)))))",message="execution is where the functions of reward.python run: remove it, or give reward.python"
 type RewardEnvironmentSpec struct {
 	// ors is an Open Reward Standard server, which has the tasks, the tools and the rewards.
 	// +optional
@@ -56,6 +57,9 @@ type RewardEnvironmentSpec struct {
 	// reward is what an episode is worth on a dataset.
 	// +optional
 	Reward *environment.Reward `json:"reward,omitempty"`
+	// execution is where the functions of reward.python run.
+	// +optional
+	Execution *environment.Execution `json:"execution,omitempty"`
 	// interaction is how an episode goes; without it, one reply is the answer.
 	// +optional
 	Interaction *environment.Interaction `json:"interaction,omitempty"`

@@ -1052,6 +1052,11 @@ func (in *RewardEnvironmentSpec) DeepCopyInto(out *RewardEnvironmentSpec) {
 		*out = new(environment.Reward)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Execution != nil {
+		in, out := &in.Execution, &out.Execution
+		*out = new(environment.Execution)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.Interaction != nil {
 		in, out := &in.Interaction, &out.Interaction
 		*out = new(environment.Interaction)

@@ -22,6 +22,7 @@ const hostedBaseURL = "https://tinker.thinkingmachines.dev/services/tinker-prod"
 type options struct {
 	namespaces     []string
 	image          string
+	pythonImage    string
 	defaultBaseURL string
 	sharedServers  bool
 	managerKeyFile string
@@ -66,6 +67,8 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 		"Namespaces to watch, separated by commas; without it all, which needs a ClusterRole.")
 	set.StringVar(&o.image, "image", "", "Image of learner, worker and probe pods; it holds /learner and /rollout. "+
 		"Required.")
+	set.StringVar(&o.pythonImage, "python-image", "",
+		"Image of the functions of environments whose execution names no image; it has python3.")
 	set.StringVar(&o.defaultBaseURL, "default-base-url", hostedBaseURL,
 		"Endpoint of runs that name none in tinker.baseURL.")
 	set.StringVar(&podDefaults, "pod-defaults", "{}",

@@ -81,7 +81,8 @@ func run(ctx context.Context, o options) error {
 		Identity:   o.identity(),
 		Namespaces: o.namespaces,
 		Settings: desired.Settings{
-			Image: o.image, DefaultBaseURL: o.defaultBaseURL, PodDefaults: o.podDefaults, SharedServers: o.sharedServers,
+			Image: o.image, PythonImage: o.pythonImage, DefaultBaseURL: o.defaultBaseURL, PodDefaults: o.podDefaults,
+			SharedServers: o.sharedServers,
 		},
 	})
 	if err != nil {

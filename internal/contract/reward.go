@@ -19,6 +19,7 @@ type RewardRule struct {
 	Math       *Math       `json:"math,omitempty"`
 	GSM8K      *GSM8K      `json:"gsm8k,omitempty"`
 	Rubric     *Rubric     `json:"rubric,omitempty"`
+	Python     *Python     `json:"python,omitempty"`
 	// Expression is a CEL expression; it is empty if it is not the member.
 	Expression string `json:"expression,omitempty"`
 	// Weighted is a sum of other rewards, none of which is a sum.
@@ -94,7 +95,7 @@ func (r RewardRule) members() []string {
 	}{
 		{"exactMatch", r.ExactMatch != nil}, {"regex", r.Regex != nil}, {"jsonSchema", r.JSONSchema != nil},
 		{"countdown", r.Countdown != nil}, {"math", r.Math != nil}, {"gsm8k", r.GSM8K != nil}, {"rubric", r.Rubric != nil},
-		{"expression", r.Expression != ""}, {"weighted", r.Weighted != nil},
+		{"python", r.Python != nil}, {"expression", r.Expression != ""}, {"weighted", r.Weighted != nil},
 	} {
 		if member.isSet {
 			set = append(set, member.name)
@@ -106,7 +107,7 @@ func (r RewardRule) members() []string {
 // longestSchema bounds what a schema adds to run files.
 const longestSchema = 64 << 10
 
-const rewardLeaves = "exactMatch, regex, jsonSchema, countdown, math, gsm8k, rubric, expression"
+const rewardLeaves = "exactMatch, regex, jsonSchema, countdown, math, gsm8k, rubric, python, expression"
 
 func (r *RewardRule) validate(p *problems, path string) {
 	if r == nil || len(r.members()) != 1 {
@@ -140,6 +141,9 @@ func (r *RewardRule) validateLeaf(p *problems, path string) {
 	}
 	if r.Rubric != nil {
 		r.Rubric.validate(p, path+".rubric")
+	}
+	if r.Python != nil {
+		r.Python.validate(p, path+".python")
 	}
 	p.require(r.Regex == nil || r.Regex.Pattern != "", path+".regex.pattern", "is needed")
 	p.require(r.JSONSchema == nil || len(r.JSONSchema.Schema) > 0, path+".jsonSchema.schema", "is needed")

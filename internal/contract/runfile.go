@@ -197,6 +197,8 @@ type Definition struct {
 	ORS     *ORS        `json:"ors,omitempty"`
 	Dataset *Dataset    `json:"dataset,omitempty"`
 	Reward  *RewardRule `json:"reward,omitempty"`
+	// Execution is where programs of the reward run; nil for the defaults.
+	Execution *Execution `json:"execution,omitempty"`
 	// Interaction is nil where one reply is the answer.
 	Interaction *Interaction `json:"interaction,omitempty"`
 }

@@ -79,5 +79,6 @@ func (d Definition) validate(p *problems, path string) {
 		d.Dataset.validate(p, path+".dataset")
 		d.Reward.validate(p, path+".reward")
 	}
+	p.require(d.Execution == nil || d.ProgramID() != "", path+".execution", "needs reward.python")
 	d.Interaction.validate(p, path+".interaction")
 }

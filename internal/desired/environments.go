@@ -50,6 +50,8 @@ func Definition(spec v1alpha1.RewardEnvironmentSpec) contract.Definition {
 	}
 	if spec.Reward != nil {
 		made.Reward = rewardOf(*spec.Reward)
+		made.Execution = executionOf(spec.Execution)
+		shareMemory(made.Reward, spec.Execution)
 	}
 	if spec.ORS != nil {
 		made.ORS = orsOf(*spec.ORS)

@@ -174,7 +174,7 @@ func ProbeJob(env *v1alpha1.RewardEnvironment, definitionDigest string, try int3
 		job.Spec.ActiveDeadlineSeconds = ptr.To[int64](probeDataDeadlineSeconds)
 		MountData(job, data, env.Spec.Pod, settings)
 	}
-	if err := RunServers(job, pins.Servers(), ""); err != nil {
+	if err := RunServers(job, pins.Servers(), "", settings); err != nil {
 		// It is what Servers has written.
 		panic("desired: running the servers of a probe: " + err.Error())
 	}

@@ -24,6 +24,8 @@ const (
 type Settings struct {
 	// Image is that of learner, workers and probes.
 	Image string
+	// PythonImage is that of functions of users whose environment names no image.
+	PythonImage string
 	// DefaultBaseURL is the endpoint's, for runs that name none.
 	DefaultBaseURL string
 	// PodDefaults are what pods have unless their spec says otherwise.

@@ -118,14 +118,26 @@ func (p Pins) servers() map[string]*contract.ORSServer {
 	return servers
 }
 
-// Servers lists, as JSON, the servers that run beside the workers, by the names of their environments. It is empty if
-// no environment has one.
+// sidecar is what runs beside the workers of a run for an environment: a server or, with Program, functions.
+type sidecar struct {
+	contract.ORSServer
+	Program *program `json:"program,omitempty"`
+}
+
+// Servers lists, as JSON, what runs beside the workers, by the names of the environments. It is empty if no environment
+// has a server or functions.
 func (p Pins) Servers() string {
-	servers := p.servers()
-	if len(servers) == 0 {
+	sidecars := map[string]sidecar{}
+	for name, server := range p.servers() {
+		sidecars[name] = sidecar{ORSServer: *server}
+	}
+	for name, program := range p.programs() {
+		sidecars[name] = sidecar{Program: &program}
+	}
+	if len(sidecars) == 0 {
 		return ""
 	}
-	return string(encode(servers))
+	return string(encode(sidecars))
 }
 
 // ServersOf returns what runs beside the workers of a Job, as Pins.Servers lists it. The Job of a learner says what its
@@ -140,21 +152,21 @@ func AnnotateServers(job *batchv1.Job, servers string) {
 }
 
 // decodeServers reads what Pins.Servers has written.
-func decodeServers(list string) (map[string]contract.ORSServer, error) {
+func decodeServers(list string) (map[string]sidecar, error) {
 	if list == "" {
 		return nil, nil
 	}
-	var servers map[string]contract.ORSServer
+	var servers map[string]sidecar
 	if err := json.Unmarshal([]byte(list), &servers); err != nil {
 		return nil, fmt.Errorf("decoding the servers of a Job: %w", err)
 	}
 	return servers, nil
 }
 
-// RunServers adds servers to the pods of a Job. They are native sidecars, each of which is restarted by itself. With a
+// RunServers adds servers and functions to the pods of a Job. They are native sidecars, each of which is restarted by itself. With a
 // prefix, shared servers run elsewhere, under names that begin with it. A probe starts once all servers answer. Workers
 // do not wait for them, so that they can play other environments, and report a server that never answers.
-func RunServers(job *batchv1.Job, list, prefix string) error {
+func RunServers(job *batchv1.Job, list, prefix string, settings Settings) error {
 	AnnotateServers(job, list)
 	servers, err := decodeServers(list)
 	if err != nil {
@@ -162,13 +174,19 @@ func RunServers(job *batchv1.Job, list, prefix string) error {
 	}
 	spec := &job.Spec.Template.Spec
 	for i, name := range slices.Sorted(maps.Keys(servers)) {
+		if program := servers[name].Program; program != nil {
+			if err := runProgram(spec, i, name, *program, settings); err != nil {
+				return err
+			}
+			continue
+		}
 		if servers[name].Shared && prefix != "" {
 			spec.Containers[0].Env = withEnv(spec.Containers[0].Env,
 				[]corev1.EnvVar{{Name: contract.SharedServersVariable, Value: prefix}})
 			continue
 		}
 		volume := emptyVolume(serverVolume+"-"+strconv.Itoa(i), serverLimit)
-		container, err := serverContainer(name, servers[name], volume)
+		container, err := serverContainer(name, servers[name].ORSServer, volume)
 		if err != nil {
 			return err
 		}
@@ -208,17 +226,23 @@ func serverContainer(name string, server contract.ORSServer, volume corev1.Volum
 		LivenessProbe: &corev1.Probe{ProbeHandler: health, PeriodSeconds: 20, TimeoutSeconds: 10, FailureThreshold: 6},
 	}
 	requestStorage(&container, volume)
+	err := give(&container, name, server.Env, server.Resources)
+	return container, err
+}
+
+// give gives a container what a user says of it.
+func give(container *corev1.Container, name string, variables, bounds json.RawMessage) error {
 	var env []corev1.EnvVar
 	var given corev1.ResourceRequirements
-	for field, into := range map[*json.RawMessage]any{&server.Env: &env, &server.Resources: &given} {
+	for field, into := range map[*json.RawMessage]any{&variables: &env, &bounds: &given} {
 		if len(*field) == 0 {
 			continue
 		}
 		if err := json.Unmarshal(*field, into); err != nil {
-			return corev1.Container{}, fmt.Errorf("decoding the server of environment %q: %w", name, err)
+			return fmt.Errorf("decoding the container of environment %q: %w", name, err)
 		}
 	}
 	container.Env = withEnv(container.Env, env)
 	container.Resources = withResources(container.Resources, given)
-	return container, nil
+	return nil
 }

@@ -85,7 +85,7 @@ func TestServersRunBesideWorkers(t *testing.T) {
 		t.Errorf("Data (-want +got):\n%s", diff)
 	}
 	job := RolloutJob(testRun(), 1, "credentials", Settings{Image: "operator:dev"})
-	if err := RunServers(job, pins.Servers(), "prefix"); err != nil {
+	if err := RunServers(job, pins.Servers(), "prefix", Settings{}); err != nil {
 		t.Fatalf("RunServers: %v", err)
 	}
 	if ServersOf(job) != pins.Servers() {
@@ -125,7 +125,7 @@ func TestSharedServersRunOnce(t *testing.T) {
 	pins := Pins{"world": {Definition: Definition(env.Spec)}}
 	run, settings := testRun(), Settings{Image: "operator:dev"}
 	job := RolloutJob(run, 1, "credentials", settings)
-	if err := RunServers(job, pins.Servers(), ServiceName(run)); err != nil {
+	if err := RunServers(job, pins.Servers(), ServiceName(run), Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	worker := job.Spec.Template.Spec
@@ -202,7 +202,7 @@ func TestNamesOfServerContainers(t *testing.T) {
 			Port: int32(8080 + i)}}}}
 	}
 	job := RolloutJob(run, 1, "link", Settings{})
-	if err := RunServers(job, pins.Servers(), "prefix"); err != nil {
+	if err := RunServers(job, pins.Servers(), "prefix", Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	named := map[string]bool{}

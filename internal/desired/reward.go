@@ -44,6 +44,9 @@ func ruleOf(rule environment.RewardRule) contract.RewardRule {
 	if rule.GSM8K != nil {
 		converted.GSM8K = &contract.GSM8K{Strict: rule.GSM8K.Strict}
 	}
+	if rule.Python != nil {
+		converted.Python = pythonOf(*rule.Python)
+	}
 	if rule.Rubric != nil {
 		converted.Rubric = rubricOf(*rule.Rubric)
 	}

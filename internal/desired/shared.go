@@ -55,7 +55,7 @@ func SharedServers(run *v1alpha1.TrainingRun, list string, settings Settings) ([
 		if !servers[name].Shared {
 			continue
 		}
-		deployment, err := sharedServer(run, name, servers[name], settings)
+		deployment, err := sharedServer(run, name, servers[name].ORSServer, settings)
 		if err != nil {
 			return nil, err
 		}

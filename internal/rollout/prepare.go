@@ -167,7 +167,7 @@ func (c *playConfig) readData(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if environment.CheckerOf(env) != nil {
+			if e.Definition.ORS != nil {
 				continue // It has no data here, and may be unavailable while others can be played.
 			}
 			if _, err := environment.Call(ctx, c.built.calls, "reading the data of environment "+e.Name,

@@ -6,7 +6,7 @@ package environment
 import "k8s.io/apimachinery/pkg/runtime"
 
 // Reward is how an episode is rewarded: by one rule, or by the weighted sum of several.
-// +kubebuilder:validation:XValidation:rule="[has(self.exactMatch), has(self.regex), has(self.jsonSchema), has(self.countdown), has(self.math), has(self.gsm8k), has(self.rubric), has(self.expression), has(self.weighted)].filter(x, x).size() == 1",message="give exactly one of exactMatch, regex, jsonSchema, countdown, math, gsm8k, rubric, expression and weighted (a sum of several)"
+// +kubebuilder:validation:XValidation:rule="[has(self.exactMatch), has(self.regex), has(self.jsonSchema), has(self.countdown), has(self.math), has(self.gsm8k), has(self.rubric), has(self.python), has(self.expression), has(self.weighted)].filter(x, x).size() == 1",message="give exactly one of exactMatch, regex, jsonSchema, countdown, math, gsm8k, rubric, python, expression and weighted (a sum of several)"
 type Reward struct {
 	RewardRule `json:",inline"`
 	// weighted is the sum of several rewards, each multiplied by its weight. The metric of a reward's name is its value
@@ -21,7 +21,7 @@ type Reward struct {
 }
 
 // WeightedReward is one reward of a weighted sum.
-// +kubebuilder:validation:XValidation:rule="[has(self.exactMatch), has(self.regex), has(self.jsonSchema), has(self.countdown), has(self.math), has(self.gsm8k), has(self.rubric), has(self.expression)].filter(x, x).size() == 1",message="give exactly one of exactMatch, regex, jsonSchema, countdown, math, gsm8k, rubric and expression beside name and weight"
+// +kubebuilder:validation:XValidation:rule="[has(self.exactMatch), has(self.regex), has(self.jsonSchema), has(self.countdown), has(self.math), has(self.gsm8k), has(self.rubric), has(self.python), has(self.expression)].filter(x, x).size() == 1",message="give exactly one of exactMatch, regex, jsonSchema, countdown, math, gsm8k, rubric, python and expression beside name and weight"
 type WeightedReward struct {
 	// name is the name of the reward's metric.
 	// +kubebuilder:validation:MinLength=1
@@ -60,6 +60,9 @@ type RewardRule struct {
 	// rubric has a model judge the reply by the criteria of the row.
 	// +optional
 	Rubric *Rubric `json:"rubric,omitempty"`
+	// python is a function of yours, which runs beside each worker in a container of its own.
+	// +optional
+	Python *Python `json:"python,omitempty"`
 	// expression is a CEL expression over row, reply and episode that gives the reward, such as
 	// "reply.lastNumber() == double(row.answer) ? 1.0 : 0.0".
 	// +kubebuilder:validation:MinLength=1

@@ -125,7 +125,7 @@ func TestWaiting(t *testing.T) {
 				`Init container "proxy" exited with code 3 (its log ends: proxy: no route): correct it in the pod.initContainers, or what it needs.`, true}},
 		"no server image": {initThatWaits("environment-a", "ErrImagePull", ""),
 			Obstacle{"ImagePullFailed",
-				`Image "registry/init:1" of container "environment-a" cannot be pulled: correct ors.server.image of the RewardEnvironment, or the image.`, true}},
+				`Image "registry/init:1" of container "environment-a" cannot be pulled: correct ors.server.image or execution.image of the RewardEnvironment, or the image.`, true}},
 		"a server fails": {initThatWaits("environment-a", "CrashLoopBackOff", ""),
 			Obstacle{"Starting", "The pod is starting.", false}},
 		"no run": {podThatWaits("CreateContainerError", "exec"),

@@ -179,7 +179,7 @@ func (r Reconciler) createJob(ctx context.Context, run *v1alpha1.TrainingRun, o 
 		job.Annotations[v1alpha1.AnnotationSpecDigest] = o.SpecDigest
 	}
 	desired.MountData(job, o.Data, run.Spec.Rollouts.Pod, r.Settings)
-	if err := desired.RunServers(job, o.Servers, desired.ServiceName(run)); err != nil {
+	if err := desired.RunServers(job, o.Servers, desired.ServiceName(run), r.Settings); err != nil {
 		return err
 	}
 	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, job)); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
+	"github.com/tinker-operator/tinker-operator/internal/environment/pythonreward"
 	"github.com/tinker-operator/tinker-operator/internal/environment/rubric"
 	"github.com/tinker-operator/tinker-operator/internal/environment/singleturn"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
@@ -48,6 +49,8 @@ type Builder struct {
 	// JudgeProblem is called with why a judge cannot be asked, and with nil once it can. If it is nil, nobody waits for a
 	// judge that is down: that is a fault.
 	JudgeProblem func(problem error)
+	// Programs is where functions of users run; nil where this program can run none.
+	Programs func(id string) *pythonreward.Host
 	// CheckRows has each row checked for what the reward needs, if the reward can find that without a reply.
 	CheckRows bool
 	// Now is the clock of judges; nil measures nothing.
@@ -76,7 +79,8 @@ func (b Builder) build(ctx context.Context, definition contract.Definition) (env
 	if definition.ORS != nil {
 		return b.newORS(*definition.ORS, definition.Interaction)
 	}
-	grader, err := b.newGrader(*definition.Reward, "spec.reward")
+	functions := b.newFunctions(definition)
+	grader, err := b.newGrader(*definition.Reward, "spec.reward", functions)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +93,16 @@ func (b Builder) build(ctx context.Context, definition contract.Definition) (env
 			return nil, err
 		}
 	}
-	switch interaction := definition.Interaction; {
+	env, err := b.newInteraction(rows, grader, definition.Interaction)
+	if err != nil {
+		return nil, err
+	}
+	return functions.serve(ctx, env, b.CheckRows)
+}
+
+func (b Builder) newInteraction(rows dataset.Dataset, grader verify.Grader,
+	interaction *contract.Interaction) (environment.Environment, error) {
+	switch {
 	case interaction == nil:
 		return singleturn.New(rows, grader), nil
 	case interaction.SolverJudge != nil:

@@ -12,7 +12,7 @@ import (
 )
 
 // newGrader builds what scores replies. An error names the field by its path in the RewardEnvironment.
-func (b Builder) newGrader(rule contract.RewardRule, path string) (verify.Grader, error) {
+func (b Builder) newGrader(rule contract.RewardRule, path string, functions *functions) (verify.Grader, error) {
 	switch {
 	case rule.ExactMatch != nil:
 		return verify.ExactMatch(*rule.ExactMatch), nil
@@ -30,11 +30,17 @@ func (b Builder) newGrader(rule contract.RewardRule, path string) (verify.Grader
 		return verify.GSM8K(*rule.GSM8K), nil
 	case rule.Rubric != nil:
 		return b.newRubric(*rule.Rubric)
+	case rule.Python != nil:
+		grader, err := functions.add(*rule.Python)
+		if err != nil {
+			return nil, fmt.Errorf("%s.python: %w", path, err)
+		}
+		return grader, nil
 	case rule.Expression != "":
 		grader, err := verify.NewExpression(rule.Expression)
 		return grader, at(path, err)
 	case rule.Weighted != nil:
-		return b.newWeighted(rule.Weighted, path+".weighted")
+		return b.newWeighted(rule.Weighted, path+".weighted", functions)
 	default:
 		return nil, errors.New(path + " has no member that this program knows")
 	}
@@ -48,10 +54,11 @@ func at(path string, err error) error {
 	return nil
 }
 
-func (b Builder) newWeighted(definition []contract.WeightedReward, path string) (verify.Grader, error) {
+func (b Builder) newWeighted(definition []contract.WeightedReward, path string,
+	functions *functions) (verify.Grader, error) {
 	var weighted verify.Weighted
 	for _, part := range definition {
-		grader, err := b.newGrader(part.Rule, fmt.Sprintf("%s[%s]", path, part.Name))
+		grader, err := b.newGrader(part.Rule, fmt.Sprintf("%s[%s]", path, part.Name), functions)
 		if err != nil {
 			return nil, err
 		}

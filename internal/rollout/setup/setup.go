@@ -16,6 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/download"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
+	"github.com/tinker-operator/tinker-operator/internal/environment/pythonreward"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
@@ -39,6 +40,8 @@ type Config struct {
 	Hub *fetch.Fetcher
 	// Data is where data sets are read from and stored.
 	Data source.Config
+	// Programs is where functions of users run.
+	Programs func(id string) *pythonreward.Host
 	// SharedServers is the prefix of the names of environment servers that the run has once.
 	SharedServers string
 	// UserAgent identifies the program where data sets are downloaded.
@@ -56,8 +59,8 @@ func NewWorker(config Config) *rollout.Worker {
 		Environments: registry.Builder{
 			Data: NewLoader(config.Data, config.UserAgent, config.Logger).Open, Secret: ReadSecret(config.Data.Root),
 			Logger:        config.Logger,
-			SharedServers: config.SharedServers,
-			TinkerJudge:   judges.New, JudgeProblem: judges.Report, Now: time.Now,
+			SharedServers: config.SharedServers, Programs: config.Programs,
+			TinkerJudge: judges.New, JudgeProblem: judges.Report, Now: time.Now,
 		},
 		Data: reading, Judges: judges,
 		Learner: config.Learner, Endpoint: config.Endpoint, Groups: config.Groups, Pressure: config.Pressure,
@@ -71,6 +74,12 @@ func NewLoader(config source.Config, userAgent string, logger *slog.Logger) *sou
 	config.Logger = logger
 	config.Client = &download.Client{UserAgent: userAgent, Logger: logger}
 	return source.New(config)
+}
+
+// Programs returns where the functions of an environment run in a pod: at a runner in a container of its own, which has
+// the environment of its image.
+func Programs(id string) *pythonreward.Host {
+	return &pythonreward.Host{Socket: contract.SocketOf(id), InheritEnv: true}
 }
 
 // ReadSecret returns what reads the value of a Secret's key, which is mounted below root. Files end with a line break

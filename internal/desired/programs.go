@@ -1,0 +1,166 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// The runner's program and its folders in the container of an environment's functions. All that functions write to the
+// disk is in temporaryDir.
+const (
+	runnerContainer = "install-runner"
+	runnerDir       = "/opt/tinker-operator"
+	runnerProgram   = runnerDir + "/runner"
+	socketDir       = "/run/tinker-operator/program"
+	temporaryDir    = "/tmp"
+	scratchDir      = temporaryDir + "/runner"
+
+	runnerVolume = "tinker-operator-runner"
+	socketVolume = "tinker-operator-program"
+)
+
+// These bound volumes: the runner's program, and its socket.
+const (
+	runnerLimit = "64Mi"
+	socketLimit = "1Mi"
+)
+
+// Defaults of functions, which are not in the schema.
+const (
+	defaultProcesses   = 2
+	defaultConcurrency = 64
+	defaultCallSeconds = 60
+)
+
+// What the runner itself needs of its container's memory, and the least that a process is given of the rest.
+const (
+	runnerBytes       = 64 << 20
+	leastProcessBytes = 32 << 20
+)
+
+// program is the container that runs the functions of an environment.
+type program struct {
+	// ID names its runner.
+	ID string `json:"id"`
+	contract.Execution
+}
+
+// executionOf returns where functions run; nil for the defaults.
+func executionOf(spec *environment.Execution) *contract.Execution {
+	if spec == nil {
+		return nil
+	}
+	made := contract.Execution{Image: spec.Image}
+	if len(spec.Env) > 0 {
+		made.Env = encode(spec.Env)
+	}
+	if spec.Resources.Limits != nil || spec.Resources.Requests != nil {
+		made.Resources = encode(spec.Resources)
+	}
+	if made.Image == "" && made.Env == nil && made.Resources == nil {
+		return nil
+	}
+	return &made
+}
+
+func pythonOf(spec environment.Python) *contract.Python {
+	return &contract.Python{
+		Code: spec.Code, Function: spec.Function, OnError: spec.OnError,
+		Processes:      int(ptr.Deref(spec.Processes, defaultProcesses)),
+		Concurrency:    int(ptr.Deref(spec.Concurrency, defaultConcurrency)),
+		TimeoutSeconds: int(ptr.Deref(spec.TimeoutSeconds, defaultCallSeconds)),
+	}
+}
+
+// shareMemory divides the memory of the container among the processes of all functions.
+func shareMemory(reward *contract.RewardRule, execution *environment.Execution) {
+	functions := reward.Functions()
+	processes := 0
+	for _, function := range functions {
+		processes += function.Processes
+	}
+	limit := resource.MustParse(defaultMemoryLimit)
+	if execution != nil {
+		if given, ok := execution.Resources.Limits[corev1.ResourceMemory]; ok {
+			limit = given
+		}
+	}
+	for _, function := range functions {
+		function.MemoryBytes = max((limit.Value()-runnerBytes)/int64(processes), leastProcessBytes)
+	}
+}
+
+// programs returns the containers of functions, by the names of their environments. Environments with equal functions
+// share one.
+func (p Pins) programs() map[string]program {
+	programs, known := map[string]program{}, map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		definition := p[name].Definition
+		id := definition.ProgramID()
+		if id == "" || known[id] {
+			continue
+		}
+		known[id] = true
+		programs[name] = program{ID: id, Execution: ptr.Deref(definition.Execution, contract.Execution{})}
+	}
+	return programs
+}
+
+// runProgram adds the container of an environment's functions, the i-th sidecar, to a pod. It is a native sidecar that
+// shares nothing but the socket with the pod's main container.
+func runProgram(spec *corev1.PodSpec, i int, name string, p program, settings Settings) error {
+	main := &spec.Containers[0]
+	if !slices.ContainsFunc(spec.InitContainers, func(c corev1.Container) bool { return c.Name == runnerContainer }) {
+		installRunner(spec, settings)
+	}
+	n := strconv.Itoa(i)
+	socket, temporary := emptyVolume(socketVolume+"-"+n, socketLimit), emptyVolume(serverVolume+"-"+n, serverLimit)
+	container := corev1.Container{
+		Name: serverContainerName(name), Image: settings.PythonImage, ImagePullPolicy: main.ImagePullPolicy,
+		Command:       []string{runnerProgram, "--socket", socketDir + "/" + contract.RunnerSocket, "--scratch", scratchDir},
+		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
+		Resources:     resources("50m"), SecurityContext: main.SecurityContext,
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: runnerVolume, MountPath: runnerDir, ReadOnly: true},
+			{Name: socket.Name, MountPath: socketDir},
+			{Name: temporary.Name, MountPath: temporaryDir},
+		},
+	}
+	if p.Image != "" {
+		container.Image = p.Image
+	}
+	requestStorage(&container, temporary)
+	if err := give(&container, name, p.Env, p.Resources); err != nil {
+		return err
+	}
+	spec.Volumes = append(spec.Volumes, socket, temporary)
+	spec.InitContainers = append(spec.InitContainers, container)
+	main.VolumeMounts = append(main.VolumeMounts,
+		corev1.VolumeMount{Name: socket.Name, MountPath: contract.ProgramsDir + "/" + p.ID})
+	return nil
+}
+
+// installRunner adds the container that copies the runner to where images of users find it.
+func installRunner(spec *corev1.PodSpec, settings Settings) {
+	main, volume := spec.Containers[0], emptyVolume(runnerVolume, runnerLimit)
+	container := corev1.Container{
+		Name: runnerContainer, Image: settings.Image, ImagePullPolicy: main.ImagePullPolicy,
+		Command:         []string{"/runner", "--install", runnerProgram},
+		Resources:       resources("50m"),
+		SecurityContext: main.SecurityContext,
+		VolumeMounts:    []corev1.VolumeMount{{Name: volume.Name, MountPath: runnerDir}},
+	}
+	spec.Volumes = append(spec.Volumes, volume)
+	spec.InitContainers = append(spec.InitContainers, container)
+}

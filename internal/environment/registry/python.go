@@ -1,0 +1,73 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/pythonreward"
+	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
+)
+
+// functions are those of users that an environment calls. They run at one host.
+type functions struct {
+	host    *pythonreward.Host
+	graders []*pythonreward.Grader
+}
+
+func (b Builder) newFunctions(definition contract.Definition) *functions {
+	id := definition.ProgramID()
+	if id == "" || b.Programs == nil {
+		return &functions{}
+	}
+	host := b.Programs(id)
+	// A probe tells at once what a worker waits for.
+	host.Wait, host.Logger = !b.CheckRows, b.Logger
+	return &functions{host: host}
+}
+
+// add adds a function.
+func (f *functions) add(definition contract.Python) (verify.Grader, error) {
+	if f.host == nil {
+		return nil, errors.New("this program can run no functions")
+	}
+	grader, err := pythonreward.New(f.host, pythonreward.Options{
+		Code: definition.Code, Function: definition.Function, Processes: definition.Processes,
+		Concurrency: definition.Concurrency, Timeout: time.Duration(definition.TimeoutSeconds) * time.Second,
+		MemoryBytes: definition.MemoryBytes, OnError: definition.OnError,
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.graders = append(f.graders, grader)
+	return grader, nil
+}
+
+// serve returns an environment that is unavailable while its functions cannot be called. With check it has them loaded:
+// the error of code that can be loaded nowhere says what is wrong with the definition.
+func (f *functions) serve(ctx context.Context, env environment.Environment,
+	check bool) (environment.Environment, error) {
+	if len(f.graders) == 0 {
+		return env, nil
+	}
+	for _, grader := range f.graders {
+		if !check {
+			break
+		}
+		err := grader.Check(ctx)
+		var code *pythonreward.CodeError
+		switch {
+		case err == nil:
+		case errors.As(err, &code) && code.IsFinal(), ctx.Err() != nil:
+			return nil, err
+		default:
+			return nil, &environment.Fault{Err: err}
+		}
+	}
+	return pythonreward.Serve(env, f.graders), nil
+}
