@@ -17,9 +17,13 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/plugin"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/runner/command"
 )
 
 func main() {
+	if command.IsRunner(os.Args) { // a trial has started it for functions of users
+		os.Exit(command.Main(os.Args[1:]))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	context.AfterFunc(ctx, stop) // A second signal ends the command at once.
 	env := cli.IO{Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now}

@@ -21,11 +21,10 @@ type functions struct {
 }
 
 func (b Builder) newFunctions(definition contract.Definition) *functions {
-	id := definition.ProgramID()
-	if id == "" || b.Programs == nil {
+	if definition.ProgramID() == "" || b.Programs == nil {
 		return &functions{}
 	}
-	host := b.Programs(id)
+	host := b.Programs(definition)
 	// A probe tells at once what a worker waits for.
 	host.Wait, host.Logger = !b.CheckRows, b.Logger
 	return &functions{host: host}

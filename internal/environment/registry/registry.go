@@ -49,8 +49,8 @@ type Builder struct {
 	// JudgeProblem is called with why a judge cannot be asked, and with nil once it can. If it is nil, nobody waits for a
 	// judge that is down: that is a fault.
 	JudgeProblem func(problem error)
-	// Programs is where functions of users run; nil where this program can run none.
-	Programs func(id string) *pythonreward.Host
+	// Programs is where the functions of a definition run; nil where this program can run none.
+	Programs func(definition contract.Definition) *pythonreward.Host
 	// CheckRows has each row checked for what the reward needs, if the reward can find that without a reply.
 	CheckRows bool
 	// Now is the clock of judges; nil measures nothing.

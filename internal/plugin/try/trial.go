@@ -22,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
+	"github.com/tinker-operator/tinker-operator/internal/environment/pythonreward"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
@@ -60,6 +61,8 @@ type trial struct {
 	http   *http.Client
 	hub    *fetch.Fetcher
 	outage outage
+	// hosts are where functions run.
+	hosts []*pythonreward.Host
 }
 
 // run prepares what the pods are given, and plays or trains.
@@ -76,6 +79,11 @@ func (t *trial) run(ctx context.Context) error {
 	defer giveUp(nil)
 	t.outage = outage{url: t.url, progress: t.progress, giveUp: giveUp}
 	t.hub = &fetch.Fetcher{Endpoint: t.env.Getenv("HF_ENDPOINT"), Token: t.env.Getenv("HF_TOKEN"), Logger: t.logger}
+	stopPrograms, err := t.hostPrograms()
+	if err != nil {
+		return err
+	}
+	defer stopPrograms()
 	pins, err := t.probeAll(ctx)
 	if err != nil {
 		return err
@@ -175,7 +183,9 @@ func (t *trial) sourceConfig() source.Config {
 func (t *trial) probe(ctx context.Context, name string, definition contract.Definition) (desired.Pin, error) {
 	defer t.repeat(ctx, fmt.Sprintf("environment %s: still reading its data and checking its rewards", name))()
 	loader := setup.NewLoader(t.sourceConfig(), version.UserAgent(userAgent), t.logger)
-	builder := registry.Builder{Data: loader.Open, Secret: setup.ReadSecret(t.root()), Logger: t.logger, Now: time.Now}
+	builder := registry.Builder{
+		Data: loader.Open, Secret: setup.ReadSecret(t.root()), Programs: t.programs, Logger: t.logger, Now: time.Now,
+	}
 	result, _ := probe.Probe(ctx, builder, definition)
 	if ctx.Err() != nil {
 		return desired.Pin{}, ctx.Err()
@@ -335,7 +345,7 @@ func (t *trial) worker(ctx context.Context, file contract.RunFile,
 	worker := setup.NewWorker(setup.Config{
 		Learner: learner, Endpoint: endpoint, Pressure: pressure, Groups: groups,
 		Renderer: func(context.Context) (*load.Renderer, error) { return modelRenderer, nil }, Hub: t.hub,
-		Data: t.sourceConfig(), UserAgent: version.UserAgent(userAgent), Logger: t.logger,
+		Data: t.sourceConfig(), Programs: t.programs, UserAgent: version.UserAgent(userAgent), Logger: t.logger,
 	})
 	return worker, endpoint, nil
 }

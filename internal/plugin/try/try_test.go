@@ -17,11 +17,19 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/try"
+	"github.com/tinker-operator/tinker-operator/internal/runner/command"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
 const sample = "../../../config/samples/arithmetic.yaml"
+
+func TestMain(m *testing.M) {
+	if command.IsRunner(os.Args) { // a trial has started this program again
+		os.Exit(command.Main(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
 
 // call runs the command and returns what it prints.
 func call(t *testing.T, variables map[string]string, stdin string, args ...string) (stdout, stderr string, err error) {

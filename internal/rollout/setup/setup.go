@@ -41,7 +41,7 @@ type Config struct {
 	// Data is where data sets are read from and stored.
 	Data source.Config
 	// Programs is where functions of users run.
-	Programs func(id string) *pythonreward.Host
+	Programs func(definition contract.Definition) *pythonreward.Host
 	// SharedServers is the prefix of the names of environment servers that the run has once.
 	SharedServers string
 	// UserAgent identifies the program where data sets are downloaded.
@@ -76,10 +76,10 @@ func NewLoader(config source.Config, userAgent string, logger *slog.Logger) *sou
 	return source.New(config)
 }
 
-// Programs returns where the functions of an environment run in a pod: at a runner in a container of its own, which has
+// Programs returns where the functions of a definition run in a pod: at a runner in a container of its own, which has
 // the environment of its image.
-func Programs(id string) *pythonreward.Host {
-	return &pythonreward.Host{Socket: contract.SocketOf(id), InheritEnv: true}
+func Programs(definition contract.Definition) *pythonreward.Host {
+	return &pythonreward.Host{Socket: contract.SocketOf(definition.ProgramID()), InheritEnv: true}
 }
 
 // ReadSecret returns what reads the value of a Secret's key, which is mounted below root. Files end with a line break

@@ -1,0 +1,94 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package try
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/environment/pythonreward"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/setup"
+)
+
+// passedOn are the variables by which python3 and its packages are found. Functions get no others of this process, which
+// may have keys.
+var passedOn = []string{
+	"PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "PYENV_ROOT", "PYENV_VERSION", "CONDA_PREFIX",
+}
+
+func (t *trial) socket() string { return filepath.Join(t.dir, contract.RunnerSocket) }
+
+func (t *trial) scratch() string { return filepath.Join(t.dir, "programs") }
+
+// hostPrograms starts a runner if functions are called. The returned function ends what it has started.
+func (t *trial) hostPrograms() (stop func(), err error) {
+	for _, name := range desired.References(t.input.run) {
+		if desired.Definition(t.input.environments[name].Spec).ProgramID() != "" {
+			stop, err := t.startRunner()
+			if err != nil {
+				return nil, err
+			}
+			t.progress("functions run with python3 of this machine, and not in the image of a cluster")
+			return func() {
+				for _, host := range t.hosts {
+					host.Close()
+				}
+				stop()
+			}, nil
+		}
+	}
+	return func() {}, nil
+}
+
+// programs returns where the functions of a definition run.
+func (t *trial) programs(definition contract.Definition) *pythonreward.Host {
+	host := &pythonreward.Host{Socket: t.socket(), Env: map[string]string{}}
+	for _, name := range passedOn {
+		if value := t.env.Getenv(name); value != "" {
+			host.Env[name] = value
+		}
+	}
+	// A process has a home directory of its own; what was installed for the user is in theirs.
+	if home := t.env.Getenv("HOME"); home != "" {
+		host.Env["PYTHONUSERBASE"] = filepath.Join(home, ".local")
+	}
+	maps.Copy(host.Env, t.variables(definition.Execution))
+	t.hosts = append(t.hosts, host)
+	return host
+}
+
+// variables returns those of execution.env. Secrets are those of the file and of --secret.
+func (t *trial) variables(execution *contract.Execution) map[string]string {
+	values := map[string]string{}
+	if execution == nil || len(execution.Env) == 0 {
+		return values
+	}
+	var list []corev1.EnvVar
+	if err := json.Unmarshal(execution.Env, &list); err != nil {
+		t.progress("execution.env cannot be read: %v", err)
+	}
+	read := setup.ReadSecret(t.root())
+	for _, variable := range list {
+		values[variable.Name] = variable.Value
+		from := variable.ValueFrom
+		if from == nil {
+			continue
+		}
+		value, err := "", fmt.Errorf("only values and Secrets are known here")
+		if ref := from.SecretKeyRef; ref != nil {
+			value, err = read(contract.SecretKey{Name: ref.Name, Key: ref.Key})
+		}
+		if err != nil {
+			t.progress("execution.env: %s is empty: %v", variable.Name, err)
+		}
+		values[variable.Name] = value
+	}
+	return values
+}

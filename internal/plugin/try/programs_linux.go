@@ -1,0 +1,31 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package try
+
+import (
+	"fmt"
+	"os/exec"
+	"syscall"
+
+	"github.com/tinker-operator/tinker-operator/internal/runner/command"
+)
+
+// startRunner starts this program once more, as the runner of functions. It ends with this process, also if that is
+// killed: then no caller is connected.
+func (t *trial) startRunner() (stop func(), err error) {
+	runner := exec.Command("/proc/self/exe", "--socket", t.socket(), "--scratch", t.scratch())
+	runner.Args[0] = command.Name
+	runner.Env = []string{}
+	if t.verbose {
+		runner.Stderr = t.env.Stderr
+	}
+	runner.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if err := runner.Start(); err != nil {
+		return nil, fmt.Errorf("starting the runner of functions: %w", err)
+	}
+	return func() {
+		_ = runner.Process.Signal(syscall.SIGTERM)
+		_ = runner.Wait() // it leaves once its last caller has left
+	}, nil
+}

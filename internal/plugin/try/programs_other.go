@@ -1,0 +1,12 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package try
+
+import "errors"
+
+func (*trial) startRunner() (stop func(), err error) {
+	return nil, errors.New("reward.python: functions run on Linux alone")
+}
