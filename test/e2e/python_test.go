@@ -1,0 +1,54 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// pythonImage is the chart's default for the image of these tests.
+var pythonImage = strings.Replace(image, ":", "-python:", 1)
+
+// TestRewardInPython trains on the sample whose reward is a function, in the image that the chart names, which is built
+// here.
+func TestRewardInPython(t *testing.T) {
+	prepare(t, namespace)
+	archive := filepath.Join(t.TempDir(), "python.tar")
+	if err := hack(t.Context(), "environment-image.sh", "python", pythonImage, archive); err != nil {
+		t.Fatal(err)
+	}
+	if err := hack(t.Context(), "cluster/cluster", "load", archive); err != nil {
+		t.Fatal(err)
+	}
+	run := applySample(t, "config/samples/python-reward.yaml", "python-reward")
+	if passed := run.Status.Metrics.PassAt1; passed == nil || *passed < 0.6 {
+		t.Errorf("the run ended with a held-out pass@1 of %v, want 0.6 at least", passed)
+	}
+	if len(run.Status.Environments) != 1 || run.Status.Environments[0].FaultRatio == nil ||
+		*run.Status.Environments[0].FaultRatio != 0 {
+		t.Errorf("the environments ended with %+v, want no faults", run.Status.Environments)
+	}
+	var pods corev1.PodList
+	if err := env.List(t.Context(), &pods, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	restarts := 0
+	for _, pod := range pods.Items {
+		for _, c := range pod.Status.InitContainerStatuses {
+			if c.Name == "environment-python-reward" {
+				restarts += int(c.RestartCount)
+			}
+		}
+	}
+	if restarts > 0 {
+		t.Errorf("the runners were restarted %d times, want none", restarts)
+	}
+}
