@@ -102,6 +102,10 @@ type RewardEnvironmentStatus struct {
 	// are not known.
 	// +optional
 	CanaryReward *float64 `json:"canaryReward,omitempty"`
+	// deterministic says whether one reply earned the same twice; absent where none was played twice. Where it is false, a
+	// run that is continued may differ from one that was never interrupted.
+	// +optional
+	Deterministic *bool `json:"deterministic,omitempty"`
 	// declaresTools says that the tools of the probe's episode have to be declared by the format of a run's model.
 	// +optional
 	DeclaresTools *bool `json:"declaresTools,omitempty"`

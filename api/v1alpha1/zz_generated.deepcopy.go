@@ -1117,6 +1117,11 @@ func (in *RewardEnvironmentStatus) DeepCopyInto(out *RewardEnvironmentStatus) {
 		*out = new(float64)
 		**out = **in
 	}
+	if in.Deterministic != nil {
+		in, out := &in.Deterministic, &out.Deterministic
+		*out = new(bool)
+		**out = **in
+	}
 	if in.DeclaresTools != nil {
 		in, out := &in.DeclaresTools, &out.DeclaresTools
 		*out = new(bool)

@@ -30,6 +30,14 @@ type Answerer interface {
 	Answers(ctx context.Context, task Task) (right, wrong string, err error)
 }
 
+// Exampler is an environment whose rewards are a user's own, so that nobody knows what a reply must earn. A check that
+// plays its examples finds out whether they earn something at all.
+type Exampler interface {
+	// Examples returns replies to try on the task: one that answers it, if there is any, and an empty one. The error is
+	// ErrNoAnswers if the environment has none to try.
+	Examples(ctx context.Context, task Task) ([]string, error)
+}
+
 // Checker is an environment that may be unavailable for a while, since a server elsewhere runs it.
 type Checker interface {
 	// Check returns nil once the environment begins episodes. Otherwise the error says why it does not, or is the

@@ -40,6 +40,7 @@ func computeStatus(env *v1alpha1.RewardEnvironment, p plan, now time.Time) v1alp
 	if reward := p.found.result.CanaryReward; reward != nil {
 		next.CanaryReward = ptr.To(status.Round(*reward))
 	}
+	next.Deterministic = p.found.result.Deterministic
 	next.DeclaresTools = ptr.To(p.found.result.DeclaresTools)
 	next.Dataset = datasetStatus(p.found.result.Contents)
 	next.Splits = nil

@@ -295,7 +295,7 @@ func TestNothingBeginsWithoutItsReward(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := r.grader(t, Options{Code: tc.code})
-			env := Serve(nil, []*Grader{g})
+			env := Serve(nil, nil, []*Grader{g})
 			_, err := env.Start(t.Context(), environment.Task{})
 			var fault *environment.Fault
 			var code *CodeError

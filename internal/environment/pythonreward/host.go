@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/runner/client"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
@@ -76,12 +77,13 @@ func (h *Host) Close() {
 // is sampled that could not be rewarded.
 type served struct {
 	environment.Environment
+	rows    dataset.Dataset
 	graders []*Grader
 }
 
 // Serve returns the environment as one that may be unavailable for a while: until the programs of its rewards run.
-func Serve(env environment.Environment, graders []*Grader) environment.Environment {
-	return &served{Environment: env, graders: graders}
+func Serve(env environment.Environment, rows dataset.Dataset, graders []*Grader) environment.Environment {
+	return &served{Environment: env, rows: rows, graders: graders}
 }
 
 // Start implements environment.Environment.
@@ -103,6 +105,18 @@ func (s *served) Answers(ctx context.Context, task environment.Task) (right, wro
 	return "", "", environment.ErrNoAnswers
 }
 
+// Examples implements environment.Exampler. The row's answer is a reply that some functions reward.
+func (s *served) Examples(ctx context.Context, task environment.Task) ([]string, error) {
+	row, err := s.rows.Row(ctx, task.Split, task.Index)
+	if err != nil {
+		return nil, err
+	}
+	if row.Answer == "" {
+		return []string{"I do not know.", ""}, nil
+	}
+	return []string{row.Answer, ""}, nil
+}
+
 // Checker makes the environment one with an environment.Checker.
 func (s *served) Checker() environment.Checker { return s }
 
@@ -119,5 +133,6 @@ func (s *served) Check(ctx context.Context) error {
 var (
 	_ environment.Environment = (*served)(nil)
 	_ environment.Answerer    = (*served)(nil)
+	_ environment.Exampler    = (*served)(nil)
 	_ environment.Checker     = (*served)(nil)
 )

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/pythonreward"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 )
@@ -49,7 +50,7 @@ func (f *functions) add(definition contract.Python) (verify.Grader, error) {
 
 // serve returns an environment that is unavailable while its functions cannot be called. With check it has them loaded:
 // the error of code that can be loaded nowhere says what is wrong with the definition.
-func (f *functions) serve(ctx context.Context, env environment.Environment,
+func (f *functions) serve(ctx context.Context, env environment.Environment, rows dataset.Dataset,
 	check bool) (environment.Environment, error) {
 	if len(f.graders) == 0 {
 		return env, nil
@@ -68,5 +69,5 @@ func (f *functions) serve(ctx context.Context, env environment.Environment,
 			return nil, &environment.Fault{Err: err}
 		}
 	}
-	return pythonreward.Serve(env, f.graders), nil
+	return pythonreward.Serve(env, rows, f.graders), nil
 }

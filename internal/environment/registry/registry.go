@@ -97,7 +97,7 @@ func (b Builder) build(ctx context.Context, definition contract.Definition) (env
 	if err != nil {
 		return nil, err
 	}
-	return functions.serve(ctx, env, b.CheckRows)
+	return functions.serve(ctx, env, rows, b.CheckRows)
 }
 
 func (b Builder) newInteraction(rows dataset.Dataset, grader verify.Grader,

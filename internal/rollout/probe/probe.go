@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -77,7 +78,7 @@ func probe(ctx context.Context, calls *environment.Calls,
 	if err != nil {
 		return failed(result, err)
 	}
-	result.OK, result.CanaryReward, result.DeclaresTools = true, reward, c.tools
+	result.OK, result.CanaryReward, result.DeclaresTools, result.Deterministic = true, reward, c.tools, c.deterministic
 	return result, false
 }
 
@@ -88,6 +89,8 @@ type canary struct {
 	task  environment.Task
 	// tools is set once a prompt has tools.
 	tools bool
+	// deterministic says whether one reply earned the same twice; nil where none was played twice.
+	deterministic *bool
 }
 
 // failed adds to the result what went wrong.
@@ -113,9 +116,13 @@ func failed(result contract.ProbeResult, err error) (contract.ProbeResult, bool)
 
 // reward plays the task twice, with a right and with a wrong answer, and returns the reward of the right one. An
 // environment that does not know its answers plays the task once, and has no reward to return. An error is a
-// *canaryError, a *environment.Fault or the context's.
+// *canaryError, a *environment.Fault or the context's. Examples of an environment are played as they are, the first of
+// them twice: what they must earn is not known.
 func (c *canary) reward(ctx context.Context) (*float64, error) {
 	right, wrong, err := c.answers(ctx)
+	if exampler, ok := c.env.(environment.Exampler); ok && errors.Is(err, environment.ErrNoAnswers) {
+		return c.examples(ctx, exampler)
+	}
 	if errors.Is(err, environment.ErrNoAnswers) {
 		if _, err := c.play(ctx, unknownAnswer, 1); err != nil {
 			return nil, fmt.Errorf("playing an episode: %w", err)
@@ -137,6 +144,50 @@ func (c *canary) reward(ctx context.Context) (*float64, error) {
 		return nil, &canaryError{problem: fmt.Sprintf("a right answer earns %v and a wrong one %v", best, worst)}
 	}
 	return &best, nil
+}
+
+// examples plays the examples of an environment, and returns what the first one earns.
+func (c *canary) examples(ctx context.Context, exampler environment.Exampler) (*float64, error) {
+	texts, err := environment.Call(ctx, c.calls, "Examples of the environment",
+		func(ctx context.Context) ([]string, error) { return exampler.Examples(ctx, c.task) })
+	if err != nil {
+		return nil, fmt.Errorf("asking for examples: %w", err)
+	}
+	var first []environment.Turn
+	for i, text := range append(texts[:1:1], texts...) {
+		turns, err := c.play(ctx, text, maxRounds)
+		if err != nil {
+			return nil, fmt.Errorf("playing the reply %q: %w", text, err)
+		}
+		switch i {
+		case 0:
+			first = turns
+		case 1:
+			same := reflect.DeepEqual(rewardsOf(first), rewardsOf(turns))
+			c.deterministic = &same
+		}
+	}
+	sum := sumOf(first)
+	return &sum, nil
+}
+
+// rewardsOf returns what turns gave, in their order.
+func rewardsOf(turns []environment.Turn) []any {
+	var all []any
+	for _, turn := range turns {
+		all = append(all, turn.Rewards, turn.Metrics)
+	}
+	return all
+}
+
+func sumOf(turns []environment.Turn) float64 {
+	sum := 0.0
+	for _, turn := range turns {
+		for _, reward := range turn.Rewards {
+			sum += reward.Value
+		}
+	}
+	return sum
 }
 
 func (c *canary) answers(ctx context.Context) (right, wrong string, err error) {
@@ -165,13 +216,7 @@ func (c *canary) answer(ctx context.Context, text string) (float64, error) {
 	if !turns[len(turns)-1].Done {
 		return 0, &canaryError{problem: "the environment continues after its answer"}
 	}
-	sum := 0.0
-	for _, turn := range turns {
-		for _, reward := range turn.Rewards {
-			sum += reward.Value
-		}
-	}
-	return sum, nil
+	return sumOf(turns), nil
 }
 
 // play replies to the prompts with the text, round after round, until the episode ends or there were enough rounds.

@@ -257,3 +257,83 @@ func TestProbeOfPanics(t *testing.T) {
 		t.Errorf("message is %q, want %q", got.Message, want)
 	}
 }
+
+// tried is an environment with examples. It knows no answers.
+type tried struct {
+	environment.Environment
+	replies []string
+	// earns is what the reply of a number earns.
+	earns func(n int, text string) (float64, error)
+}
+
+func (e *tried) Splits(context.Context) ([]environment.Split, error) {
+	return []environment.Split{{Name: "train", Tasks: 1}}, nil
+}
+
+func (e *tried) Examples(context.Context, environment.Task) ([]string, error) { return []string{"4", ""}, nil }
+
+func (e *tried) Start(context.Context, environment.Task) (environment.Episode, error) {
+	return triedEpisode{e}, nil
+}
+
+type triedEpisode struct{ *tried }
+
+func (triedEpisode) Prompts(context.Context) ([]environment.Prompt, error) {
+	return []environment.Prompt{{}}, nil
+}
+
+func (e triedEpisode) Step(_ context.Context, replies []environment.Reply) (environment.Turn, error) {
+	text := replies[0].Message.Content
+	e.replies = append(e.replies, text)
+	value, err := e.earns(len(e.replies), text)
+	return environment.Turn{Rewards: []environment.Reward{{Value: value}}, Done: true}, err
+}
+
+func (triedEpisode) Finish(context.Context) (environment.Turn, error) {
+	return environment.Turn{Done: true}, nil
+}
+
+func (triedEpisode) Close(context.Context) {}
+
+// TestProbePlaysExamples plays a known answer twice and an empty reply, whatever they earn.
+func TestProbePlaysExamples(t *testing.T) {
+	raises := &environment.Fault{Permanent: true, Err: errors.New("user_code.py:2: IndexError")}
+	cases := map[string]struct {
+		earns func(n int, text string) (float64, error)
+		want  contract.ProbeResult
+		final bool
+	}{
+		"a function": {
+			earns: func(int, string) (float64, error) { return 0.25, nil },
+			want:  contract.ProbeResult{OK: true, CanaryReward: new(0.25), Deterministic: new(true)},
+		},
+		"one that draws numbers": {
+			earns: func(n int, _ string) (float64, error) { return float64(n), nil },
+			want:  contract.ProbeResult{OK: true, CanaryReward: new(1.0), Deterministic: new(false)},
+		},
+		"one that raises for an empty reply": {
+			earns: func(_ int, text string) (float64, error) {
+				if text == "" {
+					return 0, raises
+				}
+				return 1, nil
+			},
+			want: contract.ProbeResult{Reason: ReasonEnvironmentFault,
+				Message: `playing the reply "": user_code.py:2: IndexError`},
+			final: true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			env := &tried{earns: tc.earns}
+			got, final := probe(t.Context(), nil, env)
+			tc.want.Splits = []contract.ProbeSplit{{Name: "train", Tasks: 1}}
+			if diff := cmp.Diff(tc.want, got); diff != "" || final != tc.final {
+				t.Errorf("final %v (-want +got):\n%s", final, diff)
+			}
+			if diff := cmp.Diff([]string{"4", "4", ""}, env.replies); diff != "" {
+				t.Errorf("replies (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
