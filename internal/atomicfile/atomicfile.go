@@ -57,12 +57,21 @@ func CopyDurable(name string, mode fs.FileMode, r io.Reader, check func(io.Reade
 
 // ReplaceDurable does what WriteDurable does, and returns the new file, positioned at its end.
 func ReplaceDurable(name string, mode fs.FileMode, parts ...[]byte) (*os.File, error) {
-	return replaceDurable((*os.File).Sync, name, mode, parts...)
+	return replaceDurable((*os.File).Sync, name, mode, write(parts))
+}
+
+// ReplaceDurableBy does what ReplaceDurable does with what it reads from r.
+func ReplaceDurableBy(name string, mode fs.FileMode, r io.Reader) (*os.File, error) {
+	fill := func(file *os.File) error {
+		_, err := io.Copy(file, r)
+		return err
+	}
+	return replaceDurable((*os.File).Sync, name, mode, fill)
 }
 
 // replaceDurable flushes the file before it gets its name, and the name afterwards.
-func replaceDurable(sync syncer, name string, mode fs.FileMode, parts ...[]byte) (*os.File, error) {
-	file, err := replace(name, mode, write(parts), sync)
+func replaceDurable(sync syncer, name string, mode fs.FileMode, fill func(*os.File) error) (*os.File, error) {
+	file, err := replace(name, mode, fill, sync)
 	if err != nil {
 		return nil, err
 	}

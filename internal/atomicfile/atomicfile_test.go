@@ -124,7 +124,7 @@ func TestDurableFilesAreFlushed(t *testing.T) {
 			flushed = append(flushed, name)
 		}
 		return f.Sync()
-	}, path, 0o600, []byte("content"))
+	}, path, 0o600, write([][]byte{[]byte("content")}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestFolderThatCannotBeFlushed(t *testing.T) {
 			return failure
 		}
 		return nil
-	}, filepath.Join(dir, "file"), 0o600)
+	}, filepath.Join(dir, "file"), 0o600, write(nil))
 	if !errors.Is(err, failure) {
 		t.Errorf("replaceDurable = %v, want the error of the folder", err)
 	}

@@ -4,10 +4,7 @@
 package survival
 
 import (
-	"encoding/json"
 	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -47,23 +44,14 @@ func TestResumeWithTwoEnvironments(t *testing.T) {
 	}
 }
 
-// environmentMetrics reads the rewards and evaluations of metrics.jsonl, by line; times are left out.
+// environmentMetrics reads the rewards and evaluations of the run, by line; times are left out.
 func environmentMetrics(t *testing.T, w *fixture) []map[string]float64 {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(w.artifacts, w.file.Run.UID, "metrics.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lines []map[string]float64
-	for text := range strings.Lines(string(data)) {
-		var line map[string]float64
-		if err := json.Unmarshal([]byte(text), &line); err != nil {
-			t.Fatal(err)
-		}
+	lines := w.metrics()
+	for _, line := range lines {
 		maps.DeleteFunc(line, func(name string, _ float64) bool {
 			return !strings.HasPrefix(name, "env/") && !strings.HasPrefix(name, "test/") || strings.Contains(name, "time")
 		})
-		lines = append(lines, line)
 	}
 	return lines
 }

@@ -95,7 +95,7 @@ func TestEvaluationWithoutTraining(t *testing.T) {
 			}
 			got, ok := verdict.Progress.Metrics["test/pass@1"]
 			if line := w.result(0); !ok || line != got {
-				t.Errorf("metrics.jsonl has %v, the verdict %v (%v)", line, got, ok)
+				t.Errorf("evaluations.jsonl has %v, the verdict %v (%v)", line, got, ok)
 			}
 			found[tc.name] = got
 		})

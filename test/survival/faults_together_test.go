@@ -313,7 +313,7 @@ func (w *fixture) checkMeanReward(sound *fixture) {
 				return line
 			}
 		}
-		w.t.Fatal("metrics.jsonl has no evaluation")
+		w.t.Fatal("evaluations.jsonl has no evaluation")
 		return nil
 	}
 	got, want := evaluated(w), evaluated(sound)

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
@@ -125,31 +126,58 @@ func (w *fixture) trainedSteps() []int64 {
 	return steps
 }
 
-// metrics reads the lines of metrics.jsonl.
+// metrics reads the lines of metrics.jsonl, with the results of evaluations.jsonl on the lines of the steps that their
+// versions began with. It requires that metrics.jsonl has none of these itself.
 func (w *fixture) metrics() []map[string]float64 {
 	w.t.Helper()
-	data, err := os.ReadFile(filepath.Join(w.artifacts, w.file.Run.UID, "metrics.jsonl"))
+	lines := map[int64]map[string]float64{}
+	add := func(step int64, values map[string]float64) {
+		if lines[step] == nil {
+			lines[step] = map[string]float64{"step": float64(step)}
+		}
+		maps.Copy(lines[step], values)
+	}
+	for _, line := range readLines[map[string]float64](w, "metrics.jsonl") {
+		step := int64(line["step"])
+		if _, trained := line["progress/batch"]; !trained || lines[step] != nil {
+			w.t.Fatalf("metrics.jsonl has %v, want one line of each batch", line)
+		}
+		add(step, line)
+	}
+	for _, e := range readLines[artifacts.Evaluation](w, "evaluations.jsonl") {
+		add(e.Step, e.Metrics)
+	}
+	list := make([]map[string]float64, 0, len(lines))
+	for _, step := range slices.Sorted(maps.Keys(lines)) {
+		list = append(list, lines[step])
+	}
+	return list
+}
+
+// readLines reads a file of the run's artifacts with a JSON value on each line.
+func readLines[T any](w *fixture, name string) (list []T) {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.artifacts, w.file.Run.UID, name))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var lines []map[string]float64
 	for text := range strings.Lines(string(data)) {
-		var line map[string]float64
+		var line T
 		if err := json.Unmarshal([]byte(text), &line); err != nil {
-			w.t.Fatalf("metrics.jsonl: %v in %q", err, text)
+			w.t.Fatalf("%s: %v in %q", name, err, text)
 		}
-		lines = append(lines, line)
+		list = append(list, line)
 	}
-	return lines
+	return list
 }
 
-// result returns pass@1 of the evaluation of a version, as metrics.jsonl has it.
+// result returns pass@1 of the evaluation of a version, as evaluations.jsonl has it.
 func (w *fixture) result(step int64) float64 {
 	w.t.Helper()
 	return w.evaluated(step, "test/pass@1")
 }
 
-// evaluated returns a metric of the evaluation of a version, as metrics.jsonl has it.
+// evaluated returns a metric of the evaluation of a version, as evaluations.jsonl has it.
 func (w *fixture) evaluated(step int64, metric string) float64 {
 	w.t.Helper()
 	for _, line := range w.metrics() {
@@ -157,7 +185,7 @@ func (w *fixture) evaluated(step int64, metric string) float64 {
 			return value
 		}
 	}
-	w.t.Fatalf("metrics.jsonl has no %s of an evaluation of step %d", metric, step)
+	w.t.Fatalf("evaluations.jsonl has no %s of an evaluation of step %d", metric, step)
 	return 0
 }
 

@@ -9,7 +9,6 @@ import (
 	"iter"
 	"os"
 	"strings"
-	"sync"
 
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -43,7 +42,8 @@ func (a Ancestor) Metrics() map[string]float64 {
 // before have one lineage only.
 func (s *Store) Chain(v rl.Version, parent Parent) iter.Seq[Ancestor] {
 	return func(yield func(Ancestor) bool) {
-		w := walk{Store: s, summaries: sync.OnceValue(s.files.summaries), parent: parent}
+		w := walk{Store: s, summaries: s.files.summaries(), parent: parent}
+		defer w.summaries.lines.close()
 		for n, ok := 0, true; ok; n, v.Step = n+1, v.Step-1 {
 			a := w.ancestor(v, n < changing)
 			if !yield(a) || v.Step <= 0 {
@@ -57,7 +57,7 @@ func (s *Store) Chain(v rl.Version, parent Parent) iter.Seq[Ancestor] {
 // walk reads the versions of a chain.
 type walk struct {
 	*Store
-	summaries func() map[rl.Version]summary
+	summaries *summaries
 	parent    Parent
 }
 
@@ -67,7 +67,7 @@ func (w walk) ancestor(v rl.Version, recent bool) Ancestor {
 	if v.Step <= 0 {
 		return a
 	}
-	sources := []func(rl.Version) (summary, bool){w.summary, w.row}
+	sources := []func(rl.Version) (summary, bool){w.summaries.take, w.row}
 	if recent {
 		sources[0], sources[1] = sources[1], sources[0]
 	}
@@ -78,11 +78,6 @@ func (w walk) ancestor(v rl.Version, recent bool) Ancestor {
 		}
 	}
 	return a
-}
-
-func (w walk) summary(v rl.Version) (summary, bool) {
-	found, ok := w.summaries()[v]
-	return found, ok
 }
 
 func (w walk) row(v rl.Version) (summary, bool) {
@@ -117,7 +112,8 @@ func (w walk) onlyLineage(step int64) (rl.Lineage, bool) {
 			found[lineage] = true
 		}
 	}
-	for v := range w.summaries() {
+	w.summaries.readTo(step)
+	for v := range w.summaries.found {
 		if v.Step == step {
 			found[v.Lineage] = true
 		}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -30,6 +31,19 @@ func writeChain(t *testing.T, s *Store) {
 			e := Evaluation{Version: r.Version, Digest: "p", Metrics: map[string]float64{"test/x": float64(step)}}
 			must(t, s.WriteEvaluation(e), s.AppendEvaluation(e))
 		}
+	}
+}
+
+// chainDir returns a function that returns a new folder with what writeChain writes.
+func chainDir(t *testing.T) func(t *testing.T) (dir string) {
+	t.Helper()
+	original := t.TempDir()
+	writeChain(t, openStore(t, original))
+	return func(t *testing.T) string {
+		t.Helper()
+		dir := t.TempDir()
+		must(t, os.CopyFS(dir, os.DirFS(original)))
+		return dir
 	}
 }
 
@@ -87,35 +101,142 @@ func TestChainNeedsOneFileForOldRows(t *testing.T) {
 	}
 }
 
+// damageOfRows are damages of rows.jsonl, and whether they are at its end, where they are repaired.
+var damageOfRows = map[string]struct {
+	change   func(data []byte) []byte
+	repaired bool
+}{
+	"missing":                 {func([]byte) []byte { return nil }, true},
+	"cut":                     {func(data []byte) []byte { return data[:len(data)-7] }, true},
+	"cut at a line":           {func(data []byte) []byte { return data[:bytes.LastIndexByte(data[:len(data)-1], '\n')+1] }, true},
+	"torn":                    {func(data []byte) []byte { return data[:len(data)/5] }, true},
+	"torn between two values": {func(data []byte) []byte { return data[:bytes.IndexByte(data, '\t')+1] }, true},
+	"zeros at the end":        {func(data []byte) []byte { return append(data[:len(data)-900], make([]byte, 900)...) }, true},
+	"overwritten":             {func(data []byte) []byte { return append(bytes.Repeat([]byte{'x'}, 300), data[300:]...) }, false},
+	"a damaged metric": {func(data []byte) []byte {
+		return bytes.Replace(data, []byte(`"progress/batch":7,`), []byte(`"progress/batch":7`), 1)
+	}, false},
+}
+
 // TestDamagedRowsFile makes sure that a line of rows.jsonl that is lost is replaced by the row itself.
 func TestDamagedRowsFile(t *testing.T) {
+	chain := chainDir(t)
+	for name, tc := range damageOfRows {
+		t.Run(name, func(t *testing.T) {
+			dir := chain(t)
+			want := read(t, dir, metricsName)
+			file := filepath.Join(dir, "uid", rowsName)
+			rows := read(t, dir, rowsName)
+			damaged := tc.change([]byte(rows))
+			if string(damaged) == rows {
+				t.Fatal("nothing is damaged")
+			}
+			later := openStore(t, dir)
+			must(t, os.WriteFile(file, damaged, fileMode), later.Rebuild(rowAt("a100"), noParent))
+			if diff := cmp.Diff(want, read(t, dir, metricsName)); diff != "" {
+				t.Errorf("metrics.jsonl (-want +got):\n%s", diff)
+			}
+			if got := read(t, dir, rowsName); (got == rows) != tc.repaired {
+				t.Errorf("rows.jsonl is repaired: %v, want %v", got == rows, tc.repaired)
+			}
+			count := 0
+			for v := range later.Chain(rowAt("a100"), noParent) {
+				if v.Row != nil && v.Metrics()["progress/batch"] == float64(v.Step-1) {
+					count++
+				}
+			}
+			if count != 100 {
+				t.Errorf("the chain has %d rows with their metrics, want 100", count)
+			}
+		})
+	}
+}
+
+// TestDamagedMetrics makes sure that what a crash has left at the end of metrics.jsonl is repaired, in a process that
+// begins and in one that has written the file.
+func TestDamagedMetrics(t *testing.T) {
+	chain := chainDir(t)
+	lines := func(data []byte) [][]byte { return bytes.SplitAfter(data, []byte("\n")) }
 	damage := map[string]func(data []byte) []byte{
-		"missing":                 func([]byte) []byte { return nil },
-		"torn":                    func(data []byte) []byte { return data[:len(data)/5] },
-		"torn between two values": func(data []byte) []byte { return data[:bytes.IndexByte(data, '\t')+1] },
-		"overwritten":             func(data []byte) []byte { return append(bytes.Repeat([]byte{'x'}, 300), data[300:]...) },
-		"a damaged metric": func(data []byte) []byte {
-			return bytes.Replace(data, []byte(`"progress/batch":7,`), []byte(`"progress/batch":7`), 1)
+		"missing":         func([]byte) []byte { return nil },
+		"cut":             func(data []byte) []byte { return data[:len(data)-7] },
+		"cut at a line":   func(data []byte) []byte { return bytes.Join(lines(data)[:99], nil) },
+		"without newline": func(data []byte) []byte { return data[:len(data)-1] },
+		"a line in between is missing": func(data []byte) []byte {
+			return bytes.Join(append(lines(data)[:90], lines(data)[91:]...), nil)
 		},
+		"a line is doubled":  func(data []byte) []byte { return append(data, lines(data)[99]...) },
+		"a step came to it":  func(data []byte) []byte { return append(data, `{"step":100}`+"\n"...) },
+		"another came to it": func(data []byte) []byte { return append(data, "text\n\n"...) },
+		"a changed value":    func(data []byte) []byte { return bytes.Replace(data, []byte(`batch":95`), []byte(`batch":9`), 1) },
 	}
 	for name, change := range damage {
+		t.Run(name, func(t *testing.T) {
+			dir := chain(t)
+			want := read(t, dir, metricsName)
+			damaged := change([]byte(want))
+			if string(damaged) == want {
+				t.Fatal("nothing is damaged")
+			}
+			must(t, os.WriteFile(filepath.Join(dir, "uid", metricsName), damaged, fileMode),
+				openStore(t, dir).Rebuild(rowAt("a100"), noParent))
+			if diff := cmp.Diff(want, read(t, dir, metricsName)); diff != "" {
+				t.Errorf("metrics.jsonl (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestReturnToAnEarlierVersion makes sure that lines of steps that are made again are replaced, and so are those of
+// their evaluations.
+func TestReturnToAnEarlierVersion(t *testing.T) {
+	for name, reopen := range map[string]bool{"the same process": false, "another process": true} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			s := openStore(t, dir)
 			writeChain(t, s)
-			want := read(t, dir, metricsName)
-			file := filepath.Join(dir, "uid", rowsName)
-			rows := read(t, dir, rowsName)
-			damaged := change([]byte(rows))
-			if string(damaged) == rows {
-				t.Fatal("nothing is damaged")
+			if reopen {
+				s = openStore(t, dir)
 			}
-			must(t, os.WriteFile(file, damaged, fileMode), openStore(t, dir).Rebuild(rowAt("a100"), noParent))
-			if diff := cmp.Diff(want, read(t, dir, metricsName)); diff != "" {
-				t.Errorf("metrics.jsonl (-want +got):\n%s", diff)
+			again := Evaluation{Version: rowAt("b91"), Digest: "p", Metrics: map[string]float64{"test/x": -1}}
+			must(t, s.Rebuild(rowAt("a90"), noParent), s.WriteRow(row("b91", "a90")), s.AppendStep(row("b91", "a90")),
+				s.WriteEvaluation(again), s.AppendEvaluation(again))
+			for _, file := range []string{metricsName, rowsName} {
+				if got := strings.Count(read(t, dir, file), "\n"); got != 91 {
+					t.Errorf("%s has %d lines, want 91", file, got)
+				}
 			}
-			if diff := cmp.Diff(rows, read(t, dir, rowsName)); diff != "" {
-				t.Errorf("rows.jsonl (-want +got):\n%s", diff)
+			if got := strings.Count(read(t, dir, rowsName), rowAt("b91").Lineage.String()); got != 1 {
+				t.Errorf("rows.jsonl names the new version %d times, want once", got)
+			}
+			if diff := cmp.Diff([]float64{10, 20, 30, 40, 50, 60, 70, 80, 90, -1}, evaluated(t, dir)); diff != "" {
+				t.Errorf("results in evaluations.jsonl (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestEvaluationLineThatIsMissing makes sure that a result whose line a crash has cut or prevented gets it, and that
+// one of a version that nothing descends from does not.
+func TestEvaluationLineThatIsMissing(t *testing.T) {
+	chain := chainDir(t)
+	for name, change := range map[string]func(data string) string{
+		"prevented":        func(data string) string { return data[:strings.LastIndex(data[:len(data)-1], "\n")+1] },
+		"cut":              func(data string) string { return data[:len(data)-9] },
+		"cut at its end":   func(data string) string { return data[:len(data)-1] },
+		"all are missing":  func(string) string { return "" },
+		"nothing is cut":   func(data string) string { return data },
+		"the first is cut": func(data string) string { return data[9:] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := chain(t)
+			must(t, os.WriteFile(filepath.Join(dir, "uid", evaluationsName), []byte(change(read(t, dir, evaluationsName))), fileMode),
+				openStore(t, dir).WriteEvaluation(Evaluation{Version: rowAt("b50"), Digest: "p"}),
+				openStore(t, dir).Rebuild(rowAt("a100"), noParent))
+			got := evaluated(t, dir)
+			slices.Sort(got)
+			if diff := cmp.Diff([]float64{10, 20, 30, 40, 50, 60, 70, 80, 90, 100}, got); diff != "" {
+				t.Errorf("results in evaluations.jsonl (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -274,26 +274,22 @@ func TestLines(t *testing.T) {
 }
 
 func TestEvaluation(t *testing.T) {
-	for name, line := range map[string]bool{"with a line": true, "without a line": false} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			j, _ := openJournal(t, dir, 1)
-			j.Rebuild(versionAt(0))
-			if _, ok := j.Evaluation(versionAt(0), "digest"); ok {
-				t.Error("there is a result before it was written")
-			}
-			result := Evaluation{Version: versionAt(0), Digest: "digest", Metrics: map[string]float64{"test/x": 1}}
-			if err := j.WriteEvaluation(t.Context(), result, line); err != nil {
-				t.Fatal(err)
-			}
-			got, ok := j.Evaluation(versionAt(0), "digest")
-			if diff := cmp.Diff(result, got); diff != "" || !ok {
-				t.Errorf("result (-want +got):\n%s", diff)
-			}
-			if got := linesOf(t, dir); (got == 1) != line {
-				t.Errorf("%d lines", got)
-			}
-		})
+	dir := t.TempDir()
+	j, _ := openJournal(t, dir, 1)
+	j.Rebuild(versionAt(0))
+	if _, ok := j.Evaluation(versionAt(0), "digest"); ok {
+		t.Error("there is a result before it was written")
+	}
+	result := Evaluation{Version: versionAt(0), Digest: "digest", Metrics: map[string]float64{"test/x": 1}}
+	if err := j.WriteEvaluation(t.Context(), result); err != nil {
+		t.Fatal(err)
+	}
+	got, ok := j.Evaluation(versionAt(0), "digest")
+	if diff := cmp.Diff(result, got); diff != "" || !ok {
+		t.Errorf("result (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]float64{1}, evaluated(t, dir)); diff != "" {
+		t.Errorf("results in evaluations.jsonl (-want +got):\n%s", diff)
 	}
 }
 
@@ -327,7 +323,7 @@ func TestWithoutStore(t *testing.T) {
 	for name, err := range map[string]error{
 		"LookForClaim": j.LookForClaim(t.Context()), "AwaitClaims": j.AwaitClaims(t.Context()),
 		"WriteRowsOf": j.WriteRowsOf(t.Context(), "path"), "AwaitRebuild": j.AwaitRebuild(t.Context(), versionAt(1)),
-		"WriteEvaluation": j.WriteEvaluation(t.Context(), Evaluation{}, true),
+		"WriteEvaluation": j.WriteEvaluation(t.Context(), Evaluation{}),
 	} {
 		if err != nil {
 			t.Errorf("%s gives %v", name, err)

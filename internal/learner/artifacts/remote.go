@@ -4,6 +4,7 @@
 package artifacts
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -39,23 +40,21 @@ type remote struct {
 	dir     string
 	checked bool
 	attempt int32
-	// known are the rows that rows.jsonl had at the last refresh.
+	// known are the rows and evaluations that had a line at the last refresh.
 	known atomic.Pointer[map[string]bool]
 
-	// upload serializes uploads; uploaded is when the last one of metrics.jsonl began, rowsUploaded the last one of
-	// rows.jsonl.
-	upload       sync.Mutex
-	uploaded     time.Time
-	rowsUploaded time.Time
+	// upload serializes uploads of lines; uploaded is when the last one began, and emptied is set once no object has lines
+	// of an earlier attempt behind them.
+	upload   sync.Mutex
+	uploaded time.Time
+	emptied  bool
 }
 
 const (
 	// downloads is how many objects are copied at once.
 	downloads = 32
-	// uploadPeriod is the shortest time between two uploads of metrics.jsonl while steps are made.
+	// uploadPeriod is the shortest time between two uploads of lines while steps are made.
 	uploadPeriod = time.Minute
-	// rowsPeriod is that of rows.jsonl, without which a learner that resumes copies the rows themselves.
-	rowsPeriod = 10 * time.Minute
 )
 
 func (r *remote) name(name string) string { return path.Join(r.prefix, name) }
@@ -103,16 +102,16 @@ func (r *remote) claim(attempt int32, by string) (claimant string, err error) {
 }
 
 // refresh copies the rows and evaluations that the folder lacks, the newest rows, which their learner completes, and
-// what the attempt before recorded. Rows that rows.jsonl has need no copy of their own.
+// what the attempt before recorded. Rows and evaluations that have a line need no copy of their own.
 func (r *remote) refresh() error {
-	if _, err := os.Stat(filepath.Join(r.dir, rowsName)); err != nil {
-		if err := r.copy(rowsName); err != nil {
+	for _, name := range []string{rowsName, metricsName, evaluationsName} {
+		if err := r.download(name); err != nil {
 			return err
 		}
 	}
-	known := map[string]bool{}
-	for v := range (&folder{dir: r.dir}).summaries() {
-		known[rowName(v)] = true
+	known, err := r.withLines()
+	if err != nil {
+		return err
 	}
 	var group errgroup.Group
 	group.SetLimit(downloads)
@@ -138,6 +137,28 @@ func (r *remote) refresh() error {
 	}
 	r.known.Store(&known)
 	return group.Wait()
+}
+
+// withLines returns the names of the rows and evaluations that have a line.
+func (r *remote) withLines() (map[string]bool, error) {
+	known := map[string]bool{}
+	rows, err := os.ReadFile(filepath.Join(r.dir, rowsName))
+	if err != nil {
+		return nil, err
+	}
+	for v := range decodeSummaries(rows) {
+		known[rowName(v)] = true
+	}
+	evaluations, err := os.ReadFile(filepath.Join(r.dir, evaluationsName))
+	if err != nil {
+		return nil, err
+	}
+	for text := range bytes.Lines(evaluations) {
+		if e, ok := decodeEvaluation(text); ok {
+			known[evaluationName(e.Version, e.Digest)] = true
+		}
+	}
+	return known, nil
 }
 
 // newestSpending names what the newest attempt before this one has recorded as spent; the name of no file if none has.
@@ -173,51 +194,4 @@ func (r *remote) copy(file string) error {
 		return err
 	}
 	return atomicfile.WriteDurable(filepath.Join(r.dir, file), fileMode, data)
-}
-
-// uploadMetrics replaces the originals of metrics.jsonl, evaluations.jsonl and rows.jsonl by the files of the folder,
-// unless a higher attempt has begun.
-func (r *remote) uploadMetrics() error {
-	r.upload.Lock()
-	defer r.upload.Unlock()
-	r.rowsUploaded = time.Time{}
-	return r.putMetrics()
-}
-
-// uploadMetricsInTurn is uploadMetrics beside the steps, once in a while: rows are the record, and metrics.jsonl is put
-// together from them again when a learner begins and ends. So what fails here is repeated later.
-func (r *remote) uploadMetricsInTurn() {
-	if !r.upload.TryLock() {
-		return
-	}
-	if time.Since(r.uploaded) < uploadPeriod {
-		r.upload.Unlock()
-		return
-	}
-	go func() {
-		defer r.upload.Unlock()
-		_ = r.putMetrics()
-	}()
-}
-
-func (r *remote) putMetrics() error {
-	r.uploaded = time.Now()
-	claims, err := r.list(claimsDir)
-	if err != nil || highest(claims) > r.attempt {
-		return err
-	}
-	names := []string{metricsName, evaluationsName}
-	if time.Since(r.rowsUploaded) >= rowsPeriod {
-		r.rowsUploaded, names = r.uploaded, append(names, rowsName)
-	}
-	for _, name := range names {
-		data, err := os.ReadFile(filepath.Join(r.dir, name))
-		if err != nil {
-			return err
-		}
-		if err := r.put(name, data); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -99,7 +99,7 @@ func TestUploadOfMetrics(t *testing.T) {
 	second, _ := openObjects(t, url)
 	must(t, first.Claim(1, "a"), first.WriteRow(Row{Version: rowAt("l1"), Parent: rowAt("l0").Lineage,
 		Metrics: map[string]float64{"x": 1}}),
-		first.Rebuild(rowAt("l1"), noParent))
+		first.Rebuild(rowAt("l1"), noParent), first.Publish())
 	read := func() string {
 		data, err := objects.Get(t.Context(), "uid/metrics.jsonl")
 		must(t, err)
@@ -110,9 +110,9 @@ func TestUploadOfMetrics(t *testing.T) {
 	}
 	must(t, second.Claim(2, "b"), second.WriteRow(Row{Version: rowAt("l2"), Parent: rowAt("l1").Lineage,
 		Metrics: map[string]float64{"x": 2}}),
-		second.Rebuild(rowAt("l2"), noParent))
+		second.Rebuild(rowAt("l2"), noParent), second.Publish())
 	want := read()
-	must(t, first.Rebuild(rowAt("l1"), noParent))
+	must(t, first.Rebuild(rowAt("l1"), noParent), first.Publish())
 	if diff := cmp.Diff(want, read()); diff != "" {
 		t.Errorf("metrics.jsonl after the first learner continued (-want +got):\n%s", diff)
 	}

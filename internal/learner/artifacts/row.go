@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -144,19 +143,6 @@ func (s *Store) Evaluation(v rl.Version, plan string) (Evaluation, error) {
 		return Evaluation{}, fmt.Errorf("reading evaluation of step %d: %w", v.Step, err)
 	}
 	return e, nil
-}
-
-// Evaluations reads the results of all evaluations; those that cannot be read are left out.
-func (s *Store) Evaluations() []Evaluation {
-	names, _ := filepath.Glob(filepath.Join(s.files.path(evaluationsDir), "*.json"))
-	var list []Evaluation
-	for _, name := range names {
-		var e Evaluation
-		if s.files.readJSON(path.Join(evaluationsDir, filepath.Base(name)), &e) == nil {
-			list = append(list, e)
-		}
-	}
-	return list
 }
 
 func rowName(v rl.Version) string {

@@ -83,7 +83,7 @@ func appendLine(s *Store, line line) error {
 	return err
 }
 
-// Rebuild puts metrics.jsonl together for a version that was loaded.
+// Rebuild has the files with a line for each step end with a version that was loaded.
 func (j *Journal) Rebuild(v rl.Version) {
 	if j.store == nil {
 		return
@@ -93,12 +93,17 @@ func (j *Journal) Rebuild(v rl.Version) {
 	}
 }
 
-// AwaitRebuild is Rebuild, and waits for the store.
+// AwaitRebuild is Rebuild, publishes the files at a URL, and waits for the store.
 func (j *Journal) AwaitRebuild(ctx context.Context, v rl.Version) error {
 	if j.store == nil {
 		return nil
 	}
-	return j.insist(ctx, "putting metrics together", func() error { return j.store.Rebuild(v, j.config.Parent) })
+	return j.insist(ctx, "putting metrics together", func() error {
+		if err := j.store.Rebuild(v, j.config.Parent); err != nil {
+			return err
+		}
+		return j.store.Publish()
+	})
 }
 
 // Row returns the row of a version; the error is fs.ErrNotExist when it does not exist.
@@ -150,13 +155,13 @@ func ask[T any](s *Store, question func(*Store) T) (answer T) {
 // Evaluations returns the results of all evaluations.
 func (j *Journal) Evaluations() []Evaluation { return ask(j.store, (*Store).Evaluations) }
 
-// WriteEvaluation makes a result durable, and adds it to metrics.jsonl if it is to have a line.
-func (j *Journal) WriteEvaluation(ctx context.Context, result Evaluation, line bool) error {
+// WriteEvaluation makes a result durable, and adds it to evaluations.jsonl.
+func (j *Journal) WriteEvaluation(ctx context.Context, result Evaluation) error {
 	if j.store == nil {
 		return nil
 	}
 	return j.insist(ctx, "writing evaluation", func() error {
-		if err := j.store.WriteEvaluation(result); err != nil || !line {
+		if err := j.store.WriteEvaluation(result); err != nil {
 			return err
 		}
 		return j.store.AppendEvaluation(result)

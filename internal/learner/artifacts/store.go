@@ -19,9 +19,10 @@
 //	spending/<n>.json                         what the run has spent, as the learner of attempt n knows it
 //	session                                   rollout session that samples were asked for in
 //	workers.json                              workers that are connected to the newest learner
-//	metrics.jsonl                             each step once, from the final state back along the parents
-//	evaluations.jsonl                         the evaluations of these versions, in their order
+//	metrics.jsonl                             the metrics of each step that the newest state descends from
+//	evaluations.jsonl                         the evaluations of these versions, in the order in which they ended
 //	rows.jsonl                                the rows of these versions without manifests, for a quick resume
+//	chunks/<file>-<first>.jsonl               at a URL: 128 lines each of these files
 //
 // Beside the folders of runs is one more:
 //
@@ -62,8 +63,8 @@ const (
 // Store is the folder of one run. It is safe for concurrent use by the parts of one learner, and its
 // claims by several learners.
 type Store struct {
-	files   *folder
-	metrics metricsFile
+	files *folder
+	lines lineFiles
 }
 
 // OpenStore makes the folders of the run below dir as needed.
@@ -75,7 +76,7 @@ func OpenStore(dir, runUID string) (*Store, error) {
 			return nil, fmt.Errorf("making artifact folders: %w", err)
 		}
 	}
-	return &Store{files: files, metrics: metricsFile{files: files}}, nil
+	return &Store{files: files, lines: newLineFiles(files)}, nil
 }
 
 // OpenBucketStore returns the store of a run among objects. What is read is a copy in dir, which Claim and Refresh

@@ -124,12 +124,25 @@ func TestRebuildFollowsTheParents(t *testing.T) {
 		s.Rebuild(rowAt("a3"), noParent),
 	)
 	want := []string{
-		`{"progress/batch":0,"step":0,"test/x":1}`, `{"progress/batch":1,"step":1}`, `{"progress/batch":2,"step":2}`,
-		`{"step":3,"test/x":2}`,
+		`{"progress/batch":0,"step":0}`, `{"progress/batch":1,"step":1}`, `{"progress/batch":2,"step":2}`,
 	}
 	if diff := cmp.Diff(want, fileLines(t, dir)); diff != "" {
 		t.Errorf("metrics.jsonl (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff([]float64{1, 2}, evaluated(t, dir)); diff != "" {
+		t.Errorf("results in evaluations.jsonl (-want +got):\n%s", diff)
+	}
+}
+
+// evaluated returns the results of evaluations.jsonl in the order of its lines.
+func evaluated(t *testing.T, dir string) (results []float64) {
+	t.Helper()
+	for line := range strings.Lines(read(t, dir, evaluationsName)) {
+		var e Evaluation
+		must(t, json.Unmarshal([]byte(line), &e))
+		results = append(results, e.Metrics["test/x"])
+	}
+	return results
 }
 
 func TestAppend(t *testing.T) {
@@ -141,10 +154,13 @@ func TestAppend(t *testing.T) {
 		s.AppendStep(row("a3", "a2")),
 	)
 	want := []string{
-		`{"progress/batch":0,"step":0}`, `{"progress/batch":1,"step":1,"test/x":1}`, `{"progress/batch":2,"step":2}`,
+		`{"progress/batch":0,"step":0}`, `{"progress/batch":1,"step":1}`, `{"progress/batch":2,"step":2}`,
 	}
 	if diff := cmp.Diff(want, fileLines(t, dir)); diff != "" {
 		t.Errorf("metrics.jsonl (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]float64{1}, evaluated(t, dir)); diff != "" {
+		t.Errorf("results in evaluations.jsonl (-want +got):\n%s", diff)
 	}
 	// A later attempt puts the file together anew; what the first one adds then is lost on it.
 	later := openStore(t, dir)

@@ -7,7 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
+	"math"
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -26,12 +26,12 @@ type summary struct {
 
 // newSummary returns the summary of a row that was read from its own file.
 func newSummary(row Row) (summary, error) {
-	lines := metricLines{}
-	if err := lines.merge(row.Step-1, row.Metrics); err != nil {
+	line, err := metricsLine(row.Step-1, row.Metrics)
+	if err != nil {
 		return summary{}, err
 	}
 	row.Manifest, row.Metrics = nil, nil
-	return summary{Row: row, line: lines[row.Step-1]}, nil
+	return summary{Row: row, line: line}, nil
 }
 
 // encode returns the line of rows.jsonl.
@@ -43,24 +43,61 @@ func (s summary) encode() ([]byte, error) {
 	return slices.Concat(data, []byte("\t"), s.line, []byte("\n")), nil
 }
 
-// summaries reads rows.jsonl. Lines that are damaged are left out, and so is the file if it cannot be read.
-func (f *folder) summaries() map[rl.Version]summary {
-	data, err := os.ReadFile(f.path(rowsName))
-	if err != nil {
-		return nil
-	}
-	return decodeSummaries(data)
-}
-
 func decodeSummaries(data []byte) map[rl.Version]summary {
 	found := map[rl.Version]summary{}
 	for text := range bytes.Lines(data) {
-		text, whole := bytes.CutSuffix(text, []byte("\n"))
-		row, line, ok := bytes.Cut(text, []byte("\t"))
-		s := summary{line: line}
-		if whole && ok && json.Valid(line) && json.Unmarshal(row, &s.Row) == nil {
-			found[s.Version] = s
+		if text, whole := bytes.CutSuffix(text, []byte("\n")); whole {
+			if s, ok := decodeSummary(text); ok {
+				found[s.Version] = s
+			}
 		}
 	}
 	return found
+}
+
+// decodeSummary decodes a line of rows.jsonl without its newline.
+func decodeSummary(text []byte) (s summary, ok bool) {
+	row, line, ok := bytes.Cut(text, []byte("\t"))
+	s.line = line
+	return s, ok && json.Valid(line) && json.Unmarshal(row, &s.Row) == nil
+}
+
+// summaries reads rows.jsonl from its end, as far as it is asked for. Lines that are damaged are left out, and so is
+// the file if it cannot be read.
+type summaries struct {
+	lines *backward
+	// found are the summaries that were read and not asked for, down to the step that was reached.
+	found   map[rl.Version]summary
+	reached int64
+}
+
+func (f *folder) summaries() *summaries {
+	return &summaries{lines: f.backwardLines(rowsName), found: map[rl.Version]summary{}, reached: math.MaxInt64}
+}
+
+// readTo reads the lines of a step and of all steps after it.
+func (s *summaries) readTo(step int64) {
+	for s.reached >= step {
+		text, _, whole, ok := s.lines.next()
+		if !ok {
+			s.reached = -1
+			return
+		}
+		row, ok := decodeSummary(text)
+		if !whole || !ok {
+			continue
+		}
+		s.reached = row.Step
+		if _, newer := s.found[row.Version]; !newer {
+			s.found[row.Version] = row
+		}
+	}
+}
+
+// take returns the summary of a version, which is not asked for again.
+func (s *summaries) take(v rl.Version) (summary, bool) {
+	s.readTo(v.Step)
+	found, ok := s.found[v]
+	delete(s.found, v)
+	return found, ok
 }

@@ -45,9 +45,10 @@ func (s *Store) Transcripts() (map[string]bool, error) {
 	return found, nil
 }
 
-// RunFiles returns the names, below that of the store, of a run's transcripts and of the file with its committed rows.
-func RunFiles(runUID string) (transcripts, rows string) {
-	return path.Join(runUID, transcriptsDir), path.Join(runUID, rowsName)
+// RunFiles returns the names, below that of the store, of a run's transcripts, of the file with its committed rows, and
+// what the names begin with of the objects that have this file's lines at a URL.
+func RunFiles(runUID string) (transcripts, rows, chunks string) {
+	return path.Join(runUID, transcriptsDir), path.Join(runUID, rowsName), path.Join(runUID, chunkPrefix(rowsName)) + "-"
 }
 
 // CommittedTranscripts returns the versions of a file with committed rows, by the names of TranscriptKey.

@@ -44,7 +44,7 @@ type samplers interface {
 type results interface {
 	HasStore() bool
 	Evaluation(v rl.Version, digest string) (artifacts.Evaluation, bool)
-	WriteEvaluation(ctx context.Context, result artifacts.Evaluation, line bool) error
+	WriteEvaluation(ctx context.Context, result artifacts.Evaluation) error
 }
 
 // versions is the chain of versions that led to the current one.
@@ -198,8 +198,7 @@ func (e *Evaluator) evaluate(ctx context.Context, v rl.Version) error {
 		result.Metrics, _ = measure.Finite(measure.EvaluationMetrics(groups, e.Schedule.Samples))
 		e.Logger.Info("version is evaluated", "step", v.Step, "metrics", result.Metrics)
 	}
-	// A run that only evaluates has no steps, and so no lines to add to.
-	if err := e.Results.WriteEvaluation(ctx, result, e.Schedule.steps > 0 && result.Lost == ""); err != nil {
+	if err := e.Results.WriteEvaluation(ctx, result); err != nil {
 		return err
 	}
 	e.Policies.CoverEvaluation(exchange.Evaluation{Digest: e.Schedule.Digest, Lineage: v.Lineage})

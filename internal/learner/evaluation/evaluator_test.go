@@ -150,14 +150,14 @@ func (f *fake) Evaluation(v rl.Version, _ string) (artifacts.Evaluation, bool) {
 	return result, ok
 }
 
-func (f *fake) WriteEvaluation(_ context.Context, result artifacts.Evaluation, line bool) error {
+func (f *fake) WriteEvaluation(_ context.Context, result artifacts.Evaluation) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	kind := "result"
 	if result.Lost != "" {
 		kind = "lost"
 	}
-	f.written = append(f.written, fmt.Sprintf("%d %s, line %v", result.Step, kind, line))
+	f.written = append(f.written, fmt.Sprintf("%d %s", result.Step, kind))
 	return nil
 }
 
@@ -206,23 +206,23 @@ func TestEvaluator(t *testing.T) {
 		remade  int
 		err     error
 	}{
-		"versions that are due": {nil, nil, 8, []string{"0 result, line true", "4 result, line true",
-			"8 result, line true"}, 0, nil},
-		"up to the saved one": {nil, nil, 3, []string{"0 result, line true"}, 0, nil},
+		"versions that are due": {nil, nil, 8, []string{"0 result", "4 result",
+			"8 result"}, 0, nil},
+		"up to the saved one": {nil, nil, 3, []string{"0 result"}, 0, nil},
 		"those without a result": {nil, func(f *fake) { f.results[4] = done }, 8,
-			[]string{"0 result, line true", "8 result, line true"}, 0, nil},
-		"those whose lineage is known": {nil, func(f *fake) { delete(f.chain, 0) }, 4, []string{"4 result, line true"}, 0,
+			[]string{"0 result", "8 result"}, 0, nil},
+		"those whose lineage is known": {nil, func(f *fake) { delete(f.chain, 0) }, 4, []string{"4 result"}, 0,
 			nil},
-		"the saved one without a store": {nil, func(f *fake) { f.noStore = true }, 8, []string{"8 result, line true"}, 0,
+		"the saved one without a store": {nil, func(f *fake) { f.noStore = true }, 8, []string{"8 result"}, 0,
 			nil},
 		"none without a schedule": {func(f *contract.RunFile) { f.Evaluation = nil }, nil, 8, nil, 0, nil},
 		"a run that only evaluates": {func(f *contract.RunFile) { f.Fixed.Algorithm = nil }, nil, 0,
-			[]string{"0 result, line false"}, 0, nil},
+			[]string{"0 result"}, 0, nil},
 		"a version that is lost": {nil, func(f *fake) { f.lost[0] = checkpoints.ErrVersionLost }, 0,
-			[]string{"0 lost, line false"}, 0, nil},
+			[]string{"0 lost"}, 0, nil},
 		"a refused API key": {nil, func(f *fake) { f.lost[0] = refused }, 0, nil, 0, refused},
 		"a sampler that is missing": {nil, func(f *fake) { f.missing["sampler-0"] = true }, 0,
-			[]string{"0 result, line true"}, 1, nil},
+			[]string{"0 result"}, 1, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -262,7 +262,7 @@ func TestRetryOfFailedEvaluation(t *testing.T) {
 	if err := e.Wait(t.Context()); err != nil {
 		t.Fatalf("Wait gives %v, want no error", err)
 	}
-	if diff := cmp.Diff([]string{"0 result, line true"}, f.written); diff != "" {
+	if diff := cmp.Diff([]string{"0 result"}, f.written); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
 	problem := "evaluating step 0: " + outage.Error()

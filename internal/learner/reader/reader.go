@@ -5,6 +5,7 @@
 package reader
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
@@ -27,6 +30,9 @@ const (
 	Newest = -1
 	List   = -2
 )
+
+// downloads is how many objects are read at once.
+const downloads = 32
 
 // Request says where artifacts are, and which step is asked for.
 type Request struct {
@@ -79,13 +85,13 @@ func (r Request) open(ctx context.Context) (from files, closeFiles func(), err e
 }
 
 func (r Request) read(ctx context.Context, from files) (delivery.Delivery, error) {
-	dir, rows := artifacts.RunFiles(r.RunUID)
+	dir, rows, chunks := artifacts.RunFiles(r.RunUID)
 	names, err := from.List(ctx, dir+"/")
 	if err != nil {
 		return delivery.Delivery{}, fmt.Errorf("listing transcripts: %w", err)
 	}
-	data, err := from.Get(ctx, rows)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	data, err := committedRows(ctx, from, rows, chunks)
+	if err != nil {
 		return delivery.Delivery{}, fmt.Errorf("reading committed rows: %w", err)
 	}
 	keys := choose(names, artifacts.CommittedTranscripts(data))
@@ -110,6 +116,29 @@ func (r Request) read(ctx context.Context, from files) (delivery.Delivery, error
 	}
 	d.Transcript = encoded
 	return d, nil
+}
+
+// committedRows reads the file with a line for each committed row, or the objects that have its lines.
+func committedRows(ctx context.Context, from files, rows, chunks string) ([]byte, error) {
+	data, err := from.Get(ctx, rows)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return data, err
+	}
+	names, err := from.List(ctx, chunks)
+	if err != nil {
+		return nil, err
+	}
+	parts := make([][]byte, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(downloads)
+	for i, name := range names {
+		group.Go(func() (err error) {
+			parts[i], err = from.Get(ctx, name)
+			return err
+		})
+	}
+	err = group.Wait()
+	return bytes.Join(parts, nil), err
 }
 
 // choose returns the names of one transcript for each step, in order. Steps that were made again have several, of which

@@ -4,8 +4,8 @@
 // Package tracking sends the committed steps of a run to services that show its curves, or writes them into files for
 // such. Each service is a Sink with a goroutine of its own, so that none delays another, or the training.
 //
-// What is sent are the lines of metrics.jsonl, in order: line i has the metrics of batch i, and those of the evaluation
-// of version i. A line is sent once its step is committed and that evaluation has its result. A sink asks its service
+// What is sent are lines, in order: line i has the metrics of batch i, as metrics.jsonl has them, and those of the
+// evaluation of version i, as evaluations.jsonl has them. A line is sent once its step is committed and that evaluation has its result. A sink asks its service
 // for the newest step that it has, whenever it connects, and continues behind it: so each step is sent once, whatever
 // was killed or did not answer.
 package tracking
@@ -24,7 +24,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// Line is a line of metrics.jsonl.
+// Line is the line of a step.
 type Line struct {
 	Step    int64
 	Time    time.Time
