@@ -66,9 +66,15 @@ type TrainingRunStatus struct {
 	// policy identifies the newest weights.
 	// +optional
 	Policy *Policy `json:"policy,omitempty"`
-	// metrics are those of the newest step, and of the newest evaluation.
+	// metrics are the main metrics of the newest step and of the newest evaluation.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
 	// +optional
-	Metrics *Metrics `json:"metrics,omitempty"`
+	Metrics []MetricValue `json:"metrics,omitempty"`
+	// evaluation is the newest evaluation, which has the metrics that begin with test/.
+	// +optional
+	Evaluation *EvaluationStatus `json:"evaluation,omitempty"`
 	// latestCheckpoint is the newest that was saved.
 	// +optional
 	LatestCheckpoint *Checkpoint `json:"latestCheckpoint,omitempty"`
@@ -136,32 +142,33 @@ type Policy struct {
 	Lineage string `json:"lineage"`
 }
 
-// Metrics of the newest step, and of the newest evaluation.
-type Metrics struct {
-	// reward is the mean over all episodes of the step, before any group was dropped.
-	// +optional
-	Reward *float64 `json:"reward,omitempty"`
-	// passAt1 is pass@1 of the newest evaluation, mean over its environments.
-	// +optional
-	PassAt1 *float64 `json:"passAt1,omitempty"`
-	// evaluatedStep is the step whose weights that evaluation measured.
-	// +optional
-	EvaluatedStep *int64 `json:"evaluatedStep,omitempty"`
-	// loss is the loss as the endpoint reports it.
-	// +optional
-	Loss *float64 `json:"loss,omitempty"`
-	// klSampleTrain is optim/kl_sample_train_v1.
-	// +optional
-	KLSampleTrain *float64 `json:"klSampleTrain,omitempty"`
-	// entropy is the entropy of the sampled tokens.
-	// +optional
-	Entropy *float64 `json:"entropy,omitempty"`
-	// stepSeconds is how many seconds the step took.
-	// +optional
-	StepSeconds *float64 `json:"stepSeconds,omitempty"`
-	// sampledTokensPerSecond is the rate of sampling over the step.
-	// +optional
-	SampledTokensPerSecond *float64 `json:"sampledTokensPerSecond,omitempty"`
+// MetricValue is the newest value of a metric.
+type MetricValue struct {
+	// name is the name of the metric in metrics.jsonl, or in evaluations.jsonl if it begins with test/.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +required
+	Name string `json:"name"`
+	// value is the newest value, rounded to four digits.
+	// +required
+	Value float64 `json:"value"`
+}
+
+// EvaluationStatus is the newest evaluation.
+type EvaluationStatus struct {
+	// step is the number of steps before the evaluated weights.
+	// +required
+	Step int64 `json:"step"`
+}
+
+// Metric returns the value of a metric of the status, or nil if the status lacks it.
+func (s *TrainingRunStatus) Metric(name string) *float64 {
+	for i := range s.Metrics {
+		if s.Metrics[i].Name == name {
+			return &s.Metrics[i].Value
+		}
+	}
+	return nil
 }
 
 // Checkpoint is a saved state.

@@ -19,8 +19,8 @@ import (
 // +kubebuilder:resource:shortName=trun,categories=tinker
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
 // +kubebuilder:printcolumn:name="Step",type=string,JSONPath=`.status.progress`
-// +kubebuilder:printcolumn:name="Reward",type=number,JSONPath=`.status.metrics.reward`
-// +kubebuilder:printcolumn:name="Pass@1",type=number,JSONPath=`.status.metrics.passAt1`
+// +kubebuilder:printcolumn:name="Reward",type=number,JSONPath=`.status.metrics[?(@.name=="env/all/reward/total")].value`
+// +kubebuilder:printcolumn:name="Pass@1",type=number,JSONPath=`.status.metrics[?(@.name=="test/pass@1")].value`
 // +kubebuilder:printcolumn:name="Checkpoint",type=integer,JSONPath=`.status.latestCheckpoint.step`
 // +kubebuilder:printcolumn:name="Restarts",type=integer,JSONPath=`.status.restarts`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

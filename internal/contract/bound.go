@@ -42,7 +42,7 @@ func (r HeartbeatReply) Bounded() (HeartbeatReply, string) {
 func (p Progress) bounded(excess *[]string) Progress {
 	p.Phase = Phase(Truncate(string(p.Phase), maxLineage))
 	p.Lineage, p.TokenizerSHA256 = Truncate(p.Lineage, maxLineage), Truncate(p.TokenizerSHA256, maxLineage)
-	p.Metrics, _ = shownOnly(p.Metrics)
+	p.Metrics = StatusMetrics(p.Metrics)
 	p.Checkpoints = bounded(p.Checkpoints, maxReplyCheckpoints, "checkpoints", excess)
 	p.Environments = bounded(p.Environments, maxReplyList, "environments", excess)
 	for i := range p.Environments {

@@ -3,15 +3,6 @@
 
 package contract
 
-import (
-	"cmp"
-	"maps"
-	"slices"
-	"strings"
-
-	"github.com/tinker-operator/tinker-operator/internal/finite"
-)
-
 // HistoryVersion is the version of the records that heartbeats carry.
 const HistoryVersion = 1
 
@@ -47,72 +38,4 @@ type Record struct {
 	Evaluation bool `json:"evaluation,omitempty"`
 	// Metrics are the main figures under the names of metrics.jsonl.
 	Metrics map[string]float64 `json:"metrics,omitempty"`
-}
-
-// recorded are the metrics besides those that the status shows that records have.
-var recorded = []string{
-	"optim/lr", "batch/groups", "batch/groups_usable", "batch/prompt_tokens", "batch/sampled_tokens", "batch/lag",
-	"time/sampling", "time/train_step", "time/save_checkpoint",
-	"env/all/correct", "env/all/truncated", "env/all/fault_ratio", "env/all/turns_per_episode",
-	"env/all/by_group/frac_mixed",
-}
-
-// unranked is the order of the metrics that rank leaves out.
-const unranked = 4
-
-// rank orders metrics by how much people want to see them in a history; ok is false for those that it leaves out.
-func rank(name string) (order int, ok bool) {
-	switch {
-	case shown[name]:
-		return 0, true
-	case strings.HasPrefix(name, "test/") && (strings.Contains(name, "pass@") || strings.HasSuffix(name, "reward/total")):
-		return 1, true
-	case slices.Contains(recorded, name):
-		return 2, true
-	case strings.HasPrefix(name, "loss:"), strings.HasPrefix(name, "env/") && strings.HasSuffix(name, "/reward/total"):
-		return 3, true
-	default:
-		return 0, false
-	}
-}
-
-// RecordMetrics returns the finite metrics that a history keeps, at most MaxRecordMetrics.
-func RecordMetrics(metrics map[string]float64) map[string]float64 {
-	kept := maps.Clone(metrics)
-	maps.DeleteFunc(kept, func(name string, _ float64) bool {
-		_, ok := rank(name)
-		return !ok
-	})
-	return MainMetrics(kept, MaxRecordMetrics)
-}
-
-// MainMetrics returns at most limit metrics, those that people want to see most, without any that is not finite or has
-// a name of more than MaxMetricName bytes. What this version of the program does not know comes last.
-func MainMetrics(metrics map[string]float64, limit int) map[string]float64 {
-	if metrics == nil {
-		return nil
-	}
-	type candidate struct {
-		name  string
-		order int
-	}
-	var kept []candidate
-	for name, value := range metrics {
-		if !finite.Is(value) || len(name) > MaxMetricName {
-			continue
-		}
-		order, ok := rank(name)
-		if !ok {
-			order = unranked
-		}
-		kept = append(kept, candidate{name: name, order: order})
-	}
-	slices.SortFunc(kept, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.order, b.order), strings.Compare(a.name, b.name))
-	})
-	out := map[string]float64{}
-	for _, c := range kept[:min(len(kept), limit)] {
-		out[c.name] = metrics[c.name]
-	}
-	return out
 }

@@ -3,10 +3,19 @@
 
 package contract
 
-import "maps"
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
 
-// These metrics of metrics.jsonl are shown in the status. A Progress may carry others; these come first where
-// there is no room for all.
+	"github.com/tinker-operator/tinker-operator/internal/finite"
+)
+
+// This page says where each metric goes. The files of the run have all metrics of the row of a step and of the result
+// of an evaluation, trackers receive what the files have, and the learner logs it. Metrics lists those that go further.
+
+// Names of metrics that code refers to.
 const (
 	MetricReward                 = "env/all/reward/total"
 	MetricPassAt1                = "test/pass@1"
@@ -17,14 +26,104 @@ const (
 	MetricSampledTokensPerSecond = "sampled_tokens_per_second"
 )
 
-var shown = map[string]bool{
-	MetricReward: true, MetricPassAt1: true, MetricLoss: true, MetricKLSampleTrain: true,
-	MetricEntropy: true, MetricStepSeconds: true, MetricSampledTokensPerSecond: true,
+// Metric says where a metric goes besides files and trackers: all that Metrics lists are in the history.
+type Metric struct {
+	// Name is the name of the metric in metrics.jsonl or evaluations.jsonl.
+	Name string
+	// Status has the metric in status.metrics, and in each verdict.
+	Status bool
+	// Gauge is the name of the metric of Prometheus behind tinker_operator_run_, and Help describes it. It requires Status.
+	Gauge, Help string
+	// Short is the name for kubectl tinker, besides Name.
+	Short string
 }
 
-// shownOnly gives the metrics that the status shows, and whether there were others.
-func shownOnly(metrics map[string]float64) (map[string]float64, bool) {
+// Metrics are the metrics that people see outside of files and trackers, those of evaluations first.
+var Metrics = []Metric{
+	{MetricPassAt1, true, "pass_at_1", "pass@1 of the newest evaluation.", "pass@1"},
+	{MetricReward, true, "reward", "Mean reward of the newest step's episodes.", "reward"},
+	{MetricLoss, true, "loss", "Loss of the newest step, as the endpoint reports it.", "loss"},
+	{MetricKLSampleTrain, true, "kl_sample_train", "optim/kl_sample_train_v1 of the newest step, in nats.", "kl"},
+	{MetricEntropy, true, "entropy", "Entropy of the newest step's sampled tokens, in nats.", "entropy"},
+	{MetricStepSeconds, true, "step_seconds", "Seconds that the newest step took.", "seconds"},
+	{MetricSampledTokensPerSecond, true, "sampled_tokens_per_second", "Tokens sampled for the newest step by its seconds.",
+		"tok/s"},
+	{Name: "optim/lr", Short: "lr"},
+	{Name: "batch/groups"},
+	{Name: "batch/groups_usable"},
+	{Name: "batch/prompt_tokens"},
+	{Name: "batch/sampled_tokens"},
+	{Name: "batch/lag"},
+	{Name: "time/sampling"},
+	{Name: "time/train_step"},
+	{Name: "time/save_checkpoint"},
+	{Name: "env/all/correct", Short: "correct"},
+	{Name: "env/all/truncated"},
+	{Name: "env/all/fault_ratio"},
+	{Name: "env/all/turns_per_episode"},
+	{Name: "env/all/by_group/frac_mixed"},
+}
+
+// places are the indexes of Metrics by name.
+var places = func() map[string]int {
+	places := map[string]int{}
+	for i, m := range Metrics {
+		places[m.Name] = i
+	}
+	return places
+}()
+
+// IsEvaluation reports whether a metric is one of evaluations.
+func IsEvaluation(name string) bool { return strings.HasPrefix(name, "test/") }
+
+// rank orders metrics by how much people want to see them where there is no room for all. The history has those
+// below unranked.
+func rank(name string) int {
+	place, listed := places[name]
+	switch {
+	case listed && Metrics[place].Status:
+		return 0
+	case IsEvaluation(name) && (strings.Contains(name, "pass@") || strings.HasSuffix(name, "reward/total")):
+		return 1
+	case listed:
+		return 2
+	case strings.HasPrefix(name, "loss:"), strings.HasPrefix(name, "env/") && strings.HasSuffix(name, "/reward/total"):
+		return 3
+	default:
+		return unranked
+	}
+}
+
+const unranked = 4
+
+// StatusMetrics returns the metrics that the status has.
+func StatusMetrics(metrics map[string]float64) map[string]float64 {
+	return only(metrics, func(name string) bool { return rank(name) == 0 })
+}
+
+// RecordMetrics returns the finite metrics that a history has, at most MaxRecordMetrics.
+func RecordMetrics(metrics map[string]float64) map[string]float64 {
+	return MainMetrics(only(metrics, func(name string) bool { return rank(name) < unranked }), MaxRecordMetrics)
+}
+
+func only(metrics map[string]float64, keep func(name string) bool) map[string]float64 {
 	kept := maps.Clone(metrics)
-	maps.DeleteFunc(kept, func(name string, _ float64) bool { return !shown[name] })
-	return kept, len(kept) < len(metrics)
+	maps.DeleteFunc(kept, func(name string, _ float64) bool { return !keep(name) })
+	return kept
+}
+
+// MainMetrics returns at most limit metrics, those that people want to see most, without any that is not finite or has
+// a name of more than MaxMetricName bytes. Metrics that this version of the program does not know come last.
+func MainMetrics(metrics map[string]float64, limit int) map[string]float64 {
+	if metrics == nil {
+		return nil
+	}
+	kept := only(metrics, func(name string) bool { return finite.Is(metrics[name]) && len(name) <= MaxMetricName })
+	names := slices.SortedFunc(maps.Keys(kept), func(a, b string) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
+	})
+	for _, name := range names[min(len(names), limit):] {
+		delete(kept, name)
+	}
+	return kept
 }

@@ -4,40 +4,45 @@
 package contract
 
 import (
-	"fmt"
-	"strings"
+	"maps"
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestVerdictKeepsWhatIsShown fills a verdict beyond its room: what the status shows survives.
-func TestVerdictKeepsWhatIsShown(t *testing.T) {
-	verdict := Verdict{Cause: CauseCompleted, Attempt: 3, Message: strings.Repeat("m", 300)}
-	verdict.Progress = Progress{Step: 60, Metrics: map[string]float64{MetricPassAt1: 0.87, MetricReward: 0.84}}
-	for i := range 60 {
-		verdict.Progress.Metrics[fmt.Sprintf("env/all/some/metric/%d", i)] = 1.0 / 3
+// TestMetricsArePlacedOnce makes sure that a metric, a gauge and a short name stand on one line, and that a gauge has a
+// help and a value in the status, from which the manager reads it.
+func TestMetricsArePlacedOnce(t *testing.T) {
+	used := map[string]bool{}
+	for _, m := range Metrics {
+		for _, name := range []string{"metric " + m.Name, "gauge " + m.Gauge, "short " + m.Short} {
+			if name != "gauge " && name != "short " && used[name] {
+				t.Errorf("%s stands on two lines", name)
+			}
+			used[name] = true
+		}
+		if m.Gauge != "" && (m.Help == "" || !m.Status) {
+			t.Errorf("the gauge %s has help %q, in the status: %v", m.Gauge, m.Help, m.Status)
+		}
 	}
-	for i := range 16 {
-		verdict.Progress.Checkpoints = append(verdict.Progress.Checkpoints,
-			Checkpoint{Step: int64(60 - i), State: strings.Repeat("s", 180)})
+}
+
+// TestFiltersOfMetrics makes sure that the status and the history have what the page says.
+func TestFiltersOfMetrics(t *testing.T) {
+	row := map[string]float64{MetricReward: 1, MetricPassAt1: 2, "optim/lr": 3, "test/math/pass@4": 4, "loss:kl": 5,
+		"env/math/reward/total": 6, "env/math/other": 7, "time/total": math.NaN(), "env/all/correct": 8}
+	names := func(metrics map[string]float64) []string { return slices.Sorted(maps.Keys(metrics)) }
+	if diff := cmp.Diff([]string{MetricReward, MetricPassAt1, MetricStepSeconds}, names(StatusMetrics(row))); diff != "" {
+		t.Errorf("the status has (-want +got):\n%s", diff)
 	}
-	data, err := EncodeVerdict(verdict)
-	if err != nil {
-		t.Fatal(err)
+	want := []string{"env/all/correct", MetricReward, "env/math/reward/total", "loss:kl", "optim/lr", "test/math/pass@4",
+		MetricPassAt1}
+	if diff := cmp.Diff(want, names(RecordMetrics(row))); diff != "" {
+		t.Errorf("the history has (-want +got):\n%s", diff)
 	}
-	if len(data) > MaxVerdictBytes {
-		t.Errorf("the verdict has %d bytes, %d fit", len(data), MaxVerdictBytes)
-	}
-	got, err := DecodeVerdict(string(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]float64{MetricPassAt1: 0.87, MetricReward: 0.84}
-	if diff := cmp.Diff(want, got.Progress.Metrics); diff != "" {
-		t.Errorf("metrics (-want +got):\n%s", diff)
-	}
-	if len(got.Progress.Checkpoints) < 2 || got.Progress.Checkpoints[0].Step != 60 {
-		t.Errorf("checkpoints %+v: the newest ones that fit are to stay", got.Progress.Checkpoints)
+	if diff := cmp.Diff([]string{MetricReward, "test/math/pass@4", MetricPassAt1}, names(MainMetrics(row, 3))); diff != "" {
+		t.Errorf("with room for 3 there are (-want +got):\n%s", diff)
 	}
 }

@@ -37,9 +37,9 @@ func EncodeVerdict(v Verdict) ([]byte, error) {
 // shrink drops what matters least and says whether there was anything to drop.
 func (v *Verdict) shrink() bool {
 	p := &v.Progress
-	kept, others := shownOnly(p.Metrics)
+	kept := StatusMetrics(p.Metrics)
 	switch {
-	case others:
+	case len(kept) < len(p.Metrics):
 		p.Metrics = kept
 	case len(p.Checkpoints) > 1:
 		p.Checkpoints = p.Checkpoints[:len(p.Checkpoints)-1]

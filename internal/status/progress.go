@@ -44,8 +44,8 @@ func Report(next *v1alpha1.TrainingRunStatus, p contract.Progress, now time.Time
 		next.Policy = &v1alpha1.Policy{Step: p.Step, Lineage: Trim(p.Lineage, lineageDigits)}
 	}
 	reportMetrics(next, p.Metrics)
-	if p.EvaluatedStep != nil && next.Metrics != nil {
-		next.Metrics.EvaluatedStep = p.EvaluatedStep
+	if p.EvaluatedStep != nil {
+		next.Evaluation = &v1alpha1.EvaluationStatus{Step: *p.EvaluatedStep}
 	}
 	reportCheckpoints(next, p)
 	reportEnvironments(next, p.Environments)
@@ -61,29 +61,18 @@ func Report(next *v1alpha1.TrainingRunStatus, p contract.Progress, now time.Time
 
 // reportMetrics keeps what a report does not mention: evaluations are rarer than steps.
 func reportMetrics(next *v1alpha1.TrainingRunStatus, metrics map[string]float64) {
-	if len(metrics) == 0 {
-		return
-	}
-	if next.Metrics == nil {
-		next.Metrics = &v1alpha1.Metrics{}
-	}
-	m := next.Metrics
-	for _, entry := range []struct {
-		field **float64
-		name  string
-	}{
-		{&m.Reward, contract.MetricReward},
-		{&m.PassAt1, contract.MetricPassAt1},
-		{&m.Loss, contract.MetricLoss},
-		{&m.KLSampleTrain, contract.MetricKLSampleTrain},
-		{&m.Entropy, contract.MetricEntropy},
-		{&m.StepSeconds, contract.MetricStepSeconds},
-		{&m.SampledTokensPerSecond, contract.MetricSampledTokensPerSecond},
-	} {
-		if value, ok := metrics[entry.name]; ok {
-			*entry.field = ptr.To(Round(value))
+	var list []v1alpha1.MetricValue
+	for _, m := range contract.Metrics {
+		if !m.Status {
+			continue
+		}
+		if value, ok := metrics[m.Name]; ok {
+			list = append(list, v1alpha1.MetricValue{Name: m.Name, Value: Round(value)})
+		} else if former := next.Metric(m.Name); former != nil {
+			list = append(list, v1alpha1.MetricValue{Name: m.Name, Value: *former})
 		}
 	}
+	next.Metrics = list
 }
 
 func reportCheckpoints(next *v1alpha1.TrainingRunStatus, p contract.Progress) {

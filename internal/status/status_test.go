@@ -63,10 +63,11 @@ func TestReport(t *testing.T) {
 	next := v1alpha1.TrainingRunStatus{
 		StartTime:    &start,
 		Environments: []v1alpha1.EnvironmentStatus{{Name: "a", Digest: "d"}},
-		Metrics:      &v1alpha1.Metrics{PassAt1: new(0.5)},
+		Metrics:      []v1alpha1.MetricValue{{Name: contract.MetricPassAt1, Value: 0.5}},
 	}
 	Report(&next, contract.Progress{
 		Phase: contract.PhaseTraining, Step: 20, Steps: 60, Cursor: 640, Lineage: strings.Repeat("ab", 32),
+		EvaluatedStep:   new(int64(16)),
 		Metrics:         map[string]float64{"env/all/reward/total": 0.712549, "optim/entropy": math.NaN(), "other": 1},
 		TrainingSeconds: 80,
 		Usage:           contract.Usage{SampledTokens: 5},
@@ -88,8 +89,9 @@ func TestReport(t *testing.T) {
 	want := v1alpha1.TrainingRunStatus{
 		StartTime: &start,
 		Step:      new(int64(20)), Steps: new(int64(60)), Progress: "20/60",
-		Policy:  &v1alpha1.Policy{Step: 20, Lineage: "ababababab"},
-		Metrics: &v1alpha1.Metrics{Reward: new(0.7125), PassAt1: new(0.5)},
+		Policy:     &v1alpha1.Policy{Step: 20, Lineage: "ababababab"},
+		Metrics:    []v1alpha1.MetricValue{{Name: contract.MetricPassAt1, Value: 0.5}, {Name: contract.MetricReward, Value: 0.7125}},
+		Evaluation: &v1alpha1.EvaluationStatus{Step: 16},
 		LatestCheckpoint: &v1alpha1.Checkpoint{Step: 20, State: "s20", Sampler: "p20", Lineage: "ababababab",
 			Attempt: new(int32(2)), SaveTime: &saved},
 		BestCheckpoint: &v1alpha1.Checkpoint{Step: 10, State: "best", Metric: "test/pass@1", Value: new(1.0)},

@@ -46,7 +46,7 @@ func TestOwnData(t *testing.T) {
 		}
 	}
 	env.get(t, namespace, "own-data", &run)
-	if run.Status.Metrics == nil || run.Status.Metrics.PassAt1 == nil || *run.Status.Metrics.PassAt1 < 0.6 {
+	if run.Status.Metric("test/pass@1") == nil || *run.Status.Metric("test/pass@1") < 0.6 {
 		t.Errorf("the run is %s with the metrics %+v, want a held-out pass@1 of 0.6 at least", run.Status.State,
 			run.Status.Metrics)
 	}

@@ -7,11 +7,15 @@ package e2e
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // pythonImage is the chart's default for the image of these tests.
@@ -29,8 +33,10 @@ func TestRewardInPython(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := applySample(t, "config/samples/python-reward.yaml", "python-reward")
-	if passed := run.Status.Metrics.PassAt1; passed == nil || *passed < 0.6 {
-		t.Errorf("the run ended with a held-out pass@1 of %v, want 0.6 at least", passed)
+	if passed := slices.IndexFunc(run.Status.Metrics, func(m v1alpha1.MetricValue) bool {
+		return m.Name == contract.MetricPassAt1
+	}); passed < 0 || run.Status.Metrics[passed].Value < 0.6 {
+		t.Errorf("the run ended with metrics %+v, want a held-out pass@1 of 0.6 at least", run.Status.Metrics)
 	}
 	if len(run.Status.Environments) != 1 || run.Status.Environments[0].FaultRatio == nil ||
 		*run.Status.Environments[0].FaultRatio != 0 {

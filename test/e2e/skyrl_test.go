@@ -66,9 +66,8 @@ func testSkyRLKilledLearner(t *testing.T, database string) {
 	if got.Restarts == nil || *got.Restarts != 1 {
 		t.Errorf("the run was restarted %v times, want once", got.Restarts)
 	}
-	if got.Metrics == nil || got.Metrics.PassAt1 == nil || got.Metrics.EvaluatedStep == nil ||
-		*got.Metrics.EvaluatedStep != steps {
-		t.Errorf("the newest evaluation is %+v, want one of step %d", got.Metrics, steps)
+	if got.Metric("test/pass@1") == nil || got.Evaluation == nil || got.Evaluation.Step != steps {
+		t.Errorf("the newest evaluation is %+v with %+v, want one of step %d", got.Evaluation, got.Metrics, steps)
 	}
 	count := exec.CommandContext(t.Context(), "python3", filepath.Join(root, "test", "conformance", "skyrl", "steps.py"),
 		database, got.LatestCheckpoint.State)

@@ -51,8 +51,8 @@ var _ = Describe("The lifecycle of a run", func() {
 			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("True EnvironmentsPinned"))
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
 		})
-		Expect(*run.Status.Metrics.Reward).To(Equal(0.7125))
-		Expect(*run.Status.Metrics.PassAt1).To(Equal(0.7812))
+		Expect(*run.Status.Metric("env/all/reward/total")).To(Equal(0.7125))
+		Expect(*run.Status.Metric("test/pass@1")).To(Equal(0.7812))
 		Expect(run.Status.LatestCheckpoint.Step).To(BeEquivalentTo(20))
 		Expect(*run.Status.Workers).To(BeEquivalentTo(2))
 		Expect(*run.Status.Usage.SampledTokens).To(BeEquivalentTo(2000))
@@ -113,7 +113,7 @@ var _ = Describe("The lifecycle of a run", func() {
 		})
 		Expect(run.Status.State).To(Equal(v1alpha1.StateSucceeded))
 		Expect(run.Status.Progress).To(BeEmpty())
-		Expect(*run.Status.Metrics.PassAt1).To(Equal(0.5))
+		Expect(*run.Status.Metric("test/pass@1")).To(Equal(0.5))
 		Expect(run.Status.Environments[0].Evaluation).To(Equal([]v1alpha1.Estimate{
 			{Name: "pass@1", Value: 0.5, Low: &low, High: &high}, {Name: "judge_acc", Value: 0.25},
 		}))

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // objects are a run that trains, one that has no status yet, and an environment.
@@ -28,9 +29,10 @@ func objects(t *testing.T) client.Reader {
 		State: v1alpha1.StateTraining, Step: new(int64(7)), Steps: new(int64(60)), Restarts: new(int32(2)), StartTime: &at,
 		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionFalse,
 			Reason: v1alpha1.ReasonNotStalled}},
-		Metrics:          &v1alpha1.Metrics{Reward: new(0.5), StepSeconds: new(1.25)},
+		Metrics: []v1alpha1.MetricValue{{Name: contract.MetricReward, Value: 0.5}, {Name: contract.MetricStepSeconds, Value: 1.25},
+			{Name: "of a later version", Value: 1}},
 		LatestCheckpoint: &v1alpha1.Checkpoint{SaveTime: &at},
-		Usage:            &v1alpha1.Usage{SampledTokens: new(int64(9000))},
+		Usage:            &v1alpha1.Usage{SampledTokens: new(int64(9000)), ReferenceTokens: new(int64(70)), EstimatedUSD: new(1.5)},
 		Attempts: []v1alpha1.Attempt{{Number: 4}, {Number: 3, Cause: "Crashed", Count: 2},
 			{Number: 1, Cause: "Crashed"}},
 		Workers: new(int32(2)), ReadyWorkers: new(int32(1)), EffectiveTrainingRatio: new(0.75),
@@ -78,7 +80,12 @@ func TestDocumentedMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile(`describe(Run)?\("(\w+)", "([^"]+)"`).FindAllStringSubmatch(string(source), -1)
+	found := regexp.MustCompile(`describe(Run)?\("(\w+)",\s+"([^"]+)"`).FindAllStringSubmatch(string(source), -1)
+	for _, m := range contract.Metrics {
+		if m.Gauge != "" {
+			found = append(found, []string{"", "Run", m.Gauge, m.Help})
+		}
+	}
 	if len(found) < 20 {
 		t.Fatalf("found %d metrics in samples.go", len(found))
 	}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 const prefix = "tinker_operator_"
@@ -31,15 +32,9 @@ var (
 		"reason")
 	runStep      = describeRun("step", "Committed steps.")
 	runSteps     = describeRun("steps", "Steps that the run is to make.")
-	runReward    = describeRun("reward", "Mean reward of the newest step's episodes.")
-	runPassAt1   = describeRun("pass_at_1", "pass@1 of the newest evaluation.")
-	runLoss      = describeRun("loss", "Loss of the newest step, as the endpoint reports it.")
-	runKL        = describeRun("kl_sample_train", "optim/kl_sample_train_v1 of the newest step, in nats.")
-	runEntropy   = describeRun("entropy", "Entropy of the newest step's sampled tokens, in nats.")
-	runSeconds   = describeRun("step_seconds", "Seconds that the newest step took.")
-	runRate      = describeRun("sampled_tokens_per_second", "Tokens sampled for the newest step by its seconds.")
 	runTokens    = describeRun("tokens_total", "Tokens over all attempts.", "kind")
 	runPending   = describeRun("unconfirmed_tokens", "Tokens at most that requests without a known outcome may have cost.")
+	runUSD       = describeRun("estimated_usd", "Cost of the tokens over all attempts, by the prices of the run, in US dollars.")
 	runRestarts  = describeRun("restarts_total", "Attempts that followed on one that ended by itself.")
 	runAttempts  = describeRun("ended_attempts", "Attempts in the status that have ended, by cause.", "cause")
 	runRatio     = describeRun("effective_training_ratio", "Time spent on steps that count by the time since the start.")
@@ -50,6 +45,17 @@ var (
 		"When the run became Complete or Failed, in seconds since 1970.")
 	runSaved = describeRun("checkpoint_timestamp_seconds", "When the newest checkpoint was saved, in seconds since 1970.")
 )
+
+// runMetrics are the gauges of status.metrics, by the names of the metrics.
+var runMetrics = func() map[string]*prometheus.Desc {
+	gauges := map[string]*prometheus.Desc{}
+	for _, m := range contract.Metrics {
+		if m.Gauge != "" {
+			gauges[m.Name] = describeRun(m.Gauge, m.Help)
+		}
+	}
+	return gauges
+}()
 
 // sample is one figure of a run.
 type sample struct {
@@ -94,7 +100,11 @@ func samplesOf(run *v1alpha1.TrainingRun) samples {
 	if s.LatestCheckpoint != nil {
 		list.addTime(runSaved, s.LatestCheckpoint.SaveTime)
 	}
-	list.addMetrics(s.Metrics)
+	for _, m := range s.Metrics {
+		if gauge := runMetrics[m.Name]; gauge != nil {
+			add(&list, gauge, prometheus.GaugeValue, &m.Value)
+		}
+	}
 	list.addUsage(s.Usage)
 	list.addAttempts(s.Attempts)
 	for _, condition := range s.Conditions {
@@ -102,19 +112,6 @@ func samplesOf(run *v1alpha1.TrainingRun) samples {
 			condition.Reason}})
 	}
 	return list
-}
-
-func (list *samples) addMetrics(m *v1alpha1.Metrics) {
-	if m == nil {
-		return
-	}
-	add(list, runReward, prometheus.GaugeValue, m.Reward)
-	add(list, runPassAt1, prometheus.GaugeValue, m.PassAt1)
-	add(list, runLoss, prometheus.GaugeValue, m.Loss)
-	add(list, runKL, prometheus.GaugeValue, m.KLSampleTrain)
-	add(list, runEntropy, prometheus.GaugeValue, m.Entropy)
-	add(list, runSeconds, prometheus.GaugeValue, m.StepSeconds)
-	add(list, runRate, prometheus.GaugeValue, m.SampledTokensPerSecond)
 }
 
 func (list *samples) addUsage(u *v1alpha1.Usage) {
@@ -129,6 +126,7 @@ func (list *samples) addUsage(u *v1alpha1.Usage) {
 	add(list, runTokens, prometheus.CounterValue, u.JudgeSampledTokens, "judge_sampled")
 	add(list, runTokens, prometheus.CounterValue, u.ReferenceTokens, "reference")
 	add(list, runPending, prometheus.GaugeValue, u.UnconfirmedTokens)
+	add(list, runUSD, prometheus.GaugeValue, u.EstimatedUSD)
 }
 
 // addAttempts counts attempts by cause; one entry of the status may stand for several.

@@ -4,6 +4,7 @@
 package record
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -59,6 +60,12 @@ func onlyFigures(everySteps int64, before, after *v1alpha1.TrainingRunStatus) bo
 	return equal(before, withFigures(after, before))
 }
 
+// evaluated returns the metrics that are of evaluations, or of steps.
+func evaluated(metrics []v1alpha1.MetricValue, is bool) []v1alpha1.MetricValue {
+	return slices.DeleteFunc(slices.Clone(metrics),
+		func(m v1alpha1.MetricValue) bool { return contract.IsEvaluation(m.Name) != is })
+}
+
 // withFigures returns a copy of a status with the figures of another.
 func withFigures(s, from *v1alpha1.TrainingRunStatus) *v1alpha1.TrainingRunStatus {
 	next := s.DeepCopy()
@@ -68,9 +75,7 @@ func withFigures(s, from *v1alpha1.TrainingRunStatus) *v1alpha1.TrainingRunStatu
 		next.LatestCheckpoint, next.Checkpoints = from.LatestCheckpoint, from.Checkpoints
 	}
 	if from.Metrics != nil && next.Metrics != nil {
-		metrics := *from.Metrics
-		metrics.PassAt1, metrics.EvaluatedStep = next.Metrics.PassAt1, next.Metrics.EvaluatedStep
-		next.Metrics = &metrics
+		next.Metrics = append(evaluated(next.Metrics, true), evaluated(from.Metrics, false)...)
 	}
 	for i := range min(1, len(next.Attempts), len(from.Attempts)) {
 		next.Attempts[i].ToStep = from.Attempts[i].ToStep

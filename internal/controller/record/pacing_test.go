@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -22,14 +23,17 @@ func TestDue(t *testing.T) {
 		status.Set(&base.Conditions, 3, now.Add(-time.Minute), status.False(kind, "R", "m"))
 	}
 	base.ObservedGeneration, base.State = new(int64(3)), "Training"
-	base.Step, base.Metrics = new(int64(41)), &v1alpha1.Metrics{Reward: new(0.5)}
+	base.Step, base.Metrics = new(int64(41)), []v1alpha1.MetricValue{{Name: contract.MetricPassAt1, Value: 0.5},
+		{Name: contract.MetricReward, Value: 0.5}}
 	base.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 41, State: "s41"}
 	base.Environments = []v1alpha1.EnvironmentStatus{{Name: "e", Reward: new(0.5)}}
 	// A step changes all figures.
 	step := func(n int64) func(*v1alpha1.TrainingRunStatus) {
 		return func(s *v1alpha1.TrainingRunStatus) {
 			s.Step, s.Progress, s.Policy = new(n), "n/60", &v1alpha1.Policy{Step: n, Lineage: "l"}
-			s.Metrics, s.Usage = &v1alpha1.Metrics{Reward: new(0.6), Loss: new(1.5)}, &v1alpha1.Usage{SampledTokens: new(n)}
+			s.Metrics = []v1alpha1.MetricValue{s.Metrics[0], {Name: contract.MetricReward, Value: 0.6},
+				{Name: contract.MetricLoss, Value: 1.5}}
+			s.Usage = &v1alpha1.Usage{SampledTokens: new(n)}
 			s.LatestCheckpoint = &v1alpha1.Checkpoint{Step: n, State: "s"}
 			s.Checkpoints = []v1alpha1.Checkpoint{*s.LatestCheckpoint}
 			s.Environments[0].Reward, s.Environments[0].FaultRatio = new(0.6), new(0.1)
@@ -52,7 +56,7 @@ func TestDue(t *testing.T) {
 			step(42)(s)
 			s.BestCheckpoint = s.LatestCheckpoint
 		}, time.Second, false, 4 * time.Second},
-		"an evaluation": {func(s *v1alpha1.TrainingRunStatus) { s.Metrics.PassAt1 = new(0.7) },
+		"an evaluation": {func(s *v1alpha1.TrainingRunStatus) { s.Metrics[0].Value = 0.7 },
 			time.Second, false, 4 * time.Second},
 		"the evaluation of an environment": {func(s *v1alpha1.TrainingRunStatus) { s.Environments[0].PassAt1 = new(0.7) },
 			5 * time.Second, true, 0},

@@ -10,12 +10,12 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
-	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
 )
@@ -102,7 +102,7 @@ func (e *Evaluator) Outstanding() []rl.Version { return e.tasks.outstanding() }
 
 // Measures reports whether a metric is one of the evaluations.
 func (e *Evaluator) Measures(metric string) bool {
-	return e.Schedule.Digest != "" && report.IsEvaluation(metric)
+	return e.Schedule.Digest != "" && contract.IsEvaluation(metric)
 }
 
 // Begin begins the evaluations of the versions of the chain that are due, up to the one that is saved, and have no

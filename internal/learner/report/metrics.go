@@ -6,19 +6,15 @@ package report
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
 )
 
-// IsEvaluation reports whether a metric is one of evaluations.
-func IsEvaluation(metric string) bool { return strings.HasPrefix(metric, "test/") }
-
 // SetStep replaces the metrics of the step, and keeps those of the newest evaluation.
 func (s *Status) SetStep(metrics map[string]float64, diverged bool) {
 	s.Update(func(p *contract.Progress) {
-		p.Metrics = merge(metrics, p.Metrics, IsEvaluation)
+		p.Metrics = merge(metrics, p.Metrics, contract.IsEvaluation)
 		p.Diverged = p.Diverged || diverged
 	})
 }
@@ -31,7 +27,7 @@ func (s *Status) SetEvaluation(file contract.RunFile, step int64, metrics map[st
 			return
 		}
 		p.EvaluatedStep = &step
-		p.Metrics = merge(metrics, p.Metrics, func(name string) bool { return !IsEvaluation(name) })
+		p.Metrics = merge(metrics, p.Metrics, func(name string) bool { return !contract.IsEvaluation(name) })
 		p.Environments = Environments(file, p.Metrics)
 	})
 }

@@ -5,7 +5,6 @@
 package observe
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -25,27 +24,35 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 )
 
-// shortNames are names of metrics that are quick to type.
-var shortNames = map[string]string{
-	"reward":  contract.MetricReward,
-	"pass@1":  contract.MetricPassAt1,
-	"loss":    contract.MetricLoss,
-	"kl":      contract.MetricKLSampleTrain,
-	"entropy": contract.MetricEntropy,
-	"seconds": contract.MetricStepSeconds,
-	"tok/s":   contract.MetricSampledTokensPerSecond,
-	"lr":      "optim/lr",
-	"correct": "env/all/correct",
-}
-
 // shortName returns the short name of a metric, or its own.
 func shortName(metric string) string {
-	for short, name := range shortNames {
-		if name == metric {
-			return short
+	for _, m := range contract.Metrics {
+		if m.Name == metric && m.Short != "" {
+			return m.Short
 		}
 	}
 	return metric
+}
+
+// fullName returns the name of a metric that has a short one, or the name that was given.
+func fullName(name string) string {
+	for _, m := range contract.Metrics {
+		if m.Short == name && name != "" {
+			return m.Name
+		}
+	}
+	return name
+}
+
+// shortNames returns the short names of metrics, sorted.
+func shortNames() (names []string) {
+	for _, m := range contract.Metrics {
+		if m.Short != "" {
+			names = append(names, m.Short)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // readHistory returns the history of a run; it is empty for one that has none yet.
@@ -81,12 +88,12 @@ func resolveMetrics(h *history.History, named []string) ([]string, error) {
 	known := slices.Sorted(maps.Keys(latest(h)))
 	var all []string
 	for _, name := range named {
-		full := cmp.Or(shortNames[name], name)
+		full := fullName(name)
 		if slices.Contains(known, full) {
 			all = append(all, full)
 			continue
 		}
-		candidates := slices.Concat(known, slices.Sorted(maps.Keys(shortNames)))
+		candidates := slices.Concat(known, shortNames())
 		if near := nearest.Name(name, candidates); near != "" && near != name {
 			return nil, cli.Misused("the history has no metric %q: did you mean %s?", name, near)
 		}

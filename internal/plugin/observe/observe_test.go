@@ -33,8 +33,9 @@ func newRun(name string, changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.Train
 		Status: v1alpha1.TrainingRunStatus{
 			State: v1alpha1.StateTraining, Step: new(int64(15)), Steps: new(int64(60)), Progress: "15/60",
 			Workers: new(int32(2)), ReadyWorkers: new(int32(2)),
-			Metrics: &v1alpha1.Metrics{Reward: new(0.6484), PassAt1: new(0.6211), StepSeconds: new(2.0),
-				SampledTokensPerSecond: new(18240.0)},
+			Metrics: []v1alpha1.MetricValue{{Name: contract.MetricReward, Value: 0.6484},
+				{Name: contract.MetricPassAt1, Value: 0.6211}, {Name: contract.MetricStepSeconds, Value: 2},
+				{Name: contract.MetricSampledTokensPerSecond, Value: 18240}},
 			Usage: &v1alpha1.Usage{PromptTokens: new(int64(1234567)), SampledTokens: new(int64(45000)),
 				TrainedTokens: new(int64(44000)), UnconfirmedTokens: new(int64(3200))},
 		},

@@ -52,9 +52,9 @@ func summarize(run *v1alpha1.TrainingRun, now time.Time) summary {
 		Restarts: ptr.Deref(status.Restarts, 0),
 		age:      now.Sub(run.CreationTimestamp.Time), ended: status.CompletionTime != nil,
 	}
-	if m := status.Metrics; m != nil {
-		s.Reward, s.PassAt1, s.StepSeconds, s.TokensPerSec = m.Reward, m.PassAt1, m.StepSeconds, m.SampledTokensPerSecond
-	}
+	s.Reward, s.PassAt1 = status.Metric(contract.MetricReward), status.Metric(contract.MetricPassAt1)
+	s.StepSeconds = status.Metric(contract.MetricStepSeconds)
+	s.TokensPerSec = status.Metric(contract.MetricSampledTokensPerSecond)
 	if c := decisive(run); !s.ended && c.Status != metav1.ConditionTrue || c.Type == v1alpha1.ConditionStalled ||
 		c.Type == v1alpha1.ConditionFailed {
 		s.WaitsFor = output.Safe(strings.TrimSpace(c.Reason + ": " + c.Message))

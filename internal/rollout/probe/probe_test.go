@@ -318,7 +318,7 @@ func TestProbePlaysExamples(t *testing.T) {
 				}
 				return 1, nil
 			},
-			want: contract.ProbeResult{Reason: ReasonEnvironmentFault,
+			want: contract.ProbeResult{Reason: problem.EnvironmentFault,
 				Message: `playing the reply "": user_code.py:2: IndexError`},
 			final: true,
 		},
