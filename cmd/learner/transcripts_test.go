@@ -7,25 +7,32 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/internal/transcript"
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
 
 func TestPrintTranscript(t *testing.T) {
 	dir := t.TempDir()
-	name := filepath.Join(dir, "uid", "transcripts", "000000003-abc.json")
+	name := filepath.Join(dir, "uid", "episodes", "000000003-abc.jsonl.gz")
+	data, err := transcript.EncodeLines(transcript.Line{Step: 3}, []transcript.TaskGroup{{Recorded: true}},
+		transcript.Trained{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(name, []byte(`{"step":3}`), 0o600); err != nil {
+	if err := os.WriteFile(name, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
 	if code := printTranscript(t.Context(), []string{"--dir", dir, "--run-uid", "uid"}, &stdout, &stderr); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr.String())
 	}
-	if got, err := delivery.Read(&stdout); err != nil || string(got.Transcript) != `{"step":3}` {
+	if got, err := delivery.Read(&stdout); err != nil || !strings.HasPrefix(string(got.Transcript), `{"step":3,`) {
 		t.Errorf("the output is %+v, %v", got, err)
 	}
 	for _, args := range [][]string{{}, {"--run-uid", "uid", "--steps", "3"}} {

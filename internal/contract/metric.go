@@ -32,7 +32,8 @@ type Metric struct {
 	Name string
 	// Status has the metric in status.metrics, and in each verdict.
 	Status bool
-	// Gauge is the name of the metric of Prometheus behind tinker_operator_run_, and Help describes it. It requires Status.
+	// Gauge is the name of the metric of Prometheus behind tinker_operator_run_, and Help describes it. It requires
+	// Status.
 	Gauge, Help string
 	// Short is the name for kubectl tinker, besides Name.
 	Short string
@@ -46,8 +47,8 @@ var Metrics = []Metric{
 	{MetricKLSampleTrain, true, "kl_sample_train", "optim/kl_sample_train_v1 of the newest step, in nats.", "kl"},
 	{MetricEntropy, true, "entropy", "Entropy of the newest step's sampled tokens, in nats.", "entropy"},
 	{MetricStepSeconds, true, "step_seconds", "Seconds that the newest step took.", "seconds"},
-	{MetricSampledTokensPerSecond, true, "sampled_tokens_per_second", "Tokens sampled for the newest step by its seconds.",
-		"tok/s"},
+	{MetricSampledTokensPerSecond, true, "sampled_tokens_per_second",
+		"Tokens sampled for the newest step by its seconds.", "tok/s"},
 	{Name: "optim/lr", Short: "lr"},
 	{Name: "batch/groups"},
 	{Name: "batch/groups_usable"},

@@ -109,9 +109,6 @@ func (c *commit) cover(context.Context) error {
 // begins the evaluations that are due.
 func (c *commit) evaluate(ctx context.Context) error {
 	c.journal.AppendLines(ctx)
-	if err := c.journal.Transcripts.Write(ctx, c.isLast()); err != nil {
-		return err
-	}
 	metric := c.file.Checkpoints.KeepBestMetric
 	if value, ok := c.status.Progress().Metrics[metric]; ok && !c.evaluator.Measures(metric) {
 		c.book.Score(c.loop.at.Version, value)

@@ -128,9 +128,6 @@ func (o *modelOpening) resume() {
 	recorder{o.learner}.resumed(at)
 	o.evaluator.Restore(at.Step)
 	o.journal.Rebuild(at.Version)
-	if o.file.TranscriptGroups > 0 {
-		o.journal.Transcripts.StateMissing(at.Version)
-	}
 	o.report(func(p *contract.Progress) {
 		p.ColdOptimizer = o.loop.cold
 		if !o.loop.begun {

@@ -117,10 +117,7 @@ func (s *trainingStep) announce(ctx context.Context) error {
 func (s *trainingStep) record(context.Context) error {
 	measured, total := trainee.Measure(s.batch, s.work, s.replies, s.clock, s.file.Fixed.Algorithm.Steps)
 	metrics, diverged := measure.Finite(measured)
-	s.journal.Add(s.row(metrics, s.ledger.Step(s.loop.at.Version, total)), s.encodedRollouts())
-	if s.file.TranscriptGroups > 0 {
-		s.journal.Transcripts.Add(s.transcript())
-	}
+	s.journal.Add(s.row(metrics, s.ledger.Step(s.loop.at.Version, total)), s.encodedEpisodes())
 	if s.uploads != nil {
 		s.uploads.Add(s.uploaded())
 	}

@@ -1,9 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transcript is what people read of a step: the conversations of its first groups with rewards, judgements and
-// stop reasons. Workers record the messages, and the learner adds what a group has besides. Nothing of it is digested,
-// and nothing is trained on.
+// Package transcript has the record of an episode: messages, calls and results, rewards with their parts, judgements,
+// how the episode ended, and its tokens. Workers record the messages, and the learner adds what a group has besides.
+// People, trackers and programs read this record. Nothing of it is digested, and nothing is trained on.
 package transcript
 
 import (
@@ -12,10 +12,11 @@ import (
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// Step is the transcript of one committed step.
+// Step has the recorded groups of one step, or of one evaluation.
 type Step struct {
 	// Step is the number of the version that the step made, from 1.
 	Step    int64  `json:"step"`
@@ -25,8 +26,6 @@ type Step struct {
 	// Missing says why the step has no transcript; it is empty for one that has.
 	Missing string  `json:"missing,omitempty"`
 	Groups  []Group `json:"groups,omitempty"`
-
-	size int
 }
 
 // Group has the episodes of one task.
@@ -51,6 +50,9 @@ type Episode struct {
 	Parts         map[string]float64 `json:"parts,omitempty"`
 	Metrics       map[string]float64 `json:"metrics,omitempty"`
 	StopReason    string             `json:"stopReason,omitempty"`
+	Turns         int                `json:"turns,omitempty"`
+	PromptTokens  int64              `json:"promptTokens,omitempty"`
+	SampledTokens int64              `json:"sampledTokens,omitempty"`
 	Retries       int                `json:"retries,omitempty"`
 	Conversations []Conversation     `json:"conversations,omitempty"`
 }
@@ -66,6 +68,8 @@ type Conversation struct {
 	Tools       []Tool      `json:"tools,omitempty"`
 	Messages    []Message   `json:"messages,omitempty"`
 	Judgements  []Judgement `json:"judgements,omitempty"`
+	// Segments are the sequences that are trained on.
+	Segments []Segment `json:"segments,omitempty"`
 	// Omitted says what is left out for lack of room.
 	Omitted string `json:"omitted,omitempty"`
 }
@@ -126,8 +130,9 @@ func FromGroup(g rl.Group) Group {
 
 func fromMember(m rl.Member) Episode {
 	e := Episode{
-		Index: m.Index, Outcome: m.Outcome.String(), Reward: m.Reward, Parts: m.Parts, Metrics: m.Metrics,
-		StopReason: m.StopReason, Retries: m.Retries,
+		Index: m.Index, Outcome: m.Outcome.String(), Reward: orZero(m.Reward), Parts: finite.Only(m.Parts),
+		Metrics: finite.Only(m.Metrics), StopReason: m.StopReason, Turns: m.Turns, PromptTokens: m.PromptTokens,
+		SampledTokens: m.SampledTokens, Retries: m.Retries,
 	}
 	var record Record
 	if len(m.Transcript) > 0 && json.Unmarshal(m.Transcript, &record) == nil {
@@ -135,7 +140,13 @@ func fromMember(m rl.Member) Episode {
 	}
 	for _, t := range m.Trajectories {
 		c := e.conversation(t.Role, t.Key)
-		c.Reward, c.StepRewards, c.StopReason = &t.Reward, t.StepRewards, t.StopReason
+		c.Reward, c.StopReason = new(orZero(t.Reward)), t.StopReason
+		for _, reward := range t.StepRewards {
+			c.StepRewards = append(c.StepRewards, orZero(reward))
+		}
+		for _, s := range t.Segments {
+			c.Segments = append(c.Segments, segmentOf(s))
+		}
 		for _, j := range t.Judgements {
 			c.Judgements = append(c.Judgements, Judgement{Criterion: j.Criterion, Rating: j.Rating, Rationale: j.Rationale})
 		}
@@ -152,39 +163,6 @@ func (e *Episode) conversation(role, key string) *Conversation {
 	}
 	e.Conversations = append(e.Conversations, Conversation{Role: role, Key: key})
 	return &e.Conversations[len(e.Conversations)-1]
-}
-
-// MaxStepBytes bounds the groups of a step as JSON. Those beyond it are stated to be missing.
-const MaxStepBytes = 16 << 20
-
-// Size returns the bytes of the groups as JSON, once Bound has counted them.
-func (s *Step) Size() int { return s.size }
-
-// Withhold leaves out the groups and states why.
-func (s *Step) Withhold(reason string) {
-	if s.Missing == "" {
-		s.Groups, s.size, s.Missing = nil, 0, reason
-	}
-}
-
-// Bound leaves out conversations of groups that do not fit.
-func (s *Step) Bound() {
-	room := MaxStepBytes
-	defer func() { s.size = MaxStepBytes - room }()
-	for i := range s.Groups {
-		g := &s.Groups[i]
-		encoded, err := json.Marshal(g)
-		if err == nil && len(encoded) <= room {
-			room -= len(encoded)
-			continue
-		}
-		g.Episodes = nil
-		g.Missing = fmt.Sprintf("the transcript of a step has at most %d MiB, which the groups before this one fill",
-			MaxStepBytes>>20)
-		if err != nil {
-			g.Missing = "the group cannot be encoded: " + err.Error()
-		}
-	}
 }
 
 // messageOf returns a message as it is recorded, with texts of at most limit bytes.

@@ -124,17 +124,6 @@ func TestTextsAreCutBehindTheirLimit(t *testing.T) {
 	}
 }
 
-// TestWithholdKeepsTheFirstReason withholds a step twice.
-func TestWithholdKeepsTheFirstReason(t *testing.T) {
-	step := Step{Groups: []Group{{Slot: 3}}}
-	step.Bound()
-	step.Withhold("the store does not answer")
-	step.Withhold("a later reason")
-	if step.Missing != "the store does not answer" || step.Groups != nil || step.Size() != 0 {
-		t.Errorf("the step is %+v", step)
-	}
-}
-
 // TestEncodeLeavesOutParametersOfTools encodes tools whose parameters are not JSON, or are too long.
 func TestEncodeLeavesOutParametersOfTools(t *testing.T) {
 	var r Recorder
@@ -184,20 +173,6 @@ func TestEncodeIsBounded(t *testing.T) {
 	}
 }
 
-func TestBoundStatesWhatIsMissing(t *testing.T) {
-	big := Group{Episodes: []Episode{{Reason: strings.Repeat("x", MaxStepBytes/2+1)}}}
-	step := Step{Groups: []Group{big, big, {Slot: 3}}}
-	step.Bound()
-	if step.Groups[0].Missing != "" || step.Groups[1].Missing == "" || step.Groups[1].Episodes != nil ||
-		step.Groups[2].Missing != "" {
-		t.Errorf("missing are %q, %q and %q, want the second alone", step.Groups[0].Missing, step.Groups[1].Missing,
-			step.Groups[2].Missing)
-	}
-	if step.Size() > MaxStepBytes || step.Size() < MaxStepBytes/2 {
-		t.Errorf("the size is %d", step.Size())
-	}
-}
-
 func TestFromGroup(t *testing.T) {
 	var r Recorder
 	r.Prompt([]chat.Message{user("a")}, nil)
@@ -209,7 +184,8 @@ func TestFromGroup(t *testing.T) {
 	}}}
 	reward := 0.25
 	want := Group{Environment: "e", Outcome: "Usable", Episodes: []Episode{{
-		Outcome: "Usable", Reward: 0.5, Parts: map[string]float64{"format": 0.5}, StopReason: "stop",
+		Outcome: "Usable", Reward: 0.5, Parts: map[string]float64{"format": 0.5}, Metrics: map[string]float64{},
+		StopReason: "stop",
 		Conversations: []Conversation{{Role: "solver", Key: "s", Reward: &reward,
 			Messages:   []Message{{Role: "user", Text: "a"}},
 			Judgements: []Judgement{{Criterion: "c", Rationale: "why", Rating: 1}}}},

@@ -72,7 +72,7 @@ func TestResumeFromArtifactsAtURL(t *testing.T) {
 			w.download()
 			w.compare(verdict, want)
 			w.checkTensorBoard()
-			w.checkRollouts()
+			w.checkEpisodes()
 		})
 	}
 }
@@ -104,5 +104,5 @@ func TestArtifactsAtURLWithFaults(t *testing.T) {
 	w.file.ArtifactsURL = server.URL("")
 	w.download()
 	w.compare(verdict, baseline(t))
-	w.checkRollouts()
+	w.checkEpisodes()
 }

@@ -41,7 +41,7 @@ func TestResumeAfterDeathAtEachFaultPoint(t *testing.T) {
 				}
 				w.compare(verdict, want)
 				w.checkTensorBoard()
-				w.checkRollouts()
+				w.checkEpisodes()
 				if !workerDies && worker.sampledTwice() > 0 {
 					t.Errorf("the worker was not killed, and %d groups were bought twice", worker.sampledTwice())
 				}

@@ -4,10 +4,6 @@
 package survival
 
 import (
-	"compress/gzip"
-	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -15,38 +11,26 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
-	"github.com/tinker-operator/tinker-operator/internal/learner/rollouts"
+	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// readRollouts reads what the artifacts have of the episodes of a version.
-func (w *fixture) readRollouts(row artifacts.Row) []rollouts.Line {
+// readEpisodes reads what the artifacts have of the episodes of a version.
+func (w *fixture) readEpisodes(row artifacts.Row) []transcript.Line {
 	w.t.Helper()
-	name := filepath.Join(w.artifacts, w.file.Run.UID, "rollouts", artifacts.TranscriptKey(row.Step, row.Lineage.String())+
-		".jsonl.gz")
-	file, err := os.Open(name)
+	data, err := os.ReadFile(filepath.Join(w.artifacts, w.file.Run.UID, "episodes",
+		artifacts.EpisodesFile(artifacts.EpisodesKey(row.Step, row.Lineage.String()))))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	defer func() { _ = file.Close() }()
-	unpacked, err := gzip.NewReader(file)
+	lines, err := transcript.DecodeLines(data)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var lines []rollouts.Line
-	for decoder := json.NewDecoder(unpacked); ; {
-		var line rollouts.Line
-		switch err := decoder.Decode(&line); {
-		case errors.Is(err, io.EOF):
-			return lines
-		case err != nil:
-			w.t.Fatalf("%s: %v", name, err)
-		}
-		lines = append(lines, line)
-	}
+	return lines
 }
 
-// checkRollouts demands the rollouts of each row: the slots of its batch, and the reward of its metrics.
-func (w *fixture) checkRollouts() {
+// checkEpisodes demands the episodes of each row: the slots of its batch, and the reward of its metrics.
+func (w *fixture) checkEpisodes() {
 	w.t.Helper()
 	rows := w.rows()
 	for _, row := range rows {
@@ -59,7 +43,7 @@ func (w *fixture) checkRollouts() {
 			want = append(want, slot{s.Slot, s.Outcome})
 		}
 		sum, episodes := 0.0, 0.0
-		for _, line := range w.readRollouts(row) {
+		for _, line := range w.readEpisodes(row) {
 			if next := (slot{line.Slot, line.Group}); len(got) == 0 || got[len(got)-1] != next {
 				got = append(got, next)
 			}
@@ -68,7 +52,7 @@ func (w *fixture) checkRollouts() {
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			w.t.Errorf("slots of step %d (-row +rollouts):\n%s", row.Step, diff)
+			w.t.Errorf("slots of step %d (-row +episodes):\n%s", row.Step, diff)
 		}
 		if reward, ok := row.Metrics[contract.MetricReward]; ok && (episodes == 0 || reward != sum/episodes) {
 			w.t.Errorf("the reward of step %d is %g, and the mean of %g episodes %g", row.Step, reward, episodes, sum/episodes)

@@ -4,61 +4,23 @@
 package survival
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// transcripts reads the transcripts of a run by their steps. None is cut short, each has its page, and no other file is
-// left.
-func (w *fixture) transcripts() map[int64]transcript.Step {
-	w.t.Helper()
-	dir := filepath.Join(w.artifacts, w.file.Run.UID, "transcripts")
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	steps := map[int64]transcript.Step{}
-	for _, entry := range entries {
-		data, err := os.ReadFile(filepath.Join(dir, entry.Name()))
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		switch filepath.Ext(entry.Name()) {
-		case ".html":
-			if !strings.HasSuffix(string(data), "</html>\n") {
-				w.t.Errorf("the page %s is cut short", entry.Name())
-			}
-		case ".json":
-			var step transcript.Step
-			if err := json.Unmarshal(data, &step); err != nil {
-				w.t.Errorf("the transcript %s is cut short: %v", entry.Name(), err)
-			}
-			if _, ok := steps[step.Step]; ok {
-				w.t.Errorf("step %d has two transcripts", step.Step)
-			}
-			steps[step.Step] = step
-		default:
-			w.t.Errorf("%s is left over", entry.Name())
-		}
-	}
-	return steps
-}
-
-// TestTranscripts kills learners around a commit: each committed step then has a transcript or states that it is
-// missing, and the weights are those of a run without transcripts.
+// TestTranscripts kills learners around a commit: each committed step then has the conversations of its first groups, and
+// the weights are those of a run without conversations.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
 	w.startRolloutWorker("w0")
 	want := w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
-	if got := w.transcripts(); len(got) != 0 {
-		t.Errorf("%d transcripts of a run without them", len(got))
+	for _, row := range w.rows() {
+		if got := transcript.StepOf(w.readEpisodes(row)); len(got.Groups) != 0 || got.Missing == "" {
+			t.Errorf("a run without conversations has %+v", got)
+		}
 	}
 	for _, point := range []string{"", "step.measured", "row.written", "save.submitted", "save.answered", "claim.looked",
 		"covered.sent", "retire.before"} {
@@ -72,18 +34,12 @@ func TestTranscripts(t *testing.T) {
 				number++
 			}
 			w.compare(w.waitFor(w.startLearner(number, nil), contract.CauseCompleted), want)
-			steps := w.transcripts()
-			for step := int64(1); step <= w.file.Fixed.Algorithm.Steps; step++ {
-				s, ok := steps[step]
-				switch {
-				case !ok:
-					t.Errorf("step %d has no transcript, and nothing states that", step)
-				case s.Missing != "" && (step != 2 || point == "" || point == "step.measured" || point == "row.written" ||
-					point == "retire.before"):
-					t.Errorf("step %d has no transcript: %s", step, s.Missing)
-				case s.Missing == "":
-					checkGroups(t, s)
-				}
+			rows := w.rows()
+			if len(rows) < int(w.file.Fixed.Algorithm.Steps) {
+				t.Errorf("there are %d rows, want one for each step", len(rows))
+			}
+			for _, row := range rows {
+				checkGroups(t, transcript.StepOf(w.readEpisodes(row)))
 			}
 		})
 	}
@@ -95,8 +51,14 @@ func checkGroups(t *testing.T, s transcript.Step) {
 		t.Errorf("step %d has %d groups, want 2", s.Step, len(s.Groups))
 	}
 	for _, g := range s.Groups {
-		if g.Missing != "" || len(g.Episodes) != 4 || len(g.Episodes[0].Conversations) != 1 {
-			t.Errorf("slot %d of step %d is %+v", g.Slot, s.Step, g)
+		if len(g.Episodes) != 4 || len(g.Episodes[0].Conversations) != 1 {
+			t.Fatalf("slot %d of step %d is %+v", g.Slot, s.Step, g)
+		}
+		c := g.Episodes[0].Conversations[0]
+		if segment := c.Segments[0]; len(c.Messages) < 2 || len(segment.IDs) != segment.Tokens || segment.Sampled == 0 ||
+			len(segment.Actions) != segment.Sampled || len(segment.Logprobs) != segment.Sampled ||
+			len(segment.TrainerLogprobs) != segment.Sampled || len(segment.Advantages) != segment.Sampled {
+			t.Errorf("slot %d of step %d has the conversation %+v", g.Slot, s.Step, c)
 		}
 	}
 }

@@ -106,13 +106,19 @@ var damageOfRows = map[string]struct {
 	change   func(data []byte) []byte
 	repaired bool
 }{
-	"missing":                 {func([]byte) []byte { return nil }, true},
-	"cut":                     {func(data []byte) []byte { return data[:len(data)-7] }, true},
-	"cut at a line":           {func(data []byte) []byte { return data[:bytes.LastIndexByte(data[:len(data)-1], '\n')+1] }, true},
+	"missing": {func([]byte) []byte { return nil }, true},
+	"cut":     {func(data []byte) []byte { return data[:len(data)-7] }, true},
+	"cut at a line": {func(data []byte) []byte {
+		return data[:bytes.LastIndexByte(data[:len(data)-1], '\n')+1]
+	}, true},
 	"torn":                    {func(data []byte) []byte { return data[:len(data)/5] }, true},
 	"torn between two values": {func(data []byte) []byte { return data[:bytes.IndexByte(data, '\t')+1] }, true},
-	"zeros at the end":        {func(data []byte) []byte { return append(data[:len(data)-900], make([]byte, 900)...) }, true},
-	"overwritten":             {func(data []byte) []byte { return append(bytes.Repeat([]byte{'x'}, 300), data[300:]...) }, false},
+	"zeros at the end": {func(data []byte) []byte {
+		return append(data[:len(data)-900], make([]byte, 900)...)
+	}, true},
+	"overwritten": {func(data []byte) []byte {
+		return append(bytes.Repeat([]byte{'x'}, 300), data[300:]...)
+	}, false},
 	"a damaged metric": {func(data []byte) []byte {
 		return bytes.Replace(data, []byte(`"progress/batch":7,`), []byte(`"progress/batch":7`), 1)
 	}, false},
@@ -168,7 +174,9 @@ func TestDamagedMetrics(t *testing.T) {
 		"a line is doubled":  func(data []byte) []byte { return append(data, lines(data)[99]...) },
 		"a step came to it":  func(data []byte) []byte { return append(data, `{"step":100}`+"\n"...) },
 		"another came to it": func(data []byte) []byte { return append(data, "text\n\n"...) },
-		"a changed value":    func(data []byte) []byte { return bytes.Replace(data, []byte(`batch":95`), []byte(`batch":9`), 1) },
+		"a changed value": func(data []byte) []byte {
+			return bytes.Replace(data, []byte(`batch":95`), []byte(`batch":9`), 1)
+		},
 	}
 	for name, change := range damage {
 		t.Run(name, func(t *testing.T) {
@@ -230,7 +238,8 @@ func TestEvaluationLineThatIsMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := chain(t)
-			must(t, os.WriteFile(filepath.Join(dir, "uid", evaluationsName), []byte(change(read(t, dir, evaluationsName))), fileMode),
+			changed := change(read(t, dir, evaluationsName))
+			must(t, os.WriteFile(filepath.Join(dir, "uid", evaluationsName), []byte(changed), fileMode),
 				openStore(t, dir).WriteEvaluation(Evaluation{Version: rowAt("b50"), Digest: "p"}),
 				openStore(t, dir).Rebuild(rowAt("a100"), noParent))
 			got := evaluated(t, dir)

@@ -62,17 +62,15 @@ type Journal struct {
 	config Config
 	store  *Store // nil without artifacts
 	// rows are not durable yet, lines are not in metrics.jsonl yet.
-	rows  []stepRow
-	lines []line
-	// Transcripts are those of the steps.
-	Transcripts Transcripts
-	spending    spendingWrites
+	rows     []stepRow
+	lines    []line
+	spending spendingWrites
 }
 
-// stepRow is the row of a step with the results of its rollouts.
+// stepRow is the row of a step with its episodes.
 type stepRow struct {
 	Row
-	rollouts []byte
+	episodes []byte
 }
 
 // line is a row that is durable, but not in metrics.jsonl yet. It is completed once it was changed since.
@@ -83,9 +81,7 @@ type line struct {
 
 // NewJournal returns a journal that has claimed nothing.
 func NewJournal(config Config) *Journal {
-	j := &Journal{config: config}
-	j.Transcripts.journal = j
-	return j
+	return &Journal{config: config}
 }
 
 // HasStore reports whether there is an artifact store.

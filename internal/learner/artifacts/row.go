@@ -76,14 +76,14 @@ func (s *Store) WriteRow(row Row) error {
 	return nil
 }
 
-// WriteStep makes the results of a step durable: its row, and the results of its rollouts unless they are nil.
-func (s *Store) WriteStep(row Row, rollouts []byte) error {
+// WriteStep makes a step durable: its row, and its episodes unless they are nil.
+func (s *Store) WriteStep(row Row, episodes []byte) error {
 	var group errgroup.Group
 	group.Go(func() error { return s.WriteRow(row) })
-	if rollouts != nil {
+	if episodes != nil {
 		group.Go(func() error {
-			if err := s.files.publish(rolloutsName(row.Version), rollouts); err != nil {
-				return fmt.Errorf("writing rollouts of step %d: %w", row.Step, err)
+			if err := s.files.publish(episodesName(row.Version), episodes); err != nil {
+				return fmt.Errorf("writing episodes of step %d: %w", row.Step, err)
 			}
 			return nil
 		})
@@ -149,8 +149,8 @@ func rowName(v rl.Version) string {
 	return path.Join(rowsDir, fmt.Sprintf("%09d-%s.json", v.Step, v.Lineage))
 }
 
-func rolloutsName(v rl.Version) string {
-	return path.Join(rolloutsDir, fmt.Sprintf("%09d-%s.jsonl.gz", v.Step, v.Lineage))
+func episodesName(v rl.Version) string {
+	return path.Join(episodesDir, EpisodesKey(v.Step, v.Lineage.String())+episodesExtension)
 }
 
 func evaluationName(v rl.Version, plan string) string {

@@ -12,13 +12,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// Add adds the row of a step and the results of its rollouts, which may be nil. They become durable with WriteRows.
-func (j *Journal) Add(row Row, rollouts []byte) {
-	j.rows = append(j.rows, stepRow{row, rollouts})
+// Add adds the row of a step and its episodes, which may be nil. They become durable with WriteRows.
+func (j *Journal) Add(row Row, episodes []byte) {
+	j.rows = append(j.rows, stepRow{row, episodes})
 }
 
-// Discard drops the rows, lines and transcripts that wait: their steps are made again.
-func (j *Journal) Discard() { j.rows, j.lines, j.Transcripts.uncommitted = nil, nil, nil }
+// Discard drops the rows and lines that wait: their steps are made again.
+func (j *Journal) Discard() { j.rows, j.lines = nil, nil }
 
 // WriteRows makes the rows durable, in order, and waits for the store.
 func (j *Journal) WriteRows(ctx context.Context) error {
@@ -26,7 +26,7 @@ func (j *Journal) WriteRows(ctx context.Context) error {
 		row := j.rows[0]
 		if j.store != nil {
 			if err := j.insist(ctx, "writing row", func() error {
-				return j.store.WriteStep(row.Row, row.rollouts)
+				return j.store.WriteStep(row.Row, row.episodes)
 			}); err != nil {
 				return err
 			}

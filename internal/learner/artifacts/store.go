@@ -10,9 +10,8 @@
 //	attempts/<n>                              claim of attempt n
 //	specs/<n>.json                            run file of attempt n
 //	rows/<step>-<lineage>.json                row of the step that led to that version
-//	rollouts/<step>-<lineage>.jsonl.gz        results of the episodes of that step, a line for each
+//	episodes/<step>-<lineage>.jsonl.gz        episodes of that step, a line for each
 //	evaluations/<step>-<lineage>-<plan>.json  result of one evaluation; <plan> is the digest of what it evaluates
-//	transcripts/<step>-<lineage>.json, .html  what people read of a committed step
 //	uploads/<step>-<lineage>.json, .progress  rollouts that OpenReward has not received, and which of them were begun
 //	uploads/<step>-<lineage>.sent             the rollouts of that version need not be sent any more
 //	tensorboard/<name>/events.out.tfevents.*  event files of TensorBoard, in the order of their steps
@@ -33,7 +32,7 @@
 //
 // The files are those of a folder, or objects below a URL: then the folder is a copy that reads are served from.
 //
-// A row and its rollouts are written before its state is saved and may belong to a state that was never
+// A row and its episodes are written before its state is saved and may belong to a state that was never
 // saved. Only the chain of parents says which rows count. Files appear whole or not at all, and survive a power failure
 // once the call that wrote them has returned.
 package artifacts
@@ -53,7 +52,6 @@ var ErrClaimed = errors.New("the attempt is claimed by another process")
 const (
 	claimsDir      = "attempts"
 	rowsDir        = "rows"
-	rolloutsDir    = "rollouts"
 	evaluationsDir = "evaluations"
 	specsDir       = "specs"
 	sessionFile    = "session"
@@ -70,7 +68,7 @@ type Store struct {
 // OpenStore makes the folders of the run below dir as needed.
 func OpenStore(dir, runUID string) (*Store, error) {
 	files := &folder{dir: filepath.Join(dir, runUID)}
-	for _, sub := range []string{claimsDir, rowsDir, rolloutsDir, evaluationsDir, specsDir, transcriptsDir, uploadsDir,
+	for _, sub := range []string{claimsDir, rowsDir, episodesDir, evaluationsDir, specsDir, uploadsDir,
 		spendingDir} {
 		if err := os.MkdirAll(files.path(sub), 0o755); err != nil {
 			return nil, fmt.Errorf("making artifact folders: %w", err)

@@ -18,7 +18,7 @@ const uploadsDir = "uploads"
 // ErrSuperseded says that a later attempt has claimed the run.
 var ErrSuperseded = errors.New("a later attempt has claimed the run")
 
-// UploadFiles are the rollouts of steps that wait until a service has received them, by the names of TranscriptKey.
+// UploadFiles are the rollouts of steps that wait until a service has received them, by the names of EpisodesKey.
 // They are written before the state of their step is saved, so that a learner that resumes from that state finds them.
 type UploadFiles struct {
 	store   *Store

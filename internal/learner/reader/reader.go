@@ -1,7 +1,7 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reader reads the transcripts of a run from its artifacts, for people. It writes nothing there.
+// Package reader reads the recorded episodes of a run from its artifacts, for people. It writes nothing there.
 package reader
 
 import (
@@ -13,15 +13,14 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
+	"github.com/tinker-operator/tinker-operator/internal/transcript"
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
 
@@ -88,17 +87,17 @@ func (r Request) read(ctx context.Context, from files) (delivery.Delivery, error
 	dir, rows, chunks := artifacts.RunFiles(r.RunUID)
 	names, err := from.List(ctx, dir+"/")
 	if err != nil {
-		return delivery.Delivery{}, fmt.Errorf("listing transcripts: %w", err)
+		return delivery.Delivery{}, fmt.Errorf("listing episodes: %w", err)
 	}
 	data, err := committedRows(ctx, from, rows, chunks)
 	if err != nil {
 		return delivery.Delivery{}, fmt.Errorf("reading committed rows: %w", err)
 	}
-	keys := choose(names, artifacts.CommittedTranscripts(data))
+	keys := choose(names, artifacts.CommittedVersions(data))
 	d := delivery.Delivery{Steps: []int64{}}
 	wanted := ""
 	for _, key := range keys {
-		step, _ := artifacts.TranscriptStep(key)
+		step, _ := artifacts.EpisodesStep(key)
 		d.Steps = append(d.Steps, step)
 		if step == r.Step || r.Step == Newest {
 			wanted = key
@@ -107,14 +106,17 @@ func (r Request) read(ctx context.Context, from files) (delivery.Delivery, error
 	if r.Step == List || wanted == "" {
 		return d, nil
 	}
-	encoded, err := from.Get(ctx, path.Join(dir, wanted+".json"))
+	encoded, err := from.Get(ctx, dir+"/"+artifacts.EpisodesFile(wanted))
 	if err != nil {
-		return d, fmt.Errorf("reading the transcript: %w", err)
+		return d, fmt.Errorf("reading episodes: %w", err)
 	}
-	if !json.Valid(encoded) {
-		return d, fmt.Errorf("the transcript %s is damaged: choose another step", wanted)
+	lines, err := transcript.DecodeLines(encoded)
+	if err != nil {
+		return d, fmt.Errorf("the episodes of %s are damaged (%w): choose another step", wanted, err)
 	}
-	d.Transcript = encoded
+	if d.Transcript, err = json.Marshal(transcript.StepOf(lines)); err != nil {
+		return d, fmt.Errorf("encoding the transcript: %w", err)
+	}
 	return d, nil
 }
 
@@ -141,15 +143,15 @@ func committedRows(ctx context.Context, from files, rows, chunks string) ([]byte
 	return bytes.Join(parts, nil), err
 }
 
-// choose returns the names of one transcript for each step, in order. Steps that were made again have several, of which
-// that of the committed version is chosen; and if versions are committed that have transcripts, steps that are not
+// choose returns the keys of the episodes of one version for each step, in order. Steps that were made again have several, of which
+// that of the committed version is chosen; and if versions are committed that have episodes, steps that are not
 // among them are left out.
 func choose(names []string, committed map[string]bool) []string {
 	byStep := map[int64]string{}
 	any := slices.ContainsFunc(names, func(name string) bool { return committed[keyOf(name)] })
 	for _, name := range slices.Sorted(slices.Values(names)) {
 		key := keyOf(name)
-		if step, ok := artifacts.TranscriptStep(key); ok && key != "" && (committed[key] || !any) {
+		if step, ok := artifacts.EpisodesStep(key); ok && key != "" && (committed[key] || !any) {
 			byStep[step] = key
 		}
 	}
@@ -161,9 +163,9 @@ func choose(names []string, committed map[string]bool) []string {
 	return keys
 }
 
-// keyOf returns the key of a transcript's JSON file, and "" for other files.
+// keyOf returns the key of a file with episodes, and "" for other files.
 func keyOf(name string) string {
-	key, ok := strings.CutSuffix(path.Base(name), ".json")
+	key, ok := artifacts.KeyOf(name)
 	if !ok {
 		return ""
 	}

@@ -27,12 +27,13 @@ func fill(t *testing.T, s *artifacts.Store) {
 	if err := s.Claim(1, "me"); err != nil {
 		t.Fatal(err)
 	}
-	write := func(step int64, lineage string) {
-		data, err := json.Marshal(transcript.Step{Step: step, Lineage: lineage})
+	write := func(step int64, lineage rl.Lineage) {
+		data, err := transcript.EncodeLines(transcript.Line{Step: step, Lineage: lineage.String()},
+			[]transcript.TaskGroup{{Recorded: true}}, transcript.Trained{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.WriteTranscript(step, lineage, data, []byte("<html>")); err != nil {
+		if err := s.WriteStep(artifacts.Row{Version: rl.Version{Step: step, Lineage: lineage}}, data); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -40,7 +41,7 @@ func fill(t *testing.T, s *artifacts.Store) {
 		step    int64
 		lineage string
 	}{{1, "a"}, {2, "b"}, {2, "z"}, {3, "z"}} {
-		write(v.step, lineage(v.lineage).String())
+		write(v.step, lineage(v.lineage))
 	}
 	newest := rl.Version{Step: 2, Lineage: lineage("b")}
 	for _, row := range []artifacts.Row{{Version: rl.Version{Step: 1, Lineage: lineage("a")}},

@@ -5,9 +5,9 @@
 // such. Each service is a Sink with a goroutine of its own, so that none delays another, or the training.
 //
 // What is sent are lines, in order: line i has the metrics of batch i, as metrics.jsonl has them, and those of the
-// evaluation of version i, as evaluations.jsonl has them. A line is sent once its step is committed and that evaluation has its result. A sink asks its service
-// for the newest step that it has, whenever it connects, and continues behind it: so each step is sent once, whatever
-// was killed or did not answer.
+// evaluation of version i, as evaluations.jsonl has them. A line is sent once its step is committed and that evaluation
+// has its result. A sink asks its service for the newest step that it has, whenever it connects, and continues behind
+// it: so each step is sent once, regardless of deaths and outages.
 package tracking
 
 import (

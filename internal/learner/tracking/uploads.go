@@ -62,7 +62,7 @@ type waitingBatch struct {
 	refused  int
 }
 
-func (b *waitingBatch) key() string { return artifacts.TranscriptKey(b.Step, b.Lineage.String()) }
+func (b *waitingBatch) key() string { return artifacts.EpisodesKey(b.Step, b.Lineage.String()) }
 
 func newUploads(run openreward.Run, service *openReward, files func() *artifacts.UploadFiles,
 	logger *slog.Logger) *Uploads {

@@ -6,7 +6,6 @@ package try
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -123,9 +122,9 @@ func (t *trial) follow(
 
 // newSteps returns the steps whose transcripts are new, and prints them.
 func (t *trial) newSteps(file contract.RunFile, shown map[string]bool) ([]transcript.Step, error) {
-	names, err := filepath.Glob(filepath.Join(file.ArtifactsDir, file.Run.UID, "transcripts", "*.json"))
+	names, err := filepath.Glob(filepath.Join(file.ArtifactsDir, file.Run.UID, "episodes", "*.jsonl.gz"))
 	if err != nil {
-		return nil, fmt.Errorf("listing transcripts: %w", err)
+		return nil, fmt.Errorf("listing episodes: %w", err)
 	}
 	slices.Sort(names)
 	var steps []transcript.Step
@@ -136,12 +135,13 @@ func (t *trial) newSteps(file contract.RunFile, shown map[string]bool) ([]transc
 		shown[name] = true
 		data, err := os.ReadFile(name)
 		if err != nil {
-			return nil, fmt.Errorf("reading transcript: %w", err)
+			return nil, fmt.Errorf("reading episodes: %w", err)
 		}
-		var step transcript.Step
-		if err := json.Unmarshal(data, &step); err != nil {
-			return nil, fmt.Errorf("reading transcript: %w", err)
+		lines, err := transcript.DecodeLines(data)
+		if err != nil {
+			return nil, fmt.Errorf("reading episodes: %w", err)
 		}
+		step := transcript.StepOf(lines)
 		steps = append(steps, step)
 		t.progress("step %d of %d is trained", step.Step, file.Fixed.Algorithm.Steps)
 		if t.format != output.JSON {

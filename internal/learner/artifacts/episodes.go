@@ -1,0 +1,73 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package artifacts
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
+)
+
+const (
+	episodesDir       = "episodes"
+	episodesExtension = ".jsonl.gz"
+)
+
+// RunFiles returns the names, below that of the store, of a run's episodes, of the file with its committed rows, and
+// what the names begin with of the objects that have this file's lines at a URL.
+func RunFiles(runUID string) (episodes, rows, chunks string) {
+	return path.Join(runUID, episodesDir), path.Join(runUID, rowsName), path.Join(runUID, chunkPrefix(rowsName)) + "-"
+}
+
+// CommittedVersions returns the versions of a file with committed rows, by the names of EpisodesKey.
+func CommittedVersions(rows []byte) map[string]bool {
+	committed := map[string]bool{}
+	for v := range decodeSummaries(rows) {
+		committed[EpisodesKey(v.Step, v.Lineage.String())] = true
+	}
+	return committed
+}
+
+// EpisodesStep returns the step of a name of EpisodesKey.
+func EpisodesStep(key string) (int64, bool) {
+	text, _, ok := strings.Cut(key, "-")
+	step, err := strconv.ParseInt(text, 10, 64)
+	return step, ok && err == nil
+}
+
+// EpisodesKey names the episodes of a version, without folder and extension.
+func EpisodesKey(step int64, lineage string) string { return fmt.Sprintf("%09d-%s", step, lineage) }
+
+// KeyOf returns the key of a file with episodes; ok is false for other files.
+func KeyOf(name string) (key string, ok bool) {
+	return strings.CutSuffix(path.Base(name), episodesExtension)
+}
+
+// EpisodesFile returns the name of the file with the episodes of a key, in its folder.
+func EpisodesFile(key string) string { return key + episodesExtension }
+
+// publish writes a file that nobody reads here, so that no copy is needed.
+func (f *folder) publish(name string, data []byte) error {
+	if f.remote != nil {
+		return f.remote.put(name, data)
+	}
+	return atomicfile.WriteDurable(f.path(name), fileMode, data)
+}
+
+// list returns the names in a folder, without it.
+func (f *folder) list(folder string) ([]string, error) {
+	if f.remote != nil {
+		return f.remote.list(folder)
+	}
+	entries, err := os.ReadDir(f.path(folder))
+	names := make([]string, 0, len(entries))
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names, err
+}
