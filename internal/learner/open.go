@@ -41,6 +41,9 @@ func (o *modelOpening) load(ctx context.Context) error {
 	o.loaded = true
 	o.loop.model, o.loop.at = loaded.Model, loaded.At
 	o.loop.submitted, o.loop.stored = loaded.At.Step, loaded.At.Step
+	if o.loop.model != nil && o.journal.HasStore() { // without artifacts only a listing shows that a learner is superseded
+		o.opener.Made(o.loop.model.ID())
+	}
 	o.reportOrigin(loaded)
 	err = checkReference(ctx, o.learner)
 	spent{o.learner}.record(ctx)

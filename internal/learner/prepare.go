@@ -127,7 +127,7 @@ func (l *learner) prepareModels(ctx context.Context) {
 		Now:   l.config.Now,
 	}
 	l.opener = opening.New(opening.Config{
-		File: l.file, API: l.client, Models: l.factory, Book: l.book, Rows: l.journal, Saved: l.addSaved,
+		File: l.file, API: l.client, Models: l.factory, Book: l.book, Rows: l.journal, Unloads: l.journal, Saved: l.addSaved,
 		IsMissing: l.table.IsMissing, Logger: l.config.Logger, Now: l.config.Now,
 	})
 }

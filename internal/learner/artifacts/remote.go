@@ -132,7 +132,7 @@ func (r *remote) refresh() error {
 	if err != nil {
 		return err
 	}
-	for _, file := range []string{sessionFile, workersFile, spent} {
+	for _, file := range []string{sessionFile, workersFile, unloadedFile, spent} {
 		group.Go(func() error { return r.copy(file) })
 	}
 	r.known.Store(&known)

@@ -56,6 +56,7 @@ const (
 	specsDir       = "specs"
 	sessionFile    = "session"
 	workersFile    = "workers.json"
+	unloadedFile   = "unloaded.json"
 )
 
 // Store is the folder of one run. It is safe for concurrent use by the parts of one learner, and its

@@ -59,6 +59,14 @@ func (b *Book) Replace(index Index) {
 	b.index = index
 }
 
+// ReplaceSome replaces some entries of the index by those that were read anew.
+func (b *Book) ReplaceSome(isReplaced func(Entry) bool, index Index) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.index, func(_ string, e Entry) bool { return isReplaced(e) })
+	maps.Copy(b.index, index)
+}
+
 // Add adds the entries of an index that was read without a listing, except those of paths that are known.
 func (b *Book) Add(index Index) {
 	b.mu.Lock()

@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
@@ -19,9 +21,60 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
+// ownModels is how many of the newest models of this attempt are listed again: what the one before the last saves late
+// is not the newest, but may still be retired.
+const ownModels = 2
+
+// Made notes that this attempt has made a model and loaded a state into it. A superseded learner has to find out by
+// claims that it is, since the next List looks at the models of this attempt alone: whatever earlier attempts save late
+// is not the newest.
+func (o *Opener) Made(model string) {
+	o.own, o.loaded = append(o.own, model), true
+	o.own = o.own[max(0, len(o.own)-ownModels):]
+	o.models[model] = tinker.Metadata{trainee.MetadataRun: o.File.Run.UID, trainee.MetadataSpec: o.File.SpecDigest}
+}
+
 // List unloads the models of earlier attempts, and reads all states and sampler weights of the run, and of the run that
-// it continues, into the book: those that the server lists, that the run file knows, and that rows name.
+// it continues, into the book: those that the server lists, that the run file knows, and that rows name. If a model was
+// made since it was called last, it reads those of the newest own models alone.
 func (o *Opener) List(ctx context.Context) error {
+	if o.loaded {
+		o.loaded = false
+		if err := o.listOwn(ctx); failure.KindOf(err) != failure.Missing {
+			return err
+		}
+	}
+	return o.listAll(ctx)
+}
+
+// listOwn reads what the newest models of this attempt have saved into the book.
+func (o *Opener) listOwn(ctx context.Context) error {
+	isOwn := func(e checkpoints.Entry) bool {
+		path, err := tinker.ParsePath(e.Path)
+		return err == nil && slices.Contains(o.own, path.Run)
+	}
+	found := checkpoints.Index{}
+	for _, path := range o.Rows.RecentStates() {
+		if entry, ok := o.read(path); ok && isOwn(entry) {
+			found.Add(entry)
+		}
+	}
+	for _, model := range o.own {
+		saved, err := o.API.RunCheckpoints(ctx, model)
+		if err != nil {
+			return fmt.Errorf("listing checkpoints: %w", err)
+		}
+		for _, c := range saved {
+			if entry, ok := o.readListed(c); ok {
+				found.Add(entry)
+			}
+		}
+	}
+	o.Book.ReplaceSome(isOwn, found)
+	return nil
+}
+
+func (o *Opener) listAll(ctx context.Context) error {
 	if err := o.unloadEarlier(ctx); err != nil {
 		return err
 	}
@@ -109,13 +162,42 @@ func (o *Opener) unnamed(found checkpoints.Index) []string {
 	return models
 }
 
+// unloadsAtOnce is how many models are unloaded at the same time.
+const unloadsAtOnce = 8
+
+// unload unloads the models that no attempt has unloaded before, and records those.
 func (o *Opener) unload(ctx context.Context, models []string) {
-	for _, id := range models {
-		err := o.API.UnloadModel(ctx, id)
-		if errors.Is(err, client.ErrUnsupported) || err == nil || ctx.Err() != nil {
-			continue
+	if o.unloaded == nil {
+		o.unloaded = map[string]bool{}
+		for _, id := range o.Unloads.Unloaded() {
+			o.unloaded[id] = true
 		}
-		o.Logger.Info("model of an earlier attempt is not unloaded", "model", id, "err", err)
+	}
+	models = slices.DeleteFunc(models, func(id string) bool { return o.unloaded[id] })
+	if len(models) == 0 {
+		return
+	}
+	results := make([]error, len(models))
+	var calls sync.WaitGroup
+	slots := make(chan struct{}, unloadsAtOnce)
+	for i, id := range models {
+		slots <- struct{}{}
+		calls.Go(func() {
+			results[i] = o.API.UnloadModel(ctx, id)
+			<-slots
+		})
+	}
+	calls.Wait()
+	for i, id := range models {
+		switch err := results[i]; {
+		case err == nil || errors.Is(err, client.ErrUnsupported):
+			o.unloaded[id] = true
+		case ctx.Err() == nil:
+			o.Logger.Info("model of an earlier attempt is not unloaded", "model", id, "err", err)
+		}
+	}
+	if err := o.Unloads.SetUnloaded(ctx, slices.Sorted(maps.Keys(o.unloaded))); err != nil && ctx.Err() == nil {
+		o.Logger.Warn("which models are unloaded is not recorded", "err", err)
 	}
 }
 

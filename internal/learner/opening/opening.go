@@ -25,6 +25,7 @@ type api interface {
 	TrainingRuns(ctx context.Context) iter.Seq2[tinker.TrainingRun, error]
 	UnloadModel(ctx context.Context, modelID string) error
 	Checkpoints(ctx context.Context) iter.Seq2[tinker.Checkpoint, error]
+	RunCheckpoints(ctx context.Context, runID string) ([]tinker.Checkpoint, error)
 	Capabilities(ctx context.Context) (tinker.ServerCapabilities, error)
 }
 
@@ -43,6 +44,12 @@ type rows interface {
 	Origin(v rl.Version) (rl.Lineage, bool)
 }
 
+// unloads records which models the attempts of the run have unloaded. A record that is lost has them unloaded again.
+type unloads interface {
+	Unloaded() []string
+	SetUnloaded(ctx context.Context, models []string) error
+}
+
 // Config configures an Opener.
 type Config struct {
 	File   contract.RunFile
@@ -50,6 +57,8 @@ type Config struct {
 	Models models
 	Book   *checkpoints.Book
 	Rows   rows
+	// Unloads is asked once.
+	Unloads unloads
 	// Saved is called for each checkpoint that was saved.
 	Saved func(path string, name rl.CheckpointName, sampler bool)
 	// IsMissing reports whether a worker did not find the sampler weights at a path.
@@ -66,8 +75,12 @@ type Opener struct {
 	Former *contract.RunFile
 	// Namesake is an earlier run of the same namespace and name that has committed a step; nil for none.
 	Namesake *contract.EarlierRun
-	// models are those that the endpoint lists.
-	models map[string]tinker.Metadata
+	// models are those that the endpoint lists, and unloaded those that need not be unloaded again.
+	models   map[string]tinker.Metadata
+	unloaded map[string]bool
+	// own are the models that this attempt has made, and loaded is set if it has made one since the last List.
+	own    []string
+	loaded bool
 }
 
 // New returns an opener.

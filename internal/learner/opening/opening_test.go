@@ -8,6 +8,8 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,6 +36,9 @@ var errLost = failure.New(failure.LostCheckpoint, errors.New("missing"), "loadin
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
+// unloading guards what concurrent calls change.
+var unloading sync.Mutex
+
 // fake is an endpoint and its models.
 type fake struct {
 	runs        []tinker.TrainingRun
@@ -41,6 +46,11 @@ type fake struct {
 	checkpoints []tinker.Checkpoint
 	listErr     error
 	unloaded    []string
+	meet        chan struct{} // of two calls that unload models
+	recorded    []string      // as unloaded
+	runLists    []string      // of checkpoints of one model
+	runListErr  error
+	listings    int
 	rows        []string
 	origin      rl.Lineage // that the rows lead to
 	resumed     int        // index of the state that loads
@@ -65,6 +75,7 @@ func each[T any](list []T, err error) iter.Seq2[T, error] {
 }
 
 func (f *fake) TrainingRuns(context.Context) iter.Seq2[tinker.TrainingRun, error] {
+	f.listings++
 	return each(f.runs, f.runsErr)
 }
 
@@ -73,10 +84,38 @@ func (f *fake) Capabilities(context.Context) (tinker.ServerCapabilities, error) 
 }
 
 func (f *fake) Checkpoints(context.Context) iter.Seq2[tinker.Checkpoint, error] {
+	f.listings++
 	return each(f.checkpoints, f.listErr)
 }
 
+func (f *fake) RunCheckpoints(_ context.Context, id string) (found []tinker.Checkpoint, err error) {
+	f.runLists = append(f.runLists, id)
+	for _, c := range f.checkpoints {
+		if path, _ := tinker.ParsePath(c.TinkerPath); path.Run == id {
+			found = append(found, c)
+		}
+	}
+	return found, f.runListErr
+}
+
+func (f *fake) Unloaded() []string { return f.recorded }
+
+func (f *fake) SetUnloaded(_ context.Context, models []string) error {
+	f.recorded = models
+	return nil
+}
+
 func (f *fake) UnloadModel(_ context.Context, id string) error {
+	if f.meet != nil {
+		select {
+		case f.meet <- struct{}{}:
+		case <-f.meet:
+		case <-time.After(10 * time.Second):
+			return errors.New("models are not unloaded at the same time")
+		}
+	}
+	unloading.Lock()
+	defer unloading.Unlock()
 	f.unloaded = append(f.unloaded, id)
 	return nil
 }
@@ -130,7 +169,7 @@ func open(f *fake, change func(*contract.RunFile)) *Opener {
 		change(&file)
 	}
 	return New(Config{
-		File: file, API: f, Models: f, Book: checkpoints.NewBook(checkpoints.Config{}), Rows: f,
+		File: file, API: f, Models: f, Book: checkpoints.NewBook(checkpoints.Config{}), Rows: f, Unloads: f,
 		IsMissing: func(path string) bool { return f.missing[path] },
 		Saved:     func(string, rl.CheckpointName, bool) {}, Logger: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return noon },
@@ -215,6 +254,75 @@ func TestListUnloadsEarlierModels(t *testing.T) {
 	if diff := cmp.Diff([]string{"earlier"}, f.unloaded); diff != "" {
 		t.Errorf("unloaded (-want +got):\n%s", diff)
 	}
+}
+
+// TestUnloadOnce opens a run whose 200 attempts have left a model each: all are unloaded once, several at a time.
+func TestUnloadOnce(t *testing.T) {
+	f := &fake{meet: make(chan struct{})}
+	for attempt := range int32(200) {
+		id := strconv.Itoa(int(attempt))
+		f.runs = append(f.runs, tinker.TrainingRun{TrainingRunID: id, UserMetadata: tinker.Metadata{trainee.MetadataRun: uid,
+			trainee.MetadataAttempt: id}})
+	}
+	for _, step := range []struct {
+		attempt int32
+		want    int
+	}{{190, 190}, {190, 190}, {200, 200}} {
+		o := open(f, func(file *contract.RunFile) { file.Attempt = step.attempt })
+		for range 2 {
+			if err := o.List(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := len(f.unloaded); got != step.want {
+			t.Errorf("%d models were unloaded when attempt %d had listed, want %d", got, step.attempt, step.want)
+		}
+	}
+}
+
+// TestListOfOwnModels opens models one after the other. Only the first opening, and one after an opening that failed,
+// lists what belongs to others.
+func TestListOfOwnModels(t *testing.T) {
+	f := &fake{checkpoints: []tinker.Checkpoint{saved(1, 1, tinker.KindState)}}
+	o := open(f, nil)
+	of := func(model string, step int64) tinker.Checkpoint {
+		c := saved(2, step, tinker.KindState)
+		path, _ := tinker.ParsePath(c.TinkerPath)
+		path.Run = model
+		c.TinkerPath = path.String()
+		return c
+	}
+	list := func(what string, listings int, runLists, states []string) {
+		t.Helper()
+		f.listings, f.runLists = 0, nil
+		if err := o.List(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range o.Book.States() {
+			got = append(got, e.Path)
+		}
+		if diff := cmp.Diff(states, got); diff != "" {
+			t.Errorf("%s: states (-want +got):\n%s", what, diff)
+		}
+		if diff := cmp.Diff(runLists, f.runLists); diff != "" || f.listings != listings {
+			t.Errorf("%s: %d listings of the account, want %d; of models (-want +got):\n%s", what, f.listings, listings, diff)
+		}
+	}
+	first := path(1, 1, tinker.KindState)
+	list("first", 2, nil, []string{first})
+	o.Made("a")
+	late := of("a", 2)
+	f.checkpoints = append(f.checkpoints, late, saved(1, 2, tinker.KindState))
+	list("a model was thrown away", 0, []string{"a"}, []string{late.TinkerPath, first})
+	o.Made("b")
+	f.checkpoints = []tinker.Checkpoint{of("b", 3)}
+	list("and another, whose predecessor's states expired", 0, []string{"a", "b"},
+		[]string{f.checkpoints[0].TinkerPath, first})
+	list("an opening that failed", 2, nil, []string{f.checkpoints[0].TinkerPath})
+	o.Made("c")
+	f.runListErr = &client.Error{Category: tinker.CategoryUnsupported}
+	list("an endpoint that lists no models apart", 2, []string{"b"}, []string{f.checkpoints[0].TinkerPath})
 }
 
 func TestLoad(t *testing.T) {

@@ -208,6 +208,9 @@ func shortSamplerPath(model, name string) string { return "tinker://" + model + 
 // Abandon unloads the model where the endpoint supports that. The model must not be used afterwards.
 func (m *Model) Abandon(ctx context.Context) { _ = m.api.UnloadModel(ctx, m.model.ID()) }
 
+// ID returns the id of the model.
+func (m *Model) ID() string { return m.model.ID() }
+
 // StatePath returns the path that a state of a name will have.
 func (m *Model) StatePath(name string) string {
 	return tinker.Path{Run: m.model.ID(), Kind: tinker.KindState, Name: name}.String()

@@ -1,0 +1,43 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+)
+
+// TestCallsOfOpenings counts what openings ask for in a run whose learner is killed 40 times before it has made a step,
+// as on spot nodes, and then throws three models away.
+func TestCallsOfOpenings(t *testing.T) {
+	t.Parallel()
+	const deaths = 40
+	w := newFixture(t, func(f *contract.RunFile) { f.Evaluation = nil })
+	w.startWorker("w0", behavior{})
+	before := w.sim.Stats().Calls
+	calls := func(op string) int64 { return int64(w.sim.Stats().Calls[op]) - int64(before[op]) }
+	for attempt := int32(1); attempt <= deaths; attempt++ {
+		before = w.sim.Stats().Calls
+		<-w.startLearner(attempt, w.dieAt("open.looked", -1)).done
+		if n := calls("unload_model"); n > 1 {
+			t.Errorf("attempt %d unloads %d models, want 1 at most: those before are unloaded", attempt, n)
+		}
+	}
+	w.addFaults(fault.Rule{Op: "optim_step", Do: fault.Fail, Category: "server", Count: 3})
+	before = w.sim.Stats().Calls
+	w.waitFor(w.startLearner(deaths+1, nil), contract.CauseCompleted)
+	if n := calls("load_weights"); n < 4 {
+		t.Errorf("states were loaded %d times, want 4 at least", n)
+	}
+	for op, most := range map[string]int64{
+		"list_training_runs": 1, "list_checkpoints": 1, "unload_model": 5,
+		"list_run_checkpoints": 1 + 2 + 2, // those of the two newest models that it made before
+	} {
+		if n := calls(op); n == 0 || n > most {
+			t.Errorf("attempt %d calls %s %d times, want 1 to %d", deaths+1, op, n, most)
+		}
+	}
+}
