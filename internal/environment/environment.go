@@ -38,6 +38,13 @@ type Exampler interface {
 	Examples(ctx context.Context, task Task) ([]string, error)
 }
 
+// GroupGrader is an environment that may score the episodes of a group together, once all of them have ended.
+type GroupGrader interface {
+	// GradeGroup scores the replies that ended the episodes of one task without a reward of their own (Turn.Ungraded). It
+	// returns the rewards and metrics of each, in their order. An error is a *Fault, or the context's.
+	GradeGroup(ctx context.Context, task Task, replies []Reply) ([]Turn, error)
+}
+
 // Checker is an environment that may be unavailable for a while, since a server elsewhere runs it.
 type Checker interface {
 	// Check returns nil once the environment begins episodes. Otherwise the error says why it does not, or is the
@@ -146,6 +153,8 @@ type Turn struct {
 	Masked []string
 	// Results are those of the calls, in their order, for people: transcripts have them.
 	Results []ToolResult
+	// Ungraded is the reply that ended the episode, where a GroupGrader scores the group together; nil for any other.
+	Ungraded *Reply
 	// Prompts are the next requests. They are empty when the episode is Done.
 	Prompts []Prompt
 	Done    bool

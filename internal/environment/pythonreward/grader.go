@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/environment"
@@ -49,6 +51,8 @@ type Grader struct {
 	spec protocol.Spec
 	// onError is Options.OnError.
 	onError *float64
+	// together says that the function scores the replies of a group together, as its program has said.
+	together atomic.Bool
 
 	mu      sync.Mutex
 	current *start
@@ -115,12 +119,18 @@ func (g *Grader) begin(ctx context.Context, s *start) {
 		return
 	}
 	var said struct{ Entry string }
-	if err := json.Unmarshal(s.Value, &said); err != nil || said.Entry != methodReward {
+	if err := json.Unmarshal(s.Value, &said); err != nil || said.Entry != methodReward && said.Entry != methodRewards {
 		s.err = &CodeError{Code: protocol.CodeWrongSignature, text: fmt.Sprintf(
-			"The code defines %s: define reward(row, reply).", cmp.Or(said.Entry, "no function"))}
+			"The code defines %s: define reward(row, reply) or rewards(row, replies).", cmp.Or(said.Entry, "no function"))}
 		_ = s.Stop(ctx) // an error says that the connection has ended, and the program with it
+		return
 	}
+	g.together.Store(said.Entry == methodRewards)
 }
+
+// GradesTogether reports whether the function scores the replies of a group together. It is known once Check has
+// returned nil.
+func (g *Grader) GradesTogether() bool { return g.together.Load() }
 
 // forget has the program started anew, since the runner does not know it.
 func (g *Grader) forget(s *start) {
@@ -139,6 +149,9 @@ func (g *Grader) Check(ctx context.Context) error {
 
 // Grade implements verify.Grader.
 func (g *Grader) Grade(ctx context.Context, row dataset.Row, reply environment.Reply) (verify.Score, error) {
+	if g.GradesTogether() {
+		return verify.Score{}, &environment.Fault{Permanent: true, Err: verify.ErrTogether}
+	}
 	params, err := json.Marshal(map[string]any{"row": row.AllFields(), "reply": replyOf(reply)})
 	if err != nil {
 		return verify.Score{}, &environment.Fault{Permanent: true, Err: fmt.Errorf("encoding a call of the reward: %w", err)}
@@ -148,6 +161,24 @@ func (g *Grader) Grade(ctx context.Context, row dataset.Row, reply environment.R
 		return g.failed(err)
 	}
 	return scoreOf(value)
+}
+
+// GradeGroup scores the replies to the prompt of one row together. An error is a *environment.Fault, or the context's.
+func (g *Grader) GradeGroup(ctx context.Context, row dataset.Row, replies []environment.Reply) ([]verify.Score, error) {
+	given := make([]reply, len(replies))
+	for i, r := range replies {
+		given[i] = replyOf(r)
+	}
+	params, err := json.Marshal(map[string]any{"row": row.AllFields(), "replies": given})
+	if err != nil {
+		return nil, &environment.Fault{Permanent: true, Err: fmt.Errorf("encoding a call of the reward: %w", err)}
+	}
+	value, err := g.call(ctx, client.Call{Method: methodRewards, Params: params, Seed: replies[0].Seed})
+	if err != nil {
+		score, err := g.failed(err)
+		return slices.Repeat([]verify.Score{score}, len(replies)), err
+	}
+	return scoresOf(value, len(replies))
 }
 
 // call calls the function. While it cannot be called, the call waits, and the time limit of the episode does not run:

@@ -288,14 +288,14 @@ func TestNothingBeginsWithoutItsReward(t *testing.T) {
 		"a package is missing": {"import nowhere_at_all\ndef reward(row, reply): return 1", "user_code.py:1: ModuleNotFoundError: No module named 'nowhere_at_all' (import nowhere_at_all)", false},
 		"no function":          {"x = 1", "The code has no function reward or rewards or episode or Environment", true},
 		"too few arguments":    {"def reward(reply): return 1", "user_code.py:1: The function must take the arguments of reward(row, reply)", true},
-		"an episode":           {"async def episode(row, policy, seed): return 1", "The code defines episode: define reward(row, reply).", true},
+		"an episode":           {"async def episode(row, policy, seed): return 1", "The code defines episode: define reward(row, reply) or rewards(row, replies).", true},
 		"a death at import":    {"import os\nprint('last words')\nos._exit(3)", "The program has ended by itself: exit code 3: last words", false},
 	}
 	r := startRunner(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := r.grader(t, Options{Code: tc.code})
-			env := Serve(nil, nil, []*Grader{g})
+			env := Serve(nil, nil, []*Grader{g}, true)
 			_, err := env.Start(t.Context(), environment.Task{})
 			var fault *environment.Fault
 			var code *CodeError
@@ -327,5 +327,51 @@ func TestOptionsAreChecked(t *testing.T) {
 	var invalid *protocol.Error
 	if !errors.As(err, &invalid) || invalid.Field != "spec.processes" {
 		t.Errorf("got %v, want an error that names the field", err)
+	}
+}
+
+// TestGroups scores the replies of a group together.
+func TestGroups(t *testing.T) {
+	half := 0.5
+	const rank = "def rewards(row, replies):\n    longest = max(len(r.text) for r in replies)\n" +
+		"    return [{'reward': len(r.text) / longest, 'correct': r.text == row['answer']} for r in replies]"
+	correct := func(value float64) map[string]float64 { return map[string]float64{"correct": value} }
+	cases := map[string]struct {
+		code    string
+		onError *float64
+		want    []verify.Score
+		fault   string
+	}{
+		"a ranking": {code: rank, want: []verify.Score{{Reward: 0.25, Metrics: correct(1)}, {Reward: 1, Metrics: correct(0)}}},
+		"too few":   {code: "def rewards(row, replies): return [1]", fault: "rewards returns 1 results for 2 replies"},
+		"None":      {code: "def rewards(row, replies): return [1, None]", fault: "The result is None"},
+		"raises":    {code: "def rewards(row, replies): return 1 / 0", fault: "user_code.py:1: ZeroDivisionError: division by zero"},
+		"onError": {code: "def rewards(row, replies): return 1 / 0", onError: &half, want: []verify.Score{
+			{Reward: 0.5, Metrics: map[string]float64{MetricErrors: 1}}, {Reward: 0.5, Metrics: map[string]float64{MetricErrors: 1}}}},
+	}
+	r := startRunner(t)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := r.grader(t, Options{Code: tc.code, OnError: tc.onError})
+			if err := g.Check(t.Context()); err != nil || !g.GradesTogether() {
+				t.Fatalf("Check: %v, and together is %v", err, g.GradesTogether())
+			}
+			if _, err := g.Grade(t.Context(), row(nil), say("4")); !errors.Is(err, verify.ErrTogether) {
+				t.Errorf("Grade of one reply: got %v, want %v", err, verify.ErrTogether)
+			}
+			got, err := g.GradeGroup(t.Context(), row(nil), []environment.Reply{say("4"), say("four")})
+			if tc.fault != "" {
+				if !strings.HasPrefix(fmt.Sprint(err), tc.fault) {
+					t.Errorf("got %v, want the fault %q", err, tc.fault)
+				}
+				return
+			}
+			if diff := gocmp.Diff(tc.want, got); err != nil || diff != "" {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+			if err := Serve(nil, nil, []*Grader{g}, false).(*served).Check(t.Context()); err == nil {
+				t.Error("got a group's reward as a part of a sum, want an error")
+			}
+		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/runner/client"
+	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -79,11 +80,15 @@ type served struct {
 	environment.Environment
 	rows    dataset.Dataset
 	graders []*Grader
+	// together says that a function may score groups.
+	together bool
 }
 
-// Serve returns the environment as one that may be unavailable for a while: until the programs of its rewards run.
-func Serve(env environment.Environment, rows dataset.Dataset, graders []*Grader) environment.Environment {
-	return &served{Environment: env, rows: rows, graders: graders}
+// Serve returns the environment as one that may be unavailable for a while: until the programs of its rewards run. A
+// function may score groups if it is the only reward, and episodes end with the one reply that it scores.
+func Serve(env environment.Environment, rows dataset.Dataset, graders []*Grader,
+	together bool) environment.Environment {
+	return &served{Environment: env, rows: rows, graders: graders, together: together}
 }
 
 // Start implements environment.Environment.
@@ -126,13 +131,36 @@ func (s *served) Check(ctx context.Context) error {
 		if _, err := grader.ready(ctx); err != nil {
 			return err
 		}
+		if grader.GradesTogether() && !s.together {
+			return &CodeError{Code: protocol.CodeWrongSignature, text: "rewards(row, replies) scores the last replies of " +
+				"whole groups: define reward(row, reply), or remove reward.weighted and the interaction"}
+		}
 	}
 	return nil
+}
+
+// GradeGroup implements environment.GroupGrader.
+func (s *served) GradeGroup(ctx context.Context, task environment.Task,
+	replies []environment.Reply) ([]environment.Turn, error) {
+	row, err := s.rows.Row(ctx, task.Split, task.Index)
+	if err != nil {
+		return nil, err
+	}
+	scores, err := s.graders[0].GradeGroup(ctx, row, replies)
+	if err != nil {
+		return nil, err
+	}
+	turns := make([]environment.Turn, len(scores))
+	for i, score := range scores {
+		turns[i] = environment.Turn{Rewards: score.Outcome(), Metrics: score.Metrics, Done: true}
+	}
+	return turns, nil
 }
 
 var (
 	_ environment.Environment = (*served)(nil)
 	_ environment.Answerer    = (*served)(nil)
 	_ environment.Exampler    = (*served)(nil)
+	_ environment.GroupGrader = (*served)(nil)
 	_ environment.Checker     = (*served)(nil)
 )

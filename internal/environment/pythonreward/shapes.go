@@ -12,8 +12,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 )
 
-// methodReward is the method of the program that scores one reply.
-const methodReward = "reward"
+// The methods of the program that score one reply, and the replies of a group.
+const (
+	methodReward  = "reward"
+	methodRewards = "rewards"
+)
 
 // MetricErrors counts replies that have the reward onError, since the function gave none.
 const MetricErrors = "reward_errors"
@@ -55,6 +58,23 @@ type result struct {
 	Reward  *float64           `json:"reward"`
 	Correct *bool              `json:"correct"`
 	Metrics map[string]float64 `json:"metrics"`
+}
+
+// scoresOf reads the results for a group.
+func scoresOf(value json.RawMessage, replies int) ([]verify.Score, error) {
+	var list []json.RawMessage
+	if err := json.Unmarshal(value, &list); err != nil || len(list) != replies {
+		return nil, &environment.Fault{Permanent: true, Err: fmt.Errorf(
+			"reading the results of the reward: they are not those of %d replies: %.200s", replies, value)}
+	}
+	scores := make([]verify.Score, replies)
+	for i, each := range list {
+		var err error
+		if scores[i], err = scoreOf(each); err != nil {
+			return nil, err
+		}
+	}
+	return scores, nil
 }
 
 // scoreOf reads a result. One that is not as the program writes it was forged by the code.

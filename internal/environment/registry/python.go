@@ -48,26 +48,27 @@ func (f *functions) add(definition contract.Python) (verify.Grader, error) {
 	return grader, nil
 }
 
-// serve returns an environment that is unavailable while its functions cannot be called. With check it has them loaded:
-// the error of code that can be loaded nowhere says what is wrong with the definition.
-func (f *functions) serve(ctx context.Context, env environment.Environment, rows dataset.Dataset,
-	check bool) (environment.Environment, error) {
+// serve returns an environment that is unavailable while its functions cannot be called.
+func (f *functions) serve(env environment.Environment, rows dataset.Dataset,
+	definition contract.Definition) environment.Environment {
 	if len(f.graders) == 0 {
-		return env, nil
+		return env
 	}
-	for _, grader := range f.graders {
-		if !check {
-			break
-		}
-		err := grader.Check(ctx)
-		var code *pythonreward.CodeError
-		switch {
-		case err == nil:
-		case errors.As(err, &code) && code.IsFinal(), ctx.Err() != nil:
-			return nil, err
-		default:
-			return nil, &environment.Fault{Err: err}
-		}
+	oneReply := definition.Interaction == nil || definition.Interaction.ToolUse != nil
+	return pythonreward.Serve(env, rows, f.graders, definition.Reward.Python != nil && oneReply)
+}
+
+// checkFunctions has the functions of an environment loaded. The error of code that can be loaded nowhere says what is
+// wrong with the definition.
+func checkFunctions(ctx context.Context, env environment.Environment) error {
+	checker := environment.CheckerOf(env)
+	if checker == nil {
+		return nil
 	}
-	return pythonreward.Serve(env, rows, f.graders), nil
+	err := checker.Check(ctx)
+	var code *pythonreward.CodeError
+	if err == nil || errors.As(err, &code) && code.IsFinal() || ctx.Err() != nil {
+		return err
+	}
+	return &environment.Fault{Err: err}
 }

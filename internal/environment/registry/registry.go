@@ -97,7 +97,10 @@ func (b Builder) build(ctx context.Context, definition contract.Definition) (env
 	if err != nil {
 		return nil, err
 	}
-	return functions.serve(ctx, env, rows, b.CheckRows)
+	if env = functions.serve(env, rows, definition); b.CheckRows {
+		return env, checkFunctions(ctx, env)
+	}
+	return env, nil
 }
 
 func (b Builder) newInteraction(rows dataset.Dataset, grader verify.Grader,

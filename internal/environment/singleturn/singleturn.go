@@ -48,10 +48,7 @@ func (e *episode) Step(ctx context.Context, replies []environment.Reply) (enviro
 		return environment.Turn{}, &environment.Fault{Permanent: true, Err: err}
 	}
 	score, err := e.grader.Grade(ctx, e.row, replies[0])
-	if err != nil {
-		return environment.Turn{}, err
-	}
-	return environment.Turn{Rewards: score.Outcome(), Metrics: score.Metrics, Done: true}, nil
+	return verify.Turn(score, err, replies[0])
 }
 
 // Finish implements environment.Episode. Without a reply there is no reward.

@@ -84,7 +84,7 @@ func (e *episode) handleParseError(ctx context.Context, reply environment.Reply)
 			return environment.Turn{}, err
 		}
 		turn = e.end(outcome)
-		turn.Abandoned = len(outcome.Rewards) == 0
+		turn.Abandoned = len(outcome.Rewards) == 0 && outcome.Ungraded == nil
 	} else {
 		turn = e.proceed(Outcome{Text: "Error: " + reply.Malformed + ". No tool was called. Please write the message again."})
 	}
@@ -145,7 +145,9 @@ func (e *episode) proceed(outcome Outcome) environment.Turn {
 }
 
 func (e *episode) end(outcome Outcome) environment.Turn {
-	return environment.Turn{Rewards: outcome.Rewards, Metrics: e.metrics(outcome.Metrics), Done: true}
+	return environment.Turn{
+		Rewards: outcome.Rewards, Metrics: e.metrics(outcome.Metrics), Ungraded: outcome.Ungraded, Done: true,
+	}
 }
 
 // metrics returns the metrics of the episode so far, together with those of the backend. Metrics of the episode

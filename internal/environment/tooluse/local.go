@@ -103,10 +103,8 @@ func (s *localSession) Finish(ctx context.Context, last *environment.Reply) (Out
 
 func (s *localSession) grade(ctx context.Context, reply environment.Reply) (Outcome, error) {
 	score, err := s.Grader.Grade(ctx, s.row, reply)
-	if err != nil {
-		return Outcome{}, err
-	}
-	return Outcome{Rewards: score.Outcome(), Metrics: score.Metrics}, nil
+	turn, err := verify.Turn(score, err, reply)
+	return Outcome{Rewards: turn.Rewards, Metrics: turn.Metrics, Ungraded: turn.Ungraded}, err
 }
 
 // Close implements Session.

@@ -55,6 +55,8 @@ type Outcome struct {
 	Rewards []environment.Reward
 	// Metrics are averaged over episodes, by name.
 	Metrics map[string]float64
+	// Ungraded is the reply that ended the episode, where the group is scored together; nil for any other.
+	Ungraded *environment.Reply
 	// Text is the user's next message. If it is empty, the episode is over.
 	Text string
 }

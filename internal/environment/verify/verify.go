@@ -6,6 +6,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/tinker-operator/tinker-operator/internal/environment"
@@ -31,6 +32,20 @@ type Grader interface {
 	// Grade scores the reply to the prompt of a row. An error is a *environment.Fault, or the context's; a reply that is
 	// merely wrong is not an error.
 	Grade(ctx context.Context, row dataset.Row, reply environment.Reply) (Score, error)
+}
+
+// ErrTogether is the cause of the *environment.Fault of a Grader that scores the replies of a group together.
+var ErrTogether = errors.New("the replies of a group are scored together")
+
+// Turn returns the last turn of an episode that a reply has ended, as its Grader has scored it.
+func Turn(score Score, err error, reply environment.Reply) (environment.Turn, error) {
+	if errors.Is(err, ErrTogether) {
+		return environment.Turn{Ungraded: &reply, Done: true}, nil
+	}
+	if err != nil {
+		return environment.Turn{}, err
+	}
+	return environment.Turn{Rewards: score.Outcome(), Metrics: score.Metrics, Done: true}, nil
 }
 
 // Answerer is a Grader that knows replies to the rows, so that an environment can be checked without a model.

@@ -71,6 +71,30 @@ def reward(row, reply):
 	}
 }
 
+// TestTryScoresGroups plays groups of one episode, which a function scores as groups.
+func TestTryScoresGroups(t *testing.T) {
+	const code = "def rewards(row, replies):\n    return [{'reward': 7 * len(replies), 'group': len(replies)} for _ in replies]"
+	stdout, stderr, err := call(t, variables(t), function(code), "-f", "-", "--episodes", "2", "--max-tokens", "16", "-o",
+		"json")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	var groups []transcript.Group
+	if err := json.Unmarshal([]byte(stdout), &groups); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range groups {
+		for _, e := range g.Episodes {
+			if e.Reward != 7*float64(len(g.Episodes)) {
+				t.Errorf("slot %d has the reward %v, want 7 for each of its %d episodes", g.Slot, e.Reward, len(g.Episodes))
+			}
+		}
+	}
+	if !strings.Contains(stderr, "earns 14") { // the answer, and an empty reply
+		t.Errorf("got %q, want what the answer earns in a group of two", stderr)
+	}
+}
+
 // TestTryTellsWhatIsWrongWithCode expects the line, and that nothing is played.
 func TestTryTellsWhatIsWrongWithCode(t *testing.T) {
 	for name, tc := range map[string]struct{ code, want string }{

@@ -52,6 +52,9 @@ type episode struct {
 	stop                        string
 	// abandoned says that the policy ended the episode before its end, and nothing graded it.
 	abandoned bool
+	// ungraded is the reply that ended the episode, where the group is scored together; limit is what ended it then.
+	ungraded *environment.Reply
+	limit    string
 	// pending are the prompts that have no reply yet, or whose replies the environment did not take in time.
 	pending []environment.Prompt
 	// elapsed is how long the policy and the environment worked since the first request. Replies of one round are
@@ -151,7 +154,9 @@ func (e *episode) round(ctx context.Context, prompts []environment.Prompt,
 	if err := e.record(turn); err != nil {
 		return environment.Turn{}, err
 	}
-	e.recordResults(turn, turn.Done && !turn.Abandoned)
+	if turn.Ungraded == nil {
+		e.recordResults(turn, turn.Done && !turn.Abandoned)
+	}
 	return turn, nil
 }
 

@@ -155,6 +155,9 @@ type Spec struct {
 
 	// shared are the replies that the members share; nil where each makes requests of its own. Play sets it.
 	shared *sharedReplies
+	// ungraded are the episodes by their members, where the group is scored together; nil for every other member. Play
+	// sets it.
+	ungraded []*episode
 }
 
 // Player plays groups of one environment with one policy.
@@ -181,8 +184,9 @@ type Player struct {
 func (p *Player) Play(ctx context.Context, spec Spec) (rl.Group, error) {
 	members := make([]rl.Member, spec.GroupSize)
 	reasons := make([]string, spec.GroupSize)
+	whole := ctx
 	together, ctx := errgroup.WithContext(ctx)
-	spec.shared = p.shareReplies(ctx, spec)
+	spec.shared, spec.ungraded = p.shareReplies(ctx, spec), make([]*episode, spec.GroupSize)
 	if p.Turn != nil {
 		together.Go(func() error { return p.inTurn(ctx, spec, members, reasons) })
 	} else {
@@ -195,6 +199,9 @@ func (p *Player) Play(ctx context.Context, spec Spec) (rl.Group, error) {
 		}
 	}
 	if err := together.Wait(); err != nil {
+		return rl.Group{}, err
+	}
+	if err := p.gradeTogether(whole, spec, members, reasons); err != nil {
 		return rl.Group{}, err
 	}
 	group := conclude(spec, members, reasons)
@@ -280,6 +287,9 @@ func (p *Player) attempt(ctx context.Context, spec Spec, index, try int) (rl.Mem
 		m, reason, err = rl.Member{Outcome: rl.InvalidTokens}, refused.Error(), nil
 	}
 	m.Transcript = e.transcript(cmp.Or(reason, messageOf(err)))
+	if err == nil && m.Outcome == rl.Usable && e.ungraded != nil {
+		spec.ungraded[index] = e
+	}
 	return m, reason, err
 }
 

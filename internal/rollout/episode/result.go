@@ -32,6 +32,7 @@ func (e *episode) record(turn environment.Turn) error {
 		e.metrics = put(e.metrics, name, value)
 	}
 	e.toolCalls += turn.ToolCalls
+	e.ungraded = turn.Ungraded
 	for _, key := range turn.Masked {
 		if c := e.conversations[key]; c == nil || len(c.replies) == 0 {
 			return &environment.Fault{Permanent: true,
@@ -76,8 +77,20 @@ func (e *episode) result(ctx context.Context, limit string) (rl.Member, string, 
 		if err := e.record(turn); err != nil {
 			return rl.Member{}, "", err
 		}
-		e.recordResults(turn, false)
+		if turn.Ungraded == nil {
+			e.recordResults(turn, false)
+		}
 	}
+	if e.ungraded != nil {
+		e.limit = limit
+		return rl.Member{Trajectories: e.trajectories()}, "", nil
+	}
+	return e.graded(limit)
+}
+
+// graded is the member of an episode that has been graded.
+func (e *episode) graded(limit string) (rl.Member, string, error) {
+	limited := limit != ""
 	m := rl.Member{StopReason: e.stop, Turns: e.requests, PromptTokens: e.promptTokens, SampledTokens: e.sampledTokens,
 		Parts: e.parts, Metrics: e.metrics}
 	var unrewarded error
@@ -106,25 +119,33 @@ func (e *episode) reward(limited bool) (whole float64, list []rl.Trajectory, err
 	if !ok {
 		return 0, nil, errors.New("the episode ended without a reward")
 	}
-	for _, c := range e.played() {
+	list = e.trajectories()
+	for i, c := range e.played() {
 		rewards := rewardsOf(c, e.rewards)
 		total, ok := rewardOf(values(rewards), e.spec.Settings, limited)
 		if !ok {
 			return 0, nil, fmt.Errorf("the episode ended, and its conversation %q has no reward", c.key)
 		}
-		t := rl.Trajectory{Role: c.role, Key: c.key, Reward: total, StopReason: c.stop, Segments: c.segments.Segments(),
-			Judgements: e.recorder.of(c.key)}
+		list[i].Reward, list[i].Judgements = total, e.recorder.of(c.key)
 		if e.spec.StepRewards {
-			t.StepRewards = stepRewards(c, rewards, e.spec.Settings, limited)
+			list[i].StepRewards = stepRewards(c, rewards, e.spec.Settings, limited)
 		}
-		for i := range t.Segments {
-			if t.StepRewards == nil {
-				t.Segments[i].Steps = nil
+		for j := range list[i].Segments {
+			if list[i].StepRewards == nil {
+				list[i].Segments[j].Steps = nil
 			}
 		}
-		list = append(list, t)
 	}
 	return whole, list, nil
+}
+
+// trajectories are the conversations of the episode as they are trained on, without their rewards.
+func (e *episode) trajectories() []rl.Trajectory {
+	var list []rl.Trajectory
+	for _, c := range e.played() {
+		list = append(list, rl.Trajectory{Role: c.role, Key: c.key, StopReason: c.stop, Segments: c.segments.Segments()})
+	}
+	return list
 }
 
 // played lists the conversations that have a reply, and all of them should none have one.

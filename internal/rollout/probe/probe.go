@@ -153,22 +153,43 @@ func (c *canary) examples(ctx context.Context, exampler environment.Exampler) (*
 	if err != nil {
 		return nil, fmt.Errorf("asking for examples: %w", err)
 	}
-	var first []environment.Turn
-	for i, text := range append(texts[:1:1], texts...) {
+	all := make([][]environment.Turn, 0, len(texts)+1)
+	for _, text := range append(texts[:1:1], texts...) {
 		turns, err := c.play(ctx, text, maxRounds)
 		if err != nil {
 			return nil, fmt.Errorf("playing the reply %q: %w", text, err)
 		}
-		switch i {
-		case 0:
-			first = turns
-		case 1:
-			same := reflect.DeepEqual(rewardsOf(first), rewardsOf(turns))
-			c.deterministic = &same
+		all = append(all, turns)
+	}
+	first, second := all[0], all[1]
+	sum := sumOf(first)
+	if first[len(first)-1].Ungraded != nil {
+		if first, err = c.group(ctx, all[1:]); err == nil {
+			second, err = c.group(ctx, all[1:])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("scoring a group of the replies %q: %w", texts, err)
+		}
+		sum = sumOf(first[:1])
+	}
+	c.deterministic = new(reflect.DeepEqual(rewardsOf(first), rewardsOf(second)))
+	return &sum, nil
+}
+
+// group has the replies that ended episodes scored together.
+func (c *canary) group(ctx context.Context, episodes [][]environment.Turn) ([]environment.Turn, error) {
+	grader, ok := c.env.(environment.GroupGrader)
+	if !ok {
+		return nil, &environment.Fault{Permanent: true, Err: errors.New("the environment does not score its episodes")}
+	}
+	var replies []environment.Reply
+	for _, turns := range episodes {
+		if reply := turns[len(turns)-1].Ungraded; reply != nil {
+			replies = append(replies, *reply)
 		}
 	}
-	sum := sumOf(first)
-	return &sum, nil
+	return environment.Call(ctx, c.calls, "GradeGroup of the environment",
+		func(ctx context.Context) ([]environment.Turn, error) { return grader.GradeGroup(ctx, c.task, replies) })
 }
 
 // rewardsOf returns what turns gave, in their order.

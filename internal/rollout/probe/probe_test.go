@@ -270,7 +270,9 @@ func (e *tried) Splits(context.Context) ([]environment.Split, error) {
 	return []environment.Split{{Name: "train", Tasks: 1}}, nil
 }
 
-func (e *tried) Examples(context.Context, environment.Task) ([]string, error) { return []string{"4", ""}, nil }
+func (e *tried) Examples(context.Context, environment.Task) ([]string, error) {
+	return []string{"4", ""}, nil
+}
 
 func (e *tried) Start(context.Context, environment.Task) (environment.Episode, error) {
 	return triedEpisode{e}, nil
