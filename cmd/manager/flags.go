@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -59,6 +60,17 @@ func (o options) identity() string {
 	return name
 }
 
+// pythonImageBeside returns the image of functions that is published beside the operator's. A digest is that of one image
+// alone.
+func pythonImageBeside(image string) string {
+	name, _, _ := strings.Cut(image, "@")
+	tag := ""
+	if i := strings.LastIndex(name, ":"); i > strings.LastIndex(name, "/") {
+		name, tag = name[:i], name[i:]
+	}
+	return name + "-python" + tag
+}
+
 // parse reads the command line and the file that it names.
 func parse(set *flag.FlagSet, args []string) (options, error) {
 	var o options
@@ -68,7 +80,8 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 	set.StringVar(&o.image, "image", "", "Image of learner, worker and probe pods; it holds /learner and /rollout. "+
 		"Required.")
 	set.StringVar(&o.pythonImage, "python-image", "",
-		"Image of the functions of environments whose execution names no image; it has python3.")
+		"Image of the functions of environments whose execution names no image; it has python3. Without it the name of "+
+			"--image with -python behind it, and its tag.")
 	set.StringVar(&o.defaultBaseURL, "default-base-url", hostedBaseURL,
 		"Endpoint of runs that name none in tinker.baseURL.")
 	set.StringVar(&podDefaults, "pod-defaults", "{}",
@@ -101,6 +114,7 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 	if o.image == "" {
 		return options{}, errors.New("--image is required: the image of learner, worker and probe pods")
 	}
+	o.pythonImage = cmp.Or(o.pythonImage, pythonImageBeside(o.image))
 	var err error
 	if o.podDefaults, err = desired.DecodePodDefaults(podDefaults); err != nil {
 		return options{}, fmt.Errorf("reading --pod-defaults: %w", err)

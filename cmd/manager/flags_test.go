@@ -98,3 +98,16 @@ func TestMetricsCanBeInsecureOrOff(t *testing.T) {
 		t.Errorf("metrics = %+v", made.Metrics)
 	}
 }
+
+func TestPythonImage(t *testing.T) {
+	for image, want := range map[string]string{
+		"tinker-operator:dev":                  "tinker-operator-python:dev",
+		"registry:5000/a/tinker-operator":      "registry:5000/a/tinker-operator-python",
+		"registry:5000/a/tinker-operator:v1":   "registry:5000/a/tinker-operator-python:v1",
+		"registry/tinker-operator@sha256:0123": "registry/tinker-operator-python",
+	} {
+		if got := pythonImageBeside(image); got != want {
+			t.Errorf("beside %s: got %s, want %s", image, got, want)
+		}
+	}
+}

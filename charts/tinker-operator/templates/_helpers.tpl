@@ -10,10 +10,6 @@
 {{- end -}}
 {{- end -}}
 
-{{- define "tinker-operator.pythonImage" -}}
-{{- .Values.images.python | default (printf "%s-python:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion)) -}}
-{{- end -}}
-
 {{- define "tinker-operator.serviceAccount" -}}
 {{- .Values.serviceAccount.name | default (include "tinker-operator.name" .) -}}
 {{- end -}}
