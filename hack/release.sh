@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# release.sh VERSION: makes everything that a release publishes in dist/: the image archive, the chart, an SBOM
+# release.sh VERSION: makes everything that a release publishes in dist/: the archives of both images, the chart, an SBOM
 # (CycloneDX) for each program of the image, kubectl-tinker, and SHA256SUMS. It publishes nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,6 +16,7 @@ export VERSION=v$version
 tool helm package charts/tinker-operator --version "$version" --app-version "$version" --destination dist/release >/dev/null
 image=$(hack/chart-image.sh "dist/release/tinker-operator-$version.tgz") # so that chart and image cannot name two tags
 hack/image.sh "$image" "dist/release/tinker-operator-$version-image.tar"
+hack/environment-image.sh python "${image%:*}-python:${image##*:}" "dist/release/tinker-operator-python-$version-image.tar"
 CGO_ENABLED=0 go build -trimpath -tags "$(cat hack/build-tags)" -ldflags "-s -w -X github.com/tinker-operator/tinker-operator/internal/version.version=$VERSION" \
   -o "dist/release/kubectl-tinker-$version-$(go env GOOS)-$(go env GOARCH)" ./cmd/kubectl-tinker
 for program in manager learner rollout runner tinkersim; do

@@ -154,10 +154,13 @@ func runProgram(spec *corev1.PodSpec, i int, name string, p program, settings Se
 // installRunner adds the container that copies the runner to where images of users find it.
 func installRunner(spec *corev1.PodSpec, settings Settings) {
 	main, volume := spec.Containers[0], emptyVolume(runnerVolume, runnerLimit)
+	bounds := main.Resources.DeepCopy()
+	bounds.Claims = nil
 	container := corev1.Container{
 		Name: runnerContainer, Image: settings.Image, ImagePullPolicy: main.ImagePullPolicy,
-		Command:         []string{"/runner", "--install", runnerProgram},
-		Resources:       resources("50m"),
+		Command: []string{"/runner", "--install", runnerProgram},
+		// It ends before the main container begins: the pod needs no more by it, and a quota asks for nothing else.
+		Resources:       *bounds,
 		SecurityContext: main.SecurityContext,
 		VolumeMounts:    []corev1.VolumeMount{{Name: volume.Name, MountPath: runnerDir}},
 	}

@@ -127,6 +127,9 @@ func TestFunctionsRunBesideWorkers(t *testing.T) {
 	if install.RestartPolicy != nil || *program.RestartPolicy != corev1.ContainerRestartPolicyAlways {
 		t.Errorf("got %v and %v, want a container that ends, and a sidecar", install.RestartPolicy, program.RestartPolicy)
 	}
+	if diff := cmp.Diff(worker.Resources, install.Resources); diff != "" {
+		t.Errorf("resources of the container that ends (-worker +got):\n%s", diff)
+	}
 	// What worker and functions share is the socket, and nothing else; nor does the worker have the runner.
 	at := contract.ProgramsDir + "/" + definition.ProgramID()
 	shared := map[string]string{}
