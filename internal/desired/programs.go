@@ -122,7 +122,7 @@ func (p Pins) programs() map[string]program {
 func runProgram(spec *corev1.PodSpec, i int, name string, p program, settings Settings) error {
 	main := &spec.Containers[0]
 	if !slices.ContainsFunc(spec.InitContainers, func(c corev1.Container) bool { return c.Name == runnerContainer }) {
-		installRunner(spec, settings)
+		installRunner(spec)
 	}
 	n := strconv.Itoa(i)
 	socket, temporary := emptyVolume(socketVolume+"-"+n, socketLimit), emptyVolume(serverVolume+"-"+n, serverLimit)
@@ -152,12 +152,12 @@ func runProgram(spec *corev1.PodSpec, i int, name string, p program, settings Se
 }
 
 // installRunner adds the container that copies the runner to where images of users find it.
-func installRunner(spec *corev1.PodSpec, settings Settings) {
+func installRunner(spec *corev1.PodSpec) {
 	main, volume := spec.Containers[0], emptyVolume(runnerVolume, runnerLimit)
 	bounds := main.Resources.DeepCopy()
 	bounds.Claims = nil
 	container := corev1.Container{
-		Name: runnerContainer, Image: settings.Image, ImagePullPolicy: main.ImagePullPolicy,
+		Name: runnerContainer, Image: main.Image, ImagePullPolicy: main.ImagePullPolicy,
 		Command: []string{"/runner", "--install", runnerProgram},
 		// It ends before the main container begins: the pod needs no more by it, and a quota asks for nothing else.
 		Resources:       *bounds,
