@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -130,8 +131,8 @@ func runFile(t *testing.T, learner string) contract.RunFile {
 			Definition: contract.Definition{Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 9}},
 				Reward: &contract.RewardRule{ExactMatch: &contract.ExactMatch{}}},
 			Splits:   []contract.Split{{Name: "test", Tasks: 1}},
-			Sampling: contract.Sampling{MaxTokens: 1, Temperature: 1, TopP: 1, TopK: -1},
-			Reward:   contract.Reward{Reduction: "Sum"},
+			Sampling: playing.Sampling{MaxTokens: 1, Temperature: new(1.0), TopP: 1},
+			Reward:   playing.EpisodeReward{Reduction: "Sum"},
 		}}},
 	}
 	digest, err := contract.SpecDigest(file.Fixed)

@@ -3,28 +3,6 @@
 
 package contract
 
-// OnLimit is what becomes of an episode that a limit ended. The empty string means Grade.
-type OnLimit string
-
-// What can become of an episode that a limit ended.
-const (
-	OnLimitGrade   OnLimit = "Grade"
-	OnLimitZero    OnLimit = "Zero"
-	OnLimitExclude OnLimit = "Exclude"
-)
-
-// Reduction is how the rewards of an episode become one number.
-type Reduction string
-
-// The reductions.
-const (
-	ReductionSum  Reduction = "Sum"
-	ReductionMean Reduction = "Mean"
-	ReductionMax  Reduction = "Max"
-	ReductionMin  Reduction = "Min"
-	ReductionLast Reduction = "Last"
-)
-
 // SecretDelivery is where a server reads the secrets of its sessions.
 type SecretDelivery string
 

@@ -5,6 +5,7 @@ package contract
 
 import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 )
@@ -166,10 +167,10 @@ type Environment struct {
 	// Retries is how often a faulted episode is played again.
 	Retries int `json:"retries"`
 	// SkipUnavailable drops the environment's training groups while no worker can play them; otherwise the run waits.
-	SkipUnavailable bool     `json:"skipUnavailable,omitempty"`
-	Sampling        Sampling `json:"sampling"`
-	Limits          Limits   `json:"limits"`
-	Reward          Reward   `json:"reward"`
+	SkipUnavailable bool                  `json:"skipUnavailable,omitempty"`
+	Sampling        playing.Sampling      `json:"sampling"`
+	Limits          playing.Limits        `json:"limits"`
+	Reward          playing.EpisodeReward `json:"reward"`
 	// PassAt are the k of pass@k; evaluation alone.
 	PassAt []int `json:"passAt,omitempty"`
 }
@@ -201,37 +202,6 @@ type Definition struct {
 	Execution *Execution `json:"execution,omitempty"`
 	// Interaction is nil where one reply is the answer.
 	Interaction *Interaction `json:"interaction,omitempty"`
-}
-
-// Sampling is how tokens are drawn.
-type Sampling struct {
-	MaxTokens   int     `json:"maxTokens"`
-	Temperature float64 `json:"temperature"`
-	TopP        float64 `json:"topP"`
-	// TopK is -1 for all.
-	TopK int `json:"topK"`
-	// Stop has the strings that end a reply; it is empty for the renderer's.
-	Stop []string `json:"stop,omitempty"`
-	// SharedPrompt has the members of a group share the requests of their first round.
-	SharedPrompt bool `json:"sharedPrompt,omitempty"`
-}
-
-// Limits end an episode; 0 means no limit.
-type Limits struct {
-	Turns            int     `json:"turns,omitempty"`
-	ToolCalls        int     `json:"toolCalls,omitempty"`
-	PromptTokens     int     `json:"promptTokens,omitempty"`
-	TrajectoryTokens int     `json:"trajectoryTokens,omitempty"`
-	EpisodeSeconds   int     `json:"episodeSeconds,omitempty"`
-	OnLimit          OnLimit `json:"onLimit,omitempty"`
-}
-
-// Reward is how the rewards of an episode become one number.
-type Reward struct {
-	Reduction   Reduction `json:"reduction"`
-	Nonterminal *float64  `json:"nonterminal,omitempty"`
-	Min         *float64  `json:"min,omitempty"`
-	Max         *float64  `json:"max,omitempty"`
 }
 
 // Checkpoints is when states are saved and how long they are kept; TTLs of 0 are for ever.

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 )
 
@@ -29,8 +30,8 @@ func testFile(t *testing.T, changes ...func(*RunFile)) RunFile {
 			Reward: &RewardRule{ExactMatch: &ExactMatch{}}},
 		Splits:    []Split{{Name: "train", Shuffle: true, Tasks: 900}},
 		GroupSize: 8, MinMembers: 4, Retries: 3,
-		Sampling: Sampling{MaxTokens: 16, Temperature: 1, TopP: 1, TopK: -1},
-		Reward:   Reward{Reduction: "Sum"},
+		Sampling: playing.Sampling{MaxTokens: 16, Temperature: new(1.0), TopP: 1},
+		Reward:   playing.EpisodeReward{Reduction: playing.ReductionSum},
 	}
 	evaluated := environment
 	evaluated.GroupSize, evaluated.MinMembers, evaluated.PassAt = 1, 1, []int{1}
@@ -178,12 +179,7 @@ func TestDecodeRefuses(t *testing.T) {
 }
 
 func TestValidateNamesTheField(t *testing.T) {
-	nan := math.NaN()
 	cases := map[string]func(*RunFile){
-		"fixed.environments[0].sampling.sharedPrompt": func(f *RunFile) {
-			e := &f.Fixed.Environments[0]
-			e.Sampling.SharedPrompt, e.Definition = true, Definition{ORS: &ORS{URL: "http://ors"}}
-		},
 		"run needs":                  func(f *RunFile) { f.Run.UID = "" },
 		"attempt counts":             func(f *RunFile) { f.Attempt = 0 },
 		"fixed.model.name":           func(f *RunFile) { f.Fixed.Model.Name = "" },
@@ -195,29 +191,14 @@ func TestValidateNamesTheField(t *testing.T) {
 			f.Fixed.Environments[0].GroupSize,
 				f.Fixed.Environments[0].MinMembers = 1, 1
 		},
-		"fixed.environments[0].minMembers":   func(f *RunFile) { f.Fixed.Environments[0].MinMembers = 9 },
-		"fixed.environments[0].digest":       func(f *RunFile) { f.Fixed.Environments[0].Digest = "" },
-		"fixed.environments[0].retries":      func(f *RunFile) { f.Fixed.Environments[0].Retries = 64 },
-		"fixed.environments[0].limits.turns": func(f *RunFile) { f.Fixed.Environments[0].Limits.Turns = 2049 },
+		"fixed.environments[0].minMembers": func(f *RunFile) { f.Fixed.Environments[0].MinMembers = 9 },
+		"fixed.environments[0].digest":     func(f *RunFile) { f.Fixed.Environments[0].Digest = "" },
+		"fixed.environments[0].retries":    func(f *RunFile) { f.Fixed.Environments[0].Retries = 64 },
 		"fixed.environments[0].splits": func(
 			f *RunFile) {
 			f.Fixed.Environments[0].Splits = []Split{{Name: "train"}}
 		},
-		"fixed.environments[0].weight":               func(f *RunFile) { f.Fixed.Environments[0].Weight = -1 },
-		"fixed.environments[0].sampling.maxTokens":   func(f *RunFile) { f.Fixed.Environments[0].Sampling.MaxTokens = 0 },
-		"fixed.environments[0].sampling.temperature": func(f *RunFile) { f.Fixed.Environments[0].Sampling.Temperature = -1 },
-		"fixed.environments[0].sampling.topP":        func(f *RunFile) { f.Fixed.Environments[0].Sampling.TopP = 0 },
-		"fixed.environments[0].sampling.topK":        func(f *RunFile) { f.Fixed.Environments[0].Sampling.TopK = 0 },
-		"fixed.environments[0].limits must":          func(f *RunFile) { f.Fixed.Environments[0].Limits.Turns = -1 },
-		"fixed.environments[0].limits.onLimit":       func(f *RunFile) { f.Fixed.Environments[0].Limits.OnLimit = "Ignore" },
-		"fixed.environments[0].reward.reduction": func(
-			f *RunFile) {
-			f.Fixed.Environments[0].Reward.Reduction = "Median"
-		},
-		"fixed.environments[0].reward has": func(f *RunFile) { f.Fixed.Environments[0].Reward.Min = &nan },
-		"fixed.environments[0].reward needs min": func(f *RunFile) {
-			f.Fixed.Environments[0].Reward.Min, f.Fixed.Environments[0].Reward.Max = new(1.0), new(1.0)
-		},
+		"fixed.environments[0].weight":             func(f *RunFile) { f.Fixed.Environments[0].Weight = -1 },
 		"fixed.environments[0].definition.dataset": func(f *RunFile) { f.Fixed.Environments[0].Definition.Dataset = nil },
 		"fixed.environments[0].definition.reward":  func(f *RunFile) { f.Fixed.Environments[0].Definition.Reward = nil },
 		"fixed.environments[1].name": func(f *RunFile) {
@@ -303,7 +284,7 @@ func TestSpecDigest(t *testing.T) {
 		"another seed":     func(f *RunFile) { f.Fixed.Algorithm.Seed = 1 },
 		"another endpoint": func(f *RunFile) { f.Fixed.BaseURL = "http://other" },
 		"another grouping": func(f *RunFile) { f.Fixed.Algorithm.Grouping = algorithm.GroupingStep },
-		"shared prompts":   func(f *RunFile) { f.Fixed.Environments[0].Sampling.SharedPrompt = true },
+		"shared prompts":   func(f *RunFile) { f.Fixed.Environments[0].Sampling.SharedPrompt = new(true) },
 		"roles":            func(f *RunFile) { f.Fixed.Algorithm.Roles = []algorithm.Role{{Name: "judge"}} },
 		"kl": func(f *RunFile) {
 			f.Fixed.Algorithm.KL = &algorithm.KL{Coefficient: 0.1, Reference: &algorithm.Reference{Model: "m"}}
@@ -316,7 +297,7 @@ func TestSpecDigest(t *testing.T) {
 		}
 	}
 	// Written down, since a learner of another build must come to the same.
-	if want := "1b40c70625d8ad7e4ac87c5354613e29a5f46c3cd0d38d782578586b3f391dfe"; digest != want {
+	if want := "2fb9b9f7404d6b297cbb7ca993a43df0cc0bbd3687f583d4a5f690bf3c202344"; digest != want {
 		t.Errorf("SpecDigest = %s, want %s", digest, want)
 	}
 }

@@ -37,33 +37,6 @@ func (e Environment) validate(p *problems, path string) {
 		p.require(s.Name != "" && s.Tasks >= 1, path+".splits", "%q needs a name and at least one task", s.Name)
 	}
 	e.Definition.validate(p, path+".definition")
-	e.Sampling.validate(p, path+".sampling")
-	p.require(!e.Sampling.SharedPrompt || e.Definition.HasSharedPrompts(), path+".sampling.sharedPrompt",
-		"needs a dataset: episodes of an ors server may each have a prompt of their own")
-	e.Limits.validate(p, path+".limits")
-	e.Reward.validate(p, path+".reward")
-}
-
-func (s Sampling) validate(p *problems, path string) {
-	p.require(s.MaxTokens >= 1, path+".maxTokens", "must be at least 1")
-	p.require(finite.Is(s.Temperature) && s.Temperature >= 0, path+".temperature", "must be at least 0")
-	p.require(s.TopP > 0 && s.TopP <= 1, path+".topP", "must be above 0 and at most 1")
-	p.require(s.TopK == -1 || s.TopK >= 1, path+".topK", "must be -1 (all) or at least 1")
-}
-
-func (l Limits) validate(p *problems, path string) {
-	least := min(l.Turns, l.ToolCalls, l.PromptTokens, l.TrajectoryTokens, l.EpisodeSeconds)
-	p.require(least >= 0, path, "must be at least 0")
-	p.require(l.Turns <= MaxTurns, path+".turns", "must be at most %d", MaxTurns)
-	oneOf(p, path+".onLimit", l.OnLimit, "", OnLimitGrade, OnLimitZero, OnLimitExclude)
-}
-
-func (r Reward) validate(p *problems, path string) {
-	oneOf(p, path+".reduction", r.Reduction, ReductionSum, ReductionMean, ReductionMax, ReductionMin, ReductionLast)
-	for _, v := range []*float64{r.Nonterminal, r.Min, r.Max} {
-		p.require(v == nil || finite.Is(*v), path, "has a bound that is not a number")
-	}
-	p.require(r.Min == nil || r.Max == nil || *r.Min < *r.Max, path, "needs min below max")
 }
 
 // HasSharedPrompts reports whether all episodes of one task begin with the same prompts: those of a row. An environment

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,7 +64,7 @@ func testRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 			Model:  v1alpha1.Model{Name: "tinkersim/byte-136k"},
 			Tinker: v1alpha1.Tinker{APIKeySecretKeyRef: ref.SecretKey{Name: "tinker", Key: "KEY"}},
 			Environments: []v1alpha1.TrainingEnvironment{{
-				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},
+				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: playing.Sampling{MaxTokens: 16}},
 				GroupSize:      8,
 			}},
 			Algorithm: &algorithm.Algorithm{TasksPerStep: 32, Steps: 60,

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
@@ -32,7 +33,7 @@ type Pins map[string]Pin
 
 // checkPrompts checks that an environment of a list can have one prompt a group if its sampling asks for that.
 func checkPrompts(list string, environment contract.Environment) error {
-	if environment.Sampling.SharedPrompt && !environment.Definition.HasSharedPrompts() {
+	if environment.Sampling.SharesPrompt() && !environment.Definition.HasSharedPrompts() {
 		return unacceptable(v1alpha1.ReasonPromptsDiffer,
 			"%s[%s].sampling.sharedPrompt buys one prompt for all episodes of a group, "+
 				"but this environment has an ors server, which may begin each episode with a prompt of its own: set it to false",
@@ -200,36 +201,27 @@ func turnsOf(definition contract.Definition) int32 {
 	return manyTurns
 }
 
-// environmentOf returns what training and evaluation share. These defaults are set here, after inheritance,
-// and not by TrainingRun.Default.
+// environmentOf returns the settings that training and evaluation share, with their defaults. These defaults are not in
+// the schema, since an evaluation may inherit the settings from training.
 func environmentOf(use v1alpha1.EnvironmentUse, pins Pins) contract.Environment {
 	pin := pins[RefName(use)]
+	sampling, limits, reward := *use.Sampling.DeepCopy(), use.Limits, *use.Reward.DeepCopy()
+	sampling.Temperature = cmp.Or(sampling.Temperature, ptr.To(1.0))
+	sampling.TopP = cmp.Or(sampling.TopP, 1)
+	if !sampling.SharesPrompt() {
+		sampling.SharedPrompt = nil
+	}
+	sampling.AllowBiased = nil
+	limits.Turns = cmp.Or(limits.Turns, turnsOf(pin.Definition))
+	limits.OnLimit = cmp.Or(limits.OnLimit, playing.LimitGrade)
+	reward.Reduction = cmp.Or(reward.Reduction, playing.ReductionSum)
 	return contract.Environment{
 		Name:       use.Name,
 		Digest:     pin.Digest,
 		Definition: pin.Definition,
 		Retries:    int(ptr.Deref(use.Retries, 3)),
-		Sampling: contract.Sampling{
-			MaxTokens:    int(ptr.Deref(use.Sampling.MaxTokens, 0)),
-			Temperature:  ptr.Deref(use.Sampling.Temperature, 1),
-			TopP:         ptr.Deref(use.Sampling.TopP, 1),
-			TopK:         int(ptr.Deref(use.Sampling.TopK, -1)),
-			Stop:         use.Sampling.Stop,
-			SharedPrompt: ptr.Deref(use.Sampling.SharedPrompt, false),
-		},
-		Limits: contract.Limits{
-			Turns:            int(ptr.Deref(use.Limits.Turns, turnsOf(pin.Definition))),
-			ToolCalls:        int(ptr.Deref(use.Limits.ToolCalls, 0)),
-			PromptTokens:     int(ptr.Deref(use.Limits.PromptTokens, 0)),
-			TrajectoryTokens: int(ptr.Deref(use.Limits.TrajectoryTokens, 0)),
-			EpisodeSeconds:   int(ptr.Deref(use.Limits.EpisodeSeconds, 0)),
-			OnLimit:          contract.OnLimit(cmp.Or(use.Limits.OnLimit, v1alpha1.LimitGrade)),
-		},
-		Reward: contract.Reward{
-			Reduction:   contract.Reduction(cmp.Or(use.Reward.Reduction, v1alpha1.ReductionSum)),
-			Nonterminal: use.Reward.Nonterminal,
-			Min:         use.Reward.Min,
-			Max:         use.Reward.Max,
-		},
+		Sampling:   sampling,
+		Limits:     limits,
+		Reward:     reward,
 	}
 }

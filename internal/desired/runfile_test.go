@@ -12,6 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -42,18 +43,18 @@ func TestFileOfEverything(t *testing.T) {
 		s.Environments = []v1alpha1.TrainingEnvironment{{
 			EnvironmentUse: v1alpha1.EnvironmentUse{
 				Name: "z", EnvironmentRef: &v1alpha1.EnvironmentRef{Name: "arithmetic"}, Retries: new(int32(1)),
-				Sampling: v1alpha1.Sampling{MaxTokens: new(int32(100)), Temperature: new(0.5), TopP: new(0.9), TopK: new(int32(4)),
+				Sampling: playing.Sampling{MaxTokens: 100, Temperature: new(0.5), TopP: 0.9, TopK: 4,
 					Stop: []string{"END"}, SharedPrompt: new(true)},
-				Limits: v1alpha1.Limits{Turns: new(int32(1)), ToolCalls: new(int32(5)), PromptTokens: new(int32(2)),
-					TrajectoryTokens: new(int32(3)), EpisodeSeconds: new(int32(4)), OnLimit: v1alpha1.LimitExclude},
-				Reward: v1alpha1.EpisodeReward{Reduction: v1alpha1.ReductionLast, Nonterminal: new(-1.0), Min: new(-1.0),
+				Limits: playing.Limits{Turns: 1, ToolCalls: 5, PromptTokens: 2,
+					TrajectoryTokens: 3, EpisodeSeconds: 4, OnLimit: playing.LimitExclude},
+				Reward: playing.EpisodeReward{Reduction: playing.ReductionLast, Nonterminal: new(-1.0), Min: new(-1.0),
 					Max: new(1.0)},
 			},
 			Weight: new(0.25), GroupSize: 5, MinMembers: new(int32(4)), OnUnavailable: v1alpha1.UnavailableSkip,
 			Splits: []v1alpha1.Split{{Name: "train", Shuffle: new(false), Take: new(int64(10))},
 				{Name: "test", Take: new(int64(9999))}},
 		}, {
-			EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},
+			EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: playing.Sampling{MaxTokens: 16}},
 			Weight:         new(0.75), GroupSize: 5,
 		}}
 		s.Algorithm = &algorithm.Algorithm{
@@ -74,7 +75,7 @@ func TestFileOfEverything(t *testing.T) {
 			SamplingShare: new(0.5),
 			Environments: []v1alpha1.EvaluationEnvironment{{
 				// What is not given is as in training under that name.
-				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "z", Sampling: v1alpha1.Sampling{Temperature: new(0.0)}},
+				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "z", Sampling: playing.Sampling{Temperature: new(0.0)}},
 				Splits:         []v1alpha1.EvaluationSplit{{Name: "test", Take: new(int64(64))}},
 				SamplesPerTask: new(int32(4)), PassAt: []int32{4, 1},
 			}}}
@@ -106,7 +107,7 @@ func TestFileOfEvaluationAlone(t *testing.T) {
 		run.Spec.Mode, run.Spec.Algorithm, run.Spec.Environments = v1alpha1.ModeEvaluate, nil, nil
 		run.Spec.InitFrom = &v1alpha1.InitFrom{Checkpoint: "tinker://m/sampler_weights/c"}
 		run.Spec.Evaluation = &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{{
-			EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},
+			EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: playing.Sampling{MaxTokens: 16}},
 		}}}
 	}))
 	if f.Fixed.Algorithm != nil || len(f.Fixed.Environments) != 0 || len(f.Evaluation.Environments) != 1 {
@@ -205,9 +206,9 @@ func TestFileRefusesSharedPromptsOfServers(t *testing.T) {
 	served := pins["arithmetic"]
 	served.Definition = contract.Definition{ORS: &contract.ORS{URL: "http://ors", CreateSeconds: 1, CallSeconds: 1}}
 	pins["served"] = served
-	shared, from := v1alpha1.Sampling{MaxTokens: new(int32(16)), SharedPrompt: new(true)},
+	shared, from := playing.Sampling{MaxTokens: 16, SharedPrompt: new(true)},
 		&v1alpha1.EnvironmentRef{Name: "served"}
-	evaluate := func(sampling v1alpha1.Sampling) func(*v1alpha1.TrainingRun) {
+	evaluate := func(sampling playing.Sampling) func(*v1alpha1.TrainingRun) {
 		return func(run *v1alpha1.TrainingRun) {
 			run.Spec.Environments[0].Sampling.SharedPrompt = new(true)
 			run.Spec.Evaluation = &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{
@@ -224,8 +225,8 @@ func TestFileRefusesSharedPromptsOfServers(t *testing.T) {
 			run.Spec.Environments[0].EnvironmentRef, run.Spec.Environments[0].Sampling = from, shared
 		}, "environments[arithmetic]"},
 		"evaluation":                    {evaluate(shared), "evaluation.environments[arithmetic]"},
-		"an evaluation that inherits":   {evaluate(v1alpha1.Sampling{}), "evaluation.environments[arithmetic]"},
-		"an evaluation that says false": {evaluate(v1alpha1.Sampling{SharedPrompt: new(false)}), ""},
+		"an evaluation that inherits":   {evaluate(playing.Sampling{}), "evaluation.environments[arithmetic]"},
+		"an evaluation that says false": {evaluate(playing.Sampling{SharedPrompt: new(false)}), ""},
 	}
 	for name, tc := range cases {
 		_, err := File(FileInput{Run: testRun(tc.change), Attempt: 1, Pins: pins, DefaultBaseURL: "https://hosted"})
@@ -275,7 +276,7 @@ func TestFixedStaysWhatItWas(t *testing.T) {
 func TestOrderOfEnvironmentsMeansNothing(t *testing.T) {
 	a := v1alpha1.TrainingEnvironment{GroupSize: 4, EnvironmentUse: v1alpha1.EnvironmentUse{
 		Name: "a", EnvironmentRef: &v1alpha1.EnvironmentRef{Name: "arithmetic"},
-		Sampling: v1alpha1.Sampling{MaxTokens: new(int32(1))}}}
+		Sampling: playing.Sampling{MaxTokens: 1}}}
 	b := a
 	b.Name = "b"
 	one := file(t, testRun(func(run *v1alpha1.TrainingRun) {

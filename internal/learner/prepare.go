@@ -194,8 +194,8 @@ func mostOfRequests(file contract.RunFile) map[string]int64 {
 	}
 	for _, env := range environments {
 		limits := env.Limits
-		prompt := cmp.Or(limits.PromptTokens, longestPrompt)
-		request := int64(cmp.Or(limits.TrajectoryTokens, prompt+env.Sampling.MaxTokens))
+		prompt := int64(cmp.Or(limits.PromptTokens, longestPrompt))
+		request := cmp.Or(int64(limits.TrajectoryTokens), prompt+int64(env.Sampling.MaxTokens))
 		most[env.Name] = max(most[env.Name], request)
 	}
 	return most

@@ -4,12 +4,14 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
@@ -112,15 +114,18 @@ func (p *policy) draw(ctx context.Context, request episode.Request, seed uint64,
 		samples, key, err = p.once(ctx, tinker.SampleRequest{
 			NumSamples: count, SeqID: &number, Prompt: tinker.Text(request.Prompt),
 			SamplingParams: tinker.SamplingParams{
-				MaxTokens: &request.Sampling.MaxTokens, Seed: new(p.worker.seedFor(int64(seed), count)),
+				MaxTokens: new(int(request.Sampling.MaxTokens)), Seed: new(p.worker.seedFor(int64(seed), count)),
 				Stop:        tinker.Stop(request.Stop),
-				Temperature: request.Sampling.Temperature, TopK: request.Sampling.TopK, TopP: request.Sampling.TopP,
+				Temperature: *request.Sampling.Temperature, TopK: topK(request.Sampling), TopP: request.Sampling.TopP,
 			},
 		})
 		return key, err
 	})
 	return samples, err
 }
+
+// topK spells the limit as the Tinker API does, for which -1 means all tokens.
+func topK(sampling playing.Sampling) int { return int(cmp.Or(sampling.TopK, -1)) }
 
 // repeat posts a request until it succeeds or cannot succeed any more. It calls post with the number of the request;
 // the key is that of the sampling session, which samples from the given weights.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
@@ -37,7 +38,7 @@ func newPolicy(api Endpoint) *policy {
 func request() episode.Request {
 	return episode.Request{
 		Member: 2, Request: 1, Try: 3, Prompt: []int32{'h', 'i'},
-		Sampling: contract.Sampling{MaxTokens: 9, Temperature: 0.5, TopP: 0.75, TopK: 12},
+		Sampling: playing.Sampling{MaxTokens: 9, Temperature: new(0.5), TopP: 0.75, TopK: 12},
 		Stop:     renderer.Stop{Tokens: []int32{256}},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -44,8 +45,8 @@ func play() contract.Play {
 		Definition: contract.Definition{Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 99}},
 			Reward: &contract.RewardRule{ExactMatch: &contract.ExactMatch{}}},
 		GroupSize: 4, MinMembers: 2,
-		Sampling: contract.Sampling{MaxTokens: 16, Temperature: 1, TopP: 1, TopK: -1},
-		Reward:   contract.Reward{Reduction: "Sum"},
+		Sampling: playing.Sampling{MaxTokens: 16, Temperature: new(1.0), TopP: 1},
+		Reward:   playing.EpisodeReward{Reduction: "Sum"},
 	}
 	repeated := env
 	repeated.GroupSize, repeated.MinMembers = 2, 1

@@ -22,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/test/freeport"
 )
 
@@ -31,7 +32,7 @@ func TestPrometheusReadsARun(t *testing.T) {
 	address := startPrometheus(t)
 	run := start(t, "scraped", func(spec *v1alpha1.TrainingRunSpec) {
 		spec.Evaluation = &v1alpha1.Evaluation{EverySteps: new(int64(4)), Environments: []v1alpha1.EvaluationEnvironment{{
-			EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(12))}},
+			EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: playing.Sampling{MaxTokens: 12}},
 			Splits:         []v1alpha1.EvaluationSplit{{Name: "test", Take: new(int64(16))}},
 		}}}
 	})

@@ -23,6 +23,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
 	corev1 "k8s.io/api/core/v1"
@@ -88,7 +89,7 @@ func startIn(t testing.TB, namespace, name string, change func(*v1alpha1.Trainin
 				APIKeySecretKeyRef: ref.SecretKey{Name: "tinker", Key: "TINKER_API_KEY"},
 			},
 			Environments: []v1alpha1.TrainingEnvironment{{
-				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(12))}},
+				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: playing.Sampling{MaxTokens: 12}},
 				GroupSize:      8,
 			}},
 			Algorithm: &algorithm.Algorithm{

@@ -133,7 +133,7 @@ func startAtSkyRL(t *testing.T, name string, steps, evaluateEvery int64) *v1alph
 	return start(t, name, func(spec *v1alpha1.TrainingRunSpec) {
 		spec.Tinker.BaseURL = skyRLURL
 		spec.Environments[0].Name = name
-		spec.Environments[0].Sampling.MaxTokens = new(int32(16))
+		spec.Environments[0].Sampling.MaxTokens = 16
 		spec.Algorithm.Optimizer.LearningRate = 3e-3
 		spec.Evaluation = &v1alpha1.Evaluation{
 			EverySteps: new(evaluateEvery),

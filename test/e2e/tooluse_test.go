@@ -91,8 +91,8 @@ func TestToolUse(t *testing.T) {
 		spec.Learner.Pod.Env, spec.Rollouts.Pod.Env = hub, hub
 		spec.Environments[0].Name = "calculator"
 		spec.Environments[0].GroupSize = 4
-		spec.Environments[0].Sampling.MaxTokens = new(int32(24))
-		spec.Environments[0].Limits.Turns = new(int32(3))
+		spec.Environments[0].Sampling.MaxTokens = 24
+		spec.Environments[0].Limits.Turns = 3
 		spec.Algorithm.TasksPerStep = 2
 	})
 	if got := finish(t, run).status.TokenizerSHA256; got != hex.EncodeToString(digest[:]) {

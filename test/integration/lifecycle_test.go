@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
@@ -83,7 +84,7 @@ var _ = Describe("The lifecycle of a run", func() {
 			run.Spec.Mode, run.Spec.Environments, run.Spec.Algorithm = v1alpha1.ModeEvaluate, nil, nil
 			run.Spec.InitFrom = &v1alpha1.InitFrom{Checkpoint: "tinker://other:train:0/sampler_weights/000060"}
 			run.Spec.Evaluation = &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{{
-				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},
+				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: playing.Sampling{MaxTokens: 16}},
 				SamplesPerTask: new(int32(4)), PassAt: []int32{1, 4},
 			}}}
 		})

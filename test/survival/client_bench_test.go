@@ -108,7 +108,7 @@ func newComparison(b *testing.B, profile latency.Profile, steps int, t trial) *c
 		func(f *contract.RunFile) {
 			f.Fixed.Environments = []contract.Environment{arithmetic("train", comparedTaskCount, comparedGroupSize,
 				comparedTokens)}
-			f.Fixed.Environments[0].Sampling.SharedPrompt = t.shared
+			f.Fixed.Environments[0].Sampling.SharedPrompt = new(t.shared)
 			f.Fixed.Model.LoraRank = 8
 			f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag = comparedGroups, int64(steps), int32(t.lag)
 			f.Fixed.Algorithm.Optimizer.LearningRate = 3e-4

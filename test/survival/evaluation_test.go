@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
@@ -149,7 +150,7 @@ func TestEvaluationAfterDeath(t *testing.T) {
 	change := func(f *contract.RunFile) {
 		f.Fixed.Algorithm, f.Fixed.Environments = nil, nil
 		env := arithmetic("test", 12, 4, 8)
-		env.Limits, env.PassAt = contract.Limits{Turns: 3, OnLimit: contract.OnLimitGrade}, []int{1, 2, 4}
+		env.Limits, env.PassAt = playing.Limits{Turns: 3, OnLimit: playing.LimitGrade}, []int{1, 2, 4}
 		f.Evaluation = &contract.Evaluation{Environments: []contract.Environment{env}}
 	}
 	undisturbed := newFixture(t, change)

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
@@ -124,9 +125,9 @@ func arithmetic(split string, tasks int64, groupSize, maxTokens int) contract.En
 		},
 		Splits:    []contract.Split{{Name: split, Shuffle: split == "train", Tasks: tasks}},
 		GroupSize: groupSize, MinMembers: 1, Retries: 1,
-		Sampling: contract.Sampling{MaxTokens: maxTokens, Temperature: 1, TopP: 1, TopK: -1},
-		Limits:   contract.Limits{Turns: 1, OnLimit: "Grade"},
-		Reward:   contract.Reward{Reduction: "Sum"},
+		Sampling: playing.Sampling{MaxTokens: int32(maxTokens), Temperature: new(1.0), TopP: 1},
+		Limits:   playing.Limits{Turns: 1, OnLimit: "Grade"},
+		Reward:   playing.EpisodeReward{Reduction: "Sum"},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	diff "github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
@@ -19,7 +20,7 @@ import (
 func withRoles(grouping algorithm.Grouping) func(*contract.RunFile) {
 	return func(f *contract.RunFile) {
 		env := &f.Fixed.Environments[0]
-		env.Limits = contract.Limits{Turns: 3, OnLimit: contract.OnLimitGrade}
+		env.Limits = playing.Limits{Turns: 3, OnLimit: playing.LimitGrade}
 		env.MinMembers = 2
 		alg := f.Fixed.Algorithm
 		alg.Grouping, alg.ConstantGroups = grouping, algorithm.DropConstantGroups

@@ -151,7 +151,7 @@ func trainSums(t *testing.T, shared bool) {
 		f.Evaluation.Environments = []contract.Environment{arithmetic("test", 200, 1, 16)}
 		f.Evaluation.EverySteps = 8
 		f.Concurrency = 256
-		f.Fixed.Environments[0].Sampling.SharedPrompt = shared
+		f.Fixed.Environments[0].Sampling.SharedPrompt = new(shared)
 	})
 	w.startRolloutWorker("w0")
 	w.startRolloutWorker("w1")

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment/ors/orstest"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -126,7 +127,7 @@ func onSlowEnvironment(f *contract.RunFile, url string, load sessionLoad) {
 	e := served("slow", url)
 	e.Definition.ORS.AnswerTool = &contract.AnswerTool{Name: "say", Argument: "text"}
 	e.Splits[0].Tasks, e.GroupSize, e.Sampling.MaxTokens = 1<<20, 10, 64
-	e.Limits = contract.Limits{Turns: 2 * load.turns, OnLimit: "Grade"}
+	e.Limits = playing.Limits{Turns: int32(2 * load.turns), OnLimit: "Grade"}
 	f.Fixed.Environments, f.Evaluation, f.Concurrency = []contract.Environment{e}, nil, load.sessions
 	f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 2000, 1
 }

@@ -20,7 +20,9 @@ import (
 )
 
 // withSharedPrompts buys the prompt of each group once.
-func withSharedPrompts(f *contract.RunFile) { f.Fixed.Environments[0].Sampling.SharedPrompt = true }
+func withSharedPrompts(f *contract.RunFile) {
+	f.Fixed.Environments[0].Sampling.SharedPrompt = new(true)
+}
 
 // withoutFaults is the outcome of a run of one real worker without faults.
 func withoutFaults(t *testing.T, change func(*contract.RunFile)) (outcome, *fixture) {

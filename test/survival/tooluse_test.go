@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
@@ -102,7 +103,7 @@ func newQwenFixture(t testing.TB) *fixture {
 		environment.Definition.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{
 			ParseErrors: contract.ParseErrors{MaxConsecutive: 2, Train: contract.TrainKeep},
 		}}
-		environment.Limits = contract.Limits{Turns: 4, TrajectoryTokens: 2000, OnLimit: "Grade"}
+		environment.Limits = playing.Limits{Turns: 4, TrajectoryTokens: 2000, OnLimit: "Grade"}
 		f.Fixed.Environments = []contract.Environment{environment}
 		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = 2, 2
 		f.Evaluation = nil

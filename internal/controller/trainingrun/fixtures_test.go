@@ -10,6 +10,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 
@@ -38,7 +39,7 @@ func newRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 			Model:  v1alpha1.Model{Name: "m"},
 			Tinker: v1alpha1.Tinker{BaseURL: "http://tinkersim", APIKeySecretKeyRef: ref.SecretKey{Name: "tinker", Key: "k"}},
 			Environments: []v1alpha1.TrainingEnvironment{{
-				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "env", Sampling: v1alpha1.Sampling{MaxTokens: new(int32(16))}},
+				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "env", Sampling: playing.Sampling{MaxTokens: 16}},
 				GroupSize:      8,
 			}},
 			Algorithm: &algorithm.Algorithm{TasksPerStep: 4, Steps: 60,

@@ -26,20 +26,20 @@ func checkContext(file contract.RunFile, context int) error {
 
 // checkUse fails for an environment whose first prompt and its reply may exceed the context.
 func checkUse(use use, model string, context int) error {
-	reply, limits := use.Sampling.MaxTokens, use.Limits
+	reply, prompt, trajectory := int(use.Sampling.MaxTokens), int(use.Limits.PromptTokens), int(use.Limits.TrajectoryTokens)
 	switch {
-	case limits.TrajectoryTokens > 0 && limits.TrajectoryTokens <= context:
+	case trajectory > 0 && trajectory <= context:
 		return nil // prompt and reply together are never longer
-	case limits.PromptTokens == 0 && reply >= context:
+	case prompt == 0 && reply >= context:
 		return Await(failure.ShortContext, problem.UnsupportedByEndpoint,
 			"%s.sampling.maxTokens is %d, but the context of %s has %d tokens at this endpoint, prompt "+
 				"included: set it to at most %d, or set limits.trajectoryTokens to at most %d", use.path, reply, model, context,
 			context-1, context)
-	case limits.PromptTokens+reply > context:
+	case prompt+reply > context:
 		return Await(failure.ShortContext, problem.UnsupportedByEndpoint,
 			"%s.limits.promptTokens %d and sampling.maxTokens %d make %d tokens, but the context of %s has "+
 				"%d at this endpoint: lower one of them, or set limits.trajectoryTokens to at most %d",
-			use.path, limits.PromptTokens, reply, limits.PromptTokens+reply, model, context, context)
+			use.path, prompt, reply, prompt+reply, model, context, context)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -14,10 +15,10 @@ import (
 
 func TestContextLength(t *testing.T) {
 	const context = 1000
-	training := func(maxTokens int, limits contract.Limits) func(*contract.RunFile) {
+	training := func(maxTokens int, limits playing.Limits) func(*contract.RunFile) {
 		return func(f *contract.RunFile) {
 			env := &f.Fixed.Environments[0]
-			env.Sampling.MaxTokens, env.Limits = maxTokens, limits
+			env.Sampling.MaxTokens, env.Limits = int32(maxTokens), limits
 		}
 	}
 	cases := map[string]struct {
@@ -27,23 +28,23 @@ func TestContextLength(t *testing.T) {
 		// says are parts of the message; without them, the run is accepted.
 		says []string
 	}{
-		"a reply that leaves room for a prompt": {change: training(999, contract.Limits{})},
-		"a reply that fills the context": {change: training(1000, contract.Limits{}),
+		"a reply that leaves room for a prompt": {change: training(999, playing.Limits{})},
+		"a reply that fills the context": {change: training(1000, playing.Limits{}),
 			says: []string{"environments[e].sampling.maxTokens is 1000", "set it to at most 999",
 				"limits.trajectoryTokens to at most 1000"}},
-		"a prompt and a reply that fit": {change: training(400, contract.Limits{PromptTokens: 600})},
-		"a prompt and a reply that do not fit": {change: training(401, contract.Limits{PromptTokens: 600}),
+		"a prompt and a reply that fit": {change: training(400, playing.Limits{PromptTokens: 600})},
+		"a prompt and a reply that do not fit": {change: training(401, playing.Limits{PromptTokens: 600}),
 			says: []string{"environments[e].limits.promptTokens 600", "sampling.maxTokens 401", "1001",
 				"the context of m has 1000", "lower one of them", "limits.trajectoryTokens to at most 1000"}},
 		"a trajectory that fits": {change: training(401,
-			contract.Limits{PromptTokens: 600, TrajectoryTokens: 1000})},
+			playing.Limits{PromptTokens: 600, TrajectoryTokens: 1000})},
 		"a trajectory that does not fit": {change: training(401,
-			contract.Limits{PromptTokens: 600, TrajectoryTokens: 1001}), says: []string{"limits.promptTokens 600"}},
+			playing.Limits{PromptTokens: 600, TrajectoryTokens: 1001}), says: []string{"limits.promptTokens 600"}},
 		"a long trajectory whose first reply fits": {change: training(400,
-			contract.Limits{PromptTokens: 600, TrajectoryTokens: 5000})},
-		"a context that is not known": {change: training(5000, contract.Limits{}), unknown: true},
+			playing.Limits{PromptTokens: 600, TrajectoryTokens: 5000})},
+		"a context that is not known": {change: training(5000, playing.Limits{}), unknown: true},
 		"a run that has a checkpoint": {change: func(f *contract.RunFile) {
-			training(5000, contract.Limits{})(f)
+			training(5000, playing.Limits{})(f)
 			f.KnownCheckpoints = []string{"c"}
 		}},
 		"an evaluation whose reply does not fit": {change: func(

@@ -121,7 +121,7 @@ func samplingNeeds(file contract.RunFile) []need {
 	}
 	for _, use := range usesOf(file) {
 		at := use.path + ".sampling."
-		if use.Sampling.Temperature != 1 {
+		if *use.Sampling.Temperature != 1 {
 			add(capability.Temperature, at+"temperature")
 		}
 		if use.Sampling.TopP != 1 {
@@ -130,7 +130,7 @@ func samplingNeeds(file contract.RunFile) []need {
 		if use.Sampling.TopK > 0 {
 			add(capability.TopK, at+"topK")
 		}
-		if use.Sampling.SharedPrompt && use.GroupSize > 1 {
+		if use.Sampling.SharesPrompt() && use.GroupSize > 1 {
 			add(capability.NumSamples, at+"sharedPrompt")
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
@@ -18,7 +19,7 @@ import (
 
 // plain trains everything by importance_sampling, with the defaults.
 func plain(change func(*contract.RunFile)) contract.RunFile {
-	drawn := contract.Sampling{Temperature: 1, TopP: 1, TopK: -1}
+	drawn := playing.Sampling{Temperature: new(1.0), TopP: 1}
 	file := contract.RunFile{
 		RequireOptimizer: true,
 		Fixed: contract.Fixed{
@@ -78,25 +79,25 @@ func TestNeedsOf(t *testing.T) {
 		}, always},
 		"evaluation may be sampled otherwise": {
 			func(f *contract.RunFile) {
-				f.Evaluation.Environments[0].Sampling = contract.Sampling{Temperature: 0.6, TopP: 0.9, TopK: 20}
+				f.Evaluation.Environments[0].Sampling = playing.Sampling{Temperature: new(0.6), TopP: 0.9, TopK: 20}
 			},
 			append([]string{"temperature", "top_p", "top_k"}, always...),
 		},
 		"a prompt of a group is shared by place": {
 			func(f *contract.RunFile) {
-				f.Fixed.Environments[0].Sampling.SharedPrompt, f.Fixed.Environments[0].GroupSize = true, 8
+				f.Fixed.Environments[0].Sampling.SharedPrompt, f.Fixed.Environments[0].GroupSize = new(true), 8
 			},
 			append([]string{"num_samples"}, always...),
 		},
 		"evaluations of several samples share prompts, too": {
 			func(f *contract.RunFile) {
-				f.Evaluation.Environments[0].Sampling.SharedPrompt, f.Evaluation.Environments[0].GroupSize = true, 4
+				f.Evaluation.Environments[0].Sampling.SharedPrompt, f.Evaluation.Environments[0].GroupSize = new(true), 4
 			},
 			append([]string{"num_samples"}, always...),
 		},
 		"one sample shares nothing": {
 			func(f *contract.RunFile) {
-				f.Evaluation.Environments[0].Sampling.SharedPrompt, f.Evaluation.Environments[0].GroupSize = true, 1
+				f.Evaluation.Environments[0].Sampling.SharedPrompt, f.Evaluation.Environments[0].GroupSize = new(true), 1
 			}, always,
 		},
 		"a lag needs sampler weights that stay": {func(f *contract.RunFile) { f.Fixed.Algorithm.Lag = 1 },
@@ -108,7 +109,7 @@ func TestNeedsOf(t *testing.T) {
 		},
 		"evaluation alone needs no more": {
 			func(f *contract.RunFile) {
-				f.Fixed.Algorithm, f.Fixed.Environments, f.Evaluation.Environments[0].Sampling.Temperature = nil, nil, 0
+				f.Fixed.Algorithm, f.Fixed.Environments, f.Evaluation.Environments[0].Sampling.Temperature = nil, nil, new(0.0)
 			},
 			[]string{"temperature"},
 		},
@@ -134,7 +135,7 @@ func TestEveryNeedCanBeChecked(t *testing.T) {
 	file := plain(func(f *contract.RunFile) {
 		f.Fixed.Algorithm.Optimizer = algorithm.Optimizer{Epsilon: 1, WeightDecay: 1, GradClipNorm: 1}
 		f.Fixed.Model.TrainMLP, f.Fixed.InitFrom = false, &contract.InitFrom{}
-		f.Evaluation.Environments[0].Sampling = contract.Sampling{Temperature: 0.6, TopP: 0.9, TopK: 20, SharedPrompt: true}
+		f.Evaluation.Environments[0].Sampling = playing.Sampling{Temperature: new(0.6), TopP: 0.9, TopK: 20, SharedPrompt: new(true)}
 		f.Evaluation.Environments[0].GroupSize = 2
 	})
 	for _, loss := range []algorithm.Loss{

@@ -195,7 +195,7 @@ func TestCheckFeatures(t *testing.T) {
 // reported to the manager, so that the next attempt checks it again.
 func TestUnknownFeatureIsCheckedAgain(t *testing.T) {
 	undecided := capability.Temperature
-	sampled := func(f *contract.RunFile) { f.Evaluation.Environments[0].Sampling.Temperature = 0.6 }
+	sampled := func(f *contract.RunFile) { f.Evaluation.Environments[0].Sampling.Temperature = new(0.6) }
 	first := &fake{found: map[capability.Feature]capability.Support{undecided: capability.Unknown}}
 	checker := check(first, sampled)
 	report, err := checker.CheckFeatures(t.Context())

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/tracking/openreward"
 )
@@ -35,14 +36,14 @@ func deploymentsOf(file contract.RunFile) map[string]openreward.Deployment {
 // environments, of which the digests suffice.
 func configOf(file contract.RunFile) (map[string]any, error) {
 	type environment struct {
-		Name       string            `json:"name"`
-		Digest     string            `json:"digest"`
-		Weight     float64           `json:"weight,omitempty"`
-		GroupSize  int               `json:"groupSize"`
-		MinMembers int               `json:"minMembers"`
-		Sampling   contract.Sampling `json:"sampling"`
-		Limits     contract.Limits   `json:"limits"`
-		Reward     contract.Reward   `json:"reward"`
+		Name       string                `json:"name"`
+		Digest     string                `json:"digest"`
+		Weight     float64               `json:"weight,omitempty"`
+		GroupSize  int                   `json:"groupSize"`
+		MinMembers int                   `json:"minMembers"`
+		Sampling   playing.Sampling      `json:"sampling"`
+		Limits     playing.Limits        `json:"limits"`
+		Reward     playing.EpisodeReward `json:"reward"`
 	}
 	list := func(environments []contract.Environment) []environment {
 		var entries []environment

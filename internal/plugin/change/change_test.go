@@ -12,6 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/observe"
@@ -110,11 +111,11 @@ func TestFork(t *testing.T) {
 
 func TestEstimate(t *testing.T) {
 	sums := contract.Environment{
-		Splits: []contract.Split{{Tasks: 900}}, GroupSize: 8, Sampling: contract.Sampling{MaxTokens: 16},
-		Limits: contract.Limits{Turns: 3, TrajectoryTokens: 40},
+		Splits: []contract.Split{{Tasks: 900}}, GroupSize: 8, Sampling: playing.Sampling{MaxTokens: 16},
+		Limits: playing.Limits{Turns: 3, TrajectoryTokens: 40},
 	}
 	test := contract.Environment{Splits: []contract.Split{{Tasks: 100}}, GroupSize: 2,
-		Sampling: contract.Sampling{MaxTokens: 16}}
+		Sampling: playing.Sampling{MaxTokens: 16}}
 	file := contract.RunFile{
 		Fixed: contract.Fixed{Environments: []contract.Environment{sums}, Algorithm: &algorithm.Algorithm{Steps: 50,
 			TasksPerStep: 32}},

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
@@ -108,7 +109,7 @@ func TestAbandonedCallsReleaseTheirPlace(t *testing.T) {
 				env := &faulty{where: where, wrong: func() { <-release }}
 				p := newPlayer(t, env, says("x"))
 				p.Gate, p.Calls = gate, &environment.Calls{Logger: slog.New(slog.DiscardHandler)}
-				g := singleMember(func(e *contract.Environment) { e.Limits = contract.Limits{EpisodeSeconds: 60, Turns: 2} })
+				g := singleMember(func(e *contract.Environment) { e.Limits = playing.Limits{EpisodeSeconds: 60, Turns: 2} })
 				began := time.Now()
 				if _, err := p.Play(t.Context(), g); err != nil {
 					t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -35,7 +36,7 @@ func TestPausesDoNotCountAsEpisodeSeconds(t *testing.T) {
 			return sample, err
 		})
 		g := singleMember(func(e *contract.Environment) {
-			e.Limits = contract.Limits{Turns: 50, EpisodeSeconds: 900, OnLimit: "Grade"}
+			e.Limits = playing.Limits{Turns: 50, EpisodeSeconds: 900, OnLimit: "Grade"}
 		})
 		g.Split, g.Task = "train", 7993
 		p := &Player{Environment: env, Renderer: r, Policy: policy, Gate: open{}, Progress: &Progress{}}
@@ -70,7 +71,7 @@ func TestCallsOfEnvironmentsHaveDeadlines(t *testing.T) {
 					env := &blockingEnvironment{where: where}
 					p := newPlayer(t, env, says("x"))
 					g := singleMember(func(e *contract.Environment) {
-						e.Limits = contract.Limits{EpisodeSeconds: tc.seconds, Turns: 2}
+						e.Limits = playing.Limits{EpisodeSeconds: int32(tc.seconds), Turns: 2}
 					})
 					began := time.Now()
 					group, err := p.Play(t.Context(), g)

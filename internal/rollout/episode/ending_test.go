@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment/ors"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -29,7 +30,7 @@ func TestEndingsOfEpisodesOnAServer(t *testing.T) {
 		callOf("submit", "{}")
 	answerTool := ors.Options{AnswerTool: &contract.AnswerTool{Name: "submit", Argument: "answer"}}
 	nonterminal := func(e *contract.Environment) { e.Reward.Nonterminal = new(-0.5) }
-	limits := func(limits contract.Limits) func(*contract.Environment) {
+	limits := func(limits playing.Limits) func(*contract.Environment) {
 		return func(e *contract.Environment) {
 			nonterminal(e)
 			e.Limits = limits
@@ -80,21 +81,21 @@ func TestEndingsOfEpisodesOnAServer(t *testing.T) {
 			reason: "the policy ended the episode by replies that break the format",
 		},
 		"the limit of tool calls is reached in turn 3": {
-			replies: []string{look, look, look + "\n" + submit}, change: limits(contract.Limits{ToolCalls: 3}),
+			replies: []string{look, look, look + "\n" + submit}, change: limits(playing.Limits{ToolCalls: 3}),
 			want: result{Stop: "tool_calls", Reward: -0.5, Turns: 3, Calls: 3},
 			runs: []string{"session-1 look", "session-1 look", "session-1 look"},
 		},
 		"the environment ends it with the last call of the limit": {
-			replies: []string{look, look, submit}, change: limits(contract.Limits{ToolCalls: 3, Turns: 3}),
+			replies: []string{look, look, submit}, change: limits(playing.Limits{ToolCalls: 3, Turns: 3}),
 			want: result{Stop: "finished", Reward: 1, Turns: 3, Calls: 3},
 			runs: []string{"session-1 look", "session-1 look", "session-1 submit"},
 		},
 		"the limit of turns is reached": {
-			replies: []string{look, "Well.", look}, change: limits(contract.Limits{Turns: 3}),
+			replies: []string{look, "Well.", look}, change: limits(playing.Limits{Turns: 3}),
 			want: result{Stop: "turns", Reward: -0.5, Turns: 3, Calls: 2}, runs: []string{"session-1 look", "session-1 look"},
 		},
 		"a limit leaves it out": {
-			replies: []string{look, look, look}, change: limits(contract.Limits{ToolCalls: 3, OnLimit: contract.OnLimitExclude}),
+			replies: []string{look, look, look}, change: limits(playing.Limits{ToolCalls: 3, OnLimit: playing.LimitExclude}),
 			want: result{Stop: "tool_calls", Outcome: rl.Deadline, Turns: 3, Calls: 3},
 			runs: []string{"session-1 look", "session-1 look", "session-1 look"}, reason: "ended by the limit tool_calls",
 		},
@@ -115,7 +116,7 @@ func TestEndingsOfEpisodesOnAServer(t *testing.T) {
 		},
 		"the connection breaks in the call that ends it": {
 			replies: []string{look, look, submit}, breaks: map[int]breakAt{3: afterName},
-			change: limits(contract.Limits{ToolCalls: 3}),
+			change: limits(playing.Limits{ToolCalls: 3}),
 			want:   result{Stop: "finished", Reward: 1, Turns: 3, Calls: 3},
 			runs:   []string{"session-1 look", "session-1 look", "session-1 submit"},
 		},

@@ -191,9 +191,9 @@ func (e *episode) requestsFor(prompts []environment.Prompt) (requests []Request,
 	case len(prompts) == 0:
 		err := errors.New("the environment gives no prompt and is not done")
 		return nil, "", &environment.Fault{Permanent: true, Err: err}
-	case limits.Turns > 0 && e.turns >= limits.Turns:
+	case limits.Turns > 0 && e.turns >= int(limits.Turns):
 		return nil, stopTurns, nil
-	case limits.ToolCalls > 0 && e.toolCalls >= limits.ToolCalls:
+	case limits.ToolCalls > 0 && e.toolCalls >= int(limits.ToolCalls):
 		return nil, stopToolCalls, nil
 	case e.isLate():
 		return nil, stopEpisodeSeconds, nil
@@ -227,15 +227,15 @@ func (e *episode) request(prompt environment.Prompt, i int) (request Request, li
 	}
 	c.segments.Share(ids)
 	settings := e.spec.Settings
-	if settings.Limits.PromptTokens > 0 && len(c.replies) == 0 && len(ids) > settings.Limits.PromptTokens {
+	if most := int(settings.Limits.PromptTokens); most > 0 && len(c.replies) == 0 && len(ids) > most {
 		return Request{}, stopPromptTokens, nil
 	}
 	request = Request{Member: e.member, Request: e.requests + i, Try: e.try, Prompt: ids, Sampling: settings.Sampling}
-	if most := settings.Limits.TrajectoryTokens; most > 0 {
+	if most := int(settings.Limits.TrajectoryTokens); most > 0 {
 		if len(ids) >= most {
 			return Request{}, stopTrajectoryTokens, nil
 		}
-		request.Sampling.MaxTokens = min(request.Sampling.MaxTokens, most-len(ids))
+		request.Sampling.MaxTokens = min(request.Sampling.MaxTokens, int32(most-len(ids)))
 	}
 	request.Stop = e.player.Renderer.Stop()
 	if len(settings.Sampling.Stop) > 0 {
@@ -314,7 +314,7 @@ func (e *episode) sample(ctx context.Context, prompts []environment.Prompt,
 	for i := range replies {
 		replies[i].Usage = used
 		// requestsFor has ended an episode that has none left.
-		if limit := e.spec.Settings.Limits.ToolCalls; limit > 0 {
+		if limit := int(e.spec.Settings.Limits.ToolCalls); limit > 0 {
 			replies[i].MaxCalls = limit - e.toolCalls
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
@@ -158,26 +159,26 @@ func TestRolesAndNumbersOfRequests(t *testing.T) {
 // The chat takes 5 turns. Its prompts have 19, 45, 71, ... tokens, its replies 4.
 func TestLimits(t *testing.T) {
 	cases := map[string]struct {
-		limits  contract.Limits
+		limits  playing.Limits
 		stop    string
 		turns   int
 		reward  float64
 		outcome rl.Outcome
 	}{
 		"none":                       {stop: "stop", turns: 5, reward: 5},
-		"turns":                      {limits: contract.Limits{Turns: 3}, stop: "turns", turns: 3, reward: 13},
-		"turns that are just enough": {limits: contract.Limits{Turns: 5}, stop: "stop", turns: 5, reward: 5},
-		"calls of tools":             {limits: contract.Limits{ToolCalls: 2}, stop: "tool_calls", turns: 2, reward: 12},
-		"the first prompt's tokens": {limits: contract.Limits{PromptTokens: 18}, stop: "prompt_tokens", turns: 0,
+		"turns":                      {limits: playing.Limits{Turns: 3}, stop: "turns", turns: 3, reward: 13},
+		"turns that are just enough": {limits: playing.Limits{Turns: 5}, stop: "stop", turns: 5, reward: 5},
+		"calls of tools":             {limits: playing.Limits{ToolCalls: 2}, stop: "tool_calls", turns: 2, reward: 12},
+		"the first prompt's tokens": {limits: playing.Limits{PromptTokens: 18}, stop: "prompt_tokens", turns: 0,
 			reward: 10},
-		"later prompts may be longer": {limits: contract.Limits{PromptTokens: 19}, stop: "stop", turns: 5, reward: 5},
-		"tokens of the trajectory": {limits: contract.Limits{TrajectoryTokens: 65}, stop: "trajectory_tokens",
+		"later prompts may be longer": {limits: playing.Limits{PromptTokens: 19}, stop: "stop", turns: 5, reward: 5},
+		"tokens of the trajectory": {limits: playing.Limits{TrajectoryTokens: 65}, stop: "trajectory_tokens",
 			turns: 2, reward: 12},
-		"tokens that a prompt uses up": {limits: contract.Limits{TrajectoryTokens: 45}, stop: "trajectory_tokens",
+		"tokens that a prompt uses up": {limits: playing.Limits{TrajectoryTokens: 45}, stop: "trajectory_tokens",
 			turns: 1, reward: 11},
-		"Zero gives no more than nothing": {limits: contract.Limits{Turns: 3, OnLimit: "Zero"}, stop: "turns", turns: 3,
+		"Zero gives no more than nothing": {limits: playing.Limits{Turns: 3, OnLimit: "Zero"}, stop: "turns", turns: 3,
 			reward: 0},
-		"Exclude leaves the episode out": {limits: contract.Limits{Turns: 3, OnLimit: "Exclude"}, stop: "turns", turns: 3,
+		"Exclude leaves the episode out": {limits: playing.Limits{Turns: 3, OnLimit: "Exclude"}, stop: "turns", turns: 3,
 			outcome: rl.Deadline},
 	}
 	for name, tc := range cases {
@@ -196,9 +197,9 @@ func TestLimits(t *testing.T) {
 
 // TestRowsWhosePromptIsTooLongAreLeftOut requires that no setting has such a row scored: the policy was never asked.
 func TestRowsWhosePromptIsTooLongAreLeftOut(t *testing.T) {
-	for _, onLimit := range []contract.OnLimit{contract.OnLimitGrade, contract.OnLimitZero, contract.OnLimitExclude} {
+	for _, onLimit := range []playing.LimitPolicy{playing.LimitGrade, playing.LimitZero, playing.LimitExclude} {
 		t.Run(string(onLimit), func(t *testing.T) {
-			limits := contract.Limits{PromptTokens: 18, OnLimit: onLimit}
+			limits := playing.Limits{PromptTokens: 18, OnLimit: onLimit}
 			group := play(t, &scripted{}, says("yes"), singleMember(func(s *contract.Environment) { s.Limits = limits }))
 			if m := group.Members[0]; m.StopReason != "prompt_tokens" || m.Turns != 0 || m.Outcome != rl.Deadline ||
 				group.Outcome != rl.Deadline {
@@ -212,7 +213,7 @@ func TestRowsWhosePromptIsTooLongAreLeftOut(t *testing.T) {
 func TestTrajectoryTokensShortenTheReply(t *testing.T) {
 	var most []int
 	policy := policyFunc(func(_ context.Context, request Request) (Sample, error) {
-		most = append(most, request.Sampling.MaxTokens)
+		most = append(most, int(request.Sampling.MaxTokens))
 		return sampled("yes"), nil
 	})
 	play(t, multiTurn(3, keep), policy, singleMember(func(s *contract.Environment) { s.Limits.TrajectoryTokens = 76 }))
@@ -234,7 +235,7 @@ func TestEpisodeSeconds(t *testing.T) {
 	}
 	cases := map[string]struct {
 		policy  Policy
-		onLimit contract.OnLimit
+		onLimit playing.LimitPolicy
 		stop    string
 		turns   int
 		reward  float64
@@ -250,7 +251,7 @@ func TestEpisodeSeconds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				group := play(t, multiTurn(5, keep), tc.policy, singleMember(func(s *contract.Environment) {
-					s.Limits = contract.Limits{EpisodeSeconds: 10, OnLimit: tc.onLimit}
+					s.Limits = playing.Limits{EpisodeSeconds: 10, OnLimit: tc.onLimit}
 				}))
 				m := group.Members[0]
 				if m.StopReason != tc.stop || m.Turns != tc.turns || m.Reward != tc.reward || m.Outcome != tc.outcome {

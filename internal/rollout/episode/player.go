@@ -24,6 +24,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
@@ -53,7 +54,7 @@ type Request struct {
 	Member, Request, Try int
 	Prompt               []int32
 	// Sampling is how tokens are drawn; its MaxTokens are what the limits leave.
-	Sampling contract.Sampling
+	Sampling playing.Sampling
 	// Stop ends the reply.
 	Stop renderer.Stop
 }

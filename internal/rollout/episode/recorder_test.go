@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -99,7 +100,7 @@ func TestTimeLimitPausesForAnOutage(t *testing.T) {
 				}}
 				env.finish = func() (environment.Turn, error) { return done(0), nil }
 				group := play(t, env, says("y"), singleMember(func(s *contract.Environment) {
-					s.Limits = contract.Limits{EpisodeSeconds: 60, OnLimit: contract.OnLimitGrade}
+					s.Limits = playing.Limits{EpisodeSeconds: 60, OnLimit: playing.LimitGrade}
 				}))
 				if got := group.Members[0]; got.StopReason != tc.stop || got.Outcome != rl.Usable {
 					t.Errorf("member is %+v, want the stop reason %s", got, tc.stop)

@@ -10,7 +10,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -69,7 +69,7 @@ func (e *episode) result(ctx context.Context, limit string) (rl.Member, string, 
 	if limited {
 		e.setStop(limit)
 	}
-	if limited && e.spec.Settings.Limits.OnLimit != contract.OnLimitExclude {
+	if limited && e.spec.Settings.Limits.OnLimit != playing.LimitExclude {
 		turn, err := callEnvironment(ctx, e, "Finish", e.running.Finish)
 		if err != nil {
 			return rl.Member{}, "", err

@@ -6,6 +6,7 @@ package episode
 import (
 	"slices"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
@@ -52,7 +53,7 @@ func stepRewards(c *conversation, rewards []reward, settings contract.Environmen
 	steps := make([]float64, len(byStep))
 	for i, own := range byStep {
 		steps[i], _ = reduce(own, settings.Reward, limited && i == len(byStep)-1)
-		if limited && settings.Limits.OnLimit == contract.OnLimitZero {
+		if limited && settings.Limits.OnLimit == playing.LimitZero {
 			steps[i] = min(steps[i], 0)
 		}
 	}
@@ -61,7 +62,7 @@ func stepRewards(c *conversation, rewards []reward, settings contract.Environmen
 
 // reduce makes one number of an episode's rewards, which are in the order in which they were given. The episode
 // is cut when a limit ended it. Without any reward ok is false: that is not a reward of 0.
-func reduce(rewards []float64, rule contract.Reward, cut bool) (reward float64, ok bool) {
+func reduce(rewards []float64, rule playing.EpisodeReward, cut bool) (reward float64, ok bool) {
 	if cut && rule.Nonterminal != nil {
 		rewards = append(slices.Clone(rewards), *rule.Nonterminal)
 	}
@@ -78,20 +79,20 @@ func reduce(rewards []float64, rule contract.Reward, cut bool) (reward float64, 
 	return reward, true
 }
 
-func combine(rewards []float64, reduction contract.Reduction) float64 {
+func combine(rewards []float64, reduction playing.Reduction) float64 {
 	switch reduction {
-	case contract.ReductionMax:
+	case playing.ReductionMax:
 		return slices.Max(rewards)
-	case contract.ReductionMin:
+	case playing.ReductionMin:
 		return slices.Min(rewards)
-	case contract.ReductionLast:
+	case playing.ReductionLast:
 		return rewards[len(rewards)-1]
 	}
 	sum := 0.0
 	for _, r := range rewards {
 		sum += r
 	}
-	if reduction == contract.ReductionMean {
+	if reduction == playing.ReductionMean {
 		return sum / float64(len(rewards))
 	}
 	return sum
@@ -104,9 +105,9 @@ func rewardOf(rewards []float64, settings contract.Environment, limited bool) (r
 		return reward, ok
 	}
 	switch settings.Limits.OnLimit {
-	case contract.OnLimitExclude:
+	case playing.LimitExclude:
 		return 0, false
-	case contract.OnLimitZero:
+	case playing.LimitZero:
 		return min(reward, 0), true
 	default:
 		return reward, ok

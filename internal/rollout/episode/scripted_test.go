@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
@@ -152,8 +153,8 @@ func (open) Leave()                          {}
 func settings() contract.Environment {
 	return contract.Environment{
 		Name:     "env",
-		Sampling: contract.Sampling{MaxTokens: 16, Temperature: 1, TopP: 1, TopK: -1},
-		Reward:   contract.Reward{Reduction: "Sum"},
+		Sampling: playing.Sampling{MaxTokens: 16, Temperature: new(1.0), TopP: 1},
+		Reward:   playing.EpisodeReward{Reduction: "Sum"},
 	}
 }
 

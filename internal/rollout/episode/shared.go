@@ -48,7 +48,7 @@ var errPromptsDiffer = errors.New("episodes of one task have different prompts, 
 
 // shareReplies returns nil for a group whose members make requests of their own. The context is that of the group.
 func (p *Player) shareReplies(ctx context.Context, spec Spec) *sharedReplies {
-	if !spec.Settings.Sampling.SharedPrompt || spec.GroupSize < 2 {
+	if !spec.Settings.Sampling.SharesPrompt() || spec.GroupSize < 2 {
 		return nil
 	}
 	draw := func(request Request, members int) ([]Sample, error) {

@@ -70,7 +70,7 @@ func (r *recordingPolicy) made() (own, all []string) {
 func sharing(members int) Spec {
 	return game(func(g *Spec) {
 		g.GroupSize, g.MinMembers = members, 1
-		g.Settings.Sampling.SharedPrompt, g.Settings.Retries = true, 3
+		g.Settings.Sampling.SharedPrompt, g.Settings.Retries = new(true), 3
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -71,7 +71,7 @@ func TestGroupsAreScoredTogether(t *testing.T) {
 	cases := map[string]struct {
 		texts []string
 		grade func(n int, texts []string) ([]environment.Turn, error)
-		rule  contract.Reward
+		rule  playing.EpisodeReward
 		want  []outcome
 		calls int
 		// tombstone is the outcome of the group.
@@ -80,7 +80,7 @@ func TestGroupsAreScoredTogether(t *testing.T) {
 		"all members": {texts: []string{"a", "b", "c"}, grade: ranks, want: scores(0, 10, 20), calls: 1},
 		"a member is broken": {texts: []string{"a", "broken", "c"}, grade: ranks,
 			want: []outcome{{rl.Usable, 0}, fault, {rl.Usable, 10}}, calls: 1},
-		"the run's bounds": {texts: []string{"a", "b", "c"}, grade: ranks, rule: contract.Reward{Max: new(15.0)},
+		"the run's bounds": {texts: []string{"a", "b", "c"}, grade: ranks, rule: playing.EpisodeReward{Max: new(15.0)},
 			want: scores(0, 10, 15), calls: 1},
 		"a failure that passes": {texts: []string{"a", "b"}, want: scores(0, 10), calls: 2,
 			grade: func(n int, texts []string) ([]environment.Turn, error) {
@@ -104,7 +104,7 @@ func TestGroupsAreScoredTogether(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			env := &together{scripted: &scripted{step: ungraded}, grade: tc.grade}
-			tc.rule.Reduction = contract.ReductionSum
+			tc.rule.Reduction = playing.ReductionSum
 			group := play(t, env, memberSays(tc.texts...), game(func(g *Spec) {
 				g.GroupSize, g.Settings.Reward = len(tc.texts), tc.rule
 			}))

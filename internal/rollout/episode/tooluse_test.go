@@ -206,7 +206,7 @@ func TestToolCallsBeyondTheLimitAreNotRun(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			policy := &script{tokens: tokens, replies: tc.replies}
-			g := singleMember(func(s *contract.Environment) { s.Limits.ToolCalls = tc.limit })
+			g := singleMember(func(s *contract.Environment) { s.Limits.ToolCalls = int32(tc.limit) })
 			g.Split, g.Task = "train", 7993
 			p := &Player{Environment: env, Renderer: r, Policy: policy, Gate: open{}, Progress: &Progress{}}
 			group, err := p.Play(t.Context(), g)

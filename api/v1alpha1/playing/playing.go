@@ -1,0 +1,118 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package playing
+
+// Sampling is how tokens are drawn.
+type Sampling struct {
+	// maxTokens is how many tokens one completion has at most. It is needed to train.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	MaxTokens int32 `json:"maxTokens,omitempty"`
+	// temperature is the sampling temperature; without it, 1. Training at another needs allowBiased.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2
+	// +optional
+	Temperature *float64 `json:"temperature,omitempty"`
+	// topP keeps the likeliest tokens whose probabilities sum to it; without it, all. Training
+	// with it needs allowBiased.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:ExclusiveMinimum=true
+	// +kubebuilder:validation:Maximum=1
+	// +optional
+	TopP float64 `json:"topP,omitempty"`
+	// topK keeps the so many likeliest tokens; without it, all. Training with it needs allowBiased.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	TopK int32 `json:"topK,omitempty"`
+	// stop are strings that end a completion; without them, the renderer's.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	// +optional
+	Stop []string `json:"stop,omitempty"`
+	// allowBiased accepts, in training, settings under which the sampled distribution is not
+	// the trained one.
+	// +optional
+	AllowBiased *bool `json:"allowBiased,omitempty"`
+	// sharedPrompt buys the first prompt of a task once for all episodes of its group, by one request for a sample of
+	// each, instead of once for each episode. The samples are others than without it. It needs a dataset, and an endpoint
+	// at which the seed determines each sample of a request.
+	// +optional
+	SharedPrompt *bool `json:"sharedPrompt,omitempty"`
+}
+
+// SharesPrompt reports whether the first prompt of a task is bought once for its group.
+func (s *Sampling) SharesPrompt() bool { return s.SharedPrompt != nil && *s.SharedPrompt }
+
+// LimitPolicy is what becomes of an episode that a limit ended.
+// +kubebuilder:validation:Enum=Grade;Zero;Exclude
+type LimitPolicy string
+
+// The limit policies.
+const (
+	LimitGrade   LimitPolicy = "Grade"
+	LimitZero    LimitPolicy = "Zero"
+	LimitExclude LimitPolicy = "Exclude"
+)
+
+// Limits end an episode.
+type Limits struct {
+	// turns is how many turns the model has at most; 50 unless given, where the environment has several.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2048
+	// +optional
+	Turns int32 `json:"turns,omitempty"`
+	// toolCalls is how many calls of tools an episode has at most. Of a reply with more calls than are left, only as
+	// many are run.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	ToolCalls int32 `json:"toolCalls,omitempty"`
+	// promptTokens is how many tokens the first prompt has at most.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	PromptTokens int32 `json:"promptTokens,omitempty"`
+	// trajectoryTokens is how many tokens prompt, replies and tool results have together at most.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	TrajectoryTokens int32 `json:"trajectoryTokens,omitempty"`
+	// episodeSeconds is how long an episode may take from the first sample request, without queueing.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	EpisodeSeconds int32 `json:"episodeSeconds,omitempty"`
+	// onLimit is what becomes of an episode that a limit ended: graded as it stands, reward at
+	// most 0, or left out of the group; Grade unless given.
+	// +optional
+	OnLimit LimitPolicy `json:"onLimit,omitempty"`
+}
+
+// Reduction makes one number of an episode's rewards.
+// +kubebuilder:validation:Enum=Sum;Mean;Max;Min;Last
+type Reduction string
+
+// The reductions.
+const (
+	ReductionSum  Reduction = "Sum"
+	ReductionMean Reduction = "Mean"
+	ReductionMax  Reduction = "Max"
+	ReductionMin  Reduction = "Min"
+	ReductionLast Reduction = "Last"
+)
+
+// EpisodeReward is how the rewards of an episode become one number.
+// +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min < self.max",message="min must be below max"
+type EpisodeReward struct {
+	// reduction is how the rewards that were given become one, Sum unless it is given; a null reward does not count.
+	// +optional
+	Reduction Reduction `json:"reduction,omitempty"`
+	// nonterminal is added as a reward where the episode did not reach its end.
+	// +optional
+	Nonterminal *float64 `json:"nonterminal,omitempty"`
+	// min is the least value of the reduced reward.
+	// +optional
+	Min *float64 `json:"min,omitempty"`
+	// max is the greatest value of the reduced reward.
+	// +optional
+	Max *float64 `json:"max,omitempty"`
+}
