@@ -1,13 +1,14 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package contract has the messages that the manager and the pods of a run exchange. It imports the standard
-// library alone, so that programs which link no Kubernetes client can read it.
+// Package contract has the messages that the manager and the pods of a run exchange. It imports no
+// Kubernetes, so that programs which link no Kubernetes client can read it.
 //
 //   - A [RunFile] is the configuration of one attempt: the manager encodes it into a ConfigMap, the learner
 //     and the workers decode and validate it. It never changes, and all defaults are filled in.
-//     Its types resemble those of the API and are not the same: their encoding is digested, so that it stays when a
-//     version of the API changes names or defaults.
+//     Settings have the API's own types, from packages below api/v1alpha1; this package has what the manager resolves,
+//     such as environments with their digests and tasks. Digests are made of a canonical form, in which a field that is
+//     not set has no place.
 //   - A heartbeat is a request that the manager posts to the learner ([HeartbeatRequest]) and the learner's
 //     answer ([HeartbeatReply]). A learner that ends leaves a [Verdict] as its container's termination message.
 //   - [Credentials] are the token and the TLS key pair of a run. They derive from one manager key and the run's

@@ -5,8 +5,6 @@ package contract
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 )
@@ -67,27 +65,6 @@ func decodeStrictly(data []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	return decoder.Decode(into)
-}
-
-// SpecDigest digests what decides the weights, 64 hex digits. It knows neither the run's name nor its
-// uid, so that equal specs have equal digests.
-func SpecDigest(fixed Fixed) (string, error) {
-	return digest(fixed)
-}
-
-// DefinitionDigest returns the digest of a definition, 64 hex digits.
-func DefinitionDigest(d Definition) (string, error) {
-	return digest(d)
-}
-
-// digest hashes the JSON of a struct: fields in their order, maps sorted, so that it is canonical.
-func digest(v any) (string, error) {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return "", fmt.Errorf("digesting: %w", err)
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), nil
 }
 
 func marshal(v any) ([]byte, error) {

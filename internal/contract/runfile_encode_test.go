@@ -297,7 +297,7 @@ func TestSpecDigest(t *testing.T) {
 		}
 	}
 	// Written down, since a learner of another build must come to the same.
-	if want := "2fb9b9f7404d6b297cbb7ca993a43df0cc0bbd3687f583d4a5f690bf3c202344"; digest != want {
+	if want := "8c6e79a4fb64aa992957c8f6c662d20c6d7e32c560ceea82af1d2ccc556c8908"; digest != want {
 		t.Errorf("SpecDigest = %s, want %s", digest, want)
 	}
 }
