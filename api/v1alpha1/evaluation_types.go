@@ -3,9 +3,6 @@
 
 package v1alpha1
 
-// DefaultSamplingShare is the default of Evaluation.SamplingShare.
-const DefaultSamplingShare = 0.2
-
 // Evaluation samples held-out tasks.
 type Evaluation struct {
 	// everySteps is after how many steps to evaluate; with 0 a run does not evaluate while it trains.

@@ -28,6 +28,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -76,7 +77,7 @@ func testRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 	for _, change := range changes {
 		change(run)
 	}
-	run.Default()
+	admit.Default(run)
 	return run
 }
 
@@ -314,7 +315,7 @@ func TestBuildersAreDeterministic(t *testing.T) {
 func TestDefinition(t *testing.T) {
 	env := testEnvironment()
 	env.Spec.Interaction = &environment.Interaction{ToolUse: &environment.ToolUse{}}
-	env.Default()
+	admit.Default(env)
 	spec := env.Spec
 	want := Definition(testEnvironment().Spec)
 	want.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{
@@ -358,7 +359,7 @@ func TestDefinitionOfWorkflows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			env := testEnvironment()
 			env.Spec.Interaction = &tc.spec
-			env.Default()
+			admit.Default(env)
 			if diff := cmp.Diff(&tc.want, Definition(env.Spec).Interaction); diff != "" {
 				t.Errorf("Definition (-want +got):\n%s", diff)
 			}

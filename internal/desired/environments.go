@@ -42,8 +42,8 @@ func checkPrompts(list string, environment contract.Environment) error {
 	return nil
 }
 
-// Definition returns what the spec of a RewardEnvironment says, as programs read it. The spec has its defaults
-// (RewardEnvironment.Default).
+// Definition returns what the spec of a RewardEnvironment says, as programs read it. The spec has the defaults of
+// the schema.
 func Definition(spec v1alpha1.RewardEnvironmentSpec) contract.Definition {
 	var made contract.Definition
 	if spec.Dataset != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
 var created = time.Date(2026, 11, 21, 23, 30, 0, 0, time.FixedZone("west", -3600))
@@ -22,8 +23,8 @@ const (
 )
 
 func withDefaults(model v1alpha1.Model) v1alpha1.Model {
-	run := v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{Model: model}}
-	run.Default()
+	run := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{Model: model}}
+	admit.Default(run)
 	return run.Spec.Model
 }
 

@@ -20,13 +20,14 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
 // orsEnvironment is an environment of a server, with its defaults.
 func orsEnvironment(ors environment.ORS) *v1alpha1.RewardEnvironment {
 	env := testEnvironment()
 	env.Spec = v1alpha1.RewardEnvironmentSpec{ORS: &ors}
-	env.Default()
+	admit.Default(env)
 	return env
 }
 
@@ -194,7 +195,7 @@ func TestServersNeedPortsOfTheirOwn(t *testing.T) {
 // at first.
 func TestNamesOfServerContainers(t *testing.T) {
 	run := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Name: "r", Namespace: "n", UID: "0123456789"}}
-	run.Default()
+	admit.Default(run)
 	pins := Pins{}
 	long := "reasoning-gym-propositional-logic-five-variables-and-eight-rules"
 	for i, name := range []string{"short", long + "-a", long + "-b", long[:50] + "-five"} {

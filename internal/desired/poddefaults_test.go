@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
 // everyPodDefault sets each default that the manager has for pods.
@@ -29,7 +30,7 @@ func TestPodDefaultsReachAllPods(t *testing.T) {
 	env.Spec = v1alpha1.RewardEnvironmentSpec{}
 	run.Name, run.UID, env.Name = "run", "0123456789", "env"
 	run.Spec.Rollouts.Workers = new(int32(1))
-	run.Default()
+	admit.Default(run)
 	for name, template := range map[string]corev1.PodTemplateSpec{
 		"learner": learnerTemplate(run, 1, "link", settings),
 		"rollout": rolloutTemplate(run, 1, "link", settings),

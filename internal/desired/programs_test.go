@@ -15,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
 const rewardCode = "def reward(row, reply):\n    return 1\n"
@@ -36,7 +37,7 @@ func pythonEnvironment(name string, execution *environment.Execution,
 		}
 	}
 	env.Spec.Execution = execution
-	env.Default()
+	admit.Default(env)
 	return env
 }
 

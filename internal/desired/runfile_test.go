@@ -16,6 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
 func file(t *testing.T, run *v1alpha1.TrainingRun) contract.RunFile {
@@ -214,7 +215,7 @@ func TestFileRefusesSharedPromptsOfServers(t *testing.T) {
 			run.Spec.Evaluation = &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{
 				{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", EnvironmentRef: from, Sampling: sampling}},
 			}}
-			run.Default()
+			admit.Default(run)
 		}
 	}
 	cases := map[string]struct {

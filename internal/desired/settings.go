@@ -30,7 +30,7 @@ func APIKeyChanged(run *v1alpha1.TrainingRun, job *batchv1.Job) bool {
 func settingsOf(run *v1alpha1.TrainingRun) map[string]string {
 	digests := map[string]string{
 		"checkpoints":                         templateDigest(run.Spec.Checkpoints),
-		"evaluation":                          templateDigest(evaluationSettings(run)),
+		"evaluation":                          templateDigest(run.Spec.Evaluation),
 		"rollouts.concurrency":                templateDigest(run.Spec.Rollouts.Concurrency),
 		"learner.pod":                         templateDigest(run.Spec.Learner.Pod),
 		settingAPIKey:                         templateDigest(run.Spec.Tinker.APIKeySecretKeyRef),
@@ -96,16 +96,6 @@ func artifactsOf(run *v1alpha1.TrainingRun) *v1alpha1.Artifacts {
 		artifacts.TranscriptGroups = nil
 	}
 	return artifacts
-}
-
-// evaluationSettings returns the evaluation without the default of samplingShare, for the same reason.
-func evaluationSettings(run *v1alpha1.TrainingRun) *v1alpha1.Evaluation {
-	evaluation := run.Spec.Evaluation.DeepCopy()
-	if evaluation != nil && ptr.Deref(evaluation.SamplingShare,
-		v1alpha1.DefaultSamplingShare) == v1alpha1.DefaultSamplingShare {
-		evaluation.SamplingShare = nil
-	}
-	return evaluation
 }
 
 // learnerSettings is the annotation of a learner's Job, and of its run file, that PendingChanges and ChangedSettings

@@ -22,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
+	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
 // Sample has the objects of a file, with their defaults.
@@ -79,12 +80,12 @@ func (s *Sample) add(t testing.TB, path string, document []byte) {
 	case "RewardEnvironment":
 		env := new(v1alpha1.RewardEnvironment)
 		err = yaml.UnmarshalStrict(document, env)
-		env.Default()
+		admit.Default(env)
 		s.Environments = append(s.Environments, env)
 	case "TrainingRun":
 		run := new(v1alpha1.TrainingRun)
 		err = yaml.UnmarshalStrict(document, run)
-		run.Default()
+		admit.Default(run)
 		s.Runs = append(s.Runs, run)
 	case "ConfigMap":
 		object := new(corev1.ConfigMap)

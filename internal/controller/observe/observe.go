@@ -256,7 +256,6 @@ func (o *Observer) observeReferences(ctx context.Context, run *v1alpha1.Training
 			return fmt.Errorf("reading environment %s: %w", name, err)
 		}
 		if env != nil {
-			env.Default()
 			if status.NewestAttempt(run) == 0 {
 				err = datafiles.MarkChanged(ctx, o.Live, env)
 			}

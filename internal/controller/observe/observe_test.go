@@ -19,6 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -50,7 +51,7 @@ func startedRun() *v1alpha1.TrainingRun {
 	run := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "run", UID: "0123456789"}}
 	at := metav1.NewTime(now.Add(-time.Minute))
 	run.Status.Attempts = []v1alpha1.Attempt{{Number: 1, StartTime: &at}}
-	run.Default()
+	admit.Default(run)
 	return run
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/status"
+	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -109,7 +110,7 @@ func TestRuleFor(t *testing.T) {
 	run := func(ignored string, artifacts *v1alpha1.Artifacts) *v1alpha1.TrainingRun {
 		run := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{Artifacts: artifacts}}
 		run.Status.Capabilities = &v1alpha1.Capabilities{Ignored: []string{ignored}}
-		run.Default()
+		admit.Default(run)
 		return run
 	}
 	cases := map[string]struct {

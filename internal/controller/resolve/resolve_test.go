@@ -15,6 +15,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
 // newRun returns a run that trains on the environment env, changed and with its defaults.
@@ -29,7 +30,7 @@ func newRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 	for _, change := range changes {
 		change(run)
 	}
-	run.Default()
+	admit.Default(run)
 	return run
 }
 
@@ -46,7 +47,7 @@ func readyEnvironment() *v1alpha1.RewardEnvironment {
 			Splits:     []v1alpha1.SplitStatus{{Name: "train", Tasks: new(int64(900))}, {Name: "test", Tasks: new(int64(100))}},
 		},
 	}
-	env.Default()
+	admit.Default(env)
 	return env
 }
 
@@ -215,7 +216,7 @@ func TestAddedServerOnATakenPort(t *testing.T) {
 		env.Name = name
 		env.Spec = v1alpha1.RewardEnvironmentSpec{ORS: &environment.ORS{Server: &environment.ORSServer{Image: name + ":v1",
 			Port: port}}}
-		env.Default()
+		admit.Default(env)
 		return env
 	}
 	run := newRun(func(r *v1alpha1.TrainingRun) {

@@ -18,6 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -33,7 +34,7 @@ func newEnvironment(changes ...func(*v1alpha1.RewardEnvironment)) *v1alpha1.Rewa
 	for _, change := range changes {
 		change(env)
 	}
-	env.Default()
+	admit.Default(env)
 	return env
 }
 

@@ -78,7 +78,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if wait, err := r.Leases.Wait(ctx, env); wait > 0 || err != nil {
 		return ctrl.Result{RequeueAfter: wait}, err
 	}
-	env.Default()
 	seen, err := r.observe(ctx, env)
 	if err != nil {
 		return ctrl.Result{}, err

@@ -193,7 +193,7 @@ func (r *Reconciler) expire(ctx context.Context, run *v1alpha1.TrainingRun) erro
 	if now == nil || now.UID != run.UID || now.Spec.TTLSecondsAfterFinished == nil || now.Status.CompletionTime == nil {
 		return nil
 	}
-	if now.Default(); retried(now) {
+	if retried(now) {
 		return nil
 	}
 	if left := now.Status.CompletionTime.Add(seconds(*now.Spec.TTLSecondsAfterFinished)).Sub(r.Now()); left > 0 {

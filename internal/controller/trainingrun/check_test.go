@@ -22,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
 // checkedRun is a run in progress with the run file of its first attempt, and a Reconciler that counts what it reads
@@ -113,7 +114,7 @@ func TestUnusableChangeIsToldAtOnce(t *testing.T) {
 			}
 			former := run.DeepCopy()
 			tc.change(run)
-			run.Default()
+			admit.Default(run)
 			run.Generation++
 			c := conditionAfter(t, r, run, seen, tc.kind)
 			if c.Status != metav1.ConditionFalse || c.Reason != tc.reason || !strings.HasSuffix(c.Message,

@@ -22,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
+	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -50,7 +51,7 @@ func newRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 	for _, change := range changes {
 		change(run)
 	}
-	run.Default()
+	admit.Default(run)
 	return run
 }
 
@@ -218,6 +219,6 @@ func readyEnvironment() *v1alpha1.RewardEnvironment {
 			Splits:     []v1alpha1.SplitStatus{{Name: "train", Tasks: new(int64(900))}, {Name: "test", Tasks: new(int64(100))}},
 		},
 	}
-	env.Default()
+	admit.Default(env)
 	return env
 }

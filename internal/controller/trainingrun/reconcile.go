@@ -97,7 +97,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.forget(request.NamespacedName) // Another manager may change everything meanwhile.
 		return ctrl.Result{RequeueAfter: wait}, err
 	}
-	run.Default()
 	if r.memory.stale(run) {
 		return ctrl.Result{RequeueAfter: time.Second}, nil
 	}

@@ -21,12 +21,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
 func newRun(name string) *v1alpha1.TrainingRun {
 	run := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
 		UID: types.UID("uid-" + name)}}
-	run.Default()
+	admit.Default(run)
 	return run
 }
 

@@ -15,11 +15,12 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
 func TestUnready(t *testing.T) {
 	run := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "run", UID: "0123456789"}}
-	run.Default()
+	admit.Default(run)
 	job := desired.RolloutJob(run, 1, "credentials", desired.Settings{})
 	job.UID = "job"
 	worker := func(name string, since time.Duration, ready corev1.ConditionStatus) corev1.Pod {

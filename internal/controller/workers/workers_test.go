@@ -13,6 +13,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -28,7 +29,7 @@ func madeWith(run *v1alpha1.TrainingRun, image, credentials string) (learnerJob,
 func TestAction(t *testing.T) {
 	run := &v1alpha1.TrainingRun{}
 	run.Name, run.UID, run.Spec.Rollouts.Workers = "run", "0123456789", new(int32(2))
-	run.Default()
+	admit.Default(run)
 	newLearner, newRollout := madeWith(run, "new", "link-1")
 	oldLearner, oldRollout := madeWith(run, "old", "link-1")
 	rekeyedLearner, _ := madeWith(run, "new", "link-2")
@@ -96,7 +97,7 @@ func TestAction(t *testing.T) {
 func TestWorkersOfANamedImageAreNotReplaced(t *testing.T) {
 	run := &v1alpha1.TrainingRun{}
 	run.Spec.Rollouts.Workers, run.Spec.Rollouts.Pod.Image = new(int32(2)), "own:1"
-	run.Default()
+	admit.Default(run)
 	learnerJob, rollout := madeWith(run, "new", "link-1")
 	if got := actionOf(run, Observed{Attempt: 1, Learner: learnerJob, Job: rollout, VersionRefused: true}, "new",
 		now); got != keep {

@@ -91,7 +91,6 @@ func dryRun(ctx context.Context, connection *cli.Connection,
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(checked.Object, run); err != nil {
 		return nil, fmt.Errorf("reading the checked run: %w", err)
 	}
-	run.Default()
 	return run, nil
 }
 
@@ -105,7 +104,6 @@ func runFile(ctx context.Context, connection *cli.Connection, run *v1alpha1.Trai
 			return contract.RunFile{}, fmt.Errorf("reading RewardEnvironment %q: %w", name, err)
 		}
 		if err == nil {
-			environment.Default()
 			environments[name] = environment
 		}
 	}

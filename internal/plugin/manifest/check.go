@@ -49,6 +49,20 @@ func newChecker(definition []byte) (*checker, error) {
 		celconfig.PerCallLimit)}, nil
 }
 
+// SetDefaults sets the defaults of an object's content that the schema of its kind has, as the API server does.
+func SetDefaults(kind string, content map[string]any) error {
+	of, ok := checkers[kind]
+	if !ok {
+		return fmt.Errorf("setting the defaults of a %s: the kind is not known", kind)
+	}
+	c, err := of()
+	if err != nil {
+		return err
+	}
+	defaulting.Default(content, c.structural)
+	return nil
+}
+
 // Check checks an object as the API server does at kubectl apply, and sets its defaults: unknown fields, types, ranges
 // and rules.
 func Check(ctx context.Context, object *unstructured.Unstructured) error {

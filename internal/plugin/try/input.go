@@ -45,7 +45,6 @@ func (f flags) read(ctx context.Context, data []byte) (input, error) {
 		if err := decode(ctx, object, environment); err != nil {
 			return input{}, err
 		}
-		environment.Default()
 		in.environments[environment.Name] = environment
 	}
 	if len(in.environments) == 0 {
@@ -74,7 +73,6 @@ func (f flags) read(ctx context.Context, data []byte) (input, error) {
 	if err := decode(ctx, object, in.run); err != nil {
 		return input{}, err
 	}
-	in.run.Default()
 	return in, in.check(f)
 }
 
