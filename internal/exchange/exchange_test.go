@@ -326,3 +326,17 @@ func TestCallsEndWithTheirContextWithoutALearner(t *testing.T) {
 		t.Errorf("Acquire of a closed client: %v", err)
 	}
 }
+
+// TestRedialPausesDiffer draws the pauses of many workers that lose their learner at once: they are never longer than
+// the learner expects, and are spread over half of that.
+func TestRedialPausesDiffer(t *testing.T) {
+	shortest, longest := time.Hour, time.Duration(0)
+	for range 1000 {
+		pause := redialPauses.After(10)
+		shortest, longest = min(shortest, pause), max(longest, pause)
+	}
+	if longest > redialPauses.Longest || shortest < redialPauses.Longest/2 || longest-shortest < redialPauses.Longest/4 {
+		t.Errorf("pauses are %v to %v, want them spread over %v to %v", shortest, longest, redialPauses.Longest/2,
+			redialPauses.Longest)
+	}
+}
