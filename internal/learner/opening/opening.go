@@ -81,6 +81,8 @@ type Opener struct {
 	// own are the models that this attempt has made, and loaded is set if it has made one since the last List.
 	own    []string
 	loaded bool
+	// lost are the steps whose versions were lost from a window.
+	lost map[int64]bool
 }
 
 // New returns an opener.

@@ -367,6 +367,21 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestLostVersionsCountOnce opens a window again from which a version was lost.
+func TestLostVersionsCountOnce(t *testing.T) {
+	o := open(&fake{checkpoints: []tinker.Checkpoint{saved(1, 4, tinker.KindState), saved(1, 5, tinker.KindState)}}, nil)
+	if err := o.List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	at := checkpoints.Position{Version: rl.Version{Step: 5, Lineage: lineage(5)}, Parent: lineage(4)}
+	o.Book.Begin(at)
+	for i, want := range []int32{1, 0} {
+		if _, lost, err := o.Window(t.Context(), at, "sampler"); err != nil || lost != want {
+			t.Errorf("opening %d loses %d versions (%v), want %d", i+1, lost, err, want)
+		}
+	}
+}
+
 func TestWindow(t *testing.T) {
 	expired := saved(1, 3, tinker.KindSampler)
 	past := noon.Add(-time.Hour)

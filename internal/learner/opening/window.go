@@ -17,7 +17,7 @@ import (
 
 // Window returns the versions that the next steps sample, the oldest first: the one that was loaded, whose sampler
 // weights are given, and with a lag those before it. A version that has neither sampler weights nor a state is lost,
-// and with it those before; the next newer one takes their place, and lost counts them.
+// and with it those before; the next newer one takes their place, and lost counts those that were not lost before.
 func (o *Opener) Window(ctx context.Context, at checkpoints.Position,
 	sampler string) (versions []leases.Version, lost int32, err error) {
 	versions = []leases.Version{{Step: at.Step, Lineage: at.Lineage, Sampler: sampler}}
@@ -25,7 +25,7 @@ func (o *Opener) Window(ctx context.Context, at checkpoints.Position,
 	for step := at.Step - 1; step >= oldest; step-- {
 		version, err := o.earlier(ctx, step)
 		if errors.Is(err, checkpoints.ErrVersionLost) {
-			lost = int32(step - oldest + 1)
+			lost = o.lose(oldest, step)
 			o.Logger.Warn("version of the lag's window is lost: the run is no longer reproducible", "step", step, "err", err)
 			break
 		}
@@ -36,6 +36,20 @@ func (o *Opener) Window(ctx context.Context, at checkpoints.Position,
 	}
 	slices.Reverse(versions)
 	return versions, lost, nil
+}
+
+// lose notes that the versions of some steps are lost, and returns how many of them were not before.
+func (o *Opener) lose(oldest, newest int64) (more int32) {
+	if o.lost == nil {
+		o.lost = map[int64]bool{}
+	}
+	for step := oldest; step <= newest; step++ {
+		if !o.lost[step] {
+			o.lost[step] = true
+			more++
+		}
+	}
+	return more
 }
 
 func (o *Opener) earlier(ctx context.Context, step int64) (leases.Version, error) {
