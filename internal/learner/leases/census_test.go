@@ -74,8 +74,9 @@ func TestWorkOfARenewalDoesNotGrow(t *testing.T) {
 		state  *exchange.WorkerState
 		before func(c *crowd)
 	}{
-		"all is well":                   {nil, func(*crowd) {}},
-		"an environment is unavailable": {&exchange.WorkerState{Unavailable: map[string]string{"e": "down"}}, func(*crowd) {}},
+		"all is well": {nil, func(*crowd) {}},
+		"an environment is unavailable": {
+			&exchange.WorkerState{Unavailable: map[string]string{"e": "down"}}, func(*crowd) {}},
 		"a connection breaks": {nil, func(c *crowd) {
 			c.Handler().Disconnected(c.names[0])
 			c.Handler().Disconnected(c.names[1])

@@ -81,7 +81,8 @@ func TestSpendingOfWorkers(t *testing.T) {
 	f.Renew("w0", exchange.Renewal{Spent: spent(2), Progress: []exchange.Progress{{Key: key(0), Next: 7}, {Key: key(1)}}})
 	slots(f, "w0", int(size))
 	expect(t, "hello, leases and a renewal", []string{
-		"w0 (p) is given 0", "w0 (p) is given 1", "w0 (p) is given 2", "w0 renews with 2, next " + fmt.Sprint([]int64{7, most}),
+		"w0 (p) is given 0", "w0 (p) is given 1", "w0 (p) is given 2",
+		"w0 renews with 2, next " + fmt.Sprint([]int64{7, most}),
 		"w0 says Hello with 1 in 1 groups",
 	}, r.take())
 	f.Report("w0", spent(3))

@@ -160,7 +160,8 @@ func (t *Table) now() time.Time {
 	if t.ticked.IsZero() || now.Sub(t.ticked) <= t.config.Silence {
 		return now
 	}
-	t.config.Logger.Warn("learner was stopped for a while; it waits for its workers", "seconds", now.Sub(t.ticked).Seconds())
+	t.config.Logger.Warn("learner was stopped for a while; it waits for its workers", "seconds",
+		now.Sub(t.ticked).Seconds())
 	t.workers.excuse(t.ticked, now)
 	if !t.leaseAfter.IsZero() {
 		t.raiseBarrier(now)

@@ -62,7 +62,8 @@ func (ws *workers) get(name string, now time.Time) *worker {
 	w := ws.byName[name]
 	if w == nil {
 		w = &worker{
-			storing: ws.storing, seen: now, stored: map[rl.Key]rl.Outcome{}, playing: map[rl.Key]bool{}, requested: map[rl.Key]time.Time{},
+			storing: ws.storing, seen: now,
+			stored: map[rl.Key]rl.Outcome{}, playing: map[rl.Key]bool{}, requested: map[rl.Key]time.Time{},
 		}
 		ws.byName[name] = w
 		at, _ := slices.BinarySearch(ws.names, name)

@@ -8,10 +8,11 @@
 // ask is durable before it asks, so that the next attempt knows what is unconfirmed. A worker that is lost has asked at
 // most one further request for each member of its leases since its last report.
 //
-// A worker that plays the group of another makes the same requests, which the endpoint may answer without executing them
-// again. What a process has used of a group that another was given after it is therefore held: it counts as unconfirmed.
-// A process that has not said Hello to this learner may have lost any of its groups to others, so that all of them are
-// held until it says what it has used of each. Only the groups of processes that never return stay held unseen.
+// A worker that plays the group of another makes the same requests, which the endpoint may answer without executing
+// them again. What a process has used of a group that another was given after it is therefore held: it counts as
+// unconfirmed. A process that has not said Hello to this learner may have lost any of its groups to others, so that all
+// of them are held until it says what it has used of each. Only the groups of processes that never return stay held
+// unseen.
 package ledger
 
 import (

@@ -131,7 +131,8 @@ func TestGroupOfTwoProcesses(t *testing.T) {
 	f.expect(t, "the group and what was asked since count once", 116, 6)
 	f.renew("w0", report("p0", 22, 0), leased{2, 7, 60})
 	f.expect(t, "what was asked since was for another group", 118, 4)
-	f.Renew("w0", exchange.Renewal{Spent: report("p0", 25, 0), Groups: []exchange.GroupSpent{{Key: key(1), Used: sampled(7)}}})
+	late := []exchange.GroupSpent{{Key: key(1), Used: sampled(7)}}
+	f.Renew("w0", exchange.Renewal{Spent: report("p0", 25, 0), Groups: late})
 	f.expect(t, "an answer that comes late", 118, 7)
 	f.Cover(2)
 	f.Report("w0", report("p0", 26, 0))

@@ -155,7 +155,8 @@ func (l *Ledger) Renew(name string, renewal exchange.Renewal) {
 	}
 }
 
-// Lease notes that a worker is to play a group. process names its process; it is empty for a worker that does not count.
+// Lease notes that a worker is to play a group. process names its process; it is empty for a worker that does not
+// count.
 func (l *Ledger) Lease(name, process string, key rl.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
