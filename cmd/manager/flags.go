@@ -60,8 +60,8 @@ func (o options) identity() string {
 	return name
 }
 
-// pythonImageBeside returns the image of functions that is published beside the operator's. A digest is that of one image
-// alone.
+// pythonImageBeside returns the image of functions that is published beside the operator's. A digest belongs to one
+// image alone, and is left out.
 func pythonImageBeside(image string) string {
 	name, _, _ := strings.Cut(image, "@")
 	tag := ""

@@ -156,15 +156,17 @@ func TestEnvironmentOfPrograms(t *testing.T) {
 	const code = `
 import os
 def reward(row, reply):
-    return {"reward": 0, "seen": os.environ.get("RUNNER_SECRET") == "of-process-1", "replaced": os.environ.get("RUNNER_SECRET") == "own"}
+    value = os.environ.get("RUNNER_SECRET")
+    return {"reward": 0, "seen": value == "of-process-1", "replaced": value == "own"}
 `
 	cases := map[string]struct {
 		base protocol.Spec
 		want string
 	}{
-		"its own alone":       {protocol.Spec{}, `{"replaced":0,"seen":0}`},
-		"that of the runner":  {protocol.Spec{InheritEnv: true}, `{"replaced":0,"seen":1}`},
-		"replaced by its own": {protocol.Spec{InheritEnv: true, Env: map[string]string{"RUNNER_SECRET": "own"}}, `{"replaced":1,"seen":0}`},
+		"its own alone":      {protocol.Spec{}, `{"replaced":0,"seen":0}`},
+		"that of the runner": {protocol.Spec{InheritEnv: true}, `{"replaced":0,"seen":1}`},
+		"replaced by its own": {protocol.Spec{InheritEnv: true, Env: map[string]string{"RUNNER_SECRET": "own"}},
+			`{"replaced":1,"seen":0}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

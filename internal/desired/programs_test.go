@@ -52,8 +52,8 @@ func TestDefinitionOfFunctions(t *testing.T) {
 	execution := &environment.Execution{Image: "own:1", Resources: corev1.ResourceRequirements{
 		Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("464Mi")}}}
 	env = pythonEnvironment("own", execution,
-		environment.Python{Code: rewardCode, Processes: new(int32(3)), Concurrency: new(int32(1)), TimeoutSeconds: new(int32(5)),
-			Function: "score", OnError: &half},
+		environment.Python{Code: rewardCode, Processes: new(int32(3)), Concurrency: new(int32(1)),
+			TimeoutSeconds: new(int32(5)), Function: "score", OnError: &half},
 		environment.Python{Code: rewardCode, Processes: new(int32(1))})
 	definition := Definition(env.Spec)
 	if err := definition.Validate(); err != nil {
@@ -103,8 +103,10 @@ func mountsOf(c corev1.Container) map[string]string {
 
 func TestFunctionsRunBesideWorkers(t *testing.T) {
 	settings := Settings{Image: "operator:dev", PythonImage: "python:dev"}
-	secret := corev1.EnvVar{Name: "KEY", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "k"}}}
-	env := pythonEnvironment("own", &environment.Execution{Env: []corev1.EnvVar{secret}}, environment.Python{Code: rewardCode})
+	secret := corev1.EnvVar{Name: "KEY", ValueFrom: &corev1.EnvVarSource{
+		SecretKeyRef: &corev1.SecretKeySelector{Key: "k"}}}
+	env := pythonEnvironment("own", &environment.Execution{Env: []corev1.EnvVar{secret}},
+		environment.Python{Code: rewardCode})
 	definition := Definition(env.Spec)
 	pins := Pins{"own": {Definition: definition}, "same": {Definition: definition}, "sums": {Definition: Definition(
 		orsEnvironment(environment.ORS{Server: &environment.ORSServer{Image: "sums:dev"}}).Spec)}}

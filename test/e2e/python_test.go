@@ -18,8 +18,8 @@ import (
 // pythonImage is the default beside the image of these tests.
 var pythonImage = strings.Replace(image, ":", "-python:", 1)
 
-// TestRewardInPython trains on the sample whose reward is a function, in the image that the manager names, which is built
-// here.
+// TestRewardInPython trains on the sample whose reward is a function, in the image that the manager names. The test
+// builds the image.
 func TestRewardInPython(t *testing.T) {
 	prepare(t, namespace)
 	archive := filepath.Join(t.TempDir(), "python.tar")

@@ -3,8 +3,8 @@
 
 package environment
 
-// Python is a function in Python that scores replies. The defaults of its fields are not in the schema, since entries of
-// weighted have it as well.
+// Python is a function in Python that scores replies. The defaults of its fields are not in the schema, since entries
+// of weighted have it as well.
 type Python struct {
 	// code is the text of a module that defines reward(row, reply), with or without async. It returns a finite number, a
 	// bool, or a dict with reward, perhaps correct (a bool), and metrics by name. An exception is a fault of its episode,

@@ -42,8 +42,8 @@ func (e *CodeError) isAnswer() bool {
 	return false
 }
 
-// describe returns a failed request as a *CodeError, with what a person needs to correct the code. Any other error, such
-// as a lost connection, is returned as it is.
+// describe returns a failed request as a *CodeError, with what a person needs to correct the code. Any other error, for
+// example a lost connection, is returned as it is.
 func describe(err error) error {
 	var failure *client.Failure
 	if !errors.As(err, &failure) {

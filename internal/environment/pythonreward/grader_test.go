@@ -112,8 +112,8 @@ func row(fields map[string]any) dataset.Row {
 func TestShapes(t *testing.T) {
 	const code = `
 def reward(row, reply):
-    seen = [row["n"], type(row["n"]).__name__, row["x"], type(row["x"]).__name__, row["list"], row["none"], row["prompt"],
-            row["answer"], reply.text, reply.truncated, reply.tool_calls, reply.messages]
+    seen = [row["n"], type(row["n"]).__name__, row["x"], type(row["x"]).__name__, row["list"], row["none"],
+            row["prompt"], row["answer"], reply.text, reply.truncated, reply.tool_calls, reply.messages]
     raise ValueError(__import__("json").dumps(seen))
 `
 	g := startRunner(t).grader(t, Options{Code: code})
@@ -124,8 +124,8 @@ def reward(row, reply):
 		"n": json.Number("12345678901234567890"), "x": json.Number("1.0"), "list": []any{json.Number("1"), "b"}, "none": nil,
 	}), reply)
 	calls := `[{"id": "a", "name": "calculator", "arguments": "{\"expression\": \"2+2\"}"}]`
-	want := `user_code.py:5: ValueError: [12345678901234567890, "int", 1.0, "float", [1, "b"], null, "What is it?", "4", ` +
-		`"It is 4.", true, ` + calls + `, [{"role": "assistant", "content": "It is 4.", "tool_calls": ` + calls + `}]] ` +
+	want := `user_code.py:5: ValueError: [12345678901234567890, "int", 1.0, "float", [1, "b"], null, "What is it?", ` +
+		`"4", "It is 4.", true, ` + calls + `, [{"role": "assistant", "content": "It is 4.", "tool_calls": ` + calls + `}]] ` +
 		`(raise ValueError(__import__("json").dumps(seen)))`
 	if diff := gocmp.Diff(want, fmt.Sprint(err)); diff != "" {
 		t.Errorf("what a function is given (-want +got):\n%s", diff)
@@ -135,6 +135,7 @@ def reward(row, reply):
 func TestResults(t *testing.T) {
 	const define = "def reward(row, reply):\n    "
 	half := 0.5
+	failed := verify.Score{Reward: half, Metrics: map[string]float64{MetricErrors: 1}}
 	cases := map[string]struct {
 		code    string
 		onError *float64
@@ -150,15 +151,19 @@ func TestResults(t *testing.T) {
 			want: verify.Score{Reward: 0.5, Metrics: map[string]float64{"correct": 0, "length": 3, "early": 1}}},
 		"a coroutine": {code: "import asyncio\nasync def reward(row, reply):\n    await asyncio.sleep(0)\n    return 2",
 			want: verify.Score{Reward: 2}},
-		"another name":    {code: "def helper(): return 1\ndef score(row, reply):\n    return helper()", want: verify.Score{Reward: 1}},
-		"an exception":    {code: define + "return row['solution']", fault: "user_code.py:2: KeyError: 'solution' (return row['solution'])"},
-		"None":            {code: define + "pass", fault: "The result is None"},
-		"NaN":             {code: define + "return float('nan')", fault: "The result is nan, which is not finite"},
-		"a text":          {code: define + "return '1'", fault: "The result must be a number, and is of type str"},
-		"a lost await":    {code: "async def f(): pass\n" + define + "return f()", fault: "The result is a coroutine that was never awaited"},
-		"SystemExit":      {code: define + "raise SystemExit(3)", fault: "user_code.py:2: SystemExit: 3 (raise SystemExit(3))"},
-		"onError":         {code: define + "return 1 / 0", onError: &half, want: verify.Score{Reward: 0.5, Metrics: map[string]float64{MetricErrors: 1}}},
-		"onError of None": {code: define + "return None", onError: &half, want: verify.Score{Reward: 0.5, Metrics: map[string]float64{MetricErrors: 1}}},
+		"another name": {code: "def helper(): return 1\ndef score(row, reply):\n    return helper()",
+			want: verify.Score{Reward: 1}},
+		"an exception": {code: define + "return row['solution']",
+			fault: "user_code.py:2: KeyError: 'solution' (return row['solution'])"},
+		"None":   {code: define + "pass", fault: "The result is None"},
+		"NaN":    {code: define + "return float('nan')", fault: "The result is nan, which is not finite"},
+		"a text": {code: define + "return '1'", fault: "The result must be a number, and is of type str"},
+		"a lost await": {code: "async def f(): pass\n" + define + "return f()",
+			fault: "The result is a coroutine that was never awaited"},
+		"SystemExit": {code: define + "raise SystemExit(3)",
+			fault: "user_code.py:2: SystemExit: 3 (raise SystemExit(3))"},
+		"onError":         {code: define + "return 1 / 0", onError: &half, want: failed},
+		"onError of None": {code: define + "return None", onError: &half, want: failed},
 		"onError, and the process ends": {code: "import os\n" + define + "os._exit(7)", onError: &half,
 			fault: "The program has ended by itself: exit code 7"},
 		"a process that ends": {code: "import os, sys\n" + define + "sys.stderr.write('first\\nlast words\\n'); os._exit(7)",
@@ -181,8 +186,8 @@ func TestResults(t *testing.T) {
 				t.Errorf("score (-want +got):\n%s", diff)
 			}
 			var fault *environment.Fault
-			if (tc.fault != "") != (errors.As(err, &fault) && fault.Permanent) || !strings.HasPrefix(fmt.Sprint(err), tc.fault) &&
-				err != nil {
+			isFault := errors.As(err, &fault) && fault.Permanent
+			if isFault != (tc.fault != "") || err != nil && !strings.HasPrefix(err.Error(), tc.fault) {
 				t.Errorf("got %v, want the permanent fault %q", err, tc.fault)
 			}
 		})
@@ -284,12 +289,16 @@ func TestNothingBeginsWithoutItsReward(t *testing.T) {
 		code, want string
 		final      bool
 	}{
-		"a syntax error":       {"def reward(row, reply):\n    return (", "user_code.py:2: SyntaxError: '(' was never closed (return ()", true},
-		"a package is missing": {"import nowhere_at_all\ndef reward(row, reply): return 1", "user_code.py:1: ModuleNotFoundError: No module named 'nowhere_at_all' (import nowhere_at_all)", false},
-		"no function":          {"x = 1", "The code has no function reward or rewards or episode or Environment", true},
-		"too few arguments":    {"def reward(reply): return 1", "user_code.py:1: The function must take the arguments of reward(row, reply)", true},
-		"an episode":           {"async def episode(row, policy, seed): return 1", "The code defines episode: define reward(row, reply) or rewards(row, replies).", true},
-		"a death at import":    {"import os\nprint('last words')\nos._exit(3)", "The program has ended by itself: exit code 3: last words", false},
+		"a syntax error": {"def reward(row, reply):\n    return (", "user_code.py:2: SyntaxError", true},
+		"a package is missing": {"import nowhere_at_all\ndef reward(row, reply): return 1",
+			"user_code.py:1: ModuleNotFoundError: No module named 'nowhere_at_all' (import nowhere_at_all)", false},
+		"no function": {"x = 1", "The code has no function reward or rewards or episode or Environment", true},
+		"too few arguments": {"def reward(reply): return 1",
+			"user_code.py:1: The function must take the arguments of reward(row, reply)", true},
+		"an episode": {"async def episode(row, policy, seed): return 1",
+			"The code defines episode: define reward(row, reply) or rewards(row, replies).", true},
+		"a death at import": {"import os\nprint('last words')\nos._exit(3)",
+			"The program has ended by itself: exit code 3: last words", false},
 	}
 	r := startRunner(t)
 	for name, tc := range cases {
@@ -311,7 +320,9 @@ func TestNothingBeginsWithoutItsReward(t *testing.T) {
 }
 
 func TestContextEndsACall(t *testing.T) {
-	g := startRunner(t).grader(t, Options{Code: "import time\ndef reward(row, reply): time.sleep(1000)", Timeout: time.Hour})
+	g := startRunner(t).grader(t, Options{
+		Code: "import time\ndef reward(row, reply): time.sleep(1000)", Timeout: time.Hour,
+	})
 	if err := g.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -333,6 +344,7 @@ func TestOptionsAreChecked(t *testing.T) {
 // TestGroups scores the replies of a group together.
 func TestGroups(t *testing.T) {
 	half := 0.5
+	failed := verify.Score{Reward: half, Metrics: map[string]float64{MetricErrors: 1}}
 	const rank = "def rewards(row, replies):\n    longest = max(len(r.text) for r in replies)\n" +
 		"    return [{'reward': len(r.text) / longest, 'correct': r.text == row['answer']} for r in replies]"
 	correct := func(value float64) map[string]float64 { return map[string]float64{"correct": value} }
@@ -342,12 +354,13 @@ func TestGroups(t *testing.T) {
 		want    []verify.Score
 		fault   string
 	}{
-		"a ranking": {code: rank, want: []verify.Score{{Reward: 0.25, Metrics: correct(1)}, {Reward: 1, Metrics: correct(0)}}},
-		"too few":   {code: "def rewards(row, replies): return [1]", fault: "rewards returns 1 results for 2 replies"},
-		"None":      {code: "def rewards(row, replies): return [1, None]", fault: "The result is None"},
-		"raises":    {code: "def rewards(row, replies): return 1 / 0", fault: "user_code.py:1: ZeroDivisionError: division by zero"},
-		"onError": {code: "def rewards(row, replies): return 1 / 0", onError: &half, want: []verify.Score{
-			{Reward: 0.5, Metrics: map[string]float64{MetricErrors: 1}}, {Reward: 0.5, Metrics: map[string]float64{MetricErrors: 1}}}},
+		"a ranking": {code: rank, want: []verify.Score{
+			{Reward: 0.25, Metrics: correct(1)}, {Reward: 1, Metrics: correct(0)}}},
+		"too few": {code: "def rewards(row, replies): return [1]", fault: "rewards returns 1 results for 2 replies"},
+		"None":    {code: "def rewards(row, replies): return [1, None]", fault: "The result is None"},
+		"raises": {code: "def rewards(row, replies): return 1 / 0",
+			fault: "user_code.py:1: ZeroDivisionError: division by zero"},
+		"onError": {code: "def rewards(row, replies): return 1 / 0", onError: &half, want: []verify.Score{failed, failed}},
 	}
 	r := startRunner(t)
 	for name, tc := range cases {

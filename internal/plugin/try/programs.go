@@ -4,6 +4,7 @@
 package try
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -17,10 +18,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/rollout/setup"
 )
 
-// passedOn are the variables by which python3 and its packages are found. Functions get no others of this process, which
+// passedOn are the variables by which python3 and its packages are found. Functions get no others of this process: it
 // may have keys.
 var passedOn = []string{
-	"PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "PYENV_ROOT", "PYENV_VERSION", "CONDA_PREFIX",
+	"PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "PYENV_ROOT", "PYENV_VERSION",
+	"CONDA_PREFIX",
 }
 
 func (t *trial) socket() string { return filepath.Join(t.dir, contract.RunnerSocket) }
@@ -28,10 +30,10 @@ func (t *trial) socket() string { return filepath.Join(t.dir, contract.RunnerSoc
 func (t *trial) scratch() string { return filepath.Join(t.dir, "programs") }
 
 // hostPrograms starts a runner if functions are called. The returned function ends what it has started.
-func (t *trial) hostPrograms() (stop func(), err error) {
+func (t *trial) hostPrograms(ctx context.Context) (stop func(), err error) {
 	for _, name := range desired.References(t.input.run) {
 		if desired.Definition(t.input.environments[name].Spec).ProgramID() != "" {
-			stop, err := t.startRunner()
+			stop, err := t.startRunner(ctx)
 			if err != nil {
 				return nil, err
 			}

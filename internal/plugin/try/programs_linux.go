@@ -4,6 +4,7 @@
 package try
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
 	"syscall"
@@ -13,10 +14,11 @@ import (
 
 // startRunner starts this program once more, as the runner of functions. It ends with this process, also if that is
 // killed: then no caller is connected.
-func (t *trial) startRunner() (stop func(), err error) {
-	runner := exec.Command("/proc/self/exe", "--socket", t.socket(), "--scratch", t.scratch())
+func (t *trial) startRunner(ctx context.Context) (stop func(), err error) {
+	runner := exec.CommandContext(ctx, "/proc/self/exe", "--socket", t.socket(), "--scratch", t.scratch())
 	runner.Args[0] = command.Name
 	runner.Env = []string{}
+	runner.Cancel = func() error { return runner.Process.Signal(syscall.SIGTERM) }
 	if t.verbose {
 		runner.Stderr = t.env.Stderr
 	}

@@ -5,8 +5,11 @@
 
 package try
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
 
-func (*trial) startRunner() (stop func(), err error) {
+func (*trial) startRunner(context.Context) (stop func(), err error) {
 	return nil, errors.New("reward.python: functions run on Linux alone")
 }

@@ -44,7 +44,7 @@ spec:
 	return begin + "        " + strings.ReplaceAll(code, "\n", "\n        ") + "\n"
 }
 
-// TestTryCallsFunctions plays episodes whose reward is a function, which has the variables of the execution, and no key.
+// TestTryCallsFunctions plays episodes whose reward is a function. It has the variables of the execution, and no key.
 func TestTryCallsFunctions(t *testing.T) {
 	const code = `import os
 def reward(row, reply):
@@ -73,7 +73,8 @@ def reward(row, reply):
 
 // TestTryScoresGroups plays groups of one episode, which a function scores as groups.
 func TestTryScoresGroups(t *testing.T) {
-	const code = "def rewards(row, replies):\n    return [{'reward': 7 * len(replies), 'group': len(replies)} for _ in replies]"
+	const code = `def rewards(row, replies):
+    return [{'reward': 7 * len(replies), 'group': len(replies)} for _ in replies]`
 	stdout, stderr, err := call(t, variables(t), function(code), "-f", "-", "--episodes", "2", "--max-tokens", "16", "-o",
 		"json")
 	if err != nil {

@@ -79,7 +79,7 @@ func (t *trial) run(ctx context.Context) error {
 	defer giveUp(nil)
 	t.outage = outage{url: t.url, progress: t.progress, giveUp: giveUp}
 	t.hub = &fetch.Fetcher{Endpoint: t.env.Getenv("HF_ENDPOINT"), Token: t.env.Getenv("HF_TOKEN"), Logger: t.logger}
-	stopPrograms, err := t.hostPrograms()
+	stopPrograms, err := t.hostPrograms(ctx)
 	if err != nil {
 		return err
 	}

@@ -44,8 +44,8 @@ func (p *Player) gradeTogether(ctx context.Context, spec Spec, members []rl.Memb
 	return nil
 }
 
-// gradeReplies makes the call. Its time limit is that of a call of the environment. An error is a *environment.Fault, or
-// the context's.
+// gradeReplies makes the call. It has the time limit of every call of an environment. An error is a *environment.Fault,
+// or the context's.
 func (p *Player) gradeReplies(ctx context.Context, spec Spec, first *episode,
 	replies []environment.Reply) ([]environment.Turn, error) {
 	grader, ok := p.Environment.(environment.GroupGrader)
