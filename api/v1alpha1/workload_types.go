@@ -79,14 +79,31 @@ type Artifacts struct {
 	// account of learner.pod is used.
 	// +optional
 	SecretRef *ref.Secret `json:"secretRef,omitempty"`
-	// transcriptGroups is how many groups of each step, the first in the order of slots, are written with their
-	// conversations, rewards and judgements. 0 writes none.
+	// episodes selects the episodes of steps and evaluations that are recorded with their conversations and tokens: Groups
+	// those of the first groups, All all of them. The other episodes have their results recorded. None records no episodes.
+	// A change takes effect with the next attempt.
+	// +kubebuilder:default=Groups
+	// +optional
+	Episodes EpisodeRecords `json:"episodes,omitempty"`
+	// groupsPerStep is the number of groups of each step, and of each evaluation, that Groups records: the first in the
+	// order of slots.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=64
 	// +kubebuilder:default=4
 	// +optional
-	TranscriptGroups *int32 `json:"transcriptGroups,omitempty"`
+	GroupsPerStep *int32 `json:"groupsPerStep,omitempty"`
 }
 
-// DefaultTranscriptGroups is the default of Artifacts.TranscriptGroups.
-const DefaultTranscriptGroups = 4
+// EpisodeRecords selects the episodes that are recorded with their conversations.
+// +kubebuilder:validation:Enum=None;Groups;All
+type EpisodeRecords string
+
+// The values of EpisodeRecords.
+const (
+	EpisodesNone   EpisodeRecords = "None"
+	EpisodesGroups EpisodeRecords = "Groups"
+	EpisodesAll    EpisodeRecords = "All"
+)
+
+// DefaultGroupsPerStep is the default of Artifacts.GroupsPerStep.
+const DefaultGroupsPerStep = 4

@@ -25,8 +25,8 @@ func (in *Artifacts) DeepCopyInto(out *Artifacts) {
 		*out = new(ref.Secret)
 		**out = **in
 	}
-	if in.TranscriptGroups != nil {
-		in, out := &in.TranscriptGroups, &out.TranscriptGroups
+	if in.GroupsPerStep != nil {
+		in, out := &in.GroupsPerStep, &out.GroupsPerStep
 		*out = new(int32)
 		**out = **in
 	}

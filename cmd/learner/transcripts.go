@@ -27,6 +27,7 @@ func printTranscript(ctx context.Context, args []string, stdout, stderr io.Write
 	flags.StringVar(&r.RunUID, "run-uid", "", "The uid of the run. Required.")
 	flags.Int64Var(&r.Step, "step", reader.Newest,
 		"The step; -1 is the newest that has a transcript, and -2 only lists them.")
+	flags.BoolVar(&r.Evaluation, "evaluation", false, "Print the evaluation of the step.")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}

@@ -47,8 +47,10 @@ type RunFile struct {
 	Budget *spending.Budget `json:"budget,omitempty"`
 	// Prices are those of the run's models; nil where one is not known.
 	Prices *spending.Prices `json:"prices,omitempty"`
-	// TranscriptGroups is how many groups of each step are in its transcript.
-	TranscriptGroups int `json:"transcriptGroups,omitempty"`
+	// RecordedGroups is the number of groups of each step and evaluation, the first ones, whose conversations and tokens
+	// are recorded. NoEpisodes says that not even results of episodes are.
+	RecordedGroups int64 `json:"recordedGroups,omitempty"`
+	NoEpisodes     bool  `json:"noEpisodes,omitempty"`
 	// KnownCheckpoints are those the manager has seen, the newest first. The learner never goes below the
 	// first of them unless each above was tried and refused.
 	KnownCheckpoints []string `json:"knownCheckpoints,omitempty"`

@@ -4,10 +4,12 @@
 package desired
 
 import (
+	"math"
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // TestArtifactsOfLearner checks what the learner is given for each kind of store, and that workers are given none of
@@ -49,6 +51,35 @@ func TestArtifactsOfLearner(t *testing.T) {
 			}
 			if worker := rolloutTemplate(run, 1, "link", Settings{}).Spec.Containers[0]; len(worker.EnvFrom) > 0 {
 				t.Error("a worker is given the keys of the artifacts")
+			}
+		})
+	}
+}
+
+// TestEpisodesOfRunFile makes sure that each selection of episodes reaches the run file.
+func TestEpisodesOfRunFile(t *testing.T) {
+	cases := map[string]struct {
+		artifacts *v1alpha1.Artifacts
+		recorded  int64
+		none      bool
+	}{
+		"without artifacts": {nil, 0, false},
+		"defaults":          {&v1alpha1.Artifacts{}, 4, false},
+		"other groups":      {&v1alpha1.Artifacts{GroupsPerStep: new(int32(9))}, 9, false},
+		"results only":      {&v1alpha1.Artifacts{GroupsPerStep: new(int32(0))}, 0, false},
+		"all":               {&v1alpha1.Artifacts{Episodes: v1alpha1.EpisodesAll}, math.MaxInt32, false},
+		"none":              {&v1alpha1.Artifacts{Episodes: v1alpha1.EpisodesNone}, 0, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			run := testRun()
+			run.Spec.Artifacts = tc.artifacts
+			run.Default()
+			var file contract.RunFile
+			addArtifacts(&file, run.Spec.Artifacts)
+			if file.RecordedGroups != tc.recorded || file.NoEpisodes != tc.none {
+				t.Errorf("%d groups are recorded and no episodes at all: %v, want %d and %v", file.RecordedGroups, file.NoEpisodes,
+					tc.recorded, tc.none)
 			}
 		})
 	}

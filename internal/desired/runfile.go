@@ -6,6 +6,7 @@ package desired
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"k8s.io/utils/ptr"
@@ -101,7 +102,14 @@ func addArtifacts(file *contract.RunFile, artifacts *v1alpha1.Artifacts) {
 		return
 	}
 	file.ArtifactsDir, file.ArtifactsURL = ArtifactsDir, artifacts.URL
-	file.TranscriptGroups = int(*artifacts.TranscriptGroups)
+	switch artifacts.Episodes {
+	case v1alpha1.EpisodesNone:
+		file.NoEpisodes = true
+	case v1alpha1.EpisodesAll:
+		file.RecordedGroups = math.MaxInt32
+	default:
+		file.RecordedGroups = int64(*artifacts.GroupsPerStep)
+	}
 }
 
 // resumeFromOf is the uid of the run that a run continues; empty for none.

@@ -87,13 +87,18 @@ func compare(digests, annotations map[string]string) (changed []string, all bool
 	return changed, all
 }
 
-// artifactsOf returns the artifacts without the default of transcriptGroups: Jobs that were created before the field
-// existed have the digest without it.
+// artifactsOf returns the artifacts without the defaults of episodes and groupsPerStep: Jobs that were created before
+// the fields existed have the digest without them.
 func artifactsOf(run *v1alpha1.TrainingRun) *v1alpha1.Artifacts {
 	artifacts := run.Spec.Artifacts.DeepCopy()
-	if artifacts != nil && ptr.Deref(artifacts.TranscriptGroups,
-		v1alpha1.DefaultTranscriptGroups) == v1alpha1.DefaultTranscriptGroups {
-		artifacts.TranscriptGroups = nil
+	if artifacts == nil {
+		return nil
+	}
+	if artifacts.Episodes == v1alpha1.EpisodesGroups {
+		artifacts.Episodes = ""
+	}
+	if ptr.Deref(artifacts.GroupsPerStep, v1alpha1.DefaultGroupsPerStep) == v1alpha1.DefaultGroupsPerStep {
+		artifacts.GroupsPerStep = nil
 	}
 	return artifacts
 }

@@ -226,7 +226,7 @@ func recordedSlots(file contract.RunFile) int64 {
 	if file.Tracking != nil && file.Tracking.OpenReward != nil {
 		return math.MaxInt64
 	}
-	return int64(file.TranscriptGroups)
+	return file.RecordedGroups
 }
 
 // batchConfig says what the run's batches are made of.

@@ -8,9 +8,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// encodedEpisodes returns the episodes of the step, those of groups that were dropped among them; nil without artifacts.
+// encodedEpisodes returns the episodes of the step, and the groups that were dropped; nil if none are recorded.
 func (s *trainingStep) encodedEpisodes() []byte {
-	if !s.journal.HasStore() {
+	if !s.journal.HasStore() || s.file.NoEpisodes {
 		return nil
 	}
 	at := s.loop.at
@@ -18,7 +18,7 @@ func (s *trainingStep) encodedEpisodes() []byte {
 	for i, group := range s.batch.Groups {
 		task := s.batches.Task(group.Key.Slot)
 		groups = append(groups, transcript.TaskGroup{Group: group, Split: task.Split, Task: task.Index,
-			Recorded: i < s.file.TranscriptGroups})
+			Recorded: int64(i) < s.file.RecordedGroups})
 	}
 	encoded, err := transcript.EncodeLines(transcript.Line{Step: at.Step, Lineage: at.Lineage.String(),
 		SampledAt: s.batch.Version.Step}, groups, transcript.Trained{Datums: s.work.Datums, Logprobs: s.replies.Logprobs})

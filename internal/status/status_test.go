@@ -89,8 +89,9 @@ func TestReport(t *testing.T) {
 	want := v1alpha1.TrainingRunStatus{
 		StartTime: &start,
 		Step:      new(int64(20)), Steps: new(int64(60)), Progress: "20/60",
-		Policy:     &v1alpha1.Policy{Step: 20, Lineage: "ababababab"},
-		Metrics:    []v1alpha1.MetricValue{{Name: contract.MetricPassAt1, Value: 0.5}, {Name: contract.MetricReward, Value: 0.7125}},
+		Policy: &v1alpha1.Policy{Step: 20, Lineage: "ababababab"},
+		Metrics: []v1alpha1.MetricValue{{Name: contract.MetricPassAt1, Value: 0.5},
+			{Name: contract.MetricReward, Value: 0.7125}},
 		Evaluation: &v1alpha1.EvaluationStatus{Step: 16},
 		LatestCheckpoint: &v1alpha1.Checkpoint{Step: 20, State: "s20", Sampler: "p20", Lineage: "ababababab",
 			Attempt: new(int32(2)), SaveTime: &saved},

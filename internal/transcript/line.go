@@ -58,6 +58,8 @@ type TaskGroup struct {
 	Task  int64
 	// Recorded has the conversations and tokens recorded.
 	Recorded bool
+	// Passed says whether an episode of an evaluation passes; nil for training.
+	Passed func(rl.Member) bool
 }
 
 // Trained is what a step was trained on: data, and the log-probabilities of their targets when they were trained on.
@@ -98,6 +100,9 @@ func encodeLines(head Line, groups []TaskGroup, trained Trained, w lineWriter) (
 		}
 		for m, member := range g.Members {
 			e := fromMember(member)
+			if g.Passed != nil && member.Outcome == rl.Usable {
+				e.Passed = new(g.Passed(member))
+			}
 			if g.Recorded {
 				e.addTokens(member, func(t, s int) (rl.Datum, []float32) {
 					return trained.of(places, place{g.Key.Slot, m, t, s})
@@ -198,13 +203,13 @@ func DecodeLines(encoded []byte) ([]Line, error) {
 func StepOf(lines []Line) Step {
 	var s Step
 	for _, line := range lines {
-		s.Step, s.Lineage, s.SampledAt = line.Step, line.Lineage, line.SampledAt
+		s.Step, s.Lineage, s.SampledAt, s.Evaluation = line.Step, line.Lineage, line.SampledAt, line.Evaluation
 		if !line.Recorded {
 			continue
 		}
 		if n := len(s.Groups); n == 0 || s.Groups[n-1].Slot != line.Slot {
-			s.Groups = append(s.Groups, Group{Slot: line.Slot, Environment: line.Environment, Outcome: line.Group,
-				Reason: line.Reason})
+			s.Groups = append(s.Groups, Group{Slot: line.Slot, Environment: line.Environment, Split: line.Split,
+				Task: line.Task, Outcome: line.Group, Reason: line.Reason})
 		}
 		if line.Episode != nil {
 			last := &s.Groups[len(s.Groups)-1]

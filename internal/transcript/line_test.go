@@ -78,7 +78,7 @@ func TestLines(t *testing.T) {
 	dropped := rl.Group{Key: rl.Key{Slot: 8}, Environment: "sums", Outcome: rl.Deadline, Reason: "it took too long"}
 	for name, recorded := range map[string]bool{"recorded": true, "not recorded": false} {
 		t.Run(name, func(t *testing.T) {
-			got := lines(t, []TaskGroup{{sums(), "train", 3, recorded}, {dropped, "train", 4, recorded}}, trainedSums())
+			got := lines(t, []TaskGroup{{sums(), "train", 3, recorded, nil}, {dropped, "train", 4, recorded, nil}}, trainedSums())
 			want := append(wantSums(recorded), Line{Step: 12, Lineage: "abc", SampledAt: 11, Slot: 8, Environment: "sums",
 				Split: "train", Task: 4, Group: "Deadline", Reason: "it took too long", Recorded: recorded})
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -94,7 +94,7 @@ func TestLines(t *testing.T) {
 
 // TestUntrainedSegments makes sure that a segment that no datum is of has no figures of training.
 func TestUntrainedSegments(t *testing.T) {
-	got := lines(t, []TaskGroup{{sums(), "train", 3, true}}, Trained{})[0].Episode.Conversations[0].Segments[0]
+	got := lines(t, []TaskGroup{{sums(), "train", 3, true, nil}}, Trained{})[0].Episode.Conversations[0].Segments[0]
 	want := Segment{Tokens: 5, Sampled: 2, Logprob: -0.75, IDs: []int32{5, 6, 7, 8, 9}, Actions: []int{3, 4},
 		Logprobs: []float32{-1, -0.5}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -179,5 +179,19 @@ func TestDocumentedLine(t *testing.T) {
 	}
 	if diff := cmp.Diff(wantSums(true)[0], got); diff != "" {
 		t.Errorf("the documented line (-want +got):\n%s", diff)
+	}
+}
+
+// TestFailed makes sure that what passes is left out: by the verdict of an evaluation, and by the reward in training.
+func TestFailed(t *testing.T) {
+	step := Step{Groups: []Group{
+		{Slot: 1, Episodes: []Episode{{Index: 0, Reward: 1}, {Index: 1}, {Index: 2, Reward: 1, Passed: new(false)},
+			{Index: 3, Passed: new(true)}}},
+		{Slot: 2, Episodes: []Episode{{Reward: 0.5}}},
+	}}
+	step.Failed()
+	want := []Group{{Slot: 1, Episodes: []Episode{{Index: 1}, {Index: 2, Reward: 1, Passed: new(false)}}}}
+	if diff := cmp.Diff(want, step.Groups); diff != "" {
+		t.Errorf("groups (-want +got):\n%s", diff)
 	}
 }

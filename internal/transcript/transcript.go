@@ -9,6 +9,7 @@ package transcript
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
@@ -23,6 +24,8 @@ type Step struct {
 	Lineage string `json:"lineage"`
 	// SampledAt is the version that sampled the groups.
 	SampledAt int64 `json:"sampledAt"`
+	// Evaluation is the digest of what was evaluated; it is empty for a step.
+	Evaluation string `json:"evaluation,omitempty"`
 	// Missing says why the step has no transcript; it is empty for one that has.
 	Missing string  `json:"missing,omitempty"`
 	Groups  []Group `json:"groups,omitempty"`
@@ -32,7 +35,10 @@ type Step struct {
 type Group struct {
 	Slot        int64  `json:"slot"`
 	Environment string `json:"environment"`
-	Outcome     string `json:"outcome"`
+	// Split and Task say which task of the environment it is.
+	Split   string `json:"split,omitempty"`
+	Task    int64  `json:"task,omitempty"`
+	Outcome string `json:"outcome"`
 	// Reason says why the group is not trained on.
 	Reason   string    `json:"reason,omitempty"`
 	Episodes []Episode `json:"episodes,omitempty"`
@@ -45,8 +51,10 @@ type Episode struct {
 	Index   int    `json:"index"`
 	Outcome string `json:"outcome"`
 	// Reason says why the episode is not trained on.
-	Reason        string             `json:"reason,omitempty"`
-	Reward        float64            `json:"reward"`
+	Reason string  `json:"reason,omitempty"`
+	Reward float64 `json:"reward"`
+	// Passed says whether a usable episode of an evaluation passes; nil for other episodes.
+	Passed        *bool              `json:"passed,omitempty"`
 	Parts         map[string]float64 `json:"parts,omitempty"`
 	Metrics       map[string]float64 `json:"metrics,omitempty"`
 	StopReason    string             `json:"stopReason,omitempty"`
@@ -191,4 +199,22 @@ func cut(text string, limit int) string {
 	}
 	kept := strings.ToValidUTF8(text[:limit], "")
 	return fmt.Sprintf("%s… (%d bytes are left out)", kept, len(text)-len(kept))
+}
+
+// Failed leaves out the episodes that pass, or whose reward is above 0 if they are of training, and groups without
+// other episodes.
+func (s *Step) Failed() {
+	var groups []Group
+	for _, g := range s.Groups {
+		g.Episodes = slices.DeleteFunc(slices.Clone(g.Episodes), func(e Episode) bool {
+			if e.Passed != nil {
+				return *e.Passed
+			}
+			return e.Reward > 0
+		})
+		if len(g.Episodes) > 0 {
+			groups = append(groups, g)
+		}
+	}
+	s.Groups = groups
 }

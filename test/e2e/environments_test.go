@@ -22,7 +22,8 @@ func TestSolverJudgeSample(t *testing.T) {
 	run := applySample(t, "config/samples/solver-judge.yaml", "solver-judge")
 	// The model begins with a pass@1 of about 0.2, and its solvers and its judge earn 0.6 in an episode.
 	if run.Status.Metric("test/pass@1") == nil || *run.Status.Metric("test/pass@1") < 0.38 {
-		t.Errorf("held-out pass@1, which is judge_acc, is %v after training, want 0.38 at least", run.Status.Metric("test/pass@1"))
+		t.Errorf("held-out pass@1, which is judge_acc, is %v after training, want 0.38 at least",
+			run.Status.Metric("test/pass@1"))
 	}
 	if reward := run.Status.Environments[0].Reward; reward == nil || *reward < 1.05 {
 		t.Errorf("an episode of solvers and judge earns %v at the last step, want 1.05 at least", reward)

@@ -43,7 +43,8 @@ func TestSample(t *testing.T) {
 		t.Fatalf("the sample ended as %s with metrics %+v", run.Status.State, run.Status.Metrics)
 	}
 	if rise := *run.Status.Metric("test/pass@1") - *before; rise < 0.30 {
-		t.Errorf("held-out pass@1 rose from %.3f to %.3f, want a rise of 0.30 at least", *before, *run.Status.Metric("test/pass@1"))
+		t.Errorf("held-out pass@1 rose from %.3f to %.3f, want a rise of 0.30 at least", *before,
+			*run.Status.Metric("test/pass@1"))
 	}
 	wantColumns(t)
 }

@@ -4,14 +4,18 @@
 package survival
 
 import (
+	"math"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
-// TestTranscripts kills learners around a commit: each committed step then has the conversations of its first groups, and
-// the weights are those of a run without conversations.
+// TestTranscripts kills learners around a commit: each committed step then has the conversations of its first groups,
+// and the weights are those of a run without conversations.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, nil)
@@ -26,7 +30,7 @@ func TestTranscripts(t *testing.T) {
 		"covered.sent", "retire.before"} {
 		t.Run("killed at "+point, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t, func(f *contract.RunFile) { f.TranscriptGroups = 2 })
+			w := newFixture(t, func(f *contract.RunFile) { f.RecordedGroups = 2 })
 			w.startRolloutWorker("w0")
 			number := int32(1)
 			if point != "" {
@@ -42,6 +46,65 @@ func TestTranscripts(t *testing.T) {
 				checkGroups(t, transcript.StepOf(w.readEpisodes(row)))
 			}
 		})
+	}
+}
+
+// TestEpisodesOfEvaluations makes sure that each evaluation has a line for each sample, whose share that passes is the
+// metric, that the first groups have their conversations, and that none are recorded where none are asked for.
+func TestEpisodesOfEvaluations(t *testing.T) {
+	t.Parallel()
+	for name, records := range map[string]bool{"recorded": true, "none": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t, func(f *contract.RunFile) { f.RecordedGroups, f.NoEpisodes = 2, !records })
+			w.startRolloutWorker("w0")
+			<-w.startLearner(1, w.dieAt("covered.sent", 2)).done
+			w.waitFor(w.startLearner(2, nil), contract.CauseCompleted)
+			evaluations := readLines[artifacts.Evaluation](w, "evaluations.jsonl")
+			if len(evaluations) != 2 {
+				t.Fatalf("there are %d evaluations, want 2", len(evaluations))
+			}
+			files, err := filepath.Glob(filepath.Join(w.artifacts, w.file.Run.UID, "episodes", "*"))
+			if err != nil || (len(files) > 0) != records {
+				t.Errorf("there are the files %q (%v), want some: %v", files, err, records)
+			}
+			for _, e := range evaluations {
+				if records {
+					checkEvaluation(w, e)
+				}
+			}
+		})
+	}
+}
+
+func checkEvaluation(w *fixture, e artifacts.Evaluation) {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.artifacts, w.file.Run.UID, "episodes", artifacts.EpisodesFile(
+		"evaluation-"+artifacts.EpisodesKey(e.Step, e.Lineage.String())+"-"+e.Digest)))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	lines, err := transcript.DecodeLines(data)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	passed, tasks := 0.0, map[int64]bool{}
+	for _, line := range lines {
+		if line.Evaluation != e.Digest || line.Split != "test" || line.Episode == nil || line.Episode.Passed == nil {
+			w.t.Fatalf("the evaluation of step %d has the line %+v", e.Step, line)
+		}
+		if *line.Episode.Passed {
+			passed++
+		}
+		tasks[line.Task] = true
+	}
+	if share := passed / float64(len(lines)); math.Abs(share-e.Metrics["test/pass@1"]) > 1e-9 || len(tasks) != 6 {
+		w.t.Errorf("%g of the %d episodes of %d tasks pass, and pass@1 of 6 is %g", share, len(lines), len(tasks),
+			e.Metrics["test/pass@1"])
+	}
+	step := transcript.StepOf(lines)
+	if len(step.Groups) != 2 || len(step.Groups[0].Episodes[0].Conversations[0].Messages) < 2 {
+		w.t.Errorf("the conversations of the evaluation of step %d are %+v", e.Step, step.Groups)
 	}
 }
 

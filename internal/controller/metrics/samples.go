@@ -30,11 +30,12 @@ var (
 
 	runCondition = describeRun("condition", "1 for each condition of a TrainingRun as it stands.", "type", "status",
 		"reason")
-	runStep      = describeRun("step", "Committed steps.")
-	runSteps     = describeRun("steps", "Steps that the run is to make.")
-	runTokens    = describeRun("tokens_total", "Tokens over all attempts.", "kind")
-	runPending   = describeRun("unconfirmed_tokens", "Tokens at most that requests without a known outcome may have cost.")
-	runUSD       = describeRun("estimated_usd", "Cost of the tokens over all attempts, by the prices of the run, in US dollars.")
+	runStep    = describeRun("step", "Committed steps.")
+	runSteps   = describeRun("steps", "Steps that the run is to make.")
+	runTokens  = describeRun("tokens_total", "Tokens over all attempts.", "kind")
+	runPending = describeRun("unconfirmed_tokens", "Tokens at most that requests without a known outcome may have cost.")
+	runUSD     = describeRun("estimated_usd",
+		"Cost of the tokens over all attempts, by the prices of the run, in US dollars.")
 	runRestarts  = describeRun("restarts_total", "Attempts that followed on one that ended by itself.")
 	runAttempts  = describeRun("ended_attempts", "Attempts in the status that have ended, by cause.", "cause")
 	runRatio     = describeRun("effective_training_ratio", "Time spent on steps that count by the time since the start.")

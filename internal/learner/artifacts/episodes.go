@@ -51,6 +51,33 @@ func KeyOf(name string) (key string, ok bool) {
 // EpisodesFile returns the name of the file with the episodes of a key, in its folder.
 func EpisodesFile(key string) string { return key + episodesExtension }
 
+const evaluatedPrefix = "evaluation-"
+
+// EvaluatedVersion returns the version, by the name of EpisodesKey, of a file with the episodes of an evaluation.
+func EvaluatedVersion(key string) (version string, ok bool) {
+	rest, ok := strings.CutPrefix(key, evaluatedPrefix)
+	end := strings.LastIndexByte(rest, '-')
+	if !ok || end < 0 {
+		return "", false
+	}
+	return rest[:end], true
+}
+
+func evaluatedEpisodesName(e Evaluation) string {
+	return path.Join(episodesDir, evaluatedPrefix+EpisodesKey(e.Step, e.Lineage.String())+"-"+e.Digest+episodesExtension)
+}
+
+// WriteEvaluatedEpisodes makes the episodes of an evaluation durable, unless they are nil.
+func (s *Store) WriteEvaluatedEpisodes(e Evaluation, episodes []byte) error {
+	if episodes == nil {
+		return nil
+	}
+	if err := s.files.publish(evaluatedEpisodesName(e), episodes); err != nil {
+		return fmt.Errorf("writing episodes of the evaluation of step %d: %w", e.Step, err)
+	}
+	return nil
+}
+
 // publish writes a file that nobody reads here, so that no copy is needed.
 func (f *folder) publish(name string, data []byte) error {
 	if f.remote != nil {

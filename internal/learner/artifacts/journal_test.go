@@ -281,7 +281,7 @@ func TestEvaluation(t *testing.T) {
 		t.Error("there is a result before it was written")
 	}
 	result := Evaluation{Version: versionAt(0), Digest: "digest", Metrics: map[string]float64{"test/x": 1}}
-	if err := j.WriteEvaluation(t.Context(), result); err != nil {
+	if err := j.WriteEvaluation(t.Context(), result, []byte("episodes")); err != nil {
 		t.Fatal(err)
 	}
 	got, ok := j.Evaluation(versionAt(0), "digest")
@@ -290,6 +290,9 @@ func TestEvaluation(t *testing.T) {
 	}
 	if diff := cmp.Diff([]float64{1}, evaluated(t, dir)); diff != "" {
 		t.Errorf("results in evaluations.jsonl (-want +got):\n%s", diff)
+	}
+	if got := read(t, dir, evaluatedEpisodesName(result)); got != "episodes" {
+		t.Errorf("the episodes are %q", got)
 	}
 }
 
@@ -323,7 +326,7 @@ func TestWithoutStore(t *testing.T) {
 	for name, err := range map[string]error{
 		"LookForClaim": j.LookForClaim(t.Context()), "AwaitClaims": j.AwaitClaims(t.Context()),
 		"WriteRowsOf": j.WriteRowsOf(t.Context(), "path"), "AwaitRebuild": j.AwaitRebuild(t.Context(), versionAt(1)),
-		"WriteEvaluation": j.WriteEvaluation(t.Context(), Evaluation{}),
+		"WriteEvaluation": j.WriteEvaluation(t.Context(), Evaluation{}, nil),
 	} {
 		if err != nil {
 			t.Errorf("%s gives %v", name, err)

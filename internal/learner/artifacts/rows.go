@@ -155,12 +155,15 @@ func ask[T any](s *Store, question func(*Store) T) (answer T) {
 // Evaluations returns the results of all evaluations.
 func (j *Journal) Evaluations() []Evaluation { return ask(j.store, (*Store).Evaluations) }
 
-// WriteEvaluation makes a result durable, and adds it to evaluations.jsonl.
-func (j *Journal) WriteEvaluation(ctx context.Context, result Evaluation) error {
+// WriteEvaluation makes a result durable with its episodes, which may be nil, and adds it to evaluations.jsonl.
+func (j *Journal) WriteEvaluation(ctx context.Context, result Evaluation, episodes []byte) error {
 	if j.store == nil {
 		return nil
 	}
 	return j.insist(ctx, "writing evaluation", func() error {
+		if err := j.store.WriteEvaluatedEpisodes(result, episodes); err != nil {
+			return err
+		}
 		if err := j.store.WriteEvaluation(result); err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ type samplers interface {
 type results interface {
 	HasStore() bool
 	Evaluation(v rl.Version, digest string) (artifacts.Evaluation, bool)
-	WriteEvaluation(ctx context.Context, result artifacts.Evaluation) error
+	WriteEvaluation(ctx context.Context, result artifacts.Evaluation, episodes []byte) error
 }
 
 // versions is the chain of versions that led to the current one.
@@ -187,6 +187,7 @@ func (e *Evaluator) run(ctx context.Context, v rl.Version) error {
 // evaluate has the groups of one evaluation sampled and makes the result durable.
 func (e *Evaluator) evaluate(ctx context.Context, v rl.Version) error {
 	result := artifacts.Evaluation{Version: v, Digest: e.Schedule.Digest, Attempt: e.Attempt}
+	var episodes []byte
 	groups, err := e.collect(ctx, v)
 	switch {
 	case errors.Is(err, checkpoints.ErrVersionLost):
@@ -196,9 +197,12 @@ func (e *Evaluator) evaluate(ctx context.Context, v rl.Version) error {
 		return fmt.Errorf("evaluating step %d: %w", v.Step, err)
 	default:
 		result.Metrics, _ = measure.Finite(measure.EvaluationMetrics(groups, e.Schedule.Samples))
+		if episodes, err = e.Schedule.episodes(v, groups); err != nil {
+			e.Logger.Warn("episodes are not recorded", "step", v.Step, "err", err)
+		}
 		e.Logger.Info("version is evaluated", "step", v.Step, "metrics", result.Metrics)
 	}
-	if err := e.Results.WriteEvaluation(ctx, result); err != nil {
+	if err := e.Results.WriteEvaluation(ctx, result, episodes); err != nil {
 		return err
 	}
 	e.Policies.CoverEvaluation(exchange.Evaluation{Digest: e.Schedule.Digest, Lineage: v.Lineage})

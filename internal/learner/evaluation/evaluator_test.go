@@ -150,7 +150,7 @@ func (f *fake) Evaluation(v rl.Version, _ string) (artifacts.Evaluation, bool) {
 	return result, ok
 }
 
-func (f *fake) WriteEvaluation(_ context.Context, result artifacts.Evaluation) error {
+func (f *fake) WriteEvaluation(_ context.Context, result artifacts.Evaluation, _ []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	kind := "result"

@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
+	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
 // Schedule says which versions are evaluated, and on what. Changing what is evaluated gives another digest, and
@@ -27,6 +28,9 @@ type Schedule struct {
 	// steps is the number of optimizer steps, 0 for a run that only evaluates.
 	steps int64
 	seed  uint64
+	// recorded is how many groups have their conversations recorded, and records whether episodes are recorded at all.
+	recorded int64
+	records  bool
 }
 
 // digestLength is the number of hex digits of a digest.
@@ -37,7 +41,8 @@ func NewSchedule(file contract.RunFile) Schedule {
 	if file.Evaluation == nil || len(file.Evaluation.Environments) == 0 {
 		return Schedule{}
 	}
-	s := Schedule{spec: *file.Evaluation, Samples: map[string]measure.Samples{}}
+	s := Schedule{spec: *file.Evaluation, Samples: map[string]measure.Samples{}, recorded: file.RecordedGroups,
+		records: file.ArtifactsDir != "" && !file.NoEpisodes}
 	if alg := file.Fixed.Algorithm; alg != nil {
 		s.steps, s.seed = alg.Steps, uint64(alg.Seed)
 	}
@@ -89,9 +94,25 @@ func (s Schedule) Leases(v leases.Version) []exchange.Lease {
 					Environment: env.Name, Split: split.Name, Task: task,
 					GroupSize: env.GroupSize, MinMembers: env.MinMembers,
 					Sampler: v.Sampler, Seed: s.seed, SamplingSession: session,
+					Transcript: int64(len(list)) < s.recorded,
 				})
 			}
 		}
 	}
 	return list
+}
+
+// episodes returns the records of an evaluation's groups, which are in the order of its leases, or nil if none are
+// recorded.
+func (s Schedule) episodes(v rl.Version, groups []rl.Group) ([]byte, error) {
+	if !s.records {
+		return nil, nil
+	}
+	list := make([]transcript.TaskGroup, 0, len(groups))
+	for i, lease := range s.Leases(leases.Version{Step: v.Step, Lineage: v.Lineage}) {
+		list = append(list, transcript.TaskGroup{Group: groups[i], Split: lease.Split, Task: lease.Task,
+			Recorded: lease.Transcript, Passed: measure.Passed})
+	}
+	return transcript.EncodeLines(transcript.Line{Step: v.Step, Lineage: v.Lineage.String(), SampledAt: v.Step,
+		Evaluation: s.Digest}, list, transcript.Trained{})
 }

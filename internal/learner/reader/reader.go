@@ -41,6 +41,8 @@ type Request struct {
 	Variable func(name string) string
 	RunUID   string
 	Step     int64
+	// Evaluation asks for the evaluation of a step in the place of the step.
+	Evaluation bool
 }
 
 // files are those of a folder or of a bucket.
@@ -93,11 +95,11 @@ func (r Request) read(ctx context.Context, from files) (delivery.Delivery, error
 	if err != nil {
 		return delivery.Delivery{}, fmt.Errorf("reading committed rows: %w", err)
 	}
-	keys := choose(names, artifacts.CommittedVersions(data))
+	keys := choose(names, artifacts.CommittedVersions(data), r.Evaluation)
 	d := delivery.Delivery{Steps: []int64{}}
 	wanted := ""
 	for _, key := range keys {
-		step, _ := artifacts.EpisodesStep(key)
+		step, _ := artifacts.EpisodesStep(versionOf(key))
 		d.Steps = append(d.Steps, step)
 		if step == r.Step || r.Step == Newest {
 			wanted = key
@@ -143,15 +145,23 @@ func committedRows(ctx context.Context, from files, rows, chunks string) ([]byte
 	return bytes.Join(parts, nil), err
 }
 
-// choose returns the keys of the episodes of one version for each step, in order. Steps that were made again have several, of which
-// that of the committed version is chosen; and if versions are committed that have episodes, steps that are not
-// among them are left out.
-func choose(names []string, committed map[string]bool) []string {
-	byStep := map[int64]string{}
-	any := slices.ContainsFunc(names, func(name string) bool { return committed[keyOf(name)] })
+// choose returns the keys of the episodes of one version for each step, or of its evaluation, in order. Steps that were
+// made again have several, of which the committed version is chosen; and if versions are committed that have episodes,
+// steps that are not among them are left out. No step leads to version 0.
+func choose(names []string, committed map[string]bool, evaluations bool) []string {
+	var found []string
+	any := false
 	for _, name := range slices.Sorted(slices.Values(names)) {
-		key := keyOf(name)
-		if step, ok := artifacts.EpisodesStep(key); ok && key != "" && (committed[key] || !any) {
+		key, ok := artifacts.KeyOf(name)
+		if _, evaluated := artifacts.EvaluatedVersion(key); ok && evaluated == evaluations {
+			found = append(found, key)
+			any = any || committed[versionOf(key)]
+		}
+	}
+	byStep := map[int64]string{}
+	for _, key := range found {
+		step, ok := artifacts.EpisodesStep(versionOf(key))
+		if ok && (committed[versionOf(key)] || !any || step == 0) {
 			byStep[step] = key
 		}
 	}
@@ -163,11 +173,10 @@ func choose(names []string, committed map[string]bool) []string {
 	return keys
 }
 
-// keyOf returns the key of a file with episodes, and "" for other files.
-func keyOf(name string) string {
-	key, ok := artifacts.KeyOf(name)
-	if !ok {
-		return ""
+// versionOf returns the version of a key, which may be that of an evaluation.
+func versionOf(key string) string {
+	if version, ok := artifacts.EvaluatedVersion(key); ok {
+		return version
 	}
 	return key
 }

@@ -122,3 +122,36 @@ func TestReadReportsWhatAPersonCanRepair(t *testing.T) {
 		}
 	}
 }
+
+// TestEvaluationsAreChosen makes sure that steps and evaluations are told apart, that the committed version of a step is
+// chosen, and that version 0, which has no row, has its evaluation.
+func TestEvaluationsAreChosen(t *testing.T) {
+	dir := t.TempDir()
+	s, err := artifacts.OpenStore(dir, "uid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s)
+	for step, names := range map[int64][]string{0: {"o"}, 2: {"b", "z"}, 3: {"z"}} {
+		for _, name := range names {
+			e := artifacts.Evaluation{Version: rl.Version{Step: step, Lineage: lineage(name)}, Digest: "plan"}
+			data, err := transcript.EncodeLines(transcript.Line{Step: step, Lineage: e.Lineage.String(), Evaluation: "plan"},
+				[]transcript.TaskGroup{{Recorded: true}}, transcript.Trained{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.WriteEvaluatedEpisodes(e, data); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	check(t, reader.Request{Dir: dir})
+	got := reader.Read(t.Context(), reader.Request{Dir: dir, RunUID: "uid", Step: reader.Newest, Evaluation: true})
+	var step transcript.Step
+	if err := json.Unmarshal(got.Transcript, &step); err != nil {
+		t.Fatalf("%v: %s", err, got.Problem)
+	}
+	if diff := cmp.Diff([]int64{0, 2}, got.Steps); diff != "" || step.Lineage != lineage("b").String() {
+		t.Errorf("the newest evaluation has lineage %q, want b; steps (-want +got):\n%s", step.Lineage, diff)
+	}
+}

@@ -52,9 +52,9 @@ func newPodReader(kube client.Client, core corev1client.PodsGetter, image string
 }
 
 // read returns the transcript of a step, and which steps have one.
-func (r podReader) read(ctx context.Context, run *v1alpha1.TrainingRun,
-	step int64) (found delivery.Delivery, err error) {
-	pod, err := r.podFor(ctx, run, step)
+func (r podReader) read(ctx context.Context, run *v1alpha1.TrainingRun, step int64,
+	evaluation bool) (found delivery.Delivery, err error) {
+	pod, err := r.podFor(ctx, run, step, evaluation)
 	if err != nil {
 		return found, err
 	}
@@ -91,7 +91,8 @@ func (r podReader) read(ctx context.Context, run *v1alpha1.TrainingRun,
 }
 
 // podFor returns the pod that reads a step.
-func (r podReader) podFor(ctx context.Context, run *v1alpha1.TrainingRun, step int64) (*corev1.Pod, error) {
+func (r podReader) podFor(ctx context.Context, run *v1alpha1.TrainingRun, step int64,
+	evaluation bool) (*corev1.Pod, error) {
 	settings, err := r.settings(ctx, run)
 	if err != nil {
 		return nil, err
@@ -102,6 +103,9 @@ func (r podReader) podFor(ctx context.Context, run *v1alpha1.TrainingRun, step i
 	}
 	args := []string{"transcripts", "--run-uid=" + string(run.UID), "--dir=" + desired.ArtifactsDir,
 		"--step=" + strconv.FormatInt(step, 10)}
+	if evaluation {
+		args = append(args, "--evaluation")
+	}
 	if address := run.Spec.Artifacts.URL; address != "" {
 		args = append(args, "--url="+address)
 	}

@@ -20,7 +20,11 @@ import (
 
 // Print prints a step for a terminal.
 func Print(w io.Writer, step transcript.Step) {
-	fmt.Fprintf(w, "step %d, sampled by version %d\n", step.Step, step.SampledAt)
+	if step.Evaluation != "" {
+		fmt.Fprintf(w, "evaluation of version %d\n", step.Step)
+	} else {
+		fmt.Fprintf(w, "step %d, sampled by version %d\n", step.Step, step.SampledAt)
+	}
 	if step.Missing != "" {
 		fmt.Fprintf(w, "  the step has no transcript: %s\n", clean(step.Missing))
 	}
@@ -32,7 +36,11 @@ func Print(w io.Writer, step transcript.Step) {
 
 // PrintGroup prints the episodes of a group for a terminal.
 func PrintGroup(w io.Writer, g transcript.Group) {
-	fmt.Fprintf(w, "slot %d  environment %s  %s%s\n", g.Slot, clean(g.Environment), g.Outcome,
+	task := ""
+	if g.Split != "" {
+		task = fmt.Sprintf("  %s task %d", clean(g.Split), g.Task)
+	}
+	fmt.Fprintf(w, "slot %d  environment %s%s  %s%s\n", g.Slot, clean(g.Environment), task, g.Outcome,
 		prefixed(", ", clean(g.Reason)))
 	if g.Missing != "" {
 		fmt.Fprintf(w, "  %s\n", clean(g.Missing))

@@ -28,24 +28,29 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript/page"
 )
 
-const transcriptsHelp = `kubectl tinker transcripts prints the conversations of a committed step with their rewards: those of the first groups of its batch,
-as spec.artifacts.transcriptGroups says. Without --step it is the newest step that has a transcript.
+const transcriptsHelp = `kubectl tinker transcripts prints the conversations of a committed step with their
+rewards: those of the first groups of its batch, or of all, as spec.artifacts.episodes says. --step defaults to the
+newest step that has episodes. --eval shows the newest evaluation, or the evaluation of the weights after --step steps,
+and --failed only the episodes that do not pass.
 
 They are read from the run's artifacts, on its claim or at its URL, by a pod that this command starts with the
-operator's image and
-deletes again; that requires Kubernetes' role edit. It works while a run trains, while it is suspended and after its end.`
+operator's image and deletes again; that requires Kubernetes' role edit. It works while a run trains, while it is
+suspended and after its end.`
 
 const transcriptsExample = `  kubectl tinker transcripts arithmetic
   kubectl tinker transcripts arithmetic --list
+  kubectl tinker transcripts arithmetic --eval --failed
   kubectl tinker transcripts arithmetic --step 12 --open
   kubectl tinker transcripts arithmetic --step 12 --save step-12.html
   kubectl tinker transcripts arithmetic --step 12 -o json | jq '.groups[].episodes[].reward'`
 
 type flags struct {
-	step        int64
-	list, open  bool
-	save, image string
-	format      *output.Format
+	step       int64
+	list, open bool
+	// evaluation shows an evaluation, and failed the episodes that do not pass alone.
+	evaluation, failed bool
+	save, image        string
+	format             *output.Format
 }
 
 // New returns the command that shows the transcript of a step.
@@ -62,6 +67,9 @@ func New(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	f.format = output.Flag(set)
 	set.Int64Var(&f.step, "step", newest, "`STEP` whose conversations are shown, from 1; without it, the newest that "+
 		"has a transcript")
+	set.BoolVar(&f.evaluation, "eval", false, "show the evaluation of the weights after the step")
+	set.BoolVar(&f.failed, "failed", false, "show the episodes that do not pass, or whose reward is not above 0 in "+
+		"training")
 	set.BoolVar(&f.list, "list", false, "list the steps that have a transcript")
 	set.StringVar(&f.save, "save", "", "write the transcript to `FILE`: a page for a browser if its name ends with "+
 		".html, or .json")
@@ -75,10 +83,10 @@ func New(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 // check refuses flags that contradict each other.
 func (f flags) check() error {
 	switch extension := filepath.Ext(f.save); {
-	case f.step != newest && f.step < 1:
+	case f.step != newest && f.step < 1 && (f.step != 0 || !f.evaluation):
 		return cli.Misused("--step is %d: the first step is 1", f.step)
-	case f.list && (f.step != newest || f.save != "" || f.open):
-		return cli.Misused("--list shows steps, not a transcript: leave out --step, --save and --open")
+	case f.list && (f.step != newest || f.save != "" || f.open || f.failed):
+		return cli.Misused("--list shows steps, not a transcript: leave out --step, --save, --open and --failed")
 	case f.save != "" && extension != ".html" && extension != ".json":
 		return cli.Misused("--save is %q: give a name that ends with .html or .json", f.save)
 	}
@@ -100,7 +108,7 @@ func (f flags) run(ctx context.Context, env cli.IO, connection *cli.Connection,
 	}
 	from := newPodReader(connection, core, f.image,
 		func(format string, args ...any) { fmt.Fprintf(env.Stderr, format+"\n", args...) })
-	found, err := from.read(ctx, run, step)
+	found, err := from.read(ctx, run, step, f.evaluation)
 	if err != nil {
 		return err
 	}
@@ -111,7 +119,14 @@ func (f flags) run(ctx context.Context, env cli.IO, connection *cli.Connection,
 	if err != nil {
 		return err
 	}
-	return f.show(ctx, env, run.Name, decoded, found.Transcript)
+	if f.failed {
+		decoded.Failed()
+	}
+	encoded, err := json.Marshal(decoded)
+	if err != nil {
+		return fmt.Errorf("encoding the transcript: %w", err)
+	}
+	return f.show(ctx, env, run.Name, decoded, encoded)
 }
 
 // written says why a run has no transcripts by its spec, and how it will have them.
@@ -120,8 +135,11 @@ func written(run *v1alpha1.TrainingRun) error {
 	case artifacts == nil:
 		return fmt.Errorf("run %q keeps no transcripts: set spec.artifacts, suspend the run and resume it; its later steps "+
 			"then have them", run.Name)
-	case ptr.Deref(artifacts.TranscriptGroups, v1alpha1.DefaultTranscriptGroups) == 0:
-		return fmt.Errorf("run %q keeps no transcripts, since spec.artifacts.transcriptGroups is 0: raise it, suspend the "+
+	case artifacts.Episodes == v1alpha1.EpisodesNone:
+		return fmt.Errorf("run %q records no episodes, since spec.artifacts.episodes is None: set Groups or All, suspend "+
+			"the run and resume it", run.Name)
+	case artifacts.Episodes != v1alpha1.EpisodesAll && ptr.Deref(artifacts.GroupsPerStep, 1) == 0:
+		return fmt.Errorf("run %q records no conversations, since spec.artifacts.groupsPerStep is 0: raise it, suspend the "+
 			"run and resume it", run.Name)
 	}
 	return nil

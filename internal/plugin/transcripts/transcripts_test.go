@@ -133,7 +133,7 @@ func TestReadStartsAPodBesideTheLearnerAndDeletesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newFixture(t, ended, delivered(t, delivery.Delivery{Steps: []int64{3}, Transcript: encoded}))
-	found, err := f.reader.read(t.Context(), newRun(), 3)
+	found, err := f.reader.read(t.Context(), newRun(), 3, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestReadReportsWhatToDo(t *testing.T) {
 			if tc.adjust != nil {
 				tc.adjust(f)
 			}
-			_, err := f.reader.read(t.Context(), newRun(), newest)
+			_, err := f.reader.read(t.Context(), newRun(), newest, false)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("the error is %v, want it to have %q", err, tc.want)
 			}
@@ -197,7 +197,7 @@ func TestReadReportsWhatToDo(t *testing.T) {
 func TestReadDeletesThePodOfAnInterruptedCommand(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	f := newFixture(t, func(*corev1.Pod) { cancel() }, "")
-	if _, err := f.reader.read(ctx, newRun(), newest); err == nil {
+	if _, err := f.reader.read(ctx, newRun(), newest, false); err == nil {
 		t.Error("an interrupted command succeeds")
 	}
 	f.expectNoPod(t)
@@ -263,8 +263,8 @@ func TestRefusals(t *testing.T) {
 		"kubectl tinker why") {
 		t.Errorf("a run that has none gives %v", err)
 	}
-	run.Spec.Artifacts.TranscriptGroups = new(int32(0))
-	if err := written(run); err == nil || !strings.Contains(err.Error(), "transcriptGroups is 0") {
+	run.Spec.Artifacts.GroupsPerStep = new(int32(0))
+	if err := written(run); err == nil || !strings.Contains(err.Error(), "groupsPerStep is 0") {
 		t.Errorf("without groups the error is %v", err)
 	}
 	run.Spec.Artifacts = nil

@@ -33,7 +33,7 @@ func trialUID() types.UID { return types.UID(uuid.NewString()) }
 
 // train trains steps with a learner and a worker, and prints the transcript of each.
 func (t *trial) train(ctx context.Context, file contract.RunFile) error {
-	file.ArtifactsDir, file.TranscriptGroups = filepath.Join(t.dir, "artifacts"), shownGroups
+	file.ArtifactsDir, file.RecordedGroups = filepath.Join(t.dir, "artifacts"), shownGroups
 	file.Checkpoints.RollingEverySteps = 1
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
