@@ -51,7 +51,7 @@ func (d Definition) ProgramID() string {
 	if len(d.Reward.Functions()) == 0 {
 		return ""
 	}
-	programs, err := digest("program", Definition{Reward: d.Reward, Execution: d.Execution})
+	programs, err := digest("programs", Definition{Reward: d.Reward, Execution: d.Execution})
 	if err != nil {
 		return "" // no JSON: DefinitionDigest reports it
 	}
