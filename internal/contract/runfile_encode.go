@@ -18,8 +18,9 @@ func EncodeRunFile(f RunFile) ([]byte, error) {
 	return marshal(f)
 }
 
-// DecodeRunFile reads a run file and validates it. The version is checked first: one that this build does not read is a
-// *VersionError. A field that this build does not know is an error: it would be a setting without effect.
+// DecodeRunFile reads a run file, and checks version, digest and attempt: the manager has validated the settings. The
+// version is checked first: one that this build does not read is a *VersionError. A field that this build does not know is
+// an error: it would be a setting without effect.
 func DecodeRunFile(data []byte) (RunFile, error) {
 	var versioned struct {
 		Version int `json:"version"`
@@ -34,10 +35,22 @@ func DecodeRunFile(data []byte) (RunFile, error) {
 	if err := decodeStrictly(data, &f); err != nil {
 		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
 	}
-	if err := f.Validate(); err != nil {
+	if err := f.intact(); err != nil {
 		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
 	}
 	return f, nil
+}
+
+// intact checks that the settings are the ones that the manager digested, and that the file belongs to an attempt.
+func (f RunFile) intact() error {
+	if f.Attempt < 1 {
+		return fmt.Errorf("attempt is %d, and attempts count from 1", f.Attempt)
+	}
+	digest, err := SpecDigest(f.Fixed)
+	if err == nil && digest != f.SpecDigest {
+		err = fmt.Errorf("specDigest is %s, and the settings have the digest %s", f.SpecDigest, digest)
+	}
+	return err
 }
 
 // EncodeDefinition returns the JSON of a definition, which the probe reads.

@@ -168,6 +168,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"a spec that is not the digest's": strings.Replace(string(data), `"steps": 60`, `"steps": 61`, 1),
 		"something behind the object":     string(data) + "{}",
 		"half an object":                  string(data[:len(data)/2]),
+		"no attempt":                      strings.Replace(string(data), `"attempt": 1`, `"attempt": 0`, 1),
 	}
 	for name, text := range cases {
 		t.Run(name, func(t *testing.T) {
