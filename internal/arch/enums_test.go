@@ -46,8 +46,8 @@ func TestEnumsAreNotSpelledAsLiterals(t *testing.T) {
 }
 
 func defines(dir string) bool {
-	return slices.Contains([]string{"api/v1alpha1", "api/v1alpha1/algorithm", "api/v1alpha1/environment", "api/v1alpha1/playing",
-		"internal/contract"}, dir)
+	return slices.Contains([]string{"api/v1alpha1", "api/v1alpha1/algorithm", "api/v1alpha1/environment",
+		"api/v1alpha1/playing", "internal/contract"}, dir)
 }
 
 // importsEnums reports whether a file imports a package that defines enums.

@@ -31,8 +31,8 @@ const (
 	kindFalse
 )
 
-// SpecDigest digests what decides the weights, 64 hex digits. It knows neither the run's name nor its uid, so that equal
-// specs have equal digests.
+// SpecDigest digests what decides the weights, 64 hex digits. It knows neither the run's name nor its uid, so that
+// equal specs have equal digests.
 func SpecDigest(fixed Fixed) (string, error) { return digest("settings", fixed) }
 
 // DefinitionDigest returns the digest of a definition, 64 hex digits.

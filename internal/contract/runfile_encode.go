@@ -19,8 +19,8 @@ func EncodeRunFile(f RunFile) ([]byte, error) {
 }
 
 // DecodeRunFile reads a run file, and checks version, digest and attempt: the manager has validated the settings. The
-// version is checked first: one that this build does not read is a *VersionError. A field that this build does not know is
-// an error: it would be a setting without effect.
+// version is checked first: one that this build does not read is a *VersionError. A field that this build does not know
+// is an error: it would be a setting without effect.
 func DecodeRunFile(data []byte) (RunFile, error) {
 	var versioned struct {
 		Version int `json:"version"`

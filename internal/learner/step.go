@@ -70,8 +70,9 @@ func (s *trainingStep) submit(ctx context.Context) error {
 // step returns what is trained.
 func (s *trainingStep) step() trainee.Step {
 	return trainee.Step{
-		Datums: s.work.Datums, Substeps: int(s.file.Fixed.Algorithm.Substeps), Losses: trainee.LossesOf(*s.file.Fixed.Algorithm),
-		Adam: s.work.Adam,
+		Datums: s.work.Datums, Substeps: int(s.file.Fixed.Algorithm.Substeps),
+		Losses: trainee.LossesOf(*s.file.Fixed.Algorithm),
+		Adam:   s.work.Adam,
 	}
 }
 

@@ -43,10 +43,12 @@ func TestLineageNextCoversEverySetting(t *testing.T) {
 		"substeps":           func(s *Settings) { s.Algorithm.Substeps = 2 },
 		"grouping":           func(s *Settings) { s.Algorithm.Grouping = algorithm.GroupingEpisode },
 		"roles": func(s *Settings) {
-			s.Algorithm.Roles = []algorithm.Role{{Name: "judge", Loss: &s.Algorithm.Loss, Advantage: inRole(s.Algorithm.Advantage)}}
+			s.Algorithm.Roles = []algorithm.Role{{Name: "judge", Loss: &s.Algorithm.Loss,
+				Advantage: inRole(s.Algorithm.Advantage)}}
 		},
 		"role's name": func(s *Settings) {
-			s.Algorithm.Roles = []algorithm.Role{{Name: "solver", Loss: &s.Algorithm.Loss, Advantage: inRole(s.Algorithm.Advantage)}}
+			s.Algorithm.Roles = []algorithm.Role{{Name: "solver", Loss: &s.Algorithm.Loss,
+				Advantage: inRole(s.Algorithm.Advantage)}}
 		},
 		"role's loss": func(s *Settings) {
 			s.Algorithm.Roles = []algorithm.Role{{Name: "judge", Loss: &algorithm.Loss{Name: algorithm.LossCISPO}}}

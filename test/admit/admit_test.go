@@ -23,7 +23,8 @@ func TestDefaultKeepsWhatIsGiven(t *testing.T) {
 		Advantage:      algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleNone},
 		Loss:           algorithm.Loss{Name: algorithm.LossImportanceSampling},
 		ConstantGroups: algorithm.KeepConstantGroups, OnDroppedGroup: algorithm.RefillDroppedGroups,
-		Optimizer: algorithm.Optimizer{Schedule: algorithm.ScheduleConstant, Beta1: new(0.0), Beta2: new(0.95), Epsilon: 1e-8},
+		Optimizer: algorithm.Optimizer{Schedule: algorithm.ScheduleConstant, Beta1: new(0.0), Beta2: new(0.95),
+			Epsilon: 1e-8},
 	}
 	if diff := cmp.Diff(want, *run.Spec.Algorithm); diff != "" {
 		t.Errorf("algorithm (-want +got):\n%s", diff)

@@ -132,7 +132,8 @@ func TestAveragedGradientsAreCompensated(t *testing.T) {
 		"one loss": {Loss: algorithm.Loss{Name: algorithm.LossImportanceSampling}, Substeps: 1},
 		"two losses and two substeps": {
 			Loss: algorithm.Loss{Name: algorithm.LossImportanceSampling}, Substeps: 2,
-			Roles: []algorithm.Role{{Name: "judge", Loss: &algorithm.Loss{Name: algorithm.LossCISPO, ClipLow: new(0.0), ClipHigh: new(4.0)}}},
+			Roles: []algorithm.Role{{Name: "judge",
+				Loss: &algorithm.Loss{Name: algorithm.LossCISPO, ClipLow: new(0.0), ClipHigh: new(4.0)}}},
 		},
 	}
 	for name, alg := range cases {

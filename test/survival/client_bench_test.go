@@ -110,7 +110,8 @@ func newComparison(b *testing.B, profile latency.Profile, steps int, t trial) *c
 				comparedTokens)}
 			f.Fixed.Environments[0].Sampling.SharedPrompt = new(t.shared)
 			f.Fixed.Model.LoraRank = 8
-			f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag = comparedGroups, int64(steps), int32(t.lag)
+			f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = comparedGroups, int64(steps)
+			f.Fixed.Algorithm.Lag = int32(t.lag)
 			f.Fixed.Algorithm.Optimizer.LearningRate = 3e-4
 			if t.lag > 0 {
 				f.Fixed.Algorithm.Loss = algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.8), ClipHigh: new(1.2)}

@@ -110,7 +110,8 @@ func small() contract.Fixed {
 			TasksPerStep: 4, Steps: 3, Seed: 11, Substeps: 1, OnDroppedGroup: algorithm.RefillDroppedGroups,
 			Advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleNone},
 			Loss:      algorithm.Loss{Name: algorithm.LossImportanceSampling},
-			Optimizer: algorithm.Optimizer{LearningRate: 1e-3, Schedule: algorithm.ScheduleConstant, Beta1: new(0.9), Beta2: new(0.95),
+			Optimizer: algorithm.Optimizer{LearningRate: 1e-3, Schedule: algorithm.ScheduleConstant, Beta1: new(0.9),
+				Beta2:   new(0.95),
 				Epsilon: 1e-8},
 		},
 	}

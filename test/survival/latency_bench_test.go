@@ -105,7 +105,8 @@ func hostedRun(b *testing.B, seed uint64, mode hostedMode) hostedResult {
 		LatencyObserver: events.add}, func(f *contract.RunFile) {
 		f.Fixed.Environments = []contract.Environment{arithmetic("train", 4000, hostedGroupSize, 16)}
 		f.Fixed.Model.LoraRank = 8
-		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps, f.Fixed.Algorithm.Lag = int32(groups), int64(steps), int32(lag)
+		f.Fixed.Algorithm.TasksPerStep, f.Fixed.Algorithm.Steps = int32(groups), int64(steps)
+		f.Fixed.Algorithm.Lag = int32(lag)
 		f.Fixed.Algorithm.Seed = int64(seed)
 		f.Fixed.Algorithm.Optimizer.LearningRate = 3e-4
 		f.Fixed.Algorithm.Loss = algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.8), ClipHigh: new(1.2)}

@@ -78,7 +78,9 @@ func TestLeases(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("leases (-want +got):\n%s", diff)
 	}
-	other := NewSchedule(evaluating(func(f *contract.RunFile) { f.Evaluation.Environments[0].Sampling.Temperature = new(0.5) }))
+	other := NewSchedule(evaluating(func(f *contract.RunFile) {
+		f.Evaluation.Environments[0].Sampling.Temperature = new(0.5)
+	}))
 	if other.Digest == schedule.Digest {
 		t.Error("another temperature gives the same digest")
 	}

@@ -26,7 +26,8 @@ func checkContext(file contract.RunFile, context int) error {
 
 // checkUse fails for an environment whose first prompt and its reply may exceed the context.
 func checkUse(use use, model string, context int) error {
-	reply, prompt, trajectory := int(use.Sampling.MaxTokens), int(use.Limits.PromptTokens), int(use.Limits.TrajectoryTokens)
+	reply, prompt := int(use.Sampling.MaxTokens), int(use.Limits.PromptTokens)
+	trajectory := int(use.Limits.TrajectoryTokens)
 	switch {
 	case trajectory > 0 && trajectory <= context:
 		return nil // prompt and reply together are never longer

@@ -26,7 +26,8 @@ func plain(change func(*contract.RunFile)) contract.RunFile {
 			Model: contract.Model{Name: "m", TrainAttention: true, TrainMLP: true, TrainUnembed: true}, BaseURL: "http://u",
 			Environments: []contract.Environment{{Name: "e", Sampling: drawn}},
 			Algorithm: &algorithm.Algorithm{
-				Loss: algorithm.Loss{Name: algorithm.LossImportanceSampling}, Optimizer: algorithm.Optimizer{Beta1: new(0.9), Beta2: new(0.95),
+				Loss: algorithm.Loss{Name: algorithm.LossImportanceSampling},
+				Optimizer: algorithm.Optimizer{Beta1: new(0.9), Beta2: new(0.95),
 					Epsilon: 1e-8},
 			},
 		},
@@ -135,7 +136,8 @@ func TestEveryNeedCanBeChecked(t *testing.T) {
 	file := plain(func(f *contract.RunFile) {
 		f.Fixed.Algorithm.Optimizer = algorithm.Optimizer{Epsilon: 1, WeightDecay: 1, GradClipNorm: 1}
 		f.Fixed.Model.TrainMLP, f.Fixed.InitFrom = false, &contract.InitFrom{}
-		f.Evaluation.Environments[0].Sampling = playing.Sampling{Temperature: new(0.6), TopP: 0.9, TopK: 20, SharedPrompt: new(true)}
+		f.Evaluation.Environments[0].Sampling = playing.Sampling{Temperature: new(0.6), TopP: 0.9, TopK: 20,
+			SharedPrompt: new(true)}
 		f.Evaluation.Environments[0].GroupSize = 2
 	})
 	for _, loss := range []algorithm.Loss{

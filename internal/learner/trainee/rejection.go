@@ -83,8 +83,8 @@ func bisect(ctx context.Context, groups []rl.Group, model accepter, losses Losse
 	if len(groups) == 0 {
 		return nil, nil
 	}
-	datums, err := rl.Datums(groups, rl.Advantages(groups,
-		algorithm.Algorithm{Advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleNone}}))
+	advantage := algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleNone}
+	datums, err := rl.Datums(groups, rl.Advantages(groups, algorithm.Algorithm{Advantage: advantage}))
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,8 @@ func TestPrepare(t *testing.T) {
 	alg := algorithm.Algorithm{
 		Steps: 10, Substeps: 2, Loss: algorithm.Loss{Name: algorithm.LossPPO},
 		Advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleNone},
-		Optimizer: algorithm.Optimizer{LearningRate: 0.1, Schedule: "Linear", Beta1: new(0.9), Beta2: new(0.95), Epsilon: 1e-8,
+		Optimizer: algorithm.Optimizer{LearningRate: 0.1, Schedule: "Linear", Beta1: new(0.9), Beta2: new(0.95),
+			Epsilon:     1e-8,
 			WeightDecay: 0.2, GradClipNorm: 3},
 	}
 	batch := leases.Batch{Slots: rl.Batch{Step: 5},

@@ -19,8 +19,9 @@ func TestCheckOf(t *testing.T) {
 	file := func(known *contract.Capabilities) contract.RunFile {
 		return contract.RunFile{Capabilities: known, Fixed: contract.Fixed{
 			BaseURL: "http://own", Model: contract.Model{Name: "m", TrainAttention: true, TrainMLP: true, TrainUnembed: true},
-			Algorithm: &algorithm.Algorithm{Loss: algorithm.Loss{Name: algorithm.LossPPO}, Optimizer: algorithm.Optimizer{Beta1: new(0.9),
-				Beta2: new(0.95), Epsilon: 1e-8}},
+			Algorithm: &algorithm.Algorithm{Loss: algorithm.Loss{Name: algorithm.LossPPO},
+				Optimizer: algorithm.Optimizer{Beta1: new(0.9),
+					Beta2: new(0.95), Epsilon: 1e-8}},
 		}}
 	}
 	found := &contract.Capabilities{BaseURL: "http://own", Model: "m", Supported: []string{"adam.beta1"},
