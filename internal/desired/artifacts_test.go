@@ -10,6 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
 // TestArtifactsOfLearner checks what the learner is given for each kind of store, and that workers are given none of
@@ -74,7 +75,7 @@ func TestEpisodesOfRunFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run := testRun()
 			run.Spec.Artifacts = tc.artifacts
-			run.Default()
+			admit.Default(run)
 			var file contract.RunFile
 			addArtifacts(&file, run.Spec.Artifacts)
 			if file.RecordedGroups != tc.recorded || file.NoEpisodes != tc.none {
