@@ -3,29 +3,25 @@
 
 package v1alpha1
 
-// Conditions of a TrainingRun. Every TrainingRun has all of them, except for TrackingReady.
+// Conditions of a TrainingRun. Every TrainingRun has all of them, except for Recording.
 const (
-	// ConditionAccepted says that the spec makes sense together with what it refers to.
+	// ConditionAccepted says that the spec and everything that it refers to can be used: RewardEnvironments exist, are
+	// probed and take sessions.
 	ConditionAccepted = "Accepted"
-	// ConditionEnvironmentsReady says that every RewardEnvironment exists, is probed and is pinned.
-	ConditionEnvironmentsReady = "EnvironmentsReady"
-	// ConditionLearnerRunning says that the learner runs and answers; Unknown while it does not answer.
-	ConditionLearnerRunning = "LearnerRunning"
-	// ConditionProgressing says that the run makes progress.
+	// ConditionPodsReady says that the learner answers and all wanted workers are ready; Unknown while the learner does
+	// not answer. The reason is the learner's until it answers, and then the workers'.
+	ConditionPodsReady = "PodsReady"
+	// ConditionProgressing says that the run makes progress, and from which state a new attempt would continue.
 	ConditionProgressing = "Progressing"
-	// ConditionRolloutsReady says that all wanted worker pods are ready.
-	ConditionRolloutsReady = "RolloutsReady"
-	// ConditionResumable says that the run can resume from a checkpoint.
-	ConditionResumable = "Resumable"
 	// ConditionSuspended says that the run has been suspended; Unknown while it drains.
 	ConditionSuspended = "Suspended"
 	// ConditionComplete says that the last step is committed and evaluated. It is final.
 	ConditionComplete = "Complete"
 	// ConditionFailed says that the run has failed. It makes no further attempts unless spec.retryGeneration is increased.
 	ConditionFailed = "Failed"
-	// ConditionTrackingReady says that the services of spec.tracking receive the run's steps; runs without such have no
-	// such condition. It decides nothing: the run trains all the same.
-	ConditionTrackingReady = "TrackingReady"
+	// ConditionRecording says that the artifact store and the services of spec.tracking take what the run writes. Only
+	// runs with spec.artifacts or spec.tracking have it.
+	ConditionRecording = "Recording"
 	// ConditionReady sums up for Flux and kstatus: the run does what the spec asks for.
 	ConditionReady = "Ready"
 	// ConditionStalled says that the run requires intervention: it makes no progress until somebody acts.
@@ -64,10 +60,8 @@ const (
 	ReasonResumeRefused = "ResumeRefused"
 )
 
-// Reasons of EnvironmentsReady.
+// Reasons of Accepted about environments.
 const (
-	ReasonEnvironmentsPinned  = "EnvironmentsPinned"
-	ReasonEnvironmentsReady   = "EnvironmentsReady"
 	ReasonEnvironmentNotFound = "EnvironmentNotFound"
 	ReasonEnvironmentNotReady = "EnvironmentNotReady"
 	ReasonEnvironmentChanged  = "EnvironmentChanged"
@@ -78,7 +72,7 @@ const (
 	ReasonEnvironmentUnavailable = "EnvironmentUnavailable"
 )
 
-// Reasons of LearnerRunning.
+// Reasons of PodsReady.
 const (
 	ReasonRunning           = "Running"
 	ReasonUnreachable       = "Unreachable"
@@ -123,20 +117,13 @@ const (
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 )
 
-// Reasons of RolloutsReady.
+// Reasons of PodsReady about workers.
 const (
-	ReasonWorkersReady    = "WorkersReady"
 	ReasonWorkersMissing  = "WorkersMissing"
 	ReasonWorkersCrashed  = "WorkersCrashed"
 	ReasonScaledToZero    = "ScaledToZero"
 	ReasonWorkersReplaced = "WorkersReplaced"
 	ReasonVersionRefused  = "VersionRefused"
-)
-
-// Reasons of Resumable, besides OptimizerNotRestored.
-const (
-	ReasonCheckpointSaved = "CheckpointSaved"
-	ReasonNoCheckpoint    = "NoCheckpoint"
 )
 
 // Reasons of Suspended and Complete.
@@ -154,14 +141,13 @@ const (
 	ReasonRestartsExhausted     = "RestartsExhausted"
 	ReasonNoUsableCheckpoint    = "NoUsableCheckpoint"
 	ReasonOptimizerNotRestored  = "OptimizerNotRestored"
-	ReasonVersionsLost          = "VersionsLost"
 	ReasonKeyRefused            = "KeyRefused"
 	ReasonModelUnknown          = "ModelUnknown"
 	ReasonTokenizerRejected     = "TokenizerRejected"
 	ReasonUnsupportedByEndpoint = "UnsupportedByEndpoint"
 )
 
-// Reasons of TrackingReady, besides KeyRefused.
+// Reasons of Recording, besides KeyRefused and ArtifactsBlocked.
 const (
 	ReasonRecording           = "Recording"
 	ReasonTrackingConnecting  = "Connecting"

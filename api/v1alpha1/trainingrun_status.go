@@ -230,6 +230,9 @@ type Attempt struct {
 	// startTime is when the attempt began.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// answerTime is when the learner began to answer the operator, after its start or its last silence.
+	// +optional
+	AnswerTime *metav1.Time `json:"answerTime,omitempty"`
 	// completionTime is when the attempt ended.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`

@@ -49,6 +49,10 @@ func (in *Attempt) DeepCopyInto(out *Attempt) {
 		in, out := &in.StartTime, &out.StartTime
 		*out = (*in).DeepCopy()
 	}
+	if in.AnswerTime != nil {
+		in, out := &in.AnswerTime, &out.AnswerTime
+		*out = (*in).DeepCopy()
+	}
 	if in.CompletionTime != nil {
 		in, out := &in.CompletionTime, &out.CompletionTime
 		*out = (*in).DeepCopy()

@@ -180,7 +180,7 @@ func take(use v1alpha1.EnvironmentUse, pins Pins, name string, limit *int64) (co
 	known := pins[RefName(use)].Splits
 	tasks := known[name]
 	if tasks < 1 {
-		return contract.Split{}, &SpecError{v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonSplitNotFound, fmt.Sprintf(
+		return contract.Split{}, &SpecError{v1alpha1.ConditionAccepted, v1alpha1.ReasonSplitNotFound, fmt.Sprintf(
 			"environment %q has no tasks in a split %q; it has %s: correct the entry's splits",
 			use.Name, name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))}
 	}

@@ -191,7 +191,7 @@ func TestFileReportsMissingSplits(t *testing.T) {
 	})
 	_, err := File(FileInput{Run: run, Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted"})
 	refused, ok := errors.AsType[*SpecError](err)
-	if !ok || refused.Condition != "EnvironmentsReady" || refused.Reason != "SplitNotFound" ||
+	if !ok || refused.Condition != "Accepted" || refused.Reason != "SplitNotFound" ||
 		!strings.Contains(refused.Message, `split "validation"; it has test, train:`) {
 		t.Errorf("File = %v, want a SpecError about validation", err)
 	}

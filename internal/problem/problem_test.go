@@ -74,10 +74,10 @@ func TestRows(t *testing.T) {
 
 // healthy are the reasons of the API that are no problems: their conditions say what a run does.
 var healthy = []string{
-	"Accepted", "BackingOff", "CheckpointSaved", "Completed", "EnvironmentChanged",
-	"EnvironmentsPinned", "EnvironmentsReady", "Evaluating", "Finished", "NoCheckpoint", "NotFinished", "NotStalled",
+	"Accepted", "BackingOff", "Completed", "EnvironmentChanged",
+	"Evaluating", "Finished", "NotFinished", "NotStalled",
 	"NotStarted", "NotSuspended", "Opening", "Probed", "Probing", "Recording", "Restarting", "Running", "Starting",
-	"Training", "WaitingForLearner", "WaitingForWorkers", "WorkersReady", "WorkersReplaced",
+	"Training", "WaitingForLearner", "WaitingForWorkers", "WorkersReplaced",
 	// The message of RunFileInvalid has its repair.
 	"RunFileInvalid",
 }

@@ -11,17 +11,13 @@ type entry struct {
 
 // The conditions that show problems.
 const (
-	accepted     = "Accepted"
-	environments = "EnvironmentsReady"
-	learner      = "LearnerRunning"
-	workers      = "RolloutsReady"
-	pods         = "LearnerRunning, RolloutsReady"
-	progressing  = "Progressing"
-	resumable    = "Resumable"
-	tracking     = "TrackingReady"
-	probe        = "Ready of a RewardEnvironment"
-	failed       = "Failed"
-	noCondition  = "none: an attempt ends for it"
+	accepted    = "Accepted"
+	pods        = "PodsReady"
+	progressing = "Progressing"
+	recording   = "Recording"
+	probe       = "Ready of a RewardEnvironment"
+	failed      = "Failed"
+	noCondition = "none: an attempt ends for it"
 )
 
 // unavailable is the reason of an environment that is probed again.
@@ -34,23 +30,23 @@ var table = [][]entry{specTable, probeTable, podTable, endpointTable, storeTable
 // specTable has the problems of the spec and of what it refers to.
 var specTable = []entry{
 	{"EnvironmentNotFound", Row{
-		Conditions: environments, Means: "The namespace has no RewardEnvironment of that name.",
+		Conditions: accepted, Means: "The namespace has no RewardEnvironment of that name.",
 		Repair: "Apply the RewardEnvironment that the message names. The run then starts by itself."}},
 	{"EnvironmentNotReady", Row{
-		Conditions: environments, Means: "The probe of a RewardEnvironment has not succeeded.",
+		Conditions: accepted, Means: "The probe of a RewardEnvironment has not succeeded.",
 		Repair: "Look at the environment: kubectl describe rewardenvironments. The run starts once its probe succeeds."}},
 	{"SplitNotFound", Row{
-		Conditions: environments, Means: "The environment has no split of that name.",
+		Conditions: accepted, Means: "The environment has no split of that name.",
 		Repair: "Correct the name of the split in the spec. The message lists those that exist."}},
 	{"SharedServersDisabled", Row{
-		Conditions: environments,
+		Conditions: accepted,
 		Means:      "An environment has ors.server.shared, and the operator may not run Deployments.",
 		Repair:     "Set the chart's value environmentServers.shared."}},
 	{EnvironmentUnavailable, Row{
-		Conditions: "EnvironmentsReady, Progressing", NeedsAction: true,
+		Conditions: "Accepted, Progressing", NeedsAction: true,
 		Means:  "The server of an environment takes no sessions at any worker. The message has its words.",
 		Fact:   "The run waits for the server of environment %s, which takes no sessions at any worker.",
-		Repair: "Repair the server; the condition EnvironmentsReady has its words.", Retry: Always}},
+		Repair: "Repair the server; the condition Accepted has its words.", Retry: Always}},
 	{"InitFromNotFound", Row{
 		Conditions: accepted, Means: "The run or the checkpoint that initFrom names does not exist.",
 		Repair: "Correct initFrom, or wait until the run that it names exists."}},
@@ -71,7 +67,7 @@ var specTable = []entry{
 		Conditions: accepted, Means: "budget.usd is set, and the price of a model is not known.",
 		Repair: "Set the price that the message names in budget.prices."}},
 	{"StatusRestored", Row{
-		Conditions: "Accepted, Ready, Resumable",
+		Conditions: "Accepted, Ready",
 		Means:      "The status belongs to another run, from a backup: this run has made no attempt.",
 		Repair: "Set spec.resumeFrom.uid to the uid that the message names. To begin anew, create the run without a " +
 			"status."}},
@@ -106,7 +102,7 @@ var specTable = []entry{
 		Repair: "Repair the endpoint, or change the setting that the message names. A run that has failed needs " +
 			"kubectl tinker retry $(run) then."}},
 	{OptimizerNotRestored, Row{
-		Conditions: "Accepted, Progressing, Resumable", Endpoint: true, Next: AwaitRepair,
+		Conditions: "Accepted, Progressing", Endpoint: true, Next: AwaitRepair,
 		Means: "The endpoint loses Adam's state, which failurePolicy.requireOptimizerState forbids.",
 		Repair: "Set failurePolicy.requireOptimizerState to false, or repair the endpoint. A run that has failed needs " +
 			"kubectl tinker retry $(run) then."}},
@@ -144,10 +140,10 @@ var probeTable = []entry{
 // podTable has the problems of pods and of what Kubernetes refuses.
 var podTable = []entry{
 	{"SecretNotFound", Row{
-		Conditions: learner, Means: "The Secret with the API key is missing.",
+		Conditions: pods, Means: "The Secret with the API key is missing.",
 		Repair: "Create the Secret. The pod then starts by itself."}},
 	{"SecretKeyNotFound", Row{
-		Conditions: learner, Means: "The Secret with the API key lacks the key.",
+		Conditions: pods, Means: "The Secret with the API key lacks the key.",
 		Repair: "Add the key to the Secret. The pod then starts by itself."}},
 	{"ConfigNotFound", Row{
 		Conditions: pods,
@@ -178,7 +174,7 @@ var podTable = []entry{
 		Repair: "Correct the pod's fields of the spec, or what refuses them. The run then continues within two " +
 			"minutes."}},
 	{SpecRefused, Row{
-		Conditions: "Accepted, RolloutsReady", Next: AtOnce,
+		Conditions: "Accepted, PodsReady", Next: AtOnce,
 		Means:  "The Job is not valid, because of learner.pod or rollouts.pod.",
 		Repair: "Correct the field that the message names. Nothing is tried until the spec changes."}},
 	{JobSuspended, Row{
@@ -187,24 +183,24 @@ var podTable = []entry{
 			"restart.",
 		Repair: "Wait: the run continues once the queue that suspended the Job resumes it."}},
 	{"WorkersCrashed", Row{
-		Conditions: workers,
+		Conditions: pods,
 		Means: "Workers end instead of running. The message names the newest such pod, its exit code and the last line " +
 			"of its log.",
 		Repair: "Read the workers' log: kubectl tinker logs $(run) --role rollout"}},
 	{"WorkersMissing", Row{
-		Conditions: workers,
+		Conditions: pods,
 		Means: "Workers are missing or not ready. The message names a worker that runs and that the learner has never " +
 			"answered.",
 		Repair: "Let NetworkPolicies admit the run's workers to its learner. Look at the events and the log of the " +
 			"pod."}},
 	{"ScaledToZero", Row{
-		Conditions: workers, Means: "rollouts.workers is 0.",
+		Conditions: pods, Means: "rollouts.workers is 0.",
 		Repair: "Add workers: kubectl tinker scale $(run) --replicas 2"}},
 	{"VersionRefused", Row{
-		Conditions: workers, Means: "Workers of another version of the operator do not understand the learner.",
+		Conditions: pods, Means: "Workers of another version of the operator do not understand the learner.",
 		Repair: "Wait: the workers are replaced."}},
 	{"Unreachable", Row{
-		Conditions: learner,
+		Conditions: pods,
 		Means: "The learner runs, and the operator has no usable reply of it: because of a NetworkPolicy, its node, or " +
 			"a reply that is too long. The run may be training meanwhile.",
 		Repair: "Let NetworkPolicies admit the operator to the run's pods. Look at the node and the log of the " +
@@ -224,7 +220,7 @@ var podTable = []entry{
 // endpointTable has the problems at the endpoint, or on the way to it.
 var endpointTable = []entry{
 	{KeyRefused, Row{
-		Conditions: "Progressing, RolloutsReady", Endpoint: true, NeedsAction: true, Retry: AWhile, Next: AwaitRepair,
+		Conditions: "Progressing, PodsReady", Endpoint: true, NeedsAction: true, Retry: AWhile, Next: AwaitRepair,
 		Fact: "The endpoint refuses the API key.",
 		Means: "The endpoint refuses the API key, or the key is empty. Where only some workers are refused, the run " +
 			"continues with the others.",
@@ -290,7 +286,7 @@ var endpointTable = []entry{
 // storeTable has the problems of what a run reads and writes besides the endpoint.
 var storeTable = []entry{
 	{ArtifactsBlocked, Row{
-		Conditions: progressing, NeedsAction: true, Retry: Always,
+		Conditions: "Progressing, Recording", NeedsAction: true, Retry: Always,
 		Fact: "The learner cannot write its files (%s).", Means: "The learner cannot write its files. The run makes at " +
 			"most one further step meanwhile.",
 		Repair: "Repair the store of spec.artifacts."}},
@@ -315,32 +311,32 @@ var storeTable = []entry{
 // trackingTable has the problems of the services that show a run's curves. The run trains all the same.
 var trackingTable = []entry{
 	{Connecting, Row{
-		Conditions: tracking, Continues: true, Means: "No learner has reached the service yet.",
+		Conditions: recording, Continues: true, Means: "No learner has reached the service yet.",
 		Repair: "Wait."}},
 	{KeyMissing, Row{
-		Conditions: tracking, Continues: true, Means: "The Secret with the service's key, or the key in it, is missing.",
+		Conditions: recording, Continues: true, Means: "The Secret with the service's key, or the key in it, is missing.",
 		Repair: "Create the Secret, or the key in it. Nothing needs to be restarted."}},
 	{TrackerKeyRefused, Row{
-		Conditions: tracking, Continues: true, Reason: string(KeyRefused), Means: "The service refuses the key.",
+		Conditions: recording, Continues: true, Reason: string(KeyRefused), Means: "The service refuses the key.",
 		Repair: "Put a valid key into the Secret of the service in spec.tracking. Nothing needs to be restarted."}},
 	{PermissionDenied, Row{
-		Conditions: tracking, Continues: true, Means: "The user of the key may not write to the project.",
+		Conditions: recording, Continues: true, Means: "The user of the key may not write to the project.",
 		Repair: "Give the user the right to write to the project, or correct entity and project."}},
 	{ServiceNotFound, Row{
-		Conditions: tracking, Continues: true,
+		Conditions: recording, Continues: true,
 		Means:  "What answers at the address is not the service, or the service has no such entity.",
 		Repair: "Correct baseURL or entity of the service in spec.tracking."}},
 	{ServiceUnreachable, Row{
-		Conditions: tracking, Continues: true, Means: "The service does not answer.",
+		Conditions: recording, Continues: true, Means: "The service does not answer.",
 		Repair: "Correct baseURL, or repair the network. A proxy is given by HTTPS_PROXY in learner.pod.env."}},
 	{ServiceFailing, Row{
-		Conditions: tracking, Continues: true, Means: "The service answers with errors of its own, or asks to slow down.",
+		Conditions: recording, Continues: true, Means: "The service answers with errors of its own, or asks to slow down.",
 		Repair: "Wait."}},
 	{StepsDropped, Row{
-		Conditions: tracking, Continues: true, Means: "The learner had no room for the steps that wait for the service.",
+		Conditions: recording, Continues: true, Means: "The learner had no room for the steps that wait for the service.",
 		Repair: "Give the run spec.artifacts."}},
 	{RolloutsDropped, Row{
-		Conditions: tracking, Continues: true, Means: "The learner had no room for rollouts that wait for the " +
+		Conditions: recording, Continues: true, Means: "The learner had no room for rollouts that wait for the " +
 			"service, or the " +
 			"service refused rollouts.",
 		Repair: "Give the run spec.artifacts."}},
@@ -361,10 +357,6 @@ var endTable = []entry{
 		Means:      "The loss or its gradient was not finite, or the endpoint sampled no valid tokens.",
 		Repair: "Look at the curves: kubectl tinker metrics $(run) --plot reward,loss. Lower the learning rate of the " +
 			"next run."}},
-	{"VersionsLost", Row{
-		Conditions: resumable,
-		Means: "Versions within algorithm.lag had expired, and newer ones were sampled instead. Nothing is lost except " +
-			"reproducibility."}},
 	{"NoProgress", Row{
 		Conditions: failed,
 		Means:      "failurePolicy.maxRestarts is used up, and the last three crashes were at the same step.",

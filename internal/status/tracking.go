@@ -16,9 +16,9 @@ const maxTrackingProblem = 512
 
 // Tracking returns whether services receive the run's steps, by the problems that a learner reports.
 func Tracking(problems []tracking.Problem) Condition {
-	const kind = v1alpha1.ConditionTrackingReady
+	const kind = v1alpha1.ConditionRecording
 	if len(problems) == 0 {
-		return True(kind, v1alpha1.ReasonRecording, "The services of spec.tracking receive the run's steps.")
+		return True(kind, v1alpha1.ReasonRecording, "The stores of the run take what it writes.")
 	}
 	texts := make([]string, len(problems))
 	shown := problems[0]

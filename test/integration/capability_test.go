@@ -163,10 +163,10 @@ var _ = Describe("What the endpoint does", func() {
 			Progress: w.progressWith(run, 7, "optimizer_restore")})
 		w.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionResumable)).To(Equal("True OptimizerNotRestored"))
 			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Training"))
+			g.Expect(run.Status.LatestCheckpoint).NotTo(BeNil())
 		})
-		Expect(message(run, v1alpha1.ConditionResumable)).To(ContainSubstring("Adam starts from zero"))
+		Expect(message(run, v1alpha1.ConditionProgressing)).To(ContainSubstring("Adam starts from zero"))
 		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement("OptimizerNotRestored"))
 
 		w.endLearner(w.learner(run.Name, 1), 2, "panic: oh")

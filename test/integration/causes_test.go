@@ -169,7 +169,7 @@ var _ = Describe("The end of an attempt", func() {
 		w.learners.silence(first.ip)
 		w.advance(time.Hour)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("Unknown Unreachable"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("Unknown Unreachable"))
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("Unknown Unreachable"))
 		})
 		w.advance(24 * time.Hour)
@@ -209,10 +209,10 @@ var _ = Describe("An environment that no worker can play", func() {
 		}
 		w.learners.answer(first.ip, reply)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("False EnvironmentUnavailable"))
+			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False EnvironmentUnavailable"))
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False EnvironmentUnavailable"))
 		})
-		Expect(message(run, v1alpha1.ConditionEnvironmentsReady)).To(And(
+		Expect(message(run, v1alpha1.ConditionAccepted)).To(And(
 			ContainSubstring(`environment "arithmetic"`), ContainSubstring("connection refused"),
 			ContainSubstring("the run waits for it"), ContainSubstring("Repair the server")))
 
@@ -220,12 +220,12 @@ var _ = Describe("An environment that no worker can play", func() {
 		w.learners.answer(first.ip, reply)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Training"))
-			g.Expect(message(run, v1alpha1.ConditionEnvironmentsReady)).To(ContainSubstring("trains on its other environments"))
+			g.Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring("trains on its other environments"))
 		})
 
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(2)})
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("True EnvironmentsPinned"))
+			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("True Accepted"))
 		})
 		Expect(run.Status.Attempts).To(HaveLen(1))
 	})
@@ -375,7 +375,7 @@ var _ = Describe("A learner that cannot start", func() {
 			Expect(kube.Status().Update(context.Background(), found)).To(Succeed())
 			w.advance(11 * time.Second)
 			w.eventually(run, func(g Gomega) {
-				g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False " + reason))
+				g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False " + reason))
 				g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False " + reason))
 				g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
 			})
@@ -385,7 +385,7 @@ var _ = Describe("A learner that cannot start", func() {
 				g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True " + reason))
 				g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False " + reason))
 			})
-			Expect(strings.ReplaceAll(message(run, v1alpha1.ConditionLearnerRunning), w.namespace,
+			Expect(strings.ReplaceAll(message(run, v1alpha1.ConditionPodsReady), w.namespace,
 				"NS")).To(ContainSubstring(repair))
 		},
 		Entry("a missing Secret", waitingFor("CreateContainerConfigError", `secret "tinker" not found`), "SecretNotFound",
@@ -424,15 +424,15 @@ var _ = Describe("A tracking service that refuses the run", func() {
 		}}
 		w.learners.answer(first.ip, reply)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionTrackingReady)).To(Equal("False KeyMissing"))
+			g.Expect(condition(run, v1alpha1.ConditionRecording)).To(Equal("False KeyMissing"))
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Training"))
 			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Training"))
 		})
-		Expect(message(run, v1alpha1.ConditionTrackingReady)).To(Equal("wandb: The Secret does not exist: create it."))
+		Expect(message(run, v1alpha1.ConditionRecording)).To(Equal("wandb: The Secret does not exist: create it."))
 
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(2)})
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionTrackingReady)).To(Equal("True Recording"))
+			g.Expect(condition(run, v1alpha1.ConditionRecording)).To(Equal("True Recording"))
 		})
 		Expect(run.Status.Attempts).To(HaveLen(1))
 	})

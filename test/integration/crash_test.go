@@ -27,10 +27,10 @@ var _ = Describe("Workers that crash", func() {
 		run := w.create()
 		w.attempt(run, 1, contract.Progress{Phase: contract.PhaseTraining})
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False WorkersCrashed"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False WorkersCrashed"))
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False WorkersCrashed"))
 		})
-		for _, kind := range []string{v1alpha1.ConditionRolloutsReady, v1alpha1.ConditionProgressing,
+		for _, kind := range []string{v1alpha1.ConditionPodsReady, v1alpha1.ConditionProgressing,
 			v1alpha1.ConditionReady} {
 			Expect(message(run, kind)).To(And(
 				MatchRegexp(`Worker pod "arithmetic-\w+-rollout-\d-\w+" exited with code 1`),
@@ -41,7 +41,7 @@ var _ = Describe("Workers that crash", func() {
 		w.kubelet.set(func(k *kubelet) { k.workerExit = 0 })
 		Eventually(func(g Gomega) {
 			g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run)).To(Succeed())
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
 		}, "3m").Should(Succeed(), "the Job controller tries again within a minute")
 	})
 })
@@ -60,8 +60,8 @@ var _ = Describe("A learner that crashes", func() {
 			w.eventually(run, func(g Gomega) {
 				g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Opening"))
 				g.Expect(message(run, v1alpha1.ConditionReady)).To(
-					Equal("The run makes progress. Attempt 1 ended (Crashed): The learner exited with code 2; its log ends: panic: " +
-						"index out of range"))
+					Equal("The run makes progress. No checkpoint has been saved yet. Attempt 1 ended (Crashed): The learner exited " +
+						"with code 2; its log ends: panic: index out of range"))
 			})
 			Expect(w.attemptsWithJobs()).To(ConsistOf("1", "2"))
 
@@ -69,7 +69,7 @@ var _ = Describe("A learner that crashes", func() {
 			w.eventually(run, func(g Gomega) {
 				g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False BackingOff"))
 			})
-			for _, kind := range []string{v1alpha1.ConditionLearnerRunning, v1alpha1.ConditionProgressing,
+			for _, kind := range []string{v1alpha1.ConditionPodsReady, v1alpha1.ConditionProgressing,
 				v1alpha1.ConditionReady} {
 				Expect(message(run, kind)).To(ContainSubstring("Attempt 2 ended (Crashed): The learner exited with code 2; its "+
 					"log ends: panic: again"), kind)
@@ -81,7 +81,8 @@ var _ = Describe("A learner that crashes", func() {
 			w.attempt(run, 3, progress(1))
 			w.eventually(run, func(g Gomega) {
 				g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Training"))
-				g.Expect(message(run, v1alpha1.ConditionProgressing)).To(Equal("The run makes progress."))
+				g.Expect(message(run, v1alpha1.ConditionProgressing)).To(And(HavePrefix("The run makes progress."),
+					Not(ContainSubstring("Crashed"))))
 			})
 			Expect(w.attemptsWithJobs()).To(ConsistOf("2", "3"))
 		})

@@ -103,7 +103,7 @@ var _ = Describe("A RewardEnvironment", func() {
 			client.MatchingLabels{v1alpha1.LabelRun: run.Name})).To(Succeed())
 		w.endLearner(w.learner(run.Name, 1), 1, "")
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("False EnvironmentChanged"))
+			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False EnvironmentChanged"))
 		})
 		env.Spec.Dataset.Arithmetic.MaxOperand = new(int32(99))
 		Eventually(func() error {
@@ -121,9 +121,9 @@ var _ = Describe("A RewardEnvironment", func() {
 			run.Spec.Environments[0].Splits = []v1alpha1.Split{{Name: "validation"}}
 		})
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("False SplitNotFound"))
+			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False SplitNotFound"))
 		})
-		Expect(message(run, v1alpha1.ConditionEnvironmentsReady)).To(ContainSubstring("it has test, train"))
+		Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring("it has test, train"))
 		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Environments[0].Splits = nil })
 		w.learner(run.Name, 1)
 	})

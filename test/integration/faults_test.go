@@ -153,14 +153,14 @@ var _ = Describe("A manager whose watch of pods is interrupted", func() {
 		run := w.create()
 		pod := w.learner(run.Name, 1)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False Starting"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False Starting"))
 		})
 		frozen.Store(&corev1.PodList{Items: []corev1.Pod{*pod}})
 		_, ip := w.startLearner(run.Name, 1)
 		w.learners.answer(ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(1)})
 		w.advance(16 * time.Minute)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("True Running"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
 		})
 		Expect(run.Status.Attempts).To(HaveLen(1))
 		Expect(w.attemptsWithJobs()).To(Equal([]string{"1"}))

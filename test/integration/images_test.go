@@ -70,12 +70,12 @@ var _ = Describe("An image that cannot be pulled", func() {
 			v1alpha1.LabelRole: v1alpha1.RoleRollout})
 		w.advance(time.Minute)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False ImagePullFailed"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False ImagePullFailed"))
 		})
 		w.kubelet.set(func(k *kubelet) { k.holdWorkers = false })
 		w.rolloutJob(before)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
 		})
 		Expect(run.Status.Attempts).To(HaveLen(1))
 	})
@@ -118,7 +118,7 @@ var _ = Describe("Workers whose API key is refused", func() {
 			*after = jobs[0]
 		})
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
 		})
 		Expect(run.Status.Attempts).To(HaveLen(1))
 		Expect(w.eventReasons(run)).NotTo(ContainElement("Failed"))
@@ -150,7 +150,7 @@ var _ = Describe("Workers whose API key is refused", func() {
 		Expect(terminate(context.Background(), &refused, desired.RolloutContainer, contract.ExitKeyRefused, "refused",
 			time.Now())).To(Succeed())
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
 		})
 		// The Job controller starts another pod ten seconds after the first failure of an index. It reads the Secret again.

@@ -38,7 +38,6 @@ var _ = Describe("The lifecycle of a run", func() {
 		Expect(run.Status.StartTime).NotTo(BeNil())
 		Expect(run.Status.WorkerSelector).To(Equal(
 			"rl.tinker-operator.dev/run=arithmetic,rl.tinker-operator.dev/role=rollout"))
-		Expect(condition(run, v1alpha1.ConditionResumable)).To(Equal("False NoCheckpoint"))
 
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(20)})
 		w.advance(11 * time.Second)
@@ -47,9 +46,9 @@ var _ = Describe("The lifecycle of a run", func() {
 			g.Expect(run.Status.State).To(Equal(v1alpha1.StateTraining))
 			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Training"))
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Training"))
-			g.Expect(condition(run, v1alpha1.ConditionResumable)).To(Equal("True CheckpointSaved"))
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
-			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("True EnvironmentsPinned"))
+			g.Expect(message(run, v1alpha1.ConditionProgressing)).To(ContainSubstring("continues from status.latestCheckpoint"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
+			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("True Accepted"))
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
 		})
 		Expect(*run.Status.Metric("env/all/reward/total")).To(Equal(0.7125))
@@ -93,7 +92,7 @@ var _ = Describe("The lifecycle of a run", func() {
 		w.eventually(run, func(g Gomega) {
 			g.Expect(run.Status.State).To(Equal(v1alpha1.StateEvaluating))
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Evaluating"))
-			g.Expect(condition(run, v1alpha1.ConditionResumable)).To(Equal("False NoCheckpoint"))
+			g.Expect(message(run, v1alpha1.ConditionProgressing)).To(HaveSuffix("No checkpoint has been saved yet."))
 		})
 		Expect(run.Status.Steps).To(BeNil())
 		Expect(run.Status.Progress).To(BeEmpty())
@@ -154,10 +153,10 @@ var _ = Describe("The lifecycle of a run", func() {
 		w := newEnv()
 		run := w.create()
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("False EnvironmentNotFound"))
+			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False EnvironmentNotFound"))
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True EnvironmentNotFound"))
 		})
-		Expect(message(run, v1alpha1.ConditionEnvironmentsReady)).To(
+		Expect(message(run, v1alpha1.ConditionAccepted)).To(
 			ContainSubstring(`RewardEnvironment "arithmetic" does not exist`))
 		Expect(run.Status.State).To(Equal(v1alpha1.StatePending))
 		Expect(w.attemptsWithJobs()).To(BeEmpty())
@@ -165,7 +164,7 @@ var _ = Describe("The lifecycle of a run", func() {
 		w.kubelet.set(func(k *kubelet) { k.holdProbes = true })
 		w.environment()
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("False EnvironmentNotReady"))
+			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False EnvironmentNotReady"))
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
 		})
 		w.kubelet.set(func(k *kubelet) { k.holdProbes = false })

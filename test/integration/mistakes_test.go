@@ -92,7 +92,7 @@ var _ = Describe("A mistake of a user", func() {
 		Entry("a misspelt model", "spec: {model: {name: Qwen/Qwen3-8b}}", v1alpha1.ConditionAccepted,
 			v1alpha1.ReasonModelUnknown, "did you mean Qwen/Qwen3-8B?", "correct model.name"),
 		Entry("a misspelt environment", "spec: {environments: [{name: arithmetik, groupSize: 8, sampling: {maxTokens: 16}}]}",
-			v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentNotFound,
+			v1alpha1.ConditionAccepted, v1alpha1.ReasonEnvironmentNotFound,
 			`RewardEnvironment "arithmetik" does not exist in this namespace: create it, or correct environmentRef.`),
 		Entry("initFrom of a run that does not exist", "spec: {initFrom: {runRef: {name: nope}, optimizer: Restore}}",
 			v1alpha1.ConditionAccepted, v1alpha1.ReasonInitFromNotFound,
@@ -140,8 +140,7 @@ var _ = Describe("Defaults of the chart for pods", func() {
 		run := w.create()
 		w.attempt(run, 1, progress(1))
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(HavePrefix("True "))
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
 		})
 		var pods corev1.PodList
 		Expect(kube.List(context.Background(), &pods, client.InNamespace(w.namespace),

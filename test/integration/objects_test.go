@@ -107,8 +107,8 @@ func (w *env) attempt(run *v1alpha1.TrainingRun, number int32, p contract.Progre
 	pod, ip := w.startLearner(run.Name, number)
 	w.learners.answer(ip, contract.HeartbeatReply{Attempt: number, Progress: p})
 	w.eventually(run, func(g Gomega) {
-		g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("True Running"))
 		g.Expect(run.Status.Attempts[0].Number).To(Equal(number))
+		g.Expect(run.Status.Attempts[0].AnswerTime).NotTo(BeNil())
 	})
 	return learnerPod{name: pod.Name, ip: ip}
 }

@@ -39,11 +39,11 @@ var _ = Describe("A Job that another controller suspends", func() {
 		w := newEnv()
 		run, _ := w.startedRun()
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
 		})
 		w.setSuspend(v1alpha1.RoleRollout, true)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False JobSuspended"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False JobSuspended"))
 		})
 		_, err := kubectl(w.namespace, "scale", "trun", run.Name, "--replicas=3")
 		Expect(err).NotTo(HaveOccurred())
@@ -51,7 +51,7 @@ var _ = Describe("A Job that another controller suspends", func() {
 		Consistently(w.isSuspended(v1alpha1.RoleRollout), "1s", "50ms").Should(BeTrue())
 		w.setSuspend(v1alpha1.RoleRollout, false)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
 		})
 	})
 
@@ -62,7 +62,7 @@ var _ = Describe("A Job that another controller suspends", func() {
 		w.learner(run.Name, 1)
 		w.setSuspend(v1alpha1.RoleLearner, true)
 		suspended := func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False JobSuspended"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False JobSuspended"))
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
 		}
 		// The API server dates the deletion of the pod by its own clock, which is behind the manager's afterwards.
@@ -82,7 +82,7 @@ var _ = Describe("A Job that another controller suspends", func() {
 		job := w.jobs(v1alpha1.RoleLearner)[0].UID
 		w.setSuspend(v1alpha1.RoleLearner, true)
 		suspended := func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False JobSuspended"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False JobSuspended"))
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
 			g.Expect(run.Status.Attempts[0].Reason).To(Equal("JobSuspended"))
 		}

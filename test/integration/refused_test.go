@@ -122,20 +122,17 @@ func (w *env) awaitProbedEnvironment() {
 var bogus = []corev1.Toleration{{Key: "k", Operator: "Bogus"}}
 
 var _ = Describe("Pods that Kubernetes refuses", func() {
-	It("are reported with its words for learner and workers, and start by themselves once they are accepted", func() {
+	It("are reported with its words, and start by themselves once they are accepted", func() {
 		w := newEnv()
 		w.awaitProbedEnvironment()
 		quota := w.quota(corev1.ResourceLimitsCPU, "10")
 		run := w.create()
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False CreateRefused"))
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False CreateRefused"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False CreateRefused"))
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False CreateRefused"))
 		})
-		Expect(message(run, v1alpha1.ConditionLearnerRunning)).To(ContainSubstring("failed quota: quota: must specify " +
+		Expect(message(run, v1alpha1.ConditionPodsReady)).To(ContainSubstring("failed quota: quota: must specify " +
 			"limits.cpu for: learner"))
-		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(ContainSubstring("failed quota: quota: must specify " +
-			"limits.cpu for: rollout"))
 		w.advance(3 * time.Minute)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True CreateRefused"))
@@ -155,7 +152,7 @@ var _ = Describe("Pods that Kubernetes refuses", func() {
 		w.attempt(run, 1, progress(1))
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
 		})
 	})
 
@@ -165,8 +162,7 @@ var _ = Describe("Pods that Kubernetes refuses", func() {
 		w.quota(corev1.ResourceLimitsCPU, "10")
 		run := w.create()
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False CreateRefused"))
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False CreateRefused"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False CreateRefused"))
 		})
 		limits := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}
 		w.startManager(&managerOptions{pods: v1alpha1.PodOverrides{Resources: corev1.ResourceRequirements{Limits: limits}}})
@@ -179,7 +175,7 @@ var _ = Describe("Pods that Kubernetes refuses", func() {
 		w.advance(15 * time.Second)
 		w.attempt(run, 2, progress(1))
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
 		})
 		Expect(run.Status.FailuresSinceCheckpoint).To(Or(BeNil(), HaveValue(BeZero())))
 	})
@@ -189,9 +185,9 @@ var _ = Describe("Pods that Kubernetes refuses", func() {
 		w.environment()
 		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Learner.Pod.PriorityClassName = "nope" })
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False CreateRefused"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False CreateRefused"))
 		})
-		Expect(message(run, v1alpha1.ConditionLearnerRunning)).To(
+		Expect(message(run, v1alpha1.ConditionPodsReady)).To(
 			ContainSubstring("no PriorityClass with name nope was found"))
 	})
 
@@ -202,10 +198,9 @@ var _ = Describe("Pods that Kubernetes refuses", func() {
 			w.limitByDefault(corev1.ResourceEphemeralStorage, "10Mi")
 			run := w.create()
 			w.eventually(run, func(g Gomega) {
-				g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("False CreateRefused"))
-				g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False CreateRefused"))
+				g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False CreateRefused"))
 			})
-			Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(
+			Expect(message(run, v1alpha1.ConditionPodsReady)).To(
 				ContainSubstring("must be less than or equal to ephemeral-storage limit of 10Mi"))
 			w.change(run, func(run *v1alpha1.TrainingRun) {
 				zero := corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("0")}
@@ -213,7 +208,7 @@ var _ = Describe("Pods that Kubernetes refuses", func() {
 			})
 			w.attempt(run, 2, progress(1))
 			w.eventually(run, func(g Gomega) {
-				g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+				g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
 			})
 		})
 
@@ -268,9 +263,9 @@ var _ = Describe("Jobs that the API server refuses", func() {
 		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Pod.Tolerations = bogus })
 		w.attempt(run, 1, progress(1))
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False SpecRefused"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False SpecRefused"))
 		})
-		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(And(ContainSubstring(`operator: Unsupported value: "Bogus"`),
+		Expect(message(run, v1alpha1.ConditionPodsReady)).To(And(ContainSubstring(`operator: Unsupported value: "Bogus"`),
 			ContainSubstring("rollouts.pod")))
 		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Pod.Tolerations = nil })
 		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1))
@@ -283,7 +278,7 @@ var _ = Describe("Jobs that the API server refuses", func() {
 		run := w.create()
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False CreateRefused"))
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False CreateRefused"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False CreateRefused"))
 		})
 		Expect(message(run, v1alpha1.ConditionProgressing)).To(ContainSubstring("exceeded quota: quota, requested: " +
 			"count/jobs.batch=1"))
@@ -314,9 +309,9 @@ var _ = Describe("Jobs that the API server refuses", func() {
 		run := w.create()
 		w.attempt(run, 1, progress(1))
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False CreateRefused"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False CreateRefused"))
 		})
-		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(
+		Expect(message(run, v1alpha1.ConditionPodsReady)).To(
 			ContainSubstring(`failed calling webhook "silent.example.com"`))
 		Expect(kube.Delete(context.Background(), webhook)).To(Succeed())
 		Eventually(func() error { return kube.Create(context.Background(), w.triedService(), client.DryRunAll) }).Should(
@@ -324,7 +319,7 @@ var _ = Describe("Jobs that the API server refuses", func() {
 		w.advance(46 * time.Second)
 		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1))
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).NotTo(ContainSubstring("CreateRefused"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).NotTo(ContainSubstring("CreateRefused"))
 		})
 	})
 })

@@ -97,15 +97,16 @@ func consistency(run *v1alpha1.TrainingRun) []string {
 			found = append(found, words)
 		}
 	}
-	conditions := 11
-	if run.Spec.Tracking != nil {
-		conditions++ // TrackingReady
+	conditions := 8
+	if run.Spec.Tracking != nil || run.Spec.Artifacts != nil {
+		conditions++ // Recording
 	}
 	deny(len(run.Status.Conditions) != conditions, fmt.Sprintf("%d conditions", len(run.Status.Conditions)))
 	deny(is(v1alpha1.ConditionReady) && is(v1alpha1.ConditionStalled), "Ready and Stalled")
 	deny(is(v1alpha1.ConditionComplete) && is(v1alpha1.ConditionFailed), "Complete and Failed")
 	deny(is(v1alpha1.ConditionFailed) != (run.Status.State == v1alpha1.StateFailed), "the state contradicts Failed")
-	deny(is(v1alpha1.ConditionProgressing) && !is(v1alpha1.ConditionLearnerRunning), "progress without a learner")
+	deny(is(v1alpha1.ConditionProgressing) &&
+		(len(run.Status.Attempts) == 0 || run.Status.Attempts[0].AnswerTime == nil), "progress without a learner")
 	for _, c := range run.Status.Conditions {
 		deny(c.Message == "" || c.Reason == "", c.Type+" says nothing")
 		deny(c.ObservedGeneration > run.Generation, c.Type+" is of a generation to come")

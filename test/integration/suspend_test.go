@@ -115,7 +115,7 @@ var _ = Describe("Suspend", func() {
 		}).Should(Succeed(), "the run has workers, though a pod of the former ones never ends")
 		w.attempt(run, 2, progress(31))
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
 		})
 	})
@@ -164,14 +164,14 @@ var _ = Describe("The workers", func() {
 		w.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(*run.Status.Workers).To(BeEquivalentTo(4))
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
 		})
 		output, err = kubectl(w.namespace, "scale", "trun", run.Name, "--replicas=0")
 		Expect(err).NotTo(HaveOccurred(), output)
 		Eventually(job).Should(Equal([]any{int32(1), int32(1), true}), "suspended: completions of 0 would complete it")
 		w.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False ScaledToZero"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False ScaledToZero"))
 		})
 		output, err = kubectl(w.namespace, "scale", "trun", run.Name, "--replicas=1")
 		Expect(err).NotTo(HaveOccurred(), output)

@@ -70,18 +70,18 @@ var _ = Describe("An upgrade of the manager", func() {
 		before := w.rolloutJob(nil)
 		w.kubelet.set(func(k *kubelet) { k.workerJob = before.UID })
 		Eventually(func() int32 { return w.rolloutJob(nil).Status.Failed }).Should(BeNumerically(">", 0))
+		w.attempt(run, 1, progress(0))
 		// The manager looks every 10 s why workers are missing, and replaces none that are younger than a minute.
 		w.advance(15 * time.Second)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False VersionRefused"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False VersionRefused"))
 		})
-		Expect(message(run, v1alpha1.ConditionRolloutsReady)).To(HaveSuffix(": rollout: the run file has version 3, and " +
+		Expect(message(run, v1alpha1.ConditionPodsReady)).To(HaveSuffix(": rollout: the run file has version 3, and " +
 			"this build reads version 1"))
-		w.attempt(run, 1, progress(0))
 		w.advance(time.Minute)
 		w.rolloutJob(before)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
 			g.Expect(run.Status.Attempts).To(HaveLen(1))
 		})
 	})
@@ -94,7 +94,7 @@ var _ = Describe("An upgrade of the manager", func() {
 		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Pod.Image = "own:1" })
 		w.attempt(run, 1, contract.Progress{Phase: contract.PhaseTraining})
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("False VersionRefused"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False VersionRefused"))
 		})
 		before := w.rolloutJob(nil)
 		w.advance(3 * time.Minute)

@@ -56,7 +56,7 @@ func (w *env) duringMinute(run *v1alpha1.TrainingRun, each func(second int)) []s
 func (w *env) awaitWorkers(run *v1alpha1.TrainingRun) {
 	GinkgoHelper()
 	w.eventually(run, func(g Gomega) {
-		g.Expect(condition(run, v1alpha1.ConditionRolloutsReady)).To(Equal("True WorkersReady"))
+		g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
 	})
 }
 
@@ -97,7 +97,7 @@ var _ = Describe("API writes in a minute", func() {
 		w := newEnv()
 		run := w.create()
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionEnvironmentsReady)).To(Equal("False EnvironmentNotFound"))
+			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False EnvironmentNotFound"))
 		})
 		none(w, run)
 	})
@@ -108,7 +108,7 @@ var _ = Describe("API writes in a minute", func() {
 		w.environment()
 		run := w.create()
 		w.eventually(run, func(g Gomega) {
-			g.Expect(message(run, v1alpha1.ConditionEnvironmentsReady)).To(ContainSubstring("down"))
+			g.Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring("down"))
 		})
 		statuses, others := statusWrites(w.duringMinute(run, nil))
 		// Probes begin at least 45 s after one another, so that a minute has two of them at most.
@@ -169,7 +169,7 @@ var _ = Describe("API writes in a minute", func() {
 		w.learners.silence(first.ip)
 		w.advance(time.Minute)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionLearnerRunning)).To(Equal("Unknown Unreachable"))
+			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("Unknown Unreachable"))
 		})
 		none(w, run)
 	})

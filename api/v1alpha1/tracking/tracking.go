@@ -11,7 +11,7 @@ package tracking
 import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
 // Tracking names services that show the run's curves or rollouts. They receive the committed steps, each once, over all
-// attempts. A service that does not answer or refuses a key never stops the run: the condition TrackingReady says what
+// attempts. A service that does not answer or refuses a key never stops the run: the condition Recording says what
 // to do, and steps that were missed follow.
 // +kubebuilder:validation:XValidation:rule="has(self.wandb) || has(self.mlflow) || has(self.tensorboard) || has(self.openreward)",message="tracking names no service: give wandb, mlflow, tensorboard or openreward, or remove tracking"
 type Tracking struct {

@@ -17,7 +17,7 @@ import (
 
 // Obstacle is why a container does not run yet.
 type Obstacle struct {
-	// Reason is a reason of the condition LearnerRunning.
+	// Reason is a reason of the condition PodsReady.
 	Reason string
 	// Message says what to do. It does not change while the obstacle stays.
 	Message string

@@ -32,7 +32,7 @@ func Due(before, after *v1alpha1.TrainingRunStatus, wrote, now time.Time, rule P
 	if onlyFigures(rule.everySteps, before, after) {
 		every = rule.figures
 	} else if before.State != after.State || differs(before.Conditions, after.Conditions,
-		v1alpha1.ConditionLearnerRunning) {
+		v1alpha1.ConditionPodsReady) {
 		every = writeSoon
 	}
 	wait := wrote.Add(every).Sub(now)
@@ -60,7 +60,7 @@ func isUrgent(before, after *v1alpha1.TrainingRunStatus) bool {
 	}
 	for _, kind := range []string{
 		v1alpha1.ConditionComplete, v1alpha1.ConditionFailed, v1alpha1.ConditionSuspended,
-		v1alpha1.ConditionAccepted, v1alpha1.ConditionEnvironmentsReady,
+		v1alpha1.ConditionAccepted,
 	} {
 		if differs(before.Conditions, after.Conditions, kind) {
 			return true

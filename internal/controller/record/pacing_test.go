@@ -20,7 +20,7 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func TestDue(t *testing.T) {
 	base := v1alpha1.TrainingRunStatus{Attempts: []v1alpha1.Attempt{{Number: 1}}}
-	for _, kind := range []string{v1alpha1.ConditionLearnerRunning, v1alpha1.ConditionSuspended} {
+	for _, kind := range []string{v1alpha1.ConditionPodsReady, v1alpha1.ConditionSuspended} {
 		status.Set(&base.Conditions, 3, now.Add(-time.Minute), status.False(kind, "R", "m"))
 	}
 	base.ObservedGeneration, base.State = new(int64(3)), "Training"
@@ -68,7 +68,7 @@ func TestDue(t *testing.T) {
 		"a state is waited for": {func(s *v1alpha1.TrainingRunStatus) { s.State = "Evaluating" }, time.Second, false,
 			time.Second},
 		"a learner is waited for": {func(s *v1alpha1.TrainingRunStatus) {
-			status.Set(&s.Conditions, 3, now, status.True(v1alpha1.ConditionLearnerRunning, "Running", "m"))
+			status.Set(&s.Conditions, 3, now, status.True(v1alpha1.ConditionPodsReady, "Running", "m"))
 		}, 2 * time.Second, true, 0},
 		"a suspension at once": {func(s *v1alpha1.TrainingRunStatus) {
 			status.Set(&s.Conditions, 3, now, status.Unknown(v1alpha1.ConditionSuspended, "Draining", "m"))

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -49,7 +50,8 @@ func EventsOfRun(every int64, before, after *v1alpha1.TrainingRunStatus) []Event
 	if c := LastingCheckpoint(every, before, after); c != nil {
 		all = append(all, Normal(eventCheckpointSaved, "Checkpoint", fmt.Sprintf("Step %d is saved: %s", c.Step, c.State)))
 	}
-	return slices.Concat(all, originEvents(before, after), conditionEvents(before, after))
+	return slices.Concat(all, originEvents(before, after), optimizerEvents(before, after),
+		conditionEvents(before, after))
 }
 
 // LastingCheckpoint returns a checkpoint that is new and is kept; nil if no such was saved. every is
@@ -127,16 +129,13 @@ func conditionEvents(before, after *v1alpha1.TrainingRunStatus) []Event {
 			return Warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionFalse && slices.Contains(waitReasons,
 				is.Reason)
 		}},
-		{v1alpha1.ConditionRolloutsReady, func(_, is *metav1.Condition) (Event, bool) {
-			return Warning(is.Reason, "Create", is.Message), slices.Contains(refusals, is.Reason)
+		{v1alpha1.ConditionPodsReady, func(_, is *metav1.Condition) (Event, bool) {
+			return Warning(is.Reason, "Create", is.Message), answers(after) && slices.Contains(refusals, is.Reason)
 		}},
-		{v1alpha1.ConditionRolloutsReady, func(_, is *metav1.Condition) (Event, bool) {
+		{v1alpha1.ConditionPodsReady, func(_, is *metav1.Condition) (Event, bool) {
 			return Warning(is.Reason, "Start", is.Message), is.Reason == v1alpha1.ReasonWorkersCrashed
 		}},
-		{v1alpha1.ConditionResumable, func(_, is *metav1.Condition) (Event, bool) {
-			return Warning(is.Reason, "Resume", is.Message), is.Reason == v1alpha1.ReasonOptimizerNotRestored && !failed
-		}},
-		{v1alpha1.ConditionTrackingReady, func(_, is *metav1.Condition) (Event, bool) {
+		{v1alpha1.ConditionRecording, func(_, is *metav1.Condition) (Event, bool) {
 			return Warning(is.Reason, "Track", is.Message), is.Status == metav1.ConditionFalse
 		}},
 		{v1alpha1.ConditionComplete, func(_, is *metav1.Condition) (Event, bool) {
@@ -155,6 +154,26 @@ func conditionEvents(before, after *v1alpha1.TrainingRunStatus) []Event {
 		}
 	}
 	return all
+}
+
+// answers says that the newest attempt's learner has answered, so that PodsReady is about the workers.
+func answers(s *v1alpha1.TrainingRunStatus) bool {
+	return len(s.Attempts) > 0 && s.Attempts[0].AnswerTime != nil && s.Attempts[0].CompletionTime == nil
+}
+
+// optimizerEvents returns the event of a run whose endpoint turns out to forget the optimizer, which the run permits.
+func optimizerEvents(before, after *v1alpha1.TrainingRunStatus) []Event {
+	if forgetsOptimizer(before) || !forgetsOptimizer(after) ||
+		meta.IsStatusConditionTrue(after.Conditions, v1alpha1.ConditionFailed) {
+		return nil
+	}
+	return []Event{Warning(v1alpha1.ReasonOptimizerNotRestored, "Resume",
+		"The endpoint does not restore the optimizer: Adam starts from zero after each resume.")}
+}
+
+func forgetsOptimizer(s *v1alpha1.TrainingRunStatus) bool {
+	cold := len(s.Attempts) > 0 && ptr.Deref(s.Attempts[0].ColdOptimizer, false)
+	return s.LatestCheckpoint != nil && (cold || status.Lacks(s.Capabilities, contract.CapabilityOptimizerRestore))
 }
 
 // newEvidence says that the endpoint fails in another way than before.

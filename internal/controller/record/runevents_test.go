@@ -26,6 +26,11 @@ func TestNew(t *testing.T) {
 		next.LatestCheckpoint = &v1alpha1.Checkpoint{Step: step, State: "tinker://m/weights/s"}
 		return next
 	}
+	cold := func(next v1alpha1.TrainingRunStatus) v1alpha1.TrainingRunStatus {
+		next.Attempts = []v1alpha1.Attempt{{Number: 1, ColdOptimizer: new(true)}}
+		return next
+	}
+	answering := v1alpha1.TrainingRunStatus{Attempts: []v1alpha1.Attempt{{Number: 1, AnswerTime: new(metav1.Now())}}}
 	with := func(base v1alpha1.TrainingRunStatus, conditions ...status.Condition) v1alpha1.TrainingRunStatus {
 		next := *base.DeepCopy()
 		for _, c := range conditions {
@@ -75,14 +80,15 @@ func TestNew(t *testing.T) {
 			with(started, status.False("Progressing", "WaitingForLearner", "1")),
 			with(started, status.False("Progressing", "WaitingForLearner", "2")), nil,
 		},
-		"an optimizer that is lost": {with(started, status.True("Resumable", "CheckpointSaved", "m")),
-			with(started, status.True("Resumable", "OptimizerNotRestored", "m")), []string{"Warning OptimizerNotRestored"}},
-		"refused workers": {started, with(started, status.False("RolloutsReady", "CreateRefused", "m")),
+		"an optimizer that is lost":    {at(5), cold(at(5)), []string{"Warning OptimizerNotRestored"}},
+		"an optimizer that stays lost": {cold(at(5)), cold(at(5)), nil},
+		"refused workers": {answering, with(answering, status.False("PodsReady", "CreateRefused", "m")),
 			[]string{"Warning CreateRefused"}},
-		"workers that crash": {with(started, status.True("RolloutsReady", "WorkersReady", "m")),
-			with(started, status.False("RolloutsReady", "WorkersCrashed", "m")), []string{"Warning WorkersCrashed"}},
-		"another that crashes": {with(started, status.False("RolloutsReady", "WorkersCrashed", "1")),
-			with(started, status.False("RolloutsReady", "WorkersCrashed", "2")), nil},
+		"a refused learner": {started, with(started, status.False("PodsReady", "CreateRefused", "m")), nil},
+		"workers that crash": {with(started, status.True("PodsReady", "Running", "m")),
+			with(started, status.False("PodsReady", "WorkersCrashed", "m")), []string{"Warning WorkersCrashed"}},
+		"another that crashes": {with(started, status.False("PodsReady", "WorkersCrashed", "1")),
+			with(started, status.False("PodsReady", "WorkersCrashed", "2")), nil},
 		"waiting for a learner": {started, with(started, status.False("Progressing", "WaitingForLearner", "m")), nil},
 	}
 	for name, tc := range cases {

@@ -70,7 +70,7 @@ func checkPorts(pins, pinned desired.Pins) *Problem {
 			"evaluation.environments.",
 			strings.Join(slices.Sorted(maps.Keys(pinned)), ", "))
 	}
-	return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentNotReady,
+	return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonEnvironmentNotReady,
 		Message: message, NeedsAction: true}
 }
 
@@ -94,7 +94,7 @@ func SharedServers(pins desired.Pins) *Problem {
 		return nil
 	}
 	return &Problem{
-		Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonSharedServersDisabled, NeedsAction: true,
+		Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonSharedServersDisabled, NeedsAction: true,
 		Message: fmt.Sprintf("RewardEnvironment %q has ors.server.shared, and this operator may not run Deployments: set "+
 			"the chart's value "+
 			"environmentServers.shared to true, or remove the field.", name),
@@ -103,20 +103,20 @@ func SharedServers(pins desired.Pins) *Problem {
 
 func usable(name string, env *v1alpha1.RewardEnvironment) *Problem {
 	if env == nil {
-		return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentNotFound,
+		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonEnvironmentNotFound,
 			Message: fmt.Sprintf("RewardEnvironment %q does not exist in this namespace: create it, or correct environmentRef.",
 				name), NeedsAction: true}
 	}
 	ready := meta.FindStatusCondition(env.Status.Conditions, v1alpha1.ConditionReady)
 	probed := ready != nil && ptr.Deref(env.Status.ObservedGeneration, 0) == env.Generation
 	if !probed {
-		return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentNotReady,
+		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonEnvironmentNotReady,
 			Message: fmt.Sprintf("RewardEnvironment %q is being probed.", name)}
 	}
 	if !status.IsTrue(env.Status.Conditions, v1alpha1.ConditionReady) {
 		unstarted := ready.Reason == v1alpha1.ReasonProbeNotStarting
 		repairable := ready.Reason == v1alpha1.ReasonInvalid || ready.Reason == v1alpha1.ReasonDataInvalid
-		return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentNotReady,
+		return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonEnvironmentNotReady,
 			Message:     fmt.Sprintf("RewardEnvironment %q is not ready: %s", name, ready.Message),
 			NeedsAction: repairable || unstarted, Grace: unstarted}
 	}
@@ -147,7 +147,7 @@ func environmentsChanged(run *v1alpha1.TrainingRun, pins desired.Pins) *Problem 
 	for _, use := range run.Spec.Environments {
 		name := desired.RefName(use.EnvironmentUse)
 		if digest := digests[use.Name]; digest != "" && digest != pins[name].Digest {
-			return &Problem{Condition: v1alpha1.ConditionEnvironmentsReady, Reason: v1alpha1.ReasonEnvironmentChanged,
+			return &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonEnvironmentChanged,
 				Message: fmt.Sprintf("RewardEnvironment %q has changed since the run started, and the run's files were deleted: "+
 					"restore its spec.", name), NeedsAction: true}
 		}

@@ -193,8 +193,8 @@ func TestInitFromNamesTheStepsOfAnEndedRun(t *testing.T) {
 }
 
 func TestFileProblem(t *testing.T) {
-	split := desired.SpecError{Condition: "EnvironmentsReady", Reason: "SplitNotFound", Message: "it has train"}
-	if p := FileProblem(&split); p.Condition != "EnvironmentsReady" || p.Reason != "SplitNotFound" ||
+	split := desired.SpecError{Condition: "Accepted", Reason: "SplitNotFound", Message: "it has train"}
+	if p := FileProblem(&split); p.Condition != "Accepted" || p.Reason != "SplitNotFound" ||
 		p.Message != "it has train" || !p.NeedsAction {
 		t.Errorf("FileProblem = %+v", p)
 	}

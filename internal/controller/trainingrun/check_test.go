@@ -99,13 +99,13 @@ func TestUnusableChangeIsToldAtOnce(t *testing.T) {
 			v1alpha1.ConditionAccepted, v1alpha1.ReasonPriceUnknown},
 		"a split that does not exist": {evaluate(v1alpha1.EvaluationEnvironment{
 			EnvironmentUse: v1alpha1.EnvironmentUse{Name: "env"}, Splits: []v1alpha1.EvaluationSplit{{Name: "heldout"}},
-		}), v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonSplitNotFound},
+		}), v1alpha1.ConditionAccepted, v1alpha1.ReasonSplitNotFound},
 		"an environment that does not exist": {evaluate(v1alpha1.EvaluationEnvironment{
 			EnvironmentUse: v1alpha1.EnvironmentUse{Name: "added"},
-		}), v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentNotFound},
+		}), v1alpha1.ConditionAccepted, v1alpha1.ReasonEnvironmentNotFound},
 		"another reference of an entry": {evaluate(v1alpha1.EvaluationEnvironment{
 			EnvironmentUse: v1alpha1.EnvironmentUse{Name: "env", EnvironmentRef: &v1alpha1.EnvironmentRef{Name: "misspelt"}},
-		}), v1alpha1.ConditionEnvironmentsReady, v1alpha1.ReasonEnvironmentNotFound},
+		}), v1alpha1.ConditionAccepted, v1alpha1.ReasonEnvironmentNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run, seen, r, _ := checkedRun(t)

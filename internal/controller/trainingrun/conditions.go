@@ -5,15 +5,16 @@ package trainingrun
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
-	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
@@ -33,15 +34,25 @@ type view struct {
 
 // setConditions sets all conditions and the state. The order is that in which they build on one another.
 func setConditions(next *v1alpha1.TrainingRunStatus, v view) {
+	setAnswerTime(v)
 	for _, c := range []func(view) status.Condition{
 		completeCondition, failedCondition, suspendedCondition,
-		acceptedCondition, environmentsCondition, learnerCondition, rolloutsCondition,
-		resumableCondition, progressingCondition, stalledCondition, readyCondition,
+		acceptedCondition, podsCondition, progressingCondition, stalledCondition, readyCondition,
 	} {
 		status.Set(&next.Conditions, v.run.Generation, v.now, c(v))
 	}
-	setTracking(next, v)
+	setRecording(next, v)
+	next.Conditions = slices.DeleteFunc(next.Conditions, func(c metav1.Condition) bool {
+		return !slices.Contains(conditionTypes, c.Type) // An earlier build had it.
+	})
 	next.State = stateOf(v)
+}
+
+// conditionTypes are the conditions of a run.
+var conditionTypes = []string{
+	v1alpha1.ConditionAccepted, v1alpha1.ConditionPodsReady, v1alpha1.ConditionProgressing,
+	v1alpha1.ConditionRecording, v1alpha1.ConditionReady, v1alpha1.ConditionStalled, v1alpha1.ConditionSuspended,
+	v1alpha1.ConditionComplete, v1alpha1.ConditionFailed,
 }
 
 // is says whether a condition that is set already holds.
@@ -117,31 +128,21 @@ func suspendedCondition(v view) status.Condition {
 	}
 }
 
-func environmentsCondition(v view) status.Condition {
-	const kind = v1alpha1.ConditionEnvironmentsReady
-	if b := v.plan.blocked; b != nil && b.Condition == kind {
-		return status.False(kind, b.Reason, b.Message)
+// podsCondition has what keeps the learner from answering, and then what keeps workers from being ready.
+func podsCondition(v view) status.Condition {
+	if c := learnerCondition(v); c.Status != metav1.ConditionTrue {
+		return c
 	}
-	if v.next.StartTime != nil {
-		if p := v.unusable(kind); p != nil {
-			return *p
-		}
-		if reply := v.reply(); reply != nil && len(reply.Unavailable) > 0 && !v.finished() {
-			return status.False(kind, v1alpha1.ReasonEnvironmentUnavailable, unavailableMessage(reply.Unavailable))
-		}
-		return status.True(kind, v1alpha1.ReasonEnvironmentsPinned, "The run has pinned its environments.")
-	}
-	if _, p := resolve.Environments(v.run, nil, v.seen.Environments); p != nil {
-		return status.False(kind, p.Reason, p.Message)
-	}
-	return status.True(kind, v1alpha1.ReasonEnvironmentsReady, "All environments are ready.")
+	return rolloutsCondition(v)
 }
 
 func learnerCondition(v view) status.Condition {
-	const kind = v1alpha1.ConditionLearnerRunning
+	const kind = v1alpha1.ConditionPodsReady
 	switch attempt := v.attempt(); {
 	case v.finished():
 		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
+	case v.is(v1alpha1.ConditionSuspended):
+		return status.False(kind, v1alpha1.ReasonSuspended, "The run is suspended.")
 	case attempt == nil:
 		return status.False(kind, v1alpha1.ReasonNotStarted, "No attempt has been made.")
 	case attempt.CompletionTime != nil && v.plan.terminating:
@@ -162,7 +163,7 @@ func learnerCondition(v view) status.Condition {
 
 // learnerAnswering is the condition of a learner whose attempt lasts.
 func (v view) learnerAnswering() status.Condition {
-	const kind = v1alpha1.ConditionLearnerRunning
+	const kind = v1alpha1.ConditionPodsReady
 	pod := v.seen.Learners[status.NewestAttempt(v.run)].Pod
 	_, running := learnerRunning(pod)
 	switch {
@@ -170,9 +171,11 @@ func (v view) learnerAnswering() status.Condition {
 		o := v.learnerObstacle()
 		return status.False(kind, o.Reason, o.Message)
 	case v.reply() != nil:
-		return status.True(kind, v1alpha1.ReasonRunning, "The learner runs and answers.")
-	case v.awaitsReply() && v.answeredBefore():
+		return status.True(kind, v1alpha1.ReasonRunning, "The learner answers.")
+	case v.awaitsReply() && v.unreachableBefore():
 		return v.asBefore(kind)
+	case v.awaitsReply() && v.answeredBefore():
+		return status.True(kind, v1alpha1.ReasonRunning, "The learner answers.")
 	case v.awaitsReply():
 		return status.False(kind, v1alpha1.ReasonStarting, "The learner runs and has not answered yet.")
 	default:
@@ -181,14 +184,10 @@ func (v view) learnerAnswering() status.Condition {
 }
 
 func rolloutsCondition(v view) status.Condition {
-	const kind = v1alpha1.ConditionRolloutsReady
+	const kind = v1alpha1.ConditionPodsReady
 	wanted := *v.run.Spec.Rollouts.Workers
 	obstacle, refused := v.workersRefused()
 	switch {
-	case v.finished():
-		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
-	case v.is(v1alpha1.ConditionSuspended):
-		return status.False(kind, v1alpha1.ReasonSuspended, "The run is suspended.")
 	case v.seen.Rollout == nil && !refused:
 		return status.False(kind, v1alpha1.ReasonNotStarted, "The workers have not been made yet.")
 	case v.seen.Rollout == nil:
@@ -207,7 +206,7 @@ func rolloutsCondition(v view) status.Condition {
 		return status.False(kind, v1alpha1.ReasonWorkersMissing,
 			"Not all workers are ready: see the pods of status.workerSelector.")
 	default:
-		return status.True(kind, v1alpha1.ReasonWorkersReady, "All workers are ready.")
+		return status.True(kind, v1alpha1.ReasonRunning, "The learner answers, and all workers are ready.")
 	}
 }
 
@@ -217,7 +216,7 @@ func progressCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionProgressing
 	switch attempt, awaiting := v.attempt(), v.awaiting(); {
 	case v.finished():
-		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
+		return status.False(kind, v1alpha1.ReasonFinished, "The run is over."+v.continuationOfRetry())
 	case v.plan.terminating:
 		return status.False(kind, v1alpha1.ReasonNamespaceTerminating, namespaceTerminating)
 	case v.suspended():
@@ -230,10 +229,10 @@ func progressCondition(v view) status.Condition {
 		c := v.learnerRefused()
 		return status.False(kind, c.Reason, c.Message)
 	case v.plan.backingOff:
-		return betweenAttempts(v, kind, v1alpha1.ReasonBackingOff, "The next attempt waits. "+endOf(*attempt))
+		return betweenAttempts(v, kind, v1alpha1.ReasonBackingOff, "The next attempt waits. "+endOf(*attempt)+" "+v.continuation())
 	case v.stands(kind):
 		return v.asBefore(kind)
-	case !v.is(v1alpha1.ConditionLearnerRunning):
+	case learnerCondition(v).Status != metav1.ConditionTrue:
 		return progressWithoutLearner(v)
 	case v.reply() == nil:
 		return status.False(kind, v1alpha1.ReasonWaitingForLearner, "The learner has not answered yet.")
@@ -257,7 +256,7 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 		}
 		return status.False(kind, v1alpha1.ReasonWaitingForWorkers, v.workersAwaited())
 	}
-	return status.True(kind, phaseReason(reply.Progress.Phase), "The run makes progress.")
+	return status.True(kind, phaseReason(reply.Progress.Phase), "The run makes progress. "+v.continuation())
 }
 
 // reportedProblem is the progress of a run whose learner reports a problem.
@@ -280,7 +279,7 @@ func reportedProblem(v view, found problem.Problem) status.Condition {
 // progressWithoutLearner names what a person has to repair before the learner runs.
 func progressWithoutLearner(v view) status.Condition {
 	const kind = v1alpha1.ConditionProgressing
-	switch c := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionLearnerRunning); {
+	switch c := learnerCondition(v); {
 	case c.Reason == v1alpha1.ReasonUnreachable:
 		return status.Unknown(kind, c.Reason, c.Message)
 	case c.Reason == v1alpha1.ReasonCreateRefused, v.learnerObstacle().NeedsAction &&
@@ -321,7 +320,8 @@ func stalledCondition(v view) status.Condition {
 	case v.stands(kind):
 		return v.asBefore(kind)
 	case learnerNeedsAction(v):
-		return v.as(kind, v1alpha1.ConditionLearnerRunning, status.True)
+		c := learnerCondition(v)
+		return status.True(kind, c.Reason, c.Message)
 	case awaitsRepair(v), v.awaitsAnswer(), v.awaitsWorkers():
 		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
 	case v.neverStarts() != "":

@@ -29,7 +29,7 @@ import (
 
 // allConditions are always there.
 var allConditions = []string{
-	"Accepted", "EnvironmentsReady", "LearnerRunning", "Progressing", "RolloutsReady", "Resumable", "Suspended",
+	"Accepted", "PodsReady", "Progressing", "Suspended",
 	"Complete", "Failed", "Ready", "Stalled",
 }
 
@@ -87,7 +87,7 @@ func check(s v1alpha1.TrainingRunStatus, reasons map[string]bool, generation int
 		return fmt.Errorf("ready and stalled")
 	case is("Failed") != (s.State == v1alpha1.StateFailed) || is("Complete") != (s.State == v1alpha1.StateSucceeded):
 		return fmt.Errorf("state %s contradicts the conditions", s.State)
-	case (is("Complete") || is("Failed")) && (is("Progressing") || is("LearnerRunning") || is("Suspended")):
+	case (is("Complete") || is("Failed")) && (is("Progressing") || is("PodsReady") || is("Suspended")):
 		return fmt.Errorf("over, but in progress")
 	case is("Failed") && !is("Stalled"), is("Complete") && !is("Ready"), is("Suspended") && !is("Ready"):
 		return fmt.Errorf("the summary does not follow")
@@ -142,8 +142,6 @@ func TestComputeStatus(t *testing.T) {
 	}
 	cold := reply(contract.PhaseTraining)
 	cold.Progress.ColdOptimizer = true
-	lossy := reply(contract.PhaseTraining)
-	lossy.Progress.LostVersions = 2
 	diverged := reply(contract.PhaseTraining)
 	diverged.Progress.Diverged = true
 	reporting := func(code problem.Code) contract.HeartbeatReply {
@@ -160,31 +158,30 @@ func TestComputeStatus(t *testing.T) {
 	}{
 		"a run that starts": {newRun(), observing(0, observe.Learner{}, func(o *observe.State) { o.Rollout = nil }),
 			"Preparing", map[string]string{
-				"Accepted": "True Accepted", "EnvironmentsReady": "True EnvironmentsPinned", "LearnerRunning": "False Starting",
-				"Progressing": "False WaitingForLearner", "RolloutsReady": "False NotStarted", "Resumable": "False NoCheckpoint",
-				"Suspended": "False NotSuspended", "Complete": "False NotFinished", "Failed": "False NotFinished",
+				"Accepted": "True Accepted", "PodsReady": "False Starting",
+				"Progressing": "False WaitingForLearner",
+				"Suspended":   "False NotSuspended", "Complete": "False NotFinished", "Failed": "False NotFinished",
 				"Ready": "False WaitingForLearner", "Stalled": "False NotStalled",
 			}},
 		"an environment that is missing": {newRun(), observing(0, observe.Learner{}, noEnvironment), "Pending",
 			map[string]string{
-				"EnvironmentsReady": "False EnvironmentNotFound", "LearnerRunning": "False NotStarted",
+				"Accepted": "False EnvironmentNotFound", "PodsReady": "False NotStarted",
 				"Progressing": "False EnvironmentNotFound",
 				"Ready":       "False EnvironmentNotFound", "Stalled": "True EnvironmentNotFound",
 			}},
 		"a run suspended before its start": {newRun(suspend), observing(0, observe.Learner{}, noEnvironment,
 			func(o *observe.State) { o.Rollout = nil }), "Suspended", map[string]string{
-			"EnvironmentsReady": "False EnvironmentNotFound", "Suspended": "True Suspended", "Ready": "True Suspended",
+			"Accepted": "False EnvironmentNotFound", "Suspended": "True Suspended", "Ready": "True Suspended",
 			"Stalled":     "False NotStalled",
-			"Progressing": "False Suspended", "RolloutsReady": "False Suspended",
+			"Progressing": "False Suspended", "PodsReady": "False Suspended",
 		}},
 		"a learner that opens": {newRun(attempts(inProgress(1))),
 			observing(1, running, replying(reply(contract.PhaseOpening))), "Preparing", map[string]string{
-				"LearnerRunning": "True Running", "Progressing": "True Opening", "Ready": "True Opening",
+				"PodsReady": "True Running", "Progressing": "True Opening", "Ready": "True Opening",
 			}},
 		"a learner that trains": {newRun(attempts(inProgress(1))),
 			observing(1, running, replying(reply(contract.PhaseTraining))), "Training", map[string]string{
-				"LearnerRunning": "True Running", "Progressing": "True Training", "Ready": "True Training",
-				"RolloutsReady": "True WorkersReady",
+				"PodsReady": "True Running", "Progressing": "True Training", "Ready": "True Training",
 			}},
 		"a learner that evaluates": {newRun(attempts(inProgress(1))),
 			observing(1, running, replying(reply(contract.PhaseEvaluating))), "Evaluating", map[string]string{
@@ -193,7 +190,7 @@ func TestComputeStatus(t *testing.T) {
 		"a learner without workers": {newRun(attempts(inProgress(1))), observing(1, running,
 			replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}}),
 			func(o *observe.State) { o.Rollout.Status.Ready = nil }), "Training", map[string]string{
-			"Progressing": "False WaitingForWorkers", "RolloutsReady": "False WorkersMissing", "Stalled": "False NotStalled",
+			"Progressing": "False WaitingForWorkers", "PodsReady": "False WorkersMissing", "Stalled": "False NotStalled",
 		}},
 		"a rate limit": {newRun(attempts(inProgress(1))), observing(1, running, replying(reporting(problem.Throttled))),
 			"Training",
@@ -212,21 +209,21 @@ func TestComputeStatus(t *testing.T) {
 		"a pod that is unschedulable for a moment": {newRun(attempts(inProgress(1))),
 			observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(pending, unschedulableFor(time.Minute))}), "Preparing",
 			map[string]string{
-				"LearnerRunning": "False Unschedulable", "Stalled": "False NotStalled",
+				"PodsReady": "False Unschedulable", "Stalled": "False NotStalled",
 			}},
 		"a pod that stays unschedulable": {newRun(attempts(inProgress(1))),
 			observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(pending, unschedulableFor(2*time.Minute))}),
 			"Preparing", map[string]string{
-				"LearnerRunning": "False Unschedulable", "Stalled": "True Unschedulable", "Ready": "False Unschedulable",
+				"PodsReady": "False Unschedulable", "Stalled": "True Unschedulable", "Ready": "False Unschedulable",
 			}},
 		"an environment that is unavailable": {newRun(attempts(inProgress(1))),
 			observing(1, running, replying(unavailable(false))), "Training", map[string]string{
-				"EnvironmentsReady": "False EnvironmentUnavailable", "Progressing": "False EnvironmentUnavailable",
+				"Accepted": "False EnvironmentUnavailable", "Progressing": "False EnvironmentUnavailable",
 				"Stalled": "False NotStalled",
 			}},
 		"an environment that is skipped": {newRun(attempts(inProgress(1))),
 			observing(1, running, replying(unavailable(true))), "Training", map[string]string{
-				"EnvironmentsReady": "False EnvironmentUnavailable", "Progressing": "True Training", "Stalled": "False NotStalled",
+				"Accepted": "False EnvironmentUnavailable", "Progressing": "True Training", "Stalled": "False NotStalled",
 			}},
 		"a problem that a later learner reports": {newRun(attempts(inProgress(1))),
 			observing(1, running, replying(reporting("OfLater"))), "Training", map[string]string{
@@ -259,42 +256,42 @@ func TestComputeStatus(t *testing.T) {
 		"a learner that does not answer": {newRun(attempts(inProgress(1)),
 			func(r *v1alpha1.TrainingRun) { r.Status.State = "Training" }),
 			observing(1, running, repliedLongAgo(reply(contract.PhaseTraining))), "Training", map[string]string{
-				"LearnerRunning": "Unknown Unreachable", "Progressing": "Unknown Unreachable", "Ready": "False Unreachable",
+				"PodsReady": "Unknown Unreachable", "Progressing": "Unknown Unreachable", "Ready": "False Unreachable",
 				"Stalled": "False NotStalled",
 			}},
 		"a learner that has just begun to run": {newRun(attempts(inProgress(1))),
 			observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(func(p *corev1.Pod) {
 				p.Status.ContainerStatuses[0].State.Running.StartedAt = *ago(time.Second)
-			})}), "Preparing", map[string]string{"LearnerRunning": "False Starting"}},
+			})}), "Preparing", map[string]string{"PodsReady": "False Starting"}},
 		"a Secret that is missing": {newRun(attempts(inProgress(1))),
 			observing(1, observe.Learner{Job: newJob("one"),
 				Pod: newPod(waitingFor("CreateContainerConfigError", `secret "tinker" not found`))}), "Preparing",
 			map[string]string{
-				"LearnerRunning": "False SecretNotFound", "Progressing": "False SecretNotFound", "Stalled": "False NotStalled",
+				"PodsReady": "False SecretNotFound", "Progressing": "False SecretNotFound", "Stalled": "False NotStalled",
 				"Ready": "False SecretNotFound",
 			}},
 		"a Secret that is missing for two minutes": {newRun(attempts(v1alpha1.Attempt{Number: 1,
 			StartTime: ago(2 * time.Minute)})), observing(1,
 			observe.Learner{Job: newJob("one"), Pod: newPod(waitingFor("CreateContainerConfigError",
 				`secret "tinker" not found`))}), "Preparing", map[string]string{
-			"LearnerRunning": "False SecretNotFound", "Stalled": "True SecretNotFound", "Ready": "False SecretNotFound",
+			"PodsReady": "False SecretNotFound", "Stalled": "True SecretNotFound", "Ready": "False SecretNotFound",
 		}},
 		"a Secret that is missing for the pods of two attempts": {newRun(attempts(inProgress(2), v1alpha1.Attempt{
 			Number: 1, StartTime: ago(16 * time.Minute), CompletionTime: ago(time.Minute), Cause: "StartTimeout",
 			Reason: "SecretNotFound", Message: "m",
 		})), observing(2, observe.Learner{Job: newJob("two")}), "Recovering", map[string]string{
-			"LearnerRunning": "False SecretNotFound", "Progressing": "False SecretNotFound", "Stalled": "True SecretNotFound",
+			"PodsReady": "False SecretNotFound", "Progressing": "False SecretNotFound", "Stalled": "True SecretNotFound",
 			"Ready": "False SecretNotFound",
 		}},
 		"a back-off": {newRun(attempts(endedAttempt(2, contract.CauseCrashed, 5, 5, 0),
 			endedAttempt(1, contract.CauseCrashed, 5, 5, time.Minute))), observing(0, observe.Learner{}), "Recovering",
 			map[string]string{
-				"LearnerRunning": "False Restarting", "Progressing": "False BackingOff", "Ready": "False BackingOff",
+				"PodsReady": "False Restarting", "Progressing": "False BackingOff", "Ready": "False BackingOff",
 			}},
 		"a learner that takes over": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseNodeLost, 0, 5,
 			time.Minute))), observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(pending)}), "Recovering",
 			map[string]string{
-				"LearnerRunning": "False Starting",
+				"PodsReady": "False Starting",
 			}},
 		"a learner after a suspension": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseDrained, 0, 5,
 			time.Minute))), observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(pending)}), "Preparing", nil},
@@ -310,59 +307,55 @@ func TestComputeStatus(t *testing.T) {
 			func(r *v1alpha1.TrainingRun) { r.Spec.Rollouts.Workers = new(int32(0)) }),
 			observing(1, running, replying(reply(contract.PhaseTraining)),
 				func(o *observe.State) { o.Rollout.Status.Ready = nil }), "Training", map[string]string{
-				"RolloutsReady": "False ScaledToZero",
+				"PodsReady": "False ScaledToZero",
 			}},
 		"no usable checkpoint": {newRun(attempts(inProgress(1))),
 			observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(exited(64, "Error", verdictText(t, contract.Verdict{
 				Cause: contract.CauseConfigRejected, Reason: "NoUsableCheckpoint", Message: "All have expired.", Attempt: 1,
 			})))}), "Failed", map[string]string{
-				"Failed": "True NoUsableCheckpoint", "Resumable": "False NoUsableCheckpoint", "Stalled": "True NoUsableCheckpoint",
+				"Failed": "True NoUsableCheckpoint", "Stalled": "True NoUsableCheckpoint",
 				"Ready":    "False NoUsableCheckpoint",
-				"Complete": "False NotFinished", "Suspended": "False Finished", "LearnerRunning": "False Finished",
+				"Complete": "False NotFinished", "Suspended": "False Finished", "PodsReady": "False Finished",
 			}},
 		"a setting that the endpoint ignores": {newRun(attempts(inProgress(1))),
 			observing(1, ended("UnsupportedByEndpoint", contract.CauseConfigRejected)), "Failed", map[string]string{
 				"Accepted": "False UnsupportedByEndpoint", "Failed": "True UnsupportedByEndpoint",
-				"Stalled": "True UnsupportedByEndpoint", "Resumable": "False NoCheckpoint",
+				"Stalled": "True UnsupportedByEndpoint",
 			}},
 		"an endpoint that forgets the optimizer, which is required": {newRun(attempts(inProgress(1))),
 			observing(1, ended("OptimizerNotRestored", contract.CauseConfigRejected)), "Failed", map[string]string{
-				"Accepted": "False OptimizerNotRestored", "Failed": "True OptimizerNotRestored", "Resumable": "False NoCheckpoint",
+				"Accepted": "False OptimizerNotRestored", "Failed": "True OptimizerNotRestored",
 			}},
 		"an endpoint that forgets the optimizer, which is not required": {newRun(attempts(inProgress(1))),
 			observing(1, running, replying(finding("optimizer_restore"))), "Training", map[string]string{
-				"Accepted": "True Accepted", "Resumable": "True OptimizerNotRestored", "Ready": "True Training",
+				"Accepted": "True Accepted", "Ready": "True Training",
 			}},
 		"an endpoint that ignores seeds, which is shown": {newRun(attempts(inProgress(1))),
 			observing(1, running, replying(finding("seed"))), "Training", map[string]string{
-				"Accepted": "True Accepted", "Resumable": "True CheckpointSaved",
+				"Accepted": "True Accepted",
 			}},
 		"an endpoint that supports everything": {newRun(attempts(inProgress(1))), observing(1, running, replying(finding())),
 			"Training", map[string]string{
-				"Accepted": "True Accepted", "Resumable": "True CheckpointSaved",
+				"Accepted": "True Accepted",
 			}},
 		"states that have lost the optimizer": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseCrashed, 0, 5,
 			time.Minute)), saved),
 			observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(exited(65, "Error", verdictText(t, contract.Verdict{
 				Cause: contract.CauseDataRejected, Reason: "OptimizerNotRestored", Message: "All are cold.", Attempt: 2,
 			})))}), "Failed", map[string]string{
-				"Accepted": "True Accepted", "Failed": "True OptimizerNotRestored", "Resumable": "False OptimizerNotRestored",
+				"Accepted": "True Accepted", "Failed": "True OptimizerNotRestored",
 			}},
 		"states that have lost the optimizer, which the run waits for": {newRun(attempts(inProgress(2),
 			endedAttempt(1, contract.CauseCrashed, 0, 5, time.Minute)), saved),
 			observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(exited(75, "Error", verdictText(t, contract.Verdict{
 				Cause: contract.CauseUpstream, Reason: "OptimizerNotRestored", Message: "All are cold.", Attempt: 2,
 			})))}), "Recovering", map[string]string{
-				"Accepted": "True Accepted", "Failed": "False NotFinished", "Resumable": "False OptimizerNotRestored",
+				"Accepted": "True Accepted", "Failed": "False NotFinished",
 				"Ready": "False OptimizerNotRestored",
 			}},
 		"an attempt that began anew with Adam": {newRun(attempts(inProgress(1)), saved),
 			observing(1, running, replying(cold)), "Training", map[string]string{
-				"Accepted": "True Accepted", "Resumable": "True OptimizerNotRestored",
-			}},
-		"an attempt that could not sample old versions": {newRun(attempts(inProgress(1)), saved),
-			observing(1, running, replying(lossy)), "Training", map[string]string{
-				"Resumable": "True VersionsLost",
+				"Accepted": "True Accepted",
 			}},
 	}
 	reasons := closedReasons(t)

@@ -15,7 +15,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// acceptedCondition also reports settings of the spec that the endpoint does not support.
+// acceptedCondition also reports settings of the spec that the endpoint does not support, and environments that cannot
+// be used.
 func acceptedCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionAccepted
 	if b := v.plan.blocked; b != nil && b.Condition == kind {
@@ -26,6 +27,9 @@ func acceptedCondition(v view) status.Condition {
 	}
 	if v.unsupported() {
 		return v.as(kind, v1alpha1.ConditionFailed, status.False)
+	}
+	if c := v.unusableEnvironments(); c != nil {
+		return *c
 	}
 	message := "The spec makes a run." + earlierRun(v.next.EarlierRun)
 	switch found := v.next.Capabilities; {
@@ -52,59 +56,42 @@ func (v view) unsupported() bool {
 	return reason == v1alpha1.ReasonUnsupportedByEndpoint || reason == v1alpha1.ReasonOptimizerNotRestored
 }
 
-// losesOptimizer says that the run has a checkpoint and waits for an endpoint that restores its optimizer.
-func losesOptimizer(v view) bool {
-	a := v.awaiting()
-	return a != nil && a.Reason == v1alpha1.ReasonOptimizerNotRestored && v.next.LatestCheckpoint != nil
-}
-
-// isRestored reports whether the run waits because its status is the status of another run.
-func (v view) isRestored() bool {
-	return v.plan.blocked != nil && v.plan.blocked.Reason == v1alpha1.ReasonStatusRestored
-}
-
-func resumableCondition(v view) status.Condition {
-	const kind = v1alpha1.ConditionResumable
-	failed := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionFailed)
-	attempt := v.attempt()
+// continuation says from which state a new attempt would continue. A learner that runs saves further ones, so that only
+// the status has the step then.
+func (v view) continuation() string {
+	const resumes = "A new attempt continues from status.latestCheckpoint"
+	attempt, newest := v.attempt(), v.next.LatestCheckpoint
 	switch {
-	case failed.Reason == v1alpha1.ReasonNoUsableCheckpoint,
-		failed.Reason == v1alpha1.ReasonOptimizerNotRestored && v.next.LatestCheckpoint != nil:
-		return status.False(kind, failed.Reason, failed.Message)
-	case losesOptimizer(v):
-		return status.False(kind, v1alpha1.ReasonOptimizerNotRestored, v.awaiting().Message)
-	case v.isRestored():
-		return status.False(kind, v.plan.blocked.Reason, v.plan.blocked.Message)
 	case v.run.Spec.Mode == v1alpha1.ModeEvaluate:
-		return status.False(kind, v1alpha1.ReasonNoCheckpoint,
-			"The run only evaluates and saves no checkpoint: a new attempt evaluates again.")
-	case v.next.LatestCheckpoint == nil:
-		return status.False(kind, v1alpha1.ReasonNoCheckpoint, "No checkpoint has been saved yet.")
+		return "A new attempt evaluates again."
+	case newest == nil:
+		return "No checkpoint has been saved yet."
 	case status.Lacks(v.next.Capabilities, contract.CapabilityOptimizerRestore):
-		return status.True(kind, v1alpha1.ReasonOptimizerNotRestored,
-			"The run can resume from status.latestCheckpoint, but the endpoint does not "+
-				"restore the optimizer: Adam starts from zero after each resume, as failurePolicy.requireOptimizerState allows.")
+		return resumes + ". The endpoint does not restore the optimizer: Adam starts from zero after each resume, as " +
+			"failurePolicy.requireOptimizerState allows."
 	case attempt != nil && ptr.Deref(attempt.ColdOptimizer, false):
-		return status.True(kind, v1alpha1.ReasonOptimizerNotRestored,
-			fmt.Sprintf("The run can resume from status.latestCheckpoint, but attempt %d "+
-				"resumed from a state without its optimizer: Adam started from zero, as "+
-				"failurePolicy.requireOptimizerState allows.",
-				attempt.Number))
+		return resumes + fmt.Sprintf(". Attempt %d resumed from a state without its optimizer: Adam started from zero, as "+
+			"failurePolicy.requireOptimizerState allows.", attempt.Number)
 	case attempt != nil && ptr.Deref(attempt.LostVersions, 0) > 0:
-		return status.True(kind, v1alpha1.ReasonVersionsLost,
-			fmt.Sprintf("The run can resume from status.latestCheckpoint, but %d versions within "+
-				"algorithm.lag had expired when attempt %d began, and newer ones were sampled instead: another run of the spec "+
-				"has other weights.",
-				*attempt.LostVersions, attempt.Number))
-	case status.Lacks(v.next.Capabilities, contract.CapabilityListCheckpoints) && v.run.Spec.Artifacts != nil:
-		return status.True(kind, v1alpha1.ReasonCheckpointSaved,
-			"The run can resume: the endpoint does not list checkpoints, and the rows of the "+
-				"artifact store name them.")
-	case status.Lacks(v.next.Capabilities, contract.CapabilityListCheckpoints):
-		return status.True(kind, v1alpha1.ReasonCheckpointSaved,
-			"The run can resume from status.latestCheckpoint alone, because the endpoint does not list "+
-				"checkpoints: steps after it are done again. With spec.artifacts a run also finds newer ones.")
+		return resumes + fmt.Sprintf(". %d versions within algorithm.lag had expired when attempt %d began, and newer ones "+
+			"were sampled instead: another run of the spec has other weights.", *attempt.LostVersions, attempt.Number)
+	case status.Lacks(v.next.Capabilities, contract.CapabilityListCheckpoints) && v.run.Spec.Artifacts == nil:
+		return resumes + ". The endpoint does not list checkpoints, so that steps after it are done again. With " +
+			"spec.artifacts a run also finds newer ones."
+	case attempt != nil && attempt.CompletionTime != nil:
+		return fmt.Sprintf("A new attempt continues from step %d or a newer state.", newest.Step)
 	default:
-		return status.True(kind, v1alpha1.ReasonCheckpointSaved, "The run can resume from status.latestCheckpoint.")
+		return resumes + " or a newer state."
 	}
+}
+
+// continuationOfRetry says from which step a failed run would continue, as a further sentence; empty for a run that
+// cannot.
+func (v view) continuationOfRetry() string {
+	failed := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionFailed)
+	if !v.is(v1alpha1.ConditionFailed) || failed.Reason == v1alpha1.ReasonNoUsableCheckpoint ||
+		v.next.LatestCheckpoint == nil {
+		return ""
+	}
+	return fmt.Sprintf(" A retry continues from step %d.", v.next.LatestCheckpoint.Step)
 }

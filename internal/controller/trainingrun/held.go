@@ -28,7 +28,7 @@ func suspendedByOther(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l obse
 				"made a second pod of the attempt."}
 	case !desired.SuspendedByOther(l.Job):
 		return end
-	case end == nil && l.Pod == nil && hasRun(run, newest):
+	case end == nil && l.Pod == nil && hasRun(newest):
 		return &attempt.Ending{Cause: contract.CauseDisrupted, Reason: v1alpha1.ReasonJobSuspended,
 			Message: "Another controller suspended the learner's Job, which deleted its pod."}
 	case end != nil && (end.Cause == contract.CauseDrained || end.Cause == contract.CauseDisrupted):

@@ -108,9 +108,9 @@ func TestStatusWhileAnotherControllerSuspendsTheJob(t *testing.T) {
 		got[c.Type] = string(c.Status) + " " + c.Reason
 	}
 	for kind, want := range map[string]string{
-		v1alpha1.ConditionLearnerRunning: "False JobSuspended",
-		v1alpha1.ConditionProgressing:    "False WaitingForLearner",
-		v1alpha1.ConditionStalled:        "False NotStalled",
+		v1alpha1.ConditionPodsReady:   "False JobSuspended",
+		v1alpha1.ConditionProgressing: "False WaitingForLearner",
+		v1alpha1.ConditionStalled:     "False NotStalled",
 	} {
 		if got[kind] != want {
 			t.Errorf("%s is %q, want %q", kind, got[kind], want)

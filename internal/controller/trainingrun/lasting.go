@@ -34,8 +34,8 @@ func (v view) silence() string {
 
 // awaitsAnswer says that a learner has not answered for longer than stalledAfterSeconds.
 func (v view) awaitsAnswer() bool {
-	c := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionLearnerRunning)
-	since, silent := status.Since(v.next.Conditions, v1alpha1.ConditionLearnerRunning, metav1.ConditionUnknown)
+	c := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionPodsReady)
+	since, silent := status.Since(v.next.Conditions, v1alpha1.ConditionPodsReady, metav1.ConditionUnknown)
 	return silent && c.Reason == v1alpha1.ReasonUnreachable && v.isProgressing(metav1.ConditionUnknown, c.Reason) &&
 		v.lastsSince(since)
 }
@@ -78,9 +78,9 @@ func (v view) awaitsWorkers() bool {
 // learnerServes says that the learner has answered heartbeats for stalledAfterSeconds, and is not
 // opening: it answers the workers that reach it.
 func (v view) learnerServes() bool {
-	since, running := status.Since(v.next.Conditions, v1alpha1.ConditionLearnerRunning, metav1.ConditionTrue)
-	reply := v.reply()
-	return running && v.lastsSince(since) && reply != nil && reply.Progress.Phase != contract.PhaseOpening
+	newest, reply := v.attempt(), v.reply()
+	return reply != nil && newest.AnswerTime != nil && v.lastsSince(newest.AnswerTime.Time) &&
+		reply.Progress.Phase != contract.PhaseOpening
 }
 
 func startOf(at *metav1.Time) time.Time {

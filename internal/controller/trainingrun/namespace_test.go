@@ -154,10 +154,10 @@ func TestNamespaceBeingDeletedStallsNothing(t *testing.T) {
 		got[c.Type] = string(c.Status) + " " + c.Reason
 	}
 	for kind, want := range map[string]string{
-		v1alpha1.ConditionStalled:        "False NotStalled",
-		v1alpha1.ConditionProgressing:    "False NamespaceTerminating",
-		v1alpha1.ConditionLearnerRunning: "False NamespaceTerminating",
-		v1alpha1.ConditionReady:          "False NamespaceTerminating",
+		v1alpha1.ConditionStalled:     "False NotStalled",
+		v1alpha1.ConditionProgressing: "False NamespaceTerminating",
+		v1alpha1.ConditionPodsReady:   "False NamespaceTerminating",
+		v1alpha1.ConditionReady:       "False NamespaceTerminating",
 	} {
 		if got[kind] != want {
 			t.Errorf("%s is %q, want %q", kind, got[kind], want)

@@ -222,8 +222,8 @@ func changed(run *v1alpha1.TrainingRun, l observe.Learner) bool {
 }
 
 // hasRun says that the status shows an attempt's learner running, perhaps by another manager.
-func hasRun(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt) bool {
-	return newest.FromStep != nil || status.IsTrue(run.Status.Conditions, v1alpha1.ConditionLearnerRunning)
+func hasRun(newest v1alpha1.Attempt) bool {
+	return newest.FromStep != nil || newest.AnswerTime != nil
 }
 
 // neverStarted ends an attempt that is to be suspended before its learner ran: there is nothing to save.

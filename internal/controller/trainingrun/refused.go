@@ -54,10 +54,10 @@ func refusedSpec(run *v1alpha1.TrainingRun, seen observe.State, just bool) *reso
 	return &problem
 }
 
-// workersRefused gives RolloutsReady where Kubernetes keeps workers from existing or from starting. A manager that has
+// workersRefused gives PodsReady where Kubernetes keeps workers from existing or from starting. A manager that has
 // just started has not tried to create the Job itself, so that the refusal which an earlier one found stands.
 func (v view) workersRefused() (status.Condition, bool) {
-	const kind = v1alpha1.ConditionRolloutsReady
+	const kind = v1alpha1.ConditionPodsReady
 	o := v.seen.WorkersObstacle
 	if o.Reason == v1alpha1.ReasonWorkersMissing && !v.learnerServes() {
 		o = podstate.Obstacle{} // They are not ready as they have no learner.
@@ -65,7 +65,7 @@ func (v view) workersRefused() (status.Condition, bool) {
 	if created := refusedWorkers(v.seen); v.seen.Rollout == nil && (created.Reason != "" || !o.NeedsAction) {
 		o = created
 		c := meta.FindStatusCondition(v.run.Status.Conditions, kind)
-		if o.Reason == "" && c != nil && c.ObservedGeneration == v.run.Generation &&
+		if o.Reason == "" && v.answeredBefore() && c != nil && c.ObservedGeneration == v.run.Generation &&
 			(c.Reason == v1alpha1.ReasonCreateRefused || c.Reason == v1alpha1.ReasonSpecRefused) {
 			return v.asBefore(kind), true
 		}

@@ -130,7 +130,7 @@ func TestRefusedPodOfLearner(t *testing.T) {
 			}
 			next := computeStatus(run, seen, p, now)
 			for kind, want := range map[string]string{
-				v1alpha1.ConditionLearnerRunning: "False CreateRefused", v1alpha1.ConditionProgressing: "False CreateRefused",
+				v1alpha1.ConditionPodsReady: "False CreateRefused", v1alpha1.ConditionProgressing: "False CreateRefused",
 				v1alpha1.ConditionReady: "False CreateRefused", v1alpha1.ConditionStalled: tc.stalled,
 			} {
 				if got := conditionOf(next, kind); got != want {
@@ -178,15 +178,15 @@ func TestRefusedWorkers(t *testing.T) {
 			run := newRun(attempts(inProgress(1)))
 			seen := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, append(tc.seen, reply)...)
 			run.Status = computeStatus(run, seen, makePlan(run, seen, now), now)
-			if got := conditionOf(run.Status, v1alpha1.ConditionRolloutsReady); got != tc.rollouts {
-				t.Errorf("RolloutsReady = %s, want %s", got, tc.rollouts)
+			if got := conditionOf(run.Status, v1alpha1.ConditionPodsReady); got != tc.rollouts {
+				t.Errorf("PodsReady = %s, want %s", got, tc.rollouts)
 			}
 			if got := conditionOf(run.Status, v1alpha1.ConditionProgressing); got != tc.progressing {
 				t.Errorf("Progressing = %s, want %s", got, tc.progressing)
 			}
 			if c := meta.FindStatusCondition(run.Status.Conditions,
-				v1alpha1.ConditionRolloutsReady); !strings.Contains(c.Message, "the API server's words") {
-				t.Errorf("RolloutsReady says %q", c.Message)
+				v1alpha1.ConditionPodsReady); !strings.Contains(c.Message, "the API server's words") {
+				t.Errorf("PodsReady says %q", c.Message)
 			}
 			later := now.Add(3 * time.Minute)
 			seen.Heartbeat.At = later
@@ -197,8 +197,8 @@ func TestRefusedWorkers(t *testing.T) {
 			}
 			seen.RefusedWorkers = refusal.Try{} // A new manager remembers no refusal.
 			next = computeStatus(run, seen, makePlan(run, seen, now), now)
-			if got := conditionOf(next, v1alpha1.ConditionRolloutsReady); got != tc.rollouts {
-				t.Errorf("RolloutsReady = %s by a new manager, want %s", got, tc.rollouts)
+			if got := conditionOf(next, v1alpha1.ConditionPodsReady); got != tc.rollouts {
+				t.Errorf("PodsReady = %s by a new manager, want %s", got, tc.rollouts)
 			}
 		})
 	}

@@ -92,13 +92,13 @@ func endpointProblem(v view) *status.Condition {
 // learnerRefused says why the API server refuses to create the learner. A manager that has just started has not tried
 // itself, so that the words which an earlier one wrote stand.
 func (v view) learnerRefused() status.Condition {
-	const kind = v1alpha1.ConditionLearnerRunning
+	const kind = v1alpha1.ConditionPodsReady
 	if o := refusedLearner(v.seen); o.Reason != "" {
 		return status.False(kind, o.Reason, o.Message)
 	}
 	for _, from := range []string{kind, v1alpha1.ConditionProgressing} {
 		if c := meta.FindStatusCondition(v.run.Status.Conditions, from); c != nil &&
-			c.Reason == v1alpha1.ReasonCreateRefused {
+			c.Reason == v1alpha1.ReasonCreateRefused && !v.answeredBefore() {
 			return status.False(kind, c.Reason, c.Message)
 		}
 	}
@@ -117,7 +117,7 @@ func betweenAttempts(v view, kind, reason, message string) status.Condition {
 
 // learnerStarting is the condition while the next attempt is to be started.
 func (v view) learnerStarting() status.Condition {
-	return betweenAttempts(v, v1alpha1.ConditionLearnerRunning, v1alpha1.ReasonStarting,
+	return betweenAttempts(v, v1alpha1.ConditionPodsReady, v1alpha1.ReasonStarting,
 		"The learner's pod has not been made yet.")
 }
 

@@ -216,7 +216,7 @@ func TestMissingImageIsPulledForAnotherPod(t *testing.T) {
 		if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != want {
 			t.Fatalf("after %v Stalled = %s, want %s", at.Sub(now), got, want)
 		}
-		for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionLearnerRunning} {
+		for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionPodsReady} {
 			if c := meta.FindStatusCondition(run.Status.Conditions, kind); c.Reason != "ImagePullFailed" ||
 				!strings.Contains(c.Message, "learner.pod.image") {
 				t.Fatalf("after %v %s has the reason %s and says %q, want the image", at.Sub(now), kind, c.Reason, c.Message)

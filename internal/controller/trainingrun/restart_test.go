@@ -40,6 +40,8 @@ func TestStatusStaysAfterManagerRestart(t *testing.T) {
 		"training": trainingReply,
 		"payment required": {Attempt: 1, Problems: []problem.Problem{{Code: "PaymentRequired"}},
 			Progress: trainingReply.Progress},
+		"an environment is unavailable": {Attempt: 1, Progress: trainingReply.Progress,
+			Unavailable: []contract.UnavailableEnvironment{{Name: "env", Problem: "no route to host", Skipped: true}}},
 		"diverged": {Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Lineage: "a",
 			Diverged: true, WorkersSeen: 2}},
 	} {
@@ -66,8 +68,8 @@ func TestStatusStaysAfterManagerRestart(t *testing.T) {
 			}
 			silent(&seen)
 			after := computeStatus(run, seen, makePlan(run, seen, now), now)
-			if got := conditionOf(after, v1alpha1.ConditionLearnerRunning); got != "Unknown Unreachable" {
-				t.Errorf("a learner that did not reply for an hour: LearnerRunning=%s", got)
+			if got := conditionOf(after, v1alpha1.ConditionPodsReady); got != "Unknown Unreachable" {
+				t.Errorf("a learner that did not reply for an hour: PodsReady=%s", got)
 			}
 			if after.State != before.State {
 				t.Errorf("state of a silent learner = %s, want %s", after.State, before.State)
@@ -129,12 +131,12 @@ func TestNewLearnerThatNeverAnswers(t *testing.T) {
 			o.Heartbeat = poller.Result{Since: now.Add(-running), Err: errors.New("connection refused")}
 		})
 		p := makePlan(run, seen, now)
-		return conditionOf(computeStatus(run, seen, p, now), v1alpha1.ConditionLearnerRunning), p.requeue
+		return conditionOf(computeStatus(run, seen, p, now), v1alpha1.ConditionPodsReady), p.requeue
 	}
 	if got, wait := at(20 * time.Second); got != "False Starting" || wait > 11*time.Second {
-		t.Errorf("after 20 s: LearnerRunning=%s, requeue in %v; want False Starting, within 11 s", got, wait)
+		t.Errorf("after 20 s: PodsReady=%s, requeue in %v; want False Starting, within 11 s", got, wait)
 	}
 	if got, _ := at(31 * time.Second); got != "Unknown Unreachable" {
-		t.Errorf("after 31 s: LearnerRunning=%s, want Unknown Unreachable", got)
+		t.Errorf("after 31 s: PodsReady=%s, want Unknown Unreachable", got)
 	}
 }

@@ -76,7 +76,7 @@ func TestRestoredStatusWaitsForResumeFrom(t *testing.T) {
 				return
 			}
 			next := computeStatus(run, observe.State{}, p, now)
-			for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionReady, v1alpha1.ConditionResumable} {
+			for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionReady} {
 				if got := conditionOf(next, kind); got != "False StatusRestored" {
 					t.Errorf("%s = %s, want False StatusRestored", kind, got)
 				}

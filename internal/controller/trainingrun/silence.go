@@ -25,8 +25,23 @@ func (v view) awaitsReply() bool {
 // answeredBefore says that this attempt's learner was observed to run before, perhaps by another manager: as long as
 // the next reply is awaited, the status stands as it is.
 func (v view) answeredBefore() bool {
-	c := meta.FindStatusCondition(v.run.Status.Conditions, v1alpha1.ConditionLearnerRunning)
-	return c != nil && (c.Status == metav1.ConditionTrue || c.Reason == v1alpha1.ReasonUnreachable)
+	attempts := v.run.Status.Attempts
+	return len(attempts) > 0 && attempts[0].AnswerTime != nil || v.unreachableBefore()
+}
+
+// unreachableBefore says that the status has a learner that does not answer.
+func (v view) unreachableBefore() bool {
+	c := meta.FindStatusCondition(v.run.Status.Conditions, v1alpha1.ConditionPodsReady)
+	return c != nil && c.Reason == v1alpha1.ReasonUnreachable
+}
+
+// setAnswerTime records since when the newest attempt's learner answers.
+func setAnswerTime(v view) {
+	newest := v.attempt()
+	if newest == nil || v.reply() == nil || newest.AnswerTime != nil && !v.unreachableBefore() {
+		return
+	}
+	newest.AnswerTime = new(metav1.NewTime(v.now))
 }
 
 // stands says that the conditions which follow from heartbeats stay as they were.

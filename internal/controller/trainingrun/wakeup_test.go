@@ -102,16 +102,16 @@ func TestRequeues(t *testing.T) {
 		most     int // reconciles
 	}{
 		"a learner that falls silent": {
-			begun(conditionIs(v1alpha1.ConditionLearnerRunning, "True", time.Hour)),
+			begun(conditionIs(v1alpha1.ConditionPodsReady, "True", time.Hour)),
 			steady(observing(1, runningFor(time.Hour), replying(training),
 				func(o *observe.State) { o.Heartbeat.Err = errors.New("timeout") })),
-			has(v1alpha1.ConditionLearnerRunning, "Unknown Unreachable"), 10 * time.Second, 30 * time.Second, 5,
+			has(v1alpha1.ConditionPodsReady, "Unknown Unreachable"), 10 * time.Second, 30 * time.Second, 5,
 		},
 		"a learner that does not reply to a new manager": {
-			begun(conditionIs(v1alpha1.ConditionLearnerRunning, "True", time.Hour)),
+			begun(conditionIs(v1alpha1.ConditionPodsReady, "True", time.Hour)),
 			steady(observing(1, runningFor(time.Hour),
 				func(o *observe.State) { o.Heartbeat = poller.Result{Since: now, Err: errors.New("timeout")} })),
-			has(v1alpha1.ConditionLearnerRunning, "Unknown Unreachable"), 10 * time.Second, 30 * time.Second, 5,
+			has(v1alpha1.ConditionPodsReady, "Unknown Unreachable"), 10 * time.Second, 30 * time.Second, 5,
 		},
 		"a pod that cannot be scheduled": {
 			begun(), steady(observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(pending, unschedulableFor(0))})),

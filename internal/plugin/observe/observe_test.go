@@ -129,7 +129,7 @@ new          New        ░░░░░░░░░░░░                    
 
 func TestExplain(t *testing.T) {
 	run := newRun("arithmetic", func(run *v1alpha1.TrainingRun) {
-		set(run, v1alpha1.ConditionLearnerRunning, metav1.ConditionFalse, v1alpha1.ReasonSecretNotFound,
+		set(run, v1alpha1.ConditionPodsReady, metav1.ConditionFalse, v1alpha1.ReasonSecretNotFound,
 			`Secret "tinker" does not exist`)
 		set(run, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonWaitingForLearner,
 			"the learner has not started")
@@ -164,7 +164,7 @@ Reason:   SecretNotFound
 Evidence:
   condition Progressing
       False, WaitingForLearner for 5m: the learner has not started
-  condition LearnerRunning
+  condition PodsReady
       False, SecretNotFound for 5m: Secret "tinker" does not exist
   pod arithmetic-learner-2-x
       Pending, container learner waits: CreateContainerConfigError
@@ -224,10 +224,10 @@ func TestDecisiveCondition(t *testing.T) {
 		"a run that is complete": {v1alpha1.ConditionComplete, yes, "X", "X"},
 		"a run that is stalled":  {v1alpha1.ConditionStalled, yes, "X", "X"},
 		"a run that drains":      {v1alpha1.ConditionSuspended, unknown, "X", "X"},
-		"no workers needed":      {v1alpha1.ConditionRolloutsReady, no, "X", v1alpha1.ReasonTraining},
-		"workers that crash": {v1alpha1.ConditionRolloutsReady, no, v1alpha1.ReasonWorkersCrashed,
+		"no workers needed":      {v1alpha1.ConditionPodsReady, no, "X", v1alpha1.ReasonTraining},
+		"workers that crash": {v1alpha1.ConditionPodsReady, no, v1alpha1.ReasonWorkersCrashed,
 			v1alpha1.ReasonWorkersCrashed},
-		"a run that trains with some of its workers": {v1alpha1.ConditionRolloutsReady, no, v1alpha1.ReasonWorkersMissing,
+		"a run that trains with some of its workers": {v1alpha1.ConditionPodsReady, no, v1alpha1.ReasonWorkersMissing,
 			v1alpha1.ReasonTraining},
 	}
 	for name, tc := range cases {

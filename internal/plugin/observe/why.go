@@ -97,8 +97,7 @@ func decisive(run *v1alpha1.TrainingRun) metav1.Condition {
 		return *c
 	}
 	for _, kind := range []string{
-		v1alpha1.ConditionAccepted, v1alpha1.ConditionEnvironmentsReady, v1alpha1.ConditionLearnerRunning,
-		v1alpha1.ConditionRolloutsReady,
+		v1alpha1.ConditionAccepted, v1alpha1.ConditionPodsReady,
 	} {
 		c := find(kind)
 		if c == nil || c.Status == metav1.ConditionTrue || !problem.IsKnown(problem.Code(c.Reason)) {

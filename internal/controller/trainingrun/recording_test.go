@@ -17,8 +17,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// TestTrackingReady checks the condition of a run that is tracked, and that no other condition follows from it.
-func TestTrackingReady(t *testing.T) {
+// TestRecording checks the condition of a run that is tracked, and that no other condition follows from it.
+func TestRecording(t *testing.T) {
 	refused := tracking.Problem{Service: "wandb", Reason: "TrackerKeyRefused", Message: "host answers 401: put a valid key"}
 	connecting := tracking.Problem{Service: "mlflow", Reason: "Connecting", Message: "not yet"}
 	cases := map[string]struct {
@@ -56,7 +56,7 @@ func TestTrackingReady(t *testing.T) {
 				seen = observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()})
 			}
 			got := computeStatus(run, seen, planned(run, seen), now)
-			c := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionTrackingReady)
+			c := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionRecording)
 			if c == nil {
 				t.Fatal("the condition is missing")
 			}
