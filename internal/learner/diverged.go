@@ -10,6 +10,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 )
@@ -32,7 +33,7 @@ func (s *trainingStep) watched(ctx context.Context, collect func(ctx context.Con
 	cause := context.Cause(waiting)
 	end(nil)
 	<-done
-	if err != nil && ctx.Err() == nil && failure.KindOf(cause) == failure.Diverged {
+	if err != nil && ctx.Err() == nil && failure.CodeOf(cause) == problem.Diverged {
 		return cause
 	}
 	return err
@@ -57,7 +58,7 @@ func (s *trainingStep) watchSampling(ctx context.Context) error {
 		}
 		found, err := s.ask(ctx)
 		if found == trainee.FindingDiverged {
-			return failure.New(failure.Diverged, err, "sampling step %d", s.loop.at.Step)
+			return failure.New(problem.Diverged, err, "sampling step %d", s.loop.at.Step)
 		}
 		s.config.Logger.Info("samples fail", "step", s.loop.at.Step, "diverged", false, "err", err)
 	}
@@ -74,9 +75,9 @@ func (s *trainingStep) checkGroups(ctx context.Context) error {
 		found, err := s.ask(ctx)
 		switch found {
 		case trainee.FindingDiverged:
-			return failure.New(failure.Diverged, fmt.Errorf("%w: %w", reason, err), "sampling step %d", s.loop.at.Step)
+			return failure.New(problem.Diverged, fmt.Errorf("%w: %w", reason, err), "sampling step %d", s.loop.at.Step)
 		case trainee.FindingSound:
-			return failure.New(failure.Untrainable, reason, "sampling step %d, whose policy can be sampled",
+			return failure.New(problem.Untrainable, reason, "sampling step %d, whose policy can be sampled",
 				s.batch.Version.Step)
 		}
 		s.config.Logger.Warn("groups have no valid tokens, and the endpoint does not say why", "reason", reason, "err", err)

@@ -10,6 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -34,7 +35,7 @@ func (p featureChecker) checker(features []capability.Feature) capability.Checke
 // Check checks features. It fails if the endpoint refuses the base model or the settings of the check.
 func (p featureChecker) Check(ctx context.Context, features []capability.Feature) (capability.Report, error) {
 	report, err := p.checker(features).Run(ctx)
-	return report, failure.Operation{Refused: failure.Unsupported}.Failed(err, "checking the endpoint")
+	return report, failure.Operation{Refused: problem.UnsupportedByEndpoint}.Failed(err, "checking the endpoint")
 }
 
 // checkOptimizer reports whether a model that was loaded from a state to train on has the optimizer's state: an

@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
@@ -70,7 +71,7 @@ func (l *learner) begin(ctx, soft context.Context) error {
 		if err == nil {
 			l.status.Fail(report.Model, "")
 		}
-		if err == nil || soft.Err() != nil || (!l.repairs.Retries(err) && failure.KindOf(err) != failure.Outage) {
+		if err == nil || soft.Err() != nil || (!l.repairs.Retries(err) && failure.CodeOf(err) != failure.Outage) {
 			return err
 		}
 		l.status.Fail(report.Model, err.Error())
@@ -92,7 +93,7 @@ func (s *loopState) isDiscarded(err error) bool {
 		s.missing++
 		return s.missing > 1
 	}
-	return failure.KindOf(err) != failure.CredentialsRefused
+	return failure.CodeOf(err) != problem.KeyRefused
 }
 
 // progress returns what grows with each step that is committed and each group that is accepted.

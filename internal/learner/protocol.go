@@ -11,6 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // The order of these tables is the protocol: see the package comment.
@@ -85,11 +86,11 @@ func (l *learner) makeStep(ctx, soft context.Context) error {
 	if err = commits.completeAfter(ctx, err); err == nil {
 		err = perform(ctx, soft, s, announcePhases, l.config.Fault)
 	}
-	kind := failure.KindOf(err)
-	if kind == failure.DataRefused || kind == failure.SettingsRefused {
-		l.loop.refused = new(s.step().Sample(kind))
+	code := failure.CodeOf(err)
+	if code == problem.DataRefused || code == problem.SettingsRefused {
+		l.loop.refused = new(s.step().Sample(code))
 	}
-	if kind == failure.DataRefused {
+	if code == problem.DataRefused {
 		return l.loop.suspect.Record(s.batch, err)
 	}
 	if err != nil {

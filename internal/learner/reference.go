@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
-	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -53,13 +52,13 @@ func checkReference(ctx context.Context, l *learner) error {
 // rejectReference says what to do about a reference that does not exist. The run waits for it.
 func rejectReference(r algorithm.Reference, err error) error {
 	if r.Checkpoint != "" {
-		return preflight.Await(failure.MissingCheckpoint, problem.NoUsableCheckpoint,
+		return preflight.Await(problem.CheckpointMissing,
 			"The endpoint has no checkpoint %s, which "+
 				"algorithm.kl.reference.checkpoint names: make it readable, name another until a first step is committed, or "+
 				"begin a new run with "+
 				"another, from a checkpoint of this run if there is one (%v)", r.Checkpoint, err)
 	}
-	return preflight.Await(failure.UnknownModel, problem.ModelUnknown,
+	return preflight.Await(problem.ModelUnknown,
 		"The endpoint does not sample from the base model %s, the "+
 			"reference of algorithm.kl: serve it there, or choose another algorithm.kl.reference.model until a first step is "+
 			"committed (%v)", r.Model, err)

@@ -60,7 +60,7 @@ func (r *retirer) retire(ctx context.Context, due []checkpoints.Retirement) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for _, d := range due {
-		if err := r.api.SetTTL(ctx, d.Path, &d.TTLSeconds); err != nil && failure.KindOf(err) != failure.Missing {
+		if err := r.api.SetTTL(ctx, d.Path, &d.TTLSeconds); err != nil && failure.CodeOf(err) != failure.Missing {
 			r.logger.Warn("checkpoint is not retired", "path", d.Path, "err", err)
 			continue
 		}

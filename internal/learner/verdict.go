@@ -4,6 +4,7 @@
 package learner
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -20,7 +21,7 @@ import (
 func verdictOf(err error) contract.Verdict {
 	var unsupported *preflight.RejectedError
 	var settings *opening.SettingsError
-	kind := failure.KindOf(err)
+	code := failure.CodeOf(err)
 	switch {
 	case err == nil:
 		return contract.Verdict{Cause: contract.CauseCompleted}
@@ -31,7 +32,7 @@ func verdictOf(err error) contract.Verdict {
 	case isFenced(err):
 		return contract.Verdict{Cause: contract.CauseFenced, Reason: problem.Superseded, Message: err.Error()}
 	case errors.As(err, &unsupported):
-		return contract.Verdict{Cause: causeOfRejection(kind), Reason: unsupported.Reason, Message: unsupported.Message}
+		return contract.Verdict{Cause: causeOfRejection(code), Reason: unsupported.Code, Message: unsupported.Message}
 	case errors.As(err, &settings):
 		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: problem.SettingsDiffer, Message: settings.Error()}
 	case isResumeRefused(err):
@@ -40,43 +41,31 @@ func verdictOf(err error) contract.Verdict {
 	case errors.Is(err, trainee.ErrColdOptimizer):
 		return contract.Verdict{Cause: contract.CauseUpstream, Reason: problem.OptimizerNotRestored,
 			Message: err.Error() + ": repair the endpoint, or set failurePolicy.requireOptimizerState to false"}
-	case kind == failure.Diverged:
+	case code == problem.Diverged:
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: problem.Diverged,
 			Message: "Training has diverged: " + err.Error() +
 				": begin a new run from an earlier checkpoint, with a lower learning rate"}
-	case kind == failure.Untrainable:
-		return contract.Verdict{Cause: contract.CauseDataRejected,
+	case code == problem.Untrainable:
+		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: code,
 			Message: err.Error() + ": correct what the groups are refused for, and raise spec.retryGeneration"}
-	case kind == failure.LostCheckpoint:
+	case code == problem.NoUsableCheckpoint:
 		return contract.Verdict{Cause: contract.CauseDataRejected, Reason: problem.NoUsableCheckpoint,
 			Message: err.Error() + ": begin a new run, from a checkpoint that still exists if there is one"}
 	default:
-		return verdictOfRefusal(kind, err)
+		return verdictOfRefusal(code, err)
 	}
 }
 
-// verdictOfRefusal returns why the loop ended for what the endpoint refuses or cannot read.
-func verdictOfRefusal(kind failure.Kind, err error) contract.Verdict {
-	const unsupported = ": change the setting, or use an endpoint that supports it"
-	switch kind {
-	case failure.Unsupported:
-		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: problem.UnsupportedByEndpoint,
-			Message: err.Error() + unsupported}
-	case failure.SettingsRefused:
-		return contract.Verdict{Cause: contract.CauseUpstream, Reason: problem.UnsupportedByEndpoint,
-			Message: err.Error() + unsupported}
-	case failure.MissingCheckpoint:
-		return contract.Verdict{Cause: contract.CauseUpstream, Reason: problem.NoUsableCheckpoint,
-			Message: err.Error() + ": make it readable, or name another"}
-	case failure.DataRefused:
-		return contract.Verdict{Cause: contract.CauseUpstream, Reason: problem.UnsupportedByEndpoint,
-			Message: err.Error() + ": the endpoint takes none of the groups; check the loss and the model"}
-	case failure.CredentialsRefused:
-		return contract.Verdict{Cause: contract.CauseUpstream, Reason: problem.KeyRefused,
-			Message: "The endpoint refuses the API key: put a valid one into the Secret that tinker.apiKeySecretKeyRef names; " +
-				"the run then continues"}
-	case failure.NotTinker:
-		return contract.Verdict{Cause: contract.CauseUpstream, Reason: problem.EndpointNotTinker, Message: client.EvidenceOf(err)}
+// verdictOfRefusal returns why the loop ended for what the endpoint refuses or cannot read. The manager adds the repair,
+// which is in the row of the code.
+func verdictOfRefusal(code problem.Code, err error) contract.Verdict {
+	switch {
+	case code == problem.UnsupportedByEndpoint:
+		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: code,
+			Message: err.Error() + ": change the setting, or use an endpoint that supports it"}
+	case failure.Awaited(code):
+		return contract.Verdict{Cause: contract.CauseUpstream, Reason: code,
+			Message: cmp.Or(client.EvidenceOf(err), err.Error())}
 	default:
 		return contract.Verdict{Cause: contract.CauseCrashed, Message: err.Error()}
 	}
@@ -84,8 +73,8 @@ func verdictOfRefusal(kind failure.Kind, err error) contract.Verdict {
 
 // causeOfRejection returns the cause of an attempt that ends for what the endpoint does not offer: the run waits where
 // that is added at the server, or replaced in the spec.
-func causeOfRejection(kind failure.Kind) contract.Cause {
-	if preflight.Awaited(kind) {
+func causeOfRejection(code problem.Code) contract.Cause {
+	if failure.Awaited(code) {
 		return contract.CauseUpstream
 	}
 	return contract.CauseConfigRejected
@@ -108,7 +97,7 @@ func isFinal(err error, trained bool) bool {
 	if errors.Is(err, ErrKilled) {
 		return true
 	}
-	if kind := failure.KindOf(err); trained && (kind == failure.SettingsRefused || kind == failure.DataRefused) {
+	if code := failure.CodeOf(err); trained && (code == problem.SettingsRefused || code == problem.DataRefused) {
 		return false
 	}
 	return verdictOf(err).Cause != contract.CauseCrashed

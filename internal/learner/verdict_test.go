@@ -27,37 +27,37 @@ func TestVerdictOf(t *testing.T) {
 		cause  contract.Cause
 		reason problem.Code
 	}{
-		"a diverged run ends with a remedy": {failure.New(failure.Diverged, errors.New("loss:sum of step 3 is NaN"),
+		"a diverged run ends with a remedy": {failure.New(problem.Diverged, errors.New("loss:sum of step 3 is NaN"),
 			"training"),
 			contract.CauseDataRejected, "Diverged"},
 		"a complete run is Completed":                       {nil, contract.CauseCompleted, ""},
 		"a drained learner may be resumed":                  {wrap(errDrained), contract.CauseDrained, ""},
 		"a superseded learner is Fenced":                    {wrap(artifacts.ErrFenced), contract.CauseFenced, "Superseded"},
 		"an attempt that another process claimed is Fenced": {wrap(artifacts.ErrClaimed), contract.CauseFenced, "Superseded"},
-		"lost states are rejected data": {wrap(failure.New(failure.LostCheckpoint, errors.New("x"),
+		"lost states are rejected data": {wrap(failure.New(problem.NoUsableCheckpoint, errors.New("x"),
 			"loading")), contract.CauseDataRejected, "NoUsableCheckpoint"},
-		"states without the optimizer are waited for": {failure.New(failure.LostCheckpoint, trainee.ErrColdOptimizer,
+		"states without the optimizer are waited for": {failure.New(problem.NoUsableCheckpoint, trainee.ErrColdOptimizer,
 			"loading"), contract.CauseUpstream, "OptimizerNotRestored"},
 		"a refused key ends the attempt, not the run": {wrap(&client.Error{Category: tinker.CategoryUnauthorized}),
 			contract.CauseUpstream, "KeyRefused"},
-		"refused settings are waited for": {wrap(failure.New(failure.SettingsRefused, errors.New("x"),
-			"stepping")), contract.CauseUpstream, "UnsupportedByEndpoint"},
-		"data that are refused whole are waited for": {wrap(failure.New(failure.DataRefused, errors.New("x"),
-			"training")), contract.CauseUpstream, "UnsupportedByEndpoint"},
-		"a refused check requires intervention": {wrap(failure.New(failure.Unsupported, errors.New("x"),
+		"refused settings are waited for": {wrap(failure.New(problem.SettingsRefused, errors.New("x"),
+			"stepping")), contract.CauseUpstream, "SettingsRefused"},
+		"data that are refused whole are waited for": {wrap(failure.New(problem.DataRefused, errors.New("x"),
+			"training")), contract.CauseUpstream, "DataRefused"},
+		"a refused check requires intervention": {wrap(failure.New(problem.UnsupportedByEndpoint, errors.New("x"),
 			"checking")), contract.CauseConfigRejected, "UnsupportedByEndpoint"},
-		"first weights that are missing are waited for": {wrap(failure.New(failure.MissingCheckpoint, errors.New("x"),
-			"loading")), contract.CauseUpstream, "NoUsableCheckpoint"},
+		"first weights that are missing are waited for": {wrap(failure.New(problem.CheckpointMissing, errors.New("x"),
+			"loading")), contract.CauseUpstream, "CheckpointMissing"},
 		"a learner without progress ends, whatever failed": {fmt.Errorf("%w: %w", errNoProgress,
-			failure.New(failure.SettingsRefused, errors.New("x"), "stepping")), contract.CauseCrashed, ""},
+			failure.New(problem.SettingsRefused, errors.New("x"), "stepping")), contract.CauseCrashed, ""},
 		"a spec that no endpoint accepts ends the run": {preflight.Reject(problem.EnvironmentsRejected, "x"),
 			contract.CauseConfigRejected, problem.EnvironmentsRejected},
-		"an unknown model ends the attempt, not the run": {failure.New(failure.UnknownModel,
+		"an unknown model ends the attempt, not the run": {failure.New(problem.ModelUnknown,
 			preflight.Reject(problem.ModelUnknown, "x"), "checking"),
 			contract.CauseUpstream, "ModelUnknown"},
-		"a short context ends the attempt, not the run": {failure.New(failure.ShortContext,
-			preflight.Reject(problem.UnsupportedByEndpoint, "x"), "checking"),
-			contract.CauseUpstream, "UnsupportedByEndpoint"},
+		"a short context ends the attempt, not the run": {failure.New(problem.ContextTooShort,
+			preflight.Reject(problem.ContextTooShort, "x"), "checking"),
+			contract.CauseUpstream, "ContextTooShort"},
 		"a broken model does not end the run": {wrap(client.ErrModelBroken), contract.CauseCrashed, ""},
 		"a lost future does not end the run": {wrap(&client.Error{Category: tinker.CategoryFutureLost}),
 			contract.CauseCrashed, ""},
@@ -73,9 +73,9 @@ func TestVerdictOf(t *testing.T) {
 			}
 		})
 	}
-	for _, kind := range []failure.Kind{failure.SettingsRefused, failure.DataRefused} {
+	for _, kind := range []problem.Code{problem.SettingsRefused, problem.DataRefused} {
 		if isFinal(failure.New(kind, errors.New("x"), "training"), true) {
-			t.Errorf("kind %d ends a run that has trained", kind)
+			t.Errorf("code %q ends a run that has trained", kind)
 		}
 	}
 	if !isFinal(ErrKilled, true) {

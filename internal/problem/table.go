@@ -98,11 +98,13 @@ var specTable = []entry{
 			"and model.tokenizer."}},
 	{UnsupportedByEndpoint, Row{
 		Conditions: "Accepted, Progressing", Endpoint: true, Next: AwaitRepair,
+		Fact:  "The endpoint does not support a setting of the spec.",
 		Means: "The endpoint ignores or refuses a setting of the spec, or the context of the model is too short there.",
 		Repair: "Repair the endpoint, or change the setting that the message names. A run that has failed needs " +
 			"kubectl tinker retry $(run) then."}},
 	{OptimizerNotRestored, Row{
 		Conditions: "Accepted, Progressing", Endpoint: true, Next: AwaitRepair,
+		Fact:  "The run waits until the endpoint restores the optimizer, or failurePolicy.requireOptimizerState is false.",
 		Means: "The endpoint loses Adam's state, which failurePolicy.requireOptimizerState forbids.",
 		Repair: "Set failurePolicy.requireOptimizerState to false, or repair the endpoint. A run that has failed needs " +
 			"kubectl tinker retry $(run) then."}},
@@ -265,20 +267,24 @@ var endpointTable = []entry{
 		Conditions: progressing, Endpoint: true, NeedsAction: true, Retry: Always,
 		Fact: "The endpoint answers 402.", Repair: "Check the account's billing."}},
 	{SettingsRefused, Row{
-		Conditions: progressing, Endpoint: true, NeedsAction: true, Retry: Always, Reason: string(UnsupportedByEndpoint),
+		Conditions: progressing, Endpoint: true, NeedsAction: true, Retry: Always, Next: AwaitRepair,
+		Reason: string(UnsupportedByEndpoint),
 		Fact:   "The endpoint refuses a setting of the run.",
 		Repair: "Correct it at the endpoint, or in the spec, which may be changed until a first step is committed."}},
 	{DataRefused, Row{
-		Conditions: progressing, Endpoint: true, NeedsAction: true, Retry: Always, Reason: string(UnsupportedByEndpoint),
-		Fact: "The endpoint refuses all training data.",
+		Conditions: progressing, Endpoint: true, NeedsAction: true, Retry: Always, Next: AwaitRepair,
+		Reason: string(UnsupportedByEndpoint),
+		Fact:   "The endpoint refuses all training data.",
 		Repair: "Correct it at the endpoint, or change the loss or the model in the spec, which is possible until a " +
 			"first step is committed."}},
 	{ContextTooShort, Row{
-		Conditions: progressing, Endpoint: true, NeedsAction: true, Retry: AWhile, Reason: string(UnsupportedByEndpoint),
+		Conditions: progressing, Endpoint: true, NeedsAction: true, Retry: AWhile, Next: AwaitRepair,
+		Reason: string(UnsupportedByEndpoint),
 		Fact:   "The run waits until its samples fit into the model's context.",
 		Repair: "Change the limits that the message names, or serve the model with a longer context."}},
 	{CheckpointMissing, Row{
-		Conditions: progressing, Endpoint: true, NeedsAction: true, Retry: Always, Reason: string(NoUsableCheckpoint),
+		Conditions: progressing, Endpoint: true, NeedsAction: true, Retry: Always, Next: AwaitRepair,
+		Reason: string(NoUsableCheckpoint),
 		Fact:   "The endpoint cannot read a checkpoint that the spec names.",
 		Repair: "Make the checkpoint readable, or name another, which is possible until a first step is committed."}},
 }

@@ -317,7 +317,7 @@ func TestContextThatIsTooShort(t *testing.T) {
 	evidence := w.awaitProblem(a, problem.ContextTooShort).Evidence
 	w.exhaustPatience(a)
 	verdict := w.waitFor(a, contract.CauseUpstream)
-	if verdict.Reason != "UnsupportedByEndpoint" || !strings.Contains(verdict.Message, "limits.promptTokens 1048576") ||
+	if verdict.Reason != "ContextTooShort" || !strings.Contains(verdict.Message, "limits.promptTokens 1048576") ||
 		evidence != verdict.Message {
 		t.Errorf("the verdict is %s (%s), and the heartbeat reported %q", verdict.Reason, verdict.Message, evidence)
 	}

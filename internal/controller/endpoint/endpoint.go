@@ -15,22 +15,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// Missing says that the run waits for what the endpoint does not offer, by the reason and the message of an attempt
-// that ended for it.
-func Missing(reason, found string) string {
-	switch reason {
-	case v1alpha1.ReasonModelUnknown:
-		return Message(problem.Problem{Code: problem.ModelUnknown, Evidence: found})
-	case v1alpha1.ReasonNoUsableCheckpoint:
-		return Message(problem.Problem{Code: problem.CheckpointMissing, Evidence: found})
-	case v1alpha1.ReasonOptimizerNotRestored:
-		return "The run waits until the endpoint restores the optimizer, or failurePolicy.requireOptimizerState is false, " +
-			"and then continues by itself." + Evidence(found)
-	}
-	return "The run waits until the endpoint supports what it needs, or the spec no longer asks for it, and then " +
-		"continues by itself." + Evidence(found)
-}
-
 // Message returns the text of a condition about a problem whose evidence a learner reports.
 func Message(found problem.Problem) string {
 	found.Evidence = status.Trim(found.Evidence, MaxEvidence)

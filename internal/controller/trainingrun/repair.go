@@ -83,7 +83,7 @@ func endpointProblem(v view) *status.Condition {
 	case v1alpha1.ReasonEndpointNotTinker:
 		message = endpoint.Repair(v.run.Spec.Tinker, observe.SettingsFixed(v.run), a.Message)
 	default:
-		message = endpoint.Missing(a.Reason, a.Message)
+		message = endpoint.Message(problem.Problem{Code: problem.Code(a.Reason), Evidence: a.Message})
 	}
 	c := status.False(v1alpha1.ConditionProgressing, problem.Lookup(problem.Code(a.Reason)).Reason, message)
 	return &c

@@ -16,6 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
 )
@@ -174,7 +175,7 @@ func (e *Evaluator) run(ctx context.Context, v rl.Version) error {
 			return context.Cause(ctx)
 		}
 		e.Logger.Warn("evaluation failed", "step", v.Step, "failures", failures, "err", err)
-		if failure.KindOf(err) == failure.CredentialsRefused {
+		if failure.CodeOf(err) == problem.KeyRefused {
 			return err
 		}
 		e.Blocked(err.Error())

@@ -20,6 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
 )
@@ -196,7 +197,7 @@ func start(t *testing.T, file contract.RunFile, change func(*fake)) (*Evaluator,
 }
 
 func TestEvaluator(t *testing.T) {
-	refused := failure.New(failure.CredentialsRefused, errors.New("unauthorized"), "loading a state")
+	refused := failure.New(problem.KeyRefused, errors.New("unauthorized"), "loading a state")
 	done := artifacts.Evaluation{Metrics: map[string]float64{"test/pass@1": 0.5}}
 	cases := map[string]struct {
 		file    func(*contract.RunFile)
@@ -276,7 +277,7 @@ func TestRetryOfFailedEvaluation(t *testing.T) {
 
 // TestRetryAfterRefusedKey begins an evaluation again that ended because the API key was refused.
 func TestRetryAfterRefusedKey(t *testing.T) {
-	refused := failure.New(failure.CredentialsRefused, errors.New("unauthorized"), "loading a state")
+	refused := failure.New(problem.KeyRefused, errors.New("unauthorized"), "loading a state")
 	e, f := start(t, evaluating(nil), func(f *fake) { f.missing["sampler-0"], f.failures = true, []error{refused} })
 	e.Begin(0)
 	if err := e.Wait(t.Context()); !errors.Is(err, refused) {

@@ -40,7 +40,7 @@ func (o *Opener) Made(model string) {
 func (o *Opener) List(ctx context.Context) error {
 	if o.loaded {
 		o.loaded = false
-		if err := o.listOwn(ctx); failure.KindOf(err) != failure.Missing {
+		if err := o.listOwn(ctx); failure.CodeOf(err) != failure.Missing {
 			return err
 		}
 	}
@@ -87,7 +87,7 @@ func (o *Opener) listAll(ctx context.Context) error {
 	o.unload(ctx, o.unnamed(found))
 	namesakes := namesakes{}
 	err := o.list(ctx, found, namesakes)
-	if failure.KindOf(err) == failure.Missing {
+	if failure.CodeOf(err) == failure.Missing {
 		// One answer like that may come from a proxy.
 		if _, err := o.API.Capabilities(ctx); err != nil {
 			return failure.New(failure.Outage, err, "listing checkpoints")
@@ -95,7 +95,7 @@ func (o *Opener) listAll(ctx context.Context) error {
 		err = o.list(ctx, found, namesakes)
 	}
 	switch {
-	case failure.KindOf(err) == failure.Missing:
+	case failure.CodeOf(err) == failure.Missing:
 		o.Book.Add(found) // the endpoint lists no checkpoints: what is known of it stays known
 	case err != nil:
 		return fmt.Errorf("listing checkpoints: %w", err)
@@ -126,7 +126,7 @@ func (o *Opener) unloadEarlier(ctx context.Context) error {
 	o.models = map[string]tinker.Metadata{}
 	var earlier []string
 	for run, err := range o.API.TrainingRuns(ctx) {
-		if failure.KindOf(err) == failure.Missing {
+		if failure.CodeOf(err) == failure.Missing {
 			break // the endpoint lists no models
 		}
 		if err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -32,7 +33,7 @@ const (
 )
 
 // errLost says that no state loads.
-var errLost = failure.New(failure.LostCheckpoint, errors.New("missing"), "loading")
+var errLost = failure.New(problem.NoUsableCheckpoint, errors.New("missing"), "loading")
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 

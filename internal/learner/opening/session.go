@@ -103,7 +103,7 @@ func (k *SessionKeeper) Check(ctx context.Context) {
 	if session == "" {
 		return
 	}
-	if err := k.api.Heartbeat(ctx, session); failure.KindOf(err) == failure.Missing {
+	if err := k.api.Heartbeat(ctx, session); failure.CodeOf(err) == failure.Missing {
 		k.logger.Warn("session is lost", "session", session, "err", err)
 		k.Drop(session)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -82,7 +83,7 @@ func (o *Opener) Remake(ctx context.Context, v rl.Version) (string, error) {
 		return "", fmt.Errorf("step %d: %w", v.Step, checkpoints.ErrVersionLost)
 	}
 	path, name, err := o.Models.RemakeSampler(ctx, states)
-	if failure.KindOf(err) == failure.LostCheckpoint {
+	if failure.CodeOf(err) == problem.NoUsableCheckpoint {
 		return "", fmt.Errorf("step %d: %w: %w", v.Step, checkpoints.ErrVersionLost, err)
 	}
 	if err != nil {

@@ -5,7 +5,6 @@ package preflight
 
 import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
@@ -32,12 +31,12 @@ func checkUse(use use, model string, context int) error {
 	case trajectory > 0 && trajectory <= context:
 		return nil // prompt and reply together are never longer
 	case prompt == 0 && reply >= context:
-		return Await(failure.ShortContext, problem.UnsupportedByEndpoint,
+		return Await(problem.ContextTooShort,
 			"%s.sampling.maxTokens is %d, but the context of %s has %d tokens at this endpoint, prompt "+
 				"included: set it to at most %d, or set limits.trajectoryTokens to at most %d", use.path, reply, model, context,
 			context-1, context)
 	case prompt+reply > context:
-		return Await(failure.ShortContext, problem.UnsupportedByEndpoint,
+		return Await(problem.ContextTooShort,
 			"%s.limits.promptTokens %d and sampling.maxTokens %d make %d tokens, but the context of %s has "+
 				"%d at this endpoint: lower one of them, or set limits.trajectoryTokens to at most %d",
 			use.path, prompt, reply, prompt+reply, model, context, context)

@@ -69,8 +69,8 @@ func TestContextLength(t *testing.T) {
 				}
 				return
 			}
-			if reasonOf(err) != problem.UnsupportedByEndpoint {
-				t.Fatalf("CheckModel gives %v, want the reason %s", err, problem.UnsupportedByEndpoint)
+			if reasonOf(err) != problem.ContextTooShort {
+				t.Fatalf("CheckModel gives %v, want the reason %s", err, problem.ContextTooShort)
 			}
 			for _, part := range tc.says {
 				if !strings.Contains(err.Error(), part) {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
@@ -28,7 +27,7 @@ func checkJudges(file contract.RunFile, known []tinker.SupportedModel) error {
 			if slices.ContainsFunc(known, func(m tinker.SupportedModel) bool { return m.ModelName == judge.Model }) {
 				continue
 			}
-			return Await(failure.UnknownModel, problem.ModelUnknown,
+			return Await(problem.ModelUnknown,
 				"%s: the endpoint does not know the model %s, which rubric.judge.tinker.model "+
 					"of the RewardEnvironment names: serve it there, or correct the name and create the run again", use.path,
 				judge.Model)

@@ -206,7 +206,7 @@ func TestRefusal(t *testing.T) {
 			file := plain(tc.change)
 			err := refusal(file, needsOf(file), tc.report)
 			var refused *RejectedError
-			if errors.As(err, &refused) != (tc.reason != "") || (refused != nil && refused.Reason != tc.reason) {
+			if errors.As(err, &refused) != (tc.reason != "") || (refused != nil && refused.Code != tc.reason) {
 				t.Fatalf("refusal is %v, want the reason %q", err, tc.reason)
 			}
 			for _, text := range tc.says {
@@ -244,7 +244,7 @@ func TestExpect(t *testing.T) {
 	})
 	unchecked, err := Expect(clipped)
 	var refused *RejectedError
-	if !errors.As(err, &refused) || refused.Reason != problem.UnsupportedByEndpoint || !strings.Contains(refused.Message,
+	if !errors.As(err, &refused) || refused.Code != problem.UnsupportedByEndpoint || !strings.Contains(refused.Message,
 		"gradClipNorm") {
 		t.Errorf("Expect refuses with %v", err)
 	}

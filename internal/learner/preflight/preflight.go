@@ -24,7 +24,7 @@ import (
 
 // RejectedError is a setting that this learner or the endpoint cannot honour.
 type RejectedError struct {
-	Reason  problem.Code
+	Code    problem.Code
 	Message string
 }
 
@@ -32,13 +32,13 @@ type RejectedError struct {
 func (e *RejectedError) Error() string { return e.Message }
 
 // Reject returns a RejectedError.
-func Reject(reason problem.Code, format string, args ...any) error {
-	return &RejectedError{Reason: reason, Message: fmt.Sprintf(format, args...)}
+func Reject(code problem.Code, format string, args ...any) error {
+	return &RejectedError{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 // Await returns a RejectedError that a run waits for, since the server or the spec may be changed.
-func Await(kind failure.Kind, reason problem.Code, format string, args ...any) error {
-	return failure.New(kind, Reject(reason, format, args...), "checking the endpoint")
+func Await(code problem.Code, format string, args ...any) error {
+	return failure.New(code, Reject(code, format, args...), "checking the endpoint")
 }
 
 // api lists the models that an endpoint serves.
@@ -101,7 +101,7 @@ func (c *Checker) CheckModel(ctx context.Context) error {
 			continue
 		}
 		if model.Trainable != nil && !*model.Trainable {
-			return Await(failure.UnknownModel, problem.ModelUnknown, "The endpoint cannot train %s: choose another model.name",
+			return Await(problem.ModelUnknown, "The endpoint cannot train %s: choose another model.name",
 				name)
 		}
 		if err := checkContext(c.File, model.MaxContextLength); err != nil {
@@ -112,7 +112,7 @@ func (c *Checker) CheckModel(ctx context.Context) error {
 	if len(server.SupportedModels) == 0 {
 		return nil
 	}
-	return Await(failure.UnknownModel, problem.ModelUnknown,
+	return Await(problem.ModelUnknown,
 		"The endpoint does not know the model %s: serve it there, or choose another "+
 			"model.name or tinker.baseURL, which may be changed until a first step is committed", name)
 }

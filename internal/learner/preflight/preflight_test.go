@@ -83,7 +83,7 @@ func check(f *fake, change func(*contract.RunFile)) *Checker {
 func reasonOf(err error) problem.Code {
 	var rejected *RejectedError
 	if errors.As(err, &rejected) {
-		return rejected.Reason
+		return rejected.Code
 	}
 	return ""
 }
@@ -115,7 +115,7 @@ func TestCheckModel(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			err := check(&fake{server: tc.server, serverErr: tc.err}, nil).CheckModel(t.Context())
-			if waits := failure.KindOf(err) == failure.UnknownModel; waits != (tc.reason == problem.ModelUnknown) {
+			if waits := failure.CodeOf(err) == problem.ModelUnknown; waits != (tc.reason == problem.ModelUnknown) {
 				t.Errorf("the run waits for its model: %v", waits)
 			}
 			if reasonOf(err) != tc.reason || (tc.want != nil && !errors.Is(err, tc.want)) ||

@@ -13,9 +13,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// Awaited reports whether a run waits for the repair of what caused failures of a kind.
-func Awaited(kind failure.Kind) bool { return kind.Code() != "" }
-
 // status receives the problems that heartbeats report.
 type status interface {
 	AddProblem(found problem.Problem)
@@ -36,8 +33,8 @@ type RepairWait struct {
 // Retries reports whether an error is such a problem, which is tried again, in most cases for a while: a learner that
 // ends then is followed by one that reads the spec and the Secret anew.
 func (w *RepairWait) Retries(err error) bool {
-	code := failure.KindOf(err).Code()
-	if code == "" {
+	code := failure.CodeOf(err)
+	if !failure.Awaited(code) {
 		return false
 	}
 	if code != w.code {

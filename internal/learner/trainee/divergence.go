@@ -11,6 +11,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -33,7 +34,7 @@ func (d *Detector) CheckReplies(step int64, replies Replies) error {
 		}
 		err := fmt.Errorf("%s of step %d is %v", name, step, value)
 		if d.step == step {
-			return failure.New(failure.Diverged, err, "training")
+			return failure.New(problem.Diverged, err, "training")
 		}
 		d.step = step
 		return fmt.Errorf("training: %w", err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -16,24 +17,24 @@ func TestLossThatIsNotFinite(t *testing.T) {
 	good := map[string]float64{"loss:sum": 1, "unclipped_grad_l2:mean": 2, "entropy": math.NaN()}
 	cases := map[string]struct {
 		replies []map[string]float64
-		want    []failure.Kind
+		want    []problem.Code
 		failed  []bool
 	}{
-		"finite numbers": {[]map[string]float64{good}, []failure.Kind{failure.Other}, []bool{false}},
+		"finite numbers": {[]map[string]float64{good}, []problem.Code{""}, []bool{false}},
 		"once": {[]map[string]float64{{"loss:sum": math.NaN()}, good},
-			[]failure.Kind{failure.Other, failure.Other}, []bool{true, false}},
+			[]problem.Code{"", ""}, []bool{true, false}},
 		"again": {[]map[string]float64{{"loss:sum": math.NaN()}, {"loss:sum": math.NaN()}},
-			[]failure.Kind{failure.Other, failure.Diverged}, []bool{true, true}},
+			[]problem.Code{"", problem.Diverged}, []bool{true, true}},
 		"a gradient, and again": {[]map[string]float64{{"unclipped_grad_l2:mean": math.Inf(1)},
-			{"loss:sum": math.Inf(-1)}}, []failure.Kind{failure.Other, failure.Diverged}, []bool{true, true}},
-		"a metric of another sort": {[]map[string]float64{{"kl": math.NaN()}}, []failure.Kind{failure.Other}, []bool{false}},
+			{"loss:sum": math.Inf(-1)}}, []problem.Code{"", problem.Diverged}, []bool{true, true}},
+		"a metric of another sort": {[]map[string]float64{{"kl": math.NaN()}}, []problem.Code{""}, []bool{false}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var d Detector
 			for i, metrics := range tc.replies {
 				err := d.CheckReplies(3, Replies{Metrics: metrics})
-				if (err != nil) != tc.failed[i] || err != nil && failure.KindOf(err) != tc.want[i] {
+				if (err != nil) != tc.failed[i] || err != nil && failure.CodeOf(err) != tc.want[i] {
 					t.Errorf("reply %d gives %v", i, err)
 				}
 			}

@@ -16,6 +16,7 @@ import (
 	"fmt"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -33,11 +34,11 @@ var _ endpoint = (*client.Client)(nil)
 
 // What the endpoint's refusal of each operation, and a 404, mean.
 var (
-	creating = failure.Operation{Refused: failure.SettingsRefused, Missing: failure.Outage}
-	passing  = failure.Operation{Refused: failure.DataRefused, Missing: failure.LostModel}
-	stepping = failure.Operation{Refused: failure.SettingsRefused, Missing: failure.LostModel}
-	loading  = failure.Operation{Refused: failure.LostCheckpoint, Missing: failure.LostModel}
-	asking   = failure.Operation{Refused: failure.Outage, Missing: failure.LostCheckpoint}
+	creating = failure.Operation{Refused: problem.SettingsRefused, Missing: failure.Outage}
+	passing  = failure.Operation{Refused: problem.DataRefused, Missing: failure.LostModel}
+	stepping = failure.Operation{Refused: problem.SettingsRefused, Missing: failure.LostModel}
+	loading  = failure.Operation{Refused: problem.NoUsableCheckpoint, Missing: failure.LostModel}
+	asking   = failure.Operation{Refused: failure.Outage, Missing: problem.NoUsableCheckpoint}
 	saving   = failure.Operation{Refused: failure.Outage, Missing: failure.LostModel}
 )
 

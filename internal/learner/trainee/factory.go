@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -69,12 +70,12 @@ func (f *Factory) Fresh(ctx context.Context, init *contract.InitFrom) (*Model, e
 		return f.create(ctx)
 	}
 	model, err := f.load(ctx, init.Checkpoint, init.RestoreOptimizer)
-	if failure.KindOf(err) == failure.LostCheckpoint && init.RestoreOptimizer && !f.RequireOptimizer {
+	if failure.CodeOf(err) == problem.NoUsableCheckpoint && init.RestoreOptimizer && !f.RequireOptimizer {
 		f.Logger.Warn("first weights do not load with their optimizer", "path", init.Checkpoint, "err", err)
 		model, err = f.load(ctx, init.Checkpoint, false)
 	}
-	if failure.KindOf(err) == failure.LostCheckpoint {
-		return nil, failure.New(failure.MissingCheckpoint, err, "no first weights can be loaded")
+	if failure.CodeOf(err) == problem.NoUsableCheckpoint {
+		return nil, failure.New(problem.CheckpointMissing, err, "no first weights can be loaded")
 	}
 	return model, err
 }
@@ -125,7 +126,7 @@ func (f *Factory) newest(
 			if err == nil {
 				return model, state, nil
 			}
-			if failure.KindOf(err) != failure.LostCheckpoint {
+			if failure.CodeOf(err) != problem.NoUsableCheckpoint {
 				if !f.isStuck(ctx, state.Path, err) {
 					return nil, checkpoints.Entry{}, err
 				}
@@ -139,7 +140,7 @@ func (f *Factory) newest(
 	if outage != nil {
 		return nil, checkpoints.Entry{}, outage
 	}
-	return nil, checkpoints.Entry{}, failure.New(failure.LostCheckpoint,
+	return nil, checkpoints.Entry{}, failure.New(problem.NoUsableCheckpoint,
 		errors.Join(refusals[:min(len(refusals), 3)]...), "no saved state can be loaded")
 }
 
@@ -147,7 +148,7 @@ func (f *Factory) newest(
 // instead: then the outage may concern the one state alone.
 func (f *Factory) isStuck(ctx context.Context, path string, err error) bool {
 	const patience = 5 * time.Minute
-	if kind := failure.KindOf(err); ctx.Err() != nil || (kind != failure.Outage && kind != failure.LostModel) {
+	if code := failure.CodeOf(err); ctx.Err() != nil || (code != failure.Outage && code != failure.LostModel) {
 		return false
 	}
 	f.mu.Lock()
@@ -187,7 +188,7 @@ func (f *Factory) warm(ctx context.Context, state checkpoints.Entry) (*Model, er
 		}
 		model.Abandon(ctx)
 		if !again {
-			return nil, failure.New(failure.LostCheckpoint, ErrColdOptimizer, "loading %s", state.Path)
+			return nil, failure.New(problem.NoUsableCheckpoint, ErrColdOptimizer, "loading %s", state.Path)
 		}
 	}
 }
@@ -202,7 +203,7 @@ func (f *Factory) cold(ctx context.Context, state checkpoints.Entry) (*Model, er
 }
 
 func (f *Factory) restore(ctx context.Context, state checkpoints.Entry, optimizer bool) (*Model, error) {
-	if err := f.askFor(ctx, state); failure.KindOf(err) == failure.LostCheckpoint {
+	if err := f.askFor(ctx, state); failure.CodeOf(err) == problem.NoUsableCheckpoint {
 		return nil, err
 	}
 	return f.load(ctx, state.Path, optimizer)
@@ -220,10 +221,10 @@ func (f *Factory) askFor(ctx context.Context, state checkpoints.Entry) error {
 // Exists reports whether a state exists. It returns true if the endpoint does not support the question.
 func (f *Factory) Exists(ctx context.Context, state checkpoints.Entry) (bool, error) {
 	err := f.askFor(ctx, state)
-	switch failure.KindOf(err) {
-	case failure.LostCheckpoint:
+	switch failure.CodeOf(err) {
+	case problem.NoUsableCheckpoint:
 		return false, nil
-	case failure.Outage, failure.CredentialsRefused, failure.NotTinker:
+	case failure.Outage, problem.KeyRefused, problem.EndpointNotTinker:
 		return false, err
 	}
 	return true, ctx.Err()
@@ -239,7 +240,7 @@ func (f *Factory) ask(ctx context.Context, path string) error {
 				return failure.New(failure.Outage, err, "asking for %s", path)
 			}
 		}
-		if _, err = f.API.WeightsInfo(ctx, path); failure.KindOf(asking.Failed(err, "")) != failure.LostCheckpoint {
+		if _, err = f.API.WeightsInfo(ctx, path); failure.CodeOf(asking.Failed(err, "")) != problem.NoUsableCheckpoint {
 			break
 		}
 	}
@@ -260,7 +261,7 @@ func (f *Factory) load(ctx context.Context, path string, optimizer bool) (*Model
 			return model, nil
 		}
 		model.Abandon(ctx)
-		if kind := failure.KindOf(err); kind != failure.Outage && kind != failure.LostModel {
+		if code := failure.CodeOf(err); code != failure.Outage && code != failure.LostModel {
 			break
 		}
 	}
@@ -272,7 +273,7 @@ func (f *Factory) load(ctx context.Context, path string, optimizer bool) (*Model
 func (f *Factory) loadFailed(ctx context.Context, path string, err error) error {
 	operation := loading
 	if err != nil && damaged.MatchString(err.Error()) {
-		return failure.New(failure.LostCheckpoint, err, "loading %s", path)
+		return failure.New(problem.NoUsableCheckpoint, err, "loading %s", path)
 	}
 	refused := false
 	switch client.CategoryFrom(err) {
@@ -283,8 +284,8 @@ func (f *Factory) loadFailed(ctx context.Context, path string, err error) error 
 	}
 	if refused {
 		operation.Refused = failure.Outage
-		if failure.KindOf(f.ask(ctx, path)) == failure.LostCheckpoint {
-			operation = failure.Operation{Refused: failure.LostCheckpoint, Missing: failure.LostCheckpoint}
+		if failure.CodeOf(f.ask(ctx, path)) == problem.NoUsableCheckpoint {
+			operation = failure.Operation{Refused: problem.NoUsableCheckpoint, Missing: problem.NoUsableCheckpoint}
 		}
 	}
 	return operation.Failed(err, "loading %s", path)

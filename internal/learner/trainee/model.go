@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -138,7 +139,7 @@ func (m *Model) Accepts(ctx context.Context, datums []rl.Datum, losses Losses) (
 			_, err = result.Wait(ctx)
 		}
 		err = passing.Failed(err, "trying data")
-		if failure.KindOf(err) == failure.DataRefused {
+		if failure.CodeOf(err) == problem.DataRefused {
 			return false, nil
 		}
 		if err != nil {

@@ -61,7 +61,7 @@ func (q Question) Ask(ctx context.Context, path string) (Finding, error) {
 		if refusal = q.sample(ctx, path, ""); refusal == nil {
 			return FindingSound, nil
 		}
-		if failure.KindOf(refusal) == failure.Missing || ctx.Err() != nil {
+		if failure.CodeOf(refusal) == failure.Missing || ctx.Err() != nil {
 			return FindingUnknown, refusal
 		}
 		if err := q.sample(ctx, "", q.Base); err != nil {

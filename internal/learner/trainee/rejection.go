@@ -11,6 +11,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -61,7 +62,7 @@ func (s *Suspect) Bisect(ctx context.Context, model accepter, losses Losses) ([]
 		s.rejectedWhole++
 	}
 	if s.rejectedWhole > 1 || (len(usable) > 1 && len(rejected) == len(usable)) {
-		return nil, failure.New(failure.DataRefused, errAllRejected, "trying the %d groups of step %d", len(usable),
+		return nil, failure.New(problem.DataRefused, errAllRejected, "trying the %d groups of step %d", len(usable),
 			batch.Slots.Step+1)
 	}
 	if len(rejected) > 0 {

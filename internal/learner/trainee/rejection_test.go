@@ -12,6 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
@@ -89,7 +90,7 @@ func TestBisect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := Suspect{batch: &leases.Batch{Groups: tc.groups}, rejections: 2, rejectedWhole: tc.whole}
 			got, err := s.Bisect(t.Context(), &rejectingModel{token: bad, err: tc.err}, Losses{})
-			if (failure.KindOf(err) == failure.DataRefused) != tc.rejected ||
+			if (failure.CodeOf(err) == problem.DataRefused) != tc.rejected ||
 				(tc.wantErr != nil && !errors.Is(err, tc.wantErr)) {
 				t.Fatalf("bisect gives %v, want the batch rejected %v, error %v", err, tc.rejected, tc.wantErr)
 			}
@@ -123,9 +124,9 @@ func TestBisectTriesLogarithmically(t *testing.T) {
 
 func TestSuspectGivesUp(t *testing.T) {
 	var s Suspect
-	cause := failure.New(failure.DataRefused, errors.New("x"), "training")
+	cause := failure.New(problem.DataRefused, errors.New("x"), "training")
 	for try := 1; try <= 4; try++ {
-		final := failure.KindOf(s.Record(leases.Batch{}, cause)) == failure.DataRefused
+		final := failure.CodeOf(s.Record(leases.Batch{}, cause)) == problem.DataRefused
 		if final != (try == 4) {
 			t.Errorf("rejection %d ends the run: %v", try, final)
 		}

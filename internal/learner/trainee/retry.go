@@ -7,17 +7,17 @@ import (
 	"context"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // Sample returns a step that shows whether the endpoint still refuses what it refused in this one: a single sequence
 // for each loss, the longest where it refused the data, and else the shortest.
-func (s Step) Sample(refused failure.Kind) Step {
+func (s Step) Sample(refused problem.Code) Step {
 	sample := Step{Substeps: 1, Losses: s.Losses, Adam: s.Adam}
 	for _, p := range s.Losses.split(s.Datums) {
 		chosen := p.datums[0]
 		for _, d := range p.datums[1:] {
-			if longer := len(d.Tokens) > len(chosen.Tokens); longer == (refused == failure.DataRefused) {
+			if longer := len(d.Tokens) > len(chosen.Tokens); longer == (refused == problem.DataRefused) {
 				chosen = d
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/failure"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -123,21 +124,21 @@ func TestTrain(t *testing.T) {
 func TestTrainClassifiesFailures(t *testing.T) {
 	cases := map[string]struct {
 		rule fault.Rule
-		want failure.Kind
+		want problem.Code
 	}{
-		"refused data":       {fault.Rule{Op: "forward_backward", Do: fault.Fail, Category: "user"}, failure.DataRefused},
-		"refused optimizer":  {fault.Rule{Op: "optim_step", Do: fault.Fail, Category: "user"}, failure.SettingsRefused},
+		"refused data":       {fault.Rule{Op: "forward_backward", Do: fault.Fail, Category: "user"}, problem.DataRefused},
+		"refused optimizer":  {fault.Rule{Op: "optim_step", Do: fault.Fail, Category: "user"}, problem.SettingsRefused},
 		"the server's fault": {fault.Rule{Op: "optim_step", Do: fault.Fail, Category: "server"}, failure.Outage},
 		"a lost reply":       {fault.Rule{Op: "forward_backward", Do: fault.LoseFuture}, failure.Outage},
-		"a refused key":      {fault.Rule{Op: "optim_step", Do: fault.Refuse, Status: 401}, failure.CredentialsRefused},
+		"a refused key":      {fault.Rule{Op: "optim_step", Do: fault.Refuse, Status: 401}, problem.KeyRefused},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			o, sim := opener(t)
 			script(t, sim, tc.rule)
 			_, err := train(t, fresh(t, o))
-			if got := failure.KindOf(err); got != tc.want {
-				t.Errorf("Train gives %v of kind %d, want %d", err, got, tc.want)
+			if got := failure.CodeOf(err); got != tc.want {
+				t.Errorf("Train gives %v of code %q, want %q", err, got, tc.want)
 			}
 		})
 	}
@@ -145,8 +146,8 @@ func TestTrainClassifiesFailures(t *testing.T) {
 		o, _ := opener(t)
 		model := fresh(t, o)
 		model.Abandon(t.Context())
-		if _, err := train(t, model); failure.KindOf(err) != failure.LostModel {
-			t.Errorf("Train gives %v of kind %d, want %d", err, failure.KindOf(err), failure.LostModel)
+		if _, err := train(t, model); failure.CodeOf(err) != failure.LostModel {
+			t.Errorf("Train gives %v of code %q, want %q", err, failure.CodeOf(err), failure.LostModel)
 		}
 	})
 }
@@ -197,7 +198,7 @@ func TestRestoreTakesTheNewestThatLoads(t *testing.T) {
 			script(t, sim, tc.rules...)
 			_, got, err := o.Restore(t.Context(), []checkpoints.Entry{entry(missing, false), entry(newer, true),
 				entry(older, true)})
-			if got.Path != tc.want || (failure.KindOf(err) == failure.LostCheckpoint) != (tc.want == "") {
+			if got.Path != tc.want || (failure.CodeOf(err) == problem.NoUsableCheckpoint) != (tc.want == "") {
 				t.Errorf("restored %q (%v), want %q", got.Path, err, tc.want)
 			}
 		})
@@ -217,7 +218,7 @@ func TestStateIsNotRefusedWhileTheStoreFails(t *testing.T) {
 	}
 	script(t, sim, fault.Rule{Op: "load_weights", Do: fault.Fail, Category: "server", Count: -1})
 	for range 2 {
-		if got, err := restore(); failure.KindOf(err) != failure.Outage {
+		if got, err := restore(); failure.CodeOf(err) != failure.Outage {
 			t.Fatalf("restored %q (%v) in an outage", got, err)
 		}
 		clock = clock.Add(6 * time.Minute)
