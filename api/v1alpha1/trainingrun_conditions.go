@@ -143,7 +143,6 @@ const (
 	ReasonOptimizerNotRestored  = "OptimizerNotRestored"
 	ReasonKeyRefused            = "KeyRefused"
 	ReasonModelUnknown          = "ModelUnknown"
-	ReasonTokenizerRejected     = "TokenizerRejected"
 	ReasonUnsupportedByEndpoint = "UnsupportedByEndpoint"
 )
 

@@ -215,7 +215,7 @@ type Attempt struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	Cause string `json:"cause,omitempty"`
-	// reason is the reason of its end, if the cause has several.
+	// reason is the code of the problem that ended it, as in the troubleshooting page; empty if none did.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Reason string `json:"reason,omitempty"`

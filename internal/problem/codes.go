@@ -60,7 +60,6 @@ const (
 	UnsupportedByEndpoint Code = "UnsupportedByEndpoint"
 	OptimizerNotRestored  Code = "OptimizerNotRestored"
 	NoUsableCheckpoint    Code = "NoUsableCheckpoint"
-	TokenizerRejected     Code = "TokenizerRejected"
 	StartRejected         Code = "StartRejected"
 	EnvironmentsRejected  Code = "EnvironmentsRejected"
 	Untrainable           Code = "Untrainable"

@@ -350,9 +350,6 @@ var trackingTable = []entry{
 
 // endTable has the reasons for which runs end.
 var endTable = []entry{
-	{TokenizerRejected, Row{
-		Conditions: failed, Means: "The tokenizer is not supported.",
-		Repair: "Correct model.tokenizer, then: kubectl tinker retry $(run)"}},
 	{NoUsableCheckpoint, Row{
 		Conditions: "Progressing, Failed", Endpoint: true, Next: AwaitRepair,
 		Means: "Failed: every saved state is deleted or refused. Progressing: a checkpoint of the spec cannot be read.",

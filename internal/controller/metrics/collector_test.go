@@ -36,7 +36,8 @@ func objects(t *testing.T) client.Reader {
 		Usage: &v1alpha1.Usage{SampledTokens: new(int64(9000)), ReferenceTokens: new(int64(70)),
 			EstimatedUSD: new(1.5)},
 		Attempts: []v1alpha1.Attempt{{Number: 4}, {Number: 3, Cause: "Crashed", Count: 2},
-			{Number: 1, Cause: "Crashed"}},
+			{Number: 1, Cause: "Crashed"}, {Number: 8, Cause: "Upstream", Reason: "KeyRefused", Count: 4},
+			{Number: 9, Cause: "Upstream", Reason: "OfAnotherBuild"}, {Number: 10, Cause: "Upstream", Reason: "OfAThird"}},
 		Workers: new(int32(2)), ReadyWorkers: new(int32(1)), EffectiveTrainingRatio: new(0.75),
 	}
 	pending := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "new"}}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 const prefix = "tinker_operator_"
@@ -36,8 +37,9 @@ var (
 	runPending = describeRun("unconfirmed_tokens", "Tokens at most that requests without a known outcome may have cost.")
 	runUSD     = describeRun("estimated_usd",
 		"Cost of the tokens over all attempts, by the prices of the run, in US dollars.")
-	runRestarts  = describeRun("restarts_total", "Attempts that followed on one that ended by itself.")
-	runAttempts  = describeRun("ended_attempts", "Attempts in the status that have ended, by cause.", "cause")
+	runRestarts = describeRun("restarts_total", "Attempts that followed on one that ended by itself.")
+	runAttempts = describeRun("ended_attempts", "Attempts in the status that have ended, by cause and code.", "cause",
+		"code")
 	runRatio     = describeRun("effective_training_ratio", "Time spent on steps that count by the time since the start.")
 	runWorkers   = describeRun("workers", "Worker pods.")
 	runReady     = describeRun("ready_workers", "Worker pods that are ready.")
@@ -130,15 +132,24 @@ func (list *samples) addUsage(u *v1alpha1.Usage) {
 	add(list, runUSD, prometheus.GaugeValue, u.EstimatedUSD)
 }
 
-// addAttempts counts attempts by cause; one entry of the status may stand for several.
+// addAttempts counts attempts by cause and code; one entry of the status may stand for several.
 func (list *samples) addAttempts(attempts []v1alpha1.Attempt) {
-	causes := map[string]int64{}
+	counts := map[[2]string]int64{}
 	for _, a := range attempts {
 		if a.Cause != "" {
-			causes[a.Cause] += int64(max(a.Count, 1))
+			counts[[2]string{a.Cause, codeLabel(a.Reason)}] += int64(max(a.Count, 1))
 		}
 	}
-	for cause, count := range causes {
-		add(list, runAttempts, prometheus.GaugeValue, &count, cause)
+	for key, count := range counts {
+		add(list, runAttempts, prometheus.GaugeValue, &count, key[0], key[1])
 	}
+}
+
+// codeLabel returns the label of an attempt's reason. All codes of other builds share one, so that they make no series
+// of their own.
+func codeLabel(reason string) string {
+	if code := problem.Code(reason); reason != "" && !problem.IsKnown(code) {
+		return problem.Lookup(code).Reason
+	}
+	return reason
 }

@@ -17,12 +17,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// TestRecording checks the condition of a run that is tracked, and that no other condition follows from it.
+// TestRecording checks the condition of a run that is tracked, and that no other condition follows from a service.
 func TestRecording(t *testing.T) {
 	refused := tracking.Problem{Service: "wandb", Reason: "TrackerKeyRefused", Message: "host answers 401: put a valid key"}
 	connecting := tracking.Problem{Service: "mlflow", Reason: "Connecting", Message: "not yet"}
 	cases := map[string]struct {
 		problems []tracking.Problem
+		blocked  bool
 		silent   bool
 		former   string
 		want     string
@@ -33,6 +34,8 @@ func TestRecording(t *testing.T) {
 		"before the first contact": {problems: []tracking.Problem{connecting}, want: "Unknown Connecting"},
 		"one of two is refused": {problems: []tracking.Problem{connecting, refused},
 			want: "False KeyRefused mlflow: not yet. wandb: "},
+		"the store takes nothing": {problems: []tracking.Problem{connecting}, blocked: true,
+			want: "False ArtifactsBlocked The learner cannot write its files (no space left)."},
 		"no learner has answered":   {silent: true, want: "Unknown NotStarted"},
 		"no learner answers longer": {silent: true, former: "TrackerKeyRefused", want: "False KeyRefused"},
 	}
@@ -44,6 +47,10 @@ func TestRecording(t *testing.T) {
 			}
 			run, seen := newRun(attempts(inProgress(1))), observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()},
 				replying(reply))
+			if tc.blocked {
+				reply.Problems = []problem.Problem{{Code: problem.ArtifactsBlocked, Evidence: "no space left"}}
+				seen = observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(reply))
+			}
 			run.Spec.Tracking = &apitracking.Tracking{WandB: &apitracking.WandB{Project: "p"}}
 			if tc.former != "" {
 				former := observing(1, observe.Learner{Job: newJob("one"), Pod: newPod()}, replying(contract.HeartbeatReply{
@@ -68,7 +75,7 @@ func TestRecording(t *testing.T) {
 			if err := check(untracked, closedReasons(t), run.Generation); err != nil {
 				t.Errorf("without tracking: %v", err)
 			}
-			if !tc.silent && !meta.IsStatusConditionTrue(got.Conditions, v1alpha1.ConditionReady) {
+			if !tc.silent && !tc.blocked && !meta.IsStatusConditionTrue(got.Conditions, v1alpha1.ConditionReady) {
 				t.Error("the run is not ready")
 			}
 		})
