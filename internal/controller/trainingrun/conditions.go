@@ -229,7 +229,8 @@ func progressCondition(v view) status.Condition {
 		c := v.learnerRefused()
 		return status.False(kind, c.Reason, c.Message)
 	case v.plan.backingOff:
-		return betweenAttempts(v, kind, v1alpha1.ReasonBackingOff, "The next attempt waits. "+endOf(*attempt)+" "+v.continuation())
+		return betweenAttempts(v, kind, v1alpha1.ReasonBackingOff,
+			"The next attempt waits. "+endOf(*attempt)+" "+v.continuation())
 	case v.stands(kind):
 		return v.asBefore(kind)
 	case learnerCondition(v).Status != metav1.ConditionTrue:

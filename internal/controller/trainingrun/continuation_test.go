@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -124,6 +126,41 @@ func TestContinuationWithoutLearner(t *testing.T) {
 			c := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionProgressing)
 			if c.Status != "False" || !strings.HasSuffix(c.Message, tc.want) {
 				t.Errorf("Progressing is %s: %q, want False with %q at its end", c.Status, c.Message, tc.want)
+			}
+		})
+	}
+}
+
+// TestAnswerTime checks since when a learner answers: from its first reply, and anew after a silence.
+func TestAnswerTime(t *testing.T) {
+	answered := inProgress(1)
+	answered.AnswerTime = ago(time.Hour)
+	unreachable := func(r *v1alpha1.TrainingRun) {
+		status.Set(&r.Status.Conditions, 1, now.Add(-time.Minute), status.Unknown("PodsReady", "Unreachable", "m"))
+	}
+	former := func(r *v1alpha1.TrainingRun) {
+		status.Set(&r.Status.Conditions, 1, now, status.True("LearnerRunning", "Running", "of an earlier build"))
+	}
+	reply := replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}})
+	for name, tc := range map[string]struct {
+		run  *v1alpha1.TrainingRun
+		seen observe.State
+		want *metav1.Time
+	}{
+		"the first reply": {newRun(attempts(inProgress(1))), observing(1, runningFor(time.Hour), reply), ago(0)},
+		"a further reply": {newRun(attempts(answered), former), observing(1, runningFor(time.Hour), reply),
+			ago(time.Hour)},
+		"a reply after a silence": {newRun(attempts(answered), unreachable), observing(1, runningFor(time.Hour), reply),
+			ago(0)},
+		"no reply yet": {newRun(attempts(inProgress(1))), observing(1, runningFor(time.Second)), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := computeStatus(tc.run, tc.seen, planned(tc.run, tc.seen), now)
+			if diff := cmp.Diff(tc.want, got.Attempts[0].AnswerTime); diff != "" {
+				t.Errorf("answerTime (-want +got):\n%s", diff)
+			}
+			if c := meta.FindStatusCondition(got.Conditions, "LearnerRunning"); c != nil {
+				t.Errorf("the status keeps a condition of an earlier build: %+v", c)
 			}
 		})
 	}

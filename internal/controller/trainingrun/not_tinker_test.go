@@ -175,7 +175,8 @@ func TestModelThatTheEndpointDoesNotOffer(t *testing.T) {
 				t.Errorf("in attempt %d Ready has the reason %s and says %q", attempt, c.Reason, c.Message)
 			}
 			at = at.Add(45 * time.Second)
-			ended := newPod(exited(75, "Error", verdictText(t, contract.Verdict{Cause: contract.CauseUpstream, Reason: problem.Code(reason),
+			ended := newPod(exited(75, "Error", verdictText(t, contract.Verdict{Cause: contract.CauseUpstream,
+				Reason:  problem.Code(reason),
 				Message: found, Attempt: attempt, Progress: opening})))
 			if p := reconcile(observing(attempt, observe.Learner{Job: newJob("job"), Pod: ended})); p.final != nil {
 				t.Fatalf("attempt %d ends the run: %+v", attempt, p.final)

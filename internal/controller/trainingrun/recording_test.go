@@ -19,7 +19,8 @@ import (
 
 // TestRecording checks the condition of a run that is tracked, and that no other condition follows from a service.
 func TestRecording(t *testing.T) {
-	refused := tracking.Problem{Service: "wandb", Reason: "TrackerKeyRefused", Message: "host answers 401: put a valid key"}
+	refused := tracking.Problem{Service: "wandb", Reason: "TrackerKeyRefused",
+		Message: "host answers 401: put a valid key"}
 	connecting := tracking.Problem{Service: "mlflow", Reason: "Connecting", Message: "not yet"}
 	cases := map[string]struct {
 		problems []tracking.Problem
