@@ -80,8 +80,8 @@ type Artifacts struct {
 	// +optional
 	SecretRef *ref.Secret `json:"secretRef,omitempty"`
 	// episodes selects the episodes of steps and evaluations that are recorded with their conversations and tokens: Groups
-	// those of the first groups, All all of them. The other episodes have their results recorded. None records no episodes.
-	// A change takes effect with the next attempt.
+	// those of the first groups, All all of them. The other episodes have their results recorded. None records no
+	// episodes. A change takes effect with the next attempt.
 	// +kubebuilder:default=Groups
 	// +optional
 	Episodes EpisodeRecords `json:"episodes,omitempty"`

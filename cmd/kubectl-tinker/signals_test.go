@@ -105,8 +105,8 @@ func (s *shown) String() string {
 	return s.data.String()
 }
 
-// TestSignalsEndTop sends signals to a live screen: one ends it, and so do two at once, the second of which arrives while
-// the first is handled.
+// TestSignalsEndTop sends signals to a live screen: one ends it, and so do two at once, the second of which arrives
+// while the first is handled.
 func TestSignalsEndTop(t *testing.T) {
 	const longest = time.Minute
 	for name, signals := range map[string][]syscall.Signal{

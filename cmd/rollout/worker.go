@@ -172,8 +172,9 @@ func build(o options, logger *slog.Logger) (parts, error) {
 	worker := setup.NewWorker(setup.Config{
 		Learner: learner, Endpoint: endpoint, Pressure: pressure, Spending: spending, Groups: store,
 		Renderer: rendererOf(o, file), Hub: &o.hub, Data: o.data,
-		Programs: setup.Programs, SharedServers: o.sharedServers, UserAgent: version.UserAgent(userAgent), Grace: o.grace, KeyPatience: o.keyPatience,
-		Logger: logger,
+		Programs: setup.Programs, SharedServers: o.sharedServers, UserAgent: version.UserAgent(userAgent), Grace: o.grace,
+		KeyPatience: o.keyPatience,
+		Logger:      logger,
 	})
 	return parts{client: learner, groups: store, worker: worker}, nil
 }

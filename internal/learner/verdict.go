@@ -34,7 +34,8 @@ func verdictOf(err error) contract.Verdict {
 	case errors.As(err, &unsupported):
 		return contract.Verdict{Cause: causeOfRejection(code), Reason: unsupported.Code, Message: unsupported.Message}
 	case errors.As(err, &settings):
-		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: problem.SettingsDiffer, Message: settings.Error()}
+		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: problem.SettingsDiffer,
+			Message: settings.Error()}
 	case isResumeRefused(err):
 		return contract.Verdict{Cause: contract.CauseConfigRejected, Reason: problem.ResumeRefused,
 			Message: err.Error()}
@@ -56,8 +57,8 @@ func verdictOf(err error) contract.Verdict {
 	}
 }
 
-// verdictOfRefusal returns why the loop ended for what the endpoint refuses or cannot read. The manager adds the repair,
-// which is in the row of the code.
+// verdictOfRefusal returns why the loop ended for what the endpoint refuses or cannot read. The manager adds the
+// repair, which is in the row of the code.
 func verdictOfRefusal(code problem.Code, err error) contract.Verdict {
 	switch {
 	case code == problem.UnsupportedByEndpoint:

@@ -38,7 +38,8 @@ func TestMessage(t *testing.T) {
 		"nothing to be done": {Problem{Code: Throttled},
 			"The endpoint answers 429: its rate limit is reached, and the run continues as fast as that allows."},
 		"a code of another version": {Problem{"QuotaOfMoons", "no moon left"},
-			"A program of another version reports a problem that this version of the operator does not know (QuotaOfMoons: no moon left)."},
+			"A program of another version reports a problem that this version of the operator does not know (QuotaOfMoons: no " +
+				"moon left)."},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

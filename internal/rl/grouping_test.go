@@ -200,7 +200,8 @@ func TestConstantAdvantageGroupsAreDropped(t *testing.T) {
 	if !solverJudge([3]float64{1, 1, 0}, [3]float64{1, 1, 0}).IsConstant("") {
 		t.Error("a group whose roles are both constant is not")
 	}
-	if episodes := solverJudge([3]float64{1, 1, 1}, [3]float64{0, 0, 0}); !episodes.IsConstant(algorithm.GroupingEpisode) ||
+	if episodes := solverJudge([3]float64{1, 1, 1},
+		[3]float64{0, 0, 0}); !episodes.IsConstant(algorithm.GroupingEpisode) ||
 		episodes.IsConstant("") {
 		t.Error("a group of constant episodes is to be constant by episode, and not by role")
 	}

@@ -78,7 +78,8 @@ func TestLines(t *testing.T) {
 	dropped := rl.Group{Key: rl.Key{Slot: 8}, Environment: "sums", Outcome: rl.Deadline, Reason: "it took too long"}
 	for name, recorded := range map[string]bool{"recorded": true, "not recorded": false} {
 		t.Run(name, func(t *testing.T) {
-			got := lines(t, []TaskGroup{{sums(), "train", 3, recorded, nil}, {dropped, "train", 4, recorded, nil}}, trainedSums())
+			got := lines(t, []TaskGroup{{sums(), "train", 3, recorded, nil}, {dropped, "train", 4, recorded, nil}},
+				trainedSums())
 			want := append(wantSums(recorded), Line{Step: 12, Lineage: "abc", SampledAt: 11, Slot: 8, Environment: "sums",
 				Split: "train", Task: 4, Group: "Deadline", Reason: "it took too long", Recorded: recorded})
 			if diff := cmp.Diff(want, got); diff != "" {

@@ -244,7 +244,8 @@ var _ = Describe("A bad TrainingRun", func() {
 		Entry("algorithm without environments", "spec: {environments: null}", "spec",
 			"mode Train needs environments and algorithm: give both"),
 		Entry("an evaluation with algorithm", "spec: {mode: Evaluate, environments: null, evaluation: {environments: "+
-			"[{name: a, sampling: {maxTokens: 16}}]}}", "spec", "mode Evaluate trains nothing: remove algorithm and environments"),
+			"[{name: a, sampling: {maxTokens: 16}}]}}", "spec",
+			"mode Evaluate trains nothing: remove algorithm and environments"),
 		Entry("nothing to do", "spec: {mode: Evaluate, algorithm: null, environments: null, evaluation: null}", "spec",
 			"mode Evaluate needs evaluation.environments"),
 		Entry("an unknown mode", "spec: {mode: Score}", "spec.mode", `supported values: "Train", "Evaluate"`),

@@ -60,8 +60,8 @@ var _ = Describe("A learner that crashes", func() {
 			w.eventually(run, func(g Gomega) {
 				g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Opening"))
 				g.Expect(message(run, v1alpha1.ConditionReady)).To(
-					Equal("The run makes progress. No checkpoint has been saved yet. Attempt 1 ended (Crashed): The learner exited " +
-						"with code 2; its log ends: panic: index out of range"))
+					Equal("The run makes progress. A new attempt continues from status.latestCheckpoint or a newer state. Attempt 1 " +
+						"ended (Crashed): The learner exited with code 2; its log ends: panic: index out of range"))
 			})
 			Expect(w.attemptsWithJobs()).To(ConsistOf("1", "2"))
 

@@ -92,7 +92,7 @@ var _ = Describe("The lifecycle of a run", func() {
 		w.eventually(run, func(g Gomega) {
 			g.Expect(run.Status.State).To(Equal(v1alpha1.StateEvaluating))
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Evaluating"))
-			g.Expect(message(run, v1alpha1.ConditionProgressing)).To(HaveSuffix("No checkpoint has been saved yet."))
+			g.Expect(message(run, v1alpha1.ConditionProgressing)).To(HaveSuffix("A new attempt evaluates again."))
 		})
 		Expect(run.Status.Steps).To(BeNil())
 		Expect(run.Status.Progress).To(BeEmpty())

@@ -67,7 +67,7 @@ var _ = Describe("Two releases that watch one namespace", func() {
 			"the first release came back")
 		Expect(transitions(w.statuses.since(from))).To(BeEmpty())
 		Expect(run.Status.Attempts[0].Number).To(BeEquivalentTo(2))
-		Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
+		w.awaitWorkers(run)
 	})
 })
 

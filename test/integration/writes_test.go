@@ -56,7 +56,7 @@ func (w *env) duringMinute(run *v1alpha1.TrainingRun, each func(second int)) []s
 func (w *env) awaitWorkers(run *v1alpha1.TrainingRun) {
 	GinkgoHelper()
 	w.eventually(run, func(g Gomega) {
-		g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
+		g.Expect(run.Status.ReadyWorkers).To(HaveValue(Equal(*run.Spec.Rollouts.Workers)))
 	})
 }
 

@@ -56,7 +56,8 @@ func Waiting(pod *corev1.Pod, container string, fields Fields) Obstacle {
 	}
 	if c := imageMissing(pod); c != nil {
 		return Obstacle{v1alpha1.ReasonImagePullFailed,
-			fmt.Sprintf("Image %q of container %q cannot be pulled: correct ors.server.image or execution.image of the RewardEnvironment, or %s.",
+			fmt.Sprintf("Image %q of container %q cannot be pulled: correct ors.server.image or execution.image of the "+
+				"RewardEnvironment, or %s.",
 				c.Image, c.Name, fields.Image), true}
 	}
 	return Obstacle{v1alpha1.ReasonStarting, "The pod is starting.", false}

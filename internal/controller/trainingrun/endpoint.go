@@ -38,7 +38,8 @@ func acceptedCondition(v view) status.Condition {
 	case status.Lacks(found, contract.CapabilitySeed):
 		message += " The endpoint ignores the seeds of samples, so that another run of the spec has other weights."
 	}
-	if v.run.Spec.Mode != v1alpha1.ModeEvaluate && status.IsUndecided(v.next.Capabilities, contract.CapabilityGradientSum) {
+	if v.run.Spec.Mode != v1alpha1.ModeEvaluate && status.IsUndecided(v.next.Capabilities,
+		contract.CapabilityGradientSum) {
 		message += " It could not be measured whether the endpoint sums gradients over tokens and sequences; if it " +
 			"averages them, " +
 			"a learning rate has a smaller effect than the spec says."

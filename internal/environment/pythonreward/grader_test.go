@@ -125,7 +125,8 @@ def reward(row, reply):
 	}), reply)
 	calls := `[{"id": "a", "name": "calculator", "arguments": "{\"expression\": \"2+2\"}"}]`
 	want := `user_code.py:5: ValueError: [12345678901234567890, "int", 1.0, "float", [1, "b"], null, "What is it?", ` +
-		`"4", "It is 4.", true, ` + calls + `, [{"role": "assistant", "content": "It is 4.", "tool_calls": ` + calls + `}]] ` +
+		`"4", "It is 4.", true, ` + calls + `, [{"role": "assistant", "content": "It is 4.", "tool_calls": ` + calls +
+		`}]] ` +
 		`(raise ValueError(__import__("json").dumps(seen)))`
 	if diff := gocmp.Diff(want, fmt.Sprint(err)); diff != "" {
 		t.Errorf("what a function is given (-want +got):\n%s", diff)

@@ -40,7 +40,8 @@ func TestCodeOf(t *testing.T) {
 		"an unclassified refused key":    {call(tinker.CategoryUnauthorized), problem.KeyRefused},
 		"an endpoint that lists nothing": {call(tinker.CategoryUnsupported), Missing},
 		"a checkpoint that is missing":   {call(tinker.CategoryNotFound), Missing},
-		"a failure keeps its kind": {pass.Failed(fmt.Errorf("x: %w", New(problem.SettingsRefused, errors.New("x"), "x")), "y"),
+		"a failure keeps its kind": {pass.Failed(fmt.Errorf("x: %w", New(problem.SettingsRefused, errors.New("x"), "x")),
+			"y"),
 			problem.SettingsRefused},
 	}
 	for name, tc := range cases {

@@ -170,11 +170,12 @@ func gradientsUnknown(file contract.RunFile, report capability.Report) error {
 	}
 	note := cmp.Or(report.Findings[capability.GradientSum].Note,
 		"the steps of the check did not change the log-probabilities that the endpoint returns")
-	return Reject(problem.UnsupportedByEndpoint, "It could not be measured whether the endpoint sums gradients over tokens and "+
-		"sequences (%s). It reads JSON only, "+
-		"and such servers often average gradients, so that algorithm.optimizer.learningRate would have another meaning: "+
-		"repair the endpoint and "+
-		"try the run again, or use another endpoint", note)
+	return Reject(problem.UnsupportedByEndpoint,
+		"It could not be measured whether the endpoint sums gradients over tokens and "+
+			"sequences (%s). It reads JSON only, "+
+			"and such servers often average gradients, so that algorithm.optimizer.learningRate would have another meaning: "+
+			"repair the endpoint and "+
+			"try the run again, or use another endpoint", note)
 }
 
 // refusal returns why the endpoint cannot serve the run as its spec says; nil when it can.
@@ -200,9 +201,10 @@ func refusal(file contract.RunFile, needs []need, report capability.Report) erro
 			strings.Join(lines, "; "))
 	}
 	if file.Fixed.Algorithm != nil && file.RequireOptimizer && report.Lacks(capability.OptimizerRestore) {
-		return Reject(problem.OptimizerNotRestored, "The endpoint does not restore the optimizer (%s), so that a resumed run would "+
-			"begin Adam anew: set failurePolicy.requireOptimizerState to false if that is acceptable, or use an endpoint that "+
-			"restores it",
+		return Reject(problem.OptimizerNotRestored,
+			"The endpoint does not restore the optimizer (%s), so that a resumed run would "+
+				"begin Adam anew: set failurePolicy.requireOptimizerState to false if that is acceptable, or use an endpoint that "+
+				"restores it",
 			report.Findings[capability.OptimizerRestore].Note)
 	}
 	return nil

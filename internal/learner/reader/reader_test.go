@@ -123,8 +123,8 @@ func TestReadReportsWhatAPersonCanRepair(t *testing.T) {
 	}
 }
 
-// TestEvaluationsAreChosen makes sure that steps and evaluations are told apart, that the committed version of a step is
-// chosen, and that version 0, which has no row, has its evaluation.
+// TestEvaluationsAreChosen makes sure that steps and evaluations are told apart, that the committed version of a step
+// is chosen, and that version 0, which has no row, has its evaluation.
 func TestEvaluationsAreChosen(t *testing.T) {
 	dir := t.TempDir()
 	s, err := artifacts.OpenStore(dir, "uid")

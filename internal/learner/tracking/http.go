@@ -107,8 +107,9 @@ func (s *service) send(ctx context.Context, method, path string, body io.Reader,
 		return nil
 	}
 	if err := json.Unmarshal(data, answer); err != nil {
-		return &serviceError{code: problem.ServiceNotFound, message: fmt.Sprintf("%s does not answer with JSON (%s): correct %s.baseURL",
-			r.URL.Host, quote(data), s.field)}
+		return &serviceError{code: problem.ServiceNotFound,
+			message: fmt.Sprintf("%s does not answer with JSON (%s): correct %s.baseURL",
+				r.URL.Host, quote(data), s.field)}
 	}
 	return nil
 }

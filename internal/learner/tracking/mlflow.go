@@ -167,8 +167,9 @@ func (m *mlflow) experiment(ctx context.Context) (string, error) {
 // orForeign returns the error, or a problem if an answer lacks the id that MLflow's answers have.
 func (m *mlflow) orForeign(err error, id string) error {
 	if err == nil && id == "" {
-		return &serviceError{code: problem.ServiceNotFound, message: "What answers at tracking.mlflow.baseURL is not MLflow's " +
-			"interface: correct it"}
+		return &serviceError{code: problem.ServiceNotFound,
+			message: "What answers at tracking.mlflow.baseURL is not MLflow's " +
+				"interface: correct it"}
 	}
 	return err
 }

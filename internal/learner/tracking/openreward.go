@@ -153,7 +153,8 @@ func (u *Uploads) sendBatch(ctx context.Context, batch *waitingBatch) error {
 func (u *Uploads) setSent(batch *waitingBatch) error {
 	if files := u.files(); files != nil {
 		if err := files.SetSent(batch.key()); err != nil {
-			return &serviceError{code: problem.ServiceFailing, message: "The artifact store does not record what is sent: it is tried again"}
+			return &serviceError{code: problem.ServiceFailing,
+				message: "The artifact store does not record what is sent: it is tried again"}
 		}
 	}
 	u.finish(batch)

@@ -77,8 +77,9 @@ func (b *tensorBoard) Open(context.Context) (int64, error) {
 	b.former, b.comparing, b.own, b.compared, b.settled = nil, nil, nil, false, false
 	files := b.open()
 	if files == nil {
-		return 0, &serviceError{code: problem.ServiceNotFound, message: "Event files are kept among the artifacts, and the run has " +
-			"none: give it spec.artifacts"}
+		return 0, &serviceError{code: problem.ServiceNotFound,
+			message: "Event files are kept among the artifacts, and the run has " +
+				"none: give it spec.artifacts"}
 	}
 	b.files = files
 	names, err := b.files.List(b.folder)

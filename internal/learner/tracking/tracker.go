@@ -292,8 +292,10 @@ func (t *Tracker) report(service string, found *contracttracking.Problem) {
 		t.problems[service] = *found
 	} else if service == openRewardService {
 		if dropped := t.config.Uploads.dropped.Load(); dropped > 0 {
-			t.problems[service] = contracttracking.Problem{Service: service, Reason: problem.RolloutsDropped, Message: fmt.Sprintf(
-				"%d rollouts were dropped: the service refused them, or had not received them before there were too many", dropped)}
+			t.problems[service] = contracttracking.Problem{Service: service, Reason: problem.RolloutsDropped,
+				Message: fmt.Sprintf(
+					"%d rollouts were dropped: the service refused them, or had not received them before there were too many",
+					dropped)}
 		}
 	} else if dropped := t.series.dropped.Load(); dropped > 0 {
 		t.problems[service] = contracttracking.Problem{Service: service, Reason: problem.StepsDropped, Message: fmt.Sprintf(

@@ -135,7 +135,8 @@ func refusal(field, keyField, host string, status int, body string) *serviceErro
 	const repair = "; training continues, and what was not recorded is recorded then"
 	switch {
 	case status == http.StatusUnauthorized:
-		return &serviceError{code: problem.TrackerKeyRefused, message: answer + ": put a valid key into the Secret that " + keyField +
+		return &serviceError{code: problem.TrackerKeyRefused, message: answer + ": put a valid key into the Secret that " +
+			keyField +
 			" names" + repair}
 	case status == http.StatusForbidden:
 		return &serviceError{code: problem.PermissionDenied, message: answer +
@@ -143,7 +144,8 @@ func refusal(field, keyField, host string, status int, body string) *serviceErro
 	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
 		return &serviceError{code: problem.ServiceFailing, message: answer + ": it is tried again; training continues"}
 	default:
-		return &serviceError{code: problem.ServiceNotFound, message: answer + ": correct " + field + ".baseURL, or what " + field +
+		return &serviceError{code: problem.ServiceNotFound, message: answer + ": correct " + field + ".baseURL, or what " +
+			field +
 			" names there" + repair}
 	}
 }

@@ -194,8 +194,9 @@ func (u *Uploads) restore() error {
 	}
 	waiting, err := files.Waiting()
 	if err != nil {
-		return &serviceError{code: problem.ServiceFailing, message: "The artifact store does not say which rollouts wait: it is " +
-			"asked again"}
+		return &serviceError{code: problem.ServiceFailing,
+			message: "The artifact store does not say which rollouts wait: it is " +
+				"asked again"}
 	}
 	u.change(func() {
 		var found []*waitingBatch

@@ -126,8 +126,9 @@ func (w *wandb) restore(bucket *wandbBucket) (int64, error) {
 		err = json.Unmarshal([]byte(tail[len(tail)-1]), &line)
 	}
 	if err != nil || line.Step == nil {
-		return 0, &serviceError{code: problem.ServiceFailing, message: "Weights & Biases does not name the newest step of the run: it " +
-			"is tried again"}
+		return 0, &serviceError{code: problem.ServiceFailing,
+			message: "Weights & Biases does not name the newest step of the run: it " +
+				"is tried again"}
 	}
 	if line.Timestamp > 0 {
 		w.began = time.UnixMicro(int64((line.Timestamp - line.Runtime) * 1e6))
@@ -167,8 +168,9 @@ func (w *wandb) upsert(ctx context.Context, bucket *wandbBucket) error {
 	}
 	project := made.Upsert.Bucket.Project
 	if project.Entity.Name == "" || project.Name == "" {
-		return &serviceError{code: problem.ServiceNotFound, message: "What answers at tracking.wandb.baseURL does not create runs: " +
-			"correct it"}
+		return &serviceError{code: problem.ServiceNotFound,
+			message: "What answers at tracking.wandb.baseURL does not create runs: " +
+				"correct it"}
 	}
 	w.entity = project.Entity.Name
 	w.path = "/files/" + url.PathEscape(w.entity) + "/" + url.PathEscape(project.Name) + "/" + url.PathEscape(w.run.UID) +

@@ -226,7 +226,8 @@ slot 9  environment sums  Usable
 	if diff := cmp.Diff(want, show(flags{format: format(output.Table)})); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
-	if got := show(flags{format: format(output.Plain)}); got != strings.Join(episodeHeader, "\t")+"\n3\t9\tsums\t0\t1\tUsable\tstop\n" {
+	if got := show(flags{format: format(output.Plain)}); got != strings.Join(episodeHeader, "\t")+
+		"\n3\t9\tsums\t0\t1\tUsable\tstop\n" {
 		t.Errorf("plain lines are %q", got)
 	}
 	var decoded transcript.Step
