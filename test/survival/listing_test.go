@@ -18,7 +18,7 @@ func TestCallsOfOpenings(t *testing.T) {
 	w := newFixture(t, func(f *contract.RunFile) { f.Evaluation = nil })
 	w.startWorker("w0", behavior{})
 	before := w.sim.Stats().Calls
-	calls := func(op string) int64 { return int64(w.sim.Stats().Calls[op]) - int64(before[op]) }
+	calls := func(op string) int64 { return w.sim.Stats().Calls[op] - before[op] }
 	for attempt := int32(1); attempt <= deaths; attempt++ {
 		before = w.sim.Stats().Calls
 		<-w.startLearner(attempt, w.dieAt("open.looked", -1)).done

@@ -19,8 +19,7 @@ const jobSuspended = "Another controller, such as a queue, has suspended the lea
 // suspendedByOther gives the end of an attempt whose learner ran until another controller suspended its Job; end is how
 // its pod ended, nil where that is not known yet. A second pod of the Job would be a second learner of the attempt, so
 // that the attempt has ended although its Job has not.
-func suspendedByOther(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner,
-	end *attempt.Ending) *attempt.Ending {
+func suspendedByOther(newest v1alpha1.Attempt, l observe.Learner, end *attempt.Ending) *attempt.Ending {
 	switch {
 	case l.Replaced:
 		return &attempt.Ending{Cause: contract.CauseDisrupted, Reason: v1alpha1.ReasonJobSuspended,

@@ -168,7 +168,7 @@ func endingOf(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) *att
 	if creating(newest, l, seen, now) > 0 && !suspended(run, now) {
 		return nil
 	}
-	end := suspendedByOther(run, newest, l, attempt.EndingOfLearner(newest.Number, l.Job, l.Pod, now))
+	end := suspendedByOther(newest, l, attempt.EndingOfLearner(newest.Number, l.Job, l.Pod, now))
 	if end != nil {
 		if l.Job == nil && l.Pod == nil && seen.Refused.Reason != "" {
 			return &attempt.Ending{Cause: contract.CauseRefused, Reason: problem.Code(seen.Refused.Reason),
