@@ -210,16 +210,25 @@ func (f flags) print(env cli.IO, step transcript.Step) error {
 		Print(env.Stdout, step)
 		return nil
 	}
-	result := output.Result{Header: episodeHeader, Value: step}
-	for _, g := range step.Groups {
-		for _, e := range g.Episodes {
-			result.Rows = append(result.Rows, []string{
-				strconv.FormatInt(step.Step, 10), strconv.FormatInt(g.Slot, 10), output.Safe(g.Environment), strconv.Itoa(e.Index),
-				output.Number(&e.Reward), output.Safe(e.Outcome), output.Safe(e.StopReason),
-			})
+	result := Tabulate(step)
+	result.Value = step
+	return output.Print(env, *f.format, result)
+}
+
+// Tabulate returns a row for each episode of steps.
+func Tabulate(steps ...transcript.Step) output.Result {
+	result := output.Result{Header: episodeHeader, Value: steps}
+	for _, step := range steps {
+		for _, g := range step.Groups {
+			for _, e := range g.Episodes {
+				result.Rows = append(result.Rows, []string{
+					strconv.FormatInt(step.Step, 10), strconv.FormatInt(g.Slot, 10), output.Safe(g.Environment),
+					strconv.Itoa(e.Index), output.Number(&e.Reward), output.Safe(e.Outcome), output.Safe(e.StopReason),
+				})
+			}
 		}
 	}
-	return output.Print(env, *f.format, result)
+	return result
 }
 
 func printSteps(env cli.IO, format output.Format, run *v1alpha1.TrainingRun, steps []int64) error {
@@ -231,7 +240,7 @@ func printSteps(env cli.IO, format output.Format, run *v1alpha1.TrainingRun, ste
 		fmt.Fprintf(env.Stdout, "steps %s\n", ranges(steps))
 		return nil
 	}
-	result := output.Result{Value: steps}
+	result := output.Result{Header: []string{"STEP"}, Value: steps}
 	for _, step := range steps {
 		result.Rows = append(result.Rows, []string{strconv.FormatInt(step, 10)})
 	}

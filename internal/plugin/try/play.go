@@ -102,6 +102,10 @@ func (t *trial) printGroups(groups []rl.Group) error {
 		if err := output.PrintJSON(t.env.Stdout, list); err != nil {
 			return err
 		}
+	case output.Plain:
+		if err := output.Print(t.env, t.format, transcripts.Tabulate(transcript.Step{Groups: list})); err != nil {
+			return err
+		}
 	default:
 		for _, g := range list {
 			transcripts.PrintGroup(t.env.Stdout, g)

@@ -112,8 +112,8 @@ func (t *trial) follow(
 			return contract.Verdict{}, fmt.Errorf("the worker ended: %w", err)
 		case v := <-verdict:
 			found, err := t.newSteps(file, shown)
-			if steps = append(steps, found...); err == nil && t.format == output.JSON {
-				err = output.PrintJSON(t.env.Stdout, steps)
+			if steps = append(steps, found...); err == nil && t.format != output.Table {
+				err = output.Print(t.env, t.format, transcripts.Tabulate(steps...))
 			}
 			return v, err
 		}
@@ -144,7 +144,7 @@ func (t *trial) newSteps(file contract.RunFile, shown map[string]bool) ([]transc
 		step := transcript.StepOf(lines)
 		steps = append(steps, step)
 		t.progress("step %d of %d is trained", step.Step, file.Fixed.Algorithm.Steps)
-		if t.format != output.JSON {
+		if t.format == output.Table {
 			transcripts.Print(t.env.Stdout, step)
 			fmt.Fprintln(t.env.Stdout)
 		}

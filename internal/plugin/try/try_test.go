@@ -90,6 +90,10 @@ func TestTryPlaysEpisodesOfAnEnvironment(t *testing.T) {
 		!strings.Contains(stderr, "\n1 episode, mean reward") {
 		t.Errorf("one episode: %v\n%s", err, stderr)
 	}
+	if stdout, _, err := call(t, nil, environment(t), "-f", "-", "--episodes", "2", "--max-tokens", "4", "-o",
+		"plain"); err != nil || strings.Count(stdout, "\n") != 3 || !strings.HasPrefix(stdout, "STEP\tSLOT\t") {
+		t.Errorf("two episodes as plain lines: %v\n%s", err, stdout)
+	}
 	if !strings.Contains(stderr, "train=7994") || !strings.Contains(stderr, "3 episodes, mean reward") {
 		t.Errorf("the standard error is %s", stderr)
 	}
@@ -105,6 +109,10 @@ func TestTryTrainsStepsOfARun(t *testing.T) {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the output lacks %q:\n%s", want, stdout)
 		}
+	}
+	stdout, stderr, err = call(t, nil, small, "-f", "-", "--steps", "1", "-o", "plain")
+	if lines := strings.Count(stdout, "\n"); err != nil || lines < 2 || !strings.Contains(stdout, "\n1\t0\tarithmetic\t") {
+		t.Errorf("a step as plain lines: %v\n%s\n%s", err, stdout, stderr)
 	}
 }
 
