@@ -52,9 +52,9 @@ image: ## Build the one image of all programs into dist/image.tar, without Docke
 	@$(if $(ARCH),GOARCH=$(ARCH) )hack/image.sh $(IMAGE) dist/image$(if $(ARCH),-$(ARCH)).tar
 
 .PHONY: environment-image
-environment-image: ## Build an environment's image without Docker, and load it into the local cluster: NAME=reasoning-gym.
-	@hack/environment-image.sh "$(NAME)" environment-$(NAME):dev dist/environment-$(NAME).tar
-	@$(CLUSTER_SCRIPT) load dist/environment-$(NAME).tar
+environment-image: ## Build an environment's image without Docker, and load it into the local cluster: NAME=reasoning-gym or ./FOLDER.
+	@name=$$(basename "$(NAME)"); hack/environment-image.sh "$(NAME)" "environment-$$name:dev" "dist/environment-$$name.tar"
+	@$(CLUSTER_SCRIPT) load "dist/environment-$$(basename "$(NAME)").tar"
 
 .PHONY: release
 release: ## Make all that a release publishes in dist/release: VERSION=0.2.0.

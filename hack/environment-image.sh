@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# environment-image.sh NAME IMAGE TAR: makes the image of config/samples/environments/NAME, as the Dockerfile there
-# would, from Debian's packages and those of the Python package index, without Docker. It needs Debian and root, and installs
+# environment-image.sh NAME IMAGE TAR: makes the image of config/samples/environments/NAME, or of the folder NAME if it has a
+# slash, as config/samples/environments/Dockerfile would: from Debian's packages and packages of the Python package index,
+# without Docker. It needs Debian and root, and installs
 # mmdebstrap and python3-venv where they are missing. The archive has the format of `docker save`. The image of the folder
 # python is the chart's images.python: it has packages alone, and runs python3.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-name=${1:?give the name of a folder of config/samples/environments} image=$2 archive=$3
+name=${1:?give the name of a folder of config/samples/environments, or a path with a slash} image=$2 archive=$3
 source=config/samples/environments/$name
+[[ $name != */* ]] || { source=${name%/} name=$(basename "$name"); }
 [[ -f $source/requirements.txt ]] ||
-  { echo "environment-image: there is no $source/requirements.txt; the folders are: $(cd config/samples/environments && ls -d ./*/ | tr -d './' | tr '\n' ' ')" >&2; exit 1; }
+  { echo "environment-image: there is no $source/requirements.txt; give a path, or one of the folders: $(cd config/samples/environments && ls -d ./*/ | tr -d './' | tr '\n' ' ')" >&2; exit 1; }
 . /etc/os-release
 [[ ${ID:-} == debian ]] || { echo "environment-image: this needs Debian; elsewhere build config/samples/environments/Dockerfile" >&2; exit 1; }
 [[ $(id -u) == 0 ]] || { echo "environment-image: this needs root; elsewhere build config/samples/environments/Dockerfile" >&2; exit 1; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# pack-root.sh IMAGE TAR ROOT SOURCE: packs a root file system and the Python files of a folder, as /environment, into an
-# image of two layers, in the format of `docker save`. The image runs environment.py as user 65532; that of a folder without
-# one runs python3.
+# pack-root.sh IMAGE TAR ROOT SOURCE: packs a root file system and the files of a folder, as /environment, into an image of two
+# layers, in the format of `docker save`. The image runs environment.py as user 65532. The image of a folder without
+# environment.py has none of its files, and runs python3.
 set -euo pipefail
 image=$1 archive=$2 root=$3 source=$4
 arch=$(dpkg --print-architecture)
@@ -13,7 +13,7 @@ pack() { tar -C "$1" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner 
 mkdir -p "$work/files/environment"
 entrypoint='"/usr/bin/python3"'
 if [[ -e $source/environment.py ]]; then
-  cp "$source"/*.py "$work/files/environment/"
+  tar -C "$source" --exclude=__pycache__ --exclude=.git -cf - . | tar -C "$work/files/environment" --no-same-owner -xf -
   entrypoint+=', "/environment/environment.py"'
 fi
 chmod -R a+rX "$work/files"
