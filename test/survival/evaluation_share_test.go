@@ -121,10 +121,9 @@ func evaluateEvery(t *testing.T, every, tasks int64, share float64,
 			return nil
 		}))
 	}
-	perStep := int64(w.file.Fixed.Algorithm.TasksPerStep)
 	w.startWorker("w0", behavior{leased: leased.add, wait: func(ctx context.Context, slot int64) {
 		select {
-		case <-trained[slot/perStep]:
+		case <-trained[slot/slotsOfAStep]:
 		case <-ctx.Done():
 		}
 	}})

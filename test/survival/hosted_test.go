@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/hub/hubtest"
@@ -53,7 +54,8 @@ func TestHostedSolverJudge(t *testing.T) {
 		"env/all/judge/total_trajectories": 256,
 	})
 	// All trajectories of a role in the episodes of a task are compared with each other.
-	if roles := file.Fixed.Environments[0].Definition.Roles(); len(roles) != 2 || file.Fixed.Algorithm.Grouping != "" {
+	if roles := file.Fixed.Environments[0].Definition.Roles(); len(roles) != 2 ||
+		file.Fixed.Algorithm.Grouping != algorithm.GroupingTrajectory {
 		t.Errorf("the roles are %v with grouping %q, want two, of which trajectories are grouped", roles,
 			file.Fixed.Algorithm.Grouping)
 	}
