@@ -76,7 +76,7 @@ func TestMissingOlderVersion(t *testing.T) {
 			w := newFixture(t, withLag(1))
 			w.silence = 2 * time.Second
 			blocked := behavior{wait: func(ctx context.Context, slot int64) {
-				if slot >= 8 && slot <= 11 {
+				if slot/slotsOfAStep == 2 {
 					<-ctx.Done()
 				}
 			}}

@@ -145,6 +145,22 @@ func TestGroupOfTwoProcesses(t *testing.T) {
 	f.expect(t, "a group that its own process is given again", 119, 7)
 }
 
+// TestWorkerThatDiesBeforeItListsItsGroups counts the tokens of a group once: the worker reported what it had asked, died
+// before it said for which group, and another was given the group, which is covered then.
+func TestWorkerThatDiesBeforeItListsItsGroups(t *testing.T) {
+	f := start(t, nil)
+	f.hello("w0", report("p0", 0, 0), nil)
+	f.hello("w1", report("p1", 0, 0), nil)
+	f.Lease("w0", "p0", key(1))
+	f.Report("w0", report("p0", 9, 0))
+	f.Lose("w0", 0)
+	f.Lease("w1", "p1", key(1))
+	f.renew("w1", report("p1", 9, 0), leased{1, 9, 0})
+	f.expect(t, "the group counts once", 9, 9)
+	f.Cover(2)
+	f.expect(t, "the group is covered", 9, 9)
+}
+
 // TestProcessThatReturns loses a worker whose groups nobody else is given, and one whose groups others are given.
 func TestProcessThatReturns(t *testing.T) {
 	first := start(t, nil)

@@ -38,7 +38,8 @@ func (w *worker) held(contested []claimed) spending.Usage {
 	if !w.met {
 		return w.recorded.Held.Add(w.recorded.Uncovered).Min(w.used)
 	}
-	held, open := w.kept, false
+	// A worker that has died lists no more: what it used since it listed its groups stays held when they are covered.
+	held, open := w.kept, w.isLost() && len(contested) > 0
 	for _, c := range contested {
 		held, open = held.Add(w.groups[c.key]), open || !c.covered
 	}
