@@ -108,7 +108,8 @@ func TestInvalidGroupsOfASoundPolicy(t *testing.T) {
 	w := newFixture(t, func(f *contract.RunFile) { f.Fixed.Algorithm.Steps, f.Evaluation = 6, nil })
 	w.startWorker("w0", invalidFrom(8))
 	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseDataRejected)
-	if verdict.Reason != problem.Untrainable || !strings.Contains(verdict.Message, "have no valid tokens") || verdict.Progress.Step != 2 {
+	if verdict.Reason != problem.Untrainable || !strings.Contains(verdict.Message, "have no valid tokens") ||
+		verdict.Progress.Step != 2 {
 		t.Errorf("the run ended at step %d with %q: %s; want step 2 and what is wrong with the groups", verdict.Progress.Step,
 			verdict.Reason, verdict.Message)
 	}

@@ -145,8 +145,8 @@ func TestGroupOfTwoProcesses(t *testing.T) {
 	f.expect(t, "a group that its own process is given again", 119, 7)
 }
 
-// TestWorkerThatDiesBeforeItListsItsGroups counts the tokens of a group once: the worker reported what it had asked, died
-// before it said for which group, and another was given the group, which is covered then.
+// TestWorkerThatDiesBeforeItListsItsGroups counts the tokens of a group once: the worker reported what it had asked,
+// died before it said for which group, and another was given the group, which is covered then.
 func TestWorkerThatDiesBeforeItListsItsGroups(t *testing.T) {
 	f := start(t, nil)
 	f.hello("w0", report("p0", 0, 0), nil)
