@@ -121,6 +121,7 @@ func describe(t testing.TB, run *v1alpha1.TrainingRun) {
 		{"get", "pods,jobs", "-o", "wide"},
 		{"logs", "--tail=40", "--prefix", "-l", v1alpha1.LabelRunUID + "=" + string(run.UID)},
 	} {
+		arguments = append([]string{"--namespace", run.Namespace}, arguments...)
 		output, err := kubectl(arguments...)
 		t.Logf("kubectl %s: %v\n%s", strings.Join(arguments, " "), err, output)
 	}

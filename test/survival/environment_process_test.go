@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -38,6 +39,8 @@ func serveEnvironment() error {
 	}
 	server := newAnswerEnvironment()
 	submit := server.Tools["submit"]
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
 	var calls atomic.Int64
 	server.Tools["submit"] = func(s *orstest.Session, input json.RawMessage) (orstest.Output, error) {
 		if calls.Add(1) == 5 {
@@ -45,6 +48,7 @@ func serveEnvironment() error {
 			if err == nil {
 				_ = file.Close()
 				_ = syscall.Kill(os.Getpid(), syscall.Signal(number))
+				<-continued // Another thread may take the signal: the call has no answer before the process stops.
 			}
 		}
 		return submit(s, input)
