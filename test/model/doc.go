@@ -12,7 +12,8 @@
 //
 // Package engine explores. Each model is a package: protocol is that of attempts of the learner, with workers and
 // server; wire that of one learner's requests; manager that of the reconciler; sampling that of one group's samples;
-// adapter that of a server that samples in the adapter that trains; credentials that of who may fence a learner.
+// conversations that of a program that asks the policy in several conversations at once; adapter that of a server that
+// samples in the adapter that trains; credentials that of who may fence a learner.
 // Package scenarios lists what is explored.
 //
 // The models take for granted that a request under a known (model, sequence number) is not executed again, that a

@@ -5,6 +5,7 @@ package scenarios
 
 import (
 	"github.com/tinker-operator/tinker-operator/test/model/adapter"
+	"github.com/tinker-operator/tinker-operator/test/model/conversations"
 	"github.com/tinker-operator/tinker-operator/test/model/engine"
 	"github.com/tinker-operator/tinker-operator/test/model/manager"
 	"github.com/tinker-operator/tinker-operator/test/model/sampling"
@@ -26,7 +27,8 @@ func samplingScenarios() []Scenario {
 		return Scenario{Name: "sampling/" + name, Note: note, Run: exploring(sampling.New(config))}
 	}
 	return []Scenario{
-		of("protocol", "seed (slot, member, turn, try); id adds a post counter", func(*sampling.Config) {}),
+		of("protocol", "the seed has what is asked, slot, member and try; the number adds a post counter",
+			func(*sampling.Config) {}),
 		of("environment-fault", "", func(c *sampling.Config) { c.EnvironmentFaults = 1 }),
 		of("first-version same-id", "a lost future is asked for again under its id",
 			func(c *sampling.Config) { c.PostInID = false }),
@@ -36,6 +38,38 @@ func samplingScenarios() []Scenario {
 			func(c *sampling.Config) { c.TryOnCrash = true }),
 		of("first-version session", "only workers send heartbeats of the session",
 			func(c *sampling.Config) { c.LearnerHeartbeat = false }),
+	}
+}
+
+// conversationsScenarios explores a program that asks in several conversations at once.
+func conversationsScenarios() []Scenario {
+	of := func(name, note string, change func(*conversations.Config)) Scenario {
+		config := conversations.Config{Conversation: true, Prompt: true, Repeat: true, WorkerDeaths: 2, LearnerDeaths: 1,
+			LostFutures: 1}
+		change(&config)
+		return Scenario{Name: "conversations/" + name, Note: note, Run: exploring(conversations.New(config))}
+	}
+	return []Scenario{
+		of("protocol", "a request is what it asks, in its conversation, and how often that has asked the same",
+			func(*conversations.Config) {}),
+		of("limit", "the limit of requests leaves out a member of several conversations",
+			func(c *conversations.Config) { c.Requests = 3 }),
+		of("by arrival", "requests of an episode are numbered as they come",
+			func(c *conversations.Config) { c.ByArrival = true }),
+		of("minus conversation", "equal requests of an episode are numbered as they come",
+			func(c *conversations.Config) { c.Conversation = false }),
+		of("minus prompt", "what is asked is no part of the number",
+			func(c *conversations.Config) { c.Prompt = false }),
+		of("minus repeat", "a request that is made twice has one number",
+			func(c *conversations.Config) { c.Repeat = false }),
+		of("by worker", "the requests of each worker have numbers of their own",
+			func(c *conversations.Config) { c.ByWorker = true }),
+		of("minus one open", "a conversation has two open requests",
+			func(c *conversations.Config) { c.TwoOpen = true }),
+		of("minus left out", "the limit of requests keeps what the conversations have",
+			func(c *conversations.Config) { c.Requests, c.KeepLimited = 3, true }),
+		of("minus order of keys", "a member's stop reason is that of the reply that came last",
+			func(c *conversations.Config) { c.StopOfLast = true }),
 	}
 }
 

@@ -48,7 +48,7 @@ func All() []Scenario {
 	return slices.Concat(
 		firstVersion(), protocolAsItIs(), minusOneClause(), refill(), alternatives(), noStore(), unload(), expiry(),
 		managerRecord(), capacity(), baseRecord(), twoFaults(), big(), cost(), wireScenarios(), managerScenarios(),
-		samplingScenarios(), credentialsScenarios(), adapterScenarios(), suspectsScenarios(),
+		samplingScenarios(), conversationsScenarios(), credentialsScenarios(), adapterScenarios(), suspectsScenarios(),
 	)
 }
 

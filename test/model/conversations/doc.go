@@ -1,0 +1,7 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package conversations is the model of one member whose program asks the policy in several conversations at once:
+// whether the requests, and what is trained on, are the same in whatever order the requests are made and answered, also
+// when worker and learner die and the member is played again.
+package conversations
