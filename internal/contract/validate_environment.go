@@ -19,7 +19,7 @@ func validateEnvironments(p *problems, list string, environments []Environment) 
 	}
 }
 
-// These are the most retries and turns of an episode that the numbers of sample requests have room for.
+// These are the most retries of an episode, and the most turns of a conversation.
 const (
 	MaxRetries = 63
 	MaxTurns   = 2048

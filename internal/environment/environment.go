@@ -126,8 +126,7 @@ type Reply struct {
 	MaxCalls int
 	// Usage is what the episode has used so far, this batch of replies included.
 	Usage Usage
-	// Seed is for the random numbers of what grades the reply. It is a function of the run's seed, the slot, the member,
-	// the request and the try.
+	// Seed is for the random numbers of what grades the reply. It is a function of the run's seed and of the request.
 	Seed uint64
 }
 

@@ -292,7 +292,7 @@ func TestPlanGivesTheSameBatchesInWhateverOrderResultsCome(t *testing.T) {
 func checkAnyOrder(t *testing.T, rules Rules, outcomes []Outcome, trial uint64) {
 	t.Helper()
 	outcome := func(slot int64) Outcome {
-		return outcomes[Seed(trial, Train, slot, 0, 0, 0)%uint64(len(outcomes))]
+		return outcomes[EpisodeSeed(trial, Train, slot, 0, 0)%uint64(len(outcomes))]
 	}
 	l := &loop{t: t, rules: rules, rng: rand.New(rand.NewPCG(trial, 7)), outcome: outcome}
 	got := l.run()

@@ -10,7 +10,7 @@
 //
 //	slot i            -> (environment, split, task)      Stream
 //	batch of step k    = the next G slots that count      Rules.Plan
-//	seed of a sample   = H(seed, slot, member, turn, try) Seed
+//	seed of a sample   = H(request, run's seed)           Request.Seed
 //	advantage of a trajectory = (reward - baseline) / scale   Advantages
 //	v(k+1)             = H(v(k), manifest, settings)      Lineage.Next
 //

@@ -85,8 +85,8 @@ type Member struct {
 	StopReason string
 	// Metrics that the environment gave: correct, answered, truncated, ...
 	Metrics map[string]float64
-	// Trajectories are those of the episode's conversations, in the order in which these began. A usable member has at
-	// least one, and another has none.
+	// Trajectories are those of the episode's conversations, in the order of their keys. A usable member has at least one,
+	// and another has none.
 	Trajectories []Trajectory
 	Turns        int
 	// PromptTokens sums the full prompt of each turn; SampledTokens the replies.
@@ -133,7 +133,7 @@ const (
 // Segment is one sequence that goes through the model as a whole: the prompts and replies of turns of
 // which each extends the one before. All slices but Steps have the length of Tokens.
 type Segment struct {
-	// Turn that the segment begins with.
+	// Turn of the trajectory that the segment begins with.
 	Turn   int
 	Tokens []int32
 	// Actions marks the tokens that the policy sampled.

@@ -3,79 +3,112 @@
 
 package rl
 
-import (
-	"encoding/binary"
-	"fmt"
+import "encoding/binary"
+
+// Use is what a request is made for. Each use has seeds and numbers of its own.
+type Use string
+
+// The uses of requests.
+const (
+	// UsePolicy is a reply of one member.
+	UsePolicy Use = "policy"
+	// UseSharedPrompt is one reply for each of several members, of which the request has the first.
+	UseSharedPrompt Use = "shared prompt"
+	// UseReference is the log-probabilities of a reference.
+	UseReference Use = "reference"
+	// UseJudge is what grades the reply to a request.
+	UseJudge Use = "judge"
 )
 
-// Seed is the seed of one sample request: a function of the algorithm's seed and of what is sampled, never of a
-// run's name or uid, a worker or a try of the network, so that every worker that plays the slot gets
-// the same tokens. The turn counts the requests of an episode in the order in which the environment asked; the try
-// counts faults of the environment or judge. The seed has 63 bits: servers keep it in a signed integer.
-func Seed(runSeed uint64, kind Kind, slot int64, member, turn, try int) uint64 {
-	return derive("tinker-operator sample seed 1", runSeed, uint64(kind), uint64(slot), uint64(member), uint64(turn),
-		uint64(try))
+// Request identifies a request of an episode by what it asks, and by nothing that follows the order in which requests
+// are made: the conversations of an episode may ask at the same time. No run's name or uid, no worker and no try of the
+// network is a part of it, so that every worker that plays the slot gets the same tokens.
+type Request struct {
+	Kind   Kind
+	Slot   int64
+	Member int
+	// Try counts faults of the environment or judge.
+	Try int
+	// Conversation is the key of the conversation that asks.
+	Conversation string
+	// Content is what is asked.
+	Content Digest
+	// Repeat counts how often the conversation has asked the same before.
+	Repeat int
 }
 
-// SharedSeed is the seed of a sample request that several members share. Member is the first of them, and sample i of
-// the request is that of member+i. No request of one member has the same seed.
-func SharedSeed(runSeed uint64, kind Kind, slot int64, member, turn int) uint64 {
-	return derive("tinker-operator shared sample seed 1", runSeed, uint64(kind), uint64(slot), uint64(member),
-		uint64(turn))
+// Content is what a request asks: a prompt, and how its reply is drawn.
+type Content struct {
+	Prompt      []int32
+	MaxTokens   int
+	Temperature float64
+	TopP        float64
+	TopK        int
+	StopTokens  []int32
+	StopStrings []string
+}
+
+// Digest covers every field.
+func (c Content) Digest() Digest {
+	d := newCanonical("tinker-operator request content 1")
+	d.int32s(c.Prompt)
+	d.int(int64(c.MaxTokens))
+	d.float(c.Temperature)
+	d.float(c.TopP)
+	d.int(int64(c.TopK))
+	d.int32s(c.StopTokens)
+	d.int(int64(len(c.StopStrings)))
+	for _, stop := range c.StopStrings {
+		d.text(stop)
+	}
+	return d.sum()
+}
+
+// Seed is the seed of the request in a run. It has 63 bits: servers keep it in a signed integer.
+func (r Request) Seed(use Use, runSeed uint64) uint64 {
+	c := newCanonical("tinker-operator request seed 1")
+	r.write(c, use)
+	c.uint(runSeed)
+	return first63(c)
+}
+
+// maxNumber bounds the numbers of requests.
+const maxNumber = 1_000_000_000_000_000_000
+
+// Number numbers the request within its sampling session. A worker that makes the same request again is answered with
+// the samples that are already paid for. The number of reposts counts replies that the server lost permanently; it is
+// not a part of the seed.
+func (r Request) Number(use Use, reposts int) int64 {
+	c := newCanonical("tinker-operator request number 1")
+	r.write(c, use)
+	c.int(int64(reposts))
+	return int64(first63(c) % maxNumber)
+}
+
+func (r Request) write(c *canonical, use Use) {
+	c.text(string(use))
+	c.int(int64(r.Kind))
+	c.int(r.Slot)
+	c.int(int64(r.Member))
+	c.int(int64(r.Try))
+	c.text(r.Conversation)
+	c.bytes(r.Content[:])
+	c.int(int64(r.Repeat))
 }
 
 // EpisodeSeed is for what an environment draws itself in one episode.
 func EpisodeSeed(runSeed uint64, kind Kind, slot int64, member, try int) uint64 {
-	return derive("tinker-operator episode seed 1", runSeed, uint64(kind), uint64(slot), uint64(member), uint64(try))
-}
-
-// JudgeSeed is for what grades the reply to one sample request.
-func JudgeSeed(runSeed uint64, kind Kind, slot int64, member, turn, try int) uint64 {
-	return derive("tinker-operator judge seed 1", runSeed, uint64(kind), uint64(slot), uint64(member), uint64(turn),
-		uint64(try))
-}
-
-// derive hashes numbers to 63 bits.
-func derive(tag string, numbers ...uint64) uint64 {
-	c := newCanonical(tag)
-	for _, n := range numbers {
+	c := newCanonical("tinker-operator episode seed 1")
+	for _, n := range []uint64{runSeed, uint64(kind), uint64(slot), uint64(member), uint64(try)} {
 		c.uint(n)
 	}
-	sum := c.sum()
-	return binary.LittleEndian.Uint64(sum[:8]) >> 1
+	return first63(c)
 }
 
-// Bits of a sequence id, lowest first. They sum up to 63.
-const (
-	repostBits = 8
-	tryBits    = 6
-	turnBits   = 11
-	memberBits = 10
-	slotBits   = 27
-)
-
-// SequenceID numbers a sample request within its sampling session. A worker that plays a slot again under
-// the same numbers is answered with the samples that are already paid for. repost counts replies that
-// the server lost permanently, and is not part of the seed. A number that does not fit is an error.
-func SequenceID(kind Kind, slot int64, member, turn, try, repost int) (int64, error) {
-	id := int64(kind)
-	for _, part := range []struct {
-		name  string
-		value int64
-		bits  uint
-	}{
-		{"slot", slot, slotBits},
-		{"member", int64(member), memberBits},
-		{"turn", int64(turn), turnBits},
-		{"try", int64(try), tryBits},
-		{"repost", int64(repost), repostBits},
-	} {
-		if part.value < 0 || part.value >= 1<<part.bits {
-			return 0, fmt.Errorf("numbering sample: %s %d is not below %d", part.name, part.value, int64(1)<<part.bits)
-		}
-		id = id<<part.bits | part.value
-	}
-	return id, nil
+// first63 ends a digest, and returns its first 63 bits.
+func first63(c *canonical) uint64 {
+	sum := c.sum()
+	return binary.LittleEndian.Uint64(sum[:8]) >> 1
 }
 
 // SamplingSession numbers the sampling session of a policy within a rollout session, in 48 bits. Keyed by

@@ -10,88 +10,99 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// asking is a request.
+func asking(change func(*Request)) Request {
+	r := Request{Slot: 1234, Member: 7, Try: 1, Conversation: "solver", Content: theContent(nil).Digest(), Repeat: 2}
+	if change != nil {
+		change(&r)
+	}
+	return r
+}
+
+func theContent(change func(*Content)) Content {
+	c := Content{Prompt: []int32{1, 2, 3}, MaxTokens: 9, Temperature: 1, TopP: 1, StopTokens: []int32{256}}
+	if change != nil {
+		change(&c)
+	}
+	return c
+}
+
 func TestSeedsArePinned(t *testing.T) {
 	got := []uint64{
-		Seed(0, Train, 0, 0, 0, 0), Seed(42, Train, 1234, 7, 3, 1), Seed(42, Evaluate, 1234, 7, 3, 1),
+		asking(nil).Seed(UsePolicy, 42), asking(nil).Seed(UseSharedPrompt, 42), asking(nil).Seed(UseJudge, 42),
+		uint64(asking(nil).Number(UsePolicy, 0)), uint64(asking(nil).Number(UseReference, 1)),
 		EpisodeSeed(42, Train, 1234, 7, 1),
-		SharedSeed(42, Train, 1234, 0, 0),
 	}
-	want := []uint64{3472552624553983854, 3481629876449119652, 4109994726139819432, 5038891374008962858,
-		3589602110068633692}
+	want := []uint64{6568135858126162909, 3408744470234727673, 229886737472770749, 932002441975730100, 134613327573182015,
+		5038891374008962858}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("seeds changed, and with them every sample (-want +got):\n%s", diff)
 	}
 }
 
-func TestSeedsDifferInEveryArgument(t *testing.T) {
-	seen := map[uint64]bool{}
-	n, ones := 0, 0
-	add := func(seed uint64) {
-		seen[seed] = true
-		n++
-		ones += bits.OnesCount64(seed)
+// Requests that differ in anything that they are identified by have other seeds and numbers.
+func TestRequestsDifferInEveryField(t *testing.T) {
+	requests := map[string]Request{
+		"":                                 asking(nil),
+		"the kind":                         asking(func(r *Request) { r.Kind = Evaluate }),
+		"the slot":                         asking(func(r *Request) { r.Slot++ }),
+		"a slot of many bits":              asking(func(r *Request) { r.Slot = 1 << 40 }),
+		"the member":                       asking(func(r *Request) { r.Member++ }),
+		"the try":                          asking(func(r *Request) { r.Try++ }),
+		"the conversation":                 asking(func(r *Request) { r.Conversation = "judge" }),
+		"the repetition":                   asking(func(r *Request) { r.Repeat++ }),
+		"conversation and repetition swap": asking(func(r *Request) { r.Conversation, r.Repeat = "solver\x02", 0 }),
 	}
-	for _, kind := range []Kind{Train, Evaluate} {
-		for i := range 6 * 6 * 6 * 6 * 6 {
-			run, slot, member, turn, try := i%6, i/6%6, i/36%6, i/216%6, i/1296
-			add(Seed(uint64(run), kind, int64(slot), member, turn, try))
-			if turn == 0 {
-				add(EpisodeSeed(uint64(run), kind, int64(slot), member, try))
-			}
-			if try == 0 {
-				add(SharedSeed(uint64(run), kind, int64(slot), member, turn))
+	contents := map[string]func(*Content){
+		"the prompt":       func(c *Content) { c.Prompt = []int32{1, 2, 4} },
+		"a longer prompt":  func(c *Content) { c.Prompt = []int32{1, 2, 3, 4} },
+		"the most tokens":  func(c *Content) { c.MaxTokens++ },
+		"the temperature":  func(c *Content) { c.Temperature = 0.5 },
+		"top p":            func(c *Content) { c.TopP = 0.5 },
+		"top k":            func(c *Content) { c.TopK = 5 },
+		"the stop tokens":  func(c *Content) { c.StopTokens = []int32{257} },
+		"two stop tokens":  func(c *Content) { c.StopTokens = []int32{256, 257} },
+		"the stop strings": func(c *Content) { c.StopStrings = []string{"\n"} },
+	}
+	for name, change := range contents {
+		requests[name] = asking(func(r *Request) { r.Content = theContent(change).Digest() })
+	}
+	seeds, numbers := map[uint64]string{}, map[int64]string{}
+	for name, r := range requests {
+		for _, use := range []Use{UsePolicy, UseSharedPrompt, UseReference, UseJudge} {
+			for i := range 3 {
+				seed, number := r.Seed(use, uint64(i)), r.Number(use, i)
+				if other, ok := seeds[seed]; ok {
+					t.Errorf("a seed does not differ in %q and %q", name, other)
+				}
+				if other, ok := numbers[number]; ok {
+					t.Errorf("a number does not differ in %q and %q", name, other)
+				}
+				seeds[seed], numbers[number] = name, name
 			}
 		}
 	}
-	if len(seen) != n {
-		t.Errorf("%d different seeds of %d", len(seen), n)
+}
+
+func TestSeedsAndNumbersAreSpread(t *testing.T) {
+	const n = 20_000
+	ones, low := 0, 0
+	for slot := range int64(n) {
+		r := asking(func(r *Request) { r.Slot = slot })
+		ones += bits.OnesCount64(r.Seed(UsePolicy, 42))
+		number := r.Number(UsePolicy, 0)
+		if number < 0 || number >= 1e18 {
+			t.Fatalf("number %d is not below 1e18", number)
+		}
+		if number < 5e17 {
+			low++
+		}
 	}
 	if share := float64(ones) / float64(63*n); share < 0.49 || share > 0.51 {
 		t.Errorf("%.3f of the bits are set, want a half of 63", share)
 	}
-}
-
-func TestSequenceIDKeepsNumbersApart(t *testing.T) {
-	seen := map[int64]bool{}
-	n := 0
-	for _, kind := range []Kind{Train, Evaluate} {
-		for _, slot := range []int64{0, 1, 1<<27 - 1} {
-			for _, member := range []int{0, 1, 1023} {
-				for _, turn := range []int{0, 1, 2047} {
-					for _, try := range []int{0, 1, 63} {
-						for _, repost := range []int{0, 1, 255} {
-							id, err := SequenceID(kind, slot, member, turn, try, repost)
-							if err != nil || id < 0 {
-								t.Fatalf("SequenceID = %d, %v", id, err)
-							}
-							seen[id] = true
-							n++
-						}
-					}
-				}
-			}
-		}
-	}
-	if len(seen) != n {
-		t.Errorf("%d different ids of %d", len(seen), n)
-	}
-}
-
-func TestSequenceIDRefusesWhatDoesNotFit(t *testing.T) {
-	cases := map[string][5]int64{
-		"a slot of 28 bits":   {1 << 27, 0, 0, 0, 0},
-		"a negative slot":     {-1, 0, 0, 0, 0},
-		"a member of 11 bits": {0, 1 << 10, 0, 0, 0},
-		"a turn of 12 bits":   {0, 0, 1 << 11, 0, 0},
-		"a try of 7 bits":     {0, 0, 0, 1 << 6, 0},
-		"a repost of 9 bits":  {0, 0, 0, 0, 1 << 8},
-	}
-	for name, n := range cases {
-		t.Run(name, func(t *testing.T) {
-			if id, err := SequenceID(Train, n[0], int(n[1]), int(n[2]), int(n[3]), int(n[4])); err == nil {
-				t.Errorf("SequenceID = %d, want an error", id)
-			}
-		})
+	if share := float64(low) / n; share < 0.48 || share > 0.52 {
+		t.Errorf("%.3f of the numbers are below 5e17, want a half", share)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 
 // Transition is one turn of a trajectory: the whole prompt and the reply to it.
 type Transition struct {
-	// Turn of the episode, and Step of the trajectory.
-	Turn, Step int
+	// Turn is the index of the reply among those of the trajectory.
+	Turn int
 	// Observation is the whole prompt of the turn, in tokens.
 	Observation []int32
 	// Action is the reply as it was sampled, and Logprobs those of its tokens.
@@ -67,7 +67,7 @@ func (b *SegmentBuilder) Append(t Transition) (observation []int32, err error) {
 	}
 	last.tokens = slices.Concat(t.Observation, t.Action)
 	last.replies = append(last.replies, sampledReply{
-		begin: len(t.Observation), step: Step{Index: t.Step, End: len(last.tokens)}, logprobs: t.Logprobs,
+		begin: len(t.Observation), step: Step{Index: t.Turn, End: len(last.tokens)}, logprobs: t.Logprobs,
 	})
 	return last.tokens[:len(t.Observation):len(t.Observation)], nil
 }

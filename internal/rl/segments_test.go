@@ -33,23 +33,23 @@ func TestSegmentBuilder(t *testing.T) {
 		},
 		"a prompt that is shorter than what came before begins anew": {
 			turns: []Transition{
-				{Turn: 0, Step: 4, Observation: []int32{1}, Action: []int32{2, 3}, Logprobs: []float32{-1, -1}},
-				{Turn: 1, Step: 5, Observation: []int32{1, 2}, Action: []int32{4}, Logprobs: []float32{-2}},
+				{Turn: 4, Observation: []int32{1}, Action: []int32{2, 3}, Logprobs: []float32{-1, -1}},
+				{Turn: 5, Observation: []int32{1, 2}, Action: []int32{4}, Logprobs: []float32{-2}},
 			},
 			want: []Segment{
-				{Tokens: []int32{1, 2, 3}, Actions: []bool{false, true, true}, Logprobs: []float32{0, -1, -1},
+				{Turn: 4, Tokens: []int32{1, 2, 3}, Actions: []bool{false, true, true}, Logprobs: []float32{0, -1, -1},
 					Steps: []Step{{Index: 4, End: 3}}},
-				{Turn: 1, Tokens: []int32{1, 2, 4}, Actions: []bool{false, false, true}, Logprobs: []float32{0, 0, -2},
+				{Turn: 5, Tokens: []int32{1, 2, 4}, Actions: []bool{false, false, true}, Logprobs: []float32{0, 0, -2},
 					Steps: []Step{{Index: 5, End: 3}}},
 			},
 		},
 		"a prompt that is all that came before extends": {
 			turns: []Transition{
-				{Turn: 0, Step: 4, Observation: []int32{1}, Action: []int32{2}, Logprobs: []float32{-1}},
-				{Turn: 1, Step: 5, Observation: []int32{1, 2}, Action: []int32{4}, Logprobs: []float32{-2}},
+				{Turn: 4, Observation: []int32{1}, Action: []int32{2}, Logprobs: []float32{-1}},
+				{Turn: 5, Observation: []int32{1, 2}, Action: []int32{4}, Logprobs: []float32{-2}},
 			},
 			want: []Segment{{
-				Tokens: []int32{1, 2, 4}, Actions: []bool{false, true, true}, Logprobs: []float32{0, -1, -2},
+				Turn: 4, Tokens: []int32{1, 2, 4}, Actions: []bool{false, true, true}, Logprobs: []float32{0, -1, -2},
 				Steps: []Step{{Index: 4, End: 2}, {Index: 5, End: 3}},
 			}},
 		},
@@ -113,8 +113,8 @@ func TestSegmentBuilderStoresTokensOnce(t *testing.T) {
 func TestMaskLast(t *testing.T) {
 	var builder SegmentBuilder
 	for _, turn := range []Transition{
-		{Turn: 0, Step: 0, Observation: []int32{1}, Action: []int32{2}, Logprobs: []float32{-1}},
-		{Turn: 1, Step: 1, Observation: []int32{1, 2, 3}, Action: []int32{4}, Logprobs: []float32{-2}},
+		{Turn: 0, Observation: []int32{1}, Action: []int32{2}, Logprobs: []float32{-1}},
+		{Turn: 1, Observation: []int32{1, 2, 3}, Action: []int32{4}, Logprobs: []float32{-2}},
 	} {
 		if _, err := builder.Append(turn); err != nil {
 			t.Fatal(err)

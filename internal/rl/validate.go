@@ -34,8 +34,8 @@ const (
 	maxName = 63
 )
 
-// MaxMembers bounds the members of a group, as sequence ids have room for.
-const MaxMembers = 1 << memberBits
+// MaxMembers bounds the members of a group.
+const MaxMembers = 1024
 
 // Validate checks what a group has to be by itself, whoever made it. The error is a *FieldError.
 func (g Group) Validate() error {

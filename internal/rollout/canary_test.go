@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/internal/problem"
-	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -34,8 +33,7 @@ func (e *endpoint) counters() (counters []int64, questions int) {
 			questions++
 			continue
 		}
-		first, _ := rl.SequenceID(rl.Train, 5, 2, 1, 3, 0)
-		counters = append(counters, *posted.SeqID-first)
+		counters = append(counters, counterOf(posted))
 	}
 	return counters, questions
 }

@@ -14,9 +14,9 @@
 //
 // # The same tokens from every worker
 //
-// A reply is seeded by the run's seed, slot, member, request and try, and numbered by the same and a
-// counter of re-posts within the sampling session of its policy. A worker that takes over a group posts the
-// same numbers and is answered with the samples that are already paid for. A future that is lost permanently is
+// A reply is seeded by the run's seed, slot, member, try, conversation and what is asked, and numbered by the same and
+// a counter of re-posts within the sampling session of its policy (rl.Request). A worker that takes over a group posts
+// the same numbers and is answered with the samples that are already paid for. A future that is lost permanently is
 // posted under the next counter, with the same seed.
 //
 // # Goroutines

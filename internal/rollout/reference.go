@@ -34,7 +34,8 @@ func newReference(p *policy, r algorithm.Reference) *reference {
 // Logprobs implements episode.Reference. It tries again as policy.Sample does, and fails as that does.
 func (r *reference) Logprobs(ctx context.Context, request episode.Request) ([]float32, error) {
 	var logprobs []float32
-	err := r.policy.repeat(ctx, request, func() weights { return r.from }, func(number int64) (key samplerKey, err error) {
+	from := func() weights { return r.from }
+	err := r.policy.repeat(ctx, request, rl.UseReference, from, func(number int64) (key samplerKey, err error) {
 		logprobs, key, err = r.once(ctx, request.Prompt, number)
 		return key, err
 	})

@@ -29,9 +29,11 @@ type policy struct {
 // maxMisses is how often in a row the endpoint may deny a sampling session that it has just made.
 const maxMisses = 8
 
-// maxRefusals is how often a request is refused before it counts as invalid. An environment whose behaviour is not a
-// function of its seed may send another request under a number that an earlier play of the group has used: that is
-// refused, too, but not under the next counter.
+// maxReposts is how often a request is posted again under the next counter. One that was posted more often is sampled
+// in another session.
+const maxReposts = 255
+
+// maxRefusals is how often a request is refused before it counts as invalid, each time under the next counter.
 const maxRefusals = 3
 
 // retry is what to do about a sample that failed.
@@ -44,8 +46,7 @@ const (
 	retryNext
 	// retrySession makes the sampling session again.
 	retrySession
-	// retryRefused posts the request under the next counter a few times: it is invalid, or its number was used
-	// for another.
+	// retryRefused posts the request under the next counter a few times: it is invalid, or was refused by mistake.
 	retryRefused
 	// retryOutage posts the same request until the endpoint answers: no server that can sample gives that answer.
 	retryOutage
@@ -89,28 +90,24 @@ type failures struct {
 // an endpoint that fails or that refuses what every sampler accepts. An error is a *episode.RefusedError, a
 // *policyMissingError or the context's.
 func (p *policy) Sample(ctx context.Context, request episode.Request) (episode.Sample, error) {
-	group := p.group.key
-	seed := rl.Seed(p.group.lease.Load().Seed, group.Kind, group.Slot, request.Member, request.Request, request.Try)
-	samples, err := p.draw(ctx, request, seed, 1)
+	samples, err := p.draw(ctx, request, rl.UsePolicy, 1)
 	if err != nil {
 		return episode.Sample{}, err
 	}
 	return samples[0], nil
 }
 
-// SampleGroup implements episode.Policy. It tries again as Sample does, and fails as that does. The request is numbered
-// as one of its first member.
+// SampleGroup implements episode.Policy. It tries again as Sample does, and fails as that does.
 func (p *policy) SampleGroup(ctx context.Context, request episode.Request, members int) ([]episode.Sample, error) {
-	group := p.group.key
-	seed := rl.SharedSeed(p.group.lease.Load().Seed, group.Kind, group.Slot, request.Member, request.Request)
-	return p.draw(ctx, request, seed, members)
+	return p.draw(ctx, request, rl.UseSharedPrompt, members)
 }
 
 // draw gives so many replies to one request.
-func (p *policy) draw(ctx context.Context, request episode.Request, seed uint64, count int) ([]episode.Sample, error) {
+func (p *policy) draw(ctx context.Context, request episode.Request, use rl.Use, count int) ([]episode.Sample, error) {
 	var samples []episode.Sample
+	seed := request.Seed(use, p.group.lease.Load().Seed)
 	from := func() weights { return weightsOf(p.group.lease.Load().Sampler) }
-	err := p.repeat(ctx, request, from, func(number int64) (key samplerKey, err error) {
+	err := p.repeat(ctx, request, use, from, func(number int64) (key samplerKey, err error) {
 		samples, key, err = p.once(ctx, tinker.SampleRequest{
 			NumSamples: count, SeqID: &number, Prompt: tinker.Text(request.Prompt),
 			SamplingParams: tinker.SamplingParams{
@@ -130,11 +127,15 @@ func topK(sampling playing.Sampling) int { return int(cmp.Or(sampling.TopK, -1))
 // repeat posts a request until it succeeds or cannot succeed any more. It calls post with the number of the request;
 // the key is that of the sampling session, which samples from the given weights.
 func (p *policy) repeat(
-	ctx context.Context, request episode.Request, from func() weights, post func(number int64) (samplerKey, error),
+	ctx context.Context, request episode.Request, use rl.Use, from func() weights,
+	post func(number int64) (samplerKey, error),
 ) error {
 	counts := failures{note: p.group.note}
 	for {
-		key, err := p.admit(ctx, request, counts.reposts, post)
+		if counts.reposts > maxReposts {
+			return &policyMissingError{err: fmt.Errorf("sampling: the endpoint lost the sample %d times", counts.reposts)}
+		}
+		key, err := p.admit(ctx, request.Number(use, counts.reposts), post)
 		if err == nil {
 			p.worker.config.Pressure.succeed(counts.all > 0)
 			return nil
@@ -155,12 +156,8 @@ func (p *policy) repeat(
 }
 
 // admit posts a request once, when there is room for one more.
-func (p *policy) admit(ctx context.Context, request episode.Request, reposts int,
-	post func(number int64) (samplerKey, error)) (samplerKey, error) {
-	number, err := numberOf(p.group.key, request, reposts)
-	if err != nil {
-		return samplerKey{}, err
-	}
+func (p *policy) admit(ctx context.Context, number int64, post func(number int64) (samplerKey, error)) (samplerKey,
+	error) {
 	if err := p.worker.samples.enter(ctx, rank(p.group.key)); err != nil {
 		return samplerKey{}, err
 	}
@@ -237,19 +234,6 @@ func (w *Worker) seedFor(seed int64, samples int) int64 {
 		return min(seed&longest, longest-int64(samples-1))
 	}
 	return seed
-}
-
-// numberOf numbers a request in its sampling session. A request whose number would be too large is always refused;
-// one that was posted too often is sampled in another session.
-func numberOf(group rl.Key, request episode.Request, reposts int) (int64, error) {
-	if _, err := rl.SequenceID(group.Kind, group.Slot, request.Member, request.Request, request.Try, 0); err != nil {
-		return 0, &episode.RefusedError{Err: err}
-	}
-	number, err := rl.SequenceID(group.Kind, group.Slot, request.Member, request.Request, request.Try, reposts)
-	if err != nil {
-		return 0, &policyMissingError{err: err}
-	}
-	return number, nil
 }
 
 // once posts a request in the group's sampling session, whose key it returns.

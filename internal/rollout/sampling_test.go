@@ -37,10 +37,20 @@ func newPolicy(api Endpoint) *policy {
 
 func request() episode.Request {
 	return episode.Request{
-		Member: 2, Request: 1, Try: 3, Prompt: []int32{'h', 'i'},
+		Request: rl.Request{Slot: 5, Member: 2, Try: 3, Content: rl.Digest{7}, Repeat: 1}, Prompt: []int32{'h', 'i'},
 		Sampling: playing.Sampling{MaxTokens: 9, Temperature: new(0.5), TopP: 0.75, TopK: 12},
 		Stop:     renderer.Stop{Tokens: []int32{256}},
 	}
+}
+
+// counterOf returns the re-post counter that a request was posted under, or -1 if it has another number.
+func counterOf(posted tinker.SampleRequest) int64 {
+	for counter := range maxReposts + 1 {
+		if request().Number(rl.UsePolicy, counter) == *posted.SeqID {
+			return int64(counter)
+		}
+	}
+	return -1
 }
 
 // TestSamplesAreTriedAgainWithin30Seconds bounds the time from the repair of an endpoint to the next request.
@@ -58,15 +68,12 @@ func TestRequestsOfSamples(t *testing.T) {
 	if _, err := newPolicy(api).Sample(t.Context(), request()); err != nil {
 		t.Fatal(err)
 	}
-	number, err := rl.SequenceID(rl.Train, 5, 2, 1, 3, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	number := request().Number(rl.UsePolicy, 0)
 	l := lease(trainKey(5))
 	want := tinker.SampleRequest{
 		NumSamples: 1, Prompt: tinker.Text([]int32{'h', 'i'}), SeqID: &number,
 		SamplingSession: "session-1:sample:" + decimal(l.SamplingSession),
-		SamplingParams: tinker.SamplingParams{MaxTokens: new(9), Seed: new(int64(rl.Seed(42, rl.Train, 5, 2, 1, 3))),
+		SamplingParams: tinker.SamplingParams{MaxTokens: new(9), Seed: new(int64(request().Seed(rl.UsePolicy, 42))),
 			Stop: tinker.Stop{Tokens: []int32{256}}, Temperature: 0.5, TopP: 0.75, TopK: 12},
 	}
 	if diff := cmp.Diff([]tinker.SampleRequest{want}, api.posted); diff != "" {
@@ -78,7 +85,7 @@ func TestRequestsOfSamples(t *testing.T) {
 // a short seed leaves room for the number of each sample.
 func TestRequestsOfSeveralMembers(t *testing.T) {
 	shared := request()
-	shared.Request, shared.Try = 0, 0
+	shared.Repeat, shared.Try = 0, 0
 	api := newEndpoint()
 	api.fail = func(n int, _ tinker.SampleRequest) error {
 		if n == 0 {
@@ -90,7 +97,7 @@ func TestRequestsOfSeveralMembers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seed := int64(rl.SharedSeed(42, rl.Train, 5, 2, 0))
+	seed := int64(shared.Seed(rl.UseSharedPrompt, 42))
 	want := tinker.SampleRequest{
 		NumSamples: 4, Prompt: tinker.Text([]int32{'h', 'i'}), SamplingSession: "session-1:sample:" +
 			decimal(lease(trainKey(5)).SamplingSession),
@@ -99,11 +106,7 @@ func TestRequestsOfSeveralMembers(t *testing.T) {
 	}
 	var posts []tinker.SampleRequest
 	for repost := range 2 {
-		number, err := rl.SequenceID(rl.Train, 5, 2, 0, 0, repost)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want.SeqID = &number
+		want.SeqID = new(shared.Number(rl.UseSharedPrompt, repost))
 		posts = append(posts, want)
 	}
 	if diff := cmp.Diff(posts, api.posted); diff != "" {
@@ -186,7 +189,7 @@ func TestTransientFailuresOfSamples(t *testing.T) {
 					if isCanary(posted) {
 						continue
 					}
-					counters = append(counters, *posted.SeqID&0xff)
+					counters = append(counters, counterOf(posted))
 					if *posted.SamplingParams.Seed != *api.posted[0].SamplingParams.Seed {
 						t.Error("the seed changed")
 					}
@@ -242,16 +245,6 @@ func TestPermanentFailuresOfSamples(t *testing.T) {
 	always := func(category tinker.Category) func(int, tinker.SampleRequest) error {
 		return func(int, tinker.SampleRequest) error { return failureOf(category) }
 	}
-	t.Run("a request whose number would be too large is refused", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			api, long := newEndpoint(), request()
-			long.Request = contract.MaxTurns
-			var refused *episode.RefusedError
-			if _, err := newPolicy(api).Sample(t.Context(), long); !errors.As(err, &refused) || len(api.posted) != 0 {
-				t.Errorf("Sample: %v after %d posts", err, len(api.posted))
-			}
-		})
-	})
 	missing := map[string]func(*endpoint){
 		"weights that are missing":                     func(e *endpoint) { clear(e.weights) },
 		"a sampling session that is never there":       func(e *endpoint) { e.fail = always(tinker.CategoryNotFound) },

@@ -69,7 +69,9 @@ func (p *fakeWorker) member(ctx context.Context, lease exchange.Lease, index int
 	for _, c := range []byte(fmt.Sprintf("%d+%d=", lease.Task%100, (lease.Task/3)%100)) {
 		prompt = append(prompt, int32(c))
 	}
-	seed := int64(rl.Seed(lease.Seed, lease.Key.Kind, lease.Key.Slot, index, 0, 0))
+	asked := rl.Request{Kind: lease.Key.Kind, Slot: lease.Key.Slot, Member: index,
+		Content: rl.Content{Prompt: prompt}.Digest()}
+	seed := int64(asked.Seed(rl.UsePolicy, lease.Seed))
 	p.mu.Lock()
 	if p.shortSeeds {
 		seed &= 1<<31 - 1
@@ -88,10 +90,7 @@ func (p *fakeWorker) member(ctx context.Context, lease exchange.Lease, index int
 			pauseFor(ctx, 5*time.Millisecond)
 			continue
 		}
-		id, err := rl.SequenceID(lease.Key.Kind, lease.Key.Slot, index, 0, 0, repost%256)
-		if err != nil {
-			return rl.Member{}, err
-		}
+		id := asked.Number(rl.UsePolicy, repost)
 		params := tinker.DefaultSampling()
 		params.MaxTokens, params.Seed = &tokens, &seed
 		result, err := p.endpoint.Sample(ctx, tinker.SampleRequest{

@@ -22,6 +22,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/rubric"
 	"github.com/tinker-operator/tinker-operator/internal/environment/singleturn"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -165,21 +167,60 @@ type predicted struct {
 	usable, faulted, invalid, retries, calls, unreadable int
 }
 
-// predict plays the faults of a slot.
-func predict(env contract.Environment, seed uint64, slot int64) predicted {
+// questions gives the content of the request of each slot of a judged run.
+func (w *fixture) questions() func(slot int64) rl.Digest {
+	w.t.Helper()
+	env, seed := w.file.Fixed.Environments[0], uint64(w.file.Fixed.Algorithm.Seed)
+	split := env.Splits[0]
+	stream, err := rl.NewStream(seed, []rl.Source{{Environment: env.Name, Split: split.Name, Tasks: split.Tasks,
+		Shuffle: split.Shuffle}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	built, err := judgedBuilder{}.Build(w.t.Context(), env.Definition)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	format, err := families.ForModel(w.file.Fixed.Model.Name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return func(slot int64) rl.Digest {
+		task := stream.Task(slot)
+		episode, err := built.Start(w.t.Context(), environment.Task{Split: task.Split, Index: task.Index})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		prompts, err := episode.Prompts(w.t.Context())
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		ids, err := format.Prompt(renderer.Conversation{Messages: prompts[0].Messages})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		stop := format.Stop()
+		return rl.Content{Prompt: ids, MaxTokens: int(env.Sampling.MaxTokens), Temperature: *env.Sampling.Temperature,
+			TopP: env.Sampling.TopP, StopTokens: stop.Tokens, StopStrings: stop.Strings}.Digest()
+	}
+}
+
+// predict plays the faults of a slot with a question of that content.
+func predict(env contract.Environment, seed uint64, slot int64, question rl.Digest) predicted {
 	var p predicted
 	causes := map[rl.Outcome]bool{}
 	for member := range env.GroupSize {
 		for try := 0; ; try++ {
 			outcome := rl.Usable
+			request := rl.Request{Slot: slot, Member: member, Try: try, Content: question}
 			switch {
-			case strikes(rl.Seed(seed, rl.Train, slot, member, 0, try), malformedShare):
+			case strikes(request.Seed(rl.UsePolicy, seed), malformedShare):
 				outcome = rl.InvalidTokens
 			case strikes(rl.EpisodeSeed(seed, rl.Train, slot, member, try), environmentShare):
 				outcome = rl.EnvironmentFault
 			default:
 				p.calls++
-				if strikes(rl.JudgeSeed(seed, rl.Train, slot, member, 0, try), judgeShare) {
+				if strikes(request.Seed(rl.UseJudge, seed), judgeShare) {
 					p.unreadable++
 					outcome = rl.JudgeFault
 				}
@@ -264,6 +305,7 @@ func TestFaultsTogether(t *testing.T) {
 func (w *fixture) checkPrediction() {
 	w.t.Helper()
 	env, seed := w.file.Fixed.Environments[0], uint64(w.file.Fixed.Algorithm.Seed)
+	content := w.questions()
 	lines := map[int64]map[string]float64{}
 	for _, line := range w.metrics() {
 		if _, trained := line["progress/batch"]; trained {
@@ -274,7 +316,7 @@ func (w *fixture) checkPrediction() {
 	for _, row := range w.rows() {
 		counted := map[string]float64{}
 		for _, slot := range row.Manifest {
-			p := predict(env, seed, slot.Slot)
+			p := predict(env, seed, slot.Slot, content(slot.Slot))
 			outcomes[slot.Outcome]++
 			if slot.Outcome != p.outcome.String() {
 				w.t.Errorf("slot %d is %s, want %s", slot.Slot, slot.Outcome, p.outcome)

@@ -958,7 +958,7 @@ type Lease struct {
 	MinMembers int32 `protobuf:"varint,6,opt,name=min_members,json=minMembers,proto3" json:"min_members,omitempty"`
 	// Sampler weights that play this group, tinker://RUN/sampler_weights/NAME.
 	Sampler string `protobuf:"bytes,7,opt,name=sampler,proto3" json:"sampler,omitempty"`
-	// Seed of the run; sampling seeds derive from it, the key's kind and slot, member, turn, try.
+	// Seed of the run; the seeds of samples derive from it and from what is asked.
 	Seed uint64 `protobuf:"varint,8,opt,name=seed,proto3" json:"seed,omitempty"`
 	// 48 bits that name the sampling session within the rollout session.
 	SamplingSession int64 `protobuf:"varint,9,opt,name=sampling_session,json=samplingSession,proto3" json:"sampling_session,omitempty"`

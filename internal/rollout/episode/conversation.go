@@ -27,6 +27,8 @@ type conversation struct {
 	// rendered is the last prompt, and segments are those to train on so far.
 	rendered renderer.Rendered
 	segments rl.SegmentBuilder
+	// asked counts the requests so far by what they ask.
+	asked map[rl.Digest]int
 	// stop is how the last reply ended, or what ended the conversation otherwise.
 	stop string
 	// recorder records the conversation for people; it is nil where nobody asked for that.
@@ -59,6 +61,29 @@ func (c *conversation) isReply(m chat.Message) bool {
 	}
 	known := c.replies[m.Reply-1]
 	return known.Content == m.Content && known.CallID == m.CallID && slices.Equal(known.Calls, m.Calls)
+}
+
+// identify fills in what seed and number of a request follow from.
+func (c *conversation) identify(request *Request, key rl.Key, member, try int) {
+	content := contentOf(*request)
+	request.Request = rl.Request{Kind: key.Kind, Slot: key.Slot, Member: member, Try: try, Conversation: c.key,
+		Content: content, Repeat: c.asked[content]}
+	request.Turn = len(c.replies)
+	if c.asked == nil {
+		c.asked = map[rl.Digest]int{}
+	}
+	c.asked[content]++
+}
+
+// contentOf digests what a request asks. A setting that is not given has the value that draws the same.
+func contentOf(request Request) rl.Digest {
+	s := request.Sampling
+	content := rl.Content{Prompt: request.Prompt, MaxTokens: int(s.MaxTokens), Temperature: 1, TopP: s.TopP,
+		TopK: int(s.TopK), StopTokens: request.Stop.Tokens, StopStrings: request.Stop.Strings}
+	if s.Temperature != nil {
+		content.Temperature = *s.Temperature
+	}
+	return content.Digest()
 }
 
 // answer parses a sample into the reply that the environment is given, and the message that the conversation keeps.
@@ -99,8 +124,8 @@ func (c *conversation) add(request Request, sample Sample) (err error) {
 			return fmt.Errorf("the log-probability of token %d is %v", i, l)
 		}
 	}
-	turn := rl.Transition{Turn: request.Request, Step: len(c.replies) - 1, Observation: request.Prompt,
-		Action: sample.Tokens, Logprobs: sample.Logprobs}
+	turn := rl.Transition{Turn: request.Turn, Observation: request.Prompt, Action: sample.Tokens,
+		Logprobs: sample.Logprobs}
 	c.rendered.IDs, err = c.segments.Append(turn)
 	return err
 }

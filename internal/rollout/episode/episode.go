@@ -49,7 +49,8 @@ type episode struct {
 	promptTokens, sampledTokens int64
 	rewards                     []reward
 	parts, metrics              map[string]float64
-	stop                        string
+	// stop is what ended the episode other than its last reply; it is empty while nothing did.
+	stop string
 	// abandoned says that the policy ended the episode before its end, and nothing graded it.
 	abandoned bool
 	// ungraded is the reply that ended the episode, where the group is scored together; limit is what ended it then.
@@ -206,7 +207,7 @@ func (e *episode) requestsFor(prompts []environment.Prompt) (requests []Request,
 	}
 	requests = make([]Request, len(prompts))
 	for i, prompt := range prompts {
-		requests[i], limit, err = e.request(prompt, i)
+		requests[i], limit, err = e.request(prompt)
 		if limit != "" || err != nil {
 			return nil, limit, err
 		}
@@ -215,8 +216,8 @@ func (e *episode) requestsFor(prompts []environment.Prompt) (requests []Request,
 	return requests, "", nil
 }
 
-// request renders one prompt, the i-th of its round.
-func (e *episode) request(prompt environment.Prompt, i int) (request Request, limit string, err error) {
+// request renders one prompt.
+func (e *episode) request(prompt environment.Prompt) (request Request, limit string, err error) {
 	c := e.conversation(prompt)
 	if c.recorder != nil {
 		c.recorder.Prompt(prompt.Messages, prompt.Tools)
@@ -230,7 +231,7 @@ func (e *episode) request(prompt environment.Prompt, i int) (request Request, li
 	if most := int(settings.Limits.PromptTokens); most > 0 && len(c.replies) == 0 && len(ids) > most {
 		return Request{}, stopPromptTokens, nil
 	}
-	request = Request{Member: e.member, Request: e.requests + i, Try: e.try, Prompt: ids, Sampling: settings.Sampling}
+	request = Request{Prompt: ids, Sampling: settings.Sampling}
 	if most := int(settings.Limits.TrajectoryTokens); most > 0 {
 		if len(ids) >= most {
 			return Request{}, stopTrajectoryTokens, nil
@@ -241,6 +242,7 @@ func (e *episode) request(prompt environment.Prompt, i int) (request Request, li
 	if len(settings.Sampling.Stop) > 0 {
 		request.Stop.Tokens, request.Stop.Strings = nil, settings.Sampling.Stop
 	}
+	c.identify(&request, e.spec.Key, e.member, e.try)
 	return request, "", nil
 }
 
@@ -345,7 +347,7 @@ func (e *episode) recordReply(prompt environment.Prompt, request Request, sample
 	if c.recorder != nil {
 		c.recorder.Reply(out.Message, kept.Parts, out.Malformed)
 	}
-	out.Seed = rl.JudgeSeed(e.spec.Seed, e.spec.Key.Kind, e.spec.Key.Slot, e.member, request.Request, e.try)
+	out.Seed = request.Seed(rl.UseJudge, e.spec.Seed)
 	if err := c.add(request, sample); err != nil {
 		return environment.Reply{}, &RefusedError{Err: err}
 	}
@@ -359,6 +361,5 @@ func (e *episode) recordReply(prompt environment.Prompt, request Request, sample
 	default:
 		c.stop = stopStop
 	}
-	e.stop = c.stop
 	return out, nil
 }

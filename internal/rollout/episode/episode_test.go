@@ -131,11 +131,11 @@ func TestRolesAndNumbersOfRequests(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		asked = append(asked, member(request))
-		return sampled(fmt.Sprint(request.Request)), nil
+		return sampled(fmt.Sprint(request.Conversation)), nil
 	})
 	m := play(t, env, policy, singleMember(nil)).Members[0]
 	slices.Sort(asked)
-	if diff := cmp.Diff([]string{"0/0/0", "0/1/0", "0/2/0"}, asked); diff != "" {
+	if diff := cmp.Diff([]string{"judge 0/0/0", "solver-0 0/0/0", "solver-1 0/0/0"}, asked); diff != "" {
 		t.Errorf("member/request/try (-want +got):\n%s", diff)
 	}
 	var roles []string
@@ -144,7 +144,7 @@ func TestRolesAndNumbersOfRequests(t *testing.T) {
 			roles = append(roles, fmt.Sprintf("%s@%d", trajectory.Role, s.Turn))
 		}
 	}
-	if diff := cmp.Diff([]string{"solver@0", "solver@1", "judge@2"}, roles); diff != "" {
+	if diff := cmp.Diff([]string{"judge@0", "solver@0", "solver@0"}, roles); diff != "" {
 		t.Errorf("segments (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]float64{"solver": 0.75, "judge": 1}, m.Parts); diff != "" || m.Reward != 1.75 ||

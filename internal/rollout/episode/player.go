@@ -6,8 +6,8 @@
 // come from a Policy.
 //
 // A group is a function of its Spec, the policy and the environment. Its members are played concurrently, yet
-// the group does not depend on which of them ends first: replies are seeded by member, request and try, or drawn by one
-// request of all members, and results are in the order of their members.
+// the group does not depend on which of them ends first: replies are seeded by what is asked, member and try, or drawn
+// by one request of all members, and results are in the order of their members and of the keys of conversations.
 //
 // A fault of the environment or of a judge gives no reward. The episode is played again with the next try, and
 // a member whose tries all end in faults is left out and counted. A group with too few members left, or one
@@ -49,10 +49,13 @@ type Reference interface {
 	Logprobs(ctx context.Context, request Request) ([]float32, error)
 }
 
-// Request asks for one reply. Member, Request and Try number it within its group.
+// Request asks for one reply.
 type Request struct {
-	Member, Request, Try int
-	Prompt               []int32
+	// Request is what seed and number follow from.
+	rl.Request
+	// Turn counts the replies that the conversation has had before.
+	Turn   int
+	Prompt []int32
 	// Sampling is how tokens are drawn; its MaxTokens are what the limits leave.
 	Sampling playing.Sampling
 	// Stop ends the reply.
@@ -281,7 +284,7 @@ func (p *Player) attempt(ctx context.Context, spec Spec, index, try int) (rl.Mem
 	m, reason, err := e.guarded(ctx)
 	p.health().Ended(e.running != nil, err)
 	if err == nil && m.Outcome == rl.Usable && p.Reference != nil {
-		err = p.addReference(ctx, m, index, try)
+		err = p.addReference(ctx, spec.Key, m, index, try)
 	}
 	var refused *RefusedError
 	if errors.As(err, &refused) {

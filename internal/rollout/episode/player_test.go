@@ -57,7 +57,7 @@ func TestPlayDoesNotDependOnOrder(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			policy := policyFunc(func(_ context.Context, request Request) (Sample, error) {
 				time.Sleep(time.Duration((request.Member+last)%4) * time.Second)
-				return sampled(fmt.Sprint(rl.Seed(42, rl.Train, 7, request.Member, request.Request, request.Try) % 100)), nil
+				return sampled(fmt.Sprint(request.Seed(rl.UsePolicy, 42) % 100)), nil
 			})
 			group := play(t, arithmetic(t), policy, game(func(g *Spec) { g.GroupSize = 4 }))
 			digest = group.Digest()

@@ -13,13 +13,13 @@ import (
 
 // addReference fills the log-probabilities of the reference in to all segments of a member, which has ended. The tokens
 // that the reference reads are not among those of the group.
-func (p *Player) addReference(ctx context.Context, m rl.Member, index, try int) error {
+func (p *Player) addReference(ctx context.Context, key rl.Key, m rl.Member, index, try int) error {
 	together, ctx := errgroup.WithContext(ctx)
-	number := 0
 	for _, t := range m.Trajectories {
+		c := conversation{key: t.Key}
 		for i := range t.Segments {
-			segment, request := &t.Segments[i], Request{Member: index, Request: number, Try: try, Prompt: t.Segments[i].Tokens}
-			number++
+			segment, request := &t.Segments[i], Request{Prompt: t.Segments[i].Tokens}
+			c.identify(&request, key, index, try)
 			together.Go(func() error {
 				logprobs, err := p.Reference.Logprobs(ctx, request)
 				if err != nil {

@@ -4,6 +4,7 @@
 package episode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,7 +92,7 @@ func (e *episode) result(ctx context.Context, limit string) (rl.Member, string, 
 // graded is the member of an episode that has been graded.
 func (e *episode) graded(limit string) (rl.Member, string, error) {
 	limited := limit != ""
-	m := rl.Member{StopReason: e.stop, Turns: e.requests, PromptTokens: e.promptTokens, SampledTokens: e.sampledTokens,
+	m := rl.Member{StopReason: e.stopReason(), Turns: e.requests, PromptTokens: e.promptTokens, SampledTokens: e.sampledTokens,
 		Parts: e.parts, Metrics: e.metrics}
 	var unrewarded error
 	m.Reward, m.Trajectories, unrewarded = e.reward(limited)
@@ -148,16 +149,27 @@ func (e *episode) trajectories() []rl.Trajectory {
 	return list
 }
 
-// played lists the conversations that have a reply, and all of them should none have one.
+// played lists the conversations that have a reply, and all of them where none has one, in the order of their keys: the
+// order in which they began may follow that of replies.
 func (e *episode) played() []*conversation {
 	var played []*conversation
-	for _, c := range e.order {
+	all := slices.SortedFunc(slices.Values(e.order), func(a, b *conversation) int { return cmp.Compare(a.key, b.key) })
+	for _, c := range all {
 		if len(c.replies) > 0 {
 			played = append(played, c)
 		}
 	}
 	if len(played) == 0 {
-		return e.order
+		return all
 	}
 	return played
+}
+
+// stopReason is what ended the episode, or how the last of its conversations ended.
+func (e *episode) stopReason() string {
+	played := e.played()
+	if e.stop != "" || len(played) == 0 {
+		return e.stop
+	}
+	return played[len(played)-1].stop
 }

@@ -6,6 +6,7 @@ package episode
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -207,6 +208,8 @@ func arithmetic(t *testing.T) environment.Environment {
 	return singleturn.New(rows, verify.ExactMatch{})
 }
 
+// member names a request by its conversation, member, turn and try.
 func member(request Request) string {
-	return fmt.Sprintf("%d/%d/%d", request.Member, request.Request, request.Try)
+	name := fmt.Sprintf("%d/%d/%d", request.Member, request.Turn, request.Try)
+	return strings.TrimSpace(request.Conversation + " " + name)
 }

@@ -30,8 +30,11 @@ type sharedReplies struct {
 	byKey map[sharedKey]*sharedReply
 }
 
-// sharedKey is a request: the first of its members, and the number that it has in their episodes.
-type sharedKey struct{ member, request int }
+// sharedKey is a request: the first of its members, and the conversation that asks in their episodes.
+type sharedKey struct {
+	member       int
+	conversation string
+}
 
 // sharedReply is a request that was made.
 type sharedReply struct {
@@ -65,7 +68,7 @@ func (p *Player) shareReplies(ctx context.Context, spec Spec) *sharedReplies {
 func (s *sharedReplies) of(ctx context.Context, request Request) (Sample, error) {
 	own := request.Member % mostShared
 	first := request.Member - own
-	reply, made := s.request(sharedKey{first, request.Request}, request.Prompt)
+	reply, made := s.request(sharedKey{first, request.Conversation}, request.Prompt)
 	if !made {
 		shared := request
 		shared.Member = first

@@ -25,8 +25,8 @@ import (
 type recordingPolicy struct {
 	// refuse, if there is one, says which requests of several members are refused.
 	refuse func(request Request) bool
-	// slow is how long the requests of several members take, by their number.
-	slow map[int]time.Duration
+	// slow is how long the requests of several members take, by their conversation.
+	slow map[string]time.Duration
 
 	mu  sync.Mutex
 	own []string
@@ -43,7 +43,7 @@ func (r *recordingPolicy) Sample(_ context.Context, request Request) (Sample, er
 
 // SampleGroup implements Policy.
 func (r *recordingPolicy) SampleGroup(ctx context.Context, request Request, members int) ([]Sample, error) {
-	if err := wait.Sleep(ctx, r.slow[request.Request]); err != nil {
+	if err := wait.Sleep(ctx, r.slow[request.Conversation]); err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
@@ -54,9 +54,17 @@ func (r *recordingPolicy) SampleGroup(ctx context.Context, request Request, memb
 	}
 	samples := make([]Sample, members)
 	for i := range samples {
-		samples[i] = sampled(fmt.Sprintf(" shared %d/%d", request.Request, request.Member+i))
+		samples[i] = sampled(fmt.Sprintf(" shared %s/%d", nameOf(request), request.Member+i))
 	}
 	return samples, nil
+}
+
+// nameOf names a request by its conversation, or as 0 where that has no key.
+func nameOf(request Request) string {
+	if request.Conversation == "" {
+		return "0"
+	}
+	return request.Conversation
 }
 
 // made lists the requests of one member and of several, sorted.
@@ -148,10 +156,10 @@ func TestSharedPromptsOfOneRound(t *testing.T) {
 	env.first = solvers
 	group := play(t, env, policy, sharing(2))
 	_, all := policy.made()
-	if diff := cmp.Diff([]string{"0/0/0 of 2", "0/1/0 of 2"}, all); diff != "" {
+	if diff := cmp.Diff([]string{"solver-1 0/0/0 of 2", "solver-2 0/0/0 of 2"}, all); diff != "" {
 		t.Errorf("requests of all members (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{" shared 0/0", " shared 1/0", " shared 0/1", " shared 1/1"},
+	if diff := cmp.Diff([]string{" shared solver-1/0", " shared solver-2/0", " shared solver-1/1", " shared solver-2/1"},
 		repliesOf(group)); diff != "" {
 		t.Errorf("replies by member and solver (-want +got):\n%s", diff)
 	}
@@ -161,8 +169,8 @@ func TestSharedPromptsOfOneRound(t *testing.T) {
 // does not need any more. All members have that refusal, and none has that the first member gave up.
 func TestRefusalBesideASharedPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		policy := &recordingPolicy{slow: map[int]time.Duration{1: time.Second},
-			refuse: func(request Request) bool { return request.Request == 0 }}
+		policy := &recordingPolicy{slow: map[string]time.Duration{"solver-2": time.Second},
+			refuse: func(request Request) bool { return request.Conversation == "solver-1" }}
 		env := pays()
 		env.first = solvers
 		player := newPlayer(t, env, policy)

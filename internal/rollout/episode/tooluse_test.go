@@ -246,7 +246,7 @@ func (s *script) Sample(_ context.Context, request Request) (Sample, error) {
 		return Sample{}, err
 	}
 	s.prompts = append(s.prompts, asked)
-	ids := s.tokens.AppendEncode(nil, s.replies[request.Request]+"<|im_end|>", tokenizer.Specials)
+	ids := s.tokens.AppendEncode(nil, s.replies[request.Turn]+"<|im_end|>", tokenizer.Specials)
 	return Sample{Tokens: ids, Logprobs: slices.Repeat([]float32{-0.5}, len(ids)), Stopped: true}, nil
 }
 

@@ -65,22 +65,26 @@ func TestRewardsKeepTheirConversation(t *testing.T) {
 		want   []string
 	}{
 		"a sum for each": {nil, 31.5, []string{
+			"judge (judge) 26.5 [2.5 24] stop, 2 segments",
 			"solver 1 (solver) 13.5 [1.5 12] stop, 2 segments", "solver 2 (solver) 8.5 [8.5] stop, 1 segments",
-			"judge (judge) 26.5 [2.5 24] stop, 2 segments"}},
+		}},
 		"the last of each": {func(e *contract.Environment) { e.Reward.Reduction = playing.ReductionLast }, 16, []string{
+			"judge (judge) 16 [2 16] stop, 2 segments",
 			"solver 1 (solver) 8 [0.5 8] stop, 2 segments", "solver 2 (solver) 8 [8] stop, 1 segments",
-			"judge (judge) 16 [2 16] stop, 2 segments"}},
+		}},
 		"a limit in the middle": {func(e *contract.Environment) {
 			e.Limits.Turns, e.Reward.Nonterminal = 2,
 				new(float64(-1))
 		}, 2.5, []string{
+			"judge (judge) 1.5 [1.5] turns, 1 segments",
 			"solver 1 (solver) 0.5 [0.5] turns, 1 segments", "solver 2 (solver) -0.5 [-0.5] stop, 1 segments",
-			"judge (judge) 1.5 [1.5] turns, 1 segments"}},
+		}},
 		"a limit that leaves nothing": {func(e *contract.Environment) {
 			e.Limits.Turns, e.Limits.OnLimit, e.Reward.Min = 2, playing.LimitZero, &zero
 		}, 0, []string{
+			"judge (judge) 0 [0] turns, 1 segments",
 			"solver 1 (solver) 0 [0] turns, 1 segments", "solver 2 (solver) 0 [0] stop, 1 segments",
-			"judge (judge) 0 [0] turns, 1 segments"}},
+		}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
