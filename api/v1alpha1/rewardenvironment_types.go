@@ -50,7 +50,7 @@ type RewardEnvironmentList struct {
 type RewardEnvironmentSpec struct {
 	// ors is an Open Reward Standard server, which has the tasks, the tools and the rewards.
 	// +optional
-	ORS *environment.ORS `json:"ors,omitempty"`
+	ORS *ORSEnvironment `json:"ors,omitempty"`
 	// dataset is where tasks come from.
 	// +optional
 	Dataset *environment.Dataset `json:"dataset,omitempty"`
@@ -59,7 +59,7 @@ type RewardEnvironmentSpec struct {
 	Reward *environment.Reward `json:"reward,omitempty"`
 	// execution is where the functions of reward.python run.
 	// +optional
-	Execution *environment.Execution `json:"execution,omitempty"`
+	Execution *Execution `json:"execution,omitempty"`
 	// interaction is how an episode goes; without it, one reply is the answer.
 	// +optional
 	Interaction *environment.Interaction `json:"interaction,omitempty"`

@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
@@ -31,7 +30,7 @@ const maxContainerName = 63
 const serverStartSeconds = 300
 
 // orsOf returns what the spec of a server says, as programs read it.
-func orsOf(spec environment.ORS) *contract.ORS {
+func orsOf(spec v1alpha1.ORSEnvironment) *contract.ORS {
 	o := &contract.ORS{
 		URL: spec.URL, Environment: spec.Environment, Toolset: spec.Toolset,
 		SecretDelivery: contract.SecretDelivery(spec.SecretDelivery),
@@ -73,7 +72,7 @@ func orsMounts(o contract.ORS) []string {
 	return mounts
 }
 
-func serverOf(spec environment.ORSServer) *contract.ORSServer {
+func serverOf(spec v1alpha1.ORSServer) *contract.ORSServer {
 	server := &contract.ORSServer{Image: spec.Image, Port: *spec.Port, Shared: spec.Shared, Command: spec.Command}
 	if len(spec.Env) > 0 {
 		server.Env = encode(spec.Env)

@@ -23,8 +23,13 @@ import (
 	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
+// serverOnly is an environment of an image.
+func serverOnly(image environment.ServerImage) v1alpha1.ORSEnvironment {
+	return v1alpha1.ORSEnvironment{Server: &v1alpha1.ORSServer{ServerImage: image}}
+}
+
 // orsEnvironment is an environment of a server, with its defaults.
-func orsEnvironment(ors environment.ORS) *v1alpha1.RewardEnvironment {
+func orsEnvironment(ors v1alpha1.ORSEnvironment) *v1alpha1.RewardEnvironment {
 	env := testEnvironment()
 	env.Spec = v1alpha1.RewardEnvironmentSpec{ORS: &ors}
 	admit.Default(env)
@@ -33,18 +38,18 @@ func orsEnvironment(ors environment.ORS) *v1alpha1.RewardEnvironment {
 
 func TestDefinitionOfServers(t *testing.T) {
 	cases := map[string]struct {
-		spec environment.ORS
+		spec v1alpha1.ORSEnvironment
 		want contract.ORS
 	}{
-		"a URL": {environment.ORS{URL: "http://sums:8080", Environment: "sums"},
+		"a URL": {v1alpha1.ORSEnvironment{ORS: environment.ORS{URL: "http://sums:8080", Environment: "sums"}},
 			contract.ORS{URL: "http://sums:8080", Environment: "sums"}},
 		"a hosted environment": {
-			environment.ORS{
+			v1alpha1.ORSEnvironment{ORS: environment.ORS{
 				Name: "Owner/Name@hard", Toolset: "claude-code", APIKeySecretKeyRef: &ref.SecretKey{Name: "openreward", Key: "KEY"},
 				Secrets: []environment.SessionSecret{{Name: "JUDGE", SecretKeyRef: ref.SecretKey{Name: "judge", Key: "k"},
 					AllowedHosts: []string{"h"}}},
 				MaxSessions: new(int32(16)), AnswerTool: &environment.AnswerTool{Name: "submit", Argument: "answer"},
-			},
+			}},
 			contract.ORS{
 				URL: "https://sessions.openreward.ai", Deployment: "Owner/Name", Environment: "hard", Toolset: "claude-code",
 				APIKey: &contract.SecretKey{Name: "openreward", Key: "KEY"},
@@ -54,8 +59,9 @@ func TestDefinitionOfServers(t *testing.T) {
 			},
 		},
 		"an image": {
-			environment.ORS{Server: &environment.ORSServer{Image: "sums:dev", Command: []string{"serve"},
-				Env: []corev1.EnvVar{{Name: "FAMILY", Value: "chain_sum"}}}},
+			v1alpha1.ORSEnvironment{Server: &v1alpha1.ORSServer{
+				ServerImage: environment.ServerImage{Image: "sums:dev", Command: []string{"serve"}},
+				Container:   v1alpha1.Container{Env: []corev1.EnvVar{{Name: "FAMILY", Value: "chain_sum"}}}}},
 			contract.ORS{URL: "http://127.0.0.1:8080", Server: &contract.ORSServer{
 				Image: "sums:dev", Port: 8080, Command: []string{"serve"}, Env: []byte(`[{"name":"FAMILY","value":"chain_sum"}]`),
 			}},
@@ -76,10 +82,11 @@ func TestDefinitionOfServers(t *testing.T) {
 }
 
 func TestServersRunBesideWorkers(t *testing.T) {
-	env := orsEnvironment(environment.ORS{
-		Server: &environment.ORSServer{Image: "sums:dev", Env: []corev1.EnvVar{{Name: "FAMILY", Value: "chain_sum"},
-			{Name: "PORT", Value: "1"}}},
-		APIKeySecretKeyRef: &ref.SecretKey{Name: "openreward", Key: "KEY"},
+	env := orsEnvironment(v1alpha1.ORSEnvironment{
+		Server: &v1alpha1.ORSServer{ServerImage: environment.ServerImage{Image: "sums:dev"}, Container: v1alpha1.Container{
+			Env: []corev1.EnvVar{{Name: "FAMILY", Value: "chain_sum"},
+				{Name: "PORT", Value: "1"}}}},
+		ORS: environment.ORS{APIKeySecretKeyRef: &ref.SecretKey{Name: "openreward", Key: "KEY"}},
 	})
 	pins := Pins{"sums": {Definition: Definition(env.Spec)}}
 	if diff := cmp.Diff("secret/openreward", pins.Data()); diff != "" {
@@ -122,7 +129,7 @@ func TestServersRunBesideWorkers(t *testing.T) {
 
 // TestSharedServersRunOnce expects a Deployment and no sidecar of the workers, and a sidecar of the probe.
 func TestSharedServersRunOnce(t *testing.T) {
-	env := orsEnvironment(environment.ORS{Server: &environment.ORSServer{Image: "world:dev", Shared: true}})
+	env := orsEnvironment(serverOnly(environment.ServerImage{Image: "world:dev", Shared: true}))
 	pins := Pins{"world": {Definition: Definition(env.Spec)}}
 	run, settings := testRun(), Settings{Image: "operator:dev"}
 	job := RolloutJob(run, 1, "credentials", settings)
@@ -179,9 +186,9 @@ func isSubset(some, all map[string]string) bool {
 }
 
 func TestServersNeedPortsOfTheirOwn(t *testing.T) {
-	pin := Pin{Definition: Definition(orsEnvironment(environment.ORS{Server: &environment.ORSServer{Image: "a"}}).Spec)}
-	other := Pin{Definition: Definition(orsEnvironment(environment.ORS{Server: &environment.ORSServer{Image: "a",
-		Port: new(int32(8090))}}).Spec)}
+	pin := Pin{Definition: Definition(orsEnvironment(serverOnly(environment.ServerImage{Image: "a"})).Spec)}
+	other := Pin{Definition: Definition(orsEnvironment(serverOnly(environment.ServerImage{Image: "a",
+		Port: new(int32(8090))})).Spec)}
 	if err := (Pins{"a": pin, "b": other}).CheckPorts(); err != nil {
 		t.Errorf("CheckPorts of two ports: %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
@@ -57,7 +58,7 @@ type program struct {
 }
 
 // executionOf returns where functions run; nil for the defaults.
-func executionOf(spec *environment.Execution) *contract.Execution {
+func executionOf(spec *v1alpha1.Execution) *contract.Execution {
 	if spec == nil {
 		return nil
 	}
@@ -84,7 +85,7 @@ func pythonOf(spec environment.Python) *contract.Python {
 }
 
 // shareMemory divides the memory of the container among the processes of all functions.
-func shareMemory(reward *contract.RewardRule, execution *environment.Execution) {
+func shareMemory(reward *contract.RewardRule, execution *v1alpha1.Execution) {
 	functions := reward.Functions()
 	processes := 0
 	for _, function := range functions {

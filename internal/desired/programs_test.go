@@ -21,7 +21,7 @@ import (
 const rewardCode = "def reward(row, reply):\n    return 1\n"
 
 // pythonEnvironment is an environment whose reward is a function.
-func pythonEnvironment(name string, execution *environment.Execution,
+func pythonEnvironment(name string, execution *v1alpha1.Execution,
 	functions ...environment.Python) *v1alpha1.RewardEnvironment {
 	env := &v1alpha1.RewardEnvironment{}
 	env.Name, env.Namespace, env.UID = name, "ns", "uid-of-env"
@@ -49,8 +49,9 @@ func TestDefinitionOfFunctions(t *testing.T) {
 		t.Errorf("a function (-want +got):\n%s", diff)
 	}
 	half := 0.5
-	execution := &environment.Execution{Image: "own:1", Resources: corev1.ResourceRequirements{
-		Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("464Mi")}}}
+	execution := &v1alpha1.Execution{FunctionImage: environment.FunctionImage{Image: "own:1"}, Container: v1alpha1.Container{
+		Resources: corev1.ResourceRequirements{
+			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("464Mi")}}}}
 	env = pythonEnvironment("own", execution,
 		environment.Python{Code: rewardCode, Processes: new(int32(3)), Concurrency: new(int32(1)),
 			TimeoutSeconds: new(int32(5)), Function: "score", OnError: &half},
@@ -79,7 +80,7 @@ func TestCodeIsPartOfTheDigest(t *testing.T) {
 	for _, env := range []*v1alpha1.RewardEnvironment{
 		pythonEnvironment("own", nil, environment.Python{Code: rewardCode}),
 		pythonEnvironment("own", nil, environment.Python{Code: rewardCode + " "}),
-		pythonEnvironment("own", &environment.Execution{Image: "own:1"}, environment.Python{Code: rewardCode}),
+		pythonEnvironment("own", &v1alpha1.Execution{FunctionImage: environment.FunctionImage{Image: "own:1"}}, environment.Python{Code: rewardCode}),
 	} {
 		digest, err := contract.DefinitionDigest(Definition(env.Spec))
 		if err != nil {
@@ -105,11 +106,11 @@ func TestFunctionsRunBesideWorkers(t *testing.T) {
 	settings := Settings{Image: "operator:dev", PythonImage: "python:dev"}
 	secret := corev1.EnvVar{Name: "KEY", ValueFrom: &corev1.EnvVarSource{
 		SecretKeyRef: &corev1.SecretKeySelector{Key: "k"}}}
-	env := pythonEnvironment("own", &environment.Execution{Env: []corev1.EnvVar{secret}},
+	env := pythonEnvironment("own", &v1alpha1.Execution{Container: v1alpha1.Container{Env: []corev1.EnvVar{secret}}},
 		environment.Python{Code: rewardCode})
 	definition := Definition(env.Spec)
 	pins := Pins{"own": {Definition: definition}, "same": {Definition: definition}, "sums": {Definition: Definition(
-		orsEnvironment(environment.ORS{Server: &environment.ORSServer{Image: "sums:dev"}}).Spec)}}
+		orsEnvironment(serverOnly(environment.ServerImage{Image: "sums:dev"})).Spec)}}
 	job := RolloutJob(testRun(), 1, "credentials", settings)
 	if err := RunServers(job, pins.Servers(), "prefix", settings); err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func ruleOf(rule environment.RewardRule) contract.RewardRule {
 		converted.Regex = &contract.Regex{Pattern: rule.Regex.Pattern}
 	}
 	if rule.JSONSchema != nil {
-		converted.JSONSchema = &contract.JSONSchema{Schema: compact(rule.JSONSchema.Schema.Raw)}
+		converted.JSONSchema = &contract.JSONSchema{Schema: compact(rule.JSONSchema.Schema)}
 	}
 	if rule.Countdown != nil {
 		converted.Countdown = &contract.Countdown{Strict: ptr.Deref(rule.Countdown.Strict, true)}

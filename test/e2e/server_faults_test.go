@@ -91,15 +91,16 @@ uvicorn.run(app, host="0.0.0.0", port=int(os.environ["PORT"]))
 func startServed(t *testing.T, name string, shared bool, variables map[string]string,
 	change func(*v1alpha1.TrainingRunSpec)) *v1alpha1.TrainingRun {
 	t.Helper()
-	server := &environment.ORSServer{Image: "environment-sums:dev", Shared: shared,
-		Command: []string{"/usr/bin/python3", "-c", faultyServer}}
+	server := &v1alpha1.ORSServer{ServerImage: environment.ServerImage{Image: "environment-sums:dev", Shared: shared,
+		Command: []string{"/usr/bin/python3", "-c", faultyServer}}}
 	for key, value := range variables {
 		server.Env = append(server.Env, corev1.EnvVar{Name: key, Value: value})
 	}
 	served := &v1alpha1.RewardEnvironment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: v1alpha1.RewardEnvironmentSpec{
-			ORS: &environment.ORS{Server: server, AnswerTool: &environment.AnswerTool{Name: "submit", Argument: "answer"}},
+			ORS: &v1alpha1.ORSEnvironment{Server: server, ORS: environment.ORS{
+				AnswerTool: &environment.AnswerTool{Name: "submit", Argument: "answer"}}},
 		},
 	}
 	if err := env.Create(t.Context(), served); err != nil {

@@ -24,7 +24,8 @@ import (
 // onSharedServer makes an environment whose server runs once for each run.
 func onSharedServer(env *v1alpha1.RewardEnvironment) {
 	env.Spec.Dataset, env.Spec.Reward = nil, nil
-	env.Spec.ORS = &environment.ORS{Server: &environment.ORSServer{Image: "world:dev", Shared: true}}
+	env.Spec.ORS = &v1alpha1.ORSEnvironment{Server: &v1alpha1.ORSServer{
+		ServerImage: environment.ServerImage{Image: "world:dev", Shared: true}}}
 }
 
 // servers lists the Deployments of a run's servers.

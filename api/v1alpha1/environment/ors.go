@@ -3,14 +3,9 @@
 
 package environment
 
-import (
-	corev1 "k8s.io/api/core/v1"
+import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
-	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
-)
-
-// ORS is an Open Reward Standard server, which has the tasks, the tools and the rewards.
-// +kubebuilder:validation:XValidation:rule="(has(self.name)?1:0)+(has(self.url)?1:0)+(has(self.server)?1:0)==1",message="give exactly one of name (a hosted environment), url (a running server) and server (an image)"
+// ORS has the settings of an Open Reward Standard server that say how it is reached.
 // +kubebuilder:validation:XValidation:rule="!has(self.baseURL) || has(self.name)",message="baseURL is the address of a hosting service, for name only: give url for a server of your own"
 // +kubebuilder:validation:XValidation:rule="!has(self.environment) || !has(self.name)",message="a hosted environment of several is named in name, as OWNER/NAME@VARIANT: remove environment"
 // +kubebuilder:validation:XValidation:rule="!has(self.secrets) || !has(self.secretDelivery) || self.secretDelivery != 'Body' || self.secrets.all(s, !has(s.allowedHosts))",message="the body has no place for secrets[].allowedHosts: remove it, or set secretDelivery to Header or Both"
@@ -30,9 +25,6 @@ type ORS struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/?#@]+(/[^?#]*)?$')",message="url must begin with http:// or https://, followed by a host, without user, query or fragment"
 	// +optional
 	URL string `json:"url,omitempty"`
-	// server is an image that is run beside every worker.
-	// +optional
-	Server *ORSServer `json:"server,omitempty"`
 	// environment is the environment of a server that has several, in any case; without it, its first.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -95,8 +87,8 @@ const (
 	DeliverBoth   SecretDelivery = "Both"
 )
 
-// ORSServer is an image that serves the Open Reward Standard.
-type ORSServer struct {
+// ServerImage is the image of a server and how it is run.
+type ServerImage struct {
 	// image is the image to run.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -116,20 +108,10 @@ type ORSServer struct {
 	// +kubebuilder:validation:items:MaxLength=4096
 	// +optional
 	Command []string `json:"command,omitempty"`
-	// env are environment variables of the container.
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=64
-	// +optional
-	Env []corev1.EnvVar `json:"env,omitempty"`
 	// shared runs the server once for each run, as a Deployment with a Service, instead of beside each worker: for
 	// environments with state or a large memory. The chart's value environmentServers.shared has to be true.
 	// +optional
 	Shared bool `json:"shared,omitempty"`
-	// resources are the resources of the container.
-	// +kubebuilder:validation:XValidation:rule="!has(self.claims)",message="claims refers to resourceClaims, which servers of environments do not have: remove it, and request devices by limits"
-	// +optional
-	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
 }
 
 // SessionSecret is a secret that sessions get.

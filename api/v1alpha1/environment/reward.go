@@ -3,7 +3,7 @@
 
 package environment
 
-import "k8s.io/apimachinery/pkg/runtime"
+import "encoding/json"
 
 // Reward is how an episode is rewarded: by one rule, or by the weighted sum of several.
 // +kubebuilder:validation:XValidation:rule="[has(self.exactMatch), has(self.regex), has(self.jsonSchema), has(self.countdown), has(self.math), has(self.gsm8k), has(self.rubric), has(self.python), has(self.expression), has(self.weighted)].filter(x, x).size() == 1",message="give exactly one of exactMatch, regex, jsonSchema, countdown, math, gsm8k, rubric, python, expression and weighted (a sum of several)"
@@ -116,7 +116,7 @@ type JSONSchema struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +required
-	Schema runtime.RawExtension `json:"schema"`
+	Schema json.RawMessage `json:"schema"`
 }
 
 // Countdown asks for an expression in <answer>...</answer>.

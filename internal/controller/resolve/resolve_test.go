@@ -214,8 +214,8 @@ func TestAddedServerOnATakenPort(t *testing.T) {
 	server := func(name string, port *int32) *v1alpha1.RewardEnvironment {
 		env := readyEnvironment()
 		env.Name = name
-		env.Spec = v1alpha1.RewardEnvironmentSpec{ORS: &environment.ORS{Server: &environment.ORSServer{Image: name + ":v1",
-			Port: port}}}
+		env.Spec = v1alpha1.RewardEnvironmentSpec{ORS: &v1alpha1.ORSEnvironment{Server: &v1alpha1.ORSServer{
+			ServerImage: environment.ServerImage{Image: name + ":v1", Port: port}}}}
 		admit.Default(env)
 		return env
 	}
