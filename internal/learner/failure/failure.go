@@ -10,15 +10,14 @@ import (
 	"fmt"
 
 	"github.com/tinker-operator/tinker-operator/internal/problem"
-	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-// The codes that stay within the learner, which deals with them by itself. What calls wait for during an outage is
-// reported by the client.
+// The codes that stay within the learner, which deals with them itself. During an outage the client reports the problem
+// for which calls wait.
 const (
 	// Outage means that the same may succeed later, so it is tried again.
-	Outage problem.Code = "Outage"
+	Outage = client.Outage
 	// LostModel means that the model cannot be used any more, so another one is opened.
 	LostModel problem.Code = "LostModel"
 	// Missing means that what was asked for does not exist, or that the endpoint does not support the call.
@@ -78,21 +77,16 @@ func (o Operation) codeOf(err error) problem.Code {
 	if errors.Is(err, client.ErrModelBroken) {
 		return LostModel
 	}
-	switch client.CategoryFrom(err) {
-	case "", tinker.CategoryCanceled:
-		return ""
-	case tinker.CategoryUser, tinker.CategoryTooLarge:
+	switch code := client.CodesOf(client.CategoryFrom(err)).Fails; code {
+	case client.Refused:
 		return o.Refused
-	case tinker.CategoryNotFound:
+	case client.NotFound:
 		return o.Missing
-	case tinker.CategoryUnsupported:
+	case client.Unsupported:
 		return Missing
-	case tinker.CategoryUnauthorized:
-		return problem.KeyRefused
-	case tinker.CategoryNotTinker:
-		return problem.EndpointNotTinker
+	default:
+		return code
 	}
-	return Outage
 }
 
 // CodeOf returns the code of an error; empty for an error that no call of the endpoint gave. A call that nobody

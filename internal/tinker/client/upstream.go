@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/problem"
-	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // Problem is a problem at the endpoint.
@@ -83,26 +82,4 @@ func (p *Problems) Observe(event Event, now time.Time) {
 		return
 	}
 	p.Add(Problem{Code: code, Op: event.Op, Status: event.Status, Evidence: event.Evidence()}, now)
-}
-
-// codeOf returns the problem that an event is about: a server that answers with errors of its own, unless the event
-// says more.
-func codeOf(event Event) problem.Code {
-	switch event.Category {
-	case tinker.CategoryThrottled:
-		return problem.Throttled
-	case tinker.CategoryPayment:
-		return problem.PaymentRequired
-	case tinker.CategoryTooLarge:
-		return problem.RequestTooLarge
-	case tinker.CategoryUnreachable:
-		return problem.EndpointUnreachable
-	case tinker.CategoryPaused:
-		if event.QueueState == tinker.QueuePausedCapacity {
-			return problem.PausedCapacity
-		}
-		return problem.PausedRateLimit
-	default:
-		return problem.EndpointFailing
-	}
 }
