@@ -7,6 +7,37 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// PodTarget selects pods of a run.
+// +kubebuilder:validation:Enum=All;Learner;Workers
+type PodTarget string
+
+// The values of PodTarget.
+const (
+	TargetAll     PodTarget = "All"
+	TargetLearner PodTarget = "Learner"
+	TargetWorkers PodTarget = "Workers"
+)
+
+// TargetedPodOverrides are PodOverrides with the pods of a run that they change.
+type TargetedPodOverrides struct {
+	// target selects the pods: the learner, which trains, the workers, which sample and play the environments, or both.
+	// +required
+	Target       PodTarget `json:"target"`
+	PodOverrides `json:",inline"`
+}
+
+// Override returns the overrides of a target, for programs that write a spec. It adds the entry if the list has none;
+// an entry that Override returned before is then no longer part of the spec.
+func (s *TrainingRunSpec) Override(target PodTarget) *PodOverrides {
+	for i := range s.PodOverrides {
+		if s.PodOverrides[i].Target == target {
+			return &s.PodOverrides[i].PodOverrides
+		}
+	}
+	s.PodOverrides = append(s.PodOverrides, TargetedPodOverrides{Target: target})
+	return &s.PodOverrides[len(s.PodOverrides)-1].PodOverrides
+}
+
 // PodOverrides change a pod that the operator makes. What the restricted security profile asks for
 // is set by the operator and not open here.
 // +kubebuilder:validation:XValidation:rule="!has(self.volumeMounts) || self.volumeMounts.all(m, has(self.volumes) && self.volumes.exists(v, v.name == m.name))",message="volumeMounts names a volume that volumes does not have: add it to volumes, or correct the name"

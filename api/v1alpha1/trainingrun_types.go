@@ -126,9 +126,15 @@ type TrainingRunSpec struct {
 	// +kubebuilder:default={}
 	// +optional
 	Rollouts Rollouts `json:"rollouts,omitzero"`
-	// learner is the one pod that trains.
+	// podOverrides change the pods of the run, keyed by target. The entry of All is applied first: maps are merged, lists
+	// are appended, and a value that is set replaces one that is not. Of two list items with the same key, the item of
+	// the target's own entry counts. Workers are replaced when their pods change; a learner has a change from its next
+	// attempt on.
+	// +listType=map
+	// +listMapKey=target
+	// +kubebuilder:validation:MaxItems=3
 	// +optional
-	Learner Learner `json:"learner,omitzero"`
+	PodOverrides []TargetedPodOverrides `json:"podOverrides,omitempty"`
 	// failurePolicy is when the run is restarted and when it fails permanently.
 	// +kubebuilder:default={}
 	// +optional

@@ -21,16 +21,6 @@ type Rollouts struct {
 	// +kubebuilder:default=256
 	// +optional
 	Concurrency *int32 `json:"concurrency,omitempty"`
-	// pod changes the worker pods; when it is changed they are replaced.
-	// +optional
-	Pod PodOverrides `json:"pod,omitzero"`
-}
-
-// Learner is the pod that trains.
-type Learner struct {
-	// pod changes the learner pod, from its next attempt on.
-	// +optional
-	Pod PodOverrides `json:"pod,omitzero"`
 }
 
 // FailurePolicy is when the run is restarted and when it fails permanently.
@@ -69,14 +59,14 @@ type Artifacts struct {
 	// +optional
 	ClaimName string `json:"claimName,omitempty"`
 	// url is the address of a store: s3://BUCKET/PREFIX, with ?endpoint=https://HOST&region=REGION for a compatible
-	// server; azblob://CONTAINER/PREFIX; gs://BUCKET/PREFIX; or file:///FOLDER, on a volume of learner.pod.
+	// server; azblob://CONTAINER/PREFIX; gs://BUCKET/PREFIX; or file:///FOLDER, on a volume of podOverrides.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(s3://[a-z0-9][-.a-z0-9]*|azblob://[a-z0-9][-a-z0-9]*)(/[^?#]*)?([?][^#]*)?$') || self.matches('^gs://[a-z0-9][-._a-z0-9]*(/[^?#]*)?$') || self.matches('^file:///[^?#]+$')",message="url must be s3://BUCKET/PREFIX or azblob://CONTAINER/PREFIX, with settings as ?NAME=VALUE, or gs://BUCKET/PREFIX or file:///FOLDER without them"
 	// +optional
 	URL string `json:"url,omitempty"`
 	// secretRef names a Secret whose keys become variables of the learner alone: AWS_ACCESS_KEY_ID and
 	// AWS_SECRET_ACCESS_KEY, AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or GOOGLE_CREDENTIALS. Without it the service
-	// account of learner.pod is used.
+	// account of podOverrides is used.
 	// +optional
 	SecretRef *ref.Secret `json:"secretRef,omitempty"`
 	// episodes selects the episodes of steps and evaluations that are recorded with their conversations and tokens: Groups

@@ -85,7 +85,7 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 	set.StringVar(&o.defaultBaseURL, "default-base-url", hostedBaseURL,
 		"Endpoint of runs that name none in tinker.baseURL.")
 	set.StringVar(&podDefaults, "pod-defaults", "{}",
-		"JSON object with what pods of runs and probes have unless their spec says otherwise: the fields of learner.pod, "+
+		"JSON object with what pods of runs and probes have unless their spec says otherwise: the fields of podOverrides, "+
 			"without image, volumes and volumeMounts.")
 	set.BoolVar(&o.sharedServers, "shared-environment-servers", false,
 		"Run environment servers with ors.server.shared as Deployments, which needs permissions for them.")

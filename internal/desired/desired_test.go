@@ -118,7 +118,7 @@ func TestObjects(t *testing.T) {
 
 func TestOverridesAreMerged(t *testing.T) {
 	run := testRun(func(run *v1alpha1.TrainingRun) {
-		run.Spec.Learner.Pod = v1alpha1.PodOverrides{
+		*run.Spec.Override(v1alpha1.TargetLearner) = v1alpha1.PodOverrides{
 			Labels:             map[string]v1alpha1.LabelValue{"team": "x", v1alpha1.LabelRun: "stolen"},
 			Annotations:        map[string]string{"a": "b"},
 			Image:              "other:2",
@@ -260,7 +260,7 @@ func TestRescale(t *testing.T) {
 func TestTemplateDigestLeavesTheOperatorsOwnOut(t *testing.T) {
 	run := testRun()
 	digest := RolloutTemplateDigest(run)
-	changed := testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Pod.Image = "x" })
+	changed := testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Override(v1alpha1.TargetWorkers).Image = "x" })
 	scaled := testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Workers = new(int32(9)) })
 	if RolloutTemplateDigest(changed) == digest {
 		t.Error("a changed pod has the same digest")
@@ -373,7 +373,7 @@ func TestRunLabelsReachJobsAndPods(t *testing.T) {
 			"kueue.x-k8s.io/queue-name": "gpu", "team": "research", "rl.tinker-operator.dev/role": "probe",
 			"app.kubernetes.io/managed-by": "Helm", "argocd.argoproj.io/instance": "app", "job-name": "x",
 		}
-		run.Spec.Learner.Pod.Labels = map[string]v1alpha1.LabelValue{"team": "own"}
+		run.Spec.Override(v1alpha1.TargetLearner).Labels = map[string]v1alpha1.LabelValue{"team": "own"}
 	})
 	learner, rollout := LearnerJob(run, 1, "link", settings), RolloutJob(run, 1, "link", settings)
 	for what, labels := range map[string]map[string]string{
@@ -392,7 +392,7 @@ func TestRunLabelsReachJobsAndPods(t *testing.T) {
 		t.Errorf("the learner's pod has the labels %v, want the run's without those of tools", pod)
 	}
 	if got := learner.Spec.Template.Labels["team"]; got != "own" {
-		t.Errorf("learner.pod.labels lose against the run's: team = %q", got)
+		t.Errorf("podOverrides[target=Learner].labels lose against the run's: team = %q", got)
 	}
 	if run.Labels["job-name"] != "x" {
 		t.Error("the run's own labels were changed")

@@ -150,7 +150,7 @@ func RolloutTemplateDigest(run *v1alpha1.TrainingRun) string {
 		Key ref.SecretKey
 
 		Connection *connection `json:",omitempty"`
-	}{run.Spec.Rollouts.Pod, run.Spec.Tinker.APIKeySecretKeyRef, connectionOf(run.Spec.Tinker)})
+	}{PodOverrides(run, v1alpha1.TargetWorkers), run.Spec.Tinker.APIKeySecretKeyRef, connectionOf(run.Spec.Tinker)})
 }
 
 // ProbeTemplateDigest digests what a user can change about a probe's pod.

@@ -142,8 +142,8 @@ func TestSharedServersRunOnce(t *testing.T) {
 		t.Errorf("workers have %d init containers and the environment %v", len(worker.InitContainers),
 			worker.Containers[0].Env)
 	}
-	run.Spec.Rollouts.Pod.InitContainers = []v1alpha1.InitContainer{{Name: "fetch", Image: "fetch:1"}}
-	run.Spec.Rollouts.Pod.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}}
+	run.Spec.Override(v1alpha1.TargetWorkers).InitContainers = []v1alpha1.InitContainer{{Name: "fetch", Image: "fetch:1"}}
+	run.Spec.Override(v1alpha1.TargetWorkers).ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}}
 	deployments, err := SharedServers(run, pins.Servers(), settings)
 	if err != nil || len(deployments) != 1 {
 		t.Fatalf("SharedServers = %v, %v", deployments, err)

@@ -107,7 +107,8 @@ func withResources(own, given corev1.ResourceRequirements) corev1.ResourceRequir
 	merged := corev1.ResourceRequirements{
 		Requests: overrideList(own.Requests, given.Requests),
 		Limits:   overrideList(own.Limits, given.Limits),
-		Claims:   given.Claims,
+		Claims: mergedBy(own.Claims, given.Claims,
+			func(c corev1.ResourceClaim) string { return c.Name + " " + c.Request }),
 	}
 	for name, request := range merged.Requests {
 		limit, limited := merged.Limits[name]

@@ -4,12 +4,16 @@
 package desired
 
 import (
+	"os"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 )
@@ -50,6 +54,67 @@ func TestPodOverridesWinOverDefaults(t *testing.T) {
 	}
 	if diff := cmp.Diff(given, WithPodDefaults(given, v1alpha1.PodOverrides{})); diff != "" {
 		t.Errorf("without defaults (-want +got):\n%s", diff)
+	}
+}
+
+func TestEachFieldOfAllAppliesToBothTargets(t *testing.T) {
+	data, err := os.ReadFile("../../test/integration/testdata/everything.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, document, _ := strings.Cut(string(data), "\n---\n")
+	var run v1alpha1.TrainingRun
+	if err := yaml.Unmarshal([]byte(document), &run); err != nil {
+		t.Fatal(err)
+	}
+	every := *run.Spec.Override(v1alpha1.TargetWorkers)
+	for field, value := range reflect.ValueOf(every).Fields() {
+		if value.IsZero() {
+			t.Errorf("the manifest lacks podOverrides[].%s", field.Name)
+		}
+	}
+	every.Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
+	run.Spec.PodOverrides = []v1alpha1.TargetedPodOverrides{{Target: v1alpha1.TargetAll, PodOverrides: every}}
+	for _, target := range []v1alpha1.PodTarget{v1alpha1.TargetLearner, v1alpha1.TargetWorkers} {
+		if diff := cmp.Diff(every, PodOverrides(&run, target), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", target, diff)
+		}
+	}
+}
+
+func TestOverridesOfATargetComeAfterAll(t *testing.T) {
+	volume := func(name string) v1alpha1.Volume { return v1alpha1.Volume{Name: name} }
+	run := testRun(func(run *v1alpha1.TrainingRun) {
+		run.Spec.PodOverrides = []v1alpha1.TargetedPodOverrides{
+			{Target: v1alpha1.TargetWorkers, PodOverrides: v1alpha1.PodOverrides{Image: "workers:1",
+				NodeSelector: map[string]string{"pool": "spot"}, Volumes: []v1alpha1.Volume{volume("cache")},
+				Env: []corev1.EnvVar{{Name: "A", Value: "workers"}}}},
+			{Target: v1alpha1.TargetAll, PodOverrides: v1alpha1.PodOverrides{Image: "all:1", SchedulerName: "batch",
+				NodeSelector: map[string]string{"pool": "any", "zone": "a"}, Volumes: []v1alpha1.Volume{volume("ca")},
+				Env: []corev1.EnvVar{{Name: "A", Value: "all"}, {Name: "B", Value: "all"}}}},
+		}
+	})
+	for target, want := range map[v1alpha1.PodTarget]v1alpha1.PodOverrides{
+		v1alpha1.TargetLearner: {Image: "all:1", SchedulerName: "batch",
+			NodeSelector: map[string]string{"pool": "any", "zone": "a"}, Volumes: []v1alpha1.Volume{volume("ca")},
+			Env: []corev1.EnvVar{{Name: "A", Value: "all"}, {Name: "B", Value: "all"}}},
+		v1alpha1.TargetWorkers: {Image: "workers:1", SchedulerName: "batch",
+			NodeSelector: map[string]string{"pool": "spot", "zone": "a"},
+			Volumes:      []v1alpha1.Volume{volume("ca"), volume("cache")},
+			Env:          []corev1.EnvVar{{Name: "B", Value: "all"}, {Name: "A", Value: "workers"}}},
+	} {
+		if diff := cmp.Diff(want, PodOverrides(run, target), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", target, diff)
+		}
+	}
+	before := RolloutTemplateDigest(run)
+	run.Spec.Override(v1alpha1.TargetLearner).Image = "learner:1"
+	if got := RolloutTemplateDigest(run); got != before {
+		t.Error("a change of the learner's pod replaces the workers")
+	}
+	run.Spec.Override(v1alpha1.TargetAll).SchedulerName = "other"
+	if got := RolloutTemplateDigest(run); got == before {
+		t.Error("a change of all pods does not replace the workers")
 	}
 }
 

@@ -33,14 +33,36 @@ func DecodePodDefaults(data string) (v1alpha1.PodOverrides, error) {
 	return defaults, nil
 }
 
-// WithPodDefaults merges what a spec gives over the defaults. A map, a resource, a variable, a pull secret or a
-// toleration is replaced where the spec gives one of its key.
+// PodOverrides returns the changes of a run's pods of one target: its own entry over the entry of All.
+func PodOverrides(run *v1alpha1.TrainingRun, target v1alpha1.PodTarget) v1alpha1.PodOverrides {
+	var all, own v1alpha1.PodOverrides
+	for _, entry := range run.Spec.PodOverrides {
+		switch entry.Target {
+		case v1alpha1.TargetAll:
+			all = entry.PodOverrides
+		case target:
+			own = entry.PodOverrides
+		}
+	}
+	return WithPodDefaults(own, all)
+}
+
+// WithPodDefaults merges overrides over others, which count less. Maps are merged and lists are appended; of two items
+// with the same key, and of two values, the given one counts.
 func WithPodDefaults(given, defaults v1alpha1.PodOverrides) v1alpha1.PodOverrides {
 	given.Labels = mergedMap(defaults.Labels, given.Labels)
 	given.Annotations = mergedMap(defaults.Annotations, given.Annotations)
 	given.NodeSelector = mergedMap(defaults.NodeSelector, given.NodeSelector)
 	given.ImagePullSecrets = mergedBy(defaults.ImagePullSecrets, given.ImagePullSecrets,
 		func(r corev1.LocalObjectReference) string { return r.Name })
+	given.Image = cmp.Or(given.Image, defaults.Image)
+	given.Volumes = mergedBy(defaults.Volumes, given.Volumes, func(v v1alpha1.Volume) string { return v.Name })
+	given.VolumeMounts = mergedBy(defaults.VolumeMounts, given.VolumeMounts,
+		func(m v1alpha1.VolumeMount) string { return m.MountPath })
+	given.InitContainers = mergedBy(defaults.InitContainers, given.InitContainers,
+		func(c v1alpha1.InitContainer) string { return c.Name })
+	given.ResourceClaims = mergedBy(defaults.ResourceClaims, given.ResourceClaims,
+		func(c corev1.PodResourceClaim) string { return c.Name })
 	given.Env = mergedBy(defaults.Env, given.Env, func(e corev1.EnvVar) string { return e.Name })
 	given.Tolerations = overrideTolerations(slices.Clone(defaults.Tolerations), given.Tolerations)
 	given.Resources = withResources(defaults.Resources, given.Resources)

@@ -107,7 +107,7 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
 	p.keepArtifacts(run.Spec.Artifacts)
 	p.mountTrackingKeys(run.Spec.Tracking)
 	return p.template(LearnerLabels(run, attempt), userLabels(run),
-		WithPodDefaults(run.Spec.Learner.Pod, settings.PodDefaults))
+		WithPodDefaults(PodOverrides(run, v1alpha1.TargetLearner), settings.PodDefaults))
 }
 
 func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
@@ -147,7 +147,8 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
 	p.connect(run.Spec.Tinker)
 	p.mount(emptyVolume(spillVolume, spillLimit), spillDir)
 	p.mount(emptyVolume(tokenizerVolume, tokenizerLimit), tokenizerDir)
-	return p.template(labels, userLabels(run), WithPodDefaults(run.Spec.Rollouts.Pod, settings.PodDefaults))
+	return p.template(labels, userLabels(run),
+		WithPodDefaults(PodOverrides(run, v1alpha1.TargetWorkers), settings.PodDefaults))
 }
 
 func probeTemplate(env *v1alpha1.RewardEnvironment, name string, labels map[string]string,

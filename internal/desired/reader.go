@@ -36,7 +36,7 @@ func ReaderPod(run *v1alpha1.TrainingRun, name, node string, args []string, sett
 		Name: ReaderContainer, Image: settings.Image, Command: []string{"/learner"}, Args: args, Resources: resources("10m"),
 	}, grace: probeGraceSeconds}
 	p.keepArtifacts(run.Spec.Artifacts)
-	given := WithPodDefaults(run.Spec.Learner.Pod, settings.PodDefaults)
+	given := WithPodDefaults(PodOverrides(run, v1alpha1.TargetLearner), settings.PodDefaults)
 	given.Resources, given.InitContainers, given.ResourceClaims = corev1.ResourceRequirements{}, nil, nil
 	if node != "" {
 		given.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{

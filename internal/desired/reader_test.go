@@ -18,8 +18,8 @@ import (
 func TestReaderPodMountsArtifactsAndHasNoAPIKey(t *testing.T) {
 	run := testRun()
 	run.Spec.Artifacts = &v1alpha1.Artifacts{ClaimName: "runs"}
-	run.Spec.Learner.Pod.InitContainers = []v1alpha1.InitContainer{{Name: "fetch", Image: "fetch:1"}}
-	run.Spec.Learner.Pod.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}}
+	run.Spec.Override(v1alpha1.TargetLearner).InitContainers = []v1alpha1.InitContainer{{Name: "fetch", Image: "fetch:1"}}
+	run.Spec.Override(v1alpha1.TargetLearner).ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}}
 	with := Settings{Image: "operator:1",
 		PodDefaults: v1alpha1.PodOverrides{ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}}}}
 	got := ReaderPod(run, "reader", "node-1", []string{"transcripts"}, with)

@@ -28,7 +28,7 @@ func TestRequestsOfEphemeralStorage(t *testing.T) {
 		return e
 	}
 	run := func(given corev1.ResourceRequirements) *v1alpha1.TrainingRun {
-		return testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Pod.Resources = given })
+		return testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Override(v1alpha1.TargetWorkers).Resources = given })
 	}
 	url := testRun(func(run *v1alpha1.TrainingRun) { run.Spec.Artifacts = &v1alpha1.Artifacts{URL: "s3://bucket"} })
 	withDisk := func(job *batchv1.Job, given corev1.ResourceRequirements, settings Settings) *batchv1.Job {
@@ -71,7 +71,7 @@ func TestOverridesOfEphemeralStorage(t *testing.T) {
 	storage := resource.MustParse("2Gi")
 	given := corev1.ResourceList{corev1.ResourceEphemeralStorage: storage}
 	run := testRun(func(run *v1alpha1.TrainingRun) {
-		run.Spec.Rollouts.Pod.Resources = corev1.ResourceRequirements{Requests: given, Limits: given}
+		run.Spec.Override(v1alpha1.TargetWorkers).Resources = corev1.ResourceRequirements{Requests: given, Limits: given}
 	})
 	pod := RolloutJob(run, 1, "link", settings).Spec.Template.Spec
 	for kind, list := range map[string]corev1.ResourceList{"request": pod.Containers[0].Resources.Requests,
@@ -120,7 +120,7 @@ func TestOverridesOfMemory(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			run := testRun(func(run *v1alpha1.TrainingRun) {
-				run.Spec.Rollouts.Pod = v1alpha1.PodOverrides{Resources: tc.given, Env: tc.userEnv}
+				*run.Spec.Override(v1alpha1.TargetWorkers) = v1alpha1.PodOverrides{Resources: tc.given, Env: tc.userEnv}
 			})
 			c := RolloutJob(run, 1, "link", settings).Spec.Template.Spec.Containers[0]
 			if got := c.Resources.Requests.Memory().String(); got != tc.request {

@@ -32,7 +32,7 @@ func settingsOf(run *v1alpha1.TrainingRun) map[string]string {
 		"checkpoints":                         templateDigest(run.Spec.Checkpoints),
 		"evaluation":                          templateDigest(run.Spec.Evaluation),
 		"rollouts.concurrency":                templateDigest(run.Spec.Rollouts.Concurrency),
-		"learner.pod":                         templateDigest(run.Spec.Learner.Pod),
+		"podOverrides":                        templateDigest(PodOverrides(run, v1alpha1.TargetLearner)),
 		settingAPIKey:                         templateDigest(run.Spec.Tinker.APIKeySecretKeyRef),
 		"artifacts":                           templateDigest(artifactsOf(run)),
 		"budget":                              templateDigest(run.Spec.Budget),

@@ -177,7 +177,7 @@ var podTable = []entry{
 			"minutes."}},
 	{SpecRefused, Row{
 		Conditions: "Accepted, PodsReady", Next: AtOnce,
-		Means:  "The Job is not valid, because of learner.pod or rollouts.pod.",
+		Means:  "The Job is not valid, because of podOverrides.",
 		Repair: "Correct the field that the message names. Nothing is tried until the spec changes."}},
 	{JobSuspended, Row{
 		Conditions: pods, Next: AtOnce,
@@ -334,7 +334,8 @@ var trackingTable = []entry{
 		Repair: "Correct baseURL or entity of the service in spec.tracking."}},
 	{ServiceUnreachable, Row{
 		Conditions: recording, Continues: true, Means: "The service does not answer.",
-		Repair: "Correct baseURL, or repair the network. A proxy is given by HTTPS_PROXY in learner.pod.env."}},
+		Repair: "Correct baseURL, or repair the network. A proxy is given by HTTPS_PROXY in env of " +
+			"podOverrides[target=Learner]."}},
 	{ServiceFailing, Row{
 		Conditions: recording, Continues: true, Means: "The service answers with errors of its own, or asks to slow down.",
 		Repair: "Wait."}},

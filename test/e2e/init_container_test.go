@@ -42,7 +42,7 @@ func repairInitContainer(t *testing.T) {
 	run := start(t, "repair-init-container", func(spec *v1alpha1.TrainingRunSpec) {
 		endless(spec)
 		mounts := []v1alpha1.VolumeMount{{Name: "authorities", MountPath: "/authorities"}}
-		spec.Learner.Pod = v1alpha1.PodOverrides{
+		*spec.Override(v1alpha1.TargetLearner) = v1alpha1.PodOverrides{
 			Volumes:      []v1alpha1.Volume{{Name: "authorities", EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 			VolumeMounts: mounts,
 			Env:          []corev1.EnvVar{{Name: "TINKER_CA_FILE", Value: "/authorities/ca.crt"}},
@@ -55,7 +55,7 @@ func repairInitContainer(t *testing.T) {
 	})
 	message := awaitReason(t, run, v1alpha1.ConditionReady, v1alpha1.ReasonInitContainerFailed)
 	for _, want := range []string{`Init container "write" exited with code 1`, "no such file or directory",
-		"learner.pod.initContainers"} {
+		"podOverrides[target=Learner].initContainers"} {
 		if !strings.Contains(message, want) {
 			t.Errorf("Ready says %q, want %q", message, want)
 		}

@@ -166,8 +166,7 @@ func repairQuota(t *testing.T) {
 	}
 	run := start(t, "repair-quota", func(spec *v1alpha1.TrainingRunSpec) {
 		endless(spec)
-		spec.Learner.Pod.PriorityClassName = class
-		spec.Rollouts.Pod.PriorityClassName = class
+		spec.Override(v1alpha1.TargetAll).PriorityClassName = class
 	})
 	message := awaitReason(t, run, v1alpha1.ConditionReady, v1alpha1.ReasonCreateRefused)
 	if !strings.Contains(message, "quota") {
@@ -190,7 +189,7 @@ func repairImage(t *testing.T) {
 	}
 	run := start(t, "repair-image", func(spec *v1alpha1.TrainingRunSpec) {
 		endless(spec)
-		spec.Learner.Pod.Image, spec.Rollouts.Pod.Image = missing, missing
+		spec.Override(v1alpha1.TargetAll).Image = missing
 	})
 	awaitReason(t, run, v1alpha1.ConditionReady, v1alpha1.ReasonImagePullFailed)
 	awaitReason(t, run, v1alpha1.ConditionStalled, v1alpha1.ReasonImagePullFailed)
@@ -212,7 +211,7 @@ func repairModel(t *testing.T) {
 		endless(spec)
 		spec.Model.Name = "Qwen/Qwen3-32B"
 		spec.Model.Tokenizer = &v1alpha1.Tokenizer{Repository: foreignModel, SHA256: hex.EncodeToString(digest[:])}
-		spec.Learner.Pod.Env, spec.Rollouts.Pod.Env = hub, hub
+		spec.Override(v1alpha1.TargetAll).Env = hub
 		spec.Environments[0].GroupSize = 4
 		spec.Algorithm.TasksPerStep = 2
 	})

@@ -88,7 +88,7 @@ func TestToolUse(t *testing.T) {
 	run := start(t, "tools", func(spec *v1alpha1.TrainingRunSpec) {
 		spec.Model.Name = foreignModel
 		spec.Model.Tokenizer = &v1alpha1.Tokenizer{Repository: foreignModel, SHA256: hex.EncodeToString(digest[:])}
-		spec.Learner.Pod.Env, spec.Rollouts.Pod.Env = hub, hub
+		spec.Override(v1alpha1.TargetAll).Env = hub
 		spec.Environments[0].Name = "calculator"
 		spec.Environments[0].GroupSize = 4
 		spec.Environments[0].Sampling.MaxTokens = 24

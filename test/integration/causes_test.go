@@ -400,19 +400,19 @@ var _ = Describe("A learner that cannot start", func() {
 			`Secret "tinker" has no key "TINKER_API_KEY": add it, or correct tinker.apiKeySecretKeyRef.`),
 		Entry("an image that cannot be pulled", waitingFor("ImagePullBackOff", `Back-off pulling image "x"`),
 			"ImagePullFailed",
-			`Image "tinker-operator:test" cannot be pulled: correct learner.pod.image`),
+			`Image "tinker-operator:test" cannot be pulled: correct podOverrides[target=Learner].image`),
 		Entry("a sidecar that fails again and again",
 			&corev1.Pod{Status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{
 				Name: "proxy", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
 				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3,
 					Message: "proxy: no route"}},
 			}}}}, "InitContainerFailed",
-			`Init container "proxy" exited with code 3 (its log ends: proxy: no route): correct it in learner.pod.initContainers`),
+			`Init container "proxy" exited with code 3 (its log ends: proxy: no route): correct it in podOverrides[target=Learner].initContainers`),
 		Entry("a pod that fits nowhere", &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable",
 			Message: `persistentvolumeclaim "runs" not found`,
 		}}}}, "Unschedulable",
-			`PersistentVolumeClaim "runs" does not exist in namespace "NS": create it, or correct learner.pod.volumes.`),
+			`PersistentVolumeClaim "runs" does not exist in namespace "NS": create it, or correct podOverrides[target=Learner].volumes.`),
 	)
 })
 

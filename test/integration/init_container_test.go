@@ -20,7 +20,7 @@ var _ = Describe("An init container of a learner that fails", func() {
 		w := newEnv()
 		w.environment()
 		run := w.create(func(run *v1alpha1.TrainingRun) {
-			run.Spec.Learner.Pod = v1alpha1.PodOverrides{
+			*run.Spec.Override(v1alpha1.TargetLearner) = v1alpha1.PodOverrides{
 				InitContainers: []v1alpha1.InitContainer{{Name: "fetch", Image: "fetch:1", Resources: corev1.ResourceRequirements{
 					Claims: []corev1.ResourceClaim{{Name: "device"}},
 				}}},
@@ -41,7 +41,7 @@ var _ = Describe("An init container of a learner that fails", func() {
 				g.Expect(run.Status.Attempts).NotTo(BeEmpty())
 				g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False InitContainerFailed"))
 				g.Expect(message(run, v1alpha1.ConditionReady)).To(ContainSubstring(
-					`Init container "fetch" exited with code 1 (its log ends: fetch: no route): correct it in learner.pod.initContainers, or what it needs.`))
+					`Init container "fetch" exited with code 1 (its log ends: fetch: no route): correct it in podOverrides[target=Learner].initContainers, or what it needs.`))
 			})
 			w.advance(40 * time.Second)
 			w.awaitReconciles()

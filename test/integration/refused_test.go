@@ -183,7 +183,9 @@ var _ = Describe("Pods that Kubernetes refuses", func() {
 	It("are reported when their priority class does not exist", func() {
 		w := newEnv()
 		w.environment()
-		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Learner.Pod.PriorityClassName = "nope" })
+		run := w.create(func(run *v1alpha1.TrainingRun) {
+			run.Spec.Override(v1alpha1.TargetLearner).PriorityClassName = "nope"
+		})
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False CreateRefused"))
 		})
@@ -204,7 +206,7 @@ var _ = Describe("Pods that Kubernetes refuses", func() {
 				ContainSubstring("must be less than or equal to ephemeral-storage limit of 10Mi"))
 			w.change(run, func(run *v1alpha1.TrainingRun) {
 				zero := corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("0")}
-				run.Spec.Learner.Pod.Resources.Requests, run.Spec.Rollouts.Pod.Resources.Requests = zero, zero
+				run.Spec.Override(v1alpha1.TargetAll).Resources.Requests = zero
 			})
 			w.attempt(run, 2, progress(1))
 			w.eventually(run, func(g Gomega) {
@@ -230,13 +232,13 @@ var _ = Describe("Jobs that the API server refuses", func() {
 	It("for a learner that is not valid are not tried again until the spec changes", func() {
 		w := newEnv()
 		w.environment()
-		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Learner.Pod.Tolerations = bogus })
+		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Override(v1alpha1.TargetLearner).Tolerations = bogus })
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False SpecRefused"))
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True SpecRefused"))
 		})
 		Expect(message(run, v1alpha1.ConditionAccepted)).To(And(ContainSubstring(`operator: Unsupported value: "Bogus"`),
-			ContainSubstring("learner.pod")))
+			ContainSubstring("podOverrides[target=Learner]")))
 		w.advance(time.Hour)
 		for range 3 {
 			w.advance(time.Minute)
@@ -252,7 +254,7 @@ var _ = Describe("Jobs that the API server refuses", func() {
 		Expect(run.Status.Attempts[0].Count).To(BeZero())
 		Expect(run.Status.Attempts[0].Number).To(BeEquivalentTo(1))
 		Expect(run.Status.FailuresSinceCheckpoint).To(Or(BeNil(), HaveValue(BeZero())))
-		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Learner.Pod.Tolerations = nil })
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Override(v1alpha1.TargetLearner).Tolerations = nil })
 		w.attempt(run, 2, progress(0))
 		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("True Accepted")) })
 	})
@@ -260,14 +262,14 @@ var _ = Describe("Jobs that the API server refuses", func() {
 	It("for workers that are not valid are a condition, and created once the spec is", func() {
 		w := newEnv()
 		w.environment()
-		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Pod.Tolerations = bogus })
+		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Override(v1alpha1.TargetWorkers).Tolerations = bogus })
 		w.attempt(run, 1, progress(1))
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False SpecRefused"))
 		})
 		Expect(message(run, v1alpha1.ConditionPodsReady)).To(And(ContainSubstring(`operator: Unsupported value: "Bogus"`),
-			ContainSubstring("rollouts.pod")))
-		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Pod.Tolerations = nil })
+			ContainSubstring("podOverrides[target=Workers]")))
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Override(v1alpha1.TargetWorkers).Tolerations = nil })
 		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1))
 	})
 

@@ -115,7 +115,7 @@ var _ = Describe("A shared environment server", func() {
 			Eventually(w.replicas(run)).Should(BeEmpty())
 		})
 
-	It("follows the environment of the run and rollouts.pod, and workers await it", func() {
+	It("follows the environment of the run and podOverrides[target=Workers], and workers await it", func() {
 		w := emptyEnv()
 		as := w.withDeployments().Config()
 		as.QPS = -1
@@ -168,7 +168,7 @@ var _ = Describe("A shared environment server", func() {
 		Eventually(workers).Should(BeTrue())
 
 		w.change(run, func(run *v1alpha1.TrainingRun) {
-			run.Spec.Rollouts.Pod.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
+			run.Spec.Override(v1alpha1.TargetWorkers).ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
 		})
 		Eventually(func() []corev1.LocalObjectReference {
 			return w.servers(run)[0].Spec.Template.Spec.ImagePullSecrets

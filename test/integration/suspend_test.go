@@ -182,9 +182,13 @@ var _ = Describe("The workers", func() {
 		w := newEnv()
 		run, _ := w.startedRun()
 		before := w.jobs(v1alpha1.RoleRollout)[0].UID
-		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Learner.Pod.NodeSelector = map[string]string{"pool": "a"} })
+		w.change(run, func(run *v1alpha1.TrainingRun) {
+			run.Spec.Override(v1alpha1.TargetLearner).NodeSelector = map[string]string{"pool": "a"}
+		})
 		Consistently(func() bool { return w.jobs(v1alpha1.RoleRollout)[0].UID == before }, "500ms", "50ms").Should(BeTrue())
-		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Pod.NodeSelector = map[string]string{"pool": "a"} })
+		w.change(run, func(run *v1alpha1.TrainingRun) {
+			run.Spec.Override(v1alpha1.TargetWorkers).NodeSelector = map[string]string{"pool": "a"}
+		})
 		Eventually(func(g Gomega) {
 			jobs := w.jobs(v1alpha1.RoleRollout)
 			g.Expect(jobs).To(HaveLen(1))

@@ -91,7 +91,7 @@ var _ = Describe("An upgrade of the manager", func() {
 		w.kubelet.set(func(k *kubelet) { k.workerExit, k.workerMessage = contract.ExitVersion, "rollout: another version" })
 		w.startManager(nil)
 		w.environment()
-		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Pod.Image = "own:1" })
+		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Override(v1alpha1.TargetWorkers).Image = "own:1" })
 		w.attempt(run, 1, contract.Progress{Phase: contract.PhaseTraining})
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False VersionRefused"))
@@ -101,7 +101,7 @@ var _ = Describe("An upgrade of the manager", func() {
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True VersionRefused"))
 		})
-		Expect(message(run, v1alpha1.ConditionStalled)).To(ContainSubstring("remove rollouts.pod.image"))
+		Expect(message(run, v1alpha1.ConditionStalled)).To(ContainSubstring("remove podOverrides[target=Workers].image"))
 		Expect(w.rolloutJob(nil).UID).To(Equal(before.UID), "another Job would have the same image")
 	})
 })

@@ -41,8 +41,8 @@ func trimFile(name string) error {
 	return os.WriteFile(name, append([]byte("---\n"), trimmed...), 0o644)
 }
 
-// walk shortens the descriptions of schemas that are at least two levels of properties below one that is named pod;
-// depth is the level below it, from 1, or 0 outside.
+// walk shortens the descriptions of schemas that are at least two levels of properties below one that is named pod or
+// podOverrides; depth is the level below it, from 1, or 0 outside.
 func walk(schema map[string]any, depth int) {
 	if text, ok := schema["description"].(string); ok && depth > 2 {
 		schema["description"] = shorten(text)
@@ -68,7 +68,7 @@ func walk(schema map[string]any, depth int) {
 func walkProperties(properties map[string]any, depth int) {
 	for name, value := range properties {
 		below := depth
-		if depth > 0 || name == "pod" {
+		if depth > 0 || name == "pod" || name == "podOverrides" {
 			below++
 		}
 		if schema, ok := value.(map[string]any); ok {

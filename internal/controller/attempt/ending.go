@@ -62,7 +62,7 @@ func ofPod(attempt int32, pod *corev1.Pod, now time.Time) *Ending {
 	if terminated := podstate.Termination(pod, desired.LearnerContainer); terminated != nil {
 		return ofTermination(attempt, pod, terminated)
 	}
-	if failed := podstate.FailedInit(pod, "learner.pod"); failed.NeedsAction {
+	if failed := podstate.FailedInit(pod, "podOverrides[target=Learner]"); failed.NeedsAction {
 		return &Ending{Cause: contract.CauseStartTimeout, Reason: problem.Code(failed.Reason), Message: failed.Message}
 	}
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
@@ -86,7 +86,7 @@ func ofTermination(attempt int32, pod *corev1.Pod, t *corev1.ContainerStateTermi
 	}
 	if podstate.OutOfMemory(t) {
 		return &Ending{Cause: contract.CauseOOMKilled,
-			Message: "The learner used more memory than its limit: raise learner.pod.resources.limits.memory."}
+			Message: "The learner used more memory than its limit: raise podOverrides[target=Learner].resources.limits.memory."}
 	}
 	if t.Reason == "ContainerStatusUnknown" {
 		return &Ending{Cause: contract.CauseDisrupted, Message: "The node lost track of the learner's container."}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -28,7 +29,7 @@ var checkedAnew = []string{contract.CapabilityGradientSum, contract.CapabilityRe
 // client: the Secrets, proxy and authorities of the connection, the matrices that are trained, and the variables of the
 // learner's pod. The contents of Secrets are not known to the manager.
 func Connection(run *v1alpha1.TrainingRun) string {
-	pod := run.Spec.Learner.Pod
+	pod := desired.PodOverrides(run, v1alpha1.TargetLearner)
 	decisive := struct {
 		Tinker  v1alpha1.Tinker
 		Modules []v1alpha1.TrainModule

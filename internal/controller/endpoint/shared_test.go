@@ -134,10 +134,10 @@ func TestConnection(t *testing.T) {
 			r.Spec.Tinker.ClientCertificateSecretRef = &ref.Secret{Name: "tls"}
 		}, false},
 		"a variable of the learner": {func(r *v1alpha1.TrainingRun) {
-			r.Spec.Learner.Pod.Env = []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://proxy:1"}}
+			r.Spec.Override(v1alpha1.TargetLearner).Env = []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://proxy:1"}}
 		}, false},
 		"variables from a ConfigMap": {func(r *v1alpha1.TrainingRun) {
-			r.Spec.Learner.Pod.EnvFrom = []corev1.EnvFromSource{{Prefix: "P"}}
+			r.Spec.Override(v1alpha1.TargetLearner).EnvFrom = []corev1.EnvFromSource{{Prefix: "P"}}
 		}, false},
 	} {
 		if same := run(tc.change) == run(); same != tc.same {

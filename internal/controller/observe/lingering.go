@@ -64,7 +64,7 @@ func lingers(pods []corev1.Pod, now time.Time) string {
 }
 
 // podsOfJob select the pods of a Job. The labels of the Job itself do not: those of its pods may be others by
-// rollouts.pod.labels.
+// podOverrides[target=Workers].labels.
 func podsOfJob(job *batchv1.Job) map[string]string {
 	return map[string]string{batchv1.JobNameLabel: job.Name}
 }

@@ -45,7 +45,7 @@ func (o *Observer) observeMounts(ctx context.Context, run *v1alpha1.TrainingRun,
 	}
 	known := o.mounts.Get(run)
 	if known.pod != pod.UID || now.Sub(known.at) >= LookInterval {
-		known = mounts{at: now, pod: pod.UID, obstacle: o.lackedVolume(ctx, run, pod, "learner.pod.volumes")}
+		known = mounts{at: now, pod: pod.UID, obstacle: o.lackedVolume(ctx, run, pod, "podOverrides[target=Learner].volumes")}
 		o.mounts.Set(run, known)
 	}
 	if known.obstacle.NeedsAction {
@@ -109,7 +109,8 @@ func (o *Observer) workersLackVolume(ctx context.Context, run *v1alpha1.Training
 		if !mayLackVolume(pod, desired.RolloutContainer) || o.Now().Sub(pod.CreationTimestamp.Time) < mountDelay {
 			continue
 		}
-		return o.lackedVolume(ctx, run, pod, "rollouts.pod.volumes, or what the RewardEnvironment's data set names")
+		return o.lackedVolume(ctx, run, pod,
+			"podOverrides[target=Workers].volumes, or what the RewardEnvironment's data set names")
 	}
 	return podstate.Obstacle{}
 }

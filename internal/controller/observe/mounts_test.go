@@ -60,8 +60,9 @@ func TestVolumesThatCannotBeMounted(t *testing.T) {
 		"the certificate": {`MountVolume.SetUp failed for volume "tls" : secret "certificate" not found`, time.Minute,
 			"correct tinker.clientCertificateSecretRef"},
 		"a volume of the pod": {`MountVolume.SetUp failed for volume "data" : configmap "data" not found`, time.Minute,
-			"correct learner.pod.volumes"},
-		"a volume of a network":  {"mount.nfs: access denied by server", time.Minute, "correct learner.pod.volumes"},
+			"correct podOverrides[target=Learner].volumes"},
+		"a volume of a network": {"mount.nfs: access denied by server", time.Minute,
+			"correct podOverrides[target=Learner].volumes"},
 		"a pod that has begun":   {"mount.nfs: access denied by server", time.Second, ""},
 		"a pod without an event": {"", time.Minute, ""},
 	} {
@@ -93,7 +94,7 @@ func TestWorkersThatLackAVolume(t *testing.T) {
 	seen := State{Rollout: job}
 	observer.observeObstacles(t.Context(), run, &seen)
 	if o := seen.WorkersObstacle; o.Reason != v1alpha1.ReasonConfigNotFound || !strings.Contains(o.Message,
-		"correct rollouts.pod.volumes") {
-		t.Errorf("the obstacle is %+v, want ConfigNotFound with rollouts.pod.volumes", o)
+		"correct podOverrides[target=Workers].volumes") {
+		t.Errorf("the obstacle is %+v, want ConfigNotFound with podOverrides[target=Workers].volumes", o)
 	}
 }

@@ -155,7 +155,7 @@ func TestWorkersWithARefusedKey(t *testing.T) {
 func TestWorkersWithLabelsOfTheirOwn(t *testing.T) {
 	run := startedRun()
 	run.Labels = map[string]string{"team": "a"}
-	run.Spec.Rollouts.Pod.Labels = map[string]v1alpha1.LabelValue{"team": "b"}
+	run.Spec.Override(v1alpha1.TargetWorkers).Labels = map[string]v1alpha1.LabelValue{"team": "b"}
 	job, pod := failedWorkers(run, "first", contract.ExitVersion)
 	observer := New(Observer{Live: &apiServer{[]corev1.Pod{pod}}, Now: func() time.Time { return now }})
 	seen := State{Rollout: job}

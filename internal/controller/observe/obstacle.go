@@ -77,7 +77,8 @@ func lackingJobs(run *v1alpha1.TrainingRun, seen State) (lacking jobs) {
 func (o *Observer) look(ctx context.Context, run *v1alpha1.TrainingRun, lacking jobs, now time.Time) (found look) {
 	isDue := func(job *batchv1.Job) bool { return job != nil && now.Sub(job.CreationTimestamp.Time) >= lookDelay }
 	if job := lacking.learner; isDue(job) {
-		found.learner, found.at, found.learnerJob = o.refusedPod(ctx, job, "learner's pod", "learner.pod"), now, job.UID
+		found.learner = o.refusedPod(ctx, job, "learner's pod", "podOverrides[target=Learner]")
+		found.at, found.learnerJob = now, job.UID
 	}
 	if job := lacking.workers; isDue(job) {
 		found.workers, found.replaceAt = o.workersObstacle(ctx, run, job)
@@ -113,7 +114,7 @@ func (o *Observer) refusedPod(ctx context.Context, job *batchv1.Job, what, field
 func (o *Observer) workersObstacle(ctx context.Context, run *v1alpha1.TrainingRun,
 	job *batchv1.Job) (podstate.Obstacle, time.Time) {
 	if job.Status.Active < ptr.Deref(job.Spec.Parallelism, 1) {
-		if refused := o.refusedPod(ctx, job, "workers' pods", "rollouts.pod"); refused.NeedsAction {
+		if refused := o.refusedPod(ctx, job, "workers' pods", "podOverrides[target=Workers]"); refused.NeedsAction {
 			return refused, time.Time{}
 		}
 	}

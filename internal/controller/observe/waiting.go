@@ -14,7 +14,7 @@ import (
 // LearnerWaits says what a learner's pod waits for, and which field of the run fixes that.
 func LearnerWaits(run *v1alpha1.TrainingRun, pod *corev1.Pod) podstate.Obstacle {
 	return podstate.Waiting(pod, desired.LearnerContainer, podstate.Fields{
-		Image: "learner.pod.image or learner.pod.imagePullSecrets",
+		Image: "podOverrides[target=Learner].image or podOverrides[target=Learner].imagePullSecrets",
 		Secret: func(name string) string {
 			switch artifacts := run.Spec.Artifacts; {
 			case run.Spec.Tinker.APIKeySecretKeyRef.Name == name:
@@ -22,15 +22,15 @@ func LearnerWaits(run *v1alpha1.TrainingRun, pod *corev1.Pod) podstate.Obstacle 
 			case artifacts != nil && artifacts.SecretRef != nil && artifacts.SecretRef.Name == name:
 				return "artifacts.secretRef"
 			default:
-				return "learner.pod.env or learner.pod.envFrom"
+				return "podOverrides[target=Learner].env or podOverrides[target=Learner].envFrom"
 			}
 		},
 		Claim: func(name string) string {
 			if artifacts := run.Spec.Artifacts; artifacts != nil && artifacts.ClaimName == name {
 				return "artifacts.claimName"
 			}
-			return "learner.pod.volumes"
+			return "podOverrides[target=Learner].volumes"
 		},
-		Pod: "learner.pod",
+		Pod: "podOverrides[target=Learner]",
 	})
 }

@@ -31,11 +31,11 @@ func TestWaitingNamesTheField(t *testing.T) {
 			}}}}}
 	}
 	for field, pod := range map[string]*corev1.Pod{
-		"artifacts.claimName":       noClaim("runs"),
-		"learner.pod.volumes":       noClaim("own"),
-		"tinker.apiKeySecretKeyRef": noSecret("key"),
-		"artifacts.secretRef":       noSecret("bucket"),
-		"learner.pod.envFrom":       noSecret("own"),
+		"artifacts.claimName":                  noClaim("runs"),
+		"podOverrides[target=Learner].volumes": noClaim("own"),
+		"tinker.apiKeySecretKeyRef":            noSecret("key"),
+		"artifacts.secretRef":                  noSecret("bucket"),
+		"podOverrides[target=Learner].envFrom": noSecret("own"),
 	} {
 		if got := LearnerWaits(run, pod).Message; !strings.HasSuffix(got, field+".") {
 			t.Errorf("the message is %q, want one that ends with %q", got, field)

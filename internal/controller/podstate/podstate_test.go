@@ -63,7 +63,7 @@ func TestFailedInit(t *testing.T) {
 		return pod
 	}
 	failed := Obstacle{"InitContainerFailed",
-		`Init container "fetch" exited with code 1 (its log ends: fetch: token=[redacted] is refused): correct it in learner.pod.initContainers, or what it needs.`, true}
+		`Init container "fetch" exited with code 1 (its log ends: fetch: token=[redacted] is refused): correct it in podOverrides[target=Learner].initContainers, or what it needs.`, true}
 	cases := map[string]struct {
 		pod  *corev1.Pod
 		want Obstacle
@@ -81,7 +81,7 @@ func TestFailedInit(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, FailedInit(tc.pod, "learner.pod")); diff != "" {
+			if diff := cmp.Diff(tc.want, FailedInit(tc.pod, "podOverrides[target=Learner]")); diff != "" {
 				t.Errorf("FailedInit (-want +got):\n%s", diff)
 			}
 		})

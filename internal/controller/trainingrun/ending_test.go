@@ -126,7 +126,7 @@ func TestFailedInitContainerAwaitsRepair(t *testing.T) {
 		attempt.CountsAsFailure(ended.Cause) {
 		t.Errorf("the attempt ended as %+v, want one that waits for a repair and does not count", end)
 	}
-	if want := "correct it in learner.pod.initContainers"; !strings.Contains(end.Message, want) {
+	if want := "correct it in podOverrides[target=Learner].initContainers"; !strings.Contains(end.Message, want) {
 		t.Errorf("the message is %q, want %q in it", end.Message, want)
 	}
 }

@@ -90,7 +90,7 @@ func TestSuspendedJobIsReplacedForAnotherSpec(t *testing.T) {
 	if p := makePlan(run, seen, now); !p.held || p.start != 0 {
 		t.Errorf("the plan for the present spec is %+v, want one that waits", outcomeOf(p))
 	}
-	run.Spec.Learner.Pod.Image = "corrected"
+	run.Spec.Override(v1alpha1.TargetLearner).Image = "corrected"
 	if p := makePlan(run, seen, now); p.held || p.start != 2 {
 		t.Errorf("the plan for another spec is %+v, want attempt 2", outcomeOf(p))
 	}

@@ -109,7 +109,7 @@ func (v view) neverStarts() string {
 		}
 	}
 	return fmt.Sprintf("Neither of attempts %d and %d started in time. %s Look at the events of the learner's pod, and "+
-		"correct learner.pod or what "+
+		"correct podOverrides[target=Learner] or what "+
 		"the cluster lacks; the run then continues by itself.", attempts[1].Number, attempts[0].Number, attempts[0].Message)
 }
 

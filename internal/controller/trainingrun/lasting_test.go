@@ -109,7 +109,8 @@ func TestWaitsForAPersonBecomeStalled(t *testing.T) {
 		}, 4 * time.Minute, v1alpha1.ReasonConfigNotFound, `configmap "ca" not found`, 25},
 		"a pod does not start, and nothing says why": {func(attempt int32, made time.Time) observe.State {
 			return observing(attempt, creatingSince(made))
-		}, 40 * time.Minute, v1alpha1.ReasonWaitingForLearner, "correct learner.pod or what the cluster lacks", 25},
+		}, 40 * time.Minute, v1alpha1.ReasonWaitingForLearner,
+			"correct podOverrides[target=Learner] or what the cluster lacks", 25},
 		"workers are never ready": {func(attempt int32, made time.Time) observe.State {
 			return observing(attempt, learnerSince(made), replying(waiting(attempt, made)), noWorkers())
 		}, 20 * time.Minute, v1alpha1.ReasonWaitingForWorkers, "look at their pods", 1},

@@ -235,7 +235,9 @@ func TestMakePlan(t *testing.T) {
 				Workers: true},
 		},
 		"one that runs keeps its pod": {
-			newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) { r.Spec.Learner.Pod.Image = "corrected" }),
+			newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) {
+				r.Spec.Override(v1alpha1.TargetLearner).Image = "corrected"
+			}),
 			observing(1, observe.Learner{Job: templated(newJob("one")), Pod: newPod()}, training),
 			outcome{Desired: contract.DesiredRun, Workers: true, Requeue: maxRequeue},
 		},

@@ -19,12 +19,12 @@ import (
 
 // refusedLearner is why the API server refused the newest attempt's Job, or what goes with it.
 func refusedLearner(seen observe.State) podstate.Obstacle {
-	return observe.ObstacleOf(seen.Refused.Refusal, "learner", "learner.pod")
+	return observe.ObstacleOf(seen.Refused.Refusal, "learner", "podOverrides[target=Learner]")
 }
 
 // refusedWorkers is why the API server refused the workers' Job or Service.
 func refusedWorkers(seen observe.State) podstate.Obstacle {
-	return observe.ObstacleOf(seen.RefusedWorkers.Refusal, "workers", "rollouts.pod")
+	return observe.ObstacleOf(seen.RefusedWorkers.Refusal, "workers", "podOverrides[target=Workers]")
 }
 
 // refusals are the reasons of attempts that wait for another spec.

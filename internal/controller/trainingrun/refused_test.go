@@ -92,7 +92,7 @@ func TestInvalidJobMakesNoFurtherAttempts(t *testing.T) {
 	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionStalled, v1alpha1.ConditionReady} {
 		c := meta.FindStatusCondition(run.Status.Conditions, kind)
 		if c.Reason != v1alpha1.ReasonSpecRefused || !strings.Contains(c.Message, "the API server's words") ||
-			!strings.Contains(c.Message, "learner.pod") {
+			!strings.Contains(c.Message, "podOverrides[target=Learner]") {
 			t.Errorf("%s says %s %q", kind, c.Reason, c.Message)
 		}
 	}

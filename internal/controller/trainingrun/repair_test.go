@@ -218,7 +218,7 @@ func TestMissingImageIsPulledForAnotherPod(t *testing.T) {
 		}
 		for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionPodsReady} {
 			if c := meta.FindStatusCondition(run.Status.Conditions, kind); c.Reason != "ImagePullFailed" ||
-				!strings.Contains(c.Message, "learner.pod.image") {
+				!strings.Contains(c.Message, "podOverrides[target=Learner].image") {
 				t.Fatalf("after %v %s has the reason %s and says %q, want the image", at.Sub(now), kind, c.Reason, c.Message)
 			}
 		}

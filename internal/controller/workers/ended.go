@@ -75,7 +75,8 @@ func indexOf(pod *corev1.Pod) string { return pod.Annotations[batchv1.JobComplet
 func crash(pod *corev1.Pod) string {
 	ended := podstate.Termination(pod, desired.RolloutContainer)
 	if podstate.OutOfMemory(ended) {
-		return fmt.Sprintf("Worker pod %q used more memory than its limit: raise rollouts.pod.resources.limits.memory.",
+		return fmt.Sprintf("Worker pod %q used more memory than its limit: raise "+
+			"podOverrides[target=Workers].resources.limits.memory.",
 			pod.Name)
 	}
 	text := fmt.Sprintf("Worker pod %q exited with code %d", pod.Name, ended.ExitCode)
@@ -86,8 +87,9 @@ func crash(pod *corev1.Pod) string {
 }
 
 func repair(run *v1alpha1.TrainingRun) string {
-	if image := run.Spec.Rollouts.Pod.Image; image != "" {
-		return fmt.Sprintf("Workers of image %q are of another version than the run; remove rollouts.pod.image, or name an "+
+	if image := desired.PodOverrides(run, v1alpha1.TargetWorkers).Image; image != "" {
+		return fmt.Sprintf("Workers of image %q are of another version than the run; remove "+
+			"podOverrides[target=Workers].image, or name an "+
 			"image of the manager's version", image)
 	}
 	return "Workers are of another version than the run, and are replaced"

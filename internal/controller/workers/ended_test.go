@@ -63,7 +63,7 @@ func TestEndedObstacle(t *testing.T) {
 		"no log": {[]corev1.Pod{worker("w", "0", exited(137, "Error", "", 0))},
 			crashed(`Worker pod "w" exited with code 137 and left no log.`)},
 		"out of memory": {[]corev1.Pod{worker("w", "0", exited(137, "OOMKilled", "", 0))},
-			crashed(`Worker pod "w" used more memory than its limit: raise rollouts.pod.resources.limits.memory.`)},
+			crashed(`Worker pod "w" used more memory than its limit: raise podOverrides[target=Workers].resources.limits.memory.`)},
 		"an evicted worker": {[]corev1.Pod{worker("w", "0", func(pod *corev1.Pod) {
 			exited(137, "Error", "", 0)(pod)
 			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: "True",
@@ -82,7 +82,7 @@ func TestEndedObstacle(t *testing.T) {
 			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "fetch",
 				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}
 		})}, podstate.Obstacle{Reason: "InitContainerFailed", NeedsAction: true,
-			Message: `Init container "fetch" exited with code 1: correct it in rollouts.pod.initContainers, or what it needs.`}},
+			Message: `Init container "fetch" exited with code 1: correct it in podOverrides[target=Workers].initContainers, or what it needs.`}},
 		"another version": {[]corev1.Pod{worker("w", "0", exited(76, "Error", "rollout: version 3", time.Minute)),
 			worker("v", "1", exited(1, "Error", "", 0))}, podstate.Obstacle{
 			Reason: "VersionRefused", NeedsAction: true,

@@ -77,10 +77,10 @@ func refusedKey(run *v1alpha1.TrainingRun) podstate.Obstacle {
 
 // Fields are those by which a user can fix a worker's pod.
 var Fields = podstate.Fields{
-	Image:  "rollouts.pod.image or rollouts.pod.imagePullSecrets",
-	Secret: func(string) string { return "tinker.apiKeySecretKeyRef or rollouts.pod" },
+	Image:  "podOverrides[target=Workers].image or podOverrides[target=Workers].imagePullSecrets",
+	Secret: func(string) string { return "tinker.apiKeySecretKeyRef or podOverrides[target=Workers]" },
 	Claim: func(string) string {
-		return "rollouts.pod.volumes, or the claimName of the RewardEnvironment's data set"
+		return "podOverrides[target=Workers].volumes, or the claimName of the RewardEnvironment's data set"
 	},
-	Pod: "rollouts.pod",
+	Pod: "podOverrides[target=Workers]",
 }

@@ -199,14 +199,15 @@ func TestReconcileFollowsTheRun(t *testing.T) {
 	if name := r.deployment(t, run, "8080").Spec.Template.Spec.Containers[0].Name; name != "environment-other" {
 		t.Errorf("after another environment took the port: the container is %q, want environment-other", name)
 	}
-	pod := &run.Spec.Rollouts.Pod
+	pod := run.Spec.Override(v1alpha1.TargetWorkers)
 	pod.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
 	pod.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
 	r.reconcile(t, run, RunServers, serversOf("other", "world:v2", 8080))
 	after := r.deployment(t, run, "8080")
 	if spec := after.Spec.Template.Spec; len(spec.ImagePullSecrets) != 1 || !slices.Contains(spec.Tolerations,
 		pod.Tolerations[0]) {
-		t.Errorf("after rollouts.pod changed: imagePullSecrets %v, tolerations %v", spec.ImagePullSecrets, spec.Tolerations)
+		t.Errorf("after podOverrides[target=Workers] changed: imagePullSecrets %v, tolerations %v",
+			spec.ImagePullSecrets, spec.Tolerations)
 	}
 	if after.UID != before.UID || after.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
 		t.Errorf("the Deployment was made anew, or its strategy is %q", after.Spec.Strategy.Type)

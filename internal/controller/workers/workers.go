@@ -61,7 +61,8 @@ type Observed struct {
 // same.
 func (o Observed) CannotWork(run *v1alpha1.TrainingRun) bool {
 	return o.Job != nil && o.Job.DeletionTimestamp == nil &&
-		(podstate.JobEnd(o.Job) != nil || !o.ReplaceAt.IsZero() || o.VersionRefused && run.Spec.Rollouts.Pod.Image == "")
+		(podstate.JobEnd(o.Job) != nil || !o.ReplaceAt.IsZero() || o.VersionRefused &&
+			desired.PodOverrides(run, v1alpha1.TargetWorkers).Image == "")
 }
 
 // RetryIn is how long a Job whose pods cannot work is left.
@@ -178,7 +179,7 @@ func (r Reconciler) createJob(ctx context.Context, run *v1alpha1.TrainingRun, o 
 	if o.SpecDigest != "" {
 		job.Annotations[v1alpha1.AnnotationSpecDigest] = o.SpecDigest
 	}
-	desired.MountData(job, o.Data, run.Spec.Rollouts.Pod, r.Settings)
+	desired.MountData(job, o.Data, desired.PodOverrides(run, v1alpha1.TargetWorkers), r.Settings)
 	if err := desired.RunServers(job, o.Servers, desired.ServiceName(run), r.Settings); err != nil {
 		return err
 	}

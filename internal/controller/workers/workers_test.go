@@ -96,7 +96,7 @@ func TestAction(t *testing.T) {
 
 func TestWorkersOfANamedImageAreNotReplaced(t *testing.T) {
 	run := &v1alpha1.TrainingRun{}
-	run.Spec.Rollouts.Workers, run.Spec.Rollouts.Pod.Image = new(int32(2)), "own:1"
+	run.Spec.Rollouts.Workers, run.Spec.Override(v1alpha1.TargetWorkers).Image = new(int32(2)), "own:1"
 	admit.Default(run)
 	learnerJob, rollout := madeWith(run, "new", "link-1")
 	if got := actionOf(run, Observed{Attempt: 1, Learner: learnerJob, Job: rollout, VersionRefused: true}, "new",

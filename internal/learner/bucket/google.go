@@ -43,8 +43,8 @@ func googleClient(ctx context.Context, variable func(string) string) (*gcp.HTTPC
 	if key == "" {
 		found, err := google.FindDefaultCredentials(ctx, storage.ScopeReadWrite)
 		if err != nil {
-			return nil, fmt.Errorf("%w: give %s in the Secret of artifacts.secretRef, or learner.pod.serviceAccountName", err,
-				googleKey)
+			return nil, fmt.Errorf("%w: give %s in the Secret of artifacts.secretRef, or "+
+				"podOverrides[].serviceAccountName", err, googleKey)
 		}
 		return gcp.NewHTTPClient(gcp.DefaultTransport(), found.TokenSource)
 	}

@@ -50,8 +50,6 @@ func TestSet(t *testing.T) {
 			map[string]any{"checkpoint": "x"}},
 		"null removes":      {"spec.evaluation=null", []string{"spec", "evaluation"}, nil},
 		"an entry of a map": {"metadata.labels[team/a.b]=c=d", []string{"metadata", "labels", "team/a.b"}, "c=d"},
-		"a quantity": {"spec.learner.pod.resources.limits[cpu]=2", []string{"spec", "learner", "pod", "resources",
-			"limits", "cpu"}, "2"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -80,6 +78,25 @@ func TestSetEntryOfList(t *testing.T) {
 	}
 }
 
+func TestSetAddsAnEntryWhoseKeyIsEnumerated(t *testing.T) {
+	object := arithmetic(t)
+	for _, assignment := range []string{"spec.podOverrides[Learner].resources.limits[cpu]=2",
+		"spec.podOverrides[Learner].image=own:1", "spec.podOverrides[All].schedulerName=batch",
+		"spec.podOverrides[Workers]=null"} {
+		if err := Set(object, assignment); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []any{
+		map[string]any{"target": "Learner", "image": "own:1",
+			"resources": map[string]any{"limits": map[string]any{"cpu": "2"}}},
+		map[string]any{"target": "All", "schedulerName": "batch"},
+	}
+	if diff := cmp.Diff(want, object["spec"].(map[string]any)["podOverrides"]); diff != "" {
+		t.Errorf("podOverrides (-want +got):\n%s", diff)
+	}
+}
+
 func TestSetRefuses(t *testing.T) {
 	for assignment, want := range map[string]string{
 		"spec.algorithm.optimizer.learningrate=1":   "did you mean spec.algorithm.optimizer.learningRate?",
@@ -90,6 +107,7 @@ func TestSetRefuses(t *testing.T) {
 		"spec.environments[arithmetic].grupSize=8":  "did you mean spec.environments[arithmetic].groupSize?",
 		"spec.environments.groupSize=8":             "choose an entry, as in spec.environments[arithmetic].groupSize",
 		"spec.algorithm.roles[x].name=x":            "has no entries: add one to the file",
+		"spec.podOverrides[Learners].image=x":       "has no entries: add one to the file",
 		"spec.algorithm.steps=1.5":                  "is not a whole number",
 		"spec.algorithm.steps=ten":                  "is not a whole number",
 		"spec.algorithm.optimizer.learningRate=x":   "is not a number",

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+
 	"github.com/tinker-operator/tinker-operator/internal/nearest"
 )
 
@@ -132,6 +134,12 @@ func (s setter) setEntry(value any, at *schema, next step, rest []step, done str
 		return list, nil
 	}
 	switch {
+	case next.entry && enumerates(at.Items.Properties[key], next.name):
+		entry, err := s.set(map[string]any{key: next.name}, at.Items, rest, fmt.Sprintf("%s[%s]", done, next.name))
+		if err != nil || entry == nil {
+			return value, err
+		}
+		return append(list, entry), nil
 	case !next.entry:
 		return nil, fmt.Errorf("path %q: %s is a list: choose an entry, as in %s[%s].%s", s.path, done, done,
 			append(names, "NAME")[0], next.name)
@@ -141,6 +149,12 @@ func (s setter) setEntry(value any, at *schema, next step, rest []step, done str
 		return nil, fmt.Errorf("path %q: %s has no entry %q, its entries are %s: choose one, or add it to the file", s.path,
 			done, next.name, strings.Join(names, ", "))
 	}
+}
+
+// enumerates says that the schema of a field lists its values, and that name is one of them.
+func enumerates(field schema, name string) bool {
+	return field.ValueValidation != nil && slices.ContainsFunc(field.ValueValidation.Enum,
+		func(v structuralschema.JSON) bool { return v.Object == name })
 }
 
 func asList(value any) []any {

@@ -190,15 +190,15 @@ func (r podReader) awaitStart(ctx context.Context, run *v1alpha1.TrainingRun, po
 // fields names the fields by which a person repairs the pod.
 func fields(run *v1alpha1.TrainingRun) podstate.Fields {
 	return podstate.Fields{
-		Image:  "learner.pod.image, learner.pod.imagePullSecrets or --image",
-		Secret: func(string) string { return "artifacts.secretRef or learner.pod.envFrom" },
+		Image:  "podOverrides[target=Learner].image, podOverrides[target=Learner].imagePullSecrets or --image",
+		Secret: func(string) string { return "artifacts.secretRef or podOverrides[target=Learner].envFrom" },
 		Claim: func(name string) string {
 			if run.Spec.Artifacts.ClaimName == name {
 				return "artifacts.claimName"
 			}
-			return "learner.pod.volumes"
+			return "podOverrides[target=Learner].volumes"
 		},
-		Pod: "learner.pod",
+		Pod: "podOverrides[target=Learner]",
 	}
 }
 
