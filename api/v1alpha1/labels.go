@@ -3,6 +3,9 @@
 
 package v1alpha1
 
+// ManagedBy is spec.managedBy of a run that this operator reconciles.
+const ManagedBy = "rl.tinker-operator.dev/trainingrun-controller"
+
 // Labels of the objects that the operator makes.
 const (
 	// LabelManagedBy is on every object, with the value ManagedByValue: the manager caches no others.

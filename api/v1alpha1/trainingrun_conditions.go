@@ -51,6 +51,8 @@ const (
 	// ReasonPromptsDiffer says that sampling.sharedPrompt is set for an environment whose episodes may have different
 	// prompts.
 	ReasonPromptsDiffer = "PromptsDiffer"
+	// ReasonPriorityClassNotFound says that the priority class of a run that Kueue admits does not exist.
+	ReasonPriorityClassNotFound = "PriorityClassNotFound"
 	// ReasonSettingsDiffer says that a step was committed with other settings than the spec has now.
 	ReasonSettingsDiffer = "SettingsDiffer"
 	// ReasonStatusRestored says that the run was restored from a backup with the status of a former run. The run waits for
@@ -113,6 +115,10 @@ const (
 	ReasonPausedRateLimit     = "PausedRateLimit"
 	// ReasonUnknownProblem says that the learner reports a problem that this version of the operator does not know.
 	ReasonUnknownProblem = "UnknownProblem"
+	// ReasonQueued says that the run waits until Kueue admits it.
+	ReasonQueued = "Queued"
+	// ReasonEvicted says that Kueue has evicted the run: it stops at a saved state and waits in its queue again.
+	ReasonEvicted = "Evicted"
 	// ReasonNamespaceTerminating says that the run's namespace is being deleted.
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 )
@@ -168,6 +174,7 @@ const (
 // States of a TrainingRun, for people; values may be added.
 const (
 	StatePending    = "Pending"
+	StateQueued     = "Queued"
 	StatePreparing  = "Preparing"
 	StateTraining   = "Training"
 	StateEvaluating = "Evaluating"

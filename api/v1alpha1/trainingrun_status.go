@@ -119,6 +119,9 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Environments []EnvironmentStatus `json:"environments,omitempty"`
+	// queue is the queue of Kueue that admits the run, while the run has one.
+	// +optional
+	Queue *QueueStatus `json:"queue,omitempty"`
 	// workers is how many worker pods exist, for autoscalers.
 	// +optional
 	Workers *int32 `json:"workers,omitempty"`
@@ -334,4 +337,14 @@ type Estimate struct {
 	// high is the upper end of that interval.
 	// +optional
 	High *float64 `json:"high,omitempty"`
+}
+
+// QueueStatus is the place of a run in Kueue.
+type QueueStatus struct {
+	// name is the LocalQueue.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// workload is the name of the run's Workload.
+	// +optional
+	Workload string `json:"workload,omitempty"`
 }

@@ -157,6 +157,13 @@ type TrainingRunSpec struct {
 	// takes effect at once, also where it is reached.
 	// +optional
 	Budget *Budget `json:"budget,omitempty"`
+	// managedBy names the controller that reconciles the run, as in a Job. This operator leaves a run of another
+	// controller alone. Defaults to rl.tinker-operator.dev/trainingrun-controller.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="managedBy cannot be changed: create another run"
+	// +optional
+	ManagedBy string `json:"managedBy,omitempty"`
 	// suspend drains the run at a saved state and deletes its pods; false resumes it.
 	// +kubebuilder:default=false
 	// +optional

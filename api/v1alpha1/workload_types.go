@@ -6,6 +6,7 @@ package v1alpha1
 import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
 // Rollouts are the worker pods.
+// +kubebuilder:validation:XValidation:rule="!has(self.minWorkers) || self.minWorkers <= self.workers",message="minWorkers must not be greater than workers"
 type Rollouts struct {
 	// workers is how many worker pods there are; also set by kubectl scale and autoscalers. With 0
 	// the run waits.
@@ -14,6 +15,11 @@ type Rollouts struct {
 	// +kubebuilder:default=2
 	// +optional
 	Workers *int32 `json:"workers,omitempty"`
+	// minWorkers is how many workers are enough for Kueue to admit the run, where its queue has too little quota for
+	// workers. Without it Kueue admits all workers or none. It has no meaning for a run that names no queue.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	MinWorkers *int32 `json:"minWorkers,omitempty"`
 	// concurrency is how many episodes the whole run has in progress. A change takes effect with the
 	// learner's next attempt.
 	// +kubebuilder:validation:Minimum=1

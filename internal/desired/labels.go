@@ -36,10 +36,11 @@ func userLabels(run *v1alpha1.TrainingRun) map[string]string {
 }
 
 var (
-	// toolDomains are those of labels by which other tools and the operator find objects that they manage.
+	// toolDomains are the domains of labels by which other tools and the operator find objects that they manage. Kueue
+	// would queue each Job of a run by itself: the run is one Workload.
 	toolDomains = []string{
 		"rl.tinker-operator.dev", "batch.kubernetes.io", "helm.sh", "argocd.argoproj.io", "kustomize.toolkit.fluxcd.io",
-		"helm.toolkit.fluxcd.io",
+		"helm.toolkit.fluxcd.io", "kueue.x-k8s.io",
 	}
 	// jobLabels are set by the Job controller and by the operator.
 	jobLabels = []string{"app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "controller-uid", "job-name"}
@@ -105,6 +106,11 @@ func owned(owner metav1.Object, kind, name string, labels map[string]string) met
 			BlockOwnerDeletion: ptr.To(true),
 		}},
 	}
+}
+
+// OwnerOf returns the references by which an object of a run goes when the run goes.
+func OwnerOf(run *v1alpha1.TrainingRun) []metav1.OwnerReference {
+	return ownedByRun(run, "", nil).OwnerReferences
 }
 
 func ownedByRun(run *v1alpha1.TrainingRun, name string, labels map[string]string) metav1.ObjectMeta {

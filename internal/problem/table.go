@@ -53,6 +53,16 @@ var specTable = []entry{
 	{"InitFromNotReady", Row{
 		Conditions: accepted, Means: "The run that initFrom names has not saved the checkpoint yet.",
 		Repair: "Wait until the run that initFrom names has saved the checkpoint."}},
+	{"PriorityClassNotFound", Row{
+		Conditions: accepted, Means: "The priority class of a run that Kueue admits does not exist.",
+		Repair: "Create the class, or correct the name. The message says where the name stands.", NeedsAction: true}},
+	{"Queued", Row{
+		Conditions: pods + ", " + progressing, Means: "Kueue has not admitted the run. The message has Kueue's words.",
+		Repair: "Nothing. To see the queue: kubectl describe localqueue."}},
+	{"Evicted", Row{
+		Conditions: pods + ", " + progressing,
+		Means:      "Kueue has evicted the run. The learner saves its state, and the run waits in its queue again.",
+		Repair:     "Nothing. To see why: kubectl describe workload; status.queue has the name."}},
 	{"RoleNotFound", Row{
 		Conditions: accepted,
 		Means: "algorithm.roles names a role that no environment has, or grouping: Episode finds one trajectory an " +

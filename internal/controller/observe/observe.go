@@ -21,6 +21,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/datafiles"
+	"github.com/tinker-operator/tinker-operator/internal/controller/kueue"
 	"github.com/tinker-operator/tinker-operator/internal/controller/objectmap"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
@@ -42,6 +43,8 @@ type State struct {
 	Source *v1alpha1.TrainingRun
 	// Heartbeat is what the newest attempt's learner replied.
 	Heartbeat poller.Result
+	// Queue is what Kueue says of the run; its Reconciler sets it.
+	Queue kueue.State
 	// Credentials is the name of the Secret that this manager gives to learners and workers; its Reconciler sets it.
 	Credentials string
 	// Refused is why the API server refused the newest attempt's Job, or what goes with it, and RefusedWorkers why it

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/kueue"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
@@ -55,7 +57,7 @@ func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen 
 	}
 	var again time.Duration
 	if p.start > 0 {
-		err := r.startAttempt(ctx, run, p)
+		err := r.startAttempt(ctx, run, seen, p)
 		if r.refusals.Record(run, v1alpha1.RoleLearner, desired.LearnerJobName(run, p.start), err, r.Now()) {
 			again = reportRefusal
 		} else if err != nil {
@@ -105,7 +107,11 @@ func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.Trainin
 	if wait, again := seen.RefusedWorkers.Wait(run.Generation, r.Now()); wait > 0 || !again {
 		return wait, nil
 	}
-	reconciler := workers.Reconciler{Client: r.Client, Settings: r.Settings, Delete: r.delete}
+	reconciler := workers.Reconciler{Client: r.Client, Settings: r.Settings, Delete: r.delete,
+		Place: func(ctx context.Context, template *corev1.PodTemplateSpec) error {
+			return r.place(ctx, seen, kueue.WorkersSet, template)
+		}}
+	run = admittedRun(run, seen)
 	observed := workersOf(run, seen, p.pins)
 	if p.file != nil {
 		observed.SpecDigest = p.file.SpecDigest
@@ -126,7 +132,10 @@ func (r *Reconciler) reconcileWorkers(ctx context.Context, run *v1alpha1.Trainin
 func (r *Reconciler) reconcileServers(
 	ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan, action workers.ServersAction,
 ) (bool, error) {
-	reconciler := workers.ServersReconciler{Client: r.Client, Settings: r.Settings}
+	reconciler := workers.ServersReconciler{Client: r.Client, Settings: r.Settings,
+		Place: func(ctx context.Context, port int32, template *corev1.PodTemplateSpec) error {
+			return r.place(ctx, seen, kueue.ServerSet+strconv.Itoa(int(port)), template)
+		}}
 	return reconciler.Reconcile(ctx, run, action, workersOf(run, seen, p.pins).Servers)
 }
 

@@ -110,6 +110,8 @@ func suspendedCondition(v view) status.Condition {
 	switch attempt := v.attempt(); {
 	case v.finished():
 		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
+	case !v.suspended() && v.queued() && attempt != nil && attempt.CompletionTime == nil:
+		return status.Unknown(kind, v1alpha1.ReasonDraining, "The learner is asked to stop at a saved state.")
 	case !v.suspended():
 		return status.False(kind, v1alpha1.ReasonNotSuspended, "The spec does not ask to suspend.")
 	case attempt != nil && attempt.CompletionTime == nil:
@@ -143,6 +145,8 @@ func learnerCondition(v view) status.Condition {
 		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
 	case v.is(v1alpha1.ConditionSuspended):
 		return status.False(kind, v1alpha1.ReasonSuspended, "The run is suspended.")
+	case v.queued() && (attempt == nil || attempt.CompletionTime != nil):
+		return v.queueCondition(kind)
 	case attempt == nil:
 		return status.False(kind, v1alpha1.ReasonNotStarted, "No attempt has been made.")
 	case attempt.CompletionTime != nil && v.plan.terminating:
@@ -185,7 +189,7 @@ func (v view) learnerAnswering() status.Condition {
 
 func rolloutsCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionPodsReady
-	wanted := *v.run.Spec.Rollouts.Workers
+	wanted := v.seen.Queue.Workers(v.run)
 	obstacle, refused := v.workersRefused()
 	switch {
 	case v.seen.Rollout == nil && !refused:
@@ -223,6 +227,8 @@ func progressCondition(v view) status.Condition {
 		return v.as(kind, v1alpha1.ConditionSuspended, status.False)
 	case v.plan.blocked != nil:
 		return status.False(kind, v.plan.blocked.Reason, v.plan.blocked.Message)
+	case v.queued():
+		return v.queueCondition(kind)
 	case v.plan.backingOff && endpointProblem(v) != nil:
 		return *endpointProblem(v)
 	case awaiting != nil && awaiting.Reason == v1alpha1.ReasonCreateRefused:
@@ -314,6 +320,8 @@ func stalledCondition(v view) status.Condition {
 	case v.plan.blocked != nil && v.plan.blocked.NeedsAction &&
 		(!v.plan.blocked.Grace || v.lasts(v.plan.blocked.Condition)):
 		return status.True(kind, v.plan.blocked.Reason, v.plan.blocked.Message)
+	case v.queued():
+		return status.False(kind, v1alpha1.ReasonNotStalled, "No intervention is required.")
 	case v.isStalled():
 		return v.stall(kind)
 	case v.awaitsNode():

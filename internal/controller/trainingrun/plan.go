@@ -16,6 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
+	"github.com/tinker-operator/tinker-operator/internal/controller/kueue"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
@@ -44,6 +45,11 @@ type plan struct {
 	unusable *resolve.Problem
 	// backingOff says that the next attempt waits.
 	backingOff bool
+	// queued says that an attempt is due and waits until Kueue admits the run.
+	queued bool
+	// queue is what is to be done about the run's Workload, and priority the priority of one that is made.
+	queue    kueue.Action
+	priority *kueue.Priority
 	// held says that the next attempt waits until another controller resumes the newest attempt's Job.
 	held bool
 	// desired is what heartbeats ask of learners.
@@ -87,7 +93,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 	case status.RunFinished(run):
 		return p.withCleanup(run, seen, now)
 	}
-	if suspended(run, now) {
+	if stops(run, seen, now) {
 		p.desired = contract.DesiredDrain
 	}
 	if !status.AttemptEnded(run) {
@@ -106,7 +112,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 		run = run.DeepCopy()
 		run.Status = next
 	}
-	if suspended(run, now) {
+	if suspended(run, now) || seen.Queue.Stops() && !idle(seen) {
 		return p.withSuspension(run, seen)
 	}
 	return p.withNext(run, seen, retrying, now)
@@ -165,7 +171,7 @@ func withRetry(before v1alpha1.TrainingRunStatus, now time.Time) v1alpha1.Traini
 func endingOf(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) *attempt.Ending {
 	newest := run.Status.Attempts[0]
 	l := seen.Learners[newest.Number]
-	if creating(newest, l, seen, now) > 0 && !suspended(run, now) {
+	if creating(newest, l, seen, now) > 0 && !stops(run, seen, now) {
 		return nil
 	}
 	end := suspendedByOther(newest, l, attempt.EndingOfLearner(newest.Number, l.Job, l.Pod, now))
@@ -176,7 +182,7 @@ func endingOf(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) *att
 		}
 		return explainDrain(run, seen, end, now)
 	}
-	if suspended(run, now) {
+	if stops(run, seen, now) {
 		return neverStarted(l)
 	}
 	if changed(run, l) {
@@ -193,7 +199,7 @@ func explainDrain(run *v1alpha1.TrainingRun, seen observe.State, end *attempt.En
 			"What decides the weights was changed before a first step was committed: the next attempt starts with it."
 		return end
 	}
-	if end.Cause == contract.CauseDrained && end.Reason == "" && end.Progress != nil && !suspended(run, now) &&
+	if end.Cause == contract.CauseDrained && end.Reason == "" && end.Progress != nil && !stops(run, seen, now) &&
 		!attempt.AskedToStop(run.Status) {
 		end.Message = "The learner's pod was deleted or evicted while the run was not to stop; the learner saved its " +
 			"state first."
@@ -259,7 +265,7 @@ func (p plan) withRunning(run *v1alpha1.TrainingRun, seen observe.State, now tim
 		p.apiKeyChanged, p.settingsChanged = key && len(jobs) > 0, settings && len(jobs) > 0
 		p.deletes = append(p.deletes, jobs...)
 	}
-	if !suspended(run, now) {
+	if !stops(run, seen, now) {
 		p.requeue = min(p.requeue, untilDeadline(run, l, seen, now), untilLimit(run, now))
 		return p
 	}
@@ -277,6 +283,9 @@ func (p plan) withSuspension(run *v1alpha1.TrainingRun, seen observe.State) plan
 	p.deletes = append(p.deletes, learnerJob(seen, status.NewestAttempt(run))...)
 	p.deletes = append(p.deletes, unlessDeleted(seen.Rollout)...)
 	p.foreground, p.servers = true, workers.StopServers
+	if seen.Queue.Managed {
+		p.servers = workers.DeleteServers // The next admission may place them elsewhere.
+	}
 	return p
 }
 

@@ -24,6 +24,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/kueue"
 	"github.com/tinker-operator/tinker-operator/internal/controller/namespacelease"
 	"github.com/tinker-operator/tinker-operator/internal/controller/objectmap"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
@@ -43,6 +44,8 @@ type Reconciler struct {
 	// Poller polls the learners.
 	Poller   *poller.Poller
 	Recorder events.EventRecorder
+	// Kueue is how runs that name a queue wait for it; nil for a manager without.
+	Kueue *kueue.Link
 	// Leases say whether this manager acts in a namespace.
 	Leases *namespacelease.Leases
 	// ManagerKey is what the credentials of runs derive from.
@@ -87,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reading run: %w", err)
 	}
-	if run == nil || run.DeletionTimestamp != nil {
+	if run == nil || run.DeletionTimestamp != nil || !isOurs(run) {
 		// What belongs to the run goes with it, by its owner references.
 		r.forget(request.NamespacedName)
 		r.Leases.Forget(request.NamespacedName)
@@ -111,6 +114,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	seen.Credentials = r.credentialsName(run)
+	if err := r.observeQueue(ctx, run, &seen); err != nil {
+		return ctrl.Result{}, err
+	}
 	p := makePlan(run, seen, now)
 	if endsByDeadline(run, seen, p) {
 		if err := r.observer.Confirm(ctx, run, &seen); err != nil {
@@ -126,11 +132,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	} else {
 		p.unusable = r.checkNext(ctx, run, seen, p)
 	}
+	if p, err = r.withQueue(ctx, run, &seen, p); err != nil {
+		return ctrl.Result{}, err
+	}
 	wait, err := r.execute(ctx, run, seen, p)
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: time.Second}, nil // This view of the run was old; a newer one is coming.
 	}
 	return ctrl.Result{RequeueAfter: wait}, errors.Join(unprepared, err)
+}
+
+// isOurs reports whether this operator reconciles a run.
+func isOurs(run *v1alpha1.TrainingRun) bool {
+	return run.Spec.ManagedBy == "" || run.Spec.ManagedBy == v1alpha1.ManagedBy
 }
 
 // forget drops what is known of a run that no longer exists, or is another manager's.
@@ -156,6 +170,9 @@ func (r *Reconciler) execute(ctx context.Context, run *v1alpha1.TrainingRun, see
 	r.Poller.Track(client.ObjectKeyFromObject(run), asked)
 	refused, err := r.apply(ctx, run, seen, p)
 	if err != nil {
+		return 0, err
+	}
+	if err := r.tellQueue(ctx, run, seen, p); err != nil {
 		return 0, err
 	}
 	return sooner(sooner(sooner(p.requeue, wait), unwritten), sooner(seen.LookAgain, refused)), nil

@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
+	"github.com/tinker-operator/tinker-operator/internal/controller/kueue"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -134,7 +135,7 @@ func (p plan) withBlock(by *resolve.Problem, grace time.Duration) plan {
 
 // startAttempt makes what an attempt needs and then its Job. The attempt is recorded already: whatever goes
 // wrong here, no Job of this number is made later.
-func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun, p plan) error {
+func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) error {
 	if err := r.fault(FaultAttemptWritten); err != nil {
 		return err
 	}
@@ -158,6 +159,9 @@ func (r *Reconciler) startAttempt(ctx context.Context, run *v1alpha1.TrainingRun
 	desired.AnnotateData(job, p.pins.Data())
 	desired.AnnotateServers(job, p.pins.Servers())
 	job.Annotations[v1alpha1.AnnotationSpecDigest] = p.file.SpecDigest
+	if err := r.place(ctx, seen, kueue.LearnerSet, &job.Spec.Template); err != nil {
+		return err
+	}
 	if err := r.Client.Create(ctx, job); err != nil {
 		return fmt.Errorf("creating learner job: %w", err)
 	}

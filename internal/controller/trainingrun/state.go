@@ -20,8 +20,10 @@ func stateOf(v view) string {
 		return v1alpha1.StateFailed
 	case v.is(v1alpha1.ConditionSuspended):
 		return v1alpha1.StateSuspended
-	case v.suspended():
+	case v.suspended(), v.queued() && !idle(v.seen):
 		return v1alpha1.StateDraining
+	case v.queued():
+		return v1alpha1.StateQueued
 	case attempt == nil || v.plan.blocked != nil:
 		return v1alpha1.StatePending
 	case attempt.CompletionTime != nil || v.plan.start > 0:

@@ -41,6 +41,7 @@ func computeStatus(run *v1alpha1.TrainingRun, seen observe.State, p plan, now ti
 	} else if job != nil { // Otherwise the learner, whose Job is deleted, ends.
 		next.PendingChanges = desired.PendingChanges(run, job)
 	}
+	next.Queue = queueStatus(run, seen)
 	next.WorkerSelector = desired.WorkerSelector(run)
 	next.Workers, next.ReadyWorkers = ptr.To(seen.WorkersActive()), ptr.To(seen.WorkersReady())
 	setConditions(&next, view{run: run, next: &next, seen: seen, plan: p, now: now})

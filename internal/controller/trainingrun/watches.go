@@ -52,7 +52,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, dog
 	if r.Settings.SharedServers {
 		builder = builder.Owns(&appsv1.Deployment{})
 	}
-	err := builder.
+	c, err := builder.
 		Named("trainingrun").
 		For(&v1alpha1.TrainingRun{}).
 		Owns(&batchv1.Job{}).
@@ -64,9 +64,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, dog
 		// The queue with priorities has the runs that a manager finds at its start wait for as long as there are heartbeats.
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: record.RetryRates(),
 			UsePriorityQueue: new(false)}).
-		Complete(dog.Watch("trainingrun", r))
+		Build(dog.Watch("trainingrun", r))
 	if err != nil {
 		return fmt.Errorf("setting up trainingrun: %w", err)
+	}
+	if r.Kueue != nil {
+		r.Kueue.Watch(c)
 	}
 	return nil
 }

@@ -36,6 +36,8 @@ const (
 type ServersReconciler struct {
 	Client   client.Client
 	Settings desired.Settings
+	// Place adds to the template of the server with a port what the admission of a queue adds; nil for nothing.
+	Place func(ctx context.Context, port int32, template *corev1.PodTemplateSpec) error
 }
 
 // Reconcile does what the action says. The list is what desired.Pins.Servers has written; RunServers alone reads it. It
@@ -92,6 +94,9 @@ func (r ServersReconciler) run(ctx context.Context, run *v1alpha1.TrainingRun, e
 	for _, want := range wanted {
 		d := existing[want.Name]
 		if d == nil {
+			if err := r.place(ctx, want); err != nil {
+				return false, err
+			}
 			if d, err = want, client.IgnoreAlreadyExists(r.Client.Create(ctx, want)); err != nil {
 				return false, fmt.Errorf("creating environment server: %w", err)
 			}
@@ -109,11 +114,22 @@ func (r ServersReconciler) run(ctx context.Context, run *v1alpha1.TrainingRun, e
 	return all, nil
 }
 
+// place adds what the admission adds. A run that a queue has evicted has no Deployments, so that each is made anew.
+func (r ServersReconciler) place(ctx context.Context, d *appsv1.Deployment) error {
+	if r.Place == nil {
+		return nil
+	}
+	return r.Place(ctx, d.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort, &d.Spec.Template)
+}
+
 // update gives a Deployment one replica of the server that is wanted, and returns it as it is then.
 func (r ServersReconciler) update(ctx context.Context, d, want *appsv1.Deployment) (*appsv1.Deployment, error) {
 	const digest = v1alpha1.AnnotationTemplate
 	if d.Annotations[digest] == want.Annotations[digest] {
 		return r.scale(ctx, d, 1)
+	}
+	if err := r.place(ctx, want); err != nil {
+		return nil, err
 	}
 	changed := d.DeepCopy()
 	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, digest, want.Annotations[digest])

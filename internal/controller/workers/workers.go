@@ -131,6 +131,8 @@ type Reconciler struct {
 	Settings desired.Settings
 	// Delete deletes the very object that was observed, and its pods.
 	Delete func(ctx context.Context, object client.Object, propagation metav1.DeletionPropagation) error
+	// Place adds to the template of a new Job what the admission of a queue adds; nil for nothing.
+	Place func(ctx context.Context, template *corev1.PodTemplateSpec) error
 }
 
 // Reconcile leads the workers to the newest attempt, then creates, scales or replaces their Job.
@@ -182,6 +184,11 @@ func (r Reconciler) createJob(ctx context.Context, run *v1alpha1.TrainingRun, o 
 	desired.MountData(job, o.Data, desired.PodOverrides(run, v1alpha1.TargetWorkers), r.Settings)
 	if err := desired.RunServers(job, o.Servers, desired.ServiceName(run), r.Settings); err != nil {
 		return err
+	}
+	if r.Place != nil {
+		if err := r.Place(ctx, &job.Spec.Template); err != nil {
+			return err
+		}
 	}
 	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, job)); err != nil {
 		return fmt.Errorf("creating rollout job: %w", err)

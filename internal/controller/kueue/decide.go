@@ -1,0 +1,137 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kueue
+
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// State is what Kueue says of a run. The zero value is of a run that Kueue does not manage.
+type State struct {
+	// Managed reports whether Kueue decides when the run has pods.
+	Managed bool
+	// Version is the version of Kueue's API.
+	Version string
+	// Workload is the run's Workload; nil if it does not exist.
+	Workload *Workload
+	// Sets are the pod sets that the run needs; nil where that is not known.
+	Sets []PodSet
+	// Digest is their digest; "" where they are not known.
+	Digest string
+}
+
+// With returns the state of a run that needs the pod sets.
+func (s State) With(run *v1alpha1.TrainingRun, sets []PodSet) State {
+	s.Sets, s.Digest = sets, Digest(run, sets)
+	return s
+}
+
+// Open reports whether the run may have pods.
+func (s State) Open() bool {
+	return !s.Managed || s.Workload != nil && s.Workload.open()
+}
+
+func (w *Workload) open() bool {
+	return w.DeletionTimestamp == nil && w.is(conditionAdmitted) && !w.is(conditionEvicted) && !w.is(conditionFinished)
+}
+
+// Stops reports whether the run has to stop at a saved state, or may not start: Kueue has not admitted it, or has
+// admitted other pods than the run needs now.
+func (s State) Stops() bool { return !s.Open() || s.Managed && s.differs() }
+
+// differs reports whether the Workload was made of other pod sets than the run needs now.
+func (s State) differs() bool {
+	return s.Digest != "" && s.Workload.Annotations[annotationDigest] != s.Digest
+}
+
+// Why says in Kueue's words why the run may not have pods.
+func (s State) Why() (reason, message string) {
+	switch w := s.Workload; {
+	case w != nil && s.differs():
+		return v1alpha1.ReasonQueued, "The run has changed: Kueue has to admit the pods that it needs now."
+	case w == nil || w.DeletionTimestamp != nil:
+		return v1alpha1.ReasonQueued, "The Workload is being made."
+	case w.is(conditionEvicted):
+		c := meta.FindStatusCondition(w.Status.Conditions, conditionEvicted)
+		return v1alpha1.ReasonEvicted, "Kueue evicted the run (" + c.Reason + "). " + c.Message
+	default:
+		c := meta.FindStatusCondition(w.Status.Conditions, conditionQuotaReserved)
+		if c != nil && c.Status == metav1.ConditionTrue {
+			c = meta.FindStatusCondition(w.Status.Conditions, conditionAdmitted)
+		}
+		return v1alpha1.ReasonQueued, cmp.Or(ptr.Deref(c, metav1.Condition{}).Message,
+			"Kueue has not considered the run yet.")
+	}
+}
+
+// Workers returns how many workers Kueue has admitted, which is fewer than the run asks for after a partial admission.
+func (s State) Workers(run *v1alpha1.TrainingRun) int32 {
+	wanted := *run.Spec.Rollouts.Workers
+	if !s.Managed || s.Workload == nil || s.Workload.Status.Admission == nil {
+		return wanted
+	}
+	for _, a := range s.Workload.Status.Admission.PodSetAssignments {
+		if a.Name == WorkersSet && a.Count != nil {
+			return min(wanted, *a.Count)
+		}
+	}
+	return wanted
+}
+
+// Action is what is to be done about a Workload.
+type Action int
+
+// The actions.
+const (
+	// Keep leaves the Workload as it is.
+	Keep Action = iota
+	// Create makes the Workload.
+	Create
+	// Delete deletes it, and with it the reservation.
+	Delete
+	// Release gives the reservation of an evicted run back.
+	Release
+	// Finish says that the run is over.
+	Finish
+)
+
+// Facts are what is known of a run when an Action is decided.
+type Facts struct {
+	// Finished reports whether the run is over, and Suspended whether its user has suspended it.
+	Finished, Suspended bool
+	// Idle reports whether the run has no pods.
+	Idle bool
+	// Due reports whether an attempt could start now.
+	Due bool
+}
+
+// Decide returns what is to be done about the Workload of a run. Nothing gives a reservation back while the run has
+// pods.
+func (s State) Decide(f Facts) Action {
+	w := s.Workload
+	switch {
+	case w != nil && w.DeletionTimestamp != nil:
+		return Keep
+	case w == nil && (f.Finished || f.Suspended || !f.Due || !f.Idle || !s.Managed):
+		return Keep
+	case w == nil:
+		return Create
+	case f.Finished && !w.is(conditionFinished) && f.Idle:
+		return Finish
+	case f.Finished:
+		return Keep
+	case !s.Managed, f.Idle && f.Suspended, f.Idle && w.is(conditionFinished),
+		f.Idle && s.differs():
+		return Delete
+	case f.Idle && w.is(conditionEvicted) && w.is(conditionQuotaReserved):
+		return Release
+	}
+	return Keep
+}
