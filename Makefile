@@ -218,6 +218,10 @@ test-e2e-servers: ## Crash and move environment servers on the local cluster (3 
 test-e2e-repairs: ## Measure how long runs take to continue after repairs, on the local cluster (5 minutes; not in `make test`).
 	$(call suite,-tags e2e$(comma)repairs -count=1 -parallel 8 -timeout 40m -run '^TestRepairs$$' ./test/e2e/...,CGO_ENABLED=0)
 
+.PHONY: test-e2e-kueue
+test-e2e-kueue: ## Queue, preempt and place runs under the real Kueue on the local cluster (30 minutes, of which a quarter of an hour builds Kueue once; not in `make test`).
+	$(call suite,-tags e2e$(comma)kueue -count=1 -timeout 80m -run '^TestKueue$$' ./test/e2e/...,CGO_ENABLED=0)
+
 .PHONY: model-check
 model-check: ## Explore the model of the protocol in full (under 4 GB, some minutes).
 	@CGO_ENABLED=0 go run ./test/model -big

@@ -79,9 +79,16 @@ func start(t testing.TB, name string, change func(*v1alpha1.TrainingRunSpec)) *v
 // startIn is start in another namespace than that of most tests.
 func startIn(t testing.TB, namespace, name string, change func(*v1alpha1.TrainingRunSpec)) *v1alpha1.TrainingRun {
 	t.Helper()
+	return startLabelled(t, namespace, name, nil, change)
+}
+
+// startLabelled is startIn of a run with labels.
+func startLabelled(t testing.TB, namespace, name string, labels map[string]string,
+	change func(*v1alpha1.TrainingRunSpec)) *v1alpha1.TrainingRun {
+	t.Helper()
 	prepare(t, namespace)
 	run := &v1alpha1.TrainingRun{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
 		Spec: v1alpha1.TrainingRunSpec{
 			Model: v1alpha1.Model{Name: "tinkersim/byte-136k", LoraRank: new(int32(8))},
 			Tinker: v1alpha1.Tinker{
