@@ -211,15 +211,15 @@ test-e2e: $(GOTESTSUM) ## Run whole trainings, and kill their pods, on the local
 	$(call suite,-tags e2e -count=1 -timeout 70m ./test/e2e/...,CGO_ENABLED=0)
 
 .PHONY: test-e2e-servers
-test-e2e-servers: ## Crash and move environment servers on the local cluster (3 minutes; not in `make test`).
+test-e2e-servers: $(GOTESTSUM) ## Crash and move environment servers on the local cluster (3 minutes; not in `make test`).
 	$(call suite,-tags e2e$(comma)servers -count=1 -parallel 4 -timeout 40m -run '^TestEnvironmentServerFaults$$' ./test/e2e/...,CGO_ENABLED=0)
 
 .PHONY: test-e2e-repairs
-test-e2e-repairs: ## Measure how long runs take to continue after repairs, on the local cluster (5 minutes; not in `make test`).
+test-e2e-repairs: $(GOTESTSUM) ## Measure how long runs take to continue after repairs, on the local cluster (5 minutes; not in `make test`).
 	$(call suite,-tags e2e$(comma)repairs -count=1 -parallel 8 -timeout 40m -run '^TestRepairs$$' ./test/e2e/...,CGO_ENABLED=0)
 
 .PHONY: test-e2e-kueue
-test-e2e-kueue: ## Queue, preempt and place runs under the real Kueue on the local cluster (30 minutes, of which a quarter of an hour builds Kueue once; not in `make test`).
+test-e2e-kueue: $(GOTESTSUM) ## Queue, preempt and place runs under the real Kueue on the local cluster (30 minutes, of which a quarter of an hour builds Kueue once; not in `make test`).
 	$(call suite,-tags e2e$(comma)kueue -count=1 -timeout 80m -run '^TestKueue$$' ./test/e2e/...,CGO_ENABLED=0)
 
 .PHONY: model-check

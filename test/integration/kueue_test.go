@@ -273,6 +273,25 @@ var _ = Describe("Kueue", Ordered, func() {
 		Eventually(func() int32 { return awaitWorkload(run).Spec.PodSets[1].Count }).Should(BeEquivalentTo(1))
 	})
 
+	It("says why pods cannot be placed as they were admitted, and places them once that is corrected", func() {
+		w := newEnv()
+		w.environment()
+		run := w.create(inQueue, func(run *v1alpha1.TrainingRun) {
+			run.Spec.PodOverrides = []v1alpha1.TargetedPodOverrides{{Target: v1alpha1.TargetLearner,
+				PodOverrides: v1alpha1.PodOverrides{NodeSelector: map[string]string{"pool": "own"}}}}
+		})
+		admit(run, 2, "spot")
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False Unschedulable"))
+			g.Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring(`pool is "own" and is to be "spot"`))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True Unschedulable"))
+		})
+		Expect(run.Status.Attempts).To(BeEmpty())
+		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.PodOverrides = nil })
+		admit(run, 2, "spot")
+		w.attempt(run, 1, progress(1))
+	})
+
 	It("says that a priority class does not exist, and takes the value of one that does", func() {
 		w := newEnv()
 		w.environment()

@@ -261,6 +261,16 @@ func (l *Link) patchStatus(ctx context.Context, state State, next Status) error 
 	return nil
 }
 
+// CheckPlaces reports why the pods of an admitted run cannot be placed as they were admitted.
+func (l *Link) CheckPlaces(ctx context.Context, state State) error {
+	for i := range state.Sets {
+		if err := l.Place(ctx, state, state.Sets[i].Name, state.Sets[i].Template.DeepCopy()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Place adds to a template what the admission of a run adds to the pods of a set. It reads the flavors.
 func (l *Link) Place(ctx context.Context, state State, set string, template *corev1.PodTemplateSpec) error {
 	if !state.Managed || state.Workload == nil {

@@ -83,8 +83,13 @@ func (r *Reconciler) withQueue(ctx context.Context, run *v1alpha1.TrainingRun, s
 		if seen.Queue.Stops() {
 			p.start, p.file, p.queued, p.workers, p.requeue = 0, nil, true, false, 0
 		}
-		if p.queued && !idle(*seen) {
+		switch {
+		case p.queued && !idle(*seen):
 			p = p.withSuspension(run, *seen)
+		case !p.queued:
+			if err := r.Kueue.CheckPlaces(ctx, seen.Queue); err != nil {
+				p = p.withBlock(unplaced(err), 0)
+			}
 		}
 	}
 	p.queue = seen.Queue.Decide(kueue.Facts{
@@ -100,6 +105,14 @@ func (r *Reconciler) withQueue(ctx context.Context, run *v1alpha1.TrainingRun, s
 		return p.withBlock(noPriorityClass(kueue.PriorityClassOf(run, seen.Queue.Sets)), 0), nil
 	}
 	return p, err
+}
+
+// unplaced is the problem of a run whose pods cannot be placed as Kueue has admitted them.
+func unplaced(err error) *resolve.Problem {
+	return &resolve.Problem{Condition: v1alpha1.ConditionAccepted, NeedsAction: true,
+		Reason: v1alpha1.ReasonUnschedulable,
+		Message: fmt.Sprintf("The pods cannot be placed as Kueue has admitted them: %v. Correct spec.podOverrides, the flavor, "+
+			"or the permissions of the operator.", err)}
 }
 
 // noPriorityClass is the problem of a run whose priority class does not exist.
