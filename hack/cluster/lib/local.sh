@@ -89,6 +89,8 @@ boot() {
 	ip address add "$machine_address/16" dev "$link"
 	ip link set "$link" up
 	ip route add "$service_network" via "$bridge_address" dev "$link"
+	# The API server calls webhooks at Services: kube-proxy rewrites only what has a route.
+	inside ip route add "$service_network" dev cni0
 }
 
 # booting_ended PID waits for boot.sh under the process PID, and dies with the end of its output.
