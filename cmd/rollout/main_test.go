@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
@@ -128,8 +129,9 @@ func runFile(t *testing.T, learner string) contract.RunFile {
 		},
 		Evaluation: &contract.Evaluation{After: true, Environments: []contract.Environment{{
 			Name: "arithmetic", Digest: strings.Repeat("0", 64), GroupSize: 1, MinMembers: 1, PassAt: []int{1},
-			Definition: contract.Definition{Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 9}},
-				Reward: &contract.RewardRule{ExactMatch: &contract.ExactMatch{}}},
+			Definition: contract.Definition{Dataset: &contract.Dataset{Dataset: environment.Dataset{
+				Arithmetic: &environment.ArithmeticData{MaxOperand: 9}}},
+				Reward: &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}}},
 			Splits:   []contract.Split{{Name: "test", Tasks: 1}},
 			Sampling: playing.Sampling{MaxTokens: 1, Temperature: new(1.0), TopP: 1},
 			Reward:   playing.EpisodeReward{Reduction: "Sum"},

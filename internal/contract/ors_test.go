@@ -10,18 +10,26 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 )
 
 func orsDefinition() Definition {
 	return Definition{ORS: &ORS{
-		URL: "http://127.0.0.1:8082", Deployment: "Owner/Sums", Environment: "sums", Toolset: "cli",
-		AnswerTool: &AnswerTool{Name: "submit", Argument: "answer"}, APIKey: &SecretKey{Name: "keys", Key: "ors"},
-		Secrets: []SessionSecret{{Name: "KEY", Secret: SecretKey{Name: "keys", Key: "session"},
-			AllowedHosts: []string{"api.test"}}},
-		SecretDelivery: "Header", CreateSeconds: 120, CallSeconds: 300, MaxSessions: 7,
-		Server: &ORSServer{
-			Image: "environment:dev", Port: 8082, Shared: true, Command: []string{"serve"},
-			Env: json.RawMessage(`[{"name":"A","value":"b"}]`), Resources: json.RawMessage(`{"requests":{"memory":"8Gi"}}`),
+		ORS: environment.ORS{
+			URL: "http://127.0.0.1:8082", Environment: "sums", Toolset: "cli",
+			AnswerTool:         &environment.AnswerTool{Name: "submit", Argument: "answer"},
+			APIKeySecretKeyRef: &ref.SecretKey{Name: "keys", Key: "ors"},
+			Secrets: []environment.SessionSecret{{Name: "KEY", SecretKeyRef: ref.SecretKey{Name: "keys", Key: "session"},
+				AllowedHosts: []string{"api.test"}}},
+			SecretDelivery: "Header", Timeouts: environment.ORSTimeouts{CreateSeconds: 120, CallSeconds: 300}, MaxSessions: 7,
+		},
+		Server: &Server{
+			ServerImage: environment.ServerImage{Image: "environment:dev", Port: 8082, Shared: true,
+				Command: []string{"serve"}},
+			Container: Container{Env: json.RawMessage(`[{"name":"A","value":"b"}]`),
+				Resources: json.RawMessage(`{"requests":{"memory":"8Gi"}}`)},
 		},
 	}}
 }

@@ -5,6 +5,7 @@ package contract
 
 import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
@@ -197,13 +198,13 @@ type Split struct {
 // Definition is what a RewardEnvironment says.
 type Definition struct {
 	// ORS is a server that has tasks, tools and rewards. It stands in place of Dataset and Reward.
-	ORS     *ORS        `json:"ors,omitempty"`
-	Dataset *Dataset    `json:"dataset,omitempty"`
-	Reward  *RewardRule `json:"reward,omitempty"`
-	// Execution is where programs of the reward run; nil for the defaults.
+	ORS     *ORS                `json:"ors,omitempty"`
+	Dataset *Dataset            `json:"dataset,omitempty"`
+	Reward  *environment.Reward `json:"reward,omitempty"`
+	// Execution is where functions of the reward run; nil where it has none.
 	Execution *Execution `json:"execution,omitempty"`
 	// Interaction is nil where one reply is the answer.
-	Interaction *Interaction `json:"interaction,omitempty"`
+	Interaction *environment.Interaction `json:"interaction,omitempty"`
 }
 
 // Checkpoints is when states are saved and how long they are kept; TTLs of 0 are for ever.

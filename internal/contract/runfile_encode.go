@@ -67,9 +67,6 @@ func DecodeDefinition(data []byte) (Definition, error) {
 	if err := decodeStrictly(data, &d); err != nil {
 		return Definition{}, fmt.Errorf("decoding definition: %w", err)
 	}
-	if err := d.Validate(); err != nil {
-		return Definition{}, fmt.Errorf("decoding definition: %w", err)
-	}
 	return d, nil
 }
 

@@ -43,15 +43,19 @@ func (e Environment) validate(p *problems, path string) {
 // server may give each session its own.
 func (d Definition) HasSharedPrompts() bool { return d.ORS == nil }
 
+// longestSchema bounds what a schema adds to run files. Admission knows no size of a schema.
+const longestSchema = 64 << 10
+
+// validate checks what admission cannot see: what was read, and how long schemas are.
 func (d Definition) validate(p *problems, path string) {
-	if d.ORS != nil {
-		p.require(d.Dataset == nil && d.Reward == nil, path, "must have either ors, or dataset and reward")
-		p.require(d.Interaction == nil || d.Interaction.ToolUse != nil, path+".interaction", "must be toolUse")
-		d.ORS.validate(p, path+".ors")
-	} else {
+	p.require((d.ORS != nil) != (d.Dataset != nil && d.Reward != nil), path, "needs either ors, or dataset and reward")
+	if d.Dataset != nil {
 		d.Dataset.validate(p, path+".dataset")
-		d.Reward.validate(p, path+".reward")
 	}
-	p.require(d.Execution == nil || d.ProgramID() != "", path+".execution", "needs reward.python")
-	d.Interaction.validate(p, path+".interaction")
+	for at, rule := range d.Reward.Rules() {
+		if rule.JSONSchema != nil {
+			p.require(len(rule.JSONSchema.Schema) <= longestSchema, path+".reward."+at+"jsonSchema.schema",
+				"must have at most %d bytes", longestSchema)
+		}
+	}
 }

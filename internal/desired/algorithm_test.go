@@ -12,7 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 )
 
 func TestRolesInheritFromTheAlgorithm(t *testing.T) {
@@ -42,7 +42,7 @@ func TestRolesInheritFromTheAlgorithm(t *testing.T) {
 func TestFileAcceptsTheRolesOfAnEnvironment(t *testing.T) {
 	pins := testPins()
 	pin := pins["arithmetic"]
-	pin.Definition.Interaction = &contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 2}}
+	pin.Definition.Interaction = &environment.Interaction{SolverJudge: &environment.SolverJudge{Solvers: 2}}
 	pins["arithmetic"] = pin
 	run := testRun(func(run *v1alpha1.TrainingRun) {
 		run.Spec.Algorithm.Grouping = algorithm.GroupingEpisode

@@ -11,18 +11,19 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/prices"
 )
 
 // fileOf returns a run of a model with the judges that are given.
-func fileOf(model string, judges ...contract.Judge) contract.RunFile {
+func fileOf(model string, judges ...environment.Judge) contract.RunFile {
 	file := contract.RunFile{Fixed: contract.Fixed{Model: contract.Model{Name: model}, Algorithm: &algorithm.Algorithm{}}}
 	for _, judge := range judges {
 		file.Fixed.Environments = append(file.Fixed.Environments, contract.Environment{Definition: contract.Definition{
-			Reward: &contract.RewardRule{Weighted: []contract.WeightedReward{
-				{Rule: contract.RewardRule{Rubric: &contract.Rubric{Judge: judge}}}}},
+			Reward: &environment.Reward{Weighted: []environment.WeightedReward{
+				{RewardRule: environment.RewardRule{Rubric: &environment.Rubric{Judge: judge}}}}},
 		}})
 	}
 	return file
@@ -34,8 +35,10 @@ func TestAdd(t *testing.T) {
 		t.Fatal("the table of prices is empty")
 	}
 	small, _ := prices.Of("Qwen/Qwen3.5-4B")
-	openAI := contract.Judge{OpenAI: &contract.OpenAIJudge{Model: "gpt"}}
-	tinker := func(model string) contract.Judge { return contract.Judge{Tinker: &contract.TinkerJudge{Model: model}} }
+	openAI := environment.Judge{OpenAI: &environment.OpenAIJudge{Model: "gpt"}}
+	tinker := func(model string) environment.Judge {
+		return environment.Judge{Tinker: &environment.TinkerJudge{Model: model}}
+	}
 	own := []v1alpha1.ModelPrice{{Model: "gpt", PromptUSDPerMillion: 1, SampledUSDPerMillion: 2}}
 	withKL := fileOf("Qwen/Qwen3-8B")
 	withKL.Fixed.Algorithm.KL = &algorithm.KL{Reference: &algorithm.Reference{Model: "Qwen/Qwen3.5-4B"}}

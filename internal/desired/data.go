@@ -27,41 +27,13 @@ const (
 	dataRequest = 256 << 20
 )
 
-// datasetOf returns what the spec of a data set says, as programs read it.
+// datasetOf returns a data set in which each split that is no part of another has its source.
 func datasetOf(spec environment.Dataset) *contract.Dataset {
-	d := &contract.Dataset{Fields: spec.Fields, Prompt: spec.Prompt, SystemPrompt: spec.SystemPrompt}
-	if a := spec.Arithmetic; a != nil {
-		d.Arithmetic = &contract.Arithmetic{MaxOperand: int(*a.MaxOperand)}
-	}
-	if c := spec.Countdown; c != nil {
-		d.Countdown = &contract.CountdownData{
-			MinNumbers: int(*c.MinNumbers), MaxNumbers: int(*c.MaxNumbers), MaxNumber: int(*c.MaxNumber), Tasks: *c.Tasks,
+	d := &contract.Dataset{Dataset: *spec.DeepCopy()}
+	for i := range d.Splits {
+		if split := &d.Splits[i]; split.Of == "" {
+			split.Source = cmp.Or(split.Source, split.Name)
 		}
-	}
-	if h := spec.HuggingFace; h != nil {
-		d.HuggingFace = &contract.HuggingFace{Repository: h.Repository, Config: h.Config, Revision: h.Revision,
-			BaseURL: h.BaseURL}
-		if h.TokenSecretKeyRef != nil {
-			d.HuggingFace.Token = &contract.SecretKey{Name: h.TokenSecretKeyRef.Name, Key: h.TokenSecretKeyRef.Key}
-		}
-	}
-	if j := spec.JSONL; j != nil {
-		d.JSONL = &contract.JSONL{Claim: j.ClaimName, URL: j.URL}
-		if j.ConfigMapRef != nil {
-			d.JSONL.ConfigMap = j.ConfigMapRef.Name
-		}
-	}
-	for _, e := range spec.Examples {
-		d.Examples = append(d.Examples, contract.PromptExample{Prompt: e.Prompt, Reply: e.Reply})
-	}
-	for _, s := range spec.Splits {
-		split := contract.DataSplit{
-			Name: s.Name, Of: s.Of, SHA256: s.SHA256, ShuffleSeed: s.ShuffleSeed, Skip: ptr.Deref(s.Skip, 0), Take: s.Take,
-		}
-		if s.Of == "" {
-			split.Source = cmp.Or(s.Source, s.Name)
-		}
-		d.Splits = append(d.Splits, split)
 	}
 	return d
 }
@@ -107,11 +79,11 @@ func dataMounts(definition contract.Definition) []string {
 		return mounts
 	}
 	mounts = append(mounts, disk)
-	if data.JSONL != nil && data.JSONL.Mount() != "" {
-		mounts = append(mounts, data.JSONL.Mount())
+	if data.JSONL != nil && contract.FilesMount(*data.JSONL) != "" {
+		mounts = append(mounts, contract.FilesMount(*data.JSONL))
 	}
-	if data.HuggingFace != nil && data.HuggingFace.Token != nil {
-		mounts = append(mounts, data.HuggingFace.Token.Mount())
+	if data.HuggingFace != nil && data.HuggingFace.TokenSecretKeyRef != nil {
+		mounts = append(mounts, contract.SecretMount(*data.HuggingFace.TokenSecretKeyRef))
 	}
 	return mounts
 }

@@ -70,19 +70,19 @@ func TestMountData(t *testing.T) {
 func TestPinnedDefinition(t *testing.T) {
 	env := &v1alpha1.RewardEnvironment{Spec: v1alpha1.RewardEnvironmentSpec{Dataset: &environment.Dataset{
 		JSONL: &environment.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "rows"}},
-		Splits: []environment.DataSplit{{Name: "train", Source: "rows.jsonl", ShuffleSeed: new(int64(3)), Skip: new(int64(1)),
+		Splits: []environment.DataSplit{{Name: "train", Source: "rows.jsonl", ShuffleSeed: new(int64(3)), Skip: 1,
 			Take: new(int64(2))}, {Name: "few", Of: "train"}},
 	}}}
 	env.Status.Dataset = &v1alpha1.DatasetStatus{Revision: "r",
 		Sources: []v1alpha1.DataSourceStatus{{Name: "rows.jsonl", SHA256: "s", Rows: new(int64(4))}}}
-	want := &contract.Dataset{
-		JSONL: &contract.JSONL{ConfigMap: "rows"},
-		Splits: []contract.DataSplit{
+	want := &contract.Dataset{Dataset: environment.Dataset{
+		JSONL: &environment.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "rows"}},
+		Splits: []environment.DataSplit{
 			{Name: "train", Source: "rows.jsonl", ShuffleSeed: new(int64(3)), Skip: 1, Take: new(int64(2))},
 			{Name: "few", Of: "train"},
 		},
-		Contents: &contract.DataContents{Revision: "r",
-			Sources: []contract.DataSource{{Name: "rows.jsonl", SHA256: "s", Rows: 4}}},
+	}, Contents: &contract.DataContents{Revision: "r",
+		Sources: []contract.DataSource{{Name: "rows.jsonl", SHA256: "s", Rows: 4}}},
 	}
 	if diff := cmp.Diff(want, PinnedDefinition(env).Dataset); diff != "" {
 		t.Errorf("PinnedDefinition (-want +got):\n%s", diff)
@@ -91,14 +91,15 @@ func TestPinnedDefinition(t *testing.T) {
 
 // TestKeysOfJudgesAreMounted requires the Secrets of judges in the pods that play, also where no data is read.
 func TestKeysOfJudgesAreMounted(t *testing.T) {
-	judged := func(secret string) contract.RewardRule {
-		return contract.RewardRule{Rubric: &contract.Rubric{Judge: contract.Judge{
-			OpenAI: &contract.OpenAIJudge{APIKey: &contract.SecretKey{Name: secret, Key: "k"}},
-		}}}
+	judged := func(secret string) environment.Reward {
+		return environment.Reward{RewardRule: environment.RewardRule{Rubric: &environment.Rubric{Judge: environment.Judge{
+			OpenAI: &environment.OpenAIJudge{APIKeySecretKeyRef: &ref.SecretKey{Name: secret, Key: "k"}},
+		}}}}
 	}
-	generated := &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 9}}
-	alone, sum := judged("a"), contract.RewardRule{Weighted: []contract.WeightedReward{{Rule: judged("b")},
-		{Rule: judged("a")}}}
+	generated := &contract.Dataset{Dataset: environment.Dataset{Arithmetic: &environment.ArithmeticData{MaxOperand: 9}}}
+	alone, sum := judged("a"), environment.Reward{Weighted: []environment.WeightedReward{{
+		RewardRule: judged("b").RewardRule},
+		{RewardRule: judged("a").RewardRule}}}
 	pins := Pins{
 		"alone": {Definition: contract.Definition{Dataset: generated, Reward: &alone}},
 		"sum":   {Definition: contract.Definition{Dataset: generated, Reward: &sum}},

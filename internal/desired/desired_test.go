@@ -85,7 +85,7 @@ func testEnvironment() *v1alpha1.RewardEnvironment {
 	return &v1alpha1.RewardEnvironment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "arithmetic", UID: "abcdefgh-uid"},
 		Spec: v1alpha1.RewardEnvironmentSpec{
-			Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{MaxOperand: new(int32(99))}},
+			Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{MaxOperand: 99}},
 			Reward:  &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}},
 		},
 	}
@@ -317,9 +317,11 @@ func TestDefinition(t *testing.T) {
 	env.Spec.Interaction = &environment.Interaction{ToolUse: &environment.ToolUse{}}
 	admit.Default(env)
 	spec := env.Spec
-	want := Definition(testEnvironment().Spec)
-	want.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{
-		ParseErrors: contract.ParseErrors{MaxConsecutive: 2, Train: "Keep"}}}
+	plain := testEnvironment()
+	admit.Default(plain)
+	want := Definition(plain.Spec)
+	want.Interaction = &environment.Interaction{ToolUse: &environment.ToolUse{
+		ParseErrors: environment.ParseErrors{MaxConsecutive: new(int32(2)), Train: "Keep"}}}
 	if diff := cmp.Diff(want, Definition(spec)); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
@@ -327,8 +329,8 @@ func TestDefinition(t *testing.T) {
 		SystemPrompt: "$(tools)", Dialect: environment.HermesJSON,
 		ParseErrors: environment.ParseErrors{MaxConsecutive: new(int32(0)), Train: environment.MaskParseErrors},
 	}
-	want.Interaction.ToolUse = &contract.ToolUse{SystemPrompt: "$(tools)", Dialect: contract.HermesJSON,
-		ParseErrors: contract.ParseErrors{Train: "Mask"}}
+	want.Interaction.ToolUse = &environment.ToolUse{SystemPrompt: "$(tools)", Dialect: environment.HermesJSON,
+		ParseErrors: environment.ParseErrors{MaxConsecutive: new(int32(0)), Train: "Mask"}}
 	if diff := cmp.Diff(want, Definition(spec)); diff != "" {
 		t.Errorf("all given (-want +got):\n%s", diff)
 	}
@@ -337,22 +339,23 @@ func TestDefinition(t *testing.T) {
 func TestDefinitionOfWorkflows(t *testing.T) {
 	cases := map[string]struct {
 		spec environment.Interaction
-		want contract.Interaction
+		want environment.Interaction
 	}{
 		"the defaults of solvers and a judge": {
 			environment.Interaction{SolverJudge: &environment.SolverJudge{}},
-			contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 2}},
+			environment.Interaction{SolverJudge: &environment.SolverJudge{Solvers: 2}},
 		},
 		"solvers and a judge": {
-			environment.Interaction{SolverJudge: &environment.SolverJudge{Solvers: new(int32(3)), SolverPrompt: "s",
+			environment.Interaction{SolverJudge: &environment.SolverJudge{Solvers: 3, SolverPrompt: "s",
 				JudgePrompt: "j", AnswerPattern: "a"}},
-			contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 3, SolverPrompt: "s", JudgePrompt: "j",
+			environment.Interaction{SolverJudge: &environment.SolverJudge{Solvers: 3, SolverPrompt: "s", JudgePrompt: "j",
 				AnswerPattern: "a"}},
 		},
 		"self-refinement": {
 			environment.Interaction{SelfRefine: &environment.SelfRefine{DraftPrompt: "d", CritiquePrompt: "c",
 				RevisionPrompt: "r"}},
-			contract.Interaction{SelfRefine: &contract.SelfRefine{DraftPrompt: "d", CritiquePrompt: "c", RevisionPrompt: "r"}},
+			environment.Interaction{SelfRefine: &environment.SelfRefine{DraftPrompt: "d", CritiquePrompt: "c",
+				RevisionPrompt: "r"}},
 		},
 	}
 	for name, tc := range cases {

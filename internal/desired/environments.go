@@ -45,20 +45,16 @@ func checkPrompts(list string, environment contract.Environment) error {
 // Definition returns what the spec of a RewardEnvironment says, as programs read it. The spec has the defaults of
 // the schema.
 func Definition(spec v1alpha1.RewardEnvironmentSpec) contract.Definition {
-	var made contract.Definition
+	made := contract.Definition{Interaction: spec.Interaction.DeepCopy()}
 	if spec.Dataset != nil {
 		made.Dataset = datasetOf(*spec.Dataset)
 	}
 	if spec.Reward != nil {
 		made.Reward = rewardOf(*spec.Reward)
-		made.Execution = executionOf(spec.Execution)
-		shareMemory(made.Reward, spec.Execution)
+		made.Execution = executionOf(spec.Execution, made.Reward.Functions())
 	}
 	if spec.ORS != nil {
 		made.ORS = orsOf(*spec.ORS)
-	}
-	if spec.Interaction != nil {
-		made.Interaction = interactionOf(*spec.Interaction)
 	}
 	return made
 }

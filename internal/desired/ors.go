@@ -29,58 +29,44 @@ const maxContainerName = 63
 // serverStartSeconds is how long a server may take until it answers before it is restarted.
 const serverStartSeconds = 300
 
-// orsOf returns what the spec of a server says, as programs read it.
+// orsOf returns a server with its address.
 func orsOf(spec v1alpha1.ORSEnvironment) *contract.ORS {
-	o := &contract.ORS{
-		URL: spec.URL, Environment: spec.Environment, Toolset: spec.Toolset,
-		SecretDelivery: contract.SecretDelivery(spec.SecretDelivery),
-		CreateSeconds:  int(*spec.Timeouts.CreateSeconds), CallSeconds: int(*spec.Timeouts.CallSeconds),
-		MaxSessions: int(ptr.Deref(spec.MaxSessions, 0)),
-	}
+	o := &contract.ORS{ORS: *spec.ORS.DeepCopy()}
 	if spec.Name != "" {
 		// Both are checked at admission; a server that cannot be reached shows in the probe.
 		hosted, _ := contract.ParseHosted(spec.Name)
 		hosts, _ := contract.HostsOf(cmp.Or(spec.BaseURL, contract.HostedURL))
-		o.URL, o.Deployment, o.Environment = hosts.Sessions, hosted.Deployment, hosted.Variant
+		o.URL, o.Environment = hosts.Sessions, hosted.Variant
 	}
-	if spec.Server != nil {
-		o.Server = serverOf(*spec.Server)
-		o.URL = "http://127.0.0.1:" + strconv.Itoa(int(o.Server.Port))
-	}
-	if t := spec.AnswerTool; t != nil {
-		o.AnswerTool = &contract.AnswerTool{Name: t.Name, Argument: t.Argument}
-	}
-	if ref := spec.APIKeySecretKeyRef; ref != nil {
-		o.APIKey = &contract.SecretKey{Name: ref.Name, Key: ref.Key}
-	}
-	for _, s := range spec.Secrets {
-		secret := contract.SecretKey{Name: s.SecretKeyRef.Name, Key: s.SecretKeyRef.Key}
-		o.Secrets = append(o.Secrets, contract.SessionSecret{Name: s.Name, Secret: secret, AllowedHosts: s.AllowedHosts})
+	if server := spec.Server; server != nil {
+		o.Server = &contract.Server{ServerImage: server.ServerImage, Container: containerOf(server.Container)}
+		o.URL = "http://127.0.0.1:" + strconv.Itoa(int(server.Port))
 	}
 	return o
+}
+
+// containerOf returns the settings of a container as JSON.
+func containerOf(spec v1alpha1.Container) contract.Container {
+	var container contract.Container
+	if len(spec.Env) > 0 {
+		container.Env = encode(spec.Env)
+	}
+	if spec.Resources.Limits != nil || spec.Resources.Requests != nil {
+		container.Resources = encode(spec.Resources)
+	}
+	return container
 }
 
 // orsMounts lists the Secrets that requests to a server need.
 func orsMounts(o contract.ORS) []string {
 	var mounts []string
-	if o.APIKey != nil {
-		mounts = append(mounts, o.APIKey.Mount())
+	if o.APIKeySecretKeyRef != nil {
+		mounts = append(mounts, contract.SecretMount(*o.APIKeySecretKeyRef))
 	}
 	for _, s := range o.Secrets {
-		mounts = append(mounts, s.Secret.Mount())
+		mounts = append(mounts, contract.SecretMount(s.SecretKeyRef))
 	}
 	return mounts
-}
-
-func serverOf(spec v1alpha1.ORSServer) *contract.ORSServer {
-	server := &contract.ORSServer{Image: spec.Image, Port: *spec.Port, Shared: spec.Shared, Command: spec.Command}
-	if len(spec.Env) > 0 {
-		server.Env = encode(spec.Env)
-	}
-	if spec.Resources.Limits != nil || spec.Resources.Requests != nil || spec.Resources.Claims != nil {
-		server.Resources = encode(spec.Resources)
-	}
-	return server
 }
 
 // encode writes plain API types, which were decoded from JSON, as JSON.
@@ -107,8 +93,8 @@ func (p Pins) CheckPorts() error {
 }
 
 // servers returns what environments run as containers, by the names of the environments.
-func (p Pins) servers() map[string]*contract.ORSServer {
-	servers := map[string]*contract.ORSServer{}
+func (p Pins) servers() map[string]*contract.Server {
+	servers := map[string]*contract.Server{}
 	for name, pin := range p {
 		if ors := pin.Definition.ORS; ors != nil && ors.Server != nil {
 			servers[name] = ors.Server
@@ -119,7 +105,7 @@ func (p Pins) servers() map[string]*contract.ORSServer {
 
 // sidecar is what runs beside the workers of a run for an environment: a server or, with Program, functions.
 type sidecar struct {
-	contract.ORSServer
+	contract.Server
 	Program *program `json:"program,omitempty"`
 }
 
@@ -128,7 +114,7 @@ type sidecar struct {
 func (p Pins) Servers() string {
 	sidecars := map[string]sidecar{}
 	for name, server := range p.servers() {
-		sidecars[name] = sidecar{ORSServer: *server}
+		sidecars[name] = sidecar{Server: *server}
 	}
 	for name, program := range p.programs() {
 		sidecars[name] = sidecar{Program: &program}
@@ -186,7 +172,7 @@ func RunServers(job *batchv1.Job, list, prefix string, settings Settings) error 
 			continue
 		}
 		volume := emptyVolume(serverVolume+"-"+strconv.Itoa(i), serverLimit)
-		container, err := serverContainer(name, servers[name].ORSServer, volume)
+		container, err := serverContainer(name, servers[name].Server, volume)
 		if err != nil {
 			return err
 		}
@@ -213,7 +199,7 @@ func serverContainerName(environment string) string {
 }
 
 // serverContainer is the sidecar of an environment. It has a writable /tmp.
-func serverContainer(name string, server contract.ORSServer, volume corev1.Volume) (corev1.Container, error) {
+func serverContainer(name string, server contract.Server, volume corev1.Volume) (corev1.Container, error) {
 	health := corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/health", Port: intstr.FromInt32(server.Port)}}
 	container := corev1.Container{
 		Name: serverContainerName(name), Image: server.Image, Command: server.Command,
@@ -226,15 +212,15 @@ func serverContainer(name string, server contract.ORSServer, volume corev1.Volum
 		LivenessProbe: &corev1.Probe{ProbeHandler: health, PeriodSeconds: 20, TimeoutSeconds: 10, FailureThreshold: 6},
 	}
 	requestStorage(&container, volume)
-	err := give(&container, name, server.Env, server.Resources)
+	err := give(&container, name, server.Container)
 	return container, err
 }
 
 // give gives a container what a user says of it.
-func give(container *corev1.Container, name string, variables, bounds json.RawMessage) error {
+func give(container *corev1.Container, name string, by contract.Container) error {
 	var env []corev1.EnvVar
 	var given corev1.ResourceRequirements
-	for field, into := range map[*json.RawMessage]any{&variables: &env, &bounds: &given} {
+	for field, into := range map[*json.RawMessage]any{&by.Env: &env, &by.Resources: &given} {
 		if len(*field) == 0 {
 			continue
 		}

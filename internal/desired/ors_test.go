@@ -42,34 +42,36 @@ func TestDefinitionOfServers(t *testing.T) {
 		want contract.ORS
 	}{
 		"a URL": {v1alpha1.ORSEnvironment{ORS: environment.ORS{URL: "http://sums:8080", Environment: "sums"}},
-			contract.ORS{URL: "http://sums:8080", Environment: "sums"}},
+			contract.ORS{ORS: environment.ORS{URL: "http://sums:8080", Environment: "sums"}}},
 		"a hosted environment": {
 			v1alpha1.ORSEnvironment{ORS: environment.ORS{
 				Name: "Owner/Name@hard", Toolset: "claude-code", APIKeySecretKeyRef: &ref.SecretKey{Name: "openreward", Key: "KEY"},
 				Secrets: []environment.SessionSecret{{Name: "JUDGE", SecretKeyRef: ref.SecretKey{Name: "judge", Key: "k"},
 					AllowedHosts: []string{"h"}}},
-				MaxSessions: new(int32(16)), AnswerTool: &environment.AnswerTool{Name: "submit", Argument: "answer"},
+				MaxSessions: 16, AnswerTool: &environment.AnswerTool{Name: "submit", Argument: "answer"},
 			}},
-			contract.ORS{
-				URL: "https://sessions.openreward.ai", Deployment: "Owner/Name", Environment: "hard", Toolset: "claude-code",
-				APIKey: &contract.SecretKey{Name: "openreward", Key: "KEY"},
-				Secrets: []contract.SessionSecret{{Name: "JUDGE", Secret: contract.SecretKey{Name: "judge", Key: "k"},
+			contract.ORS{ORS: environment.ORS{
+				Name: "Owner/Name@hard", URL: "https://sessions.openreward.ai", Environment: "hard", Toolset: "claude-code",
+				APIKeySecretKeyRef: &ref.SecretKey{Name: "openreward", Key: "KEY"},
+				Secrets: []environment.SessionSecret{{Name: "JUDGE", SecretKeyRef: ref.SecretKey{Name: "judge", Key: "k"},
 					AllowedHosts: []string{"h"}}},
-				MaxSessions: 16, AnswerTool: &contract.AnswerTool{Name: "submit", Argument: "answer"},
-			},
+				MaxSessions: 16, AnswerTool: &environment.AnswerTool{Name: "submit", Argument: "answer"},
+			}},
 		},
 		"an image": {
 			v1alpha1.ORSEnvironment{Server: &v1alpha1.ORSServer{
 				ServerImage: environment.ServerImage{Image: "sums:dev", Command: []string{"serve"}},
 				Container:   v1alpha1.Container{Env: []corev1.EnvVar{{Name: "FAMILY", Value: "chain_sum"}}}}},
-			contract.ORS{URL: "http://127.0.0.1:8080", Server: &contract.ORSServer{
-				Image: "sums:dev", Port: 8080, Command: []string{"serve"}, Env: []byte(`[{"name":"FAMILY","value":"chain_sum"}]`),
+			contract.ORS{ORS: environment.ORS{URL: "http://127.0.0.1:8080"}, Server: &contract.Server{
+				ServerImage: environment.ServerImage{Image: "sums:dev", Port: 8080, Command: []string{"serve"}},
+				Container:   contract.Container{Env: []byte(`[{"name":"FAMILY","value":"chain_sum"}]`)},
 			}},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tc.want.SecretDelivery, tc.want.CreateSeconds, tc.want.CallSeconds = contract.DeliverHeader, 120, 300
+			tc.want.SecretDelivery = environment.DeliverHeader
+			tc.want.Timeouts = environment.ORSTimeouts{CreateSeconds: 120, CallSeconds: 300}
 			definition := Definition(orsEnvironment(tc.spec).Spec)
 			if diff := cmp.Diff(contract.Definition{ORS: &tc.want}, definition); diff != "" {
 				t.Errorf("Definition (-want +got):\n%s", diff)
@@ -188,7 +190,7 @@ func isSubset(some, all map[string]string) bool {
 func TestServersNeedPortsOfTheirOwn(t *testing.T) {
 	pin := Pin{Definition: Definition(orsEnvironment(serverOnly(environment.ServerImage{Image: "a"})).Spec)}
 	other := Pin{Definition: Definition(orsEnvironment(serverOnly(environment.ServerImage{Image: "a",
-		Port: new(int32(8090))})).Spec)}
+		Port: 8090})).Spec)}
 	if err := (Pins{"a": pin, "b": other}).CheckPorts(); err != nil {
 		t.Errorf("CheckPorts of two ports: %v", err)
 	}
@@ -206,8 +208,9 @@ func TestNamesOfServerContainers(t *testing.T) {
 	pins := Pins{}
 	long := "reasoning-gym-propositional-logic-five-variables-and-eight-rules"
 	for i, name := range []string{"short", long + "-a", long + "-b", long[:50] + "-five"} {
-		pins[name] = Pin{Definition: contract.Definition{ORS: &contract.ORS{Server: &contract.ORSServer{Image: "i",
-			Port: int32(8080 + i)}}}}
+		pins[name] = Pin{Definition: contract.Definition{ORS: &contract.ORS{Server: &contract.Server{
+			ServerImage: environment.ServerImage{Image: "i",
+				Port: int32(8080 + i)}}}}}
 	}
 	job := RolloutJob(run, 1, "link", Settings{})
 	if err := RunServers(job, pins.Servers(), "prefix", Settings{}); err != nil {

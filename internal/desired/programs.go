@@ -37,13 +37,6 @@ const (
 	socketLimit = "1Mi"
 )
 
-// Defaults of functions, which are not in the schema.
-const (
-	defaultProcesses   = 2
-	defaultConcurrency = 64
-	defaultCallSeconds = 60
-)
-
 // What the runner itself needs of its container's memory, and the least that a process is given of the rest.
 const (
 	runnerBytes       = 64 << 20
@@ -57,48 +50,24 @@ type program struct {
 	contract.Execution
 }
 
-// executionOf returns where functions run; nil for the defaults.
-func executionOf(spec *v1alpha1.Execution) *contract.Execution {
-	if spec == nil {
+// executionOf returns where the functions of a reward run; nil for a reward without functions. The processes of all
+// functions share the memory of the container.
+func executionOf(spec *v1alpha1.Execution, functions []*environment.Python) *contract.Execution {
+	if len(functions) == 0 {
 		return nil
 	}
-	made := contract.Execution{Image: spec.Image}
-	if len(spec.Env) > 0 {
-		made.Env = encode(spec.Env)
-	}
-	if spec.Resources.Limits != nil || spec.Resources.Requests != nil {
-		made.Resources = encode(spec.Resources)
-	}
-	if made.Image == "" && made.Env == nil && made.Resources == nil {
-		return nil
-	}
-	return &made
-}
-
-func pythonOf(spec environment.Python) *contract.Python {
-	return &contract.Python{
-		Code: spec.Code, Function: spec.Function, OnError: spec.OnError,
-		Processes:      int(ptr.Deref(spec.Processes, defaultProcesses)),
-		Concurrency:    int(ptr.Deref(spec.Concurrency, defaultConcurrency)),
-		TimeoutSeconds: int(ptr.Deref(spec.TimeoutSeconds, defaultCallSeconds)),
-	}
-}
-
-// shareMemory divides the memory of the container among the processes of all functions.
-func shareMemory(reward *contract.RewardRule, execution *v1alpha1.Execution) {
-	functions := reward.Functions()
-	processes := 0
+	given := ptr.Deref(spec, v1alpha1.Execution{})
+	var processes int64
 	for _, function := range functions {
-		processes += function.Processes
+		processes += int64(function.Processes)
 	}
-	limit := resource.MustParse(defaultMemoryLimit)
-	if execution != nil {
-		if given, ok := execution.Resources.Limits[corev1.ResourceMemory]; ok {
-			limit = given
-		}
+	limit, ok := given.Resources.Limits[corev1.ResourceMemory]
+	if !ok {
+		limit = resource.MustParse(defaultMemoryLimit)
 	}
-	for _, function := range functions {
-		function.MemoryBytes = max((limit.Value()-runnerBytes)/int64(processes), leastProcessBytes)
+	return &contract.Execution{
+		FunctionImage: given.FunctionImage, Container: containerOf(given.Container),
+		ProcessBytes: max((limit.Value()-runnerBytes)/processes, leastProcessBytes),
 	}
 }
 
@@ -113,7 +82,7 @@ func (p Pins) programs() map[string]program {
 			continue
 		}
 		known[id] = true
-		programs[name] = program{ID: id, Execution: ptr.Deref(definition.Execution, contract.Execution{})}
+		programs[name] = program{ID: id, Execution: *definition.Execution}
 	}
 	return programs
 }
@@ -142,7 +111,7 @@ func runProgram(spec *corev1.PodSpec, i int, name string, p program, settings Se
 		container.Image = p.Image
 	}
 	requestStorage(&container, temporary)
-	if err := give(&container, name, p.Env, p.Resources); err != nil {
+	if err := give(&container, name, p.Container); err != nil {
 		return err
 	}
 	spec.Volumes = append(spec.Volumes, socket, temporary)

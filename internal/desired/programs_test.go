@@ -44,32 +44,32 @@ func pythonEnvironment(name string, execution *v1alpha1.Execution,
 // TestDefinitionOfFunctions checks the defaults, and that all processes share the container's memory.
 func TestDefinitionOfFunctions(t *testing.T) {
 	env := pythonEnvironment("own", nil, environment.Python{Code: rewardCode})
-	want := &contract.Python{Code: rewardCode, Processes: 2, Concurrency: 64, TimeoutSeconds: 60, MemoryBytes: 480 << 20}
+	want := &environment.Python{Code: rewardCode, Processes: 2, Concurrency: 64, TimeoutSeconds: 60}
 	if diff := cmp.Diff(want, Definition(env.Spec).Reward.Python); diff != "" {
 		t.Errorf("a function (-want +got):\n%s", diff)
 	}
+	if got := Definition(env.Spec).Execution.ProcessBytes; got != 480<<20 {
+		t.Errorf("a process of two has %d bytes, want 480 MiB", got)
+	}
 	half := 0.5
-	execution := &v1alpha1.Execution{FunctionImage: environment.FunctionImage{Image: "own:1"}, Container: v1alpha1.Container{
-		Resources: corev1.ResourceRequirements{
-			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("464Mi")}}}}
+	execution := &v1alpha1.Execution{FunctionImage: environment.FunctionImage{Image: "own:1"},
+		Container: v1alpha1.Container{
+			Resources: corev1.ResourceRequirements{
+				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("464Mi")}}}}
 	env = pythonEnvironment("own", execution,
-		environment.Python{Code: rewardCode, Processes: new(int32(3)), Concurrency: new(int32(1)),
-			TimeoutSeconds: new(int32(5)), Function: "score", OnError: &half},
-		environment.Python{Code: rewardCode, Processes: new(int32(1))})
+		environment.Python{Code: rewardCode, Processes: 3, Concurrency: 1,
+			TimeoutSeconds: 5, Function: "score", OnError: &half},
+		environment.Python{Code: rewardCode, Processes: 1})
 	definition := Definition(env.Spec)
 	if err := definition.Validate(); err != nil {
 		t.Error(err)
 	}
-	var memory []int64
-	for _, function := range definition.Reward.Functions() {
-		memory = append(memory, function.MemoryBytes>>20)
+	if got := definition.Execution.ProcessBytes; got != 100<<20 {
+		t.Errorf("a process of four has %d of 464 MiB, want 100 MiB", got)
 	}
-	if diff := cmp.Diff([]int64{100, 100}, memory); diff != "" {
-		t.Errorf("memory in MiB of 464 MiB and 4 processes (-want +got):\n%s", diff)
-	}
-	want = &contract.Python{Code: rewardCode, Function: "score", Processes: 3, Concurrency: 1, TimeoutSeconds: 5,
-		MemoryBytes: 100 << 20, OnError: &half}
-	if diff := cmp.Diff(want, definition.Reward.Weighted[0].Rule.Python); diff != "" {
+	want = &environment.Python{Code: rewardCode, Function: "score", Processes: 3, Concurrency: 1, TimeoutSeconds: 5,
+		OnError: &half}
+	if diff := cmp.Diff(want, definition.Reward.Weighted[0].Python); diff != "" {
 		t.Errorf("a function of a sum (-want +got):\n%s", diff)
 	}
 }
@@ -80,7 +80,8 @@ func TestCodeIsPartOfTheDigest(t *testing.T) {
 	for _, env := range []*v1alpha1.RewardEnvironment{
 		pythonEnvironment("own", nil, environment.Python{Code: rewardCode}),
 		pythonEnvironment("own", nil, environment.Python{Code: rewardCode + " "}),
-		pythonEnvironment("own", &v1alpha1.Execution{FunctionImage: environment.FunctionImage{Image: "own:1"}}, environment.Python{Code: rewardCode}),
+		pythonEnvironment("own", &v1alpha1.Execution{FunctionImage: environment.FunctionImage{Image: "own:1"}},
+			environment.Python{Code: rewardCode}),
 	} {
 		digest, err := contract.DefinitionDigest(Definition(env.Spec))
 		if err != nil {
@@ -181,7 +182,8 @@ func TestFunctionsRunBesideWorkers(t *testing.T) {
 // TestServersOfEarlierVersions decodes what a manager without functions has noted in a Job.
 func TestServersOfEarlierVersions(t *testing.T) {
 	got, err := decodeServers(`{"sums":{"image":"sums:dev","port":8080}}`)
-	if diff := cmp.Diff(map[string]sidecar{"sums": {ORSServer: contract.ORSServer{Image: "sums:dev", Port: 8080}}},
+	if diff := cmp.Diff(map[string]sidecar{"sums": {Server: contract.Server{
+		ServerImage: environment.ServerImage{Image: "sums:dev", Port: 8080}}}},
 		got); err != nil || diff != "" {
 		t.Errorf("decodeServers: %v (-want +got):\n%s", err, diff)
 	}

@@ -8,61 +8,23 @@ import (
 	"encoding/json"
 	"slices"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// rewardOf returns the reward of a spec as programs read it.
-func rewardOf(reward environment.Reward) *contract.RewardRule {
-	rule := ruleOf(reward.RewardRule)
-	for _, part := range reward.Weighted {
-		rule.Weighted = append(rule.Weighted, contract.WeightedReward{Name: part.Name, Weight: part.Weight,
-			Rule: ruleOf(part.RewardRule)})
+// rewardOf returns a reward in the form in which equal rewards are equal: schemas are compact, and unordered lists are
+// sorted.
+func rewardOf(spec environment.Reward) *environment.Reward {
+	reward := spec.DeepCopy()
+	for _, rule := range reward.Rules() {
+		if rule.JSONSchema != nil {
+			rule.JSONSchema.Schema = compact(rule.JSONSchema.Schema)
+		}
+		if rule.ExactMatch != nil {
+			slices.Sort(rule.ExactMatch.Normalize)
+		}
 	}
-	return &rule
-}
-
-func ruleOf(rule environment.RewardRule) contract.RewardRule {
-	converted := contract.RewardRule{Expression: rule.Expression}
-	if rule.ExactMatch != nil {
-		converted.ExactMatch = exactMatchOf(*rule.ExactMatch)
-	}
-	if rule.Regex != nil {
-		converted.Regex = &contract.Regex{Pattern: rule.Regex.Pattern}
-	}
-	if rule.JSONSchema != nil {
-		converted.JSONSchema = &contract.JSONSchema{Schema: compact(rule.JSONSchema.Schema)}
-	}
-	if rule.Countdown != nil {
-		converted.Countdown = &contract.Countdown{Strict: ptr.Deref(rule.Countdown.Strict, true)}
-	}
-	if rule.Math != nil {
-		converted.Math = &contract.Math{}
-	}
-	if rule.GSM8K != nil {
-		converted.GSM8K = &contract.GSM8K{Strict: rule.GSM8K.Strict}
-	}
-	if rule.Python != nil {
-		converted.Python = pythonOf(*rule.Python)
-	}
-	if rule.Rubric != nil {
-		converted.Rubric = rubricOf(*rule.Rubric)
-	}
-	return converted
-}
-
-func exactMatchOf(match environment.ExactMatch) *contract.ExactMatch {
-	converted := contract.ExactMatch{}
-	if match.Part != environment.PartLastInteger {
-		converted.Part = contract.ExactMatchPart(match.Part)
-	}
-	for _, n := range match.Normalize {
-		converted.Normalize = append(converted.Normalize, contract.Normalization(n))
-	}
-	slices.Sort(converted.Normalize)
-	return &converted
+	return reward
 }
 
 // compact returns a schema without white space and with sorted names, so that equal schemas have equal digests. A
@@ -79,4 +41,15 @@ func compact(schema []byte) json.RawMessage {
 		return schema
 	}
 	return data
+}
+
+// judgeMounts lists the Secrets that the judges of a reward need.
+func judgeMounts(reward *environment.Reward) []string {
+	var mounts []string
+	for _, rubric := range reward.Rubrics() {
+		if o := rubric.Judge.OpenAI; o != nil && o.APIKeySecretKeyRef != nil {
+			mounts = append(mounts, contract.SecretMount(*o.APIKeySecretKeyRef))
+		}
+	}
+	return mounts
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
@@ -205,7 +206,7 @@ func TestFileReportsMissingSplits(t *testing.T) {
 func TestFileRefusesSharedPromptsOfServers(t *testing.T) {
 	pins := testPins()
 	served := pins["arithmetic"]
-	served.Definition = contract.Definition{ORS: &contract.ORS{URL: "http://ors", CreateSeconds: 1, CallSeconds: 1}}
+	served.Definition = contract.Definition{ORS: &contract.ORS{ORS: environment.ORS{URL: "http://ors"}}}
 	pins["served"] = served
 	shared, from := playing.Sampling{MaxTokens: 16, SharedPrompt: new(true)},
 		&v1alpha1.EnvironmentRef{Name: "served"}

@@ -55,7 +55,7 @@ func SharedServers(run *v1alpha1.TrainingRun, list string, settings Settings) ([
 		if !servers[name].Shared {
 			continue
 		}
-		deployment, err := sharedServer(run, name, servers[name].ORSServer, settings)
+		deployment, err := sharedServer(run, name, servers[name].Server, settings)
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func SharedServers(run *v1alpha1.TrainingRun, list string, settings Settings) ([
 
 // sharedServer runs a server as the run's workers run: under their security, on their nodes, with their secrets to
 // pull.
-func sharedServer(run *v1alpha1.TrainingRun, name string, server contract.ORSServer,
+func sharedServer(run *v1alpha1.TrainingRun, name string, server contract.Server,
 	settings Settings) (*appsv1.Deployment, error) {
 	tmp := emptyVolume(serverVolume, serverLimit)
 	container, err := serverContainer(name, server, tmp)
@@ -101,10 +101,10 @@ func sharedServer(run *v1alpha1.TrainingRun, name string, server contract.ORSSer
 
 // sharedServerDigest digests what a server is: the environment that it belongs to, what that says of it, and what a
 // user can change about the pods of the run's workers.
-func sharedServerDigest(run *v1alpha1.TrainingRun, name string, server contract.ORSServer) string {
+func sharedServerDigest(run *v1alpha1.TrainingRun, name string, server contract.Server) string {
 	return templateDigest(struct {
 		Environment string
-		Server      contract.ORSServer
+		Server      contract.Server
 		Workers     string
 	}{name, server, RolloutTemplateDigest(run)})
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 )
 
 // TestFileOfToolsAndFormats makes a run file only where the model's format declares tools, or a dialect does, or the
@@ -18,20 +18,20 @@ func TestFileOfToolsAndFormats(t *testing.T) {
 	for name, tc := range map[string]struct {
 		renderer string
 		declares bool
-		dialect  contract.ToolDialect
+		dialect  environment.ToolDialect
 		refused  bool
 	}{
 		"a format with tools":           {renderer: "qwen3", declares: true},
 		"a format without tools":        {renderer: "role_colon", declares: true, refused: true},
-		"in a dialect":                  {renderer: "role_colon", declares: true, dialect: contract.HermesJSON},
+		"in a dialect":                  {renderer: "role_colon", declares: true, dialect: environment.HermesJSON},
 		"an environment without a tool": {renderer: "role_colon"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pins := testPins()
 			for name, pin := range pins {
 				pin.DeclaresTools = tc.declares
-				pin.Definition.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{Dialect: tc.dialect,
-					ParseErrors: contract.ParseErrors{Train: contract.TrainKeep}}}
+				pin.Definition.Interaction = &environment.Interaction{ToolUse: &environment.ToolUse{Dialect: tc.dialect,
+					ParseErrors: environment.ParseErrors{Train: environment.KeepParseErrors}}}
 				pins[name] = pin
 			}
 			run := testRun(func(run *v1alpha1.TrainingRun) {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/rubric"
@@ -37,7 +38,7 @@ type Judges struct {
 }
 
 // New returns a judge; it is made for registry.Builder.TinkerJudge.
-func (j *Judges) New(definition contract.Judge) (rubric.Judge, error) {
+func (j *Judges) New(definition settings.Judge) (rubric.Judge, error) {
 	if definition.Tinker == nil {
 		return nil, errors.New("the judge is not one on Tinker")
 	}
@@ -63,7 +64,7 @@ func (j *Judges) reported() string {
 // run share: a request that another worker made before is answered with what was paid for.
 type judge struct {
 	judges     *Judges
-	definition contract.Judge
+	definition settings.Judge
 
 	mu       sync.Mutex
 	renderer renderer.Renderer
@@ -179,12 +180,12 @@ func (j *judge) once(ctx context.Context, worker *Worker, request rubric.Request
 	seed := digestNumber("tinker-operator judge sample 1", nil, request.Seed, uint64(request.Call), uint64(request.Try))
 	number := digestNumber("tinker-operator judge request 1", prompt, uint64(seed), uint64(reposts))
 	seed = worker.seedFor(seed, 1)
-	topP, topK := 1.0, -1
+	topP, topK, maxTokens := 1.0, -1, int(j.definition.Sampling.MaxTokens)
 	result, err := worker.config.Endpoint.Sample(client.WithUse(ctx, client.UseJudge), tinker.SampleRequest{
 		NumSamples: 1, Prompt: tinker.Text(prompt), SamplingSession: session, SeqID: &number,
 		SamplingParams: tinker.SamplingParams{
-			MaxTokens: &j.definition.MaxTokens, Seed: &seed, Stop: tinker.Stop(stop),
-			Temperature: j.definition.Temperature, TopK: topK, TopP: topP,
+			MaxTokens: &maxTokens, Seed: &seed, Stop: tinker.Stop(stop),
+			Temperature: *j.definition.Sampling.Temperature, TopK: topK, TopP: topP,
 		},
 	})
 	if err != nil {

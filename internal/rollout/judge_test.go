@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
@@ -51,20 +53,20 @@ func digitsOf(a, b int) []any {
 }
 
 // judged has the groups of a learner judged by a model on Tinker.
-func judged(b *scriptedLearner, change func(*contract.Rubric)) {
-	definition := contract.Rubric{Scoring: contract.ScorePassRate, MinCoverage: 1, Judge: contract.Judge{
-		Tinker: &contract.TinkerJudge{Model: tinkersim.JudgeName}, Temperature: 0.7, MaxTokens: 4096, Retries: 3,
-		TimeoutSeconds: 60,
-	}}
+func judged(b *scriptedLearner, change func(*settings.Rubric)) {
+	definition := settings.Rubric{Scoring: settings.ScorePassRate, MinCoverage: new(1.0), Judge: settings.Judge{
+		Tinker: &settings.TinkerJudge{Model: tinkersim.JudgeName}, Retries: new(int32(3)),
+		TimeoutSeconds: 60, Sampling: settings.JudgeSampling{Temperature: new(0.7), MaxTokens: 4096}}}
 	if change != nil {
 		change(&definition)
 	}
 	set := func(list []contract.Environment) {
 		for i := range list {
 			list[i].Definition = contract.Definition{
-				Dataset: &contract.Dataset{JSONL: &contract.JSONL{ConfigMap: "c"},
-					Splits: []contract.DataSplit{{Name: "train", Source: "rows.jsonl"}}},
-				Reward: &contract.RewardRule{Rubric: &definition},
+				Dataset: &contract.Dataset{Dataset: settings.Dataset{JSONL: &settings.JSONL{ConfigMapRef: &ref.ConfigMap{
+					Name: "c"}},
+					Splits: []settings.DataSplit{{Name: "train", Source: "rows.jsonl"}}}},
+				Reward: &settings.Reward{RewardRule: settings.RewardRule{Rubric: &definition}},
 			}
 			list[i].Retries = 1
 		}
@@ -85,7 +87,7 @@ func withJudges(data dataset.Dataset, wrap func(rubric.Judge) rubric.Judge) func
 		config.Environments = registry.Builder{
 			Data:         func(context.Context, contract.Dataset) (dataset.Dataset, error) { return data, nil },
 			JudgeProblem: config.Judges.Report,
-			TinkerJudge: func(definition contract.Judge) (rubric.Judge, error) {
+			TinkerJudge: func(definition settings.Judge) (rubric.Judge, error) {
 				made, err := config.Judges.New(definition)
 				if wrap != nil && err == nil {
 					made = wrap(made)
@@ -222,7 +224,7 @@ func TestJudgeFaultsScoreNothing(t *testing.T) {
 	place := newLearnerService(t)
 	play := func(wrap func(rubric.Judge) rubric.Judge) map[rl.Key]rl.Group {
 		b := sim.board(keys...)
-		judged(b, func(r *contract.Rubric) { r.Judge.Retries = 0 })
+		judged(b, func(r *settings.Rubric) { r.Judge.Retries = new(int32(0)) })
 		b.play.Environments[0].Retries, b.play.Environments[0].MinMembers = 0, 1
 		for i := range b.open {
 			b.open[i].MinMembers = 1
@@ -273,7 +275,7 @@ func TestJudgeFaultsScoreNothing(t *testing.T) {
 func TestUnknownJudgeIsReported(t *testing.T) {
 	sim := newSimulator(t)
 	place, b := newLearnerService(t), sim.board(slots(1)...)
-	judged(b, func(r *contract.Rubric) {
+	judged(b, func(r *settings.Rubric) {
 		r.Judge.Tinker.Checkpoint, r.Judge.Tinker.Model = "tinker://missing/sampler_weights/v0", ""
 	})
 	place.serve(b, 1)

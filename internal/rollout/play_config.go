@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
@@ -151,7 +152,7 @@ func (c *playConfig) rendererFor(definition contract.Definition) renderer.Render
 	if dialect == "" {
 		return c.renderer
 	}
-	return families.WithCalls(c.renderer, dialect == contract.QwenXML)
+	return families.WithCalls(c.renderer, dialect == settings.QwenXML)
 }
 
 // environments holds the environments that were built, by the digest of their definition.

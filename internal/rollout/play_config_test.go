@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
@@ -59,9 +60,9 @@ func TestPlayConfigChecksTheFormat(t *testing.T) {
 // has none.
 func TestPlayConfigUsesTheDialectOfTheEnvironment(t *testing.T) {
 	definition := contract.Definition{
-		Dataset:     &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 9}},
-		Reward:      &contract.RewardRule{ExactMatch: &contract.ExactMatch{}},
-		Interaction: &contract.Interaction{ToolUse: &contract.ToolUse{}},
+		Dataset:     &contract.Dataset{Dataset: settings.Dataset{Arithmetic: &settings.ArithmeticData{MaxOperand: 9}}},
+		Reward:      &settings.Reward{RewardRule: settings.RewardRule{ExactMatch: &settings.ExactMatch{}}},
+		Interaction: &settings.Interaction{ToolUse: &settings.ToolUse{}},
 	}
 	format, err := families.ForModel("tinkersim/byte-136k")
 	if err != nil {
@@ -70,8 +71,8 @@ func TestPlayConfigUsesTheDialectOfTheEnvironment(t *testing.T) {
 	conversation := renderer.Conversation{
 		Messages: []chat.Message{{Role: chat.RoleUser, Content: "1 + 1?"}}, Tools: []chat.Tool{{Name: "calculator"}},
 	}
-	for dialect, want := range map[contract.ToolDialect]string{"": "", contract.HermesJSON: "return a json object",
-		contract.QwenXML: "<function=example_function_name>"} {
+	for dialect, want := range map[settings.ToolDialect]string{"": "", settings.HermesJSON: "return a json object",
+		settings.QwenXML: "<function=example_function_name>"} {
 		definition.Interaction.ToolUse.Dialect = dialect
 		digest, err := contract.DefinitionDigest(definition)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
@@ -42,8 +43,9 @@ func trainKey(slot int64) rl.Key { return rl.Key{Slot: slot, Lineage: version0} 
 func play() contract.Play {
 	env := contract.Environment{
 		Name: "arithmetic",
-		Definition: contract.Definition{Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 99}},
-			Reward: &contract.RewardRule{ExactMatch: &contract.ExactMatch{}}},
+		Definition: contract.Definition{Dataset: &contract.Dataset{Dataset: environment.Dataset{
+			Arithmetic: &environment.ArithmeticData{MaxOperand: 99}}},
+			Reward: &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}}},
 		GroupSize: 4, MinMembers: 2,
 		Sampling: playing.Sampling{MaxTokens: 16, Temperature: new(1.0), TopP: 1},
 		Reward:   playing.EpisodeReward{Reduction: "Sum"},

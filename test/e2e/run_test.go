@@ -59,7 +59,7 @@ func prepare(t testing.TB, namespace string) {
 			}},
 		&v1alpha1.RewardEnvironment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "arithmetic"},
 			Spec: v1alpha1.RewardEnvironmentSpec{
-				Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{MaxOperand: new(int32(99))}},
+				Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{MaxOperand: 99}},
 				Reward:  &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}},
 			}},
 	}

@@ -123,7 +123,7 @@ func startAtSkyRL(t *testing.T, name string, steps, evaluateEvery int64) *v1alph
 	rewards := &v1alpha1.RewardEnvironment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: v1alpha1.RewardEnvironmentSpec{
-			Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{MaxOperand: new(int32(9))}},
+			Dataset: &environment.Dataset{Arithmetic: &environment.ArithmeticData{MaxOperand: 9}},
 			Reward:  &environment.Reward{RewardRule: environment.RewardRule{Expression: `reply.text.contains("7") ? 1.0 : 0.0`}},
 		},
 	}

@@ -76,7 +76,7 @@ func TestToolUse(t *testing.T) {
 	environment := &v1alpha1.RewardEnvironment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "calculator"},
 		Spec: v1alpha1.RewardEnvironmentSpec{
-			Dataset:     &environment.Dataset{Arithmetic: &environment.ArithmeticData{MaxOperand: new(int32(9))}},
+			Dataset:     &environment.Dataset{Arithmetic: &environment.ArithmeticData{MaxOperand: 9}},
 			Reward:      &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}},
 			Interaction: &environment.Interaction{ToolUse: &environment.ToolUse{}},
 		},

@@ -24,8 +24,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/chat"
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/ors"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
@@ -35,10 +35,10 @@ import (
 // server reads secrets.
 var packages = map[string]struct {
 	module   string
-	delivery contract.SecretDelivery
+	delivery settings.SecretDelivery
 }{
-	"ors-sdk":    {module: "ors", delivery: contract.DeliverBody},
-	"openreward": {module: "openreward.environments", delivery: contract.DeliverHeader},
+	"ors-sdk":    {module: "ors", delivery: settings.DeliverBody},
+	"openreward": {module: "openreward.environments", delivery: settings.DeliverHeader},
 }
 
 func TestServersOfPythonPackages(t *testing.T) {
@@ -54,7 +54,7 @@ func TestServersOfPythonPackages(t *testing.T) {
 			t.Run("a session that was deleted", func(t *testing.T) { testDeleted(t, address) })
 			t.Run("secrets", func(t *testing.T) {
 				testSecrets(t, address, p.delivery)
-				testSecrets(t, address, contract.DeliverBoth)
+				testSecrets(t, address, settings.DeliverBoth)
 			})
 		})
 	}
@@ -270,7 +270,7 @@ func testDeleted(t *testing.T, address string) {
 	}
 }
 
-func testSecrets(t *testing.T, address string, delivery contract.SecretDelivery) {
+func testSecrets(t *testing.T, address string, delivery settings.SecretDelivery) {
 	session := open(t, ors.Options{BaseURL: address, Delivery: delivery,
 		Secrets: []ors.Secret{{Name: "KEY", Value: "word"}}})
 	if got := call(t, session, "secret", ""); got.Text != "word" {

@@ -65,7 +65,7 @@ var _ = Describe("Data in a ConfigMap", func() {
 				Dataset: &environment.Dataset{
 					JSONL: &environment.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "own-data"}},
 					Splits: []environment.DataSplit{{Name: "test", Source: "rows.jsonl", Take: new(int64(100))},
-						{Name: "train", Source: "rows.jsonl", Skip: new(int64(100))}},
+						{Name: "train", Source: "rows.jsonl", Skip: 100}},
 				},
 				Reward: &environment.Reward{RewardRule: environment.RewardRule{ExactMatch: &environment.ExactMatch{}}},
 			},

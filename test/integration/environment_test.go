@@ -34,7 +34,7 @@ var _ = Describe("A RewardEnvironment", func() {
 		digest := env.Status.Digest
 		Consistently(func() int { return len(w.jobs(v1alpha1.RoleProbe)) }, "300ms", "30ms").Should(Equal(1))
 		w.kubelet.set(func(k *kubelet) { k.holdProbes = true })
-		env.Spec.Dataset.Arithmetic.MaxOperand = new(int32(9))
+		env.Spec.Dataset.Arithmetic.MaxOperand = 9
 		Expect(kube.Update(context.Background(), env)).To(Succeed())
 		awaitProbed(env, "Unknown Probing")
 		w.kubelet.set(func(k *kubelet) { k.holdProbes = false })
@@ -76,7 +76,7 @@ var _ = Describe("A RewardEnvironment", func() {
 		env := &v1alpha1.RewardEnvironment{}
 		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "arithmetic"},
 			env)).To(Succeed())
-		env.Spec.Dataset.Arithmetic.MaxOperand = new(int32(9))
+		env.Spec.Dataset.Arithmetic.MaxOperand = 9
 		Expect(kube.Update(context.Background(), env)).To(Succeed())
 		w.endLearner(w.learner(run.Name, 1), 1, "")
 		w.learner(run.Name, 2)
@@ -96,7 +96,7 @@ var _ = Describe("A RewardEnvironment", func() {
 		env := &v1alpha1.RewardEnvironment{}
 		Expect(kube.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "arithmetic"},
 			env)).To(Succeed())
-		env.Spec.Dataset.Arithmetic.MaxOperand = new(int32(9))
+		env.Spec.Dataset.Arithmetic.MaxOperand = 9
 		Expect(kube.Update(context.Background(), env)).To(Succeed())
 		awaitProbed(env, "True Probed")
 		Expect(kube.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(w.namespace),
@@ -105,10 +105,10 @@ var _ = Describe("A RewardEnvironment", func() {
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False EnvironmentChanged"))
 		})
-		env.Spec.Dataset.Arithmetic.MaxOperand = new(int32(99))
+		env.Spec.Dataset.Arithmetic.MaxOperand = 99
 		Eventually(func() error {
 			Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(env), env)).To(Succeed())
-			env.Spec.Dataset.Arithmetic.MaxOperand = new(int32(99))
+			env.Spec.Dataset.Arithmetic.MaxOperand = 99
 			return kube.Update(context.Background(), env)
 		}).Should(Succeed())
 		w.learner(run.Name, 2)

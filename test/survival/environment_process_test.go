@@ -138,7 +138,7 @@ func TestEnvironmentServerProcess(t *testing.T) {
 			definition := w.file.Fixed.Environments[0].Definition.ORS
 			definition.URL = "http://" + address
 			if tc.signal == syscall.SIGSTOP { // Only a server that is stopped leaves requests without an answer.
-				definition.CallSeconds, definition.CreateSeconds = 1, 5
+				definition.Timeouts.CallSeconds, definition.Timeouts.CreateSeconds = 1, 5
 			}
 			server := startEnvironmentProcess(t, address, tc.signal)
 			w.startRolloutWorker("w0")

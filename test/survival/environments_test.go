@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
@@ -20,7 +21,8 @@ func TestResumeWithTwoEnvironments(t *testing.T) {
 	change := func(f *contract.RunFile) {
 		a, b := arithmetic("train", 50, 4, 8), arithmetic("train", 500, 2, 12)
 		a.Name, b.Name, a.Weight, b.Weight = "a", "b", 3, 1
-		b.Definition.Dataset = &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 60}}
+		b.Definition.Dataset = &contract.Dataset{Dataset: settings.Dataset{Arithmetic: &settings.ArithmeticData{
+			MaxOperand: 60}}}
 		f.Fixed.Environments = []contract.Environment{a, b}
 		ea, eb := arithmetic("test", 5, 4, 8), arithmetic("test", 7, 2, 8)
 		ea.Name, eb.Name, ea.PassAt, eb.PassAt = "a", "b", []int{1, 4}, []int{1, 2}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
@@ -53,11 +54,11 @@ type judgedBuilder struct {
 
 // Build implements rollout.Builder.
 func (b judgedBuilder) Build(_ context.Context, definition contract.Definition) (environment.Environment, error) {
-	rows, err := dataset.NewArithmetic(definition.Dataset.Arithmetic.MaxOperand)
+	rows, err := dataset.NewArithmetic(int(definition.Dataset.Arithmetic.MaxOperand))
 	if err != nil {
 		return nil, err
 	}
-	grader, err := rubric.New(containsJudge(b), rubric.Options{Scoring: contract.ScorePassRate, MinCoverage: 1})
+	grader, err := rubric.New(containsJudge(b), rubric.Options{Scoring: settings.ScorePassRate, MinCoverage: 1})
 	return &faultyEnvironment{Environment: singleturn.New(rubricRows{rows}, grader), builder: b}, err
 }
 

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
@@ -121,8 +122,8 @@ func arithmetic(split string, tasks int64, groupSize, maxTokens int) contract.En
 	return contract.Environment{
 		Name: "arithmetic", Digest: strings.Repeat("d", 64),
 		Definition: contract.Definition{
-			Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 99}},
-			Reward:  &contract.RewardRule{ExactMatch: &contract.ExactMatch{}},
+			Dataset: &contract.Dataset{Dataset: settings.Dataset{Arithmetic: &settings.ArithmeticData{MaxOperand: 99}}},
+			Reward:  &settings.Reward{RewardRule: settings.RewardRule{ExactMatch: &settings.ExactMatch{}}},
 		},
 		Splits:    []contract.Split{{Name: split, Shuffle: split == "train", Tasks: tasks}},
 		GroupSize: groupSize, MinMembers: 1, Retries: 1,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -40,12 +41,12 @@ func newToolServer(t *testing.T, declares bool) *toolServer {
 }
 
 // newToolFixture prepares a run on the server, whose model's format has no tools.
-func newToolFixture(t *testing.T, s *toolServer, dialect contract.ToolDialect) *fixture {
+func newToolFixture(t *testing.T, s *toolServer, dialect settings.ToolDialect) *fixture {
 	t.Helper()
 	w := newFixture(t, func(f *contract.RunFile) {
 		e := served("letters", "http://letters") // The digest of the definition has the server's address.
-		e.Definition.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{
-			Dialect: dialect, ParseErrors: contract.ParseErrors{MaxConsecutive: 2, Train: contract.TrainKeep},
+		e.Definition.Interaction = &settings.Interaction{ToolUse: &settings.ToolUse{
+			Dialect: dialect, ParseErrors: settings.ParseErrors{MaxConsecutive: new(int32(2)), Train: settings.KeepParseErrors},
 		}}
 		f.Fixed.Environments, f.Evaluation = []contract.Environment{e}, nil
 		f.Fixed.Algorithm.Steps = 2
@@ -91,7 +92,7 @@ func TestToolsThatTheFormatCannotDeclare(t *testing.T) {
 // TestToolsInADialect trains the same model on the same server with a dialect of calls, which the format need not have.
 func TestToolsInADialect(t *testing.T) {
 	t.Parallel()
-	w := newToolFixture(t, newToolServer(t, true), contract.HermesJSON)
+	w := newToolFixture(t, newToolServer(t, true), settings.HermesJSON)
 	w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
 	outcomes := w.outcomes()
 	for slot, outcome := range outcomes {

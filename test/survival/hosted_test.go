@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/hub/hubtest"
@@ -97,7 +99,7 @@ func TestHostedRubrics(t *testing.T) {
 	if judge.Tinker.Model != "Qwen/Qwen3-235B-A22B-Instruct-2507" || judge.Tinker.Renderer != "qwen3_instruct" {
 		t.Errorf("the judge is %+v, want the recipe's", judge.Tinker)
 	}
-	judge.Tinker = &contract.TinkerJudge{Model: tinkersim.JudgeName}
+	judge.Tinker = &settings.TinkerJudge{Model: tinkersim.JudgeName}
 	w := newFixture(t, takeStep(file, tinkersim.ModelName))
 	w.startJudgedWorkerOf("w0", judgedWorker{builder: registry.Builder{Data: data}})
 	w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)
@@ -122,7 +124,7 @@ func TestHostedOpenReward(t *testing.T) {
 	server := httptest.NewServer(service)
 	t.Cleanup(server.Close)
 	s := sample.Read(t, "hosted/openreward.yaml")
-	builder := registry.Builder{Secret: func(key contract.SecretKey) (string, error) {
+	builder := registry.Builder{Secret: func(key ref.SecretKey) (string, error) {
 		return map[string]string{"OPENREWARD_API_KEY": "user-key", "OPENAI_API_KEY": "secret"}[key.Key], nil
 	}}
 	pins := s.PinsOf(t, builder, func(d *contract.Definition) {

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
@@ -66,8 +67,8 @@ func withChatJudge(url string) func(*contract.RunFile) {
 			for i := range list {
 				rule := *list[i].Definition.Reward.Rubric
 				rule.Judge.Tinker, rule.Judge.OpenAI, rule.Judge.Retries = nil,
-					&contract.OpenAIJudge{BaseURL: url, Model: "grader"}, 0
-				list[i].Definition.Reward = &contract.RewardRule{Rubric: &rule}
+					&settings.OpenAIJudge{BaseURL: url, Model: "grader"}, new(int32(0))
+				list[i].Definition.Reward = &settings.Reward{RewardRule: settings.RewardRule{Rubric: &rule}}
 			}
 		}
 	}

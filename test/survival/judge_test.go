@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
@@ -51,14 +53,15 @@ func (r criteriaRows) Row(ctx context.Context, split string, index int64) (datas
 // withJudge has the environments of a run judged by a model at the simulator.
 func withJudge(f *contract.RunFile) {
 	judged := contract.Definition{
-		Dataset: &contract.Dataset{JSONL: &contract.JSONL{ConfigMap: "rows"}, Splits: []contract.DataSplit{
+		Dataset: &contract.Dataset{Dataset: settings.Dataset{JSONL: &settings.JSONL{ConfigMapRef: &ref.ConfigMap{
+			Name: "rows"}}, Splits: []settings.DataSplit{
 			{Name: "train", Source: "train.jsonl"}, {Name: "test", Source: "test.jsonl"},
-		}},
-		Reward: &contract.RewardRule{Rubric: &contract.Rubric{Scoring: contract.ScorePassRate, MinCoverage: 1,
-			Judge: contract.Judge{
-				Tinker: &contract.TinkerJudge{Model: tinkersim.JudgeName}, Temperature: 0.7, MaxTokens: 4096, Retries: 3,
-				TimeoutSeconds: 300,
-			}}},
+		}}},
+		Reward: &settings.Reward{RewardRule: settings.RewardRule{Rubric: &settings.Rubric{Scoring: settings.ScorePassRate,
+			MinCoverage: new(1.0),
+			Judge: settings.Judge{
+				Tinker: &settings.TinkerJudge{Model: tinkersim.JudgeName}, Retries: new(int32(3)),
+				TimeoutSeconds: 300, Sampling: settings.JudgeSampling{Temperature: new(0.7), MaxTokens: 4096}}}}},
 	}
 	for i := range f.Fixed.Environments {
 		f.Fixed.Environments[i].Definition = judged
@@ -99,7 +102,7 @@ func (w *fixture) startJudgedWorkerOf(name string, worker judgedWorker) (kill fu
 		config.Judges = judges
 		builder := worker.builder
 		builder.JudgeProblem = judges.Report
-		builder.TinkerJudge = func(definition contract.Judge) (rubric.Judge, error) {
+		builder.TinkerJudge = func(definition settings.Judge) (rubric.Judge, error) {
 			made, err := judges.New(definition)
 			if worker.wrap != nil && err == nil {
 				made = worker.wrap(made)

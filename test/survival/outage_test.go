@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment/ors/orstest"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
@@ -75,7 +76,8 @@ func newAnswerServer(t *testing.T) *answerServer {
 // served is an environment of a server.
 func served(name, url string) contract.Environment {
 	e := arithmetic("train", 40, 4, 8)
-	e.Name, e.Definition = name, contract.Definition{ORS: &contract.ORS{URL: url, CreateSeconds: 60, CallSeconds: 60}}
+	e.Name, e.Definition = name, contract.Definition{ORS: &contract.ORS{ORS: settings.ORS{URL: url,
+		Timeouts: settings.ORSTimeouts{CreateSeconds: 60, CallSeconds: 60}}}}
 	return e
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
@@ -138,7 +139,8 @@ func TestReplyThatEndsItsWorker(t *testing.T) {
 	bad := poison{slot: 5, member: 2}
 	// Each reply counts: an untrained policy gives no right answers.
 	byLength := func(f *contract.RunFile) {
-		f.Fixed.Environments[0].Definition.Reward = &contract.RewardRule{Expression: "double(size(reply.text)) / 8.0"}
+		f.Fixed.Environments[0].Definition.Reward = &settings.Reward{RewardRule: settings.RewardRule{
+			Expression: "double(size(reply.text)) / 8.0"}}
 	}
 	reference := newFixture(t, byLength)
 	reference.startRolloutWorkerOf("w0", poisonedBuilder{bad, func(context.Context) error {

@@ -25,7 +25,7 @@ type rolesBuilder struct {
 
 // Build implements rollout.Builder.
 func (b rolesBuilder) Build(_ context.Context, definition contract.Definition) (environment.Environment, error) {
-	rows, err := dataset.NewArithmetic(definition.Dataset.Arithmetic.MaxOperand)
+	rows, err := dataset.NewArithmetic(int(definition.Dataset.Arithmetic.MaxOperand))
 	return &rolesEnvironment{Dataset: rows, judging: b.judging}, err
 }
 

@@ -12,6 +12,7 @@ import (
 	diff "github.com/google/go-cmp/cmp"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
@@ -105,7 +106,7 @@ func TestSolverJudge(t *testing.T) {
 		withRoles("")(f)
 		f.Fixed.Algorithm.ConstantGroups = algorithm.KeepConstantGroups
 		for _, env := range []*contract.Environment{&f.Fixed.Environments[0], &f.Evaluation.Environments[0]} {
-			env.Definition.Interaction = &contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 2}}
+			env.Definition.Interaction = &settings.Interaction{SolverJudge: &settings.SolverJudge{Solvers: 2}}
 		}
 	})
 	w.startRolloutWorker("w0")

@@ -119,9 +119,9 @@ func TestFaultyEnvironmentServers(t *testing.T) {
 				}
 			}
 			w := onServer(t, server)
-			w.file.Fixed.Environments[0].Definition.ORS.CallSeconds = 60
+			w.file.Fixed.Environments[0].Definition.ORS.Timeouts.CallSeconds = 60
 			if tc.before != nil { // Only answers in the server's place may never come.
-				w.file.Fixed.Environments[0].Definition.ORS.CallSeconds = 1
+				w.file.Fixed.Environments[0].Definition.ORS.Timeouts.CallSeconds = 1
 			}
 			w.startRolloutWorker("w0")
 			w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment/ors/orstest"
@@ -125,7 +126,7 @@ func newSlowEnvironment(load sessionLoad, turns *atomic.Int64) *orstest.Server {
 // onSlowEnvironment is the run of the benchmark: one step that does not end while it is measured.
 func onSlowEnvironment(f *contract.RunFile, url string, load sessionLoad) {
 	e := served("slow", url)
-	e.Definition.ORS.AnswerTool = &contract.AnswerTool{Name: "say", Argument: "text"}
+	e.Definition.ORS.AnswerTool = &settings.AnswerTool{Name: "say", Argument: "text"}
 	e.Splits[0].Tasks, e.GroupSize, e.Sampling.MaxTokens = 1<<20, 10, 64
 	e.Limits = playing.Limits{Turns: int32(2 * load.turns), OnLimit: "Grade"}
 	f.Fixed.Environments, f.Evaluation, f.Concurrency = []contract.Environment{e}, nil, load.sessions

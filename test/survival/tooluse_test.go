@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
@@ -100,8 +101,8 @@ func newQwenFixture(t testing.TB) *fixture {
 		model.Tokenizer = &contract.Tokenizer{Repository: qwen, SHA256: hex.EncodeToString(sum[:])}
 		environment := arithmetic("train", 6, 4, 64)
 		environment.Definition.Dataset.Arithmetic.MaxOperand = 2
-		environment.Definition.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{
-			ParseErrors: contract.ParseErrors{MaxConsecutive: 2, Train: contract.TrainKeep},
+		environment.Definition.Interaction = &settings.Interaction{ToolUse: &settings.ToolUse{
+			ParseErrors: settings.ParseErrors{MaxConsecutive: new(int32(2)), Train: settings.KeepParseErrors},
 		}}
 		environment.Limits = playing.Limits{Turns: 4, TrajectoryTokens: 2000, OnLimit: "Grade"}
 		f.Fixed.Environments = []contract.Environment{environment}

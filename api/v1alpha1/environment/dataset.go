@@ -64,7 +64,7 @@ type ArithmeticData struct {
 	// +kubebuilder:validation:Maximum=9999
 	// +kubebuilder:default=99
 	// +optional
-	MaxOperand *int32 `json:"maxOperand,omitempty"`
+	MaxOperand int32 `json:"maxOperand,omitempty"`
 }
 
 // CountdownData generates tasks that have a solution; a hash of numbers and target decides whether a task is in train
@@ -76,25 +76,25 @@ type CountdownData struct {
 	// +kubebuilder:validation:Maximum=6
 	// +kubebuilder:default=3
 	// +optional
-	MinNumbers *int32 `json:"minNumbers,omitempty"`
+	MinNumbers int32 `json:"minNumbers,omitempty"`
 	// maxNumbers is the greatest number of numbers in a task.
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=6
 	// +kubebuilder:default=4
 	// +optional
-	MaxNumbers *int32 `json:"maxNumbers,omitempty"`
+	MaxNumbers int32 `json:"maxNumbers,omitempty"`
 	// maxNumber is the greatest number; the least is 1.
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=999
 	// +kubebuilder:default=99
 	// +optional
-	MaxNumber *int32 `json:"maxNumber,omitempty"`
+	MaxNumber int32 `json:"maxNumber,omitempty"`
 	// tasks is how many tasks the split train has; test has a fifth as many.
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=10000000
 	// +kubebuilder:default=10000
 	// +optional
-	Tasks *int64 `json:"tasks,omitempty"`
+	Tasks int64 `json:"tasks,omitempty"`
 }
 
 // HuggingFace is a data set of the hub.
@@ -188,7 +188,7 @@ type DataSplit struct {
 	// skip is how many rows are left out at the start.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
-	Skip *int64 `json:"skip,omitempty"`
+	Skip int64 `json:"skip,omitempty"`
 	// take is how many rows are used at most; without it, the rest.
 	// +kubebuilder:validation:Minimum=1
 	// +optional

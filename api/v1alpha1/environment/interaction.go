@@ -19,6 +19,14 @@ type Interaction struct {
 	SelfRefine *SelfRefine `json:"selfRefine,omitempty"`
 }
 
+// Dialect returns how calls of tools are written in the interaction; empty for the dialect of the model's format.
+func (i *Interaction) Dialect() ToolDialect {
+	if i == nil || i.ToolUse == nil {
+		return ""
+	}
+	return i.ToolUse.Dialect
+}
+
 // ToolUse is turns of one model that calls tools.
 type ToolUse struct {
 	// systemPrompt is the first message; $(tools) in it is replaced by the list of tools, which the model's
@@ -79,7 +87,7 @@ type SolverJudge struct {
 	// +kubebuilder:validation:Maximum=64
 	// +kubebuilder:default=2
 	// +optional
-	Solvers *int32 `json:"solvers,omitempty"`
+	Solvers int32 `json:"solvers,omitempty"`
 	// solverPrompt is a template in which $(prompt) is replaced; without it, the prompt and the wish for an
 	// answer within <answer> tags.
 	// +kubebuilder:validation:MinLength=1

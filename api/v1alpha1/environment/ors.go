@@ -60,7 +60,7 @@ type ORS struct {
 	// maxSessions is how many sessions a worker has open at once; without it, as many as it has episodes.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
-	MaxSessions *int32 `json:"maxSessions,omitempty"`
+	MaxSessions int32 `json:"maxSessions,omitempty"`
 }
 
 // AnswerTool is a tool whose argument is an answer.
@@ -101,7 +101,7 @@ type ServerImage struct {
 	// +kubebuilder:validation:Maximum=65535
 	// +kubebuilder:default=8080
 	// +optional
-	Port *int32 `json:"port,omitempty"`
+	Port int32 `json:"port,omitempty"`
 	// command runs instead of the image's entry point.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -140,11 +140,11 @@ type ORSTimeouts struct {
 	// +kubebuilder:validation:Maximum=3600
 	// +kubebuilder:default=120
 	// +optional
-	CreateSeconds *int32 `json:"createSeconds,omitempty"`
+	CreateSeconds int32 `json:"createSeconds,omitempty"`
 	// callSeconds bounds a call of a tool.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
 	// +kubebuilder:default=300
 	// +optional
-	CallSeconds *int32 `json:"callSeconds,omitempty"`
+	CallSeconds int32 `json:"callSeconds,omitempty"`
 }

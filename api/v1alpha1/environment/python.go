@@ -18,21 +18,24 @@ type Python struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z_][A-Za-z0-9_]*$')",message="must be a name in Python: letters, digits and _, and no digit first"
 	// +optional
 	Function string `json:"function,omitempty"`
-	// processes is how many processes run the function beside each worker. Defaults to 2.
+	// processes is how many processes run the function beside each worker.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
+	// +kubebuilder:default=2
 	// +optional
-	Processes *int32 `json:"processes,omitempty"`
-	// concurrency is how many calls of an async function a process runs at once. Defaults to 64.
+	Processes int32 `json:"processes,omitempty"`
+	// concurrency is how many calls of an async function a process runs at once.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
+	// +kubebuilder:default=64
 	// +optional
-	Concurrency *int32 `json:"concurrency,omitempty"`
-	// timeoutSeconds is how long a call may take. Defaults to 60.
+	Concurrency int32 `json:"concurrency,omitempty"`
+	// timeoutSeconds is how long a call may take.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
+	// +kubebuilder:default=60
 	// +optional
-	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
 	// onError is the reward where the function raises, or returns what is no reward. Without it that is a fault, and the
 	// member is left out.
 	// +optional

@@ -3,7 +3,11 @@
 
 package environment
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+)
 
 // Reward is how an episode is rewarded: by one rule, or by the weighted sum of several.
 // +kubebuilder:validation:XValidation:rule="[has(self.exactMatch), has(self.regex), has(self.jsonSchema), has(self.countdown), has(self.math), has(self.gsm8k), has(self.rubric), has(self.python), has(self.expression), has(self.weighted)].filter(x, x).size() == 1",message="give exactly one of exactMatch, regex, jsonSchema, countdown, math, gsm8k, rubric, python, expression and weighted (a sum of several)"
@@ -18,6 +22,42 @@ type Reward struct {
 	// +kubebuilder:validation:XValidation:rule="self.exists(r, r.weight != 0.0)",message="every weight is 0, so that all replies earn the same: give at least one entry another weight"
 	// +optional
 	Weighted []WeightedReward `json:"weighted,omitempty"`
+}
+
+// Functions lists the functions that a reward calls.
+func (r *Reward) Functions() []*Python {
+	var functions []*Python
+	for _, rule := range r.Rules() {
+		if rule.Python != nil {
+			functions = append(functions, rule.Python)
+		}
+	}
+	return functions
+}
+
+// Rubrics lists the rubrics of a reward.
+func (r *Reward) Rubrics() []*Rubric {
+	var rubrics []*Rubric
+	for _, rule := range r.Rules() {
+		if rule.Rubric != nil {
+			rubrics = append(rubrics, rule.Rubric)
+		}
+	}
+	return rubrics
+}
+
+// Rules lists the rule of a reward and the rules of its sum, by the path of each within the reward.
+func (r *Reward) Rules() iter.Seq2[string, *RewardRule] {
+	return func(yield func(string, *RewardRule) bool) {
+		if r == nil || !yield("", &r.RewardRule) {
+			return
+		}
+		for i := range r.Weighted {
+			if !yield(fmt.Sprintf("weighted[%d].", i), &r.Weighted[i].RewardRule) {
+				return
+			}
+		}
+	}
 }
 
 // WeightedReward is one reward of a weighted sum.
@@ -74,8 +114,9 @@ type RewardRule struct {
 // ExactMatch compares with the row's answer.
 // +kubebuilder:validation:XValidation:rule="!has(self.normalize) || (has(self.part) && self.part != 'LastInteger')",message="normalize needs part Text, LastLine or AnswerTag: integers are compared by their value"
 type ExactMatch struct {
-	// part is the part of the reply that is compared: LastInteger (the default), Text (all of it), LastLine, or
+	// part is the part of the reply that is compared: LastInteger, Text (all of it), LastLine, or
 	// AnswerTag, which is the content of the last <answer>...</answer>.
+	// +kubebuilder:default=LastInteger
 	// +optional
 	Part ExactMatchPart `json:"part,omitempty"`
 	// normalize is what the comparison of texts ignores: Case, Space (how much of it is between words), Punctuation,
@@ -92,11 +133,24 @@ type ExactMatch struct {
 type ExactMatchPart string
 
 // PartLastInteger is the part that is compared unless another is given.
-const PartLastInteger ExactMatchPart = "LastInteger"
+const (
+	PartLastInteger ExactMatchPart = "LastInteger"
+	PartText        ExactMatchPart = "Text"
+	PartLastLine    ExactMatchPart = "LastLine"
+	PartAnswerTag   ExactMatchPart = "AnswerTag"
+)
 
 // Normalization is what a comparison of texts ignores.
 // +kubebuilder:validation:Enum=Case;Space;Punctuation;Articles
 type Normalization string
+
+// The normalizations.
+const (
+	NormalizeCase        Normalization = "Case"
+	NormalizeSpace       Normalization = "Space"
+	NormalizePunctuation Normalization = "Punctuation"
+	NormalizeArticles    Normalization = "Articles"
+)
 
 // Regex asks for a match.
 type Regex struct {
@@ -121,8 +175,9 @@ type JSONSchema struct {
 
 // Countdown asks for an expression in <answer>...</answer>.
 type Countdown struct {
-	// strict (the default is true) allows whole numbers, + - * / and parentheses. With false, replies earn what rLLM
+	// strict allows whole numbers, + - * / and parentheses. With false, replies earn what rLLM
 	// gives them, for ** and // and decimals, too.
+	// +kubebuilder:default=true
 	// +optional
 	Strict *bool `json:"strict,omitempty"`
 }
@@ -132,7 +187,7 @@ type Math struct{}
 
 // GSM8K compares numbers.
 type GSM8K struct {
-	// strict (the default is false) finds the reply's number only behind #### and compares it as text, as the authors of
+	// strict finds the reply's number only behind #### and compares it as text, as the authors of
 	// the data set do. With false, \boxed{} or the last number will do.
 	// +optional
 	Strict bool `json:"strict,omitempty"`

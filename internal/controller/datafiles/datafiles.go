@@ -27,11 +27,11 @@ type Files map[string]string
 // Read returns the files of a definition in a namespace.
 func Read(ctx context.Context, reader client.Reader, namespace string, definition contract.Definition) (Files, error) {
 	data := definition.Dataset
-	if data == nil || data.JSONL == nil || data.JSONL.ConfigMap == "" {
+	if data == nil || data.JSONL == nil || data.JSONL.ConfigMapRef == nil {
 		return nil, nil
 	}
 	var config corev1.ConfigMap
-	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: data.JSONL.ConfigMap}, &config)
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: data.JSONL.ConfigMapRef.Name}, &config)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("reading the configmap of a data set: %w", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
@@ -40,7 +42,8 @@ func TestMatch(t *testing.T) {
 }
 
 func TestDigestOfFiles(t *testing.T) {
-	definition := contract.Definition{Dataset: &contract.Dataset{JSONL: &contract.JSONL{ConfigMap: "c"}}}
+	definition := contract.Definition{Dataset: &contract.Dataset{Dataset: environment.Dataset{JSONL: &environment.JSONL{
+		ConfigMapRef: &ref.ConfigMap{Name: "c"}}}}}
 	own, err := contract.DefinitionDigest(definition)
 	if err != nil {
 		t.Fatal(err)

@@ -211,7 +211,7 @@ func TestFileProblem(t *testing.T) {
 // TestAddedServerOnATakenPort adds an environment to evaluate on to a started run: its server has the port of the one
 // that the run trains on, which is the default.
 func TestAddedServerOnATakenPort(t *testing.T) {
-	server := func(name string, port *int32) *v1alpha1.RewardEnvironment {
+	server := func(name string, port int32) *v1alpha1.RewardEnvironment {
 		env := readyEnvironment()
 		env.Name = name
 		env.Spec = v1alpha1.RewardEnvironmentSpec{ORS: &v1alpha1.ORSEnvironment{Server: &v1alpha1.ORSServer{
@@ -225,13 +225,13 @@ func TestAddedServerOnATakenPort(t *testing.T) {
 		r.Spec.Evaluation = &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{
 			{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "heldout"}}}}
 	})
-	pinned := desired.Pins{"env": {Digest: "pinned", Definition: desired.Definition(server("env", nil).Spec)}}
+	pinned := desired.Pins{"env": {Digest: "pinned", Definition: desired.Definition(server("env", 0).Spec)}}
 	for name, tc := range map[string]struct {
-		port *int32
+		port int32
 		want string
 	}{
-		"the same port": {nil, `RewardEnvironments "env" and "heldout" both serve on port 8080`},
-		"another port":  {new(int32(8090)), ""},
+		"the same port": {0, `RewardEnvironments "env" and "heldout" both serve on port 8080`},
+		"another port":  {8090, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, problem := Environments(run, pinned, map[string]*v1alpha1.RewardEnvironment{"heldout": server("heldout",

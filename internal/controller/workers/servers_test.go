@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/test/admit"
@@ -34,9 +35,9 @@ func newRun(name string) *v1alpha1.TrainingRun {
 // listOf is the list of servers as pins write it: a shared one on each port, and one beside the workers.
 func listOf(ports ...int32) string {
 	pins := desired.Pins{"beside": {Definition: contract.Definition{
-		ORS: &contract.ORS{Server: &contract.ORSServer{Image: "sums:dev", Port: 7000}}}}}
+		ORS: &contract.ORS{Server: &contract.Server{ServerImage: environment.ServerImage{Image: "sums:dev", Port: 7000}}}}}}
 	for _, port := range ports {
-		server := &contract.ORSServer{Image: "world:dev", Port: port, Shared: true}
+		server := &contract.Server{ServerImage: environment.ServerImage{Image: "world:dev", Port: port, Shared: true}}
 		pins[string(rune('a'+len(pins)))] = desired.Pin{Definition: contract.Definition{ORS: &contract.ORS{Server: server}}}
 	}
 	return pins.Servers()
@@ -166,7 +167,7 @@ func TestReconcileRefusesAListThatCannotBeRead(t *testing.T) {
 
 // serversOf is the list of one shared server, of an environment with a name.
 func serversOf(name, image string, port int32) string {
-	server := &contract.ORSServer{Image: image, Port: port, Shared: true}
+	server := &contract.Server{ServerImage: environment.ServerImage{Image: image, Port: port, Shared: true}}
 	return desired.Pins{name: {Definition: contract.Definition{ORS: &contract.ORS{Server: server}}}}.Servers()
 }
 

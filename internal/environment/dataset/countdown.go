@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strconv"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/chat"
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
@@ -26,10 +26,10 @@ const maxTarget = 9999
 //
 // A hash of the numbers and the target decides whether a task may be in train or in test, so that no task is in both.
 // Row i is a function of the options, the split and i.
-type Countdown struct{ options contract.CountdownData }
+type Countdown struct{ options settings.CountdownData }
 
 // NewCountdown returns the tasks of the options.
-func NewCountdown(o contract.CountdownData) (*Countdown, error) {
+func NewCountdown(o settings.CountdownData) (*Countdown, error) {
 	switch {
 	case o.MinNumbers < 2 || o.MaxNumbers > 6 || o.MinNumbers > o.MaxNumbers:
 		return nil, fmt.Errorf("minNumbers is %d and maxNumbers %d, they must be from 2 to 6 and in this order", o.MinNumbers,
@@ -85,9 +85,10 @@ type countdownTask struct {
 // draw draws numbers, and combines each with the result so far by an operation whose result is an integer from 1 to
 // maxTarget.
 func (d *Countdown) draw(s *sequence) countdownTask {
-	numbers := make([]int, d.options.MinNumbers+s.below(d.options.MaxNumbers-d.options.MinNumbers+1))
+	least, most := int(d.options.MinNumbers), int(d.options.MaxNumbers)
+	numbers := make([]int, least+s.below(most-least+1))
 	for i := range numbers {
-		numbers[i] = 1 + s.below(d.options.MaxNumber)
+		numbers[i] = 1 + s.below(int(d.options.MaxNumber))
 	}
 	task := countdownTask{target: numbers[0], solution: strconv.Itoa(numbers[0])}
 	for i, n := range numbers[1:] {

@@ -15,11 +15,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
-func countdown(t *testing.T, o contract.CountdownData) *Countdown {
+func countdown(t *testing.T, o settings.CountdownData) *Countdown {
 	t.Helper()
 	d, err := NewCountdown(o)
 	if err != nil {
@@ -40,7 +40,7 @@ func evaluate(t *testing.T, expression string) string {
 }
 
 func TestCountdown(t *testing.T) {
-	d := countdown(t, contract.CountdownData{MinNumbers: 2, MaxNumbers: 4, MaxNumber: 20, Tasks: 1000})
+	d := countdown(t, settings.CountdownData{MinNumbers: 2, MaxNumbers: 4, MaxNumber: 20, Tasks: 1000})
 	splits, err := d.Splits(t.Context())
 	if diff := cmp.Diff([]environment.Split{{Name: "test", Tasks: 200}, {Name: "train", Tasks: 1000}},
 		splits); diff != "" || err != nil {
@@ -78,7 +78,7 @@ func TestCountdown(t *testing.T) {
 
 // A change of these rows changes what runs train on.
 func TestCountdownRows(t *testing.T) {
-	d := countdown(t, contract.CountdownData{MinNumbers: 3, MaxNumbers: 4, MaxNumber: 99, Tasks: 1000})
+	d := countdown(t, settings.CountdownData{MinNumbers: 3, MaxNumbers: 4, MaxNumber: 99, Tasks: 1000})
 	var got []string
 	for _, split := range []string{"train", "test"} {
 		for i := range int64(2) {
@@ -102,7 +102,7 @@ func TestCountdownRows(t *testing.T) {
 }
 
 func TestCountdownBounds(t *testing.T) {
-	for _, o := range []contract.CountdownData{
+	for _, o := range []settings.CountdownData{
 		{MinNumbers: 1, MaxNumbers: 3, MaxNumber: 20, Tasks: 10}, {MinNumbers: 3, MaxNumbers: 7, MaxNumber: 20, Tasks: 10},
 		{MinNumbers: 4, MaxNumbers: 3, MaxNumber: 20, Tasks: 10}, {MinNumbers: 3, MaxNumbers: 4, MaxNumber: 4, Tasks: 10},
 		{MinNumbers: 3, MaxNumbers: 4, MaxNumber: 1000, Tasks: 10}, {MinNumbers: 3, MaxNumbers: 4, MaxNumber: 20, Tasks: 4},

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/chat"
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // Format makes rows of columns.
@@ -24,7 +24,7 @@ type Format struct {
 
 // NewFormat returns the format of a definition. Without the template of a prompt, the field prompt is the prompt: a
 // text, or a list of messages.
-func NewFormat(definition contract.Dataset) *Format {
+func NewFormat(definition settings.Dataset) *Format {
 	f := &Format{fields: definition.Fields}
 	if definition.Prompt != "" {
 		t := parseTemplate(definition.Prompt)

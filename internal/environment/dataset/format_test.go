@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/chat"
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // columns decodes a row as data sets do.
@@ -54,7 +54,7 @@ func TestTemplate(t *testing.T) {
 func TestFormat(t *testing.T) {
 	user := func(text string) chat.Message { return chat.Message{Role: "user", Content: text} }
 	cases := map[string]struct {
-		options  contract.Dataset
+		options  settings.Dataset
 		columns  string
 		prompt   string
 		messages []chat.Message
@@ -63,21 +63,21 @@ func TestFormat(t *testing.T) {
 	}{
 		"columns of the usual names": {columns: `{"prompt": "2+2?", "answer": 4, "id": "r1"}`,
 			prompt: "2+2?", messages: []chat.Message{user("2+2?")}, answer: "4", id: "r1"},
-		"mapped columns": {options: contract.Dataset{Fields: map[string]string{"prompt": "question", "answer": "truth",
+		"mapped columns": {options: settings.Dataset{Fields: map[string]string{"prompt": "question", "answer": "truth",
 			"id": "task"}},
 			columns: `{"question": "q", "truth": "t", "task": 7}`, prompt: "q", messages: []chat.Message{user("q")}, answer: "t",
 			id: "7"},
-		"templates": {options: contract.Dataset{Prompt: "$(q) of $(kind)", SystemPrompt: "You know $(kind)."},
+		"templates": {options: settings.Dataset{Prompt: "$(q) of $(kind)", SystemPrompt: "You know $(kind)."},
 			columns: `{"q": "a", "kind": "b", "prompt": "unused"}`,
 			prompt:  "a of b", messages: []chat.Message{{Role: "system", Content: "You know b."}, user("a of b")}},
-		"a template of a mapped field": {options: contract.Dataset{Prompt: "$(nums)",
+		"a template of a mapped field": {options: settings.Dataset{Prompt: "$(nums)",
 			Fields: map[string]string{"nums": "numbers"}}, columns: `{"numbers": [1, 2]}`,
 			prompt: "1, 2", messages: []chat.Message{user("1, 2")}},
-		"examples": {options: contract.Dataset{SystemPrompt: "s",
-			Examples: []contract.PromptExample{{Prompt: "4 + 5?", Reply: "9"}}}, columns: `{"prompt": "q"}`,
+		"examples": {options: settings.Dataset{SystemPrompt: "s",
+			Examples: []settings.PromptExample{{Prompt: "4 + 5?", Reply: "9"}}}, columns: `{"prompt": "q"}`,
 			prompt: "q", messages: []chat.Message{{Role: "system", Content: "s"}, user("4 + 5?"),
 				{Role: "assistant", Content: "9"}, user("q")}},
-		"a conversation with examples": {options: contract.Dataset{Examples: []contract.PromptExample{{Prompt: "e",
+		"a conversation with examples": {options: settings.Dataset{Examples: []settings.PromptExample{{Prompt: "e",
 			Reply: "r"}}},
 			columns: `{"prompt": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}]}`,
 			prompt:  "q", messages: []chat.Message{{Role: "system", Content: "s"}, user("e"), {Role: "assistant", Content: "r"},
@@ -100,7 +100,7 @@ func TestFormat(t *testing.T) {
 }
 
 func TestFormatKeepsFields(t *testing.T) {
-	row, err := NewFormat(contract.Dataset{Fields: map[string]string{"answer": "truth"}}).Row(columns(t,
+	row, err := NewFormat(settings.Dataset{Fields: map[string]string{"answer": "truth"}}).Row(columns(t,
 		`{"prompt": "q", "truth": 4, "nums": [1]}`))
 	if err != nil {
 		t.Fatal(err)
@@ -114,28 +114,28 @@ func TestFormatKeepsFields(t *testing.T) {
 
 func TestFormatErrors(t *testing.T) {
 	cases := map[string]struct {
-		options       contract.Dataset
+		options       settings.Dataset
 		columns, want string
 	}{
-		"a mapped column that is missing": {contract.Dataset{Fields: map[string]string{"answer": "truth"}},
+		"a mapped column that is missing": {settings.Dataset{Fields: map[string]string{"answer": "truth"}},
 			`{"prompt": "q", "label": 1}`,
 			`dataset.fields.answer: the row has no column "truth"; its columns are label, prompt: correct the name, or the data`},
-		"a mapped column that is null": {contract.Dataset{Fields: map[string]string{"answer": "truth"}},
+		"a mapped column that is null": {settings.Dataset{Fields: map[string]string{"answer": "truth"}},
 			`{"prompt": "q", "truth": null}`,
 			`dataset.fields.answer: the row has null in column "truth"; its columns are prompt: correct the name, or the data`},
-		"a template's name": {contract.Dataset{Prompt: "$(question)?"}, `{"prompt": "q"}`,
+		"a template's name": {settings.Dataset{Prompt: "$(question)?"}, `{"prompt": "q"}`,
 			`dataset.prompt: the row has no column "question"; its columns are prompt: correct the name, or the data`},
-		"a system prompt's name": {contract.Dataset{SystemPrompt: "$(x)"}, `{"prompt": "q"}`,
+		"a system prompt's name": {settings.Dataset{SystemPrompt: "$(x)"}, `{"prompt": "q"}`,
 			`dataset.systemPrompt: the row has no column "x"; its columns are prompt: correct the name, or the data`},
-		"no prompt": {contract.Dataset{}, `{"question": "q"}`,
+		"no prompt": {settings.Dataset{}, `{"question": "q"}`,
 			`dataset.prompt: the row has no column "prompt"; its columns are question: give a template, such as prompt: $(question), or map the column, as in fields: {prompt: question}`},
-		"a prompt of an object": {contract.Dataset{}, `{"prompt": {"a": 1}}`,
+		"a prompt of an object": {settings.Dataset{}, `{"prompt": {"a": 1}}`,
 			"dataset.fields.prompt: the row has a prompt that is an object: "},
-		"a conversation that ends with a reply": {contract.Dataset{}, `{"prompt": [{"role": "assistant", "content": "r"}]}`,
+		"a conversation that ends with a reply": {settings.Dataset{}, `{"prompt": [{"role": "assistant", "content": "r"}]}`,
 			"has a prompt that does not end with a message of the user"},
-		"a message without content": {contract.Dataset{}, `{"prompt": [{"role": "user", "content": "r"}, {"role": "user"}]}`,
+		"a message without content": {settings.Dataset{}, `{"prompt": [{"role": "user", "content": "r"}, {"role": "user"}]}`,
 			"has no valid message at position 2"},
-		"two system messages": {contract.Dataset{SystemPrompt: "s"},
+		"two system messages": {settings.Dataset{SystemPrompt: "s"},
 			`{"prompt": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}]}`,
 			"dataset.systemPrompt: the row has a system message of its own"},
 	}

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/shuffle"
 )
@@ -63,7 +63,7 @@ func (s split) at(position int64) int64 {
 
 // NewTable returns the splits that the cuts describe, or one for each source if there are no cuts. An error is a
 // *CutError.
-func NewTable(format *Format, sources map[string]Rows, cuts []contract.DataSplit) (*Table, error) {
+func NewTable(format *Format, sources map[string]Rows, cuts []settings.DataSplit) (*Table, error) {
 	table := &Table{format: format, splits: map[string]split{}}
 	if len(cuts) == 0 {
 		for name, rows := range sources {
@@ -89,7 +89,7 @@ func NewTable(format *Format, sources map[string]Rows, cuts []contract.DataSplit
 }
 
 // base returns the rows that a split is cut out of.
-func (t *Table) base(sources map[string]Rows, index int, c contract.DataSplit) (split, error) {
+func (t *Table) base(sources map[string]Rows, index int, c settings.DataSplit) (split, error) {
 	if c.Of != "" {
 		base, ok := t.splits[c.Of]
 		if !ok || c.Of == c.Name {
@@ -107,7 +107,7 @@ func (t *Table) base(sources map[string]Rows, index int, c contract.DataSplit) (
 	return split{rows: rows, count: rows.Count()}, nil
 }
 
-func (s split) cut(index int, c contract.DataSplit) (split, error) {
+func (s split) cut(index int, c settings.DataSplit) (split, error) {
 	left := s.count - c.Skip
 	if left <= 0 {
 		return split{}, &CutError{index, c.Name, fmt.Sprintf("skip is %d, but there are only %d rows, so that none is left",

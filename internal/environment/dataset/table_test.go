@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
@@ -46,7 +46,7 @@ func prompts(t *testing.T, d Dataset, split string) string {
 }
 
 func TestTable(t *testing.T) {
-	cuts := []contract.DataSplit{
+	cuts := []settings.DataSplit{
 		{Name: "late", Of: "shuffled", Skip: 2},
 		{Name: "test", Source: "train", Take: new(int64(3))},
 		{Name: "train", Source: "train", Skip: 3},
@@ -55,7 +55,7 @@ func TestTable(t *testing.T) {
 		{Name: "again", Of: "shuffled", ShuffleSeed: new(int64(7)), Take: new(int64(100))},
 		{Name: "other", Source: "other"},
 	}
-	table, err := NewTable(NewFormat(contract.Dataset{}), map[string]Rows{"train": numbered(10), "other": numbered(2)},
+	table, err := NewTable(NewFormat(settings.Dataset{}), map[string]Rows{"train": numbered(10), "other": numbered(2)},
 		cuts)
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestTableWithoutCuts(t *testing.T) {
-	table, err := NewTable(NewFormat(contract.Dataset{}), map[string]Rows{"train": numbered(3), "test": numbered(1)}, nil)
+	table, err := NewTable(NewFormat(settings.Dataset{}), map[string]Rows{"train": numbered(3), "test": numbered(1)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,21 +98,21 @@ func TestTableWithoutCuts(t *testing.T) {
 
 func TestTableErrors(t *testing.T) {
 	cases := map[string]struct {
-		cuts []contract.DataSplit
+		cuts []settings.DataSplit
 		want string
 	}{
-		"an unknown source": {[]contract.DataSplit{{Name: "a", Source: "validation"}},
+		"an unknown source": {[]settings.DataSplit{{Name: "a", Source: "validation"}},
 			`dataset.splits[0] (a): the data has no split "validation"; it has test, train: correct source`},
-		"nothing is left": {[]contract.DataSplit{{Name: "a", Source: "train"}, {Name: "b", Of: "a", Skip: 10}},
+		"nothing is left": {[]settings.DataSplit{{Name: "a", Source: "train"}, {Name: "b", Of: "a", Skip: 10}},
 			"dataset.splits[1] (b): skip is 10, but there are only 10 rows, so that none is left: lower skip"},
-		"itself":           {[]contract.DataSplit{{Name: "a", Of: "a"}}, "correct of"},
-		"an unknown split": {[]contract.DataSplit{{Name: "a", Of: "b"}}, "correct of"},
-		"nothing in the first": {[]contract.DataSplit{{Name: "a", Source: "empty"}},
+		"itself":           {[]settings.DataSplit{{Name: "a", Of: "a"}}, "correct of"},
+		"an unknown split": {[]settings.DataSplit{{Name: "a", Of: "b"}}, "correct of"},
+		"nothing in the first": {[]settings.DataSplit{{Name: "a", Source: "empty"}},
 			"dataset.splits[0] (a): the data has no split"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := NewTable(NewFormat(contract.Dataset{}), map[string]Rows{"train": numbered(10), "test": numbered(1)},
+			_, err := NewTable(NewFormat(settings.Dataset{}), map[string]Rows{"train": numbered(10), "test": numbered(1)},
 				tc.cuts)
 			var cut *CutError
 			if !errors.As(err, &cut) || !strings.Contains(err.Error(), tc.want) {
@@ -124,9 +124,9 @@ func TestTableErrors(t *testing.T) {
 
 func TestTableOfGeneratedRows(t *testing.T) {
 	sums := arithmetic(t, 9)
-	table, err := NewTable(NewFormat(contract.Dataset{Prompt: "$(prompt) Be brief."}),
+	table, err := NewTable(NewFormat(settings.Dataset{Prompt: "$(prompt) Be brief."}),
 		map[string]Rows{"train": Generated{Dataset: sums, Split: environment.Split{Name: "train", Tasks: 79}}},
-		[]contract.DataSplit{{Name: "few", Source: "train", Skip: 1, Take: new(int64(2))}})
+		[]settings.DataSplit{{Name: "few", Source: "train", Skip: 1, Take: new(int64(2))}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
@@ -59,12 +59,12 @@ type Options struct {
 	Toolset string
 	// AnswerTool is called with replies that call no tool, where the server names no tool for them; nil for none. The
 	// policy does not see it.
-	AnswerTool *contract.AnswerTool
+	AnswerTool *settings.AnswerTool
 	// APIKey is sent with every request unless it is empty.
 	APIKey string
 	// Secrets are handed to each session, in the way that Delivery says.
 	Secrets  []Secret
-	Delivery contract.SecretDelivery
+	Delivery settings.SecretDelivery
 	// CreateTimeout bounds everything before the first turn: session, set-up, prompt and tools.
 	CreateTimeout time.Duration
 	// CallTimeout bounds a call of a tool.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/chat"
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/ors/orstest"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
@@ -168,7 +168,7 @@ func TestAnswerGoesToTheTerminalTool(t *testing.T) {
 
 func TestAnswerGoesToTheConfiguredTool(t *testing.T) {
 	session, _, tools := begin(t, connect(t, newServer(),
-		Options{AnswerTool: &contract.AnswerTool{Name: "submit", Argument: "answer"}}))
+		Options{AnswerTool: &settings.AnswerTool{Name: "submit", Argument: "answer"}}))
 	if len(tools) != 2 {
 		t.Errorf("the policy sees %d tools, want two: the tool for answers is hidden", len(tools))
 	}
@@ -185,7 +185,7 @@ func TestConfiguredAnswerToolAnswersUntilItEndsTheEpisode(t *testing.T) {
 		return orstest.Output{Text: "You said " + string(input), Reward: &reward, Finished: strings.Contains(string(input),
 			"bye")}, nil
 	}
-	session, _, _ := begin(t, connect(t, server, Options{AnswerTool: &contract.AnswerTool{Name: "say", Argument: "text"}}))
+	session, _, _ := begin(t, connect(t, server, Options{AnswerTool: &settings.AnswerTool{Name: "say", Argument: "text"}}))
 	for reply, want := range map[string]string{"hello": `You said {"text":"hello"}`, "bye": ""} {
 		got, err := session.Answer(t.Context(), environment.Reply{Message: chat.Message{Content: reply}})
 		if err != nil || got.Text != want || len(got.Rewards) != 1 {
@@ -195,7 +195,7 @@ func TestConfiguredAnswerToolAnswersUntilItEndsTheEpisode(t *testing.T) {
 }
 
 func TestConfiguredAnswerToolThatDoesNotExist(t *testing.T) {
-	b := connect(t, newServer(), Options{AnswerTool: &contract.AnswerTool{Name: "sumbit"}})
+	b := connect(t, newServer(), Options{AnswerTool: &settings.AnswerTool{Name: "sumbit"}})
 	session, err := b.Open(t.Context(), environment.Task{Split: "train"})
 	if err != nil {
 		t.Fatalf("Open: %v", err)
@@ -433,14 +433,14 @@ func TestPings(t *testing.T) {
 
 func TestSecrets(t *testing.T) {
 	cases := map[string]struct {
-		delivery     contract.SecretDelivery
+		delivery     settings.SecretDelivery
 		refuseBody   bool
 		header, body bool
 	}{
-		"header":                            {delivery: contract.DeliverHeader, header: true},
-		"body":                              {delivery: contract.DeliverBody, body: true},
-		"both":                              {delivery: contract.DeliverBoth, header: true, body: true},
-		"both, and the body is not allowed": {delivery: contract.DeliverBoth, refuseBody: true, header: true},
+		"header":                            {delivery: settings.DeliverHeader, header: true},
+		"body":                              {delivery: settings.DeliverBody, body: true},
+		"both":                              {delivery: settings.DeliverBoth, header: true, body: true},
+		"both, and the body is not allowed": {delivery: settings.DeliverBoth, refuseBody: true, header: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

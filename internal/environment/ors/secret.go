@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 )
 
 // Secret is a value that an environment needs, such as the key of a judge.
@@ -31,17 +31,17 @@ type deliveredSecrets struct {
 // deliver encodes the secrets. Servers of the package openreward read them from a header, and those of ors-sdk from the
 // body of create. Where both are sent, the body is left out once the server refuses it. Without a delivery they go into
 // the header.
-func deliver(secrets []Secret, delivery contract.SecretDelivery) (deliveredSecrets, error) {
+func deliver(secrets []Secret, delivery settings.SecretDelivery) (deliveredSecrets, error) {
 	if len(secrets) == 0 {
 		return deliveredSecrets{}, nil
 	}
 	switch delivery {
-	case "", contract.DeliverHeader:
+	case "", settings.DeliverHeader:
 		header, err := secretsHeader(secrets)
 		return deliveredSecrets{header: header}, err
-	case contract.DeliverBody:
+	case settings.DeliverBody:
 		return deliveredSecrets{body: secretsBody(secrets)}, nil
-	case contract.DeliverBoth:
+	case settings.DeliverBoth:
 		header, err := secretsHeader(secrets)
 		return deliveredSecrets{header: header, body: secretsBody(secrets), optional: true}, err
 	default:

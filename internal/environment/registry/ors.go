@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/ors"
@@ -18,24 +20,24 @@ import (
 const defaultParseErrors = 2
 
 // newORS builds an environment of a server. A Secret that is missing is a fault, since it may come.
-func (b Builder) newORS(definition contract.ORS, interaction *contract.Interaction) (environment.Environment, error) {
+func (b Builder) newORS(definition contract.ORS, interaction *settings.Interaction) (environment.Environment, error) {
 	options := ors.Options{
-		BaseURL: definition.URLFor(b.SharedServers), Environment: definition.Environment, Deployment: definition.Deployment,
-		Toolset: definition.Toolset, Delivery: definition.SecretDelivery, MaxSessions: definition.MaxSessions,
-		CreateTimeout: time.Duration(definition.CreateSeconds) * time.Second,
-		CallTimeout:   time.Duration(definition.CallSeconds) * time.Second,
+		BaseURL: definition.URLFor(b.SharedServers), Environment: definition.Environment, Deployment: definition.Deployment(),
+		Toolset: definition.Toolset, Delivery: definition.SecretDelivery, MaxSessions: int(definition.MaxSessions),
+		CreateTimeout: time.Duration(definition.Timeouts.CreateSeconds) * time.Second,
+		CallTimeout:   time.Duration(definition.Timeouts.CallSeconds) * time.Second,
 		AnswerTool:    definition.AnswerTool,
 		Logger:        b.Logger,
 	}
 	var err error
-	if definition.APIKey != nil {
-		if options.APIKey, err = b.secret(*definition.APIKey); err != nil {
+	if definition.APIKeySecretKeyRef != nil {
+		if options.APIKey, err = b.secret(*definition.APIKeySecretKeyRef); err != nil {
 			return nil, err
 		}
 	}
 	for _, s := range definition.Secrets {
 		secret := ors.Secret{Name: s.Name, AllowedHosts: s.AllowedHosts}
-		if secret.Value, err = b.secret(s.Secret); err != nil {
+		if secret.Value, err = b.secret(s.SecretKeyRef); err != nil {
 			return nil, err
 		}
 		options.Secrets = append(options.Secrets, secret)
@@ -45,14 +47,14 @@ func (b Builder) newORS(definition contract.ORS, interaction *contract.Interacti
 		return nil, err
 	}
 	use := tooluse.Options{MaxParseErrors: defaultParseErrors}
-	if interaction != nil {
+	if interaction != nil && interaction.ToolUse != nil {
 		use = toolUseOptions(*interaction.ToolUse)
 	}
 	return tooluse.New(backend, use)
 }
 
 // secret returns the value of a Secret's key.
-func (b Builder) secret(key contract.SecretKey) (string, error) {
+func (b Builder) secret(key ref.SecretKey) (string, error) {
 	if b.Secret == nil {
 		return "", errors.New("this program can read no Secrets")
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"time"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
@@ -17,8 +18,10 @@ import (
 
 // functions are those of users that an environment calls. They run at one host.
 type functions struct {
-	host    *pythonreward.Host
-	graders []*pythonreward.Grader
+	host *pythonreward.Host
+	// processBytes bounds each process.
+	processBytes int64
+	graders      []*pythonreward.Grader
 }
 
 func (b Builder) newFunctions(definition contract.Definition) *functions {
@@ -28,18 +31,22 @@ func (b Builder) newFunctions(definition contract.Definition) *functions {
 	host := b.Programs(definition)
 	// A probe tells at once what a worker waits for.
 	host.Wait, host.Logger = !b.CheckRows, b.Logger
-	return &functions{host: host}
+	f := &functions{host: host}
+	if definition.Execution != nil {
+		f.processBytes = definition.Execution.ProcessBytes
+	}
+	return f
 }
 
 // add adds a function.
-func (f *functions) add(definition contract.Python) (verify.Grader, error) {
+func (f *functions) add(definition settings.Python) (verify.Grader, error) {
 	if f.host == nil {
 		return nil, errors.New("this program can run no functions")
 	}
 	grader, err := pythonreward.New(f.host, pythonreward.Options{
-		Code: definition.Code, Function: definition.Function, Processes: definition.Processes,
-		Concurrency: definition.Concurrency, Timeout: time.Duration(definition.TimeoutSeconds) * time.Second,
-		MemoryBytes: definition.MemoryBytes, OnError: definition.OnError,
+		Code: definition.Code, Function: definition.Function, Processes: int(definition.Processes),
+		Concurrency: int(definition.Concurrency), Timeout: time.Duration(definition.TimeoutSeconds) * time.Second,
+		MemoryBytes: f.processBytes, OnError: definition.OnError,
 	})
 	if err != nil {
 		return nil, err

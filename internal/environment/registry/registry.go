@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"time"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
@@ -40,12 +42,12 @@ type Builder struct {
 	// context's, or says what is wrong with the definition.
 	Data func(ctx context.Context, definition contract.Dataset) (dataset.Dataset, error)
 	// Secret returns the value of a Secret's key. An error says what is missing.
-	Secret func(contract.SecretKey) (string, error)
+	Secret func(ref.SecretKey) (string, error)
 	// SharedServers is the value of contract.SharedServersVariable.
 	SharedServers string
 	// TinkerJudge returns a judge at the run's own endpoint. It is nil where there is no run, as in a probe: then rows are
 	// checked, and nothing is judged.
-	TinkerJudge func(contract.Judge) (rubric.Judge, error)
+	TinkerJudge func(settings.Judge) (rubric.Judge, error)
 	// JudgeProblem is called with why a judge cannot be asked, and with nil once it can. If it is nil, nobody waits for a
 	// judge that is down: that is a fault.
 	JudgeProblem func(problem error)
@@ -60,9 +62,6 @@ type Builder struct {
 
 // Build builds the environment of a definition. An error is a *DefinitionError, a *environment.Fault or the context's.
 func (b Builder) Build(ctx context.Context, definition contract.Definition) (environment.Environment, error) {
-	if err := definition.Validate(); err != nil {
-		return nil, &DefinitionError{Err: err}
-	}
 	env, err := b.build(ctx, definition)
 	var fault *environment.Fault
 	switch {
@@ -78,6 +77,9 @@ func (b Builder) Build(ctx context.Context, definition contract.Definition) (env
 func (b Builder) build(ctx context.Context, definition contract.Definition) (environment.Environment, error) {
 	if definition.ORS != nil {
 		return b.newORS(*definition.ORS, definition.Interaction)
+	}
+	if definition.Dataset == nil || definition.Reward == nil {
+		return nil, errors.New("spec needs dataset and reward, or ors")
 	}
 	functions := b.newFunctions(definition)
 	grader, err := b.newGrader(*definition.Reward, "spec.reward", functions)
@@ -104,7 +106,7 @@ func (b Builder) build(ctx context.Context, definition contract.Definition) (env
 }
 
 func (b Builder) newInteraction(rows dataset.Dataset, grader verify.Grader,
-	interaction *contract.Interaction) (environment.Environment, error) {
+	interaction *settings.Interaction) (environment.Environment, error) {
 	switch {
 	case interaction == nil:
 		return singleturn.New(rows, grader), nil
@@ -112,22 +114,24 @@ func (b Builder) newInteraction(rows dataset.Dataset, grader verify.Grader,
 		return workflow.NewSolverJudge(rows, grader, *interaction.SolverJudge)
 	case interaction.SelfRefine != nil:
 		return workflow.NewSelfRefine(rows, grader, *interaction.SelfRefine), nil
-	default:
+	case interaction.ToolUse != nil:
 		return newToolUse(rows, grader, *interaction.ToolUse)
+	default:
+		return nil, errors.New("spec.interaction has no member that this program knows")
 	}
 }
 
 // newToolUse builds an environment with tools. The only tool is the calculator.
 func newToolUse(rows dataset.Dataset, grader verify.Grader,
-	definition contract.ToolUse) (environment.Environment, error) {
+	definition settings.ToolUse) (environment.Environment, error) {
 	return tooluse.New(tooluse.NewLocal(rows, grader, tooluse.Calculator{}), toolUseOptions(definition))
 }
 
-func toolUseOptions(definition contract.ToolUse) tooluse.Options {
+func toolUseOptions(definition settings.ToolUse) tooluse.Options {
 	return tooluse.Options{
 		SystemPrompt:    definition.SystemPrompt,
-		MaxParseErrors:  definition.ParseErrors.MaxConsecutive,
-		MaskParseErrors: definition.ParseErrors.Train == contract.TrainMask,
+		MaxParseErrors:  int(*definition.ParseErrors.MaxConsecutive),
+		MaskParseErrors: definition.ParseErrors.Train == settings.MaskParseErrors,
 	}
 }
 

@@ -12,16 +12,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/workflow"
 )
 
-func arithmetic(maxOperand int) contract.Definition {
+func arithmetic(maxOperand int32) contract.Definition {
 	return contract.Definition{
-		Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: maxOperand}},
-		Reward:  &contract.RewardRule{ExactMatch: &contract.ExactMatch{}},
+		Dataset: &contract.Dataset{Dataset: settings.Dataset{Arithmetic: &settings.ArithmeticData{MaxOperand: maxOperand}}},
+		Reward:  &settings.Reward{RewardRule: settings.RewardRule{ExactMatch: &settings.ExactMatch{}}},
 	}
 }
 
@@ -42,12 +43,12 @@ func TestBuild(t *testing.T) {
 
 func TestBuildWorkflows(t *testing.T) {
 	cases := map[string]struct {
-		interaction contract.Interaction
+		interaction settings.Interaction
 		roles       []string
 	}{
-		"solvers and a judge": {contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 3}},
+		"solvers and a judge": {settings.Interaction{SolverJudge: &settings.SolverJudge{Solvers: 3}},
 			[]string{"solver", "solver", "solver"}},
-		"self-refinement": {contract.Interaction{SelfRefine: &contract.SelfRefine{}}, []string{"draft"}},
+		"self-refinement": {settings.Interaction{SelfRefine: &settings.SelfRefine{}}, []string{"draft"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -86,8 +87,9 @@ func begin(t *testing.T, definition contract.Definition) (environment.Episode, [
 
 func TestBuildToolUse(t *testing.T) {
 	definition := arithmetic(9)
-	definition.Interaction = &contract.Interaction{ToolUse: &contract.ToolUse{
-		SystemPrompt: "Call tools.", ParseErrors: contract.ParseErrors{MaxConsecutive: 0, Train: contract.TrainMask},
+	definition.Interaction = &settings.Interaction{ToolUse: &settings.ToolUse{
+		SystemPrompt: "Call tools.", ParseErrors: settings.ParseErrors{MaxConsecutive: new(int32(0)),
+			Train: settings.MaskParseErrors},
 	}}
 	episode, prompts := begin(t, definition)
 	if got := prompts[0]; len(got.Tools) != 1 || got.Tools[0].Name != "calculator" ||
@@ -107,10 +109,10 @@ func TestBuildRejectsInvalidDefinitions(t *testing.T) {
 		"no data set":              {Reward: whole.Reward},
 		"an empty data set":        {Dataset: &contract.Dataset{}, Reward: whole.Reward},
 		"no reward":                {Dataset: whole.Dataset},
-		"an empty reward":          {Dataset: whole.Dataset, Reward: &contract.RewardRule{}},
+		"an empty reward":          {Dataset: whole.Dataset, Reward: &settings.Reward{}},
 		"a maxOperand beyond 9999": arithmetic(10000),
 		"a maxOperand of 0":        arithmetic(0),
-		"an empty interaction":     {Dataset: whole.Dataset, Reward: whole.Reward, Interaction: &contract.Interaction{}},
+		"an empty interaction":     {Dataset: whole.Dataset, Reward: whole.Reward, Interaction: &settings.Interaction{}},
 	}
 	for name, definition := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -125,17 +127,17 @@ func TestBuildRejectsInvalidDefinitions(t *testing.T) {
 
 // TestBuildNamesTheField requires the field, the position and the repair of what only the probe can find.
 func TestBuildNamesTheField(t *testing.T) {
-	brief := contract.WeightedReward{Name: "brief", Weight: 0.1,
-		Rule: contract.RewardRule{Expression: "size(reply.texts)"}}
+	brief := settings.WeightedReward{Name: "brief", Weight: 0.1,
+		RewardRule: settings.RewardRule{Expression: "size(reply.texts)"}}
 	cases := map[string]struct {
-		rule contract.RewardRule
+		rule settings.Reward
 		want []string
 	}{
-		"a pattern": {contract.RewardRule{Regex: &contract.Regex{Pattern: "a(b"}},
+		"a pattern": {settings.Reward{RewardRule: settings.RewardRule{Regex: &settings.Regex{Pattern: "a(b"}}},
 			[]string{"spec.reward.regex.pattern", "missing closing )", "correct it"}},
-		"an expression": {contract.RewardRule{Expression: "replyy.text"},
+		"an expression": {settings.Reward{RewardRule: settings.RewardRule{Expression: "replyy.text"}},
 			[]string{"spec.reward.expression", "line 1, column 1", "undeclared reference to 'replyy'"}},
-		"an expression of a sum": {contract.RewardRule{Weighted: []contract.WeightedReward{brief}},
+		"an expression of a sum": {settings.Reward{Weighted: []settings.WeightedReward{brief}},
 			[]string{"spec.reward.weighted[brief].expression", "line 1, column 11", "undefined field 'texts'"}},
 		"a schema's type": {schemaRule(`{"type": "objekt"}`), []string{"spec.reward.jsonSchema.schema",
 			"at '/type'", "must be one of", "correct it"}},
@@ -170,25 +172,26 @@ func TestBuildNamesTheField(t *testing.T) {
 	}
 }
 
-func schemaRule(schema string) contract.RewardRule {
-	return contract.RewardRule{JSONSchema: &contract.JSONSchema{Schema: json.RawMessage(schema)}}
+func schemaRule(schema string) settings.Reward {
+	return settings.Reward{RewardRule: settings.RewardRule{JSONSchema: &settings.JSONSchema{
+		Schema: json.RawMessage(schema)}}}
 }
 
 // TestBuildEveryReward builds and plays each reward with a data set that it suits.
 func TestBuildEveryReward(t *testing.T) {
-	for name, rule := range map[string]contract.RewardRule{
-		"exactMatch": {ExactMatch: &contract.ExactMatch{Part: contract.PartAnswerTag,
-			Normalize: []contract.Normalization{contract.NormalizeSpace}}},
-		"regex":      {Regex: &contract.Regex{Pattern: `<answer>\s*(?P<answer>\d+)\s*</answer>`}},
-		"jsonSchema": {JSONSchema: &contract.JSONSchema{Schema: json.RawMessage(`{"type": "object"}`)}},
-		"math":       {Math: &contract.Math{}},
-		"gsm8k":      {GSM8K: &contract.GSM8K{}},
+	for name, rule := range map[string]settings.RewardRule{
+		"exactMatch": {ExactMatch: &settings.ExactMatch{Part: settings.PartAnswerTag,
+			Normalize: []settings.Normalization{settings.NormalizeSpace}}},
+		"regex":      {Regex: &settings.Regex{Pattern: `<answer>\s*(?P<answer>\d+)\s*</answer>`}},
+		"jsonSchema": {JSONSchema: &settings.JSONSchema{Schema: json.RawMessage(`{"type": "object"}`)}},
+		"math":       {Math: &settings.Math{}},
+		"gsm8k":      {GSM8K: &settings.GSM8K{}},
 		"expression": {Expression: "reply.lastNumber() == double(row.answer) ? 1.0 : 0.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			definition := arithmetic(9)
-			weighted := contract.WeightedReward{Name: "a", Weight: 2, Rule: rule}
-			definition.Reward = &contract.RewardRule{Weighted: []contract.WeightedReward{weighted}}
+			weighted := settings.WeightedReward{Name: "a", Weight: 2, RewardRule: rule}
+			definition.Reward = &settings.Reward{Weighted: []settings.WeightedReward{weighted}}
 			env, err := Builder{}.Build(t.Context(), definition)
 			if err != nil {
 				t.Fatal(err)
@@ -213,14 +216,14 @@ func TestBuildEveryReward(t *testing.T) {
 // The roles that a definition declares are those that its environment asks.
 func TestRolesOfDefinitions(t *testing.T) {
 	cases := map[string]struct {
-		interaction *contract.Interaction
+		interaction *settings.Interaction
 		want        []string
 	}{
 		"one answer": {nil, nil},
-		"tool use":   {&contract.Interaction{ToolUse: &contract.ToolUse{}}, nil},
-		"solver, judge": {&contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 2}},
+		"tool use":   {&settings.Interaction{ToolUse: &settings.ToolUse{}}, nil},
+		"solver, judge": {&settings.Interaction{SolverJudge: &settings.SolverJudge{Solvers: 2}},
 			[]string{workflow.RoleJudge, workflow.RoleSolver}},
-		"self-refine": {&contract.Interaction{SelfRefine: &contract.SelfRefine{}},
+		"self-refine": {&settings.Interaction{SelfRefine: &settings.SelfRefine{}},
 			[]string{workflow.RoleCritique, workflow.RoleDraft, workflow.RoleRevision}},
 	}
 	for name, tc := range cases {

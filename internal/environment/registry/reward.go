@@ -7,12 +7,20 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 )
 
 // newGrader builds what scores replies. An error names the field by its path in the RewardEnvironment.
-func (b Builder) newGrader(rule contract.RewardRule, path string, functions *functions) (verify.Grader, error) {
+func (b Builder) newGrader(reward settings.Reward, path string, functions *functions) (verify.Grader, error) {
+	if len(reward.Weighted) > 0 {
+		return b.newWeighted(reward.Weighted, path+".weighted", functions)
+	}
+	return b.newLeaf(reward.RewardRule, path, functions)
+}
+
+// newLeaf returns the grader of a rule that is no sum.
+func (b Builder) newLeaf(rule settings.RewardRule, path string, functions *functions) (verify.Grader, error) {
 	switch {
 	case rule.ExactMatch != nil:
 		return verify.ExactMatch(*rule.ExactMatch), nil
@@ -23,7 +31,7 @@ func (b Builder) newGrader(rule contract.RewardRule, path string, functions *fun
 		grader, err := verify.NewJSONSchema(rule.JSONSchema.Schema)
 		return grader, at(path+".jsonSchema", err)
 	case rule.Countdown != nil:
-		return verify.Countdown(*rule.Countdown), nil
+		return verify.Countdown{Strict: *rule.Countdown.Strict}, nil
 	case rule.Math != nil:
 		return verify.Math{}, nil
 	case rule.GSM8K != nil:
@@ -39,8 +47,6 @@ func (b Builder) newGrader(rule contract.RewardRule, path string, functions *fun
 	case rule.Expression != "":
 		grader, err := verify.NewExpression(rule.Expression)
 		return grader, at(path, err)
-	case rule.Weighted != nil:
-		return b.newWeighted(rule.Weighted, path+".weighted", functions)
 	default:
 		return nil, errors.New(path + " has no member that this program knows")
 	}
@@ -54,11 +60,11 @@ func at(path string, err error) error {
 	return nil
 }
 
-func (b Builder) newWeighted(definition []contract.WeightedReward, path string,
+func (b Builder) newWeighted(definition []settings.WeightedReward, path string,
 	functions *functions) (verify.Grader, error) {
 	var weighted verify.Weighted
 	for _, part := range definition {
-		grader, err := b.newGrader(part.Rule, fmt.Sprintf("%s[%s]", path, part.Name), functions)
+		grader, err := b.newLeaf(part.RewardRule, fmt.Sprintf("%s[%s]", path, part.Name), functions)
 		if err != nil {
 			return nil, err
 		}

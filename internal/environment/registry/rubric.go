@@ -6,7 +6,7 @@ package registry
 import (
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/rubric"
 	"github.com/tinker-operator/tinker-operator/internal/environment/rubric/openaijudge"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
@@ -14,7 +14,7 @@ import (
 
 // newRubric builds a reward by a judge. Where the endpoint of a judge on Tinker is out of reach, rows are checked
 // alone.
-func (b Builder) newRubric(definition contract.Rubric) (verify.Grader, error) {
+func (b Builder) newRubric(definition settings.Rubric) (verify.Grader, error) {
 	judge, err := b.newJudge(definition.Judge)
 	if err != nil {
 		return nil, err
@@ -23,14 +23,14 @@ func (b Builder) newRubric(definition contract.Rubric) (verify.Grader, error) {
 		return rubric.RowsOnly{}, nil
 	}
 	return rubric.New(judge, rubric.Options{
-		Scoring: definition.Scoring, MinCoverage: definition.MinCoverage, Retries: definition.Judge.Retries,
+		Scoring: definition.Scoring, MinCoverage: *definition.MinCoverage, Retries: int(*definition.Judge.Retries),
 		Timeout: time.Duration(definition.Judge.TimeoutSeconds) * time.Second,
 		Now:     b.Now, Wait: b.JudgeProblem != nil, Report: b.JudgeProblem,
 	})
 }
 
 // newJudge returns nil for a judge on Tinker where there is no endpoint.
-func (b Builder) newJudge(definition contract.Judge) (rubric.Judge, error) {
+func (b Builder) newJudge(definition settings.Judge) (rubric.Judge, error) {
 	endpoint := definition.OpenAI
 	if endpoint == nil {
 		if b.TinkerJudge == nil {
@@ -39,10 +39,10 @@ func (b Builder) newJudge(definition contract.Judge) (rubric.Judge, error) {
 		return b.TinkerJudge(definition)
 	}
 	config := openaijudge.Config{
-		BaseURL: endpoint.BaseURL, Model: endpoint.Model, Temperature: definition.Temperature,
-		MaxTokens: int64(definition.MaxTokens),
+		BaseURL: endpoint.BaseURL, Model: endpoint.Model, Temperature: *definition.Sampling.Temperature,
+		MaxTokens: int64(definition.Sampling.MaxTokens),
 	}
-	if key := endpoint.APIKey; key != nil {
+	if key := endpoint.APIKeySecretKeyRef; key != nil {
 		// The key is read for each call, so that it can be corrected and exchanged.
 		config.Key = func() (string, error) { return b.secret(*key) }
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
@@ -36,19 +38,21 @@ func judgedRow(id string, criteria ...any) dataset.Row {
 	return row
 }
 
-func judged(judge contract.Judge) contract.Definition {
-	judge.Temperature, judge.MaxTokens, judge.TimeoutSeconds = 0.7, 64, 10
+func judged(judge settings.Judge) contract.Definition {
+	judge.Sampling = settings.JudgeSampling{Temperature: new(0.7), MaxTokens: 64}
+	judge.TimeoutSeconds, judge.Retries = 10, new(int32(0))
 	return contract.Definition{
-		Dataset: &contract.Dataset{JSONL: &contract.JSONL{ConfigMap: "c"},
-			Splits: []contract.DataSplit{{Name: "train", Source: "rows.jsonl"}}},
-		Reward: &contract.RewardRule{Rubric: &contract.Rubric{Judge: judge, Scoring: contract.ScorePassRate, MinCoverage: 1}},
+		Dataset: &contract.Dataset{Dataset: settings.Dataset{JSONL: &settings.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "c"}},
+			Splits: []settings.DataSplit{{Name: "train", Source: "rows.jsonl"}}}},
+		Reward: &settings.Reward{RewardRule: settings.RewardRule{Rubric: &settings.Rubric{Judge: judge,
+			Scoring: settings.ScorePassRate, MinCoverage: new(1.0)}}},
 	}
 }
 
 func builder(data dataset.Dataset) Builder {
 	return Builder{
 		Data:   func(context.Context, contract.Dataset) (dataset.Dataset, error) { return data, nil },
-		Secret: func(key contract.SecretKey) (string, error) { return "key of " + key.Name + "/" + key.Key, nil },
+		Secret: func(key ref.SecretKey) (string, error) { return "key of " + key.Name + "/" + key.Key, nil },
 	}
 }
 
@@ -75,8 +79,8 @@ func TestBuildJudgeAtAnEndpoint(t *testing.T) {
 			[]byte(`{"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "{\"ratings\": [{\"rating\": \"Yes\"}, {\"rating\": \"No\"}]}"}}]}`))
 	}))
 	defer server.Close()
-	definition := judged(contract.Judge{OpenAI: &contract.OpenAIJudge{BaseURL: server.URL, Model: "m",
-		APIKey: &contract.SecretKey{Name: "s", Key: "k"}}})
+	definition := judged(settings.Judge{OpenAI: &settings.OpenAIJudge{BaseURL: server.URL, Model: "m",
+		APIKeySecretKeyRef: &ref.SecretKey{Name: "s", Key: "k"}}})
 	b := builder(rows{judgedRow("a", "It is a fruit.", "It is red.")})
 	env, err := b.Build(t.Context(), definition)
 	if err != nil {
@@ -96,10 +100,10 @@ func TestBuildJudgeAtAnEndpoint(t *testing.T) {
 
 // TestCheckRows requires that each row is checked, and that the message says which one is wrong, and what to do.
 func TestCheckRows(t *testing.T) {
-	definition := judged(contract.Judge{Tinker: &contract.TinkerJudge{Model: "m"}})
+	definition := judged(settings.Judge{Tinker: &settings.TinkerJudge{Model: "m"}})
 	sum := definition
-	sum.Reward = &contract.RewardRule{Weighted: []contract.WeightedReward{{Name: "judged", Weight: 1,
-		Rule: *definition.Reward}}}
+	sum.Reward = &settings.Reward{Weighted: []settings.WeightedReward{{Name: "judged", Weight: 1,
+		RewardRule: definition.Reward.RewardRule}}}
 	for name, row := range map[string]dataset.Row{
 		"no criteria":         judgedRow("b"),
 		"another column":      {ID: "b", Fields: map[string]any{"criteria": []any{"x"}}},

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
@@ -133,7 +133,7 @@ func (g *Grader) askOnce(ctx context.Context, t task, unreadable int, calls *tal
 	if err != nil {
 		return judgement{}, err
 	}
-	found, err := parse(text, len(t.criteria), g.options.Scoring == contract.ScoreScore)
+	found, err := parse(text, len(t.criteria), g.options.Scoring == settings.ScoreScore)
 	if err == nil {
 		if covered := coverage(found.ratings); covered < floor || covered == 0 {
 			err = fmt.Errorf("reading a judgement: %.0f%% of the criteria are rated, minCoverage is %.0f%%", 100*covered,

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 )
 
@@ -78,7 +78,7 @@ func TestJudgeThatIsDownIsAwaited(t *testing.T) {
 				var mu sync.Mutex
 				var reported []error
 				g, err := New(down{until: began.Add(24 * time.Hour), err: failure}, Options{
-					Scoring: contract.ScorePassRate, MinCoverage: 1, Retries: 2, Wait: true, Report: func(problem error) {
+					Scoring: settings.ScorePassRate, MinCoverage: 1, Retries: 2, Wait: true, Report: func(problem error) {
 						mu.Lock()
 						defer mu.Unlock()
 						reported = append(reported, problem)

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/chat"
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
 // task is what a judge is asked about.
@@ -35,9 +35,9 @@ const (
 
 // messages returns the conversation that asks for ratings. The response comes before the criteria, and what follows it
 // says once more what is asked for, so that a response that gives orders of its own is only graded.
-func (t task) messages(scoring contract.RubricScoring) []chat.Message {
+func (t task) messages(scoring settings.RubricScoring) []chat.Message {
 	system, format, rating := systemYesNo, formatYesNo, "Yes or No"
-	if scoring == contract.ScoreScore {
+	if scoring == settings.ScoreScore {
 		system, format, rating = systemScore, formatScore, "a number from 0 to 1"
 	}
 	var text strings.Builder

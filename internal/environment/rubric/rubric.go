@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
@@ -56,7 +56,7 @@ const concurrentCalls = 8
 type Options struct {
 	// Scoring is how judgements are asked for: with one call for each criterion (PerRubric), or for all in one call. The
 	// reward is the share of Yes, or the mean of scores from 0 to 1 (Score).
-	Scoring contract.RubricScoring
+	Scoring settings.RubricScoring
 	// MinCoverage is the share of the criteria that must be rated. It is from 0 to 1.
 	MinCoverage float64
 	// Retries is how often a call is repeated that failed or whose judgement cannot be read.
@@ -85,7 +85,7 @@ type Grader struct {
 // New returns a grader. It fails if the options are invalid.
 func New(judge Judge, options Options) (*Grader, error) {
 	switch options.Scoring {
-	case contract.ScorePassRate, contract.ScorePerRubric, contract.ScoreScore:
+	case settings.ScorePassRate, settings.ScorePerRubric, settings.ScoreScore:
 	default:
 		return nil, fmt.Errorf("rubric.scoring is %q, it must be PassRate, PerRubric or Score", options.Scoring)
 	}
@@ -157,7 +157,7 @@ func (g *Grader) CheckRow(row dataset.Row) error {
 
 // rate returns a rating for each criterion, which is NaN for one that was not rated.
 func (g *Grader) rate(ctx context.Context, t task, calls *tally) (judgement, error) {
-	if g.options.Scoring != contract.ScorePerRubric {
+	if g.options.Scoring != settings.ScorePerRubric {
 		return g.ask(ctx, t, calls, g.options.MinCoverage)
 	}
 	all, failures := newJudgement(len(t.criteria)), make([]error, len(t.criteria))

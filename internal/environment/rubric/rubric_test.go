@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/chat"
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
@@ -74,7 +74,7 @@ var reply = environment.Reply{Message: chat.Message{Role: "assistant", Content: 
 func grader(t *testing.T, judge Judge, options Options) (*Grader, *[]time.Duration) {
 	t.Helper()
 	if options.Scoring == "" {
-		options.Scoring = contract.ScorePassRate
+		options.Scoring = settings.ScorePassRate
 	}
 	g, err := New(judge, options)
 	if err != nil {
@@ -127,7 +127,7 @@ func TestGrade(t *testing.T) {
 				MetricPassRate: 1, MetricNumPassed: 1, MetricNumRubrics: 2, MetricCorrect: 0, MetricCoverage: 0.5,
 				MetricCalls: 1, MetricUnreadable: 0, MetricErrors: 0, MetricPromptTokens: 10, MetricSampledTokens: 3,
 			}},
-		"scores": {options: Options{Scoring: contract.ScoreScore, MinCoverage: 1},
+		"scores": {options: Options{Scoring: settings.ScoreScore, MinCoverage: 1},
 			answers: []string{`{"ratings": [{"rating": 0.75}, {"rating": "0.25"}]}`}, reward: 0.5, metrics: map[string]float64{
 				MetricPassRate: 0.5, MetricNumPassed: 1, MetricNumRubrics: 2, MetricCorrect: 0, MetricCoverage: 1,
 				MetricCalls: 1, MetricUnreadable: 0, MetricErrors: 0, MetricPromptTokens: 10, MetricSampledTokens: 3,
@@ -161,22 +161,22 @@ func (p perCriterion) Complete(_ context.Context, request Request) (string, Usag
 
 func TestGradePerRubric(t *testing.T) {
 	judge := perCriterion{"red": "No", "fruit": "Yes", "round": "yes"}
-	g, _ := grader(t, judge, Options{Scoring: contract.ScorePerRubric, MinCoverage: 0.7, Retries: 1})
+	g, _ := grader(t, judge, Options{Scoring: settings.ScorePerRubric, MinCoverage: 0.7, Retries: 1})
 	got, err := g.Grade(t.Context(), rowOf("red", "fruit", "round", "sweet"), reply)
 	if want := 2.0 / 3; err != nil || got.Reward != want || got.Metrics[MetricCoverage] != 0.75 ||
 		got.Metrics[MetricCalls] != 5 || got.Metrics[MetricErrors] != 2 {
 		t.Errorf("Grade = %+v, %v, want the reward %v, a coverage of 0.75, and 5 calls of which 2 failed", got, err, want)
 	}
-	g, _ = grader(t, judge, Options{Scoring: contract.ScorePerRubric, MinCoverage: 0.75})
+	g, _ = grader(t, judge, Options{Scoring: settings.ScorePerRubric, MinCoverage: 0.75})
 	if _, err := g.Grade(t.Context(), rowOf("red", "fruit", "round", "sweet"), reply); err != nil {
 		t.Errorf("Grade with exactly the coverage that is asked for: %v", err)
 	}
-	g, _ = grader(t, judge, Options{Scoring: contract.ScorePerRubric, MinCoverage: 1})
+	g, _ = grader(t, judge, Options{Scoring: settings.ScorePerRubric, MinCoverage: 1})
 	if _, err := g.Grade(t.Context(), rowOf("red", "sweet"), reply); err == nil ||
 		environment.AsFault(err).Kind != environment.JudgeFault {
 		t.Errorf("Grade below the coverage: err = %v, want a fault of the judge", err)
 	}
-	g, _ = grader(t, judge, Options{Scoring: contract.ScorePerRubric})
+	g, _ = grader(t, judge, Options{Scoring: settings.ScorePerRubric})
 	if _, err := g.Grade(t.Context(), rowOf("sweet"), reply); err == nil ||
 		environment.AsFault(err).Kind != environment.JudgeFault {
 		t.Errorf("Grade without a rating: err = %v, want a fault of the judge", err)
@@ -252,7 +252,7 @@ func TestGradeMeasuresTheTime(t *testing.T) {
 }
 
 func TestGradeEndsWithItsContext(t *testing.T) {
-	for _, scoring := range []contract.RubricScoring{contract.ScorePassRate, contract.ScorePerRubric} {
+	for _, scoring := range []settings.RubricScoring{settings.ScorePassRate, settings.ScorePerRubric} {
 		g, _ := grader(t, &scripted{answers: []answer{{err: errors.New("nobody answers")}}},
 			Options{Scoring: scoring, Retries: 100})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -310,9 +310,9 @@ func TestPromptHasEverything(t *testing.T) {
 func TestNewRejectsInvalidOptions(t *testing.T) {
 	for name, options := range map[string]Options{
 		"scoring":     {Scoring: "Mean"},
-		"minCoverage": {Scoring: contract.ScorePassRate, MinCoverage: math.NaN()},
-		"coverage":    {Scoring: contract.ScorePassRate, MinCoverage: 1.5},
-		"retries":     {Scoring: contract.ScorePassRate, Retries: -1},
+		"minCoverage": {Scoring: settings.ScorePassRate, MinCoverage: math.NaN()},
+		"coverage":    {Scoring: settings.ScorePassRate, MinCoverage: 1.5},
+		"retries":     {Scoring: settings.ScorePassRate, Retries: -1},
 	} {
 		if _, err := New(says(""), options); err == nil {
 			t.Errorf("%s: New succeeds with %+v", name, options)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
@@ -19,7 +19,7 @@ import (
 // limit cut earns 0, since its end is not known. The zero value compares the last number, which has to be an integer;
 // commas between groups of three digits are ignored. Comparisons of texts ignore what is to be normalized, and the
 // space at both ends.
-type ExactMatch contract.ExactMatch
+type ExactMatch settings.ExactMatch
 
 // Grade implements Grader.
 func (m ExactMatch) Grade(_ context.Context, row dataset.Row, reply environment.Reply) (Score, error) {
@@ -39,7 +39,7 @@ func (m ExactMatch) Answers(row dataset.Row) (right, wrong string, ok bool) {
 		return "", "", false
 	}
 	right, wrong = strings.TrimSpace(row.Answer), strings.TrimSpace(row.Answer)+"1"
-	if m.Part == contract.PartAnswerTag {
+	if m.Part == settings.PartAnswerTag {
 		right, wrong = "<answer>"+right+"</answer>", "<answer>"+wrong+"</answer>"
 	}
 	found, ok := m.find(right)
@@ -48,30 +48,30 @@ func (m ExactMatch) Answers(row dataset.Row) (right, wrong string, ok bool) {
 
 // answer returns the row's answer as find returns a reply's.
 func (m ExactMatch) answer(row dataset.Row) (string, error) {
-	switch {
-	case row.Answer == "":
+	if row.Answer == "" {
 		return "", errNoAnswer()
-	case m.Part == "":
-		answer := strings.ReplaceAll(strings.TrimSpace(row.Answer), ",", "")
-		if integer.FindString(answer) != answer {
-			return "", rowFault("the answer %.80q is not an integer, which exactMatch compares: choose exactMatch.part Text, "+
-				"LastLine or AnswerTag", row.Answer)
-		}
-		return canonical(answer), nil
-	default:
+	}
+	switch m.Part {
+	case settings.PartText, settings.PartLastLine, settings.PartAnswerTag:
 		return m.normalize(row.Answer), nil
 	}
+	answer := strings.ReplaceAll(strings.TrimSpace(row.Answer), ",", "")
+	if integer.FindString(answer) != answer {
+		return "", rowFault("the answer %.80q is not an integer, which exactMatch compares: choose exactMatch.part Text, "+
+			"LastLine or AnswerTag", row.Answer)
+	}
+	return canonical(answer), nil
 }
 
 // find returns the part of the text in canonical form.
 func (m ExactMatch) find(text string) (found string, ok bool) {
 	ok = true
 	switch m.Part {
-	case contract.PartText:
+	case settings.PartText:
 		found = text
-	case contract.PartLastLine:
+	case settings.PartLastLine:
 		found = lastLine(text)
-	case contract.PartAnswerTag:
+	case settings.PartAnswerTag:
 		found, ok = lastTag(text, "answer")
 	default:
 		return lastInteger(text)
@@ -83,11 +83,11 @@ var article = regexp.MustCompile(`(?i)\b(?:a|an|the)\b`)
 
 // normalize drops what is ignored. Punctuation and articles leave spaces behind, which are ignored with them.
 func (m ExactMatch) normalize(text string) string {
-	if slices.Contains(m.Normalize, contract.NormalizeCase) {
+	if slices.Contains(m.Normalize, settings.NormalizeCase) {
 		text = strings.ToLower(text)
 	}
-	punctuation, articles := slices.Contains(m.Normalize, contract.NormalizePunctuation),
-		slices.Contains(m.Normalize, contract.NormalizeArticles)
+	punctuation, articles := slices.Contains(m.Normalize, settings.NormalizePunctuation),
+		slices.Contains(m.Normalize, settings.NormalizeArticles)
 	if punctuation {
 		text = strings.Map(func(r rune) rune {
 			if unicode.IsPunct(r) || unicode.IsSymbol(r) {
@@ -99,7 +99,7 @@ func (m ExactMatch) normalize(text string) string {
 	if articles {
 		text = article.ReplaceAllString(text, " ")
 	}
-	if punctuation || articles || slices.Contains(m.Normalize, contract.NormalizeSpace) {
+	if punctuation || articles || slices.Contains(m.Normalize, settings.NormalizeSpace) {
 		return strings.Join(strings.Fields(text), " ")
 	}
 	return strings.TrimSpace(text)

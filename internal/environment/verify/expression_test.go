@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
@@ -124,7 +124,8 @@ func FuzzExpression(f *testing.F) {
 	f.Add(`\boxed{\frac{1}{2}}`, "0.5")
 	grader := must(
 		NewExpression(`(reply.lastNumber() == row.answer.lastNumber() ? 1.0 : 0.0) + double(size(reply.numbers())) +
-		(reply.boxed().mathEquals(row.answer) ? 1.0 : 0.0) + (has(reply.json().a) ? 1.0 : 0.0) + double(size(reply.tag('answer'))) +
+		(reply.boxed().mathEquals(row.answer) ? 1.0 : 0.0) + (has(
+			reply.json().a) ? 1.0 : 0.0) + double(size(reply.tag('answer'))) +
 		double(size(reply.lastLine())) + (row.answer.isJSON() ? 1.0 : 0.0)`))
 	f.Fuzz(func(t *testing.T, text, other string) {
 		if other == "" {
@@ -145,9 +146,9 @@ func FuzzGraders(f *testing.F) {
 	f.Add("#### 1,234", "#### 1234.0")
 	f.Add("the 1,234 and 5", "<answer>5</answer>")
 	graders := []Grader{
-		ExactMatch{}, ExactMatch{Part: contract.PartText, Normalize: []contract.Normalization{contract.NormalizeCase,
-			contract.NormalizeArticles, contract.NormalizePunctuation}},
-		ExactMatch{Part: contract.PartLastLine}, ExactMatch{Part: contract.PartAnswerTag}, GSM8K{}, GSM8K{Strict: true},
+		ExactMatch{}, ExactMatch{Part: settings.PartText, Normalize: []settings.Normalization{settings.NormalizeCase,
+			settings.NormalizeArticles, settings.NormalizePunctuation}},
+		ExactMatch{Part: settings.PartLastLine}, ExactMatch{Part: settings.PartAnswerTag}, GSM8K{}, GSM8K{Strict: true},
 		Math{},
 		must(NewRegex(`(?P<answer>[0-9]+)`)), must(NewJSONSchema([]byte(`{"type": "object"}`))),
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/chat"
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 )
@@ -53,27 +53,27 @@ func TestGrade(t *testing.T) {
 		// metric must be 1.
 		metric string
 	}{
-		"the whole text": {ExactMatch{Part: contract.PartText}, answer("Paris"), says(" Paris\n"), 1,
+		"the whole text": {ExactMatch{Part: settings.PartText}, answer("Paris"), says(" Paris\n"), 1,
 			MetricCorrect},
-		"more than the text": {ExactMatch{Part: contract.PartText}, answer("Paris"), says("It is Paris"), 0,
+		"more than the text": {ExactMatch{Part: settings.PartText}, answer("Paris"), says("It is Paris"), 0,
 			MetricWrong},
-		"the whole text in other case": {ExactMatch{Part: contract.PartText}, answer("Paris"), says("paris"), 0,
+		"the whole text in other case": {ExactMatch{Part: settings.PartText}, answer("Paris"), says("paris"), 0,
 			MetricWrong},
-		"case is ignored": {ExactMatch{Part: contract.PartText,
-			Normalize: []contract.Normalization{contract.NormalizeCase}}, answer("Paris"), says("PARIS"), 1, MetricCorrect},
-		"space is ignored": {ExactMatch{Part: contract.PartText,
-			Normalize: []contract.Normalization{contract.NormalizeSpace}}, answer("New York"), says("New \n York"), 1,
+		"case is ignored": {ExactMatch{Part: settings.PartText,
+			Normalize: []settings.Normalization{settings.NormalizeCase}}, answer("Paris"), says("PARIS"), 1, MetricCorrect},
+		"space is ignored": {ExactMatch{Part: settings.PartText,
+			Normalize: []settings.Normalization{settings.NormalizeSpace}}, answer("New York"), says("New \n York"), 1,
 			MetricCorrect},
-		"space counts": {ExactMatch{Part: contract.PartText}, answer("New York"), says("New  York"), 0,
+		"space counts": {ExactMatch{Part: settings.PartText}, answer("New York"), says("New  York"), 0,
 			MetricWrong},
-		"punctuation and articles": {ExactMatch{Part: contract.PartText,
-			Normalize: []contract.Normalization{contract.NormalizeCase, contract.NormalizePunctuation,
-				contract.NormalizeArticles}}, answer("The Cat's hat"), says("a cats hat."), 1, MetricCorrect},
-		"the last line": {ExactMatch{Part: contract.PartLastLine}, answer("B"), says("I think\n\nB\n "),
+		"punctuation and articles": {ExactMatch{Part: settings.PartText,
+			Normalize: []settings.Normalization{settings.NormalizeCase, settings.NormalizePunctuation,
+				settings.NormalizeArticles}}, answer("The Cat's hat"), says("a cats hat."), 1, MetricCorrect},
+		"the last line": {ExactMatch{Part: settings.PartLastLine}, answer("B"), says("I think\n\nB\n "),
 			1, MetricCorrect},
-		"an answer tag": {ExactMatch{Part: contract.PartAnswerTag}, answer("B"),
+		"an answer tag": {ExactMatch{Part: settings.PartAnswerTag}, answer("B"),
 			says("<answer>A</answer> <ANSWER> B </ANSWER>"), 1, MetricCorrect},
-		"no answer tag": {ExactMatch{Part: contract.PartAnswerTag}, answer("B"), says("B"), 0,
+		"no answer tag": {ExactMatch{Part: settings.PartAnswerTag}, answer("B"), says("B"), 0,
 			MetricNoAnswer},
 		"an answer with commas": {ExactMatch{}, answer("1,998"), says("1998"), 1, MetricCorrect},
 		"an expression matches": {must(NewRegex(`(?i)\bsorry\b`)), answer(""), says("I am Sorry."), 1,
@@ -207,9 +207,9 @@ func TestAnswersEarnMoreThanWrongOnes(t *testing.T) {
 		row    dataset.Row
 		known  bool
 	}{
-		"text":                    {ExactMatch{Part: contract.PartText}, answer("Paris"), true},
-		"last line":               {ExactMatch{Part: contract.PartLastLine}, answer("Paris"), true},
-		"answer tag":              {ExactMatch{Part: contract.PartAnswerTag}, answer("Paris"), true},
+		"text":                    {ExactMatch{Part: settings.PartText}, answer("Paris"), true},
+		"last line":               {ExactMatch{Part: settings.PartLastLine}, answer("Paris"), true},
+		"answer tag":              {ExactMatch{Part: settings.PartAnswerTag}, answer("Paris"), true},
 		"math":                    {Math{}, answer(`\frac12`), true},
 		"math with a solution":    {Math{}, answer(`It is \boxed{x^2}.`), true},
 		"GSM8K":                   {GSM8K{}, answer("a\n#### 1,200"), true},

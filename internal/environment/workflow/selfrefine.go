@@ -7,7 +7,7 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
@@ -41,13 +41,13 @@ const (
 // earns what the grader gives it. Critique and revision both earn what the grader gives the revision.
 type SelfRefine struct {
 	rows
-	options contract.SelfRefine
+	options settings.SelfRefine
 }
 
 // NewSelfRefine returns the environment. The prompts are templates: that of the draft with $(prompt), that of the
 // critique with $(draft), too, and that of the revision with all of these and $(critique). Empty ones have the
 // defaults.
-func NewSelfRefine(data dataset.Dataset, grader verify.Grader, options contract.SelfRefine) *SelfRefine {
+func NewSelfRefine(data dataset.Dataset, grader verify.Grader, options settings.SelfRefine) *SelfRefine {
 	options.DraftPrompt = cmp.Or(options.DraftPrompt, DefaultDraftPrompt)
 	options.CritiquePrompt = cmp.Or(options.CritiquePrompt, DefaultCritiquePrompt)
 	options.RevisionPrompt = cmp.Or(options.RevisionPrompt, DefaultRevisionPrompt)

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tinker-operator/tinker-operator/internal/contract"
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
@@ -49,7 +49,6 @@ const (
 		"Output the index of your choice within <answer> tags, for example <answer>1</answer>. " +
 		"If several solutions are correct, choose the first of them."
 	DefaultAnswerPattern = `(?is)<answer>(.*?)</answer>`
-	DefaultSolvers       = 2
 )
 
 // SolverJudge is the environment in which several solvers answer a prompt independently, and a judge chooses one of the
@@ -57,15 +56,14 @@ const (
 // the answer that it chose, or an empty answer if its index is invalid.
 type SolverJudge struct {
 	rows
-	options contract.SolverJudge
+	options settings.SolverJudge
 	pattern *regexp.Regexp
 }
 
 // NewSolverJudge returns the environment. Empty options have the defaults. The solver's prompt is a template with
 // $(prompt), and the judge's one with $(prompt) and $(solutions). The first match of the pattern counts, whose first
 // group is a solver's answer or the judge's index. It fails if the pattern is not a regular expression with a group.
-func NewSolverJudge(data dataset.Dataset, grader verify.Grader, options contract.SolverJudge) (*SolverJudge, error) {
-	options.Solvers = cmp.Or(options.Solvers, DefaultSolvers)
+func NewSolverJudge(data dataset.Dataset, grader verify.Grader, options settings.SolverJudge) (*SolverJudge, error) {
 	options.SolverPrompt = cmp.Or(options.SolverPrompt, DefaultSolverPrompt)
 	options.JudgePrompt = cmp.Or(options.JudgePrompt, DefaultJudgePrompt)
 	options.AnswerPattern = cmp.Or(options.AnswerPattern, DefaultAnswerPattern)
@@ -148,7 +146,7 @@ func (e *solverJudgeEpisode) Step(ctx context.Context, replies []environment.Rep
 
 // solve grades the answers of the solvers and asks the judge.
 func (e *solverJudgeEpisode) solve(ctx context.Context, replies []environment.Reply) (environment.Turn, error) {
-	if err := checkReplies(replies, e.options.Solvers); err != nil {
+	if err := checkReplies(replies, int(e.options.Solvers)); err != nil {
 		return environment.Turn{}, err
 	}
 	var turn environment.Turn

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/chat"
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
@@ -71,8 +71,9 @@ func play(t *testing.T, env environment.Environment,
 	return prompts, rewards, metrics
 }
 
-func newSolverJudge(t *testing.T, options contract.SolverJudge) *SolverJudge {
+func newSolverJudge(t *testing.T, options settings.SolverJudge) *SolverJudge {
 	t.Helper()
+	options.Solvers = max(options.Solvers, 2) // The schema has this default.
 	env, err := NewSolverJudge(sums{}, verify.ExactMatch{}, options)
 	if err != nil {
 		t.Fatalf("NewSolverJudge: %v", err)
@@ -111,7 +112,7 @@ func TestSolverJudge(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, rewards, metrics := play(t, newSolverJudge(t, contract.SolverJudge{}), [][]string{tc.solvers, {tc.judge}})
+			_, rewards, metrics := play(t, newSolverJudge(t, settings.SolverJudge{}), [][]string{tc.solvers, {tc.judge}})
 			want := []environment.Reward{
 				{Conversation: "solver-1", Value: tc.rewards[0]}, {Conversation: "solver-2", Value: tc.rewards[1]},
 				{Conversation: "judge", Value: tc.rewards[2]},
@@ -128,7 +129,7 @@ func TestSolverJudge(t *testing.T) {
 }
 
 func TestSolverJudgePrompts(t *testing.T) {
-	env := newSolverJudge(t, contract.SolverJudge{Solvers: 3, JudgePrompt: "$(prompt)|$(solutions)"})
+	env := newSolverJudge(t, settings.SolverJudge{Solvers: 3, JudgePrompt: "$(prompt)|$(solutions)"})
 	prompts, _, _ := play(t, env, [][]string{{"<answer>1</answer>", "none", "<answer>7</answer>"}, {"<answer>3</answer>"}})
 	system := chat.Message{Role: "system", Content: "Be exact."}
 	solver := []chat.Message{system, {Role: "user",
@@ -151,7 +152,7 @@ func TestSolverJudgePrompts(t *testing.T) {
 
 // TestSolverJudgeDefaultPrompt checks that the prompt has the parts of that of rLLM, in the same order.
 func TestSolverJudgeDefaultPrompt(t *testing.T) {
-	prompts, _, _ := play(t, newSolverJudge(t, contract.SolverJudge{}), [][]string{{"<answer>1</answer>", "none"},
+	prompts, _, _ := play(t, newSolverJudge(t, settings.SolverJudge{}), [][]string{{"<answer>1</answer>", "none"},
 		{"<answer>1</answer>"}})
 	text, at := prompts[1][0].Messages[1].Content, 0
 	for _, part := range []string{
@@ -171,7 +172,7 @@ func TestSolverJudgeDefaultPrompt(t *testing.T) {
 
 func TestSolverJudgePatternsThatCannotWork(t *testing.T) {
 	for _, pattern := range []string{"(", "no group"} {
-		_, err := NewSolverJudge(sums{}, verify.ExactMatch{}, contract.SolverJudge{AnswerPattern: pattern})
+		_, err := NewSolverJudge(sums{}, verify.ExactMatch{}, settings.SolverJudge{AnswerPattern: pattern})
 		if err == nil || !strings.Contains(err.Error(), "answerPattern") {
 			t.Errorf("NewSolverJudge with pattern %q: %v, want an error that names the field", pattern, err)
 		}
@@ -179,7 +180,7 @@ func TestSolverJudgePatternsThatCannotWork(t *testing.T) {
 }
 
 func TestSolverJudgeAnswersAreGraded(t *testing.T) {
-	env := newSolverJudge(t, contract.SolverJudge{})
+	env := newSolverJudge(t, settings.SolverJudge{})
 	right, wrong, err := env.Answers(t.Context(), environment.Task{Split: "train"})
 	if err != nil {
 		t.Fatalf("Answers: %v", err)
@@ -194,14 +195,14 @@ func TestSolverJudgeAnswersAreGraded(t *testing.T) {
 			t.Errorf("replies %q earn %v, want %v", text, sum, want)
 		}
 	}
-	if _, _, err := newSolverJudge(t, contract.SolverJudge{AnswerPattern: "ANSWER: (.*)"}).Answers(t.Context(),
+	if _, _, err := newSolverJudge(t, settings.SolverJudge{AnswerPattern: "ANSWER: (.*)"}).Answers(t.Context(),
 		environment.Task{}); !errors.Is(err, environment.ErrNoAnswers) {
 		t.Errorf("Answers with another pattern: %v, want ErrNoAnswers", err)
 	}
 }
 
 func TestSelfRefine(t *testing.T) {
-	env := NewSelfRefine(sums{}, verify.ExactMatch{}, contract.SelfRefine{})
+	env := NewSelfRefine(sums{}, verify.ExactMatch{}, settings.SelfRefine{})
 	prompts, rewards, metrics := play(t, env, [][]string{{"6"}, {"One too few."}, {"7"}})
 	want := []environment.Reward{{Conversation: "draft", Value: 0}, {Conversation: "critique", Value: 1},
 		{Conversation: "revision", Value: 1}}
@@ -223,7 +224,7 @@ func TestSelfRefine(t *testing.T) {
 }
 
 func TestSelfRefineEndsAtALimit(t *testing.T) {
-	episode, err := NewSelfRefine(sums{}, verify.ExactMatch{}, contract.SelfRefine{}).Start(t.Context(),
+	episode, err := NewSelfRefine(sums{}, verify.ExactMatch{}, settings.SelfRefine{}).Start(t.Context(),
 		environment.Task{Split: "train"})
 	if err != nil {
 		t.Fatal(err)
@@ -244,7 +245,7 @@ func TestSelfRefineEndsAtALimit(t *testing.T) {
 }
 
 func TestSolverJudgeEndsAtALimit(t *testing.T) {
-	episode, err := newSolverJudge(t, contract.SolverJudge{}).Start(t.Context(), environment.Task{Split: "train"})
+	episode, err := newSolverJudge(t, settings.SolverJudge{}).Start(t.Context(), environment.Task{Split: "train"})
 	if err != nil {
 		t.Fatal(err)
 	}

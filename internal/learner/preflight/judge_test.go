@@ -7,16 +7,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 func TestJudgeModels(t *testing.T) {
-	judged := func(judge contract.TinkerJudge) *contract.RewardRule {
-		return &contract.RewardRule{Rubric: &contract.Rubric{Judge: contract.Judge{Tinker: &judge}}}
+	judged := func(judge environment.TinkerJudge) *environment.Reward {
+		return &environment.Reward{RewardRule: environment.RewardRule{Rubric: &environment.Rubric{Judge: environment.Judge{
+			Tinker: &judge}}}}
 	}
-	trained := func(rule *contract.RewardRule) func(*contract.RunFile) {
+	trained := func(rule *environment.Reward) func(*contract.RunFile) {
 		return func(f *contract.RunFile) { f.Fixed.Environments[0].Definition.Reward = rule }
 	}
 	cases := map[string]struct {
@@ -24,26 +26,26 @@ func TestJudgeModels(t *testing.T) {
 		// says is a part of the message; without it, the run is accepted.
 		says string
 	}{
-		"a judge that the endpoint knows": {change: trained(judged(contract.TinkerJudge{Model: "j"}))},
+		"a judge that the endpoint knows": {change: trained(judged(environment.TinkerJudge{Model: "j"}))},
 		"a judge that the endpoint does not know": {
-			change: trained(judged(contract.TinkerJudge{Model: "x"})),
+			change: trained(judged(environment.TinkerJudge{Model: "x"})),
 			says:   "environments[e]: the endpoint does not know the model x",
 		},
 		"an unknown judge of a part of a sum": {
-			change: trained(&contract.RewardRule{Weighted: []contract.WeightedReward{{Name: "a",
-				Rule: *judged(contract.TinkerJudge{Model: "x"})}}}),
+			change: trained(&environment.Reward{Weighted: []environment.WeightedReward{{Name: "a",
+				RewardRule: judged(environment.TinkerJudge{Model: "x"}).RewardRule}}}),
 			says: "rubric.judge.tinker.model",
 		},
 		"an unknown judge of an evaluation": {
 			change: func(f *contract.RunFile) {
-				f.Evaluation.Environments[0].Definition.Reward = judged(contract.TinkerJudge{Model: "x"})
+				f.Evaluation.Environments[0].Definition.Reward = judged(environment.TinkerJudge{Model: "x"})
 			},
 			says: "evaluation.environments[e]",
 		},
 		"a judge on a checkpoint": {change: trained(
-			judged(contract.TinkerJudge{Checkpoint: "tinker://r/sampler_weights/n"}))},
+			judged(environment.TinkerJudge{Checkpoint: "tinker://r/sampler_weights/n"}))},
 		"a run that has a checkpoint": {change: func(f *contract.RunFile) {
-			trained(judged(contract.TinkerJudge{Model: "x"}))(f)
+			trained(judged(environment.TinkerJudge{Model: "x"}))(f)
 			f.KnownCheckpoints = []string{"c"}
 		}},
 	}

@@ -25,8 +25,8 @@ func RunInfo(file contract.RunFile) (Run, error) {
 func deploymentsOf(file contract.RunFile) map[string]openreward.Deployment {
 	deployments := map[string]openreward.Deployment{}
 	for _, e := range file.Fixed.Environments {
-		if server := e.Definition.ORS; server != nil && server.Deployment != "" {
-			deployments[e.Name] = openreward.Deployment{Name: server.Deployment, Variant: server.Environment}
+		if server := e.Definition.ORS; server != nil && server.Deployment() != "" {
+			deployments[e.Name] = openreward.Deployment{Name: server.Deployment(), Variant: server.Environment}
 		}
 	}
 	return deployments

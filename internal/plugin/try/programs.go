@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/environment/pythonreward"
@@ -84,8 +85,8 @@ func (t *trial) variables(execution *contract.Execution) map[string]string {
 			continue
 		}
 		value, err := "", fmt.Errorf("only values and Secrets are known here")
-		if ref := from.SecretKeyRef; ref != nil {
-			value, err = read(contract.SecretKey{Name: ref.Name, Key: ref.Key})
+		if key := from.SecretKeyRef; key != nil {
+			value, err = read(ref.SecretKey{Name: key.Name, Key: key.Key})
 		}
 		if err != nil {
 			t.progress("execution.env: %s is empty: %v", variable.Name, err)

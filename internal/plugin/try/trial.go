@@ -235,12 +235,14 @@ func (t *trial) advice(name string, reason problem.Code, definition contract.Def
 	switch d := definition.Dataset; {
 	case definition.ORS != nil && reason == problem.EnvironmentFault:
 		return fmt.Sprintf("; check the server at %s, which --ors %s=URL names", definition.ORS.URL, name)
-	case reason != problem.DataInvalid, d == nil, d.JSONL == nil, exists(filepath.Join(t.root(), d.JSONL.Mount())):
+	case reason != problem.DataInvalid, d == nil, d.JSONL == nil,
+		exists(filepath.Join(t.root(), contract.FilesMount(*d.JSONL))):
 		return ""
-	case d.JSONL.Claim != "":
-		return fmt.Sprintf("; give the claim's folder with --data %s=DIR", d.JSONL.Claim)
-	case d.JSONL.ConfigMap != "":
-		return fmt.Sprintf("; put the ConfigMap into the file, or give its files with --data %s=DIR", d.JSONL.ConfigMap)
+	case d.JSONL.ClaimName != "":
+		return fmt.Sprintf("; give the claim's folder with --data %s=DIR", d.JSONL.ClaimName)
+	case d.JSONL.ConfigMapRef != nil:
+		return fmt.Sprintf("; put the ConfigMap into the file, or give its files with --data %s=DIR",
+			d.JSONL.ConfigMapRef.Name)
 	}
 	return ""
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment/ors"
@@ -28,7 +29,7 @@ func TestEndingsOfEpisodesOnAServer(t *testing.T) {
 	const broken = "<tool_call>\n{\"name\": \"look\", \"arguments\"\n</tool_call>"
 	look, crash, submit, nothing := callOf("look", "{}"), callOf("crash", "{}"), callOf("submit", `{"answer": "3"}`),
 		callOf("submit", "{}")
-	answerTool := ors.Options{AnswerTool: &contract.AnswerTool{Name: "submit", Argument: "answer"}}
+	answerTool := ors.Options{AnswerTool: &environment.AnswerTool{Name: "submit", Argument: "answer"}}
 	nonterminal := func(e *contract.Environment) { e.Reward.Nonterminal = new(-0.5) }
 	limits := func(limits playing.Limits) func(*contract.Environment) {
 		return func(e *contract.Environment) {

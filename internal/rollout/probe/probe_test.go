@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
@@ -22,8 +23,8 @@ import (
 
 func TestProbeArithmetic(t *testing.T) {
 	got, _ := Probe(t.Context(), registry.Builder{}, contract.Definition{
-		Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 99}},
-		Reward:  &contract.RewardRule{ExactMatch: &contract.ExactMatch{}},
+		Dataset: &contract.Dataset{Dataset: settings.Dataset{Arithmetic: &settings.ArithmeticData{MaxOperand: 99}}},
+		Reward:  &settings.Reward{RewardRule: settings.RewardRule{ExactMatch: &settings.ExactMatch{}}},
 	})
 	want := contract.ProbeResult{
 		OK: true, CanaryReward: new(1.0),
@@ -36,17 +37,17 @@ func TestProbeArithmetic(t *testing.T) {
 
 func TestProbeWorkflows(t *testing.T) {
 	for name, tc := range map[string]struct {
-		interaction contract.Interaction
+		interaction settings.Interaction
 		// reward is the sum of what all conversations earn for the right answer.
 		reward float64
 	}{
-		"solvers and a judge": {contract.Interaction{SolverJudge: &contract.SolverJudge{Solvers: 2}}, 2},
-		"self-refinement":     {contract.Interaction{SelfRefine: &contract.SelfRefine{}}, 3},
+		"solvers and a judge": {settings.Interaction{SolverJudge: &settings.SolverJudge{Solvers: 2}}, 2},
+		"self-refinement":     {settings.Interaction{SelfRefine: &settings.SelfRefine{}}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _ := Probe(t.Context(), registry.Builder{}, contract.Definition{
-				Dataset:     &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 99}},
-				Reward:      &contract.RewardRule{ExactMatch: &contract.ExactMatch{}},
+				Dataset:     &contract.Dataset{Dataset: settings.Dataset{Arithmetic: &settings.ArithmeticData{MaxOperand: 99}}},
+				Reward:      &settings.Reward{RewardRule: settings.RewardRule{ExactMatch: &settings.ExactMatch{}}},
 				Interaction: &tc.interaction,
 			})
 			if !got.OK || *got.CanaryReward != tc.reward {
@@ -60,10 +61,11 @@ func TestProbeWorkflows(t *testing.T) {
 func TestProbeFindsTools(t *testing.T) {
 	for prompt, want := range map[string]bool{"": true, "Answer briefly.": true, "The tools are:\n$(tools)": false} {
 		got, _ := Probe(t.Context(), registry.Builder{}, contract.Definition{
-			Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 99}},
-			Reward:  &contract.RewardRule{ExactMatch: &contract.ExactMatch{}},
-			Interaction: &contract.Interaction{ToolUse: &contract.ToolUse{
-				SystemPrompt: prompt, ParseErrors: contract.ParseErrors{MaxConsecutive: 2, Train: contract.TrainKeep},
+			Dataset: &contract.Dataset{Dataset: settings.Dataset{Arithmetic: &settings.ArithmeticData{MaxOperand: 99}}},
+			Reward:  &settings.Reward{RewardRule: settings.RewardRule{ExactMatch: &settings.ExactMatch{}}},
+			Interaction: &settings.Interaction{ToolUse: &settings.ToolUse{
+				SystemPrompt: prompt, ParseErrors: settings.ParseErrors{MaxConsecutive: new(int32(2)),
+					Train: settings.KeepParseErrors},
 			}},
 		})
 		if !got.OK || got.DeclaresTools != want {
@@ -91,8 +93,8 @@ func TestProbeOfAnExpression(t *testing.T) {
 	for expression, tc := range cases {
 		t.Run(expression, func(t *testing.T) {
 			got, final := Probe(t.Context(), registry.Builder{}, contract.Definition{
-				Dataset: &contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 9}},
-				Reward:  &contract.RewardRule{Expression: expression},
+				Dataset: &contract.Dataset{Dataset: settings.Dataset{Arithmetic: &settings.ArithmeticData{MaxOperand: 9}}},
+				Reward:  &settings.Reward{RewardRule: settings.RewardRule{Expression: expression}},
 			})
 			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(contract.ProbeResult{}, "Message")); diff != "" ||
 				final != tc.final {
@@ -249,9 +251,9 @@ func TestProbeOfPanics(t *testing.T) {
 		panic("a nil page")
 	}}
 	got, _ := Probe(t.Context(), builder, contract.Definition{
-		Dataset: &contract.Dataset{JSONL: &contract.JSONL{URL: "https://data.test/rows.jsonl"},
-			Splits: []contract.DataSplit{{Name: "train", Source: "train", SHA256: strings.Repeat("0", 64)}}},
-		Reward: &contract.RewardRule{ExactMatch: &contract.ExactMatch{}},
+		Dataset: &contract.Dataset{Dataset: settings.Dataset{JSONL: &settings.JSONL{URL: "https://data.test/rows.jsonl"},
+			Splits: []settings.DataSplit{{Name: "train", Source: "train", SHA256: strings.Repeat("0", 64)}}}},
+		Reward: &settings.Reward{RewardRule: settings.RewardRule{ExactMatch: &settings.ExactMatch{}}},
 	})
 	if want := "building the environment panicked: a nil page"; got.Message != want {
 		t.Errorf("message is %q, want %q", got.Message, want)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/download"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
@@ -84,9 +85,9 @@ func Programs(definition contract.Definition) *pythonreward.Host {
 
 // ReadSecret returns what reads the value of a Secret's key, which is mounted below root. Files end with a line break
 // more often than keys do.
-func ReadSecret(root string) func(contract.SecretKey) (string, error) {
-	return func(key contract.SecretKey) (string, error) {
-		value, err := os.ReadFile(filepath.Join(root, key.Mount(), key.Key))
+func ReadSecret(root string) func(ref.SecretKey) (string, error) {
+	return func(key ref.SecretKey) (string, error) {
+		value, err := os.ReadFile(filepath.Join(root, contract.SecretMount(key), key.Key))
 		if err != nil {
 			return "", errors.New("the Secret or its key does not exist: create it")
 		}

@@ -22,8 +22,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/chat"
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/ors"
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
@@ -110,7 +110,7 @@ func freePort(t *testing.T) string {
 }
 
 // serveAdapter serves an adapter, and returns a backend for it.
-func serveAdapter(t *testing.T, adapter, python string, answer *contract.AnswerTool, variables ...string) *ors.Backend {
+func serveAdapter(t *testing.T, adapter, python string, answer *settings.AnswerTool, variables ...string) *ors.Backend {
 	t.Helper()
 	address := "127.0.0.1:" + freePort(t)
 	_, port, _ := strings.Cut(address, ":")
@@ -194,7 +194,7 @@ func TestVerifiers(t *testing.T) {
 		t.Fatal(err)
 	}
 	backend := serveAdapter(t, "verifiers", interpreter(t, "verifiers"),
-		&contract.AnswerTool{Name: "reply", Argument: "text"},
+		&settings.AnswerTool{Name: "reply", Argument: "text"},
 		"TASKSET=word_tasks", "TEST_TASKS=5", "PYTHONPATH="+tasksets)
 	checkSplits(t, backend, environment.Split{Name: "test", Tasks: 5}, environment.Split{Name: "train", Tasks: 2})
 

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/download"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
@@ -82,11 +83,11 @@ func checkDigest(definition contract.Dataset, index int, name, got string) error
 }
 
 // openFile opens a file with its size, which is -1 if it is not known.
-func (l *Loader) openFile(ctx context.Context, j contract.JSONL, index int, name string) (io.ReadCloser, int64, error) {
+func (l *Loader) openFile(ctx context.Context, j settings.JSONL, index int, name string) (io.ReadCloser, int64, error) {
 	if j.URL != "" {
 		return l.openURL(ctx, j.URL, index, name)
 	}
-	dir := filepath.Join(l.config.Root, j.Mount())
+	dir := filepath.Join(l.config.Root, contract.FilesMount(j))
 	opened, err := os.OpenInRoot(dir, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, missingFile(dir, j, index, name)
@@ -106,7 +107,7 @@ func (l *Loader) openFile(ctx context.Context, j contract.JSONL, index int, name
 }
 
 // missingFile says that a ConfigMap or a claim lacks a file, and what it has.
-func missingFile(dir string, j contract.JSONL, index int, name string) error {
+func missingFile(dir string, j settings.JSONL, index int, name string) error {
 	entries, err := os.ReadDir(dir)
 	var has []string
 	for _, e := range entries {
@@ -115,17 +116,17 @@ func missingFile(dir string, j contract.JSONL, index int, name string) error {
 		}
 	}
 	switch {
-	case j.Claim != "":
+	case j.ClaimName != "":
 		return errorf("dataset.splits[%d].source: the volume of claim %q has no file %q; its top folder has %s: add the "+
 			"file, or correct source",
-			index, j.Claim, name, listed(has))
+			index, j.ClaimName, name, listed(has))
 	case err != nil || len(has) == 0:
 		return errorf("dataset.jsonl.configMapRef: ConfigMap %q does not exist, or is empty: create it in this namespace "+
 			"with key %q, or correct the name",
-			j.ConfigMap, name)
+			j.ConfigMapRef.Name, name)
 	default:
 		return errorf("dataset.splits[%d].source: ConfigMap %q has no key %q; it has %s: add the key, or correct source",
-			index, j.ConfigMap, name, listed(has))
+			index, j.ConfigMapRef.Name, name, listed(has))
 	}
 }
 
@@ -164,7 +165,7 @@ type builder struct {
 }
 
 func (l *Loader) build(definition contract.Dataset) *builder {
-	return &builder{loader: l, definition: definition, format: dataset.NewFormat(definition),
+	return &builder{loader: l, definition: definition, format: dataset.NewFormat(definition.Dataset),
 		files: map[string]*rowfile.File{}}
 }
 

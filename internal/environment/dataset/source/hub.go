@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/hub"
@@ -71,16 +72,17 @@ func (l *Loader) loadHub(ctx context.Context,
 }
 
 // repository returns the repository of a definition, with its token.
-func (l *Loader) repository(h contract.HuggingFace) (hub.Repository, error) {
+func (l *Loader) repository(h settings.HuggingFace) (hub.Repository, error) {
 	r := hub.Repository{Client: l.config.Client, URL: h.BaseURL, Name: h.Repository}
-	if h.Token == nil {
+	if h.TokenSecretKeyRef == nil {
 		return r, nil
 	}
-	token, err := os.ReadFile(filepath.Join(l.config.Root, h.Token.Mount(), h.Token.Key))
+	token, err := os.ReadFile(filepath.Join(l.config.Root, contract.SecretMount(*h.TokenSecretKeyRef),
+		h.TokenSecretKeyRef.Key))
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, errorf("dataset.huggingFace.tokenSecretKeyRef: Secret %q does not exist in this namespace, or has no key "+
 			"%q: create it, or correct the name",
-			h.Token.Name, h.Token.Key)
+			h.TokenSecretKeyRef.Name, h.TokenSecretKeyRef.Key)
 	}
 	r.Token = strings.TrimSpace(string(token))
 	return r, err
@@ -142,21 +144,21 @@ func checkPinned(definition contract.Dataset, read contract.DataSource) error {
 }
 
 // hubError says what to do about an answer that refuses.
-func hubError(h contract.HuggingFace, revision string, err error) error {
+func hubError(h settings.HuggingFace, revision string, err error) error {
 	var status *httpstatus.Error
 	if !errors.As(err, &status) {
 		return err
 	}
 	switch {
-	case status.Status == http.StatusUnauthorized && h.Token == nil:
+	case status.Status == http.StatusUnauthorized && h.TokenSecretKeyRef == nil:
 		return errorf("dataset.huggingFace.repository: the hub answers 401 for %s: it does not exist, or it is private "+
 			"or gated; "+
 			"correct the name, or give tokenSecretKeyRef", h.Repository)
 	case status.Status == http.StatusUnauthorized:
 		return errorf("dataset.huggingFace.tokenSecretKeyRef: the hub answers 401 for %s: the token is not valid; "+
 			"put a valid "+
-			"one into Secret %q", h.Repository, h.Token.Name)
-	case status.Status == http.StatusForbidden && h.Token == nil:
+			"one into Secret %q", h.Repository, h.TokenSecretKeyRef.Name)
+	case status.Status == http.StatusForbidden && h.TokenSecretKeyRef == nil:
 		return errorf("dataset.huggingFace.tokenSecretKeyRef: the hub answers 403 for %s: it is gated; give the token of "+
 			"somebody who has access", h.Repository)
 	case status.Status == http.StatusForbidden:

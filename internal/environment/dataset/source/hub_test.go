@@ -16,6 +16,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/hub/hubtest"
@@ -57,11 +59,11 @@ func newHub(t *testing.T) *hubtest.Hub {
 
 // ofHub is the definition of a hub's repository, changed.
 func ofHub(h *hubtest.Hub, changes ...func(*contract.Dataset)) contract.Dataset {
-	d := contract.Dataset{
-		HuggingFace: &contract.HuggingFace{Repository: h.Repository, BaseURL: h.URL}, Prompt: "$(nums) make $(target)",
-		Splits: []contract.DataSplit{{Name: "test", Source: "train", Take: new(int64(1024))},
+	d := contract.Dataset{Dataset: settings.Dataset{
+		HuggingFace: &settings.HuggingFace{Repository: h.Repository, BaseURL: h.URL}, Prompt: "$(nums) make $(target)",
+		Splits: []settings.DataSplit{{Name: "test", Source: "train", Take: new(int64(1024))},
 			{Name: "train", Source: "train", Skip: 1024}},
-	}
+	}}
 	for _, change := range changes {
 		change(&d)
 	}
@@ -99,7 +101,7 @@ func TestHub(t *testing.T) {
 }
 
 func TestHubRefusals(t *testing.T) {
-	withToken := func(d *contract.Dataset) { d.HuggingFace.Token = &contract.SecretKey{Name: "hf", Key: "TOKEN"} }
+	withToken := func(d *contract.Dataset) { d.HuggingFace.TokenSecretKeyRef = &ref.SecretKey{Name: "hf", Key: "TOKEN"} }
 	cases := map[string]struct {
 		hub    func(*hubtest.Hub)
 		change func(*contract.Dataset)
@@ -125,7 +127,7 @@ func TestHubRefusals(t *testing.T) {
 		"an unknown revision": {change: func(d *contract.Dataset) { d.HuggingFace.Revision = "v9" },
 			want: "dataset.huggingFace.repository: the hub answers 404 for org/countdown at revision v9"},
 		"a missing Secret": {change: func(d *contract.Dataset) {
-			d.HuggingFace.Token = &contract.SecretKey{Name: "none", Key: "TOKEN"}
+			d.HuggingFace.TokenSecretKeyRef = &ref.SecretKey{Name: "none", Key: "TOKEN"}
 		},
 			want: `dataset.huggingFace.tokenSecretKeyRef: Secret "none" does not exist in this namespace, or has no key "TOKEN"`},
 		"an unknown split": {change: func(d *contract.Dataset) { d.Splits[1].Source = "dev" },
@@ -167,7 +169,7 @@ func TestGatedHubWithAccess(t *testing.T) {
 	h.Token = "hf_token"
 	l := mounted(t, map[string]string{"secret/hf/TOKEN": "hf_token\n"})
 	d := open(t, l, ofHub(h, func(d *contract.Dataset) {
-		d.HuggingFace.Token = &contract.SecretKey{Name: "hf", Key: "TOKEN"}
+		d.HuggingFace.TokenSecretKeyRef = &ref.SecretKey{Name: "hf", Key: "TOKEN"}
 	}))
 	if _, err := d.Splits(t.Context()); err != nil {
 		t.Errorf("Splits: %v", err)

@@ -191,7 +191,7 @@ func (l *Loader) load(ctx context.Context, definition contract.Dataset) (*datase
 
 // tableOf cuts the splits of a definition out of its sources.
 func tableOf(definition contract.Dataset, sources map[string]dataset.Rows) (*dataset.Table, error) {
-	table, err := dataset.NewTable(dataset.NewFormat(definition), sources, definition.Splits)
+	table, err := dataset.NewTable(dataset.NewFormat(definition.Dataset), sources, definition.Splits)
 	if err != nil {
 		return nil, &Error{Err: err}
 	}
@@ -232,7 +232,7 @@ func generated(ctx context.Context, definition contract.Dataset) (*dataset.Table
 func Generator(definition contract.Dataset) (dataset.Dataset, error) {
 	switch {
 	case definition.Arithmetic != nil:
-		return dataset.NewArithmetic(definition.Arithmetic.MaxOperand)
+		return dataset.NewArithmetic(int(definition.Arithmetic.MaxOperand))
 	case definition.Countdown != nil:
 		return dataset.NewCountdown(*definition.Countdown)
 	default:

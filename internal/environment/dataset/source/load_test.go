@@ -18,6 +18,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
@@ -51,12 +53,12 @@ func mounted(t *testing.T, files map[string]string) *Loader {
 
 // own is the definition of a ConfigMap with a key rows.jsonl, changed.
 func own(changes ...func(*contract.Dataset)) contract.Dataset {
-	d := contract.Dataset{
-		JSONL:  &contract.JSONL{ConfigMap: "own"},
+	d := contract.Dataset{Dataset: settings.Dataset{
+		JSONL:  &settings.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "own"}},
 		Fields: map[string]string{"prompt": "question", "answer": "label"},
-		Splits: []contract.DataSplit{{Name: "test", Source: "rows.jsonl", Take: new(int64(1))},
+		Splits: []settings.DataSplit{{Name: "test", Source: "rows.jsonl", Take: new(int64(1))},
 			{Name: "train", Source: "rows.jsonl", Skip: 1}},
-	}
+	}}
 	for _, change := range changes {
 		change(&d)
 	}
@@ -133,9 +135,9 @@ func TestBadFiles(t *testing.T) {
 		"configmap/own/words.jsonl": "words", "configmap/own/empty.jsonl": "\n", "configmap/own/bad.parquet": "no",
 		"claim/c/a/rows.jsonl": rows, "claim/c/secret": "x"}
 	source := func(name string) func(*contract.Dataset) {
-		return func(d *contract.Dataset) { d.Splits = []contract.DataSplit{{Name: "train", Source: name}} }
+		return func(d *contract.Dataset) { d.Splits = []settings.DataSplit{{Name: "train", Source: name}} }
 	}
-	claim := func(d *contract.Dataset) { d.JSONL = &contract.JSONL{Claim: "c"} }
+	claim := func(d *contract.Dataset) { d.JSONL = &settings.JSONL{ClaimName: "c"} }
 	cases := map[string]struct {
 		definition contract.Dataset
 		want       string
@@ -154,7 +156,7 @@ func TestBadFiles(t *testing.T) {
 			"dataset.splits[0].sha256: rows.jsonl has sha256 " + sha(rows) + ", not " + sha("x")},
 		"a missing key": {own(source("none.jsonl")),
 			`dataset.splits[0].source: ConfigMap "own" has no key "none.jsonl"; it has bad.parquet, empty.jsonl, `},
-		"a missing ConfigMap": {own(func(d *contract.Dataset) { d.JSONL.ConfigMap = "none" }),
+		"a missing ConfigMap": {own(func(d *contract.Dataset) { d.JSONL.ConfigMapRef.Name = "none" }),
 			`dataset.jsonl.configMapRef: ConfigMap "none" does not exist, or is empty: create it in this namespace with key "rows.jsonl"`},
 		"a missing file of a claim": {own(claim),
 			`dataset.splits[0].source: the volume of claim "c" has no file "rows.jsonl"; its top folder has a, secret: add the file`},
@@ -181,7 +183,7 @@ func TestBadFiles(t *testing.T) {
 func TestClaim(t *testing.T) {
 	l := mounted(t, map[string]string{"claim/c/a/rows.jsonl": rows})
 	d := open(t, l, own(func(d *contract.Dataset) {
-		d.JSONL, d.Splits = &contract.JSONL{Claim: "c"}, []contract.DataSplit{{Name: "train", Source: "a/rows.jsonl"}}
+		d.JSONL, d.Splits = &settings.JSONL{ClaimName: "c"}, []settings.DataSplit{{Name: "train", Source: "a/rows.jsonl"}}
 	}))
 	if row, err := d.Row(t.Context(), "train", 0); err != nil || row.Prompt != "1 + 1?" {
 		t.Errorf("Row = %+v, %v", row, err)
@@ -218,8 +220,8 @@ func TestURL(t *testing.T) {
 	}})
 	at := func(name string) contract.Dataset {
 		return own(func(d *contract.Dataset) {
-			d.JSONL, d.Splits = &contract.JSONL{URL: served.URL + "/folder"},
-				[]contract.DataSplit{{Name: "train", Source: name, SHA256: sha(rows)}}
+			d.JSONL, d.Splits = &settings.JSONL{URL: served.URL + "/folder"},
+				[]settings.DataSplit{{Name: "train", Source: name, SHA256: sha(rows)}}
 		})
 	}
 	d := open(t, l, at("rows.jsonl"))
@@ -240,17 +242,17 @@ func TestURL(t *testing.T) {
 
 func TestGeneratedTasks(t *testing.T) {
 	l := New(Config{})
-	d := open(t, l, contract.Dataset{
-		Countdown: &contract.CountdownData{MinNumbers: 2, MaxNumbers: 3, MaxNumber: 9, Tasks: 100},
+	d := open(t, l, contract.Dataset{Dataset: settings.Dataset{
+		Countdown: &settings.CountdownData{MinNumbers: 2, MaxNumbers: 3, MaxNumber: 9, Tasks: 100},
 		Prompt:    "$(nums) = $(target)",
-		Splits:    []contract.DataSplit{{Name: "few", Source: "train", Take: new(int64(7))}},
-	})
+		Splits:    []settings.DataSplit{{Name: "few", Source: "train", Take: new(int64(7))}},
+	}})
 	row, err := d.Row(t.Context(), "few", 6)
 	if err != nil || row.Prompt == "" || strings.Contains(row.Prompt, "Using") {
 		t.Errorf("Row = %+v, %v", row, err)
 	}
-	_, err = open(t, l, contract.Dataset{Arithmetic: &contract.Arithmetic{MaxOperand: 9},
-		Prompt: "$(nums)"}).Splits(t.Context())
+	_, err = open(t, l, contract.Dataset{Dataset: settings.Dataset{Arithmetic: &settings.ArithmeticData{MaxOperand: 9},
+		Prompt: "$(nums)"}}).Splits(t.Context())
 	var wrong *Error
 	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), `dataset.prompt: the row has no column "nums"`) {
 		t.Errorf("Splits of a template that names no column = %v", err)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
@@ -57,10 +58,10 @@ func TestMemoryOfManyRows(t *testing.T) {
 			}
 		}
 	}()
-	d := open(t, l, contract.Dataset{
-		JSONL: &contract.JSONL{Claim: "c"}, Prompt: "$(nums) make $(target)",
-		Splits: []contract.DataSplit{{Name: "train", Source: "rows.parquet", ShuffleSeed: new(int64(1))}},
-	})
+	d := open(t, l, contract.Dataset{Dataset: settings.Dataset{
+		JSONL: &settings.JSONL{ClaimName: "c"}, Prompt: "$(nums) make $(target)",
+		Splits: []settings.DataSplit{{Name: "train", Source: "rows.parquet", ShuffleSeed: new(int64(1))}},
+	}})
 	splits, err := d.Splits(t.Context())
 	close(done)
 	<-watched
@@ -88,8 +89,9 @@ func BenchmarkRow(b *testing.B) {
 		b.Fatal(err)
 	}
 	l := New(Config{Root: root, Dir: b.TempDir(), Space: 1 << 32})
-	d, err := l.Open(b.Context(), contract.Dataset{JSONL: &contract.JSONL{Claim: "c"}, Prompt: "$(nums)",
-		Splits: []contract.DataSplit{{Name: "train", Source: "rows.parquet", ShuffleSeed: new(int64(1))}}})
+	d, err := l.Open(b.Context(), contract.Dataset{Dataset: settings.Dataset{JSONL: &settings.JSONL{ClaimName: "c"},
+		Prompt: "$(nums)",
+		Splits: []settings.DataSplit{{Name: "train", Source: "rows.parquet", ShuffleSeed: new(int64(1))}}}})
 	if err == nil {
 		_, err = d.Splits(b.Context())
 	}

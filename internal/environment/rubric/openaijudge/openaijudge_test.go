@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/chat"
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
 	"github.com/tinker-operator/tinker-operator/internal/environment/rubric"
@@ -65,7 +65,8 @@ func completion(text, finish string) string {
 	}
 	return fmt.Sprintf(
 		`{"id": "c", "object": "chat.completion", "model": "m", "choices": [{"index": 0, "finish_reason": %q,
-		"message": {"role": "assistant", "content": %s}}], "usage": {"prompt_tokens": 31, "completion_tokens": 7, "total_tokens": 38}}`, finish, content)
+		"message": {"role": "assistant", "content": %s}}], "usage": {"prompt_tokens": 31, "completion_tokens": 7,
+			"total_tokens": 38}}`, finish, content)
 }
 
 func newJudge(url string) *Judge {
@@ -265,7 +266,7 @@ func TestGradeAtAServer(t *testing.T) {
 				"\"rating\": \"No\"}]}\n```", "stop")
 		}
 	})
-	grader, err := rubric.New(newJudge(url), rubric.Options{Scoring: contract.ScorePassRate, MinCoverage: 1, Retries: 2,
+	grader, err := rubric.New(newJudge(url), rubric.Options{Scoring: settings.ScorePassRate, MinCoverage: 1, Retries: 2,
 		Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
