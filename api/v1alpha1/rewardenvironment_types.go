@@ -127,7 +127,7 @@ type SplitStatus struct {
 
 // DatasetStatus is the data that the probe read. Runs pin it.
 type DatasetStatus struct {
-	// revision is the commit that huggingFace.revision named.
+	// revision is the commit that hub.revision named.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Revision string `json:"revision,omitempty"`

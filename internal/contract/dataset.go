@@ -51,7 +51,7 @@ func FilesMount(j environment.JSONL) string {
 }
 
 // Generated reports whether the tasks are generated, so that there is nothing to be read or pinned.
-func (d Dataset) Generated() bool { return d.HuggingFace == nil && d.JSONL == nil }
+func (d Dataset) Generated() bool { return d.Hub == nil && d.JSONL == nil }
 
 // SHA256 returns the digest that a source must have: the one that was pinned, or else the one of the definition. It is
 // empty if the source may have any.

@@ -31,7 +31,7 @@ const (
 func datasetOf(spec environment.Dataset) *contract.Dataset {
 	d := &contract.Dataset{Dataset: *spec.DeepCopy()}
 	for i := range d.Splits {
-		if split := &d.Splits[i]; split.Of == "" {
+		if split := &d.Splits[i]; split.From == "" {
 			split.Source = cmp.Or(split.Source, split.Name)
 		}
 	}
@@ -82,8 +82,8 @@ func dataMounts(definition contract.Definition) []string {
 	if data.JSONL != nil && contract.FilesMount(*data.JSONL) != "" {
 		mounts = append(mounts, contract.FilesMount(*data.JSONL))
 	}
-	if data.HuggingFace != nil && data.HuggingFace.TokenSecretKeyRef != nil {
-		mounts = append(mounts, contract.SecretMount(*data.HuggingFace.TokenSecretKeyRef))
+	if data.Hub != nil && data.Hub.TokenSecretKeyRef != nil {
+		mounts = append(mounts, contract.SecretMount(*data.Hub.TokenSecretKeyRef))
 	}
 	return mounts
 }

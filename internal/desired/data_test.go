@@ -26,7 +26,7 @@ func TestMountData(t *testing.T) {
 		"a": pin(environment.Dataset{JSONL: &environment.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "rows"}}, Splits: split}),
 		"b": pin(environment.Dataset{JSONL: &environment.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "rows"}}, Splits: split}),
 		"c": pin(environment.Dataset{JSONL: &environment.JSONL{ClaimName: "volume"}, Splits: split}),
-		"d": pin(environment.Dataset{HuggingFace: &environment.HuggingFace{Repository: "o/n",
+		"d": pin(environment.Dataset{Hub: &environment.Hub{Repository: "o/n",
 			TokenSecretKeyRef: &ref.SecretKey{Name: "hf", Key: "T"}}}),
 		"e": testPins()["arithmetic"],
 	}
@@ -71,7 +71,7 @@ func TestPinnedDefinition(t *testing.T) {
 	env := &v1alpha1.RewardEnvironment{Spec: v1alpha1.RewardEnvironmentSpec{Dataset: &environment.Dataset{
 		JSONL: &environment.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "rows"}},
 		Splits: []environment.DataSplit{{Name: "train", Source: "rows.jsonl", ShuffleSeed: new(int64(3)), Skip: 1,
-			Take: new(int64(2))}, {Name: "few", Of: "train"}},
+			Take: new(int64(2))}, {Name: "few", From: "train"}},
 	}}}
 	env.Status.Dataset = &v1alpha1.DatasetStatus{Revision: "r",
 		Sources: []v1alpha1.DataSourceStatus{{Name: "rows.jsonl", SHA256: "s", Rows: new(int64(4))}}}
@@ -79,7 +79,7 @@ func TestPinnedDefinition(t *testing.T) {
 		JSONL: &environment.JSONL{ConfigMapRef: &ref.ConfigMap{Name: "rows"}},
 		Splits: []environment.DataSplit{
 			{Name: "train", Source: "rows.jsonl", ShuffleSeed: new(int64(3)), Skip: 1, Take: new(int64(2))},
-			{Name: "few", Of: "train"},
+			{Name: "few", From: "train"},
 		},
 	}, Contents: &contract.DataContents{Revision: "r",
 		Sources: []contract.DataSource{{Name: "rows.jsonl", SHA256: "s", Rows: 4}}},

@@ -21,7 +21,7 @@ func TestRequestsOfEphemeralStorage(t *testing.T) {
 	of := func(quantity string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse(quantity)}
 	}
-	dataset := environment.Dataset{HuggingFace: &environment.HuggingFace{Repository: "o/n"}}
+	dataset := environment.Dataset{Hub: &environment.Hub{Repository: "o/n"}}
 	env := func(given corev1.ResourceRequirements) *v1alpha1.RewardEnvironment {
 		e := &v1alpha1.RewardEnvironment{Spec: v1alpha1.RewardEnvironmentSpec{Dataset: &dataset}}
 		e.Spec.Pod.Resources = given

@@ -39,7 +39,7 @@ func TestHostedSolverJudge(t *testing.T) {
 	hub := hubtest.New(t, "Jiayi-Pan/Countdown-Tasks-3to4", map[string][]byte{"data/train.jsonl": []byte(rows.String())})
 	builder := registry.Builder{Data: source.New(source.Config{Dir: t.TempDir(), Space: 1 << 24}).Open}
 	s := sample.Read(t, "hosted/solver-judge.yaml")
-	pins := s.PinsOf(t, builder, func(d *contract.Definition) { d.Dataset.HuggingFace.BaseURL = hub.URL })
+	pins := s.PinsOf(t, builder, func(d *contract.Definition) { d.Dataset.Hub.BaseURL = hub.URL })
 	wantSplits(t, pins["countdown-3to4"].Splits, map[string]int64{"test": test, "train": train, "stage2": stage,
 		"stage3": stage})
 	file := s.RunFile(t, pins)

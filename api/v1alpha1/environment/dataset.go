@@ -6,12 +6,12 @@ package environment
 import "github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 
 // Dataset of tasks.
-// +kubebuilder:validation:XValidation:rule="(has(self.arithmetic)?1:0)+(has(self.countdown)?1:0)+(has(self.huggingFace)?1:0)+(has(self.jsonl)?1:0)==1",message="give exactly one of arithmetic, countdown, huggingFace and jsonl"
-// +kubebuilder:validation:XValidation:rule="!has(self.splits) || self.splits.all(s, !has(s.of) || self.splits.exists(t, t.name == s.of && t.name != s.name && !has(t.of)))",message="splits[].of must name another split of this list that has no 'of' itself: correct the name, or use source for the data's own split or file"
+// +kubebuilder:validation:XValidation:rule="(has(self.arithmetic)?1:0)+(has(self.countdown)?1:0)+(has(self.hub)?1:0)+(has(self.jsonl)?1:0)==1",message="give exactly one of arithmetic, countdown, hub and jsonl"
+// +kubebuilder:validation:XValidation:rule="!has(self.splits) || self.splits.all(s, !has(s.from) || self.splits.exists(t, t.name == s.from && t.name != s.name && !has(t.from)))",message="splits[].from must name another split of this list that has no 'from' itself: correct the name, or use source for the data's own split or file"
 // +kubebuilder:validation:XValidation:rule="!has(self.jsonl) || has(self.splits)",message="jsonl needs splits: list them, each with its source, a file or key"
-// +kubebuilder:validation:XValidation:rule="!has(self.jsonl) || !has(self.jsonl.url) || !has(self.splits) || self.splits.all(s, has(s.of) || has(s.sha256))",message="splits of jsonl.url need sha256, so that a run cannot be given other data unnoticed: add the file's digest"
-// +kubebuilder:validation:XValidation:rule="has(self.jsonl) || !has(self.splits) || self.splits.all(s, !has(s.sha256))",message="splits[].sha256 is for files of jsonl: remove it; huggingFace is pinned by revision"
-// +kubebuilder:validation:XValidation:rule="!has(self.jsonl) || !has(self.jsonl.configMapRef) || !has(self.splits) || self.splits.all(s, has(s.of) || (has(s.source) ? s.source : s.name).matches('^[-._a-zA-Z0-9]+$'))",message="splits[].source must be a key of the ConfigMap of jsonl.configMapRef: letters, digits, '-', '_' and '.'"
+// +kubebuilder:validation:XValidation:rule="!has(self.jsonl) || !has(self.jsonl.url) || !has(self.splits) || self.splits.all(s, has(s.from) || has(s.sha256))",message="splits of jsonl.url need sha256, so that a run cannot be given other data unnoticed: add the file's digest"
+// +kubebuilder:validation:XValidation:rule="has(self.jsonl) || !has(self.splits) || self.splits.all(s, !has(s.sha256))",message="splits[].sha256 is for files of jsonl: remove it; hub is pinned by revision"
+// +kubebuilder:validation:XValidation:rule="!has(self.jsonl) || !has(self.jsonl.configMapRef) || !has(self.splits) || self.splits.all(s, has(s.from) || (has(s.source) ? s.source : s.name).matches('^[-._a-zA-Z0-9]+$'))",message="splits[].source must be a key of the ConfigMap of jsonl.configMapRef: letters, digits, '-', '_' and '.'"
 // +kubebuilder:validation:XValidation:rule="!has(self.splits) || self.splits.all(s, !has(s.source) || !self.splits.exists(t, has(t.source) && t.source == s.source && has(t.sha256) && has(s.sha256) && t.sha256 != s.sha256))",message="splits[] give one source two values of sha256: correct one of them"
 type Dataset struct {
 	// arithmetic generates sums.
@@ -20,9 +20,9 @@ type Dataset struct {
 	// countdown generates tasks of the game: to reach a target with given numbers.
 	// +optional
 	Countdown *CountdownData `json:"countdown,omitempty"`
-	// huggingFace is a data set of the hub, in Parquet or JSONL.
+	// hub is a data set of a Hugging Face hub, in Parquet or JSONL.
 	// +optional
-	HuggingFace *HuggingFace `json:"huggingFace,omitempty"`
+	Hub *Hub `json:"hub,omitempty"`
 	// jsonl is files with one JSON object a line.
 	// +optional
 	JSONL *JSONL `json:"jsonl,omitempty"`
@@ -97,8 +97,8 @@ type CountdownData struct {
 	Tasks int64 `json:"tasks,omitempty"`
 }
 
-// HuggingFace is a data set of the hub.
-type HuggingFace struct {
+// Hub is a data set of a Hugging Face hub.
+type Hub struct {
 	// repository is the name of the repository, OWNER/NAME.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -157,8 +157,8 @@ type PromptExample struct {
 }
 
 // DataSplit cuts a split out of the data: shuffle, then skip, then take.
-// +kubebuilder:validation:XValidation:rule="!has(self.of) || !has(self.source)",message="give source (the data's own split or file) or of (another split of this list), not both"
-// +kubebuilder:validation:XValidation:rule="!has(self.of) || !has(self.sha256)",message="sha256 belongs to the split that has the source: remove it here"
+// +kubebuilder:validation:XValidation:rule="!has(self.from) || !has(self.source)",message="give source (the data's own split or file) or from (another split of this list), not both"
+// +kubebuilder:validation:XValidation:rule="!has(self.from) || !has(self.sha256)",message="sha256 belongs to the split that has the source: remove it here"
 type DataSplit struct {
 	// name is what runs choose it by.
 	// +kubebuilder:validation:MinLength=1
@@ -171,11 +171,11 @@ type DataSplit struct {
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.matches('(^|/)[.][.]?(/|$)')",message="source must be a path within the data, without '.' and '..'"
 	// +optional
 	Source string `json:"source,omitempty"`
-	// of is another split of this list to cut from.
+	// from is the split of this list that this one is a part of.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
-	Of string `json:"of,omitempty"`
+	From string `json:"from,omitempty"`
 	// sha256 is the SHA-256 digest of the file, in hex. Without it the probe pins the digest that it finds.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{64}$')",message="sha256 must be 64 hexadecimal digits in lower case"

@@ -73,7 +73,7 @@ func NewTable(format *Format, sources map[string]Rows, cuts []settings.DataSplit
 	}
 	for _, ofOthers := range []bool{false, true} {
 		for i, c := range cuts {
-			if (c.Of != "") != ofOthers {
+			if (c.From != "") != ofOthers {
 				continue
 			}
 			base, err := table.base(sources, i, c)
@@ -90,11 +90,11 @@ func NewTable(format *Format, sources map[string]Rows, cuts []settings.DataSplit
 
 // base returns the rows that a split is cut out of.
 func (t *Table) base(sources map[string]Rows, index int, c settings.DataSplit) (split, error) {
-	if c.Of != "" {
-		base, ok := t.splits[c.Of]
-		if !ok || c.Of == c.Name {
-			return split{}, &CutError{index, c.Name, fmt.Sprintf("no other split of the list has the name %q and no 'of' itself",
-				c.Of), "correct of, or use source"}
+	if c.From != "" {
+		base, ok := t.splits[c.From]
+		if !ok || c.From == c.Name {
+			return split{}, &CutError{index, c.Name, fmt.Sprintf("no other split of the list has the name %q and no 'from' itself",
+				c.From), "correct from, or use source"}
 		}
 		return base, nil
 	}

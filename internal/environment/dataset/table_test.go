@@ -47,12 +47,12 @@ func prompts(t *testing.T, d Dataset, split string) string {
 
 func TestTable(t *testing.T) {
 	cuts := []settings.DataSplit{
-		{Name: "late", Of: "shuffled", Skip: 2},
+		{Name: "late", From: "shuffled", Skip: 2},
 		{Name: "test", Source: "train", Take: new(int64(3))},
 		{Name: "train", Source: "train", Skip: 3},
 		{Name: "shuffled", Source: "train", ShuffleSeed: new(int64(42)), Skip: 1, Take: new(int64(6))},
-		{Name: "shuffled-tail", Of: "train", ShuffleSeed: new(int64(0))},
-		{Name: "again", Of: "shuffled", ShuffleSeed: new(int64(7)), Take: new(int64(100))},
+		{Name: "shuffled-tail", From: "train", ShuffleSeed: new(int64(0))},
+		{Name: "again", From: "shuffled", ShuffleSeed: new(int64(7)), Take: new(int64(100))},
 		{Name: "other", Source: "other"},
 	}
 	table, err := NewTable(NewFormat(settings.Dataset{}), map[string]Rows{"train": numbered(10), "other": numbered(2)},
@@ -103,10 +103,10 @@ func TestTableErrors(t *testing.T) {
 	}{
 		"an unknown source": {[]settings.DataSplit{{Name: "a", Source: "validation"}},
 			`dataset.splits[0] (a): the data has no split "validation"; it has test, train: correct source`},
-		"nothing is left": {[]settings.DataSplit{{Name: "a", Source: "train"}, {Name: "b", Of: "a", Skip: 10}},
+		"nothing is left": {[]settings.DataSplit{{Name: "a", Source: "train"}, {Name: "b", From: "a", Skip: 10}},
 			"dataset.splits[1] (b): skip is 10, but there are only 10 rows, so that none is left: lower skip"},
-		"itself":           {[]settings.DataSplit{{Name: "a", Of: "a"}}, "correct of"},
-		"an unknown split": {[]settings.DataSplit{{Name: "a", Of: "b"}}, "correct of"},
+		"itself":           {[]settings.DataSplit{{Name: "a", From: "a"}}, "correct from"},
+		"an unknown split": {[]settings.DataSplit{{Name: "a", From: "b"}}, "correct from"},
 		"nothing in the first": {[]settings.DataSplit{{Name: "a", Source: "empty"}},
 			"dataset.splits[0] (a): the data has no split"},
 	}

@@ -71,7 +71,7 @@ func (f *DataFiles) UnmarshalJSON(data []byte) error {
 }
 
 // LayoutError reports that a repository has no such data. Its text names a field of the definition below the field
-// huggingFace, and says what to do.
+// hub, and says what to do.
 type LayoutError struct{ Field, Problem, Repair string }
 
 // Error implements error.

@@ -35,7 +35,7 @@ func (l *Loader) loadFiles(ctx context.Context,
 	}
 	b := l.build(definition)
 	for i, split := range definition.Splits {
-		if split.Of != "" || b.has(split.Source) {
+		if split.From != "" || b.has(split.Source) {
 			continue
 		}
 		err := b.read(split.Source, func(s *source) (string, error) {

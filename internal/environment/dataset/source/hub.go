@@ -32,25 +32,25 @@ func (l *Loader) loadHub(ctx context.Context,
 		return nil, nil, err
 	}
 	defer done()
-	repository, err := l.repository(*definition.HuggingFace)
+	repository, err := l.repository(*definition.Hub)
 	if err != nil {
 		return nil, nil, err
 	}
-	revision := cmp.Or(definition.HuggingFace.Revision, "main")
+	revision := cmp.Or(definition.Hub.Revision, "main")
 	if definition.Contents != nil {
 		revision = definition.Contents.Revision
 	}
 	commit, err := repository.Read(ctx, revision)
 	if err != nil {
-		return nil, nil, hubError(*definition.HuggingFace, revision, err)
+		return nil, nil, hubError(*definition.Hub, revision, err)
 	}
 	if definition.Contents != nil && commit.SHA != definition.Contents.Revision {
-		return nil, nil, errorf("dataset.huggingFace.revision: the hub has commit %s in place of %s, which was pinned",
+		return nil, nil, errorf("dataset.hub.revision: the hub has commit %s in place of %s, which was pinned",
 			commit.SHA, revision)
 	}
-	splits, err := commit.Splits(definition.HuggingFace.Config)
+	splits, err := commit.Splits(definition.Hub.Config)
 	if err != nil {
-		return nil, nil, errorf("dataset.huggingFace.%w", err)
+		return nil, nil, errorf("dataset.hub.%w", err)
 	}
 	names, err := sourceNames(definition, splits)
 	if err != nil {
@@ -65,14 +65,14 @@ func (l *Loader) loadHub(ctx context.Context,
 			err = checkPinned(definition, b.sources[len(b.sources)-1])
 		}
 		if err != nil {
-			return nil, nil, b.discard(hubError(*definition.HuggingFace, revision, err))
+			return nil, nil, b.discard(hubError(*definition.Hub, revision, err))
 		}
 	}
 	return b.table(commit.SHA)
 }
 
 // repository returns the repository of a definition, with its token.
-func (l *Loader) repository(h settings.HuggingFace) (hub.Repository, error) {
+func (l *Loader) repository(h settings.Hub) (hub.Repository, error) {
 	r := hub.Repository{Client: l.config.Client, URL: h.BaseURL, Name: h.Repository}
 	if h.TokenSecretKeyRef == nil {
 		return r, nil
@@ -80,7 +80,7 @@ func (l *Loader) repository(h settings.HuggingFace) (hub.Repository, error) {
 	token, err := os.ReadFile(filepath.Join(l.config.Root, contract.SecretMount(*h.TokenSecretKeyRef),
 		h.TokenSecretKeyRef.Key))
 	if errors.Is(err, fs.ErrNotExist) {
-		return r, errorf("dataset.huggingFace.tokenSecretKeyRef: Secret %q does not exist in this namespace, or has no key "+
+		return r, errorf("dataset.hub.tokenSecretKeyRef: Secret %q does not exist in this namespace, or has no key "+
 			"%q: create it, or correct the name",
 			h.TokenSecretKeyRef.Name, h.TokenSecretKeyRef.Key)
 	}
@@ -96,7 +96,7 @@ func sourceNames(definition contract.Dataset, splits map[string][]hub.File) ([]s
 	}
 	var names []string
 	for i, split := range definition.Splits {
-		if split.Of != "" {
+		if split.From != "" {
 			continue
 		}
 		if splits[split.Source] == nil {
@@ -136,7 +136,7 @@ func (s *source) addSplit(ctx context.Context, l *Loader, repository hub.Reposit
 // the hub or of the way to it.
 func checkPinned(definition contract.Dataset, read contract.DataSource) error {
 	if want := definition.SHA256(read.Name); want != "" && want != read.SHA256 {
-		return errorf("dataset.huggingFace.repository: split %s has sha256 %s, but had %s at the same commit when the "+
+		return errorf("dataset.hub.repository: split %s has sha256 %s, but had %s at the same commit when the "+
 			"environment was probed: "+
 			"have the hub repaired, or have the environment probed again and start a new run", read.Name, read.SHA256, want)
 	}
@@ -144,28 +144,28 @@ func checkPinned(definition contract.Dataset, read contract.DataSource) error {
 }
 
 // hubError says what to do about an answer that refuses.
-func hubError(h settings.HuggingFace, revision string, err error) error {
+func hubError(h settings.Hub, revision string, err error) error {
 	var status *httpstatus.Error
 	if !errors.As(err, &status) {
 		return err
 	}
 	switch {
 	case status.Status == http.StatusUnauthorized && h.TokenSecretKeyRef == nil:
-		return errorf("dataset.huggingFace.repository: the hub answers 401 for %s: it does not exist, or it is private "+
+		return errorf("dataset.hub.repository: the hub answers 401 for %s: it does not exist, or it is private "+
 			"or gated; "+
 			"correct the name, or give tokenSecretKeyRef", h.Repository)
 	case status.Status == http.StatusUnauthorized:
-		return errorf("dataset.huggingFace.tokenSecretKeyRef: the hub answers 401 for %s: the token is not valid; "+
+		return errorf("dataset.hub.tokenSecretKeyRef: the hub answers 401 for %s: the token is not valid; "+
 			"put a valid "+
 			"one into Secret %q", h.Repository, h.TokenSecretKeyRef.Name)
 	case status.Status == http.StatusForbidden && h.TokenSecretKeyRef == nil:
-		return errorf("dataset.huggingFace.tokenSecretKeyRef: the hub answers 403 for %s: it is gated; give the token of "+
+		return errorf("dataset.hub.tokenSecretKeyRef: the hub answers 403 for %s: it is gated; give the token of "+
 			"somebody who has access", h.Repository)
 	case status.Status == http.StatusForbidden:
-		return errorf("dataset.huggingFace.tokenSecretKeyRef: the hub answers 403 for %s: the token's owner has no access; "+
+		return errorf("dataset.hub.tokenSecretKeyRef: the hub answers 403 for %s: the token's owner has no access; "+
 			"accept the repository's conditions at the hub, or use another token", h.Repository)
 	case status.Status == http.StatusNotFound:
-		return errorf("dataset.huggingFace.repository: the hub answers 404 for %s at revision %s: correct repository "+
+		return errorf("dataset.hub.repository: the hub answers 404 for %s at revision %s: correct repository "+
 			"or revision", h.Repository, revision)
 	default:
 		return err

@@ -60,7 +60,7 @@ func newHub(t *testing.T) *hubtest.Hub {
 // ofHub is the definition of a hub's repository, changed.
 func ofHub(h *hubtest.Hub, changes ...func(*contract.Dataset)) contract.Dataset {
 	d := contract.Dataset{Dataset: settings.Dataset{
-		HuggingFace: &settings.HuggingFace{Repository: h.Repository, BaseURL: h.URL}, Prompt: "$(nums) make $(target)",
+		Hub: &settings.Hub{Repository: h.Repository, BaseURL: h.URL}, Prompt: "$(nums) make $(target)",
 		Splits: []settings.DataSplit{{Name: "test", Source: "train", Take: new(int64(1024))},
 			{Name: "train", Source: "train", Skip: 1024}},
 	}}
@@ -101,39 +101,39 @@ func TestHub(t *testing.T) {
 }
 
 func TestHubRefusals(t *testing.T) {
-	withToken := func(d *contract.Dataset) { d.HuggingFace.TokenSecretKeyRef = &ref.SecretKey{Name: "hf", Key: "TOKEN"} }
+	withToken := func(d *contract.Dataset) { d.Hub.TokenSecretKeyRef = &ref.SecretKey{Name: "hf", Key: "TOKEN"} }
 	cases := map[string]struct {
 		hub    func(*hubtest.Hub)
 		change func(*contract.Dataset)
 		want   string
 	}{
 		"a private repository": {hub: func(h *hubtest.Hub) { h.Token = "other" },
-			want: "dataset.huggingFace.repository: the hub answers 401 for org/countdown: it does not exist, or it is private " +
+			want: "dataset.hub.repository: the hub answers 401 for org/countdown: it does not exist, or it is private " +
 				"or gated; correct the name, or give tokenSecretKeyRef"},
 		"a wrong token": {hub: func(h *hubtest.Hub) { h.Token = "other" }, change: withToken,
-			want: "dataset.huggingFace.tokenSecretKeyRef: the hub answers 401 for org/countdown: the token is not valid"},
+			want: "dataset.hub.tokenSecretKeyRef: the hub answers 401 for org/countdown: the token is not valid"},
 		"conditions that were not accepted": {hub: func(h *hubtest.Hub) { h.Token, h.Granted = "hf_token", false },
 			change: withToken,
-			want: "dataset.huggingFace.tokenSecretKeyRef: the hub answers 403 for org/countdown: the token's owner has no " +
+			want: "dataset.hub.tokenSecretKeyRef: the hub answers 403 for org/countdown: the token's owner has no " +
 				"access; accept"},
 		"a gated repository without a token": {hub: func(h *hubtest.Hub) { h.Granted = false },
-			want: "dataset.huggingFace.tokenSecretKeyRef: the hub answers 403 for org/countdown: it is gated"},
+			want: "dataset.hub.tokenSecretKeyRef: the hub answers 403 for org/countdown: it is gated"},
 		"an unknown repository": {hub: func(h *hubtest.Hub) { h.Repository = "org/moved" },
 			change: func(d *contract.Dataset) {
 				withToken(d)
-				d.HuggingFace.Repository = "org/none"
-			}, want: "dataset.huggingFace.repository: the hub answers 404 for org/none at revision main: correct repository " +
+				d.Hub.Repository = "org/none"
+			}, want: "dataset.hub.repository: the hub answers 404 for org/none at revision main: correct repository " +
 				"or revision"},
-		"an unknown revision": {change: func(d *contract.Dataset) { d.HuggingFace.Revision = "v9" },
-			want: "dataset.huggingFace.repository: the hub answers 404 for org/countdown at revision v9"},
+		"an unknown revision": {change: func(d *contract.Dataset) { d.Hub.Revision = "v9" },
+			want: "dataset.hub.repository: the hub answers 404 for org/countdown at revision v9"},
 		"a missing Secret": {change: func(d *contract.Dataset) {
-			d.HuggingFace.TokenSecretKeyRef = &ref.SecretKey{Name: "none", Key: "TOKEN"}
+			d.Hub.TokenSecretKeyRef = &ref.SecretKey{Name: "none", Key: "TOKEN"}
 		},
-			want: `dataset.huggingFace.tokenSecretKeyRef: Secret "none" does not exist in this namespace, or has no key "TOKEN"`},
+			want: `dataset.hub.tokenSecretKeyRef: Secret "none" does not exist in this namespace, or has no key "TOKEN"`},
 		"an unknown split": {change: func(d *contract.Dataset) { d.Splits[1].Source = "dev" },
 			want: `dataset.splits[1] (train): the data has no split "dev"; it has train: correct source`},
-		"an unknown config": {change: func(d *contract.Dataset) { d.HuggingFace.Config = "c" },
-			want: `dataset.huggingFace.repository: config "c" of the repository has no files`},
+		"an unknown config": {change: func(d *contract.Dataset) { d.Hub.Config = "c" },
+			want: `dataset.hub.repository: config "c" of the repository has no files`},
 		"a name that no column has": {change: func(d *contract.Dataset) { d.Prompt = "$(question)" },
 			want: `dataset.prompt: row 1 of data/train-00000-of-00002.parquet has no column "question"; its columns are nums, target, text: correct the name`},
 		"a commit that changed": {hub: func(h *hubtest.Hub) {
@@ -142,7 +142,7 @@ func TestHubRefusals(t *testing.T) {
 			change: func(d *contract.Dataset) {
 				d.Contents = &contract.DataContents{Revision: hubtest.Commit,
 					Sources: []contract.DataSource{{Name: "train", SHA256: sha("x")}}}
-			}, want: "dataset.huggingFace.repository: split train has sha256 "},
+			}, want: "dataset.hub.repository: split train has sha256 "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestGatedHubWithAccess(t *testing.T) {
 	h.Token = "hf_token"
 	l := mounted(t, map[string]string{"secret/hf/TOKEN": "hf_token\n"})
 	d := open(t, l, ofHub(h, func(d *contract.Dataset) {
-		d.HuggingFace.TokenSecretKeyRef = &ref.SecretKey{Name: "hf", Key: "TOKEN"}
+		d.Hub.TokenSecretKeyRef = &ref.SecretKey{Name: "hf", Key: "TOKEN"}
 	}))
 	if _, err := d.Splits(t.Context()); err != nil {
 		t.Errorf("Splits: %v", err)

@@ -183,7 +183,7 @@ func (l *Loader) load(ctx context.Context, definition contract.Dataset) (*datase
 		table, err := generated(ctx, definition)
 		return table, nil, err
 	}
-	if definition.HuggingFace != nil {
+	if definition.Hub != nil {
 		return l.loadHub(ctx, definition)
 	}
 	return l.loadFiles(ctx, definition)
