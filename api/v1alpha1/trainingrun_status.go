@@ -51,10 +51,6 @@ type TrainingRunStatus struct {
 	// steps is how many steps the run has.
 	// +optional
 	Steps *int64 `json:"steps,omitempty"`
-	// progress is step and steps, for display.
-	// +kubebuilder:validation:MaxLength=48
-	// +optional
-	Progress string `json:"progress,omitempty"`
 	// restarts is how many attempts followed one that ended by itself: not on a suspension, a change of the learner's
 	// pod before it ran, or a Job that was refused.
 	// +optional
@@ -63,9 +59,6 @@ type TrainingRunStatus struct {
 	// counts since a step's checkpoint was last saved.
 	// +optional
 	FailuresSinceCheckpoint *int32 `json:"failuresSinceCheckpoint,omitempty"`
-	// policy identifies the newest weights.
-	// +optional
-	Policy *Policy `json:"policy,omitempty"`
 	// metrics are the main metrics of the newest step and of the newest evaluation.
 	// +listType=map
 	// +listMapKey=name
@@ -75,14 +68,18 @@ type TrainingRunStatus struct {
 	// evaluation is the newest evaluation, which has the metrics that begin with test/.
 	// +optional
 	Evaluation *EvaluationStatus `json:"evaluation,omitempty"`
-	// latestCheckpoint is the newest that was saved.
+	// latestCheckpoint is the name of the newest of checkpoints.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
-	LatestCheckpoint *Checkpoint `json:"latestCheckpoint,omitempty"`
-	// bestCheckpoint is the best one by checkpoints.bestMetric.
+	LatestCheckpoint string `json:"latestCheckpoint,omitempty"`
+	// bestCheckpoint is the name of the best of checkpoints by spec.checkpoints.bestMetric.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
-	BestCheckpoint *Checkpoint `json:"bestCheckpoint,omitempty"`
-	// checkpoints are the checkpoints, the newest first.
-	// +listType=atomic
+	BestCheckpoint string `json:"bestCheckpoint,omitempty"`
+	// checkpoints are the newest checkpoints, the newest first, and the best one, each with a name of its own. The newest
+	// and the best have all fields.
+	// +listType=map
+	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Checkpoints []Checkpoint `json:"checkpoints,omitempty"`
@@ -134,17 +131,6 @@ type TrainingRunStatus struct {
 	WorkerSelector string `json:"workerSelector,omitempty"`
 }
 
-// Policy is a version of the weights.
-type Policy struct {
-	// step is the number of steps that these weights are the result of.
-	// +required
-	Step int64 `json:"step"`
-	// lineage identifies the weights: it is a digest of the settings and the data of every step that led to them.
-	// +kubebuilder:validation:MaxLength=64
-	// +required
-	Lineage string `json:"lineage"`
-}
-
 // MetricValue is the newest value of a metric.
 type MetricValue struct {
 	// name is the name of the metric in metrics.jsonl, or in evaluations.jsonl if it begins with test/.
@@ -174,8 +160,23 @@ func (s *TrainingRunStatus) Metric(name string) *float64 {
 	return nil
 }
 
+// Checkpoint returns the checkpoint of a name, or nil if the status has none.
+func (s *TrainingRunStatus) Checkpoint(name string) *Checkpoint {
+	for i := range s.Checkpoints {
+		if name != "" && s.Checkpoints[i].Name == name {
+			return &s.Checkpoints[i]
+		}
+	}
+	return nil
+}
+
 // Checkpoint is a saved state.
 type Checkpoint struct {
+	// name is the name of the state at the endpoint, the last part of its path.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +required
+	Name string `json:"name"`
 	// step is the step after which it was saved.
 	// +required
 	Step int64 `json:"step"`
@@ -187,7 +188,7 @@ type Checkpoint struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Sampler string `json:"sampler,omitempty"`
-	// lineage identifies its weights, as in status.policy.
+	// lineage identifies its weights: it is a digest of the settings and the data of every step that led to them.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Lineage string `json:"lineage,omitempty"`

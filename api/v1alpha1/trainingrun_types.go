@@ -18,16 +18,17 @@ import (
 // +kubebuilder:subresource:scale:specpath=.spec.rollouts.workers,statuspath=.status.workers,selectorpath=.status.workerSelector
 // +kubebuilder:resource:shortName=trun,categories=tinker
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
-// +kubebuilder:printcolumn:name="Step",type=string,JSONPath=`.status.progress`
+// +kubebuilder:printcolumn:name="Step",type=integer,JSONPath=`.status.step`
+// +kubebuilder:printcolumn:name="Steps",type=integer,JSONPath=`.status.steps`
 // +kubebuilder:printcolumn:name="Reward",type=number,JSONPath=`.status.metrics[?(@.name=="env/all/reward/total")].value`
 // +kubebuilder:printcolumn:name="Pass@1",type=number,JSONPath=`.status.metrics[?(@.name=="test/pass@1")].value`
-// +kubebuilder:printcolumn:name="Checkpoint",type=integer,JSONPath=`.status.latestCheckpoint.step`
+// +kubebuilder:printcolumn:name="Checkpoint",type=integer,JSONPath=`.status.checkpoints[0].step`
 // +kubebuilder:printcolumn:name="Restarts",type=integer,JSONPath=`.status.restarts`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Model",type=string,priority=1,JSONPath=`.spec.model.name`
 // +kubebuilder:printcolumn:name="Workers",type=integer,priority=1,JSONPath=`.status.workers`
-// +kubebuilder:printcolumn:name="Lineage",type=string,priority=1,JSONPath=`.status.policy.lineage`
+// +kubebuilder:printcolumn:name="Lineage",type=string,priority=1,JSONPath=`.status.checkpoints[0].lineage`
 // +kubebuilder:selectablefield:JSONPath=`.spec.model.name`
 // +kubebuilder:selectablefield:JSONPath=`.status.state`
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$')",optionalOldSelf=true,message="metadata.name must have at most 40 characters, of a-z, 0-9 and '-', begin with a letter and end with a letter or digit: pods, Jobs and the Service are named after the run; shorten or rename it"

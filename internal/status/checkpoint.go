@@ -3,24 +3,53 @@
 
 package status
 
-import "github.com/tinker-operator/tinker-operator/api/v1alpha1"
+import (
+	"fmt"
+	"slices"
 
-// LatestStep is the step of the newest checkpoint; 0 without one.
-func LatestStep(s *v1alpha1.TrainingRunStatus) int64 {
-	if s.LatestCheckpoint == nil {
-		return 0
-	}
-	return s.LatestCheckpoint.Step
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+)
+
+// Latest returns the newest checkpoint; nil if the status has none.
+func Latest(s *v1alpha1.TrainingRunStatus) *v1alpha1.Checkpoint {
+	return s.Checkpoint(s.LatestCheckpoint)
 }
 
-// AllCheckpoints are those that a status names: the newest and the best, of which it has all fields, and the window, of
-// which it has the step, the state and its times.
-func AllCheckpoints(s *v1alpha1.TrainingRunStatus) []v1alpha1.Checkpoint {
-	var all []v1alpha1.Checkpoint
-	for _, c := range []*v1alpha1.Checkpoint{s.LatestCheckpoint, s.BestCheckpoint} {
-		if c != nil {
-			all = append(all, *c)
+// Best returns the best checkpoint; nil if the status has none.
+func Best(s *v1alpha1.TrainingRunStatus) *v1alpha1.Checkpoint { return s.Checkpoint(s.BestCheckpoint) }
+
+// LatestStep is the step of the newest checkpoint, or 0.
+func LatestStep(s *v1alpha1.TrainingRunStatus) int64 {
+	if latest := Latest(s); latest != nil {
+		return latest.Step
+	}
+	return 0
+}
+
+// Steps returns how many steps are committed of how many, as in 37/60; empty while that is not known.
+func Steps(s *v1alpha1.TrainingRunStatus) string {
+	if s.Step == nil || s.Steps == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", *s.Step, *s.Steps)
+}
+
+// withCheckpoint puts a checkpoint before the first that is of an earlier step.
+func withCheckpoint(list []v1alpha1.Checkpoint, c v1alpha1.Checkpoint) []v1alpha1.Checkpoint {
+	at := slices.IndexFunc(list, func(other v1alpha1.Checkpoint) bool { return other.Step < c.Step })
+	if at < 0 {
+		at = len(list)
+	}
+	return slices.Insert(list, at, c)
+}
+
+// dropCheckpoint drops the last checkpoint that is neither the newest nor the best; false if there is none.
+func dropCheckpoint(s *v1alpha1.TrainingRunStatus) bool {
+	for i := len(s.Checkpoints) - 1; i >= 0; i-- {
+		if name := s.Checkpoints[i].Name; name != s.LatestCheckpoint && name != s.BestCheckpoint {
+			s.Checkpoints = slices.Delete(s.Checkpoints, i, i+1)
+			return true
 		}
 	}
-	return append(all, s.Checkpoints...)
+	return false
 }

@@ -5,9 +5,9 @@ package status
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,12 +36,6 @@ func Report(next *v1alpha1.TrainingRunStatus, p contract.Progress, now time.Time
 	}
 	if p.Steps > 0 {
 		next.Steps = ptr.To(p.Steps)
-	}
-	if next.Step != nil && next.Steps != nil {
-		next.Progress = fmt.Sprintf("%d/%d", *next.Step, *next.Steps)
-	}
-	if p.Lineage != "" {
-		next.Policy = &v1alpha1.Policy{Step: p.Step, Lineage: Trim(p.Lineage, lineageDigits)}
 	}
 	reportMetrics(next, p.Metrics)
 	if p.EvaluatedStep != nil {
@@ -75,39 +69,65 @@ func reportMetrics(next *v1alpha1.TrainingRunStatus, metrics map[string]float64)
 	next.Metrics = list
 }
 
+// reportCheckpoints lists what a learner reports. The best checkpoint stays in the list whatever its age.
 func reportCheckpoints(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
+	best := Best(next).DeepCopy()
+	if p.Best != nil && representable(*p.Best) {
+		best = ptr.To(checkpointOf(*p.Best))
+	}
 	var listed []v1alpha1.Checkpoint
 	for _, c := range p.Checkpoints {
-		if len(listed) == maxCheckpoints || !representable(c) {
-			continue
-		}
 		full := checkpointOf(c)
-		if len(listed) == 0 {
-			next.LatestCheckpoint = &full
+		switch {
+		case len(listed) == maxCheckpoints || !representable(c) || slices.ContainsFunc(listed, named(full.Name)):
+		case len(listed) == 0:
+			listed = append(listed, full)
+		default:
+			listed = append(listed, v1alpha1.Checkpoint{Name: full.Name, Step: full.Step, State: full.State,
+				Lineage: full.Lineage, SaveTime: full.SaveTime, ExpirationTime: full.ExpirationTime})
 		}
-		listed = append(listed, v1alpha1.Checkpoint{Step: full.Step, State: full.State, SaveTime: full.SaveTime,
-			ExpirationTime: full.ExpirationTime})
 	}
 	if len(listed) > 0 {
-		next.Checkpoints = listed
+		next.Checkpoints, next.LatestCheckpoint = listed, listed[0].Name
 	}
-	if p.Best != nil && representable(*p.Best) {
-		next.BestCheckpoint = ptr.To(checkpointOf(*p.Best))
+	if best == nil {
+		return
+	}
+	next.BestCheckpoint = best.Name
+	switch i := slices.IndexFunc(next.Checkpoints, named(best.Name)); {
+	case i < 0:
+		next.Checkpoints = withCheckpoint(next.Checkpoints, *best)
+	case best.Name == next.LatestCheckpoint:
+		next.Checkpoints[i].Metric, next.Checkpoints[i].Value = best.Metric, best.Value
+	default:
+		next.Checkpoints[i] = *best
+	}
+	limitCheckpoints(next)
+}
+
+// KeepOlder adds the former checkpoints that are older than all that a learner reported last: a termination message has
+// room for the newest alone.
+func KeepOlder(next *v1alpha1.TrainingRunStatus, former []v1alpha1.Checkpoint, reported []contract.Checkpoint) {
+	if len(reported) == 0 {
+		return
+	}
+	oldest := reported[len(reported)-1].Step
+	for _, c := range former {
+		if c.Step < oldest && next.Checkpoint(c.Name) == nil {
+			next.Checkpoints = withCheckpoint(next.Checkpoints, c)
+		}
+	}
+	limitCheckpoints(next)
+}
+
+// limitCheckpoints drops the oldest checkpoints that a status has no room for.
+func limitCheckpoints(next *v1alpha1.TrainingRunStatus) {
+	for len(next.Checkpoints) > maxCheckpoints && dropCheckpoint(next) {
 	}
 }
 
-// KeepOlder adds what a former list of checkpoints has below the oldest of the present one: a verdict has room
-// for the newest alone.
-func KeepOlder(next *v1alpha1.TrainingRunStatus, former []v1alpha1.Checkpoint) {
-	if len(next.Checkpoints) == 0 {
-		return
-	}
-	oldest := next.Checkpoints[len(next.Checkpoints)-1].Step
-	for _, c := range former {
-		if c.Step < oldest && len(next.Checkpoints) < maxCheckpoints {
-			next.Checkpoints = append(next.Checkpoints, c)
-		}
-	}
+func named(name string) func(v1alpha1.Checkpoint) bool {
+	return func(c v1alpha1.Checkpoint) bool { return c.Name == name }
 }
 
 func representable(c contract.Checkpoint) bool {
@@ -116,6 +136,7 @@ func representable(c contract.Checkpoint) bool {
 
 func checkpointOf(c contract.Checkpoint) v1alpha1.Checkpoint {
 	checkpoint := v1alpha1.Checkpoint{
+		Name:           cmp.Or(c.State[strings.LastIndexByte(c.State, '/')+1:], c.State),
 		Step:           c.Step,
 		State:          c.State,
 		Sampler:        c.Sampler,

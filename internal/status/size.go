@@ -12,7 +12,7 @@ import (
 // MaxBytes of a TrainingRun's status.
 const MaxBytes = 16 << 10
 
-// Fit shortens a status to MaxBytes: messages of earlier attempts first, then the oldest checkpoints, then the oldest
+// Fit shortens a status to MaxBytes: messages of earlier attempts first, then the oldest checkpoints except the best, then the oldest
 // attempts, what the endpoint supports, and the last estimates of environments. What is newest of each always stays,
 // and so does all that is not a list.
 func Fit(next *v1alpha1.TrainingRunStatus) {
@@ -27,8 +27,7 @@ func shorten(next *v1alpha1.TrainingRunStatus) bool {
 			return true
 		}
 	}
-	if n := len(next.Checkpoints); n > 1 {
-		next.Checkpoints = next.Checkpoints[:n-1]
+	if dropCheckpoint(next) {
 		return true
 	}
 	if n := len(next.Attempts); n > 3 {

@@ -88,15 +88,17 @@ func TestReport(t *testing.T) {
 	saved := metav1.NewTime(time.Date(2026, 11, 21, 11, 59, 0, 0, time.UTC))
 	want := v1alpha1.TrainingRunStatus{
 		StartTime: &start,
-		Step:      new(int64(20)), Steps: new(int64(60)), Progress: "20/60",
-		Policy: &v1alpha1.Policy{Step: 20, Lineage: "ababababab"},
+		Step:      new(int64(20)), Steps: new(int64(60)),
 		Metrics: []v1alpha1.MetricValue{{Name: contract.MetricPassAt1, Value: 0.5},
 			{Name: contract.MetricReward, Value: 0.7125}},
-		Evaluation: &v1alpha1.EvaluationStatus{Step: 16},
-		LatestCheckpoint: &v1alpha1.Checkpoint{Step: 20, State: "s20", Sampler: "p20", Lineage: "ababababab",
-			Attempt: new(int32(2)), SaveTime: &saved},
-		BestCheckpoint: &v1alpha1.Checkpoint{Step: 10, State: "best", Metric: "test/pass@1", Value: new(1.0)},
-		Checkpoints:    []v1alpha1.Checkpoint{{Step: 20, State: "s20", SaveTime: &saved}, {Step: 18, State: "s18"}},
+		Evaluation:       &v1alpha1.EvaluationStatus{Step: 16},
+		LatestCheckpoint: "s20", BestCheckpoint: "best",
+		Checkpoints: []v1alpha1.Checkpoint{
+			{Name: "s20", Step: 20, State: "s20", Sampler: "p20", Lineage: "ababababab", Attempt: new(int32(2)),
+				SaveTime: &saved},
+			{Name: "s18", Step: 18, State: "s18"},
+			{Name: "best", Step: 10, State: "best", Metric: "test/pass@1", Value: new(1.0)},
+		},
 		Usage: &v1alpha1.Usage{PromptTokens: new(int64(0)), SampledTokens: new(int64(5)),
 			TrainedTokens: new(int64(0)), BoughtTwiceTokens: new(int64(0))},
 		EffectiveTrainingRatio: new(0.8),
@@ -111,10 +113,10 @@ func TestReport(t *testing.T) {
 }
 
 func TestReportOfALearnerThatOpens(t *testing.T) {
-	next := v1alpha1.TrainingRunStatus{Step: new(int64(30)), Steps: new(int64(60)), Progress: "30/60"}
+	next := v1alpha1.TrainingRunStatus{Step: new(int64(30)), Steps: new(int64(60))}
 	Report(&next, contract.Progress{Phase: contract.PhaseOpening, Steps: 60}, now)
-	if *next.Step != 30 || next.Progress != "30/60" {
-		t.Errorf("a learner that has loaded nothing yet set the step to %s", next.Progress)
+	if got := Steps(&next); got != "30/60" {
+		t.Errorf("a learner that has loaded nothing yet set the step to %s, want 30/60", got)
 	}
 }
 
@@ -167,25 +169,60 @@ func TestReportOfCapabilities(t *testing.T) {
 	}
 }
 
+func TestReportKeepsTheBestCheckpointWhateverItsAge(t *testing.T) {
+	reported := func(step int64) contract.Checkpoint {
+		return contract.Checkpoint{Step: step, State: fmt.Sprintf("tinker://m/weights/%d", step)}
+	}
+	best := reported(3)
+	best.Metric, best.Value = "test/pass@1", new(0.5)
+	var next v1alpha1.TrainingRunStatus
+	Report(&next, contract.Progress{Checkpoints: []contract.Checkpoint{reported(3)}, Best: &best}, now)
+	if c := Best(&next); c == nil || c != Latest(&next) || c.Value == nil || len(next.Checkpoints) != 1 {
+		t.Errorf("the newest and best checkpoint is %+v of %+v, want one entry with its value", c, next.Checkpoints)
+	}
+	var all []contract.Checkpoint
+	for step := int64(40); step > 20; step-- {
+		all = append(all, reported(step), reported(step))
+	}
+	for range 2 {
+		Report(&next, contract.Progress{Checkpoints: all}, now)
+	}
+	var names []string
+	for _, c := range next.Checkpoints {
+		names = append(names, c.Name)
+	}
+	want := strings.Fields("40 39 38 37 36 35 34 33 32 31 30 29 28 27 26 3")
+	if diff := cmp.Diff(want, names); diff != "" || next.LatestCheckpoint != "40" || next.BestCheckpoint != "3" {
+		t.Errorf("latest %q, best %q, names (-want +got):\n%s", next.LatestCheckpoint, next.BestCheckpoint, diff)
+	}
+}
+
 func TestKeepOlder(t *testing.T) {
 	list := func(steps ...int64) []v1alpha1.Checkpoint {
 		var all []v1alpha1.Checkpoint
 		for _, step := range steps {
-			all = append(all, v1alpha1.Checkpoint{Step: step})
+			all = append(all, v1alpha1.Checkpoint{Name: fmt.Sprint(step), Step: step})
 		}
 		return all
 	}
 	cases := map[string]struct{ now, former, want []v1alpha1.Checkpoint }{
-		"what is older stays":                   {list(60), list(59, 58), list(60, 59, 58)},
-		"what is newer or the same is reported": {list(60, 58), list(61, 60, 59, 58, 40), list(60, 58, 40)},
-		"nothing reported is nothing new":       {nil, list(3), nil},
+		"the best is not the oldest that is reported": {list(60, 3), list(59, 58, 3), list(60, 59, 58, 3)},
+		"what is older stays":                         {list(60), list(59, 58), list(60, 59, 58)},
+		"what is newer or the same is reported":       {list(60, 58), list(61, 60, 59, 58, 40), list(60, 58, 40)},
+		"nothing reported is nothing new":             {nil, list(3), nil},
 		"sixteen at most": {list(20), list(19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4),
 			list(20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			next := v1alpha1.TrainingRunStatus{Checkpoints: tc.now}
-			KeepOlder(&next, tc.former)
+			next := v1alpha1.TrainingRunStatus{Checkpoints: tc.now, BestCheckpoint: "3"}
+			var reported []contract.Checkpoint
+			for _, c := range tc.now {
+				if c.Name != next.BestCheckpoint {
+					reported = append(reported, contract.Checkpoint{Step: c.Step})
+				}
+			}
+			KeepOlder(&next, tc.former, reported)
 			if diff := cmp.Diff(tc.want, next.Checkpoints); diff != "" {
 				t.Errorf("checkpoints (-want +got):\n%s", diff)
 			}
@@ -199,17 +236,18 @@ func TestFit(t *testing.T) {
 	}
 	var next v1alpha1.TrainingRunStatus
 	for i := range 16 {
-		next.Checkpoints = append(next.Checkpoints, v1alpha1.Checkpoint{Step: int64(16 - i), State: path(i)})
+		next.Checkpoints = append(next.Checkpoints, v1alpha1.Checkpoint{Name: fmt.Sprint(16 - i),
+			Step: int64(16 - i), State: path(i)})
 	}
 	for i := range 10 {
 		next.Attempts = append(next.Attempts, v1alpha1.Attempt{Number: int32(10 - i), Message: strings.Repeat("x", 256)})
 	}
-	next.LatestCheckpoint = &v1alpha1.Checkpoint{State: path(0), Sampler: path(0)}
+	next.Checkpoints[0].Sampler, next.LatestCheckpoint, next.BestCheckpoint = path(0), "16", "1"
 	Fit(&next)
 	if got := size(&next); got > MaxBytes {
 		t.Errorf("status has %d bytes, at most %d are meant", got, MaxBytes)
 	}
-	if next.Checkpoints[0].Step != 16 || next.Attempts[0].Message == "" || len(next.Attempts) != 10 ||
+	if Latest(&next) == nil || Best(&next) == nil || next.Attempts[0].Message == "" || len(next.Attempts) != 10 ||
 		len(next.Checkpoints) < 8 {
 		t.Errorf("Fit dropped too much, or the wrong: %d checkpoints, %d attempts", len(next.Checkpoints), len(next.Attempts))
 	}
@@ -219,7 +257,7 @@ func TestFit(t *testing.T) {
 	if diff := cmp.Diff(before, small); diff != "" {
 		t.Errorf("a small status was shortened (-before +after):\n%s", diff)
 	}
-	wide := v1alpha1.TrainingRunStatus{Progress: strings.Repeat("x", MaxBytes-100),
+	wide := v1alpha1.TrainingRunStatus{WorkerSelector: strings.Repeat("x", MaxBytes-100),
 		Capabilities: &v1alpha1.Capabilities{Supported: []string{strings.Repeat("s", 64)}, Ignored: []string{"seed"}}}
 	Fit(&wide)
 	if wide.Capabilities.Supported != nil || len(wide.Capabilities.Ignored) != 1 {
@@ -239,6 +277,6 @@ func TestFit(t *testing.T) {
 		t.Errorf("status has %d bytes, at most %d are meant; of an environment is left %+v", got, MaxBytes,
 			evaluated.Environments[0])
 	}
-	huge := v1alpha1.TrainingRunStatus{Progress: strings.Repeat("x", 20000)}
+	huge := v1alpha1.TrainingRunStatus{WorkerSelector: strings.Repeat("x", 20000)}
 	Fit(&huge) // It ends, though there is nothing to drop.
 }

@@ -12,8 +12,7 @@ func WithoutAttempts(before v1alpha1.TrainingRunStatus) v1alpha1.TrainingRunStat
 	return v1alpha1.TrainingRunStatus{
 		RunUID: before.RunUID, ObservedGeneration: before.ObservedGeneration,
 		ObservedRetryGeneration: before.ObservedRetryGeneration,
-		Step:                    before.Step, Steps: before.Steps, Progress: before.Progress,
-		Policy:           before.Policy,
+		Step:                    before.Step, Steps: before.Steps,
 		Metrics:          before.Metrics,
 		LatestCheckpoint: before.LatestCheckpoint, BestCheckpoint: before.BestCheckpoint, Checkpoints: before.Checkpoints,
 		Capabilities: before.Capabilities, TokenizerSHA256: before.TokenizerSHA256,

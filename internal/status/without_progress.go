@@ -9,8 +9,8 @@ import "github.com/tinker-operator/tinker-operator/api/v1alpha1"
 // stays.
 func WithoutProgress(before v1alpha1.TrainingRunStatus, sameModel bool) v1alpha1.TrainingRunStatus {
 	next := *before.DeepCopy()
-	next.Policy, next.Metrics, next.LatestCheckpoint, next.BestCheckpoint, next.Checkpoints = nil, nil, nil, nil, nil
-	next.Environments, next.Evaluation, next.Steps, next.Step, next.Progress = nil, nil, nil, nil, ""
+	next.Metrics, next.LatestCheckpoint, next.BestCheckpoint, next.Checkpoints = nil, "", "", nil
+	next.Environments, next.Evaluation, next.Steps, next.Step = nil, nil, nil, nil
 	if !sameModel {
 		next.TokenizerSHA256 = ""
 	}

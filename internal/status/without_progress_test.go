@@ -17,10 +17,10 @@ import (
 func TestRunThatBeginsAnewHasNoFormerResults(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
 	before := v1alpha1.TrainingRunStatus{
-		StartTime: &at, Step: new(int64(0)), Steps: new(int64(60)), Progress: "0/60", TokenizerSHA256: "sha",
+		StartTime: &at, Step: new(int64(0)), Steps: new(int64(60)), TokenizerSHA256: "sha",
 		Metrics: []v1alpha1.MetricValue{{Name: "test/pass@1", Value: 0.5}}, Evaluation: &v1alpha1.EvaluationStatus{},
-		LatestCheckpoint: &v1alpha1.Checkpoint{State: "tinker://a/weights/b"},
-		Checkpoints:      []v1alpha1.Checkpoint{{State: "tinker://a/weights/b"}}, Policy: &v1alpha1.Policy{Lineage: "ab"},
+		LatestCheckpoint: "b", BestCheckpoint: "b",
+		Checkpoints:  []v1alpha1.Checkpoint{{Name: "b", State: "tinker://a/weights/b"}},
 		Environments: []v1alpha1.EnvironmentStatus{{Name: "env", PassAt1: new(0.5)}},
 		Usage:        &v1alpha1.Usage{SampledTokens: new(int64(9))},
 		Attempts:     []v1alpha1.Attempt{{Number: 1, CompletionTime: &at}}, SettingsFixed: new(false),

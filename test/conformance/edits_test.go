@@ -103,7 +103,7 @@ func oneRun(t *testing.T, url, state, sampler string) string {
 	const group = "/apis/rl.tinker-operator.dev"
 	run := fmt.Sprintf(
 		`{"apiVersion":"rl.tinker-operator.dev/v1alpha1","kind":"TrainingRun","metadata":{"name":"saved","namespace":"default","uid":"u"},
-		"spec":{"tinker":{"baseURL":%q}},"status":{"latestCheckpoint":{"step":3,"state":%q,"sampler":%q}}}`, url, state, sampler)
+		"spec":{"tinker":{"baseURL":%q}},"status":{"latestCheckpoint":"s","checkpoints":[{"name":"s","step":3,"state":%q,"sampler":%q}]}}`, url, state, sampler)
 	version := `{"groupVersion":"rl.tinker-operator.dev/v1alpha1","version":"v1alpha1"}`
 	bodies := map[string]string{
 		"/api": `{"kind":"APIVersions","versions":["v1"]}`,

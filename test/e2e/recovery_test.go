@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // BenchmarkRecovery kills the learner's process ten times in one run and measures how long it takes
@@ -35,7 +36,7 @@ func BenchmarkRecovery(b *testing.B) {
 			// The restart budget refills only with steps that a learner has reported before it was killed.
 			eventually(b, time.Minute, "the manager has observed it", func() bool {
 				env.get(b, run.Namespace, run.Name, run)
-				return run.Status.LatestCheckpoint != nil && run.Status.LatestCheckpoint.Step > int64(before)
+				return status.Latest(&run.Status) != nil && status.Latest(&run.Status).Step > int64(before)
 			})
 		}
 		if err := env.Delete(b.Context(), run); err != nil {

@@ -33,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 const (
@@ -176,11 +177,11 @@ func finish(t testing.TB, run *v1alpha1.TrainingRun) result {
 		}
 		return current.Status.State == "Succeeded"
 	})
-	if current.Status.LatestCheckpoint == nil || current.Status.LatestCheckpoint.Step != run.Spec.Algorithm.Steps {
-		t.Fatalf("the latest checkpoint of %s is %+v, want one of step %d", run.Name, current.Status.LatestCheckpoint,
+	if status.Latest(&current.Status) == nil || status.Latest(&current.Status).Step != run.Spec.Algorithm.Steps {
+		t.Fatalf("the latest checkpoint of %s is %+v, want one of step %d", run.Name, status.Latest(&current.Status),
 			run.Spec.Algorithm.Steps)
 	}
-	return result{digest: adapterDigest(t, current.Status.LatestCheckpoint.State), status: current.Status}
+	return result{digest: adapterDigest(t, status.Latest(&current.Status).State), status: current.Status}
 }
 
 // adapterDigest is the SHA-256 of the adapter in a checkpoint's archive.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // TestSelfHosted applies the sample of a server and its run in one namespace, and runs the commands for its health as
@@ -50,8 +51,8 @@ func TestSelfHosted(t *testing.T) {
 		env.get(t, namespace, run.Name, &run)
 		return run.Status.State == "Succeeded" || run.Status.State == "Failed"
 	})
-	if run.Status.State != "Succeeded" || run.Status.LatestCheckpoint == nil || run.Status.LatestCheckpoint.Step != 5 {
-		t.Errorf("the run ended as %s with the checkpoint %+v", run.Status.State, run.Status.LatestCheckpoint)
+	if run.Status.State != "Succeeded" || status.Latest(&run.Status) == nil || status.Latest(&run.Status).Step != 5 {
+		t.Errorf("the run ended as %s with the checkpoint %+v", run.Status.State, status.Latest(&run.Status))
 	}
 	commands := healthCommands(t)
 	if len(commands) != 2 {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 	"github.com/tinker-operator/tinker-operator/test/skyrl"
 )
 
@@ -70,10 +71,10 @@ func testSkyRLKilledLearner(t *testing.T, database string) {
 		t.Errorf("the newest evaluation is %+v with %+v, want one of step %d", got.Evaluation, got.Metrics, steps)
 	}
 	count := exec.CommandContext(t.Context(), "python3", filepath.Join(root, "test", "conformance", "skyrl", "steps.py"),
-		database, got.LatestCheckpoint.State)
+		database, status.Latest(&got).State)
 	output, err := count.CombinedOutput()
 	if err != nil {
-		t.Fatalf("counting the steps of %s: %v\n%s", got.LatestCheckpoint.State, err, output)
+		t.Fatalf("counting the steps of %s: %v\n%s", status.Latest(&got).State, err, output)
 	}
 	if n, err := strconv.Atoi(strings.TrimSpace(string(output))); err != nil || n != steps {
 		t.Errorf("the server executed %q steps for the final weights, want %d", output, steps)
@@ -154,10 +155,10 @@ func finishAtSkyRL(t *testing.T, run *v1alpha1.TrainingRun) v1alpha1.TrainingRun
 		env.get(t, run.Namespace, run.Name, &current)
 		return current.Status.State == "Succeeded" || current.Status.State == "Failed"
 	})
-	if current.Status.State != "Succeeded" || current.Status.LatestCheckpoint == nil ||
-		current.Status.LatestCheckpoint.Step != run.Spec.Algorithm.Steps {
+	if current.Status.State != "Succeeded" || status.Latest(&current.Status) == nil ||
+		status.Latest(&current.Status).Step != run.Spec.Algorithm.Steps {
 		t.Fatalf("run %s ended as %s with the checkpoint %+v: %+v", run.Name, current.Status.State,
-			current.Status.LatestCheckpoint, current.Status.Conditions)
+			status.Latest(&current.Status), current.Status.Conditions)
 	}
 	return current.Status
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // undisturbed is the result of a run without faults, which every other run of the spec must end with.
@@ -154,8 +155,8 @@ func TestSuspendAndResume(t *testing.T) {
 	}
 	setSuspend(t, run, false)
 	got := wantSameEnd(t, run, want)
-	if got.status.LatestCheckpoint.Attempt == nil || *got.status.LatestCheckpoint.Attempt < 2 {
-		t.Errorf("the run did not resume in a second attempt: its last checkpoint is %+v", got.status.LatestCheckpoint)
+	if status.Latest(&got.status).Attempt == nil || *status.Latest(&got.status).Attempt < 2 {
+		t.Errorf("the run did not resume in a second attempt: its last checkpoint is %+v", status.Latest(&got.status))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 const previousImage = "tinker-operator:e2e-previous"
@@ -68,7 +69,7 @@ func TestUpgradeAndRollback(t *testing.T) {
 	wantImages(t, run, previousImage, "")
 
 	got := wantSameEnd(t, run, want)
-	if attempt := got.status.LatestCheckpoint.Attempt; attempt == nil || *attempt < 3 {
+	if attempt := status.Latest(&got.status).Attempt; attempt == nil || *attempt < 3 {
 		t.Errorf("the last checkpoint is of attempt %v, want at least 3", attempt)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 var _ = Describe("A started run", func() {
@@ -136,13 +137,13 @@ var _ = Describe("kubectl", func() {
 		w := newEnv()
 		run, first := w.startedRun()
 		w.learners.answer(first.ip, heartbeatAt(20))
-		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Progress).To(Equal("20/60")) })
+		w.eventually(run, func(g Gomega) { g.Expect(status.Steps(&run.Status)).To(Equal("20/60")) })
 		output, err := kubectl(w.namespace, "get", "trun")
 		Expect(err).NotTo(HaveOccurred(), output)
 		lines := strings.Split(strings.TrimSpace(output), "\n")
-		Expect(strings.Fields(lines[0])).To(Equal([]string{"NAME", "STATE", "STEP", "REWARD", "PASS@1", "CHECKPOINT",
+		Expect(strings.Fields(lines[0])).To(Equal([]string{"NAME", "STATE", "STEP", "STEPS", "REWARD", "PASS@1", "CHECKPOINT",
 			"RESTARTS", "AGE"}))
-		Expect(strings.Fields(lines[1])[:7]).To(Equal([]string{"arithmetic", "Training", "20/60", "0.7125", "0.7812", "20",
+		Expect(strings.Fields(lines[1])[:8]).To(Equal([]string{"arithmetic", "Training", "20", "60", "0.7125", "0.7812", "20",
 			"0"}))
 		output, err = kubectl(w.namespace, "get", "trainingruns", "-o", "wide")
 		Expect(err).NotTo(HaveOccurred(), output)

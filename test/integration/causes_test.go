@@ -23,6 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // markDisrupted marks a pod as the Kubernetes controllers do before they delete it, and deletes it.
@@ -47,7 +48,7 @@ var _ = Describe("The end of an attempt", func() {
 		run, first := w.startedRun()
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(7)})
 		w.advance(11 * time.Second)
-		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Progress).To(Equal("7/60")) })
+		w.eventually(run, func(g Gomega) { g.Expect(status.Steps(&run.Status)).To(Equal("7/60")) })
 		end(w, w.learner(run.Name, 1))
 		w.eventually(run, func(g Gomega) {
 			g.Expect(run.Status.Attempts).To(HaveLen(2))

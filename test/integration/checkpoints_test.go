@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 	tinkerapi "github.com/tinker-operator/tinker-operator/internal/tinker"
 	tinkerclient "github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim"
@@ -48,8 +49,8 @@ var _ = Describe("kubectl tinker checkpoints", func() {
 		saved.Checkpoints[0].State = state
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: saved})
 		w.eventually(run, func(g Gomega) {
-			g.Expect(run.Status.LatestCheckpoint).NotTo(BeNil())
-			g.Expect(run.Status.LatestCheckpoint.State).To(Equal(state))
+			g.Expect(status.Latest(&run.Status)).NotTo(BeNil())
+			g.Expect(status.Latest(&run.Status).State).To(Equal(state))
 		})
 		Expect(succeeds(w.namespace, "checkpoints", "list", "arithmetic")).To(ContainSubstring(state))
 

@@ -15,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // awaitProbed waits for the environment's condition Ready.
@@ -147,7 +148,7 @@ var _ = Describe("initFrom.runRef", func() {
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
 		})
 		w.learners.answer(first.ip, heartbeatAt(20))
-		w.eventually(source, func(g Gomega) { g.Expect(source.Status.Progress).To(Equal("20/60")) })
+		w.eventually(source, func(g Gomega) { g.Expect(status.Steps(&source.Status)).To(Equal("20/60")) })
 		w.learner(run.Name, 1)
 		w.eventually(run, func(g Gomega) { g.Expect(run.Status.StartTime).NotTo(BeNil()) })
 		config := &corev1.ConfigMap{}

@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 var _ = Describe("The lifecycle of a run", func() {
@@ -42,7 +43,7 @@ var _ = Describe("The lifecycle of a run", func() {
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(20)})
 		w.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(run.Status.Progress).To(Equal("20/60"))
+			g.Expect(status.Steps(&run.Status)).To(Equal("20/60"))
 			g.Expect(run.Status.State).To(Equal(v1alpha1.StateTraining))
 			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Training"))
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Training"))
@@ -53,10 +54,10 @@ var _ = Describe("The lifecycle of a run", func() {
 		})
 		Expect(*run.Status.Metric("env/all/reward/total")).To(Equal(0.7125))
 		Expect(*run.Status.Metric("test/pass@1")).To(Equal(0.7812))
-		Expect(run.Status.LatestCheckpoint.Step).To(BeEquivalentTo(20))
+		Expect(status.Latest(&run.Status).Step).To(BeEquivalentTo(20))
 		Expect(*run.Status.Workers).To(BeEquivalentTo(2))
 		Expect(*run.Status.Usage.SampledTokens).To(BeEquivalentTo(2000))
-		Expect(run.Status.Policy.Lineage).To(Equal("ababababab"))
+		Expect(status.Latest(&run.Status).Lineage).To(Equal("ababababab"))
 
 		pod := w.learner(run.Name, 1)
 		w.verdict(pod, contract.Verdict{Cause: contract.CauseCompleted, Attempt: 1, Progress: progress(60)})
@@ -67,7 +68,7 @@ var _ = Describe("The lifecycle of a run", func() {
 		Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("False NotFinished"))
 		Expect(run.Status.State).To(Equal(v1alpha1.StateSucceeded))
 		Expect(run.Status.CompletionTime).NotTo(BeNil())
-		Expect(run.Status.Progress).To(Equal("60/60"))
+		Expect(status.Steps(&run.Status)).To(Equal("60/60"))
 		Expect(run.Status.Attempts).To(HaveLen(1))
 		Expect(run.Status.Attempts[0].Cause).To(Equal("Completed"))
 		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(BeZero(), "workers of a finished run")
@@ -95,7 +96,7 @@ var _ = Describe("The lifecycle of a run", func() {
 			g.Expect(message(run, v1alpha1.ConditionProgressing)).To(HaveSuffix("A new attempt evaluates again."))
 		})
 		Expect(run.Status.Steps).To(BeNil())
-		Expect(run.Status.Progress).To(BeEmpty())
+		Expect(status.Steps(&run.Status)).To(BeEmpty())
 		w.verdict(w.learner(run.Name, 1), contract.Verdict{Cause: contract.CauseCrashed, Attempt: 1, Message: "a crash"})
 		w.clock.advance(time.Minute)
 		w.attempt(run, 2, contract.Progress{Phase: contract.PhaseEvaluating, WorkersSeen: 2,
@@ -112,7 +113,7 @@ var _ = Describe("The lifecycle of a run", func() {
 			g.Expect(condition(run, v1alpha1.ConditionComplete)).To(Equal("True Completed"))
 		})
 		Expect(run.Status.State).To(Equal(v1alpha1.StateSucceeded))
-		Expect(run.Status.Progress).To(BeEmpty())
+		Expect(status.Steps(&run.Status)).To(BeEmpty())
 		Expect(*run.Status.Metric("test/pass@1")).To(Equal(0.5))
 		Expect(run.Status.Environments[0].Evaluation).To(Equal([]v1alpha1.Estimate{
 			{Name: "pass@1", Value: 0.5, Low: &low, High: &high}, {Name: "judge_acc", Value: 0.25},

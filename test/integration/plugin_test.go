@@ -21,6 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // called is the result of a call of kubectl tinker.
@@ -61,7 +62,7 @@ var _ = Describe("kubectl tinker", func() {
 			w.learners.record(first.ip, stepRecord(step, "a"))
 		}
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(3)})
-		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Progress).To(Equal("3/60")) })
+		w.eventually(run, func(g Gomega) { g.Expect(status.Steps(&run.Status)).To(Equal("3/60")) })
 		Eventually(func() []int64 { w.clock.advance(time.Second); return w.historySteps(run) }).Should(HaveLen(3))
 
 		Expect(succeeds(w.namespace, "top", "--once")).To(SatisfyAll(ContainSubstring("arithmetic"), ContainSubstring("3/60"),

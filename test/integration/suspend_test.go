@@ -16,6 +16,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 func suspend(run *v1alpha1.TrainingRun) { run.Spec.Suspend = new(true) }
@@ -27,7 +28,7 @@ var _ = Describe("Suspend", func() {
 		run, first := w.startedRun()
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(30)})
 		w.advance(11 * time.Second)
-		w.eventually(run, func(g Gomega) { g.Expect(run.Status.Progress).To(Equal("30/60")) })
+		w.eventually(run, func(g Gomega) { g.Expect(status.Steps(&run.Status)).To(Equal("30/60")) })
 		w.change(run, suspend)
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("Unknown Draining"))
@@ -46,7 +47,7 @@ var _ = Describe("Suspend", func() {
 		})
 		Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Suspended"))
 		Expect(run.Status.State).To(Equal(v1alpha1.StateSuspended))
-		Expect(run.Status.Progress).To(Equal("31/60"))
+		Expect(status.Steps(&run.Status)).To(Equal("31/60"))
 		Expect(w.attemptsWithJobs()).To(BeEmpty())
 		Expect(w.jobs(v1alpha1.RoleRollout)).To(BeEmpty())
 
@@ -242,7 +243,7 @@ var _ = Describe("A budget that is reached", func() {
 		reached.Usage = contract.Usage{SampledTokens: 60, ReferenceTokens: 40}
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: below})
 		w.eventually(run, func(g Gomega) {
-			g.Expect(run.Status.Progress).To(Equal("30/60"))
+			g.Expect(status.Steps(&run.Status)).To(Equal("30/60"))
 			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("False NotSuspended"))
 		})
 

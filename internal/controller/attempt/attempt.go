@@ -7,7 +7,6 @@ package attempt
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -40,7 +39,7 @@ func Record(next *v1alpha1.TrainingRunStatus, file *contract.RunFile, number int
 	}
 	next.Steps = ptr.To(file.Fixed.Algorithm.Steps)
 	if next.Step == nil {
-		next.Step, next.Progress = ptr.To[int64](0), fmt.Sprintf("0/%d", *next.Steps)
+		next.Step = ptr.To[int64](0)
 	}
 }
 

@@ -32,7 +32,7 @@ func objects(t *testing.T) client.Reader {
 		Metrics: []v1alpha1.MetricValue{{Name: contract.MetricReward, Value: 0.5},
 			{Name: contract.MetricStepSeconds, Value: 1.25},
 			{Name: "of a later version", Value: 1}},
-		LatestCheckpoint: &v1alpha1.Checkpoint{SaveTime: &at},
+		LatestCheckpoint: "s", Checkpoints: []v1alpha1.Checkpoint{{Name: "s", SaveTime: &at}},
 		Usage: &v1alpha1.Usage{SampledTokens: new(int64(9000)), ReferenceTokens: new(int64(70)),
 			EstimatedUSD: new(1.5)},
 		Attempts: []v1alpha1.Attempt{{Number: 4}, {Number: 3, Cause: "Crashed", Count: 2},

@@ -10,6 +10,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 const prefix = "tinker_operator_"
@@ -100,8 +101,8 @@ func samplesOf(run *v1alpha1.TrainingRun) samples {
 	add(&list, runRestarts, prometheus.CounterValue, s.Restarts)
 	list.addTime(runStarted, s.StartTime)
 	list.addTime(runCompleted, s.CompletionTime)
-	if s.LatestCheckpoint != nil {
-		list.addTime(runSaved, s.LatestCheckpoint.SaveTime)
+	if latest := status.Latest(s); latest != nil {
+		list.addTime(runSaved, latest.SaveTime)
 	}
 	for _, m := range s.Metrics {
 		if gauge := runMetrics[m.Name]; gauge != nil {

@@ -69,9 +69,9 @@ func evaluated(metrics []v1alpha1.MetricValue, is bool) []v1alpha1.MetricValue {
 // withFigures returns a copy of a status with the figures of another.
 func withFigures(s, from *v1alpha1.TrainingRunStatus) *v1alpha1.TrainingRunStatus {
 	next := s.DeepCopy()
-	next.Step, next.Progress, next.Policy = from.Step, from.Progress, from.Policy
+	next.Step = from.Step
 	next.Usage, next.EffectiveTrainingRatio = from.Usage, from.EffectiveTrainingRatio
-	if from.LatestCheckpoint != nil {
+	if from.LatestCheckpoint != "" {
 		next.LatestCheckpoint, next.Checkpoints = from.LatestCheckpoint, from.Checkpoints
 	}
 	if from.Metrics != nil && next.Metrics != nil {

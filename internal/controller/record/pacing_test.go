@@ -26,17 +26,18 @@ func TestDue(t *testing.T) {
 	base.ObservedGeneration, base.State = new(int64(3)), "Training"
 	base.Step, base.Metrics = new(int64(41)), []v1alpha1.MetricValue{{Name: contract.MetricPassAt1, Value: 0.5},
 		{Name: contract.MetricReward, Value: 0.5}}
-	base.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 41, State: "s41"}
+	base.LatestCheckpoint = "s41"
+	base.Checkpoints = []v1alpha1.Checkpoint{{Name: "s41", Step: 41, State: "s41"}}
 	base.Environments = []v1alpha1.EnvironmentStatus{{Name: "e", Reward: new(0.5)}}
 	// A step changes all figures.
 	step := func(n int64) func(*v1alpha1.TrainingRunStatus) {
 		return func(s *v1alpha1.TrainingRunStatus) {
-			s.Step, s.Progress, s.Policy = new(n), "n/60", &v1alpha1.Policy{Step: n, Lineage: "l"}
+			s.Step = new(n)
 			s.Metrics = []v1alpha1.MetricValue{s.Metrics[0], {Name: contract.MetricReward, Value: 0.6},
 				{Name: contract.MetricLoss, Value: 1.5}}
 			s.Usage = &v1alpha1.Usage{SampledTokens: new(n)}
-			s.LatestCheckpoint = &v1alpha1.Checkpoint{Step: n, State: "s"}
-			s.Checkpoints = []v1alpha1.Checkpoint{*s.LatestCheckpoint}
+			s.LatestCheckpoint = "s"
+			s.Checkpoints = []v1alpha1.Checkpoint{{Name: "s", Step: n, State: "s"}}
 			s.Environments[0].Reward, s.Environments[0].FaultRatio = new(0.6), new(0.1)
 			s.Attempts[0].ToStep, s.EffectiveTrainingRatio = new(n), new(0.9)
 		}
@@ -100,7 +101,7 @@ func TestDue(t *testing.T) {
 func TestFirstCheckpointIsWrittenSoon(t *testing.T) {
 	before := v1alpha1.TrainingRunStatus{Attempts: []v1alpha1.Attempt{{Number: 1}}}
 	after := before.DeepCopy()
-	after.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 1, State: "s"}
+	after.LatestCheckpoint, after.Checkpoints = "s", []v1alpha1.Checkpoint{{Name: "s", Step: 1, State: "s"}}
 	if due, wait := Due(&before, after, now.Add(-time.Second), now, Pace{20, writeFigures}); due || wait != 4*time.Second {
 		t.Errorf("Due = %v, %v, want a write in 4s", due, wait)
 	}

@@ -58,7 +58,7 @@ func EventsOfRun(every int64, before, after *v1alpha1.TrainingRunStatus) []Event
 // checkpoints.everySteps. Rolling states have no events, since there may be one every second. Where the status has
 // moved past the lasting one, the newest stands for it.
 func LastingCheckpoint(every int64, before, after *v1alpha1.TrainingRunStatus) *v1alpha1.Checkpoint {
-	if every < 1 || after.LatestCheckpoint == nil || status.LatestStep(after)/every <= status.LatestStep(before)/every {
+	if every < 1 || after.LatestCheckpoint == "" || status.LatestStep(after)/every <= status.LatestStep(before)/every {
 		return nil
 	}
 	step := status.LatestStep(after) / every * every
@@ -67,7 +67,7 @@ func LastingCheckpoint(every int64, before, after *v1alpha1.TrainingRunStatus) *
 			return &after.Checkpoints[i]
 		}
 	}
-	return after.LatestCheckpoint
+	return status.Latest(after)
 }
 
 func attemptEvents(before, after *v1alpha1.TrainingRunStatus) []Event {
@@ -173,7 +173,7 @@ func optimizerEvents(before, after *v1alpha1.TrainingRunStatus) []Event {
 
 func forgetsOptimizer(s *v1alpha1.TrainingRunStatus) bool {
 	cold := len(s.Attempts) > 0 && ptr.Deref(s.Attempts[0].ColdOptimizer, false)
-	return s.LatestCheckpoint != nil && (cold || status.Lacks(s.Capabilities, contract.CapabilityOptimizerRestore))
+	return s.LatestCheckpoint != "" && (cold || status.Lacks(s.Capabilities, contract.CapabilityOptimizerRestore))
 }
 
 // newEvidence says that the endpoint fails in another way than before.
@@ -191,8 +191,9 @@ func suspendEvent(was, is *metav1.Condition) (Event, bool) {
 
 // lastPath names the newest checkpoint, at the end of a sentence.
 func lastPath(s *v1alpha1.TrainingRunStatus) string {
-	if s.LatestCheckpoint == nil {
+	latest := status.Latest(s)
+	if latest == nil {
 		return ""
 	}
-	return " Its last checkpoint: " + s.LatestCheckpoint.State
+	return " Its last checkpoint: " + latest.State
 }

@@ -23,7 +23,8 @@ func TestNew(t *testing.T) {
 	}}
 	at := func(step int64) v1alpha1.TrainingRunStatus {
 		next := started
-		next.LatestCheckpoint = &v1alpha1.Checkpoint{Step: step, State: "tinker://m/weights/s"}
+		next.LatestCheckpoint = "s"
+		next.Checkpoints = []v1alpha1.Checkpoint{{Name: "s", Step: step, State: "tinker://m/weights/s"}}
 		return next
 	}
 	cold := func(next v1alpha1.TrainingRunStatus) v1alpha1.TrainingRunStatus {

@@ -173,17 +173,17 @@ func InitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (string, 
 	if source.UID == run.UID {
 		return notFound("initFrom.runRef names this run itself: name another, or give initFrom.checkpoint.")
 	}
-	if init.RunRef.Step == nil && source.Status.LatestCheckpoint != nil {
-		return initPath(run, *source.Status.LatestCheckpoint), nil
+	if latest := status.Latest(&source.Status); init.RunRef.Step == nil && latest != nil {
+		return initPath(run, *latest), nil
 	}
-	for _, c := range status.AllCheckpoints(&source.Status) {
+	for _, c := range source.Status.Checkpoints {
 		if init.RunRef.Step != nil && c.Step == *init.RunRef.Step {
 			return initPath(run, c), nil
 		}
 	}
 	if status.IsTrue(source.Status.Conditions, v1alpha1.ConditionComplete) || status.IsTrue(source.Status.Conditions,
 		v1alpha1.ConditionFailed) {
-		if len(status.AllCheckpoints(&source.Status)) == 0 {
+		if len(source.Status.Checkpoints) == 0 {
 			return notFound("TrainingRun %q has ended without a checkpoint: correct initFrom.runRef.name, or give "+
 				"initFrom.checkpoint.", name)
 		}
@@ -204,7 +204,7 @@ func initPath(run *v1alpha1.TrainingRun, c v1alpha1.Checkpoint) string {
 
 func stepsOf(run *v1alpha1.TrainingRun) string {
 	var steps []string
-	for _, c := range status.AllCheckpoints(&run.Status) {
+	for _, c := range run.Status.Checkpoints {
 		if step := fmt.Sprint(c.Step); !slices.Contains(steps, step) {
 			steps = append(steps, step)
 		}

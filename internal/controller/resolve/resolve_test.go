@@ -130,9 +130,9 @@ func TestInitFrom(t *testing.T) {
 	source := func(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 		run := newRun(changes...)
 		run.UID = "source"
-		run.Status.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 30, State: "state30", Sampler: "sampler30"}
-		run.Status.BestCheckpoint = &v1alpha1.Checkpoint{Step: 20, State: "state20"}
-		run.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 30, State: "state30"}, {Step: 29, State: "state29"}}
+		run.Status.LatestCheckpoint, run.Status.BestCheckpoint = "state30", "state20"
+		run.Status.Checkpoints = []v1alpha1.Checkpoint{{Name: "state30", Step: 30, State: "state30", Sampler: "sampler30"},
+			{Name: "state29", Step: 29, State: "state29"}, {Name: "state20", Step: 20, State: "state20"}}
 		return run
 	}
 	evaluates := from(nil)
@@ -179,12 +179,10 @@ func TestInitFromNamesTheStepsOfAnEndedRun(t *testing.T) {
 	ended.UID = "source"
 	ended.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFailed, Status: metav1.ConditionTrue}}
 	saved := ended.DeepCopy()
-	saved.Status.LatestCheckpoint, saved.Status.BestCheckpoint = &v1alpha1.Checkpoint{Step: 30},
-		&v1alpha1.Checkpoint{Step: 20}
-	saved.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 30}, {Step: 29}}
+	saved.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 30}, {Step: 29}, {Step: 20}}
 	for want, source := range map[string]*v1alpha1.TrainingRun{
 		`TrainingRun "source" has ended without a checkpoint: correct initFrom.runRef.name, or give initFrom.checkpoint.`:                                   ended,
-		`TrainingRun "source" has ended and lists no such checkpoint: its steps are 30, 20, 29; correct initFrom.runRef.step, or give initFrom.checkpoint.`: saved,
+		`TrainingRun "source" has ended and lists no such checkpoint: its steps are 30, 29, 20; correct initFrom.runRef.step, or give initFrom.checkpoint.`: saved,
 	} {
 		if _, p := InitFrom(run, source); p == nil || p.Message != want {
 			t.Errorf("InitFrom reports %+v, want %q", p, want)

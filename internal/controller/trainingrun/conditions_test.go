@@ -138,7 +138,8 @@ func TestComputeStatus(t *testing.T) {
 		return r
 	}
 	saved := func(r *v1alpha1.TrainingRun) {
-		r.Status.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 5, State: "tinker://m/weights/5"}
+		r.Status.LatestCheckpoint = "5"
+		r.Status.Checkpoints = []v1alpha1.Checkpoint{{Name: "5", Step: 5, State: "tinker://m/weights/5"}}
 	}
 	cold := reply(contract.PhaseTraining)
 	cold.Progress.ColdOptimizer = true
@@ -387,7 +388,7 @@ func TestProgressAcrossAttempts(t *testing.T) {
 	run := newRun(attempts(inProgress(2), v1alpha1.Attempt{Number: 1, Cause: "Crashed", CompletionTime: ago(time.Minute),
 		ToStep: new(int64(7))}))
 	run.Status.FailuresSinceCheckpoint = new(int32(2))
-	run.Status.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 9}
+	run.Status.LatestCheckpoint, run.Status.Checkpoints = "9", []v1alpha1.Checkpoint{{Name: "9", Step: 9}}
 	l := observe.Learner{Job: newJob("two"), Pod: newPod()}
 
 	opened := withHeartbeat(run, observing(2, l, replying(contract.HeartbeatReply{Attempt: 2, Progress: at(9, 9)})), now)

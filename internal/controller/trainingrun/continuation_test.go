@@ -27,9 +27,9 @@ func TestMessagesOfARunThatOnlyEvaluates(t *testing.T) {
 		Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseEvaluating, Lineage: "abc", WorkersSeen: 2},
 	}))
 	got := computeStatus(run, seen, planned(run, seen), now)
-	if got.State != v1alpha1.StateEvaluating || got.Steps != nil || got.Progress != "" {
-		t.Errorf("state is %s, progress %q of %v steps; want Evaluating and no progress in steps", got.State, got.Progress,
-			got.Steps)
+	if got.State != v1alpha1.StateEvaluating || got.Steps != nil || status.Steps(&got) != "" {
+		t.Errorf("state is %s, progress %q of %v steps; want Evaluating and no progress in steps", got.State,
+			status.Steps(&got), got.Steps)
 	}
 	halted := newRun(evaluates, suspend)
 	seen = observing(0, observe.Learner{}, func(o *observe.State) { o.Rollout = nil })
@@ -105,7 +105,8 @@ func TestContinuation(t *testing.T) {
 func TestContinuationWithoutLearner(t *testing.T) {
 	crashed := endedAttempt(2, contract.CauseCrashed, 5, 5, 0)
 	saved := func(r *v1alpha1.TrainingRun) {
-		r.Status.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 5, State: "tinker://m/weights/5"}
+		r.Status.LatestCheckpoint = "5"
+		r.Status.Checkpoints = []v1alpha1.Checkpoint{{Name: "5", Step: 5, State: "tinker://m/weights/5"}}
 	}
 	for name, tc := range map[string]struct {
 		run  *v1alpha1.TrainingRun

@@ -61,7 +61,7 @@ func (v view) unsupported() bool {
 // the status has the step then.
 func (v view) continuation() string {
 	const resumes = "A new attempt continues from status.latestCheckpoint"
-	attempt, newest := v.attempt(), v.next.LatestCheckpoint
+	attempt, newest := v.attempt(), status.Latest(v.next)
 	switch {
 	case v.run.Spec.Mode == v1alpha1.ModeEvaluate:
 		return "A new attempt evaluates again."
@@ -89,10 +89,9 @@ func (v view) continuation() string {
 // continuationOfRetry says from which step a failed run would continue, as a further sentence; empty for a run that
 // cannot.
 func (v view) continuationOfRetry() string {
-	failed := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionFailed)
-	if !v.is(v1alpha1.ConditionFailed) || failed.Reason == v1alpha1.ReasonNoUsableCheckpoint ||
-		v.next.LatestCheckpoint == nil {
+	failed, newest := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionFailed), status.Latest(v.next)
+	if !v.is(v1alpha1.ConditionFailed) || failed.Reason == v1alpha1.ReasonNoUsableCheckpoint || newest == nil {
 		return ""
 	}
-	return fmt.Sprintf(" A retry continues from step %d.", v.next.LatestCheckpoint.Step)
+	return fmt.Sprintf(" A retry continues from step %d.", newest.Step)
 }

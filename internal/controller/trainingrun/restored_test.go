@@ -24,9 +24,9 @@ func restoredRun(changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.TrainingRun {
 	return newRun(append([]func(*v1alpha1.TrainingRun){func(run *v1alpha1.TrainingRun) {
 		run.UID = "2f3a9c2b-0000-4000-8000-000000000002"
 		run.Status.RunUID, run.Status.Step, run.Status.Steps = formerUIDOfTest, new(int64(193)), new(int64(2000))
-		checkpoint := v1alpha1.Checkpoint{Step: 193,
-			State: "tinker://model/weights/r1f3a9c2b-s000193-c00004567-a002m1-0123456789-abcdef0123"}
-		run.Status.LatestCheckpoint, run.Status.Checkpoints = &checkpoint, []v1alpha1.Checkpoint{checkpoint}
+		const name = "r1f3a9c2b-s000193-c00004567-a002m1-0123456789-abcdef0123"
+		checkpoint := v1alpha1.Checkpoint{Name: name, Step: 193, State: "tinker://model/weights/" + name}
+		run.Status.LatestCheckpoint, run.Status.Checkpoints = checkpoint.Name, []v1alpha1.Checkpoint{checkpoint}
 	}}, changes...)...)
 }
 

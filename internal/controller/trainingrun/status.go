@@ -66,7 +66,7 @@ func withEnding(run *v1alpha1.TrainingRun, seen observe.State, end attempt.Endin
 	if end.Progress != nil {
 		former := next.Checkpoints
 		attempt.Report(&next, *end.Progress, now)
-		status.KeepOlder(&next, former)
+		status.KeepOlder(&next, former, end.Progress.Checkpoints)
 	}
 	attempt.End(&next, end, now)
 	return next

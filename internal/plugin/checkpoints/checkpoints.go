@@ -39,19 +39,19 @@ func New(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 
 // known returns the checkpoints that the status of a run names, the newest first.
 func known(run *v1alpha1.TrainingRun) []v1alpha1.Checkpoint {
-	all := status.AllCheckpoints(&run.Status)
+	all := slices.Clone(run.Status.Checkpoints)
 	slices.SortStableFunc(all, func(a, b v1alpha1.Checkpoint) int { return cmp.Compare(b.Step, a.Step) })
 	return slices.CompactFunc(all, func(a, b v1alpha1.Checkpoint) bool { return a.Step == b.Step })
 }
 
 // Choose returns the checkpoint of a step, the best, or the newest where neither is asked for.
 func Choose(run *v1alpha1.TrainingRun, step int64, best bool) (v1alpha1.Checkpoint, error) {
-	all := known(run)
+	all, chosen := known(run), status.Best(&run.Status)
 	switch {
 	case len(all) == 0:
 		return v1alpha1.Checkpoint{}, fmt.Errorf("run %q has no checkpoint yet: wait until it has saved one", run.Name)
-	case best && run.Status.BestCheckpoint != nil:
-		return *run.Status.BestCheckpoint, nil
+	case best && chosen != nil:
+		return *chosen, nil
 	case best:
 		return v1alpha1.Checkpoint{}, fmt.Errorf("run %q has no best checkpoint: it needs spec.checkpoints.keepBest and an "+
 			"evaluation; choose another one with --step", run.Name)

@@ -19,6 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
@@ -188,20 +189,20 @@ func (e *editor) targets(chosen []v1alpha1.Checkpoint) ([]target, error) {
 
 // usedBy says which run needs a checkpoint of a run, and is empty if none does.
 func usedBy(run *v1alpha1.TrainingRun, c v1alpha1.Checkpoint, runs []v1alpha1.TrainingRun) string {
-	if latest := run.Status.LatestCheckpoint; latest != nil && (latest.Step == c.Step || isOf(*latest, c.State)) {
+	if latest := status.Latest(&run.Status); latest != nil && (latest.Step == c.Step || isOf(*latest, c.State)) {
 		if run.Status.State == v1alpha1.StateSucceeded {
 			return fmt.Sprintf("it is the result of run %q", run.Name)
 		}
 		return fmt.Sprintf("run %q would resume from it", run.Name)
 	}
-	if best := run.Status.BestCheckpoint; best != nil && best.Step == c.Step {
+	if best := status.Best(&run.Status); best != nil && best.Step == c.Step {
 		return fmt.Sprintf("it is the best one of run %q by spec.checkpoints.keepBest", run.Name)
 	}
 	for _, other := range runs {
-		if latest := other.Status.LatestCheckpoint; latest != nil && isOf(*latest, c.State) {
+		if latest := status.Latest(&other.Status); latest != nil && isOf(*latest, c.State) {
 			return fmt.Sprintf("run %q would resume from it", other.Name)
 		}
-		if from := other.Spec.InitFrom; from != nil && other.Status.LatestCheckpoint == nil && begins(from, run, c) {
+		if from := other.Spec.InitFrom; from != nil && other.Status.LatestCheckpoint == "" && begins(from, run, c) {
 			return fmt.Sprintf("run %q begins with it (spec.initFrom)", other.Name)
 		}
 	}

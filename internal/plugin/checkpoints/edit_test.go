@@ -130,7 +130,8 @@ func TestDeleteRefusesACheckpointInUse(t *testing.T) {
 		InitFrom: &v1alpha1.InitFrom{RunRef: &v1alpha1.RunCheckpoint{Name: "arithmetic", Step: new(int64(20))}}}}
 	byName.Name = "by-name"
 	later := begun.DeepCopy()
-	later.Status.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 3, State: "tinker://l/weights/3"}
+	later.Status.LatestCheckpoint = "3"
+	later.Status.Checkpoints = []v1alpha1.Checkpoint{{Name: "3", Step: 3, State: "tinker://l/weights/3"}}
 	succeeded := newRun()
 	succeeded.Status.State = v1alpha1.StateSucceeded
 	for name, tc := range map[string]struct {

@@ -45,15 +45,11 @@ func newList(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 func table(run *v1alpha1.TrainingRun, now time.Time) output.Result {
 	result := output.Result{Header: []string{"STEP", "BEST", "SAVED", "EXPIRES", "METRIC", "LINEAGE", "STATE", "SAMPLER"}}
 	values := []listed{}
-	best := run.Status.BestCheckpoint
 	for _, c := range known(run) {
-		item := listed{Checkpoint: c, Best: best != nil && best.Step == c.Step}
+		item := listed{Checkpoint: c, Best: c.Name == run.Status.BestCheckpoint}
 		mark, metric := "", ""
 		if item.Best {
 			mark = "*"
-			if c.Metric == "" {
-				item.Metric, item.Value = best.Metric, best.Value
-			}
 		}
 		if item.Value != nil {
 			metric = item.Metric + "=" + output.Number(item.Value)

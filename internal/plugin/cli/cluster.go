@@ -26,6 +26,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/nearest"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // Cluster is the cluster and the namespace that the command line chooses, as kubectl does.
@@ -200,7 +201,7 @@ func (c *Cluster) CompleteRuns(most int) cobra.CompletionFunc {
 		for _, run := range runs {
 			if !slices.Contains(args, run.Name) {
 				names = append(names, cobra.CompletionWithDesc(run.Name,
-					strings.TrimSpace(run.Status.State+" "+run.Status.Progress)))
+					strings.TrimSpace(run.Status.State+" "+status.Steps(&run.Status))))
 			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp

@@ -19,6 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/history"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // LabelSweep is the label of the runs of a sweep, which has the sweep's name.
@@ -173,7 +174,7 @@ func tabulate(runs []compared) (output.Result, error) {
 		result.Rows = append(result.Rows, cells)
 	}
 	row("state", func(i int) string { return runs[i].run.Status.State })
-	row("step", func(i int) string { return runs[i].run.Status.Progress })
+	row("step", func(i int) string { return status.Steps(&runs[i].run.Status) })
 	for _, path := range differences(specs) {
 		row(path, func(i int) string { return specs[i][path] })
 		for i := range all {

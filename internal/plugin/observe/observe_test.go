@@ -31,7 +31,7 @@ func newRun(name string, changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.Train
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: "uid", CreationTimestamp: metav1.NewTime(start)},
 		Spec:       v1alpha1.TrainingRunSpec{Model: v1alpha1.Model{Name: "tinkersim/byte-136k"}},
 		Status: v1alpha1.TrainingRunStatus{
-			State: v1alpha1.StateTraining, Step: new(int64(15)), Steps: new(int64(60)), Progress: "15/60",
+			State: v1alpha1.StateTraining, Step: new(int64(15)), Steps: new(int64(60)),
 			Workers: new(int32(2)), ReadyWorkers: new(int32(2)),
 			Metrics: []v1alpha1.MetricValue{{Name: contract.MetricReward, Value: 0.6484},
 				{Name: contract.MetricPassAt1, Value: 0.6211}, {Name: contract.MetricStepSeconds, Value: 2},
@@ -74,7 +74,8 @@ func rising(steps int64) *history.History {
 
 func TestRunScreen(t *testing.T) {
 	run := newRun("arithmetic", func(run *v1alpha1.TrainingRun) {
-		run.Status.LatestCheckpoint = &v1alpha1.Checkpoint{Step: 15}
+		run.Status.LatestCheckpoint = "s"
+		run.Status.Checkpoints = []v1alpha1.Checkpoint{{Name: "s", Step: 15}}
 		set(run, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonTraining, "")
 	})
 	got := runScreen(snapshot{at: start.Add(190 * time.Second), runs: []v1alpha1.TrainingRun{*run}, history: rising(15)},

@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/history"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // defaultWidth is the width of a screen whose width is not known.
@@ -159,7 +160,7 @@ func runScreen(now snapshot, width int) string {
 		}
 		b.WriteString("\n")
 	}
-	if c := run.Status.LatestCheckpoint; c != nil {
+	if c := status.Latest(&run.Status); c != nil {
 		fmt.Fprintf(&b, "newest    checkpoint of step %d\n", c.Step)
 	}
 	if s.WaitsFor != "" {

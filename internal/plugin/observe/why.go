@@ -24,6 +24,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 const whyHelp = `kubectl tinker why says in one screen what a run does or waits for: the reason, the evidence, which are its conditions,
@@ -122,7 +123,7 @@ func decisive(run *v1alpha1.TrainingRun) metav1.Condition {
 func explain(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Event, now time.Time) explanation {
 	c := decisive(run)
 	found := explanation{
-		Run: run.Name, State: cmp.Or(run.Status.State, unobserved), Progress: run.Status.Progress, Reason: c.Reason,
+		Run: run.Name, State: cmp.Or(run.Status.State, unobserved), Progress: status.Steps(&run.Status), Reason: c.Reason,
 		Message: output.Safe(c.Message),
 		Repair:  strings.ReplaceAll(problem.RepairOf(c.Reason), "$(run)", run.Name), Evidence: []evidence{},
 	}
