@@ -47,14 +47,14 @@ type EvaluationSplit struct {
 
 // EnvironmentUse is what training and evaluation want of an environment.
 type EnvironmentUse struct {
-	// name keys the list and names the metrics; it also is the RewardEnvironment's name unless
-	// environmentRef says otherwise.
+	// name is the key of the list and is part of the names of metrics.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="name must be of a-z, 0-9 and '-', beginning and ending with a letter or digit: it keys metrics; give the RewardEnvironment's name, and a hosted environment's name in that object's ors.name"
 	// +required
 	Name string `json:"name"`
-	// environmentRef is the RewardEnvironment; without it, the one of this entry's name.
+	// environmentRef is the RewardEnvironment. Defaults to the one with the name of the entry of environments, which
+	// evaluation.environments[].inheritFrom names in an evaluation.
 	// +optional
 	EnvironmentRef *EnvironmentRef `json:"environmentRef,omitempty"`
 	// retries is how often an episode that failed is repeated, each in a fresh session; without it, 3.

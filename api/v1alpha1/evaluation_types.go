@@ -35,12 +35,19 @@ type Evaluation struct {
 	Environments []EvaluationEnvironment `json:"environments,omitempty"`
 }
 
-// EvaluationEnvironment is an environment to evaluate on. What is not given is as in the training
-// environment of the same name.
+// EvaluationEnvironment is an environment to evaluate on.
+// +kubebuilder:validation:XValidation:rule="has(self.inheritFrom) || has(self.environmentRef)",message="an entry needs environmentRef, the RewardEnvironment to evaluate on, or inheritFrom, the entry of spec.environments whose settings apply: add one of them"
+// +kubebuilder:validation:XValidation:rule="has(self.inheritFrom) || (has(self.sampling) && has(self.sampling.maxTokens))",message="sampling.maxTokens is needed without inheritFrom: add it"
 // +kubebuilder:validation:XValidation:rule="!has(self.passAt) || self.passAt.all(k, k <= (has(self.samplesPerTask) ? self.samplesPerTask : 1))",message="passAt above samplesPerTask cannot be estimated: raise samplesPerTask or remove the value"
 // +kubebuilder:validation:XValidation:rule="!has(self.sampling) || !has(self.sampling.allowBiased)",message="sampling.allowBiased concerns training; evaluation may sample with any settings: remove it"
 type EvaluationEnvironment struct {
 	EnvironmentUse `json:",inline"`
+	// inheritFrom names the entry of spec.environments whose environmentRef, retries, sampling, limits and reward apply
+	// where this entry has none.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	InheritFrom string `json:"inheritFrom,omitempty"`
 	// splits are the splits to evaluate on; without them, test.
 	// +listType=map
 	// +listMapKey=name

@@ -94,14 +94,16 @@ func EvaluationUses(run *v1alpha1.TrainingRun) []v1alpha1.EvaluationEnvironment 
 		}
 	}
 	for i, use := range uses {
-		uses[i].EnvironmentUse = inherit(use.EnvironmentUse, training[use.Name])
+		if from, ok := training[use.InheritFrom]; ok {
+			uses[i].EnvironmentUse = inherit(use.EnvironmentUse, from)
+		}
 	}
 	return uses
 }
 
-// inherit fills each field that is not given from the entry of the same name.
+// inherit fills each field that is not given from another entry.
 func inherit(use, from v1alpha1.EnvironmentUse) v1alpha1.EnvironmentUse {
-	use.EnvironmentRef = cmp.Or(use.EnvironmentRef, from.EnvironmentRef)
+	use.EnvironmentRef = cmp.Or(use.EnvironmentRef, &v1alpha1.EnvironmentRef{Name: RefName(from)})
 	use.Retries = cmp.Or(use.Retries, from.Retries)
 	use.Sampling.MaxTokens = cmp.Or(use.Sampling.MaxTokens, from.Sampling.MaxTokens)
 	use.Sampling.Temperature = cmp.Or(use.Sampling.Temperature, from.Sampling.Temperature)

@@ -76,8 +76,8 @@ func TestFileOfEverything(t *testing.T) {
 		s.Evaluation = &v1alpha1.Evaluation{EverySteps: new(int64(0)), Before: new(false), After: new(true),
 			SamplingShare: new(0.5),
 			Environments: []v1alpha1.EvaluationEnvironment{{
-				// What is not given is as in training under that name.
 				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "z", Sampling: playing.Sampling{Temperature: new(0.0)}},
+				InheritFrom:    "z",
 				Splits:         []v1alpha1.EvaluationSplit{{Name: "test", Take: new(int64(64))}},
 				SamplesPerTask: new(int32(4)), PassAt: []int32{4, 1},
 			}}}
@@ -214,7 +214,8 @@ func TestFileRefusesSharedPromptsOfServers(t *testing.T) {
 		return func(run *v1alpha1.TrainingRun) {
 			run.Spec.Environments[0].Sampling.SharedPrompt = new(true)
 			run.Spec.Evaluation = &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{
-				{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", EnvironmentRef: from, Sampling: sampling}},
+				{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "heldout", EnvironmentRef: from, Sampling: sampling},
+					InheritFrom: "arithmetic"},
 			}}
 			admit.Default(run)
 		}
@@ -226,8 +227,8 @@ func TestFileRefusesSharedPromptsOfServers(t *testing.T) {
 		"training": {func(run *v1alpha1.TrainingRun) {
 			run.Spec.Environments[0].EnvironmentRef, run.Spec.Environments[0].Sampling = from, shared
 		}, "environments[arithmetic]"},
-		"evaluation":                    {evaluate(shared), "evaluation.environments[arithmetic]"},
-		"an evaluation that inherits":   {evaluate(playing.Sampling{}), "evaluation.environments[arithmetic]"},
+		"evaluation":                    {evaluate(shared), "evaluation.environments[heldout]"},
+		"an evaluation that inherits":   {evaluate(playing.Sampling{}), "evaluation.environments[heldout]"},
 		"an evaluation that says false": {evaluate(playing.Sampling{SharedPrompt: new(false)}), ""},
 	}
 	for name, tc := range cases {
@@ -296,8 +297,9 @@ func TestReferences(t *testing.T) {
 	run := testRun(func(run *v1alpha1.TrainingRun) {
 		run.Spec.Environments[0].EnvironmentRef = &v1alpha1.EnvironmentRef{Name: "shared"}
 		run.Spec.Evaluation.Environments = []v1alpha1.EvaluationEnvironment{
-			{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic"}},
-			{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "other"}},
+			{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "heldout"}, InheritFrom: "arithmetic"},
+			{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic",
+				EnvironmentRef: &v1alpha1.EnvironmentRef{Name: "other"}}},
 		}
 	})
 	if diff := cmp.Diff([]string{"other", "shared"}, References(run)); diff != "" {

@@ -33,6 +33,7 @@ func TestPrometheusReadsARun(t *testing.T) {
 	run := start(t, "scraped", func(spec *v1alpha1.TrainingRunSpec) {
 		spec.Evaluation = &v1alpha1.Evaluation{EverySteps: new(int64(4)), Environments: []v1alpha1.EvaluationEnvironment{{
 			EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: playing.Sampling{MaxTokens: 12}},
+			InheritFrom:    "arithmetic",
 			Splits:         []v1alpha1.EvaluationSplit{{Name: "test", Take: new(int64(16))}},
 		}}}
 	})

@@ -140,6 +140,7 @@ func startAtSkyRL(t *testing.T, name string, steps, evaluateEvery int64) *v1alph
 			EverySteps: new(evaluateEvery),
 			Environments: []v1alpha1.EvaluationEnvironment{{
 				EnvironmentUse: v1alpha1.EnvironmentUse{Name: name},
+				InheritFrom:    name,
 				Splits:         []v1alpha1.EvaluationSplit{{Name: "test", Take: new(int64(16))}},
 			}},
 		}

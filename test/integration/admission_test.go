@@ -262,21 +262,27 @@ var _ = Describe("A bad TrainingRun", func() {
 		Entry("algorithm without environments", "spec: {environments: null}", "spec",
 			"mode Train needs environments and algorithm: give both"),
 		Entry("an evaluation with algorithm", "spec: {mode: Evaluate, environments: null, evaluation: {environments: "+
-			"[{name: a, sampling: {maxTokens: 16}}]}}", "spec",
+			"[{name: a, environmentRef: {name: a}, sampling: {maxTokens: 16}}]}}", "spec",
 			"mode Evaluate trains nothing: remove algorithm and environments"),
 		Entry("nothing to do", "spec: {mode: Evaluate, algorithm: null, environments: null, evaluation: null}", "spec",
 			"mode Evaluate needs evaluation.environments"),
 		Entry("an unknown mode", "spec: {mode: Score}", "spec.mode", `supported values: "Train", "Evaluate"`),
-		Entry("evaluation elsewhere without maxTokens", "spec: {evaluation: {environments: [{name: other}]}}", "spec",
-			"evaluation.environments[].sampling.maxTokens is needed"),
-		Entry("passAt above the samples", "spec: {evaluation: {environments: [{name: arithmetic, passAt: [4]}]}}",
+		Entry("evaluation elsewhere without maxTokens", "spec: {evaluation: {environments: [{name: arithmetic, "+
+			"environmentRef: {name: arithmetic}}]}}", "spec.evaluation.environments[0]",
+			"sampling.maxTokens is needed without inheritFrom: add it"),
+		Entry("an evaluation that inherits by its name alone", "spec: {evaluation: {environments: [{name: arithmetic, "+
+			"sampling: {maxTokens: 16}}]}}", "spec.evaluation.environments[0]",
+			"needs environmentRef, the RewardEnvironment to evaluate on, or inheritFrom"),
+		Entry("an evaluation that inherits from no entry", "spec: {evaluation: {environments: [{name: arithmetic, "+
+			"inheritFrom: other}]}}", "spec", "inheritFrom names no entry of environments: correct the name"),
+		Entry("passAt above the samples", "spec: {evaluation: {environments: [{name: arithmetic, inheritFrom: arithmetic, passAt: [4]}]}}",
 			"spec.evaluation.environments[0]", "raise samplesPerTask or remove the value"),
 		Entry("a share of sampling above 1", "spec: {evaluation: {samplingShare: 20}}", "spec.evaluation.samplingShare",
 			"should be less than or equal to 1"),
 		Entry("a negative share of sampling", "spec: {evaluation: {samplingShare: -0.1}}", "spec.evaluation.samplingShare",
 			"should be greater than or equal to 0"),
-		Entry("allowBiased in evaluation", "spec: {evaluation: {environments: [{name: arithmetic, sampling: {allowBiased: "+
-			"true}}]}}", "spec.evaluation.environments[0]", "evaluation may sample with any settings: remove it"),
+		Entry("allowBiased in evaluation", "spec: {evaluation: {environments: [{name: arithmetic, "+
+			"inheritFrom: arithmetic, sampling: {allowBiased: true}}]}}", "spec.evaluation.environments[0]", "evaluation may sample with any settings: remove it"),
 		Entry("reward bounds", environments("groupSize: 8, sampling: {maxTokens: 16}, reward: {min: 1, max: 0}"),
 			"spec.environments[0].reward", "min must be below max"),
 		Entry("unknown baseline", "spec: {algorithm: {advantage: {baseline: Mean}}}", "spec.algorithm.advantage.baseline",

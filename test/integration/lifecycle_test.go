@@ -84,7 +84,8 @@ var _ = Describe("The lifecycle of a run", func() {
 			run.Spec.Mode, run.Spec.Environments, run.Spec.Algorithm = v1alpha1.ModeEvaluate, nil, nil
 			run.Spec.InitFrom = &v1alpha1.InitFrom{Checkpoint: "tinker://other:train:0/sampler_weights/000060"}
 			run.Spec.Evaluation = &v1alpha1.Evaluation{Environments: []v1alpha1.EvaluationEnvironment{{
-				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: playing.Sampling{MaxTokens: 16}},
+				EnvironmentUse: v1alpha1.EnvironmentUse{Name: "arithmetic", Sampling: playing.Sampling{MaxTokens: 16},
+					EnvironmentRef: &v1alpha1.EnvironmentRef{Name: "arithmetic"}},
 				SamplesPerTask: new(int32(4)), PassAt: []int32{1, 4},
 			}}}
 		})
