@@ -41,7 +41,22 @@ type RunCheckpoint struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Step *int64 `json:"step,omitempty"`
+	// when selects the moment from which the checkpoint is used. Available uses it once the TrainingRun has saved it.
+	// Complete waits until the TrainingRun is Complete.
+	// +kubebuilder:default=Available
+	// +optional
+	When RunRefWhen `json:"when,omitempty"`
 }
+
+// RunRefWhen selects the moment from which a checkpoint of another run is used.
+// +kubebuilder:validation:Enum=Available;Complete
+type RunRefWhen string
+
+// The values of RunRefWhen.
+const (
+	WhenAvailable RunRefWhen = "Available"
+	WhenComplete  RunRefWhen = "Complete"
+)
 
 // Checkpoints is when states are saved and how long they are kept. The last state, and the one
 // saved on suspend, are kept forever.

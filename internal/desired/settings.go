@@ -53,7 +53,7 @@ func fixedSettingsOf(run *v1alpha1.TrainingRun) map[string]string {
 		"tinker.baseURL": templateDigest(run.Spec.Tinker.BaseURL),
 		"environments":   templateDigest(run.Spec.Environments),
 		"algorithm":      templateDigest(run.Spec.Algorithm),
-		"initFrom":       templateDigest(run.Spec.InitFrom),
+		"initFrom":       templateDigest(initFromOf(run)),
 		fieldResumeFrom:  templateDigest(run.Spec.ResumeFrom),
 	}
 }
@@ -85,6 +85,16 @@ func compare(digests, annotations map[string]string) (changed []string, all bool
 	}
 	slices.Sort(changed)
 	return changed, all
+}
+
+// initFromOf returns initFrom without the default of runRef.when: Jobs that were created before the field existed have
+// the digest without it.
+func initFromOf(run *v1alpha1.TrainingRun) *v1alpha1.InitFrom {
+	from := run.Spec.InitFrom.DeepCopy()
+	if from != nil && from.RunRef != nil && from.RunRef.When == v1alpha1.WhenAvailable {
+		from.RunRef.When = ""
+	}
+	return from
 }
 
 // artifactsOf returns the artifacts without the defaults of episodes and groupsPerStep: Jobs that were created before

@@ -51,8 +51,10 @@ var specTable = []entry{
 		Conditions: accepted, Means: "The run or the checkpoint that initFrom names does not exist.",
 		Repair: "Correct initFrom, or wait until the run that it names exists."}},
 	{"InitFromNotReady", Row{
-		Conditions: accepted, Means: "The run that initFrom names has not saved the checkpoint yet.",
-		Repair: "Wait until the run that initFrom names has saved the checkpoint."}},
+		Conditions: accepted, Means: "The run that initFrom names has not saved the checkpoint yet, or is not complete and " +
+			"initFrom.runRef.when is Complete.",
+		Repair: "Wait until the run that initFrom names has saved the checkpoint or is complete, as the message " +
+			"says. If that run has failed, retry it, or set initFrom.runRef.when to Available."}},
 	{"PriorityClassNotFound", Row{
 		Conditions: accepted, Means: "The priority class of a run that Kueue admits does not exist.",
 		Repair: "Create the class, or correct the name. The message says where the name stands.", NeedsAction: true}},

@@ -160,6 +160,27 @@ var _ = Describe("initFrom.runRef", func() {
 			RestoreOptimizer: true}))
 	})
 
+	It("waits for the completion of the run where it says so", func() {
+		w := newEnv()
+		source, first := w.startedRun()
+		run := w.create(fromOther(nil), func(run *v1alpha1.TrainingRun) {
+			run.Spec.InitFrom.RunRef.When = v1alpha1.WhenComplete
+		})
+		w.learners.answer(first.ip, heartbeatAt(20))
+		w.eventually(source, func(g Gomega) { g.Expect(status.Steps(&source.Status)).To(Equal("20/60")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False InitFromNotReady"))
+			g.Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring(
+				`TrainingRun "arithmetic" is not complete yet, and initFrom.runRef.when is Complete.`))
+		})
+		w.awaitReconciles()
+		Expect(run.Status.StartTime).To(BeNil(), "the other run has a checkpoint, and is not complete")
+		w.verdict(w.learner(source.Name, 1), contract.Verdict{Cause: contract.CauseCompleted, Attempt: 1,
+			Progress: progress(60)})
+		w.learner(run.Name, 1)
+		w.eventually(run, func(g Gomega) { g.Expect(run.Status.StartTime).NotTo(BeNil()) })
+	})
+
 	It("of a run that does not exist is reported", func() {
 		w := newEnv()
 		w.environment()

@@ -121,7 +121,7 @@ func progress(step int64) contract.Progress {
 		Metrics:     map[string]float64{"env/all/reward/total": 0.712549, "test/pass@1": 0.78125},
 		WorkersSeen: 2, TrainingSeconds: float64(step),
 		Checkpoints: []contract.Checkpoint{{Step: step, Lineage: strings.Repeat("ab", 32),
-			State: fmt.Sprintf("tinker://model/weights/s%06d", step),
+			State:   fmt.Sprintf("tinker://model/weights/s%06d", step),
 			Attempt: 1}},
 		Environments: []contract.EnvironmentMetrics{{Name: "arithmetic", Reward: &reward}},
 		Usage:        contract.Usage{SampledTokens: 100 * step},

@@ -173,6 +173,15 @@ func InitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (string, 
 	if source.UID == run.UID {
 		return notFound("initFrom.runRef names this run itself: name another, or give initFrom.checkpoint.")
 	}
+	complete := status.IsTrue(source.Status.Conditions, v1alpha1.ConditionComplete)
+	failed := status.IsTrue(source.Status.Conditions, v1alpha1.ConditionFailed)
+	switch awaited := init.RunRef.When == v1alpha1.WhenComplete; {
+	case awaited && failed:
+		return notReady(true, "TrainingRun %q has failed, and initFrom.runRef.when is Complete: retry that run with its "+
+			"spec.retryGeneration, or set when to Available.", name)
+	case awaited && !complete:
+		return notReady(false, "TrainingRun %q is not complete yet, and initFrom.runRef.when is Complete.", name)
+	}
 	if latest := status.Latest(&source.Status); init.RunRef.Step == nil && latest != nil {
 		return initPath(run, *latest), nil
 	}
@@ -181,8 +190,7 @@ func InitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (string, 
 			return initPath(run, c), nil
 		}
 	}
-	if status.IsTrue(source.Status.Conditions, v1alpha1.ConditionComplete) || status.IsTrue(source.Status.Conditions,
-		v1alpha1.ConditionFailed) {
+	if complete || failed {
 		if len(source.Status.Checkpoints) == 0 {
 			return notFound("TrainingRun %q has ended without a checkpoint: correct initFrom.runRef.name, or give "+
 				"initFrom.checkpoint.", name)
@@ -190,8 +198,12 @@ func InitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (string, 
 		return notFound("TrainingRun %q has ended and lists no such checkpoint: its steps are %s; correct "+
 			"initFrom.runRef.step, or give initFrom.checkpoint.", name, stepsOf(source))
 	}
+	return notReady(false, "TrainingRun %q has not saved the checkpoint yet.", name)
+}
+
+func notReady(needsAction bool, format string, args ...any) (string, *Problem) {
 	return "", &Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonInitFromNotReady,
-		Message: fmt.Sprintf("TrainingRun %q has not saved the checkpoint yet.", name)}
+		Message: fmt.Sprintf(format, args...), NeedsAction: needsAction}
 }
 
 // initPath prefers sampler weights where nothing is trained; everything else needs the state.

@@ -140,6 +140,11 @@ func TestInitFrom(t *testing.T) {
 	complete := source(func(r *v1alpha1.TrainingRun) {
 		r.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionComplete, Status: metav1.ConditionTrue}}
 	})
+	failed := source(func(r *v1alpha1.TrainingRun) {
+		r.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFailed, Status: metav1.ConditionTrue}}
+	})
+	awaits := from(nil)
+	awaits.Spec.InitFrom.RunRef.When = v1alpha1.WhenComplete
 	empty := source()
 	empty.Status = v1alpha1.TrainingRunStatus{}
 	itself := from(nil)
@@ -155,6 +160,10 @@ func TestInitFrom(t *testing.T) {
 		"the newest sampler, to evaluate": {evaluates, source(), "sampler30", ""},
 		"a step of the window":            {from(new(int64(29))), source(), "state29", ""},
 		"the best":                        {from(new(int64(20))), source(), "state20", ""},
+		"a run that is not complete":      {awaits, source(), "", "InitFromNotReady"},
+		"a run that is complete":          {awaits, complete, "state30", ""},
+		"a run that failed instead":       {awaits, failed, "", "InitFromNotReady (needs action)"},
+		"a run that has failed":           {from(nil), failed, "state30", ""},
 		"a step yet to come":              {from(new(int64(40))), source(), "", "InitFromNotReady"},
 		"a step that will not come":       {from(new(int64(40))), complete, "", "InitFromNotFound (needs action)"},
 		"a run that has saved nothing":    {from(nil), empty, "", "InitFromNotReady"},
