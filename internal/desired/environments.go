@@ -114,6 +114,7 @@ func inherit(use, from v1alpha1.EnvironmentUse) v1alpha1.EnvironmentUse {
 		use.Sampling.Stop = from.Sampling.Stop
 	}
 	use.Limits.Turns = cmp.Or(use.Limits.Turns, from.Limits.Turns)
+	use.Limits.Requests = cmp.Or(use.Limits.Requests, from.Limits.Requests)
 	use.Limits.ToolCalls = cmp.Or(use.Limits.ToolCalls, from.Limits.ToolCalls)
 	use.Limits.PromptTokens = cmp.Or(use.Limits.PromptTokens, from.Limits.PromptTokens)
 	use.Limits.TrajectoryTokens = cmp.Or(use.Limits.TrajectoryTokens, from.Limits.TrajectoryTokens)

@@ -239,7 +239,7 @@ var _ = Describe("A bad TrainingRun", func() {
 			"spec.environments[0].sampling.sharedPrompt", "must be of type boolean"),
 		Entry("more retries than are numbered", environments("groupSize: 8, retries: 64, sampling: {maxTokens: 16}"),
 			"spec.environments[0].retries", "less than or equal to 63"),
-		Entry("more turns than are numbered", environments("groupSize: 8, limits: {turns: 2049}, sampling: {maxTokens: 16}"),
+		Entry("too many turns", environments("groupSize: 8, limits: {turns: 2049}, sampling: {maxTokens: 16}"),
 			"spec.environments[0].limits.turns", "less than or equal to 2048"),
 		Entry("no maxTokens", environments("groupSize: 8"), "spec.environments[0]", "sampling.maxTokens is needed"),
 		Entry("minMembers above the group", environments("groupSize: 8, minMembers: 9, sampling: {maxTokens: 16}"),

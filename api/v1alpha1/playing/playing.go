@@ -59,11 +59,17 @@ const (
 
 // Limits end an episode.
 type Limits struct {
-	// turns is how many turns the model has at most; 50 unless given, where the environment has several.
+	// turns is how many turns each conversation of an episode has at most; 50 unless given, where the environment has
+	// several.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2048
 	// +optional
 	Turns int32 `json:"turns,omitempty"`
+	// requests is how many replies an episode asks for at most, in all of its conversations together.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1048576
+	// +optional
+	Requests int32 `json:"requests,omitempty"`
 	// toolCalls is how many calls of tools an episode has at most. Of a reply with more calls than are left, only as
 	// many are run.
 	// +kubebuilder:validation:Minimum=1

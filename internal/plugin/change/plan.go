@@ -189,7 +189,11 @@ func estimateOf(file contract.RunFile) estimate {
 
 // episodeTokens is how many tokens an episode samples at most.
 func episodeTokens(environment contract.Environment) int64 {
-	tokens := int64(environment.Sampling.MaxTokens) * int64(max(1, environment.Limits.Turns))
+	replies := max(1, environment.Limits.Turns)
+	if most := environment.Limits.Requests; most > 0 {
+		replies = min(replies, most)
+	}
+	tokens := int64(environment.Sampling.MaxTokens) * int64(replies)
 	if limit := int64(environment.Limits.TrajectoryTokens); limit > 0 {
 		tokens = min(tokens, limit)
 	}

@@ -75,6 +75,9 @@ func (c *conversation) identify(request *Request, key rl.Key, member, try int) {
 	c.asked[content]++
 }
 
+// withdraw takes back the identity of a request that nobody waits for any more: it may be made again.
+func (c *conversation) withdraw(request Request) { c.asked[request.Content]-- }
+
 // contentOf digests what a request asks. A setting that is not given has the value that draws the same.
 func contentOf(request Request) rl.Digest {
 	s := request.Sampling

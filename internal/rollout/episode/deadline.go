@@ -63,7 +63,12 @@ type callClock struct {
 	pauses  int
 	spent   time.Duration
 	resumed time.Time
+	// sampled are the times in which the policy has worked during pauses, apart from each other and in their order.
+	sampled []span
 }
+
+// span is a time from its begin to its end.
+type span struct{ begin, end time.Time }
 
 func startClock(limit time.Duration, expire func()) *callClock {
 	c := &callClock{limit: limit, expire: expire}
@@ -98,6 +103,36 @@ func (c *callClock) pause() (resume func()) {
 			c.run()
 		}
 	})
+}
+
+// count counts the time in which the policy has worked on a reply that has just come, once for replies that were
+// sampled at the same time, and reports whether the limit is reached. The clock is paused then: a reply may wait for
+// others before it is sampled.
+func (c *callClock) count(took time.Duration) (isOver bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	own := span{now.Add(-took), now}
+	c.spent += took
+	for n := len(c.sampled) - 1; n >= 0 && c.sampled[n].end.After(own.begin); n-- {
+		before := c.sampled[n]
+		if before.begin.Before(own.begin) {
+			c.spent -= before.end.Sub(own.begin)
+			own.begin = before.begin
+		} else {
+			c.spent -= before.end.Sub(before.begin)
+		}
+		c.sampled = c.sampled[:n]
+	}
+	c.sampled = append(c.sampled, own)
+	return c.spent >= c.limit
+}
+
+// renew has the limit begin anew.
+func (c *callClock) renew() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.spent = 0
 }
 
 // stop ends the clock and returns how long it ran.

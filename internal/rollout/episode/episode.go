@@ -7,12 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
@@ -25,6 +28,7 @@ const (
 	stopLength           = "length"
 	stopMalformed        = "malformed"
 	stopTurns            = "turns"
+	stopRequests         = "requests"
 	stopToolCalls        = "tool_calls"
 	stopPromptTokens     = "prompt_tokens"
 	stopTrajectoryTokens = "trajectory_tokens"
@@ -86,6 +90,9 @@ func (e *episode) play(ctx context.Context) (rl.Member, string, error) {
 	e.running = running
 	e.player.health().Begun()
 	defer e.close(ctx)
+	if program, ok := running.(environment.Program); ok {
+		return e.run(ctx, program)
+	}
 	prompts, err := callEnvironment(ctx, e, "Prompts", running.Prompts)
 	if err != nil {
 		return rl.Member{}, "", err
@@ -192,8 +199,10 @@ func (e *episode) requestsFor(prompts []environment.Prompt) (requests []Request,
 	case len(prompts) == 0:
 		err := errors.New("the environment gives no prompt and is not done")
 		return nil, "", &environment.Fault{Permanent: true, Err: err}
-	case limits.Turns > 0 && e.turns >= int(limits.Turns):
+	case slices.ContainsFunc(prompts, e.isPastTurns):
 		return nil, stopTurns, nil
+	case limits.Requests > 0 && e.requests+len(prompts) > int(limits.Requests):
+		return nil, stopRequests, nil
 	case limits.ToolCalls > 0 && e.toolCalls >= int(limits.ToolCalls):
 		return nil, stopToolCalls, nil
 	case e.isLate():
@@ -216,6 +225,12 @@ func (e *episode) requestsFor(prompts []environment.Prompt) (requests []Request,
 	return requests, "", nil
 }
 
+// isPastTurns reports whether the conversation of a prompt has as many replies as it may have.
+func (e *episode) isPastTurns(prompt environment.Prompt) bool {
+	c, most := e.conversations[prompt.Conversation], int(e.spec.Settings.Limits.Turns)
+	return c != nil && most > 0 && len(c.replies) >= most
+}
+
 // request renders one prompt.
 func (e *episode) request(prompt environment.Prompt) (request Request, limit string, err error) {
 	c := e.conversation(prompt)
@@ -226,21 +241,30 @@ func (e *episode) request(prompt environment.Prompt) (request Request, limit str
 	if err != nil {
 		return Request{}, "", &FormatError{Err: err, sampled: e.requests > 0}
 	}
+	return e.bounded(c, ids, e.stops())
+}
+
+// stops are what ends a reply: the run's own stops, or those of the renderer.
+func (e *episode) stops() renderer.Stop {
+	if own := e.spec.Settings.Sampling.Stop; len(own) > 0 {
+		return renderer.Stop{Strings: own}
+	}
+	return e.player.Renderer.Stop()
+}
+
+// bounded is the request of a conversation for a reply to tokens, within the limits, or the limit that forbids it.
+func (e *episode) bounded(c *conversation, ids []int32, stop renderer.Stop) (request Request, limit string, err error) {
 	c.segments.Share(ids)
 	settings := e.spec.Settings
 	if most := int(settings.Limits.PromptTokens); most > 0 && len(c.replies) == 0 && len(ids) > most {
 		return Request{}, stopPromptTokens, nil
 	}
-	request = Request{Prompt: ids, Sampling: settings.Sampling}
+	request = Request{Prompt: ids, Sampling: settings.Sampling, Stop: stop}
 	if most := int(settings.Limits.TrajectoryTokens); most > 0 {
 		if len(ids) >= most {
 			return Request{}, stopTrajectoryTokens, nil
 		}
 		request.Sampling.MaxTokens = min(request.Sampling.MaxTokens, int32(most-len(ids)))
-	}
-	request.Stop = e.player.Renderer.Stop()
-	if len(settings.Sampling.Stop) > 0 {
-		request.Stop.Tokens, request.Stop.Strings = nil, settings.Sampling.Stop
 	}
 	c.identify(&request, e.spec.Key, e.member, e.try)
 	return request, "", nil
@@ -304,14 +328,13 @@ func (e *episode) sample(ctx context.Context, prompts []environment.Prompt,
 		return nil, errDeadline
 	}
 	replies := make([]environment.Reply, len(requests))
+	e.turns++
 	for i, request := range requests {
 		var err error
 		if replies[i], err = e.recordReply(prompts[i], request, samples[i]); err != nil {
 			return nil, err
 		}
 	}
-	e.turns++
-	e.requests += len(requests)
 	used := environment.Usage{Turns: e.turns, ToolCalls: e.toolCalls, SampledTokens: int(e.sampledTokens)}
 	for i := range replies {
 		replies[i].Usage = used
@@ -342,24 +365,31 @@ func (e *episode) recordReply(prompt environment.Prompt, request Request, sample
 		return environment.Reply{}, &RefusedError{Err: err}
 	}
 	c := e.conversation(prompt)
-	c.replies, c.rounds = append(c.replies, kept), append(c.rounds, e.turns+1)
-	out.Message.Reply = len(c.replies)
+	out.Message.Reply = len(c.replies) + 1
 	if c.recorder != nil {
 		c.recorder.Reply(out.Message, kept.Parts, out.Malformed)
 	}
 	out.Seed = request.Seed(rl.UseJudge, e.spec.Seed)
-	if err := c.add(request, sample); err != nil {
-		return environment.Reply{}, &RefusedError{Err: err}
+	if err := e.addReply(c, kept, request, sample); err != nil {
+		return environment.Reply{}, err
 	}
-	e.promptTokens += int64(len(request.Prompt))
-	e.sampledTokens += int64(len(sample.Tokens))
 	switch {
 	case out.Truncated:
 		c.stop = stopLength
 	case out.Malformed != "":
 		c.stop = stopMalformed
-	default:
-		c.stop = stopStop
 	}
 	return out, nil
+}
+
+// addReply adds a reply that a stop has ended to its conversation. The error is a *RefusedError.
+func (e *episode) addReply(c *conversation, kept chat.Message, request Request, sample Sample) error {
+	c.replies, c.rounds, c.stop = append(c.replies, kept), append(c.rounds, e.turns), stopStop
+	if err := c.add(request, sample); err != nil {
+		return &RefusedError{Err: err}
+	}
+	e.requests++
+	e.promptTokens += int64(len(request.Prompt))
+	e.sampledTokens += int64(len(sample.Tokens))
+	return nil
 }

@@ -73,6 +73,13 @@ func (r *recorder) Pause() (resume func()) {
 	return r.clock.pause()
 }
 
+// current returns the clock of the call in progress.
+func (r *recorder) current() *callClock {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.clock
+}
+
 // use sets the clock of the call in progress.
 func (r *recorder) use(clock *callClock) {
 	r.mu.Lock()

@@ -92,8 +92,8 @@ func (e *episode) result(ctx context.Context, limit string) (rl.Member, string, 
 // graded is the member of an episode that has been graded.
 func (e *episode) graded(limit string) (rl.Member, string, error) {
 	limited := limit != ""
-	m := rl.Member{StopReason: e.stopReason(), Turns: e.requests, PromptTokens: e.promptTokens, SampledTokens: e.sampledTokens,
-		Parts: e.parts, Metrics: e.metrics}
+	m := rl.Member{StopReason: e.stopReason(), Turns: e.requests, PromptTokens: e.promptTokens,
+		SampledTokens: e.sampledTokens, Parts: e.parts, Metrics: e.metrics}
 	var unrewarded error
 	m.Reward, m.Trajectories, unrewarded = e.reward(limited)
 	if limit == stopPromptTokens && e.requests == 0 && len(e.rewards) == 0 && e.spec.Settings.Reward.Nonterminal == nil {

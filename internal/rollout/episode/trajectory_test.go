@@ -73,17 +73,17 @@ func TestRewardsKeepTheirConversation(t *testing.T) {
 			"solver 1 (solver) 8 [0.5 8] stop, 2 segments", "solver 2 (solver) 8 [8] stop, 1 segments",
 		}},
 		"a limit in the middle": {func(e *contract.Environment) {
-			e.Limits.Turns, e.Reward.Nonterminal = 2,
+			e.Limits.Turns, e.Reward.Nonterminal = 1,
 				new(float64(-1))
 		}, 2.5, []string{
 			"judge (judge) 1.5 [1.5] turns, 1 segments",
 			"solver 1 (solver) 0.5 [0.5] turns, 1 segments", "solver 2 (solver) -0.5 [-0.5] stop, 1 segments",
 		}},
 		"a limit that leaves nothing": {func(e *contract.Environment) {
-			e.Limits.Turns, e.Limits.OnLimit, e.Reward.Min = 2, playing.LimitZero, &zero
+			e.Limits.Requests, e.Limits.OnLimit, e.Reward.Min = 4, playing.LimitZero, &zero
 		}, 0, []string{
-			"judge (judge) 0 [0] turns, 1 segments",
-			"solver 1 (solver) 0 [0] turns, 1 segments", "solver 2 (solver) 0 [0] stop, 1 segments",
+			"judge (judge) 0 [0] requests, 1 segments",
+			"solver 1 (solver) 0 [0] requests, 1 segments", "solver 2 (solver) 0 [0] stop, 1 segments",
 		}},
 	}
 	for name, tc := range cases {
@@ -159,7 +159,7 @@ func TestInvalidTurnsOfEnvironmentsWithRoles(t *testing.T) {
 // A conversation that a limit ended before its first reply is not a trajectory, unless no conversation has a reply.
 func TestConversationsWithoutAReply(t *testing.T) {
 	rewarded := solveAndJudge([]environment.Reward{reward1("", 1)}, nil, nil)
-	m := play(t, rewarded, says("yes"), singleMember(func(e *contract.Environment) { e.Limits.Turns = 1 })).Members[0]
+	m := play(t, rewarded, says("yes"), singleMember(func(e *contract.Environment) { e.Limits.Requests = 2 })).Members[0]
 	want := []string{"solver 1 (solver) 1 [] stop, 1 segments", "solver 2 (solver) 1 [] stop, 1 segments"}
 	if diff := cmp.Diff(want, summary(m)); diff != "" {
 		t.Errorf("trajectories (-want +got):\n%s", diff)

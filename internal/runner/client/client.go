@@ -52,6 +52,9 @@ type Call struct {
 	Alone bool
 	// Ask answers the questions of the call. Without it they fail.
 	Ask Asker
+	// Answers are those that earlier calls of the same have had to their questions, if there were any. They have an Asker
+	// of their own.
+	Answers *Answers
 }
 
 // Result is what a request has returned.
@@ -88,6 +91,8 @@ type pending struct {
 	answer chan *protocol.Message
 	ask    Asker
 	ctx    context.Context // of its questions
+	// questions are those that are being answered.
+	questions sync.WaitGroup
 }
 
 // Dial connects to the runner at a Unix socket.
@@ -209,12 +214,16 @@ func (c *Client) read(reader *protocol.Reader) {
 func (c *Client) asked(m *protocol.Message) {
 	c.mu.Lock()
 	p := c.pending[m.Call]
+	if p != nil {
+		p.questions.Add(1)
+	}
 	c.mu.Unlock()
 	if p == nil { // the call has ended
 		return
 	}
 	answer := &protocol.Message{Type: protocol.TypeAnswer, ID: m.ID, Program: m.Program}
 	go func() {
+		defer p.questions.Done()
 		var value json.RawMessage
 		var err error = &protocol.Error{
 			Code: protocol.CodeUnknownMethod, Message: "Nobody answers questions of this call.",
@@ -230,11 +239,18 @@ func (c *Client) asked(m *protocol.Message) {
 	}()
 }
 
-// do sends a request and waits for its answer. A request whose context ends is cancelled.
+// do sends a request and waits for its answer. A request whose context ends is cancelled. None of its questions is
+// being answered any more when it returns, so that a repetition finds what is known.
 func (c *Client) do(ctx context.Context, m *protocol.Message, ask Asker) (Result, error) {
 	questions, cancel := context.WithCancel(ctx)
-	defer cancel()
 	p := &pending{answer: make(chan *protocol.Message, 1), ask: ask, ctx: questions}
+	defer func() {
+		cancel()
+		c.mu.Lock()
+		delete(c.pending, m.ID)
+		c.mu.Unlock()
+		p.questions.Wait()
+	}()
 	if err := c.request(m, p); err != nil {
 		return Result{}, err
 	}
@@ -244,9 +260,6 @@ func (c *Client) do(ctx context.Context, m *protocol.Message, ask Asker) (Result
 	case <-c.ended:
 		return Result{}, c.err
 	case <-ctx.Done():
-		c.mu.Lock()
-		delete(c.pending, m.ID)
-		c.mu.Unlock()
 		if err := c.send(&protocol.Message{Type: protocol.TypeCancel, ID: m.ID, Program: m.Program}); err != nil {
 			return Result{}, err
 		}

@@ -5,6 +5,7 @@ package client
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"sync"
@@ -56,7 +57,10 @@ func After(err error, alone bool) Next {
 // Call calls the program, and repeats the call once in a process of its own if its process has ended. The repetition
 // gets the same answers to the same questions.
 func (p *Program) Call(ctx context.Context, call Call) (Result, error) {
-	answers := &recorder{ask: call.Ask, known: map[string][]json.RawMessage{}}
+	answers := call.Answers
+	if answers == nil {
+		answers = NewAnswers(call.Ask)
+	}
 	for {
 		if call.Ask = answers.ask; call.Ask != nil {
 			call.Ask = answers.try()
@@ -69,41 +73,65 @@ func (p *Program) Call(ctx context.Context, call Call) (Result, error) {
 	}
 }
 
-// recorder remembers the answers to the questions of a call.
-type recorder struct {
+// Answers remembers the answers to the questions of a call, for calls that repeat it.
+type Answers struct {
 	ask Asker
 
 	mu sync.Mutex
-	// known are the answers by question, in the order in which the same question was asked.
-	known map[string][]json.RawMessage
+	// known are the answers by the digest of their question, in the order in which the same question was asked.
+	known map[questionDigest][]json.RawMessage
+	// asked counts the questions of the last try.
+	asked map[questionDigest]int
+}
+
+// questionDigest stands for a question, which may be a long conversation.
+type questionDigest [sha256.Size]byte
+
+// NewAnswers returns Answers without any. Questions that were not asked before are given to ask.
+func NewAnswers(ask Asker) *Answers {
+	return &Answers{ask: ask, known: map[questionDigest][]json.RawMessage{}}
+}
+
+// Unused counts the answers that the last try did not ask for. A program that repeats itself leaves none.
+func (a *Answers) Unused() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	unused := 0
+	for question, known := range a.known {
+		unused += max(0, len(known)-a.asked[question])
+	}
+	return unused
 }
 
 // try returns an Asker for one try. It asks what no try before has asked as often.
-func (r *recorder) try() Asker {
-	asked := map[string]int{}
+func (a *Answers) try() Asker {
+	asked := map[questionDigest]int{}
+	a.mu.Lock()
+	a.asked = asked
+	a.mu.Unlock()
 	return func(ctx context.Context, q Question) (json.RawMessage, error) {
-		key := q.Method + "\x00" + string(q.Params)
-		r.mu.Lock()
+		key := questionDigest(sha256.Sum256([]byte(q.Method + "\x00" + string(q.Params))))
+		a.mu.Lock()
 		n := asked[key]
 		asked[key]++
-		known := r.known[key]
-		r.mu.Unlock()
+		known := a.known[key]
+		a.mu.Unlock()
 		if n < len(known) && known[n] != nil {
 			return known[n], nil
 		}
-		answer, err := r.ask(ctx, q)
+		answer, err := a.ask(ctx, q)
 		if err != nil {
 			return nil, err
 		}
 		if answer == nil {
 			answer = json.RawMessage("{}")
 		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		for len(r.known[key]) <= n {
-			r.known[key] = append(r.known[key], nil)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for len(a.known[key]) <= n {
+			a.known[key] = append(a.known[key], nil)
 		}
-		r.known[key][n] = answer
+		a.known[key][n] = answer
 		return answer, nil
 	}
 }

@@ -53,14 +53,13 @@ func TestWhatFollowsACall(t *testing.T) {
 
 func TestRepetitionGetsTheSameAnswers(t *testing.T) {
 	asked := 0
-	answers := &recorder{known: map[string][]json.RawMessage{}, ask: func(_ context.Context, q Question) (json.RawMessage,
-		error) {
+	answers := NewAnswers(func(_ context.Context, q Question) (json.RawMessage, error) {
 		asked++
 		if string(q.Params) == "failing" {
 			return nil, errors.New("no answer")
 		}
 		return json.RawMessage(fmt.Sprint(asked)), nil
-	}}
+	})
 	play := func(questions ...string) string {
 		ask, got := answers.try(), ""
 		for _, q := range questions {
@@ -77,5 +76,12 @@ func TestRepetitionGetsTheSameAnswers(t *testing.T) {
 	}
 	if got, want := play("b", "a", "a", "failing", "a"), "213-6"; got != want {
 		t.Errorf("the second try: got %s, want %s: the answers of the first, in the order of each question", got, want)
+	}
+	if got := answers.Unused(); got != 0 {
+		t.Errorf("%d answers are unused by a try that asked for all", got)
+	}
+	play("b")
+	if got, want := answers.Unused(), 3; got != want {
+		t.Errorf("%d answers are unused, want those to three questions a", got)
 	}
 }

@@ -1,0 +1,71 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"context"
+	"errors"
+)
+
+// Program is an Episode that asks the policy itself, in as many conversations at once as it likes. The caller calls Run
+// once, in place of Prompts, Step and Finish, and Close in any case.
+type Program interface {
+	Episode
+	// Run plays the episode to its end, and returns its rewards and metrics in a Turn that is Done. Their order must be a
+	// function of the replies, and not of the order in which these came. The error is a *LimitError that the policy
+	// returned, if that is why the episode did not come to its end; otherwise it is a *Fault, or the context's.
+	Run(ctx context.Context, policy Policy) (Turn, error)
+}
+
+// Policy answers the requests of a Program. It is safe for concurrent use. A conversation has one open request, and
+// parallel requests have keys of conversations: otherwise the order in which requests come would decide their samples.
+// A program that breaks this, or that ends while a request is open, is at fault.
+type Policy interface {
+	// Chat returns the reply to a prompt. The reply's Usage and MaxCalls are not set. The error is a *LimitError where a
+	// limit forbids the request. After any other error the episode is over.
+	Chat(ctx context.Context, prompt Prompt) (Reply, error)
+	// Sample returns the tokens that follow on others, for programs that render prompts themselves. Errors are as those of
+	// Chat.
+	Sample(ctx context.Context, prompt TokenPrompt) (TokenReply, error)
+}
+
+// TokenPrompt is a Prompt in tokens.
+type TokenPrompt struct {
+	Role, Conversation string
+	Tokens             []int32
+	// StopStrings or StopTokens end the reply; without either, what ends a reply otherwise.
+	StopStrings []string
+	StopTokens  []int32
+}
+
+// TokenReply is the reply to a TokenPrompt.
+type TokenReply struct {
+	// Tokens are those that were sampled, the stop included.
+	Tokens []int32
+	// Truncated means that a token limit cut the reply: it has no stop.
+	Truncated bool
+}
+
+// LimitError reports that a limit of the run forbids a request of a Program.
+type LimitError struct {
+	// Limit is the name that stop reasons have for it.
+	Limit string
+}
+
+// Error implements error.
+func (e *LimitError) Error() string { return "the episode has reached the limit " + e.Limit }
+
+// Unasked is the part of an Episode that a Program does not have.
+type Unasked struct{}
+
+var errUnasked = &Fault{Permanent: true, Err: errors.New("the episode asks the policy itself")}
+
+// Prompts implements Episode.
+func (Unasked) Prompts(context.Context) ([]Prompt, error) { return nil, errUnasked }
+
+// Step implements Episode.
+func (Unasked) Step(context.Context, []Reply) (Turn, error) { return Turn{}, errUnasked }
+
+// Finish implements Episode.
+func (Unasked) Finish(context.Context) (Turn, error) { return Turn{}, errUnasked }

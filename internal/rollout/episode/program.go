@@ -1,0 +1,283 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package episode
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// maxKey bounds the key of a conversation, in bytes.
+const maxKey = 63
+
+// errEnded reports a request of an episode that has ended.
+var errEnded = errors.New("the episode has ended")
+
+// driver answers the requests of a program. Each request is admitted and sampled by itself; the episode is recorded
+// under a lock. Nothing that is recorded follows the order in which requests are made or answered.
+type driver struct {
+	*episode
+	// cancel ends the program.
+	cancel context.CancelCauseFunc
+
+	mu sync.Mutex
+	// made counts the requests that were admitted.
+	made int
+	// open are the conversations that have an open request.
+	open map[string]bool
+	// ended is set once nothing more is recorded: err is why, unless the program has ended by itself.
+	ended bool
+	err   error
+}
+
+var _ environment.Policy = (*driver)(nil)
+
+// run plays the episode of a program.
+func (e *episode) run(ctx context.Context, program environment.Program) (rl.Member, string, error) {
+	if e.spec.Settings.Sampling.SharesPrompt() {
+		return rl.Member{}, "", permanent("sampling.sharedPrompt buys one first prompt for a group, and a program asks for " +
+			"each episode: remove sampling.sharedPrompt")
+	}
+	running, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	d := &driver{episode: e, cancel: cancel, open: map[string]bool{}}
+	turn, took, err := callWithin(running, e, "Run", cmp.Or(e.timeLimit(), callTimeout),
+		func(ctx context.Context) (environment.Turn, error) { return program.Run(ctx, d) })
+	e.elapsed = took
+	if err = d.end(err); ctx.Err() != nil {
+		return rl.Member{}, "", ctx.Err()
+	}
+	if limit := (*environment.LimitError)(nil); errors.As(err, &limit) {
+		return e.limited(limit.Limit)
+	}
+	if err == nil {
+		err = e.concludes(turn)
+	}
+	if err != nil {
+		return rl.Member{}, "", err
+	}
+	return e.graded("")
+}
+
+// end ends the recording, and returns why the program did not come to its end; err is what the program returned.
+func (d *driver) end(err error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ended = true
+	switch {
+	case d.err != nil:
+		return d.err
+	case err != nil && d.isLate():
+		return &environment.LimitError{Limit: stopEpisodeSeconds}
+	case err == nil && len(d.open) > 0:
+		return permanent("the program ended while %s had an open request: await each request before you return, since "+
+			"whether a reply comes in time would decide what is trained on", d.anyOpen())
+	}
+	return err
+}
+
+func (d *driver) anyOpen() string {
+	for key := range d.open {
+		return nameOfConversation(key)
+	}
+	return "no conversation"
+}
+
+func nameOfConversation(key string) string {
+	if key == "" {
+		return "the conversation without a key"
+	}
+	return fmt.Sprintf("the conversation %q", key)
+}
+
+// concludes records the result of a program that has come to its end.
+func (e *episode) concludes(turn environment.Turn) error {
+	if len(e.order) == 0 {
+		return permanent("the program never asked the policy")
+	}
+	slices.SortStableFunc(turn.Rewards, func(a, b environment.Reward) int {
+		return cmp.Compare(a.Conversation, b.Conversation)
+	})
+	if err := e.record(turn); err != nil {
+		return err
+	}
+	e.pending = nil
+	for _, c := range e.order {
+		e.pending = append(e.pending, environment.Prompt{Role: c.role, Conversation: c.key})
+	}
+	e.recordResults(turn, true)
+	return nil
+}
+
+// limited is the member of a program that a limit ended. Nobody can grade the episode as it stands. Where conversations
+// have keys, there may be several, and how far each of them was follows the order of replies: the member is left out.
+func (e *episode) limited(limit string) (rl.Member, string, error) {
+	hasKeys := slices.ContainsFunc(e.order, func(c *conversation) bool { return c.key != "" })
+	if hasKeys || len(e.order) == 0 {
+		return rl.Member{Outcome: rl.Deadline, StopReason: limit}, fmt.Sprintf("ended by the limit %s", limit), nil
+	}
+	e.stop, e.order[0].stop = limit, limit
+	return e.graded(limit)
+}
+
+// permanent returns a fault of the program that a further try would have as well.
+func permanent(format string, args ...any) error {
+	return &environment.Fault{Permanent: true, Err: fmt.Errorf(format, args...)}
+}
+
+// Chat implements environment.Policy.
+func (d *driver) Chat(ctx context.Context, prompt environment.Prompt) (environment.Reply, error) {
+	var out environment.Reply
+	err := d.ask(ctx, prompt, func() (Request, string, error) { return d.request(prompt) },
+		func(request Request, sample Sample) (err error) {
+			out, err = d.recordReply(prompt, request, sample)
+			return err
+		})
+	return out, err
+}
+
+// Sample implements environment.Policy.
+func (d *driver) Sample(ctx context.Context, prompt environment.TokenPrompt) (environment.TokenReply, error) {
+	var out environment.TokenReply
+	place := environment.Prompt{Role: prompt.Role, Conversation: prompt.Conversation}
+	err := d.ask(ctx, place, func() (Request, string, error) {
+		return d.bounded(d.conversation(place), prompt.Tokens, d.stopOf(prompt))
+	}, func(request Request, sample Sample) error {
+		c := d.conversation(place)
+		if err := d.addReply(c, chat.Message{}, request, sample); err != nil {
+			return err
+		}
+		if !sample.Stopped {
+			c.stop = stopLength
+		}
+		out = environment.TokenReply{Tokens: sample.Tokens, Truncated: !sample.Stopped}
+		return nil
+	})
+	return out, err
+}
+
+// stopOf is what ends the reply to tokens.
+func (d *driver) stopOf(prompt environment.TokenPrompt) renderer.Stop {
+	switch {
+	case len(prompt.StopTokens) > 0:
+		return renderer.Stop{Tokens: prompt.StopTokens}
+	case len(prompt.StopStrings) > 0:
+		return renderer.Stop{Strings: prompt.StopStrings}
+	}
+	return d.stops()
+}
+
+// ask makes one request of a conversation: it is admitted by the limits, sampled and recorded.
+func (d *driver) ask(ctx context.Context, prompt environment.Prompt, build func() (Request, string, error),
+	record func(Request, Sample) error) error {
+	request, err := d.admit(prompt, build)
+	if err != nil {
+		return err
+	}
+	// The program waits, or does what it does beside its requests.
+	clock := d.recorder.current()
+	defer clock.pause()()
+	sample, err := d.reply(ctx, request)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.ended:
+		return errEnded
+	case err != nil && ctx.Err() != nil: // The program's process has ended, and a further one may ask again.
+		d.withdraw(request)
+		return err
+	case err == nil && d.timeLimit() == 0:
+		clock.renew()
+	case err == nil && clock.count(sample.Took):
+		err = &environment.LimitError{Limit: stopEpisodeSeconds}
+	}
+	if err == nil {
+		err = record(request, sample)
+	}
+	if err != nil {
+		return d.fail(err)
+	}
+	delete(d.open, prompt.Conversation)
+	return nil
+}
+
+// withdraw takes back an open request.
+func (d *driver) withdraw(request Request) {
+	delete(d.open, request.Conversation)
+	d.conversations[request.Conversation].withdraw(request)
+	d.made--
+}
+
+// admit returns the request of a prompt, whose conversation has an open request from now on.
+func (d *driver) admit(prompt environment.Prompt, build func() (Request, string, error)) (Request, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended {
+		return Request{}, errEnded
+	}
+	if err := d.checkProgram(prompt); err != nil {
+		return Request{}, d.fail(err)
+	}
+	c := d.conversation(prompt)
+	if err := d.checkPrompts([]environment.Prompt{prompt}); err != nil {
+		return Request{}, d.fail(permanent("%w", err))
+	}
+	var request Request
+	limit := stopTurns
+	if !d.isPastTurns(prompt) {
+		var err error
+		if request, limit, err = build(); err != nil {
+			return Request{}, d.fail(err)
+		}
+	}
+	if limit != "" {
+		c.stop = limit
+		return Request{}, &environment.LimitError{Limit: limit}
+	}
+	if most := int(d.spec.Settings.Limits.Requests); most > 0 && d.made >= most {
+		// Which conversation asks for one too many follows the order of requests, so that none of them is told.
+		return Request{}, d.fail(&environment.LimitError{Limit: stopRequests})
+	}
+	d.player.expressed(d.made)
+	d.made++
+	d.open[prompt.Conversation] = true
+	return request, nil
+}
+
+// checkProgram checks what a program may get wrong with its conversations.
+func (d *driver) checkProgram(prompt environment.Prompt) error {
+	key := prompt.Conversation
+	_, known := d.conversations[key]
+	switch {
+	case d.open[key] && key == "":
+		return permanent("the program makes two requests at once, and they have no key: give each conversation a key of " +
+			"its own, since the order in which requests come would decide their samples")
+	case d.open[key]:
+		return permanent("the program makes two requests at once in %s: await the first, or give each a key of its own",
+			nameOfConversation(key))
+	case len(key) > maxKey:
+		return permanent("the key of a conversation has more than %d bytes: %.80q", maxKey, key)
+	case !known && len(d.order) >= rl.MaxTrajectories:
+		return permanent("the program has more than %d conversations", rl.MaxTrajectories)
+	}
+	return nil
+}
+
+// fail ends the episode for another reason than its program.
+func (d *driver) fail(err error) error {
+	if !d.ended {
+		d.ended, d.err = true, err
+		d.cancel(err)
+	}
+	return err
+}
