@@ -18,6 +18,8 @@ type CodeError struct {
 	// Line is the line of the code; nil where none is known.
 	Line *protocol.Line
 	text string
+	// limit is that of the run which forbade a question, if the code has not caught that.
+	limit string
 }
 
 // Error implements error. It begins with the line, so that faults can be counted by it.
@@ -50,6 +52,9 @@ func describe(err error) error {
 		return err
 	}
 	e := &CodeError{Code: failure.Err.Code, Line: failure.Err.Line}
+	if q := failure.Err.Question; q != nil && q.Code == codeLimitReached {
+		e.limit = q.Message
+	}
 	what := failure.Err.Exception
 	if what == "" {
 		what = strings.TrimSuffix(failure.Err.Message, ".")

@@ -1,9 +1,10 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pythonreward has rewards that are Python functions of a user. A runner runs them, in a container or a process
-// of its own; docs/runner.md describes it. A Grader gives a function rows and replies in their standard shapes, and
-// knows what follows where it raises, hangs or ends its process.
+// Package pythonreward has rewards and episodes that are Python functions of a user. A runner runs them, in a container
+// or a process of its own; docs/runner.md describes it. A Grader gives a function rows and replies in their standard
+// shapes, Episodes gives it rows and answers its questions to the policy, and both know what follows where it raises,
+// hangs or ends its process.
 package pythonreward
 
 import (
@@ -62,7 +63,7 @@ func (h *Host) name() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.programs++
-	return fmt.Sprintf("reward-%d", h.programs)
+	return fmt.Sprintf("function-%d", h.programs)
 }
 
 // Close ends the connection, and the programs with it.
@@ -112,7 +113,11 @@ func (s *served) Answers(ctx context.Context, task environment.Task) (right, wro
 
 // Examples implements environment.Exampler. The row's answer is a reply that some functions reward.
 func (s *served) Examples(ctx context.Context, task environment.Task) ([]string, error) {
-	row, err := s.rows.Row(ctx, task.Split, task.Index)
+	return examplesOf(ctx, s.rows, task)
+}
+
+func examplesOf(ctx context.Context, rows dataset.Dataset, task environment.Task) ([]string, error) {
+	row, err := rows.Row(ctx, task.Split, task.Index)
 	if err != nil {
 		return nil, err
 	}

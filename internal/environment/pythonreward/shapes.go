@@ -12,10 +12,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 )
 
-// The methods of the program that score one reply, and the replies of a group.
+// The methods of the program that score one reply and the replies of a group, and that play an episode.
 const (
 	methodReward  = "reward"
 	methodRewards = "rewards"
+	methodEpisode = "episode"
 )
 
 // MetricErrors counts replies that have the reward onError, since the function gave none.
@@ -34,6 +35,8 @@ type message struct {
 	Role      string `json:"role"`
 	Content   string `json:"content"`
 	ToolCalls []call `json:"tool_calls,omitempty"`
+	// Reply has the policy's reply recognised where an episode gives the message back.
+	Reply int `json:"reply,omitempty"`
 }
 
 // call is a call of a tool. Its arguments are the text that the policy wrote.

@@ -53,6 +53,10 @@ class PolicyError(Exception):
         self.error = error
 
 
+class LimitReached(PolicyError):
+    """A limit of the run forbids a request: the conversation has as many replies or tokens as it may have."""
+
+
 class Reply:
     """A reply of the policy: text, messages, tool_calls, truncated, and tokens where they were asked for."""
 
@@ -75,6 +79,8 @@ class Reply:
 
 class Policy:
     """What an episode asks the policy and its judges."""
+
+    LimitReached = LimitReached
 
     def __init__(self, ask, scratch):
         self._ask = ask
@@ -221,7 +227,8 @@ def load(config):
 def find(module, config):
     """Returns the user's function or class, and what it is for."""
     name = config.get("function")
-    names = [name] if name else [*ARGUMENTS, CLASS]
+    entry = config.get("entry")
+    names = [name] if name else [entry, CLASS] if entry == "episode" else [entry] if entry else [*ARGUMENTS, CLASS]
     found = next((each for each in names if callable(getattr(module, each, None))), None)
     if not found:
         raise Fault("missing_function", "The code has no function %s." % " or ".join(names))
@@ -229,7 +236,7 @@ def find(module, config):
     if inspect.isclass(function):
         check_class(function)
         return adapt(function), "episode"
-    entry = config.get("entry") or (found if found in ARGUMENTS else "reward")
+    entry = entry or (found if found in ARGUMENTS else "reward")
     check_arguments(function, found, ARGUMENTS[entry])
     if entry == "episode" and not inspect.iscoroutinefunction(function):
         raise Fault("wrong_signature", "%s must be written with async def." % found, line_of_function(function))
@@ -526,7 +533,8 @@ class Program:
             future = self.questions.pop(message["id"], None)
             if future and not future.done():
                 if "error" in message:
-                    future.set_exception(PolicyError(message["error"]))
+                    kind = LimitReached if message["error"].get("code") == "limit_reached" else PolicyError
+                    future.set_exception(kind(message["error"]))
                 else:
                     future.set_result(message.get("value") or {})
 

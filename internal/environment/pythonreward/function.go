@@ -1,0 +1,162 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pythonreward
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/runner/client"
+	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
+	"github.com/tinker-operator/tinker-operator/internal/runner/python"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
+)
+
+// startTimeout bounds a start: the runner's own limit and what it takes to end a program.
+const startTimeout = 2 * time.Minute
+
+// callPauses are those of a call whose program cannot be called.
+var callPauses = wait.Backoff{First: 200 * time.Millisecond, Longest: 20 * time.Second}
+
+// function is a function of a user, which a program of a runner calls.
+type function struct {
+	host *Host
+	name string
+	spec protocol.Spec
+	// wanted says what the code is to define, and entries are the names by which its program calls that.
+	wanted  string
+	entries []string
+	// entry is the one that the program has found, a string.
+	entry atomic.Value
+
+	mu      sync.Mutex
+	current *start
+}
+
+// start is a program that was started, or is being started.
+type start struct {
+	done chan struct{} // closed when the other fields are set
+	conn *client.Client
+	*client.Program
+	err error
+}
+
+func newFunction(host *Host, o Options, wanted string, entries ...string) (*function, error) {
+	base := protocol.Spec{
+		Env: host.Env, InheritEnv: host.InheritEnv, Processes: o.Processes, Concurrency: o.Concurrency,
+		Limits: protocol.Limits{CallSeconds: o.Timeout.Seconds(), MemoryBytes: o.MemoryBytes},
+	}
+	spec, err := python.Spec(cmp.Or(host.Interpreter, "python3"), python.Function{Code: o.Code, Name: o.Function,
+		Entry: o.entry}, base)
+	if err != nil {
+		return nil, err
+	}
+	if _, invalid := spec.Validate(); invalid != nil {
+		return nil, invalid
+	}
+	return &function{host: host, name: host.name(), spec: spec, wanted: wanted, entries: entries}, nil
+}
+
+// ready returns the program once it can be called. It starts one if there is none, or none any more. Whoever asks
+// meanwhile waits for the same start.
+func (f *function) ready(ctx context.Context) (*start, error) {
+	f.mu.Lock()
+	s := f.current
+	if s == nil || s.isOver() {
+		s = &start{done: make(chan struct{})}
+		f.current = s
+		go f.begin(context.WithoutCancel(ctx), s)
+	}
+	f.mu.Unlock()
+	select {
+	case <-s.done:
+		return s, s.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// isOver reports whether another start has to follow.
+func (s *start) isOver() bool {
+	return wait.IsClosed(s.done) && (s.err != nil || wait.IsClosed(s.conn.Ended()))
+}
+
+func (f *function) begin(ctx context.Context, s *start) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	defer close(s.done)
+	if s.conn, s.err = f.host.connect(ctx); s.err != nil {
+		return
+	}
+	if s.Program, s.err = s.conn.Start(ctx, f.name, f.spec); s.err != nil {
+		s.err = describe(s.err)
+		return
+	}
+	var said struct{ Entry string }
+	if err := json.Unmarshal(s.Value, &said); err != nil || !slices.Contains(f.entries, said.Entry) {
+		s.err = &CodeError{Code: protocol.CodeWrongSignature, text: fmt.Sprintf("The code defines %s: define %s.",
+			cmp.Or(said.Entry, "no function"), f.wanted)}
+		_ = s.Stop(ctx) // an error says that the connection has ended, and the program with it
+		return
+	}
+	f.entry.Store(said.Entry)
+}
+
+// forget has the program started anew, since the runner does not know it.
+func (f *function) forget(s *start) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.current == s {
+		f.current = nil
+	}
+}
+
+// Check returns nil once the function can be called. The error is a *CodeError if its code is wrong.
+func (f *function) Check(ctx context.Context) error {
+	_, err := f.ready(ctx)
+	return err
+}
+
+// call calls the function. While it cannot be called, the call waits, and the time limit of the episode does not run:
+// the reply is not at fault, and nothing is scored without the function.
+func (f *function) call(ctx context.Context, call client.Call) (json.RawMessage, error) {
+	for between := (wait.Pauses{Backoff: callPauses}); ; {
+		s, err := f.ready(ctx)
+		if err == nil {
+			var result client.Result
+			if result, err = s.Call(ctx, call); err == nil {
+				return result.Value, nil
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case client.After(err, true) == client.Permanent:
+			return nil, describe(err)
+		case client.IsUnknown(err):
+			f.forget(s)
+		}
+		if !f.host.Wait {
+			return nil, &environment.Fault{Err: describe(err)}
+		}
+		f.log().Warn("a function cannot be called and is called again", "pause", between.Base(between.Failures+1).String(),
+			"err", err)
+		resume := environment.RecorderFrom(ctx).Pause()
+		err = between.Sleep(ctx)
+		resume()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (f *function) log() *slog.Logger { return cmp.Or(f.host.Logger, slog.Default()) }
