@@ -370,6 +370,19 @@ func TestDefinitionOfWorkflows(t *testing.T) {
 	}
 }
 
+func TestEnvironmentLabelsReachProbes(t *testing.T) {
+	env := testEnvironment()
+	env.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "small", "team": "research", "job-name": "x",
+		v1alpha1.LabelRole: "learner"}
+	got := ProbeJob(env, strings.Repeat("ab", 32), 1, settings).Labels
+	if got["kueue.x-k8s.io/queue-name"] != "small" || got["team"] != "research" {
+		t.Errorf("the probe's Job has the labels %v, want those of its environment", got)
+	}
+	if got["job-name"] != "" || got[v1alpha1.LabelRole] != v1alpha1.RoleProbe {
+		t.Errorf("the probe's Job has labels of the Job controller or of another role: %v", got)
+	}
+}
+
 func TestRunLabelsReachJobsAndPods(t *testing.T) {
 	run := testRun(func(run *v1alpha1.TrainingRun) {
 		run.Labels = map[string]string{

@@ -161,11 +161,12 @@ func templateDigest(settings any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// ProbeJob checks a RewardEnvironment. try counts from 1.
+// ProbeJob checks a RewardEnvironment. try counts from 1. The Job has the environment's labels, so that Kueue can queue
+// it.
 func ProbeJob(env *v1alpha1.RewardEnvironment, definitionDigest string, try int32, settings Settings) *batchv1.Job {
 	name := ProbeName(env, definitionDigest, try)
 	labels := probeLabels(env, definitionDigest, try)
-	meta := owned(env, "RewardEnvironment", name, labels)
+	meta := owned(env, "RewardEnvironment", name, merged(inheritable(env.Labels), labels))
 	meta.Annotations = map[string]string{v1alpha1.AnnotationTemplate: ProbeTemplateDigest(env)}
 	job := jobOfOnePod(meta, probeTemplate(env, name, labels, settings))
 	job.Spec.ActiveDeadlineSeconds = ptr.To[int64](probeDeadlineSeconds)

@@ -24,23 +24,33 @@ func RunLabels(run *v1alpha1.TrainingRun) map[string]string {
 	}
 }
 
-// userLabels are the labels of the run itself, for queues, cost reports and selectors; its Jobs and pods have them,
-// too, except those that tools put on the objects that they manage.
+// userLabels are the labels of a run that its Jobs and pods have as well, for cost reports and selectors. Kueue's labels
+// are not among them: the run is one Workload, and Kueue would queue each of its Jobs by itself.
 func userLabels(run *v1alpha1.TrainingRun) map[string]string {
-	labels := maps.Clone(run.Labels)
+	labels := inheritable(run.Labels)
+	maps.DeleteFunc(labels, func(key, _ string) bool { return domainOf(key) == "kueue.x-k8s.io" })
+	return labels
+}
+
+// inheritable returns the labels of an object without those that tools put on the objects that they manage.
+func inheritable(all map[string]string) map[string]string {
+	labels := maps.Clone(all)
 	maps.DeleteFunc(labels, func(key, _ string) bool {
-		domain, _, _ := strings.Cut(key, "/")
-		return slices.Contains(toolDomains, domain) || slices.Contains(jobLabels, key)
+		return slices.Contains(toolDomains, domainOf(key)) || slices.Contains(jobLabels, key)
 	})
 	return labels
 }
 
+func domainOf(key string) string {
+	domain, _, _ := strings.Cut(key, "/")
+	return domain
+}
+
 var (
-	// toolDomains are the domains of labels by which other tools and the operator find objects that they manage. Kueue
-	// would queue each Job of a run by itself: the run is one Workload.
+	// toolDomains are the domains of labels by which other tools and the operator find objects that they manage.
 	toolDomains = []string{
 		"rl.tinker-operator.dev", "batch.kubernetes.io", "helm.sh", "argocd.argoproj.io", "kustomize.toolkit.fluxcd.io",
-		"helm.toolkit.fluxcd.io", "kueue.x-k8s.io",
+		"helm.toolkit.fluxcd.io",
 	}
 	// jobLabels are set by the Job controller and by the operator.
 	jobLabels = []string{"app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "controller-uid", "job-name"}
