@@ -34,7 +34,7 @@ func EncodePlay(p Play) ([]byte, error) {
 	if err := CheckVersion("what is played", p.Version, "this build"); err != nil {
 		return nil, fmt.Errorf("encoding what is played: %w", err)
 	}
-	data, err := json.Marshal(p)
+	data, err := storePlay(p)
 	if err != nil {
 		return nil, fmt.Errorf("encoding what is played: %w", err)
 	}
@@ -45,6 +45,7 @@ func EncodePlay(p Play) ([]byte, error) {
 // does not know is ignored, since a field that changes what is played comes with a version.
 func DecodePlay(data []byte) (Play, error) {
 	var p Play
+	var stored storedPlay
 	var version struct {
 		Version int `json:"version"`
 	}
@@ -53,7 +54,10 @@ func DecodePlay(data []byte) (Play, error) {
 		err = CheckVersion("what the learner asks to play", version.Version, "this worker")
 	}
 	if err == nil {
-		err = json.Unmarshal(data, &p)
+		err = json.Unmarshal(data, &stored)
+	}
+	if err == nil {
+		p, err = stored.play()
 	}
 	if err != nil {
 		return Play{}, fmt.Errorf("decoding what is played: %w", err)

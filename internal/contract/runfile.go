@@ -158,8 +158,8 @@ type Environment struct {
 	Name string `json:"name"`
 	// Digest is that of the RewardEnvironment that was pinned.
 	Digest string `json:"digest"`
-	// Definition is the RewardEnvironment's spec.
-	Definition Definition `json:"definition"`
+	// Definition is the RewardEnvironment's spec. What is stored or sent has it apart, once for each digest.
+	Definition Definition `json:"definition,omitzero"`
 	// Weight is 0 in a flat pool.
 	Weight float64 `json:"weight,omitempty"`
 	// Splits have the number of tasks that the probe found.

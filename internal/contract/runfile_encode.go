@@ -15,7 +15,7 @@ func EncodeRunFile(f RunFile) ([]byte, error) {
 	if err := f.Validate(); err != nil {
 		return nil, fmt.Errorf("encoding run file: %w", err)
 	}
-	return marshal(f)
+	return marshal(storeFile(f))
 }
 
 // DecodeRunFile reads a run file, and checks version, digest and attempt: the manager has validated the settings. The
@@ -31,11 +31,15 @@ func DecodeRunFile(data []byte) (RunFile, error) {
 	if err := CheckVersion("the run file", versioned.Version, "this build"); err != nil {
 		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
 	}
-	var f RunFile
-	if err := decodeStrictly(data, &f); err != nil {
+	var stored storedFile
+	if err := decodeStrictly(data, &stored); err != nil {
 		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
 	}
-	if err := f.intact(); err != nil {
+	f, err := stored.file()
+	if err == nil {
+		err = f.intact()
+	}
+	if err != nil {
 		return RunFile{}, fmt.Errorf("decoding run file: %w", err)
 	}
 	return f, nil

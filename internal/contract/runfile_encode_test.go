@@ -86,11 +86,14 @@ var update = flag.Bool("update", false, "digest and encode the golden files anew
 // digested writes a golden file with the digest of its settings.
 func digested(t *testing.T, name string, golden []byte) []byte {
 	t.Helper()
-	var f RunFile
-	if err := json.Unmarshal(golden, &f); err != nil {
+	var stored storedFile
+	if err := json.Unmarshal(golden, &stored); err != nil {
 		t.Fatal(err)
 	}
-	var err error
+	f, err := stored.file()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if f.SpecDigest, err = SpecDigest(f.Fixed); err != nil {
 		t.Fatal(err)
 	}
@@ -167,6 +170,8 @@ func TestDecodeRefuses(t *testing.T) {
 			`"version": 99`, 1),
 		"a spec that is not the digest's": strings.Replace(string(data), `"steps": 60`, `"steps": 61`, 1),
 		"something behind the object":     string(data) + "{}",
+		"another definition":              strings.Replace(string(data), `"maxOperand": 99`, `"maxOperand": 98`, 1),
+		"a definition of another digest":  strings.Replace(string(data), `"`+strings.Repeat("d", 64)+`": {`, `"other": {`, 1),
 		"half an object":                  string(data[:len(data)/2]),
 		"no attempt":                      strings.Replace(string(data), `"attempt": 1`, `"attempt": 0`, 1),
 	}

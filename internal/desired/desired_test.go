@@ -291,8 +291,8 @@ func TestRunFileRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(file, decoded); diff != "" {
 		t.Errorf("the run file changed on its way (-written +read):\n%s", diff)
 	}
-	var pins Pins
-	if err := json.Unmarshal([]byte(config.Data[PinsKey]), &pins); err != nil {
+	pins, err := DecodePins(config, decoded)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(testPins(), pins); diff != "" {
@@ -431,5 +431,52 @@ func TestProbePodOverrides(t *testing.T) {
 	if made.Annotations[v1alpha1.AnnotationTemplate] == ProbeJob(testEnvironment(), strings.Repeat("ab", 32), 1,
 		settings).Annotations[v1alpha1.AnnotationTemplate] {
 		t.Error("another pod has the same digest")
+	}
+}
+
+// TestDefinitionsAreStoredOnce trains and evaluates on one environment with a long code, and expects it once in all that
+// the ConfigMap has.
+func TestDefinitionsAreStoredOnce(t *testing.T) {
+	pins := testPins()
+	pin := pins["arithmetic"]
+	pin.Definition = Definition(pythonEnvironment("own", nil, environment.Python{Code: rewardCode}).Spec)
+	pins["arithmetic"] = pin
+	run := testRun(func(run *v1alpha1.TrainingRun) {
+		run.Spec.Evaluation = &v1alpha1.Evaluation{}
+		run.Spec.Environments = append(run.Spec.Environments, *run.Spec.Environments[0].DeepCopy())
+		again := &run.Spec.Environments[1]
+		again.Name, again.EnvironmentRef = "again", &v1alpha1.EnvironmentRef{Name: "arithmetic"}
+	})
+	file, err := File(FileInput{Run: run, Attempt: 1, Pins: pins, DefaultBaseURL: "https://hosted"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Fixed.Environments) != 2 || len(file.Evaluation.Environments) != 2 {
+		t.Fatalf("got %d and %d environments, want 2 and 2", len(file.Fixed.Environments), len(file.Evaluation.Environments))
+	}
+	config, err := RunFile(run, file, pins, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := config.Data[contract.RunFileName] + config.Data[PinsKey]
+	if got := strings.Count(all, "def reward(row, reply)"); got != 1 {
+		t.Errorf("the ConfigMap has the definition %d times, want once", got)
+	}
+	decoded, err := contract.DecodeRunFile([]byte(config.Data[contract.RunFileName]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(file, decoded); diff != "" {
+		t.Errorf("the run file changed on its way (-written +read):\n%s", diff)
+	}
+	// A pin that the run file does not have, and one that it has otherwise, keep their definitions.
+	pins["other"] = Pin{Digest: "other", Definition: testPins()["arithmetic"].Definition}
+	pins["same"] = Pin{Digest: pin.Digest, Definition: testPins()["arithmetic"].Definition}
+	if config, err = RunFile(run, file, pins, settings); err != nil {
+		t.Fatal(err)
+	}
+	got, err := DecodePins(config, decoded)
+	if diff := cmp.Diff(pins, got); err != nil || diff != "" {
+		t.Errorf("DecodePins: %v (-written +read):\n%s", err, diff)
 	}
 }

@@ -20,8 +20,9 @@ import (
 // Pin is a RewardEnvironment as a run uses it from its start to its end, whatever becomes of the object.
 type Pin struct {
 	// Digest is the one that the probe gave.
-	Digest     string              `json:"digest"`
-	Definition contract.Definition `json:"definition"`
+	Digest string `json:"digest"`
+	// Definition is stored in the run file alone where the run file has it.
+	Definition contract.Definition `json:"definition,omitzero"`
 	// Splits has the number of tasks in each.
 	Splits map[string]int64 `json:"splits"`
 	// DeclaresTools says that the format of the model has to declare tools, as the probe found.

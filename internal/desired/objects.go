@@ -26,9 +26,9 @@ func RunFile(run *v1alpha1.TrainingRun, file contract.RunFile, pins Pins,
 	if err != nil {
 		return nil, err
 	}
-	pinned, err := json.Marshal(pins)
+	pinned, err := encodePins(pins, file)
 	if err != nil {
-		return nil, fmt.Errorf("encoding pinned environments: %w", err)
+		return nil, err
 	}
 	meta := ownedByRun(run, RunFileName(run, file.Attempt), LearnerLabels(run, file.Attempt))
 	meta.Annotations = map[string]string{v1alpha1.AnnotationSettings: learnerSettings(run),
@@ -38,6 +38,43 @@ func RunFile(run *v1alpha1.TrainingRun, file contract.RunFile, pins Pins,
 		Immutable:  new(true),
 		Data:       map[string]string{contract.RunFileName: string(encoded), PinsKey: string(pinned)},
 	}, nil
+}
+
+// encodePins returns the JSON of pins without the definitions that a run file has.
+func encodePins(pins Pins, file contract.RunFile) ([]byte, error) {
+	definitions, stored := file.Definitions(), Pins{}
+	for name, pin := range pins {
+		if _, ok := definitions[pin.Digest]; ok && definitions.Keep(pin.Digest, pin.Definition) {
+			pin.Definition = contract.Definition{}
+		}
+		stored[name] = pin
+	}
+	encoded, err := json.Marshal(stored)
+	if err != nil {
+		return nil, fmt.Errorf("encoding pinned environments: %w", err)
+	}
+	return encoded, nil
+}
+
+// DecodePins reads the pins of a ConfigMap that RunFile has made, whose run file is decoded.
+func DecodePins(config *corev1.ConfigMap, file contract.RunFile) (Pins, error) {
+	pins, definitions := Pins{}, file.Definitions()
+	if err := json.Unmarshal([]byte(config.Data[PinsKey]), &pins); err != nil {
+		return nil, fmt.Errorf("decoding pinned environments: %w", err)
+	}
+	for name, pin := range pins {
+		if pin.Definition != (contract.Definition{}) {
+			continue
+		}
+		definition, ok := definitions[pin.Digest]
+		if !ok {
+			return nil, fmt.Errorf("decoding pinned environments: the run file lacks the definition %q of %q", pin.Digest,
+				name)
+		}
+		pin.Definition = definition
+		pins[name] = pin
+	}
+	return pins, nil
 }
 
 // HistoryMap is the ConfigMap that has the run's history. It lacks the labels by which run files are found, so that no

@@ -34,7 +34,7 @@ func settingsOf(run *v1alpha1.TrainingRun) map[string]string {
 		"rollouts.concurrency":                templateDigest(run.Spec.Rollouts.Concurrency),
 		"podOverrides":                        templateDigest(PodOverrides(run, v1alpha1.TargetLearner)),
 		settingAPIKey:                         templateDigest(run.Spec.Tinker.APIKeySecretKeyRef),
-		"artifacts":                           templateDigest(artifactsOf(run)),
+		"artifacts":                           templateDigest(run.Spec.Artifacts),
 		"budget":                              templateDigest(run.Spec.Budget),
 		"tracking":                            templateDigest(run.Spec.Tracking),
 		"tinker.proxyURL":                     templateDigest(run.Spec.Tinker.ProxyURL),
@@ -53,7 +53,7 @@ func fixedSettingsOf(run *v1alpha1.TrainingRun) map[string]string {
 		"tinker.baseURL": templateDigest(run.Spec.Tinker.BaseURL),
 		"environments":   templateDigest(run.Spec.Environments),
 		"algorithm":      templateDigest(run.Spec.Algorithm),
-		"initFrom":       templateDigest(initFromOf(run)),
+		"initFrom":       templateDigest(run.Spec.InitFrom),
 		fieldResumeFrom:  templateDigest(run.Spec.ResumeFrom),
 	}
 }
@@ -85,32 +85,6 @@ func compare(digests, annotations map[string]string) (changed []string, all bool
 	}
 	slices.Sort(changed)
 	return changed, all
-}
-
-// initFromOf returns initFrom without the default of runRef.when: Jobs that were created before the field existed have
-// the digest without it.
-func initFromOf(run *v1alpha1.TrainingRun) *v1alpha1.InitFrom {
-	from := run.Spec.InitFrom.DeepCopy()
-	if from != nil && from.RunRef != nil && from.RunRef.When == v1alpha1.WhenAvailable {
-		from.RunRef.When = ""
-	}
-	return from
-}
-
-// artifactsOf returns the artifacts without the defaults of episodes and groupsPerStep: Jobs that were created before
-// the fields existed have the digest without them.
-func artifactsOf(run *v1alpha1.TrainingRun) *v1alpha1.Artifacts {
-	artifacts := run.Spec.Artifacts.DeepCopy()
-	if artifacts == nil {
-		return nil
-	}
-	if artifacts.Episodes == v1alpha1.EpisodesGroups {
-		artifacts.Episodes = ""
-	}
-	if ptr.Deref(artifacts.GroupsPerStep, v1alpha1.DefaultGroupsPerStep) == v1alpha1.DefaultGroupsPerStep {
-		artifacts.GroupsPerStep = nil
-	}
-	return artifacts
 }
 
 // learnerSettings is the annotation of a learner's Job, and of its run file, that PendingChanges and ChangedSettings

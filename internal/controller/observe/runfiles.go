@@ -5,7 +5,6 @@ package observe
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -75,9 +74,9 @@ func decode(config *corev1.ConfigMap) (RunFile, error) {
 	if err != nil {
 		return RunFile{}, &RunFileError{config.Name, err}
 	}
-	pins := desired.Pins{}
-	if err := json.Unmarshal([]byte(config.Data[desired.PinsKey]), &pins); err != nil {
-		return RunFile{}, &RunFileError{config.Name, fmt.Errorf("decoding pinned environments: %w", err)}
+	pins, err := desired.DecodePins(config, file)
+	if err != nil {
+		return RunFile{}, &RunFileError{config.Name, err}
 	}
 	return RunFile{RunFile: file, Pins: pins, object: config}, nil
 }

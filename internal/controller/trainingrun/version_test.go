@@ -31,7 +31,8 @@ func (f runFiles) Get(_ context.Context, key client.ObjectKey, object client.Obj
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, key.Name)
 	}
 	config := object.(*corev1.ConfigMap)
-	config.Name, config.Data = key.Name, map[string]string{contract.RunFileName: content, desired.PinsKey: `{"env": {}}`}
+	config.Name, config.Data = key.Name, map[string]string{contract.RunFileName: content,
+		desired.PinsKey: `{"env": {"definition": {"dataset": {"arithmetic": {}}}}}`}
 	return nil
 }
 
