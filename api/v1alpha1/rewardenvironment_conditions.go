@@ -3,7 +3,7 @@
 
 package v1alpha1
 
-// Reasons of a RewardEnvironment's condition Ready.
+// Reasons of a RewardEnvironment's condition Ready, besides SpecInvalid.
 const (
 	// ReasonProbed says that the probe found tasks and graded its canary.
 	ReasonProbed = "Probed"
@@ -15,9 +15,6 @@ const (
 	ReasonProbeNotStarting = "ProbeNotStarting"
 	// ReasonUnavailable says that the environment or its judge failed, and will be probed again.
 	ReasonUnavailable = "Unavailable"
-	// ReasonInvalid says that the definition cannot work as it stands.
-	ReasonInvalid = "Invalid"
-	// ReasonDataInvalid says that the data cannot be read as the spec describes it, until somebody repairs one of them.
-	// It is probed again.
+	// ReasonDataInvalid says that the data cannot be read as the spec describes them. They are probed again.
 	ReasonDataInvalid = "DataInvalid"
 )

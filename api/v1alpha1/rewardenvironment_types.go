@@ -77,6 +77,13 @@ type RewardEnvironmentStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// codes are the codes of the problems that conditions show. A reason may stand for several codes; the table of
+	// docs/troubleshooting.md has a row for each code.
+	// +listType=map
+	// +listMapKey=condition
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Codes []ConditionCode `json:"codes,omitempty"`
 	// observedGeneration is the newest spec that was acted upon: with Ready Unknown its probe is in progress.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`

@@ -30,145 +30,121 @@ const (
 
 // Reasons of several conditions.
 const (
-	ReasonNotStarted  = "NotStarted"
-	ReasonNotFinished = "NotFinished"
-	ReasonFinished    = "Finished"
-	ReasonSuspended   = "Suspended"
-	ReasonDraining    = "Draining"
-)
-
-// Reasons of Accepted, besides UnsupportedByEndpoint and OptimizerNotRestored.
-const (
-	ReasonAccepted         = "Accepted"
-	ReasonInitFromNotFound = "InitFromNotFound"
-	ReasonInitFromNotReady = "InitFromNotReady"
-	ReasonRunFileInvalid   = "RunFileInvalid"
-	ReasonRoleNotFound     = "RoleNotFound"
-	ReasonPriceUnknown     = "PriceUnknown"
-	// ReasonUnsupportedByFormat says that the format of the model has no place for what an environment asks of it.
-	// Progressing has it, too.
-	ReasonUnsupportedByFormat = "UnsupportedByFormat"
-	// ReasonPromptsDiffer says that sampling.sharedPrompt is set for an environment whose episodes may have different
-	// prompts.
-	ReasonPromptsDiffer = "PromptsDiffer"
-	// ReasonPriorityClassNotFound says that the priority class of a run that Kueue admits does not exist.
-	ReasonPriorityClassNotFound = "PriorityClassNotFound"
-	// ReasonSettingsDiffer says that a step was committed with other settings than the spec has now.
-	ReasonSettingsDiffer = "SettingsDiffer"
-	// ReasonStatusRestored says that the run was restored from a backup with the status of a former run. The run waits for
-	// spec.resumeFrom.
-	ReasonStatusRestored = "StatusRestored"
-	// ReasonResumeRefused says that the run cannot continue the run that spec.resumeFrom names.
-	ReasonResumeRefused = "ResumeRefused"
-)
-
-// Reasons of Accepted about environments.
-const (
-	ReasonEnvironmentNotFound = "EnvironmentNotFound"
-	ReasonEnvironmentNotReady = "EnvironmentNotReady"
-	ReasonEnvironmentChanged  = "EnvironmentChanged"
-	ReasonSplitNotFound       = "SplitNotFound"
-	// ReasonSharedServersDisabled says that the manager may not run the server that an environment asks for.
-	ReasonSharedServersDisabled = "SharedServersDisabled"
-	// ReasonEnvironmentUnavailable says that no worker reaches the server of an environment.
-	ReasonEnvironmentUnavailable = "EnvironmentUnavailable"
-)
-
-// Reasons of PodsReady.
-const (
-	ReasonRunning           = "Running"
-	ReasonUnreachable       = "Unreachable"
-	ReasonStarting          = "Starting"
-	ReasonUnschedulable     = "Unschedulable"
-	ReasonImagePullFailed   = "ImagePullFailed"
-	ReasonSecretNotFound    = "SecretNotFound"
-	ReasonSecretKeyNotFound = "SecretKeyNotFound"
-	ReasonConfigNotFound    = "ConfigNotFound"
-	ReasonContainerRefused  = "ContainerRefused"
-	// ReasonInitContainerFailed says that a container of initContainers failed, so that the main one was not started.
-	ReasonInitContainerFailed = "InitContainerFailed"
-	ReasonCreateRefused       = "CreateRefused"
-	ReasonSpecRefused         = "SpecRefused"
-	ReasonJobSuspended        = "JobSuspended"
-	ReasonRestarting          = "Restarting"
-)
-
-// Reasons of Progressing.
-const (
-	ReasonOpening             = "Opening"
-	ReasonTraining            = "Training"
-	ReasonEvaluating          = "Evaluating"
-	ReasonWaitingForLearner   = "WaitingForLearner"
-	ReasonWaitingForWorkers   = "WaitingForWorkers"
-	ReasonBackingOff          = "BackingOff"
-	ReasonEndpointUnreachable = "EndpointUnreachable"
-	ReasonEndpointFailing     = "EndpointFailing"
-	ReasonEndpointNotTinker   = "EndpointNotTinker"
-	ReasonRequestTooLarge     = "RequestTooLarge"
-	ReasonThrottled           = "Throttled"
-	ReasonArtifactsBlocked    = "ArtifactsBlocked"
-	ReasonTokenizerBlocked    = "TokenizerBlocked"
-	ReasonDataBlocked         = "DataBlocked"
-	ReasonJudgeBlocked        = "JudgeBlocked"
-	ReasonPaymentRequired     = "PaymentRequired"
-	ReasonPausedCapacity      = "PausedCapacity"
-	ReasonPausedRateLimit     = "PausedRateLimit"
-	// ReasonUnknownProblem says that the learner reports a problem that this version of the operator does not know.
+	// ReasonAsExpected says that a condition which reports something unusual, such as Stalled, does not hold.
+	ReasonAsExpected = "AsExpected"
+	// ReasonNotStarted says that no attempt has been made, or that no learner has written anything yet.
+	ReasonNotStarted = "NotStarted"
+	// ReasonFinished says that the run is complete or has failed.
+	ReasonFinished = "Finished"
+	// ReasonSuspended says that the run is suspended.
+	ReasonSuspended = "Suspended"
+	// ReasonDraining says that the learner stops at a saved state, because the run is suspended.
+	ReasonDraining = "Draining"
+	// ReasonNamespaceTerminating says that the run's namespace is being deleted.
+	ReasonNamespaceTerminating = "NamespaceTerminating"
+	// ReasonUnknownProblem says that a program reports a problem that this version of the operator does not know.
 	ReasonUnknownProblem = "UnknownProblem"
-	// ReasonQueued says that the run waits until Kueue admits it.
+)
+
+// Reasons of Accepted, besides ModelUnknown, PodInvalid and UnsupportedByEndpoint.
+const (
+	// ReasonAccepted says that the spec makes a run.
+	ReasonAccepted = "Accepted"
+	// ReasonSpecInvalid says that a field of the spec has to be corrected. A RewardEnvironment has the reason, too.
+	ReasonSpecInvalid = "SpecInvalid"
+	// ReasonEnvironmentNotUsable says that a RewardEnvironment of the run is missing, is not ready, has changed, or takes
+	// no sessions. Progressing has the reason while the run waits for it.
+	ReasonEnvironmentNotUsable = "EnvironmentNotUsable"
+	// ReasonSourceNotUsable says that the state from which the run begins or continues cannot be used: the checkpoint of
+	// initFrom, the run of resumeFrom, the run file of an earlier attempt, or a status from a backup.
+	ReasonSourceNotUsable = "SourceNotUsable"
+)
+
+// Reasons of PodsReady, besides KeyRefused. Progressing and Stalled have them while the run waits for its pods.
+const (
+	// ReasonRunning says that the learner answers and all workers are ready.
+	ReasonRunning = "Running"
+	// ReasonStarting says that pods start, or are replaced.
+	ReasonStarting = "Starting"
+	// ReasonObjectNotFound says that a Secret, a ConfigMap, a key or a claim that a pod needs does not exist.
+	ReasonObjectNotFound = "ObjectNotFound"
+	// ReasonPodInvalid says that a pod cannot start as the spec describes it: the API server or the kubelet refuses it, or
+	// an init container fails.
+	ReasonPodInvalid = "PodInvalid"
+	// ReasonUnschedulable says that no node fits.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonImagePullFailed says that an image cannot be pulled.
+	ReasonImagePullFailed = "ImagePullFailed"
+	// ReasonCreateRefused says that a quota or a policy of the cluster refuses a Job or its pods.
+	ReasonCreateRefused = "CreateRefused"
+	// ReasonJobSuspended says that another controller, such as a queue, has suspended a Job of the run.
+	ReasonJobSuspended = "JobSuspended"
+	// ReasonUnreachable says that the learner runs and has no usable answer for the operator.
+	ReasonUnreachable = "Unreachable"
+	// ReasonWorkersMissing says that workers are missing, crash, or are not ready.
+	ReasonWorkersMissing = "WorkersMissing"
+)
+
+// Reasons of Progressing. Stalled and Ready have them, too.
+const (
+	// ReasonProgressing says that the run makes progress. status.state says whether it trains or evaluates.
+	ReasonProgressing = "Progressing"
+	// ReasonWaitingForLearner says that the learner has not answered yet.
+	ReasonWaitingForLearner = "WaitingForLearner"
+	// ReasonQueued says that the run waits until Kueue admits it. PodsReady has the reason, too.
 	ReasonQueued = "Queued"
 	// ReasonEvicted says that Kueue has evicted the run: it stops at a saved state and waits in its queue again.
 	ReasonEvicted = "Evicted"
-	// ReasonNamespaceTerminating says that the run's namespace is being deleted.
-	ReasonNamespaceTerminating = "NamespaceTerminating"
-)
-
-// Reasons of PodsReady about workers.
-const (
-	ReasonWorkersMissing  = "WorkersMissing"
-	ReasonWorkersCrashed  = "WorkersCrashed"
-	ReasonScaledToZero    = "ScaledToZero"
-	ReasonWorkersReplaced = "WorkersReplaced"
-	ReasonVersionRefused  = "VersionRefused"
-)
-
-// Reasons of Suspended and Complete.
-const (
-	ReasonNotSuspended  = "NotSuspended"
-	ReasonBudgetReached = "BudgetReached"
-	ReasonCompleted     = "Completed"
-)
-
-// Reasons of Failed, besides NotFinished and Finished.
-const (
-	ReasonConfigRejected        = "ConfigRejected"
-	ReasonDataRejected          = "DataRejected"
-	ReasonNoProgress            = "NoProgress"
-	ReasonRestartsExhausted     = "RestartsExhausted"
-	ReasonNoUsableCheckpoint    = "NoUsableCheckpoint"
-	ReasonOptimizerNotRestored  = "OptimizerNotRestored"
-	ReasonKeyRefused            = "KeyRefused"
-	ReasonModelUnknown          = "ModelUnknown"
+	// ReasonBackingOff says that the next attempt waits after one that failed.
+	ReasonBackingOff = "BackingOff"
+	// ReasonKeyRefused says that the endpoint refuses the API key.
+	ReasonKeyRefused = "KeyRefused"
+	// ReasonPaymentRequired says that the endpoint answers 402.
+	ReasonPaymentRequired = "PaymentRequired"
+	// ReasonEndpointUnreachable says that the endpoint does not answer.
+	ReasonEndpointUnreachable = "EndpointUnreachable"
+	// ReasonEndpointNotTinker says that the server at tinker.baseURL is not the Tinker API.
+	ReasonEndpointNotTinker = "EndpointNotTinker"
+	// ReasonEndpointFailing says that the endpoint answers with errors of its own.
+	ReasonEndpointFailing = "EndpointFailing"
+	// ReasonEndpointBusy says that the endpoint limits the rate of requests, or has paused the model. It passes.
+	ReasonEndpointBusy = "EndpointBusy"
+	// ReasonModelUnknown says that the endpoint does not offer a model of the run, or that its format is not known.
+	ReasonModelUnknown = "ModelUnknown"
+	// ReasonUnsupportedByEndpoint says that the endpoint does not support, or refuses, a setting or the data of the run.
 	ReasonUnsupportedByEndpoint = "UnsupportedByEndpoint"
+	// ReasonArtifactsBlocked says that the learner cannot write its files. Recording has the reason, too.
+	ReasonArtifactsBlocked = "ArtifactsBlocked"
+	// ReasonInputBlocked says that the tokenizer, the data or a judge cannot be read or asked.
+	ReasonInputBlocked = "InputBlocked"
 )
 
-// Reasons of Recording, besides KeyRefused and ArtifactsBlocked.
+// Reasons of Suspended, Complete and Failed.
 const (
-	ReasonRecording           = "Recording"
-	ReasonTrackingConnecting  = "Connecting"
-	ReasonTrackingKeyMissing  = "KeyMissing"
-	ReasonTrackingDenied      = "PermissionDenied"
-	ReasonTrackingNotFound    = "ServiceNotFound"
-	ReasonTrackingUnreachable = "ServiceUnreachable"
-	ReasonTrackingFailing     = "ServiceFailing"
-	ReasonStepsDropped        = "StepsDropped"
-	ReasonRolloutsDropped     = "RolloutsDropped"
+	// ReasonBudgetReached says that a limit of spec.budget has suspended the run.
+	ReasonBudgetReached = "BudgetReached"
+	// ReasonCompleted says that every step is committed and every evaluation has its result.
+	ReasonCompleted = "Completed"
+	// ReasonRejected says that the learner refused its configuration or its data.
+	ReasonRejected = "Rejected"
+	// ReasonRestartsExhausted says that failurePolicy.maxRestarts is used up.
+	ReasonRestartsExhausted = "RestartsExhausted"
+	// ReasonNoUsableCheckpoint says that the endpoint cannot read the checkpoints that the run needs.
+	ReasonNoUsableCheckpoint = "NoUsableCheckpoint"
+	// ReasonDiverged says that the training has diverged. Stalled has the reason while the run continues.
+	ReasonDiverged = "Diverged"
 )
 
-// Reasons of Ready and Stalled, besides those of the condition that decides.
+// Reasons of Recording, besides ArtifactsBlocked.
 const (
-	ReasonNotStalled = "NotStalled"
-	ReasonDiverged   = "Diverged"
+	// ReasonRecording says that the stores of the run take its records.
+	ReasonRecording = "Recording"
+	// ReasonTrackerRefused says that a service of spec.tracking refuses the run, or is given no key.
+	ReasonTrackerRefused = "TrackerRefused"
+	// ReasonTrackerUnreachable says that a service of spec.tracking does not answer, or fails.
+	ReasonTrackerUnreachable = "TrackerUnreachable"
+	// ReasonRecordsDropped says that the learner had no room for records that wait for a service.
+	ReasonRecordsDropped = "RecordsDropped"
 )
 
 // States of a TrainingRun, for people; values may be added.

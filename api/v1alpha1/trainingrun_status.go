@@ -13,6 +13,13 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// codes are the codes of the problems that conditions show. A reason may stand for several codes; the table of
+	// docs/troubleshooting.md has a row for each code.
+	// +listType=map
+	// +listMapKey=condition
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Codes []ConditionCode `json:"codes,omitempty"`
 	// runUID is the uid of the run that the status belongs to. The status of a run that was restored from a backup has the
 	// uid of the former run until spec.resumeFrom names that run.
 	// +kubebuilder:validation:MaxLength=64
@@ -129,6 +136,18 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	WorkerSelector string `json:"workerSelector,omitempty"`
+}
+
+// ConditionCode is the code of the problem that a condition shows.
+type ConditionCode struct {
+	// condition is the type of the condition.
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	Condition string `json:"condition"`
+	// code is the code of the problem.
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	Code string `json:"code"`
 }
 
 // MetricValue is the newest value of a metric.

@@ -11,9 +11,9 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // algorithmOf fills in the settings of an algorithm that depend on others: epochs become steps by the tasks of the
@@ -57,9 +57,7 @@ func checkRoles(a *algorithm.Algorithm, environments []contract.Environment) err
 	for _, environment := range environments {
 		roles := environment.Definition.Roles()
 		if len(roles) == 0 && a.Grouping == algorithm.GroupingEpisode {
-			return unacceptable(v1alpha1.ReasonRoleNotFound,
-				"algorithm.grouping Episode compares the trajectories of one episode, "+
-					"and an episode of environment %q has only one: set it to Trajectory or Step", environment.Name)
+			return unacceptable(problem.GroupingUnusable, "%q", environment.Name)
 		}
 		for _, role := range roles {
 			known[role] = true
@@ -73,9 +71,7 @@ func checkRoles(a *algorithm.Algorithm, environments []contract.Environment) err
 		if len(known) > 0 {
 			have = "the environments of the run have the roles " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
 		}
-		return unacceptable(v1alpha1.ReasonRoleNotFound,
-			"algorithm.roles names %q, and %s: correct the name or remove the entry",
-			role.Name, have)
+		return unacceptable(problem.RoleNotFound, "algorithm.roles names %q, and %s", role.Name, have)
 	}
 	return nil
 }

@@ -70,12 +70,12 @@ func TestFileRefusesRolesThatNoEnvironmentHas(t *testing.T) {
 				Advantage: &algorithm.RoleAdvantage{Baseline: algorithm.BaselineNone}}}
 		}, []string{`algorithm.roles names "judge"`, "remove the entry"}},
 		"episodes of one trajectory": {func(a *algorithm.Algorithm) { a.Grouping = algorithm.GroupingEpisode },
-			[]string{"algorithm.grouping Episode", `"arithmetic"`, "set it to Trajectory or Step"}},
+			[]string{"algorithm.grouping Episode", `"arithmetic"`, "Set algorithm.grouping to Trajectory or Step"}},
 	}
 	for name, tc := range cases {
 		run := testRun(func(run *v1alpha1.TrainingRun) { tc.change(run.Spec.Algorithm) })
 		_, err := File(FileInput{Run: run, Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted"})
-		if role, ok := errors.AsType[*SpecError](err); !ok || role.Condition != "Accepted" || role.Reason != "RoleNotFound" {
+		if role, ok := errors.AsType[*SpecError](err); !ok || role.Reason() != "SpecInvalid" {
 			t.Errorf("%s: File = %v, want a SpecError about roles", name, err)
 			continue
 		}

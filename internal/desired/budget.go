@@ -55,8 +55,7 @@ func pricesOf(file contract.RunFile, budget *v1alpha1.Budget) (*spending.Prices,
 		if price, ok := prices.Of(model); ok {
 			return price, nil
 		}
-		return spending.Price{}, fmt.Errorf("budget.usd needs the price of %q, which the table of %s does not have: "+
-			"add it to budget.prices, or give budget.tokens instead", model, prices.Date())
+		return spending.Price{}, fmt.Errorf("model %q, which the price table of %s lacks", model, prices.Date())
 	}
 	var found spending.Prices
 	var err error
@@ -76,8 +75,8 @@ func pricesOf(file contract.RunFile, budget *v1alpha1.Budget) (*spending.Prices,
 			return nil, err
 		}
 		if first != "" && price != found.Judge {
-			return nil, fmt.Errorf("budget.usd cannot tell the tokens of judges apart, and %q and %q have different prices: "+
-				"use one model as judge, or give budget.tokens instead", first, model)
+			return nil, fmt.Errorf("the judges %q and %q have different prices, and their tokens are counted "+
+				"together", first, model)
 		}
 		first, found.Judge = model, price
 	}

@@ -5,7 +5,6 @@ package desired
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // Pin is a RewardEnvironment as a run uses it from its start to its end, whatever becomes of the object.
@@ -35,10 +35,7 @@ type Pins map[string]Pin
 // checkPrompts checks that an environment of a list can have one prompt a group if its sampling asks for that.
 func checkPrompts(list string, environment contract.Environment) error {
 	if environment.Sampling.SharesPrompt() && !environment.Definition.HasSharedPrompts() {
-		return unacceptable(v1alpha1.ReasonPromptsDiffer,
-			"%s[%s].sampling.sharedPrompt buys one prompt for all episodes of a group, "+
-				"but this environment has an ors server, which may begin each episode with a prompt of its own: set it to false",
-			list, environment.Name)
+		return unacceptable(problem.PromptsDiffer, "%s[%s].sampling.sharedPrompt", list, environment.Name)
 	}
 	return nil
 }
@@ -180,9 +177,9 @@ func take(use v1alpha1.EnvironmentUse, pins Pins, name string, limit *int64) (co
 	known := pins[RefName(use)].Splits
 	tasks := known[name]
 	if tasks < 1 {
-		return contract.Split{}, &SpecError{v1alpha1.ConditionAccepted, v1alpha1.ReasonSplitNotFound, fmt.Sprintf(
-			"environment %q has no tasks in a split %q; it has %s: correct the entry's splits",
-			use.Name, name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))}
+		return contract.Split{}, unacceptable(problem.SplitNotFound,
+			"environment %q has no tasks in a split %q; it has %s",
+			use.Name, name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 	}
 	return contract.Split{Name: name, Tasks: min(tasks, ptr.Deref(limit, tasks))}, nil
 }

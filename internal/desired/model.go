@@ -12,6 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/models"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // datedFormat is the prefix of the names of renderers whose prompts contain the date.
@@ -23,14 +24,14 @@ const datedFormat = "gpt_oss"
 func modelOf(m v1alpha1.Model, created time.Time) (contract.Model, error) {
 	known, unknown := models.Lookup(m.Name)
 	if unknown != nil && (m.Renderer == "" || m.Tokenizer == nil) {
-		return contract.Model{}, unacceptable(v1alpha1.ReasonModelUnknown, "%v", unknown)
+		return contract.Model{}, unacceptable(problem.FormatUnknown, "%v", unknown)
 	}
 	renderer := m.Renderer
 	if renderer == "" {
 		renderer = known.Renderer()
 	}
 	if all := models.Renderers(); !slices.Contains(all, renderer) {
-		return contract.Model{}, unacceptable(v1alpha1.ReasonModelUnknown, "model.renderer %q is not known; it is one of %s",
+		return contract.Model{}, unacceptable(problem.FormatUnknown, "model.renderer %q is not known; it is one of %s",
 			renderer, strings.Join(all, ", "))
 	}
 	date := ""

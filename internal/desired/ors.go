@@ -84,8 +84,7 @@ func (p Pins) CheckPorts() error {
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		port := servers[name].Port
 		if other, ok := taken[port]; ok {
-			return fmt.Errorf("RewardEnvironments %q and %q both serve on port %d, and run in the same pods: "+
-				"give one of them another ors.server.port", other, name, port)
+			return fmt.Errorf("RewardEnvironments %q and %q both serve on port %d", other, name, port)
 		}
 		taken[port] = name
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -33,23 +34,19 @@ type FileInput struct {
 	Version int
 }
 
-// SpecError says what a spec asks for and cannot have, and how it is corrected.
-type SpecError struct {
-	// Condition and Reason are those by which a status reports it.
-	Condition, Reason string
-	Message           string
+// SpecError is the problem of a spec that is not accepted.
+type SpecError struct{ problem.Problem }
+
+// Error returns the sentences of the table.
+func (e *SpecError) Error() string { return e.Message() }
+
+// unacceptable returns the error about a spec that is not accepted, with its evidence.
+func unacceptable(code problem.Code, format string, args ...any) error {
+	return &SpecError{problem.Problem{Code: code, Evidence: fmt.Sprintf(format, args...)}}
 }
 
-// Error implements error.
-func (e *SpecError) Error() string { return e.Message }
-
-// unacceptable returns the error about a spec that is not accepted.
-func unacceptable(reason, format string, args ...any) error {
-	return &SpecError{v1alpha1.ConditionAccepted, reason, fmt.Sprintf(format, args...)}
-}
-
-// File returns the run file of an attempt. A *SpecError says what the spec asks for and cannot have; any other error is
-// a file that is not valid.
+// File returns the run file of an attempt. A *SpecError is the problem of a spec that is not accepted; any other error is a
+// file that is not valid.
 func File(in FileInput) (contract.RunFile, error) {
 	fixed := in.Fixed
 	if fixed == nil {
@@ -92,7 +89,7 @@ func File(in FileInput) (contract.RunFile, error) {
 	}
 	file.Tracking = trackingServices(run)
 	if err := AddBudget(&file, run); err != nil {
-		return contract.RunFile{}, unacceptable(v1alpha1.ReasonPriceUnknown, "%v", err)
+		return contract.RunFile{}, unacceptable(problem.PriceUnknown, "%v", err)
 	}
 	return file, file.Validate()
 }
@@ -118,8 +115,7 @@ func resumeFromOf(run *v1alpha1.TrainingRun) (string, error) {
 	case from == nil:
 		return "", nil
 	case from.UID == string(run.UID):
-		return "", unacceptable(v1alpha1.ReasonResumeRefused,
-			"resumeFrom.uid is the uid of this run itself: remove resumeFrom")
+		return "", unacceptable(problem.ResumeRefused, "resumeFrom.uid is the uid of this run itself")
 	default:
 		return from.UID, nil
 	}

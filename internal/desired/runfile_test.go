@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
@@ -192,8 +193,8 @@ func TestFileReportsMissingSplits(t *testing.T) {
 	})
 	_, err := File(FileInput{Run: run, Attempt: 1, Pins: testPins(), DefaultBaseURL: "https://hosted"})
 	refused, ok := errors.AsType[*SpecError](err)
-	if !ok || refused.Condition != "Accepted" || refused.Reason != "SplitNotFound" ||
-		!strings.Contains(refused.Message, `split "validation"; it has test, train:`) {
+	if !ok || refused.Code != problem.SplitNotFound ||
+		!strings.Contains(refused.Message(), `split "validation"; it has test, train)`) {
 		t.Errorf("File = %v, want a SpecError about validation", err)
 	}
 	if _, err := File(FileInput{Run: testRun(), Attempt: 1, Pins: testPins()}); err == nil {
@@ -234,9 +235,9 @@ func TestFileRefusesSharedPromptsOfServers(t *testing.T) {
 	for name, tc := range cases {
 		_, err := File(FileInput{Run: testRun(tc.change), Attempt: 1, Pins: pins, DefaultBaseURL: "https://hosted"})
 		refused, got := errors.AsType[*SpecError](err)
-		if got != (tc.want != "") || got && (refused.Condition != "Accepted" || refused.Reason != "PromptsDiffer" ||
-			!strings.HasPrefix(refused.Message, tc.want+".sampling.sharedPrompt") || !strings.Contains(refused.Message,
-			"set it to false")) || !got && err != nil {
+		if got != (tc.want != "") || got && (refused.Code != problem.PromptsDiffer ||
+			refused.Evidence != tc.want+".sampling.sharedPrompt" || !strings.Contains(refused.Message(),
+			"Set sampling.sharedPrompt to false")) || !got && err != nil {
 			t.Errorf("%s: File = %v, want a SpecError about %q", name, err, tc.want)
 		}
 	}

@@ -6,6 +6,7 @@ package desired
 import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/models"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // checkTools checks that the model's format can declare the tools of the environments. The probe played one task: where
@@ -16,11 +17,8 @@ func checkTools(run *v1alpha1.TrainingRun, pins Pins, renderer string) error {
 	}
 	for _, name := range References(run) {
 		if pin := pins[name]; pin.DeclaresTools && pin.Definition.Interaction.Dialect() == "" {
-			return unacceptable(v1alpha1.ReasonUnsupportedByFormat,
-				"RewardEnvironment %q declares tools to the model, which the "+
-					"format %s of the run's model cannot do: set interaction.toolUse.dialect of the RewardEnvironment to HermesJSON "+
-					"or QwenXML, "+
-					"or model.renderer of the run to a format that has tools", name, renderer)
+			return unacceptable(problem.UnsupportedByFormat,
+				"RewardEnvironment %q declares tools, and the format is %s", name, renderer)
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // TestFileOfToolsAndFormats makes a run file only where the model's format declares tools, or a dialect does, or the
@@ -44,8 +45,7 @@ func TestFileOfToolsAndFormats(t *testing.T) {
 			}
 			if tc.refused && (!strings.Contains(err.Error(), "interaction.toolUse.dialect") || !strings.Contains(err.Error(),
 				tc.renderer) ||
-				!strings.HasPrefix(format.Message, "RewardEnvironment \"") || format.Condition != "Accepted" ||
-				format.Reason != "UnsupportedByFormat") {
+				!strings.HasPrefix(format.Evidence, "RewardEnvironment \"") || format.Code != problem.UnsupportedByFormat) {
 				t.Errorf("the error names no field: %v", err)
 			}
 		})

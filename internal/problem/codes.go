@@ -79,3 +79,76 @@ const (
 	BudgetReached   Code = "BudgetReached"
 	Superseded      Code = "Superseded"
 )
+
+// The problems of a spec and of the objects that it refers to. The operator finds them.
+const (
+	EnvironmentNotFound    Code = "EnvironmentNotFound"
+	EnvironmentProbing     Code = "EnvironmentProbing"
+	EnvironmentNotReady    Code = "EnvironmentNotReady"
+	EnvironmentInvalid     Code = "EnvironmentInvalid"
+	EnvironmentNotStarting Code = "EnvironmentNotStarting"
+	EnvironmentChanged     Code = "EnvironmentChanged"
+	SplitNotFound          Code = "SplitNotFound"
+	PortsCollide           Code = "PortsCollide"
+	SharedServersDisabled  Code = "SharedServersDisabled"
+	ServersUnavailable     Code = "ServersUnavailable"
+	InitFromNotFound       Code = "InitFromNotFound"
+	InitFromNotReady       Code = "InitFromNotReady"
+	InitFromNotComplete    Code = "InitFromNotComplete"
+	InitFromFailed         Code = "InitFromFailed"
+	PriorityClassNotFound  Code = "PriorityClassNotFound"
+	NotPlaced              Code = "NotPlaced"
+	Queued                 Code = "Queued"
+	Evicted                Code = "Evicted"
+	StatusRestored         Code = "StatusRestored"
+	RunFileUnreadable      Code = "RunFileUnreadable"
+	RunFileInvalid         Code = "RunFileInvalid"
+	RoleNotFound           Code = "RoleNotFound"
+	GroupingUnusable       Code = "GroupingUnusable"
+	PromptsDiffer          Code = "PromptsDiffer"
+	PriceUnknown           Code = "PriceUnknown"
+	FormatUnknown          Code = "FormatUnknown"
+)
+
+// The problems of a probe that the operator finds.
+const (
+	ProbeNotStarting Code = "ProbeNotStarting"
+	ProbeFailed      Code = "ProbeFailed"
+	DataChanging     Code = "DataChanging"
+)
+
+// The problems of pods, and of Jobs that Kubernetes refuses. The operator finds them.
+const (
+	SecretNotFound       Code = "SecretNotFound"
+	SecretKeyNotFound    Code = "SecretKeyNotFound"
+	ConfigNotFound       Code = "ConfigNotFound"
+	VolumeNotMounted     Code = "VolumeNotMounted"
+	ClaimNotFound        Code = "ClaimNotFound"
+	Unschedulable        Code = "Unschedulable"
+	ImagePullFailed      Code = "ImagePullFailed"
+	ContainerRefused     Code = "ContainerRefused"
+	InitContainerFailed  Code = "InitContainerFailed"
+	LearnerNotStarting   Code = "LearnerNotStarting"
+	CreateRefused        Code = "CreateRefused"
+	NamespaceTerminating Code = "NamespaceTerminating"
+	WorkersMissing       Code = "WorkersMissing"
+	WorkersAwaited       Code = "WorkersAwaited"
+	WorkersUnanswered    Code = "WorkersUnanswered"
+	WorkersCrashed       Code = "WorkersCrashed"
+	WorkersOutOfMemory   Code = "WorkersOutOfMemory"
+	ScaledToZero         Code = "ScaledToZero"
+	VersionRefused       Code = "VersionRefused"
+	ImageOfOtherVersion  Code = "ImageOfOtherVersion"
+	WorkersKeyRefused    Code = "WorkersKeyRefused"
+	Unreachable          Code = "Unreachable"
+	ReplyUnusable        Code = "ReplyUnusable"
+	Draining             Code = "Draining"
+	Suspended            Code = "Suspended"
+)
+
+// The ends of runs that the operator decides.
+const (
+	MetricNotFinite   Code = "MetricNotFinite"
+	NoProgress        Code = "NoProgress"
+	RestartsExhausted Code = "RestartsExhausted"
+)

@@ -7,6 +7,7 @@
 package problem
 
 import (
+	"cmp"
 	"strings"
 )
 
@@ -38,7 +39,22 @@ type Problem struct {
 	// Evidence is what shows the problem, in one line without keys, tokens and prompts: the request that failed and how
 	// it was answered, the words of a store, the name of an environment. It may be empty.
 	Evidence string `json:"evidence,omitempty"`
+	// Field names the fields by which a person repairs the problem, in place of the row's own.
+	Field string `json:"-"`
+	// Repair takes the place of the row's repair, where the observer knows a better one.
+	Repair string `json:"-"`
+	// Told is the message with which a status told the problem before. It takes the place of the row's sentences.
+	Told string `json:"-"`
 }
+
+// Row returns the row of the problem.
+func (p Problem) Row() Row { return Lookup(p.Code) }
+
+// Reason returns the reason of the API.
+func (p Problem) Reason() string { return p.Row().Reason }
+
+// NeedsAction reports whether the run does not go on until a person acts. The zero value needs no action.
+func (p Problem) NeedsAction() bool { return p.Code != "" && p.Row().NeedsAction }
 
 // Row is what the operator knows of a problem.
 type Row struct {
@@ -48,14 +64,20 @@ type Row struct {
 	Conditions string
 	// Means explains the problem on the troubleshooting page; the fact does where it is empty.
 	Means string
-	// Fact says what is the case, as a sentence or more. The evidence takes the place of %s. Without %s it follows the
-	// fact as a sentence of its own. A row without a fact is of a problem whose observer writes the message.
+	// Fact states the problem, as a sentence or more. The evidence takes the place of %s. Without %s it follows the fact
+	// as a sentence of its own. A row without a fact is of a problem whose observer writes the message.
 	Fact string
 	// Repair says what a person does about the problem, as a sentence or more; empty if nothing is to be done.
-	// $(run) stands for the name of the run.
+	// $(run) stands for the name of the run, and $(field) for the fields that a person corrects.
 	Repair string
+	// Field is $(field) of a problem that names no fields.
+	Field string
+	// Command is a command line for the repair; $(run) stands for the name of the run.
+	Command string
 	// NeedsAction says that the run does not go on until a person acts.
 	NeedsAction bool
+	// Grace says that the problem often passes within stalledAfterSeconds, and needs a person only after that.
+	Grace bool
 	// Continues says that the run makes progress all the same.
 	Continues bool
 	// Endpoint says that the problem is at the Tinker endpoint, or on the way to it.
@@ -114,39 +136,75 @@ func IsKnown(code Code) bool {
 	return known
 }
 
-// RepairOf returns what a person does about a reason of the API; empty if nothing is to be done.
-func RepairOf(reason string) string {
-	if row, known := rows[Code(reason)]; known {
-		return row.Repair
+// AdviceOf returns what a person does about a code; empty if nothing is to be done, or the code is not known.
+func AdviceOf(code Code) string {
+	if !IsKnown(code) {
+		return ""
 	}
-	return ""
+	return Lookup(code).Advice()
 }
 
 // NextOf returns what follows an attempt that ended for a problem.
 func NextOf(code Code) Next { return rows[code].Next }
 
-// continuation ends the messages of problems after whose repair the run goes on.
-const continuation = " The run then continues by itself."
+// The ends of messages: how the run goes on is said here, and in no row.
+const (
+	resumes  = " The run then continues by itself."
+	proceeds = " The run continues meanwhile."
+	probed   = " The environment is probed again by itself."
+)
 
-// Message returns the text of a condition: fact, evidence and repair. A run that waits for a repair continues by
-// itself afterwards, which the message says once.
+// Message returns the text of a condition of a run: the sentences of the problem, and how the run goes on.
 func (p Problem) Message() string {
-	row := Lookup(p.Code)
-	evidence := p.Evidence
+	row := p.Row()
+	switch {
+	case p.Told != "":
+		return p.Told
+	case row.NeedsAction:
+		return p.Sentences() + resumes
+	case row.Continues:
+		return p.Sentences() + proceeds
+	}
+	return p.Sentences()
+}
+
+// ProbeMessage returns the text of a RewardEnvironment's condition: the sentences of the problem, and whether the
+// environment is probed again.
+func (p Problem) ProbeMessage() string {
+	if p.Code == Invalid {
+		return p.Sentences()
+	}
+	return p.Sentences() + probed
+}
+
+// Sentences returns fact, evidence and repair.
+func (p Problem) Sentences() string {
+	row, evidence := p.Row(), p.Evidence
 	if !IsKnown(p.Code) {
 		evidence = strings.TrimSuffix(string(p.Code)+": "+p.Evidence, ": ")
 	}
-	text := row.Fact
-	if strings.Contains(text, "%s") {
-		text = strings.Replace(text, "%s", evidence, 1)
-	} else if evidence != "" {
+	text := strings.ReplaceAll(row.Fact, " (%s)", "")
+	switch {
+	case evidence == "":
+	case strings.Contains(row.Fact, "%s"):
+		text = strings.Replace(row.Fact, "%s", evidence, 1)
+	default:
 		text += " " + strings.TrimSuffix(evidence, ".") + "."
 	}
-	if row.Repair != "" && !strings.Contains(row.Repair, "$(run)") {
-		text += " " + row.Repair
+	if repair := cmp.Or(p.Repair, row.Repair); repair != "" && !strings.Contains(repair, "$(run)") {
+		text += " " + strings.ReplaceAll(repair, "$(field)", cmp.Or(p.Field, row.field()))
 	}
-	if row.NeedsAction && row.Retry != Never {
-		text += continuation
+	return strings.TrimSpace(text)
+}
+
+// field returns the words for fields that the problem does not name.
+func (r Row) field() string { return cmp.Or(r.Field, "the field that the message names") }
+
+// Advice returns the repair for people who do not see the message.
+func (r Row) Advice() string {
+	text := strings.ReplaceAll(r.Repair, "$(field)", r.field())
+	if r.Command != "" {
+		text += " Run: " + r.Command
 	}
 	return text
 }

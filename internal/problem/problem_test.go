@@ -23,21 +23,34 @@ func TestMessage(t *testing.T) {
 		want    string
 	}{
 		"a problem of the endpoint with evidence": {
-			Problem{PaymentRequired, "POST /api/v1/optim_step was answered with 402: no credit"},
+			Problem{Code: PaymentRequired, Evidence: "POST /api/v1/optim_step was answered with 402: no credit"},
 			"The endpoint answers 402. POST /api/v1/optim_step was answered with 402: no credit. Check the account's " +
 				"billing. The run then continues by itself."},
 		"a problem of the endpoint without evidence": {Problem{Code: RequestTooLarge},
-			"The endpoint, or a proxy before it, rejects a request with one training sequence as too large. Raise the " +
-				"limit of request bodies at the endpoint or the ingress before it. The run then continues by itself."},
-		"evidence within the fact": {Problem{ArtifactsBlocked, "no space left on device"},
+			"The endpoint or a proxy rejects a request with one training sequence as too large. Raise the limit of request " +
+				"bodies at the endpoint or the proxy. The run then continues by itself."},
+		"evidence within the fact": {Problem{Code: ArtifactsBlocked, Evidence: "no space left on device"},
 			"The learner cannot write its files (no space left on device). Repair the store of spec.artifacts. The run " +
 				"then continues by itself."},
-		"evidence that has the verbs of a format": {Problem{EndpointFailing, "GET /%s was answered with 500: 100%."},
-			"The endpoint answers with errors of its own. GET /%s was answered with 500: 100%. Look at the log of the " +
-				"endpoint. The run continues by itself once the endpoint answers."},
+		"no evidence within the fact": {Problem{Code: ArtifactsBlocked},
+			"The learner cannot write its files. Repair the store of spec.artifacts. The run then continues by itself."},
+		"evidence that has the verbs of a format": {Problem{Code: EndpointFailing,
+			Evidence: "GET /%s was answered with 500: 100%."},
+			"The endpoint answers with errors of its own. GET /%s was answered with 500: 100%. Read the log of the " +
+				"endpoint. The run continues once the endpoint answers."},
 		"nothing to be done": {Problem{Code: Throttled},
-			"The endpoint answers 429: its rate limit is reached, and the run continues as fast as that allows."},
-		"a code of another version": {Problem{"QuotaOfMoons", "no moon left"},
+			"The endpoint answers 429, because its rate limit is reached. The run continues meanwhile."},
+		"fields that a person corrects": {Problem{Code: SecretNotFound, Evidence: `"s" in namespace "n"`,
+			Field: "artifacts.secretRef"},
+			`A Secret that the pod needs does not exist ("s" in namespace "n"). Create the Secret, or correct ` +
+				`artifacts.secretRef. The run then continues by itself.`},
+		"fields that the observer does not know": {Problem{Code: SecretNotFound},
+			"A Secret that the pod needs does not exist. Create the Secret, or correct the field that the message names. " +
+				"The run then continues by itself."},
+		"a repair that the observer knows": {Problem{Code: EndpointNotTinker, Repair: "Renew the certificate."},
+			"The server at tinker.baseURL is not the Tinker API. Renew the certificate. The run then continues by itself."},
+		"a problem that was told before": {Problem{Code: SecretNotFound, Told: "As before."}, "As before."},
+		"a code of another version": {Problem{Code: "QuotaOfMoons", Evidence: "no moon left"},
 			"A program of another version reports a problem that this version of the operator does not know (QuotaOfMoons: no " +
 				"moon left)."},
 	}
@@ -73,15 +86,49 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// healthy are the reasons of the API that are no problems: their conditions say what a run does.
-var healthy = []string{
-	"Accepted", "BackingOff", "Completed", "EnvironmentChanged",
-	"Evaluating", "Finished", "NotFinished", "NotStalled",
-	"NotStarted", "NotSuspended", "Opening", "Probed", "Probing", "Recording", "Restarting", "Running", "Starting",
-	"Training", "WaitingForLearner", "WaitingForWorkers", "WorkersReplaced",
-	// The message of RunFileInvalid has its repair.
-	"RunFileInvalid",
+// TestProbeMessage checks that the message of an environment says how the environment goes on, and not a run.
+func TestProbeMessage(t *testing.T) {
+	for want, found := range map[string]Problem{
+		"The definition of the environment is not valid (no canary). Correct the field that the message names.": {
+			Code: Invalid, Evidence: "no canary"},
+		"No split of the environment has a task. Add tasks to the data or the server, or correct the splits. The " +
+			"environment is probed again by itself.": {Code: NoTasks},
+		"The pod fits on no node (0/1 nodes). Add a node that fits, or correct pod. The environment is probed again by " +
+			"itself.": {Code: Unschedulable, Evidence: "0/1 nodes", Field: "pod"},
+	} {
+		if got := found.ProbeMessage(); got != want {
+			t.Errorf("message is\n%q, want\n%q", got, want)
+		}
+	}
 }
+
+// TestSentences checks the rules of sentences: how a run goes on is said in one place, and no row has words that
+// make people read twice.
+func TestSentences(t *testing.T) {
+	banned := []string{"by itself", "that of ", "those of ", "what ", "What ", ";", "should it", "too.", "meanwhile."}
+	for _, code := range Codes() {
+		row := Lookup(code)
+		for what, text := range map[string]string{"fact": row.Fact, "repair": row.Repair} {
+			for _, words := range banned {
+				if strings.Contains(text, words) {
+					t.Errorf("the %s of %s has %q: %q", what, code, words, text)
+				}
+			}
+			for sentence := range strings.SplitSeq(text, ". ") {
+				if n := len(strings.Fields(sentence)); n > 28 {
+					t.Errorf("the %s of %s has a sentence of %d words, want at most 28: %q", what, code, n, sentence)
+				}
+			}
+		}
+		if row.NeedsAction && row.Fact == "" {
+			t.Errorf("%s needs a person, and has no fact", code)
+		}
+	}
+}
+
+// healthy are the reasons of the API that are no problems: their conditions say what a run does.
+var healthy = []string{"Accepted", "AsExpected", "BackingOff", "Completed", "Finished", "Probed", "Probing",
+	"Progressing", "Recording", "Running", "Starting", "WaitingForLearner"}
 
 // TestReasonsOfTheAPI compares the table with the reasons of the API: each is a problem or healthy, and the table has
 // no other.

@@ -135,7 +135,7 @@ func TestTroubleshootingPage(t *testing.T) {
 			name += " (" + string(code) + ")"
 		}
 		line := rows[name]
-		for what, text := range map[string]string{"its meaning": row.Explanation(), "its repair": row.Repair} {
+		for what, text := range map[string]string{"its meaning": row.Explanation(), "its repair": row.Advice()} {
 			text = strings.NewReplacer("|", `\|`, "$(run)", "RUN").Replace(text)
 			if !strings.Contains(line, text) {
 				t.Errorf("the row of %s is %q, want %s: %q", code, line, what, text)

@@ -22,8 +22,9 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func TestSet(t *testing.T) {
 	var conditions []metav1.Condition
-	Set(&conditions, 1, now, Unknown("Ready", "Probing", "one\nline"))
-	Set(&conditions, 1, now.Add(time.Minute), Unknown("Ready", "Waiting", strings.Repeat("é", 600)))
+	var codes []v1alpha1.ConditionCode
+	Set(&conditions, &codes, 1, now, Unknown("Ready", "Probing", "one\nline"))
+	Set(&conditions, &codes, 1, now.Add(time.Minute), Unknown("Ready", "Waiting", strings.Repeat("é", 600)))
 	c := conditions[0]
 	if !c.LastTransitionTime.Time.Equal(now) {
 		t.Error("the transition time moved with the reason")
@@ -34,7 +35,7 @@ func TestSet(t *testing.T) {
 	if at, ok := Since(conditions, "Ready", metav1.ConditionUnknown); !ok || !at.Equal(now) {
 		t.Errorf("Since = %v, %v", at, ok)
 	}
-	Set(&conditions, 2, now.Add(time.Hour), True("Ready", "Done", "m"))
+	Set(&conditions, &codes, 2, now.Add(time.Hour), True("Ready", "Done", "m"))
 	if !IsTrue(conditions, "Ready") || !conditions[0].LastTransitionTime.Time.Equal(now.Add(time.Hour)) ||
 		conditions[0].ObservedGeneration != 2 {
 		t.Errorf("condition = %+v", conditions[0])

@@ -6,6 +6,8 @@ package status
 import (
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
@@ -33,9 +35,10 @@ func Tracking(problems []tracking.Problem) Condition {
 		}
 	}
 	message := strings.Join(texts, ". ") + "."
-	reason := problem.Lookup(shown.Reason).Reason
+	c := False(kind, problem.Lookup(shown.Reason).Reason, message)
+	c.Code = shown.Reason
 	if shown.Reason == problem.Connecting {
-		return Unknown(kind, reason, message)
+		c.Status = metav1.ConditionUnknown
 	}
-	return False(kind, reason, message)
+	return c
 }

@@ -53,8 +53,8 @@ func repairInitContainer(t *testing.T) {
 			}},
 		}
 	})
-	message := awaitReason(t, run, v1alpha1.ConditionReady, v1alpha1.ReasonInitContainerFailed)
-	for _, want := range []string{`Init container "write" exited with code 1`, "no such file or directory",
+	message := awaitReason(t, run, v1alpha1.ConditionReady, v1alpha1.ReasonPodInvalid)
+	for _, want := range []string{`"write" exited with code 1`, "no such file or directory",
 		"podOverrides[target=Learner].initContainers"} {
 		if !strings.Contains(message, want) {
 			t.Errorf("Ready says %q, want %q", message, want)

@@ -231,7 +231,7 @@ func repairPath(t *testing.T) {
 		spec.Tinker.BaseURL += "/v1"
 	})
 	message := awaitReason(t, run, v1alpha1.ConditionReady, v1alpha1.ReasonEndpointNotTinker)
-	if !strings.Contains(message, "drop /v1 from tinker.baseURL") {
+	if !strings.Contains(message, "Drop /v1 from tinker.baseURL") {
 		t.Errorf("Ready says %q, want the repair", message)
 	}
 	awaitReason(t, run, v1alpha1.ConditionStalled, v1alpha1.ReasonEndpointNotTinker)

@@ -207,7 +207,7 @@ func wantUnavailable(t *testing.T, run *v1alpha1.TrainingRun) {
 	eventually(t, 8*time.Minute, "the run says that its environment is unavailable", func() bool {
 		env.get(t, namespace, run.Name, run)
 		c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionAccepted)
-		return c != nil && c.Reason == v1alpha1.ReasonEnvironmentUnavailable && strings.Contains(c.Message, run.Name)
+		return c != nil && c.Reason == v1alpha1.ReasonEnvironmentNotUsable && strings.Contains(c.Message, run.Name)
 	})
 }
 

@@ -131,27 +131,27 @@ var _ = Describe("What the endpoint does", func() {
 		}, false),
 	)
 
-	DescribeTable("refuses a run at its first attempt", func(reason, text string) {
+	DescribeTable("refuses a run at its first attempt", func(code problem.Code, text string) {
 		w := newEnv()
 		w.environment()
 		run := w.create()
 		pod, _ := w.startLearner(run.Name, 1)
-		w.verdict(pod, contract.Verdict{Cause: contract.CauseConfigRejected, Reason: problem.Code(reason), Message: text,
+		w.verdict(pod, contract.Verdict{Cause: contract.CauseConfigRejected, Reason: code, Message: text,
 			Attempt: 1})
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False " + reason))
-			g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True " + reason))
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True " + reason))
+			g.Expect(coded(run, v1alpha1.ConditionAccepted)).To(Equal("False " + shows(code)))
+			g.Expect(coded(run, v1alpha1.ConditionFailed)).To(Equal("True " + shows(code)))
+			g.Expect(coded(run, v1alpha1.ConditionStalled)).To(Equal("True " + shows(code)))
 		})
 		Expect(message(run, v1alpha1.ConditionAccepted)).To(Equal(text))
 		Expect(run.Status.Attempts).To(HaveLen(1))
 		Expect(run.Status.FailuresSinceCheckpoint).To(BeNil())
-		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement(reason))
+		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement("UnsupportedByEndpoint"))
 		Consistently(w.attemptsWithJobs, "1s", "100ms").Should(Equal([]string{"1"}))
 	},
-		Entry("that sets what it ignores", "UnsupportedByEndpoint",
+		Entry("that sets what it ignores", problem.UnsupportedByEndpoint,
 			"The endpoint does not honour algorithm.optimizer.gradClipNorm (ignored): set it to 0"),
-		Entry("that needs an optimizer which it forgets", "OptimizerNotRestored",
+		Entry("that needs an optimizer which it forgets", problem.OptimizerNotRestored,
 			"The endpoint does not restore the optimizer: set failurePolicy.requireOptimizerState to false"),
 	)
 
@@ -164,7 +164,7 @@ var _ = Describe("What the endpoint does", func() {
 			Progress: w.progressWith(run, 7, "optimizer_restore")})
 		w.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Training"))
+			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Progressing"))
 			g.Expect(message(run, v1alpha1.ConditionProgressing)).To(ContainSubstring("Adam starts from zero"))
 		})
 		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement("OptimizerNotRestored"))

@@ -210,17 +210,17 @@ var _ = Describe("An environment that no worker can play", func() {
 		}
 		w.learners.answer(first.ip, reply)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False EnvironmentUnavailable"))
-			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False EnvironmentUnavailable"))
+			g.Expect(coded(run, v1alpha1.ConditionAccepted)).To(Equal("False EnvironmentNotUsable ServersUnavailable"))
+			g.Expect(coded(run, v1alpha1.ConditionProgressing)).To(Equal("False EnvironmentNotUsable EnvironmentUnavailable"))
 		})
 		Expect(message(run, v1alpha1.ConditionAccepted)).To(And(
-			ContainSubstring(`environment "arithmetic"`), ContainSubstring("connection refused"),
+			ContainSubstring(`("arithmetic": `), ContainSubstring("connection refused"),
 			ContainSubstring("the run waits for it"), ContainSubstring("Repair the server")))
 
 		reply.Problems, reply.Unavailable[0].Skipped = nil, true
 		w.learners.answer(first.ip, reply)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Training"))
+			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Progressing"))
 			g.Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring("trains on its other environments"))
 		})
 
@@ -267,14 +267,16 @@ var _ = Describe("What ends a run", func() {
 			}
 			w.endLearner(w.learner(run.Name, attempt), 1, "")
 		}
-		w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("True NoProgress")) })
+		w.eventually(run, func(g Gomega) {
+			g.Expect(coded(run, v1alpha1.ConditionFailed)).To(Equal("True RestartsExhausted NoProgress"))
+		})
 		Expect(message(run, v1alpha1.ConditionFailed)).To(ContainSubstring("at step 0"))
 		started := run.Status.StartTime
 		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.RetryGeneration = new(int32(1)) })
 		w.attempt(run, 4, progress(1))
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("False NotFinished"))
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+			g.Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("False AsExpected"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False AsExpected"))
 			g.Expect(run.Status.CompletionTime).To(BeNil())
 		})
 		Expect(*run.Status.ObservedRetryGeneration).To(BeEquivalentTo(1))
@@ -297,7 +299,7 @@ var _ = Describe("What ends a run", func() {
 				g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False KeyRefused"))
 				switch {
 				case attempt <= 2:
-					g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"),
+					g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False AsExpected"),
 						"the grace period is two minutes")
 				case attempt >= 4:
 					g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True KeyRefused"))
@@ -317,11 +319,11 @@ var _ = Describe("What ends a run", func() {
 		Expect(replaced.Annotations[v1alpha1.AnnotationRunFile]).To(HaveSuffix("-9"),
 			"workers have the key that their pods began with")
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False AsExpected"))
 			g.Expect(run.Status.Attempts).To(HaveLen(2))
 		})
 		Expect(run.Status.Attempts[1].Count).To(BeEquivalentTo(8))
-		Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("False NotFinished"))
+		Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("False AsExpected"))
 	})
 
 	It("is a used-up restart budget, which a new step's checkpoint refills", func() {
@@ -366,7 +368,7 @@ var _ = Describe("A learner that cannot start", func() {
 		}}}}
 	}
 	DescribeTable("is reported with its cause and the repair",
-		func(pod *corev1.Pod, reason, repair string) {
+		func(pod *corev1.Pod, code problem.Code, repair string) {
 			w := newEnv()
 			w.environment()
 			run := w.create()
@@ -381,39 +383,39 @@ var _ = Describe("A learner that cannot start", func() {
 			Expect(kube.Status().Update(context.Background(), found)).To(Succeed())
 			w.advance(11 * time.Second)
 			w.eventually(run, func(g Gomega) {
-				g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False " + reason))
-				g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False " + reason))
-				g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+				g.Expect(coded(run, v1alpha1.ConditionPodsReady)).To(Equal("False " + shows(code)))
+				g.Expect(coded(run, v1alpha1.ConditionReady)).To(Equal("False " + shows(code)))
+				g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False AsExpected"))
 			})
 			Expect(run.Status.Attempts).To(HaveLen(1))
 			w.advance(3 * time.Minute)
 			w.eventually(run, func(g Gomega) {
-				g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True " + reason))
-				g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False " + reason))
+				g.Expect(coded(run, v1alpha1.ConditionStalled)).To(Equal("True " + shows(code)))
+				g.Expect(coded(run, v1alpha1.ConditionReady)).To(Equal("False " + shows(code)))
 			})
 			Expect(strings.ReplaceAll(message(run, v1alpha1.ConditionPodsReady), w.namespace,
 				"NS")).To(ContainSubstring(repair))
 		},
-		Entry("a missing Secret", waitingFor("CreateContainerConfigError", `secret "tinker" not found`), "SecretNotFound",
-			`Secret "tinker" does not exist in namespace "NS": create it, or correct tinker.apiKeySecretKeyRef.`),
+		Entry("a missing Secret", waitingFor("CreateContainerConfigError", `secret "tinker" not found`), problem.SecretNotFound,
+			`("tinker" in namespace "NS"). Create the Secret, or correct tinker.apiKeySecretKeyRef.`),
 		Entry("a missing key", waitingFor("CreateContainerConfigError",
-			`couldn't find key TINKER_API_KEY in Secret ns/tinker`), "SecretKeyNotFound",
-			`Secret "tinker" has no key "TINKER_API_KEY": add it, or correct tinker.apiKeySecretKeyRef.`),
+			`couldn't find key TINKER_API_KEY in Secret ns/tinker`), problem.SecretKeyNotFound,
+			`(key "TINKER_API_KEY" of Secret "tinker"). Add the key to the Secret, or correct tinker.apiKeySecretKeyRef.`),
 		Entry("an image that cannot be pulled", waitingFor("ImagePullBackOff", `Back-off pulling image "x"`),
-			"ImagePullFailed",
-			`Image "tinker-operator:test" cannot be pulled: correct podOverrides[target=Learner].image`),
+			problem.ImagePullFailed,
+			`An image cannot be pulled ("tinker-operator:test"). Repair the registry, or correct podOverrides[target=Learner].image`),
 		Entry("a sidecar that fails again and again",
 			&corev1.Pod{Status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{
 				Name: "proxy", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
 				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3,
 					Message: "proxy: no route"}},
-			}}}}, "InitContainerFailed",
-			`Init container "proxy" exited with code 3 (its log ends: proxy: no route): correct it in podOverrides[target=Learner].initContainers`),
+			}}}}, problem.InitContainerFailed,
+			`("proxy" exited with code 3; its log ends: proxy: no route). Correct podOverrides[target=Learner].initContainers`),
 		Entry("a pod that fits nowhere", &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable",
 			Message: `persistentvolumeclaim "runs" not found`,
-		}}}}, "Unschedulable",
-			`PersistentVolumeClaim "runs" does not exist in namespace "NS": create it, or correct podOverrides[target=Learner].volumes.`),
+		}}}}, problem.ClaimNotFound,
+			`("runs" in namespace "NS"). Create the claim, or correct podOverrides[target=Learner].volumes.`),
 	)
 })
 
@@ -430,9 +432,9 @@ var _ = Describe("A tracking service that refuses the run", func() {
 		}}
 		w.learners.answer(first.ip, reply)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionRecording)).To(Equal("False KeyMissing"))
-			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Training"))
-			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Training"))
+			g.Expect(coded(run, v1alpha1.ConditionRecording)).To(Equal("False TrackerRefused KeyMissing"))
+			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Progressing"))
+			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Progressing"))
 		})
 		Expect(message(run, v1alpha1.ConditionRecording)).To(Equal("wandb: The Secret does not exist: create it."))
 

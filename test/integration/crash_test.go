@@ -27,17 +27,17 @@ var _ = Describe("Workers that crash", func() {
 		run := w.create()
 		w.attempt(run, 1, contract.Progress{Phase: contract.PhaseTraining})
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False WorkersCrashed"))
-			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False WorkersCrashed"))
+			g.Expect(coded(run, v1alpha1.ConditionPodsReady)).To(Equal("False WorkersMissing WorkersCrashed"))
+			g.Expect(coded(run, v1alpha1.ConditionProgressing)).To(Equal("False WorkersMissing WorkersCrashed"))
 		})
 		for _, kind := range []string{v1alpha1.ConditionPodsReady, v1alpha1.ConditionProgressing,
 			v1alpha1.ConditionReady} {
 			Expect(message(run, kind)).To(And(
-				MatchRegexp(`Worker pod "arithmetic-\w+-rollout-\d-\w+" exited with code 1`),
+				MatchRegexp(`pod "arithmetic-\w+-rollout-\d-\w+" exited with code 1`),
 				ContainSubstring("its log ends: rollout: opening /var/spill: no space left"), Not(ContainSubstring("abcdef"))),
 				kind)
 		}
-		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement("WorkersCrashed"))
+		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement("WorkersMissing"))
 		w.kubelet.set(func(k *kubelet) { k.workerExit = 0 })
 		Eventually(func(g Gomega) {
 			g.Expect(kube.Get(context.Background(), client.ObjectKeyFromObject(run), run)).To(Succeed())
@@ -58,7 +58,7 @@ var _ = Describe("A learner that crashes", func() {
 			crash(1, "index out of range")
 			w.attempt(run, 2, contract.Progress{Phase: contract.PhaseOpening})
 			w.eventually(run, func(g Gomega) {
-				g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Opening"))
+				g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Progressing"))
 				g.Expect(message(run, v1alpha1.ConditionReady)).To(
 					Equal("The run makes progress. A new attempt continues from status.latestCheckpoint or a newer state. Attempt 1 " +
 						"ended (Crashed): The learner exited with code 2; its log ends: panic: index out of range"))
@@ -80,7 +80,7 @@ var _ = Describe("A learner that crashes", func() {
 			Expect(w.touch(run)).To(Succeed())
 			w.attempt(run, 3, progress(1))
 			w.eventually(run, func(g Gomega) {
-				g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Training"))
+				g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Progressing"))
 				g.Expect(message(run, v1alpha1.ConditionProgressing)).To(And(HavePrefix("The run makes progress."),
 					Not(ContainSubstring("Crashed"))))
 			})

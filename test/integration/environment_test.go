@@ -65,7 +65,7 @@ var _ = Describe("A RewardEnvironment", func() {
 			k.probe = contract.ProbeResult{Reason: "Invalid", Message: "the verifier grades nonsense as right"}
 		})
 		env := w.environment()
-		awaitProbed(env, "False Invalid")
+		awaitProbed(env, "False SpecInvalid")
 		w.advance(time.Hour)
 		Consistently(func() int { return len(w.jobs(v1alpha1.RoleProbe)) }, "300ms", "30ms").Should(Equal(1))
 	})
@@ -104,7 +104,7 @@ var _ = Describe("A RewardEnvironment", func() {
 			client.MatchingLabels{v1alpha1.LabelRun: run.Name})).To(Succeed())
 		w.endLearner(w.learner(run.Name, 1), 1, "")
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False EnvironmentChanged"))
+			g.Expect(coded(run, v1alpha1.ConditionAccepted)).To(Equal("False EnvironmentNotUsable EnvironmentChanged"))
 		})
 		env.Spec.Dataset.Arithmetic.MaxOperand = 99
 		Eventually(func() error {
@@ -122,7 +122,7 @@ var _ = Describe("A RewardEnvironment", func() {
 			run.Spec.Environments[0].Splits = []v1alpha1.Split{{Name: "validation"}}
 		})
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False SplitNotFound"))
+			g.Expect(coded(run, v1alpha1.ConditionAccepted)).To(Equal("False EnvironmentNotUsable SplitNotFound"))
 		})
 		Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring("it has test, train"))
 		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Environments[0].Splits = nil })
@@ -144,8 +144,8 @@ var _ = Describe("initFrom.runRef", func() {
 		source, first := w.startedRun()
 		run := w.create(fromOther(new(int64(20))))
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False InitFromNotReady"))
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+			g.Expect(coded(run, v1alpha1.ConditionAccepted)).To(Equal("False SourceNotUsable InitFromNotReady"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False AsExpected"))
 		})
 		w.learners.answer(first.ip, heartbeatAt(20))
 		w.eventually(source, func(g Gomega) { g.Expect(status.Steps(&source.Status)).To(Equal("20/60")) })
@@ -186,9 +186,9 @@ var _ = Describe("initFrom.runRef", func() {
 		w.environment()
 		run := w.create(fromOther(nil))
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False InitFromNotFound"))
-			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False InitFromNotFound"))
+			g.Expect(coded(run, v1alpha1.ConditionAccepted)).To(Equal("False SourceNotUsable InitFromNotFound"))
+			g.Expect(coded(run, v1alpha1.ConditionReady)).To(Equal("False SourceNotUsable InitFromNotFound"))
 		})
-		Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring("correct initFrom.runRef.name"))
+		Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring("Correct initFrom.runRef"))
 	})
 })

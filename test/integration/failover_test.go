@@ -30,7 +30,7 @@ func (w *env) trainingRun(step int64) (*v1alpha1.TrainingRun, learnerPod) {
 	w.learners.answer(first.ip, heartbeatAt(step))
 	w.eventually(run, func(g Gomega) {
 		g.Expect(*run.Status.Step).To(Equal(step))
-		g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Training"))
+		g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Progressing"))
 		g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
 		g.Expect(message(run, v1alpha1.ConditionProgressing)).To(ContainSubstring("continues from status.latestCheckpoint"))
 	})

@@ -25,8 +25,8 @@ var _ = Describe("A prompt that the format of the model cannot express", func() 
 			served := w.environment()
 			run := w.create()
 			w.eventually(run, func(g Gomega) {
-				g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False UnsupportedByFormat"))
-				g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True UnsupportedByFormat"))
+				g.Expect(coded(run, v1alpha1.ConditionAccepted)).To(Equal("False SpecInvalid UnsupportedByFormat"))
+				g.Expect(coded(run, v1alpha1.ConditionStalled)).To(Equal("True SpecInvalid UnsupportedByFormat"))
 			})
 			Expect(message(run, v1alpha1.ConditionAccepted)).To(And(ContainSubstring(`RewardEnvironment "arithmetic"`),
 				ContainSubstring("role_colon_end"), ContainSubstring("interaction.toolUse.dialect"),
@@ -49,18 +49,18 @@ var _ = Describe("A prompt that the format of the model cannot express", func() 
 			Problems: []problem.Problem{{Code: problem.UnsupportedByFormat,
 				Evidence: `environment "arithmetic": declaring tools: it requires interaction.toolUse.dialect`}}})
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False UnsupportedByFormat"))
+			g.Expect(coded(run, v1alpha1.ConditionProgressing)).To(Equal("False SpecInvalid UnsupportedByFormat"))
 		})
 		Expect(message(run, v1alpha1.ConditionProgressing)).To(And(ContainSubstring("interaction.toolUse.dialect"),
 			ContainSubstring("environments[].environmentRef"), ContainSubstring("model.renderer")))
 		w.advance(time.Hour)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True UnsupportedByFormat"))
+			g.Expect(coded(run, v1alpha1.ConditionStalled)).To(Equal("True SpecInvalid UnsupportedByFormat"))
 		})
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(2)})
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Training"))
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Progressing"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False AsExpected"))
 		})
 		Expect(run.Status.Attempts).To(HaveLen(1))
 	})

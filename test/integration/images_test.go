@@ -54,7 +54,7 @@ var _ = Describe("An image that cannot be pulled", func() {
 		})
 		w.attempt(run, 3, progress(1))
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False AsExpected"))
 		})
 		Expect(run.Status.Attempts).To(HaveLen(2))
 		Expect(run.Status.Attempts[1].Count).To(BeEquivalentTo(2))
@@ -151,7 +151,7 @@ var _ = Describe("Workers whose API key is refused", func() {
 			time.Now())).To(Succeed())
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False AsExpected"))
 		})
 		// The Job controller starts another pod ten seconds after the first failure of an index. It reads the Secret again.
 		Eventually(func(g Gomega) {

@@ -39,9 +39,9 @@ var _ = Describe("An init container of a learner that fails", func() {
 			Expect(kube.Status().Update(context.Background(), pod)).To(Succeed())
 			w.eventually(run, func(g Gomega) {
 				g.Expect(run.Status.Attempts).NotTo(BeEmpty())
-				g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False InitContainerFailed"))
+				g.Expect(coded(run, v1alpha1.ConditionReady)).To(Equal("False PodInvalid InitContainerFailed"))
 				g.Expect(message(run, v1alpha1.ConditionReady)).To(ContainSubstring(
-					`Init container "fetch" exited with code 1 (its log ends: fetch: no route): correct it in podOverrides[target=Learner].initContainers, or what it needs.`))
+					`("fetch" exited with code 1; its log ends: fetch: no route). Correct podOverrides[target=Learner].initContainers`))
 			})
 			w.advance(40 * time.Second)
 			w.awaitReconciles()
@@ -50,13 +50,13 @@ var _ = Describe("An init container of a learner that fails", func() {
 			w.advance(6 * time.Second)
 		}
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True InitContainerFailed"))
+			g.Expect(coded(run, v1alpha1.ConditionStalled)).To(Equal("True PodInvalid InitContainerFailed"))
 		})
 		Expect(run.Status.FailuresSinceCheckpoint).To(Or(BeNil(), HaveValue(BeZero())))
 		w.attempt(run, 7, progress(1))
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
-			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Training"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False AsExpected"))
+			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Progressing"))
 		})
 	})
 })

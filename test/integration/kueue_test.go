@@ -174,7 +174,7 @@ var _ = Describe("Kueue", Ordered, func() {
 		})
 		w.eventually(run, func(g Gomega) {
 			g.Expect(message(run, v1alpha1.ConditionProgressing)).To(ContainSubstring("insufficient unused quota"))
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False AsExpected"))
 		})
 		Expect(w.jobs(v1alpha1.RoleLearner)).To(BeEmpty())
 		Expect(w.jobs(v1alpha1.RoleRollout)).To(BeEmpty())
@@ -297,10 +297,10 @@ var _ = Describe("Kueue", Ordered, func() {
 		w.environment()
 		run := w.create(inQueue, func(run *v1alpha1.TrainingRun) { run.Labels[kueue.LabelPriority] = "urgent" })
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False PriorityClassNotFound"))
+			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False ObjectNotFound"))
 			g.Expect(message(run, v1alpha1.ConditionAccepted)).To(
-				ContainSubstring(`WorkloadPriorityClass "urgent" does not exist`))
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True PriorityClassNotFound"))
+				ContainSubstring(`WorkloadPriorityClass "urgent"`))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True ObjectNotFound"))
 		})
 		class := &unstructured.Unstructured{Object: map[string]any{"value": int64(70)}}
 		class.SetGroupVersionKind(schema.GroupVersionKind{Group: kueue.Group, Version: "v1beta2",

@@ -90,13 +90,13 @@ var _ = Describe("A mistake of a user", func() {
 			}
 		},
 		Entry("a misspelt model", "spec: {model: {name: Qwen/Qwen3-8b}}", v1alpha1.ConditionAccepted,
-			v1alpha1.ReasonModelUnknown, "did you mean Qwen/Qwen3-8B?", "correct model.name"),
+			v1alpha1.ReasonModelUnknown, "did you mean Qwen/Qwen3-8B?", "Correct model.name"),
 		Entry("a misspelt environment", "spec: {environments: [{name: arithmetik, groupSize: 8, sampling: {maxTokens: 16}}]}",
-			v1alpha1.ConditionAccepted, v1alpha1.ReasonEnvironmentNotFound,
-			`RewardEnvironment "arithmetik" does not exist in this namespace: create it, or correct environmentRef.`),
+			v1alpha1.ConditionAccepted, v1alpha1.ReasonEnvironmentNotUsable,
+			`lacks a RewardEnvironment that the run uses ("arithmetik"). Create the RewardEnvironment, or correct environmentRef.`),
 		Entry("initFrom of a run that does not exist", "spec: {initFrom: {runRef: {name: nope}, optimizer: Restore}}",
-			v1alpha1.ConditionAccepted, v1alpha1.ReasonInitFromNotFound,
-			`TrainingRun "nope" does not exist in this namespace: correct initFrom.runRef.name, or give initFrom.checkpoint.`),
+			v1alpha1.ConditionAccepted, v1alpha1.ReasonSourceNotUsable,
+			`TrainingRun "nope" does not exist in this namespace). Correct initFrom.runRef, or set initFrom.checkpoint.`),
 	)
 
 	DescribeTable("is what the learner finds at the endpoint, and a condition names the cause and the repair",

@@ -82,7 +82,7 @@ var _ = Describe("A namespace that is deleted with a run in it", func() {
 		Eventually(w.namespaceGone, namespaceLimit, "100ms").Should(BeTrue(), "the namespace exists")
 		for _, version := range w.statuses.since(0) {
 			Expect(version.Status.Attempts).To(Or(BeEmpty(), HaveLen(1)))
-			Expect(condition(version, v1alpha1.ConditionStalled)).To(Or(BeEmpty(), Equal("False NotStalled")))
+			Expect(condition(version, v1alpha1.ConditionStalled)).To(Or(BeEmpty(), Equal("False AsExpected")))
 		}
 	})
 
@@ -95,7 +95,7 @@ var _ = Describe("A namespace that is deleted with a run in it", func() {
 		w.deleteNamespace(run)
 		Eventually(w.namespaceGone, namespaceLimit, "100ms").Should(BeTrue(), "the namespace exists")
 		for _, version := range w.statuses.since(0) {
-			Expect(condition(version, v1alpha1.ConditionStalled)).To(Or(BeEmpty(), Equal("False NotStalled")))
+			Expect(condition(version, v1alpha1.ConditionStalled)).To(Or(BeEmpty(), Equal("False AsExpected")))
 		}
 	})
 })

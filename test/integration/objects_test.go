@@ -20,6 +20,8 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 const smallestRun = `
@@ -152,6 +154,14 @@ func (w *env) change(run *v1alpha1.TrainingRun, by func(*v1alpha1.TrainingRun)) 
 func condition(run *v1alpha1.TrainingRun, kind string) string {
 	return describe(run.Status.Conditions, kind)
 }
+
+// coded gives the status, the reason and the code of a run's condition.
+func coded(run *v1alpha1.TrainingRun, kind string) string {
+	return condition(run, kind) + " " + string(status.CodeOf(run.Status.Codes, kind))
+}
+
+// shows gives the reason and the code of a condition that shows a problem.
+func shows(code problem.Code) string { return problem.Lookup(code).Reason + " " + string(code) }
 
 func describe(conditions []metav1.Condition, kind string) string {
 	c := meta.FindStatusCondition(conditions, kind)

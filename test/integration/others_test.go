@@ -63,7 +63,7 @@ var _ = Describe("A Job that another controller suspends", func() {
 		w.setSuspend(v1alpha1.RoleLearner, true)
 		suspended := func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False JobSuspended"))
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False AsExpected"))
 		}
 		// The API server dates the deletion of the pod by its own clock, which is behind the manager's afterwards.
 		w.eventually(run, suspended)
@@ -83,7 +83,7 @@ var _ = Describe("A Job that another controller suspends", func() {
 		w.setSuspend(v1alpha1.RoleLearner, true)
 		suspended := func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False JobSuspended"))
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False AsExpected"))
 			g.Expect(run.Status.Attempts[0].Reason).To(Equal("JobSuspended"))
 		}
 		w.eventually(run, suspended)

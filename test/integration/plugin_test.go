@@ -79,7 +79,7 @@ var _ = Describe("kubectl tinker", func() {
 		Expect(succeeds(w.namespace, "metrics", "arithmetic", "--select", "reward", "--last", "1", "-o",
 			"plain")).To(Equal("STEP\tREWARD\n3\t3\n"))
 		Expect(succeeds(w.namespace, "metrics", "arithmetic", "--plot", "reward")).To(ContainSubstring("steps 1 to 3"))
-		Expect(succeeds(w.namespace, "why", "arithmetic")).To(ContainSubstring("Reason:   Training"))
+		Expect(succeeds(w.namespace, "why", "arithmetic")).To(ContainSubstring("Reason:   Progressing"))
 
 		got := tinker(w.namespace, "metrics", "arithmetic", "--plot", "rewrd")
 		Expect(got.code).To(Equal(cli.ExitUsage))
@@ -193,7 +193,7 @@ var _ = Describe("kubectl tinker", func() {
 		file := filepath.Join("..", "..", "config", "samples", "arithmetic.yaml")
 		got := tinker(w.namespace, "plan", "-f", file)
 		Expect(got.code).To(Equal(cli.ExitFailure))
-		Expect(got.stderr).To(ContainSubstring("the run would wait (EnvironmentNotFound)"))
+		Expect(got.stderr).To(ContainSubstring("the run would wait (EnvironmentNotUsable)"))
 		w.awaitProbedEnvironment()
 		var plan map[string]any
 		Expect(json.Unmarshal([]byte(succeeds(w.namespace, "plan", "-f", file, "-o", "json")), &plan)).To(Succeed())

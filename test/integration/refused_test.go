@@ -151,7 +151,7 @@ var _ = Describe("Pods that Kubernetes refuses", func() {
 		}, "3m", "100ms").Should(Succeed(), "the Job controller tries again within a minute")
 		w.attempt(run, 1, progress(1))
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False AsExpected"))
 			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
 		})
 	})
@@ -234,8 +234,8 @@ var _ = Describe("Jobs that the API server refuses", func() {
 		w.environment()
 		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Override(v1alpha1.TargetLearner).Tolerations = bogus })
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False SpecRefused"))
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True SpecRefused"))
+			g.Expect(coded(run, v1alpha1.ConditionAccepted)).To(Equal("False PodInvalid SpecRefused"))
+			g.Expect(coded(run, v1alpha1.ConditionStalled)).To(Equal("True PodInvalid SpecRefused"))
 		})
 		Expect(message(run, v1alpha1.ConditionAccepted)).To(And(ContainSubstring(`operator: Unsupported value: "Bogus"`),
 			ContainSubstring("podOverrides[target=Learner]")))
@@ -248,7 +248,7 @@ var _ = Describe("Jobs that the API server refuses", func() {
 		w.startManager(nil)
 		w.awaitReconciles()
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False SpecRefused"))
+			g.Expect(coded(run, v1alpha1.ConditionAccepted)).To(Equal("False PodInvalid SpecRefused"))
 		})
 		Expect(run.Status.Attempts).To(HaveLen(1))
 		Expect(run.Status.Attempts[0].Count).To(BeZero())
@@ -265,7 +265,7 @@ var _ = Describe("Jobs that the API server refuses", func() {
 		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Override(v1alpha1.TargetWorkers).Tolerations = bogus })
 		w.attempt(run, 1, progress(1))
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False SpecRefused"))
+			g.Expect(coded(run, v1alpha1.ConditionPodsReady)).To(Equal("False PodInvalid SpecRefused"))
 		})
 		Expect(message(run, v1alpha1.ConditionPodsReady)).To(And(ContainSubstring(`operator: Unsupported value: "Bogus"`),
 			ContainSubstring("podOverrides[target=Workers]")))
@@ -299,7 +299,7 @@ var _ = Describe("Jobs that the API server refuses", func() {
 		w.advance(46 * time.Second)
 		Eventually(w.attemptsWithJobs).Should(HaveLen(1))
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False AsExpected"))
 		})
 		Eventually(func() []string { return w.eventReasons(run) }).Should(ContainElement("CreateRefused"))
 	})

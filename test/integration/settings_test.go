@@ -69,10 +69,10 @@ var _ = Describe("What decides the weights", func() {
 		Expect(run.Status.SettingsFixed).To(HaveValue(BeFalse()), "the spec is not what made the step")
 		const words = "Attempt 1 committed step 1 before a change of spec.algorithm took effect: restore it"
 		w.verdict(w.learner(run.Name, 2), contract.Verdict{Cause: contract.CauseConfigRejected,
-			Reason: v1alpha1.ReasonSettingsDiffer, Message: words, Attempt: 2})
+			Reason: problem.SettingsDiffer, Message: words, Attempt: 2})
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False SettingsDiffer"))
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True SettingsDiffer"))
+			g.Expect(coded(run, v1alpha1.ConditionAccepted)).To(Equal("False SpecInvalid SettingsDiffer"))
+			g.Expect(coded(run, v1alpha1.ConditionStalled)).To(Equal("True SpecInvalid SettingsDiffer"))
 			g.Expect(message(run, v1alpha1.ConditionReady)).To(ContainSubstring(words))
 		})
 		w.advance(time.Hour)
@@ -101,6 +101,6 @@ var _ = Describe("What decides the weights", func() {
 		})
 		w.attempt(run, 2, progress(0))
 		Expect(w.runFile(run, 2).Fixed.Model.LoraRank).To(Equal(4))
-		Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("False NotFinished"))
+		Expect(condition(run, v1alpha1.ConditionFailed)).To(Equal("False AsExpected"))
 	})
 })

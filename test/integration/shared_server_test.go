@@ -196,10 +196,10 @@ var _ = Describe("A shared environment server", func() {
 		w.environment(onSharedServer)
 		run := w.create()
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False SharedServersDisabled"))
+			g.Expect(coded(run, v1alpha1.ConditionAccepted)).To(Equal("False EnvironmentNotUsable SharedServersDisabled"))
 		})
 		Expect(message(run, v1alpha1.ConditionAccepted)).To(
-			ContainSubstring("set the chart's value environmentServers.shared to true"))
+			ContainSubstring("Set the chart's value environmentServers.shared to true"))
 		Expect(w.attemptsWithJobs()).To(BeEmpty())
 	})
 })

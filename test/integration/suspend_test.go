@@ -54,7 +54,7 @@ var _ = Describe("Suspend", func() {
 		w.change(run, resume)
 		w.attempt(run, 2, progress(31))
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("False NotSuspended"))
+			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("False AsExpected"))
 		})
 		Expect(run.Status.Attempts[1].Cause).To(Equal("Drained"))
 		Eventually(func() int { return len(w.jobs(v1alpha1.RoleRollout)) }).Should(Equal(1))
@@ -117,7 +117,7 @@ var _ = Describe("Suspend", func() {
 		w.attempt(run, 2, progress(31))
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("True Running"))
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False NotStalled"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False AsExpected"))
 		})
 	})
 
@@ -172,7 +172,7 @@ var _ = Describe("The workers", func() {
 		Eventually(job).Should(Equal([]any{int32(1), int32(1), true}), "suspended: completions of 0 would complete it")
 		w.advance(11 * time.Second)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False ScaledToZero"))
+			g.Expect(coded(run, v1alpha1.ConditionPodsReady)).To(Equal("False WorkersMissing ScaledToZero"))
 		})
 		output, err = kubectl(w.namespace, "scale", "trun", run.Name, "--replicas=1")
 		Expect(err).NotTo(HaveOccurred(), output)
@@ -244,7 +244,7 @@ var _ = Describe("A budget that is reached", func() {
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: below})
 		w.eventually(run, func(g Gomega) {
 			g.Expect(status.Steps(&run.Status)).To(Equal("30/60"))
-			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("False NotSuspended"))
+			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("False AsExpected"))
 		})
 
 		w.verdict(w.learner(run.Name, 1), contract.Verdict{
@@ -262,7 +262,7 @@ var _ = Describe("A budget that is reached", func() {
 		w.change(run, func(run *v1alpha1.TrainingRun) { run.Spec.Budget.Tokens = new(int64(1000)) })
 		w.attempt(run, 2, reached)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("False NotSuspended"))
+			g.Expect(condition(run, v1alpha1.ConditionSuspended)).To(Equal("False AsExpected"))
 		})
 		Expect(*run.Status.Restarts).To(BeZero())
 	})
@@ -277,8 +277,8 @@ var _ = Describe("A budget in dollars of a model without a price", func() {
 			run.Spec.Budget = &v1alpha1.Budget{USD: new(10.0)}
 		})
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False PriceUnknown"))
-			g.Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring("add it to budget.prices"))
+			g.Expect(coded(run, v1alpha1.ConditionAccepted)).To(Equal("False SpecInvalid PriceUnknown"))
+			g.Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring("Add the price to budget.prices"))
 		})
 		w.change(run, func(run *v1alpha1.TrainingRun) {
 			run.Spec.Budget.Prices = []v1alpha1.ModelPrice{{Model: run.Spec.Model.Name, SampledUSDPerMillion: 1}}

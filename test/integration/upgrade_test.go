@@ -74,10 +74,10 @@ var _ = Describe("An upgrade of the manager", func() {
 		// The manager looks every 10 s why workers are missing, and replaces none that are younger than a minute.
 		w.advance(15 * time.Second)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False VersionRefused"))
+			g.Expect(coded(run, v1alpha1.ConditionPodsReady)).To(Equal("False WorkersMissing VersionRefused"))
 		})
-		Expect(message(run, v1alpha1.ConditionPodsReady)).To(HaveSuffix(": rollout: the run file has version 3, and " +
-			"this build reads version 1"))
+		Expect(message(run, v1alpha1.ConditionPodsReady)).To(ContainSubstring("(rollout: the run file has version 3, " +
+			"and this build reads version 1)"))
 		w.advance(time.Minute)
 		w.rolloutJob(before)
 		w.eventually(run, func(g Gomega) {
@@ -94,14 +94,14 @@ var _ = Describe("An upgrade of the manager", func() {
 		run := w.create(func(run *v1alpha1.TrainingRun) { run.Spec.Override(v1alpha1.TargetWorkers).Image = "own:1" })
 		w.attempt(run, 1, contract.Progress{Phase: contract.PhaseTraining})
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionPodsReady)).To(Equal("False VersionRefused"))
+			g.Expect(coded(run, v1alpha1.ConditionPodsReady)).To(Equal("False WorkersMissing ImageOfOtherVersion"))
 		})
 		before := w.rolloutJob(nil)
 		w.advance(3 * time.Minute)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True VersionRefused"))
+			g.Expect(coded(run, v1alpha1.ConditionStalled)).To(Equal("True WorkersMissing ImageOfOtherVersion"))
 		})
-		Expect(message(run, v1alpha1.ConditionStalled)).To(ContainSubstring("remove podOverrides[target=Workers].image"))
+		Expect(message(run, v1alpha1.ConditionStalled)).To(ContainSubstring("Remove podOverrides[target=Workers].image"))
 		Expect(w.rolloutJob(nil).UID).To(Equal(before.UID), "another Job would have the same image")
 	})
 })

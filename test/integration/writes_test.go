@@ -43,7 +43,7 @@ func (w *env) duringMinute(run *v1alpha1.TrainingRun, each func(second int)) []s
 		w.clock.advance(time.Second)
 		w.annotate(run, second)
 		// Learners are asked more often than once in a second, whatever else the machine does.
-		if condition(run, v1alpha1.ConditionFailed) == "False NotFinished" {
+		if condition(run, v1alpha1.ConditionFailed) == "False AsExpected" {
 			w.learners.awaitReply()
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -97,7 +97,7 @@ var _ = Describe("API writes in a minute", func() {
 		w := newEnv()
 		run := w.create()
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False EnvironmentNotFound"))
+			g.Expect(coded(run, v1alpha1.ConditionAccepted)).To(Equal("False EnvironmentNotUsable EnvironmentNotFound"))
 		})
 		none(w, run)
 	})
@@ -127,11 +127,11 @@ var _ = Describe("API writes in a minute", func() {
 		}}}
 		Expect(kube.Status().Update(context.Background(), pod)).To(Succeed())
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("False SecretNotFound"))
+			g.Expect(coded(run, v1alpha1.ConditionReady)).To(Equal("False ObjectNotFound SecretNotFound"))
 		})
 		w.advance(3 * time.Minute)
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True SecretNotFound"))
+			g.Expect(coded(run, v1alpha1.ConditionStalled)).To(Equal("True ObjectNotFound SecretNotFound"))
 		})
 		w.awaitWorkers(run)
 		none(w, run)
@@ -145,7 +145,7 @@ var _ = Describe("API writes in a minute", func() {
 				Optimizer: v1alpha1.OptimizerReset}
 		})
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False InitFromNotFound"))
+			g.Expect(coded(run, v1alpha1.ConditionAccepted)).To(Equal("False SourceNotUsable InitFromNotFound"))
 		})
 		none(w, run)
 	})

@@ -53,7 +53,7 @@ func restarts(next *v1alpha1.TrainingRunStatus) int32 {
 	// A run may be resumed before its learner has stopped.
 	asked := former.Reason == string(problem.StopRequested) || AskedToStop(*next)
 	drained := former.Cause == string(contract.CauseDrained) && (former.FromStep == nil || asked)
-	if drained || former.Reason == string(problem.SettingsChanged) || former.Reason == v1alpha1.ReasonJobSuspended ||
+	if drained || former.Reason == string(problem.SettingsChanged) || former.Reason == string(problem.JobSuspended) ||
 		former.Cause == string(contract.CauseRefused) {
 		return count
 	}

@@ -74,8 +74,17 @@ func CountsAsFailure(cause string) bool {
 type Final struct {
 	// Condition is Complete or Failed.
 	Condition string
-	Reason    string
-	Message   string
+	// Code is the code of the problem for which a run has failed.
+	Code    problem.Code
+	Message string
+}
+
+// Reason returns the reason of the condition.
+func (f Final) Reason() string {
+	if f.Code == "" {
+		return v1alpha1.ReasonCompleted
+	}
+	return problem.Lookup(f.Code).Reason
 }
 
 // Finish says whether an ending ends the run. attempts has the ending in its newest entry, failures counts
@@ -86,13 +95,13 @@ func Finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures
 	}
 	switch end.Cause {
 	case contract.CauseCompleted:
-		return &Final{v1alpha1.ConditionComplete, v1alpha1.ReasonCompleted,
+		return &Final{v1alpha1.ConditionComplete, "",
 			"Every step is committed, and every evaluation has its result."}
 	case contract.CauseConfigRejected:
-		return &Final{v1alpha1.ConditionFailed, rejection(end.Reason, problem.ConfigRejected),
+		return &Final{v1alpha1.ConditionFailed, cmp.Or(end.Reason, problem.ConfigRejected),
 			cmp.Or(end.Message, "The learner refused its configuration.")}
 	case contract.CauseDataRejected:
-		return &Final{v1alpha1.ConditionFailed, rejection(end.Reason, problem.DataRejected),
+		return &Final{v1alpha1.ConditionFailed, cmp.Or(end.Reason, problem.DataRejected),
 			cmp.Or(end.Message, "The learner refused its data.")}
 	}
 	if !CountsAsFailure(string(end.Cause)) {
@@ -103,17 +112,12 @@ func Finish(policy v1alpha1.FailurePolicy, attempts []v1alpha1.Attempt, failures
 		return nil
 	}
 	if step, stuck := stuckAt(attempts); stuck {
-		return &Final{v1alpha1.ConditionFailed, v1alpha1.ReasonNoProgress,
+		return &Final{v1alpha1.ConditionFailed, problem.NoProgress,
 			fmt.Sprintf("failurePolicy.maxRestarts (%d) is used up, and the last %d attempts failed at step %d: %s", allowed,
 				sameStepFailures, step, end.Message)}
 	}
-	return &Final{v1alpha1.ConditionFailed, v1alpha1.ReasonRestartsExhausted,
+	return &Final{v1alpha1.ConditionFailed, problem.RestartsExhausted,
 		fmt.Sprintf("failurePolicy.maxRestarts (%d) is used up without a new checkpoint: %s", allowed, end.Message)}
-}
-
-// rejection returns the reason of a verdict's code; the general one where the verdict has none.
-func rejection(code, otherwise problem.Code) string {
-	return problem.Lookup(cmp.Or(code, otherwise)).Reason
 }
 
 // stuckAt returns the step at which the newest counted failures all occurred, if there are enough of them.
@@ -146,7 +150,7 @@ func Backoff(attempts []v1alpha1.Attempt) time.Duration {
 		return 0
 	}
 	if attempts[0].Cause == string(contract.CauseStartTimeout) && AwaitsRepair(attempts[0]) &&
-		attempts[0].Reason != v1alpha1.ReasonInitContainerFailed {
+		attempts[0].Reason != string(problem.InitContainerFailed) {
 		return 0 // Its pod was left for podstate.ReplaceAfter, or for failurePolicy.startDeadlineSeconds.
 	}
 	if AwaitsRepair(attempts[0]) {

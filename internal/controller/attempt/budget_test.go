@@ -4,6 +4,7 @@
 package attempt
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -76,7 +78,7 @@ func TestFinish(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := ""
 			if f := Finish(v1alpha1.FailurePolicy{MaxRestarts: new(int32(5))}, tc.attempts, tc.failures, tc.end); f != nil {
-				got = f.Condition + " " + f.Reason
+				got = f.Condition + " " + cmp.Or(known(f.Code), f.Reason())
 				if f.Message == "" {
 					t.Error("the end has no message")
 				}
@@ -88,6 +90,14 @@ func TestFinish(t *testing.T) {
 	}
 }
 
+// known returns a code of the table; empty for another.
+func known(code problem.Code) string {
+	if problem.IsKnown(code) {
+		return string(code)
+	}
+	return ""
+}
+
 // Failures before the first heartbeat are all at step 0, and end no run whose budget allows more.
 func TestFailuresBeforeTheFirstHeartbeat(t *testing.T) {
 	list := []v1alpha1.Attempt{{Number: 3, Cause: "Crashed"}, {Number: 2, Cause: "Crashed"}, {Number: 1, Cause: "Crashed"}}
@@ -96,7 +106,7 @@ func TestFailuresBeforeTheFirstHeartbeat(t *testing.T) {
 		t.Errorf("three crashes with maxRestarts 20 end the run: %+v", f)
 	}
 	if f := Finish(v1alpha1.FailurePolicy{MaxRestarts: new(int32(20))}, list, 21, end); f == nil ||
-		f.Reason != v1alpha1.ReasonNoProgress {
+		f.Code != problem.NoProgress {
 		t.Errorf("finish = %+v once the budget is used up, want NoProgress", f)
 	}
 }
@@ -109,7 +119,7 @@ func refusedKey(number int32) v1alpha1.Attempt {
 func TestMaxRestartsOfZero(t *testing.T) {
 	f := Finish(v1alpha1.FailurePolicy{MaxRestarts: new(int32(0))},
 		[]v1alpha1.Attempt{endedAttempt(1, contract.CauseCrashed, 0, 1, 0)}, 1, Ending{Cause: contract.CauseCrashed})
-	if f == nil || f.Reason != v1alpha1.ReasonRestartsExhausted {
+	if f == nil || f.Reason() != v1alpha1.ReasonRestartsExhausted {
 		t.Errorf("finish = %+v, want RestartsExhausted at the first crash", f)
 	}
 }

@@ -62,8 +62,8 @@ func ofPod(attempt int32, pod *corev1.Pod, now time.Time) *Ending {
 	if terminated := podstate.Termination(pod, desired.LearnerContainer); terminated != nil {
 		return ofTermination(attempt, pod, terminated)
 	}
-	if failed := podstate.FailedInit(pod, "podOverrides[target=Learner]"); failed.NeedsAction {
-		return &Ending{Cause: contract.CauseStartTimeout, Reason: problem.Code(failed.Reason), Message: failed.Message}
+	if failed := podstate.FailedInit(pod, "podOverrides[target=Learner]"); failed.NeedsAction() {
+		return &Ending{Cause: contract.CauseStartTimeout, Reason: failed.Code, Message: failed.Message()}
 	}
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		message := cmp.Or(pod.Status.Message, pod.Status.Reason, "It left no verdict.")

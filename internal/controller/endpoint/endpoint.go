@@ -15,25 +15,21 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// Message returns the text of a condition about a problem whose evidence a learner reports.
-func Message(found problem.Problem) string {
+// Trimmed returns a problem with the evidence bounded, as a condition shows it.
+func Trimmed(found problem.Problem) problem.Problem {
 	found.Evidence = status.Trim(found.Evidence, MaxEvidence)
-	return found.Message()
+	return found
 }
 
-// Repair quotes what answered instead of the Tinker API, and says how that is repaired. tinker.baseURL can be changed
-// until it is fixed.
-func Repair(tinker v1alpha1.Tinker, fixed bool, request string) string {
-	quoted := Evidence(request)
+// NotTinker returns the problem of a server that is not the Tinker API, with the repair that its answer shows. Once a
+// step is committed, the API server refuses a change of tinker.baseURL.
+func NotTinker(tinker v1alpha1.Tinker, fixed bool, request string) problem.Problem {
 	repair := repairAddress(tinker, request)
 	if fixed && strings.Contains(repair, "tinker.baseURL") {
-		// The API server refuses a change of it.
-		return fmt.Sprintf("%s%s To repair it, %s: in another run, since tinker.baseURL is fixed once a step is committed. "+
-			"Should the server change, "+
-			"this run continues by itself.", problem.Lookup(problem.EndpointNotTinker).Fact, quoted, repair)
+		repair = "repair the server: tinker.baseURL is fixed once a step is committed. In another run, " + repair
 	}
-	return fmt.Sprintf("%s%s To repair it, %s; the run then continues by itself.",
-		problem.Lookup(problem.EndpointNotTinker).Fact, quoted, repair)
+	repair = strings.ToUpper(repair[:1]) + repair[1:]
+	return Trimmed(problem.Problem{Code: problem.EndpointNotTinker, Evidence: request, Repair: repair + "."})
 }
 
 // firstRequest matches the path of a learner's first request, and in it what tinker.baseURL has before /api/v1.
@@ -74,11 +70,3 @@ func repairAddress(tinker v1alpha1.Tinker, evidence string) string {
 
 // MaxEvidence bounds what a learner reports of a failed request, in bytes.
 const MaxEvidence = 512
-
-// Evidence names the request that the endpoint failed to answer, as a further sentence; empty for none.
-func Evidence(request string) string {
-	if request == "" {
-		return ""
-	}
-	return " " + status.Trim(request, MaxEvidence) + "."
-}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // State is what Kueue says of a run. The zero value is of a run that Kueue does not manage.
@@ -51,23 +52,23 @@ func (s State) differs() bool {
 	return s.Digest != "" && s.Workload.Annotations[annotationDigest] != s.Digest
 }
 
-// Why says in Kueue's words why the run may not have pods.
-func (s State) Why() (reason, message string) {
+// Why returns, in Kueue's words, why the run may not have pods.
+func (s State) Why() problem.Problem {
 	switch w := s.Workload; {
 	case w != nil && s.differs():
-		return v1alpha1.ReasonQueued, "The run has changed: Kueue has to admit the pods that it needs now."
+		return problem.Problem{Code: problem.Queued, Evidence: "the run has changed, and Kueue has to admit its new pods"}
 	case w == nil || w.DeletionTimestamp != nil:
-		return v1alpha1.ReasonQueued, "The Workload is being made."
+		return problem.Problem{Code: problem.Queued, Evidence: "its Workload is being made"}
 	case w.is(conditionEvicted):
 		c := meta.FindStatusCondition(w.Status.Conditions, conditionEvicted)
-		return v1alpha1.ReasonEvicted, "Kueue evicted the run (" + c.Reason + "). " + c.Message
+		return problem.Problem{Code: problem.Evicted, Evidence: c.Reason + ": " + c.Message}
 	default:
 		c := meta.FindStatusCondition(w.Status.Conditions, conditionQuotaReserved)
 		if c != nil && c.Status == metav1.ConditionTrue {
 			c = meta.FindStatusCondition(w.Status.Conditions, conditionAdmitted)
 		}
-		return v1alpha1.ReasonQueued, cmp.Or(ptr.Deref(c, metav1.Condition{}).Message,
-			"Kueue has not considered the run yet.")
+		return problem.Problem{Code: problem.Queued,
+			Evidence: cmp.Or(ptr.Deref(c, metav1.Condition{}).Message, "Kueue has not considered the run yet")}
 	}
 }
 

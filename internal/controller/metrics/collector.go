@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // timeout bounds the reading of one scrape.
@@ -66,7 +67,8 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		env := &environments.Items[i]
 		for _, condition := range env.Status.Conditions {
 			out <- prometheus.MustNewConstMetric(environmentCondition, prometheus.GaugeValue, 1,
-				env.Namespace, env.Name, condition.Type, string(condition.Status), condition.Reason)
+				env.Namespace, env.Name, condition.Type, string(condition.Status), condition.Reason,
+				codeLabel(string(status.CodeOf(env.Status.Codes, condition.Type))))
 		}
 	}
 }

@@ -28,7 +28,9 @@ func objects(t *testing.T) client.Reader {
 	training.Status = v1alpha1.TrainingRunStatus{
 		State: v1alpha1.StateTraining, Step: new(int64(7)), Steps: new(int64(60)), Restarts: new(int32(2)), StartTime: &at,
 		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionFalse,
-			Reason: v1alpha1.ReasonNotStalled}},
+			Reason: v1alpha1.ReasonAsExpected},
+			{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonInputBlocked}},
+		Codes: []v1alpha1.ConditionCode{{Condition: v1alpha1.ConditionProgressing, Code: "DataBlocked"}},
 		Metrics: []v1alpha1.MetricValue{{Name: contract.MetricReward, Value: 0.5},
 			{Name: contract.MetricStepSeconds, Value: 1.25},
 			{Name: "of a later version", Value: 1}},

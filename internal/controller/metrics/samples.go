@@ -28,10 +28,10 @@ func describeRun(name, help string, labels ...string) *prometheus.Desc {
 var (
 	runsByState          = describe("runs", "TrainingRuns by state.", "namespace", "state")
 	environmentCondition = describe("environment_condition", "1 for each condition of a RewardEnvironment as it stands.",
-		"namespace", "environment", "type", "status", "reason")
+		"namespace", "environment", "type", "status", "reason", "code")
 
 	runCondition = describeRun("condition", "1 for each condition of a TrainingRun as it stands.", "type", "status",
-		"reason")
+		"reason", "code")
 	runStep    = describeRun("step", "Committed steps.")
 	runSteps   = describeRun("steps", "Steps that the run is to make.")
 	runTokens  = describeRun("tokens_total", "Tokens over all attempts.", "kind")
@@ -113,7 +113,7 @@ func samplesOf(run *v1alpha1.TrainingRun) samples {
 	list.addAttempts(s.Attempts)
 	for _, condition := range s.Conditions {
 		list = append(list, sample{runCondition, prometheus.GaugeValue, 1, []string{condition.Type, string(condition.Status),
-			condition.Reason}})
+			condition.Reason, codeLabel(string(status.CodeOf(s.Codes, condition.Type)))}})
 	}
 	return list
 }
@@ -146,7 +146,7 @@ func (list *samples) addAttempts(attempts []v1alpha1.Attempt) {
 	}
 }
 
-// codeLabel returns the label of an attempt's reason. All codes of other builds share one, so that they make no series
+// codeLabel returns the label of a code. All codes of other builds share one, so that they make no series
 // of their own.
 func codeLabel(reason string) string {
 	if code := problem.Code(reason); reason != "" && !problem.IsKnown(code) {

@@ -8,15 +8,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // look is what keeps pods from starting, and when it was found.
 type look struct {
 	at      time.Time
-	learner podstate.Obstacle
-	workers podstate.Obstacle
+	learner problem.Problem
+	workers problem.Problem
 	// carried says that workers is what an earlier look found.
 	carried bool
 	// replaceAt is when the workers' Job is to be replaced.
@@ -30,7 +29,7 @@ type look struct {
 // the next is ready. It stands for a while only, in case the run has no workers for another reason.
 func (l look) lastsOver(seen State, now time.Time) bool {
 	const limit = time.Minute
-	awaits := l.workers.Reason == v1alpha1.ReasonKeyRefused || l.workers.Reason == v1alpha1.ReasonImagePullFailed
+	awaits := l.workers.Code == problem.WorkersKeyRefused || l.workers.Code == problem.ImagePullFailed
 	return awaits && seen.WorkersReady() == 0 && now.Sub(l.at) < limit
 }
 
@@ -44,6 +43,6 @@ func (l look) report(seen *State, lacking jobs) {
 	}
 	seen.WorkersObstacle, seen.WorkersReplaceAt = l.workers, l.replaceAt
 	if l.carried && seen.WorkersReady() > 0 {
-		seen.WorkersObstacle = podstate.Obstacle{}
+		seen.WorkersObstacle = problem.Problem{}
 	}
 }

@@ -5,7 +5,6 @@ package observe
 
 import (
 	"context"
-	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -31,13 +31,13 @@ const maxMountWords = 512
 type mounts struct {
 	at       time.Time
 	pod      types.UID
-	obstacle podstate.Obstacle
+	obstacle problem.Problem
 }
 
 // observeMounts finds which volume a learner's pod lacks, of which its status says nothing.
 func (o *Observer) observeMounts(ctx context.Context, run *v1alpha1.TrainingRun, seen *State) {
 	pod, now := seen.Learners[status.NewestAttempt(run)].Pod, o.Now()
-	if status.AttemptEnded(run) || !mayLackVolume(pod, desired.LearnerContainer) || LearnerWaits(run, pod).NeedsAction {
+	if status.AttemptEnded(run) || !mayLackVolume(pod, desired.LearnerContainer) || LearnerWaits(run, pod).NeedsAction() {
 		return
 	}
 	if seen.LookAgain = LookInterval; now.Sub(pod.CreationTimestamp.Time) < mountDelay {
@@ -48,7 +48,7 @@ func (o *Observer) observeMounts(ctx context.Context, run *v1alpha1.TrainingRun,
 		known = mounts{at: now, pod: pod.UID, obstacle: o.lackedVolume(ctx, run, pod, "podOverrides[target=Learner].volumes")}
 		o.mounts.Set(run, known)
 	}
-	if known.obstacle.NeedsAction {
+	if known.obstacle.NeedsAction() {
 		seen.LearnerObstacle = known.obstacle
 	}
 }
@@ -65,19 +65,16 @@ func mayLackVolume(pod *corev1.Pod, container string) bool {
 // lackedVolume says which volume a pod does not get, and which field of the run that is by; nothing where no event says
 // so.
 func (o *Observer) lackedVolume(ctx context.Context, run *v1alpha1.TrainingRun, pod *corev1.Pod,
-	field string) podstate.Obstacle {
+	field string) problem.Problem {
 	words, err := refusal.OfMounts(ctx, o.Live, pod)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "finding why a pod lacks a volume")
 	}
 	if words == "" {
-		return podstate.Obstacle{}
+		return problem.Problem{}
 	}
 	words = strings.TrimRight(status.Trim(strings.Join(strings.Fields(words), " "), maxMountWords), ". ")
-	return podstate.Obstacle{Reason: v1alpha1.ReasonConfigNotFound, NeedsAction: true,
-		Message: fmt.Sprintf("A volume of the pod cannot be mounted (%s): create what it names, or correct %s; the pod "+
-			"then starts by itself.",
-			words, mountField(run, words, field))}
+	return problem.Problem{Code: problem.VolumeNotMounted, Evidence: words, Field: mountField(run, words, field)}
 }
 
 // missingVolume matches the kubelet's words about a ConfigMap or Secret that does not exist.
@@ -103,7 +100,7 @@ func mountField(run *v1alpha1.TrainingRun, words, otherwise string) string {
 // workersLackVolume says which volume the first worker lacks whose node has had it for a while; nothing where no event
 // says so.
 func (o *Observer) workersLackVolume(ctx context.Context, run *v1alpha1.TrainingRun,
-	pending []corev1.Pod) podstate.Obstacle {
+	pending []corev1.Pod) problem.Problem {
 	for i := range pending {
 		pod := &pending[i]
 		if !mayLackVolume(pod, desired.RolloutContainer) || o.Now().Sub(pod.CreationTimestamp.Time) < mountDelay {
@@ -112,5 +109,5 @@ func (o *Observer) workersLackVolume(ctx context.Context, run *v1alpha1.Training
 		return o.lackedVolume(ctx, run, pod,
 			"podOverrides[target=Workers].volumes, or what the RewardEnvironment's data set names")
 	}
-	return podstate.Obstacle{}
+	return problem.Problem{}
 }

@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // kubelet is an API server with the events of a kubelet that cannot mount a volume.
@@ -72,8 +72,8 @@ func TestVolumesThatCannotBeMounted(t *testing.T) {
 			seen := State{Learners: map[int32]Learner{1: {Job: desired.LearnerJob(run, 1, "c", desired.Settings{}), Pod: &pod}}}
 			observer.observeMounts(t.Context(), run, &seen)
 			o := seen.LearnerObstacle
-			if o.NeedsAction != (tc.field != "") || !strings.Contains(o.Message, tc.field) || o.NeedsAction &&
-				!strings.Contains(o.Message, tc.note) {
+			if o.NeedsAction() != (tc.field != "") || !strings.Contains(o.Message(), tc.field) || o.NeedsAction() &&
+				!strings.Contains(o.Message(), tc.note) {
 				t.Errorf("the obstacle is %+v, want one that says %q and %q", o, tc.note, tc.field)
 			}
 			if seen.LookAgain != LookInterval {
@@ -93,7 +93,7 @@ func TestWorkersThatLackAVolume(t *testing.T) {
 	observer := New(Observer{Live: live, Now: func() time.Time { return now }})
 	seen := State{Rollout: job}
 	observer.observeObstacles(t.Context(), run, &seen)
-	if o := seen.WorkersObstacle; o.Reason != v1alpha1.ReasonConfigNotFound || !strings.Contains(o.Message,
+	if o := seen.WorkersObstacle; o.Code != problem.VolumeNotMounted || !strings.Contains(o.Message(),
 		"correct podOverrides[target=Workers].volumes") {
 		t.Errorf("the obstacle is %+v, want ConfigNotFound with podOverrides[target=Workers].volumes", o)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -52,7 +53,7 @@ type State struct {
 	Refused, RefusedWorkers refusal.Try
 	// LearnerObstacle and WorkersObstacle are what keeps pods from being created, from starting or, of workers, from being
 	// ready, besides what the learner's pod shows; the zero value where nothing is known to.
-	LearnerObstacle, WorkersObstacle podstate.Obstacle
+	LearnerObstacle, WorkersObstacle problem.Problem
 	// WorkersReplaceAt is when the workers' Job is replaced because none of its workers can work: workers.ReplaceAt.
 	WorkersReplaceAt time.Time
 	// Lingering is a pod that is being deleted and does not end, for people; empty for none.

@@ -19,6 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
@@ -80,13 +81,13 @@ func TestObstacleOfAnEarlierJobIsForgotten(t *testing.T) {
 	observer := New(Observer{Live: &apiServer{[]corev1.Pod{pod}}, Now: func() time.Time { return now }})
 	seen := State{Rollout: refused}
 	observer.observeObstacles(t.Context(), run, &seen)
-	if seen.WorkersObstacle.Reason != v1alpha1.ReasonVersionRefused {
+	if seen.WorkersObstacle.Code != problem.VersionRefused {
 		t.Fatalf("the obstacle of workers of another version is %+v", seen.WorkersObstacle)
 	}
 	replaced, _ := failedWorkers(run, "second", 0)
 	seen = State{Rollout: replaced}
 	observer.observeObstacles(t.Context(), run, &seen)
-	if seen.WorkersObstacle.Reason != "" {
+	if seen.WorkersObstacle.Code != "" {
 		t.Errorf("the Job that replaced them has the obstacle %+v", seen.WorkersObstacle)
 	}
 	if seen.LookAgain == 0 {
@@ -103,12 +104,12 @@ func TestObstacleOfAnEarlierLearnerIsForgotten(t *testing.T) {
 	}
 	observer := New(Observer{Live: &apiServer{}, Now: func() time.Time { return now }})
 	found := look{at: now, learnerJob: "first"}
-	found.learner.Reason = v1alpha1.ReasonCreateRefused
+	found.learner.Code = problem.CreateRefused
 	observer.looks.Set(run, found)
-	for uid, want := range map[types.UID]string{"first": v1alpha1.ReasonCreateRefused, "second": ""} {
+	for uid, want := range map[types.UID]problem.Code{"first": problem.CreateRefused, "second": ""} {
 		seen := State{Learners: job(uid)}
 		observer.observeObstacles(t.Context(), run, &seen)
-		if seen.LearnerObstacle.Reason != want {
+		if seen.LearnerObstacle.Code != want {
 			t.Errorf("Job %s has the obstacle %+v, want reason %q", uid, seen.LearnerObstacle, want)
 		}
 	}
@@ -128,25 +129,25 @@ func TestWorkersWithARefusedKey(t *testing.T) {
 		return seen
 	}
 	seen := look(refused)
-	if seen.WorkersObstacle.Reason != v1alpha1.ReasonKeyRefused || !seen.WorkersReplaceAt.Equal(now.Add(5*time.Second)) {
+	if seen.WorkersObstacle.Code != problem.WorkersKeyRefused || !seen.WorkersReplaceAt.Equal(now.Add(5*time.Second)) {
 		t.Fatalf("the obstacle is %+v, and the Job is replaced at %v", seen.WorkersObstacle, seen.WorkersReplaceAt)
 	}
 	live.pods = nil
 	next, _ := failedWorkers(run, "second", 0)
 	next.CreationTimestamp, next.Status.Failed = metav1.NewTime(now), 0
 	for name, job := range map[string]*batchv1.Job{"no Job": nil, "the next Job": next} {
-		if seen := look(job); seen.WorkersObstacle.Reason != v1alpha1.ReasonKeyRefused || !seen.WorkersReplaceAt.IsZero() {
+		if seen := look(job); seen.WorkersObstacle.Code != problem.WorkersKeyRefused || !seen.WorkersReplaceAt.IsZero() {
 			t.Errorf("with %s the obstacle is %+v, and the Job is replaced at %v", name, seen.WorkersObstacle,
 				seen.WorkersReplaceAt)
 		}
 	}
 	at = now.Add(15 * time.Second)
-	if seen := look(next); seen.WorkersObstacle.Reason != v1alpha1.ReasonKeyRefused {
+	if seen := look(next); seen.WorkersObstacle.Code != problem.WorkersKeyRefused {
 		t.Errorf("while the next Job's workers try the key the obstacle is %+v", seen.WorkersObstacle)
 	}
 	ready := next.DeepCopy()
 	ready.Status.Ready = new(int32(1))
-	if seen := look(ready); seen.WorkersObstacle.NeedsAction {
+	if seen := look(ready); seen.WorkersObstacle.NeedsAction() {
 		t.Errorf("once a worker is ready the obstacle is %+v", seen.WorkersObstacle)
 	}
 }
@@ -160,8 +161,8 @@ func TestWorkersWithLabelsOfTheirOwn(t *testing.T) {
 	observer := New(Observer{Live: &apiServer{[]corev1.Pod{pod}}, Now: func() time.Time { return now }})
 	seen := State{Rollout: job}
 	observer.observeObstacles(t.Context(), run, &seen)
-	if seen.WorkersObstacle.Reason != v1alpha1.ReasonVersionRefused {
-		t.Errorf("the obstacle is %+v, want reason %q", seen.WorkersObstacle, v1alpha1.ReasonVersionRefused)
+	if seen.WorkersObstacle.Code != problem.VersionRefused {
+		t.Errorf("the obstacle is %+v, want reason %q", seen.WorkersObstacle, problem.VersionRefused)
 	}
 }
 

@@ -5,7 +5,6 @@ package observe
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -20,6 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/controller/workers"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -47,7 +47,7 @@ func (o *Observer) observeObstacles(ctx context.Context, run *v1alpha1.TrainingR
 	seen.LookAgain = LookInterval
 	if now.Sub(known.at) >= LookInterval {
 		found := o.look(ctx, run, lacking, now)
-		if lasting && found.workersJob != "" && !found.workers.NeedsAction {
+		if lasting && found.workersJob != "" && !found.workers.NeedsAction() {
 			found.workers, found.carried = known.workers, true
 		}
 		if found.at.IsZero() {
@@ -100,43 +100,43 @@ func lacksWorkers(seen State) bool {
 }
 
 // refusedPod says why a Job's pods are refused; nothing where that is not known.
-func (o *Observer) refusedPod(ctx context.Context, job *batchv1.Job, what, field string) podstate.Obstacle {
+func (o *Observer) refusedPod(ctx context.Context, job *batchv1.Job, what, field string) problem.Problem {
 	refused, err := refusal.OfPods(ctx, o.Live, job)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "finding why pods were refused")
-		return podstate.Obstacle{}
+		return problem.Problem{}
 	}
-	return ObstacleOf(refused, what, field)
+	return refusal.OfObject(refused, what, field)
 }
 
 // workersObstacle says why workers are missing, which is that their pods are refused, that one cannot start, or that
 // one has ended, and when their Job is to be replaced for that.
 func (o *Observer) workersObstacle(ctx context.Context, run *v1alpha1.TrainingRun,
-	job *batchv1.Job) (podstate.Obstacle, time.Time) {
+	job *batchv1.Job) (problem.Problem, time.Time) {
 	if job.Status.Active < ptr.Deref(job.Spec.Parallelism, 1) {
-		if refused := o.refusedPod(ctx, job, "workers' pods", "podOverrides[target=Workers]"); refused.NeedsAction {
+		if refused := o.refusedPod(ctx, job, "workers' pods", "podOverrides[target=Workers]"); refused.NeedsAction() {
 			return refused, time.Time{}
 		}
 	}
 	pending := o.workerPods(ctx, job, client.MatchingFields{"status.phase": string(corev1.PodPending)}, client.Limit(20))
-	found := podstate.Obstacle{}
+	found := problem.Problem{}
 	for i := range pending {
-		if waits := podstate.Waiting(&pending[i], desired.RolloutContainer, workers.Fields); waits.NeedsAction {
+		if waits := podstate.Waiting(&pending[i], desired.RolloutContainer, workers.Fields); waits.NeedsAction() {
 			found = waits
 			break
 		}
 	}
-	if !found.NeedsAction {
+	if !found.NeedsAction() {
 		found = o.workersLackVolume(ctx, run, pending)
 	}
-	if job.Status.Failed == 0 && found.Reason != v1alpha1.ReasonImagePullFailed {
-		if !found.NeedsAction && workers.MayBeUnready(run, job, o.Now()) {
+	if job.Status.Failed == 0 && found.Code != problem.ImagePullFailed {
+		if !found.NeedsAction() && workers.MayBeUnready(run, job, o.Now()) {
 			found = workers.Unready(run, job, o.workerPods(ctx, job), o.Now())
 		}
 		return found, time.Time{}
 	}
 	pods := o.workerPods(ctx, job)
-	if !found.NeedsAction {
+	if !found.NeedsAction() {
 		found = workers.Ended(run, job, pods)
 	}
 	return found, workers.ReplaceAt(job, pods)
@@ -151,20 +151,4 @@ func (o *Observer) workerPods(ctx context.Context, job *batchv1.Job, options ...
 		return nil
 	}
 	return pods.Items
-}
-
-// ObstacleOf returns the API server's message with the repair; the zero value of a refusal gives the zero value of an
-// obstacle.
-func ObstacleOf(r refusal.Refusal, what, field string) podstate.Obstacle {
-	switch {
-	case r.Reason == "":
-		return podstate.Obstacle{}
-	case r.Final():
-		return podstate.Obstacle{Reason: r.Reason, NeedsAction: true,
-			Message: fmt.Sprintf("The API server refuses the %s as not valid (%s): correct %s.", what, r.Words, field)}
-	default:
-		return podstate.Obstacle{Reason: r.Reason, NeedsAction: true,
-			Message: fmt.Sprintf("The API server refuses the %s (%s): correct %s, or change what refuses it; the run then "+
-				"continues by itself.", what, r.Words, field)}
-	}
 }

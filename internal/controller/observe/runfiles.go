@@ -16,6 +16,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // RunFile is the run file of an earlier attempt, with the environments that it pinned.
@@ -35,11 +36,9 @@ type RunFileError struct {
 	err  error
 }
 
-// Error names the file and the repair.
+// Error names the file.
 func (e *RunFileError) Error() string {
-	return fmt.Sprintf("ConfigMap %s, the run file of an earlier attempt, cannot be read: %v: install the version of "+
-		"the operator that wrote it, "+
-		"or create another run with initFrom.", e.name, e.err)
+	return fmt.Sprintf("ConfigMap %s: %v", e.name, e.err)
 }
 
 // Unwrap returns why the file cannot be used.
@@ -91,7 +90,7 @@ func SettingsFixed(run *v1alpha1.TrainingRun) bool {
 // then: only the settings of that step can continue the run.
 func HasStep(run *v1alpha1.TrainingRun) bool {
 	attempts := run.Status.Attempts
-	return ptr.Deref(run.Status.Step, 0) > 0 || len(attempts) > 0 && attempts[0].Reason == v1alpha1.ReasonSettingsDiffer
+	return ptr.Deref(run.Status.Step, 0) > 0 || len(attempts) > 0 && attempts[0].Reason == string(problem.SettingsDiffer)
 }
 
 // BeginsAnew says that a run without a step begins anew although its spec is the same: it is a failed run that is tried

@@ -9,10 +9,11 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// LearnerWaits says what a learner's pod waits for, and which field of the run fixes that.
-func LearnerWaits(run *v1alpha1.TrainingRun, pod *corev1.Pod) podstate.Obstacle {
+// LearnerWaits returns the problem for which a learner's pod waits, with the field of the run that repairs it.
+func LearnerWaits(run *v1alpha1.TrainingRun, pod *corev1.Pod) problem.Problem {
 	return podstate.Waiting(pod, desired.LearnerContainer, podstate.Fields{
 		Image: "podOverrides[target=Learner].image or podOverrides[target=Learner].imagePullSecrets",
 		Secret: func(name string) string {

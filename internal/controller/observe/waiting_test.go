@@ -4,7 +4,6 @@
 package observe
 
 import (
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,14 +30,14 @@ func TestWaitingNamesTheField(t *testing.T) {
 			}}}}}
 	}
 	for field, pod := range map[string]*corev1.Pod{
-		"artifacts.claimName":                  noClaim("runs"),
-		"podOverrides[target=Learner].volumes": noClaim("own"),
-		"tinker.apiKeySecretKeyRef":            noSecret("key"),
-		"artifacts.secretRef":                  noSecret("bucket"),
-		"podOverrides[target=Learner].envFrom": noSecret("own"),
+		"artifacts.claimName":                    noClaim("runs"),
+		"podOverrides[target=Learner].volumes":                    noClaim("own"),
+		"tinker.apiKeySecretKeyRef":              noSecret("key"),
+		"artifacts.secretRef":                    noSecret("bucket"),
+		"podOverrides[target=Learner].env or podOverrides[target=Learner].envFrom": noSecret("own"),
 	} {
-		if got := LearnerWaits(run, pod).Message; !strings.HasSuffix(got, field+".") {
-			t.Errorf("the message is %q, want one that ends with %q", got, field)
+		if got := LearnerWaits(run, pod).Field; got != field {
+			t.Errorf("the field is %q, want %q", got, field)
 		}
 	}
 }

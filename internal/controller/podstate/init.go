@@ -10,28 +10,30 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // maxInitLog bounds how much of the log of an init container a message quotes.
 const maxInitLog = 96
 
-// FailedInit says which of a user's init containers failed, so that a pod has ended without its main container; nothing
-// where none did. pod names the field with what a user decides of the pod.
-func FailedInit(ended *corev1.Pod, pod string) Obstacle {
+// FailedInit returns the problem of a pod that ended before its main container began, because one of a user's init
+// containers failed; the zero value where none did. pod names the field of the pod.
+func FailedInit(ended *corev1.Pod, pod string) problem.Problem {
 	if ended == nil || ended.Status.Phase != corev1.PodFailed || DisruptionOf(ended) != NotDisrupted ||
 		ended.Status.Reason != "" {
-		return Obstacle{}
+		return problem.Problem{}
 	}
 	for _, c := range usersInit(ended) {
 		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
 			return failedInit(c.Name, t, pod)
 		}
 	}
-	return Obstacle{}
+	return problem.Problem{}
 }
 
-// initWaiting says what keeps a user's init containers from running, or a sidecar among them from staying up.
-func initWaiting(pod *corev1.Pod, fields Fields) Obstacle {
+// initWaiting returns the problem that keeps a user's init containers from running, or a sidecar among them from staying
+// up.
+func initWaiting(pod *corev1.Pod, fields Fields) problem.Problem {
 	field := fields.Pod + ".initContainers"
 	own := Fields{Image: field, Secret: func(string) string { return field }, Claim: fields.Claim, Pod: field}
 	for _, c := range usersInit(pod) {
@@ -41,11 +43,11 @@ func initWaiting(pod *corev1.Pod, fields Fields) Obstacle {
 		if last := c.LastTerminationState.Terminated; last != nil && c.State.Waiting.Reason == "CrashLoopBackOff" {
 			return failedInit(c.Name, last, fields.Pod)
 		}
-		if o := waiting(pod, &c, own); o.NeedsAction {
-			return o
+		if found := waiting(pod, &c, own); found.NeedsAction() {
+			return found
 		}
 	}
-	return Obstacle{}
+	return problem.Problem{}
 }
 
 func usersInit(pod *corev1.Pod) []corev1.ContainerStatus {
@@ -58,11 +60,10 @@ func usersInit(pod *corev1.Pod) []corev1.ContainerStatus {
 	return users
 }
 
-func failedInit(name string, t *corev1.ContainerStateTerminated, pod string) Obstacle {
-	text := fmt.Sprintf("Init container %q exited with code %d", name, t.ExitCode)
+func failedInit(name string, t *corev1.ContainerStateTerminated, pod string) problem.Problem {
+	text := fmt.Sprintf("%q exited with code %d", name, t.ExitCode)
 	if line := LogEnd(t.Message, maxInitLog); line != "" {
-		text += fmt.Sprintf(" (its log ends: %s)", line)
+		text += "; its log ends: " + line
 	}
-	return Obstacle{v1alpha1.ReasonInitContainerFailed, text + ": correct it in " + pod +
-		".initContainers, or what it needs.", true}
+	return problem.Problem{Code: problem.InitContainerFailed, Evidence: text, Field: pod + ".initContainers"}
 }

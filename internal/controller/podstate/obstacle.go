@@ -7,27 +7,18 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
-
-// Obstacle is why a container does not run yet.
-type Obstacle struct {
-	// Reason is a reason of the condition PodsReady.
-	Reason string
-	// Message says what to do. It does not change while the obstacle stays.
-	Message string
-	// NeedsAction says that somebody has to act; otherwise the problem passes by itself.
-	NeedsAction bool
-}
 
 // Fields names the fields by which a user can fix a pod.
 type Fields struct {
-	// Image names the field of the image.
+	// Image names the fields of the image.
 	Image string
 	// Secret names the field that refers to a Secret.
 	Secret func(name string) string
@@ -37,30 +28,29 @@ type Fields struct {
 	Pod string
 }
 
-// Waiting says what a pod's container waits for. The manager cannot read Secrets: that one is missing, or
-// has not the key, is what the kubelet says when it makes the container. A nil pod has not been made yet.
-func Waiting(pod *corev1.Pod, container string, fields Fields) Obstacle {
+// Waiting returns the problem for which a pod's container waits; the zero value while the pod starts, and for a nil pod,
+// which has not been made yet. The manager cannot read Secrets: that a Secret or its key is missing is known from the
+// kubelet, which says so when it makes the container.
+func Waiting(pod *corev1.Pod, container string, fields Fields) problem.Problem {
 	if pod == nil {
-		return Obstacle{v1alpha1.ReasonStarting, "The pod has not been made yet.", false}
+		return problem.Problem{}
 	}
 	if c := unschedulable(pod); c != nil {
 		return unscheduled(pod.Namespace, c.Message, fields)
 	}
 	if c := statusOf(pod, container); c != nil && c.State.Waiting != nil {
-		if o := waiting(pod, c, fields); o.NeedsAction {
-			return o
+		if found := waiting(pod, c, fields); found.NeedsAction() {
+			return found
 		}
 	}
-	if o := initWaiting(pod, fields); o.NeedsAction {
-		return o
+	if found := initWaiting(pod, fields); found.NeedsAction() {
+		return found
 	}
 	if c := imageMissing(pod); c != nil {
-		return Obstacle{v1alpha1.ReasonImagePullFailed,
-			fmt.Sprintf("Image %q of container %q cannot be pulled: correct ors.server.image or execution.image of the "+
-				"RewardEnvironment, or %s.",
-				c.Image, c.Name, fields.Image), true}
+		return problem.Problem{Code: problem.ImagePullFailed, Evidence: fmt.Sprintf("%q of container %q", c.Image, c.Name),
+			Field: "ors.server.image or execution.image of the RewardEnvironment, or " + fields.Image}
 	}
-	return Obstacle{v1alpha1.ReasonStarting, "The pod is starting.", false}
+	return problem.Problem{}
 }
 
 // Unschedulable says that the scheduler finds no node for a pod, and since when.
@@ -83,19 +73,18 @@ func unschedulable(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-func waiting(pod *corev1.Pod, c *corev1.ContainerStatus, fields Fields) Obstacle {
+func waiting(pod *corev1.Pod, c *corev1.ContainerStatus, fields Fields) problem.Problem {
 	switch state := c.State.Waiting; {
 	case state.Reason == "CreateContainerConfigError":
 		return missing(pod.Namespace, state.Message, fields)
 	case state.Reason == "InvalidImageName", state.Reason == "ErrImageNeverPull",
 		slices.Contains(imageFailures, state.Reason):
-		return Obstacle{v1alpha1.ReasonImagePullFailed, fmt.Sprintf("Image %q cannot be pulled: correct %s.",
-			imageOf(pod, c.Name), fields.Image), true}
+		return problem.Problem{Code: problem.ImagePullFailed, Evidence: strconv.Quote(imageOf(pod, c.Name)),
+			Field: fields.Image}
 	case state.Reason == "CreateContainerError", state.Reason == "RunContainerError":
-		return Obstacle{v1alpha1.ReasonContainerRefused, fmt.Sprintf("The container cannot be made: %s: correct %s.",
-			state.Message, fields.Pod), true}
+		return problem.Problem{Code: problem.ContainerRefused, Evidence: state.Message, Field: fields.Pod}
 	default:
-		return Obstacle{v1alpha1.ReasonStarting, "The pod is starting.", false}
+		return problem.Problem{}
 	}
 }
 
@@ -131,15 +120,12 @@ func ReplaceIn(pod *corev1.Pod, now time.Time) time.Duration {
 // noClaim matches the scheduler's message about a PersistentVolumeClaim that does not exist.
 var noClaim = regexp.MustCompile(`persistentvolumeclaim "([^"]+)" not found`)
 
-func unscheduled(namespace, words string, fields Fields) Obstacle {
+func unscheduled(namespace, words string, fields Fields) problem.Problem {
 	if found := noClaim.FindStringSubmatch(words); found != nil {
-		return Obstacle{v1alpha1.ReasonUnschedulable,
-			fmt.Sprintf("PersistentVolumeClaim %q does not exist in namespace %q: create it, or correct %s.", found[1],
-				namespace, fields.Claim(found[1])), true}
+		return problem.Problem{Code: problem.ClaimNotFound, Evidence: fmt.Sprintf("%q in namespace %q", found[1], namespace),
+			Field: fields.Claim(found[1])}
 	}
-	return Obstacle{v1alpha1.ReasonUnschedulable,
-		fmt.Sprintf("The pod cannot be scheduled: %s: add a node that fits, or correct %s.", strings.TrimRight(words, ". "),
-			fields.Pod), true}
+	return problem.Problem{Code: problem.Unschedulable, Evidence: strings.TrimRight(words, ". "), Field: fields.Pod}
 }
 
 // imageOf returns the image as the spec has it; the status has it as the runtime resolved it.
@@ -158,16 +144,14 @@ var (
 	noSecretKey = regexp.MustCompile(`couldn't find key (\S+) in Secret \S+/(\S+)`)
 )
 
-func missing(namespace, words string, fields Fields) Obstacle {
+func missing(namespace, words string, fields Fields) problem.Problem {
 	if found := noSecretKey.FindStringSubmatch(words); found != nil {
-		return Obstacle{v1alpha1.ReasonSecretKeyNotFound,
-			fmt.Sprintf("Secret %q has no key %q: add it, or correct %s.", found[2], found[1], fields.Secret(found[2])), true}
+		return problem.Problem{Code: problem.SecretKeyNotFound, Evidence: fmt.Sprintf("key %q of Secret %q", found[1],
+			found[2]), Field: fields.Secret(found[2])}
 	}
 	if found := noSecret.FindStringSubmatch(words); found != nil {
-		return Obstacle{v1alpha1.ReasonSecretNotFound,
-			fmt.Sprintf("Secret %q does not exist in namespace %q: create it, or correct %s.", found[1], namespace,
-				fields.Secret(found[1])), true}
+		return problem.Problem{Code: problem.SecretNotFound, Evidence: fmt.Sprintf("%q in namespace %q", found[1],
+			namespace), Field: fields.Secret(found[1])}
 	}
-	return Obstacle{v1alpha1.ReasonConfigNotFound, fmt.Sprintf("The container cannot be configured: %s: correct %s.",
-		words, fields.Pod), true}
+	return problem.Problem{Code: problem.ConfigNotFound, Evidence: words, Field: fields.Pod}
 }

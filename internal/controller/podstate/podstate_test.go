@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 func podWith(state corev1.ContainerState) *corev1.Pod {
@@ -62,22 +64,22 @@ func TestFailedInit(t *testing.T) {
 		}
 		return pod
 	}
-	failed := Obstacle{"InitContainerFailed",
-		`Init container "fetch" exited with code 1 (its log ends: fetch: token=[redacted] is refused): correct it in podOverrides[target=Learner].initContainers, or what it needs.`, true}
+	failed := problem.Problem{Code: problem.InitContainerFailed, Field: "podOverrides[target=Learner].initContainers",
+		Evidence: `"fetch" exited with code 1; its log ends: fetch: token=[redacted] is refused`}
 	cases := map[string]struct {
 		pod  *corev1.Pod
-		want Obstacle
+		want problem.Problem
 	}{
-		"no pod":            {nil, Obstacle{}},
+		"no pod":            {nil, problem.Problem{}},
 		"one that failed":   {pod(), failed},
-		"one that ended":    {pod(func(p *corev1.Pod) { p.Status.InitContainerStatuses[0].State = exited(0) }), Obstacle{}},
-		"a pod in progress": {pod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }), Obstacle{}},
-		"an evicted pod":    {pod(func(p *corev1.Pod) { p.Status.Reason = "Evicted" }), Obstacle{}},
+		"one that ended":    {pod(func(p *corev1.Pod) { p.Status.InitContainerStatuses[0].State = exited(0) }), problem.Problem{}},
+		"a pod in progress": {pod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }), problem.Problem{}},
+		"an evicted pod":    {pod(func(p *corev1.Pod) { p.Status.Reason = "Evicted" }), problem.Problem{}},
 		"a disrupted pod": {pod(func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: "True"}}
-		}), Obstacle{}},
+		}), problem.Problem{}},
 		"a server of an environment": {pod(func(p *corev1.Pod) { p.Status.InitContainerStatuses[0].Name = "environment-a" }),
-			Obstacle{}},
+			problem.Problem{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -91,45 +93,41 @@ func TestFailedInit(t *testing.T) {
 func TestWaiting(t *testing.T) {
 	cases := map[string]struct {
 		pod  *corev1.Pod
-		want Obstacle
+		want problem.Problem
 	}{
-		"no pod yet":  {nil, Obstacle{"Starting", "The pod has not been made yet.", false}},
-		"a fresh pod": {&corev1.Pod{}, Obstacle{"Starting", "The pod is starting.", false}},
-		"being made":  {podThatWaits("ContainerCreating", ""), Obstacle{"Starting", "The pod is starting.", false}},
+		"no pod yet":  {nil, problem.Problem{}},
+		"a fresh pod": {&corev1.Pod{}, problem.Problem{}},
+		"being made":  {podThatWaits("ContainerCreating", ""), problem.Problem{}},
 		"no node": {podUnscheduled("0/1 nodes"),
-			Obstacle{"Unschedulable", "The pod cannot be scheduled: 0/1 nodes: add a node that fits, or correct the pod.",
-				true}},
+			problem.Problem{Code: problem.Unschedulable, Evidence: "0/1 nodes", Field: "the pod"}},
 		"no node yet": {podUnscheduled("0/2 nodes are available: 2 Insufficient cpu. "),
-			Obstacle{"Unschedulable", "The pod cannot be scheduled: 0/2 nodes are available: 2 Insufficient cpu: add a node " +
-				"that fits, or correct the pod.", true}},
+			problem.Problem{Code: problem.Unschedulable, Evidence: "0/2 nodes are available: 2 Insufficient cpu",
+				Field: "the pod"}},
 		"no claim": {podUnscheduled(`0/1 nodes are available: persistentvolumeclaim "c" not found. not found`),
-			Obstacle{"Unschedulable",
-				`PersistentVolumeClaim "c" does not exist in namespace "ns": create it, or correct claim of c.`, true}},
+			problem.Problem{Code: problem.ClaimNotFound, Evidence: `"c" in namespace "ns"`, Field: "claim of c"}},
 		"no Secret": {podThatWaits("CreateContainerConfigError", `secret "s" not found`),
-			Obstacle{"SecretNotFound", `Secret "s" does not exist in namespace "ns": create it, or correct field of s.`, true}},
+			problem.Problem{Code: problem.SecretNotFound, Evidence: `"s" in namespace "ns"`, Field: "field of s"}},
 		"no key": {podThatWaits("CreateContainerConfigError", `couldn't find key k in Secret ns/s`),
-			Obstacle{"SecretKeyNotFound", `Secret "s" has no key "k": add it, or correct field of s.`, true}},
+			problem.Problem{Code: problem.SecretKeyNotFound, Evidence: `key "k" of Secret "s"`, Field: "field of s"}},
 		"no config": {podThatWaits("CreateContainerConfigError", `configmap "c" not found`),
-			Obstacle{"ConfigNotFound", `The container cannot be configured: configmap "c" not found: correct the pod.`, true}},
+			problem.Problem{Code: problem.ConfigNotFound, Evidence: `configmap "c" not found`, Field: "the pod"}},
 		"no image": {podThatWaits("ErrImagePull", "long and changing"),
-			Obstacle{"ImagePullFailed", `Image "registry/image:1" cannot be pulled: correct the image.`, true}},
+			problem.Problem{Code: problem.ImagePullFailed, Evidence: `"registry/image:1"`, Field: "the image"}},
 		"still none": {podThatWaits("ImagePullBackOff", "another text"),
-			Obstacle{"ImagePullFailed", `Image "registry/image:1" cannot be pulled: correct the image.`, true}},
+			problem.Problem{Code: problem.ImagePullFailed, Evidence: `"registry/image:1"`, Field: "the image"}},
 		"no init image": {initThatWaits("fetch", "ErrImagePull", ""),
-			Obstacle{"ImagePullFailed", `Image "registry/init:1" cannot be pulled: correct the pod.initContainers.`, true}},
+			problem.Problem{Code: problem.ImagePullFailed, Evidence: `"registry/init:1"`, Field: "the pod.initContainers"}},
 		"no init Secret": {initThatWaits("fetch", "CreateContainerConfigError", `secret "s" not found`),
-			Obstacle{"SecretNotFound",
-				`Secret "s" does not exist in namespace "ns": create it, or correct the pod.initContainers.`, true}},
+			problem.Problem{Code: problem.SecretNotFound, Evidence: `"s" in namespace "ns"`, Field: "the pod.initContainers"}},
 		"a sidecar fails": {initThatWaits("proxy", "CrashLoopBackOff", "back-off"),
-			Obstacle{"InitContainerFailed",
-				`Init container "proxy" exited with code 3 (its log ends: proxy: no route): correct it in the pod.initContainers, or what it needs.`, true}},
+			problem.Problem{Code: problem.InitContainerFailed,
+				Evidence: `"proxy" exited with code 3; its log ends: proxy: no route`, Field: "the pod.initContainers"}},
 		"no server image": {initThatWaits("environment-a", "ErrImagePull", ""),
-			Obstacle{"ImagePullFailed",
-				`Image "registry/init:1" of container "environment-a" cannot be pulled: correct ors.server.image or execution.image of the RewardEnvironment, or the image.`, true}},
-		"a server fails": {initThatWaits("environment-a", "CrashLoopBackOff", ""),
-			Obstacle{"Starting", "The pod is starting.", false}},
+			problem.Problem{Code: problem.ImagePullFailed, Evidence: `"registry/init:1" of container "environment-a"`,
+				Field: "ors.server.image or execution.image of the RewardEnvironment, or the image"}},
+		"a server fails": {initThatWaits("environment-a", "CrashLoopBackOff", ""), problem.Problem{}},
 		"no run": {podThatWaits("CreateContainerError", "exec"),
-			Obstacle{"ContainerRefused", "The container cannot be made: exec: correct the pod.", true}},
+			problem.Problem{Code: problem.ContainerRefused, Evidence: "exec", Field: "the pod"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

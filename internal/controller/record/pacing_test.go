@@ -21,7 +21,7 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func TestDue(t *testing.T) {
 	base := v1alpha1.TrainingRunStatus{Attempts: []v1alpha1.Attempt{{Number: 1}}}
 	for _, kind := range []string{v1alpha1.ConditionPodsReady, v1alpha1.ConditionSuspended} {
-		status.Set(&base.Conditions, 3, now.Add(-time.Minute), status.False(kind, "R", "m"))
+		status.Set(&base.Conditions, &base.Codes, 3, now.Add(-time.Minute), status.False(kind, "R", "m"))
 	}
 	base.ObservedGeneration, base.State = new(int64(3)), "Training"
 	base.Step, base.Metrics = new(int64(41)), []v1alpha1.MetricValue{{Name: contract.MetricPassAt1, Value: 0.5},
@@ -69,13 +69,13 @@ func TestDue(t *testing.T) {
 		"a state is waited for": {func(s *v1alpha1.TrainingRunStatus) { s.State = "Evaluating" }, time.Second, false,
 			time.Second},
 		"a learner is waited for": {func(s *v1alpha1.TrainingRunStatus) {
-			status.Set(&s.Conditions, 3, now, status.True(v1alpha1.ConditionPodsReady, "Running", "m"))
+			status.Set(&s.Conditions, &s.Codes, 3, now, status.True(v1alpha1.ConditionPodsReady, "Running", "m"))
 		}, 2 * time.Second, true, 0},
 		"a suspension at once": {func(s *v1alpha1.TrainingRunStatus) {
-			status.Set(&s.Conditions, 3, now, status.Unknown(v1alpha1.ConditionSuspended, "Draining", "m"))
+			status.Set(&s.Conditions, &s.Codes, 3, now, status.Unknown(v1alpha1.ConditionSuspended, "Draining", "m"))
 		}, 0, true, 0},
 		"a failure at once": {func(s *v1alpha1.TrainingRunStatus) {
-			status.Set(&s.Conditions, 3, now, status.True(v1alpha1.ConditionFailed, "NoProgress", "m"))
+			status.Set(&s.Conditions, &s.Codes, 3, now, status.True(v1alpha1.ConditionFailed, "NoProgress", "m"))
 		}, 0, true, 0},
 		"an attempt's end at once": {func(s *v1alpha1.TrainingRunStatus) {
 			s.Attempts[0].CompletionTime = new(metav1.NewTime(now))

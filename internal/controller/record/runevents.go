@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -27,22 +28,12 @@ const (
 	eventEarlierRun      = "EarlierRunFound"
 )
 
-// waitReasons are the reasons of Progressing=False that have an event: what others have to do, or to pass, before the
-// run continues.
-var waitReasons = []string{
-	v1alpha1.ReasonThrottled, v1alpha1.ReasonPaymentRequired, v1alpha1.ReasonPausedCapacity,
-	v1alpha1.ReasonPausedRateLimit,
-	v1alpha1.ReasonEndpointUnreachable, v1alpha1.ReasonRequestTooLarge, v1alpha1.ReasonKeyRefused,
-	v1alpha1.ReasonEndpointFailing, v1alpha1.ReasonCreateRefused, v1alpha1.ReasonEnvironmentUnavailable,
-	v1alpha1.ReasonEndpointNotTinker, v1alpha1.ReasonModelUnknown, v1alpha1.ReasonUnsupportedByEndpoint,
-	v1alpha1.ReasonOptimizerNotRestored, v1alpha1.ReasonNoUsableCheckpoint,
-	v1alpha1.ReasonImagePullFailed, v1alpha1.ReasonSecretNotFound, v1alpha1.ReasonSecretKeyNotFound,
-	v1alpha1.ReasonConfigNotFound,
-	v1alpha1.ReasonContainerRefused, v1alpha1.ReasonInitContainerFailed,
+// isEvent reports whether a wait of Progressing has an event: others have to act, or the endpoint has a problem that
+// passes.
+func isEvent(code problem.Code) bool {
+	row := problem.Lookup(code)
+	return problem.IsKnown(code) && (row.NeedsAction || row.Endpoint)
 }
-
-// refusals are the reasons for which Kubernetes makes no workers.
-var refusals = []string{v1alpha1.ReasonCreateRefused, v1alpha1.ReasonSpecRefused}
 
 // EventsOfRun returns the events that follow from a change of a run's status. every is checkpoints.everySteps.
 func EventsOfRun(every int64, before, after *v1alpha1.TrainingRunStatus) []Event {
@@ -126,14 +117,18 @@ func conditionEvents(before, after *v1alpha1.TrainingRunStatus) []Event {
 			return Warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionTrue && !failed
 		}},
 		{v1alpha1.ConditionProgressing, func(_, is *metav1.Condition) (Event, bool) {
-			return Warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionFalse && slices.Contains(waitReasons,
-				is.Reason)
+			return Warning(is.Reason, "Wait", is.Message), is.Status == metav1.ConditionFalse &&
+				isEvent(status.CodeOf(after.Codes, is.Type))
 		}},
 		{v1alpha1.ConditionPodsReady, func(_, is *metav1.Condition) (Event, bool) {
-			return Warning(is.Reason, "Create", is.Message), answers(after) && slices.Contains(refusals, is.Reason)
+			code := status.CodeOf(after.Codes, is.Type)
+			return Warning(is.Reason, "Create", is.Message), answers(after) &&
+				(code == problem.CreateRefused || code == problem.SpecRefused)
 		}},
 		{v1alpha1.ConditionPodsReady, func(_, is *metav1.Condition) (Event, bool) {
-			return Warning(is.Reason, "Start", is.Message), is.Reason == v1alpha1.ReasonWorkersCrashed
+			code := status.CodeOf(after.Codes, is.Type)
+			return Warning(is.Reason, "Start", is.Message), code == problem.WorkersCrashed ||
+				code == problem.WorkersOutOfMemory
 		}},
 		{v1alpha1.ConditionRecording, func(_, is *metav1.Condition) (Event, bool) {
 			return Warning(is.Reason, "Track", is.Message), is.Status == metav1.ConditionFalse
@@ -146,7 +141,8 @@ func conditionEvents(before, after *v1alpha1.TrainingRunStatus) []Event {
 		}},
 	} {
 		was, is, changed := Transition(before.Conditions, after.Conditions, transition.kind)
-		if is == nil || !changed && !newEvidence(was, is) {
+		changed = changed || status.CodeOf(before.Codes, transition.kind) != status.CodeOf(after.Codes, transition.kind)
+		if is == nil || !changed && !newEvidence(was, is, status.CodeOf(after.Codes, transition.kind)) {
 			continue
 		}
 		if event, ok := transition.event(was, is); ok {
@@ -167,7 +163,7 @@ func optimizerEvents(before, after *v1alpha1.TrainingRunStatus) []Event {
 		meta.IsStatusConditionTrue(after.Conditions, v1alpha1.ConditionFailed) {
 		return nil
 	}
-	return []Event{Warning(v1alpha1.ReasonOptimizerNotRestored, "Resume",
+	return []Event{Warning(string(problem.OptimizerNotRestored), "Resume",
 		"The endpoint does not restore the optimizer: Adam starts from zero after each resume.")}
 }
 
@@ -177,13 +173,12 @@ func forgetsOptimizer(s *v1alpha1.TrainingRunStatus) bool {
 }
 
 // newEvidence says that the endpoint fails in another way than before.
-func newEvidence(was, is *metav1.Condition) bool {
-	return was != nil && is.Type == v1alpha1.ConditionProgressing && slices.Contains(waitReasons, is.Reason) &&
-		was.Message != is.Message
+func newEvidence(was, is *metav1.Condition, code problem.Code) bool {
+	return was != nil && is.Type == v1alpha1.ConditionProgressing && isEvent(code) && was.Message != is.Message
 }
 
 func suspendEvent(was, is *metav1.Condition) (Event, bool) {
-	if is.Reason == v1alpha1.ReasonNotSuspended {
+	if is.Reason == v1alpha1.ReasonAsExpected {
 		return Normal(eventResumed, "Resume", "The run continues."), was != nil && was.Status == metav1.ConditionTrue
 	}
 	return Normal(is.Reason, "Suspend", is.Message), is.Status != metav1.ConditionFalse

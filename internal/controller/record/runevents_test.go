@@ -35,7 +35,7 @@ func TestNew(t *testing.T) {
 	with := func(base v1alpha1.TrainingRunStatus, conditions ...status.Condition) v1alpha1.TrainingRunStatus {
 		next := *base.DeepCopy()
 		for _, c := range conditions {
-			status.Set(&next.Conditions, 1, time.Now(), c)
+			status.Set(&next.Conditions, &next.Codes, 1, time.Now(), c)
 		}
 		return next
 	}
@@ -57,9 +57,9 @@ func TestNew(t *testing.T) {
 		"a suspension": {with(started, status.Unknown("Suspended", "Draining", "m")),
 			with(started, status.True("Suspended", "Suspended", "m")), []string{"Normal Suspended"}},
 		"a resumption": {with(started, status.True("Suspended", "Suspended", "m")),
-			with(started, status.False("Suspended", "NotSuspended", "m")), []string{"Normal Resumed"}},
+			with(started, status.False("Suspended", "AsExpected", "m")), []string{"Normal Resumed"}},
 		"a run's first status": {v1alpha1.TrainingRunStatus{},
-			with(v1alpha1.TrainingRunStatus{}, status.False("Suspended", "NotSuspended", "m")), nil},
+			with(v1alpha1.TrainingRunStatus{}, status.False("Suspended", "AsExpected", "m")), nil},
 		"completion": {started, with(started, status.True("Complete", "Completed", "m")),
 			[]string{"Normal Completed"}},
 		"a failure has one event": {started, with(started, status.True("Failed", "KeyRefused", "m"),

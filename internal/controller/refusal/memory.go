@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/internal/controller/objectmap"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // RetryInterval is the time between two tries to create an object that was refused.
@@ -18,7 +19,7 @@ const RetryInterval = 45 * time.Second
 
 // Try is a create that was refused.
 type Try struct {
-	Refusal
+	problem.Problem
 	// Name of the object that was to be created.
 	Name string
 	// Generation of its owner.
@@ -30,11 +31,11 @@ type Try struct {
 // owner if the refusal is final. The zero Try waits for nothing.
 func (t Try) Wait(generation int64, now time.Time) (time.Duration, bool) {
 	switch {
-	case t.Reason == "":
+	case t.Code == "":
 		return 0, true
 	case t.Generation != generation:
 		return 0, true
-	case t.Final():
+	case t.Code == problem.SpecRefused:
 		return 0, false
 	default:
 		return max(0, t.At.Add(RetryInterval).Sub(now)), true
@@ -53,7 +54,7 @@ func (m *Memory) Record(owner client.Object, role, name string, err error, now t
 	maps.Copy(tries, m.byRole.Get(owner))
 	delete(tries, role)
 	if is {
-		tries[role] = Try{Refusal: refused, Name: name, Generation: owner.GetGeneration(), At: now}
+		tries[role] = Try{Problem: refused, Name: name, Generation: owner.GetGeneration(), At: now}
 	}
 	m.byRole.Set(owner, tries)
 	return is

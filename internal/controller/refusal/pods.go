@@ -14,7 +14,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // Reasons of the events that the Job controller records about the pods that it makes.
@@ -25,16 +25,16 @@ const (
 
 // OfPods reads from the events of a Job that lacks pods why they were refused. Events of refusals before the newest pod
 // do not count.
-func OfPods(ctx context.Context, reader client.Reader, job *batchv1.Job) (Refusal, error) {
+func OfPods(ctx context.Context, reader client.Reader, job *batchv1.Job) (problem.Problem, error) {
 	var events eventsv1.EventList
 	of := client.MatchingFields{"regarding.kind": "Job", "regarding.uid": string(job.UID)}
 	if err := reader.List(ctx, &events, client.InNamespace(job.Namespace), of); err != nil {
-		return Refusal{}, fmt.Errorf("listing events of job %s: %w", job.Name, err)
+		return problem.Problem{}, fmt.Errorf("listing events of job %s: %w", job.Name, err)
 	}
 	return newest(events.Items), nil
 }
 
-func newest(events []eventsv1.Event) Refusal {
+func newest(events []eventsv1.Event) problem.Problem {
 	var note string
 	var refused, created time.Time
 	for _, e := range events {
@@ -47,9 +47,9 @@ func newest(events []eventsv1.Event) Refusal {
 		}
 	}
 	if note == "" || refused.Before(created) {
-		return Refusal{}
+		return problem.Problem{}
 	}
-	return Refusal{v1alpha1.ReasonCreateRefused, podWords(note)}
+	return problem.Problem{Code: problem.CreateRefused, Evidence: podWords(note)}
 }
 
 // lastSeen is when an event last occurred. The recorder of the Job controller writes the older fields.

@@ -13,33 +13,33 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
-// Refusal is why Kubernetes did not accept an object. Its zero value means that it was accepted.
-type Refusal struct {
-	// Reason is CreateRefused for what may pass later, as with a quota, SpecRefused for what cannot pass until the
-	// object is another one, or NamespaceTerminating for what cannot pass at all.
-	Reason string
-	// Words are the API server's own.
-	Words string
-}
-
-// Final says that trying again with the same object is pointless.
-func (r Refusal) Final() bool { return r.Reason == v1alpha1.ReasonSpecRefused }
-
-// Of reads an answer of the API server to a create; false for one that is uncertain, or that refuses nothing.
-func Of(err error) (Refusal, bool) {
+// Of returns the problem that an answer of the API server to a create shows, with its words as evidence: CreateRefused
+// for what may pass later, as with a quota, SpecRefused for what cannot pass until the object is another one, and
+// NamespaceTerminating for what cannot pass at all. It returns false for an answer that is uncertain, or that refuses
+// nothing.
+func Of(err error) (problem.Problem, bool) {
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return Refusal{v1alpha1.ReasonNamespaceTerminating, err.Error()}, true
+		return problem.Problem{Code: problem.NamespaceTerminating, Evidence: err.Error()}, true
 	case apierrors.IsForbidden(err), denied(err), needsRepair(err):
-		return Refusal{v1alpha1.ReasonCreateRefused, err.Error()}, true
+		return problem.Problem{Code: problem.CreateRefused, Evidence: err.Error()}, true
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
-		return Refusal{v1alpha1.ReasonSpecRefused, err.Error()}, true
+		return problem.Problem{Code: problem.SpecRefused, Evidence: err.Error()}, true
 	default:
-		return Refusal{}, false
+		return problem.Problem{}, false
 	}
+}
+
+// OfObject returns a refusal with the object that was refused and the field by which a person corrects it; the zero
+// value for the zero value.
+func OfObject(refused problem.Problem, object, field string) problem.Problem {
+	if refused.Code == "" {
+		return refused
+	}
+	return problem.Problem{Code: refused.Code, Evidence: object + ": " + refused.Evidence, Field: field}
 }
 
 // denied says that an admission webhook or policy refuses: it may be changed while the object stays, whatever status

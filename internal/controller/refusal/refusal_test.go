@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 var (
@@ -66,7 +67,7 @@ func TestOf(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, is := Of(tc.err)
-			if got.Reason != tc.want || is != (tc.want != "") || (is && got.Words == "") {
+			if got.Code != problem.Code(tc.want) || is != (tc.want != "") || (is && got.Evidence == "") {
 				t.Errorf("Of = %+v, %v, want %q", got, is, tc.want)
 			}
 		})
@@ -96,7 +97,7 @@ func TestNewest(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := newest(tc.events).Words; got != tc.want {
+			if got := newest(tc.events).Evidence; got != tc.want {
 				t.Errorf("newest = %q, want %q", got, tc.want)
 			}
 		})
@@ -130,10 +131,10 @@ func TestMemory(t *testing.T) {
 	m.Record(run, "learner", "j", invalid, now)
 	expect("an invalid object", wait(3, time.Hour), outcome{0, false})
 	expect("another spec", wait(4, 0), outcome{0, true})
-	if m.Latest(run, "rollout").Reason != "" {
+	if m.Latest(run, "rollout").Code != "" {
 		t.Error("memory mixes roles up")
 	}
-	if m.Record(run, "learner", "j", nil, now) || m.Latest(run, "learner").Reason != "" {
+	if m.Record(run, "learner", "j", nil, now) || m.Latest(run, "learner").Code != "" {
 		t.Error("an object that was created is still refused")
 	}
 	m.Record(run, "learner", "j", invalid, now)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 
@@ -15,6 +17,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
@@ -51,17 +54,17 @@ func readyEnvironment() *v1alpha1.RewardEnvironment {
 	return env
 }
 
-// reasonOf gives a problem's reason and whether somebody has to act.
-func reasonOf(p *Problem) string {
+// codeOf gives a problem's code and whether somebody has to act.
+func codeOf(p *problem.Problem) string {
 	switch {
 	case p == nil:
 		return ""
-	case p.NeedsAction && p.Grace:
-		return p.Reason + " (needs action, after a while)"
-	case p.NeedsAction:
-		return p.Reason + " (needs action)"
+	case p.NeedsAction() && p.Row().Grace:
+		return string(p.Code) + " (needs action, after a while)"
+	case p.NeedsAction():
+		return string(p.Code) + " (needs action)"
 	default:
-		return p.Reason
+		return string(p.Code)
 	}
 }
 
@@ -95,18 +98,18 @@ func TestEnvironments(t *testing.T) {
 		"a missing one":                 {newRun(), nil, none, "", "EnvironmentNotFound (needs action)"},
 		"one that was never probed": {newRun(), nil,
 			changed(func(e *v1alpha1.RewardEnvironment) { e.Status = v1alpha1.RewardEnvironmentStatus{} }), "",
-			"EnvironmentNotReady"},
+			"EnvironmentProbing"},
 		"one that changed since its probe": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) { e.Generation = 2 }),
-			"", "EnvironmentNotReady"},
+			"", "EnvironmentProbing"},
 		"one that is down": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) {
 			e.Status.Conditions[0].Status, e.Status.Conditions[0].Reason = "False", "Unavailable"
 		}), "", "EnvironmentNotReady"},
 		"one that cannot work": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) {
-			e.Status.Conditions[0].Status, e.Status.Conditions[0].Reason = "False", "Invalid"
-		}), "", "EnvironmentNotReady (needs action)"},
+			e.Status.Conditions[0].Status, e.Status.Conditions[0].Reason = "False", "SpecInvalid"
+		}), "", "EnvironmentInvalid (needs action)"},
 		"one whose probe cannot start": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) {
 			e.Status.Conditions[0].Status, e.Status.Conditions[0].Reason = "False", "ProbeNotStarting"
-		}), "", "EnvironmentNotReady (needs action, after a while)"},
+		}), "", "EnvironmentNotStarting (needs action, after a while)"},
 		"files lost, environment unchanged": {started("digest"), nil, one(readyEnvironment()), "digest", ""},
 		"files lost, environment is another": {started("other"), nil, one(readyEnvironment()), "digest",
 			"EnvironmentChanged (needs action)"},
@@ -114,7 +117,7 @@ func TestEnvironments(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			pins, p := Environments(tc.run, tc.pinned, tc.seen)
-			if got := reasonOf(p); got != tc.reason || pins["env"].Digest != tc.want {
+			if got := codeOf(p); got != tc.reason || pins["env"].Digest != tc.want {
 				t.Errorf("Environments = %q, %q, want %q, %q", pins["env"].Digest, got, tc.want, tc.reason)
 			}
 		})
@@ -160,9 +163,9 @@ func TestInitFrom(t *testing.T) {
 		"the newest sampler, to evaluate": {evaluates, source(), "sampler30", ""},
 		"a step of the window":            {from(new(int64(29))), source(), "state29", ""},
 		"the best":                        {from(new(int64(20))), source(), "state20", ""},
-		"a run that is not complete":      {awaits, source(), "", "InitFromNotReady"},
+		"a run that is not complete":      {awaits, source(), "", "InitFromNotComplete"},
 		"a run that is complete":          {awaits, complete, "state30", ""},
-		"a run that failed instead":       {awaits, failed, "", "InitFromNotReady (needs action)"},
+		"a run that failed instead":       {awaits, failed, "", "InitFromFailed (needs action)"},
 		"a run that has failed":           {from(nil), failed, "state30", ""},
 		"a step yet to come":              {from(new(int64(40))), source(), "", "InitFromNotReady"},
 		"a step that will not come":       {from(new(int64(40))), complete, "", "InitFromNotFound (needs action)"},
@@ -173,8 +176,8 @@ func TestInitFrom(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, p := InitFrom(tc.run, tc.source)
-			if got != tc.want || reasonOf(p) != tc.reason {
-				t.Errorf("InitFrom = %q, %q, want %q, %q", got, reasonOf(p), tc.want, tc.reason)
+			if got != tc.want || codeOf(p) != tc.reason {
+				t.Errorf("InitFrom = %q, %q, want %q, %q", got, codeOf(p), tc.want, tc.reason)
 			}
 		})
 	}
@@ -190,28 +193,31 @@ func TestInitFromNamesTheStepsOfAnEndedRun(t *testing.T) {
 	saved := ended.DeepCopy()
 	saved.Status.Checkpoints = []v1alpha1.Checkpoint{{Step: 30}, {Step: 29}, {Step: 20}}
 	for want, source := range map[string]*v1alpha1.TrainingRun{
-		`TrainingRun "source" has ended without a checkpoint: correct initFrom.runRef.name, or give initFrom.checkpoint.`:                                   ended,
-		`TrainingRun "source" has ended and lists no such checkpoint: its steps are 30, 29, 20; correct initFrom.runRef.step, or give initFrom.checkpoint.`: saved,
+		`TrainingRun "source" has ended without a checkpoint`:                             ended,
+		`TrainingRun "source" has ended, and its checkpoints are of the steps 30, 29, 20`: saved,
 	} {
-		if _, p := InitFrom(run, source); p == nil || p.Message != want {
+		if _, p := InitFrom(run, source); p == nil || p.Evidence != want {
 			t.Errorf("InitFrom reports %+v, want %q", p, want)
 		}
 	}
 }
 
 func TestFileProblem(t *testing.T) {
-	split := desired.SpecError{Condition: "Accepted", Reason: "SplitNotFound", Message: "it has train"}
-	if p := FileProblem(&split); p.Condition != "Accepted" || p.Reason != "SplitNotFound" ||
-		p.Message != "it has train" || !p.NeedsAction {
-		t.Errorf("FileProblem = %+v", p)
-	}
-	format := FileProblem(&desired.SpecError{Condition: "Accepted", Reason: "UnsupportedByFormat"})
-	if format.Condition != "Accepted" || format.Reason != "UnsupportedByFormat" || !format.NeedsAction ||
-		!strings.HasSuffix(format.Message, "continues by itself.") {
-		t.Errorf("FileProblem = %+v", format)
-	}
-	if p := FileProblem(errors.New("x")); p.Condition != "Accepted" || p.Reason != "RunFileInvalid" {
-		t.Errorf("FileProblem = %+v", p)
+	for name, tc := range map[string]struct {
+		err  error
+		want problem.Problem
+	}{
+		"a spec that is not accepted": {
+			&desired.SpecError{Problem: problem.Problem{Code: problem.SplitNotFound, Evidence: "it has train"}},
+			problem.Problem{Code: problem.SplitNotFound, Evidence: "it has train"}},
+		"another error": {errors.New("x"), problem.Problem{Code: problem.RunFileInvalid, Evidence: "x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := FileProblem(tc.err)
+			if diff := cmp.Diff(&tc.want, got); diff != "" || !got.NeedsAction() {
+				t.Errorf("FileProblem (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -241,18 +247,18 @@ func TestAddedServerOnATakenPort(t *testing.T) {
 		"another port":  {8090, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, problem := Environments(run, pinned, map[string]*v1alpha1.RewardEnvironment{"heldout": server("heldout",
+			_, found := Environments(run, pinned, map[string]*v1alpha1.RewardEnvironment{"heldout": server("heldout",
 				tc.port)})
-			if (problem == nil) != (tc.want == "") {
-				t.Fatalf("problem = %+v, want %q", problem, tc.want)
+			if (found == nil) != (tc.want == "") {
+				t.Fatalf("problem = %+v, want %q", found, tc.want)
 			}
-			if problem == nil {
+			if found == nil {
 				return
 			}
-			for _, words := range []string{tc.want, "What the run has pinned keeps its port (env)",
-				"remove it from evaluation.environments"} {
-				if !strings.Contains(problem.Message, words) || !problem.NeedsAction {
-					t.Errorf("problem = %+v, want one that needs action and says %q", problem, words)
+			for _, words := range []string{tc.want, "the run keeps the ports of env",
+				"remove one from evaluation.environments"} {
+				if !strings.Contains(found.Message(), words) || !found.NeedsAction() {
+					t.Errorf("problem = %+v, want one that needs action and says %q", found, words)
 				}
 			}
 		})

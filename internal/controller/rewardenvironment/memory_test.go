@@ -48,7 +48,7 @@ func TestMemoryEndsWithItsEnvironment(t *testing.T) {
 	if known := r.probes.Get(env); !known.started.IsZero() || len(known.deleted) > 0 {
 		t.Errorf("known of a deleted environment is %+v, want nothing", known)
 	}
-	if refused := r.refusals.Latest(env, v1alpha1.RoleProbe); refused.Reason != "" {
+	if refused := r.refusals.Latest(env, v1alpha1.RoleProbe); refused.Code != "" {
 		t.Errorf("the refusal of a deleted environment is %+v, want none", refused)
 	}
 }

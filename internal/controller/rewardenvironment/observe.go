@@ -19,6 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/datafiles"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // observed is what the cluster had when it was read, once.
@@ -39,7 +40,7 @@ type observed struct {
 	started time.Time
 	// refused is why the API server refused the next try, and podRefused why it refuses the pod of the newest.
 	refused    refusal.Try
-	podRefused refusal.Refusal
+	podRefused problem.Problem
 }
 
 func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironment) (observed, error) {

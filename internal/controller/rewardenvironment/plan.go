@@ -5,11 +5,13 @@ package rewardenvironment
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
@@ -69,7 +71,7 @@ func makePlan(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) pla
 		return p
 	}
 	if err := seen.definition.Validate(); err != nil {
-		p.ready = notReady(v1alpha1.ReasonInvalid, "The spec cannot be probed: "+err.Error())
+		p.ready = notReady(problem.Problem{Code: problem.Invalid, Evidence: err.Error()})
 		return p
 	}
 	if seen.job == nil {
@@ -84,7 +86,7 @@ func makePlan(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) pla
 		p.ready, p.pending = probing(), true
 		return p.withProbe(env, seen, seen.try+1, now)
 	}
-	if end := podstate.JobEnd(seen.job); end != nil && seen.podRefused.Reason != "" {
+	if end := podstate.JobEnd(seen.job); end != nil && seen.podRefused.Code != "" {
 		p.ready = refusedPod(seen.podRefused)
 		return p.withProbe(env, seen, seen.try+1, now)
 	} else if end != nil {
@@ -101,7 +103,7 @@ func (p plan) withoutResult(seen observed) plan {
 	if seen.pod == nil {
 		p.requeue = lookInterval
 	}
-	if seen.pod == nil && seen.podRefused.Reason != "" {
+	if seen.pod == nil && seen.podRefused.Code != "" {
 		p.ready = refusedPod(seen.podRefused)
 		return p
 	}
@@ -130,7 +132,7 @@ func hasAnswer(env *v1alpha1.RewardEnvironment, seen observed) bool {
 	if ready.Reason == v1alpha1.ReasonProbed {
 		return seen.files.Match(env.Status.Dataset)
 	}
-	return ready.Reason == v1alpha1.ReasonInvalid
+	return ready.Reason == v1alpha1.ReasonSpecInvalid
 }
 
 // withResult reads what a probe left.
@@ -138,33 +140,28 @@ func (p plan) withResult(env *v1alpha1.RewardEnvironment, seen observed, t *core
 	now time.Time) plan {
 	result, err := contract.DecodeProbeResult(t.Message)
 	if err != nil {
-		message := fmt.Sprintf("The probe exited with code %d and left no result: see its pod's log.", t.ExitCode)
-		return p.withRetry(env, seen, t.FinishedAt.Time, notReady(v1alpha1.ReasonProbeFailed, message), now)
+		ended := problem.Problem{Code: problem.ProbeFailed, Evidence: fmt.Sprintf("exit code %d", t.ExitCode)}
+		return p.withRetry(env, seen, t.FinishedAt.Time, notReady(ended), now)
 	}
 	if result.OK && !seen.files.Match(datasetStatus(result.Contents)) {
-		changed := notReady(v1alpha1.ReasonUnavailable,
-			"The ConfigMap of dataset.jsonl.configMapRef changed while the probe read it; it is probed again.")
+		changed := notReady(problem.Problem{Code: problem.DataChanging})
 		return p.withRetry(env, seen, t.FinishedAt.Time, changed, now)
 	}
 	if result.OK {
 		digest, err := environmentDigest(seen.definition, result)
 		if err != nil {
-			p.ready = notReady(v1alpha1.ReasonInvalid, err.Error())
+			p.ready = notReady(problem.Problem{Code: problem.Invalid, Evidence: err.Error()})
 			return p
 		}
 		p.ready = status.True(v1alpha1.ConditionReady, v1alpha1.ReasonProbed, "The probe found tasks and graded a reply.")
 		p.found = &found{digest: digest, result: result, at: t.FinishedAt.Time}
 		return p
 	}
+	failed := notReady(problem.Problem{Code: result.Reason, Evidence: strings.TrimRight(result.Message, ". ")})
 	if result.Reason == problem.Invalid {
-		p.ready = notReady(v1alpha1.ReasonInvalid, result.Message)
+		p.ready = failed
 		return p
 	}
-	message := result.Message
-	if !problem.IsKnown(result.Reason) {
-		message = problem.Problem{Code: result.Reason, Evidence: message}.Message()
-	}
-	failed := notReady(problem.Lookup(result.Reason).Reason, message)
 	return p.withRetry(env, seen, t.FinishedAt.Time, failed, now)
 }
 
@@ -174,7 +171,7 @@ func (p plan) withRetry(env *v1alpha1.RewardEnvironment, seen observed, ended ti
 	p.ready = as
 	lasted := podstate.Lasted(seen.pod, desired.ProbeContainer)
 	wait := max(retryInterval-lasted, minPause)
-	if as.Reason == v1alpha1.ReasonDataInvalid {
+	if as.Code == problem.DataInvalid {
 		// All data were read: at most half of the time goes into reading them again.
 		wait = max(wait, min(lasted, maxPause))
 	}
@@ -189,9 +186,8 @@ func (p plan) withRetry(env *v1alpha1.RewardEnvironment, seen observed, ended ti
 // withProbe makes a try, unless the API server refused it a moment ago, or finally.
 func (p plan) withProbe(env *v1alpha1.RewardEnvironment, seen observed, try int32, now time.Time) plan {
 	wait, again := seen.refused.Wait(env.Generation, now)
-	if seen.refused.Reason != "" && seen.refused.Generation == env.Generation {
-		p.ready = notReady(v1alpha1.ReasonProbeNotStarting, fmt.Sprintf("The API server refuses the probe's Job (%s).",
-			seen.refused.Words))
+	if seen.refused.Code != "" && seen.refused.Generation == env.Generation {
+		p.ready = notStarting(refusal.OfObject(seen.refused.Problem, "Job", "pod"))
 	}
 	if wait > 0 || !again {
 		p.requeue = wait
@@ -206,16 +202,14 @@ func (p plan) withProbe(env *v1alpha1.RewardEnvironment, seen observed, try int3
 
 // withoutAnswer says why a probe ended without a result.
 func withoutAnswer(pod *corev1.Pod) status.Condition {
-	if failed := podstate.FailedInit(pod, "pod"); failed.NeedsAction {
-		return notReady(v1alpha1.ReasonProbeNotStarting, failed.Message)
+	if failed := podstate.FailedInit(pod, "pod"); failed.NeedsAction() {
+		return notStarting(failed)
 	}
-	return notReady(v1alpha1.ReasonProbeFailed, "The probe ended without a result: its pod was deleted, or it took "+
-		"too long.")
+	return notReady(problem.Problem{Code: problem.ProbeFailed, Evidence: "its pod was deleted, or it took too long"})
 }
 
-func refusedPod(r refusal.Refusal) status.Condition {
-	return notReady(v1alpha1.ReasonProbeNotStarting, fmt.Sprintf("The API server refuses the probe's pod (%s): "+
-		"change what refuses it; the probe then starts by itself.", r.Words))
+func refusedPod(refused problem.Problem) status.Condition {
+	return notStarting(refusal.OfObject(refused, "pod", "pod"))
 }
 
 // waitingProbe says what a probe that has not ended waits for. A probe that follows on a failure says nothing
@@ -230,16 +224,25 @@ func waitingProbe(pod *corev1.Pod) status.Condition {
 		Claim:  func(string) string { return "dataset.jsonl.claimName or pod.volumes" },
 		Pod:    "pod",
 	})
-	if !obstacle.NeedsAction {
+	if !obstacle.NeedsAction() {
 		return probing()
 	}
-	return notReady(v1alpha1.ReasonProbeNotStarting, obstacle.Message)
+	return notStarting(obstacle)
 }
 
 func probing() status.Condition {
 	return status.Unknown(v1alpha1.ConditionReady, v1alpha1.ReasonProbing, "The probe is running.")
 }
 
-func notReady(reason, message string) status.Condition {
-	return status.False(v1alpha1.ConditionReady, reason, message)
+func notReady(found problem.Problem) status.Condition {
+	c := status.Show(v1alpha1.ConditionReady, metav1.ConditionFalse, found)
+	c.Message = found.ProbeMessage()
+	return c
+}
+
+// notStarting is the condition of a probe whose pod cannot start because of a problem.
+func notStarting(why problem.Problem) status.Condition {
+	c := notReady(why)
+	c.Reason = v1alpha1.ReasonProbeNotStarting
+	return c
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
@@ -99,11 +100,11 @@ func TestPlan(t *testing.T) {
 		o.job.Annotations = map[string]string{v1alpha1.AnnotationTemplate: desired.ProbeTemplateDigest(newEnvironment())}
 	}
 	podRefused := func(o *observed) {
-		o.podRefused = refusal.Refusal{Reason: "CreateRefused", Words: "exceeded quota"}
+		o.podRefused = problem.Problem{Code: "CreateRefused", Evidence: "exceeded quota"}
 	}
-	jobRefused := func(reason string, generation int64, since time.Duration) func(*observed) {
+	jobRefused := func(code problem.Code, generation int64, since time.Duration) func(*observed) {
 		return func(o *observed) {
-			o.refused = refusal.Try{Refusal: refusal.Refusal{Reason: reason, Words: "w"}, Generation: generation,
+			o.refused = refusal.Try{Problem: problem.Problem{Code: code, Evidence: "w"}, Generation: generation,
 				At: now.Add(-since)}
 		}
 	}
@@ -151,7 +152,7 @@ func TestPlan(t *testing.T) {
 		"a good result": {newEnvironment(), seen(1, terminatedPod(good, 0)),
 			reported{Ready: "True Probed", Found: true}},
 		"a result that stays bad": {newEnvironment(),
-			seen(1, terminatedPod(`{"ok":false,"reason":"Invalid","message":"m"}`, 0)), reported{Ready: "False Invalid"}},
+			seen(1, terminatedPod(`{"ok":false,"reason":"Invalid","message":"m"}`, 0)), reported{Ready: "False SpecInvalid"}},
 		"a result that may get better": {newEnvironment(),
 			seen(1, terminatedPod(`{"ok":false,"reason":"EnvironmentFault","message":"m"}`, 20*time.Second)),
 			reported{Ready: "False Unavailable", Requeue: 25 * time.Second}},
@@ -187,11 +188,11 @@ func TestPlan(t *testing.T) {
 		"an answer stays": {newEnvironment(ready("True", "Probed", 2)), seen(1, terminatedPod(good, 0)),
 			reported{}},
 		"an answer stays without the Job": {newEnvironment(ready("True", "Probed", 2)), seen(0, nil), reported{}},
-		"a bad answer stays":              {newEnvironment(ready("False", "Invalid", 2)), seen(0, nil), reported{}},
+		"a bad answer stays":              {newEnvironment(ready("False", "SpecInvalid", 2)), seen(0, nil), reported{}},
 		"another generation is probed": {newEnvironment(ready("True", "Probed", 1)), seen(0, nil),
 			reported{Ready: "Unknown Probing", Probe: 1}},
 		"an empty spec is not probed": {newEnvironment(),
-			seen(0, nil, func(o *observed) { o.definition = contract.Definition{} }), reported{Ready: "False Invalid"}},
+			seen(0, nil, func(o *observed) { o.definition = contract.Definition{} }), reported{Ready: "False SpecInvalid"}},
 		"probes of earlier definitions are deleted": {newEnvironment(), seen(1, running, func(o *observed) {
 			o.others = []*batchv1.Job{{}, {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}}
 		}), reported{Ready: "Unknown Probing", Deletes: 1}},

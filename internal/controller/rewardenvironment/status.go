@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -30,7 +29,7 @@ func computeStatus(env *v1alpha1.RewardEnvironment, p plan, now time.Time) v1alp
 		return next
 	}
 	next.ObservedGeneration = ptr.To(env.Generation)
-	status.Set(&next.Conditions, env.Generation, now, keepFailure(env, p))
+	status.Set(&next.Conditions, &next.Codes, env.Generation, now, keepFailure(env, p))
 	if p.found == nil {
 		return next
 	}
@@ -56,7 +55,7 @@ func computeStatus(env *v1alpha1.RewardEnvironment, p plan, now time.Time) v1alp
 // keepFailure leaves a failure to be seen while the same definition is tried again.
 func keepFailure(env *v1alpha1.RewardEnvironment, p plan) status.Condition {
 	c := p.ready
-	was := meta.FindStatusCondition(env.Status.Conditions, v1alpha1.ConditionReady)
+	was := status.Find(env.Status.Conditions, env.Status.Codes, v1alpha1.ConditionReady)
 	if c.Reason != v1alpha1.ReasonProbing || was == nil || was.Status != metav1.ConditionFalse ||
 		was.ObservedGeneration != env.Generation {
 		return c
@@ -64,7 +63,7 @@ func keepFailure(env *v1alpha1.RewardEnvironment, p plan) status.Condition {
 	if was.Reason == v1alpha1.ReasonProbeNotStarting && !p.pending {
 		return c // It has started now.
 	}
-	return status.False(c.Type, was.Reason, was.Message)
+	return *was
 }
 
 // environmentDigest digests a definition and the result of its probe: runs pin this digest.

@@ -28,6 +28,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
 	"github.com/tinker-operator/tinker-operator/internal/controller/workers"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -143,7 +144,7 @@ func (r *Reconciler) reconcileServers(
 func workersOf(run *v1alpha1.TrainingRun, seen observe.State, pins desired.Pins) workers.Observed {
 	o := workers.Observed{
 		Attempt: status.NewestAttempt(run), Job: seen.Rollout, Service: seen.Service, Credentials: seen.Credentials,
-		VersionRefused: seen.WorkersObstacle.Reason == v1alpha1.ReasonVersionRefused, ReplaceAt: seen.WorkersReplaceAt,
+		VersionRefused: seen.WorkersObstacle.Code == problem.VersionRefused || seen.WorkersObstacle.Code == problem.ImageOfOtherVersion, ReplaceAt: seen.WorkersReplaceAt,
 		KeyReplaced: keyReplaced(run, seen.Rollout),
 	}
 	learner := seen.Learners[o.Attempt].Job
@@ -169,7 +170,7 @@ func keyReplaced(run *v1alpha1.TrainingRun, rollout *batchv1.Job) bool {
 		return false
 	}
 	began := rollout.Annotations[v1alpha1.AnnotationRunFile] == desired.RunFileName(run, attempts[0].Number)
-	return attempts[1].Reason == v1alpha1.ReasonKeyRefused && !began
+	return attempts[1].Reason == string(problem.KeyRefused) && !began
 }
 
 // credentialsChanged says that the newest attempt's learner has credentials that derive from another manager key: this

@@ -18,20 +18,21 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // nextCheck is whether the next attempt of a run could start, and of what that was found.
 type nextCheck struct {
 	of      string
-	problem *resolve.Problem
+	problem *problem.Problem
 }
 
 // checkNext makes the run file of an attempt that does not start yet, once for each version of what it is made from,
 // and returns why it cannot be made: somebody who changes a run in progress is told at once, and not when its learner
 // is evicted.
 func (r *Reconciler) checkNext(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
-	p plan) *resolve.Problem {
+	p plan) *problem.Problem {
 	if run.Status.StartTime == nil || status.RunFinished(run) || p.final != nil || p.blocked != nil || p.terminating {
 		return nil
 	}
@@ -48,17 +49,17 @@ func (r *Reconciler) checkNext(ctx context.Context, run *v1alpha1.TrainingRun, s
 		ctrl.LoggerFrom(ctx).Info("the next attempt is not checked", "err", err.Error())
 		return nil
 	}
-	problem := resolve.UnreadableFile(err)
+	found := resolve.UnreadableFile(err)
 	if err == nil {
-		problem = r.nextProblem(run, seen, files)
+		found = r.nextProblem(run, seen, files)
 	}
-	r.checks.Set(run, nextCheck{of, problem})
-	return problem
+	r.checks.Set(run, nextCheck{of, found})
+	return found
 }
 
 // nextProblem is why the run file of the next attempt cannot be made.
 func (r *Reconciler) nextProblem(run *v1alpha1.TrainingRun, seen observe.State,
-	files observe.RunFiles) *resolve.Problem {
+	files observe.RunFiles) *problem.Problem {
 	input, blocked := r.fileInput(run, seen, files, status.NewestAttempt(run)+1)
 	if blocked != nil {
 		return blocked
@@ -86,16 +87,16 @@ func madeFrom(run *v1alpha1.TrainingRun, seen observe.State) string {
 	return of.String()
 }
 
-// unusable is a condition that the next attempt needs and that does not hold; nil where none is known.
-func (v view) unusable(kind string) *status.Condition {
+// unusable is Accepted of a run whose next attempt could not start; nil where nothing of the kind is known.
+func (v view) unusable() *status.Condition {
 	p := v.plan.unusable
-	if p == nil || p.Condition != kind || v.finished() {
+	if p == nil || v.finished() {
 		return nil
 	}
-	message := p.Message + " The next attempt needs it."
+	c := not(v1alpha1.ConditionAccepted, *p)
 	if a := v.attempt(); a != nil && a.CompletionTime == nil {
-		message = p.Message + " The learner continues; the next attempt needs it."
+		c.Message += " The learner continues meanwhile."
 	}
-	c := status.False(kind, p.Reason, message)
+	c.Message += " The next attempt needs the repair."
 	return &c
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
@@ -41,7 +42,7 @@ func checkedRun(t *testing.T) (*v1alpha1.TrainingRun, observe.State, *Reconciler
 	seen.Environments["env"].Status.Digest = strings.Repeat("ab", 32)
 	pins, problem := resolve.Environments(run, nil, seen.Environments)
 	if problem != nil {
-		t.Fatal(problem.Message)
+		t.Fatal(problem.Message())
 	}
 	file, err := desired.File(desired.FileInput{Run: run, Attempt: 1, Pins: pins, DefaultBaseURL: "http://tinkersim"})
 	if err != nil {
@@ -92,20 +93,21 @@ func TestUnusableChangeIsToldAtOnce(t *testing.T) {
 		}
 	}
 	for name, tc := range map[string]struct {
-		change       func(*v1alpha1.TrainingRun)
-		kind, reason string
+		change func(*v1alpha1.TrainingRun)
+		kind   string
+		code   problem.Code
 	}{
 		"dollars without a price": {func(r *v1alpha1.TrainingRun) { r.Spec.Budget = &v1alpha1.Budget{USD: new(10.0)} },
-			v1alpha1.ConditionAccepted, v1alpha1.ReasonPriceUnknown},
+			v1alpha1.ConditionAccepted, problem.PriceUnknown},
 		"a split that does not exist": {evaluate(v1alpha1.EvaluationEnvironment{
 			EnvironmentUse: v1alpha1.EnvironmentUse{Name: "env"}, Splits: []v1alpha1.EvaluationSplit{{Name: "heldout"}},
-		}), v1alpha1.ConditionAccepted, v1alpha1.ReasonSplitNotFound},
+		}), v1alpha1.ConditionAccepted, problem.SplitNotFound},
 		"an environment that does not exist": {evaluate(v1alpha1.EvaluationEnvironment{
 			EnvironmentUse: v1alpha1.EnvironmentUse{Name: "added"},
-		}), v1alpha1.ConditionAccepted, v1alpha1.ReasonEnvironmentNotFound},
+		}), v1alpha1.ConditionAccepted, problem.EnvironmentNotFound},
 		"another reference of an entry": {evaluate(v1alpha1.EvaluationEnvironment{
 			EnvironmentUse: v1alpha1.EnvironmentUse{Name: "env", EnvironmentRef: &v1alpha1.EnvironmentRef{Name: "misspelt"}},
-		}), v1alpha1.ConditionAccepted, v1alpha1.ReasonEnvironmentNotFound},
+		}), v1alpha1.ConditionAccepted, problem.EnvironmentNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run, seen, r, _ := checkedRun(t)
@@ -117,9 +119,9 @@ func TestUnusableChangeIsToldAtOnce(t *testing.T) {
 			admit.Default(run)
 			run.Generation++
 			c := conditionAfter(t, r, run, seen, tc.kind)
-			if c.Status != metav1.ConditionFalse || c.Reason != tc.reason || !strings.HasSuffix(c.Message,
-				"The learner continues; the next attempt needs it.") {
-				t.Errorf("after the change: %s is %s (%s: %s), want False (%s)", tc.kind, c.Status, c.Reason, c.Message, tc.reason)
+			if c.Status != metav1.ConditionFalse || c.Reason != problem.Lookup(tc.code).Reason ||
+				!strings.HasSuffix(c.Message, "The learner continues meanwhile. The next attempt needs the repair.") {
+				t.Errorf("after the change: %s is %s (%s: %s), want False (%s)", tc.kind, c.Status, c.Reason, c.Message, tc.code)
 			}
 			former.Generation = run.Generation + 1
 			if c := conditionAfter(t, r, former, seen, tc.kind); c.Status != metav1.ConditionTrue {
@@ -137,7 +139,7 @@ func TestRunIsCheckedOnce(t *testing.T) {
 		t.Helper()
 		for range 3 {
 			if p := r.checkNext(t.Context(), run, seen, makePlan(run, seen, now)); p != nil {
-				t.Fatalf("%s: %s", when, p.Message)
+				t.Fatalf("%s: %s", when, p.Message())
 			}
 		}
 		if *reads != want {

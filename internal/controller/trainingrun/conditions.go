@@ -8,11 +8,13 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
 	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -39,11 +41,14 @@ func setConditions(next *v1alpha1.TrainingRunStatus, v view) {
 		completeCondition, failedCondition, suspendedCondition,
 		acceptedCondition, podsCondition, progressingCondition, stalledCondition, readyCondition,
 	} {
-		status.Set(&next.Conditions, v.run.Generation, v.now, c(v))
+		status.Set(&next.Conditions, &next.Codes, v.run.Generation, v.now, c(v))
 	}
 	setRecording(next, v)
 	next.Conditions = slices.DeleteFunc(next.Conditions, func(c metav1.Condition) bool {
 		return !slices.Contains(conditionTypes, c.Type) // An earlier build had it.
+	})
+	next.Codes = slices.DeleteFunc(next.Codes, func(c v1alpha1.ConditionCode) bool {
+		return meta.FindStatusCondition(next.Conditions, c.Condition) == nil
 	})
 	next.State = stateOf(v)
 }
@@ -58,10 +63,20 @@ var conditionTypes = []string{
 // is says whether a condition that is set already holds.
 func (v view) is(kind string) bool { return status.IsTrue(v.next.Conditions, kind) }
 
-// as gives a condition that is set already under another type, with its reason and message.
-func (v view) as(kind, from string, make func(kind, reason, message string) status.Condition) status.Condition {
-	c := meta.FindStatusCondition(v.next.Conditions, from)
-	return make(kind, c.Reason, c.Message)
+// as returns a condition that is set already as one of another type and status.
+func (v view) as(kind, from string, is metav1.ConditionStatus) status.Condition {
+	return status.Find(v.next.Conditions, v.next.Codes, from).As(kind, is)
+}
+
+// code is the code of the problem that a condition shows which is set already; empty for none.
+func (v view) code(kind string) problem.Code { return status.CodeOf(v.next.Codes, kind) }
+
+// codeBefore is the code of the problem that a condition showed when the status was written last; empty for none.
+func (v view) codeBefore(kind string) problem.Code { return status.CodeOf(v.run.Status.Codes, kind) }
+
+// not makes a condition that does not hold because of a problem.
+func not(kind string, found problem.Problem) status.Condition {
+	return status.Show(kind, metav1.ConditionFalse, found)
 }
 
 func (v view) finished() bool {
@@ -92,17 +107,23 @@ func failedCondition(v view) status.Condition {
 	return finalCondition(v, v1alpha1.ConditionFailed, notFailed)
 }
 
+func finalOf(f attempt.Final) status.Condition {
+	c := status.True(f.Condition, f.Reason(), f.Message)
+	c.Code = f.Code
+	return c
+}
+
 const notFailed = "The run has not failed."
 
 // finalCondition stays True, except that of a failed run that is tried again.
 func finalCondition(v view, kind, otherwise string) status.Condition {
 	if f := v.plan.final; f != nil && f.Condition == kind {
-		return status.True(kind, f.Reason, f.Message)
+		return finalOf(*f)
 	}
 	if v.is(kind) {
-		return v.as(kind, kind, status.True)
+		return v.as(kind, kind, metav1.ConditionTrue)
 	}
-	return status.False(kind, v1alpha1.ReasonNotFinished, otherwise)
+	return status.False(kind, v1alpha1.ReasonAsExpected, otherwise)
 }
 
 func suspendedCondition(v view) status.Condition {
@@ -113,7 +134,7 @@ func suspendedCondition(v view) status.Condition {
 	case !v.suspended() && v.queued() && attempt != nil && attempt.CompletionTime == nil:
 		return status.Unknown(kind, v1alpha1.ReasonDraining, "The learner is asked to stop at a saved state.")
 	case !v.suspended():
-		return status.False(kind, v1alpha1.ReasonNotSuspended, "The spec does not ask to suspend.")
+		return status.False(kind, v1alpha1.ReasonAsExpected, "The spec does not ask to suspend.")
 	case attempt != nil && attempt.CompletionTime == nil:
 		return status.Unknown(kind, v1alpha1.ReasonDraining, "The learner is asked to stop at a saved state.")
 	case v.seen.Rollout != nil || v.seen.Learners[status.NewestAttempt(v.run)].Job != nil:
@@ -156,11 +177,11 @@ func learnerCondition(v view) status.Condition {
 	case attempt.CompletionTime != nil && v.suspended():
 		return status.False(kind, v1alpha1.ReasonSuspended, "The run is suspended.")
 	case v.plan.held:
-		return status.False(kind, v1alpha1.ReasonJobSuspended, jobSuspended)
-	case attempt.CompletionTime != nil && attempt.Reason == v1alpha1.ReasonCreateRefused:
+		return not(kind, jobSuspended)
+	case attempt.CompletionTime != nil && attempt.Reason == string(problem.CreateRefused):
 		return v.learnerRefused()
 	case attempt.CompletionTime != nil:
-		return betweenAttempts(v, kind, v1alpha1.ReasonRestarting, endOf(*attempt))
+		return betweenAttempts(v, kind, v1alpha1.ReasonStarting, endOf(*attempt))
 	}
 	return v.learnerAnswering()
 }
@@ -172,8 +193,7 @@ func (v view) learnerAnswering() status.Condition {
 	_, running := learnerRunning(pod)
 	switch {
 	case !running:
-		o := v.learnerObstacle()
-		return status.False(kind, o.Reason, o.Message)
+		return v.learnerWaits(pod)
 	case v.reply() != nil:
 		return status.True(kind, v1alpha1.ReasonRunning, "The learner answers.")
 	case v.awaitsReply() && v.unreachableBefore():
@@ -183,7 +203,20 @@ func (v view) learnerAnswering() status.Condition {
 	case v.awaitsReply():
 		return status.False(kind, v1alpha1.ReasonStarting, "The learner runs and has not answered yet.")
 	default:
-		return status.Unknown(kind, v1alpha1.ReasonUnreachable, v.silence())
+		return status.Show(kind, metav1.ConditionUnknown, v.silence())
+	}
+}
+
+// learnerWaits is the condition of a learner whose pod does not run yet.
+func (v view) learnerWaits(pod *corev1.Pod) status.Condition {
+	const kind = v1alpha1.ConditionPodsReady
+	switch found := v.learnerObstacle(); {
+	case found.Code != "":
+		return not(kind, found)
+	case pod == nil:
+		return status.False(kind, v1alpha1.ReasonStarting, "The pod has not been made yet.")
+	default:
+		return status.False(kind, v1alpha1.ReasonStarting, "The pod is starting.")
 	}
 }
 
@@ -197,18 +230,15 @@ func rolloutsCondition(v view) status.Condition {
 	case v.seen.Rollout == nil:
 		return obstacle
 	case v.seen.Rollout.DeletionTimestamp != nil && !refused:
-		return status.False(kind, v1alpha1.ReasonWorkersReplaced, "The workers are being replaced.")
+		return status.False(kind, v1alpha1.ReasonStarting, "The workers are being replaced.")
 	case wanted == 0:
-		return status.False(kind, v1alpha1.ReasonScaledToZero,
-			"The spec asks for no workers: raise rollouts.workers to continue.")
+		return not(kind, problem.Problem{Code: problem.ScaledToZero})
 	case desired.SuspendedByOther(v.seen.Rollout):
-		return status.False(kind, v1alpha1.ReasonJobSuspended,
-			"Another controller, such as a queue, has suspended the workers' Job: they start once that controller resumes it.")
+		return not(kind, workersSuspended)
 	case v.seen.WorkersReady() < wanted && refused:
 		return obstacle
 	case v.seen.WorkersReady() < wanted:
-		return status.False(kind, v1alpha1.ReasonWorkersMissing,
-			"Not all workers are ready: see the pods of status.workerSelector.")
+		return not(kind, problem.Problem{Code: problem.WorkersMissing})
 	default:
 		return status.True(kind, v1alpha1.ReasonRunning, "The learner answers, and all workers are ready.")
 	}
@@ -224,16 +254,15 @@ func progressCondition(v view) status.Condition {
 	case v.plan.terminating:
 		return status.False(kind, v1alpha1.ReasonNamespaceTerminating, namespaceTerminating)
 	case v.suspended():
-		return v.as(kind, v1alpha1.ConditionSuspended, status.False)
+		return v.as(kind, v1alpha1.ConditionSuspended, metav1.ConditionFalse)
 	case v.plan.blocked != nil:
-		return status.False(kind, v.plan.blocked.Reason, v.plan.blocked.Message)
+		return not(kind, *v.plan.blocked)
 	case v.queued():
 		return v.queueCondition(kind)
 	case v.plan.backingOff && endpointProblem(v) != nil:
 		return *endpointProblem(v)
-	case awaiting != nil && awaiting.Reason == v1alpha1.ReasonCreateRefused:
-		c := v.learnerRefused()
-		return status.False(kind, c.Reason, c.Message)
+	case awaiting != nil && awaiting.Reason == string(problem.CreateRefused):
+		return v.learnerRefused().As(kind, metav1.ConditionFalse)
 	case v.plan.backingOff:
 		return betweenAttempts(v, kind, v1alpha1.ReasonBackingOff,
 			"The next attempt waits. "+endOf(*attempt)+" "+v.continuation())
@@ -259,28 +288,27 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 	}
 	if reply.Progress.WorkersSeen == 0 && v.seen.WorkersReady() == 0 && reply.Progress.Phase != contract.PhaseOpening {
 		if c, refused := v.workersRefused(); refused {
-			return status.False(kind, c.Reason, c.Message)
+			return c.As(kind, metav1.ConditionFalse)
 		}
-		return status.False(kind, v1alpha1.ReasonWaitingForWorkers, v.workersAwaited())
+		return not(kind, v.workersAwaited())
 	}
-	return status.True(kind, phaseReason(reply.Progress.Phase), "The run makes progress. "+v.continuation())
+	return status.True(kind, v1alpha1.ReasonProgressing, "The run makes progress. "+v.continuation())
 }
 
 // reportedProblem is the progress of a run whose learner reports a problem.
 func reportedProblem(v view, found problem.Problem) status.Condition {
 	const kind = v1alpha1.ConditionProgressing
-	row := problem.Lookup(found.Code)
-	message := endpoint.Message(found)
 	if found.Code == problem.EndpointNotTinker {
-		message = endpoint.Repair(v.run.Spec.Tinker, observe.SettingsFixed(v.run), found.Evidence)
+		found = endpoint.NotTinker(v.run.Spec.Tinker, observe.SettingsFixed(v.run), found.Evidence)
 	}
-	switch {
+	found = endpoint.Trimmed(found)
+	switch row := problem.Lookup(found.Code); {
 	case !problem.IsKnown(found.Code):
-		return status.Unknown(kind, row.Reason, message)
+		return status.Show(kind, metav1.ConditionUnknown, found)
 	case row.Continues:
-		return status.True(kind, row.Reason, message)
+		return status.Show(kind, metav1.ConditionTrue, found)
 	}
-	return status.False(kind, row.Reason, message)
+	return not(kind, found)
 }
 
 // progressWithoutLearner names what a person has to repair before the learner runs.
@@ -288,10 +316,9 @@ func progressWithoutLearner(v view) status.Condition {
 	const kind = v1alpha1.ConditionProgressing
 	switch c := learnerCondition(v); {
 	case c.Reason == v1alpha1.ReasonUnreachable:
-		return status.Unknown(kind, c.Reason, c.Message)
-	case c.Reason == v1alpha1.ReasonCreateRefused, v.learnerObstacle().NeedsAction &&
-		c.Reason == v.learnerObstacle().Reason:
-		return status.False(kind, c.Reason, c.Message)
+		return c.As(kind, metav1.ConditionUnknown)
+	case c.Code == problem.CreateRefused, v.learnerObstacle().NeedsAction() && c.Code == v.learnerObstacle().Code:
+		return c.As(kind, metav1.ConditionFalse)
 	case endpointProblem(v) != nil:
 		return *endpointProblem(v) // which the next learner finds out about
 	default:
@@ -299,48 +326,34 @@ func progressWithoutLearner(v view) status.Condition {
 	}
 }
 
-func phaseReason(phase contract.Phase) string {
-	switch phase {
-	case contract.PhaseOpening:
-		return v1alpha1.ReasonOpening
-	case contract.PhaseEvaluating:
-		return v1alpha1.ReasonEvaluating
-	default:
-		return v1alpha1.ReasonTraining
-	}
-}
-
 func stalledCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionStalled
 	switch {
 	case v.is(v1alpha1.ConditionFailed):
-		return v.as(kind, v1alpha1.ConditionFailed, status.True)
+		return v.as(kind, v1alpha1.ConditionFailed, metav1.ConditionTrue)
 	case v.is(v1alpha1.ConditionComplete), v.plan.terminating:
-		return status.False(kind, v1alpha1.ReasonNotStalled, "No intervention is required.")
-	case v.plan.blocked != nil && v.plan.blocked.NeedsAction &&
-		(!v.plan.blocked.Grace || v.lasts(v.plan.blocked.Condition)):
-		return status.True(kind, v.plan.blocked.Reason, v.plan.blocked.Message)
+		return status.False(kind, v1alpha1.ReasonAsExpected, "No intervention is required.")
+	case v.plan.blocked != nil && v.plan.blocked.NeedsAction() &&
+		(!v.plan.blocked.Row().Grace || v.lasts(v1alpha1.ConditionAccepted)):
+		return status.Show(kind, metav1.ConditionTrue, *v.plan.blocked)
 	case v.queued():
-		return status.False(kind, v1alpha1.ReasonNotStalled, "No intervention is required.")
+		return status.False(kind, v1alpha1.ReasonAsExpected, "No intervention is required.")
 	case v.isStalled():
 		return v.stall(kind)
 	case v.awaitsNode():
-		return v.as(kind, v1alpha1.ConditionSuspended, status.True)
+		return v.as(kind, v1alpha1.ConditionSuspended, metav1.ConditionTrue)
 	case v.stands(kind):
 		return v.asBefore(kind)
 	case learnerNeedsAction(v):
-		c := learnerCondition(v)
-		return status.True(kind, c.Reason, c.Message)
+		return learnerCondition(v).As(kind, metav1.ConditionTrue)
 	case awaitsRepair(v), v.awaitsAnswer(), v.awaitsWorkers():
-		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
-	case v.neverStarts() != "":
-		return status.True(kind, v1alpha1.ReasonWaitingForLearner, v.neverStarts())
+		return v.as(kind, v1alpha1.ConditionProgressing, metav1.ConditionTrue)
+	case v.neverStarts() != (problem.Problem{}):
+		return status.Show(kind, metav1.ConditionTrue, v.neverStarts())
 	case v.reply() != nil && v.reply().Progress.Diverged:
-		return status.True(kind, v1alpha1.ReasonDiverged,
-			"A metric was NaN or infinite: continuing the run is pointless; start another from a checkpoint, with a lower "+
-				"learning rate.")
+		return status.Show(kind, metav1.ConditionTrue, problem.Problem{Code: problem.MetricNotFinite})
 	default:
-		return status.False(kind, v1alpha1.ReasonNotStalled, "No intervention is required.")
+		return status.False(kind, v1alpha1.ReasonAsExpected, "No intervention is required.")
 	}
 }
 
@@ -355,12 +368,10 @@ func awaitsRepair(v view) bool {
 	return lasting && v.lasts(v1alpha1.ConditionProgressing)
 }
 
-// keyRefused says how a refused key is repaired.
-func keyRefused(run *v1alpha1.TrainingRun) string {
+// keyRefused returns the problem of a refused key, with the Secret that has the key.
+func keyRefused(run *v1alpha1.TrainingRun) problem.Problem {
 	ref := run.Spec.Tinker.APIKeySecretKeyRef
-	return fmt.Sprintf("The endpoint refuses the API key: put a valid one into key %q of Secret %q, or correct "+
-		"tinker.apiKeySecretKeyRef; "+
-		"the run then continues by itself.", ref.Key, ref.Name)
+	return problem.Problem{Code: problem.KeyRefused, Field: fmt.Sprintf("key %q of Secret %q", ref.Key, ref.Name)}
 }
 
 // readyCondition holds while the run does what the spec asks: it makes progress, is complete, or is suspended.
@@ -368,14 +379,14 @@ func readyCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionReady
 	switch {
 	case v.is(v1alpha1.ConditionComplete):
-		return v.as(kind, v1alpha1.ConditionComplete, status.True)
+		return v.as(kind, v1alpha1.ConditionComplete, metav1.ConditionTrue)
 	case v.is(v1alpha1.ConditionStalled):
-		return v.as(kind, v1alpha1.ConditionStalled, status.False)
+		return v.as(kind, v1alpha1.ConditionStalled, metav1.ConditionFalse)
 	case v.is(v1alpha1.ConditionSuspended):
-		return v.as(kind, v1alpha1.ConditionSuspended, status.True)
+		return v.as(kind, v1alpha1.ConditionSuspended, metav1.ConditionTrue)
 	case v.is(v1alpha1.ConditionProgressing):
-		return v.as(kind, v1alpha1.ConditionProgressing, status.True)
+		return v.as(kind, v1alpha1.ConditionProgressing, metav1.ConditionTrue)
 	default:
-		return v.as(kind, v1alpha1.ConditionProgressing, status.False)
+		return v.as(kind, v1alpha1.ConditionProgressing, metav1.ConditionFalse)
 	}
 }

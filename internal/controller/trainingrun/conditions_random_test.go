@@ -72,7 +72,7 @@ func randomRun(t *testing.T, random *rand.Rand) *v1alpha1.TrainingRun {
 		run.Status.CompletionTime = ago(time.Minute)
 	case 1:
 		conditionIs(v1alpha1.ConditionFailed, "True", time.Minute)(run)
-		run.Status.Conditions[0].Reason, run.Status.Conditions[0].Message = v1alpha1.ReasonNoProgress, "m"
+		run.Status.Conditions[0].Reason, run.Status.Conditions[0].Message = v1alpha1.ReasonRestartsExhausted, "m"
 	}
 	return run
 }

@@ -161,46 +161,46 @@ func TestComputeStatus(t *testing.T) {
 			"Preparing", map[string]string{
 				"Accepted": "True Accepted", "PodsReady": "False Starting",
 				"Progressing": "False WaitingForLearner",
-				"Suspended":   "False NotSuspended", "Complete": "False NotFinished", "Failed": "False NotFinished",
-				"Ready": "False WaitingForLearner", "Stalled": "False NotStalled",
+				"Suspended":   "False AsExpected", "Complete": "False AsExpected", "Failed": "False AsExpected",
+				"Ready": "False WaitingForLearner", "Stalled": "False AsExpected",
 			}},
 		"an environment that is missing": {newRun(), observing(0, observe.Learner{}, noEnvironment), "Pending",
 			map[string]string{
-				"Accepted": "False EnvironmentNotFound", "PodsReady": "False NotStarted",
-				"Progressing": "False EnvironmentNotFound",
-				"Ready":       "False EnvironmentNotFound", "Stalled": "True EnvironmentNotFound",
+				"Accepted": "False EnvironmentNotUsable", "PodsReady": "False NotStarted",
+				"Progressing": "False EnvironmentNotUsable",
+				"Ready":       "False EnvironmentNotUsable", "Stalled": "True EnvironmentNotUsable",
 			}},
 		"a run suspended before its start": {newRun(suspend), observing(0, observe.Learner{}, noEnvironment,
 			func(o *observe.State) { o.Rollout = nil }), "Suspended", map[string]string{
-			"Accepted": "False EnvironmentNotFound", "Suspended": "True Suspended", "Ready": "True Suspended",
-			"Stalled":     "False NotStalled",
+			"Accepted": "False EnvironmentNotUsable", "Suspended": "True Suspended", "Ready": "True Suspended",
+			"Stalled":     "False AsExpected",
 			"Progressing": "False Suspended", "PodsReady": "False Suspended",
 		}},
 		"a learner that opens": {newRun(attempts(inProgress(1))),
 			observing(1, running, replying(reply(contract.PhaseOpening))), "Preparing", map[string]string{
-				"PodsReady": "True Running", "Progressing": "True Opening", "Ready": "True Opening",
+				"PodsReady": "True Running", "Progressing": "True Progressing", "Ready": "True Progressing",
 			}},
 		"a learner that trains": {newRun(attempts(inProgress(1))),
 			observing(1, running, replying(reply(contract.PhaseTraining))), "Training", map[string]string{
-				"PodsReady": "True Running", "Progressing": "True Training", "Ready": "True Training",
+				"PodsReady": "True Running", "Progressing": "True Progressing", "Ready": "True Progressing",
 			}},
 		"a learner that evaluates": {newRun(attempts(inProgress(1))),
 			observing(1, running, replying(reply(contract.PhaseEvaluating))), "Evaluating", map[string]string{
-				"Progressing": "True Evaluating",
+				"Progressing": "True Progressing",
 			}},
 		"a learner without workers": {newRun(attempts(inProgress(1))), observing(1, running,
 			replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}}),
 			func(o *observe.State) { o.Rollout.Status.Ready = nil }), "Training", map[string]string{
-			"Progressing": "False WaitingForWorkers", "PodsReady": "False WorkersMissing", "Stalled": "False NotStalled",
+			"Progressing": "False WorkersMissing", "PodsReady": "False WorkersMissing", "Stalled": "False AsExpected",
 		}},
 		"a rate limit": {newRun(attempts(inProgress(1))), observing(1, running, replying(reporting(problem.Throttled))),
 			"Training",
 			map[string]string{
-				"Progressing": "True Throttled", "Stalled": "False NotStalled", "Ready": "True Throttled",
+				"Progressing": "True EndpointBusy", "Stalled": "False AsExpected", "Ready": "True EndpointBusy",
 			}},
 		"a volume that is not writable": {newRun(attempts(inProgress(1))), observing(1, running, replying(blocked)),
 			"Preparing", map[string]string{
-				"Progressing": "False ArtifactsBlocked", "Stalled": "False NotStalled", "Ready": "False ArtifactsBlocked",
+				"Progressing": "False ArtifactsBlocked", "Stalled": "False AsExpected", "Ready": "False ArtifactsBlocked",
 			}},
 		"a volume that was not writable for two minutes": {newRun(attempts(inProgress(1)),
 			conditionIs("Progressing", "False", 2*time.Minute)), observing(1, running, replying(blocked)), "Preparing",
@@ -210,7 +210,7 @@ func TestComputeStatus(t *testing.T) {
 		"a pod that is unschedulable for a moment": {newRun(attempts(inProgress(1))),
 			observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(pending, unschedulableFor(time.Minute))}), "Preparing",
 			map[string]string{
-				"PodsReady": "False Unschedulable", "Stalled": "False NotStalled",
+				"PodsReady": "False Unschedulable", "Stalled": "False AsExpected",
 			}},
 		"a pod that stays unschedulable": {newRun(attempts(inProgress(1))),
 			observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(pending, unschedulableFor(2*time.Minute))}),
@@ -219,21 +219,21 @@ func TestComputeStatus(t *testing.T) {
 			}},
 		"an environment that is unavailable": {newRun(attempts(inProgress(1))),
 			observing(1, running, replying(unavailable(false))), "Training", map[string]string{
-				"Accepted": "False EnvironmentUnavailable", "Progressing": "False EnvironmentUnavailable",
-				"Stalled": "False NotStalled",
+				"Accepted": "False EnvironmentNotUsable", "Progressing": "False EnvironmentNotUsable",
+				"Stalled": "False AsExpected",
 			}},
 		"an environment that is skipped": {newRun(attempts(inProgress(1))),
 			observing(1, running, replying(unavailable(true))), "Training", map[string]string{
-				"Accepted": "False EnvironmentUnavailable", "Progressing": "True Training", "Stalled": "False NotStalled",
+				"Accepted": "False EnvironmentNotUsable", "Progressing": "True Progressing", "Stalled": "False AsExpected",
 			}},
 		"a problem that a later learner reports": {newRun(attempts(inProgress(1))),
 			observing(1, running, replying(reporting("OfLater"))), "Training", map[string]string{
-				"Progressing": "Unknown UnknownProblem", "Stalled": "False NotStalled", "Ready": "False UnknownProblem",
+				"Progressing": "Unknown UnknownProblem", "Stalled": "False AsExpected", "Ready": "False UnknownProblem",
 			}},
 		"an unpaid bill": {newRun(attempts(inProgress(1))),
 			observing(1, running, replying(reporting(problem.PaymentRequired))), "Training",
 			map[string]string{
-				"Progressing": "False PaymentRequired", "Stalled": "False NotStalled", "Ready": "False PaymentRequired",
+				"Progressing": "False PaymentRequired", "Stalled": "False AsExpected", "Ready": "False PaymentRequired",
 			}},
 		"an unpaid bill for two minutes": {newRun(attempts(inProgress(1)), conditionIs(v1alpha1.ConditionProgressing, "False",
 			2*time.Minute)), observing(1, running, replying(reporting(problem.PaymentRequired))), "Training", map[string]string{
@@ -241,14 +241,14 @@ func TestComputeStatus(t *testing.T) {
 		}},
 		"a model that the endpoint does not offer": {newRun(attempts(inProgress(1))),
 			observing(1, running, replying(reporting(problem.ModelUnknown))), "Training", map[string]string{
-				"Progressing": "False ModelUnknown", "Stalled": "False NotStalled", "Ready": "False ModelUnknown",
-				"Failed": "False NotFinished",
+				"Progressing": "False ModelUnknown", "Stalled": "False AsExpected", "Ready": "False ModelUnknown",
+				"Failed": "False AsExpected",
 			}},
 		"a context that is too short for two minutes": {newRun(attempts(inProgress(1)),
 			conditionIs(v1alpha1.ConditionProgressing, "False", 2*time.Minute)),
 			observing(1, running, replying(reporting(problem.ContextTooShort))), "Training", map[string]string{
 				"Progressing": "False UnsupportedByEndpoint", "Stalled": "True UnsupportedByEndpoint",
-				"Ready": "False UnsupportedByEndpoint", "Failed": "False NotFinished",
+				"Ready": "False UnsupportedByEndpoint", "Failed": "False AsExpected",
 			}},
 		"a metric that is NaN": {newRun(attempts(inProgress(1))), observing(1, running, replying(diverged)), "Training",
 			map[string]string{
@@ -258,7 +258,7 @@ func TestComputeStatus(t *testing.T) {
 			func(r *v1alpha1.TrainingRun) { r.Status.State = "Training" }),
 			observing(1, running, repliedLongAgo(reply(contract.PhaseTraining))), "Training", map[string]string{
 				"PodsReady": "Unknown Unreachable", "Progressing": "Unknown Unreachable", "Ready": "False Unreachable",
-				"Stalled": "False NotStalled",
+				"Stalled": "False AsExpected",
 			}},
 		"a learner that has just begun to run": {newRun(attempts(inProgress(1))),
 			observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(func(p *corev1.Pod) {
@@ -268,26 +268,26 @@ func TestComputeStatus(t *testing.T) {
 			observing(1, observe.Learner{Job: newJob("one"),
 				Pod: newPod(waitingFor("CreateContainerConfigError", `secret "tinker" not found`))}), "Preparing",
 			map[string]string{
-				"PodsReady": "False SecretNotFound", "Progressing": "False SecretNotFound", "Stalled": "False NotStalled",
-				"Ready": "False SecretNotFound",
+				"PodsReady": "False ObjectNotFound", "Progressing": "False ObjectNotFound", "Stalled": "False AsExpected",
+				"Ready": "False ObjectNotFound",
 			}},
 		"a Secret that is missing for two minutes": {newRun(attempts(v1alpha1.Attempt{Number: 1,
 			StartTime: ago(2 * time.Minute)})), observing(1,
 			observe.Learner{Job: newJob("one"), Pod: newPod(waitingFor("CreateContainerConfigError",
 				`secret "tinker" not found`))}), "Preparing", map[string]string{
-			"PodsReady": "False SecretNotFound", "Stalled": "True SecretNotFound", "Ready": "False SecretNotFound",
+			"PodsReady": "False ObjectNotFound", "Stalled": "True ObjectNotFound", "Ready": "False ObjectNotFound",
 		}},
 		"a Secret that is missing for the pods of two attempts": {newRun(attempts(inProgress(2), v1alpha1.Attempt{
 			Number: 1, StartTime: ago(16 * time.Minute), CompletionTime: ago(time.Minute), Cause: "StartTimeout",
 			Reason: "SecretNotFound", Message: "m",
 		})), observing(2, observe.Learner{Job: newJob("two")}), "Recovering", map[string]string{
-			"PodsReady": "False SecretNotFound", "Progressing": "False SecretNotFound", "Stalled": "True SecretNotFound",
-			"Ready": "False SecretNotFound",
+			"PodsReady": "False ObjectNotFound", "Progressing": "False ObjectNotFound", "Stalled": "True ObjectNotFound",
+			"Ready": "False ObjectNotFound",
 		}},
 		"a back-off": {newRun(attempts(endedAttempt(2, contract.CauseCrashed, 5, 5, 0),
 			endedAttempt(1, contract.CauseCrashed, 5, 5, time.Minute))), observing(0, observe.Learner{}), "Recovering",
 			map[string]string{
-				"PodsReady": "False Restarting", "Progressing": "False BackingOff", "Ready": "False BackingOff",
+				"PodsReady": "False Starting", "Progressing": "False BackingOff", "Ready": "False BackingOff",
 			}},
 		"a learner that takes over": {newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseNodeLost, 0, 5,
 			time.Minute))), observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(pending)}), "Recovering",
@@ -308,7 +308,7 @@ func TestComputeStatus(t *testing.T) {
 			func(r *v1alpha1.TrainingRun) { r.Spec.Rollouts.Workers = new(int32(0)) }),
 			observing(1, running, replying(reply(contract.PhaseTraining)),
 				func(o *observe.State) { o.Rollout.Status.Ready = nil }), "Training", map[string]string{
-				"PodsReady": "False ScaledToZero",
+				"PodsReady": "False WorkersMissing",
 			}},
 		"no usable checkpoint": {newRun(attempts(inProgress(1))),
 			observing(1, observe.Learner{Job: newJob("one"), Pod: newPod(exited(64, "Error", verdictText(t, contract.Verdict{
@@ -316,7 +316,7 @@ func TestComputeStatus(t *testing.T) {
 			})))}), "Failed", map[string]string{
 				"Failed": "True NoUsableCheckpoint", "Stalled": "True NoUsableCheckpoint",
 				"Ready":    "False NoUsableCheckpoint",
-				"Complete": "False NotFinished", "Suspended": "False Finished", "PodsReady": "False Finished",
+				"Complete": "False AsExpected", "Suspended": "False Finished", "PodsReady": "False Finished",
 			}},
 		"a setting that the endpoint ignores": {newRun(attempts(inProgress(1))),
 			observing(1, ended("UnsupportedByEndpoint", contract.CauseConfigRejected)), "Failed", map[string]string{
@@ -325,11 +325,11 @@ func TestComputeStatus(t *testing.T) {
 			}},
 		"an endpoint that forgets the optimizer, which is required": {newRun(attempts(inProgress(1))),
 			observing(1, ended("OptimizerNotRestored", contract.CauseConfigRejected)), "Failed", map[string]string{
-				"Accepted": "False OptimizerNotRestored", "Failed": "True OptimizerNotRestored",
+				"Accepted": "False UnsupportedByEndpoint", "Failed": "True UnsupportedByEndpoint",
 			}},
 		"an endpoint that forgets the optimizer, which is not required": {newRun(attempts(inProgress(1))),
 			observing(1, running, replying(finding("optimizer_restore"))), "Training", map[string]string{
-				"Accepted": "True Accepted", "Ready": "True Training",
+				"Accepted": "True Accepted", "Ready": "True Progressing",
 			}},
 		"an endpoint that ignores seeds, which is shown": {newRun(attempts(inProgress(1))),
 			observing(1, running, replying(finding("seed"))), "Training", map[string]string{
@@ -344,15 +344,15 @@ func TestComputeStatus(t *testing.T) {
 			observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(exited(65, "Error", verdictText(t, contract.Verdict{
 				Cause: contract.CauseDataRejected, Reason: "OptimizerNotRestored", Message: "All are cold.", Attempt: 2,
 			})))}), "Failed", map[string]string{
-				"Accepted": "True Accepted", "Failed": "True OptimizerNotRestored",
+				"Accepted": "True Accepted", "Failed": "True UnsupportedByEndpoint",
 			}},
 		"states that have lost the optimizer, which the run waits for": {newRun(attempts(inProgress(2),
 			endedAttempt(1, contract.CauseCrashed, 0, 5, time.Minute)), saved),
 			observing(2, observe.Learner{Job: newJob("two"), Pod: newPod(exited(75, "Error", verdictText(t, contract.Verdict{
 				Cause: contract.CauseUpstream, Reason: "OptimizerNotRestored", Message: "All are cold.", Attempt: 2,
 			})))}), "Recovering", map[string]string{
-				"Accepted": "True Accepted", "Failed": "False NotFinished",
-				"Ready": "False OptimizerNotRestored",
+				"Accepted": "True Accepted", "Failed": "False AsExpected",
+				"Ready": "False UnsupportedByEndpoint",
 			}},
 		"an attempt that began anew with Adam": {newRun(attempts(inProgress(1)), saved),
 			observing(1, running, replying(cold)), "Training", map[string]string{

@@ -115,10 +115,10 @@ func TestContinuationWithoutLearner(t *testing.T) {
 		"between attempts": {newRun(attempts(crashed, endedAttempt(1, contract.CauseCrashed, 5, 5, time.Minute)), saved),
 			" A new attempt continues from step 5 or a newer state."},
 		"failed": {newRun(attempts(crashed), saved, func(r *v1alpha1.TrainingRun) {
-			r.Status.Conditions = append(r.Status.Conditions, status.True("Failed", "RestartsExhausted", "m"))
+			status.Set(&r.Status.Conditions, &r.Status.Codes, 1, now, status.True("Failed", "RestartsExhausted", "m"))
 		}), "The run is over. A retry continues from step 5."},
 		"failed without a state": {newRun(attempts(crashed), saved, func(r *v1alpha1.TrainingRun) {
-			r.Status.Conditions = append(r.Status.Conditions, status.True("Failed", "NoUsableCheckpoint", "m"))
+			status.Set(&r.Status.Conditions, &r.Status.Codes, 1, now, status.True("Failed", "NoUsableCheckpoint", "m"))
 		}), "The run is over."},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,10 +137,10 @@ func TestAnswerTime(t *testing.T) {
 	answered := inProgress(1)
 	answered.AnswerTime = ago(time.Hour)
 	unreachable := func(r *v1alpha1.TrainingRun) {
-		status.Set(&r.Status.Conditions, 1, now.Add(-time.Minute), status.Unknown("PodsReady", "Unreachable", "m"))
+		status.Set(&r.Status.Conditions, &r.Status.Codes, 1, now.Add(-time.Minute), status.Unknown("PodsReady", "Unreachable", "m"))
 	}
 	former := func(r *v1alpha1.TrainingRun) {
-		status.Set(&r.Status.Conditions, 1, now, status.True("LearnerRunning", "Running", "of an earlier build"))
+		status.Set(&r.Status.Conditions, &r.Status.Codes, 1, now, status.True("LearnerRunning", "Running", "of an earlier build"))
 	}
 	reply := replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}})
 	for name, tc := range map[string]struct {

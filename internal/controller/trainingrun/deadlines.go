@@ -56,25 +56,25 @@ func overdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learn
 func startOverdue(run *v1alpha1.TrainingRun, newest v1alpha1.Attempt, l observe.Learner, seen observe.State,
 	now time.Time) *attempt.Ending {
 	deadline, waits := seconds(*run.Spec.FailurePolicy.StartDeadlineSeconds), observe.LearnerWaits(run, l.Pod)
-	if l.Pod != nil && seen.LearnerObstacle.NeedsAction {
+	if l.Pod != nil && seen.LearnerObstacle.NeedsAction() {
 		waits = seen.LearnerObstacle // What it lacks may be there on another node, so that its deadline applies.
 	}
 	switch {
 	case desired.SuspendedByOther(l.Job):
 		return nil
-	case l.Pod == nil && seen.LearnerObstacle.NeedsAction:
+	case l.Pod == nil && seen.LearnerObstacle.NeedsAction():
 		return nil // The Job's controller tries again to create the pod, and another Job would have the same problem.
 	case podstate.ImageMissing(l.Pod) && podstate.ReplaceIn(l.Pod, now) <= 0:
-		return &attempt.Ending{Cause: contract.CauseStartTimeout, Reason: v1alpha1.ReasonImagePullFailed,
-			Message: waits.Message}
+		return &attempt.Ending{Cause: contract.CauseStartTimeout, Reason: problem.ImagePullFailed,
+			Message: waits.Message()}
 	case now.Sub(waitsSince(newest, l, now)) <= deadline:
 		return nil
 	}
-	end := &attempt.Ending{Cause: contract.CauseStartTimeout,
-		Message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds): %s",
-			deadline.Seconds(), waits.Message)}
-	if waits.NeedsAction {
-		end.Reason = problem.Code(waits.Reason)
+	end := &attempt.Ending{Cause: contract.CauseStartTimeout, Reason: waits.Code,
+		Message: fmt.Sprintf("The learner did not run within %.0f seconds (failurePolicy.startDeadlineSeconds).",
+			deadline.Seconds())}
+	if waits.NeedsAction() {
+		end.Message += " " + waits.Message()
 	}
 	return end
 }
@@ -129,7 +129,7 @@ func untilDeadline(run *v1alpha1.TrainingRun, l observe.Learner, seen observe.St
 		if missing := creating(newest, l, seen, now); missing > 0 {
 			left = min(left, missing+time.Second)
 		}
-		if grace := graceLeft(run, newest, l, now); grace > 0 && observe.LearnerWaits(run, l.Pod).NeedsAction {
+		if grace := graceLeft(run, newest, l, now); grace > 0 && observe.LearnerWaits(run, l.Pod).NeedsAction() {
 			left = min(left, grace+time.Second)
 		}
 		if podstate.ImageMissing(l.Pod) {

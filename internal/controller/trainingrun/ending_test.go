@@ -15,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 func TestEndingOfLearner(t *testing.T) {
@@ -122,11 +123,11 @@ func failedInit(pod *corev1.Pod) {
 func TestFailedInitContainerAwaitsRepair(t *testing.T) {
 	end := attempt.EndingOfLearner(2, newJob("job"), newPod(pending, failedInit), now)
 	ended := v1alpha1.Attempt{Cause: string(end.Cause), Reason: string(end.Reason)}
-	if end.Reason != v1alpha1.ReasonInitContainerFailed || !attempt.AwaitsRepair(ended) ||
+	if end.Reason != problem.InitContainerFailed || !attempt.AwaitsRepair(ended) ||
 		attempt.CountsAsFailure(ended.Cause) {
 		t.Errorf("the attempt ended as %+v, want one that waits for a repair and does not count", end)
 	}
-	if want := "correct it in podOverrides[target=Learner].initContainers"; !strings.Contains(end.Message, want) {
+	if want := "Correct podOverrides[target=Learner].initContainers"; !strings.Contains(end.Message, want) {
 		t.Errorf("the message is %q, want %q in it", end.Message, want)
 	}
 }

@@ -8,10 +8,12 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -19,14 +21,14 @@ import (
 // be used.
 func acceptedCondition(v view) status.Condition {
 	const kind = v1alpha1.ConditionAccepted
-	if b := v.plan.blocked; b != nil && b.Condition == kind {
-		return status.False(kind, b.Reason, b.Message)
+	if b := v.plan.blocked; b != nil {
+		return not(kind, *b)
 	}
-	if p := v.unusable(kind); p != nil {
+	if p := v.unusable(); p != nil {
 		return *p
 	}
 	if v.unsupported() {
-		return v.as(kind, v1alpha1.ConditionFailed, status.False)
+		return v.as(kind, v1alpha1.ConditionFailed, metav1.ConditionFalse)
 	}
 	if c := v.unusableEnvironments(); c != nil {
 		return *c
@@ -53,8 +55,8 @@ func (v view) unsupported() bool {
 	if !v.is(v1alpha1.ConditionFailed) || attempt == nil || attempt.Cause != string(contract.CauseConfigRejected) {
 		return false
 	}
-	reason := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionFailed).Reason
-	return reason == v1alpha1.ReasonUnsupportedByEndpoint || reason == v1alpha1.ReasonOptimizerNotRestored
+	code := v.code(v1alpha1.ConditionFailed)
+	return code == problem.UnsupportedByEndpoint || code == problem.OptimizerNotRestored
 }
 
 // continuation says from which state a new attempt would continue. A learner that runs saves further ones, so that only

@@ -9,12 +9,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// jobSuspended is what a run says whose learner's Job another controller has suspended.
-const jobSuspended = "Another controller, such as a queue, has suspended the learner's Job: the run continues once " +
-	"that controller resumes it."
+// The problems of Jobs that another controller has suspended.
+var (
+	jobSuspended     = problem.Problem{Code: problem.JobSuspended, Evidence: "the learner's Job"}
+	workersSuspended = problem.Problem{Code: problem.JobSuspended, Evidence: "the workers' Job"}
+)
 
 // suspendedByOther gives the end of an attempt whose learner ran until another controller suspended its Job; end is how
 // its pod ended, nil where that is not known yet. A second pod of the Job would be a second learner of the attempt, so
@@ -22,16 +25,16 @@ const jobSuspended = "Another controller, such as a queue, has suspended the lea
 func suspendedByOther(newest v1alpha1.Attempt, l observe.Learner, end *attempt.Ending) *attempt.Ending {
 	switch {
 	case l.Replaced:
-		return &attempt.Ending{Cause: contract.CauseDisrupted, Reason: v1alpha1.ReasonJobSuspended,
+		return &attempt.Ending{Cause: contract.CauseDisrupted, Reason: problem.JobSuspended,
 			Message: "Another controller suspended the learner's Job and has resumed it, which " +
 				"made a second pod of the attempt."}
 	case !desired.SuspendedByOther(l.Job):
 		return end
 	case end == nil && l.Pod == nil && hasRun(newest):
-		return &attempt.Ending{Cause: contract.CauseDisrupted, Reason: v1alpha1.ReasonJobSuspended,
+		return &attempt.Ending{Cause: contract.CauseDisrupted, Reason: problem.JobSuspended,
 			Message: "Another controller suspended the learner's Job, which deleted its pod."}
 	case end != nil && (end.Cause == contract.CauseDrained || end.Cause == contract.CauseDisrupted):
-		end.Reason, end.Message = v1alpha1.ReasonJobSuspended,
+		end.Reason, end.Message = problem.JobSuspended,
 			"Another controller suspended the learner's Job, which ended its pod."
 	}
 	return end

@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 func suspendedJob() *batchv1.Job {
@@ -34,7 +35,7 @@ func TestJobThatAnotherControllerSuspends(t *testing.T) {
 	ran := inProgress(1)
 	ran.FromStep, ran.ToStep = new(int64(0)), new(int64(5))
 	ended := endedAttempt(1, contract.CauseDrained, 0, 0, time.Second)
-	ended.Reason = v1alpha1.ReasonJobSuspended
+	ended.Reason = string(problem.JobSuspended)
 	drained := newPod(exited(75, "Error", verdictText(t, contract.Verdict{Cause: contract.CauseDrained, Attempt: 1})),
 		deleted(time.Second))
 	failed := suspendedJob()
@@ -85,7 +86,7 @@ func TestJobThatAnotherControllerSuspends(t *testing.T) {
 // TestSuspendedJobIsReplacedForAnotherSpec checks that a Job which a queue does not admit can be corrected.
 func TestSuspendedJobIsReplacedForAnotherSpec(t *testing.T) {
 	ended := endedAttempt(1, contract.CauseDrained, 0, 0, time.Second)
-	ended.Reason = v1alpha1.ReasonJobSuspended
+	ended.Reason = string(problem.JobSuspended)
 	run, seen := newRun(attempts(ended)), observing(1, observe.Learner{Job: templated(suspendedJob())})
 	if p := makePlan(run, seen, now); !p.held || p.start != 0 {
 		t.Errorf("the plan for the present spec is %+v, want one that waits", outcomeOf(p))
@@ -99,7 +100,7 @@ func TestSuspendedJobIsReplacedForAnotherSpec(t *testing.T) {
 // TestStatusWhileAnotherControllerSuspendsTheJob checks that the wait is shown, and counts as nothing.
 func TestStatusWhileAnotherControllerSuspendsTheJob(t *testing.T) {
 	ended := endedAttempt(1, contract.CauseDisrupted, 0, 0, 24*time.Hour)
-	ended.Reason = v1alpha1.ReasonJobSuspended
+	ended.Reason = string(problem.JobSuspended)
 	run := newRun(attempts(ended))
 	seen := observing(1, observe.Learner{Job: suspendedJob()})
 	next := computeStatus(run, seen, makePlan(run, seen, now), now)
@@ -110,7 +111,7 @@ func TestStatusWhileAnotherControllerSuspendsTheJob(t *testing.T) {
 	for kind, want := range map[string]string{
 		v1alpha1.ConditionPodsReady:   "False JobSuspended",
 		v1alpha1.ConditionProgressing: "False WaitingForLearner",
-		v1alpha1.ConditionStalled:     "False NotStalled",
+		v1alpha1.ConditionStalled:     "False AsExpected",
 	} {
 		if got[kind] != want {
 			t.Errorf("%s is %q, want %q", kind, got[kind], want)

@@ -15,21 +15,19 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/heartbeat"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // A wait whose cause nobody reports passes by itself, or lasts for ever: a NetworkPolicy drops what a pod sends, a node
 // has no driver for a volume. These waits are told by how long they last.
 
-// silence says why a learner that runs has no fresh reply. It does not change while that lasts.
-func (v view) silence() string {
+// silence returns the problem of a learner that runs and has no fresh reply. It does not change while that lasts.
+func (v view) silence() problem.Problem {
 	if unread, ok := errors.AsType[*heartbeat.ReplyError](v.seen.Heartbeat.Err); ok {
-		return "The learner answers, but not with a reply that can be used (" + unread.Problem +
-			"); it is left alone, since it may be working."
+		return problem.Problem{Code: problem.ReplyUnusable, Evidence: unread.Problem}
 	}
-	return "The learner runs but does not answer; it is left alone, since it may be working. If this lasts, let " +
-		"NetworkPolicies admit the " +
-		"operator to the run's pods, and look at the node and the log of the learner's pod."
+	return problem.Problem{Code: problem.Unreachable}
 }
 
 // awaitsAnswer says that a learner has not answered for longer than stalledAfterSeconds.
@@ -40,17 +38,15 @@ func (v view) awaitsAnswer() bool {
 		v.lastsSince(since)
 }
 
-// workersAwaited says what workers the learner waits for.
-func (v view) workersAwaited() string {
+// workersAwaited returns the problem of a learner that waits for workers.
+func (v view) workersAwaited() problem.Problem {
 	switch {
 	case *v.run.Spec.Rollouts.Workers == 0:
-		return "The learner waits for workers, and the spec asks for none: raise rollouts.workers to continue."
+		return problem.Problem{Code: problem.ScaledToZero}
 	case v.workersQueued():
-		return "The learner waits for workers, whose Job another controller, such as a queue, has suspended."
+		return workersSuspended
 	default:
-		return "The learner waits for workers. If this lasts, look at their pods (status.workerSelector) and at the events " +
-			"of these; the run then " +
-			"continues by itself."
+		return problem.Problem{Code: problem.WorkersAwaited}
 	}
 }
 
@@ -59,8 +55,8 @@ func (v view) workersQueued() bool { return desired.SuspendedByOther(v.seen.Roll
 // awaitsWorkers says that no worker has been ready for longer than a pod may take to start, and that nothing known will
 // change that.
 func (v view) awaitsWorkers() bool {
-	if !v.isProgressing(metav1.ConditionFalse, v1alpha1.ReasonWaitingForWorkers) || v.workersQueued() ||
-		v.seen.Rollout == nil {
+	code := v.code(v1alpha1.ConditionProgressing)
+	if code != problem.WorkersAwaited && code != problem.ScaledToZero || v.workersQueued() || v.seen.Rollout == nil {
 		return false
 	}
 	since, _ := status.Since(v.next.Conditions, v1alpha1.ConditionProgressing, metav1.ConditionFalse)
@@ -90,27 +86,26 @@ func startOf(at *metav1.Time) time.Time {
 	return at.Time
 }
 
-// neverStarts says how a run is repaired whose learner did not start in time twice in a row, without a known cause;
-// empty otherwise.
-func (v view) neverStarts() string {
+// neverStarts returns the problem of a run whose learner did not start in time twice in a row, without a known cause; the
+// zero value otherwise.
+func (v view) neverStarts() problem.Problem {
 	attempts := v.next.Attempts
 	if len(attempts) > 0 && attempts[0].CompletionTime == nil {
 		if _, running := learnerRunning(v.seen.Learners[attempts[0].Number].Pod); running && v.plan.start == 0 {
-			return ""
+			return problem.Problem{}
 		}
 		attempts = attempts[1:]
 	}
 	if len(attempts) < 2 || v.finished() || v.suspended() {
-		return ""
+		return problem.Problem{}
 	}
 	for _, a := range attempts[:2] {
 		if a.Cause != string(contract.CauseStartTimeout) || a.Reason != "" {
-			return ""
+			return problem.Problem{}
 		}
 	}
-	return fmt.Sprintf("Neither of attempts %d and %d started in time. %s Look at the events of the learner's pod, and "+
-		"correct podOverrides[target=Learner] or what "+
-		"the cluster lacks; the run then continues by itself.", attempts[1].Number, attempts[0].Number, attempts[0].Message)
+	return problem.Problem{Code: problem.LearnerNotStarting, Evidence: fmt.Sprintf("attempts %d and %d: %s",
+		attempts[1].Number, attempts[0].Number, attempts[0].Message)}
 }
 
 // isProgressing says that Progressing has a status and a reason.

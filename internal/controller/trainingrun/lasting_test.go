@@ -17,7 +17,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/heartbeat"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
-	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
@@ -103,27 +102,24 @@ func TestWaitsForAPersonBecomeStalled(t *testing.T) {
 	}{
 		"a volume of the learner is missing": {func(attempt int32, made time.Time) observe.State {
 			return observing(attempt, creatingSince(made), func(s *observe.State) {
-				s.LearnerObstacle = podstate.Obstacle{Reason: v1alpha1.ReasonConfigNotFound, NeedsAction: true,
-					Message: `configmap "ca" not found`}
+				s.LearnerObstacle = problem.Problem{Code: problem.VolumeNotMounted, Evidence: `configmap "ca" not found`}
 			})
-		}, 4 * time.Minute, v1alpha1.ReasonConfigNotFound, `configmap "ca" not found`, 25},
+		}, 4 * time.Minute, v1alpha1.ReasonObjectNotFound, `configmap "ca" not found`, 25},
 		"a pod does not start, and nothing says why": {func(attempt int32, made time.Time) observe.State {
 			return observing(attempt, creatingSince(made))
-		}, 40 * time.Minute, v1alpha1.ReasonWaitingForLearner,
-			"correct podOverrides[target=Learner] or what the cluster lacks", 25},
+		}, 40 * time.Minute, v1alpha1.ReasonPodInvalid, "Correct podOverrides[target=Learner], or repair the cluster", 25},
 		"workers are never ready": {func(attempt int32, made time.Time) observe.State {
 			return observing(attempt, learnerSince(made), replying(waiting(attempt, made)), noWorkers())
-		}, 20 * time.Minute, v1alpha1.ReasonWaitingForWorkers, "look at their pods", 1},
+		}, 20 * time.Minute, v1alpha1.ReasonWorkersMissing, "look at the pods", 1},
 		"workers do not reach the learner": {func(attempt int32, made time.Time) observe.State {
 			return observing(attempt, learnerSince(made), replying(waiting(attempt, made)), noWorkers(func(s *observe.State) {
-				s.WorkersObstacle = podstate.Obstacle{Reason: v1alpha1.ReasonWorkersMissing, NeedsAction: true,
-					Message: "let NetworkPolicies admit"}
+				s.WorkersObstacle = problem.Problem{Code: problem.WorkersUnanswered}
 			}))
-		}, 8 * time.Minute, v1alpha1.ReasonWorkersMissing, "let NetworkPolicies admit", 1},
+		}, 8 * time.Minute, v1alpha1.ReasonWorkersMissing, "Let NetworkPolicies admit", 1},
 		"a queue keeps the workers": {func(attempt int32, made time.Time) observe.State {
 			return observing(attempt, learnerSince(made), replying(waiting(attempt, made)),
 				noWorkers(func(s *observe.State) { s.Rollout.Spec.Suspend = new(true) }))
-		}, 0, v1alpha1.ReasonNotStalled, "", 1},
+		}, 0, v1alpha1.ReasonAsExpected, "", 1},
 		"a learner never answers": {func(attempt int32, made time.Time) observe.State {
 			return observing(attempt, learnerSince(made), func(s *observe.State) {
 				s.Heartbeat = poller.Result{Since: made, Err: errors.New("dial tcp 10.0.0.1:7444: i/o timeout")}
@@ -135,19 +131,19 @@ func TestWaitsForAPersonBecomeStalled(t *testing.T) {
 					"the manager reads"}}
 			})
 		}, 5 * time.Minute, v1alpha1.ReasonUnreachable, "longer than the 512 KiB", 1},
-		"too_large": {reporting(problem.RequestTooLarge), 5 * time.Minute, v1alpha1.ReasonRequestTooLarge, "Raise the limit",
+		"too_large": {reporting(problem.RequestTooLarge), 5 * time.Minute, v1alpha1.ReasonUnsupportedByEndpoint, "Raise the limit",
 			1},
 		"refused": {reporting(problem.SamplingRefused), 5 * time.Minute, v1alpha1.ReasonEndpointFailing,
-			"Correct what its answer names",
+			"Correct the cause that the answer names",
 			1},
 		"unreachable": {reporting(problem.EndpointUnreachable), 5 * time.Minute, v1alpha1.ReasonEndpointUnreachable,
 			"Check tinker.baseURL",
 			1},
 		// These pass by themselves.
-		"throttled":         {reporting(problem.Throttled), 0, v1alpha1.ReasonNotStalled, "", 1},
-		"paused_capacity":   {reporting(problem.PausedCapacity), 0, v1alpha1.ReasonNotStalled, "", 1},
-		"paused_rate_limit": {reporting(problem.PausedRateLimit), 0, v1alpha1.ReasonNotStalled, "", 1},
-		"server_error":      {reporting(problem.EndpointFailing), 0, v1alpha1.ReasonNotStalled, "", 1},
+		"throttled":         {reporting(problem.Throttled), 0, v1alpha1.ReasonAsExpected, "", 1},
+		"paused_capacity":   {reporting(problem.PausedCapacity), 0, v1alpha1.ReasonAsExpected, "", 1},
+		"paused_rate_limit": {reporting(problem.PausedRateLimit), 0, v1alpha1.ReasonAsExpected, "", 1},
+		"server_error":      {reporting(problem.EndpointFailing), 0, v1alpha1.ReasonAsExpected, "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, after := sixHours(t, tc.see)

@@ -15,8 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
-	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
-	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // TestSuspensionNamesASilentNode suspends a run, one of whose pods is on a node that does not answer.
@@ -53,8 +52,7 @@ func TestSuspensionNamesASilentNode(t *testing.T) {
 // TestBlockedRunMakesNoWorkers resumes a run whose next attempt cannot begin: without a Job nothing shows which data
 // and servers its workers need, so that none are made.
 func TestBlockedRunMakesNoWorkers(t *testing.T) {
-	problem := &resolve.Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonRunFileInvalid,
-		NeedsAction: true}
+	invalid := &problem.Problem{Code: problem.RunFileInvalid}
 	for name, tc := range map[string]struct {
 		rollout *batchv1.Job
 		want    bool
@@ -69,7 +67,7 @@ func TestBlockedRunMakesNoWorkers(t *testing.T) {
 			if p.start != 2 {
 				t.Fatalf("attempt %d is to start, want 2", p.start)
 			}
-			if p = p.withBlock(problem, 0); p.workers != tc.want {
+			if p = p.withBlock(invalid, 0); p.workers != tc.want {
 				t.Errorf("workers = %v, want %v", p.workers, tc.want)
 			}
 		})
@@ -86,7 +84,7 @@ func TestQueuedRunIsLeftAlone(t *testing.T) {
 	queued := job.DeepCopy()
 	queued.Spec.Suspend = new(true)
 	refused := func(s *observe.State) {
-		s.LearnerObstacle = podstate.Obstacle{Reason: v1alpha1.ReasonCreateRefused, Message: "quota", NeedsAction: true}
+		s.LearnerObstacle = problem.Problem{Code: problem.CreateRefused, Evidence: "quota"}
 	}
 	for name, seen := range map[string]observe.State{
 		"suspended by a queue": observing(1, observe.Learner{Job: queued}),

@@ -21,6 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/workers"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -55,8 +56,8 @@ func (r *Reconciler) withNamespace(ctx context.Context, run *v1alpha1.TrainingRu
 
 // refusedByNamespace says that the API server refused an object of the run because its namespace is being deleted.
 func refusedByNamespace(seen observe.State) bool {
-	return seen.Refused.Reason == v1alpha1.ReasonNamespaceTerminating ||
-		seen.RefusedWorkers.Reason == v1alpha1.ReasonNamespaceTerminating
+	return seen.Refused.Code == problem.NamespaceTerminating ||
+		seen.RefusedWorkers.Code == problem.NamespaceTerminating
 }
 
 // losesPods says that an attempt is to start, or that pods which the run should have are missing or are being deleted.

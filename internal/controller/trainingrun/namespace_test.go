@@ -20,6 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -89,7 +90,7 @@ func TestNamespaceBeingDeleted(t *testing.T) {
 		},
 		"a refused create says it by itself": {
 			newRun(attempts(inProgress(1))), observing(0, observe.Learner{}, fullyStaffed, func(seen *observe.State) {
-				seen.Refused = refusal.Try{Refusal: refusal.Refusal{Reason: v1alpha1.ReasonNamespaceTerminating, Words: "w"}}
+				seen.Refused = refusal.Try{Problem: problem.Problem{Code: problem.NamespaceTerminating, Evidence: "w"}}
 			}), namespaceReader{err: forbidden},
 			result{Terminating: true, Deletes: []string{"rollout"}},
 		},
@@ -144,7 +145,7 @@ func TestNamespaceIsReadOnceInAWhile(t *testing.T) {
 // being deleted.
 func TestNamespaceBeingDeletedStallsNothing(t *testing.T) {
 	refused := endedAttempt(1, contract.CauseRefused, 0, 0, time.Hour)
-	refused.Reason = v1alpha1.ReasonCreateRefused
+	refused.Reason = string(problem.CreateRefused)
 	run := newRun(attempts(refused), conditionIs(v1alpha1.ConditionProgressing, metav1.ConditionFalse, time.Hour))
 	seen := observing(0, observe.Learner{}, func(seen *observe.State) { seen.Rollout = &batchv1.Job{} })
 	p := makePlan(run, seen, now).withoutNamespace(seen)
@@ -154,7 +155,7 @@ func TestNamespaceBeingDeletedStallsNothing(t *testing.T) {
 		got[c.Type] = string(c.Status) + " " + c.Reason
 	}
 	for kind, want := range map[string]string{
-		v1alpha1.ConditionStalled:     "False NotStalled",
+		v1alpha1.ConditionStalled:     "False AsExpected",
 		v1alpha1.ConditionProgressing: "False NamespaceTerminating",
 		v1alpha1.ConditionPodsReady:   "False NamespaceTerminating",
 		v1alpha1.ConditionReady:       "False NamespaceTerminating",

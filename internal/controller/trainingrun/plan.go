@@ -19,7 +19,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/kueue"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
-	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/controller/workers"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
@@ -40,9 +39,9 @@ type plan struct {
 	file *contract.RunFile
 	pins desired.Pins
 	// blocked is why an attempt that is due cannot start.
-	blocked *resolve.Problem
+	blocked *problem.Problem
 	// unusable is why the next attempt could not start, while the newest is in progress or the run is suspended.
-	unusable *resolve.Problem
+	unusable *problem.Problem
 	// backingOff says that the next attempt waits.
 	backingOff bool
 	// queued says that an attempt is due and waits until Kueue admits the run.
@@ -162,7 +161,7 @@ func withRetry(before v1alpha1.TrainingRunStatus, now time.Time) v1alpha1.Traini
 	next := *before.DeepCopy()
 	next.CompletionTime, next.FailuresSinceCheckpoint = nil, ptr.To[int32](0)
 	generation := ptr.Deref(next.ObservedGeneration, 0)
-	status.Set(&next.Conditions, generation, now, status.False(v1alpha1.ConditionFailed, v1alpha1.ReasonNotFinished,
+	status.Set(&next.Conditions, &next.Codes, generation, now, status.False(v1alpha1.ConditionFailed, v1alpha1.ReasonAsExpected,
 		notFailed))
 	return next
 }
@@ -176,9 +175,9 @@ func endingOf(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) *att
 	}
 	end := suspendedByOther(newest, l, attempt.EndingOfLearner(newest.Number, l.Job, l.Pod, now))
 	if end != nil {
-		if l.Job == nil && l.Pod == nil && seen.Refused.Reason != "" {
-			return &attempt.Ending{Cause: contract.CauseRefused, Reason: problem.Code(seen.Refused.Reason),
-				Message: seen.Refused.Words}
+		if l.Job == nil && l.Pod == nil && seen.Refused.Code != "" {
+			return &attempt.Ending{Cause: contract.CauseRefused, Reason: seen.Refused.Code,
+				Message: seen.Refused.Evidence}
 		}
 		return explainDrain(run, seen, end, now)
 	}
@@ -213,7 +212,7 @@ const createGrace = 10 * time.Second
 
 // creating is what is left of that; 0 where the Job exists, or the API server refused it.
 func creating(newest v1alpha1.Attempt, l observe.Learner, seen observe.State, now time.Time) time.Duration {
-	if l.Job != nil || l.Pod != nil || seen.Refused.Reason != "" || newest.StartTime == nil {
+	if l.Job != nil || l.Pod != nil || seen.Refused.Code != "" || newest.StartTime == nil {
 		return 0
 	}
 	return max(0, newest.StartTime.Add(createGrace).Sub(now))

@@ -4,10 +4,11 @@
 package trainingrun
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -39,7 +40,7 @@ func outcomeOf(p plan) outcome {
 		got.Ending = p.ending.Cause
 	}
 	if p.final != nil {
-		got.Final = p.final.Reason
+		got.Final = cmp.Or(string(p.final.Code), p.final.Reason())
 	}
 	for _, object := range p.deletes {
 		got.Deletes = append(got.Deletes, object.GetName())
@@ -268,10 +269,10 @@ func TestMakePlan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := tc.run.DeepCopy()
 			got := outcomeOf(makePlan(tc.run, tc.seen, now))
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := gocmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(before, tc.run); diff != "" {
+			if diff := gocmp.Diff(before, tc.run); diff != "" {
 				t.Errorf("makePlan changed the run (-before +after):\n%s", diff)
 			}
 		})
@@ -293,7 +294,7 @@ func TestPendingChanges(t *testing.T) {
 		seen := observing(1, l, replying(contract.HeartbeatReply{Attempt: 1}))
 		return computeStatus(run, seen, planned(run, seen), now).PendingChanges
 	}
-	if diff := cmp.Diff([]string{"checkpoints", "rollouts.concurrency"}, pendingOf(running)); diff != "" {
+	if diff := gocmp.Diff([]string{"checkpoints", "rollouts.concurrency"}, pendingOf(running)); diff != "" {
 		t.Errorf("pending changes (-want +got):\n%s", diff)
 	}
 	if got := pendingOf(observe.Learner{Job: newJob("one"), Pod: newPod()}); got != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/kueue"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
-	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -108,22 +108,17 @@ func (r *Reconciler) withQueue(ctx context.Context, run *v1alpha1.TrainingRun, s
 }
 
 // unplaced is the problem of a run whose pods cannot be placed as Kueue has admitted them.
-func unplaced(err error) *resolve.Problem {
-	return &resolve.Problem{Condition: v1alpha1.ConditionAccepted, NeedsAction: true,
-		Reason: v1alpha1.ReasonUnschedulable,
-		Message: fmt.Sprintf("The pods cannot be placed as Kueue has admitted them: %v. Correct spec.podOverrides, the flavor, "+
-			"or the permissions of the operator.", err)}
+func unplaced(err error) *problem.Problem {
+	return &problem.Problem{Code: problem.NotPlaced, Evidence: err.Error()}
 }
 
 // noPriorityClass is the problem of a run whose priority class does not exist.
-func noPriorityClass(class kueue.PriorityClassRef) *resolve.Problem {
-	where := "priorityClassName of spec.podOverrides"
-	if class.Group == kueue.Group {
-		where = "the label " + kueue.LabelPriority
+func noPriorityClass(class kueue.PriorityClassRef) *problem.Problem {
+	p := &problem.Problem{Code: problem.PriorityClassNotFound, Evidence: fmt.Sprintf("%s %q", class.Kind, class.Name)}
+	if class.Group != kueue.Group {
+		p.Field = "priorityClassName of spec.podOverrides"
 	}
-	return &resolve.Problem{Condition: v1alpha1.ConditionAccepted, NeedsAction: true,
-		Reason:  v1alpha1.ReasonPriorityClassNotFound,
-		Message: fmt.Sprintf("The %s %q does not exist. Create it, or correct %s.", class.Kind, class.Name, where)}
+	return p
 }
 
 // tellQueue executes what is to be done about the Workload of a run whose status is written, and says in it whether the
@@ -185,9 +180,9 @@ func (v view) queued() bool {
 
 // queueCondition is a condition of a run that waits for Kueue.
 func (v view) queueCondition(kind string) status.Condition {
-	reason, message := v.seen.Queue.Why()
-	if v.plan.queued || idle(v.seen) {
-		return status.False(kind, reason, message+" The run waits in queue "+kueue.Queue(v.run)+".")
+	p := v.seen.Queue.Why()
+	if queue := kueue.Queue(v.run); v.plan.queued || idle(v.seen) {
+		p.Evidence = "queue " + queue + ": " + p.Evidence
 	}
-	return status.False(kind, reason, message+" The learner stops at a saved state.")
+	return not(kind, p)
 }

@@ -29,7 +29,7 @@ func setRecording(next *v1alpha1.TrainingRunStatus, v view) {
 	} else if meta.FindStatusCondition(next.Conditions, kind) != nil {
 		c = v.asBefore(kind)
 	}
-	status.Set(&next.Conditions, v.run.Generation, v.now, c)
+	status.Set(&next.Conditions, &next.Codes, v.run.Generation, v.now, c)
 }
 
 // recordingOf returns whether the artifact store and the services take what a run writes. The run waits for its store,
@@ -37,8 +37,7 @@ func setRecording(next *v1alpha1.TrainingRunStatus, v view) {
 func recordingOf(reply contract.HeartbeatReply) status.Condition {
 	blocked := slices.IndexFunc(reply.Problems, func(p problem.Problem) bool { return p.Code == problem.ArtifactsBlocked })
 	if blocked >= 0 {
-		return status.False(v1alpha1.ConditionRecording, v1alpha1.ReasonArtifactsBlocked,
-			endpoint.Message(reply.Problems[blocked]))
+		return not(v1alpha1.ConditionRecording, endpoint.Trimmed(reply.Problems[blocked]))
 	}
 	return status.Tracking(reply.Tracking)
 }

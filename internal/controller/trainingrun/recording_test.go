@@ -31,14 +31,14 @@ func TestRecording(t *testing.T) {
 	}{
 		"without problems": {want: "True Recording"},
 		"a refused key": {problems: []tracking.Problem{refused},
-			want: "False KeyRefused wandb: host answers 401: put a valid key."},
-		"before the first contact": {problems: []tracking.Problem{connecting}, want: "Unknown Connecting"},
+			want: "False TrackerRefused wandb: host answers 401: put a valid key."},
+		"before the first contact": {problems: []tracking.Problem{connecting}, want: "Unknown NotStarted"},
 		"one of two is refused": {problems: []tracking.Problem{connecting, refused},
-			want: "False KeyRefused mlflow: not yet. wandb: "},
+			want: "False TrackerRefused mlflow: not yet. wandb: "},
 		"the store takes nothing": {problems: []tracking.Problem{connecting}, blocked: true,
 			want: "False ArtifactsBlocked The learner cannot write its files (no space left)."},
 		"no learner has answered":   {silent: true, want: "Unknown NotStarted"},
-		"no learner answers longer": {silent: true, former: "TrackerKeyRefused", want: "False KeyRefused"},
+		"no learner answers longer": {silent: true, former: "TrackerKeyRefused", want: "False TrackerRefused"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

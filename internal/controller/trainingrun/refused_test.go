@@ -14,21 +14,21 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
-	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
 // refusedAs has the API server refuse the learner's Job of a generation of the run.
-func refusedAs(reason string, generation int64) func(*observe.State) {
+func refusedAs(code problem.Code, generation int64) func(*observe.State) {
 	return func(seen *observe.State) {
-		seen.Refused = refusal.Try{Refusal: refusal.Refusal{Reason: reason, Words: "the API server's words"},
+		seen.Refused = refusal.Try{Problem: problem.Problem{Code: code, Evidence: "the API server's words"},
 			Generation: generation, At: now}
 	}
 }
 
 // refuseUntil reconciles a run, second by second, whose learner's Job is refused, and gives how many attempts it makes.
-func refuseUntil(t *testing.T, run *v1alpha1.TrainingRun, reason string, d time.Duration) int {
+func refuseUntil(t *testing.T, run *v1alpha1.TrainingRun, code problem.Code, d time.Duration) int {
 	t.Helper()
 	made := 0
 	seen := observing(0, observe.Learner{})
@@ -38,7 +38,7 @@ func refuseUntil(t *testing.T, run *v1alpha1.TrainingRun, reason string, d time.
 		run.Status = computeStatus(run, seen, p, at)
 		if p.start > 0 {
 			made++
-			refusedAs(reason, run.Generation)(&seen)
+			refusedAs(code, run.Generation)(&seen)
 		}
 	}
 	return made
@@ -46,7 +46,7 @@ func refuseUntil(t *testing.T, run *v1alpha1.TrainingRun, reason string, d time.
 
 func TestRefusedJobWaitsForTheRepair(t *testing.T) {
 	run := newRun()
-	made := refuseUntil(t, run, v1alpha1.ReasonCreateRefused, 10*time.Minute)
+	made := refuseUntil(t, run, problem.CreateRefused, 10*time.Minute)
 	if made < 12 || made > 14 {
 		t.Errorf("%d attempts in ten minutes, want one every 46 s", made)
 	}
@@ -68,15 +68,15 @@ func TestRefusedJobWaitsForTheRepair(t *testing.T) {
 	}
 	seen := observing(status.NewestAttempt(run), observe.Learner{Job: newJob("job"), Pod: newPod(pending)})
 	next := computeStatus(run, seen, makePlan(run, seen, now), now)
-	if got := conditionOf(next, v1alpha1.ConditionStalled); got != "False NotStalled" {
+	if got := conditionOf(next, v1alpha1.ConditionStalled); got != "False AsExpected" {
 		t.Errorf("Stalled = %s once the Job exists", got)
 	}
 }
 
 func TestRefusedJobIsStalledAfterTheGracePeriod(t *testing.T) {
 	run := newRun()
-	refuseUntil(t, run, v1alpha1.ReasonCreateRefused, time.Minute)
-	if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != "False NotStalled" {
+	refuseUntil(t, run, problem.CreateRefused, time.Minute)
+	if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != "False AsExpected" {
 		t.Errorf("after a minute: Stalled = %s", got)
 	}
 	if got := conditionOf(run.Status, v1alpha1.ConditionReady); got != "False CreateRefused" {
@@ -86,12 +86,12 @@ func TestRefusedJobIsStalledAfterTheGracePeriod(t *testing.T) {
 
 func TestInvalidJobMakesNoFurtherAttempts(t *testing.T) {
 	run := newRun()
-	if made := refuseUntil(t, run, v1alpha1.ReasonSpecRefused, 2*time.Hour); made != 1 {
+	if made := refuseUntil(t, run, problem.SpecRefused, 2*time.Hour); made != 1 {
 		t.Errorf("%d attempts in two hours, want 1", made)
 	}
 	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionStalled, v1alpha1.ConditionReady} {
 		c := meta.FindStatusCondition(run.Status.Conditions, kind)
-		if c.Reason != v1alpha1.ReasonSpecRefused || !strings.Contains(c.Message, "the API server's words") ||
+		if c.Reason != v1alpha1.ReasonPodInvalid || !strings.Contains(c.Message, "the API server's words") ||
 			!strings.Contains(c.Message, "podOverrides[target=Learner]") {
 			t.Errorf("%s says %s %q", kind, c.Reason, c.Message)
 		}
@@ -108,8 +108,7 @@ func TestInvalidJobMakesNoFurtherAttempts(t *testing.T) {
 
 func TestRefusedPodOfLearner(t *testing.T) {
 	refused := func(seen *observe.State) {
-		seen.LearnerObstacle = podstate.Obstacle{Reason: v1alpha1.ReasonCreateRefused, Message: "exceeded quota",
-			NeedsAction: true}
+		seen.LearnerObstacle = problem.Problem{Code: problem.CreateRefused, Evidence: "exceeded quota"}
 	}
 	began := func(d time.Duration) *v1alpha1.TrainingRun {
 		return newRun(attempts(v1alpha1.Attempt{Number: 1, StartTime: ago(d)}))
@@ -118,7 +117,7 @@ func TestRefusedPodOfLearner(t *testing.T) {
 		age     time.Duration
 		stalled string
 	}{
-		"at first":             {time.Minute, "False NotStalled"},
+		"at first":             {time.Minute, "False AsExpected"},
 		"after the grace":      {3 * time.Minute, "True CreateRefused"},
 		"after start deadline": {time.Hour, "True CreateRefused"},
 	} {
@@ -150,29 +149,28 @@ func TestRefusedWorkers(t *testing.T) {
 	reply := replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining,
 		Lineage: "a"}})
 	noJob := func(seen *observe.State) { seen.Rollout = nil }
-	jobRefused := func(reason string) func(*observe.State) {
+	jobRefused := func(code problem.Code) func(*observe.State) {
 		return func(seen *observe.State) {
-			seen.RefusedWorkers = refusal.Try{Refusal: refusal.Refusal{Reason: reason, Words: "the API server's words"},
+			seen.RefusedWorkers = refusal.Try{Problem: problem.Problem{Code: code, Evidence: "the API server's words"},
 				Generation: 3, At: now}
 		}
 	}
 	podsRefused := func(ready int32) func(*observe.State) {
 		return func(seen *observe.State) {
 			seen.Rollout.Status = batchv1.JobStatus{Ready: new(ready)}
-			seen.WorkersObstacle = podstate.Obstacle{Reason: v1alpha1.ReasonImagePullFailed, Message: "the API server's words",
-				NeedsAction: true}
+			seen.WorkersObstacle = problem.Problem{Code: problem.ImagePullFailed, Evidence: "the API server's words"}
 		}
 	}
 	for name, tc := range map[string]struct {
 		seen                  []func(*observe.State)
 		rollouts, progressing string
 	}{
-		"an invalid Job": {[]func(*observe.State){noJob, jobRefused("SpecRefused")}, "False SpecRefused",
-			"False SpecRefused"},
+		"an invalid Job": {[]func(*observe.State){noJob, jobRefused("SpecRefused")}, "False PodInvalid",
+			"False PodInvalid"},
 		"a quota of Jobs": {[]func(*observe.State){noJob, jobRefused("CreateRefused")}, "False CreateRefused",
 			"False CreateRefused"},
 		"no worker can start": {[]func(*observe.State){podsRefused(0)}, "False ImagePullFailed", "False ImagePullFailed"},
-		"one worker runs":     {[]func(*observe.State){podsRefused(1)}, "False ImagePullFailed", "True Training"},
+		"one worker runs":     {[]func(*observe.State){podsRefused(1)}, "False ImagePullFailed", "True Progressing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := newRun(attempts(inProgress(1)))

@@ -4,7 +4,6 @@
 package trainingrun
 
 import (
-	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,7 +14,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/attempt"
 	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
-	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
@@ -36,7 +34,7 @@ func (v view) awaiting() *v1alpha1.Attempt {
 		l := v.seen.Learners[latest.Number]
 		exists := v.plan.start == 0 && l.Job != nil
 		_, runs := learnerRunning(l.Pod)
-		if latest = &attempts[1]; exists && latest.Reason == v1alpha1.ReasonCreateRefused || runs && neverRan(*latest) {
+		if latest = &attempts[1]; exists && latest.Reason == string(problem.CreateRefused) || runs && neverRan(*latest) {
 			return nil
 		}
 	}
@@ -61,12 +59,12 @@ func (v view) isStalled() bool {
 // stall says what the repair is.
 func (v view) stall(kind string) status.Condition {
 	if c := endpointProblem(v); c != nil {
-		return status.True(kind, c.Reason, c.Message)
+		return c.As(kind, metav1.ConditionTrue)
 	}
 	if a := v.awaiting(); neverRan(*a) {
-		return status.True(kind, a.Reason, a.Message)
+		return status.Show(kind, metav1.ConditionTrue, told(*a))
 	}
-	return v.as(kind, v1alpha1.ConditionProgressing, status.True)
+	return v.as(kind, v1alpha1.ConditionProgressing, metav1.ConditionTrue)
 }
 
 // endpointProblem is what Progressing says while a person has to repair what the endpoint refuses or does not offer;
@@ -76,41 +74,41 @@ func endpointProblem(v view) *status.Condition {
 	if a == nil || a.Cause == string(contract.CauseRefused) || neverRan(*a) {
 		return nil
 	}
-	var message string
-	switch a.Reason {
-	case v1alpha1.ReasonKeyRefused:
-		message = keyRefused(v.run)
-	case v1alpha1.ReasonEndpointNotTinker:
-		message = endpoint.Repair(v.run.Spec.Tinker, observe.SettingsFixed(v.run), a.Message)
-	default:
-		message = endpoint.Message(problem.Problem{Code: problem.Code(a.Reason), Evidence: a.Message})
+	found := problem.Problem{Code: problem.Code(a.Reason), Evidence: a.Message}
+	switch found.Code {
+	case problem.KeyRefused:
+		found = keyRefused(v.run)
+	case problem.EndpointNotTinker:
+		found = endpoint.NotTinker(v.run.Spec.Tinker, observe.SettingsFixed(v.run), a.Message)
 	}
-	c := status.False(v1alpha1.ConditionProgressing, problem.Lookup(problem.Code(a.Reason)).Reason, message)
-	return &c
+	return new(not(v1alpha1.ConditionProgressing, endpoint.Trimmed(found)))
+}
+
+// told returns the problem of an attempt whose message has the sentences of the table.
+func told(a v1alpha1.Attempt) problem.Problem {
+	return problem.Problem{Code: problem.Code(a.Reason), Told: a.Message}
 }
 
 // learnerRefused says why the API server refuses to create the learner. A manager that has just started has not tried
 // itself, so that the words which an earlier one wrote stand.
 func (v view) learnerRefused() status.Condition {
 	const kind = v1alpha1.ConditionPodsReady
-	if o := refusedLearner(v.seen); o.Reason != "" {
-		return status.False(kind, o.Reason, o.Message)
+	if found := refusedLearner(v.seen); found.Code != "" {
+		return not(kind, found)
 	}
 	for _, from := range []string{kind, v1alpha1.ConditionProgressing} {
-		if c := meta.FindStatusCondition(v.run.Status.Conditions, from); c != nil &&
-			c.Reason == v1alpha1.ReasonCreateRefused && !v.answeredBefore() {
-			return status.False(kind, c.Reason, c.Message)
+		if v.codeBefore(from) == problem.CreateRefused && !v.answeredBefore() {
+			return v.asBefore(from).As(kind, metav1.ConditionFalse)
 		}
 	}
-	return status.False(kind, v1alpha1.ReasonCreateRefused,
-		cmp.Or(v.awaiting().Message, "The API server refuses to create the learner."))
+	return not(kind, problem.Problem{Code: problem.CreateRefused, Evidence: v.awaiting().Message, Field: "podOverrides[target=Learner]"})
 }
 
 // betweenAttempts is a condition while the next attempt waits: why the last one could not start, if a person has to
 // repair that.
 func betweenAttempts(v view, kind, reason, message string) status.Condition {
 	if a := v.awaiting(); a != nil && neverRan(*a) {
-		return status.False(kind, a.Reason, a.Message)
+		return not(kind, told(*a))
 	}
 	return status.False(kind, reason, message)
 }
@@ -122,17 +120,17 @@ func (v view) learnerStarting() status.Condition {
 }
 
 // learnerObstacle says what keeps the newest attempt's learner from running.
-func (v view) learnerObstacle() podstate.Obstacle {
+func (v view) learnerObstacle() problem.Problem {
 	pod := v.seen.Learners[status.NewestAttempt(v.run)].Pod
 	if pod == nil && desired.SuspendedByOther(v.seen.Learners[status.NewestAttempt(v.run)].Job) {
-		return podstate.Obstacle{Reason: v1alpha1.ReasonJobSuspended, Message: jobSuspended}
+		return jobSuspended
 	}
-	if v.seen.LearnerObstacle.NeedsAction {
+	if v.seen.LearnerObstacle.NeedsAction() {
 		return v.seen.LearnerObstacle
 	}
 	o := observe.LearnerWaits(v.run, pod)
-	if a := v.awaiting(); !o.NeedsAction && a != nil && neverRan(*a) {
-		return podstate.Obstacle{Reason: a.Reason, Message: a.Message, NeedsAction: true}
+	if a := v.awaiting(); !o.NeedsAction() && a != nil && neverRan(*a) {
+		return told(*a)
 	}
 	return o
 }
@@ -145,7 +143,7 @@ func learnerNeedsAction(v view) bool {
 		return false
 	}
 	l := v.seen.Learners[attempt.Number]
-	if _, running := learnerRunning(l.Pod); running || !v.learnerObstacle().NeedsAction {
+	if _, running := learnerRunning(l.Pod); running || !v.learnerObstacle().NeedsAction() {
 		return false
 	}
 	return graceLeft(v.run, *attempt, l, v.now) == 0
@@ -155,7 +153,7 @@ func learnerNeedsAction(v view) bool {
 func (v view) workersAwaitRepair() bool {
 	obstacle, refused := v.workersRefused()
 	c := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionProgressing)
-	return refused && c.Status == metav1.ConditionFalse && c.Reason == obstacle.Reason
+	return refused && c.Status == metav1.ConditionFalse && v.code(c.Type) == obstacle.Code
 }
 
 // lasts says that a condition has not held for longer than stalledAfterSeconds.

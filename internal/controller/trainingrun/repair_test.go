@@ -39,7 +39,7 @@ func TestRefusedKeyWaitsForTheRepair(t *testing.T) {
 			p := makePlan(run, seen, at)
 			p.file = &contract.RunFile{}
 			run.Status = computeStatus(run, seen, p, at)
-			want := "False NotStalled"
+			want := "False AsExpected"
 			if at.Sub(start) >= 2*time.Minute {
 				want = "True KeyRefused"
 			}
@@ -80,7 +80,7 @@ func TestRefusedKeyWaitsForTheRepair(t *testing.T) {
 		}
 		seen := observing(newest, observe.Learner{Job: newJob("job"), Pod: newPod()}, replying(reply))
 		run.Status = computeStatus(run, seen, makePlan(run, seen, now), now)
-		if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != "False NotStalled" {
+		if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != "False AsExpected" {
 			t.Errorf("%s: Stalled = %s once a learner trains", cause, got)
 		}
 	}
@@ -139,7 +139,7 @@ func TestRetryContinuesAFailedRun(t *testing.T) {
 	p.file = &contract.RunFile{}
 	next := computeStatus(run, seen, p, now)
 	if f, s := conditionOf(next, v1alpha1.ConditionFailed),
-		conditionOf(next, v1alpha1.ConditionStalled); f != "False NotFinished" || s != "False NotStalled" {
+		conditionOf(next, v1alpha1.ConditionStalled); f != "False AsExpected" || s != "False AsExpected" {
 		t.Errorf("Failed = %s, Stalled = %s; want both False", f, s)
 	}
 	if next.CompletionTime != nil || *next.FailuresSinceCheckpoint != 0 || *next.ObservedRetryGeneration != 1 ||
@@ -151,7 +151,7 @@ func TestRetryContinuesAFailedRun(t *testing.T) {
 	run.Status = next
 	seen = observing(7, observe.Learner{Job: newJob("seven"), Pod: newPod(exited(1, "Error", ""))})
 	if p := makePlan(run, seen, now); p.final != nil {
-		t.Errorf("the first crash after the retry ends the run: %s", p.final.Reason)
+		t.Errorf("the first crash after the retry ends the run: %s", p.final.Reason())
 	}
 }
 
@@ -209,7 +209,7 @@ func TestMissingImageIsPulledForAnotherPod(t *testing.T) {
 		p := makePlan(run, seen, at)
 		p.file = &contract.RunFile{}
 		run.Status = computeStatus(run, seen, p, at)
-		want := "False NotStalled"
+		want := "False AsExpected"
 		if at.Sub(now) >= 2*time.Minute {
 			want = "True ImagePullFailed"
 		}
@@ -242,7 +242,7 @@ func TestMissingImageIsPulledForAnotherPod(t *testing.T) {
 	seen := observing(newest, observe.Learner{Job: newJob("job"), Pod: newPod()})
 	p := makePlan(run, seen, at)
 	run.Status = computeStatus(run, seen, p, at)
-	if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != "False NotStalled" || p.start != 0 {
+	if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != "False AsExpected" || p.start != 0 {
 		t.Errorf("once the learner runs, Stalled = %s and attempt %d starts", got, p.start)
 	}
 }
@@ -260,7 +260,7 @@ func TestUnschedulablePodIsNotReplaced(t *testing.T) {
 			t.Fatalf("after %v the plan is %+v, want to wait", waited, outcomeOf(p))
 		}
 		run.Status = computeStatus(run, seen, p, now.Add(waited))
-		want := "False NotStalled"
+		want := "False AsExpected"
 		if waited >= 2*time.Minute {
 			want = "True Unschedulable"
 		}
@@ -272,7 +272,7 @@ func TestUnschedulablePodIsNotReplaced(t *testing.T) {
 	later := now.Add(10 * time.Minute)
 	p := makePlan(run, seen, later)
 	run.Status = computeStatus(run, seen, p, later)
-	if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != "False NotStalled" ||
+	if got := conditionOf(run.Status, v1alpha1.ConditionStalled); got != "False AsExpected" ||
 		len(run.Status.Attempts) != 1 || p.start != 0 {
 		t.Errorf("once a node fits, Stalled = %s, %d attempts, and attempt %d starts", got, len(run.Status.Attempts), p.start)
 	}

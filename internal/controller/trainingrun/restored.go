@@ -12,7 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
-	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -61,7 +61,7 @@ func (r *Reconciler) detach(ctx context.Context, run *v1alpha1.TrainingRun) erro
 
 // restored blocks a run whose status is that of another run until spec.resumeFrom names that run. To begin anew in
 // silence would buy everything again.
-func restored(run *v1alpha1.TrainingRun) *resolve.Problem {
+func restored(run *v1alpha1.TrainingRun) *problem.Problem {
 	former := formerUID(run)
 	if former == "" || resumes(run, former) {
 		return nil
@@ -70,11 +70,8 @@ func restored(run *v1alpha1.TrainingRun) *resolve.Problem {
 	if !strings.Contains(uid, "-") {
 		uid = fmt.Sprintf("%s... (the first digits of metadata.uid in the backup)", former)
 	}
-	message := fmt.Sprintf("The status is that of the former run %s, which reached step %d: set spec.resumeFrom.uid to "+
-		"the uid of that run, and this run "+
-		"continues it. To begin anew, delete the run and create it without a status.", uid, ptr.Deref(run.Status.Step, 0))
-	return &resolve.Problem{Condition: v1alpha1.ConditionAccepted, Reason: v1alpha1.ReasonStatusRestored, Message: message,
-		NeedsAction: true}
+	return &problem.Problem{Code: problem.StatusRestored, Evidence: fmt.Sprintf("%s, which reached step %d", uid,
+		ptr.Deref(run.Status.Step, 0))}
 }
 
 // resumes says that the spec names a run, of which perhaps only the first digits are known.

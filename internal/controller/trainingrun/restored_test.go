@@ -77,11 +77,11 @@ func TestRestoredStatusWaitsForResumeFrom(t *testing.T) {
 			}
 			next := computeStatus(run, observe.State{}, p, now)
 			for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionReady} {
-				if got := conditionOf(next, kind); got != "False StatusRestored" {
+				if got := conditionOf(next, kind); got != "False SourceNotUsable" {
 					t.Errorf("%s = %s, want False StatusRestored", kind, got)
 				}
 			}
-			if got := conditionOf(next, v1alpha1.ConditionStalled); got != "True StatusRestored" {
+			if got := conditionOf(next, v1alpha1.ConditionStalled); got != "True SourceNotUsable" {
 				t.Errorf("Stalled = %s, want True StatusRestored", got)
 			}
 			if message := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady).Message; !strings.Contains(message,

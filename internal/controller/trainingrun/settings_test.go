@@ -142,7 +142,7 @@ func TestSettingsOfLearnerOfFormerBuildAreFixed(t *testing.T) {
 func TestCommittedStepWithOtherSettingsWaits(t *testing.T) {
 	const words = "Attempt 1 committed step 3 before a change of spec.algorithm took effect"
 	run := newRun(attempts(inProgress(2), endedAttempt(1, contract.CauseNodeLost, 0, 0, time.Hour)), notFixed)
-	verdict := verdictText(t, contract.Verdict{Cause: contract.CauseConfigRejected, Reason: v1alpha1.ReasonSettingsDiffer,
+	verdict := verdictText(t, contract.Verdict{Cause: contract.CauseConfigRejected, Reason: problem.SettingsDiffer,
 		Message: words, Attempt: 2})
 	code := int32(contract.CauseConfigRejected.ExitCode())
 	seen := observing(2, observe.Learner{Job: learnerOf(run, 2), Pod: newPod(exited(code, "Error", verdict))})
@@ -153,8 +153,8 @@ func TestCommittedStepWithOtherSettingsWaits(t *testing.T) {
 			t.Fatalf("attempt %d starts, or the run ends: %+v", p.start, p.final)
 		}
 		for kind, want := range map[string]string{
-			v1alpha1.ConditionAccepted: "False SettingsDiffer", v1alpha1.ConditionStalled: "True SettingsDiffer",
-			v1alpha1.ConditionReady: "False SettingsDiffer",
+			v1alpha1.ConditionAccepted: "False SpecInvalid", v1alpha1.ConditionStalled: "True SpecInvalid",
+			v1alpha1.ConditionReady: "False SpecInvalid",
 		} {
 			if got := conditionOf(run.Status, kind); got != want {
 				t.Errorf("%s = %s, want %s", kind, got, want)

@@ -51,5 +51,5 @@ func (v view) stands(kind string) bool {
 
 // asBefore gives a condition as the status has it.
 func (v view) asBefore(kind string) status.Condition {
-	return *meta.FindStatusCondition(v.run.Status.Conditions, kind)
+	return *status.Find(v.run.Status.Conditions, v.run.Status.Codes, kind)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -88,7 +89,7 @@ func (r *Reconciler) shareCheck(ctx context.Context, run *v1alpha1.TrainingRun, 
 
 // fileInput is what a run file is made from, or why it cannot be made yet.
 func (r *Reconciler) fileInput(run *v1alpha1.TrainingRun, seen observe.State, files observe.RunFiles,
-	attempt int32) (desired.FileInput, *resolve.Problem) {
+	attempt int32) (desired.FileInput, *problem.Problem) {
 	input := desired.FileInput{Run: run, Attempt: attempt, DefaultBaseURL: r.Settings.DefaultBaseURL}
 	newest, matching := files.Newest(), files.Matching(run)
 	if newest != nil {
@@ -101,7 +102,7 @@ func (r *Reconciler) fileInput(run *v1alpha1.TrainingRun, seen observe.State, fi
 	case observe.HasStep(run), matching == newest && !observe.BeginsAnew(run, newest, r.Settings.DefaultBaseURL):
 		kept = matching
 	}
-	var blocked *resolve.Problem
+	var blocked *problem.Problem
 	switch {
 	case kept != nil:
 		input.Fixed = &kept.Fixed
@@ -125,9 +126,9 @@ func (r *Reconciler) fileInput(run *v1alpha1.TrainingRun, seen observe.State, fi
 }
 
 // withBlock gives the plan without its start.
-func (p plan) withBlock(by *resolve.Problem, grace time.Duration) plan {
+func (p plan) withBlock(by *problem.Problem, grace time.Duration) plan {
 	p.start, p.blocked, p.requeue = 0, by, maxRequeue
-	if by.Grace {
+	if by.Row().Grace {
 		p.requeue = min(maxRequeue, grace+time.Second)
 	}
 	return p

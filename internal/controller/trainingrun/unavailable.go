@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/endpoint"
 	"github.com/tinker-operator/tinker-operator/internal/controller/resolve"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -21,16 +20,15 @@ func (v view) unusableEnvironments() *status.Condition {
 	const kind = v1alpha1.ConditionAccepted
 	if v.next.StartTime == nil {
 		if _, p := resolve.Environments(v.run, nil, v.seen.Environments); p != nil {
-			return new(status.False(kind, p.Reason, p.Message))
+			return new(not(kind, *p))
 		}
 		return nil
 	}
-	if c := meta.FindStatusCondition(v.run.Status.Conditions, kind); v.stands(kind) &&
-		c.Reason == v1alpha1.ReasonEnvironmentUnavailable {
-		return c
+	if v.stands(kind) && v.codeBefore(kind) == problem.ServersUnavailable {
+		return new(v.asBefore(kind))
 	}
 	if reply := v.reply(); reply != nil && len(reply.Unavailable) > 0 && !v.finished() {
-		return new(status.False(kind, v1alpha1.ReasonEnvironmentUnavailable, unavailableMessage(reply.Unavailable)))
+		return new(not(kind, serversUnavailable(reply.Unavailable)))
 	}
 	return nil
 }
@@ -38,23 +36,19 @@ func (v view) unusableEnvironments() *status.Condition {
 // maxUnavailable bounds how many unavailable environments a condition describes.
 const maxUnavailable = 4
 
-// unavailableMessage says which environments no worker can play, why, what the run does meanwhile, and how that is
-// repaired.
-func unavailableMessage(list []contract.UnavailableEnvironment) string {
-	var text strings.Builder
+// serversUnavailable returns the problem of servers that take no sessions, with what the run does meanwhile.
+func serversUnavailable(list []contract.UnavailableEnvironment) problem.Problem {
+	var text []string
 	for i, e := range list {
 		if i == maxUnavailable {
-			fmt.Fprintf(&text, "%d more environments are unavailable, too. ", len(list)-i)
+			text = append(text, fmt.Sprintf("%d more environments are unavailable", len(list)-i))
 			break
 		}
 		meanwhile := "the run waits for it"
 		if e.Skipped {
 			meanwhile = "the run trains on its other environments meanwhile"
 		}
-		fmt.Fprintf(&text, "The server of environment %q takes no sessions (%s); %s. ", e.Name,
-			status.Trim(e.Problem, endpoint.MaxEvidence), meanwhile)
+		text = append(text, fmt.Sprintf("%q: %s; %s", e.Name, status.Trim(e.Problem, endpoint.MaxEvidence), meanwhile))
 	}
-	text.WriteString("Repair the server (for ors.server see the log of the pods' container environment-NAME); the run " +
-		"then continues by itself.")
-	return text.String()
+	return problem.Problem{Code: problem.ServersUnavailable, Evidence: strings.Join(text, ". ")}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // runFiles is an API server that has the run files of some attempts, by their names.
@@ -85,9 +86,9 @@ func TestRunFileOfALaterVersionBlocks(t *testing.T) {
 	run := newRun(attempts(endedAttempt(1, contract.CauseDrained, 0, 5, 0)))
 	p := prepareNext(t, run, fmt.Sprintf(`{"version": %d, "surprise": true}`, later))
 	want := fmt.Sprintf("the run file has version %d, and this build reads version", later)
-	if p.start != 0 || p.blocked == nil || p.blocked.Reason != v1alpha1.ReasonRunFileInvalid ||
-		!strings.Contains(p.blocked.Message, want) ||
-		!strings.Contains(p.blocked.Message, "install the version of the operator that wrote it") {
+	if p.start != 0 || p.blocked == nil || p.blocked.Code != problem.RunFileUnreadable ||
+		!strings.Contains(p.blocked.Message(), want) ||
+		!strings.Contains(p.blocked.Message(), "Install the version of the operator that wrote it") {
 		t.Errorf("the plan starts attempt %d, blocked by %+v; want %q", p.start, p.blocked, want)
 	}
 }

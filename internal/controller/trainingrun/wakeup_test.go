@@ -13,9 +13,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
-	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/record"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // simulation reconciles a run by a clock that only requeues advance: there are no events of the
@@ -123,7 +123,7 @@ func TestRequeues(t *testing.T) {
 		},
 		"a pod that is refused": {
 			begun(), steady(observing(1, observe.Learner{Job: newJob("one"), Pod: nil}, func(o *observe.State) {
-				o.LearnerObstacle = podstate.Obstacle{Reason: "CreateRefused", Message: "m", NeedsAction: true}
+				o.LearnerObstacle = problem.Problem{Code: problem.CreateRefused, Evidence: "m"}
 				o.LookAgain = observe.LookInterval
 			})),
 			has(v1alpha1.ConditionStalled, "True CreateRefused"), 2 * time.Minute, 131 * time.Second, 20,
@@ -143,7 +143,7 @@ func TestRequeues(t *testing.T) {
 		"a refused key": {
 			newRun(attempts(func() v1alpha1.Attempt {
 				a := endedAttempt(1, contract.CauseUpstream, 5, 5, 0)
-				a.Reason = v1alpha1.ReasonKeyRefused
+				a.Reason = string(problem.KeyRefused)
 				return a
 			}())), steady(observing(0, observe.Learner{})), started(""), 45 * time.Second, 50 * time.Second, 6,
 		},

@@ -14,14 +14,15 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // maxLine bounds how much of a log a message quotes.
 const maxLine = 256
 
-// Ended says why workers that should run have ended; nothing where none did, or others run in their place. It prefers a
-// worker of another version, which stands for all; otherwise the newest that crashed counts.
-func Ended(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod) podstate.Obstacle {
+// Ended returns the problem for which workers that should run have ended; the zero value where none did, or others run
+// in their place. It prefers a worker of another version, which stands for all; otherwise the newest crash counts.
+func Ended(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod) problem.Problem {
 	ready := map[string]bool{}
 	for i := range pods {
 		if podstate.Ready(&pods[i]) {
@@ -36,10 +37,7 @@ func Ended(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod) podst
 			continue
 		}
 		if ended.ExitCode == contract.ExitVersion {
-			return podstate.Obstacle{
-				Reason: v1alpha1.ReasonVersionRefused, NeedsAction: true,
-				Message: repair(run) + ": " + podstate.LogEnd(ended.Message, maxLine),
-			}
+			return ofVersion(run, podstate.LogEnd(ended.Message, maxLine))
 		}
 		// Kubernetes replaces what it disrupted, and a worker that a drained node stopped has not crashed.
 		if ended.ExitCode == 0 || podstate.DisruptionOf(pod) != podstate.NotDisrupted || ready[indexOf(pod)] {
@@ -55,42 +53,39 @@ func Ended(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod) podst
 	if keyRefused(newest) {
 		return refusedKey(run)
 	}
-	return podstate.Obstacle{Reason: v1alpha1.ReasonWorkersCrashed, NeedsAction: true, Message: crash(newest)}
+	return crash(newest)
 }
 
 // failedInit says why workers have ended before they began; nothing where none has, or others run in their place.
-func failedInit(job *batchv1.Job, pods []corev1.Pod, ready map[string]bool) podstate.Obstacle {
+func failedInit(job *batchv1.Job, pods []corev1.Pod, ready map[string]bool) problem.Problem {
 	for i := range pods {
 		failed := podstate.FailedInit(&pods[i], Fields.Pod)
-		if failed.NeedsAction && metav1.IsControlledBy(&pods[i], job) && !ready[indexOf(&pods[i])] {
+		if failed.NeedsAction() && metav1.IsControlledBy(&pods[i], job) && !ready[indexOf(&pods[i])] {
 			return failed
 		}
 	}
-	return podstate.Obstacle{}
+	return problem.Problem{}
 }
 
 // indexOf is the index of a worker within its Job, which its successor has, too.
 func indexOf(pod *corev1.Pod) string { return pod.Annotations[batchv1.JobCompletionIndexAnnotation] }
 
-func crash(pod *corev1.Pod) string {
+func crash(pod *corev1.Pod) problem.Problem {
 	ended := podstate.Termination(pod, desired.RolloutContainer)
 	if podstate.OutOfMemory(ended) {
-		return fmt.Sprintf("Worker pod %q used more memory than its limit: raise "+
-			"podOverrides[target=Workers].resources.limits.memory.",
-			pod.Name)
+		return problem.Problem{Code: problem.WorkersOutOfMemory, Evidence: fmt.Sprintf("pod %q", pod.Name)}
 	}
-	text := fmt.Sprintf("Worker pod %q exited with code %d", pod.Name, ended.ExitCode)
+	text := fmt.Sprintf("pod %q exited with code %d and left no log", pod.Name, ended.ExitCode)
 	if line := podstate.LogEnd(ended.Message, maxLine); line != "" {
-		return text + "; its log ends: " + line
+		text = fmt.Sprintf("pod %q exited with code %d; its log ends: %s", pod.Name, ended.ExitCode, line)
 	}
-	return text + " and left no log."
+	return problem.Problem{Code: problem.WorkersCrashed, Evidence: text}
 }
 
-func repair(run *v1alpha1.TrainingRun) string {
+// ofVersion returns the problem of workers whose version is not the run's. Workers of the manager's image are replaced.
+func ofVersion(run *v1alpha1.TrainingRun, log string) problem.Problem {
 	if image := desired.PodOverrides(run, v1alpha1.TargetWorkers).Image; image != "" {
-		return fmt.Sprintf("Workers of image %q are of another version than the run; remove "+
-			"podOverrides[target=Workers].image, or name an "+
-			"image of the manager's version", image)
+		return problem.Problem{Code: problem.ImageOfOtherVersion, Evidence: fmt.Sprintf("%q: %s", image, log)}
 	}
-	return "Workers are of another version than the run, and are replaced"
+	return problem.Problem{Code: problem.VersionRefused, Evidence: log}
 }

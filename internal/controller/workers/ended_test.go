@@ -14,7 +14,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
-	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 func TestEndedObstacle(t *testing.T) {
@@ -43,51 +43,47 @@ func TestEndedObstacle(t *testing.T) {
 				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 		}
 	}
-	crashed := func(message string) podstate.Obstacle {
-		return podstate.Obstacle{Reason: "WorkersCrashed", NeedsAction: true, Message: message}
+	crashed := func(evidence string) problem.Problem {
+		return problem.Problem{Code: problem.WorkersCrashed, Evidence: evidence}
 	}
 	old := worker("old", "0", exited(1, "Error", "rollout: old", time.Hour))
 	cases := map[string]struct {
 		pods []corev1.Pod
-		want podstate.Obstacle
+		want problem.Problem
 	}{
-		"none": {nil, podstate.Obstacle{}},
+		"none": {nil, problem.Problem{}},
 		"the newest crash": {[]corev1.Pod{old,
 			worker("new", "1", exited(2, "Error", "starting\nrollout: why", 0))},
-			crashed(`Worker pod "new" exited with code 2; its log ends: rollout: why`)},
-		"another runs in its place": {[]corev1.Pod{old, worker("next", "0", running("True"))}, podstate.Obstacle{}},
+			crashed(`pod "new" exited with code 2; its log ends: rollout: why`)},
+		"another runs in its place": {[]corev1.Pod{old, worker("next", "0", running("True"))}, problem.Problem{}},
 		"another starts in its place": {[]corev1.Pod{old, worker("next", "0", running("False"))},
-			crashed(`Worker pod "old" exited with code 1; its log ends: rollout: old`)},
+			crashed(`pod "old" exited with code 1; its log ends: rollout: old`)},
 		"another runs in other's place": {[]corev1.Pod{old, worker("next", "1", running("True"))},
-			crashed(`Worker pod "old" exited with code 1; its log ends: rollout: old`)},
+			crashed(`pod "old" exited with code 1; its log ends: rollout: old`)},
 		"no log": {[]corev1.Pod{worker("w", "0", exited(137, "Error", "", 0))},
-			crashed(`Worker pod "w" exited with code 137 and left no log.`)},
+			crashed(`pod "w" exited with code 137 and left no log`)},
 		"out of memory": {[]corev1.Pod{worker("w", "0", exited(137, "OOMKilled", "", 0))},
-			crashed(`Worker pod "w" used more memory than its limit: raise podOverrides[target=Workers].resources.limits.memory.`)},
+			problem.Problem{Code: problem.WorkersOutOfMemory, Evidence: `pod "w"`}},
 		"an evicted worker": {[]corev1.Pod{worker("w", "0", func(pod *corev1.Pod) {
 			exited(137, "Error", "", 0)(pod)
 			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: "True",
 				Reason: "EvictionByEvictionAPI"}}
-		})}, podstate.Obstacle{}},
+		})}, problem.Problem{}},
 		"a copy that somebody made": {[]corev1.Pod{worker("w", "0", func(pod *corev1.Pod) {
 			exited(1, "Error", "", 0)(pod)
 			pod.OwnerReferences = nil
-		})}, podstate.Obstacle{}},
+		})}, problem.Problem{}},
 		"a refused key": {[]corev1.Pod{worker("w", "0", exited(78, "Error", "", 0))},
-			podstate.Obstacle{Reason: "KeyRefused", NeedsAction: true,
-				Message: `The workers' API key is empty, or the endpoint refuses it: put a valid one into key "TINKER_API_KEY" of Secret "tinker", ` +
-					`or correct tinker.apiKeySecretKeyRef; the run then continues by itself.`}},
+			problem.Problem{Code: problem.WorkersKeyRefused, Evidence: `key "TINKER_API_KEY" of Secret "tinker"`}},
 		"an init container that failed": {[]corev1.Pod{worker("w", "0", func(pod *corev1.Pod) {
 			pod.Status.Phase = corev1.PodFailed
 			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "fetch",
 				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}
-		})}, podstate.Obstacle{Reason: "InitContainerFailed", NeedsAction: true,
-			Message: `Init container "fetch" exited with code 1: correct it in podOverrides[target=Workers].initContainers, or what it needs.`}},
+		})}, problem.Problem{Code: problem.InitContainerFailed, Evidence: `"fetch" exited with code 1`,
+			Field: "podOverrides[target=Workers].initContainers"}},
 		"another version": {[]corev1.Pod{worker("w", "0", exited(76, "Error", "rollout: version 3", time.Minute)),
-			worker("v", "1", exited(1, "Error", "", 0))}, podstate.Obstacle{
-			Reason: "VersionRefused", NeedsAction: true,
-			Message: "Workers are of another version than the run, and are replaced: rollout: version 3",
-		}},
+			worker("v", "1", exited(1, "Error", "", 0))}, problem.Problem{
+			Code: problem.VersionRefused, Evidence: "rollout: version 3"}},
 	}
 	run := &v1alpha1.TrainingRun{}
 	run.Spec.Tinker.APIKeySecretKeyRef = ref.SecretKey{Name: "tinker", Key: "TINKER_API_KEY"}

@@ -15,6 +15,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // ReplaceAt is when a Job is replaced because none of its workers can work before somebody repairs what they wait for,
@@ -63,19 +64,16 @@ func mayWork(pod *corev1.Pod) bool {
 		desired.RolloutContainer) != nil {
 		return false
 	}
-	return !podstate.Waiting(pod, desired.RolloutContainer, Fields).NeedsAction
+	return !podstate.Waiting(pod, desired.RolloutContainer, Fields).NeedsAction()
 }
 
-// refusedKey says how the workers' key is repaired.
-func refusedKey(run *v1alpha1.TrainingRun) podstate.Obstacle {
+// refusedKey returns the problem of workers whose API key is empty or refused.
+func refusedKey(run *v1alpha1.TrainingRun) problem.Problem {
 	ref := run.Spec.Tinker.APIKeySecretKeyRef
-	return podstate.Obstacle{Reason: v1alpha1.ReasonKeyRefused, NeedsAction: true, Message: fmt.Sprintf(
-		"The workers' API key is empty, or the endpoint refuses it: put a valid one into key %q of Secret %q, or correct "+
-			"tinker.apiKeySecretKeyRef; "+
-			"the run then continues by itself.", ref.Key, ref.Name)}
+	return problem.Problem{Code: problem.WorkersKeyRefused, Evidence: fmt.Sprintf("key %q of Secret %q", ref.Key, ref.Name)}
 }
 
-// Fields are those by which a user can fix a worker's pod.
+// Fields name the fields by which a user can fix a worker's pod.
 var Fields = podstate.Fields{
 	Image:  "podOverrides[target=Workers].image or podOverrides[target=Workers].imagePullSecrets",
 	Secret: func(string) string { return "tinker.apiKeySecretKeyRef or podOverrides[target=Workers]" },

@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // MayBeUnready says that no worker is ready although their Job is as old as Unready needs it to be.
@@ -28,9 +29,9 @@ func unreadyAfter(run *v1alpha1.TrainingRun) time.Duration {
 	return time.Duration(*run.Spec.StalledAfterSeconds) * time.Second
 }
 
-// Unready says why workers that run are not ready: none of them has had an answer of the learner for
+// Unready returns the problem of workers that run and are not ready: none of them has had an answer of the learner for
 // stalledAfterSeconds. It says nothing while one is ready, and nothing of workers that have just begun.
-func Unready(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod, now time.Time) podstate.Obstacle {
+func Unready(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod, now time.Time) problem.Problem {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	var first *corev1.Pod
 	for i := range pods {
@@ -41,16 +42,13 @@ func Unready(run *v1alpha1.TrainingRun, job *batchv1.Job, pods []corev1.Pod, now
 		since, running := podstate.Running(pod, desired.RolloutContainer)
 		switch {
 		case podstate.Ready(pod):
-			return podstate.Obstacle{}
+			return problem.Problem{}
 		case running && now.Sub(since) >= unreadyAfter(run) && first == nil:
 			first = pod
 		}
 	}
 	if first == nil {
-		return podstate.Obstacle{}
+		return problem.Problem{}
 	}
-	return podstate.Obstacle{Reason: v1alpha1.ReasonWorkersMissing, NeedsAction: true, Message: fmt.Sprintf(
-		"Worker pod %q runs, and the learner has never answered it: let NetworkPolicies admit the run's workers to its "+
-			"learner, and read the log of the pod.",
-		first.Name)}
+	return problem.Problem{Code: problem.WorkersUnanswered, Evidence: fmt.Sprintf("pod %q", first.Name)}
 }

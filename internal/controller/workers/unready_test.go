@@ -43,13 +43,13 @@ func TestUnready(t *testing.T) {
 		"none":               {nil, ""},
 		"one that has begun": {[]corev1.Pod{worker("a", time.Second, "False")}, ""},
 		"none has become ready": {[]corev1.Pod{worker("b", time.Hour, "False"), worker("a", time.Hour, "False")},
-			`Worker pod "a" runs`},
+			`pod "a"`},
 		"one is ready": {[]corev1.Pod{worker("a", time.Hour, "False"), worker("b", time.Hour, "True")}, ""},
 		"a pod of another owner": {[]corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "a"},
 			Status: worker("a", time.Hour, "False").Status}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Unready(run, job, tc.pods, now); got.NeedsAction != (tc.want != "") || !strings.Contains(got.Message,
+			if got := Unready(run, job, tc.pods, now); got.NeedsAction() != (tc.want != "") || !strings.Contains(got.Message(),
 				tc.want) {
 				t.Errorf("Unready = %+v, want %q", got, tc.want)
 			}

@@ -109,7 +109,7 @@ func runFile(ctx context.Context, connection *cli.Connection, run *v1alpha1.Trai
 	}
 	pins, problem := resolve.Environments(run, nil, environments)
 	if problem != nil {
-		return contract.RunFile{}, fmt.Errorf("the run would wait (%s): %s", problem.Reason, problem.Message)
+		return contract.RunFile{}, fmt.Errorf("the run would wait (%s): %s", problem.Reason(), problem.Message())
 	}
 	initFrom := ""
 	if source := run.Spec.InitFrom; source != nil {
@@ -123,7 +123,7 @@ func runFile(ctx context.Context, connection *cli.Connection, run *v1alpha1.Trai
 			}
 		}
 		if initFrom, problem = resolve.InitFrom(run, from); problem != nil {
-			return contract.RunFile{}, fmt.Errorf("the run would wait (%s): %s", problem.Reason, problem.Message)
+			return contract.RunFile{}, fmt.Errorf("the run would wait (%s): %s", problem.Reason(), problem.Message())
 		}
 	}
 	baseURL := "http://endpoint" // Without capabilities the plan does not depend on it.

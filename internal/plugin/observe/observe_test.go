@@ -21,6 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/history"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 var start = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
@@ -40,7 +41,7 @@ func newRun(name string, changes ...func(*v1alpha1.TrainingRun)) *v1alpha1.Train
 				TrainedTokens: new(int64(44000)), UnconfirmedTokens: new(int64(3200))},
 		},
 	}
-	set(run, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonTraining, "step 15 of 60 is committed")
+	set(run, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonProgressing, "step 15 of 60 is committed")
 	for _, change := range changes {
 		change(run)
 	}
@@ -76,7 +77,7 @@ func TestRunScreen(t *testing.T) {
 	run := newRun("arithmetic", func(run *v1alpha1.TrainingRun) {
 		run.Status.LatestCheckpoint = "s"
 		run.Status.Checkpoints = []v1alpha1.Checkpoint{{Name: "s", Step: 15}}
-		set(run, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonTraining, "")
+		set(run, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonProgressing, "")
 	})
 	got := runScreen(snapshot{at: start.Add(190 * time.Second), runs: []v1alpha1.TrainingRun{*run}, history: rising(15)},
 		60)
@@ -130,8 +131,9 @@ new          New        ░░░░░░░░░░░░                    
 
 func TestExplain(t *testing.T) {
 	run := newRun("arithmetic", func(run *v1alpha1.TrainingRun) {
-		set(run, v1alpha1.ConditionPodsReady, metav1.ConditionFalse, v1alpha1.ReasonSecretNotFound,
+		set(run, v1alpha1.ConditionPodsReady, metav1.ConditionFalse, v1alpha1.ReasonObjectNotFound,
 			`Secret "tinker" does not exist`)
+		run.Status.Codes = []v1alpha1.ConditionCode{{Condition: v1alpha1.ConditionPodsReady, Code: "SecretNotFound"}}
 		set(run, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonWaitingForLearner,
 			"the learner has not started")
 		run.Status.Attempts = []v1alpha1.Attempt{{Number: 2},
@@ -159,14 +161,14 @@ func TestExplain(t *testing.T) {
 	}
 	want := `arithmetic  Training  15/60
 
-Reason:   SecretNotFound
+Reason:   ObjectNotFound (SecretNotFound)
           Secret "tinker" does not exist
 
 Evidence:
   condition Progressing
       False, WaitingForLearner for 5m: the learner has not started
   condition PodsReady
-      False, SecretNotFound for 5m: Secret "tinker" does not exist
+      False, ObjectNotFound for 5m: Secret "tinker" does not exist
   pod arithmetic-learner-2-x
       Pending, container learner waits: CreateContainerConfigError
   attempt 1
@@ -177,7 +179,7 @@ Evidence:
       Failed: old
 
 What to do:
-  Create the Secret. The pod then starts by itself.
+  Create the Secret, or correct the field that the message names.
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("explanation (-want +got):\n%s", diff)
@@ -218,22 +220,28 @@ func TestDecisiveCondition(t *testing.T) {
 		kind   string
 		status metav1.ConditionStatus
 		reason string
+		code   problem.Code
 		want   string
 	}{
-		"a run that trains":      {v1alpha1.ConditionFailed, no, "X", v1alpha1.ReasonTraining},
-		"a run that failed":      {v1alpha1.ConditionFailed, yes, "X", "X"},
-		"a run that is complete": {v1alpha1.ConditionComplete, yes, "X", "X"},
-		"a run that is stalled":  {v1alpha1.ConditionStalled, yes, "X", "X"},
-		"a run that drains":      {v1alpha1.ConditionSuspended, unknown, "X", "X"},
-		"no workers needed":      {v1alpha1.ConditionPodsReady, no, "X", v1alpha1.ReasonTraining},
-		"workers that crash": {v1alpha1.ConditionPodsReady, no, v1alpha1.ReasonWorkersCrashed,
-			v1alpha1.ReasonWorkersCrashed},
+		"a run that trains":      {v1alpha1.ConditionFailed, no, "X", "", v1alpha1.ReasonProgressing},
+		"a run that failed":      {v1alpha1.ConditionFailed, yes, "X", "", "X"},
+		"a run that is complete": {v1alpha1.ConditionComplete, yes, "X", "", "X"},
+		"a run that is stalled":  {v1alpha1.ConditionStalled, yes, "X", "", "X"},
+		"a run that drains":      {v1alpha1.ConditionSuspended, unknown, "X", "", "X"},
+		"no workers needed":      {v1alpha1.ConditionPodsReady, no, "X", "", v1alpha1.ReasonProgressing},
+		"workers that crash": {v1alpha1.ConditionPodsReady, no, v1alpha1.ReasonWorkersMissing,
+			problem.WorkersCrashed, v1alpha1.ReasonWorkersMissing},
 		"a run that trains with some of its workers": {v1alpha1.ConditionPodsReady, no, v1alpha1.ReasonWorkersMissing,
-			v1alpha1.ReasonTraining},
+			problem.WorkersMissing, v1alpha1.ReasonProgressing},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			run := newRun("arithmetic", func(run *v1alpha1.TrainingRun) { set(run, tc.kind, tc.status, tc.reason, "") })
+			run := newRun("arithmetic", func(run *v1alpha1.TrainingRun) {
+				set(run, tc.kind, tc.status, tc.reason, "")
+				if tc.code != "" {
+					run.Status.Codes = []v1alpha1.ConditionCode{{Condition: tc.kind, Code: string(tc.code)}}
+				}
+			})
 			if got := decisive(run).Reason; got != tc.want {
 				t.Errorf("the reason is %s, want %s", got, tc.want)
 			}

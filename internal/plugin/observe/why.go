@@ -42,6 +42,7 @@ type explanation struct {
 	State    string     `json:"state"`
 	Progress string     `json:"progress,omitempty"`
 	Reason   string     `json:"reason"`
+	Code     string     `json:"code,omitempty"`
 	Message  string     `json:"message,omitempty"`
 	Repair   string     `json:"repair,omitempty"`
 	Evidence []evidence `json:"evidence"`
@@ -101,10 +102,10 @@ func decisive(run *v1alpha1.TrainingRun) metav1.Condition {
 		v1alpha1.ConditionAccepted, v1alpha1.ConditionPodsReady,
 	} {
 		c := find(kind)
-		if c == nil || c.Status == metav1.ConditionTrue || !problem.IsKnown(problem.Code(c.Reason)) {
+		if c == nil || c.Status == metav1.ConditionTrue || status.CodeOf(run.Status.Codes, kind) == "" {
 			continue
 		}
-		if c.Reason == v1alpha1.ReasonWorkersMissing && meta.IsStatusConditionTrue(run.Status.Conditions,
+		if status.CodeOf(run.Status.Codes, kind) == problem.WorkersMissing && meta.IsStatusConditionTrue(run.Status.Conditions,
 			v1alpha1.ConditionProgressing) {
 			continue // The run makes progress with the workers that it has.
 		}
@@ -122,10 +123,11 @@ func decisive(run *v1alpha1.TrainingRun) metav1.Condition {
 // explain says why a run is in its state.
 func explain(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Event, now time.Time) explanation {
 	c := decisive(run)
+	code := status.CodeOf(run.Status.Codes, c.Type)
 	found := explanation{
 		Run: run.Name, State: cmp.Or(run.Status.State, unobserved), Progress: status.Steps(&run.Status), Reason: c.Reason,
-		Message: output.Safe(c.Message),
-		Repair:  strings.ReplaceAll(problem.RepairOf(c.Reason), "$(run)", run.Name), Evidence: []evidence{},
+		Code: string(code), Message: output.Safe(c.Message),
+		Repair:  strings.ReplaceAll(problem.AdviceOf(code), "$(run)", run.Name), Evidence: []evidence{},
 	}
 	add := func(from, format string, args ...any) {
 		found.Evidence = append(found.Evidence, evidence{From: from, Text: output.Safe(fmt.Sprintf(format, args...))})
@@ -234,7 +236,11 @@ func lastSeen(event eventsv1.Event) time.Time {
 func (e explanation) print(w io.Writer) error {
 	const width = 110
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\nReason:   %s\n", strings.Join(strings.Fields(e.Run+" "+e.State+" "+e.Progress), "  "), e.Reason)
+	reason := e.Reason
+	if e.Code != "" && e.Code != reason {
+		reason += " (" + e.Code + ")"
+	}
+	fmt.Fprintf(&b, "%s\n\nReason:   %s\n", strings.Join(strings.Fields(e.Run+" "+e.State+" "+e.Progress), "  "), reason)
 	b.WriteString(output.Wrap(e.Message, "          ", width))
 	if len(e.Evidence) > 0 {
 		b.WriteString("\nEvidence:\n")

@@ -171,16 +171,20 @@ func (r podReader) awaitStart(ctx context.Context, run *v1alpha1.TrainingRun, po
 			phase == corev1.PodFailed {
 			return nil
 		}
-		obstacle := podstate.Waiting(pod, desired.ReaderContainer, fields(run))
-		if obstacle.NeedsAction && obstacle.Message != reported {
-			reported = obstacle.Message
+		waits := "The pod is starting."
+		found := podstate.Waiting(pod, desired.ReaderContainer, fields(run))
+		if found.NeedsAction() {
+			waits = found.Sentences()
+		}
+		if found.NeedsAction() && waits != reported {
+			reported = waits
 			r.report("the pod that reads the artifacts waits: %s", reported)
 		}
 		select {
 		case <-ticker.C:
 		case <-deadline.C:
 			return fmt.Errorf("the pod that reads the artifacts of run %q has not started within %s: %s", run.Name, r.patience,
-				obstacle.Message)
+				waits)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -33,7 +33,7 @@ func main() {
 		if row.Reason != string(code) {
 			name += " (" + string(code) + ")"
 		}
-		repair := row.Repair
+		repair := row.Advice()
 		if repair == "" {
 			repair = "Nothing."
 		}

@@ -1,0 +1,136 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package problem
+
+// endpointTable has the problems at the endpoint, or on the way to it.
+var endpointTable = []entry{
+	{KeyRefused, Row{
+		Conditions: "Progressing, PodsReady", Endpoint: true, NeedsAction: true, Retry: AWhile, Next: AwaitRepair,
+		Fact: "The endpoint refuses the API key.",
+		Means: "The endpoint refuses the API key, or the key is empty. If only some workers are refused, the " +
+			"run continues with the others.",
+		Field:  "the Secret of tinker.apiKeySecretKeyRef",
+		Repair: "Put a valid key into $(field), or correct tinker.apiKeySecretKeyRef."}},
+	{EndpointUnreachable, Row{
+		Conditions: progressing, Endpoint: true, NeedsAction: true, Retry: Always,
+		Fact:   "The endpoint does not answer.",
+		Means:  "tinker.baseURL does not answer. The run is Stalled after stalledAfterSeconds.",
+		Repair: "Check tinker.baseURL and the network."}},
+	{EndpointNotTinker, Row{
+		Conditions: progressing, Endpoint: true, NeedsAction: true, Retry: AWhile, Next: AwaitRepair,
+		Fact: "The server at tinker.baseURL is not the Tinker API.",
+		Means: "The server at tinker.baseURL is not the Tinker API, or its certificate is not accepted. The " +
+			"message quotes the first request and its answer.",
+		Repair: "Correct tinker.baseURL, or name the authority of its certificate in " +
+			"tinker.caBundleConfigMapKeyRef. Both can be changed until a first step is committed."}},
+	{EndpointFailing, Row{
+		Conditions: progressing, Endpoint: true, Retry: Always,
+		Fact:   "The endpoint answers with errors of its own.",
+		Repair: "Read the log of the endpoint. The run continues once the endpoint answers."}},
+	{SamplingRefused, Row{
+		Conditions: progressing, Reason: string(EndpointFailing), Endpoint: true, NeedsAction: true, Retry: Always,
+		Fact:   "The endpoint refuses to sample.",
+		Repair: "Correct the cause that the answer names, at the server or in the run."}},
+	{RequestTooLarge, Row{
+		Conditions: progressing, Reason: string(UnsupportedByEndpoint), Endpoint: true, NeedsAction: true, Retry: Always,
+		Fact:   "The endpoint or a proxy rejects a request with one training sequence as too large.",
+		Repair: "Raise the limit of request bodies at the endpoint or the proxy."}},
+	{Throttled, Row{
+		Conditions: progressing, Reason: endpointBusy, Endpoint: true, Continues: true, Retry: Always,
+		Fact: "The endpoint answers 429, because its rate limit is reached."}},
+	{PausedCapacity, Row{
+		Conditions: progressing, Reason: endpointBusy, Endpoint: true, Retry: Always,
+		Fact:   "The endpoint has paused the model, because it lacks capacity.",
+		Repair: "Wait. The pause does not count against maxRestarts."}},
+	{PausedRateLimit, Row{
+		Conditions: progressing, Reason: endpointBusy, Endpoint: true, Retry: Always,
+		Fact:   "The endpoint has paused the model at a rate limit.",
+		Repair: "Wait. The pause does not count against maxRestarts."}},
+	{PaymentRequired, Row{
+		Conditions: progressing, Endpoint: true, NeedsAction: true, Retry: Always,
+		Fact:   "The endpoint answers 402.",
+		Repair: "Check the account's billing."}},
+	{SettingsRefused, Row{
+		Conditions: progressing, Reason: string(UnsupportedByEndpoint), Endpoint: true, NeedsAction: true, Retry: Always, Next: AwaitRepair,
+		Fact:   "The endpoint refuses a setting of the run.",
+		Repair: "Repair the endpoint, or correct the setting in the spec before a first step is committed."}},
+	{DataRefused, Row{
+		Conditions: progressing, Reason: string(UnsupportedByEndpoint), Endpoint: true, NeedsAction: true, Retry: Always, Next: AwaitRepair,
+		Fact: "The endpoint refuses all training data.",
+		Repair: "Repair the endpoint, or change the loss or the model in the spec before a first step is " +
+			"committed."}},
+	{ContextTooShort, Row{
+		Conditions: progressing, Reason: string(UnsupportedByEndpoint), Endpoint: true, NeedsAction: true, Retry: AWhile, Next: AwaitRepair,
+		Fact:   "The samples do not fit into the model's context.",
+		Repair: "Change the limits that the message names, or serve the model with a longer context."}},
+	{CheckpointMissing, Row{
+		Conditions: progressing, Reason: string(NoUsableCheckpoint), Endpoint: true, NeedsAction: true, Retry: Always, Next: AwaitRepair,
+		Fact:   "The endpoint cannot read a checkpoint that the spec names.",
+		Repair: "Make the checkpoint readable, or name another one before a first step is committed."}},
+}
+
+// storeTable has the problems of what a run reads and writes besides the endpoint.
+var storeTable = []entry{
+	{ArtifactsBlocked, Row{
+		Conditions: "Progressing, Recording", NeedsAction: true, Retry: Always,
+		Fact:   "The learner cannot write its files (%s).",
+		Means:  "The learner cannot write its files. The run makes at most one further step meanwhile.",
+		Repair: "Repair the store of spec.artifacts."}},
+	{TokenizerBlocked, Row{
+		Conditions: progressing, Reason: inputBlocked, NeedsAction: true, Retry: Always,
+		Fact:   "The tokenizer cannot be loaded (%s).",
+		Means:  "The tokenizer is missing, has changed, is not supported, or cannot be read with its HF_TOKEN.",
+		Repair: "Check the source of model.tokenizer and the network."}},
+	{DataBlocked, Row{
+		Conditions: progressing, Reason: inputBlocked, NeedsAction: true, Retry: Always,
+		Fact:   "A worker cannot read its data (%s).",
+		Means:  "No worker can read its data: they have changed, are missing, or their server refuses.",
+		Repair: "Repair the data."}},
+	{JudgeBlocked, Row{
+		Conditions: progressing, Reason: inputBlocked, NeedsAction: true, Retry: Always,
+		Fact:  "A worker cannot ask a judge, and no reply is scored without it (%s).",
+		Means: "A judge is down, or refuses its key or model. No reply is scored meanwhile.",
+		Repair: "Repair the judge. A change of its address or model in the RewardEnvironment concerns later runs " +
+			"only."}},
+}
+
+// trackingTable has the problems of the services that show a run's curves. The run trains meanwhile.
+var trackingTable = []entry{
+	{Connecting, Row{
+		Conditions: recording, Reason: notStarted, Continues: true,
+		Means:  "No learner has reached the service yet.",
+		Repair: "Wait."}},
+	{KeyMissing, Row{
+		Conditions: recording, Reason: trackerRefused, Continues: true,
+		Means:  "The Secret with the key of the service does not exist, or lacks the key.",
+		Repair: "Create the Secret, or add the key to it. The learner reads it again."}},
+	{TrackerKeyRefused, Row{
+		Conditions: recording, Reason: trackerRefused, Continues: true,
+		Means:  "The service refuses the key.",
+		Repair: "Put a valid key into the Secret of the service in spec.tracking. The learner reads it again."}},
+	{PermissionDenied, Row{
+		Conditions: recording, Reason: trackerRefused, Continues: true,
+		Means:  "The user of the key may not write to the project.",
+		Repair: "Give the user the right to write to the project, or correct entity and project."}},
+	{ServiceNotFound, Row{
+		Conditions: recording, Reason: trackerRefused, Continues: true,
+		Means:  "The server at the address is not the service, or the service has no such entity.",
+		Repair: "Correct baseURL or entity of the service in spec.tracking."}},
+	{ServiceUnreachable, Row{
+		Conditions: recording, Reason: trackerUnreachable, Continues: true,
+		Means:  "The service does not answer.",
+		Repair: "Correct baseURL, or repair the network. A proxy is set by HTTPS_PROXY in podOverrides[target=Learner].env."}},
+	{ServiceFailing, Row{
+		Conditions: recording, Reason: trackerUnreachable, Continues: true,
+		Means:  "The service answers with errors of its own, or asks to slow down.",
+		Repair: "Wait."}},
+	{StepsDropped, Row{
+		Conditions: recording, Reason: recordsDropped, Continues: true,
+		Means:  "The learner had no room for the steps that wait for the service.",
+		Repair: "Set spec.artifacts."}},
+	{RolloutsDropped, Row{
+		Conditions: recording, Reason: recordsDropped, Continues: true,
+		Means:  "The learner had no room for the rollouts that wait for the service, or the service refused them.",
+		Repair: "Set spec.artifacts."}},
+}

@@ -1,0 +1,196 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package problem
+
+// specTable has the problems of the spec and of the objects that it refers to.
+var specTable = []entry{
+	{EnvironmentNotFound, Row{
+		Conditions: accepted, Reason: environmentNotUsable, NeedsAction: true,
+		Fact:   "The namespace lacks a RewardEnvironment that the run uses (%s).",
+		Repair: "Create the RewardEnvironment, or correct environmentRef."}},
+	{EnvironmentProbing, Row{
+		Conditions: accepted, Reason: environmentNotUsable,
+		Fact:   "A RewardEnvironment is being probed (%s).",
+		Repair: "Wait."}},
+	{EnvironmentNotReady, Row{
+		Conditions: accepted, Reason: environmentNotUsable,
+		Fact:   "The probe of a RewardEnvironment failed and is repeated (%s).",
+		Repair: "Repair the environment: kubectl describe rewardenvironments"}},
+	{EnvironmentInvalid, Row{
+		Conditions: accepted, Reason: environmentNotUsable, NeedsAction: true,
+		Fact:   "A RewardEnvironment is not valid (%s).",
+		Repair: "Correct the RewardEnvironment or its data."}},
+	{EnvironmentNotStarting, Row{
+		Conditions: accepted, Reason: environmentNotUsable, NeedsAction: true, Grace: true,
+		Fact:   "The probe of a RewardEnvironment cannot start (%s).",
+		Repair: "Repair the cause that the message names."}},
+	{EnvironmentChanged, Row{
+		Conditions: accepted, Reason: environmentNotUsable, NeedsAction: true,
+		Fact:   "A RewardEnvironment has changed since the run started, and the run's files are deleted (%s).",
+		Repair: "Restore the spec of the RewardEnvironment."}},
+	{SplitNotFound, Row{
+		Conditions: accepted, Reason: environmentNotUsable, NeedsAction: true,
+		Fact:   "An environment lacks a split that the run uses (%s).",
+		Repair: "Correct the splits of the environment in the spec."}},
+	{PortsCollide, Row{
+		Conditions: accepted, Reason: environmentNotUsable, NeedsAction: true,
+		Fact:   "Two servers of environments have one port, and run in the same pods (%s).",
+		Repair: "Give one of them another ors.server.port, or remove one from evaluation.environments."}},
+	{SharedServersDisabled, Row{
+		Conditions: accepted, Reason: environmentNotUsable, NeedsAction: true,
+		Fact:   "An environment has ors.server.shared, and the operator may not create Deployments (%s).",
+		Repair: "Set the chart's value environmentServers.shared to true, or remove ors.server.shared."}},
+	{ServersUnavailable, Row{
+		Conditions: accepted, Reason: environmentNotUsable, NeedsAction: true,
+		Fact: "The server of an environment takes no sessions (%s).",
+		Repair: "Repair the server. For ors.server, read the log of the container environment-NAME in the " +
+			"workers' pods."}},
+	{EnvironmentUnavailable, Row{
+		Conditions: progressing, Reason: environmentNotUsable, NeedsAction: true, Retry: Always,
+		Fact:   "The server of an environment takes no sessions at any worker (%s).",
+		Repair: "Repair the server. The condition Accepted quotes its answer."}},
+	{InitFromNotFound, Row{
+		Conditions: accepted, Reason: sourceNotUsable, NeedsAction: true,
+		Fact:   "initFrom names a run or a checkpoint that does not exist (%s).",
+		Repair: "Correct initFrom.runRef, or set initFrom.checkpoint."}},
+	{InitFromNotReady, Row{
+		Conditions: accepted, Reason: sourceNotUsable,
+		Fact:   "The run of initFrom has not saved the checkpoint yet (%s).",
+		Repair: "Wait."}},
+	{InitFromNotComplete, Row{
+		Conditions: accepted, Reason: sourceNotUsable,
+		Fact:   "The run of initFrom is not complete yet, and initFrom.runRef.when is Complete (%s).",
+		Repair: "Wait."}},
+	{InitFromFailed, Row{
+		Conditions: accepted, Reason: sourceNotUsable, NeedsAction: true,
+		Fact:   "The run of initFrom has failed, and initFrom.runRef.when is Complete (%s).",
+		Repair: "Retry that run by its spec.retryGeneration, or set initFrom.runRef.when to Available."}},
+	{PriorityClassNotFound, Row{
+		Conditions: accepted, Reason: objectNotFound, NeedsAction: true,
+		Fact:   "The priority class of a run that Kueue admits does not exist (%s).",
+		Repair: "Create the class, or correct $(field).", Field: "the label kueue.x-k8s.io/priority-class"}},
+	{NotPlaced, Row{
+		Conditions: accepted, Reason: "Unschedulable", NeedsAction: true,
+		Fact:   "The pods of the run cannot be placed as Kueue admitted them (%s).",
+		Repair: "Correct spec.podOverrides, the ResourceFlavor, or the permissions of the operator."}},
+	{Queued, Row{
+		Conditions: pods + ", " + progressing,
+		Fact:       "The run waits until Kueue admits it (%s).",
+		Repair:     "Wait. To see the queue: kubectl describe localqueue"}},
+	{Evicted, Row{
+		Conditions: pods + ", " + progressing,
+		Fact:       "Kueue has evicted the run (%s).",
+		Repair:     "Wait. The learner stops at a saved state, and the run waits in its queue again."}},
+	{StatusRestored, Row{
+		Conditions: "Accepted, Ready", Reason: sourceNotUsable, NeedsAction: true,
+		Fact:  "The status belongs to the former run %s.",
+		Means: "The run was restored from a backup with the status of a former run, and has made no attempt.",
+		Repair: "To continue the former run, set spec.resumeFrom.uid to its uid. To begin anew, delete this run " +
+			"and create it without a status."}},
+	{ResumeRefused, Row{
+		Conditions: accepted, Reason: sourceNotUsable, NeedsAction: true, Next: AtOnce,
+		Fact:   "The run of resumeFrom cannot be continued (%s).",
+		Means:  "The run of resumeFrom has no state, had other settings, or is continued by another run already.",
+		Repair: "Correct spec.resumeFrom, or repair the cause and increase spec.retryGeneration."}},
+	{RunFileUnreadable, Row{
+		Conditions: accepted, Reason: sourceNotUsable, NeedsAction: true,
+		Fact:   "The run file of an earlier attempt cannot be read (%s).",
+		Repair: "Install the version of the operator that wrote it, or create another run with initFrom."}},
+	{RunFileInvalid, Row{
+		Conditions: accepted, Reason: specInvalid, NeedsAction: true,
+		Fact:   "The spec does not make a valid run (%s).",
+		Repair: "Correct the spec."}},
+	{RoleNotFound, Row{
+		Conditions: accepted, Reason: specInvalid, NeedsAction: true,
+		Fact:   "algorithm.roles names a role that no environment has (%s).",
+		Repair: "Correct the name, or remove the entry."}},
+	{GroupingUnusable, Row{
+		Conditions: accepted, Reason: specInvalid, NeedsAction: true,
+		Fact: "algorithm.grouping Episode compares the trajectories of one episode, and an episode of the " +
+			"environment has one trajectory (%s).",
+		Repair: "Set algorithm.grouping to Trajectory or Step."}},
+	{PromptsDiffer, Row{
+		Conditions: accepted, Reason: specInvalid, NeedsAction: true,
+		Fact: "The episodes of a group share one prompt, but the ors server of the environment may begin each " +
+			"episode with another prompt (%s).",
+		Repair: "Set sampling.sharedPrompt to false."}},
+	{PriceUnknown, Row{
+		Conditions: accepted, Reason: specInvalid, NeedsAction: true,
+		Fact:   "budget.usd needs one price for each model of the run (%s).",
+		Repair: "Add the price to budget.prices, or set budget.tokens instead."}},
+	{SettingsDiffer, Row{
+		Conditions: accepted, Reason: specInvalid, NeedsAction: true, Next: AtOnce,
+		Fact:   "A step was committed with other settings than the spec has now.",
+		Repair: "Restore the fields that the message names. Put the new values into another run."}},
+	{UnsupportedByFormat, Row{
+		Conditions: "Accepted, Progressing", Reason: specInvalid, NeedsAction: true, Retry: Always,
+		Fact:  "The format of the run's model cannot express a prompt (%s).",
+		Means: "The format of model.renderer cannot express a prompt, such as tools that it cannot declare.",
+		Repair: "Before a first step is committed, change model.renderer or environments[].environmentRef of the " +
+			"run. A run that has not begun also takes up interaction.toolUse.dialect of the " +
+			"RewardEnvironment: HermesJSON or QwenXML."}},
+	{FormatUnknown, Row{
+		Conditions: accepted, Reason: string(ModelUnknown), NeedsAction: true,
+		Fact:   "The operator does not know the format or the tokenizer of the model (%s).",
+		Repair: "Correct model.name, or set model.renderer and model.tokenizer."}},
+	{ModelUnknown, Row{
+		Conditions: "Progressing, Failed", Endpoint: true, NeedsAction: true, Retry: AWhile, Next: AwaitRepair,
+		Fact: "The endpoint does not offer a model that the run needs.",
+		Means: "The endpoint does not offer the model of the run, of a judge, or of the reference of the KL " +
+			"penalty.",
+		Repair: "Serve the model at the endpoint. Until a first step is committed, model.name, " +
+			"algorithm.kl.reference.model and tinker.baseURL can be changed."}},
+	{UnsupportedByEndpoint, Row{
+		Conditions: "Accepted, Progressing", Endpoint: true, Next: AwaitRepair,
+		Fact:  "The endpoint does not support a setting of the spec.",
+		Means: "The endpoint ignores or refuses a setting of the spec.",
+		Repair: "Repair the endpoint, or change the setting that the message names. If the run has failed, run: " +
+			"kubectl tinker retry $(run)"}},
+	{OptimizerNotRestored, Row{
+		Conditions: "Accepted, Progressing", Reason: string(UnsupportedByEndpoint), Endpoint: true, Next: AwaitRepair,
+		Fact: "The endpoint does not restore the optimizer, and failurePolicy.requireOptimizerState requires " +
+			"it.",
+		Repair: "Set failurePolicy.requireOptimizerState to false, or repair the endpoint. If the run has " +
+			"failed, run: kubectl tinker retry $(run)"}},
+}
+
+// probeTable has the problems of a RewardEnvironment, which is probed again after each.
+var probeTable = []entry{
+	{ProbeNotStarting, Row{
+		Conditions: probe,
+		Fact:       "The pod of the probe cannot start (%s).",
+		Repair:     "Repair the cause that the message names."}},
+	{ProbeFailed, Row{
+		Conditions: probe,
+		Fact:       "The probe ended without a result (%s).",
+		Repair:     "Wait for the next probe. If it fails again, read the log of its pod."}},
+	{EnvironmentFault, Row{
+		Conditions: probe, Reason: unavailable,
+		Fact:   "The environment failed (%s).",
+		Repair: "Repair the server or the program that the message names."}},
+	{JudgeFault, Row{
+		Conditions: probe, Reason: unavailable,
+		Fact:   "A judge of the environment failed (%s).",
+		Repair: "Repair the judge."}},
+	{NoTasks, Row{
+		Conditions: probe, Reason: unavailable,
+		Fact:   "No split of the environment has a task.",
+		Repair: "Add tasks to the data or the server, or correct the splits."}},
+	{CanaryFailed, Row{
+		Conditions: probe, Reason: unavailable,
+		Fact:   "The environment does not reward a right answer (%s).",
+		Repair: "Correct the reward of the RewardEnvironment, or the answers of the data."}},
+	{DataChanging, Row{
+		Conditions: probe, Reason: unavailable,
+		Fact:   "The ConfigMap of dataset.jsonl.configMapRef changed while the probe read it.",
+		Repair: "Wait for the next probe."}},
+	{Invalid, Row{
+		Conditions: probe, Reason: specInvalid,
+		Fact:   "The definition of the environment is not valid (%s).",
+		Repair: "Correct the field that the message names."}},
+	{DataInvalid, Row{
+		Conditions: probe,
+		Fact:       "The data cannot be read as the spec describes them (%s).",
+		Repair:     "Correct the data, or the field that the message names."}},
+}
