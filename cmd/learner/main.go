@@ -94,8 +94,7 @@ func openBucket(ctx context.Context, url string) (artifacts.Objects, error) {
 
 // errNoKey says that there is no key. A user can add it to the Secret while the run waits.
 var errNoKey = errors.New(
-	"TINKER_API_KEY is empty: put the key into the Secret that tinker.apiKeySecretKeyRef names; " +
-		"the run then continues")
+	"TINKER_API_KEY is empty: put the key into the Secret that tinker.apiKeySecretKeyRef names")
 
 // configure reads files and the environment.
 func configure(o options, logger *slog.Logger) (learner.Config, error) {

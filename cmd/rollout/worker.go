@@ -111,7 +111,7 @@ func runWorker(ctx context.Context, env environ) error {
 
 // errNoKey ends a worker whose Secret has an empty key.
 var errNoKey = &exitError{code: contract.ExitKeyRefused, err: errors.New(
-	"TINKER_API_KEY is empty: put the key into the Secret that tinker.apiKeySecretKeyRef names; the run then continues")}
+	"TINKER_API_KEY is empty: put the key into the Secret that tinker.apiKeySecretKeyRef names")}
 
 // awaitOtherPod waits before the program ends without an API key, since Kubernetes waits longer and longer to replace
 // pods that end immediately.

@@ -149,8 +149,9 @@ func NextOf(code Code) Next { return rows[code].Next }
 
 // The ends of messages: how the run goes on is said here, and in no row.
 const (
+	// Proceeds is the end about a problem with which the run continues.
+	Proceeds = " The run continues meanwhile."
 	resumes  = " The run then continues by itself."
-	proceeds = " The run continues meanwhile."
 	probed   = " The environment is probed again by itself."
 )
 
@@ -163,7 +164,7 @@ func (p Problem) Message() string {
 	case row.NeedsAction:
 		return p.Sentences() + resumes
 	case row.Continues:
-		return p.Sentences() + proceeds
+		return p.Sentences() + Proceeds
 	}
 	return p.Sentences()
 }

@@ -45,7 +45,7 @@ func TestMessage(t *testing.T) {
 			`A Secret that the pod needs does not exist ("s" in namespace "n"). Create the Secret, or correct ` +
 				`artifacts.secretRef. The run then continues by itself.`},
 		"fields that the observer does not know": {Problem{Code: SecretNotFound},
-			"A Secret that the pod needs does not exist. Create the Secret, or correct the field that the message names. " +
+			"A Secret that the pod needs does not exist. Create the Secret, or correct the field of the spec that names it. " +
 				"The run then continues by itself."},
 		"a repair that the observer knows": {Problem{Code: EndpointNotTinker, Repair: "Renew the certificate."},
 			"The server at tinker.baseURL is not the Tinker API. Renew the certificate. The run then continues by itself."},

@@ -8,24 +8,29 @@ var podTable = []entry{
 	{SecretNotFound, Row{
 		Conditions: pods, Reason: objectNotFound, NeedsAction: true,
 		Fact:   "A Secret that the pod needs does not exist (%s).",
+		Field:  "the field of the spec that names it",
 		Repair: "Create the Secret, or correct $(field)."}},
 	{SecretKeyNotFound, Row{
 		Conditions: pods, Reason: objectNotFound, NeedsAction: true,
 		Fact:   "A Secret lacks a key that the pod needs (%s).",
+		Field:  "the field of the spec that names it",
 		Repair: "Add the key to the Secret, or correct $(field)."}},
 	{ConfigNotFound, Row{
 		Conditions: pods, Reason: objectNotFound, NeedsAction: true,
 		Fact: "The kubelet cannot set the variables of the container (%s).",
 		Means: "The kubelet cannot set the variables of a container: a ConfigMap, a Secret or a key does not " +
 			"exist.",
+		Field:  "the field of the spec that names it",
 		Repair: "Create the object that the message names, or correct $(field)."}},
 	{VolumeNotMounted, Row{
 		Conditions: pods, Reason: objectNotFound, NeedsAction: true,
 		Fact:   "A volume of the pod cannot be mounted (%s).",
+		Field:  "the field of the spec that names it",
 		Repair: "Create the object that the message names, or correct $(field)."}},
 	{ClaimNotFound, Row{
 		Conditions: pods, Reason: objectNotFound, NeedsAction: true,
 		Fact:   "A PersistentVolumeClaim that the pod needs does not exist (%s).",
+		Field:  "the field of the spec that names it",
 		Repair: "Create the claim, or correct $(field)."}},
 	{Unschedulable, Row{
 		Conditions: pods, NeedsAction: true,

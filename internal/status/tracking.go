@@ -34,7 +34,7 @@ func Tracking(problems []tracking.Problem) Condition {
 			shown = p
 		}
 	}
-	message := strings.Join(texts, ". ") + "."
+	message := strings.Join(texts, ". ") + "." + problem.Proceeds
 	c := False(kind, problem.Lookup(shown.Reason).Reason, message)
 	c.Code = shown.Reason
 	if shown.Reason == problem.Connecting {

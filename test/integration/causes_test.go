@@ -436,7 +436,8 @@ var _ = Describe("A tracking service that refuses the run", func() {
 			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("True Progressing"))
 			g.Expect(condition(run, v1alpha1.ConditionReady)).To(Equal("True Progressing"))
 		})
-		Expect(message(run, v1alpha1.ConditionRecording)).To(Equal("wandb: The Secret does not exist: create it."))
+		Expect(message(run, v1alpha1.ConditionRecording)).To(Equal("wandb: The Secret does not exist: create it. The run " +
+			"continues meanwhile."))
 
 		w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(2)})
 		w.eventually(run, func(g Gomega) {

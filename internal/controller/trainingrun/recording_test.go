@@ -31,7 +31,7 @@ func TestRecording(t *testing.T) {
 	}{
 		"without problems": {want: "True Recording"},
 		"a refused key": {problems: []tracking.Problem{refused},
-			want: "False TrackerRefused wandb: host answers 401: put a valid key."},
+			want: "False TrackerRefused wandb: host answers 401: put a valid key. The run continues meanwhile."},
 		"before the first contact": {problems: []tracking.Problem{connecting}, want: "Unknown NotStarted"},
 		"one of two is refused": {problems: []tracking.Problem{connecting, refused},
 			want: "False TrackerRefused mlflow: not yet. wandb: "},

@@ -55,7 +55,7 @@ func (s *service) readKey(file string) (string, error) {
 	key := strings.TrimSpace(string(data))
 	if err != nil || key == "" {
 		return "", &serviceError{code: problem.KeyMissing, message: "The Secret or the key in it that " + s.keyField +
-			" names does not exist or is empty: create it; it is read again by itself, and training continues meanwhile"}
+			" names does not exist or is empty: create it"}
 	}
 	return key, nil
 }
@@ -86,8 +86,7 @@ func (s *service) send(ctx context.Context, method, path string, body io.Reader,
 	response, err := s.client.Do(r)
 	if err != nil {
 		return &serviceError{code: problem.ServiceUnreachable, unknown: !wait.IsDialError(err), message: fmt.Sprintf(
-			"%s cannot be reached (%v): check %s.baseURL and the network; training continues, and what was not recorded is "+
-				"recorded then",
+			"%s cannot be reached (%v): check %s.baseURL and the network",
 			r.URL.Host, cause(err), s.field)}
 	}
 	defer func() { _ = response.Body.Close() }()

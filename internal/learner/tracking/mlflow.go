@@ -159,7 +159,7 @@ func (m *mlflow) experiment(ctx context.Context) (string, error) {
 	if err == nil && found.Experiment.Stage == "deleted" {
 		return "", &serviceError{code: problem.ServiceNotFound,
 			message: "The experiment that tracking.mlflow.experiment names is deleted at the service: " +
-				"restore it there, or name another one; training continues, and what was not recorded is recorded then"}
+				"restore it there, or name another one"}
 	}
 	return found.Experiment.ID, m.orForeign(err, found.Experiment.ID)
 }

@@ -97,8 +97,7 @@ func (b *tensorBoard) Open(context.Context) (int64, error) {
 // eventFileProblem returns the problem of an artifact store that fails.
 func eventFileProblem(err error) *serviceError {
 	return &serviceError{code: problem.ServiceFailing, message: fmt.Sprintf(
-		"the artifact store does not take event files (%v): repair spec.artifacts; training continues, and what was not "+
-			"written is written then", err)}
+		"the artifact store does not take event files (%v): repair spec.artifacts", err)}
 }
 
 // Write implements Sink.

@@ -132,20 +132,16 @@ func refusal(field, keyField, host string, status int, body string) *serviceErro
 	if body != "" {
 		answer += fmt.Sprintf(" (%s)", body)
 	}
-	const repair = "; training continues, and what was not recorded is recorded then"
 	switch {
 	case status == http.StatusUnauthorized:
-		return &serviceError{code: problem.TrackerKeyRefused, message: answer + ": put a valid key into the Secret that " +
-			keyField +
-			" names" + repair}
+		return &serviceError{code: problem.TrackerKeyRefused, message: answer + ": put a valid key into the Secret of " +
+			keyField}
 	case status == http.StatusForbidden:
 		return &serviceError{code: problem.PermissionDenied, message: answer +
-			": give the key's user the right to write there, or correct " + field + repair}
+			": give the key's user the right to write there, or correct " + field}
 	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
-		return &serviceError{code: problem.ServiceFailing, message: answer + ": it is tried again; training continues"}
+		return &serviceError{code: problem.ServiceFailing, message: answer + ": it is tried again"}
 	default:
-		return &serviceError{code: problem.ServiceNotFound, message: answer + ": correct " + field + ".baseURL, or what " +
-			field +
-			" names there" + repair}
+		return &serviceError{code: problem.ServiceNotFound, message: answer + ": correct " + field + ".baseURL, or the names in " + field}
 	}
 }

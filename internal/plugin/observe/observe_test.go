@@ -179,7 +179,7 @@ Evidence:
       Failed: old
 
 What to do:
-  Create the Secret, or correct the field that the message names.
+  Create the Secret, or correct the field of the spec that names it.
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("explanation (-want +got):\n%s", diff)
