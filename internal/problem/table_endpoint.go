@@ -6,7 +6,8 @@ package problem
 // endpointTable has the problems at the endpoint, or on the way to it.
 var endpointTable = []entry{
 	{KeyRefused, Row{
-		Conditions: "Progressing, PodsReady", Endpoint: true, NeedsAction: true, Retry: AWhile, Next: AwaitRepair,
+		Conditions: "Progressing, PodsReady", Endpoint: true, NeedsAction: true, Retry: AWhile,
+		Next: AwaitRepair,
 		Fact: "The endpoint refuses the API key.",
 		Means: "The endpoint refuses the API key, or the key is empty. If only some workers are refused, the " +
 			"run continues with the others.",
@@ -18,7 +19,8 @@ var endpointTable = []entry{
 		Means:  "tinker.baseURL does not answer. The run is Stalled after stalledAfterSeconds.",
 		Repair: "Check tinker.baseURL and the network."}},
 	{EndpointNotTinker, Row{
-		Conditions: progressing, Endpoint: true, NeedsAction: true, Retry: AWhile, Next: AwaitRepair,
+		Conditions: progressing, Endpoint: true, NeedsAction: true, Retry: AWhile,
+		Next: AwaitRepair,
 		Fact: "The server at tinker.baseURL is not the Tinker API.",
 		Means: "The server at tinker.baseURL is not the Tinker API, or its certificate is not accepted. The " +
 			"message quotes the first request and its answer.",
@@ -52,20 +54,24 @@ var endpointTable = []entry{
 		Fact:   "The endpoint answers 402.",
 		Repair: "Check the account's billing."}},
 	{SettingsRefused, Row{
-		Conditions: progressing, Reason: string(UnsupportedByEndpoint), Endpoint: true, NeedsAction: true, Retry: Always, Next: AwaitRepair,
+		Conditions: progressing, Reason: string(UnsupportedByEndpoint), Endpoint: true, NeedsAction: true, Retry: Always,
+		Next:   AwaitRepair,
 		Fact:   "The endpoint refuses a setting of the run.",
 		Repair: "Repair the endpoint, or correct the setting in the spec before a first step is committed."}},
 	{DataRefused, Row{
-		Conditions: progressing, Reason: string(UnsupportedByEndpoint), Endpoint: true, NeedsAction: true, Retry: Always, Next: AwaitRepair,
+		Conditions: progressing, Reason: string(UnsupportedByEndpoint), Endpoint: true, NeedsAction: true, Retry: Always,
+		Next: AwaitRepair,
 		Fact: "The endpoint refuses all training data.",
 		Repair: "Repair the endpoint, or change the loss or the model in the spec before a first step is " +
 			"committed."}},
 	{ContextTooShort, Row{
-		Conditions: progressing, Reason: string(UnsupportedByEndpoint), Endpoint: true, NeedsAction: true, Retry: AWhile, Next: AwaitRepair,
+		Conditions: progressing, Reason: string(UnsupportedByEndpoint), Endpoint: true, NeedsAction: true, Retry: AWhile,
+		Next:   AwaitRepair,
 		Fact:   "The samples do not fit into the model's context.",
 		Repair: "Change the limits that the message names, or serve the model with a longer context."}},
 	{CheckpointMissing, Row{
-		Conditions: progressing, Reason: string(NoUsableCheckpoint), Endpoint: true, NeedsAction: true, Retry: Always, Next: AwaitRepair,
+		Conditions: progressing, Reason: string(NoUsableCheckpoint), Endpoint: true, NeedsAction: true, Retry: Always,
+		Next:   AwaitRepair,
 		Fact:   "The endpoint cannot read a checkpoint that the spec names.",
 		Repair: "Make the checkpoint readable, or name another one before a first step is committed."}},
 }

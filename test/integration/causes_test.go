@@ -396,7 +396,8 @@ var _ = Describe("A learner that cannot start", func() {
 			Expect(strings.ReplaceAll(message(run, v1alpha1.ConditionPodsReady), w.namespace,
 				"NS")).To(ContainSubstring(repair))
 		},
-		Entry("a missing Secret", waitingFor("CreateContainerConfigError", `secret "tinker" not found`), problem.SecretNotFound,
+		Entry("a missing Secret", waitingFor("CreateContainerConfigError", `secret "tinker" not found`),
+			problem.SecretNotFound,
 			`("tinker" in namespace "NS"). Create the Secret, or correct tinker.apiKeySecretKeyRef.`),
 		Entry("a missing key", waitingFor("CreateContainerConfigError",
 			`couldn't find key TINKER_API_KEY in Secret ns/tinker`), problem.SecretKeyNotFound,

@@ -52,7 +52,8 @@ var _ = Describe("A RewardEnvironment", func() {
 		})
 		env := w.environment()
 		awaitProbed(env, "False Unavailable")
-		Expect(env.Status.Conditions[0].Message).To(Equal("the server answers 503"))
+		Expect(env.Status.Conditions[0].Message).To(Equal("The environment failed (the server answers 503). Repair " +
+			"the server or the program that the message names. The environment is probed again by itself."))
 		Consistently(func() int { return len(w.jobs(v1alpha1.RoleProbe)) }, "300ms", "30ms").Should(Equal(1))
 		w.kubelet.set(func(k *kubelet) { k.probe = goodProbe() })
 		w.advance(2 * time.Minute)

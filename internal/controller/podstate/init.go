@@ -31,8 +31,8 @@ func FailedInit(ended *corev1.Pod, pod string) problem.Problem {
 	return problem.Problem{}
 }
 
-// initWaiting returns the problem that keeps a user's init containers from running, or a sidecar among them from staying
-// up.
+// initWaiting returns the problem that keeps a user's init containers from running, or a sidecar among them from
+// staying up.
 func initWaiting(pod *corev1.Pod, fields Fields) problem.Problem {
 	field := fields.Pod + ".initContainers"
 	own := Fields{Image: field, Secret: func(string) string { return field }, Claim: fields.Claim, Pod: field}

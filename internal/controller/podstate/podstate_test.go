@@ -70,9 +70,10 @@ func TestFailedInit(t *testing.T) {
 		pod  *corev1.Pod
 		want problem.Problem
 	}{
-		"no pod":            {nil, problem.Problem{}},
-		"one that failed":   {pod(), failed},
-		"one that ended":    {pod(func(p *corev1.Pod) { p.Status.InitContainerStatuses[0].State = exited(0) }), problem.Problem{}},
+		"no pod":          {nil, problem.Problem{}},
+		"one that failed": {pod(), failed},
+		"one that ended": {pod(func(p *corev1.Pod) { p.Status.InitContainerStatuses[0].State = exited(0) }),
+			problem.Problem{}},
 		"a pod in progress": {pod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }), problem.Problem{}},
 		"an evicted pod":    {pod(func(p *corev1.Pod) { p.Status.Reason = "Evicted" }), problem.Problem{}},
 		"a disrupted pod": {pod(func(p *corev1.Pod) {

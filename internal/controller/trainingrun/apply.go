@@ -144,7 +144,9 @@ func (r *Reconciler) reconcileServers(
 func workersOf(run *v1alpha1.TrainingRun, seen observe.State, pins desired.Pins) workers.Observed {
 	o := workers.Observed{
 		Attempt: status.NewestAttempt(run), Job: seen.Rollout, Service: seen.Service, Credentials: seen.Credentials,
-		VersionRefused: seen.WorkersObstacle.Code == problem.VersionRefused || seen.WorkersObstacle.Code == problem.ImageOfOtherVersion, ReplaceAt: seen.WorkersReplaceAt,
+		VersionRefused: seen.WorkersObstacle.Code == problem.VersionRefused ||
+			seen.WorkersObstacle.Code == problem.ImageOfOtherVersion,
+		ReplaceAt:   seen.WorkersReplaceAt,
 		KeyReplaced: keyReplaced(run, seen.Rollout),
 	}
 	learner := seen.Learners[o.Attempt].Job

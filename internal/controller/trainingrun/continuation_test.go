@@ -137,10 +137,12 @@ func TestAnswerTime(t *testing.T) {
 	answered := inProgress(1)
 	answered.AnswerTime = ago(time.Hour)
 	unreachable := func(r *v1alpha1.TrainingRun) {
-		status.Set(&r.Status.Conditions, &r.Status.Codes, 1, now.Add(-time.Minute), status.Unknown("PodsReady", "Unreachable", "m"))
+		status.Set(&r.Status.Conditions, &r.Status.Codes, 1, now.Add(-time.Minute),
+			status.Unknown("PodsReady", "Unreachable", "m"))
 	}
 	former := func(r *v1alpha1.TrainingRun) {
-		status.Set(&r.Status.Conditions, &r.Status.Codes, 1, now, status.True("LearnerRunning", "Running", "of an earlier build"))
+		status.Set(&r.Status.Conditions, &r.Status.Codes, 1, now,
+			status.True("LearnerRunning", "Running", "of an earlier build"))
 	}
 	reply := replying(contract.HeartbeatReply{Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining}})
 	for name, tc := range map[string]struct {

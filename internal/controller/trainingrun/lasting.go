@@ -86,8 +86,8 @@ func startOf(at *metav1.Time) time.Time {
 	return at.Time
 }
 
-// neverStarts returns the problem of a run whose learner did not start in time twice in a row, without a known cause; the
-// zero value otherwise.
+// neverStarts returns the problem of a run whose learner did not start in time twice in a row, without a known cause;
+// the zero value otherwise.
 func (v view) neverStarts() problem.Problem {
 	attempts := v.next.Attempts
 	if len(attempts) > 0 && attempts[0].CompletionTime == nil {

@@ -161,8 +161,8 @@ func withRetry(before v1alpha1.TrainingRunStatus, now time.Time) v1alpha1.Traini
 	next := *before.DeepCopy()
 	next.CompletionTime, next.FailuresSinceCheckpoint = nil, ptr.To[int32](0)
 	generation := ptr.Deref(next.ObservedGeneration, 0)
-	status.Set(&next.Conditions, &next.Codes, generation, now, status.False(v1alpha1.ConditionFailed, v1alpha1.ReasonAsExpected,
-		notFailed))
+	status.Set(&next.Conditions, &next.Codes, generation, now,
+		status.False(v1alpha1.ConditionFailed, v1alpha1.ReasonAsExpected, notFailed))
 	return next
 }
 

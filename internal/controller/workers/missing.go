@@ -70,7 +70,8 @@ func mayWork(pod *corev1.Pod) bool {
 // refusedKey returns the problem of workers whose API key is empty or refused.
 func refusedKey(run *v1alpha1.TrainingRun) problem.Problem {
 	ref := run.Spec.Tinker.APIKeySecretKeyRef
-	return problem.Problem{Code: problem.WorkersKeyRefused, Evidence: fmt.Sprintf("key %q of Secret %q", ref.Key, ref.Name)}
+	return problem.Problem{Code: problem.WorkersKeyRefused,
+		Evidence: fmt.Sprintf("key %q of Secret %q", ref.Key, ref.Name)}
 }
 
 // Fields name the fields by which a user can fix a worker's pod.

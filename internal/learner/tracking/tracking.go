@@ -142,6 +142,7 @@ func refusal(field, keyField, host string, status int, body string) *serviceErro
 	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
 		return &serviceError{code: problem.ServiceFailing, message: answer + ": it is tried again"}
 	default:
-		return &serviceError{code: problem.ServiceNotFound, message: answer + ": correct " + field + ".baseURL, or the names in " + field}
+		return &serviceError{code: problem.ServiceNotFound, message: answer + ": correct " + field +
+			".baseURL, or the names in " + field}
 	}
 }

@@ -105,8 +105,8 @@ func decisive(run *v1alpha1.TrainingRun) metav1.Condition {
 		if c == nil || c.Status == metav1.ConditionTrue || status.CodeOf(run.Status.Codes, kind) == "" {
 			continue
 		}
-		if status.CodeOf(run.Status.Codes, kind) == problem.WorkersMissing && meta.IsStatusConditionTrue(run.Status.Conditions,
-			v1alpha1.ConditionProgressing) {
+		if status.CodeOf(run.Status.Codes, kind) == problem.WorkersMissing &&
+			meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionProgressing) {
 			continue // The run makes progress with the workers that it has.
 		}
 		return *c
