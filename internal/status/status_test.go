@@ -16,9 +16,36 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// TestSetKeepsCodes sets conditions that show problems: each has its code, one whose reason is a code has that, and a
+// condition that shows no problem longer has none.
+func TestSetKeepsCodes(t *testing.T) {
+	var conditions []metav1.Condition
+	var codes []v1alpha1.ConditionCode
+	want := func(step string, want ...v1alpha1.ConditionCode) {
+		t.Helper()
+		if diff := cmp.Diff(want, codes, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: codes (-want +got):\n%s", step, diff)
+		}
+	}
+	missing := Show("PodsReady", metav1.ConditionFalse, problem.Problem{Code: problem.SecretNotFound})
+	Set(&conditions, &codes, 1, now, missing)
+	Set(&conditions, &codes, 1, now, missing.As("Accepted", metav1.ConditionFalse))
+	want("a problem", v1alpha1.ConditionCode{Condition: "Accepted", Code: "SecretNotFound"},
+		v1alpha1.ConditionCode{Condition: "PodsReady", Code: "SecretNotFound"})
+	if c := Find(conditions, codes, "PodsReady"); c.Reason != "ObjectNotFound" || c.Code != problem.SecretNotFound {
+		t.Errorf("PodsReady has the reason %s and the code %s, want ObjectNotFound, SecretNotFound", c.Reason, c.Code)
+	}
+	Set(&conditions, &codes, 1, now, False("PodsReady", "CreateRefused", "m"))
+	Set(&conditions, &codes, 1, now, True("Accepted", "Accepted", "m"))
+	want("a reason that is a code", v1alpha1.ConditionCode{Condition: "PodsReady", Code: "CreateRefused"})
+	Set(&conditions, &codes, 1, now, True("PodsReady", "Running", "m"))
+	want("no problem")
+}
 
 func TestSet(t *testing.T) {
 	var conditions []metav1.Condition

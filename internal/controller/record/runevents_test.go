@@ -13,6 +13,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -88,6 +89,10 @@ func TestNew(t *testing.T) {
 		"a refused learner": {started, with(started, status.False("PodsReady", "CreateRefused", "m")), nil},
 		"workers that crash": {with(started, status.True("PodsReady", "Running", "m")),
 			with(started, status.False("PodsReady", "WorkersCrashed", "m")), []string{"Warning WorkersCrashed"}},
+		"workers that crash after some were missing": {
+			with(started, status.Show("PodsReady", "False", problem.Problem{Code: problem.WorkersMissing})),
+			with(started, status.Show("PodsReady", "False", problem.Problem{Code: problem.WorkersCrashed})),
+			[]string{"Warning WorkersMissing"}},
 		"another that crashes": {with(started, status.False("PodsReady", "WorkersCrashed", "1")),
 			with(started, status.False("PodsReady", "WorkersCrashed", "2")), nil},
 		"waiting for a learner": {started, with(started, status.False("Progressing", "WaitingForLearner", "m")), nil},
