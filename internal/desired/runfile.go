@@ -45,8 +45,8 @@ func unacceptable(code problem.Code, format string, args ...any) error {
 	return &SpecError{problem.Problem{Code: code, Evidence: fmt.Sprintf(format, args...)}}
 }
 
-// File returns the run file of an attempt. A *SpecError is the problem of a spec that is not accepted; any other error is
-// a file that is not valid.
+// File returns the run file of an attempt. A *SpecError is the problem of a spec that is not accepted; any other error
+// is a file that is not valid.
 func File(in FileInput) (contract.RunFile, error) {
 	fixed := in.Fixed
 	if fixed == nil {

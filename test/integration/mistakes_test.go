@@ -93,7 +93,7 @@ var _ = Describe("A mistake of a user", func() {
 			v1alpha1.ReasonModelUnknown, "did you mean Qwen/Qwen3-8B?", "Correct model.name"),
 		Entry("a misspelt environment", "spec: {environments: [{name: arithmetik, groupSize: 8, sampling: {maxTokens: 16}}]}",
 			v1alpha1.ConditionAccepted, v1alpha1.ReasonEnvironmentNotUsable,
-			`lacks a RewardEnvironment that the run uses ("arithmetik"). Create the RewardEnvironment, or correct environmentRef.`),
+			`lacks a RewardEnvironment that the run uses ("arithmetik")`, "Create the RewardEnvironment, or correct environmentRef."),
 		Entry("initFrom of a run that does not exist", "spec: {initFrom: {runRef: {name: nope}, optimizer: Restore}}",
 			v1alpha1.ConditionAccepted, v1alpha1.ReasonSourceNotUsable,
 			`TrainingRun "nope" does not exist in this namespace). Correct initFrom.runRef, or set initFrom.checkpoint.`),

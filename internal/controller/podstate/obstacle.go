@@ -29,8 +29,8 @@ type Fields struct {
 }
 
 // Waiting returns the problem for which a pod's container waits; the zero value while the pod starts, and for a nil
-// pod, which has not been made yet. The manager cannot read Secrets: that a Secret or its key is missing is known from the
-// kubelet, which says so when it makes the container.
+// pod, which has not been made yet. The manager cannot read Secrets: that a Secret or its key is missing is known from
+// the kubelet, which says so when it makes the container.
 func Waiting(pod *corev1.Pod, container string, fields Fields) problem.Problem {
 	if pod == nil {
 		return problem.Problem{}

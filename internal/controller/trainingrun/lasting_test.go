@@ -131,8 +131,8 @@ func TestWaitsForAPersonBecomeStalled(t *testing.T) {
 					"the manager reads"}}
 			})
 		}, 5 * time.Minute, v1alpha1.ReasonUnreachable, "longer than the 512 KiB", 1},
-		"too_large": {reporting(problem.RequestTooLarge), 5 * time.Minute, v1alpha1.ReasonUnsupportedByEndpoint, "Raise the limit",
-			1},
+		"too_large": {reporting(problem.RequestTooLarge), 5 * time.Minute, v1alpha1.ReasonUnsupportedByEndpoint,
+			"Raise the limit", 1},
 		"refused": {reporting(problem.SamplingRefused), 5 * time.Minute, v1alpha1.ReasonEndpointFailing,
 			"Correct the cause that the answer names",
 			1},
