@@ -56,7 +56,7 @@ func TestProbe(t *testing.T) {
 				Splits: []contract.ProbeSplit{{Name: "test", Tasks: 2006}, {Name: "train", Tasks: 7994}}},
 		},
 		"data that is not there": {
-			definition: `{"dataset":{"jsonl":{"configMap":"own"},"splits":[{"name":"train","source":"rows.jsonl"}]},"reward":{"exactMatch":{}}}`,
+			definition: `{"dataset":{"jsonl":{"configMapRef":{"name":"own"}},"splits":[{"name":"train","source":"rows.jsonl"}]},"reward":{"exactMatch":{}}}`,
 			code:       64, want: contract.ProbeResult{Reason: "DataInvalid"}},
 		"one that cannot be built": {definition: `{"dataset":{"arithmetic":{"maxOperand":10000}},"reward":{"exactMatch":{}}}`,
 			code: 64, want: contract.ProbeResult{Reason: "Invalid"}},

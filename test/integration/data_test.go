@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
@@ -98,8 +97,8 @@ var _ = Describe("Data in a ConfigMap", func() {
 		config := &corev1.ConfigMap{}
 		Expect(kube.Get(ctx, client.ObjectKey{Namespace: w.namespace, Name: desired.RunFileName(run, 1)},
 			config)).To(Succeed())
-		var file contract.RunFile
-		Expect(json.Unmarshal([]byte(config.Data[contract.RunFileName]), &file)).To(Succeed())
+		file, err := contract.DecodeRunFile([]byte(config.Data[contract.RunFileName]))
+		Expect(err).NotTo(HaveOccurred())
 		Expect(file.Fixed.Environments[0].Definition.Dataset.Contents).To(Equal(readProbe("two").Contents))
 		Eventually(func(g Gomega) {
 			jobs := w.jobs(v1alpha1.RoleRollout)
