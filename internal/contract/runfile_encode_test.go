@@ -18,7 +18,6 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
-	"github.com/tinker-operator/tinker-operator/internal/contract/tracking"
 )
 
 // testFile is a valid file, changed; its digest is that of what it then says.
@@ -186,70 +185,27 @@ func TestDecodeRefuses(t *testing.T) {
 
 func TestValidateNamesTheField(t *testing.T) {
 	cases := map[string]func(*RunFile){
-		"run needs":                  func(f *RunFile) { f.Run.UID = "" },
-		"attempt counts":             func(f *RunFile) { f.Attempt = 0 },
-		"fixed.model.name":           func(f *RunFile) { f.Fixed.Model.Name = "" },
-		"fixed.model.loraRank":       func(f *RunFile) { f.Fixed.Model.LoraRank = 0 },
-		"fixed.model must train":     func(f *RunFile) { f.Fixed.Model.TrainMLP = false },
-		"fixed.baseURL":              func(f *RunFile) { f.Fixed.BaseURL = "tinkersim" },
-		"fixed.environments go with": func(f *RunFile) { f.Fixed.Environments = nil },
-		"fixed.environments[0].groupSize": func(f *RunFile) {
-			f.Fixed.Environments[0].GroupSize,
-				f.Fixed.Environments[0].MinMembers = 1, 1
-		},
-		"fixed.environments[0].minMembers": func(f *RunFile) { f.Fixed.Environments[0].MinMembers = 9 },
-		"fixed.environments[0].digest":     func(f *RunFile) { f.Fixed.Environments[0].Digest = "" },
-		"fixed.environments[0].retries":    func(f *RunFile) { f.Fixed.Environments[0].Retries = 64 },
+		"run needs":                    func(f *RunFile) { f.Run.UID = "" },
+		"attempt counts":               func(f *RunFile) { f.Attempt = 0 },
+		"fixed.model.name":             func(f *RunFile) { f.Fixed.Model.Name = "" },
+		"fixed.baseURL":                func(f *RunFile) { f.Fixed.BaseURL = "tinkersim" },
+		"fixed.environments go with":   func(f *RunFile) { f.Fixed.Environments = nil },
+		"fixed.environments[0].digest": func(f *RunFile) { f.Fixed.Environments[0].Digest = "" },
 		"fixed.environments[0].splits": func(
 			f *RunFile) {
 			f.Fixed.Environments[0].Splits = []Split{{Name: "train"}}
 		},
-		"fixed.environments[0].weight":           func(f *RunFile) { f.Fixed.Environments[0].Weight = -1 },
 		"fixed.environments[0].definition needs": func(f *RunFile) { f.Fixed.Environments[0].Definition.Dataset = nil },
 		"fixed.environments[1].name": func(f *RunFile) {
 			f.Fixed.Environments = append(f.Fixed.Environments, f.Fixed.Environments[0])
 		},
 		"fixed.initFrom.checkpoint": func(f *RunFile) { f.Fixed.InitFrom = &InitFrom{} },
-		"checkpoints.keepLast":      func(f *RunFile) { f.Checkpoints.KeepLast = -1 },
-		"checkpoints save nothing": func(f *RunFile) {
-			f.Checkpoints.EverySteps,
-				f.Checkpoints.RollingEverySteps = 0, 0
-		},
 		"evaluation is needed": func(f *RunFile) {
 			f.Evaluation, f.Fixed.Algorithm, f.Fixed.Environments = nil,
 				nil, nil
 		},
-		"evaluation.everySteps":             func(f *RunFile) { f.Evaluation.EverySteps = -1 },
-		"evaluation.samplingShare":          func(f *RunFile) { f.Evaluation.SamplingShare = 1.5 },
-		"evaluation.environments must":      func(f *RunFile) { f.Evaluation.Environments = nil },
-		"evaluation.environments[0].passAt": func(f *RunFile) { f.Evaluation.Environments[0].PassAt = []int{2} },
-		"tracking.wandb.baseURL": func(f *RunFile) {
-			f.Tracking = &tracking.Settings{WandB: &tracking.WandB{BaseURL: "wandb", Project: "p", RunName: "r", KeyFile: "k"}}
-		},
-		"tracking.wandb.project": func(f *RunFile) {
-			f.Tracking = &tracking.Settings{WandB: &tracking.WandB{BaseURL: "https://wandb", RunName: "r", KeyFile: "k"}}
-		},
-		"tracking.mlflow.baseURL": func(f *RunFile) {
-			f.Tracking = &tracking.Settings{MLflow: &tracking.MLflow{BaseURL: "mlflow:5000", Experiment: "e", RunName: "r"}}
-		},
-		"tracking.mlflow.experiment": func(f *RunFile) {
-			f.Tracking = &tracking.Settings{MLflow: &tracking.MLflow{BaseURL: "http://mlflow", RunName: "r"}}
-		},
-		"tracking.mlflow.keyFile": func(f *RunFile) {
-			f.Tracking = &tracking.Settings{MLflow: &tracking.MLflow{BaseURL: "http://mlflow", Experiment: "e", RunName: "r",
-				Username: "u"}}
-		},
-		"tracking.openreward.baseURL": func(f *RunFile) {
-			f.Tracking = &tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: "openreward", RunName: "r", KeyFile: "k"}}
-		},
-		"tracking.openreward.keyFile": func(f *RunFile) {
-			f.Tracking = &tracking.Settings{OpenReward: &tracking.OpenReward{BaseURL: "https://openreward", RunName: "r"}}
-		},
-		"tracking.tensorboard.runName": func(f *RunFile) {
-			f.Tracking = &tracking.Settings{TensorBoard: &tracking.TensorBoard{RunName: ".."}}
-		},
-		"concurrency":    func(f *RunFile) { f.Concurrency = 0 },
-		"learnerAddress": func(f *RunFile) { f.LearnerAddress = "" },
+		"evaluation.environments must": func(f *RunFile) { f.Evaluation.Environments = nil },
+		"learnerAddress":               func(f *RunFile) { f.LearnerAddress = "" },
 	}
 	checkFields(t, cases)
 }

@@ -3,11 +3,7 @@
 
 package contract
 
-import (
-	"fmt"
-
-	"github.com/tinker-operator/tinker-operator/internal/finite"
-)
+import "fmt"
 
 func validateEnvironments(p *problems, list string, environments []Environment) {
 	seen := map[string]bool{}
@@ -19,19 +15,12 @@ func validateEnvironments(p *problems, list string, environments []Environment) 
 	}
 }
 
-// These are the most retries of an episode, and the most turns of a conversation.
-const (
-	MaxRetries = 63
-	MaxTurns   = 2048
-)
+// MaxTurns is the most turns of a conversation.
+const MaxTurns = 2048
 
 func (e Environment) validate(p *problems, path string) {
 	p.require(e.Name != "", path+".name", "is needed")
 	p.require(len(e.Digest) == 64, path+".digest", "must have 64 hex digits")
-	p.require(e.GroupSize >= 1, path+".groupSize", "must be at least 1")
-	p.require(e.MinMembers >= 1 && e.MinMembers <= e.GroupSize, path+".minMembers", "must be from 1 to groupSize")
-	p.require(e.Retries >= 0 && e.Retries <= MaxRetries, path+".retries", "must be from 0 to %d", MaxRetries)
-	p.require(finite.Is(e.Weight) && e.Weight >= 0, path+".weight", "must be at least 0")
 	p.require(len(e.Splits) > 0, path+".splits", "must not be empty")
 	for _, s := range e.Splits {
 		p.require(s.Name != "" && s.Tasks >= 1, path+".splits", "%q needs a name and at least one task", s.Name)

@@ -4,12 +4,7 @@
 // Package tracking is the part of the run file that names the services which show a run's curves.
 package tracking
 
-import (
-	"fmt"
-	"strings"
-
-	"github.com/tinker-operator/tinker-operator/internal/problem"
-)
+import "github.com/tinker-operator/tinker-operator/internal/problem"
 
 // Settings name the services; those that are nil receive nothing.
 type Settings struct {
@@ -66,57 +61,4 @@ type Problem struct {
 	Reason problem.Code `json:"reason"`
 	// Message is for people and says what to do.
 	Message string `json:"message"`
-}
-
-// Validate calls invalid for each value that is not valid, with its path and what it must be.
-func (s *Settings) Validate(invalid func(path, problem string)) {
-	if s == nil {
-		return
-	}
-	if t := s.TensorBoard; t != nil && (t.RunName == "" || strings.Trim(t.RunName, ".") == "" ||
-		strings.ContainsAny(t.RunName, `/\`)) {
-		invalid("tracking.tensorboard.runName", fmt.Sprintf("is %q, and must be the name of a folder", t.RunName))
-	}
-	if s.WandB != nil {
-		s.WandB.validate(invalid)
-	}
-	if s.MLflow != nil {
-		s.MLflow.validate(invalid)
-	}
-	if s.OpenReward != nil {
-		s.OpenReward.validate(invalid)
-	}
-}
-
-func (o *OpenReward) validate(invalid func(path, problem string)) {
-	checkURL("tracking.openreward.baseURL", o.BaseURL, invalid)
-	checkGiven("tracking.openreward.", map[string]string{"runName": o.RunName, "keyFile": o.KeyFile}, invalid)
-}
-
-func (m *MLflow) validate(invalid func(path, problem string)) {
-	checkURL("tracking.mlflow.baseURL", m.BaseURL, invalid)
-	checkGiven("tracking.mlflow.", map[string]string{"experiment": m.Experiment, "runName": m.RunName}, invalid)
-	if m.Username != "" && m.KeyFile == "" {
-		invalid("tracking.mlflow.keyFile", "is needed for the password of username")
-	}
-}
-
-func checkGiven(prefix string, fields map[string]string, invalid func(path, problem string)) {
-	for path, value := range fields {
-		if value == "" {
-			invalid(prefix+path, "is needed")
-		}
-	}
-}
-
-func checkURL(path, value string, invalid func(path, problem string)) {
-	if !strings.HasPrefix(value, "http://") && !strings.HasPrefix(value, "https://") {
-		invalid(path, fmt.Sprintf("is %q, and must be an http or https URL", value))
-	}
-}
-
-func (w *WandB) validate(invalid func(path, problem string)) {
-	checkURL("tracking.wandb.baseURL", w.BaseURL, invalid)
-	checkGiven("tracking.wandb.", map[string]string{"project": w.Project, "runName": w.RunName, "keyFile": w.KeyFile},
-		invalid)
 }
