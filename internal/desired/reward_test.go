@@ -33,6 +33,8 @@ func TestRewardsHaveDefaults(t *testing.T) {
 			apiKeySecretKeyRef: {name: s, key: k}}}}}]`, `weighted: [{name: judged, weight: 1.0, rubric: {scoring: PassRate,
 			minCoverage: 1, judge: {openAI: {baseURL: 'http://a', model: m, apiKeySecretKeyRef: {name: s, key: k}},
 			sampling: {temperature: 0.7, maxTokens: 4096}, retries: 3, timeoutSeconds: 300}}}]`},
+		"a metric alone": {"weighted: [{name: a, weight: 1, math: {}}, {name: b, weight: 0, math: {}}]",
+			"weighted: [{name: a, weight: 1, math: {}}, {name: b, weight: 0, math: {}}]"},
 		"python": {"python: {code: c}", "python: {code: c, processes: 2, concurrency: 64, timeoutSeconds: 60}"},
 		"jsonSchema": {"jsonSchema: {schema: {type: object, properties: {b: {minimum: 1.50}, a: {}}}}",
 			`jsonSchema: {schema: {properties: {a: {}, b: {minimum: 1.5}}, type: object}}`},
