@@ -434,8 +434,8 @@ func TestProbePodOverrides(t *testing.T) {
 	}
 }
 
-// TestDefinitionsAreStoredOnce trains and evaluates on one environment with a long code, and expects it once in all that
-// the ConfigMap has.
+// TestDefinitionsAreStoredOnce trains and evaluates on one environment with a function. The ConfigMap may have its code
+// once.
 func TestDefinitionsAreStoredOnce(t *testing.T) {
 	pins := testPins()
 	pin := pins["arithmetic"]

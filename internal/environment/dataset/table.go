@@ -93,8 +93,8 @@ func (t *Table) base(sources map[string]Rows, index int, c settings.DataSplit) (
 	if c.From != "" {
 		base, ok := t.splits[c.From]
 		if !ok || c.From == c.Name {
-			return split{}, &CutError{index, c.Name, fmt.Sprintf("no other split of the list has the name %q and no 'from' itself",
-				c.From), "correct from, or use source"}
+			return split{}, &CutError{index, c.Name, fmt.Sprintf(
+				"no other split of the list has the name %q and no 'from' itself", c.From), "correct from, or use source"}
 		}
 		return base, nil
 	}
