@@ -41,12 +41,9 @@ type Model struct {
 	// +kubebuilder:default=0
 	// +optional
 	Seed *int64 `json:"seed,omitempty"`
-	// renderer turns conversations into tokens and back, for example qwen3_instruct; without it, the
-	// one that is right for the model name.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
+	// renderer turns conversations into tokens and back. Defaults to the renderer of the model that name names.
 	// +optional
-	Renderer string `json:"renderer,omitempty"`
+	Renderer *Renderer `json:"renderer,omitempty"`
 	// date is the day, as YEAR-MONTH-DAY, in prompts of formats with a date, such as gpt-oss. Defaults to the day on which
 	// the run was created.
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
@@ -56,6 +53,15 @@ type Model struct {
 	// tokenizer is where the tokenizer comes from; without it, what is right for the model name.
 	// +optional
 	Tokenizer *Tokenizer `json:"tokenizer,omitempty"`
+}
+
+// Renderer turns conversations into tokens and back.
+type Renderer struct {
+	// name is the name of a built-in renderer, for example qwen3_instruct.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	Name string `json:"name"`
 }
 
 // Tokenizer is where a tokenizer.json, or a tiktoken file, comes from: a repository of the Hugging Face hub

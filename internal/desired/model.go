@@ -23,15 +23,18 @@ const datedFormat = "gpt_oss"
 // created is the day that formats with a date write into prompts.
 func modelOf(m v1alpha1.Model, created time.Time) (contract.Model, error) {
 	known, unknown := models.Lookup(m.Name)
-	if unknown != nil && (m.Renderer == "" || m.Tokenizer == nil) {
+	if unknown != nil && (m.Renderer == nil || m.Tokenizer == nil) {
 		return contract.Model{}, unacceptable(problem.FormatUnknown, "%v", unknown)
 	}
-	renderer := m.Renderer
-	if renderer == "" {
+	renderer := ""
+	if m.Renderer != nil {
+		renderer = m.Renderer.Name
+	} else {
 		renderer = known.Renderer()
 	}
 	if all := models.Renderers(); !slices.Contains(all, renderer) {
-		return contract.Model{}, unacceptable(problem.FormatUnknown, "model.renderer %q is not known; it is one of %s",
+		return contract.Model{}, unacceptable(problem.FormatUnknown,
+			"model.renderer.name %q is not known; it is one of %s",
 			renderer, strings.Join(all, ", "))
 	}
 	date := ""

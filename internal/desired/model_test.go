@@ -40,9 +40,10 @@ func TestModelOf(t *testing.T) {
 		"a known model needs no more": {v1alpha1.Model{Name: "Qwen/Qwen3-8B"}, "qwen3",
 			&contract.Tokenizer{Repository: "Qwen/Qwen3-8B", File: "tokenizer.json", SHA256: qwen3Digest}},
 		"another renderer leaves the tokenizer alone": {v1alpha1.Model{Name: "Qwen/Qwen3-8B",
-			Renderer: "qwen3_disable_thinking"}, "qwen3_disable_thinking",
+			Renderer: &v1alpha1.Renderer{Name: "qwen3_disable_thinking"}}, "qwen3_disable_thinking",
 			&contract.Tokenizer{Repository: "Qwen/Qwen3-8B", File: "tokenizer.json", SHA256: qwen3Digest}},
-		"a renderer that no model of the table has": {v1alpha1.Model{Name: "Qwen/Qwen3-8B", Renderer: "qwen3_vl"}, "qwen3_vl",
+		"a renderer that no model of the table has": {v1alpha1.Model{Name: "Qwen/Qwen3-8B",
+			Renderer: &v1alpha1.Renderer{Name: "qwen3_vl"}}, "qwen3_vl",
 			&contract.Tokenizer{Repository: "Qwen/Qwen3-8B", File: "tokenizer.json", SHA256: qwen3Digest}},
 		"a revision of the same repository has the same file": {
 			v1alpha1.Model{Name: "Qwen/Qwen3-8B", Tokenizer: &v1alpha1.Tokenizer{Repository: "Qwen/Qwen3-8B", Revision: "v2"}},
@@ -64,7 +65,8 @@ func TestModelOf(t *testing.T) {
 			"kimi_k25",
 			&contract.Tokenizer{URL: "https://host/tokenizer.json", SHA256: other}},
 		"an unknown model says both itself": {
-			v1alpha1.Model{Name: "me/mine", Renderer: "qwen3", Tokenizer: &v1alpha1.Tokenizer{Repository: "me/mine"}}, "qwen3",
+			v1alpha1.Model{Name: "me/mine", Renderer: &v1alpha1.Renderer{Name: "qwen3"},
+				Tokenizer: &v1alpha1.Tokenizer{Repository: "me/mine"}}, "qwen3",
 			&contract.Tokenizer{Repository: "me/mine"}},
 	}
 	for name, tc := range cases {
@@ -92,9 +94,9 @@ func TestModelOfFailsClosed(t *testing.T) {
 			[]string{"Qwen/Qwen3-8b", "model.renderer", "model.tokenizer", "did you mean Qwen/Qwen3-8B?"}},
 		"an unknown model names the list": {v1alpha1.Model{Name: "me/mine"},
 			[]string{"me/mine", "model.renderer", "model.tokenizer", "docs/models.md"}},
-		"a renderer is not enough for it": {v1alpha1.Model{Name: "me/mine", Renderer: "qwen3"},
+		"a renderer is not enough for it": {v1alpha1.Model{Name: "me/mine", Renderer: &v1alpha1.Renderer{Name: "qwen3"}},
 			[]string{"model.tokenizer"}},
-		"an unknown renderer lists the known": {v1alpha1.Model{Name: "Qwen/Qwen3-8B", Renderer: "qwen33"},
+		"an unknown renderer lists the known": {v1alpha1.Model{Name: "Qwen/Qwen3-8B", Renderer: &v1alpha1.Renderer{Name: "qwen33"}},
 			[]string{"qwen33", "qwen3_instruct"}},
 	}
 	for name, tc := range cases {

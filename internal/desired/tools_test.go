@@ -36,7 +36,7 @@ func TestFileOfToolsAndFormats(t *testing.T) {
 				pins[name] = pin
 			}
 			run := testRun(func(run *v1alpha1.TrainingRun) {
-				run.Spec.Model.Name, run.Spec.Model.Renderer = "Qwen/Qwen3-8B", tc.renderer
+				run.Spec.Model.Name, run.Spec.Model.Renderer = "Qwen/Qwen3-8B", &v1alpha1.Renderer{Name: tc.renderer}
 			})
 			_, err := File(FileInput{Run: run, Attempt: 1, Pins: pins, DefaultBaseURL: "https://hosted"})
 			format, refused := errors.AsType[*SpecError](err)

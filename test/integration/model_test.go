@@ -34,7 +34,9 @@ var _ = Describe("The model of a run", func() {
 			"docs/models.md"),
 		Entry("by a name that is misspelt", func(m *v1alpha1.Model) { m.Name = "Qwen/Qwen3-8b" }, "Qwen/Qwen3-8b",
 			"did you mean Qwen/Qwen3-8B?"),
-		Entry("by its renderer's name", func(m *v1alpha1.Model) { m.Renderer = "qwen33" }, "qwen33", "qwen3_instruct"),
+		Entry("by its renderer's name", func(m *v1alpha1.Model) {
+			m.Renderer = &v1alpha1.Renderer{Name: "qwen33"}
+		}, "qwen33", "qwen3_instruct"),
 	)
 
 	It("has renderer and tokenizer in the run file", func() {

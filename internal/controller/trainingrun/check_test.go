@@ -33,7 +33,8 @@ func checkedRun(t *testing.T) (*v1alpha1.TrainingRun, observe.State, *Reconciler
 	run := newRun(attempts(inProgress(1)), func(r *v1alpha1.TrainingRun) {
 		r.Status.Environments = []v1alpha1.EnvironmentStatus{{Name: "env", Digest: strings.Repeat("ab", 32)}}
 		r.Status.SettingsFixed = new(true)
-		r.Spec.Model.Renderer, r.Spec.Model.Tokenizer = "role_colon", &v1alpha1.Tokenizer{Repository: "own/model"}
+		r.Spec.Model.Renderer = &v1alpha1.Renderer{Name: "role_colon"}
+		r.Spec.Model.Tokenizer = &v1alpha1.Tokenizer{Repository: "own/model"}
 	})
 	seen := observing(1, observe.Learner{Job: newJob("learner"), Pod: newPod()}, replying(contract.HeartbeatReply{
 		Attempt: 1, Progress: contract.Progress{Phase: contract.PhaseTraining, Step: 5, Steps: 60, Lineage: "abc",
