@@ -37,7 +37,7 @@ type RunCheckpoint struct {
 	// +kubebuilder:validation:MaxLength=40
 	// +required
 	Name string `json:"name"`
-	// step is the step of the checkpoint; without it, the newest.
+	// step is the step of the checkpoint. If it is absent, the newest checkpoint is used.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Step *int64 `json:"step,omitempty"`
@@ -76,7 +76,8 @@ type Checkpoints struct {
 	// +kubebuilder:default={}
 	// +optional
 	Rolling RollingCheckpoints `json:"rolling,omitzero"`
-	// keepLast is how many lasting checkpoints are kept, and older ones are deleted; without it none is deleted.
+	// keepLast is how many lasting checkpoints are kept, and older ones are deleted. If it is absent, none is
+	// deleted.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	KeepLast *int32 `json:"keepLast,omitempty"`

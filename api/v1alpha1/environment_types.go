@@ -21,11 +21,13 @@ type Split struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// shuffle draws tasks in an order that algorithm.seed decides, a new one for each epoch, unless it is
-	// false: then in the split's own order.
+	// shuffle draws tasks in an order that algorithm.seed decides, a new one for each epoch; false draws
+	// them in the split's own order.
+	// +kubebuilder:default=true
 	// +optional
 	Shuffle *bool `json:"shuffle,omitempty"`
-	// take uses so many tasks, the first in that order; without it, all. (OpenReward: num_samples.)
+	// take is the number of tasks that are used, the first in that order. If it is absent, all are used.
+	// (OpenReward: num_samples.)
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Take *int64 `json:"take,omitempty"`
@@ -39,7 +41,7 @@ type EvaluationSplit struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// take uses so many tasks, the first; without it, all.
+	// take is the number of tasks that are used, the first ones. If it is absent, all are used.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Take *int64 `json:"take,omitempty"`
@@ -57,7 +59,8 @@ type EnvironmentUse struct {
 	// evaluation.environments[].inheritFrom names in an evaluation.
 	// +optional
 	EnvironmentRef *EnvironmentRef `json:"environmentRef,omitempty"`
-	// retries is how often an episode that failed is repeated, each in a fresh session; without it, 3.
+	// retries is how often an episode that failed is repeated, each in a fresh session. Defaults to 3, or to
+	// the value of the entry of evaluation.environments[].inheritFrom.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=63
 	// +optional
@@ -86,9 +89,10 @@ type TrainingEnvironment struct {
 	// +kubebuilder:validation:Maximum=1000000
 	// +optional
 	Weight *float64 `json:"weight,omitempty"`
-	// splits are the splits to train on; without them, train.
+	// splits are the splits to train on.
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:default={{name: train}}
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
@@ -98,13 +102,14 @@ type TrainingEnvironment struct {
 	// +kubebuilder:validation:Maximum=1024
 	// +required
 	GroupSize int32 `json:"groupSize"`
-	// minMembers of a group must succeed for it to be trained on; without it, half the group
-	// and at least 2. (OpenReward: num_rollouts - max_failing_rollouts.)
+	// minMembers of a group must succeed for it to be trained on. Defaults to half of groupSize,
+	// rounded up, and at least 2. (OpenReward: num_rollouts - max_failing_rollouts.)
 	// +kubebuilder:validation:Minimum=2
 	// +optional
 	MinMembers *int32 `json:"minMembers,omitempty"`
 	// onUnavailable is what the run does while no worker reaches the environment's server: Wait for it, or Skip its
-	// tasks after 30 seconds and train on the other environments. Without it, Wait.
+	// tasks after 30 seconds and train on the other environments.
+	// +kubebuilder:default=Wait
 	// +kubebuilder:validation:Enum=Wait;Skip
 	// +optional
 	OnUnavailable OnUnavailable `json:"onUnavailable,omitempty"`

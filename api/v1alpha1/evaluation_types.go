@@ -26,7 +26,7 @@ type Evaluation struct {
 	// +kubebuilder:default=0.2
 	// +optional
 	SamplingShare *float64 `json:"samplingShare,omitempty"`
-	// environments are the environments to evaluate on; without them, the split test of each training environment.
+	// environments are the environments to evaluate on. Defaults to the split test of each entry of spec.environments.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
@@ -48,20 +48,23 @@ type EvaluationEnvironment struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	InheritFrom string `json:"inheritFrom,omitempty"`
-	// splits are the splits to evaluate on; without them, test.
+	// splits are the splits to evaluate on.
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:default={{name: test}}
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Splits []EvaluationSplit `json:"splits,omitempty"`
-	// samplesPerTask is how many episodes of each task are sampled; without it, 1.
+	// samplesPerTask is how many episodes of each task are sampled.
+	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	// +optional
 	SamplesPerTask *int32 `json:"samplesPerTask,omitempty"`
-	// passAt are the k of pass@k; without it, 1.
+	// passAt are the k of pass@k.
 	// +listType=set
+	// +kubebuilder:default={1}
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:Minimum=1

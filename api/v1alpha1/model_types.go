@@ -44,13 +44,13 @@ type Model struct {
 	// renderer turns conversations into tokens and back. Defaults to the renderer of the model that name names.
 	// +optional
 	Renderer *Renderer `json:"renderer,omitempty"`
-	// date is the day, as YEAR-MONTH-DAY, in prompts of formats with a date, such as gpt-oss. Defaults to the day on which
-	// the run was created.
+	// date is the day, as YEAR-MONTH-DAY, in prompts of formats with a date, such as gpt-oss. Defaults to the day of
+	// metadata.creationTimestamp.
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
 	// +kubebuilder:validation:MaxLength=10
 	// +optional
 	Date string `json:"date,omitempty"`
-	// tokenizer is where the tokenizer comes from; without it, what is right for the model name.
+	// tokenizer is where the tokenizer comes from. Defaults to the tokenizer of the model that name names.
 	// +optional
 	Tokenizer *Tokenizer `json:"tokenizer,omitempty"`
 }
@@ -75,7 +75,8 @@ type Tokenizer struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$')",message="must be OWNER/NAME, as the hub spells it"
 	// +optional
 	Repository string `json:"repository,omitempty"`
-	// revision is the revision of the repository: a branch, tag or commit. Without it, main.
+	// revision is the revision of the repository: a branch, tag or commit. Defaults to main if repository is
+	// given.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
@@ -94,8 +95,8 @@ type Tokenizer struct {
 
 // Tinker is the endpoint that samples and trains.
 type Tinker struct {
-	// baseURL is the address of the endpoint; without it, the operator's default, which is hosted Tinker
-	// unless the chart says otherwise. Fixed once a step is committed.
+	// baseURL is the address of the endpoint. If it is absent, the run uses the operator's endpoint, which is hosted
+	// Tinker unless the chart says otherwise. Fixed once a step is committed.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional
@@ -103,8 +104,8 @@ type Tinker struct {
 	// apiKeySecretKeyRef is the Secret key that holds the API key.
 	// +required
 	APIKeySecretKeyRef ref.SecretKey `json:"apiKeySecretKeyRef"`
-	// proxyURL is the HTTP, HTTPS or SOCKS5 proxy through which the learner and the workers call the endpoint;
-	// without it, the proxy of their environment variables. It must not contain a password.
+	// proxyURL is the HTTP, HTTPS or SOCKS5 proxy through which the learner and the workers call the endpoint.
+	// If it is absent, the proxy of their environment variables is used. It must not contain a password.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?|socks5)://[^/@]+/?$')",message="must be http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT, without a user name, a password and a path"
 	// +optional

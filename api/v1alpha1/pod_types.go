@@ -58,8 +58,8 @@ type PodOverrides struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Image string `json:"image,omitempty"`
-	// imagePullPolicy is when the images of the pod are pulled; without it, Always for the tag latest, else where
-	// the node lacks it.
+	// imagePullPolicy is when the images of the pod are pulled. If it is absent, that is Always for the tag latest,
+	// and IfNotPresent for another tag.
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	// +optional
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
@@ -116,8 +116,8 @@ type PodOverrides struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +optional
 	ResourceClaims []corev1.PodResourceClaim `json:"resourceClaims,omitempty"`
-	// terminationGracePeriodSeconds is how long the pod has to end when it is deleted; without it 180 for a learner, 60
-	// for a worker and 5 for a probe.
+	// terminationGracePeriodSeconds is how long the pod has to end when it is deleted. If it is absent, a learner has
+	// 180, a worker 60 and a probe 5.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
 	// +optional
@@ -142,15 +142,15 @@ type PodOverrides struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
-	// schedulerName is the scheduler of the pod; without it, the cluster's default.
+	// schedulerName is the scheduler of the pod. If it is absent, the cluster's default scheduler is used.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	SchedulerName string `json:"schedulerName,omitempty"`
-	// runtimeClassName is the runtime class of the pod, such as gvisor; without it, the node's runtime.
+	// runtimeClassName is the runtime class of the pod, such as gvisor. If it is absent, the node's runtime is used.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	RuntimeClassName string `json:"runtimeClassName,omitempty"`
-	// dnsPolicy is where names are resolved; without it, ClusterFirst. None needs dnsConfig.
+	// dnsPolicy is where names are resolved. If it is absent, that is ClusterFirst. None needs dnsConfig.
 	// +kubebuilder:validation:Enum=ClusterFirst;Default;None
 	// +optional
 	DNSPolicy corev1.DNSPolicy `json:"dnsPolicy,omitempty"`
@@ -220,7 +220,7 @@ type LabelValue string
 
 // PodSecurity is the part of a pod's security context that is open; the rest is the restricted profile.
 type PodSecurity struct {
-	// runAsUser is the user id; without it, the image's.
+	// runAsUser is the user id. If it is absent, the image's user is used.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	RunAsUser *int64 `json:"runAsUser,omitempty"`

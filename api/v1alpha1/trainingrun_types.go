@@ -176,8 +176,8 @@ type TrainingRunSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",message="retryGeneration can only grow: increase it to retry a failed run"
 	// +optional
 	RetryGeneration *int32 `json:"retryGeneration,omitempty"`
-	// ttlSecondsAfterFinished is how long after its end the object is deleted; without it
-	// the object is kept.
+	// ttlSecondsAfterFinished is how long after its end the object is deleted. If it is absent, the object is
+	// kept.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`

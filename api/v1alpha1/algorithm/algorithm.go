@@ -48,14 +48,14 @@ type Advantage struct {
 // RoleAdvantage is how the rewards of one role become advantages. What is not given is as in algorithm.advantage.
 // +kubebuilder:validation:MinProperties=1
 type RoleAdvantage struct {
-	// baseline is what is subtracted; without it that of algorithm.advantage.
+	// baseline is what is subtracted. Defaults to algorithm.advantage.baseline.
 	// +optional
 	Baseline Baseline `json:"baseline,omitempty"`
-	// scale is what the difference is divided by; without it that of algorithm.advantage.
+	// scale is what the difference is divided by. Defaults to algorithm.advantage.scale.
 	// +optional
 	Scale Scale `json:"scale,omitempty"`
-	// ddof is what the standard deviation divides by: rewards less this number (0 population, 1 sample); without it that
-	// of algorithm.advantage.
+	// ddof is what the standard deviation divides by: rewards less this number (0 population, 1 sample). Defaults to
+	// algorithm.advantage.ddof.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +optional
@@ -113,11 +113,11 @@ type Loss struct {
 	// name is the name of the loss.
 	// +required
 	Name LossName `json:"name"`
-	// clipLow is the least probability ratio; without it 0.8 for PPO and 0 for CISPO.
+	// clipLow is the least probability ratio. Defaults to 0.8 if name is PPO, and to 0 if it is CISPO.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ClipLow *float64 `json:"clipLow,omitempty"`
-	// clipHigh is the greatest probability ratio; without it 1.2 for PPO and 4 for CISPO.
+	// clipHigh is the greatest probability ratio. Defaults to 1.2 if name is PPO, and to 4 if it is CISPO.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ClipHigh *float64 `json:"clipHigh,omitempty"`

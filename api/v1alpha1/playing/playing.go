@@ -9,23 +9,25 @@ type Sampling struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MaxTokens int32 `json:"maxTokens,omitempty"`
-	// temperature is the sampling temperature; without it, 1. Training at another needs allowBiased.
+	// temperature is the sampling temperature. Defaults to 1, or to the value of the entry of
+	// evaluation.environments[].inheritFrom. Training at another needs allowBiased.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2
 	// +optional
 	Temperature *float64 `json:"temperature,omitempty"`
-	// topP keeps the likeliest tokens whose probabilities sum to it; without it, all. Training
+	// topP keeps the likeliest tokens whose probabilities sum to it. If it is absent, all are kept. Training
 	// with it needs allowBiased.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1
 	// +optional
 	TopP float64 `json:"topP,omitempty"`
-	// topK keeps the so many likeliest tokens; without it, all. Training with it needs allowBiased.
+	// topK is the number of likeliest tokens that are kept. If it is absent, all are kept. Training with it needs
+	// allowBiased.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	TopK int32 `json:"topK,omitempty"`
-	// stop are strings that end a completion; without them, the renderer's.
+	// stop are strings that end a completion. Defaults to the strings of model.renderer.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MinLength=1
@@ -59,8 +61,8 @@ const (
 
 // Limits end an episode.
 type Limits struct {
-	// turns is how many turns each conversation of an episode has at most; 50 unless given, where the environment has
-	// several.
+	// turns is how many turns each conversation of an episode has at most. Defaults to 50 if environmentRef has an
+	// interaction or a server (ors), else to no limit.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2048
 	// +optional
@@ -88,7 +90,8 @@ type Limits struct {
 	// +optional
 	EpisodeSeconds int32 `json:"episodeSeconds,omitempty"`
 	// onLimit is what becomes of an episode that a limit ended: graded as it stands, reward at
-	// most 0, or left out of the group; Grade unless given.
+	// most 0, or left out of the group. Defaults to Grade, or to the
+	// value of the entry of evaluation.environments[].inheritFrom.
 	// +optional
 	OnLimit LimitPolicy `json:"onLimit,omitempty"`
 }
@@ -109,7 +112,8 @@ const (
 // EpisodeReward is how the rewards of an episode become one number.
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min < self.max",message="min must be below max"
 type EpisodeReward struct {
-	// reduction is how the rewards that were given become one, Sum unless it is given; a null reward does not count.
+	// reduction is how the rewards that were given become one; a null reward does not count. Defaults to Sum, or to
+	// the value of the entry of evaluation.environments[].inheritFrom.
 	// +optional
 	Reduction Reduction `json:"reduction,omitempty"`
 	// nonterminal is added as a reward where the episode did not reach its end.

@@ -32,7 +32,7 @@ type Tracking struct {
 // OpenReward is the service that shows rollouts. What it has not received when a learner ends waits in the run's
 // artifacts.
 type OpenReward struct {
-	// runName is the name of the run there; without it, the object's name.
+	// runName is the name of the run there. Defaults to metadata.name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
@@ -62,7 +62,7 @@ type MLflow struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +required
 	Experiment string `json:"experiment"`
-	// runName is the name that people see; without it, the object's name.
+	// runName is the name that people see. Defaults to metadata.name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
@@ -97,7 +97,7 @@ func (m *MLflow) Key() *ref.SecretKey {
 
 // TensorBoard writes event files below the folder tensorboard of the run's artifacts.
 type TensorBoard struct {
-	// runName is the name of the run in TensorBoard, and the folder of its event files; without it, the object's name.
+	// runName is the name of the run in TensorBoard, and the folder of its event files. Defaults to metadata.name.
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9._-]*$')",message="runName is the name of a folder: letters, digits and . _ -, of which the first is a letter or a digit"
 	// +optional
@@ -112,13 +112,14 @@ type WandB struct {
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[/\\\\\\\\#?%:]')",message="project must not contain any of / \\ # ? % : (the team belongs into entity)"
 	// +required
 	Project string `json:"project"`
-	// entity is the team or user that the project is of; without it, the default one of the key's user.
+	// entity is the team or user that the project is of. If it is absent, the service uses the default one of
+	// the key's user.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[/\\\\\\\\#?%:]')",message="entity must not contain any of / \\ # ? % : (the project belongs into project)"
 	// +optional
 	Entity string `json:"entity,omitempty"`
-	// runName is the name that people see; without it, the object's name.
+	// runName is the name that people see. Defaults to metadata.name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
