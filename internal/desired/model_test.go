@@ -96,7 +96,8 @@ func TestModelOfFailsClosed(t *testing.T) {
 			[]string{"me/mine", "model.renderer", "model.tokenizer", "docs/models.md"}},
 		"a renderer is not enough for it": {v1alpha1.Model{Name: "me/mine", Renderer: &v1alpha1.Renderer{Name: "qwen3"}},
 			[]string{"model.tokenizer"}},
-		"an unknown renderer lists the known": {v1alpha1.Model{Name: "Qwen/Qwen3-8B", Renderer: &v1alpha1.Renderer{Name: "qwen33"}},
+		"an unknown renderer lists the known": {v1alpha1.Model{Name: "Qwen/Qwen3-8B",
+			Renderer: &v1alpha1.Renderer{Name: "qwen33"}},
 			[]string{"qwen33", "qwen3_instruct"}},
 	}
 	for name, tc := range cases {

@@ -41,7 +41,8 @@ func TestFileOfEverything(t *testing.T) {
 		s.Tinker.BaseURL = "http://own"
 		s.Model = v1alpha1.Model{Name: "m", LoraRank: new(int32(16)), TrainModules: []v1alpha1.TrainModule{v1alpha1.TrainMLP},
 			Seed:     new(int64(7)),
-			Renderer: &v1alpha1.Renderer{Name: "qwen3_instruct"}, Tokenizer: &v1alpha1.Tokenizer{URL: "https://host/tokenizer.json",
+			Renderer: &v1alpha1.Renderer{Name: "qwen3_instruct"},
+			Tokenizer: &v1alpha1.Tokenizer{URL: "https://host/tokenizer.json",
 				SHA256: strings.Repeat("a", 64)}}
 		s.Environments = []v1alpha1.TrainingEnvironment{{
 			EnvironmentUse: v1alpha1.EnvironmentUse{

@@ -142,16 +142,18 @@ func InitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (string, 
 	if init == nil || init.RunRef == nil {
 		return ptr.Deref(init, v1alpha1.InitFrom{}).Checkpoint, nil
 	}
-	name := strconv.Quote(init.RunRef.Name)
-	notFound := func(why string) (string, *problem.Problem) {
-		return "", &problem.Problem{Code: problem.InitFromNotFound, Evidence: why}
-	}
 	if source == nil {
-		return notFound("TrainingRun " + name + " does not exist in this namespace")
+		return notFound("TrainingRun " + strconv.Quote(init.RunRef.Name) + " does not exist in this namespace")
 	}
 	if source.UID == run.UID {
 		return notFound("initFrom.runRef names this run itself")
 	}
+	return fromRun(run, source, init)
+}
+
+// fromRun returns the checkpoint of a run that initFrom refers to.
+func fromRun(run, source *v1alpha1.TrainingRun, init *v1alpha1.InitFrom) (string, *problem.Problem) {
+	name := strconv.Quote(init.RunRef.Name)
 	complete := status.IsTrue(source.Status.Conditions, v1alpha1.ConditionComplete)
 	failed := status.IsTrue(source.Status.Conditions, v1alpha1.ConditionFailed)
 	switch awaited := init.RunRef.When == v1alpha1.WhenComplete; {
@@ -175,6 +177,10 @@ func InitFrom(run *v1alpha1.TrainingRun, source *v1alpha1.TrainingRun) (string, 
 		return notFound("TrainingRun " + name + " has ended, and its checkpoints are of the steps " + stepsOf(source))
 	}
 	return "", &problem.Problem{Code: problem.InitFromNotReady, Evidence: name}
+}
+
+func notFound(why string) (string, *problem.Problem) {
+	return "", &problem.Problem{Code: problem.InitFromNotFound, Evidence: why}
 }
 
 // initPath prefers sampler weights where nothing is trained; everything else needs the state.

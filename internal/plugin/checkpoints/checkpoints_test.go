@@ -35,10 +35,12 @@ var now = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 
 func newRun() *v1alpha1.TrainingRun {
 	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(d)} }
-	latest := v1alpha1.Checkpoint{Name: "40", Step: 40, State: "tinker://m/weights/40", Sampler: "tinker://m/sampler_weights/40",
+	latest := v1alpha1.Checkpoint{Name: "40", Step: 40, State: "tinker://m/weights/40",
+		Sampler: "tinker://m/sampler_weights/40",
 		Lineage: "abc", SaveTime: at(-time.Minute)}
-	best := v1alpha1.Checkpoint{Name: "10", Step: 10, State: "tinker://m/weights/10", SaveTime: at(-time.Hour), Metric: "test/pass@1",
-		Value: new(0.75)}
+	best := v1alpha1.Checkpoint{Name: "10", Step: 10, State: "tinker://m/weights/10", SaveTime: at(-time.Hour),
+		Metric: "test/pass@1",
+		Value:  new(0.75)}
 	middle := v1alpha1.Checkpoint{Name: "20", Step: 20, State: "tinker://m/weights/20", ExpirationTime: at(2 * time.Hour)}
 	return &v1alpha1.TrainingRun{
 		ObjectMeta: metav1.ObjectMeta{Name: "arithmetic", Namespace: "default"},
