@@ -45,8 +45,9 @@ type RewardEnvironmentList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.dataset) || !has(self.ors)",message="give exactly one of dataset and ors: an ors server has its own tasks"
 // +kubebuilder:validation:XValidation:rule="!has(self.ors) || !has(self.reward)",message="an ors server has its own rewards: remove reward"
 // +kubebuilder:validation:XValidation:rule="!has(self.ors) || !has(self.interaction) || has(self.interaction.toolUse)",message="episodes of an ors server are tool use: remove interaction, or give interaction.toolUse"
-// +kubebuilder:validation:XValidation:rule="!has(self.dataset) || has(self.reward)",message="dataset needs reward, what an episode is worth: for example reward: {exactMatch: {}}"
-// +kubebuilder:validation:XValidation:rule="!has(self.execution) || (has(self.reward) && (has(self.reward.python) || (has(self.reward.weighted) && self.reward.weighted.exists(w, has(w.python)))))",message="execution is where the functions of reward.python run: remove it, or give reward.python"
+// +kubebuilder:validation:XValidation:rule="!has(self.dataset) || has(self.reward) || (has(self.interaction) && has(self.interaction.python))",message="dataset needs reward, what an episode is worth: for example reward: {exactMatch: {}}"
+// +kubebuilder:validation:XValidation:rule="!has(self.reward) || !has(self.interaction) || !has(self.interaction.python)",message="interaction.python returns the rewards of its episodes: remove reward"
+// +kubebuilder:validation:XValidation:rule="!has(self.execution) || (has(self.interaction) && has(self.interaction.python)) || (has(self.reward) && (has(self.reward.python) || (has(self.reward.weighted) && self.reward.weighted.exists(w, has(w.python)))))",message="execution is where the functions of reward.python and interaction.python run: remove it, or give one of them"
 type RewardEnvironmentSpec struct {
 	// ors is an Open Reward Standard server, which has the tasks, the tools and the rewards.
 	// +optional
@@ -54,10 +55,10 @@ type RewardEnvironmentSpec struct {
 	// dataset is where tasks come from.
 	// +optional
 	Dataset *environment.Dataset `json:"dataset,omitempty"`
-	// reward is what an episode is worth on a dataset.
+	// reward is what an episode is worth on a dataset, unless interaction.python says that.
 	// +optional
 	Reward *environment.Reward `json:"reward,omitempty"`
-	// execution is where the functions of reward.python run.
+	// execution is where the functions of reward.python and interaction.python run.
 	// +optional
 	Execution *Execution `json:"execution,omitempty"`
 	// interaction is how an episode goes; without it, one reply is the answer.

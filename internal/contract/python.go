@@ -17,6 +17,26 @@ type Execution struct {
 	ProcessBytes int64 `json:"processBytes,omitempty"`
 }
 
+// Episodes returns the code that plays the episodes of a definition; nil for every other interaction.
+func (d Definition) Episodes() *environment.PythonEpisodes {
+	if d.Interaction == nil {
+		return nil
+	}
+	return d.Interaction.Python
+}
+
+// Processes returns how many processes run the functions of a definition beside a worker.
+func (d Definition) Processes() int64 {
+	var processes int64
+	for _, function := range d.Reward.Functions() {
+		processes += int64(function.Processes)
+	}
+	if episodes := d.Episodes(); episodes != nil {
+		processes += int64(episodes.Processes)
+	}
+	return processes
+}
+
 // ProgramsDir is where the pods that call programs have the sockets of their runners, each in a folder of its own.
 const ProgramsDir = "/run/tinker-operator/programs"
 
@@ -26,10 +46,14 @@ const RunnerSocket = "runner.sock"
 // ProgramID names the runner of a definition's programs in a pod; it is empty for a definition without programs. Equal
 // programs have equal names, whatever else their definitions say.
 func (d Definition) ProgramID() string {
-	if len(d.Reward.Functions()) == 0 {
+	if d.Processes() == 0 {
 		return ""
 	}
-	programs, err := digest("programs", Definition{Reward: d.Reward, Execution: d.Execution})
+	of := Definition{Reward: d.Reward, Execution: d.Execution}
+	if episodes := d.Episodes(); episodes != nil {
+		of.Interaction = &environment.Interaction{Python: episodes}
+	}
+	programs, err := digest("programs", of)
 	if err != nil {
 		return "" // no JSON: DefinitionDigest reports it
 	}

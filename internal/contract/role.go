@@ -3,7 +3,10 @@
 
 package contract
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+)
 
 // MaxRoles bounds the roles of an algorithm, and those that occur in one group.
 const MaxRoles = 16
@@ -21,6 +24,8 @@ func (d Definition) Roles() []string {
 		return []string{"judge", "solver"}
 	case i.SelfRefine != nil:
 		return []string{"critique", "draft", "revision"}
+	case i.Python != nil:
+		return slices.Sorted(slices.Values(i.Python.Roles))
 	default:
 		return nil
 	}

@@ -49,11 +49,11 @@ func Definition(spec v1alpha1.RewardEnvironmentSpec) contract.Definition {
 	}
 	if spec.Reward != nil {
 		made.Reward = rewardOf(*spec.Reward)
-		made.Execution = executionOf(spec.Execution, made.Reward.Functions())
 	}
 	if spec.ORS != nil {
 		made.ORS = orsOf(*spec.ORS)
 	}
+	made.Execution = executionOf(spec.Execution, made.Processes())
 	return made
 }
 

@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
-	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
@@ -50,17 +49,13 @@ type program struct {
 	contract.Execution
 }
 
-// executionOf returns where the functions of a reward run; nil for a reward without functions. The processes of all
-// functions share the memory of the container.
-func executionOf(spec *v1alpha1.Execution, functions []*environment.Python) *contract.Execution {
-	if len(functions) == 0 {
+// executionOf returns where the functions of an environment run; nil for no processes, which share the memory of the
+// container.
+func executionOf(spec *v1alpha1.Execution, processes int64) *contract.Execution {
+	if processes == 0 {
 		return nil
 	}
 	given := ptr.Deref(spec, v1alpha1.Execution{})
-	var processes int64
-	for _, function := range functions {
-		processes += int64(function.Processes)
-	}
 	limit, ok := given.Resources.Limits[corev1.ResourceMemory]
 	if !ok {
 		limit = resource.MustParse(defaultMemoryLimit)

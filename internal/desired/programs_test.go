@@ -74,6 +74,30 @@ func TestDefinitionOfFunctions(t *testing.T) {
 	}
 }
 
+// TestDefinitionOfEpisodes checks the defaults of code that plays episodes, and that it has a container of its own.
+func TestDefinitionOfEpisodes(t *testing.T) {
+	env := pythonEnvironment("own", &v1alpha1.Execution{FunctionImage: environment.FunctionImage{Image: "own:1"}},
+		environment.Python{Code: rewardCode})
+	env.Spec.Reward = nil
+	env.Spec.Interaction = &environment.Interaction{Python: &environment.PythonEpisodes{Code: "x", Roles: []string{"b", "a"}}}
+	admit.Default(env)
+	definition := Definition(env.Spec)
+	if err := definition.Validate(); err != nil {
+		t.Error(err)
+	}
+	want := &environment.PythonEpisodes{Roles: []string{"b", "a"}, Code: "x", Processes: 2, Concurrency: 64}
+	if diff := cmp.Diff(want, definition.Episodes()); diff != "" {
+		t.Errorf("episodes (-want +got):\n%s", diff)
+	}
+	if got, want := definition.Execution.ProcessBytes, int64(480<<20); got != want {
+		t.Errorf("a process has %d bytes, want %d", got, want)
+	}
+	programs := Pins{"own": {Definition: definition}}.programs()
+	if got := programs["own"]; got.ID != definition.ProgramID() || got.Image != "own:1" {
+		t.Errorf("the container is %+v, want one of own:1 with the ID %s", got, definition.ProgramID())
+	}
+}
+
 // TestCodeIsPartOfTheDigest requires another digest for other code and another image.
 func TestCodeIsPartOfTheDigest(t *testing.T) {
 	digests := map[string]bool{}

@@ -112,8 +112,8 @@ var specTable = []entry{
 		Repair: "Set algorithm.grouping to Trajectory or Step."}},
 	{PromptsDiffer, Row{
 		Conditions: accepted, Reason: specInvalid, NeedsAction: true,
-		Fact: "The episodes of a group share one prompt, but the ors server of the environment may begin each " +
-			"episode with another prompt (%s).",
+		Fact: "The episodes of a group share one prompt, but the server or the code of the environment may begin " +
+			"each episode with another prompt (%s).",
 		Repair: "Set sampling.sharedPrompt to false."}},
 	{PriceUnknown, Row{
 		Conditions: accepted, Reason: specInvalid, NeedsAction: true,

@@ -4,7 +4,7 @@
 package environment
 
 // Interaction is how an episode goes.
-// +kubebuilder:validation:XValidation:rule="(has(self.toolUse)?1:0)+(has(self.solverJudge)?1:0)+(has(self.selfRefine)?1:0)==1",message="give exactly one of toolUse, solverJudge and selfRefine"
+// +kubebuilder:validation:XValidation:rule="[has(self.toolUse), has(self.solverJudge), has(self.selfRefine), has(self.python)].filter(x, x).size() == 1",message="give exactly one of toolUse, solverJudge, selfRefine and python"
 type Interaction struct {
 	// toolUse is turns of one model that calls the dataset's tools until it answers. A sum's tool is a
 	// calculator.
@@ -17,6 +17,10 @@ type Interaction struct {
 	// selfRefine is a draft, a critique of it, and a revision. The roles of the policy have these names.
 	// +optional
 	SelfRefine *SelfRefine `json:"selfRefine,omitempty"`
+	// python is code of yours that plays episodes and returns their rewards: several turns, several roles, games of a
+	// policy against itself. It runs beside each worker in a container of its own.
+	// +optional
+	Python *PythonEpisodes `json:"python,omitempty"`
 }
 
 // Dialect returns how calls of tools are written in the interaction; empty for the dialect of the model's format.

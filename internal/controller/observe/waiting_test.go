@@ -30,10 +30,10 @@ func TestWaitingNamesTheField(t *testing.T) {
 			}}}}}
 	}
 	for field, pod := range map[string]*corev1.Pod{
-		"artifacts.claimName":                    noClaim("runs"),
-		"podOverrides[target=Learner].volumes":                    noClaim("own"),
-		"tinker.apiKeySecretKeyRef":              noSecret("key"),
-		"artifacts.secretRef":                    noSecret("bucket"),
+		"artifacts.claimName":                  noClaim("runs"),
+		"podOverrides[target=Learner].volumes": noClaim("own"),
+		"tinker.apiKeySecretKeyRef":            noSecret("key"),
+		"artifacts.secretRef":                  noSecret("bucket"),
 		"podOverrides[target=Learner].env or podOverrides[target=Learner].envFrom": noSecret("own"),
 	} {
 		if got := LearnerWaits(run, pod).Field; got != field {

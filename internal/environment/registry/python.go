@@ -41,18 +41,47 @@ func (b Builder) newFunctions(definition contract.Definition) *functions {
 // add adds a function.
 func (f *functions) add(definition settings.Python) (verify.Grader, error) {
 	if f.host == nil {
-		return nil, errors.New("this program can run no functions")
+		return nil, errNoFunctions
 	}
-	grader, err := pythonreward.New(f.host, pythonreward.Options{
-		Code: definition.Code, Function: definition.Function, Processes: int(definition.Processes),
-		Concurrency: int(definition.Concurrency), Timeout: time.Duration(definition.TimeoutSeconds) * time.Second,
-		MemoryBytes: f.processBytes, OnError: definition.OnError,
-	})
+	grader, err := pythonreward.New(f.host, f.optionsOf(definition))
 	if err != nil {
 		return nil, err
 	}
 	f.graders = append(f.graders, grader)
 	return grader, nil
+}
+
+var errNoFunctions = errors.New("this program can run no functions")
+
+func (f *functions) optionsOf(definition settings.Python) pythonreward.Options {
+	return pythonreward.Options{
+		Code: definition.Code, Function: definition.Function, Processes: int(definition.Processes),
+		Concurrency: int(definition.Concurrency), Timeout: time.Duration(definition.TimeoutSeconds) * time.Second,
+		MemoryBytes: f.processBytes, OnError: definition.OnError,
+	}
+}
+
+// newEpisodes builds an environment whose episodes are code of a user.
+func (b Builder) newEpisodes(ctx context.Context, f *functions, data contract.Dataset,
+	definition settings.PythonEpisodes) (environment.Environment, error) {
+	if f.host == nil {
+		return nil, errNoFunctions
+	}
+	rows, err := b.newDataset(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	env, err := pythonreward.NewEpisodes(f.host, rows, definition.Roles, f.optionsOf(settings.Python{
+		Code: definition.Code, Function: definition.Function, Processes: definition.Processes,
+		Concurrency: definition.Concurrency,
+	}))
+	if err != nil {
+		return nil, err
+	}
+	if b.CheckRows {
+		return env, checkFunctions(ctx, env)
+	}
+	return env, nil
 }
 
 // serve returns an environment that is unavailable while its functions cannot be called.

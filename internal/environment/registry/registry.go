@@ -78,10 +78,14 @@ func (b Builder) build(ctx context.Context, definition contract.Definition) (env
 	if definition.ORS != nil {
 		return b.newORS(*definition.ORS, definition.Interaction)
 	}
-	if definition.Dataset == nil || definition.Reward == nil {
-		return nil, errors.New("spec needs dataset and reward, or ors")
+	episodes := definition.Episodes()
+	if definition.Dataset == nil || (definition.Reward == nil) == (episodes == nil) {
+		return nil, errors.New("spec needs dataset with reward or interaction.python, or ors")
 	}
 	functions := b.newFunctions(definition)
+	if episodes != nil {
+		return b.newEpisodes(ctx, functions, *definition.Dataset, *episodes)
+	}
 	grader, err := b.newGrader(*definition.Reward, "spec.reward", functions)
 	if err != nil {
 		return nil, err

@@ -11,5 +11,5 @@ import (
 )
 
 func (*trial) startRunner(context.Context) (stop func(), err error) {
-	return nil, errors.New("reward.python: functions run on Linux alone")
+	return nil, errors.New("reward.python and interaction.python: functions run on Linux alone")
 }

@@ -96,6 +96,34 @@ func TestTryScoresGroups(t *testing.T) {
 	}
 }
 
+// TestTryPlaysEpisodesOfCode plays the samples whose episodes are code.
+func TestTryPlaysEpisodesOfCode(t *testing.T) {
+	for sample, conversations := range map[string]int{"python-environment.yaml": 1, "self-play.yaml": 2} {
+		t.Run(sample, func(t *testing.T) {
+			stdout, stderr, err := call(t, variables(t), "", "-f", "../../../config/samples/"+sample, "--episodes", "4", "-o",
+				"json")
+			if err != nil {
+				t.Fatalf("%v\n%s", err, stderr)
+			}
+			var groups []transcript.Group
+			if err := json.Unmarshal([]byte(stdout), &groups); err != nil {
+				t.Fatal(err)
+			}
+			for _, g := range groups {
+				for _, e := range g.Episodes {
+					if e.Outcome != "Usable" || len(e.Conversations) != conversations {
+						t.Errorf("slot %d has an episode %s with %d conversations, want %d (%s)", g.Slot, e.Outcome,
+							len(e.Conversations), conversations, g.Reason)
+					}
+				}
+			}
+			if len(groups) != 4 {
+				t.Errorf("%d episodes, want 4", len(groups))
+			}
+		})
+	}
+}
+
 // TestTryTellsWhatIsWrongWithCode expects the line, and that nothing is played.
 func TestTryTellsWhatIsWrongWithCode(t *testing.T) {
 	for name, tc := range map[string]struct{ code, want string }{

@@ -48,6 +48,10 @@ func (e *episode) run(ctx context.Context, program environment.Program) (rl.Memb
 		return rl.Member{}, "", permanent("sampling.sharedPrompt buys one first prompt for a group, and a program asks for " +
 			"each episode: remove sampling.sharedPrompt")
 	}
+	if e.spec.Settings.Limits.ToolCalls > 0 {
+		return rl.Member{}, "", permanent("limits.toolCalls counts the calls that an environment runs, and a program runs " +
+			"its own: remove limits.toolCalls")
+	}
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	d := &driver{episode: e, cancel: cancel, open: map[string]bool{}}

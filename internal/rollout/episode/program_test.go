@@ -55,8 +55,8 @@ func talk(ctx context.Context, policy environment.Policy, role, key string, turn
 	return nil
 }
 
-// debate is a program of three conversations at once, which begin with the same prompt, and of a judge who asks the same
-// twice.
+// debate is a program of three conversations at once, which begin with the same prompt, and of a judge who asks the
+// same twice.
 func debate(ctx context.Context, policy environment.Policy) (environment.Turn, error) {
 	together, solving := errgroup.WithContext(ctx)
 	for _, key := range []string{"b", "a", "c"} {
@@ -153,7 +153,8 @@ func TestProgramsAtFault(t *testing.T) {
 	}
 	one := func(rewards ...environment.Reward) program {
 		return func(ctx context.Context, p environment.Policy) (environment.Turn, error) {
-			return environment.Turn{Done: true, Rewards: rewards}, errors.Join(talk(ctx, p, "", "a", 1), talk(ctx, p, "", "b", 1))
+			err := errors.Join(talk(ctx, p, "", "a", 1), talk(ctx, p, "", "b", 1))
+			return environment.Turn{Done: true, Rewards: rewards}, err
 		}
 	}
 	cases := map[string]struct {
@@ -346,6 +347,13 @@ func TestSamplesThatOverlap(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestProgramWithALimitOfToolCallsIsRefused(t *testing.T) {
+	group := play(t, program(debate), says("yes"), singleMember(func(e *contract.Environment) { e.Limits.ToolCalls = 1 }))
+	if group.Outcome != rl.EnvironmentFault || !strings.Contains(group.Reason, "remove limits.toolCalls") {
+		t.Errorf("outcome %v: %s, want a fault that says so", group.Outcome, group.Reason)
 	}
 }
 

@@ -250,6 +250,9 @@ func (c *canary) play(ctx context.Context, text string, rounds int) ([]environme
 		return nil, err
 	}
 	defer c.close(ctx, episode)
+	if program, ok := episode.(environment.Program); ok {
+		return c.run(ctx, program, text)
+	}
 	prompts, err := environment.Call(ctx, c.calls, "Prompts of the environment", episode.Prompts)
 	if err != nil {
 		return nil, err
