@@ -16,8 +16,8 @@ type PythonEpisodes struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z_][A-Za-z0-9_]*$')",message="must be a name in Python: letters, digits and _, and no digit first"
 	// +optional
 	Function string `json:"function,omitempty"`
-	// roles are those that conversations may have, as the code passes them to policy.chat. Without them, the policy has one
-	// role, which has no name.
+	// roles are those that conversations may have, as the code passes them to policy.chat. Without them, the policy has
+	// one role, which has no name.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=63
