@@ -91,7 +91,8 @@ func usable(name string, env *v1alpha1.RewardEnvironment) *problem.Problem {
 		return &problem.Problem{Code: problem.EnvironmentNotFound, Evidence: named}
 	}
 	ready := meta.FindStatusCondition(env.Status.Conditions, v1alpha1.ConditionReady)
-	if ready == nil || ptr.Deref(env.Status.ObservedGeneration, 0) != env.Generation {
+	if ready == nil || ready.Status == metav1.ConditionUnknown ||
+		ptr.Deref(env.Status.ObservedGeneration, 0) != env.Generation {
 		return &problem.Problem{Code: problem.EnvironmentProbing, Evidence: named}
 	}
 	code := problem.EnvironmentNotReady

@@ -101,6 +101,9 @@ func TestEnvironments(t *testing.T) {
 			"EnvironmentProbing"},
 		"one that changed since its probe": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) { e.Generation = 2 }),
 			"", "EnvironmentProbing"},
+		"one whose probe runs": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) {
+			e.Status.Conditions[0].Status, e.Status.Conditions[0].Reason = "Unknown", "Probing"
+		}), "", "EnvironmentProbing"},
 		"one that is down": {newRun(), nil, changed(func(e *v1alpha1.RewardEnvironment) {
 			e.Status.Conditions[0].Status, e.Status.Conditions[0].Reason = "False", "Unavailable"
 		}), "", "EnvironmentNotReady"},
