@@ -362,9 +362,11 @@ type Estimate struct {
 // QueueStatus is the place of a run in Kueue.
 type QueueStatus struct {
 	// name is the LocalQueue.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Name string `json:"name,omitempty"`
 	// workload is the name of the run's Workload.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Workload string `json:"workload,omitempty"`
 }

@@ -159,7 +159,8 @@ type TrainingRunSpec struct {
 	// +optional
 	Budget *Budget `json:"budget,omitempty"`
 	// managedBy names the controller that reconciles the run, as in a Job. This operator leaves a run of another
-	// controller alone. Defaults to rl.tinker-operator.dev/trainingrun-controller.
+	// controller alone.
+	// +kubebuilder:default="rl.tinker-operator.dev/trainingrun-controller"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="managedBy cannot be changed: create another run"

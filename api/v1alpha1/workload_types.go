@@ -15,8 +15,8 @@ type Rollouts struct {
 	// +kubebuilder:default=2
 	// +optional
 	Workers *int32 `json:"workers,omitempty"`
-	// minWorkers is how many workers are enough for Kueue to admit the run, where its queue has too little quota for
-	// workers. Without it Kueue admits all workers or none. It has no meaning for a run that names no queue.
+	// minWorkers is how many workers are enough for Kueue to admit the run where its queue lacks quota for all of them.
+	// It has no effect on a run that names no queue. Defaults to workers.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MinWorkers *int32 `json:"minWorkers,omitempty"`

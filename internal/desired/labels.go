@@ -24,8 +24,8 @@ func RunLabels(run *v1alpha1.TrainingRun) map[string]string {
 	}
 }
 
-// userLabels are the labels of a run that its Jobs and pods have as well, for cost reports and selectors. Kueue's labels
-// are not among them: the run is one Workload, and Kueue would queue each of its Jobs by itself.
+// userLabels are the labels of a run that its Jobs and pods have as well, for cost reports and selectors. Kueue's
+// labels are not among them: the run is one Workload, and Kueue would queue each of its Jobs by itself.
 func userLabels(run *v1alpha1.TrainingRun) map[string]string {
 	labels := inheritable(run.Labels)
 	maps.DeleteFunc(labels, func(key, _ string) bool { return domainOf(key) == "kueue.x-k8s.io" })

@@ -79,7 +79,8 @@ func TestDefinitionOfEpisodes(t *testing.T) {
 	env := pythonEnvironment("own", &v1alpha1.Execution{FunctionImage: environment.FunctionImage{Image: "own:1"}},
 		environment.Python{Code: rewardCode})
 	env.Spec.Reward = nil
-	env.Spec.Interaction = &environment.Interaction{Python: &environment.PythonEpisodes{Code: "x", Roles: []string{"b", "a"}}}
+	env.Spec.Interaction = &environment.Interaction{Python: &environment.PythonEpisodes{Code: "x",
+		Roles: []string{"b", "a"}}}
 	admit.Default(env)
 	definition := Definition(env.Spec)
 	if err := definition.Validate(); err != nil {

@@ -126,7 +126,8 @@ var trackingTable = []entry{
 	{ServiceUnreachable, Row{
 		Conditions: recording, Reason: trackerUnreachable, Continues: true,
 		Means:  "The service does not answer.",
-		Repair: "Correct baseURL, or repair the network. A proxy is set by HTTPS_PROXY in podOverrides[target=Learner].env."}},
+		Repair: "Correct baseURL, or repair the network. A proxy is set by HTTPS_PROXY in " +
+			"podOverrides[target=Learner].env."}},
 	{ServiceFailing, Row{
 		Conditions: recording, Reason: trackerUnreachable, Continues: true,
 		Means:  "The service answers with errors of its own, or asks to slow down.",

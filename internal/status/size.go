@@ -12,9 +12,9 @@ import (
 // MaxBytes of a TrainingRun's status.
 const MaxBytes = 16 << 10
 
-// Fit shortens a status to MaxBytes: messages of earlier attempts first, then the oldest checkpoints
-// except the best, then the oldest attempts, what the endpoint supports, and the last estimates of environments. What is newest of each always stays,
-// and so does all that is not a list.
+// Fit shortens a status to MaxBytes: messages of earlier attempts first, then the oldest checkpoints except the best,
+// then the oldest attempts, what the endpoint supports, and the last estimates of environments. What is newest of each
+// always stays, and so does all that is not a list.
 func Fit(next *v1alpha1.TrainingRunStatus) {
 	for size(next) > MaxBytes && shorten(next) {
 	}

@@ -138,7 +138,8 @@ var _ = Describe("A bad TrainingRun", func() {
 			"spec.podOverrides[1]", "Duplicate value"),
 		Entry("overrides of an unknown target", "spec: {podOverrides: [{target: Probe}]}",
 			"spec.podOverrides[0].target", "supported values"),
-		Entry("overrides without a target", "spec: {podOverrides: [{image: own}]}", "spec.podOverrides[0].target", "Required"),
+		Entry("overrides without a target", "spec: {podOverrides: [{image: own}]}", "spec.podOverrides[0].target",
+			"Required"),
 		Entry("no time to end", "spec: {podOverrides: [{target: Learner, terminationGracePeriodSeconds: 0}]}",
 			"spec.podOverrides[0].terminationGracePeriodSeconds", "should be greater than or equal to 1"),
 		Entry("a claim of resources that no pod has",
@@ -275,14 +276,16 @@ var _ = Describe("A bad TrainingRun", func() {
 			"needs environmentRef, the RewardEnvironment to evaluate on, or inheritFrom"),
 		Entry("an evaluation that inherits from no entry", "spec: {evaluation: {environments: [{name: arithmetic, "+
 			"inheritFrom: other}]}}", "spec", "inheritFrom names no entry of environments: correct the name"),
-		Entry("passAt above the samples", "spec: {evaluation: {environments: [{name: arithmetic, inheritFrom: arithmetic, passAt: [4]}]}}",
+		Entry("passAt above the samples", "spec: {evaluation: {environments: [{name: arithmetic, inheritFrom: arithmetic, "+
+			"passAt: [4]}]}}",
 			"spec.evaluation.environments[0]", "raise samplesPerTask or remove the value"),
 		Entry("a share of sampling above 1", "spec: {evaluation: {samplingShare: 20}}", "spec.evaluation.samplingShare",
 			"should be less than or equal to 1"),
 		Entry("a negative share of sampling", "spec: {evaluation: {samplingShare: -0.1}}", "spec.evaluation.samplingShare",
 			"should be greater than or equal to 0"),
 		Entry("allowBiased in evaluation", "spec: {evaluation: {environments: [{name: arithmetic, "+
-			"inheritFrom: arithmetic, sampling: {allowBiased: true}}]}}", "spec.evaluation.environments[0]", "evaluation may sample with any settings: remove it"),
+			"inheritFrom: arithmetic, sampling: {allowBiased: true}}]}}", "spec.evaluation.environments[0]",
+			"evaluation may sample with any settings: remove it"),
 		Entry("reward bounds", environments("groupSize: 8, sampling: {maxTokens: 16}, reward: {min: 1, max: 0}"),
 			"spec.environments[0].reward", "min must be below max"),
 		Entry("unknown baseline", "spec: {algorithm: {advantage: {baseline: Mean}}}", "spec.algorithm.advantage.baseline",

@@ -118,21 +118,28 @@ type Facts struct {
 func (s State) Decide(f Facts) Action {
 	w := s.Workload
 	switch {
-	case w != nil && w.DeletionTimestamp != nil:
-		return Keep
-	case w == nil && (f.Finished || f.Suspended || !f.Due || !f.Idle || !s.Managed):
-		return Keep
-	case w == nil:
+	case w == nil && s.wants(f):
 		return Create
-	case f.Finished && !w.is(conditionFinished) && f.Idle:
-		return Finish
-	case f.Finished:
+	case w == nil || w.DeletionTimestamp != nil:
 		return Keep
-	case !s.Managed, f.Idle && f.Suspended, f.Idle && w.is(conditionFinished),
-		f.Idle && s.differs():
+	case !s.Managed && !f.Finished:
 		return Delete
-	case f.Idle && w.is(conditionEvicted) && w.is(conditionQuotaReserved):
+	case !f.Idle, f.Finished && w.is(conditionFinished):
+		return Keep
+	case f.Finished:
+		return Finish
+	case f.Suspended || w.is(conditionFinished) || s.differs():
+		return Delete
+	case w.holdsQuota():
 		return Release
 	}
 	return Keep
+}
+
+// holdsQuota reports whether an evicted Workload still reserves quota.
+func (w *Workload) holdsQuota() bool { return w.is(conditionEvicted) && w.is(conditionQuotaReserved) }
+
+// wants reports whether a run needs a Workload.
+func (s State) wants(f Facts) bool {
+	return s.Managed && f.Due && f.Idle && !f.Finished && !f.Suspended
 }

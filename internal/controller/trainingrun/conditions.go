@@ -166,7 +166,7 @@ func learnerCondition(v view) status.Condition {
 		return status.False(kind, v1alpha1.ReasonFinished, "The run is over.")
 	case v.is(v1alpha1.ConditionSuspended):
 		return status.False(kind, v1alpha1.ReasonSuspended, "The run is suspended.")
-	case v.queued() && (attempt == nil || attempt.CompletionTime != nil):
+	case v.awaitsAdmission():
 		return v.queueCondition(kind)
 	case attempt == nil:
 		return status.False(kind, v1alpha1.ReasonNotStarted, "No attempt has been made.")
@@ -333,8 +333,7 @@ func stalledCondition(v view) status.Condition {
 		return v.as(kind, v1alpha1.ConditionFailed, metav1.ConditionTrue)
 	case v.is(v1alpha1.ConditionComplete), v.plan.terminating:
 		return status.False(kind, v1alpha1.ReasonAsExpected, "No intervention is required.")
-	case v.plan.blocked != nil && v.plan.blocked.NeedsAction() &&
-		(!v.plan.blocked.Row().Grace || v.lasts(v1alpha1.ConditionAccepted)):
+	case v.isBlocked():
 		return status.Show(kind, metav1.ConditionTrue, *v.plan.blocked)
 	case v.queued():
 		return status.False(kind, v1alpha1.ReasonAsExpected, "No intervention is required.")
@@ -355,6 +354,12 @@ func stalledCondition(v view) status.Condition {
 	default:
 		return status.False(kind, v1alpha1.ReasonAsExpected, "No intervention is required.")
 	}
+}
+
+// isBlocked reports whether the next attempt cannot start until a person acts.
+func (v view) isBlocked() bool {
+	by := v.plan.blocked
+	return by != nil && by.NeedsAction() && (!by.Row().Grace || v.lasts(v1alpha1.ConditionAccepted))
 }
 
 // awaitsRepair says that a learner which answers has waited for something that a person has to repair for longer than

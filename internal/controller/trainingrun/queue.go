@@ -178,6 +178,12 @@ func (v view) queued() bool {
 	return !v.finished() && (v.plan.queued || v.seen.Queue.Stops() && v.plan.start == 0)
 }
 
+// awaitsAdmission reports whether a run without an attempt in progress waits for Kueue.
+func (v view) awaitsAdmission() bool {
+	attempt := v.attempt()
+	return v.queued() && (attempt == nil || attempt.CompletionTime != nil)
+}
+
 // queueCondition is a condition of a run that waits for Kueue.
 func (v view) queueCondition(kind string) status.Condition {
 	p := v.seen.Queue.Why()

@@ -90,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reading run: %w", err)
 	}
-	if run == nil || run.DeletionTimestamp != nil || !isOurs(run) {
+	if !isOurs(run) {
 		// What belongs to the run goes with it, by its owner references.
 		r.forget(request.NamespacedName)
 		r.Leases.Forget(request.NamespacedName)
@@ -109,12 +109,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	now := r.Now() // No deadline expires by the time that reading takes.
-	seen, err := r.observer.Run(ctx, run)
+	seen, err := r.observe(ctx, run)
 	if err != nil {
-		return ctrl.Result{}, err
-	}
-	seen.Credentials = r.credentialsName(run)
-	if err := r.observeQueue(ctx, run, &seen); err != nil {
 		return ctrl.Result{}, err
 	}
 	p := makePlan(run, seen, now)
@@ -142,9 +138,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: wait}, errors.Join(unprepared, err)
 }
 
-// isOurs reports whether this operator reconciles a run.
+// isOurs reports whether a run exists, and this operator reconciles it.
 func isOurs(run *v1alpha1.TrainingRun) bool {
-	return run.Spec.ManagedBy == "" || run.Spec.ManagedBy == v1alpha1.ManagedBy
+	return run != nil && run.DeletionTimestamp == nil &&
+		(run.Spec.ManagedBy == "" || run.Spec.ManagedBy == v1alpha1.ManagedBy)
+}
+
+// observe reads what the cluster has of a run, and what Kueue says of it.
+func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.TrainingRun) (observe.State, error) {
+	seen, err := r.observer.Run(ctx, run)
+	if err != nil {
+		return observe.State{}, err
+	}
+	seen.Credentials = r.credentialsName(run)
+	return seen, r.observeQueue(ctx, run, &seen)
 }
 
 // forget drops what is known of a run that no longer exists, or is another manager's.

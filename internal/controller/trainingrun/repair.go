@@ -101,7 +101,8 @@ func (v view) learnerRefused() status.Condition {
 			return v.asBefore(from).As(kind, metav1.ConditionFalse)
 		}
 	}
-	return not(kind, problem.Problem{Code: problem.CreateRefused, Evidence: v.awaiting().Message, Field: "podOverrides[target=Learner]"})
+	return not(kind, problem.Problem{Code: problem.CreateRefused, Evidence: v.awaiting().Message,
+		Field: "podOverrides[target=Learner]"})
 }
 
 // betweenAttempts is a condition while the next attempt waits: why the last one could not start, if a person has to
