@@ -125,7 +125,7 @@ var trackingTable = []entry{
 		Repair: "Correct baseURL or entity of the service in spec.tracking."}},
 	{ServiceUnreachable, Row{
 		Conditions: recording, Reason: trackerUnreachable, Continues: true,
-		Means:  "The service does not answer.",
+		Means: "The service does not answer.",
 		Repair: "Correct baseURL, or repair the network. A proxy is set by HTTPS_PROXY in " +
 			"podOverrides[target=Learner].env."}},
 	{ServiceFailing, Row{
