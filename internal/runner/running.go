@@ -25,6 +25,9 @@ const (
 	tailBytes = 4 << 10
 	// unreadLines is how many messages wait for a process that does not read.
 	unreadLines = 4096
+	// closeGrace is how long a process may live after it has closed its output: the kernel closes the output of a process
+	// that ends before it tells so.
+	closeGrace = 2 * time.Second
 	// drain is how long the pipes of a process that has ended may stay open. Whoever has them open is being killed.
 	drain = 5 * time.Second
 )

@@ -136,7 +136,7 @@ func (s *slot) look(now time.Time) {
 	case s.state == slotWaiting && !now.Before(s.retryAt):
 		s.spawn()
 	case s.running == nil:
-	case !s.eof.IsZero() && now.Sub(s.eof) > sampling:
+	case !s.eof.IsZero() && now.Sub(s.eof) > closeGrace && !s.running.child.HasEnded():
 		s.breach(protocol.CodeBadLine, "The program has closed its output.")
 	case s.state == slotStarting && now.Sub(s.began).Seconds() > limits.StartSeconds:
 		s.running.watch.kill(&doom{

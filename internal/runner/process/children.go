@@ -32,6 +32,16 @@ type Child struct {
 	CPU       time.Duration
 }
 
+// HasEnded reports whether the process has ended.
+func (c *Child) HasEnded() bool {
+	select {
+	case <-c.Done:
+		return true
+	default:
+		return false
+	}
+}
+
 // Children are the processes that this process has started. It reaps every child, also those that it has inherited, and
 // kills the latter. Nothing else in the process may wait for children.
 type Children struct {
