@@ -209,6 +209,8 @@ func serverContainer(name string, server contract.Server, volume corev1.Volume) 
 		StartupProbe: &corev1.Probe{ProbeHandler: health, PeriodSeconds: 2, TimeoutSeconds: 5,
 			FailureThreshold: serverStartSeconds / 2},
 		LivenessProbe: &corev1.Probe{ProbeHandler: health, PeriodSeconds: 20, TimeoutSeconds: 10, FailureThreshold: 6},
+		// The status then has the end of the log of a server that crashes.
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
 	requestStorage(&container, volume)
 	err := give(&container, name, server.Container)

@@ -96,6 +96,7 @@ func runProgram(spec *corev1.PodSpec, i int, name string, p program, settings Se
 		Command:       []string{runnerProgram, "--socket", socketDir + "/" + contract.RunnerSocket, "--scratch", scratchDir},
 		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
 		Resources:     resources("50m"), SecurityContext: main.SecurityContext,
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: runnerVolume, MountPath: runnerDir, ReadOnly: true},
 			{Name: socket.Name, MountPath: socketDir},

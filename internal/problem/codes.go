@@ -128,6 +128,7 @@ const (
 	ImagePullFailed      Code = "ImagePullFailed"
 	ContainerRefused     Code = "ContainerRefused"
 	InitContainerFailed  Code = "InitContainerFailed"
+	ServerCrashed        Code = "ServerCrashed"
 	LearnerNotStarting   Code = "LearnerNotStarting"
 	CreateRefused        Code = "CreateRefused"
 	NamespaceTerminating Code = "NamespaceTerminating"

@@ -52,6 +52,13 @@ var podTable = []entry{
 		Means: "A container of initContainers failed, or a sidecar among them fails again and again. A learner " +
 			"is tried again every 45 seconds, and nothing counts against maxRestarts.",
 		Repair: "Correct $(field), or repair the service that the container needs."}},
+	{ServerCrashed, Row{
+		Conditions: pods + ", " + probe, Reason: podInvalid, NeedsAction: true,
+		Fact: "The server of an environment ends instead of running (%s).",
+		Means: "A container that runs an environment's server or functions ends before the pod's main container " +
+			"begins. The kubelet starts it again, with longer and longer pauses.",
+		Repair: "Correct the program in the image of ors.server or execution. To see its log: kubectl logs POD -c " +
+			"CONTAINER --previous"}},
 	{SpecRefused, Row{
 		Conditions: "Accepted, PodsReady", Reason: podInvalid, NeedsAction: true, Next: AtOnce,
 		Fact:   "The API server refuses an object as not valid (%s).",

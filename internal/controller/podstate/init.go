@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
@@ -50,6 +51,26 @@ func initWaiting(pod *corev1.Pod, fields Fields) problem.Problem {
 	return problem.Problem{}
 }
 
+// serverCrashing returns the problem of a pod whose main container does not begin because the server or the functions of
+// an environment, which run beside it, end; the zero value where none does.
+func serverCrashing(pod *corev1.Pod, main string) problem.Problem {
+	if _, running := Running(pod, main); running {
+		return problem.Problem{}
+	}
+	for _, c := range pod.Status.InitContainerStatuses {
+		last := c.LastTerminationState.Terminated
+		if last == nil {
+			last = c.State.Terminated
+		}
+		if !strings.HasPrefix(c.Name, v1alpha1.ServerContainerPrefix) || last == nil || ptr.Deref(c.Started, false) {
+			continue
+		}
+		return problem.Problem{Code: problem.ServerCrashed,
+			Evidence: fmt.Sprintf("pod %q, container %s", pod.Name, ended(c.Name, last))}
+	}
+	return problem.Problem{}
+}
+
 func usersInit(pod *corev1.Pod) []corev1.ContainerStatus {
 	var users []corev1.ContainerStatus
 	for _, c := range pod.Status.InitContainerStatuses {
@@ -61,9 +82,14 @@ func usersInit(pod *corev1.Pod) []corev1.ContainerStatus {
 }
 
 func failedInit(name string, t *corev1.ContainerStateTerminated, pod string) problem.Problem {
+	return problem.Problem{Code: problem.InitContainerFailed, Evidence: ended(name, t), Field: pod + ".initContainers"}
+}
+
+// ended says how a container ended.
+func ended(name string, t *corev1.ContainerStateTerminated) string {
 	text := fmt.Sprintf("%q exited with code %d", name, t.ExitCode)
 	if line := LogEnd(t.Message, maxInitLog); line != "" {
 		text += "; its log ends: " + line
 	}
-	return problem.Problem{Code: problem.InitContainerFailed, Evidence: text, Field: pod + ".initContainers"}
+	return text
 }

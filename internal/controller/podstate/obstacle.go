@@ -50,7 +50,7 @@ func Waiting(pod *corev1.Pod, container string, fields Fields) problem.Problem {
 		return problem.Problem{Code: problem.ImagePullFailed, Evidence: fmt.Sprintf("%q of container %q", c.Image, c.Name),
 			Field: "ors.server.image or execution.image of the RewardEnvironment, or " + fields.Image}
 	}
-	return problem.Problem{}
+	return serverCrashing(pod, container)
 }
 
 // Unschedulable says that the scheduler finds no node for a pod, and since when.

@@ -126,7 +126,9 @@ func TestWaiting(t *testing.T) {
 		"no server image": {initThatWaits("environment-a", "ErrImagePull", ""),
 			problem.Problem{Code: problem.ImagePullFailed, Evidence: `"registry/init:1" of container "environment-a"`,
 				Field: "ors.server.image or execution.image of the RewardEnvironment, or the image"}},
-		"a server fails": {initThatWaits("environment-a", "CrashLoopBackOff", ""), problem.Problem{}},
+		"a server fails": {initThatWaits("environment-a", "CrashLoopBackOff", ""), problem.Problem{
+			Code:     problem.ServerCrashed,
+			Evidence: `pod "", container "environment-a" exited with code 3; its log ends: proxy: no route`}},
 		"no run": {podThatWaits("CreateContainerError", "exec"),
 			problem.Problem{Code: problem.ContainerRefused, Evidence: "exec", Field: "the pod"}},
 	}
