@@ -51,8 +51,8 @@ func initWaiting(pod *corev1.Pod, fields Fields) problem.Problem {
 	return problem.Problem{}
 }
 
-// serverCrashing returns the problem of a pod whose main container does not begin because the server or the functions of
-// an environment, which run beside it, end; the zero value where none does.
+// serverCrashing returns the problem of a pod whose main container does not begin because the server or the functions
+// of an environment, which run beside it, end; the zero value where none does.
 func serverCrashing(pod *corev1.Pod, main string) problem.Problem {
 	if _, running := Running(pod, main); running {
 		return problem.Problem{}
