@@ -98,6 +98,7 @@ const (
 	InitFromFailed         Code = "InitFromFailed"
 	PriorityClassNotFound  Code = "PriorityClassNotFound"
 	NotPlaced              Code = "NotPlaced"
+	WorkloadRefused        Code = "WorkloadRefused"
 	Queued                 Code = "Queued"
 	Evicted                Code = "Evicted"
 	StatusRestored         Code = "StatusRestored"

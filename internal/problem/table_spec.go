@@ -68,12 +68,17 @@ var specTable = []entry{
 		Repair: "Retry that run by its spec.retryGeneration, or set initFrom.runRef.when to Available."}},
 	{PriorityClassNotFound, Row{
 		Conditions: accepted, Reason: objectNotFound, NeedsAction: true,
-		Fact:   "The priority class of a run that Kueue admits does not exist (%s).",
-		Repair: "Create the class, or correct $(field).", Field: "the label kueue.x-k8s.io/priority-class"}},
+		Fact: "The priority class of a run that Kueue admits cannot be read (%s).",
+		Repair: "Create the class, or correct $(field). A release with watchNamespaces reads classes with the chart's " +
+			"value kueue.enabled.", Field: "the label kueue.x-k8s.io/priority-class"}},
 	{NotPlaced, Row{
 		Conditions: accepted, Reason: "Unschedulable", NeedsAction: true,
 		Fact:   "The pods of the run cannot be placed as Kueue admitted them (%s).",
 		Repair: "Correct spec.podOverrides, the ResourceFlavor, or the permissions of the operator."}},
+	{WorkloadRefused, Row{
+		Conditions: pods + ", " + progressing, Reason: "CreateRefused", NeedsAction: true,
+		Fact:   "The API server refuses the Workload by which Kueue admits the run (%s).",
+		Repair: "Let the operator create Workloads, or repair the cause in the message."}},
 	{Queued, Row{
 		Conditions: pods + ", " + progressing,
 		Fact:       "The run waits until Kueue admits it (%s).",

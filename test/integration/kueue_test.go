@@ -299,7 +299,7 @@ var _ = Describe("Kueue", Ordered, func() {
 		w.eventually(run, func(g Gomega) {
 			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False ObjectNotFound"))
 			g.Expect(message(run, v1alpha1.ConditionAccepted)).To(
-				ContainSubstring(`WorkloadPriorityClass "urgent"`))
+				ContainSubstring(`WorkloadPriorityClass "urgent" does not exist`))
 			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("True ObjectNotFound"))
 		})
 		class := &unstructured.Unstructured{Object: map[string]any{"value": int64(70)}}

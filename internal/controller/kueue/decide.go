@@ -22,6 +22,8 @@ type State struct {
 	Version string
 	// Workload is the run's Workload; nil if it does not exist.
 	Workload *Workload
+	// Refused is why the Workload could not be made; "" where nothing is known to.
+	Refused string
 	// Sets are the pod sets that the run needs; nil where that is not known.
 	Sets []PodSet
 	// Digest is their digest; "" where they are not known.
@@ -57,6 +59,8 @@ func (s State) Why() problem.Problem {
 	switch w := s.Workload; {
 	case w != nil && s.differs():
 		return problem.Problem{Code: problem.Queued, Evidence: "the run has changed, and Kueue has to admit its new pods"}
+	case w == nil && s.Refused != "":
+		return problem.Problem{Code: problem.WorkloadRefused, Evidence: s.Refused}
 	case w == nil || w.DeletionTimestamp != nil:
 		return problem.Problem{Code: problem.Queued, Evidence: "its Workload is being made"}
 	case w.is(conditionEvicted):

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/test/admit"
 )
 
@@ -148,6 +149,37 @@ func TestDecide(t *testing.T) {
 			}
 			if got := state.Stops(); got != tc.stops {
 				t.Errorf("Stops gives %t, want %t", got, tc.stops)
+			}
+		})
+	}
+}
+
+// TestWhy quotes Kueue, and asks for a person only where the API server refuses the Workload.
+func TestWhy(t *testing.T) {
+	run := newRun()
+	waits, reserved, evicted := with(t, run), with(t, run, conditionQuotaReserved), with(t, run, conditionEvicted)
+	meta.SetStatusCondition(&waits.Status.Conditions, metav1.Condition{Type: conditionQuotaReserved,
+		Status: metav1.ConditionFalse, Reason: "Pending", Message: "insufficient unused quota"})
+	meta.SetStatusCondition(&reserved.Status.Conditions, metav1.Condition{Type: conditionAdmitted,
+		Status: metav1.ConditionFalse, Reason: "UnsatisfiedChecks", Message: "not all checks are ready"})
+	for name, tc := range map[string]struct {
+		state  State
+		code   problem.Code
+		says   string
+		action bool
+	}{
+		"no Workload":        {State{}, problem.Queued, "being made", false},
+		"a refused Workload": {State{Refused: "forbidden"}, problem.WorkloadRefused, "forbidden", true},
+		"not considered":     {State{Workload: with(t, run)}, problem.Queued, "not considered", false},
+		"too little quota":   {State{Workload: waits}, problem.Queued, "insufficient unused quota", false},
+		"an admission check": {State{Workload: reserved}, problem.Queued, "not all checks are ready", false},
+		"evicted":            {State{Workload: evicted}, problem.Evicted, "Preempted: of Evicted", false},
+		"of other pods":      {State{Workload: waits, Digest: "other"}, problem.Queued, "has changed", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := tc.state.Why()
+			if got.Code != tc.code || !strings.Contains(got.Evidence, tc.says) || got.NeedsAction() != tc.action {
+				t.Errorf("Why gives %+v, want %s that says %q", got, tc.code, tc.says)
 			}
 		})
 	}

@@ -336,7 +336,7 @@ func stalledCondition(v view) status.Condition {
 	case v.isBlocked():
 		return status.Show(kind, metav1.ConditionTrue, *v.plan.blocked)
 	case v.queued():
-		return status.False(kind, v1alpha1.ReasonAsExpected, "No intervention is required.")
+		return v.queueStall()
 	case v.isStalled():
 		return v.stall(kind)
 	case v.awaitsNode():

@@ -54,6 +54,7 @@ func (r *Reconciler) observeQueue(ctx context.Context, run *v1alpha1.TrainingRun
 	if seen.Queue, err = r.Kueue.Observe(ctx, run); err != nil || !seen.Queue.Managed {
 		return err
 	}
+	seen.Queue.Refused = r.workloads.Get(run)
 	if seen.Learners[status.NewestAttempt(run)].Job == nil && seen.Rollout == nil {
 		return nil // An attempt that is due says which pods it needs.
 	}
@@ -100,11 +101,20 @@ func (r *Reconciler) withQueue(ctx context.Context, run *v1alpha1.TrainingRun, s
 		return p, nil
 	}
 	var err error
-	if p.priority, err = r.Kueue.Priority(ctx, run, seen.Queue); apierrors.IsNotFound(err) {
+	p.priority, err = r.Kueue.Priority(ctx, run, seen.Queue)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		p.queue, p.queued = kueue.Keep, false
-		return p.withBlock(noPriorityClass(kueue.PriorityClassOf(run, seen.Queue.Sets)), 0), nil
+		return p.withBlock(noPriorityClass(kueue.PriorityClassOf(run, seen.Queue.Sets), err), 0), nil
 	}
 	return p, err
+}
+
+// refusedWorkload is why the API server refused a Workload; "" for no error, or for one that passes.
+func refusedWorkload(err error) string {
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		return err.Error()
+	}
+	return ""
 }
 
 // unplaced is the problem of a run whose pods cannot be placed as Kueue has admitted them.
@@ -112,9 +122,13 @@ func unplaced(err error) *problem.Problem {
 	return &problem.Problem{Code: problem.NotPlaced, Evidence: err.Error()}
 }
 
-// noPriorityClass is the problem of a run whose priority class does not exist.
-func noPriorityClass(class kueue.PriorityClassRef) *problem.Problem {
-	p := &problem.Problem{Code: problem.PriorityClassNotFound, Evidence: fmt.Sprintf("%s %q", class.Kind, class.Name)}
+// noPriorityClass is the problem of a run whose priority class does not exist, or may not be read.
+func noPriorityClass(class kueue.PriorityClassRef, err error) *problem.Problem {
+	p := &problem.Problem{Code: problem.PriorityClassNotFound,
+		Evidence: fmt.Sprintf("%s %q does not exist", class.Kind, class.Name)}
+	if apierrors.IsForbidden(err) {
+		p.Evidence = err.Error()
+	}
 	if class.Group != kueue.Group {
 		p.Field = "priorityClassName of spec.podOverrides"
 	}
@@ -134,7 +148,9 @@ func (r *Reconciler) tellQueue(ctx context.Context, run *v1alpha1.TrainingRun, s
 		}
 	}
 	if p.queue == kueue.Create {
-		return r.Kueue.Create(ctx, run, seen.Queue, p.priority)
+		err := r.Kueue.Create(ctx, run, seen.Queue, p.priority)
+		r.workloads.Set(run, refusedWorkload(err))
+		return err
 	}
 	if err := r.Kueue.Do(ctx, run, seen.Queue, p.queue, end); err != nil {
 		return err
@@ -182,6 +198,14 @@ func (v view) queued() bool {
 func (v view) awaitsAdmission() bool {
 	attempt := v.attempt()
 	return v.queued() && (attempt == nil || attempt.CompletionTime != nil)
+}
+
+// queueStall says whether a run that waits for Kueue requires intervention.
+func (v view) queueStall() status.Condition {
+	if p := v.seen.Queue.Why(); p.NeedsAction() {
+		return status.Show(v1alpha1.ConditionStalled, metav1.ConditionTrue, p)
+	}
+	return status.False(v1alpha1.ConditionStalled, v1alpha1.ReasonAsExpected, "No intervention is required.")
 }
 
 // queueCondition is a condition of a run that waits for Kueue.

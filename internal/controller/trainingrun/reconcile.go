@@ -62,11 +62,14 @@ type Reconciler struct {
 	history    *record.HistoryWriter
 	namespaces *namespaces
 	checks     *objectmap.Map[nextCheck]
+	// workloads has why the API server refused the Workload of a run.
+	workloads *objectmap.Map[string]
 }
 
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
 	r.memory, r.refusals, r.namespaces, r.checks = &memory{}, &refusal.Memory{}, &namespaces{}, &objectmap.Map[nextCheck]{}
+	r.workloads = &objectmap.Map[string]{}
 	r.observer = observe.New(observe.Observer{Client: r.Client, Live: r.Live, Poller: r.Poller, Refusals: r.refusals,
 		Now: r.Now})
 	r.history = record.NewHistoryWriter(r.Client, r.Live, r.Now)
@@ -162,6 +165,7 @@ func (r *Reconciler) forget(run types.NamespacedName) {
 	r.observer.Forget(run)
 	r.history.Forget(run)
 	r.checks.Forget(run)
+	r.workloads.Forget(run)
 }
 
 // execute writes the status first, then acts, and returns when to reconcile again.
