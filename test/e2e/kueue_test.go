@@ -6,6 +6,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,11 +69,16 @@ spec: {clusterQueue: %[1]s}
 // apply applies manifests.
 func apply(t *testing.T, manifests string) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "queues.yaml")
-	if err := os.WriteFile(file, []byte(manifests), 0o600); err != nil {
+	file, err := os.CreateTemp("", "queues-*.yaml") // The folder of a test has commas in its name, at which kubectl splits.
+	if err != nil {
 		t.Fatal(err)
 	}
-	if output, err := kubectl("apply", "-f", file); err != nil {
+	defer os.Remove(file.Name())
+	_, err = file.WriteString(manifests)
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := kubectl("apply", "-f", file.Name()); err != nil {
 		t.Fatalf("kubectl apply: %v\n%s", err, output)
 	}
 }

@@ -283,7 +283,7 @@ func (e *episode) checkPrompts(prompts []environment.Prompt) error {
 				e.conversations[key].role)
 		case asked[key]:
 			return fmt.Errorf("the environment asks twice for a reply in conversation %q", key)
-		case key == "" && len(e.order) > 1:
+		case len(e.order) > 1 && e.conversations[""] != nil:
 			return errors.New("the environment has several conversations, and one of them has no key")
 		}
 		asked[key] = true

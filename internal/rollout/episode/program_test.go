@@ -157,10 +157,17 @@ func TestProgramsAtFault(t *testing.T) {
 			return environment.Turn{Done: true, Rewards: rewards}, err
 		}
 	}
+	after := func(first, second string) program {
+		return func(ctx context.Context, p environment.Policy) (environment.Turn, error) {
+			return done(1), errors.Join(talk(ctx, p, "", first, 1), talk(ctx, p, "", second, 1))
+		}
+	}
 	cases := map[string]struct {
 		run  program
 		want string
 	}{
+		"a first conversation without":      {after("", "a"), "one of them has no key"},
+		"a second conversation without":     {after("a", ""), "one of them has no key"},
 		"two requests of a conversation":    {twice("a", "a"), `two requests at once in the conversation "a"`},
 		"parallel requests without keys":    {twice("", ""), "they have no key"},
 		"a conversation of several without": {twice("", "a"), "one of them has no key"},
