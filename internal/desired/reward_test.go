@@ -18,7 +18,6 @@ import (
 // schemas and sorted lists.
 func TestRewardsHaveDefaults(t *testing.T) {
 	cases := map[string]struct{ given, want string }{
-		"exactMatch": {"exactMatch: {}", "exactMatch: {part: LastInteger}"},
 		"normalize": {"exactMatch: {part: Text, normalize: [Space, Case]}",
 			"exactMatch: {part: Text, normalize: [Case, Space]}"},
 		"countdown":         {"countdown: {}", "countdown: {strict: true}"},

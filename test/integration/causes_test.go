@@ -187,11 +187,11 @@ var _ = Describe("The end of an attempt", func() {
 			w.learners.answer(first.ip, contract.HeartbeatReply{Attempt: 1, Progress: progress(1),
 				Problems: []problem.Problem{{Code: code}}, SecondsSinceProgress: 99999})
 			w.advance(11 * time.Second)
-			want := "False " + string(code)
+			want := "False " + problem.Lookup(code).Reason + " " + string(code)
 			if code == problem.Throttled {
-				want = "True " + string(code)
+				want = "True EndpointBusy Throttled"
 			}
-			w.eventually(run, func(g Gomega) { g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal(want)) })
+			w.eventually(run, func(g Gomega) { g.Expect(coded(run, v1alpha1.ConditionProgressing)).To(Equal(want)) })
 			Expect(message(run, v1alpha1.ConditionProgressing)).To(ContainSubstring("endpoint"))
 		}
 		Expect(run.Status.Attempts).To(HaveLen(1))

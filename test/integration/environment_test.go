@@ -89,7 +89,7 @@ var _ = Describe("A RewardEnvironment", func() {
 			config)).To(Succeed())
 		file, err := contract.DecodeRunFile([]byte(config.Data[contract.RunFileName]))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(file.Fixed.Environments[0].Definition.Dataset.Arithmetic.MaxOperand).To(Equal(99))
+		Expect(file.Fixed.Environments[0].Definition.Dataset.Arithmetic.MaxOperand).To(BeEquivalentTo(99))
 	})
 
 	It("that changed stops a run only when its files are missing too", func() {
@@ -170,9 +170,9 @@ var _ = Describe("initFrom.runRef", func() {
 		w.learners.answer(first.ip, heartbeatAt(20))
 		w.eventually(source, func(g Gomega) { g.Expect(status.Steps(&source.Status)).To(Equal("20/60")) })
 		w.eventually(run, func(g Gomega) {
-			g.Expect(condition(run, v1alpha1.ConditionAccepted)).To(Equal("False InitFromNotReady"))
+			g.Expect(coded(run, v1alpha1.ConditionAccepted)).To(Equal("False SourceNotUsable InitFromNotComplete"))
 			g.Expect(message(run, v1alpha1.ConditionAccepted)).To(ContainSubstring(
-				`TrainingRun "arithmetic" is not complete yet, and initFrom.runRef.when is Complete.`))
+				`The run of initFrom is not complete yet, and initFrom.runRef.when is Complete ("arithmetic").`))
 		})
 		w.awaitReconciles()
 		Expect(run.Status.StartTime).To(BeNil(), "the other run has a checkpoint, and is not complete")

@@ -183,6 +183,7 @@ func TestBestByTrainingMetricAfterLearnerDeath(t *testing.T) {
 	run := func() *fixture {
 		w := newFixture(t, func(f *contract.RunFile) {
 			f.Evaluation, f.Fixed.Algorithm.Steps, f.Checkpoints.KeepBestMetric = nil, 6, "env/all/reward/total"
+			f.Fixed.Algorithm.Seed = 5
 		})
 		w.startWorker("w0", behavior{})
 		return w
