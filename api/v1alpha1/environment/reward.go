@@ -115,8 +115,8 @@ type RewardRule struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.normalize) || (has(self.part) && self.part != 'LastInteger')",message="normalize needs part Text, LastLine or AnswerTag: integers are compared by their value"
 type ExactMatch struct {
 	// part is the part of the reply that is compared: LastInteger, Text (all of it), LastLine, or
-	// AnswerTag, which is the content of the last <answer>...</answer>. Defaults to LastInteger. The schema has no default:
-	// after kubectl apply of exactMatch: {}, a server-side apply would make exactMatch null.
+	// AnswerTag, which is the content of the last <answer>...</answer>. Defaults to LastInteger, which the schema does not
+	// have: after kubectl apply of exactMatch: {}, a server-side apply would make exactMatch null.
 	// +optional
 	Part ExactMatchPart `json:"part,omitempty"`
 	// normalize is what the comparison of texts ignores: Case, Space (how much of it is between words), Punctuation,

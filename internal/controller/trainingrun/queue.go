@@ -102,12 +102,15 @@ func (r *Reconciler) withQueue(ctx context.Context, run *v1alpha1.TrainingRun, s
 	}
 	var err error
 	p.priority, err = r.Kueue.Priority(ctx, run, seen.Queue)
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+	if isUnreadable(err) {
 		p.queue, p.queued = kueue.Keep, false
 		return p.withBlock(noPriorityClass(kueue.PriorityClassOf(run, seen.Queue.Sets), err), 0), nil
 	}
 	return p, err
 }
+
+// isUnreadable reports whether an object does not exist, or may not be read.
+func isUnreadable(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) }
 
 // refusedWorkload is why the API server refused a Workload; "" for no error, or for one that passes.
 func refusedWorkload(err error) string {
