@@ -22,8 +22,7 @@ type Split struct {
 	// +required
 	Name string `json:"name"`
 	// shuffle draws tasks in an order that algorithm.seed decides, a new one for each epoch; false draws
-	// them in the split's own order.
-	// +kubebuilder:default=true
+	// them in the split's own order. Defaults to true.
 	// +optional
 	Shuffle *bool `json:"shuffle,omitempty"`
 	// take is the number of tasks that are used, the first in that order. If it is absent, all are used.
@@ -89,10 +88,9 @@ type TrainingEnvironment struct {
 	// +kubebuilder:validation:Maximum=1000000
 	// +optional
 	Weight *float64 `json:"weight,omitempty"`
-	// splits are the splits to train on.
+	// splits are the splits to train on. Defaults to the split train.
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:default={{name: train}}
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
@@ -108,8 +106,7 @@ type TrainingEnvironment struct {
 	// +optional
 	MinMembers *int32 `json:"minMembers,omitempty"`
 	// onUnavailable is what the run does while no worker reaches the environment's server: Wait for it, or Skip its
-	// tasks after 30 seconds and train on the other environments.
-	// +kubebuilder:default=Wait
+	// tasks after 30 seconds and train on the other environments. Defaults to Wait.
 	// +kubebuilder:validation:Enum=Wait;Skip
 	// +optional
 	OnUnavailable OnUnavailable `json:"onUnavailable,omitempty"`

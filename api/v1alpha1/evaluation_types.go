@@ -48,23 +48,20 @@ type EvaluationEnvironment struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	InheritFrom string `json:"inheritFrom,omitempty"`
-	// splits are the splits to evaluate on.
+	// splits are the splits to evaluate on. Defaults to the split test.
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:default={{name: test}}
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Splits []EvaluationSplit `json:"splits,omitempty"`
-	// samplesPerTask is how many episodes of each task are sampled.
-	// +kubebuilder:default=1
+	// samplesPerTask is how many episodes of each task are sampled. Defaults to 1.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	// +optional
 	SamplesPerTask *int32 `json:"samplesPerTask,omitempty"`
-	// passAt are the k of pass@k.
+	// passAt are the k of pass@k. Defaults to 1.
 	// +listType=set
-	// +kubebuilder:default={1}
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:Minimum=1

@@ -36,7 +36,11 @@ func TestDefaultsAreInTheSchemaOrNameAField(t *testing.T) {
 		t.Fatalf("the schema has %d names of fields, want at least 150", len(fields))
 	}
 	walk("spec", spec, func(path string, field apiextensionsv1.JSONSchemaProps, required bool) {
-		if err := check(field, required, fields); err != nil {
+		err := check(field, required, fields)
+		if strings.Contains(path, "[]") {
+			err = checkInList(field)
+		}
+		if err != nil {
 			t.Errorf("%s: %v: %s", path, err, field.Description)
 		}
 	})
@@ -55,6 +59,18 @@ func TestDefaultsOutsideTheSchemaAreFound(t *testing.T) {
 			t.Errorf("%q: the error is %v", description, err)
 		}
 	}
+}
+
+// checkInList requires that no field of an item of a list has a default: kubectl apply and Argo CD compare a list as a
+// whole, and would see a difference from the manifest at each apply.
+func checkInList(field apiextensionsv1.JSONSchemaProps) error {
+	switch {
+	case field.Default != nil:
+		return fmt.Errorf("an item of a list has the default %s in the schema: set it in the code", field.Default.Raw)
+	case untoldDefault.MatchString(field.Description):
+		return fmt.Errorf("say Defaults to, or If it is absent")
+	}
+	return nil
 }
 
 func check(field apiextensionsv1.JSONSchemaProps, required bool, fields map[string]bool) error {
@@ -87,12 +103,12 @@ func walk(path string, s apiextensionsv1.JSONSchemaProps,
 		}
 		below := path + "." + name
 		visit(below, field, required)
-		if path == "spec.podOverrides" && name != "securityContext" {
+		if path == "spec.podOverrides[]" && name != "securityContext" {
 			continue
 		}
 		walk(below, field, visit)
 		if field.Items != nil && field.Items.Schema != nil {
-			walk(below, *field.Items.Schema, visit)
+			walk(below+"[]", *field.Items.Schema, visit)
 		}
 	}
 }

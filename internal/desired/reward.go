@@ -17,6 +17,7 @@ import (
 func rewardOf(spec environment.Reward) *environment.Reward {
 	reward := spec.DeepCopy()
 	for _, rule := range reward.Rules() {
+		rule.SetDefaults()
 		if rule.JSONSchema != nil {
 			rule.JSONSchema.Schema = compact(rule.JSONSchema.Schema)
 		}

@@ -20,6 +20,7 @@ func TestRewardsHaveDefaults(t *testing.T) {
 	cases := map[string]struct{ given, want string }{
 		"normalize": {"exactMatch: {part: Text, normalize: [Space, Case]}",
 			"exactMatch: {part: Text, normalize: [Case, Space]}"},
+		"exactMatch":        {"exactMatch: {}", "exactMatch: {part: LastInteger}"},
 		"countdown":         {"countdown: {}", "countdown: {strict: true}"},
 		"countdown of rLLM": {"countdown: {strict: false}", "countdown: {strict: false}"},
 		"math":              {"math: {}", "math: {}"},

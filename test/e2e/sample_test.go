@@ -20,12 +20,12 @@ func TestSample(t *testing.T) {
 	if output, err := kubectl("apply", "-f", "config/samples/arithmetic.yaml"); err != nil {
 		t.Fatalf("applying the sample: %v\n%s", err, output)
 	}
-	output, err := kubectl("apply", "-f", "config/samples/arithmetic.yaml")
+	if output, err := kubectl("apply", "-f", "config/samples/arithmetic.yaml"); err != nil || strings.Contains(output,
+		"configured") {
+		t.Errorf("a second apply changes something: %v\n%s", err, output)
+	}
 	var run v1alpha1.TrainingRun
 	env.get(t, namespace, "arithmetic", &run)
-	if err != nil || run.Generation != 1 {
-		t.Errorf("after a second apply the run has the generation %d, want 1: %v\n%s", run.Generation, err, output)
-	}
 	t.Cleanup(func() {
 		if t.Failed() {
 			describe(t, &run)

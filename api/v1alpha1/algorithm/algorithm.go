@@ -73,10 +73,10 @@ type Role struct {
 	// name is the name of the role, as the environment's workflow has it.
 	// +required
 	Name RoleName `json:"name"`
-	// advantage is how the rewards of the role become advantages; without it algorithm.advantage.
+	// advantage is how the rewards of the role become advantages. Defaults to algorithm.advantage.
 	// +optional
 	Advantage *RoleAdvantage `json:"advantage,omitempty"`
-	// loss is the loss of the role's data; without it algorithm.loss. The data of all losses are trained on before one
+	// loss is the loss of the role's data. Defaults to algorithm.loss. The data of all losses are trained on before one
 	// optimizer step.
 	// +optional
 	Loss *Loss `json:"loss,omitempty"`

@@ -3,8 +3,7 @@
 
 package environment
 
-// Python is a function in Python that scores replies. The defaults of its fields are not in the schema, since entries
-// of weighted have it as well.
+// Python is a function in Python that scores replies. SetDefaults has the defaults of its fields.
 type Python struct {
 	// code is the text of a module that defines reward(row, reply), with or without async. It returns a finite number, a
 	// bool, or a dict with reward, perhaps correct (a bool), and metrics by name. An exception is a fault of its episode,
@@ -18,22 +17,19 @@ type Python struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z_][A-Za-z0-9_]*$')",message="must be a name in Python: letters, digits and _, and no digit first"
 	// +optional
 	Function string `json:"function,omitempty"`
-	// processes is how many processes run the function beside each worker.
+	// processes is how many processes run the function beside each worker. Defaults to 2.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
-	// +kubebuilder:default=2
 	// +optional
 	Processes int32 `json:"processes,omitempty"`
-	// concurrency is how many calls of an async function a process runs at once.
+	// concurrency is how many calls of an async function a process runs at once. Defaults to 64.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
-	// +kubebuilder:default=64
 	// +optional
 	Concurrency int32 `json:"concurrency,omitempty"`
-	// timeoutSeconds is how long a call may take.
+	// timeoutSeconds is how long a call may take. Defaults to 60.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
-	// +kubebuilder:default=60
 	// +optional
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
 	// onError is the reward where the function raises, or returns what is no reward. Without it that is a fault, and the

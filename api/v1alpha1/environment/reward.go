@@ -115,8 +115,7 @@ type RewardRule struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.normalize) || (has(self.part) && self.part != 'LastInteger')",message="normalize needs part Text, LastLine or AnswerTag: integers are compared by their value"
 type ExactMatch struct {
 	// part is the part of the reply that is compared: LastInteger, Text (all of it), LastLine, or
-	// AnswerTag, which is the content of the last <answer>...</answer>. Defaults to LastInteger, which the schema does not
-	// have: after kubectl apply of exactMatch: {}, a server-side apply would make exactMatch null.
+	// AnswerTag, which is the content of the last <answer>...</answer>. Defaults to LastInteger.
 	// +optional
 	Part ExactMatchPart `json:"part,omitempty"`
 	// normalize is what the comparison of texts ignores: Case, Space (how much of it is between words), Punctuation,
@@ -175,9 +174,8 @@ type JSONSchema struct {
 
 // Countdown asks for an expression in <answer>...</answer>.
 type Countdown struct {
-	// strict allows whole numbers, + - * / and parentheses. With false, replies earn what rLLM
-	// gives them, for ** and // and decimals, too.
-	// +kubebuilder:default=true
+	// strict allows whole numbers, + - * / and parentheses. With false, replies earn the rewards of rLLM, which also
+	// allows **, // and decimals. Defaults to true.
 	// +optional
 	Strict *bool `json:"strict,omitempty"`
 }

@@ -12,14 +12,12 @@ type Rubric struct {
 	Judge Judge `json:"judge"`
 	// scoring is how replies are judged: PassRate asks for Yes or No for all criteria in one call,
 	// PerRubric in a call for each, and both reward the share of Yes. Score asks for a number from 0 to 1 each, and
-	// rewards their mean.
-	// +kubebuilder:default=PassRate
+	// rewards their mean. Defaults to PassRate.
 	// +optional
 	Scoring RubricScoring `json:"scoring,omitempty"`
-	// minCoverage is the share of criteria that must be rated, else the judgement is a fault.
+	// minCoverage is the share of criteria that must be rated, else the judgement is a fault. Defaults to 1.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
-	// +kubebuilder:default=1
 	// +optional
 	MinCoverage *float64 `json:"minCoverage,omitempty"`
 }
@@ -45,20 +43,17 @@ type Judge struct {
 	// +optional
 	OpenAI *OpenAIJudge `json:"openAI,omitempty"`
 	// sampling is how judgements are drawn.
-	// +kubebuilder:default={}
 	// +optional
 	Sampling JudgeSampling `json:"sampling,omitzero"`
 	// retries is how often to repeat a judgement that failed or could not be read. A judge that is down
-	// is waited for.
+	// is waited for. Defaults to 3.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=63
-	// +kubebuilder:default=3
 	// +optional
 	Retries *int32 `json:"retries,omitempty"`
-	// timeoutSeconds is the timeout of one call.
+	// timeoutSeconds is the timeout of one call. Defaults to 300.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
-	// +kubebuilder:default=300
 	// +optional
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
 }
@@ -103,16 +98,14 @@ type OpenAIJudge struct {
 // JudgeSampling is how judgements are drawn.
 type JudgeSampling struct {
 	// temperature is the temperature of judgements. With 0, repeating an unreadable judgement gives the
-	// same.
+	// same. Defaults to 0.7.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2
-	// +kubebuilder:default=0.7
 	// +optional
 	Temperature *float64 `json:"temperature,omitempty"`
-	// maxTokens is how many tokens one call samples at most.
+	// maxTokens is how many tokens one call samples at most. Defaults to 4096.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=131072
-	// +kubebuilder:default=4096
 	// +optional
 	MaxTokens int32 `json:"maxTokens,omitempty"`
 }
