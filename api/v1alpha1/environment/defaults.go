@@ -7,7 +7,8 @@ import "cmp"
 
 // SetDefaults fills the fields of a rule that are not given. Their defaults are not in the schema. An item of weighted
 // would differ from the manifest at each kubectl apply, since a list is compared as a whole. An empty object, such as
-// exactMatch: {}, would become null at a server-side apply that follows kubectl apply.
+// exactMatch: {}, becomes null where kubectl apply and kubectl apply --server-side follow each other by turns and a
+// field of it has a default in the schema.
 func (r *RewardRule) SetDefaults() {
 	if m := r.ExactMatch; m != nil {
 		m.Part = cmp.Or(m.Part, PartLastInteger)
