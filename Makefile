@@ -148,6 +148,7 @@ test-unit: $(GOTESTSUM) ## Run the unit tests with the race detector, of package
 
 .PHONY: test-survival
 test-survival: $(GOTESTSUM) ## Run whole trainings with a fault at every fault point, in one process and in several.
+	@hack/need-python.sh
 	$(call suite,-shuffle=on -timeout 40m ./test/survival/... ./internal/tinkersim/model/... ./internal/tinker/capability/... \
 		./internal/environment/dataset/source ./internal/environment/verify,CGO_ENABLED=0)
 
