@@ -16,6 +16,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -273,6 +274,25 @@ var _ = Describe("Kueue", Ordered, func() {
 		Eventually(func() int32 { return awaitWorkload(run).Spec.PodSets[1].Count }).Should(BeEquivalentTo(1))
 	})
 
+	It("says why the API server refuses a Workload, and makes it once that is repaired", func() {
+		w := newEnv()
+		w.environment()
+		quota := w.noWorkloads()
+		run := w.create(inQueue)
+		w.eventually(run, func(g Gomega) {
+			g.Expect(coded(run, v1alpha1.ConditionProgressing)).To(Equal("False CreateRefused WorkloadRefused"))
+			g.Expect(message(run, v1alpha1.ConditionProgressing)).To(ContainSubstring("exceeded quota"))
+			g.Expect(coded(run, v1alpha1.ConditionStalled)).To(Equal("True CreateRefused WorkloadRefused"))
+		})
+		Expect(kube.Delete(context.Background(), quota)).To(Succeed())
+		w.advance(time.Minute)
+		awaitWorkload(run)
+		w.eventually(run, func(g Gomega) {
+			g.Expect(condition(run, v1alpha1.ConditionProgressing)).To(Equal("False Queued"))
+			g.Expect(condition(run, v1alpha1.ConditionStalled)).To(Equal("False AsExpected"))
+		})
+	})
+
 	It("says why pods cannot be placed as they were admitted, and places them once that is corrected", func() {
 		w := newEnv()
 		w.environment()
@@ -341,6 +361,26 @@ var _ = Describe("A run of another controller", func() {
 		Expect(w.jobs(v1alpha1.RoleLearner)).To(HaveLen(1))
 	})
 })
+
+// noWorkloads has a quota refuse every Workload of the namespace.
+func (w *env) noWorkloads() *corev1.ResourceQuota {
+	GinkgoHelper()
+	none := corev1.ResourceList{"count/workloads.kueue.x-k8s.io": resource.MustParse("0")}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "quota"},
+		Spec: corev1.ResourceQuotaSpec{Hard: none}}
+	Expect(kube.Create(context.Background(), quota)).To(Succeed())
+	quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none}
+	Expect(kube.Status().Update(context.Background(), quota)).To(Succeed())
+	Eventually(func() error { // Admission observes quotas by a watch.
+		tried := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"podSets": []any{map[string]any{
+			"name": "main", "count": int64(1), "template": map[string]any{"spec": map[string]any{"containers": []any{}}}}}}}}
+		tried.SetGroupVersionKind(kueue.Kind("v1beta2"))
+		tried.SetNamespace(w.namespace)
+		tried.SetName("tried")
+		return kube.Create(context.Background(), tried, client.DryRunAll)
+	}).Should(MatchError(ContainSubstring("exceeded quota")))
+	return quota
+}
 
 // isTrue reports whether a condition of the run's Workload holds.
 func isTrue(run *v1alpha1.TrainingRun, kind string) bool {

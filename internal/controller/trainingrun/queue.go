@@ -54,7 +54,7 @@ func (r *Reconciler) observeQueue(ctx context.Context, run *v1alpha1.TrainingRun
 	if seen.Queue, err = r.Kueue.Observe(ctx, run); err != nil || !seen.Queue.Managed {
 		return err
 	}
-	seen.Queue.Refused = r.workloads.Get(run)
+	seen.Queue.Refused = r.refusals.Latest(run, roleWorkload).Evidence
 	if seen.Learners[status.NewestAttempt(run)].Job == nil && seen.Rollout == nil {
 		return nil // An attempt that is due says which pods it needs.
 	}
@@ -112,14 +112,6 @@ func (r *Reconciler) withQueue(ctx context.Context, run *v1alpha1.TrainingRun, s
 // isUnreadable reports whether an object does not exist, or may not be read.
 func isUnreadable(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) }
 
-// refusedWorkload is why the API server refused a Workload; "" for no error, or for one that passes.
-func refusedWorkload(err error) string {
-	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-		return err.Error()
-	}
-	return ""
-}
-
 // unplaced is the problem of a run whose pods cannot be placed as Kueue has admitted them.
 func unplaced(err error) *problem.Problem {
 	return &problem.Problem{Code: problem.NotPlaced, Evidence: err.Error()}
@@ -138,11 +130,29 @@ func noPriorityClass(class kueue.PriorityClassRef, err error) *problem.Problem {
 	return p
 }
 
+// roleWorkload is the role under which the refusal of a run's Workload is remembered.
+const roleWorkload = "workload"
+
+// createWorkload makes the Workload of a run, unless it was refused a moment ago. A refusal is not an error: it returns
+// when to reconcile again, and the status reports it.
+func (r *Reconciler) createWorkload(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
+	p plan) (time.Duration, error) {
+	if wait, again := r.refusals.Latest(run, roleWorkload).Wait(run.Generation, r.Now()); wait > 0 || !again {
+		return wait, nil
+	}
+	err := r.Kueue.Create(ctx, run, seen.Queue, p.priority)
+	if r.refusals.Record(run, roleWorkload, kueue.Name(run), err, r.Now()) {
+		return reportRefusal, nil
+	}
+	return 0, err
+}
+
 // tellQueue executes what is to be done about the Workload of a run whose status is written, and says in it whether the
-// pods of the run are ready.
-func (r *Reconciler) tellQueue(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State, p plan) error {
+// pods of the run are ready. It returns when to reconcile the run again; 0 for never.
+func (r *Reconciler) tellQueue(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
+	p plan) (time.Duration, error) {
 	if !seen.Queue.Managed && seen.Queue.Workload == nil {
-		return nil
+		return 0, nil
 	}
 	end := kueue.Ending{Succeeded: status.IsTrue(run.Status.Conditions, v1alpha1.ConditionComplete)}
 	for _, c := range run.Status.Conditions {
@@ -151,17 +161,15 @@ func (r *Reconciler) tellQueue(ctx context.Context, run *v1alpha1.TrainingRun, s
 		}
 	}
 	if p.queue == kueue.Create {
-		err := r.Kueue.Create(ctx, run, seen.Queue, p.priority)
-		r.workloads.Set(run, refusedWorkload(err))
-		return err
+		return r.createWorkload(ctx, run, seen, p)
 	}
 	if err := r.Kueue.Do(ctx, run, seen.Queue, p.queue, end); err != nil {
-		return err
+		return 0, err
 	}
 	if p.queue != kueue.Keep || status.RunFinished(run) {
-		return nil
+		return 0, nil
 	}
-	return r.Kueue.SetReady(ctx, seen.Queue, status.IsTrue(run.Status.Conditions, v1alpha1.ConditionPodsReady))
+	return 0, r.Kueue.SetReady(ctx, seen.Queue, status.IsTrue(run.Status.Conditions, v1alpha1.ConditionPodsReady))
 }
 
 // place adds what Kueue's admission adds to the pods of a set.

@@ -62,14 +62,11 @@ type Reconciler struct {
 	history    *record.HistoryWriter
 	namespaces *namespaces
 	checks     *objectmap.Map[nextCheck]
-	// workloads has why the API server refused the Workload of a run.
-	workloads *objectmap.Map[string]
 }
 
 // New completes a Reconciler.
 func New(r Reconciler) *Reconciler {
 	r.memory, r.refusals, r.namespaces, r.checks = &memory{}, &refusal.Memory{}, &namespaces{}, &objectmap.Map[nextCheck]{}
-	r.workloads = &objectmap.Map[string]{}
 	r.observer = observe.New(observe.Observer{Client: r.Client, Live: r.Live, Poller: r.Poller, Refusals: r.refusals,
 		Now: r.Now})
 	r.history = record.NewHistoryWriter(r.Client, r.Live, r.Now)
@@ -165,7 +162,6 @@ func (r *Reconciler) forget(run types.NamespacedName) {
 	r.observer.Forget(run)
 	r.history.Forget(run)
 	r.checks.Forget(run)
-	r.workloads.Forget(run)
 }
 
 // execute writes the status first, then acts, and returns when to reconcile again.
@@ -183,10 +179,11 @@ func (r *Reconciler) execute(ctx context.Context, run *v1alpha1.TrainingRun, see
 	if err != nil {
 		return 0, err
 	}
-	if err := r.tellQueue(ctx, run, seen, p); err != nil {
+	queued, err := r.tellQueue(ctx, run, seen, p)
+	if err != nil {
 		return 0, err
 	}
-	return sooner(sooner(sooner(p.requeue, wait), unwritten), sooner(seen.LookAgain, refused)), nil
+	return sooner(sooner(sooner(p.requeue, wait), unwritten), sooner(sooner(seen.LookAgain, refused), queued)), nil
 }
 
 // recordHistory stores what the newest attempt's learner has reported of its steps, and has the next heartbeat say how
