@@ -9,6 +9,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,6 +20,11 @@ import (
 type Model struct {
 	// Name is the name of the model at the endpoint.
 	Name string
+	// Family is the family of models that share a format.
+	Family string
+	// Retired is the day since which hosted Tinker no longer serves the model, as YEAR-MONTH-DAY; "" for a model that it
+	// serves or never served. Other servers may serve it.
+	Retired string
 	// Renderers have the format of the model. The first is the default.
 	Renderers []string
 	Tokenizer Tokenizer
@@ -47,6 +53,8 @@ var table []byte
 
 // document is the content of models.json.
 type document struct {
+	// Date is the day of which the rows are, as YEAR-MONTH-DAY.
+	Date       string               `json:"date"`
 	Tokenizers map[string]Tokenizer `json:"tokenizers"`
 	// OtherRenderers are the renderers that no model of the table has.
 	OtherRenderers []string `json:"otherRenderers"`
@@ -57,6 +65,8 @@ type document struct {
 
 type modelRow struct {
 	Name      string   `json:"name"`
+	Family    string   `json:"family"`
+	Retired   string   `json:"retired"`
 	Tokenizer string   `json:"tokenizer"`
 	Renderers []string `json:"renderers"`
 }
@@ -75,17 +85,19 @@ var all = sync.OnceValue(func() []Model {
 	d := read()
 	out := make([]Model, len(d.Models))
 	for i, row := range d.Models {
-		t := d.Tokenizers[row.Tokenizer]
-		if t.File != "" {
-			t.Repository = row.Name
-		}
-		out[i] = Model{Name: row.Name, Renderers: row.Renderers, Tokenizer: t}
+		out[i] = modelOf(row, d.Tokenizers[row.Tokenizer])
 	}
 	return out
 })
 
-// All returns the models in the order of the table.
-func All() []Model { return all() }
+// All returns the models in the order of the table, those that extend it first.
+func All() []Model {
+	rows := further.Load()
+	if rows == nil {
+		return all()
+	}
+	return slices.Concat(*rows, all())
+}
 
 // UnknownError reports that a model is not in the table.
 type UnknownError struct {
@@ -97,7 +109,7 @@ type UnknownError struct {
 // Error implements error.
 func (e *UnknownError) Error() string {
 	suggestion := ""
-	if near := nearest.Name(e.Model, e.Known); near != "" {
+	if near := e.Nearest(); near != "" {
 		suggestion = fmt.Sprintf("did you mean %s? ", near)
 	}
 	return fmt.Sprintf("model %q is unknown: %scorrect model.name, or set model.renderer and model.tokenizer; "+
@@ -105,16 +117,29 @@ func (e *UnknownError) Error() string {
 		e.Model, suggestion)
 }
 
+// Nearest returns the known model whose name is nearest; "" if none is near.
+func (e *UnknownError) Nearest() string { return nearest.Name(e.Model, e.Known) }
+
 // Lookup returns the row of a model. A colon in the name begins a variant of the same model, which Lookup ignores. An
 // error is an *UnknownError.
 func Lookup(name string) (Model, error) {
 	base, _, _ := strings.Cut(name, ":")
 	unknown := &UnknownError{Model: name}
-	for _, m := range all() {
+	for _, m := range All() {
 		if m.Name == base {
 			return m, nil
 		}
 		unknown.Known = append(unknown.Known, m.Name)
 	}
 	return Model{}, unknown
+}
+
+// SameTokenizer reports whether two models are known to have one tokenizer: as they are one model, or by the table.
+func SameTokenizer(a, b string) bool {
+	if a == b {
+		return true
+	}
+	one, missing := Lookup(a)
+	other, missingToo := Lookup(b)
+	return missing == nil && missingToo == nil && one.Tokenizer == other.Tokenizer
 }

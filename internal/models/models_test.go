@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -66,6 +67,11 @@ func TestLookupUnknownModel(t *testing.T) {
 	}
 }
 
+func isDate(text string) bool {
+	_, err := time.Parse(time.DateOnly, text)
+	return err == nil
+}
+
 // Each row is complete and unique and has a tokenizer of the table. Every tokenizer is used.
 func TestTableIsValid(t *testing.T) {
 	var d document
@@ -74,6 +80,9 @@ func TestTableIsValid(t *testing.T) {
 	if err := strict.Decode(&d); err != nil {
 		t.Fatalf("models.json: %v", err)
 	}
+	if !isDate(d.Date) {
+		t.Errorf("the table has the date %q", d.Date)
+	}
 	seen, used := map[string]bool{}, map[string]bool{}
 	for _, m := range d.Models {
 		if seen[m.Name] || m.Name == "" || strings.Contains(m.Name, ":") {
@@ -81,6 +90,9 @@ func TestTableIsValid(t *testing.T) {
 		}
 		if len(m.Renderers) == 0 || slices.Contains(m.Renderers, "") {
 			t.Errorf("model %q has renderers %q", m.Name, m.Renderers)
+		}
+		if m.Family == "" || m.Retired != "" && !isDate(m.Retired) {
+			t.Errorf("model %q has family %q and is retired since %q", m.Name, m.Family, m.Retired)
 		}
 		if _, ok := d.Tokenizers[m.Tokenizer]; !ok {
 			t.Errorf("model %q has tokenizer %q, which is not in the table", m.Name, m.Tokenizer)

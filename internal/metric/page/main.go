@@ -1,0 +1,46 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Program page prints docs/metrics.md from the table of metrics.
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/metric"
+)
+
+const head = `<!-- Generated from internal/metric by make manifests. Do not edit. -->
+# Metrics
+
+Every key of metrics.jsonl and evaluations.jsonl, which ` + "`kubectl tinker metrics RUN --all`" + ` and the trackers show. Words in
+capitals are placeholders: ENV is the name of an environment, or ` + "`all`" + ` for all of them together; ROLE is a role of an
+environment with several; PART is a part of a weighted reward; K is a number.
+
+An evaluation has the metrics of environments behind ` + "`test/`" + `, such as ` + "`test/env/all/reward/total`" + `. Metrics with a 95% confidence
+interval have its ends behind ` + "`/ci95_low`" + ` and ` + "`/ci95_high`" + `. Short names are for ` + "`kubectl tinker metrics`" + ` and ` + "`compare`" + `. The
+metrics of the manager in Prometheus are in [monitoring.md](monitoring.md).
+
+| metric | short | unit | meaning | good | bad |
+|---|---|---|---|---|---|
+`
+
+func main() {
+	short := map[string]string{}
+	for _, m := range contract.Metrics {
+		if d, ok := metric.Describe(m.Name); ok && m.Short != "" {
+			short[d.Name] = "`" + m.Short + "`"
+		}
+	}
+	fmt.Fprint(os.Stdout, head)
+	for _, d := range metric.Descriptions {
+		fmt.Fprintf(os.Stdout, "| `%s` | %s | %s | %s | %s | %s |\n", d.Name, short[d.Name], d.Unit, cell(d.Meaning),
+			cell(d.Good), cell(d.Bad))
+	}
+}
+
+// cell escapes a text for a table.
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
