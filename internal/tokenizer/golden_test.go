@@ -70,6 +70,9 @@ func goldenFamily(t *testing.T, folder string) {
 			match Match
 			ids   []int32
 		}{"specials": {Specials, v.IDs}, "literal": {Literal, v.Lit}, "plain": {Plain, v.Plain}} {
+			if problem := checkWhere(tokens, v.Text, want.match, want.ids); problem != "" {
+				t.Errorf("%s of %q: %s", name, v.Text, problem)
+			}
 			got := tokens.AppendEncode(nil, v.Text, want.match)
 			if slices.Equal(got, want.ids) {
 				continue

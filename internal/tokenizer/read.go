@@ -40,7 +40,19 @@ func (g *General) AppendEncode(dst []int32, text string, match Match) []int32 {
 	if !utf8.ValidString(text) {
 		text = lossy([]byte(text))
 	}
-	return g.tokens.AppendEncode(dst, text, match == Specials, match != Plain)
+	where := general.Nowhere
+	if match == Specials {
+		where = general.Everywhere
+	}
+	return g.tokens.AppendEncode(dst, text, where, match != Plain)
+}
+
+// AppendEncodeWhere implements Tokenizer.
+func (g *General) AppendEncodeWhere(dst []int32, text string, special func(start, end int) bool) []int32 {
+	if !utf8.ValidString(text) {
+		return g.AppendEncode(dst, text, Literal) // Places in it are not places in what is encoded.
+	}
+	return g.tokens.AppendEncode(dst, text, special, true)
 }
 
 // Decode implements Tokenizer.

@@ -68,6 +68,9 @@ func TestGeneralGolden(t *testing.T) {
 			tokens, v := generalFile(t, name)
 			for _, want := range v.Texts {
 				for match, ids := range map[Match][]int32{Specials: want.IDs, Literal: want.Lit, Plain: want.Plain} {
+					if problem := checkWhere(tokens, want.Text, match, ids); problem != "" {
+						t.Errorf("ids of %q: %s", want.Text, problem)
+					}
 					for range 2 { // The second time, pieces are cached.
 						if got := tokens.AppendEncode(nil, want.Text, match); !slices.Equal(got, ids) {
 							t.Errorf("ids of %q in way %d (-want +got):\n%s", want.Text, match, cmp.Diff(ids, got))

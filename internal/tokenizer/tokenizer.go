@@ -20,6 +20,9 @@ type Tokenizer interface {
 	Encode(text string) []int32
 	// AppendEncode appends the ids of text in which some added tokens are recognised by their names.
 	AppendEncode(dst []int32, text string, match Match) []int32
+	// AppendEncodeWhere appends the ids of text in which names of special tokens are those tokens only where the function
+	// says so, by the place of the name in the text. Added tokens that are not special are recognised everywhere.
+	AppendEncodeWhere(dst []int32, text string, special func(start, end int) bool) []int32
 	// Decode returns the text of ids, with special tokens as their names. Bytes that are not UTF-8 become U+FFFD,
 	// one for each maximal invalid part. An id that the vocabulary lacks is an error.
 	Decode(ids []int32) (string, error)

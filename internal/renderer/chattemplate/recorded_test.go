@@ -140,6 +140,14 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
+func TestFixedTextCountsAsTheTemplates(t *testing.T) {
+	data := map[string]any{"role": chattemplate.Fixed("user"), "name": "user"}
+	out, err := render(`<|{{ role }}|><|{{ name }}|>{{ role == name }}`, data, chattemplate.Options{})
+	if got, want := marked(out), `<|user|><|«user»|>True`; err != nil || got != want {
+		t.Errorf("got %s, %v; want %s", got, err, want)
+	}
+}
+
 // TestOriginsOfRecordedCases checks that spans are never empty, and that neighbours differ.
 func TestOriginsOfRecordedCases(t *testing.T) {
 	data := variables(t, read(t, "variables.json"))

@@ -19,6 +19,10 @@ const (
 	FromData
 )
 
+// Fixed is text that the caller gives and that counts as the template's, such as the name of a role: templates build
+// special tokens with it (<|user|>). Never make one of text that a message, a tool or another tenant wrote.
+type Fixed string
+
 // Span is a piece of the output with one origin.
 type Span struct {
 	Text   string
@@ -109,7 +113,7 @@ func Parse(source string) (t *Template, err error) {
 	return &Template{body: p.template()}, nil
 }
 
-// Render renders the variables. Values are nil, booleans, numbers, strings, []any, *pyjson.Object (a dict in its
+// Render renders the variables. Values are nil, booleans, numbers, strings, Fixed, []any, *pyjson.Object (a dict in its
 // order) and map[string]any (a dict in the order of its sorted keys). It returns an *Error when the template fails.
 func (t *Template) Render(variables map[string]any, options Options) (out Output, err error) {
 	if options.MaxSteps == 0 {

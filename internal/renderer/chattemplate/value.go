@@ -179,6 +179,8 @@ func (e *evaluator) fromGo(value any, depth int) any {
 		return v
 	case string:
 		return str{text: pyjson.Text(v), origin: FromData}
+	case Fixed:
+		return lit(string(v))
 	case int:
 		return integer(v)
 	case int64:

@@ -227,17 +227,7 @@ func (d *deepseek) Read(sampled []int32) (renderer.Parsed, error) {
 	if err != nil || parsed.Ending == renderer.Truncated {
 		return parsed, err
 	}
-	found := format.Reply{Text: text}
-	if section, ok := format.Find(text, 0, deepseekCallsOpen, deepseekCallsClose); ok {
-		found.Calls, found.Unparsed = deepseekTags.Parse(section.Inner, deepseekCall)
-	}
-	found.Unparsed = append(found.Unparsed, unclosed(text, deepseekCallsOpen, deepseekCallsClose, deepseekCallOpen,
-		deepseekCallClose)...)
-	if len(found.Calls)+len(found.Unparsed) > 0 {
-		found.Text = pyjson.Strip(withoutBlocks(text, deepseekCallsOpen, deepseekCallsClose, pyjson.StripRight))
-	}
-	found.Parts = format.SplitReasoning(found.Text)
-	return format.WithReply(parsed, found), nil
+	return format.WithReply(parsed, readDeepseek(text)), nil
 }
 
 // closesReasoning reports whether a reply closes a block of reasoning that the prompt has opened.

@@ -22,18 +22,14 @@ func (g *gptOss) Read(sampled []int32) (renderer.Parsed, error) {
 	if g.hasBothStops(sampled) {
 		parsed.Ending, parsed.Problem = renderer.Stopped, ""
 	}
-	found := format.Reply{Text: text}
-	for _, m := range harmonyMessages(text) {
-		if pyjson.Strip(m.content) != "" {
-			addPart(&found, m)
-		}
-	}
-	if strings.Count(text, "to="+functionsPrefix) > len(found.Calls)+len(found.Unparsed) {
-		raw := text[max(0, strings.LastIndex(text, harmonyStart)):]
-		problem := "unterminated tool block: 'to=functions.' tool-call header without a parsable arguments payload"
-		found.Unparsed = append(found.Unparsed, renderer.UnparsedCall{Text: raw, Problem: problem})
-	}
-	return format.WithReply(parsed, found), nil
+	return format.WithReply(parsed, readHarmony(text)), nil
+}
+
+// unreadHarmonyCall returns the last call of a reply, whose payload cannot be found.
+func unreadHarmonyCall(text string) renderer.UnparsedCall {
+	raw := text[max(0, strings.LastIndex(text, harmonyStart)):]
+	problem := "unterminated tool block: 'to=functions.' tool-call header without a parsable arguments payload"
+	return renderer.UnparsedCall{Text: raw, Problem: problem}
 }
 
 // hasBothStops reports whether a reply has each of the two stops once. The first of them ended it.

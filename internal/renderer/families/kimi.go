@@ -187,15 +187,7 @@ func (k *kimi) Read(sampled []int32) (renderer.Parsed, error) {
 	if err != nil || parsed.Ending == renderer.Truncated {
 		return parsed, err
 	}
-	found := format.Reply{Text: text}
-	if section, ok := kimiSection(text); ok {
-		found.Text = text[:section.Begin]
-		found.Calls, found.Unparsed = kimiTags.Parse(section.Inner, kimiCall)
-	}
-	found.Unparsed = append(found.Unparsed,
-		unclosed(text, kimiCallsOpen, kimiCallsClose, kimiOtherOpen, kimiOtherClose, kimiCallOpen, kimiCallClose)...)
-	found.Parts = format.SplitReasoning(found.Text)
-	return format.WithReply(parsed, found), nil
+	return format.WithReply(parsed, readKimi(text)), nil
 }
 
 // kimiSection finds the first section of calls, in either spelling.

@@ -6,6 +6,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -29,6 +30,10 @@ func (e *Error) Unwrap() error { return e.Err }
 // Renderer is the renderer of a model, with its tokenizer.
 type Renderer struct {
 	renderer.Renderer
+	// Tokens is the tokenizer, and Begin and End are the ids that begin and end a text; nil if the model has none.
+	Tokens     tokenizer.Tokenizer
+	Begin, End []int32
+
 	model contract.Model
 	// digest is the digest of the tokenizer's file. It is empty for a built-in tokenizer.
 	digest string
@@ -40,6 +45,11 @@ func ForModel(ctx context.Context, files *fetch.Fetcher, model contract.Model) (
 	// A model that is not in the table specifies its renderer and tokenizer, and has no tokens that begin and end
 	// texts. A renderer that needs them fails.
 	known, unknown := models.Lookup(model.Name)
+	known.Tokenizer.Begin = cmp.Or(model.Begin, known.Tokenizer.Begin)
+	known.Tokenizer.End = cmp.Or(model.End, known.Tokenizer.End)
+	if model.Template != nil {
+		return forTemplate(ctx, files, model, known)
+	}
 	name := model.Renderer
 	if name == "" {
 		if unknown != nil {
@@ -57,7 +67,18 @@ func ForModel(ctx context.Context, files *fetch.Fetcher, model contract.Model) (
 	if err != nil {
 		return nil, &Error{Err: err}
 	}
-	return &Renderer{Renderer: r, model: model, digest: digest}, nil
+	return &Renderer{
+		Renderer: r, Tokens: tokens, Begin: special(tokens, known.Tokenizer.Begin), End: special(tokens, known.Tokenizer.End),
+		model: model, digest: digest,
+	}, nil
+}
+
+// special returns the id of a special token; nil if the model has none of the name.
+func special(tokens tokenizer.Tokenizer, name string) []int32 {
+	if id, ok := tokens.Special(name); ok && name != "" {
+		return []int32{id}
+	}
+	return nil
 }
 
 // Check reports whether this is the renderer of a model. A digest that the model did not have when the renderer was
@@ -65,6 +86,8 @@ func ForModel(ctx context.Context, files *fetch.Fetcher, model contract.Model) (
 func (f *Renderer) Check(model contract.Model) error {
 	own, other := f.model.Tokenizer, model.Tokenizer
 	switch {
+	case !sameTemplate(f.model.Template, model.Template):
+		return fmt.Errorf("this program speaks another chat template of %s than the run's", model.Name)
 	case f.model.Name != model.Name || f.model.Renderer != model.Renderer || (own == nil) != (other == nil):
 		return fmt.Errorf("this program speaks the format %s of %s, and not %s of %s", f.model.Renderer, f.model.Name,
 			model.Renderer, model.Name)

@@ -129,31 +129,42 @@ func (t *Tokenizer) Special(name string) (id int32, ok bool) {
 // As in the reference, that is so only for a token that is decoded to its name.
 func (t *Tokenizer) IsSpecial(id int32) bool { return t.special[id] }
 
-// AppendEncode appends the ids of text, which must be valid UTF-8. It recognises added tokens that are special, or that
-// are not, or both.
-func (t *Tokenizer) AppendEncode(dst []int32, text string, specials, others bool) []int32 {
-	raw := t.config.FindRaw
-	if !specials && !others {
-		raw = nil
-	}
-	t.between(text, raw, specials, others, func(part string, first bool) {
+// Where says whether a special token is recognised, by its place in a text.
+type Where func(start, end int) bool
+
+// Everywhere recognises all special tokens, and Nowhere none.
+func Everywhere(int, int) bool { return true }
+
+// Nowhere recognises no special token.
+func Nowhere(int, int) bool { return false }
+
+// AppendEncode appends the ids of text, which must be valid UTF-8. It recognises added tokens that are special where it
+// is told to, and others or not.
+//
+// The place of a special token that is found in normalised text is known only if normalization has left that part of
+// the text as it was. Otherwise such a token is recognised only where the whole part would be.
+func (t *Tokenizer) AppendEncode(dst []int32, text string, specials Where, others bool) []int32 {
+	token := func(id int32) { dst = append(dst, id) }
+	t.between(text, t.config.FindRaw, specials, others, func(part string, at int) {
+		written := part
 		for _, n := range t.config.Normalizers {
-			part = n.apply(part)
+			written = n.apply(written)
 		}
-		normalized := t.config.FindNormalized
-		if raw == nil && !specials && !others {
-			normalized = nil
+		inside := func(start, end int) bool { return specials(at+start, at+end) }
+		if written != part {
+			whole := specials(at, at+len(part))
+			inside = func(int, int) bool { return whole }
 		}
-		t.between(part, normalized, specials, others, func(part string, start bool) {
-			dst = t.appendPieces(dst, piece{text: part, first: first && start})
-		}, func(id int32) { dst = append(dst, id) })
-	}, func(id int32) { dst = append(dst, id) })
+		t.between(written, t.config.FindNormalized, inside, others, func(part string, start int) {
+			dst = t.appendPieces(dst, piece{text: part, first: at == 0 && start == 0})
+		}, token)
+	}, token)
 	return dst
 }
 
-// between calls plain with the parts of text between added tokens, and token with the id of each of these. The first
-// part begins the text.
-func (t *Tokenizer) between(text string, find Finder, specials, others bool, plain func(part string, first bool),
+// between calls plain with the parts of text between added tokens and their places, and token with the id of each of
+// these.
+func (t *Tokenizer) between(text string, find Finder, specials Where, others bool, plain func(part string, at int),
 	token func(id int32)) {
 	done := 0
 	for at := 0; find != nil; {
@@ -162,7 +173,7 @@ func (t *Tokenizer) between(text string, find Finder, specials, others bool, pla
 			break
 		}
 		at = found.End
-		if found.Special && !specials || !found.Special && !others {
+		if found.Special && !specials(found.Start, found.End) || !found.Special && !others {
 			continue
 		}
 		a := t.added[found.ID]
@@ -177,13 +188,13 @@ func (t *Tokenizer) between(text string, find Finder, specials, others bool, pla
 			end = len(text) - len(strings.TrimLeftFunc(text[end:], isSpace))
 		}
 		if done < start {
-			plain(text[done:start], done == 0)
+			plain(text[done:start], done)
 		}
 		token(found.ID)
 		done = end
 	}
 	if done < len(text) {
-		plain(text[done:], done == 0)
+		plain(text[done:], done)
 	}
 }
 
