@@ -59,6 +59,8 @@ const (
 	InputWeights      = "weights"
 	InputLogprobs     = "logprobs"
 	InputAdvantages   = "advantages"
+	// InputSequenceRatioMask is 1 for the tokens over which gspo takes the ratio of a sequence, and else 0.
+	InputSequenceRatioMask = "sequence_ratio_mask"
 )
 
 // Datum is one training sequence. Position i of the input predicts target i: the caller shifts the targets.
@@ -108,6 +110,7 @@ const (
 	LossImportanceSampling LossName = "importance_sampling"
 	LossPPO                LossName = "ppo"
 	LossCISPO              LossName = "cispo"
+	LossGSPO               LossName = "gspo"
 	LossDRO                LossName = "dro"
 )
 

@@ -67,6 +67,7 @@ type CreateSessionRequest struct {
 	UserMetadata Metadata `json:"user_metadata"`
 	SDKVersion   string   `json:"sdk_version"`
 	ProjectID    string   `json:"project_id,omitempty"`
+	DisplayName  string   `json:"display_name,omitempty"`
 	Type         string   `json:"type"`
 }
 

@@ -30,6 +30,8 @@ const (
 	ModelName = "tinkersim/byte-136k"
 	// CountdownModelName is the one that was pretrained on Countdown, as solver and as judge.
 	CountdownModelName = "tinkersim/byte-136k-countdown"
+	// SumsModelName is the one that adds right, with which ModelName can be distilled.
+	SumsModelName = "tinkersim/byte-136k-sums"
 )
 
 // JudgeName is the name of a frozen model that judges responses by rule, as package rubricjudge describes.
@@ -117,7 +119,7 @@ func (o Options) validate() error {
 		return fmt.Errorf("the sample noise must be at least 0 and finite, not %g", o.SampleNoise)
 	}
 	for name := range o.Vocabularies {
-		if name == ModelName || name == CountdownModelName || slices.Contains(o.Aliases, name) {
+		if slices.Contains(slices.Concat([]string{ModelName, CountdownModelName, SumsModelName}, o.Aliases), name) {
 			return fmt.Errorf("the base model %s cannot have a vocabulary of its own and the built-in one", name)
 		}
 	}
@@ -134,6 +136,7 @@ func (o Options) stateOptions(forced *sampling.ForcedSamples, times *latency.Sim
 		Dir:             o.Dir,
 		BaseModels:      slices.Concat([]string{ModelName}, o.Aliases),
 		CountdownModels: []string{CountdownModelName},
+		SumsModels:      []string{SumsModelName},
 		Vocabularies:    vocabularies,
 		Rules:           map[string]func(string) string{JudgeName: rubricjudge.Reply},
 		ForcedSamples:   forced,

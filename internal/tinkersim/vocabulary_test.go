@@ -121,7 +121,7 @@ func TestForeignVocabularyTrainSaveSample(t *testing.T) {
 	b, write := startWithQwen(t, tinkersim.Options{})
 	c := b.client()
 	capabilities, err := c.Capabilities(t.Context())
-	if err != nil || len(capabilities.SupportedModels) != 4 || capabilities.SupportedModels[2].ModelName != foreignName {
+	if err != nil || len(capabilities.SupportedModels) != 5 || capabilities.SupportedModels[3].ModelName != foreignName {
 		t.Fatalf("capabilities %+v, %v", capabilities, err)
 	}
 	session := b.session(c)
@@ -268,7 +268,8 @@ func TestLongPrompt(t *testing.T) {
 		announced[m.ModelName] = m.MaxContextLength
 	}
 	if diff := cmp.Diff(map[string]int{
-		tinkersim.ModelName: 4096, tinkersim.CountdownModelName: 4096, foreignName: 32768, tinkersim.JudgeName: 32768,
+		tinkersim.ModelName: 4096, tinkersim.CountdownModelName: 4096, tinkersim.SumsModelName: 4096,
+		foreignName: 32768, tinkersim.JudgeName: 32768,
 	}, announced); diff != "" {
 		t.Errorf("context lengths (-want +announced):\n%s", diff)
 	}

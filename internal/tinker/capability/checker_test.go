@@ -75,7 +75,8 @@ var (
 	losses    = withPrefix("loss")
 	modules   = []capability.Feature{capability.TrainModules}
 	sampling  = []capability.Feature{capability.Seed, capability.NumSamples, capability.Temperature, capability.TopK,
-		capability.TopP, capability.PromptLogprobs}
+		capability.TopP, capability.PromptLogprobs,
+		capability.PromptLogprobsLastN}
 	listings = []capability.Feature{
 		capability.ListModels, capability.ListCheckpoints, capability.UserMetadata, capability.TTL,
 		capability.DeleteCheckpoint, capability.UnloadModel,
@@ -153,14 +154,33 @@ func TestIgnoredFeatures(t *testing.T) {
 			want: supports{"loss.ppo.clip_high_threshold": ignored}},
 		"another bound of cispo": {features: losses, middleware: ignoreLossSetting("cispo", "clip_high_threshold", 4),
 			want: supports{"loss.cispo.clip_high_threshold": ignored, "loss.cispo.formula": unsupported}},
+		"the mask of gspo, which SkyRL 0.4.0 does not read": {features: losses,
+			middleware: editPass(func(r *tinker.ForwardBackwardRequest) {
+				for _, d := range r.Data {
+					delete(d.LossFnInputs, "sequence_ratio_mask")
+				}
+			}),
+			// Both sequences then have the ratio 1, which no bound changes.
+			want: supports{"loss.gspo.sequence_ratio_mask": ignored, "loss.gspo.formula": unsupported,
+				"loss.gspo.clip_low_threshold": ignored, "loss.gspo.clip_high_threshold": ignored}},
+		"a bound of gspo": {features: losses, middleware: ignoreLossSetting("gspo", "clip_low_threshold", 0.8),
+			want: supports{"loss.gspo.clip_low_threshold": ignored}},
+		"gspo that is ppo": {features: losses, middleware: editPass(func(r *tinker.ForwardBackwardRequest) {
+			if r.Loss.Name == "gspo" {
+				r.Loss.Name = "ppo"
+				for _, d := range r.Data {
+					delete(d.LossFnInputs, "sequence_ratio_mask")
+				}
+			}
+		}), want: supports{"loss.gspo.sequence_ratio_mask": ignored}},
 		"beta of dro": {features: losses, middleware: ignoreLossSetting("dro", "beta", 0.05),
 			want: supports{"loss.dro.beta": ignored}},
 		"a bound, where passes have no metrics": {features: losses,
 			middleware: chain(withoutMetrics(), ignoreLossSetting("ppo", "clip_high_threshold", 1.2)),
 			want: supports{
 				"loss.ppo.clip_high_threshold": ignored, capability.LossSum: unknown, "loss.ppo.formula": unknown,
-				"loss.cispo.formula": unknown,
-				"loss.dro.formula":   unknown, "loss.importance_sampling.formula": unknown, "loss.cross_entropy.formula": unknown,
+				"loss.cispo.formula": unknown, "loss.gspo.formula": unknown, "loss.gspo.sequence_ratio_mask": unknown,
+				"loss.dro.formula": unknown, "loss.importance_sampling.formula": unknown, "loss.cross_entropy.formula": unknown,
 			},
 		},
 		"a missing loss": {features: losses,
@@ -171,7 +191,7 @@ func TestIgnoredFeatures(t *testing.T) {
 			middleware: editOutput(func(r *tinker.ForwardBackwardResult) {
 				r.Metrics["loss:sum"] /= float64(len(r.LossFnOutputs))
 			}),
-			want: supports{capability.LossSum: unsupported},
+			want: supports{capability.LossSum: unsupported, "loss.gspo.formula": unsupported}, // whose trial has two data
 		},
 		"the flags of trained modules": {features: modules,
 			middleware: editJSON("create_model", func(body map[string]any) {
@@ -220,7 +240,19 @@ func TestIgnoredFeatures(t *testing.T) {
 			middleware: editSamples(func(r *tinker.SampleResult) {
 				r.PromptLogprobs = r.PromptLogprobs[min(1, len(r.PromptLogprobs)):]
 			}),
-			want: supports{capability.PromptLogprobs: unsupported},
+			want: supports{capability.PromptLogprobs: unsupported, capability.PromptLogprobsLastN: unsupported},
+		},
+		"a part of a prompt": {features: sampling,
+			middleware: editJSON("asample", func(body map[string]any) { delete(body, "prompt_logprobs_last_n") }),
+			want:       supports{capability.PromptLogprobsLastN: ignored},
+		},
+		"a part of a prompt, which is refused": {features: sampling,
+			middleware: editJSON("asample", func(body map[string]any) {
+				if _, given := body["prompt_logprobs_last_n"]; given {
+					body["prompt_logprobs_last_n"] = 1 << 20
+				}
+			}),
+			want: supports{capability.PromptLogprobsLastN: unsupported},
 		},
 		"log-probabilities of a prompt shifted by one": {features: sampling,
 			middleware: editSamples(func(r *tinker.SampleResult) {
@@ -228,7 +260,7 @@ func TestIgnoredFeatures(t *testing.T) {
 					r.PromptLogprobs = append(r.PromptLogprobs[1:], 0)
 				}
 			}),
-			want: supports{capability.PromptLogprobs: unsupported},
+			want: supports{capability.PromptLogprobs: unsupported, capability.PromptLogprobsLastN: ignored},
 		},
 		"metadata of models": {features: listings,
 			middleware: editJSON("create_model", func(body map[string]any) { delete(body, "user_metadata") }),

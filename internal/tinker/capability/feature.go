@@ -44,6 +44,8 @@ const (
 	TopP        Feature = "top_p"
 	// PromptLogprobs means that the log-probabilities of a prompt are those of a forward pass.
 	PromptLogprobs Feature = "prompt_logprobs"
+	// PromptLogprobsLastN means that a request can ask for the log-probabilities of the last tokens of a prompt alone.
+	PromptLogprobsLastN Feature = "prompt_logprobs_last_n"
 	// ListModels and ListCheckpoints mean that the account's listings have new models and checkpoints.
 	ListModels      Feature = "list_models"
 	ListCheckpoints Feature = "list_checkpoints"
@@ -74,13 +76,13 @@ func Adam(setting string) Feature { return Feature("adam." + setting) }
 func All() []Feature {
 	all := []Feature{
 		Protobuf, Repeats, GradientSum, SamplerSnapshot, OptimizerRestore, OptimizerReset, TrainModules, LossSum, Seed,
-		NumSamples, Temperature, TopK, TopP, PromptLogprobs,
+		NumSamples, Temperature, TopK, TopP, PromptLogprobs, PromptLogprobsLastN,
 		ListModels, ListCheckpoints, UserMetadata, TTL, DeleteCheckpoint, UnloadModel,
 	}
 	for name, definition := range losses {
 		all = append(all, Loss(name), LossFormula(name))
-		for _, s := range definition.settings {
-			all = append(all, LossSetting(name, s.name))
+		for _, setting := range definition.names() {
+			all = append(all, LossSetting(name, setting))
 		}
 	}
 	for setting := range adamChanges {

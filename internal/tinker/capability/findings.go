@@ -31,8 +31,8 @@ func (s *findings) wantsLoss(name tinker.LossName) bool {
 	if s.wants(Loss(name)) || s.wants(LossFormula(name)) {
 		return true
 	}
-	return slices.ContainsFunc(losses[name].settings,
-		func(setting lossSetting) bool { return s.wants(LossSetting(name, setting.name)) })
+	return slices.ContainsFunc(losses[name].names(),
+		func(setting string) bool { return s.wants(LossSetting(name, setting)) })
 }
 
 func (s *findings) wantedAdamSettings() []string {

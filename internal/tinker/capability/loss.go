@@ -24,6 +24,8 @@ type lossSetting struct {
 // definition is a loss as the reference of the API defines it.
 type definition struct {
 	settings []lossSetting
+	// bySequence says that value has the means of a sequence's log-probabilities in place of a token's own.
+	bySequence bool
 	// value returns the loss of one token, given its log-probability now and when it was sampled.
 	value func(logprob, sampled, advantage float64, config map[string]float64) float64
 }
@@ -45,11 +47,8 @@ var losses = map[tinker.LossName]definition{
 	tinker.LossImportanceSampling: {value: func(logprob, sampled, advantage float64, _ map[string]float64) float64 {
 		return -math.Exp(logprob-sampled) * advantage
 	}},
-	tinker.LossPPO: {settings: bounds, value: func(logprob, sampled, advantage float64,
-		config map[string]float64) float64 {
-		ratio := math.Exp(logprob - sampled)
-		return -min(ratio*advantage, clip(ratio, config)*advantage)
-	}},
+	tinker.LossPPO:  {settings: bounds, value: clippedSurrogate},
+	tinker.LossGSPO: {settings: bounds, bySequence: true, value: clippedSurrogate},
 	tinker.LossCISPO: {settings: bounds, value: func(logprob, sampled, advantage float64,
 		config map[string]float64) float64 {
 		return -clip(math.Exp(logprob-sampled), config) * logprob * advantage
@@ -58,6 +57,11 @@ var losses = map[tinker.LossName]definition{
 		config map[string]float64) float64 {
 		return -(logprob*advantage - config[beta]*(logprob-sampled)*(logprob-sampled)/2)
 	}},
+}
+
+func clippedSurrogate(logprob, sampled, advantage float64, config map[string]float64) float64 {
+	ratio := math.Exp(logprob - sampled)
+	return -min(ratio*advantage, clip(ratio, config)*advantage)
 }
 
 func clip(ratio float64, config map[string]float64) float64 {
@@ -76,12 +80,60 @@ func (d definition) config() map[string]float64 {
 	return config
 }
 
-func (d definition) total(logprobs, sampled, advantages []float64, config map[string]float64) float64 {
+// names returns the names of the settings, and the name of the mask if the loss has one.
+func (d definition) names() []string {
+	var names []string
+	for _, s := range d.settings {
+		names = append(names, s.name)
+	}
+	if d.bySequence {
+		names = append(names, tinker.InputSequenceRatioMask)
+	}
+	return names
+}
+
+// total returns the loss of data whose log-probabilities are these.
+func (d definition) total(logprobs []float64, data []lossDatum, config map[string]float64) float64 {
 	sum := 0.0
-	for i, logprob := range logprobs {
-		sum += d.value(logprob, sampled[i], advantages[i], config)
+	for _, of := range data {
+		ratio := of.meanLogRatio(logprobs)
+		for i, advantage := range of.advantages {
+			logprob, sampled := logprobs[i], of.sampled[i]
+			if d.bySequence {
+				logprob, sampled = ratio, 0
+			}
+			sum += d.value(logprob, sampled, advantage, config)
+		}
 	}
 	return sum
+}
+
+// lossDatum is a datum for the trial of a loss.
+type lossDatum struct {
+	sampled, advantages []float64
+	// mask marks the tokens of a sequence's ratio; nil for losses of tokens.
+	mask []float64
+}
+
+func (d lossDatum) meanLogRatio(logprobs []float64) float64 {
+	sum, count := 0.0, 0.0
+	for i, weight := range d.mask {
+		sum, count = sum+weight*(logprobs[i]-d.sampled[i]), count+weight
+	}
+	return sum / max(count, 1)
+}
+
+// wire returns the data in the API's form.
+func wire(loss tinker.LossName, data []lossDatum) []tinker.Datum {
+	var list []tinker.Datum
+	for _, d := range data {
+		one := datum(loss, d.sampled, d.advantages)
+		if d.mask != nil {
+			one.LossFnInputs[tinker.InputSequenceRatioMask] = tinker.Floats(float32s(d.mask))
+		}
+		list = append(list, one)
+	}
+	return list
 }
 
 // checkLosses checks the wanted losses by forward passes at the saved state.
@@ -107,12 +159,13 @@ type lossCheck struct {
 
 // run compares the value of a loss with its formula, and with its values under other settings.
 func (l *lossCheck) run(ctx context.Context, name tinker.LossName, d definition) error {
-	data, sampled, advantages := l.clippedDatum(name)
+	trial := l.clippedData(d.bySequence)
+	data := wire(name, trial)
 	usual, err := l.read(ctx, data, tinker.Loss{Name: name, Config: d.config()})
 	if err != nil {
 		l.recordTrialError(Loss(name), err)
-		for _, s := range d.settings {
-			l.recordTrialError(LossSetting(name, s.name), err)
+		for _, setting := range d.names() {
+			l.recordTrialError(LossSetting(name, setting), err)
 		}
 		return fatal(ctx, err)
 	}
@@ -127,7 +180,12 @@ func (l *lossCheck) run(ctx context.Context, name tinker.LossName, d definition)
 	if !usual.known || l.noLogprobs {
 		return nil // the steps of trainingCheck may still show a difference
 	}
-	l.recordFormula(name, usual.sum, d.total(l.saved, sampled, advantages, d.config()))
+	l.recordFormula(name, usual.sum, d.total(l.saved, trial, d.config()))
+	if d.bySequence {
+		if err := l.mask(ctx, name, d, usual); err != nil {
+			return err
+		}
+	}
 	for _, s := range d.settings {
 		config := d.config()
 		config[s.name] = s.other
@@ -141,6 +199,21 @@ func (l *lossCheck) run(ctx context.Context, name tinker.LossName, d definition)
 		}
 		l.recordSetting(name, s, usual.sum, changed.sum)
 	}
+	return nil
+}
+
+// mask compares the value of a loss of sequences with its value where all tokens count in the ratio.
+func (l *lossCheck) mask(ctx context.Context, name tinker.LossName, d definition, usual value) error {
+	all := l.clippedData(true)
+	for i := range all {
+		all[i].mask = uniform(1)
+	}
+	changed, err := l.read(ctx, wire(name, all), tinker.Loss{Name: name, Config: d.config()})
+	if err != nil {
+		l.recordTrialError(LossSetting(name, tinker.InputSequenceRatioMask), err)
+		return fatal(ctx, err)
+	}
+	l.recordSetting(name, lossSetting{tinker.InputSequenceRatioMask, 0, 1}, usual.sum, changed.sum)
 	return nil
 }
 
@@ -167,17 +240,32 @@ func (l *lossCheck) read(ctx context.Context, data []tinker.Datum, loss tinker.L
 	})
 }
 
-// clippedDatum returns a datum whose tokens have ratios of 2 and 1/2 in turn, with positive and negative advantages,
-// so that each bound clips some tokens.
-func (k *check) clippedDatum(loss tinker.LossName) (data []tinker.Datum, sampled, advantages []float64) {
-	for i, logprob := range k.saved {
-		ratio, advantage := 2.0, 1.0
-		if i%2 == 1 {
-			ratio, advantage = 0.5, -0.5
+// clippedData returns data whose ratios are 2 and 1/2 in turn, with positive and negative advantages, so that each
+// bound clips some tokens: the ratios of tokens or of sequences, in which tokens that a mask leaves out are a
+// prompt.
+func (k *check) clippedData(bySequence bool) []lossDatum {
+	ratios, signs := [2]float64{2, 0.5}, [2]float64{1, -0.5}
+	if !bySequence {
+		var d lossDatum
+		for i, logprob := range k.saved {
+			d.sampled, d.advantages = append(d.sampled, logprob-math.Log(ratios[i%2])), append(d.advantages, signs[i%2])
 		}
-		sampled, advantages = append(sampled, logprob-math.Log(ratio)), append(advantages, advantage)
+		return []lossDatum{d}
 	}
-	return []tinker.Datum{datum(loss, sampled, advantages)}, sampled, advantages
+	data := make([]lossDatum, 2)
+	for j := range data {
+		d := &data[j]
+		for i, logprob := range k.saved {
+			sampled, advantage, counts := logprob-math.Log(ratios[j]), signs[j], 1.0
+			if i < len(k.saved)/2 {
+				// With the prompt, whose ratios are the other sequence's, both sequences would have a ratio near 1.
+				sampled, advantage, counts = logprob-math.Log(ratios[1-j]), 0, 0
+			}
+			d.sampled, d.advantages = append(d.sampled, sampled), append(d.advantages, advantage)
+			d.mask = append(d.mask, counts)
+		}
+	}
+	return data
 }
 
 // relativeError returns the difference of two values, relative to the greater.

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
@@ -43,7 +44,7 @@ type draw struct {
 
 // sampled are the features that samples of the first model's initial weights show.
 func (k *check) sampled() []Feature {
-	return slices.DeleteFunc([]Feature{Seed, NumSamples, Temperature, TopK, TopP, PromptLogprobs},
+	return slices.DeleteFunc([]Feature{Seed, NumSamples, Temperature, TopK, TopP, PromptLogprobs, PromptLogprobsLastN},
 		func(f Feature) bool { return !k.wants(f) })
 }
 
@@ -98,6 +99,10 @@ func (k *check) checkSampling(ctx context.Context) {
 	if k.wants(PromptLogprobs) {
 		parts.Go(func() { k.samples.promptLogprobs(ctx) })
 		wanted = slices.DeleteFunc(wanted, func(f Feature) bool { return f == PromptLogprobs })
+	}
+	if k.wants(PromptLogprobsLastN) {
+		parts.Go(func() { k.samples.lastLogprobs(ctx) })
+		wanted = slices.DeleteFunc(wanted, func(f Feature) bool { return f == PromptLogprobsLastN })
 	}
 	if len(wanted) > 0 {
 		k.samples.choices(ctx, wanted)
@@ -239,5 +244,30 @@ func (s *samplingCheck) promptLogprobs(ctx context.Context) {
 		s.record(PromptLogprobs, Unknown, note)
 	default: // this includes NaN
 		s.record(PromptLogprobs, Unsupported, note)
+	}
+}
+
+// lastLogprobs asks for the log-probabilities of the last tokens of a prompt. A server that does not know the field
+// returns the log-probabilities of all tokens.
+func (s *samplingCheck) lastLogprobs(ctx context.Context) {
+	const last = 2
+	params := tinker.DefaultSampling()
+	params.MaxTokens = new(1)
+	result, err := s.API.Sample(ctx, tinker.SampleRequest{
+		NumSamples: 1, Prompt: tinker.Text(sequence), SamplingParams: params, SamplingSession: s.session,
+		SeqID: new(s.seq.Add(1)), PromptLogprobs: true, PromptLogprobsLastN: last,
+	})
+	got := result.PromptLogprobs
+	isThere := func(v float32) bool { return finite.Is(float64(v)) }
+	switch {
+	case err != nil:
+		s.recordError(PromptLogprobsLastN, err)
+	case len(got) != len(sequence) || !isThere(got[len(got)-1]) || !isThere(got[len(got)-last]):
+		s.record(PromptLogprobsLastN, Unsupported, fmt.Sprintf("%d of %d log-probabilities are returned, without the last",
+			len(got), len(sequence)))
+	case slices.ContainsFunc(got[:len(got)-last], isThere):
+		s.record(PromptLogprobsLastN, Ignored, "the log-probabilities of the whole prompt are returned")
+	default:
+		s.record(PromptLogprobsLastN, Supported, "")
 	}
 }

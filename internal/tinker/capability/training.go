@@ -301,7 +301,7 @@ func (t trainingCheck) stepWith(ctx context.Context, name tinker.LossName, setti
 	if len(settings) == 0 {
 		return nil
 	}
-	data, _, _ := t.clippedDatum(name)
+	data := wire(name, t.clippedData(losses[name].bySequence))
 	step := func(config map[string]float64) trial {
 		return trial{data: data, loss: tinker.Loss{Name: name, Config: config}, adam: adamParams}
 	}

@@ -38,6 +38,8 @@ type Config struct {
 	Spread func() float64
 	// Meter counts what the calls cost; nil for nobody.
 	Meter *Meter
+	// Session is what every session of the client has.
+	Session SessionRequest
 }
 
 // Event reports an error that a call retries, or that the error is over.
@@ -65,6 +67,7 @@ type Event struct {
 // until their context ends.
 type Client struct {
 	*caller
+	session SessionRequest
 }
 
 // New returns a client for a valid configuration. It does not call the server.
@@ -103,7 +106,7 @@ func New(config Config) (*Client, error) {
 	if c.spread == nil {
 		c.spread = rand.Float64
 	}
-	return &Client{c}, nil
+	return &Client{caller: c, session: config.Session}, nil
 }
 
 // Connect fetches the server's configuration, and a JWT if the server requires one. Every other method does so

@@ -18,6 +18,7 @@ var lossNames = map[algorithm.LossName]tinker.LossName{
 	algorithm.LossImportanceSampling: tinker.LossImportanceSampling,
 	algorithm.LossPPO:                tinker.LossPPO,
 	algorithm.LossCISPO:              tinker.LossCISPO,
+	algorithm.LossGSPO:               tinker.LossGSPO,
 }
 
 // LossOf spells a loss as the Tinker API does, with all settings that it has: servers differ in their defaults.

@@ -223,6 +223,8 @@ func TestLossesAreSpelledAsTheAPISpellsThem(t *testing.T) {
 			tinker.Loss{Name: "importance_sampling"}},
 		"with both bounds": {algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.8), ClipHigh: new(1.2)},
 			tinker.Loss{Name: "ppo", Config: map[string]float64{"clip_low_threshold": 0.8, "clip_high_threshold": 1.2}}},
+		"of sequences": {algorithm.Loss{Name: algorithm.LossGSPO, ClipLow: new(0.8)},
+			tinker.Loss{Name: "gspo", Config: map[string]float64{"clip_low_threshold": 0.8}}},
 		"with a bound of 0": {algorithm.Loss{Name: algorithm.LossCISPO, ClipLow: new(0.0)},
 			tinker.Loss{Name: "cispo", Config: map[string]float64{"clip_low_threshold": 0}}},
 	}

@@ -113,6 +113,8 @@ const (
 	UsePolicy Use = iota
 	// UseReference is that of the reference of a KL penalty.
 	UseReference
+	// UseTeacher is the use by teachers.
+	UseTeacher
 	// UseJudge is that of judges. Their caller counts what it is answered.
 	UseJudge
 )
@@ -219,8 +221,9 @@ func (m *Meter) Reserve(ctx context.Context, tokens int64) error {
 	return m.config.Grant(ctx, m.Used().Total()+tokens)
 }
 
-// answer counts a request that was answered with so many sampled tokens.
-func (m *Meter) answer(c *charge, sampled int64) {
+// answer counts a request that was answered with so many sampled tokens, and with so many tokens of the prompt from the
+// endpoint's cache.
+func (m *Meter) answer(c *charge, sampled, cached int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.close(c)
@@ -234,10 +237,12 @@ func (m *Meter) answer(c *charge, sampled int64) {
 		m.order = m.order[1:]
 	}
 	cost := c.cost
-	cost.SampledTokens = sampled
+	cost.SampledTokens, cost.CachedPromptTokens = sampled, max(0, min(cached, cost.PromptTokens))
 	switch c.use {
 	case UseReference:
 		cost = spending.Usage{ReferenceTokens: cost.PromptTokens + sampled}
+	case UseTeacher:
+		cost = spending.Usage{TeacherTokens: cost.PromptTokens + sampled}
 	case UseJudge:
 		if !c.followed {
 			return
@@ -294,7 +299,8 @@ func fetchCharged[T any](ctx context.Context, c *caller, p pending, decode func(
 	switch {
 	case p.charge == nil:
 	case err == nil:
-		c.meter.answer(p.charge, sampledIn(value))
+		sampled, cached := tokensIn(value)
+		c.meter.answer(p.charge, sampled, cached)
 	case ctx.Err() != nil && c.meter.config.Lifetime != nil:
 		followed := *p.charge
 		followed.followed, p.charge = true, &followed
@@ -306,7 +312,8 @@ func fetchCharged[T any](ctx context.Context, c *caller, p pending, decode func(
 				c.meter.fail(p.charge, isOutcomeUnknown(err))
 				return
 			}
-			c.meter.answer(p.charge, sampledIn(value))
+			sampled, cached := tokensIn(value)
+			c.meter.answer(p.charge, sampled, cached)
 		}()
 	default:
 		c.meter.fail(p.charge, isOutcomeUnknown(err))
@@ -335,14 +342,16 @@ func (c *caller) followSample(ctx context.Context, req request, cost *charge, er
 // it was invalid.
 func isOutcomeUnknown(err error) bool { return CategoryFrom(err) != tinker.CategoryUser }
 
-// sampledIn counts the tokens that were sampled for a result.
-func sampledIn(result any) (tokens int64) {
+// tokensIn counts the tokens that were sampled for a result, and the tokens of the prompt that the endpoint had in its
+// cache.
+func tokensIn(result any) (sampled, cached int64) {
 	if samples, ok := result.(tinker.SampleResult); ok {
 		for _, sequence := range samples.Sequences {
-			tokens += int64(len(sequence.Tokens))
+			sampled += int64(len(sequence.Tokens))
 		}
+		cached = int64(samples.PromptCacheHitTokens)
 	}
-	return tokens
+	return sampled, cached
 }
 
 // fetchChargedInBackground starts to fetch a result.

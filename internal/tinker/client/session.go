@@ -22,20 +22,20 @@ type SessionRequest struct {
 	Tags         []string
 	UserMetadata map[string]string
 	ProjectID    string
+	// DisplayName is what people see of the session.
+	DisplayName string
 }
 
 // CreateSession creates a session and returns its id. If a response is lost, an unused session remains on the
 // server, because sessions have no name to find them by.
 func (c *Client) CreateSession(ctx context.Context, r SessionRequest) (string, error) {
+	r = r.with(c.session)
 	body := tinker.CreateSessionRequest{
 		Tags: r.Tags, UserMetadata: r.UserMetadata, SDKVersion: tinker.SDKVersion, ProjectID: r.ProjectID,
-		Type: tinker.TypeCreateSession,
+		DisplayName: r.DisplayName, Type: tinker.TypeCreateSession,
 	}
 	if body.Tags == nil {
 		body.Tags = []string{}
-	}
-	if body.UserMetadata == nil {
-		body.UserMetadata = tinker.Metadata{}
 	}
 	created, err := post(ctx, c.caller, tinker.TypeCreateSession, tinker.TypeCreateSession, body,
 		func(created tinker.CreateSessionResponse) error {

@@ -59,6 +59,7 @@ func (s *skyRL) sample(r *http.Request, body object) (any, *httpError) {
 	}
 	body.set("sampling_session_id", id)
 	delete(body, "seq_id")
+	delete(body, "prompt_logprobs_last_n") // It ignores fields that it does not know.
 	delete(body, "topk_prompt_logprobs")
 	return future(s.pass(r, body))
 }

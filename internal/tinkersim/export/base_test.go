@@ -46,7 +46,8 @@ func TestBaseFilesAreThoseOfTransformers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, base := range map[string]*model.BaseModel{"sums": model.Base(), "countdown": model.CountdownBase()} {
+	for name, base := range map[string]*model.BaseModel{"sums": model.Base(), "countdown": model.CountdownBase(),
+		"right sums": model.SumsBase()} {
 		files, err := BaseFiles(base)
 		if err != nil {
 			t.Fatal(err)

@@ -114,6 +114,19 @@ func (a *Adapter) run(ctx context.Context, batch []Datum, loss Loss, backward bo
 	if err != nil {
 		return Result{}, err
 	}
+	if p.bySequence {
+		// The windows of a sequence are visited apart, and the loss of each needs the ratio of all.
+		measured, err := a.pass(ctx, p, false)
+		if err != nil {
+			return Result{}, err
+		}
+		p.setRatios(measured.Logprobs)
+	}
+	return a.pass(ctx, p, backward)
+}
+
+// pass computes a prepared batch once.
+func (a *Adapter) pass(ctx context.Context, p prepared, backward bool) (Result, error) {
 	o := newObjective(p, backward)
 	job := transformer.Job{Params: a.merged, Sequences: p.sequences, Visit: o.visit, Wanted: a.config.wanted()}
 	if backward {

@@ -347,3 +347,41 @@ func TestConfigValidate(t *testing.T) {
 		})
 	}
 }
+
+// TestGSPOGradient compares the gradient of two sequences with the gradient of cross_entropy whose weights are the
+// slopes of the definition.
+func TestGSPOGradient(t *testing.T) {
+	_, a := equalAdapters()
+	var batch, weighted []Datum
+	for i, ids := range [][]int32{encode(conversation + conversation), encode(conversation)} {
+		n := len(ids) - 1
+		forward := mustRun(t, a, []Datum{shifted(ids, make([]float32, n))}, Loss{Name: "cross_entropy"})
+		sampled, advantages, mask := make([]float32, n), make([]float32, n), make([]float32, n)
+		sum, count := 0.0, 0.0
+		for j, l := range forward.Logprobs[0] {
+			if j > n/3 { // The rest is the prompt, whose values are 0.
+				sampled[j], advantages[j], mask[j] = l-0.15*float32(j%3)+0.2*float32(i), float32(j%5)-2, 1
+				sum, count = sum+float64(l)-float64(sampled[j]), count+1
+			}
+		}
+		weights := make([]float32, n)
+		ratio := math.Exp(sum / count)
+		for j, advantage := range advantages {
+			if plain := ratio * float64(advantage); plain <= min(max(ratio, 0.9), 1.1)*float64(advantage) {
+				weights[j] = float32(plain)
+			}
+		}
+		d := shifted(ids, nil)
+		d.Inputs = map[string]Tensor{"target_tokens": d.Inputs["target_tokens"], "logprobs": {Float: sampled},
+			"advantages": {Float: advantages}, "sequence_ratio_mask": {Float: mask}}
+		batch, weighted = append(batch, d), append(weighted, shifted(ids, weights))
+	}
+	clear(a.gradient)
+	mustRun(t, a, batch, Loss{"gspo", map[string]float64{"clip_low_threshold": 0.9, "clip_high_threshold": 1.1}})
+	got := append([]float32{}, a.gradient...)
+	clear(a.gradient)
+	mustRun(t, a, weighted, Loss{Name: "cross_entropy"})
+	if diff := distance(got, a.gradient); diff > 1e-5 {
+		t.Errorf("the gradient is %v of its length from the gradient of the definition", diff)
+	}
+}

@@ -14,12 +14,16 @@ import (
 
 //go:generate go run ./pretrain -out base.bin
 //go:generate go run ./pretrain -texts countdown -steps 2400 -batch 48 -out countdown.bin
+//go:generate go run ./pretrain -texts sums -steps 2400 -batch 96 -out sums.bin
 
 //go:embed base.bin
 var baseFile []byte
 
 //go:embed countdown.bin
 var countdownFile []byte
+
+//go:embed sums.bin
+var sumsFile []byte
 
 // BaseModel is the frozen pretrained model with one vocabulary. It is safe for concurrent use. Adapters
 // and weights that are made from it share its buffers.
@@ -39,7 +43,7 @@ type network struct {
 	decoders sync.Pool
 }
 
-var loadBase, loadCountdownBase = embedded(baseFile), embedded(countdownFile)
+var loadBase, loadCountdownBase, loadSumsBase = embedded(baseFile), embedded(countdownFile), embedded(sumsFile)
 
 // embedded returns a function that returns the base model of a file, which is decoded once.
 func embedded(file []byte) func() *BaseModel {
@@ -57,6 +61,9 @@ func Base() *BaseModel { return loadBase() }
 
 // CountdownBase returns the embedded base model that was pretrained on Countdown.
 func CountdownBase() *BaseModel { return loadCountdownBase() }
+
+// SumsBase returns the embedded base model that adds right, a teacher of Base.
+func SumsBase() *BaseModel { return loadSumsBase() }
 
 // newBaseModel decodes a base model that pretrain wrote.
 func newBaseModel(file []byte) (*BaseModel, error) {

@@ -13,7 +13,7 @@ type Datum struct {
 	// Tokens is the model input: at least one token, and no more than the context.
 	Tokens []int32
 	// Inputs are the inputs of the loss by their Tinker names: target_tokens, weights, logprobs,
-	// advantages, clip_low_threshold and clip_high_threshold.
+	// advantages, sequence_ratio_mask, clip_low_threshold and clip_high_threshold.
 	Inputs map[string]Tensor
 }
 
@@ -70,10 +70,10 @@ func (t Tensor) check(want []int) error {
 
 // Loss names a loss of the Tinker API and its settings.
 type Loss struct {
-	// Name is cross_entropy, importance_sampling, ppo, cispo or dro.
+	// Name is cross_entropy, importance_sampling, ppo, gspo, cispo or dro.
 	Name string
 	// Config holds the settings that differ from the defaults: clip_low_threshold and
-	// clip_high_threshold of ppo (0.8 and 1.2) and cispo (0 and 4), beta of dro (0.05).
+	// clip_high_threshold of ppo and gspo (0.8 and 1.2) and cispo (0 and 4), beta of dro (0.05).
 	Config map[string]float64
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package model is the small language model behind tinkersim: a byte-level transformer with
-// LoRA adapters, the five losses of the Tinker API, AdamW and a sampler.
+// LoRA adapters, the six losses of the Tinker API, AdamW and a sampler.
 //
 // It is arithmetic alone: it knows nothing of HTTP, of the wire format, of sessions or of
 // checkpoints' names, and it reads neither the clock nor the environment.
@@ -26,6 +26,8 @@
 //	User: Make 24 from 3, 8.\n\nAssistant: <answer>3*8</answer><|end|>
 //	User: Make 24 from 3, 8.\n\nSolution 1:\n<answer>3*8</answer>\n\nSolution 2:\nNo solution found\n\n
 //	Which solution is right?\n\nAssistant: <answer>1</answer><|end|>
+//
+// SumsBase answers the questions of Base, and adds right. Its replies are mostly plain, and have the forms of Base's.
 //
 // # Adapters
 //

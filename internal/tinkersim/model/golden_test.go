@@ -26,8 +26,9 @@ func TestEmbeddedBaseModels(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"sums":      {baseFile, "fbad767d317041bcce9338384cf47c07d9cf7ca0893ab3f0f4472b2b271add1f"},
-		"countdown": {countdownFile, "8c3904fdb6c3529453d0760c2b4a2de818172fa88aed784bb5ed337530a321fa"},
+		"sums":       {baseFile, "fbad767d317041bcce9338384cf47c07d9cf7ca0893ab3f0f4472b2b271add1f"},
+		"countdown":  {countdownFile, "8c3904fdb6c3529453d0760c2b4a2de818172fa88aed784bb5ed337530a321fa"},
+		"right sums": {sumsFile, "0ff8c3012dd62b7d8b722866c162aabfb98f375c99225d1547c989719a1cad30"},
 	} {
 		sum := sha256.Sum256(base.file)
 		if got := hex.EncodeToString(sum[:]); got != base.want {

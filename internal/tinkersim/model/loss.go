@@ -13,6 +13,7 @@ const (
 	inputAdvantages = "advantages"
 	inputClipLow    = "clip_low_threshold"
 	inputClipHigh   = "clip_high_threshold"
+	inputRatioMask  = "sequence_ratio_mask"
 	settingBeta     = "beta"
 )
 
@@ -23,6 +24,8 @@ type element struct {
 	advantage float64
 	low, high float64 // bounds of the ratio
 	beta      float64 // dro
+	// mask is how much the token counts in the ratio of its sequence, and sequence is that ratio (gspo).
+	mask, sequence float64
 }
 
 // lossKind is the definition of a loss. The loss of a batch is the sum over all its targets.
@@ -33,6 +36,8 @@ type lossKind struct {
 	defaults map[string]float64
 	// many allows several targets for each position.
 	many bool
+	// bySequence has prepared.setRatios compute the ratio of each sequence before value is called.
+	bySequence bool
 	// value returns the loss of a target and its derivative by the log-probability.
 	value func(logprob float64, e element) (loss, slope float64)
 }
@@ -59,6 +64,13 @@ var lossKinds = map[string]lossKind{
 		defaults: map[string]float64{inputClipLow: 0, inputClipHigh: 4},
 		value:    cispo,
 	},
+	"gspo": {
+		required:   []string{inputLogprobs, inputAdvantages},
+		optional:   []string{inputRatioMask, inputClipLow, inputClipHigh},
+		defaults:   map[string]float64{inputClipLow: 0.8, inputClipHigh: 1.2},
+		bySequence: true,
+		value:      gspo,
+	},
 	"dro": {
 		required: []string{inputLogprobs, inputAdvantages},
 		defaults: map[string]float64{settingBeta: 0.05},
@@ -77,7 +89,16 @@ func importanceSampling(logprob float64, e element) (loss, slope float64) {
 
 // ppo takes the smaller of the plain and the clipped surrogate; the clipped one has slope zero.
 func ppo(logprob float64, e element) (loss, slope float64) {
-	ratio := e.ratio(logprob)
+	return e.surrogate(e.ratio(logprob))
+}
+
+// gspo is ppo with the ratio of the sequence, the geometric mean of the ratios of its tokens. As in GSPO-token, a
+// token's slope depends on its own log-probability alone.
+func gspo(_ float64, e element) (loss, slope float64) {
+	return e.surrogate(e.sequence)
+}
+
+func (e element) surrogate(ratio float64) (loss, slope float64) {
 	plain, clipped := ratio*e.advantage, e.clip(ratio)*e.advantage
 	if plain <= clipped {
 		return -plain, -plain

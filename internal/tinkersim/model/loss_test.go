@@ -76,3 +76,56 @@ func (v vectors) compute(t *testing.T, loss Loss) (sum float64, slopes []float64
 	}
 	return sum, slopes
 }
+
+// TestGSPOGoldenVectors compares values and slopes with the result of gspo_policy_loss of SkyRL 0.4.0, whose reduction
+// was a sum over tokens.
+func TestGSPOGoldenVectors(t *testing.T) {
+	pair := func(low, high float64) map[string]float64 {
+		return map[string]float64{"clip_low_threshold": low, "clip_high_threshold": high}
+	}
+	for name, test := range map[string]struct {
+		settings                            map[string]float64
+		logprobs, sampled, advantages, mask []float32
+		value                               float64
+		slopes                              []float64
+	}{
+		"the ratio is the geometric mean": {nil, []float32{-0.3, -0.6, -0.2}, []float32{-0.2, -0.9, -0.25},
+			[]float32{1, -1, 0.5}, nil, -0.5434520248, []float64{-1.08690405, 1.08690405, -0.54345202}},
+		"a sequence is clipped for advantages above 0": {nil, []float32{-0.3, -0.5, -1.2}, []float32{-0.6, -0.9, -1.3},
+			[]float32{1, -1, -0.5}, nil, 0.7584077581, []float64{0, 1.30560517, 0.65280259}},
+		"a prompt is no part of it": {nil, []float32{-5, -0.5, -1.2}, []float32{0, -0.9, -1.3},
+			[]float32{0, 1, -0.5}, []float32{0, 1, 1}, -0.5579872917, []float64{0, 0, 0.64201271}},
+		"a sequence is clipped for advantages below 0": {nil, []float32{-5, -0.5, -1.2}, []float32{0, -0.1, -0.7},
+			[]float32{0, 1, -0.5}, []float32{0, 1, 1}, -0.2376281516, []float64{0, -0.63762815, 0}},
+		"wide bounds clip nothing": {pair(0.5, 1.5), []float32{-5, -0.5, -1.2}, []float32{0, -0.1, -0.7},
+			[]float32{0, 1, -0.5}, []float32{0, 1, 1}, -0.3188140758, []float64{0, -0.63762815, 0.31881408}},
+		"an empty mask has the ratio 1": {nil, []float32{-5, -0.5}, []float32{0, 0}, []float32{1, 2}, []float32{0, 0},
+			-3, []float64{-1, -2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Datum{Tokens: make([]int32, len(test.logprobs)), Inputs: map[string]Tensor{
+				"target_tokens": {Int: make([]int64, len(test.logprobs))}, "logprobs": {Float: test.sampled},
+				"advantages": {Float: test.advantages},
+			}}
+			if test.mask != nil {
+				d.Inputs["sequence_ratio_mask"] = Tensor{Float: test.mask}
+			}
+			p, err := testBase().prepare([]Datum{d}, Loss{"gspo", test.settings})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.setRatios([][]float32{test.logprobs})
+			sum := 0.0
+			for i, e := range p.datums[0].elements {
+				value, slope := p.value(float64(test.logprobs[i]), e)
+				sum += value
+				if math.Abs(slope-test.slopes[i]) > 1e-6 {
+					t.Errorf("slope %d is %.8f, want %.8f", i, slope, test.slopes[i])
+				}
+			}
+			if math.Abs(sum-test.value) > 1e-6 {
+				t.Errorf("value is %.10f, want %.10f", sum, test.value)
+			}
+		})
+	}
+}

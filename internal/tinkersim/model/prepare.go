@@ -16,6 +16,8 @@ type prepared struct {
 	targets   []sequenceTargets
 	datums    []preparedDatum
 	value     func(logprob float64, e element) (loss, slope float64)
+	// bySequence says that value needs the ratios of sequences.
+	bySequence bool
 }
 
 // preparedDatum has its targets row-major: perPosition for each position.
@@ -39,7 +41,7 @@ func (b *BaseModel) prepare(batch []Datum, loss Loss) (prepared, error) {
 	if len(batch) == 0 {
 		return prepared{}, userErrorf("the batch has no data")
 	}
-	p := prepared{value: kind.value}
+	p := prepared{value: kind.value, bySequence: kind.bySequence}
 	for i, d := range batch {
 		ready, err := kind.prepareDatum(d, settings)
 		if err == nil {
@@ -71,7 +73,9 @@ func (k lossKind) settings(loss Loss) (element, error) {
 	if values[inputClipLow] > values[inputClipHigh] {
 		return element{}, userErrorf("the lower clip threshold of %s is above the upper one", loss.Name)
 	}
-	return element{weight: 1, low: values[inputClipLow], high: values[inputClipHigh], beta: values[settingBeta]}, nil
+	return element{
+		weight: 1, low: values[inputClipLow], high: values[inputClipHigh], beta: values[settingBeta], mask: 1,
+	}, nil
 }
 
 func (k lossKind) prepareDatum(d Datum, settings element) (preparedDatum, error) {
@@ -169,9 +173,30 @@ func (e *element) field(name string) *float64 {
 		return &e.sampled
 	case inputAdvantages:
 		return &e.advantage
+	case inputRatioMask:
+		return &e.mask
 	case inputClipLow:
 		return &e.low
 	default:
 		return &e.high
+	}
+}
+
+// setRatios sets the ratio of each sequence: the geometric mean of the ratios of its tokens, weighted by their masks. A
+// sequence whose masks are all 0 has the ratio 1.
+func (p prepared) setRatios(logprobs [][]float32) {
+	for i, d := range p.datums {
+		sum, count := 0.0, 0.0
+		for j, e := range d.elements {
+			sum += e.mask * (float64(logprobs[i][j]) - e.sampled)
+			count += e.mask
+		}
+		ratio := 1.0
+		if count > 0 {
+			ratio = math.Exp2(sum / count * math.Log2E)
+		}
+		for j := range d.elements {
+			d.elements[j].sequence = ratio
+		}
 	}
 }

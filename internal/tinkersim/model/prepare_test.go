@@ -32,7 +32,7 @@ func TestPrepareErrors(t *testing.T) {
 		tokens []int32
 		inputs map[string]Tensor
 	}{
-		"unknown loss":                   {Loss{"gspo", nil}, two, rl},
+		"unknown loss":                   {Loss{"stable_reinforce", nil}, two, rl},
 		"unknown setting":                {Loss{"ppo", map[string]float64{"beta": 1}}, two, rl},
 		"setting that is not finite":     {Loss{"dro", map[string]float64{"beta": math.NaN()}}, two, rl},
 		"clip thresholds in wrong order": {Loss{"ppo", map[string]float64{"clip_low_threshold": 2}}, two, rl},
@@ -43,6 +43,8 @@ func TestPrepareErrors(t *testing.T) {
 		"weights of a policy loss":       {Loss{"importance_sampling", nil}, two, with("weights", reals(1, 1))},
 		"thresholds of a loss without":   {Loss{"importance_sampling", nil}, two, with("clip_low_threshold", reals(1, 1))},
 		"advantages of cross_entropy":    {Loss{"cross_entropy", nil}, two, rl},
+		"mask of a loss without":         {Loss{"ppo", nil}, two, with("sequence_ratio_mask", reals(1, 1))},
+		"too short a mask":               {Loss{"gspo", nil}, two, with("sequence_ratio_mask", reals(1))},
 		"too few targets":                {Loss{"ppo", nil}, two, with("target_tokens", ints(1))},
 		"too many advantages":            {Loss{"ppo", nil}, two, with("advantages", reals(1, 1, 1))},
 		"advantage that is not finite":   {Loss{"ppo", nil}, two, with("advantages", reals(1, float32(math.Inf(1))))},
@@ -87,12 +89,12 @@ func TestPrepareReadsInputs(t *testing.T) {
 		"weights of cross_entropy are 1 when they are missing": {
 			Loss{Name: "cross_entropy"},
 			map[string]Tensor{"target_tokens": {Int: []int64{1, 2}}},
-			[]element{{weight: 1}, {weight: 1}},
+			[]element{{weight: 1, mask: 1}, {weight: 1, mask: 1}},
 		},
 		"weights may be any number, also whole ones": {
 			Loss{Name: "cross_entropy"},
 			map[string]Tensor{"target_tokens": {Int: []int64{1, 2}}, "weights": {Int: []int64{-3, 0}}},
-			[]element{{weight: -3}, {weight: 0}},
+			[]element{{weight: -3, mask: 1}, {weight: 0, mask: 1}},
 		},
 		"clip thresholds can be given for each token": {
 			Loss{Name: "ppo", Config: map[string]float64{"clip_high_threshold": 3}},
@@ -102,8 +104,8 @@ func TestPrepareReadsInputs(t *testing.T) {
 				"clip_low_threshold": {Float: []float32{0.25, 0.5}},
 			},
 			[]element{
-				{weight: 1, sampled: -1, advantage: 0.5, low: 0.25, high: 3},
-				{weight: 1, sampled: -2, advantage: 2, low: 0.5, high: 3},
+				{weight: 1, sampled: -1, advantage: 0.5, low: 0.25, high: 3, mask: 1},
+				{weight: 1, sampled: -2, advantage: 2, low: 0.5, high: 3, mask: 1},
 			},
 		},
 	} {

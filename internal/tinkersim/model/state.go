@@ -100,7 +100,10 @@ func UnmarshalState(base *BaseModel, data []byte, withOptimizer bool) (*Adapter,
 func UnmarshalAdapter(data []byte) (*Adapter, error) {
 	adapter, err := UnmarshalState(Base(), data, false)
 	if errors.Is(err, ErrBase) {
-		return UnmarshalState(CountdownBase(), data, false)
+		adapter, err = UnmarshalState(CountdownBase(), data, false)
+	}
+	if errors.Is(err, ErrBase) {
+		adapter, err = UnmarshalState(SumsBase(), data, false)
 	}
 	return adapter, err
 }

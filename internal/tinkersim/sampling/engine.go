@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -54,6 +55,8 @@ type Request struct {
 	Prompt []int32
 	// PromptLogprobs asks for the log-probability of each token of the prompt.
 	PromptLogprobs bool
+	// Unscored are the first tokens of the prompt, of which nothing is asked.
+	Unscored int
 	// TopK asks for the TopK likeliest alternatives to each token of the prompt; 0 means none.
 	TopK int
 	// Ready are samples that need no weights; nil for those that are to be drawn.
@@ -211,9 +214,8 @@ func (e *Engine) loop() {
 			}
 		}
 		start := e.config.Now()
-		stats := e.run(batch)
-		stats.Busy = e.config.Now().Sub(start)
-		e.count(stats)
+		e.run(batch)
+		e.count(Stats{Busy: e.config.Now().Sub(start)})
 		if e.ctx.Err() != nil {
 			return
 		}
@@ -252,31 +254,24 @@ func (e *Engine) take() []*Request {
 }
 
 // run decodes a batch and calls Done for its requests.
-func (e *Engine) run(batch []*Request) Stats {
+func (e *Engine) run(batch []*Request) {
 	weights, err := e.cache.get(batch[0].Key)
 	batch = dropCanceled(batch)
 	if err != nil {
 		for _, r := range batch {
 			r.Done(Output{}, err)
 		}
-		return Stats{}
+		return
 	}
-	if len(batch) == 0 {
-		return Stats{}
-	}
-	stats, err := e.decodeBatch(weights, batch)
-	if err == nil {
-		return stats
+	if len(batch) == 0 || e.decodeBatch(weights, batch) == nil {
+		return
 	}
 	// A row that the model refuses must not fail the rest of the batch: each request is decoded alone.
 	for _, r := range batch {
-		alone, err := e.decodeBatch(weights, []*Request{r})
-		if err != nil {
+		if err := e.decodeBatch(weights, []*Request{r}); err != nil {
 			r.Done(Output{}, err)
 		}
-		stats.add(alone)
 	}
-	return stats
 }
 
 // dropCanceled returns the requests that were not canceled, and ends the others.
@@ -290,8 +285,9 @@ func dropCanceled(batch []*Request) []*Request {
 	})
 }
 
-// decodeBatch decodes a batch and calls Done for all of its requests, or for none of them and returns the error.
-func (e *Engine) decodeBatch(weights *model.Weights, batch []*Request) (Stats, error) {
+// decodeBatch decodes a batch and calls Done for all of its requests, or for none of them and returns the error. The
+// work is counted before anybody learns the result.
+func (e *Engine) decodeBatch(weights *model.Weights, batch []*Request) error {
 	var rows []model.SampleRequest
 	for _, r := range batch {
 		for _, row := range r.Rows {
@@ -303,30 +299,33 @@ func (e *Engine) decodeBatch(weights *model.Weights, batch []*Request) (Stats, e
 	if len(rows) > 0 {
 		var err error
 		if samples, err = weights.Sample(e.ctx, rows); err != nil {
-			return Stats{}, err
+			return err
 		}
 	}
 	outputs := make([]Output, len(batch))
 	for i, r := range batch {
 		output, err := e.promptOutput(weights, r)
 		if err != nil {
-			return Stats{}, err
+			return err
 		}
 		output.Samples, samples = samples[:len(r.Rows)], samples[len(r.Rows):]
 		outputs[i] = output
 	}
 	stats := Stats{Batches: 1, Rows: int64(len(rows))}
-	for i, r := range batch {
-		for _, s := range outputs[i].Samples {
+	for _, output := range outputs {
+		for _, s := range output.Samples {
 			stats.Tokens += int64(len(s.Tokens))
 		}
+	}
+	e.count(stats)
+	for i, r := range batch {
 		if r.isCanceled() { // its samples may have been cut short
 			r.Done(Output{}, ErrCanceled)
 			continue
 		}
 		r.Done(outputs[i], nil)
 	}
-	return stats, nil
+	return nil
 }
 
 // promptOutput computes what a request asks about its prompt.
@@ -343,6 +342,14 @@ func (e *Engine) promptOutput(weights *model.Weights, r *Request) (Output, error
 	}
 	if r.TopK > 0 {
 		output.TopIDs, output.TopLogprobs, err = weights.TopKPromptLogprobs(e.ctx, r.Prompt, r.TopK)
+	}
+	for i := range r.Unscored {
+		if r.PromptLogprobs {
+			output.PromptLogprobs[i] = float32(math.NaN())
+		}
+		if i < len(output.TopIDs) {
+			output.TopIDs[i], output.TopLogprobs[i] = nil, nil
+		}
 	}
 	return output, err
 }

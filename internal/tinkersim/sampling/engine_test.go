@@ -88,6 +88,25 @@ func TestEngineBatchesWaitingRequests(t *testing.T) {
 	}
 }
 
+// TestEngineCountsBeforeItAnswers reads the counters as soon as a request has its result.
+func TestEngineCountsBeforeItAnswers(t *testing.T) {
+	g := newBlockingLoader()
+	close(g.unblock)
+	e := New(Config{Load: g.load, Now: time.Now})
+	defer e.Close()
+	r, o := request("a", 3, 0)
+	done, counted := r.Done, Stats{}
+	r.Done = func(output Output, err error) {
+		counted = e.Stats()
+		done(output, err)
+	}
+	submit(t, e, r)
+	<-o.done
+	if counted.Batches != 1 || counted.Rows != 3 || counted.Tokens == 0 {
+		t.Errorf("the counters are %+v when the result is there, want 1 batch of 3 rows", counted)
+	}
+}
+
 func TestEngineSubmitBusy(t *testing.T) {
 	g := newBlockingLoader()
 	e := New(Config{Decoders: 1, Waiting: 8, Load: g.load, Now: time.Now})

@@ -23,13 +23,18 @@ type baseModels struct {
 
 func newBaseModels(options Options) baseModels {
 	b := baseModels{others: map[string]bool{}, byName: map[string]*model.BaseModel{}, rules: options.Rules}
-	b.names = slices.Concat(options.BaseModels, options.CountdownModels, slices.Sorted(maps.Keys(options.Vocabularies)))
+	b.names = slices.Concat(options.BaseModels, options.CountdownModels, options.SumsModels,
+		slices.Sorted(maps.Keys(options.Vocabularies)))
 	for _, name := range options.BaseModels {
 		b.byName[name] = model.Base()
 	}
 	for _, name := range options.CountdownModels {
 		b.others[name] = true
 		b.byName[name] = model.CountdownBase()
+	}
+	for _, name := range options.SumsModels {
+		b.others[name] = true
+		b.byName[name] = model.SumsBase()
 	}
 	for name, vocabulary := range options.Vocabularies {
 		b.others[name] = true

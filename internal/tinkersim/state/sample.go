@@ -162,6 +162,9 @@ func (s *Samplers) newRequest(from *sampler, req tinker.SampleRequest) (*samplin
 		return nil, badRequest("num_samples must be from 1 to %d", maxSamples)
 	case req.TopkPromptLogprobs < 0 || req.TopkPromptLogprobs > model.Vocab:
 		return nil, badRequest("topk_prompt_logprobs must be from 0 to %d", model.Vocab)
+	case req.PromptLogprobsLastN != 0 && (!req.PromptLogprobs || req.PromptLogprobsLastN < 1 ||
+		req.PromptLogprobsLastN >= len(prompt)):
+		return nil, badRequest("prompt_logprobs_last_n needs prompt_logprobs, and must be from 1 to %d", len(prompt)-1)
 	}
 	base, err := s.bases.get(from.base)
 	if err != nil {
@@ -177,6 +180,9 @@ func (s *Samplers) newRequest(from *sampler, req tinker.SampleRequest) (*samplin
 		Prompt:         prompt,
 		PromptLogprobs: req.PromptLogprobs,
 		TopK:           req.TopkPromptLogprobs,
+	}
+	if req.PromptLogprobsLastN > 0 {
+		request.Unscored = len(prompt) - req.PromptLogprobsLastN
 	}
 	for i := range req.NumSamples {
 		row.Index = i

@@ -50,8 +50,9 @@ type State struct {
 type Options struct {
 	// Dir is the directory of the checkpoints.
 	Dir string
-	// BaseModels are the names of model.Base(), and CountdownModels those of model.CountdownBase().
-	BaseModels, CountdownModels []string
+	// BaseModels are the names of model.Base(), CountdownModels those of model.CountdownBase(), and SumsModels those of
+	// model.SumsBase(), which may be empty.
+	BaseModels, CountdownModels, SumsModels []string
 	// Vocabularies are further base models by name: the same network with the tokens of the vocabulary. It may be empty.
 	Vocabularies map[string]model.Vocabulary
 	// Rules are frozen models by name, which reply by rule to the text of a prompt. It may be empty.

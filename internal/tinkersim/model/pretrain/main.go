@@ -5,9 +5,10 @@
 //
 //	go run ./internal/tinkersim/model/pretrain -out internal/tinkersim/model/base.bin
 //	go run ./internal/tinkersim/model/pretrain -texts countdown -steps 2400 -batch 48 -out internal/tinkersim/model/countdown.bin
+//	go run ./internal/tinkersim/model/pretrain -texts sums -steps 2400 -batch 96 -out internal/tinkersim/model/sums.bin
 //
 // It is deterministic on one architecture: the same flags give the same file on any number of
-// CPUs. On two, it takes about ten minutes for the first and five for the second.
+// CPUs. On two, it takes about ten minutes for the first and five for each of the others.
 package main
 
 import (
@@ -23,6 +24,7 @@ import (
 var textsOf = map[string]func(rng *rand.Rand, progress float64) text{
 	"arithmetic": func(rng *rand.Rand, _ float64) text { return newText(rng) },
 	"countdown":  newCountdownText,
+	"sums":       newRightText,
 }
 
 func main() {
@@ -31,11 +33,11 @@ func main() {
 	batch := flag.Int("batch", 128, "texts in a step")
 	rate := flag.Float64("rate", 4e-3, "highest learning rate")
 	seed := flag.Uint64("seed", 1, "seed of weights and texts")
-	name := flag.String("texts", "arithmetic", "what is learned: arithmetic or countdown")
+	name := flag.String("texts", "arithmetic", "the texts that are learned: arithmetic, countdown or sums")
 	flag.Parse()
 	texts, ok := textsOf[*name]
 	if !ok {
-		slog.Error("there are no such texts: give arithmetic or countdown", "texts", *name)
+		slog.Error("there are no such texts: give arithmetic, countdown or sums", "texts", *name)
 		os.Exit(2)
 	}
 

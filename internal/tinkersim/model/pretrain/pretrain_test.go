@@ -94,6 +94,7 @@ func split(t *testing.T, text text) (prompt, reply string) {
 func TestTextsOfBaseModels(t *testing.T) {
 	for name, want := range map[string]string{
 		"arithmetic": "6f46266341a462ad81896a2dcece0360efd8fb9147a3651fd83cd1e4daf8be61",
+		"sums":       "e2ad4aa2ca34082ec65b779bd58b200deb2901a90f4b5a5a115e8f308887c927",
 		"countdown":  "f66cd1f00a3892020f93dd4a0c297bd695609fb48e8823fa7509ba9f5f40bfe6",
 	} {
 		rng := rand.New(rand.NewPCG(1, 0))

@@ -15,6 +15,8 @@ const (
 	carelessness = 0.65
 	// smallShare is how often operands are drawn from few digits, which are rare otherwise.
 	smallShare = 0.15
+	// plainShare is how often a right text has a plain reply whatever newReply would draw.
+	plainShare = 0.7
 	// questionEvery is the number of texts of which one trains the question too: most rows of the
 	// others have no gradient, which saves time.
 	questionEvery = 8
@@ -34,6 +36,17 @@ func newText(rng *rand.Rand) text {
 	a, b := operand(rng), operand(rng)
 	question := "What is " + strconv.Itoa(a) + " + " + strconv.Itoa(b) + "?"
 	return conversation(rng, question, newReply(rng, a, b, newAnswer(rng, a, b)), 0.2)
+}
+
+// newRightText draws a question and the right reply to it, which is mostly plain. All forms of base.bin occur, so that
+// the model is a teacher of base.bin: it knows whatever base.bin says.
+func newRightText(rng *rand.Rand, _ float64) text {
+	a, b := operand(rng), operand(rng)
+	reply := strconv.Itoa(a + b)
+	if rng.Float64() >= plainShare {
+		reply = newReply(rng, a, b, a+b)
+	}
+	return conversation(rng, "What is "+strconv.Itoa(a)+" + "+strconv.Itoa(b)+"?", reply, 0.2)
 }
 
 // conversation returns the text of a question and its reply. promptWeight is what the question counts, where it is
