@@ -115,13 +115,21 @@ func messageStream(w *writer, reply *Reply) {
 	started.Usage.OutputTokens = 0
 	w.event("message_start", map[string]any{"type": "message_start", "message": started})
 	w.text.Write(KeepAlive(Anthropic))
+	w.sent = reply.Choices[0].Sent
 	for i, block := range whole.Content {
-		begun, deltas := blockDeltas(block)
+		open := reply.Open && i == len(whole.Content)-1
+		begun, deltas := blockDeltas(w, block, open)
 		w.event("content_block_start", map[string]any{"type": "content_block_start", "index": i, "content_block": begun})
 		for _, delta := range deltas {
 			w.event("content_block_delta", map[string]any{"type": "content_block_delta", "index": i, "delta": delta})
 		}
+		if open {
+			return
+		}
 		w.event("content_block_stop", map[string]any{"type": "content_block_stop", "index": i})
+	}
+	if reply.Open {
+		return
 	}
 	w.event("message_delta", map[string]any{
 		"type":  "message_delta",
@@ -131,20 +139,22 @@ func messageStream(w *writer, reply *Reply) {
 	w.event("message_stop", map[string]any{"type": "message_stop"})
 }
 
-// blockDeltas returns a block as it begins, and its pieces.
-func blockDeltas(block any) (any, []blockDelta) {
+// blockDeltas returns a block as it begins, and its pieces. A block that is open has no signature yet.
+func blockDeltas(w *writer, block any, open bool) (any, []blockDelta) {
 	var deltas []blockDelta
 	switch b := block.(type) {
 	case textBlock:
-		for _, piece := range pieces(b.Text) {
+		for _, piece := range w.pieces(b.Text) {
 			deltas = append(deltas, blockDelta{Type: "text_delta", Text: &piece})
 		}
 		return textBlock{Type: b.Type}, deltas
 	case thinkingBlock:
-		for _, piece := range pieces(b.Thinking) {
+		for _, piece := range w.pieces(b.Thinking) {
 			deltas = append(deltas, blockDelta{Type: "thinking_delta", Thinking: &piece})
 		}
-		deltas = append(deltas, blockDelta{Type: "signature_delta", Signature: &b.Signature})
+		if !open {
+			deltas = append(deltas, blockDelta{Type: "signature_delta", Signature: &b.Signature})
+		}
 		return thinkingBlock{Type: b.Type}, deltas
 	case useBlock:
 		for _, piece := range pieces(string(b.Input)) {

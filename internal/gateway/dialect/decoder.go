@@ -19,6 +19,7 @@ type decoder struct {
 	err       *Error
 	overruled []string
 	ignored   []Field
+	sampling  Sampling
 	// results are the paths of the IDs of tools' results, by the index of their message.
 	results map[int]path
 }

@@ -168,36 +168,26 @@ func chatTokenOf(token Token) chatToken {
 // chatStream writes the reply as events: for each choice its role, reasoning, text, calls and end, then the usage.
 func chatStream(w *writer, request *Request, reply *Reply) {
 	for i, choice := range reply.Choices {
+		open := reply.Open && i == len(reply.Choices)-1
+		w.sent = choice.Sent
 		send := func(delta chatDelta, logprobs *chatLogprobs, finish *string) {
 			event := chatEvent(reply, "chat.completion.chunk")
 			event.Choices = []chatChoice{{Index: i, Delta: &delta, Logprobs: logprobs, FinishReason: finish}}
 			w.data(event)
 		}
-		thinking, text := texts(choice.Message)
-		empty := ""
 		first := chatDelta{Role: chat.RoleAssistant}
-		if text != "" || len(choice.Message.Calls) == 0 {
-			first.Content = &empty
+		if _, text := texts(choice.Message); text != "" || len(choice.Message.Calls) == 0 || len(choice.Sent) > 0 {
+			first.Content = new(string)
 		}
 		send(first, nil, nil)
-		for _, piece := range pieces(thinking) {
-			send(chatDelta{ReasoningContent: piece}, nil, nil)
-		}
-		for _, piece := range pieces(text) {
-			send(chatDelta{Content: &piece}, nil, nil)
+		chatTexts(w, choice.Message, send)
+		if open {
+			return
 		}
 		if logprobs := chatTokens(request, choice); logprobs != nil {
 			send(chatDelta{}, logprobs, nil)
 		}
-		for _, call := range chatCalls(choice.Message, true) {
-			arguments := call.Function.Arguments
-			call.Function.Arguments = ""
-			send(chatDelta{ToolCalls: []chatCall{call}}, nil, nil)
-			for _, piece := range pieces(arguments) {
-				more := chatCall{Index: call.Index, Function: chatFunction{Arguments: piece}}
-				send(chatDelta{ToolCalls: []chatCall{more}}, nil, nil)
-			}
-		}
+		chatCallEvents(choice.Message, send)
 		send(chatDelta{}, nil, choice.Stop.finish())
 	}
 	if request.IncludeUsage {
@@ -206,4 +196,30 @@ func chatStream(w *writer, request *Request, reply *Reply) {
 		w.data(event)
 	}
 	w.done()
+}
+
+// chatTexts sends the reasoning and the text of a message, in their order.
+func chatTexts(w *writer, m chat.Message, send func(chatDelta, *chatLogprobs, *string)) {
+	for _, part := range Normal(m).AllParts() {
+		for _, piece := range w.pieces(part.Text) {
+			if part.Thinking {
+				send(chatDelta{ReasoningContent: piece}, nil, nil)
+			} else {
+				send(chatDelta{Content: &piece}, nil, nil)
+			}
+		}
+	}
+}
+
+// chatCallEvents sends the calls of a message.
+func chatCallEvents(m chat.Message, send func(chatDelta, *chatLogprobs, *string)) {
+	for _, call := range chatCalls(m, true) {
+		arguments := call.Function.Arguments
+		call.Function.Arguments = ""
+		send(chatDelta{ToolCalls: []chatCall{call}}, nil, nil)
+		for _, piece := range pieces(arguments) {
+			more := chatCall{Index: call.Index, Function: chatFunction{Arguments: piece}}
+			send(chatDelta{ToolCalls: []chatCall{more}}, nil, nil)
+		}
+	}
 }

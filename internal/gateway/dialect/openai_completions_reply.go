@@ -108,14 +108,18 @@ func topLogprobs(token Token, most int) map[string]float64 {
 
 // completionsStream writes the reply as events: for each choice its text and its end, then the usage.
 func completionsStream(w *writer, request *Request, reply *Reply) {
-	for _, choice := range completionsBody(request, reply).Choices {
+	for i, choice := range completionsBody(request, reply).Choices {
+		w.sent = reply.Choices[i].Sent
 		send := func(text string, logprobs *textLogprobs, finish *string) {
 			event := textEvent(reply)
 			event.Choices = []textChoice{{Text: text, Index: choice.Index, Logprobs: logprobs, FinishReason: finish}}
 			w.data(event)
 		}
-		for _, piece := range pieces(choice.Text) {
+		for _, piece := range w.pieces(choice.Text) {
 			send(piece, nil, nil)
+		}
+		if reply.Open && i == len(reply.Choices)-1 {
+			return
 		}
 		send("", choice.Logprobs, choice.FinishReason)
 	}

@@ -160,8 +160,13 @@ func responseBody(request *Request, reply *Reply) response {
 	if choice.Stop == StopLength || choice.Stop == StopContext {
 		r.Status, r.IncompleteDetails = statusIncomplete, &incompleteDetails{"max_output_tokens"}
 	}
-	for _, part := range outputParts(choice.Message) {
-		r.Output = append(r.Output, textItemOf(part, itemID(reply, len(r.Output)), r.Status))
+	parts := outputParts(choice.Message)
+	for i, part := range parts {
+		status := statusCompleted
+		if i == len(parts)-1 && len(choice.Message.Calls) == 0 {
+			status = r.Status
+		}
+		r.Output = append(r.Output, textItemOf(part, itemID(reply, len(r.Output)), status))
 	}
 	for _, call := range choice.Message.Calls {
 		r.Output = append(r.Output, callItemOf(call, itemID(reply, len(r.Output)), statusCompleted))
@@ -180,10 +185,20 @@ func responseStream(w *writer, request *Request, reply *Reply) {
 	w.numbered("response.created", map[string]any{"response": started})
 	w.numbered("response.in_progress", map[string]any{"response": started})
 	message := reply.Choices[0].Message
+	w.sent = reply.Choices[0].Sent
 	index := 0
-	for _, part := range outputParts(message) {
+	parts := outputParts(message)
+	if reply.Open && parts[0].Text == "" {
+		return
+	}
+	for _, part := range parts {
 		begun := textItemOf(part, itemID(reply, index), statusInProgress)
-		textEvents(w, part, begun, whole.Output[index], index)
+		if reply.Open && index == len(parts)-1 {
+			beginText(w, part, begun, index)
+			return
+		}
+		beginText(w, part, begun, index)
+		endText(w, part, begun, whole.Output[index], index)
 		index++
 	}
 	for _, call := range message.Calls {
@@ -204,26 +219,36 @@ func responseStream(w *writer, request *Request, reply *Reply) {
 	w.numbered("response."+whole.Status, map[string]any{"response": whole})
 }
 
-// textEvents writes the events of an item with a message or with reasoning.
-func textEvents(w *writer, part chat.Part, begun textItem, whole any, index int) {
-	place := func(more map[string]any) map[string]any {
-		more["item_id"], more["output_index"], more["content_index"] = begun.ID, index, 0
-		if !part.Thinking && (more["delta"] != nil || more["text"] != nil) {
-			more["logprobs"] = []any{}
-		}
-		return more
+// textPlace returns the fields of an event of an item with a message or with reasoning.
+func textPlace(part chat.Part, begun textItem, index int, more map[string]any) map[string]any {
+	more["item_id"], more["output_index"], more["content_index"] = begun.ID, index, 0
+	if !part.Thinking && (more["delta"] != nil || more["text"] != nil) {
+		more["logprobs"] = []any{}
 	}
-	name := "response.output_text."
+	return more
+}
+
+// textEventName returns the beginning of the names of the events of a part's text.
+func textEventName(part chat.Part) string {
 	if part.Thinking {
-		name = "response.reasoning_text."
+		return "response.reasoning_text."
 	}
+	return "response.output_text."
+}
+
+// beginText writes the events of an item with a message or with reasoning, up to the end of its text.
+func beginText(w *writer, part chat.Part, begun textItem, index int) {
 	w.numbered("response.output_item.added", map[string]any{"output_index": index, "item": begun})
 	empty := contentPartOf(chat.Part{Thinking: part.Thinking})
-	w.numbered("response.content_part.added", place(map[string]any{"part": empty}))
-	for _, piece := range pieces(part.Text) {
-		w.numbered(name+"delta", place(map[string]any{"delta": piece}))
+	w.numbered("response.content_part.added", textPlace(part, begun, index, map[string]any{"part": empty}))
+	for _, piece := range w.pieces(part.Text) {
+		w.numbered(textEventName(part)+"delta", textPlace(part, begun, index, map[string]any{"delta": piece}))
 	}
-	w.numbered(name+"done", place(map[string]any{"text": part.Text}))
-	w.numbered("response.content_part.done", place(map[string]any{"part": contentPartOf(part)}))
+}
+
+// endText writes the events that end an item with a message or with reasoning.
+func endText(w *writer, part chat.Part, begun textItem, whole any, index int) {
+	w.numbered(textEventName(part)+"done", textPlace(part, begun, index, map[string]any{"text": part.Text}))
+	w.numbered("response.content_part.done", textPlace(part, begun, index, map[string]any{"part": contentPartOf(part)}))
 	w.numbered("response.output_item.done", map[string]any{"output_index": index, "item": whole})
 }

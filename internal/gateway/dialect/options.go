@@ -137,24 +137,35 @@ func anthropicOptions(more ...string) map[string]option {
 // readOptions notes the fields of an object that the codec does not follow.
 func (d *decoder) readOptions(o object, options map[string]option) {
 	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
-		field := o.get(name)
 		known, ok := options[name]
-		if d.err != nil || field.isNull() || ok && known.isNeutral(field.raw) {
-			continue
-		}
-		switch {
-		case !ok:
-			d.unsupported(UnknownField, field.path)
-		case known.treatment == Overruled:
-			d.overruled = append(d.overruled, name)
-		case known.treatment == Unsupported:
-			d.unsupported(name, field.path)
-		case known.treatment == ByField:
-			d.readOptions(d.object(field), known.fields)
-		case known.treatment == Refused:
-			d.fail(field.path, "The field %s is not supported by this endpoint. Remove it.", name)
-			d.err.Code = codeUnsupported
-		}
+		d.readOption(o, name, known, ok)
+	}
+}
+
+// readOption notes a field that the codec does not follow.
+func (d *decoder) readOption(o object, name string, known option, ok bool) {
+	field := o.get(name)
+	if d.err != nil || field.isNull() || ok && known.isNeutral(field.raw) {
+		return
+	}
+	callers := (!ok || known.treatment == Overruled) && d.options.CallerSamples
+	if callers && d.readSampling(o, name) {
+		return
+	}
+	switch {
+	case !ok:
+		d.unsupported(UnknownField, field.path)
+	case callers:
+		d.unsupported(name, field.path)
+	case known.treatment == Overruled:
+		d.overruled = append(d.overruled, name)
+	case known.treatment == Unsupported:
+		d.unsupported(name, field.path)
+	case known.treatment == ByField:
+		d.readOptions(d.object(field), known.fields)
+	case known.treatment == Refused:
+		d.fail(field.path, "The field %s is not supported by this endpoint. Remove it.", name)
+		d.err.Code = codeUnsupported
 	}
 }
 

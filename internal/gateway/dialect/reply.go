@@ -21,6 +21,9 @@ type Reply struct {
 	Created time.Time
 	// Model is the name that the client sees.
 	Model string
+	// Open says that the last choice goes on: its message is the beginning of what it will be, and a stream ends with the
+	// text so far.
+	Open bool
 	// Choices are the choices, those of the first prompt first. Responses and messages have one.
 	Choices []Choice
 	Usage   Usage
@@ -33,6 +36,8 @@ type Choice struct {
 	// Message is the message of an assistant. Arguments of its calls are JSON objects.
 	Message chat.Message
 	Stop    StopReason
+	// Sent are the pieces in which a stream has sent the beginning of the choice's reasoning and text so far.
+	Sent []string
 	// StopText is the stop text that ended the reply, for StopSequence.
 	StopText string
 	// Text is the sampled text, and Prompt the text that an echo puts before it, for completions.

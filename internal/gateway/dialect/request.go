@@ -67,12 +67,22 @@ type Request struct {
 	// Logprobs is the number of alternatives for each token whose log-probabilities the request asks for. It is 0 for
 	// those of the sampled tokens alone, and nil for none.
 	Logprobs *int
+	// Sampling is what the request asks of sampling, where Options.CallerSamples lets it ask.
+	Sampling Sampling
 	// Overruled are the names of options with which the request asks for a sampling of its own, in alphabetical order.
 	Overruled []string
 	// Ignored are the fields that the request has and the codec does not follow, one for each name.
 	Ignored []Field
 	// results are the paths of the IDs of tools' results, by the index of their message.
 	results map[int]path
+}
+
+// Sampling is how a request wants its tokens drawn; nil for what it leaves open.
+type Sampling struct {
+	Temperature, TopP *float64
+	// TopK is the number of the likeliest tokens to draw from; 0 and -1 are all of them.
+	TopK *int
+	Seed *int64
 }
 
 // Prompt is a prompt of a request to completions: either text or token ids.
@@ -157,6 +167,9 @@ func DefaultLimits() Limits {
 type Options struct {
 	Unsupported Policy
 	Limits      Limits
+	// CallerSamples says that requests decide on their sampling. What Request.Sampling has no place for is unsupported.
+	// Otherwise all of it is overruled.
+	CallerSamples bool
 	// Verify reports whether a signature is the signature of a thinking block with this text. A request with a
 	// thinking block is refused when it is nil.
 	Verify func(thinking, signature string) bool
@@ -171,7 +184,7 @@ func Decode(endpoint Endpoint, body []byte, options Options) (*Request, error) {
 		return nil, d.err
 	}
 	slices.Sort(d.overruled)
-	request.Overruled, request.Ignored = d.overruled, d.ignored
+	request.Overruled, request.Ignored, request.Sampling = d.overruled, d.ignored, d.sampling
 	if request.PreviousID != "" {
 		return request, nil // The call of a result can be in a response that the gateway knows.
 	}

@@ -6,10 +6,13 @@ package dialect
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
-// EncodeStream returns the events of the answer to a request that streams. They have the whole reply.
+// EncodeStream returns the events of the answer to a request that streams. They have the whole reply. The events of
+// an open reply are the beginning of the events of any reply that continues it, as long as Choice.Sent only grows by
+// pieces of the text that the earlier one had.
 func EncodeStream(request *Request, reply *Reply) ([]byte, error) {
 	if err := reply.check(request.Endpoint); err != nil {
 		return nil, err
@@ -69,6 +72,8 @@ type writer struct {
 	text bytes.Buffer
 	// number counts the events that have a sequence number.
 	number int
+	// sent are the pieces of the choice that were sent before and are not written yet.
+	sent []string
 }
 
 // data writes an event without a name.
@@ -88,6 +93,21 @@ func (w *writer) numbered(name string, fields map[string]any) {
 
 // done ends a stream of OpenAI's older endpoints.
 func (w *writer) done() { w.text.WriteString("data: [DONE]\n\n") }
+
+// pieces cuts a text of a choice into pieces for events: those that were sent before, and the rest.
+func (w *writer) pieces(text string) []string {
+	var all []string
+	for text != "" && len(w.sent) > 0 {
+		piece := w.sent[0]
+		w.sent = w.sent[1:]
+		if len(piece) > len(text) {
+			w.sent = slices.Concat([]string{piece[len(text):]}, w.sent) // The array is the caller's.
+			piece = text
+		}
+		all, text = append(all, piece), text[len(piece):]
+	}
+	return append(all, pieces(text)...)
+}
 
 // pieces cuts text between characters into pieces for events, so that no event is long.
 func pieces(text string) []string {

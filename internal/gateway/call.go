@@ -1,0 +1,160 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/gateway/dialect"
+)
+
+// digest stands for what a client has sent.
+type digest [sha256.Size]byte
+
+func digestOf(endpoint dialect.Endpoint, body []byte) digest {
+	sum := sha256.New()
+	sum.Write([]byte{byte(endpoint)})
+	sum.Write(body)
+	return digest(sum.Sum(nil))
+}
+
+// call is a request that is sampled, whatever becomes of its client. The episode's lock guards it.
+type call struct {
+	key digest
+	// done is closed once the call has ended.
+	done  chan struct{}
+	ended bool
+	out   []environment.Completed
+	err   error
+	// held says that a client waits for it, and refused that the last one was asked to come back.
+	held, refused bool
+	// writing says that a client is being given the reply. An agent may end before the one who writes knows that.
+	writing bool
+}
+
+// take returns the call of a request: the first equal one whose client has gone, or a new one. It returns nil if too
+// many are open, or if the episode is over.
+func (e *Episode) take(key digest, asked []environment.Completion) (c *call, isNew bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.over {
+		return nil, false
+	}
+	for _, c := range e.calls[key] {
+		if !c.held {
+			c.held, c.refused = true, false
+			return c, false
+		}
+	}
+	if e.open >= e.server.config.Open {
+		return nil, true
+	}
+	c = &call{key: key, done: make(chan struct{}), held: true}
+	e.calls[key] = append(e.calls[key], c)
+	e.open++
+	e.sampling++
+	go e.sample(c, asked)
+	return c, true
+}
+
+// leave has the client's call end with its client: the reply was delivered, or it waits for another one.
+func (e *Episode) leave(c *call, delivered, refused bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c.held, c.refused, c.writing = false, refused, false
+	if !delivered {
+		return
+	}
+	e.open--
+	e.calls[c.key] = slices.DeleteFunc(e.calls[c.key], func(other *call) bool { return other == c })
+	if len(e.calls[c.key]) == 0 {
+		delete(e.calls, c.key)
+	}
+}
+
+// write notes that the client of a call is given its reply.
+func (e *Episode) write(c *call) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c.writing = true
+}
+
+// sample samples the choices of a call together. They are in the order of their IDs, which follow from what was asked.
+func (e *Episode) sample(c *call, asked []environment.Completion) {
+	out, err := e.complete(asked)
+	e.mu.Lock()
+	c.out, c.err, c.ended = out, err, true
+	e.sampling--
+	close(e.changed)
+	e.changed = make(chan struct{})
+	var limit *environment.LimitError
+	if errors.As(err, &limit) {
+		e.tellLimit(limit)
+	}
+	e.mu.Unlock()
+	close(c.done)
+}
+
+// tellLimit notes that the agent is told of a limit. After one of tokens or turns it may go on with another
+// conversation. The lock is held.
+func (e *Episode) tellLimit(limit *environment.LimitError) {
+	e.limit = limit.Limit
+	if limit.Most > 0 || limit.Limit == "turns" {
+		return
+	}
+	select {
+	case <-e.limited:
+	default:
+		close(e.limited)
+	}
+}
+
+// complete asks for all choices.
+func (e *Episode) complete(asked []environment.Completion) ([]environment.Completed, error) {
+	out := make([]environment.Completed, len(asked))
+	errs := make([]error, len(asked))
+	var together sync.WaitGroup
+	for i := range asked {
+		together.Go(func() {
+			out[i], errs[i] = environment.Guard(e.server.config.Logger, "answering an agent",
+				func() (environment.Completed, error) { return e.policy.Complete(e.running, asked[i]) })
+		})
+	}
+	together.Wait()
+	if err := firstError(errs); err != nil {
+		return nil, err
+	}
+	// Prompts stay in their order; the samples of one are equal but for their IDs.
+	for begin := 0; begin < len(asked); {
+		end := begin + 1
+		for end < len(asked) && isSamePrompt(asked[begin], asked[end]) {
+			end++
+		}
+		slices.SortFunc(out[begin:end], func(a, b environment.Completed) int { return cmp.Compare(a.ID, b.ID) })
+		begin = end
+	}
+	return out, nil
+}
+
+// isSamePrompt reports whether completions of one request are choices of one prompt.
+func isSamePrompt(a, b environment.Completion) bool {
+	return a.Text == b.Text && slices.Equal(a.Tokens, b.Tokens)
+}
+
+// firstError returns the error that says most: the end of the episode before a limit, and that before a refusal.
+func firstError(errs []error) error {
+	var first error
+	for _, err := range errs {
+		if err != nil && (first == nil || errors.Is(first, context.Canceled)) {
+			first = err
+		}
+	}
+	return first
+}

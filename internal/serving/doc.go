@@ -1,0 +1,10 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package serving answers people and programs with the weights of checkpoints: in the renderer of their run, and over
+// HTTP in the dialects of package dialect. Whoever asks decides on the sampling, unlike in an episode.
+//
+// The Tinker API returns a sample once it is complete. So a reply that streams is sampled in pieces, each of which
+// continues the prompt with the tokens before it. What a piece says is shown only as far as no later token can change
+// how it is read.
+package serving
