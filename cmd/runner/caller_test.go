@@ -143,7 +143,7 @@ func TestCallerThatDoesNotRead(t *testing.T) {
 
 // TestRunnerThatIsNotProcess1 has the runner be a process like others: it also finds all descendants.
 func TestRunnerThatIsNotProcess1(t *testing.T) {
-	h := tryRunner(t, false)
+	h := tryRunner(t, false, "")
 	if h == nil {
 		t.Fatal("the runner does not start")
 	}

@@ -367,6 +367,10 @@ func TestHostileCalls(t *testing.T) {
 	patient := hostileLimits
 	patient.CallSeconds = 2
 	stopping := start(t, c, "stopping", python.Function{Code: hostileCode}, protocol.Spec{Limits: patient})
+	// Processes share memory that counts for each of them: a bomb that grows fast has too much of it before it is seen.
+	roomy := hostileLimits
+	roomy.MemoryBytes = 16 << 30
+	forking := start(t, c, "forking", python.Function{Code: hostileCode}, protocol.Spec{Limits: roomy})
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			program := program
@@ -375,6 +379,8 @@ func TestHostileCalls(t *testing.T) {
 				program = stopping
 			case "cpuSeconds":
 				program = working
+			case "processes":
+				program = forking
 			}
 			row := map[string]any{"do": tc.do, "with": tc.with}
 			result, err := call(t, program, row, "")

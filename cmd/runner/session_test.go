@@ -204,7 +204,9 @@ func TestDaemonsEndWithTheirSession(t *testing.T) {
 			if err != nil {
 				t.Fatal(describe(err))
 			}
-			if result.Evidence.Left == 0 {
+			// A daemon that always moves to another process may be missed by one look at the process table, and is then
+			// killed after the next.
+			if kind == "daemon" && result.Evidence.Left == 0 {
 				t.Error("got no process that was left, want the daemon")
 			}
 			eventually(t, "the daemon has ended", func() bool { return h.below(t) == 1 })

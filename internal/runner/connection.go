@@ -175,7 +175,8 @@ func (c *connection) greet(reader *protocol.Reader) error {
 	}
 	bounds := protocol.DefaultLines
 	c.send(&protocol.Message{Type: protocol.TypeHello, ID: message.ID, Version: version, Bounds: &bounds,
-		Runner: c.server.Version})
+		Runner:    c.server.Version,
+		Isolation: &protocol.Isolation{Level: c.server.Isolation.Level(), Landlock: c.server.Isolation.ABI}})
 	return nil
 }
 

@@ -43,6 +43,14 @@ func (s *slot) giveDir(r *request) error {
 		r.dir = r.session.dir
 		return nil
 	}
+	if s.program.spec.Sandbox != nil { // it may write there alone
+		r.dir = s.running.home
+		if r.session != nil {
+			r.session.dir, r.session.slot = r.dir, s
+			s.sessions[r.session] = true
+		}
+		return nil
+	}
 	if n := len(s.dirs); n > 0 && r.session == nil {
 		r.dir, s.dirs = s.dirs[n-1], s.dirs[:n-1]
 		return nil
@@ -200,7 +208,7 @@ func (s *slot) result(m *protocol.Message) {
 		answer.Value, answer.Error = nil, m.Error.Sanitize()
 	}
 	p.answer(r, answer)
-	if s.only != nil || spoils(answer) || s.load() == 0 && s.running.watch.zombies.Load() > maxZombies {
+	if s.only != nil && s.load() == 0 || spoils(answer) || s.load() == 0 && s.running.watch.zombies.Load() > maxZombies {
 		s.retire("The process was replaced.")
 	}
 	p.dispatch()
@@ -235,6 +243,9 @@ func (s *slot) leave(r *request, failed bool) int {
 	if s.load() == 0 {
 		left = s.running.watch.end(session != nil)
 	}
+	if r.dir == s.running.home { // it ends with the process
+		return left
+	}
 	if session == nil {
 		if err := server.Scratch.Clear(r.dir); err == nil {
 			s.dirs = append(s.dirs, r.dir)
@@ -242,7 +253,7 @@ func (s *slot) leave(r *request, failed bool) int {
 		}
 	}
 	s.running.watch.setDir(r.dir, false)
-	s.program.wipe(r.dir)
+	s.program.wipe(func() {}, r.dir)
 	return left
 }
 

@@ -96,10 +96,17 @@ func (p *program) tryPost(f func()) {
 }
 
 func (p *program) run() {
-	for range p.spec.Processes {
-		s := &slot{program: p}
-		p.slots = append(p.slots, s)
-		s.spawn()
+	switch {
+	case p.spec.Sandbox != nil:
+		p.stopping = !p.admitted()
+	case !p.networkIsConfined():
+		p.stopping = true
+	default:
+		for range p.spec.Processes {
+			s := &slot{program: p}
+			p.slots = append(p.slots, s)
+			s.spawn()
+		}
 	}
 	for !p.stopping || p.isAlive() {
 		(<-p.inbox)()
@@ -156,6 +163,9 @@ func (p *program) request(m *protocol.Message) {
 	if m.Type == protocol.TypeStop {
 		p.stop(m.ID)
 		return
+	}
+	if p.spec.Sandbox != nil && (m.Type == protocol.TypeOpen || m.Type == protocol.TypeCall && m.Session == "") {
+		m.Alone = true
 	}
 	r := &request{Message: m}
 	p.requests[m.ID] = r
@@ -215,6 +225,9 @@ func (p *program) dispatch() {
 				return
 			}
 			s = &slot{program: p, only: r}
+			if !s.claim(r) {
+				return
+			}
 			p.alone[s] = true
 			p.queue = p.queue[1:]
 			s.spawn()
@@ -293,14 +306,15 @@ func (p *program) failWaiting(err *protocol.Error, evidence *protocol.Evidence) 
 	}
 }
 
-// wipe removes directories in the background.
-func (p *program) wipe(names ...string) {
+// wipe removes directories in the background, and then calls a function.
+func (p *program) wipe(then func(), names ...string) {
 	p.wiping.Go(func() {
 		for _, name := range names {
 			if err := p.conn.server.Scratch.Wipe(name); err != nil {
 				p.conn.server.Log.Warn("A scratch directory could not be wiped. It is wiped when the runner starts.", "err", err)
 			}
 		}
+		then()
 	})
 }
 

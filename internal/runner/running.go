@@ -41,8 +41,9 @@ type running struct {
 	spec   protocol.Spec
 	out    chan *protocol.Message
 
-	mu   sync.Mutex
-	tail []byte
+	mu     sync.Mutex
+	tail   []byte
+	stdout []byte // of a plain process
 }
 
 // begin makes a home directory and starts a process in it.
@@ -71,6 +72,7 @@ func begin(server *Server, spec protocol.Spec) (*running, error) {
 		child, err = server.Children.Start(process.Launch{
 			Command: spec.Command, Env: list, Dir: path,
 			AddressSpace: spec.Limits.AddressSpaceBytes, OpenFiles: spec.Limits.OpenFiles, FileBytes: spec.Limits.FileBytes,
+			Sandbox: server.sandboxOf(spec), Network: server.networkOf(spec),
 		})
 	}
 	if err != nil {
@@ -82,28 +84,34 @@ func begin(server *Server, spec protocol.Spec) (*running, error) {
 	r := &running{server: server, child: child, home: home, spec: spec, out: make(chan *protocol.Message, unreadLines)}
 	r.watch = &watch{children: server.Children, child: child, limits: spec.Limits}
 	r.watch.setDir(home, true)
+	if child.Connections != nil {
+		go r.connect()
+	}
 	return r, nil
 }
 
-// follow reads what the process writes until it has ended, and everything with it; then it calls ended.
-func (r *running) follow(read func(*protocol.Message, error), ended func()) {
+// readLines reads the messages that the process writes.
+func (r *running) readLines(read func(*protocol.Message, error)) {
+	bounds := protocol.Lines{Bytes: r.spec.Limits.LineBytes, Depth: protocol.DefaultLines.Depth}
+	reader := protocol.NewReader(r.child.Out, bounds, protocol.FromProgram)
+	for {
+		message, err := reader.Read()
+		read(message, err)
+		if err != nil {
+			return
+		}
+	}
+}
+
+// follow reads and writes until the process has ended, and everything with it; then it calls ended.
+func (r *running) follow(read, write, ended func()) {
 	r.server.mu.Lock()
 	r.server.watched[r.watch] = true
 	r.server.mu.Unlock()
 	var readers sync.WaitGroup
-	readers.Go(func() {
-		bounds := protocol.Lines{Bytes: r.spec.Limits.LineBytes, Depth: protocol.DefaultLines.Depth}
-		reader := protocol.NewReader(r.child.Out, bounds, protocol.FromProgram)
-		for {
-			message, err := reader.Read()
-			read(message, err)
-			if err != nil {
-				return
-			}
-		}
-	})
+	readers.Go(read)
 	readers.Go(r.readOutput)
-	go r.write()
+	go write()
 	go func() {
 		<-r.child.Done
 		r.server.mu.Lock()

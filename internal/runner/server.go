@@ -12,10 +12,12 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tinker-operator/tinker-operator/internal/runner/isolation"
 	"github.com/tinker-operator/tinker-operator/internal/runner/process"
 	"github.com/tinker-operator/tinker-operator/internal/runner/scratch"
 )
@@ -42,11 +44,14 @@ type Server struct {
 	Log      *slog.Logger
 	// Version is the version of the program, for callers' logs.
 	Version string
+	// Isolation is how programs can be confined.
+	Isolation isolation.Found
 
 	mu          sync.Mutex
 	connections map[*connection]bool
 	watched     map[*watch]bool
 	left        chan struct{} // something when a connection has ended
+	exclusive   atomic.Bool   // a program runs that could read or end others
 }
 
 // Serve serves until leave is closed and no caller is connected. A program can only make it leave when there is nobody

@@ -61,6 +61,8 @@ type slot struct {
 	sessions  map[*session]bool
 	dirs      []string // empty directories, for calls without a session
 	eof       time.Time
+	stdin     string // of a plain process
+	claimed   bool
 }
 
 // spawn starts a process in the background.
@@ -68,9 +70,16 @@ func (s *slot) spawn() {
 	s.state, s.began = slotStarting, time.Now()
 	s.cancels, s.wire, s.eof = false, 0, time.Time{}
 	s.requests, s.questions, s.sessions, s.dirs = map[int64]*request{}, map[int64]bool{}, map[*session]bool{}, nil
-	p := s.program
+	p, spec := s.program, s.program.spec
+	if spec.Plain {
+		var wrong *protocol.Error
+		if spec, s.stdin, wrong = spec.RunOf(s.only.Message); wrong != nil {
+			s.ended(wrong, protocol.Evidence{})
+			return
+		}
+	}
 	go func() {
-		r, err := begin(p.conn.server, p.spec)
+		r, err := begin(p.conn.server, spec)
 		p.post(func() { s.spawned(r, err) })
 	}()
 }
@@ -83,16 +92,20 @@ func (s *slot) spawned(r *running, err error) {
 	}
 	p := s.program
 	s.running = r
-	r.follow(
-		func(m *protocol.Message, err error) {
-			p.post(func() {
-				if s.running == r {
-					s.read(m, err)
-				}
-			})
-		},
-		func() { p.post(func() { s.died(r) }) },
-	)
+	if p.spec.Plain {
+		if p.requests[s.only.ID] == s.only {
+			s.feed(r)
+			return
+		}
+	}
+	read := func(m *protocol.Message, err error) {
+		p.post(func() {
+			if s.running == r {
+				s.read(m, err)
+			}
+		})
+	}
+	r.follow(func() { r.readLines(read) }, r.write, func() { p.post(func() { s.died(r) }) })
 	r.send(&protocol.Message{
 		Type: protocol.TypeHello, Versions: []int{protocol.Version}, Config: p.spec.Config,
 		Scratch: p.conn.server.Scratch.Path(r.home),
@@ -185,6 +198,9 @@ func (s *slot) died(r *running) {
 		evidence.Limit, evidence.Value, evidence.Seen = why.evidence.Limit, why.evidence.Value, why.evidence.Seen
 		evidence.Breach = why.evidence.Breach
 	}
+	if s.program.spec.Plain && (err.Code == protocol.CodeDied || err.Code == protocol.CodeLimit) {
+		s.settle(r, evidence)
+	}
 	s.ended(err, evidence)
 }
 
@@ -214,9 +230,11 @@ func (s *slot) ended(err *protocol.Error, evidence protocol.Evidence) {
 			delete(p.sessions, r.Session)
 		}
 	}
+	var dirs []string
 	if s.running != nil {
-		p.wipe(s.running.directories()...)
+		dirs = s.running.directories()
 	}
+	p.wipe(s.release, dirs...)
 	s.running, s.requests, s.sessions = nil, nil, nil
 	s.ends++
 	s.next(now, wasReady, err, evidence)

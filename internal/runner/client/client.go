@@ -74,8 +74,9 @@ const (
 // Client is a connection to a runner. It is safe for concurrent use.
 type Client struct {
 	conn net.Conn
-	// Runner is the version of the runner's program.
-	Runner string
+	// Runner is the version of the runner's program, and Isolation is how it can confine programs.
+	Runner    string
+	Isolation protocol.Isolation
 
 	writing sync.Mutex // of lines; ids are in the order of the lines
 	last    int64
@@ -144,6 +145,9 @@ func (c *Client) greet(reader *protocol.Reader) error {
 		return fmt.Errorf("reading the runner's hello: it has chosen version %d", hello.Version)
 	}
 	c.Runner = hello.Runner
+	if hello.Isolation != nil {
+		c.Isolation = *hello.Isolation
+	}
 	return c.conn.SetReadDeadline(time.Time{})
 }
 

@@ -5,8 +5,12 @@
 // it under Name.
 package command
 
+import "github.com/tinker-operator/tinker-operator/internal/runner/spawn"
+
 // Name is what a program is called that is to be the runner, whatever its file.
 const Name = "runner"
 
-// IsRunner reports whether a program is to be the runner, by its arguments.
-func IsRunner(arguments []string) bool { return len(arguments) > 1 && arguments[0] == Name }
+// IsRunner reports whether a program is to be the runner, or a part of it, by its arguments.
+func IsRunner(arguments []string) bool {
+	return len(arguments) > 1 && (arguments[0] == Name || arguments[1] == spawn.Argument)
+}

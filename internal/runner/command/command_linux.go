@@ -14,8 +14,10 @@ import (
 	"syscall"
 
 	"github.com/tinker-operator/tinker-operator/internal/runner"
+	"github.com/tinker-operator/tinker-operator/internal/runner/isolation"
 	"github.com/tinker-operator/tinker-operator/internal/runner/process"
 	"github.com/tinker-operator/tinker-operator/internal/runner/scratch"
+	"github.com/tinker-operator/tinker-operator/internal/runner/spawn"
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
@@ -24,6 +26,9 @@ func Main(arguments []string) int {
 	if len(arguments) == 1 && arguments[0] == process.LaunchArgument {
 		process.Launched()
 		return 1
+	}
+	if len(arguments) == 1 && arguments[0] == spawn.Argument {
+		return spawn.Main(os.Stdin, os.Stdout)
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	if err := run(arguments, log); err != nil {
@@ -63,6 +68,7 @@ func run(arguments []string, log *slog.Logger) error {
 	}
 	server := &runner.Server{
 		Socket: *socket, Scratch: base, Children: process.NewChildren(), Log: log, Version: version.String(),
+		Isolation: isolation.Find(),
 	}
 	return server.Serve(context.Background(), leave)
 }

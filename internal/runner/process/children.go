@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tinker-operator/tinker-operator/internal/runner/isolation"
 )
 
 // Child is a process that was started.
@@ -25,6 +27,8 @@ type Child struct {
 	PID int
 	// In and Out are its protocol, Err is what it prints.
 	In, Out, Err *os.File
+	// Connections is where its calls of connect are answered, for a process with a confined network; nil for others.
+	Connections *os.File
 	// Done is closed when the process has ended. Then the fields below are set.
 	Done      chan struct{}
 	Status    unix.WaitStatus
@@ -126,6 +130,15 @@ func (c *Children) Start(what Launch) (*Child, error) {
 	for i, file := range pipes.theirs {
 		fds[i] = file.Fd()
 	}
+	socket, err := openSocket(what)
+	if err != nil {
+		closeAll(pipes.ours[:])
+		return nil, err
+	}
+	defer closeAll(socket[:])
+	if theirs := socket[1]; theirs != nil {
+		fds = append(fds, theirs.Fd())
+	}
 	s := start{child: child, err: make(chan error, 1), attributes: &syscall.ProcAttr{
 		Dir: "/", Files: fds, Env: []string{},
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL},
@@ -143,7 +156,10 @@ func (c *Children) Start(what Launch) (*Child, error) {
 	if len(failure) > 0 {
 		err = errors.New(string(failure))
 	}
-	if err = errors.Join(err, readErr); err != nil {
+	if err = errors.Join(err, readErr); err == nil && what.Network != nil {
+		child.Connections, err = isolation.ReceiveListener(int(socket[0].Fd()))
+	}
+	if err != nil {
 		c.Kill(child)
 		child.Close()
 		return nil, err
@@ -152,7 +168,20 @@ func (c *Children) Start(what Launch) (*Child, error) {
 }
 
 // Close closes the pipes of a child.
-func (c *Child) Close() { closeAll([]*os.File{c.In, c.Out, c.Err}) }
+func (c *Child) Close() { closeAll([]*os.File{c.In, c.Out, c.Err, c.Connections}) }
+
+// openSocket returns the ends of the socket over which a launch sends where its calls of connect are answered. There is
+// none for a process with the network of its container.
+func openSocket(what Launch) ([2]*os.File, error) {
+	if what.Network == nil {
+		return [2]*os.File{}, nil
+	}
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return [2]*os.File{}, fmt.Errorf("starting a process: %w", err)
+	}
+	return [2]*os.File{os.NewFile(uintptr(fds[0]), "ours"), os.NewFile(uintptr(fds[1]), "theirs")}, nil
+}
 
 // pipeEnds are the two ends of the pipes to a child: standard input, output and error, what to run, and why that
 // failed.

@@ -15,11 +15,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tinker-operator/tinker-operator/internal/runner/isolation"
 )
 
 // LaunchArgument is the argument with which the runner's program applies limits to itself and becomes another program.
@@ -32,12 +35,19 @@ type Launch struct {
 	Dir     string
 	// AddressSpace, OpenFiles and FileBytes are limits of each process of the tree.
 	AddressSpace, OpenFiles, FileBytes int64
+	// Sandbox confines the process with what there is for that; nil for a program that a user wrote.
+	Sandbox *isolation.Found
+	// Network has the runner connect for the process, and confines it with what there is for that; nil for a process
+	// with the network of its container.
+	Network *isolation.Found
 }
 
 // The file descriptors of a launch beside the standard ones.
 const (
 	launchConfig = 3
 	launchStatus = 4
+	// launchSocket is a Unix socket, of a launch with a confined network alone.
+	launchSocket = 5
 )
 
 // The niceness of programs. One that has hundreds of processes must not keep the runner from the processor, which is to
@@ -47,6 +57,7 @@ const niceness = 19
 // Launched is the main function of the runner's program with LaunchArgument. It returns only if the command cannot be
 // run.
 func Launched() {
+	debug.SetGCPercent(-1) // a collection would need memory when there is none any more
 	runtime.LockOSThread() // niceness and no_new_privs belong to the thread that becomes the program
 	unix.CloseOnExec(launchStatus)
 	status := os.NewFile(launchStatus, "status")
@@ -122,7 +133,20 @@ func confine(what Launch) error {
 	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, niceness)
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	_ = unix.CloseRange(launchStatus+1, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+	if what.Sandbox != nil { // it reaches all threads by a signal
+		if err := what.Sandbox.ConfineFiles(what.Dir, what.Env); err != nil {
+			return err
+		}
+	}
+	if what.Network != nil {
+		if err := what.Network.ConfineProcess(); err != nil {
+			return err
+		}
+	}
 	if err := restoreSignals(); err != nil {
+		return err
+	}
+	if err := forbidCalls(what); err != nil {
 		return err
 	}
 	for _, limit := range []struct {
@@ -132,11 +156,23 @@ func confine(what Launch) error {
 		{unix.RLIMIT_CORE, 0},
 		{unix.RLIMIT_NOFILE, what.OpenFiles},
 		{unix.RLIMIT_FSIZE, what.FileBytes},
-		{unix.RLIMIT_AS, what.AddressSpace}, // the last one: this process may need memory until here
+		// The last one: this process can get no memory any more, and ends if it needs some.
+		{unix.RLIMIT_AS, what.AddressSpace},
 	} {
 		if err := lower(limit.resource, uint64(limit.value)); err != nil {
 			return fmt.Errorf("limiting the process: %w", err)
 		}
+	}
+	return nil
+}
+
+// forbidCalls applies the filter of system calls of a sandbox or of a confined network.
+func forbidCalls(what Launch) error {
+	switch {
+	case what.Sandbox != nil:
+		return isolation.ForbidCalls()
+	case what.Network != nil:
+		return isolation.ConfineNetwork(launchSocket)
 	}
 	return nil
 }

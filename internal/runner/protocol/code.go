@@ -33,6 +33,7 @@ const (
 const (
 	CodeStartFailed  Code = "start_failed"  // the command cannot be run
 	CodeStartTimeout Code = "start_timeout" // not ready in time
+	CodeIsolation    Code = "isolation"     // there is less of it than the program needs
 	CodeDied         Code = "died"          // it ended by itself; Exit or Signal says how
 	CodeLimit        Code = "limit"         // Evidence.Limit names the limit
 	CodeProtocol     Code = "protocol"      // Evidence.Breach names the rule

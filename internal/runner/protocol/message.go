@@ -64,8 +64,9 @@ type Message struct {
 	Versions []int  `json:"versions,omitempty"`
 	Version  int    `json:"version,omitempty"`
 	Bounds   *Lines `json:"bounds,omitempty"`
-	// Runner is the version of the runner's program, in its hello.
-	Runner string `json:"runner,omitempty"`
+	// Runner is the version of the runner's program, in its hello, and Isolation is how it can confine programs.
+	Runner    string     `json:"runner,omitempty"`
+	Isolation *Isolation `json:"isolation,omitempty"`
 
 	// Program names a program of the connection.
 	Program string `json:"program,omitempty"`
@@ -113,6 +114,14 @@ type Spec struct {
 	// Concurrency is how many calls a process has at once. Defaults to 1.
 	Concurrency int    `json:"concurrency,omitempty"`
 	Limits      Limits `json:"limits"`
+	// Sandbox confines the processes; a program that a policy wrote has one. Such a program has no process until it is
+	// called.
+	Sandbox *Sandbox `json:"sandbox,omitempty"`
+	// Network confines the network of the processes. If it is absent, they have their container's network.
+	Network *Network `json:"network,omitempty"`
+	// Plain says that the processes do not speak the protocol. A call of the method run has a Run as its parameters, and
+	// an Outcome as its value. It needs a Sandbox.
+	Plain bool `json:"plain,omitempty"`
 }
 
 // Limits bound a program. A limit of 0 has the default.

@@ -69,6 +69,9 @@ func (s Spec) Validate() (Spec, *Error) {
 	if err := validateFiles(s.Files); err != nil {
 		return s, err
 	}
+	if err := s.validateSandbox(); err != nil {
+		return s, err
+	}
 	if err := s.Limits.validate(); err != nil {
 		return s, err
 	}

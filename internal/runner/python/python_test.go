@@ -292,6 +292,58 @@ class random:
 	}
 }
 
+// TestEpisodesDrawApart plays episodes one after the other and beside each other. Each of them, and each task that it
+// starts, draws the same numbers.
+func TestEpisodesDrawApart(t *testing.T) {
+	const code = `
+import asyncio, inspect, numpy, random
+async def draw():
+    await asyncio.sleep(0)
+    assert inspect.getcoroutinestate(asyncio.current_task().get_coro()) == "CORO_RUNNING"  # anyio asks it
+    return random.random() + numpy.random.value()
+async def episode(row, policy, seed):
+    first, value = random.random(), numpy.random.value()
+    await policy.chat("go on")
+    left, right = await asyncio.gather(draw(), draw())
+    return {"reward": random.random(), "first": first, "value": value, "next": numpy.random.value(), "left": left, "right": right,
+            "same": left == right or first == random.random()}
+`
+	files := map[string]string{"numpy.py": `
+class random:
+    state = -1
+    @classmethod
+    def seed(cls, seed): cls.state = seed
+    @classmethod
+    def get_state(cls): return [cls.state]
+    @classmethod
+    def set_state(cls, state): cls.state = state[0]
+    @classmethod
+    def value(cls):
+        cls.state += 1
+        return cls.state
+`}
+	const row = `{"row": {}}`
+	answer := func(asked protocol.Message) protocol.Message {
+		return protocol.Message{Type: protocol.TypeAnswer, ID: asked.ID, Value: json.RawMessage(`{"text": ""}`)}
+	}
+	for version, interpreter := range interpreters(t) {
+		p, _ := start(t, interpreter, Function{Code: code}, files)
+		var want []string
+		for id, seed := range []uint64{5, 6} {
+			want = append(want, outcome(p.say(answer(p.call(int64(id+1), "episode", row, seed)))))
+		}
+		if want[0] == want[1] || !strings.Contains(want[0], `"same":0`) || !strings.Contains(want[0], `"next":7`) {
+			t.Errorf("Python %s: got %s, want numbers that the seed decides", version, want)
+		}
+		one, other := p.call(3, "episode", row, 5), p.call(4, "episode", row, 6)
+		got := []string{outcome(p.say(answer(one)))}
+		got = append(got, outcome(p.say(answer(other))))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("Python %s: episodes beside each other draw other numbers (-alone +beside):\n%s", version, diff)
+		}
+	}
+}
+
 // TestEpisodeAsksThePolicy plays an episode of a class with start and step, and one of token ids.
 func TestEpisodeAsksThePolicy(t *testing.T) {
 	const environment = `

@@ -7,7 +7,9 @@ what user code prints goes to standard error.
 """
 
 import asyncio
+import collections.abc
 import contextvars
+import hashlib
 import importlib
 import importlib.abc
 import importlib.util
@@ -25,7 +27,9 @@ import types
 import warnings
 
 VERSION = 1
-ARGUMENTS = {"reward": ("row", "reply"), "rewards": ("row", "replies"), "episode": ("row", "policy", "seed")}
+ARGUMENTS = {
+    "reward": ("row", "reply"), "rewards": ("row", "replies"), "episode": ("row", "policy", "seed"), "agent": ("task", "base_url"),
+}
 CLASS = "Environment"
 MAX_TEXT = 2000
 
@@ -238,7 +242,7 @@ def find(module, config):
         return adapt(function), "episode"
     entry = entry or (found if found in ARGUMENTS else "reward")
     check_arguments(function, found, ARGUMENTS[entry])
-    if entry == "episode" and not inspect.iscoroutinefunction(function):
+    if entry in ("episode", "agent") and not inspect.iscoroutinefunction(function):
         raise Fault("wrong_signature", "%s must be written with async def." % found, line_of_function(function))
     return function, entry
 
@@ -369,6 +373,15 @@ def standard(value, entry="reward"):
     return result
 
 
+def said(value, rewards):
+    """Returns what an agent has returned: its rewards, or a text."""
+    if rewards:
+        return standard(value)
+    if value is not None and not isinstance(value, str):
+        raise Fault("wrong_type", "agent must return a text or None, and returns %s." % kind_of(value))
+    return {"output": value}
+
+
 def is_bool(value):
     return isinstance(value, bool) or kind_of(value) in ("bool_", "bool") and hasattr(value, "item")
 
@@ -428,6 +441,95 @@ def seed_numpy(seed):
         numpy.random.seed(seed % 2**32)
 
 
+class Generators:
+    """The states of random and of numpy in a task: what its calls draw does not depend on the tasks beside it.
+
+    A task that another one starts has generators of its own, whose seed is a digest of the other's seed and of how many tasks
+    that one has started before.
+    """
+
+    current = contextvars.ContextVar("generators", default=None)
+    active = None  # those whose states random and numpy have now
+
+    def __init__(self, seed, numpy):
+        self.seed = seed
+        self.numpy = numpy  # SeedNumpy
+        self.random_state = self.numpy_state = None
+        self.tasks = 0
+
+    def child(self):
+        text = "%d/%d" % (self.seed, self.tasks)
+        self.tasks += 1
+        return Generators(int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big"), self.numpy)
+
+    def activate(self):
+        if Generators.active is self:
+            return
+        if Generators.active:
+            Generators.active.keep()
+        Generators.active = self
+        self.numpy.seed = self.seed
+        if self.random_state:
+            random.setstate(self.random_state)
+        else:
+            random.seed(self.seed)
+        if self.numpy_state:
+            sys.modules["numpy"].random.set_state(self.numpy_state)
+        else:
+            seed_numpy(self.seed)
+
+    def keep(self):
+        self.random_state = random.getstate()
+        numpy = sys.modules.get("numpy")
+        if hasattr(numpy, "random"):
+            self.numpy_state = numpy.random.get_state()
+
+    def forget(self):
+        """Has nothing of them kept: the task has ended."""
+        if Generators.active is self:
+            Generators.active = None
+
+
+class Steps(collections.abc.Coroutine):
+    """A coroutine before each of whose steps its generators are activated."""
+
+    def __init__(self, coroutine, generators):
+        self.coroutine = coroutine
+        self.generators = generators
+
+    def __getattr__(self, name):  # cr_running and others, by which anyio and asyncio look at a coroutine
+        return getattr(self.coroutine, name)
+
+    def step(self, function, *arguments):
+        Generators.current.set(self.generators)
+        self.generators.activate()
+        try:
+            return function(*arguments)
+        except BaseException:  # noqa: B902: the coroutine has ended
+            self.generators.forget()
+            raise
+
+    def send(self, value):
+        return self.step(self.coroutine.send, value)
+
+    def throw(self, *error):
+        return self.step(self.coroutine.throw, *error)
+
+    def close(self):
+        self.coroutine.close()
+
+    def __await__(self):
+        return self
+
+
+def make_task(loop, coroutine, **options):
+    """The task factory of the loop: what user code starts has generators of its own."""
+    generators = Generators.current.get()
+    if generators and inspect.iscoroutine(coroutine):
+        coroutine = Steps(coroutine, generators.child())
+    return asyncio.Task(coroutine, loop=loop, **options)
+
+
 class Program:
     """The user's code and the calls that are open."""
 
@@ -458,6 +560,8 @@ class Program:
             return [params.get("row"), Reply(params["reply"])]
         if method == "rewards":
             return [params.get("row"), [Reply(reply) for reply in params["replies"]]]
+        if method == "agent":
+            return [params["task"], params["base_url"]]
         policy = Policy(lambda *question: self.ask(message["id"], *question), message.get("scratch", ""))
         return [params.get("row"), policy, message.get("seed", 0)]
 
@@ -467,6 +571,8 @@ class Program:
             raise Fault("not_awaited", text[:1].upper() + text[1:] + ".", {"file": file, "number": lineno, "text": line})
         if self.entry == "rewards":
             return standard_list(value, message["params"]["replies"])
+        if self.entry == "agent":
+            return said(value, message["params"].get("rewards"))
         return standard(value, self.entry)
 
     def answer(self, message, value=None, fault=None):
@@ -526,7 +632,8 @@ class Program:
         if kind in ("open", "close"):
             self.answer(message, {})
         elif kind == "call":
-            self.tasks[message["id"]] = loop.create_task(self.call_async(message))
+            generators = Generators(message.get("seed", 0), self.numpy)
+            self.tasks[message["id"]] = loop.create_task(Steps(self.call_async(message), generators))
         elif kind == "cancel" and message["id"] in self.tasks:
             self.tasks[message["id"]].cancel()
         elif kind == "answer":
@@ -542,8 +649,6 @@ class Program:
         found = []
         unawaited.set(found)
         try:
-            if not self.tasks.keys() - {message["id"]}:
-                self.seed(message.get("seed", 0))
             value = self.finish(message, await self.function(*self.arguments(message)), found)
             fault = None
         except BaseException as error:  # noqa: B902: also SystemExit
@@ -563,6 +668,7 @@ class Program:
 
     async def main_async(self):
         self.main = asyncio.current_task()
+        asyncio.get_running_loop().set_task_factory(make_task)
         await self.run_async()
 
 

@@ -1,0 +1,207 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package isolation
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// How the kernel writes a call that waits for its answer, the answer, and a file descriptor that the caller gets.
+type (
+	notification struct {
+		id           uint64
+		pid, flags   uint32
+		call         int32
+		architecture uint32
+		pointer      uint64
+		arguments    [6]uint64
+	}
+	answer struct {
+		id    uint64
+		value int64
+		errno int32
+		flags uint32
+	}
+	addition struct {
+		id                              uint64
+		flags, source, target, newFlags uint32
+	}
+)
+
+// connectSeconds bounds a connection to one of the permitted addresses, which are on this machine.
+const connectSeconds = 10
+
+// Connect answers the calls of connect of a program, until it has ended or the listener is closed. A program whose call
+// names a permitted address has a connection that was made here, in the place of its socket; every other call is
+// refused. What the program does to its memory meanwhile changes nothing: the address is read once.
+func Connect(listener *os.File, permitted []netip.AddrPort) error {
+	raw, err := listener.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("listening for connections: %w", err)
+	}
+	for {
+		var received notification
+		ended := false
+		err := raw.Read(func(fd uintptr) bool {
+			var isThere bool
+			isThere, ended = receive(int(fd), &received)
+			return isThere || ended
+		})
+		if err != nil || ended {
+			return nil //nolint:nilerr // The listener was closed: the program has ended.
+		}
+		if received.id != 0 {
+			go serve(raw, received, permitted)
+		}
+	}
+}
+
+// receive receives a call if there is one. The identity of one that has gone meanwhile is 0.
+func receive(fd int, received *notification) (isThere, ended bool) {
+	list := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	if _, err := unix.Poll(list, 0); err != nil {
+		return true, false
+	}
+	if list[0].Revents&unix.POLLIN == 0 {
+		return false, list[0].Revents&(unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0
+	}
+	*received = notification{}
+	if control(fd, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(received)) != 0 {
+		received.id = 0
+	}
+	return true, false
+}
+
+func control(fd int, request uintptr, argument unsafe.Pointer) unix.Errno {
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(argument))
+	return errno
+}
+
+// serve answers one call. Calls of several threads are answered at once.
+func serve(raw syscall.RawConn, of notification, permitted []netip.AddrPort) {
+	said := answer{id: of.id}
+	connection, flags, errno := connectFor(raw, of, permitted)
+	if errno == 0 {
+		add := addition{id: of.id, flags: unix.SECCOMP_ADDFD_FLAG_SETFD, source: uint32(connection),
+			target: uint32(of.arguments[0]), newFlags: flags}
+		errno = controlOf(raw, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&add))
+		_ = unix.Close(connection)
+	}
+	said.errno = -int32(errno)
+	_ = controlOf(raw, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&said)) // The program may have ended.
+}
+
+func controlOf(raw syscall.RawConn, request uintptr, argument unsafe.Pointer) unix.Errno {
+	errno := unix.EBADF
+	_ = raw.Control(func(fd uintptr) { errno = control(int(fd), request, argument) })
+	return errno
+}
+
+// connectFor returns a connection for a call, and the flag of its file descriptor; or the error that the program gets.
+func connectFor(raw syscall.RawConn, of notification, permitted []netip.AddrPort) (int, uint32, unix.Errno) {
+	address, errno := addressOf(of)
+	if errno != 0 {
+		return 0, 0, errno
+	}
+	flags, errno := flagsOf(of)
+	if errno != 0 {
+		return 0, 0, errno
+	}
+	// The process that was read is the one that calls only if the call still waits.
+	if errno := controlOf(raw, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&of.id)); errno != 0 {
+		return 0, 0, errno
+	}
+	if !slices.Contains(permitted, address) {
+		return 0, 0, unix.EACCES
+	}
+	connection, err := dial(address, flags&unix.O_NONBLOCK != 0)
+	if err != nil {
+		errno := unix.EACCES
+		if errors.As(err, &errno); errno == unix.EINPROGRESS { // what a connection is after its limit
+			errno = unix.ETIMEDOUT
+		}
+		return 0, 0, errno
+	}
+	return connection, uint32(flags & unix.O_CLOEXEC), 0
+}
+
+// addressOf reads the address that a call names.
+func addressOf(of notification) (netip.AddrPort, unix.Errno) {
+	var none netip.AddrPort
+	if of.pid == 0 || of.arguments[2] < unix.SizeofSockaddrInet4 {
+		return none, unix.EACCES
+	}
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", of.pid))
+	if err != nil {
+		return none, unix.EACCES
+	}
+	defer memory.Close()
+	text := make([]byte, unix.SizeofSockaddrInet4)
+	if _, err := memory.ReadAt(text, int64(of.arguments[1])); err != nil {
+		return none, unix.EFAULT
+	}
+	if binary.NativeEndian.Uint16(text) != unix.AF_INET {
+		return none, unix.EACCES
+	}
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(text[4:8])), binary.BigEndian.Uint16(text[2:4])), 0
+}
+
+// flagsOf returns the flags of the socket of a call.
+func flagsOf(of notification) (int64, unix.Errno) {
+	fd := strconv.FormatUint(of.arguments[0]&0xffffffff, 10)
+	target, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", of.pid, fd))
+	if err != nil {
+		return 0, unix.EBADF
+	}
+	if !strings.HasPrefix(target, "socket:") {
+		return 0, unix.ENOTSOCK
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%s", of.pid, fd))
+	if err != nil {
+		return 0, unix.EBADF
+	}
+	for line := range strings.Lines(string(text)) {
+		if octal, ok := strings.CutPrefix(line, "flags:"); ok {
+			flags, err := strconv.ParseInt(strings.TrimSpace(octal), 8, 64)
+			if err != nil {
+				return 0, unix.EBADF
+			}
+			return flags, 0
+		}
+	}
+	return 0, unix.EBADF
+}
+
+// dial connects. The connection has no delays, which clients ask for before they connect.
+func dial(address netip.AddrPort, nonblocking bool) (int, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
+	if err != nil {
+		return 0, err
+	}
+	limit := unix.Timeval{Sec: connectSeconds}
+	err = errors.Join(
+		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit),
+		unix.SetsockoptInt(fd, unix.SOL_TCP, unix.TCP_NODELAY, 1),
+		unix.Connect(fd, &unix.SockaddrInet4{Port: int(address.Port()), Addr: address.Addr().As4()}),
+		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{}),
+		unix.SetNonblock(fd, nonblocking))
+	if err != nil {
+		_ = unix.Close(fd)
+		return 0, err
+	}
+	return fd, nil
+}

@@ -1,0 +1,95 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package isolation confines programs that a policy wrote. A process that applies it has no sockets, and where the
+// kernel has Landlock, it writes to its home directory alone, reads what an image has installed, and signals none but
+// its own descendants. What a process starts has the same bounds, and nothing takes them away.
+//
+// It also confines the network of programs that a user wrote: they have connections that the runner makes for them, to
+// the addresses that it permits, and no other sockets.
+package isolation
+
+import "fmt"
+
+// Level is how far programs are kept from everything else. A higher level has what the lower ones have.
+type Level string
+
+// The levels.
+const (
+	// Process is limits of the runner, and no sockets.
+	Process Level = "Process"
+	// Landlock also bounds files.
+	Landlock Level = "Landlock"
+	// RuntimeClass is a kernel of the container's own: gVisor.
+	RuntimeClass Level = "RuntimeClass"
+)
+
+var ranks = map[Level]int{Process: 1, Landlock: 2, RuntimeClass: 3}
+
+// IsKnown reports whether there is such a level.
+func (l Level) IsKnown() bool { return ranks[l] > 0 }
+
+// Found is what there is.
+type Found struct {
+	// ABI is the version of Landlock that the kernel has; 0 for none.
+	ABI int
+	// OwnKernel says that the container has a kernel of its own.
+	OwnKernel bool
+	// Notifies says that the runner can connect in the place of a program.
+	Notifies bool
+}
+
+// Level returns the level of what there is.
+func (f Found) Level() Level {
+	switch {
+	case f.OwnKernel:
+		return RuntimeClass
+	case f.ABI > 0:
+		return Landlock
+	default:
+		return Process
+	}
+}
+
+// scopedABI is the first version of Landlock that keeps signals from processes outside.
+const scopedABI = 6
+
+// KeepsApart reports whether programs of one container can neither read nor end each other.
+func (f Found) KeepsApart() bool { return f.ABI >= scopedABI }
+
+// Check returns why programs that need a level cannot run.
+func (f Found) Check(minimum Level) error {
+	if f.Level().rank() >= minimum.rank() {
+		return nil
+	}
+	why := "the kernel of the node has no Landlock, or does not enable it at its start"
+	if minimum == RuntimeClass {
+		why = "the container has the kernel of the node, and not one of gVisor"
+	}
+	return fmt.Errorf("the isolation is %s, and execution.isolation.minimum is %s: %s", f.Level(), minimum, why)
+}
+
+// domainABI is the first version of Landlock that keeps programs from the memory and the environments of others without
+// a change of what they may do with files.
+const domainABI = 2
+
+// CheckNetwork returns why programs whose network has to be confined, with a minimum of isolation, cannot run.
+func (f Found) CheckNetwork(minimum Level) error {
+	const remedy = "set interaction.agent.network to Open, or execution.isolation.minimum to Process, which takes what " +
+		"there is"
+	switch err := f.Check(minimum); {
+	case err != nil:
+		return fmt.Errorf("%w; %s", err, remedy)
+	case minimum.rank() <= Process.rank():
+		return nil
+	case !f.Notifies:
+		return fmt.Errorf("the kernel cannot have the runner connect in the place of a program, which needs Linux 5.9: %s",
+			remedy)
+	case !f.OwnKernel && f.ABI < domainABI:
+		return fmt.Errorf("the kernel's Landlock has version %d, which keeps no program from the memory of others: %s",
+			f.ABI, remedy)
+	}
+	return nil
+}
+
+func (l Level) rank() int { return ranks[l] }

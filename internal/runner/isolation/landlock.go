@@ -1,0 +1,115 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package isolation
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	"github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+)
+
+// gVisor reports this version of its kernel, whatever its release.
+const gVisorVersion = "#1 SMP Sun Jan 10 15:06:54 PST 2016"
+
+// Find looks for what there is.
+func Find() Found {
+	var found Found
+	if abi, err := syscall.LandlockGetABIVersion(); err == nil {
+		found.ABI = abi
+	}
+	var name unix.Utsname
+	if err := unix.Uname(&name); err == nil {
+		found.OwnKernel = unix.ByteSliceToString(name.Version[:]) == gVisorVersion
+		found.Notifies = notifies(unix.ByteSliceToString(name.Release[:]))
+	}
+	return found
+}
+
+// installed are the folders that the programs of an image are installed in. What is not below them holds files of
+// other programs, of the node or of a person: /tmp, /run, /home, /root, /var, /sys.
+var installed = []string{
+	"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/usr", "/opt", "/etc", "/nix", "/app", "/proc",
+}
+
+// devices are those that programs use without harm.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+
+// beside are what an interpreter needs from the folder above the one in PATH.
+var beside = []string{"lib", "lib64", "libexec", "pyvenv.cfg"}
+
+// readable returns the folders that a program may read: those of the image, and those of its PATH, which may be
+// elsewhere on a workstation.
+func readable(env []string) (dirs, files []string) {
+	dirs = append(dirs, installed...)
+	for _, variable := range env {
+		list, found := strings.CutPrefix(variable, "PATH=")
+		if !found {
+			continue
+		}
+		for _, dir := range filepath.SplitList(list) {
+			if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
+				continue
+			}
+			dirs = append(dirs, dir)
+			for _, name := range beside {
+				path := filepath.Join(filepath.Dir(filepath.Clean(dir)), name)
+				if filepath.Ext(name) != "" {
+					files = append(files, path)
+				} else {
+					dirs = append(dirs, path)
+				}
+			}
+		}
+	}
+	return dirs, files
+}
+
+// ConfineFiles has this process, and the program that it becomes, write below home and read what is installed, as far
+// as there is Landlock. It needs no_new_privs.
+func (f Found) ConfineFiles(home string, env []string) error {
+	if f.ABI == 0 {
+		return nil
+	}
+	dirs, files := readable(env)
+	own := landlock.RWDirs(home)
+	if f.ABI > 1 {
+		own = own.WithRefer()
+	}
+	config := landlock.V7.BestEffort() // the files, signals and abstract sockets of the versions until 7
+	err := config.Restrict(own, landlock.RODirs(dirs...).IgnoreIfMissing(), landlock.ROFiles(files...).IgnoreIfMissing(),
+		landlock.RWFiles(devices...).IgnoreIfMissing())
+	if err != nil {
+		return fmt.Errorf("confining the program to its files: %w", err)
+	}
+	return nil
+}
+
+// ConfineProcess keeps this process, and the program that it becomes, from the memory, the environments and, as far as
+// the kernel can, the signals of processes that it has not started, and from TCP but for connections that it is given.
+// Files stay as they are.
+func (f Found) ConfineProcess() error {
+	var err error
+	switch {
+	case f.ABI >= networkABI:
+		all := landlock.V7.BestEffort()
+		if err = all.RestrictNet(); err == nil && f.KeepsApart() {
+			err = all.RestrictScoped()
+		}
+	case f.ABI >= domainABI:
+		err = landlock.V2.BestEffort().RestrictPaths(landlock.RWDirs("/").WithRefer())
+	}
+	if err != nil {
+		return fmt.Errorf("confining the program to its own processes: %w", err)
+	}
+	return nil
+}
+
+// networkABI is the first version of Landlock that forbids connections.
+const networkABI = 4

@@ -1,0 +1,189 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package spawn is the program below the runner that runs a command for each call: any program, in any language. It is
+// a part of the runner's own program, so that an image needs nothing for it. A process has one call at a time; what the
+// command leaves behind is ended by the runner.
+package spawn
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
+)
+
+// Argument is the argument with which the runner's program is this program.
+const Argument = "spawn-commands"
+
+// Method is the one method of the program.
+const Method = "run"
+
+// Command is the command line of this program below a runner.
+func Command() []string { return []string{"/proc/self/exe", Argument} }
+
+// mostOutput bounds what is kept of the output of a command, and of a file that it writes: its end.
+const mostOutput = 1 << 20
+
+// outputPatience is how long the output of a command that has ended may stay open.
+const outputPatience = 500 * time.Millisecond
+
+// Config is what the program reads of its hello.
+type Config struct {
+	Command []string `json:"command"`
+}
+
+// Params are those of a call.
+type Params struct {
+	// Env are variables that the command has beside those of the program. $(DIR) in a value is the directory of the call.
+	Env map[string]string `json:"env"`
+	// Files are written into the directory before the command begins. Read are files that the result has.
+	Files map[string]string `json:"files"`
+	Read  []string          `json:"read"`
+}
+
+// Result is what a command has left.
+type Result struct {
+	// Exit is its exit code, or -1 after a signal.
+	Exit   int    `json:"exit"`
+	Output string `json:"output"`
+	// Files are those of Params.Read that exist.
+	Files map[string]string `json:"files,omitempty"`
+	// Last is the last line of its standard error.
+	Last string `json:"last,omitempty"`
+}
+
+// Main is the main function of the program. It returns the exit code.
+func Main(in io.Reader, out io.Writer) int {
+	p := &program{out: json.NewEncoder(out)}
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return 0
+		}
+		var m protocol.Message
+		if err := json.Unmarshal(line, &m); err != nil {
+			fmt.Fprintf(os.Stderr, "reading a line: %v\n", err)
+			return 1
+		}
+		if err := p.take(m); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+}
+
+type program struct {
+	out    *json.Encoder
+	config Config
+}
+
+func (p *program) take(m protocol.Message) error {
+	switch m.Type {
+	case protocol.TypeHello:
+		if err := json.Unmarshal(m.Config, &p.config); err != nil || len(p.config.Command) == 0 {
+			return p.out.Encode(protocol.Message{Type: protocol.TypeFailed, Error: &protocol.Error{
+				Code: protocol.CodeImportError, Message: "The program has no command."}})
+		}
+		name := p.config.Command[0]
+		if _, err := exec.LookPath(name); err != nil {
+			return p.out.Encode(protocol.Message{Type: protocol.TypeFailed, Error: &protocol.Error{
+				Code: protocol.CodeMissingFunction, Message: fmt.Sprintf("The image has no program %s.", name)}})
+		}
+		return p.out.Encode(protocol.Message{Type: protocol.TypeReady, Version: protocol.Version, Concurrency: 1,
+			Value: json.RawMessage(`{"entry":"` + Method + `"}`)})
+	case protocol.TypeOpen, protocol.TypeClose:
+		return p.out.Encode(protocol.Message{Type: protocol.TypeResult, ID: m.ID, Value: json.RawMessage("{}")})
+	case protocol.TypeCall:
+		value, err := p.call(m)
+		if err != nil {
+			return p.out.Encode(protocol.Message{Type: protocol.TypeError, ID: m.ID, Error: &protocol.Error{
+				Code: protocol.CodeException, Message: err.Error()}})
+		}
+		return p.out.Encode(protocol.Message{Type: protocol.TypeResult, ID: m.ID, Value: value})
+	}
+	return nil
+}
+
+// call runs the command once.
+func (p *program) call(m protocol.Message) (json.RawMessage, error) {
+	var params Params
+	if err := json.Unmarshal(m.Params, &params); err != nil {
+		return nil, fmt.Errorf("reading the parameters: %w", err)
+	}
+	for name, text := range params.Files {
+		if err := os.WriteFile(filepath.Join(m.Scratch, filepath.Base(name)), []byte(text), 0o600); err != nil {
+			return nil, fmt.Errorf("writing a file of the call: %w", err)
+		}
+	}
+	output, last := &tail{}, &tail{}
+	cmd := exec.Command(p.config.Command[0], p.config.Command[1:]...) //nolint:noctx // The runner ends it.
+	cmd.Dir, cmd.Stdout, cmd.Stderr = m.Scratch, output, io.MultiWriter(os.Stderr, last)
+	cmd.Env = append(os.Environ(), "HOME="+m.Scratch, "TMPDIR="+m.Scratch, "PWD="+m.Scratch)
+	for name, value := range params.Env {
+		cmd.Env = append(cmd.Env, name+"="+strings.ReplaceAll(value, "$(DIR)", m.Scratch))
+	}
+	// What the command has left behind may hold its output open.
+	cmd.WaitDelay = outputPatience
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
+		return nil, fmt.Errorf("running %s: %w", p.config.Command[0], err)
+	}
+	result := Result{Exit: cmd.ProcessState.ExitCode(), Output: output.String(), Last: last.line()}
+	for _, name := range params.Read {
+		if text, ok := readFile(filepath.Join(m.Scratch, filepath.Base(name))); ok {
+			if result.Files == nil {
+				result.Files = map[string]string{}
+			}
+			result.Files[name] = text
+		}
+	}
+	return json.Marshal(result)
+}
+
+// readFile returns the text of a regular file that a command has left. A link is none.
+func readFile(name string) (string, bool) {
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return "", false
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, mostOutput))
+	return strings.ToValidUTF8(string(text), "\uFFFD"), err == nil
+}
+
+// tail keeps the end of what is written.
+type tail struct{ text []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	if over := len(t.text) - mostOutput; over > 0 {
+		t.text = append(t.text[:0], t.text[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return strings.ToValidUTF8(string(t.text), "\uFFFD") }
+
+// line returns the last line.
+func (t *tail) line() string {
+	const longest = 500
+	text := bytes.TrimSpace(t.text)
+	text = text[bytes.LastIndexByte(text, '\n')+1:]
+	return strings.ToValidUTF8(string(text[:min(len(text), longest)]), "\uFFFD")
+}
