@@ -1,0 +1,211 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package broker
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+// body is a JSON object whose values are as they came, in their order.
+type body struct {
+	names  []string
+	values map[string]json.RawMessage
+}
+
+// readObject reads a JSON object. Whoever reads the bytes after the broker must find the same names in them: readObject
+// refuses a name that occurs twice, names of other letters than the API's, which some programs take for the same, and
+// anything after the object. An empty body is an empty object.
+func readObject(data []byte) (body, error) {
+	read := body{values: map[string]json.RawMessage{}}
+	if len(data) == 0 {
+		return read, nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
+		return body{}, errors.New("the body is not a JSON object")
+	}
+	for decoder.More() {
+		token, err := decoder.Token()
+		name, ok := token.(string)
+		if err != nil || !ok {
+			return body{}, errors.New("the body is not a JSON object")
+		}
+		if strings.ContainsFunc(name, isForeignLetter) {
+			return body{}, fmt.Errorf("the body has the unknown name %q", name)
+		}
+		if _, twice := read.values[name]; twice {
+			return body{}, fmt.Errorf("the body has %q twice", name)
+		}
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return body{}, fmt.Errorf("reading %q of the body: %w", name, err)
+		}
+		read.names = append(read.names, name)
+		read.values[name] = value
+	}
+	if _, err := decoder.Token(); err != nil {
+		return body{}, errors.New("the body is not a JSON object")
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return body{}, errors.New("the body has something after its JSON object")
+	}
+	return read, nil
+}
+
+// isForeignLetter reports whether the API has no name with a letter.
+func isForeignLetter(r rune) bool { return r != '_' && (r < 'a' || r > 'z') && (r < '0' || r > '9') }
+
+// text returns the string of a name, or an empty one if it is null or missing.
+func (b body) text(name string) (string, error) {
+	var text *string
+	if value, ok := b.values[name]; ok {
+		if err := json.Unmarshal(value, &text); err != nil {
+			return "", fmt.Errorf("%s is not a string", name)
+		}
+	}
+	if text == nil {
+		return "", nil
+	}
+	return *text, nil
+}
+
+// set gives a name a value.
+func (b *body) set(name string, value any) error {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", name, err)
+	}
+	if _, known := b.values[name]; !known {
+		b.names = append(b.names, name)
+	}
+	b.values[name] = encoded
+	return nil
+}
+
+// encode returns the object as JSON.
+func (b body) encode() ([]byte, error) {
+	var out bytes.Buffer
+	out.WriteByte('{')
+	for i, name := range b.names {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		key, err := json.Marshal(name)
+		if err != nil {
+			return nil, fmt.Errorf("encoding a name: %w", err)
+		}
+		out.Write(key)
+		out.WriteByte(':')
+		out.Write(b.values[name])
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+// maxID limits the id of a model in a protobuf body.
+const maxID = 1 << 10
+
+// modelField is the number of model_id in a ForwardBackwardRequest.
+const modelField protowire.Number = 1
+
+// readModelID returns the model that a protobuf body of forward_backward names, without holding the decompressed body.
+// A body that names two is refused: of two frames of zstd, the server may read the first alone.
+func readModelID(encoding string, data []byte) (string, error) {
+	reader := bufio.NewReader(bytes.NewReader(data))
+	switch encoding {
+	case "", "identity":
+	case tinker.EncodingZstd:
+		decoder, err := zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxWindow(64<<20), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return "", fmt.Errorf("preparing decompression: %w", err)
+		}
+		defer decoder.Close()
+		reader = bufio.NewReader(decoder)
+	default:
+		return "", fmt.Errorf("content encoding %q is not supported", encoding)
+	}
+	found := ""
+	for {
+		id, err := nextModelID(reader)
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("reading forward_backward: %w", err)
+		}
+		if id == nil {
+			continue
+		}
+		if found != "" && found != *id {
+			return "", errors.New("reading forward_backward: the body names two models")
+		}
+		found = *id
+	}
+}
+
+// nextModelID reads a field, and returns its value if it is model_id. At the end it returns io.EOF.
+func nextModelID(reader *bufio.Reader) (*string, error) {
+	tag, err := binary.ReadUvarint(reader)
+	if err != nil {
+		return nil, err
+	}
+	number, wire := protowire.DecodeTag(tag)
+	if number == modelField && wire != protowire.BytesType {
+		return nil, errors.New("model_id is not a string")
+	}
+	size := uint64(0)
+	switch wire {
+	case protowire.VarintType:
+		_, err := binary.ReadUvarint(reader)
+		return nil, unexpected(err)
+	case protowire.Fixed32Type:
+		size = 4
+	case protowire.Fixed64Type:
+		size = 8
+	case protowire.BytesType:
+		if size, err = binary.ReadUvarint(reader); err != nil {
+			return nil, unexpected(err)
+		}
+	default:
+		return nil, fmt.Errorf("field %d has wire type %d", number, wire)
+	}
+	if number == modelField {
+		if size > maxID {
+			return nil, errors.New("model_id is too long")
+		}
+		id := make([]byte, size)
+		_, err := io.ReadFull(reader, id)
+		return new(string(id)), unexpected(err)
+	}
+	_, err = io.CopyN(io.Discard, reader, int64(min(size, 1<<62)))
+	return nil, unexpected(err)
+}
+
+// unexpected makes an end that comes within a field an error.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// remove removes a name.
+func (b *body) remove(name string) {
+	b.names = slices.DeleteFunc(b.names, func(other string) bool { return other == name })
+	delete(b.values, name)
+}

@@ -1,0 +1,119 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package broker
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+)
+
+func TestReadObjectRefusesWhatOthersReadDifferently(t *testing.T) {
+	for name, text := range map[string]string{
+		"a name twice":            `{"model_id":"a","model_id":"b"}`,
+		"a name twice, escaped":   `{"model_id":"a","model\u005fid":"b"}`,
+		"capitals":                `{"MODEL_ID":"a","model_id":"b"}`,
+		"a letter that folds":     "{\"\u017fession_id\":\"a\"}",
+		"something after":         `{"model_id":"a"} {"model_id":"b"}`,
+		"a list":                  `[{"model_id":"a"}]`,
+		"no end":                  `{"model_id":"a"`,
+		"a text":                  `"model_id"`,
+		"a comma before the end":  `{"model_id":"a",}`,
+		"no comma between fields": `{"model_id":"a" "seq_id":1}`,
+	} {
+		if got, err := readObject([]byte(text)); err == nil {
+			t.Errorf("%s: %s is read as %v, want an error", name, text, got.names)
+		}
+	}
+}
+
+func TestBodiesKeepTheirValues(t *testing.T) {
+	const text = `{"seq_id":9007199254740993,"prompt":{"chunks":[{"Tokens":[1,2.50]}]},"user_metadata":null}`
+	read, err := readObject([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := read.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != text {
+		t.Errorf("body = %s, want %s", got, text)
+	}
+	if err := read.set("user_metadata", map[string]string{"a": "b"}); err != nil {
+		t.Fatal(err)
+	}
+	read.remove("prompt")
+	if got, err = read.encode(); err != nil || string(got) != `{"seq_id":9007199254740993,"user_metadata":{"a":"b"}}` {
+		t.Errorf("body = %s, %v", got, err)
+	}
+}
+
+// dataOf encodes a request of one datum for a model.
+func dataOf(t *testing.T, id string) []byte {
+	t.Helper()
+	encoded, err := tinker.EncodeForwardBackward(tinker.ForwardBackwardRequest{ModelID: id, SeqID: 3,
+		Loss: tinker.Loss{Name: "cross_entropy", Config: map[string]float64{"x": 1}},
+		Data: []tinker.Datum{{ModelInput: tinker.Text([]int32{1, 2, 3}), LossFnInputs: map[string]tinker.Tensor{}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encoded
+}
+
+func compressed(t *testing.T, data []byte) []byte {
+	t.Helper()
+	out, err := tinker.Compress(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestReadModelID(t *testing.T) {
+	mine, other := dataOf(t, "mine"), dataOf(t, "other")
+	for name, row := range map[string]struct {
+		encoding string
+		data     []byte
+		want     string
+	}{
+		"plain":                    {"", mine, "mine"},
+		"compressed":               {"zstd", compressed(t, mine), "mine"},
+		"one model in two frames":  {"zstd", slices.Concat(compressed(t, mine), compressed(t, mine)), "mine"},
+		"no model":                 {"", dataOf(t, ""), ""},
+		"two models":               {"", slices.Concat(other, mine), "error"},
+		"two models in two frames": {"zstd", slices.Concat(compressed(t, other), compressed(t, mine)), "error"},
+		"cut within a field":       {"", mine[:len(mine)-1], "error"},
+		"compressed and cut":       {"zstd", compressed(t, mine)[:20], "error"},
+		"a model that is a number": {"", []byte{1 << 3, 7}, "error"},
+		"a group":                  {"", []byte{2<<3 | 3, 1<<3 | 2, 1, 'a', 2<<3 | 4}, "error"},
+		"an unknown encoding":      {"gzip", mine, "error"},
+		"a long id":                {"", dataOf(t, strings.Repeat("a", maxID+1)), "error"},
+	} {
+		got, err := readModelID(row.encoding, row.data)
+		if err != nil {
+			got = "error"
+		}
+		if got != row.want {
+			t.Errorf("%s: model = %q (%v), want %q", name, got, err, row.want)
+		}
+	}
+}
+
+func FuzzReadModelID(f *testing.F) {
+	f.Add([]byte{1<<3 | 2, 1, 'a'})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		id, err := readModelID("", data)
+		if err != nil {
+			return
+		}
+		// What the broker accepts names, for every reader of protobuf, the model that the broker found.
+		if request, err := tinker.DecodeForwardBackward(data); err == nil && request.ModelID != id {
+			t.Errorf("model = %q, want %q of %s", id, request.ModelID, bytes.ToUpper(data))
+		}
+	})
+}

@@ -1,0 +1,21 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package broker passes the Tinker requests of many runs on under one API key, which no run has. A run authorizes
+// itself by a token of its own, and reaches nothing that another run made under the key.
+//
+// # Confinement
+//
+// The server gives one key access to everything that was made under it. The broker records which run owns each session,
+// model, sampling session and future, by the replies that made them, and stores the record before the reply passes. A
+// checkpoint belongs to the owner of its model. A request passes if the run may use everything that the request names;
+// otherwise the answer is 404, as for an object that does not exist. A listing contains the run's own objects alone. A
+// route that the broker does not know does not pass.
+//
+// # Passing through
+//
+// A request goes on as it came: with its sequence number, at once, and once. The server alone recognises repeats. The
+// broker repeats a request only after the server rejected the JWT, which the broker exchanges for the key, and only
+// where the server has not begun to read it. An answer of the broker's own has a code and says whether the server may
+// have executed the request.
+package broker

@@ -1,0 +1,371 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package broker
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
+)
+
+const (
+	// maxBody limits the body of a request, and maxBodies all bodies that are held, in bytes. Clients split the data of
+	// a request that is answered with 413.
+	maxBody   = 64 << 20
+	maxBodies = 256 << 20
+	// bodyPatience is how long a client may take to send a body.
+	bodyPatience = time.Minute
+	// passPatience is how long a request and its reply may take. Clients give up sooner.
+	passPatience = 10 * time.Minute
+	// connectPatience is how long a request waits for its credential.
+	connectPatience = 20 * time.Second
+	// drainSeconds is when a request that a broker refused because it ends is repeated.
+	drainSeconds = 1
+)
+
+// passedHeaders are the headers of requests that go on to the server. An idempotency key does not: with one, Go's
+// transport repeats a POST by itself.
+var passedHeaders = []string{"Accept", "User-Agent"}
+
+// passedPrefixes begin the names of other headers that go on.
+var passedPrefixes = []string{"X-Tinker-", "X-Stainless-"}
+
+// droppedHeaders are the headers of replies that belong to one connection, or to the account.
+var droppedHeaders = []string{
+	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+	"Set-Cookie", "Www-Authenticate", HeaderCode, HeaderForwarded,
+}
+
+func trimBase(base string) string { return strings.TrimRight(base, "/") }
+
+// call is a request of a run on its way.
+type call struct {
+	run    Run
+	route  route
+	method string
+	// path is below the prefix.
+	path        string
+	header      http.Header
+	body        []byte
+	contentType string
+	encoding    string
+	// future is the one that a poll asks for.
+	future record
+}
+
+// ServeHTTP answers a request, or passes it on.
+func (b *Broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := b.serve(w, r); err != nil {
+		refused, ok := errors.AsType[*refusal](err)
+		if !ok {
+			refused = refuse(http.StatusInternalServerError, problem.EndpointFailing, "the broker failed: %s", err)
+		}
+		refused.send(w)
+	}
+}
+
+func (b *Broker) serve(w http.ResponseWriter, r *http.Request) error {
+	path, ok := strings.CutPrefix(r.URL.Path, prefix)
+	if !ok {
+		return refuse(http.StatusNotFound, CodeRouteRefused, "the broker does not pass %s %s", r.Method, r.URL.Path)
+	}
+	if path == "healthz" && r.Method == http.MethodGet {
+		sendJSON(w, http.StatusOK, []byte(`{"status":"ok"}`))
+		return nil
+	}
+	run, ok := b.runOf(r.Header.Get(tinker.HeaderAPIKey))
+	if !ok {
+		return refuse(http.StatusUnauthorized, CodeTokenRefused, "no run of TinkerEndpoint %s has this token",
+			b.config.Endpoint)
+	}
+	if done, err := b.serveItself(w, r, run, path); done || err != nil {
+		return err
+	}
+	found, err := b.find(run, r.Method, path)
+	if err != nil {
+		return err
+	}
+	if b.isDraining() && found.reply != replyResult {
+		return &refusal{status: http.StatusServiceUnavailable, code: CodeDraining, retryAfter: drainSeconds,
+			detail: "the broker of TinkerEndpoint " + b.config.Endpoint + " is being replaced"}
+	}
+	c := &call{run: run, route: found, method: r.Method, path: path, header: r.Header}
+	release, err := b.receive(w, r, c)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return b.pass(r.Context(), w, c)
+}
+
+// serveItself answers the requests that concern the run alone, and reports whether this is one.
+func (b *Broker) serveItself(w http.ResponseWriter, r *http.Request, run Run, path string) (bool, error) {
+	switch r.Method + " " + path {
+	case "POST auth/token":
+		return true, refuse(http.StatusNotFound, CodeRouteRefused, "the broker exchanges no tokens")
+	case "POST telemetry":
+		sendJSON(w, http.StatusOK, []byte(`{"status":"accepted"}`))
+	case "GET sessions":
+		return true, b.listSessions(w, r, run)
+	case "GET training_runs":
+		return true, b.listModels(w, r, run)
+	case "GET checkpoints":
+		return true, b.listCheckpoints(w, r, run)
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+// receive reads and checks the body of a request. The caller calls release once the request has ended.
+func (b *Broker) receive(w http.ResponseWriter, r *http.Request, c *call) (release func(), err error) {
+	release = func() {}
+	if r.ContentLength != 0 {
+		// A body of unknown length counts as one of the largest.
+		size := int64(maxBody)
+		if r.ContentLength > 0 {
+			size = min(r.ContentLength, maxBody)
+		}
+		if err := b.bodies.Acquire(r.Context(), size); err != nil {
+			return nil, err
+		}
+		release = func() { b.bodies.Release(size) }
+	}
+	if err := b.read(w, r, c); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+func (b *Broker) read(w http.ResponseWriter, r *http.Request, c *call) error {
+	// A client that sends its body slowly must not hold the shared memory for long. Not every writer has deadlines.
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyPatience))
+	var err error
+	c.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	_ = control.SetReadDeadline(time.Time{})
+	if err != nil {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			return refuse(http.StatusRequestEntityTooLarge, problem.RequestTooLarge,
+				"the broker accepts bodies of up to %d bytes", maxBody)
+		}
+		return refuse(http.StatusBadRequest, CodeRequestInvalid, "reading the body: %s", err)
+	}
+	encoding := r.Header.Get("Content-Encoding")
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if c.route.data && media == tinker.ContentProtobuf {
+		id, err := readModelID(encoding, c.body)
+		if err != nil {
+			return invalid(err)
+		}
+		c.contentType, c.encoding = tinker.ContentProtobuf, encoding
+		return b.own(c.run, model, id)
+	}
+	if c.method == http.MethodGet || c.method == http.MethodDelete {
+		c.body = nil
+		return nil
+	}
+	if encoding != "" && encoding != "identity" {
+		return invalid(errors.New("content encoding " + encoding + " is not supported"))
+	}
+	c.contentType = tinker.ContentJSON
+	return b.readJSON(c)
+}
+
+// readJSON checks a JSON body, and has it name the run where it makes something.
+func (b *Broker) readJSON(c *call) error {
+	read, err := readObject(c.body)
+	if err != nil {
+		return invalid(err)
+	}
+	if err := b.check(c.run, read); err != nil {
+		return err
+	}
+	if c.route.reply == replyResult {
+		id, err := read.text("request_id")
+		if err != nil {
+			return invalid(err)
+		}
+		c.future, _ = b.owners.get(future, id)
+	}
+	if !c.route.makes {
+		return nil
+	}
+	if err := b.claim(c.run, c.route.op, &read); err != nil {
+		return err
+	}
+	c.body, err = read.encode()
+	return err
+}
+
+// pass sends a request to the server and passes the reply on.
+func (b *Broker) pass(ctx context.Context, w http.ResponseWriter, c *call) error {
+	ctx, cancel := context.WithTimeout(ctx, passPatience)
+	defer cancel()
+	if c.route.reply == replyResult {
+		defer b.whenDrained(cancel)()
+		if b.isDraining() {
+			return b.tryAgain(w, c)
+		}
+	}
+	resp, credential, err := b.send(ctx, c)
+	if err != nil {
+		if c.route.reply == replyResult && b.isDraining() {
+			return b.tryAgain(w, c)
+		}
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
+		return b.refuseKey(resp, credential)
+	}
+	if b.refused.Load() != nil {
+		b.refused.Store(nil)
+	}
+	if resp.StatusCode >= http.StatusBadRequest {
+		return b.passError(w, resp, credential)
+	}
+	return b.passReply(ctx, w, c, resp)
+}
+
+// whenDrained calls do once the broker drains, until the function that it returns is called.
+func (b *Broker) whenDrained(do func()) (stop func()) {
+	ended := make(chan struct{})
+	go func() {
+		select {
+		case <-b.drained:
+			do()
+		case <-ended:
+		}
+	}()
+	return func() { close(ended) }
+}
+
+// send sends a request once, or twice if the server rejects the JWT, and returns the credential that it sent.
+func (b *Broker) send(ctx context.Context, c *call) (*http.Response, string, error) {
+	limited, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	credential, err := b.client.Credential(limited)
+	if err != nil {
+		return nil, "", b.unconnected(err)
+	}
+	resp, err := b.sendOnce(ctx, c, credential)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+		return resp, credential, err
+	}
+	renewed, err := b.client.RenewCredential(limited, credential)
+	if err != nil {
+		_ = resp.Body.Close()
+		return nil, "", b.unconnected(err)
+	}
+	if renewed == "" {
+		return resp, credential, nil
+	}
+	_ = resp.Body.Close()
+	resp, err = b.sendOnce(ctx, c, renewed)
+	return resp, renewed, err
+}
+
+func (b *Broker) sendOnce(ctx context.Context, c *call, credential string) (*http.Response, error) {
+	// A body with GetBody is sent again by the transport where an idle connection was closed before anything was written.
+	out, err := http.NewRequestWithContext(ctx, c.method, b.base+prefix+escape(c.path), bytes.NewReader(c.body))
+	if err != nil {
+		return nil, invalid(err)
+	}
+	for name, values := range c.header {
+		if isPassed(name) {
+			out.Header[name] = values
+		}
+	}
+	out.Header.Set(tinker.HeaderAPIKey, credential)
+	if c.contentType != "" {
+		out.Header.Set("Content-Type", c.contentType)
+	}
+	if c.encoding != "" {
+		out.Header.Set("Content-Encoding", c.encoding)
+	}
+	resp, err := b.http.Do(out)
+	if err != nil {
+		return nil, &refusal{
+			status: http.StatusBadGateway, code: problem.EndpointUnreachable, forwarded: !wait.IsDialError(err),
+			detail: "the broker did not get an answer from the Tinker endpoint: " + withoutURL(err),
+		}
+	}
+	return resp, nil
+}
+
+// escape encodes a path of which find has checked that its parts are plain.
+func escape(path string) string { return (&url.URL{Path: path}).EscapedPath() }
+
+func isPassed(name string) bool {
+	for _, passed := range passedHeaders {
+		if name == passed {
+			return true
+		}
+	}
+	for _, start := range passedPrefixes {
+		if strings.HasPrefix(name, start) {
+			return true
+		}
+	}
+	return false
+}
+
+func withoutURL(err error) string {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err
+	}
+	return err.Error()
+}
+
+// unconnected answers for a request that was not sent, because the server gave no credential.
+func (b *Broker) unconnected(err error) error {
+	if client.CategoryFrom(err) == tinker.CategoryUnauthorized {
+		return b.keyRefused(err.Error())
+	}
+	return &refusal{status: http.StatusBadGateway, code: problem.EndpointUnreachable, retryAfter: drainSeconds,
+		detail: "the broker cannot connect to the Tinker endpoint: " + err.Error()}
+}
+
+// refuseKey answers for a refused API key: it is no fault of the run, and its repair lets the run go on.
+func (b *Broker) refuseKey(resp *http.Response, credential string) error {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	return b.keyRefused(redact(string(text), credential, b.config.APIKey))
+}
+
+func (b *Broker) keyRefused(message string) error {
+	message = cmp.Or(strings.TrimSpace(message), "no message")
+	if earlier := b.refused.Swap(&message); earlier == nil {
+		b.config.Logger.Error("the endpoint refuses the API key", "endpoint", b.config.Endpoint, "message", message)
+	}
+	return &refusal{
+		status: http.StatusServiceUnavailable, code: problem.KeyRefused, retryAfter: refusedSeconds,
+		detail: "the Tinker endpoint refuses the API key of TinkerEndpoint " + b.config.Endpoint + ": " + message,
+	}
+}
+
+// refusedSeconds is when a request is repeated for which the server refused the key.
+const refusedSeconds = 10
+
+func redact(text string, secrets ...string) string {
+	for _, secret := range secrets {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "[redacted]")
+		}
+	}
+	return text
+}

@@ -1,0 +1,184 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// clock is a clock of a test.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newClock() *clock { return &clock{now: time.Unix(1_800_000_000, 0)} }
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(by)
+}
+
+func mustOpenOwners(t *testing.T, dir string, now func() time.Time) *owners {
+	t.Helper()
+	o, err := openOwners(dir, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(o.journal.close)
+	return o
+}
+
+func mustAdd(t *testing.T, o *owners, records ...record) {
+	t.Helper()
+	if err := o.add(t.Context(), records...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func recordOf(of kind, id, run string, made time.Time) record {
+	return record{Kind: of, ID: id, Owner: Owner{UID: run, Namespace: "team"}, Made: made.Unix()}
+}
+
+// checkOwner checks whose an object is; want is empty for nobody's.
+func checkOwner(t *testing.T, o *owners, of kind, id, want string) {
+	t.Helper()
+	if got, _ := o.get(of, id); got.UID != want {
+		t.Errorf("owner of %s %s = %q, want %q", of, id, got.UID, want)
+	}
+}
+
+func TestOwnersSurviveTheBroker(t *testing.T) {
+	dir, time := t.TempDir(), newClock()
+	for i := range 3 {
+		o := mustOpenOwners(t, dir, time.Now)
+		for earlier := range i {
+			checkOwner(t, o, model, fmt.Sprint("m", earlier), fmt.Sprint("run", earlier))
+		}
+		checkOwner(t, o, model, fmt.Sprint("m", i), "")
+		mustAdd(t, o, recordOf(model, fmt.Sprint("m", i), fmt.Sprint("run", i), time.Now()))
+		o.journal.close()
+		if err := o.add(context.Background(), recordOf(model, "late", "run", time.Now())); !errors.Is(err, errClosed) {
+			t.Errorf("adding after the end: %v, want %v", err, errClosed)
+		}
+	}
+}
+
+func TestPartOfALineIsRemovedOnce(t *testing.T) {
+	dir, time := t.TempDir(), newClock()
+	o := mustOpenOwners(t, dir, time.Now)
+	mustAdd(t, o, recordOf(session, "whole", "run", time.Now()))
+	o.journal.close()
+	file, err := os.OpenFile(segmentName(dir, 1), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteString(`{"kind":"session","id":"pa`); err != nil {
+		t.Fatal(err)
+	}
+	_ = file.Close()
+	for range 3 { // the second time the segment is not the last one any more
+		o = mustOpenOwners(t, dir, time.Now)
+		checkOwner(t, o, session, "whole", "run")
+		o.journal.close()
+	}
+}
+
+func TestRecordsThatCannotBeReadAreNotPassedOver(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(segmentName(dir, 1), []byte("{\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openOwners(dir, time.Now); err == nil {
+		t.Error("a journal with a line that is no record is opened, want an error")
+	}
+}
+
+func TestOldSegmentsGoAndWhatCountsStays(t *testing.T) {
+	dir, time := t.TempDir(), newClock()
+	o := mustOpenOwners(t, dir, time.Now)
+	o.journal.limit = 1 << 10
+	mustAdd(t, o, recordOf(model, "kept", "first", time.Now()), recordOf(future, "delivered", "first", time.Now()),
+		recordOf(future, "forgotten", "first", time.Now()))
+	o.deliver("delivered")
+	time.advance(futureLife + deliveredLife)
+	for i := range 200 {
+		mustAdd(t, o, recordOf(future, fmt.Sprint("f", i), "run", time.Now()))
+	}
+	o.journal.close()
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(names) > maxSegments+1 {
+		t.Errorf("there are %d segments (%v), want at most %d", len(names), err, maxSegments+1)
+	}
+	o = mustOpenOwners(t, dir, time.Now)
+	checkOwner(t, o, model, "kept", "first")
+	checkOwner(t, o, future, "delivered", "")
+	checkOwner(t, o, future, "forgotten", "")
+	checkOwner(t, o, future, "f0", "run")
+	checkOwner(t, o, future, "f199", "run")
+}
+
+func TestFuturesStayForAWhileAfterTheirDelivery(t *testing.T) {
+	time := newClock()
+	o := mustOpenOwners(t, t.TempDir(), time.Now)
+	mustAdd(t, o, recordOf(future, "a", "run", time.Now()), recordOf(future, "b", "run", time.Now()))
+	o.deliver("a")
+	time.advance(deliveredLife)
+	o.deliver("b")
+	checkOwner(t, o, future, "a", "run")
+	time.advance(1)
+	o.deliver("b")
+	checkOwner(t, o, future, "a", "")
+	checkOwner(t, o, future, "b", "run")
+}
+
+func TestNothingIsInForceThatIsNotOnTheDisk(t *testing.T) {
+	time := newClock()
+	o := mustOpenOwners(t, t.TempDir(), time.Now)
+	broken := errors.New("the disk is full")
+	o.journal.sync = func(*os.File) error { return broken }
+	for range 2 {
+		if err := o.add(t.Context(), recordOf(session, "s", "run", time.Now())); !errors.Is(err, broken) {
+			t.Errorf("adding: %v, want %v", err, broken)
+		}
+		checkOwner(t, o, session, "s", "")
+		o.journal.sync = (*os.File).Sync // After a failure nobody knows the content of the disk.
+	}
+}
+
+func TestManyRecordsAtOnce(t *testing.T) {
+	time := newClock()
+	dir := t.TempDir()
+	o := mustOpenOwners(t, dir, time.Now)
+	o.journal.limit = 4 << 10
+	var all sync.WaitGroup
+	for i := range 500 {
+		all.Go(func() {
+			if err := o.add(t.Context(), recordOf(future, fmt.Sprint(i), "run", time.Now())); err != nil {
+				t.Error(err)
+			}
+			checkOwner(t, o, future, fmt.Sprint(i), "run")
+		})
+	}
+	all.Wait()
+	o.journal.close()
+	o = mustOpenOwners(t, dir, time.Now)
+	for i := range 500 {
+		checkOwner(t, o, future, fmt.Sprint(i), "run")
+	}
+}
