@@ -159,6 +159,8 @@ type Turn struct {
 	Done    bool
 	// Finished is set where the result of a tool ended the episode, and not a reply of the policy.
 	Finished bool
+	// OnlyLast trains on the conversation of the last reply alone, of those that an AgentPolicy has found.
+	OnlyLast bool
 	// Abandoned is set where replies of the policy ended the episode before its end, and nothing graded it.
 	Abandoned bool
 }

@@ -23,6 +23,9 @@ type Fault struct {
 	// Unavailable means that the episode could not begin, as the environment's server takes no sessions at all. It says
 	// nothing about the task: the same try begins again once the server is available.
 	Unavailable bool
+	// Interrupted means that the episode has met an outage that is not its own. It says nothing about the task or the
+	// environment: the same try is played again.
+	Interrupted bool
 	Err         error
 }
 

@@ -51,6 +51,8 @@ type TokenReply struct {
 type LimitError struct {
 	// Limit is the name that stop reasons have for it.
 	Limit string
+	// Tokens and Most are the tokens of the prompt and the limit, where the limit is one of tokens.
+	Tokens, Most int
 }
 
 // Error implements error.

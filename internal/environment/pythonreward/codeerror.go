@@ -6,6 +6,8 @@ package pythonreward
 import (
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/runner/client"
@@ -78,7 +80,10 @@ func ended(evidence *protocol.Evidence) string {
 	text := ""
 	switch {
 	case evidence.Limit != "":
-		text = fmt.Sprintf(": %s is %v", evidence.Limit, evidence.Value)
+		text = fmt.Sprintf(": %s is %s", evidence.Limit, amount(evidence.Limit, evidence.Value))
+		if evidence.Seen > 0 && strings.HasSuffix(evidence.Limit, "Bytes") {
+			text += ", and " + amount(evidence.Limit, evidence.Seen) + " were needed"
+		}
 	case evidence.Signal != "":
 		text = ": signal " + evidence.Signal
 	case evidence.Exit != nil:
@@ -88,6 +93,15 @@ func ended(evidence *protocol.Evidence) string {
 		text += ": " + last
 	}
 	return text
+}
+
+// amount writes a limit, or an amount that exceeds it.
+func amount(limit string, value float64) string {
+	const mebibyte = 1 << 20
+	if strings.HasSuffix(limit, "Bytes") && value >= mebibyte {
+		return strconv.FormatFloat(math.Round(value/mebibyte), 'f', -1, 64) + " MiB"
+	}
+	return strconv.FormatFloat(value, 'f', -1, 64)
 }
 
 func lastLine(text string) string {

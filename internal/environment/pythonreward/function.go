@@ -35,6 +35,8 @@ type function struct {
 	// wanted says what the code is to define, and entries are the names by which its program calls that.
 	wanted  string
 	entries []string
+	// check is made after each start of a program that does not say what it is; nil where it does.
+	check *client.Call
 	// entry is the one that the program has found, a string.
 	entry atomic.Value
 
@@ -55,11 +57,16 @@ func newFunction(host *Host, o Options, wanted string, entries ...string) (*func
 		Env: host.Env, InheritEnv: host.InheritEnv, Processes: o.Processes, Concurrency: o.Concurrency,
 		Limits: protocol.Limits{CallSeconds: o.Timeout.Seconds(), MemoryBytes: o.MemoryBytes},
 	}
-	spec, err := python.Spec(cmp.Or(host.Interpreter, "python3"), python.Function{Code: o.Code, Name: o.Function,
-		Entry: o.entry}, base)
+	spec, err := python.Spec(cmp.Or(host.Interpreter, "python3"), python.Function{Code: o.Code, Module: o.Module,
+		Name: o.Function, Entry: o.entry}, base)
 	if err != nil {
 		return nil, err
 	}
+	return newProgram(host, spec, wanted, entries...)
+}
+
+// newProgram returns what a program of any kind is called by.
+func newProgram(host *Host, spec protocol.Spec, wanted string, entries ...string) (*function, error) {
 	if _, invalid := spec.Validate(); invalid != nil {
 		return nil, invalid
 	}
@@ -101,6 +108,10 @@ func (f *function) begin(ctx context.Context, s *start) {
 		s.err = describe(s.err)
 		return
 	}
+	if f.wanted == "" {
+		s.err = f.probe(ctx, s)
+		return
+	}
 	var said struct{ Entry string }
 	if err := json.Unmarshal(s.Value, &said); err != nil || !slices.Contains(f.entries, said.Entry) {
 		s.err = &CodeError{Code: protocol.CodeWrongSignature, text: fmt.Sprintf("The code defines %s: define %s.",
@@ -109,6 +120,21 @@ func (f *function) begin(ctx context.Context, s *start) {
 		return
 	}
 	f.entry.Store(said.Entry)
+}
+
+// probe makes the call that shows whether a program can be called.
+func (f *function) probe(ctx context.Context, s *start) error {
+	var err error
+	if f.check != nil {
+		_, err = s.Call(ctx, *f.check)
+	} else if _, err = s.Open(ctx, f.name, 0); err == nil {
+		_, err = s.CloseSession(ctx, f.name)
+	}
+	if err != nil {
+		_ = s.Stop(ctx) // an error says that the connection has ended, and the program with it
+		return describe(err)
+	}
+	return nil
 }
 
 // forget has the program started anew, since the runner does not know it.

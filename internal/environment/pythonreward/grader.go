@@ -19,8 +19,10 @@ import (
 
 // Options are what a function is called with.
 type Options struct {
-	// Code is its text, and Function its name; empty for reward or rewards, whichever there is.
-	Code, Function string
+	// Code is its text. Without a text it is in Module, which the image has.
+	Code, Module string
+	// Function is its name; empty for reward or rewards, whichever there is.
+	Function string
 	// Processes run calls at once, and each process runs Concurrency calls at once if the function is async.
 	Processes, Concurrency int
 	Timeout                time.Duration

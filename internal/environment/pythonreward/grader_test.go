@@ -98,6 +98,41 @@ func (r *runner) grader(t *testing.T, o Options) *Grader {
 	return g
 }
 
+// TestModules calls a function of a module that the image has.
+func TestModules(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "rewards"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const code = "def score(row, reply):\n    return len(reply.text)\n"
+	if err := os.WriteFile(filepath.Join(dir, "rewards", "length.py"), []byte(code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := startRunner(t)
+	for name, tc := range map[string]struct{ module, function, want string }{
+		"a module":            {module: "rewards.length", function: "score"},
+		"another function":    {module: "rewards.length", want: "missing_function"},
+		"one that is missing": {module: "rewards.width", want: "import_error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host := &Host{Socket: r.socket(), InheritEnv: true, Env: map[string]string{"PYTHONPATH": dir}}
+			t.Cleanup(host.Close)
+			g, err := New(host, Options{Module: tc.module, Function: tc.function, Timeout: time.Minute})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := g.Grade(t.Context(), row(nil), say("four"))
+			var code *CodeError
+			if errors.As(err, &code); tc.want != "" && (code == nil || string(code.Code) != tc.want) {
+				t.Errorf("error %v, want %s", err, tc.want)
+			}
+			if tc.want == "" && (err != nil || got.Reward != 4) {
+				t.Errorf("a score of %+v, %v, want 4", got, err)
+			}
+		})
+	}
+}
+
 func say(text string) environment.Reply {
 	return environment.Reply{Message: chat.Message{Role: chat.RoleAssistant, Content: text}}
 }
@@ -293,7 +328,7 @@ func TestNothingBeginsWithoutItsReward(t *testing.T) {
 		"a syntax error": {"def reward(row, reply):\n    return (", "user_code.py:2: SyntaxError", true},
 		"a package is missing": {"import nowhere_at_all\ndef reward(row, reply): return 1",
 			"user_code.py:1: ModuleNotFoundError: No module named 'nowhere_at_all' (import nowhere_at_all)", false},
-		"no function": {"x = 1", "The code has no function reward or rewards or episode or Environment", true},
+		"no function": {"x = 1", "The code has no function reward or rewards or episode or agent or Environment", true},
 		"too few arguments": {"def reward(reply): return 1",
 			"user_code.py:1: The function must take the arguments of reward(row, reply)", true},
 		"an episode": {"async def episode(row, policy, seed): return 1",

@@ -34,6 +34,8 @@ type Host struct {
 	// Env has variables of the programs. With InheritEnv they are added to the environment of the runner.
 	Env        map[string]string
 	InheritEnv bool
+	// StarterBytes is added to the memory of a command: the program that starts commands may be larger than the runner.
+	StarterBytes int64
 	// Wait has calls wait until their program can be called again, however long that takes. Without it that is a fault.
 	Wait   bool
 	Logger *slog.Logger

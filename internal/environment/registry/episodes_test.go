@@ -19,7 +19,8 @@ func playing(roles ...string) contract.Definition {
 	definition := arithmetic(9)
 	definition.Reward = nil
 	definition.Interaction = &environment.Interaction{Python: &environment.PythonEpisodes{
-		Roles: roles, Code: "async def episode(row, policy, seed): return 1", Processes: 1, Concurrency: 1,
+		Source: environment.Source{Code: "async def episode(row, policy, seed): return 1"}, Roles: roles, Processes: 1,
+		Concurrency: 1,
 	}}
 	return definition
 }

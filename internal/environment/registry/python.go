@@ -22,16 +22,18 @@ type functions struct {
 	// processBytes bounds each process.
 	processBytes int64
 	graders      []*pythonreward.Grader
+	// sandbox runs what a policy wrote.
+	sandbox *sandbox
 }
 
 func (b Builder) newFunctions(definition contract.Definition) *functions {
 	if definition.ProgramID() == "" || b.Programs == nil {
-		return &functions{}
+		return &functions{sandbox: b.newSandbox(definition)}
 	}
 	host := b.Programs(definition)
 	// A probe tells at once what a worker waits for.
 	host.Wait, host.Logger = !b.CheckRows, b.Logger
-	f := &functions{host: host}
+	f := &functions{host: host, sandbox: b.newSandbox(definition)}
 	if definition.Execution != nil {
 		f.processBytes = definition.Execution.ProcessBytes
 	}
@@ -55,7 +57,7 @@ var errNoFunctions = errors.New("this program can run no functions")
 
 func (f *functions) optionsOf(definition settings.Python) pythonreward.Options {
 	return pythonreward.Options{
-		Code: definition.Code, Function: definition.Function, Processes: int(definition.Processes),
+		Code: definition.Code, Module: definition.Module, Function: definition.Function, Processes: int(definition.Processes),
 		Concurrency: int(definition.Concurrency), Timeout: time.Duration(definition.TimeoutSeconds) * time.Second,
 		MemoryBytes: f.processBytes, OnError: definition.OnError,
 	}
@@ -72,7 +74,7 @@ func (b Builder) newEpisodes(ctx context.Context, f *functions, data contract.Da
 		return nil, err
 	}
 	env, err := pythonreward.NewEpisodes(f.host, rows, definition.Roles, f.optionsOf(settings.Python{
-		Code: definition.Code, Function: definition.Function, Processes: definition.Processes,
+		Source: definition.Source, Function: definition.Function, Processes: definition.Processes,
 		Concurrency: definition.Concurrency,
 	}))
 	if err != nil {
@@ -87,6 +89,7 @@ func (b Builder) newEpisodes(ctx context.Context, f *functions, data contract.Da
 // serve returns an environment that is unavailable while its functions cannot be called.
 func (f *functions) serve(env environment.Environment, rows dataset.Dataset,
 	definition contract.Definition) environment.Environment {
+	env = pythonreward.Guard(env, f.sandbox.programs)
 	if len(f.graders) == 0 {
 		return env
 	}

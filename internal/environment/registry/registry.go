@@ -8,6 +8,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/tooluse"
 	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
 	"github.com/tinker-operator/tinker-operator/internal/environment/workflow"
+	"github.com/tinker-operator/tinker-operator/internal/gateway"
 )
 
 // DefinitionError reports that a definition does not describe an environment. A retry does not help.
@@ -53,6 +55,12 @@ type Builder struct {
 	JudgeProblem func(problem error)
 	// Programs is where the functions of a definition run; nil where this program can run none.
 	Programs func(definition contract.Definition) *pythonreward.Host
+	// Agents is where the agent of a definition runs; nil where this program can run none.
+	Agents func(definition contract.Definition) *pythonreward.Host
+	// Sandboxes is where what a policy wrote runs; nil where this program can run none of that.
+	Sandboxes func(definition contract.Definition) *pythonreward.Host
+	// Gateway returns the server at which agents ask the policy; nil where this program has none.
+	Gateway func() (*gateway.Server, error)
 	// CheckRows has each row checked for what the reward needs, if the reward can find that without a reply.
 	CheckRows bool
 	// Now is the clock of judges; nil measures nothing.
@@ -78,13 +86,16 @@ func (b Builder) build(ctx context.Context, definition contract.Definition) (env
 	if definition.ORS != nil {
 		return b.newORS(*definition.ORS, definition.Interaction)
 	}
-	episodes := definition.Episodes()
-	if definition.Dataset == nil || (definition.Reward == nil) == (episodes == nil) {
-		return nil, errors.New("spec needs dataset with reward or interaction.python, or ors")
+	if definition.Dataset == nil || (definition.Reward == nil) != definition.SaysRewards() {
+		return nil, errors.New("spec needs dataset with reward or interaction.python, an interaction.agent that says its " +
+			"reward, or ors")
 	}
 	functions := b.newFunctions(definition)
-	if episodes != nil {
+	if episodes := definition.Episodes(); episodes != nil {
 		return b.newEpisodes(ctx, functions, *definition.Dataset, *episodes)
+	}
+	if agent := definition.Agent(); agent != nil {
+		return b.newAgent(ctx, functions, definition, *agent)
 	}
 	grader, err := b.newGrader(*definition.Reward, "spec.reward", functions)
 	if err != nil {
@@ -99,7 +110,7 @@ func (b Builder) build(ctx context.Context, definition contract.Definition) (env
 			return nil, err
 		}
 	}
-	env, err := b.newInteraction(rows, grader, definition.Interaction)
+	env, err := b.newInteraction(rows, grader, definition.Interaction, functions.sandbox)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +121,7 @@ func (b Builder) build(ctx context.Context, definition contract.Definition) (env
 }
 
 func (b Builder) newInteraction(rows dataset.Dataset, grader verify.Grader,
-	interaction *settings.Interaction) (environment.Environment, error) {
+	interaction *settings.Interaction, sandbox *sandbox) (environment.Environment, error) {
 	switch {
 	case interaction == nil:
 		return singleturn.New(rows, grader), nil
@@ -119,15 +130,22 @@ func (b Builder) newInteraction(rows dataset.Dataset, grader verify.Grader,
 	case interaction.SelfRefine != nil:
 		return workflow.NewSelfRefine(rows, grader, *interaction.SelfRefine), nil
 	case interaction.ToolUse != nil:
-		return newToolUse(rows, grader, *interaction.ToolUse)
+		return newToolUse(rows, grader, *interaction.ToolUse, sandbox)
 	default:
 		return nil, errors.New("spec.interaction has no member that this program knows")
 	}
 }
 
-// newToolUse builds an environment with tools. The only tool is the calculator.
-func newToolUse(rows dataset.Dataset, grader verify.Grader,
-	definition settings.ToolUse) (environment.Environment, error) {
+// newToolUse builds an environment with tools: those of its definition, or the calculator.
+func newToolUse(rows dataset.Dataset, grader verify.Grader, definition settings.ToolUse,
+	sandbox *sandbox) (environment.Environment, error) {
+	if len(definition.Tools) > 0 {
+		backend, err := sandbox.newTools(tooluse.NewLocal(rows, grader), definition.Tools)
+		if err != nil {
+			return nil, fmt.Errorf("spec.interaction.toolUse.tools: %w", err)
+		}
+		return tooluse.New(backend, toolUseOptions(definition))
+	}
 	return tooluse.New(tooluse.NewLocal(rows, grader, tooluse.Calculator{}), toolUseOptions(definition))
 }
 

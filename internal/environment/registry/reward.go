@@ -13,6 +13,9 @@ import (
 
 // newGrader builds what scores replies. An error names the field by its path in the RewardEnvironment.
 func (b Builder) newGrader(reward settings.Reward, path string, functions *functions) (verify.Grader, error) {
+	if reward.None != nil {
+		return verify.None{}, nil
+	}
 	if len(reward.Weighted) > 0 {
 		return b.newWeighted(reward.Weighted, path+".weighted", functions)
 	}
@@ -32,6 +35,12 @@ func (b Builder) newLeaf(rule settings.RewardRule, path string, functions *funct
 		return grader, at(path+".jsonSchema", err)
 	case rule.Countdown != nil:
 		return verify.Countdown{Strict: *rule.Countdown.Strict}, nil
+	case rule.RunsPrograms():
+		grader, err := functions.sandbox.add(rule)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return grader, nil
 	case rule.Math != nil:
 		return verify.Math{}, nil
 	case rule.GSM8K != nil:

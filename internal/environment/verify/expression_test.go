@@ -172,20 +172,47 @@ func FuzzGraders(f *testing.F) {
 	})
 }
 
-// TestDocumentedExpressions compiles the examples of the documentation.
+// TestDocumentedExpressions grades replies by the examples of the documentation: a right one, a wrong one, the
+// probe's, and an empty one. None of them is a fault.
 func TestDocumentedExpressions(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/rewards.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	examples := regexp.MustCompile(`expression: '([^'\n]+)'`).FindAllStringSubmatch(string(page), -1)
+	data, err := os.ReadFile("../../../docs/data.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := regexp.MustCompile(`expression: '([^'\n]+)'`).FindAllStringSubmatch(string(page)+string(data), -1)
+	number, list := answer("42"), dataset.Row{Fields: map[string]any{"answers": []any{"42", "forty-two"}}}
+	right := says(`It is <answer>42</answer>, or {"city": "42"}: 42`)
+	right.Usage.Turns = 1
 	for _, example := range examples {
-		if _, err := NewExpression(example[1]); err != nil {
+		expression, err := NewExpression(example[1])
+		if err != nil {
 			t.Errorf("%s: %v", example[1], err)
+			continue
+		}
+		row := number
+		if strings.Contains(example[1], "row.answers.exists") {
+			row = list
+		}
+		for _, reply := range []environment.Reply{right, says("41"), says("I do not know."), says("")} {
+			reply.Usage.Turns = 1
+			score, err := expression.Grade(t.Context(), row, reply)
+			if err != nil || score.Reward < 0 || score.Reward > 1 {
+				t.Errorf("%s gives %v for %q: %v", example[1], score.Reward, reply.Message.Content, err)
+			}
+		}
+		if strings.Contains(example[1], ".json()") {
+			continue // its reply is an object alone
+		}
+		if score, err := expression.Grade(t.Context(), row, right); err != nil || score.Reward != 1 {
+			t.Errorf("%s gives %v for the right reply (%v), want 1", example[1], score.Reward, err)
 		}
 	}
-	if len(examples) < 5 {
-		t.Errorf("the page has %d examples", len(examples))
+	if len(examples) < 7 {
+		t.Errorf("the pages have %d examples", len(examples))
 	}
 	for _, f := range textFunctions {
 		if !strings.Contains(string(page), "`"+f.name+"(") {

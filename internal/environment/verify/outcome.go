@@ -26,6 +26,12 @@ const (
 // compared is what became of the comparison with an answer: the metric that is 1.
 type compared string
 
+// Compare returns the score of a reply that has an answer or none, and whose answer is right or wrong. A reply that a
+// token limit cut earns nothing.
+func Compare(reply environment.Reply, found, correct bool) Score {
+	return compare(reply, found, correct).score()
+}
+
 // score returns a reward of 1 for a correct reply, and of 0 for any other.
 func (c compared) score() Score {
 	score := Score{Metrics: map[string]float64{

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
@@ -165,8 +167,11 @@ type builder struct {
 }
 
 func (l *Loader) build(definition contract.Dataset) *builder {
-	return &builder{loader: l, definition: definition, format: dataset.NewFormat(definition.Dataset),
-		files: map[string]*rowfile.File{}}
+	b := &builder{loader: l, definition: definition, files: map[string]*rowfile.File{}}
+	if !l.config.AnyRows {
+		b.format = dataset.NewFormat(definition.Dataset)
+	}
+	return b
 }
 
 func (b *builder) has(name string) bool { return b.files[name] != nil }
@@ -205,6 +210,7 @@ func (b *builder) table(revision string) (*dataset.Table, *contract.DataContents
 	if err != nil {
 		return nil, nil, b.discard(err)
 	}
+	b.loader.files[table] = slices.Collect(maps.Values(b.files))
 	return table, &contract.DataContents{Revision: revision, Sources: b.sources}, nil
 }
 

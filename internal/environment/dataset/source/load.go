@@ -21,6 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/download"
 	"github.com/tinker-operator/tinker-operator/internal/environment"
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/rowfile"
 )
 
 // Config is what a Loader needs.
@@ -31,6 +32,8 @@ type Config struct {
 	Dir    string
 	Space  int64
 	Client *download.Client
+	// AnyRows reads rows of any columns. Otherwise each row has to make a prompt.
+	AnyRows bool
 	// Permit waits until this pod may download, and returns what ends that. It is nil where every pod may.
 	Permit func(ctx context.Context) (done func(), err error)
 	Logger *slog.Logger
@@ -45,15 +48,17 @@ type Loader struct {
 	used int64
 
 	mu sync.Mutex
-	// loaded are the data sets by the digest of their definition.
+	// loaded are the data sets by the digest of their definition, and files their rows on the disk.
 	loaded map[string]*Dataset
+	files  map[*dataset.Table][]*rowfile.File
 }
 
 // New returns a Loader that has loaded nothing.
 func New(config Config) *Loader {
 	config.Client = cmp.Or(config.Client, &download.Client{Logger: config.Logger})
 	config.Logger = cmp.Or(config.Logger, slog.New(slog.DiscardHandler))
-	return &Loader{config: config, busy: make(chan struct{}, 1), loaded: map[string]*Dataset{}}
+	return &Loader{config: config, busy: make(chan struct{}, 1), loaded: map[string]*Dataset{},
+		files: map[*dataset.Table][]*rowfile.File{}}
 }
 
 // Error reports that data cannot be used as its definition describes it, until somebody repairs one of them. Its text
@@ -72,18 +77,50 @@ func errorf(format string, args ...any) error { return &Error{Err: fmt.Errorf(fo
 // Open returns the data set of a definition. It reads nothing yet: the first call of a method of the data set does,
 // and one that failed is repeated by the next.
 func (l *Loader) Open(_ context.Context, definition contract.Dataset) (dataset.Dataset, error) {
+	d, err := l.OpenRows(definition)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// OpenRows is Open for readers of rows of any columns.
+func (l *Loader) OpenRows(definition contract.Dataset) (*Dataset, error) {
 	key, err := keyOf(definition)
 	if err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if d, ok := l.loaded[key]; ok {
-		return d, nil
+	d, ok := l.loaded[key]
+	if !ok {
+		d = &Dataset{loader: l, definition: definition}
+		l.loaded[key] = d
 	}
-	d := &Dataset{loader: l, definition: definition}
-	l.loaded[key] = d
 	return d, nil
+}
+
+// Forget has the data set of a definition read again by whoever opens it next. Nobody may use it meanwhile.
+func (l *Loader) Forget(definition contract.Dataset) {
+	key, err := keyOf(definition)
+	if err != nil {
+		return
+	}
+	l.busy <- struct{}{}
+	defer func() { <-l.busy }()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := l.loaded[key]
+	delete(l.loaded, key)
+	if d == nil {
+		return
+	}
+	table := d.opened()
+	for _, file := range l.files[table] {
+		l.used -= file.Size()
+		_ = file.Close()
+	}
+	delete(l.files, table)
 }
 
 // Contents returns what was read for a definition; nil if it was not read.
@@ -142,6 +179,15 @@ func (d *Dataset) Row(ctx context.Context, split string, index int64) (dataset.R
 	return table.Row(ctx, split, index)
 }
 
+// Object returns the JSON object of a row, without making a prompt of it.
+func (d *Dataset) Object(ctx context.Context, split string, index int64) ([]byte, error) {
+	table, err := d.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return table.Object(ctx, split, index)
+}
+
 // open reads the data unless that was done. An error is a *environment.Fault, or the context's.
 func (d *Dataset) open(ctx context.Context) (*dataset.Table, error) {
 	if table := d.opened(); table != nil {
@@ -180,7 +226,7 @@ func (d *Dataset) opened() *dataset.Table {
 func (l *Loader) load(ctx context.Context, definition contract.Dataset) (*dataset.Table, *contract.DataContents,
 	error) {
 	if definition.Generated() {
-		table, err := generated(ctx, definition)
+		table, err := l.generated(ctx, definition)
 		return table, nil, err
 	}
 	if definition.Hub != nil {
@@ -199,7 +245,7 @@ func tableOf(definition contract.Dataset, sources map[string]dataset.Rows) (*dat
 }
 
 // generated cuts and formats tasks that are generated.
-func generated(ctx context.Context, definition contract.Dataset) (*dataset.Table, error) {
+func (l *Loader) generated(ctx context.Context, definition contract.Dataset) (*dataset.Table, error) {
 	tasks, err := Generator(definition)
 	if err != nil {
 		return nil, &Error{Err: err}
@@ -221,6 +267,9 @@ func generated(ctx context.Context, definition contract.Dataset) (*dataset.Table
 		return nil, err
 	}
 	for _, split := range cut {
+		if l.config.AnyRows {
+			break
+		}
 		if _, err := table.Row(ctx, split.Name, 0); err != nil {
 			return nil, &Error{Err: err}
 		}

@@ -22,6 +22,7 @@ import (
 
 // source is the rows of one source while they are written.
 type source struct {
+	// format makes the prompts that every row must have; nil where rows need none.
 	format *dataset.Format
 	rows   *rowfile.Writer
 	// dir is the folder for files that are stored for a while.
@@ -80,8 +81,10 @@ func (s *source) append(object []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.format.Row(columns); err != nil {
-		return err
+	if s.format != nil {
+		if _, err := s.format.Row(columns); err != nil {
+			return err
+		}
 	}
 	return s.rows.Append(object)
 }
@@ -122,6 +125,9 @@ func (r fileRows) Columns(_ context.Context, index int64) (map[string]any, error
 }
 
 // decode decodes a row as dataset.Row has it.
+// Object implements dataset's rows that are stored as they were read.
+func (r fileRows) Object(_ context.Context, index int64) ([]byte, error) { return r.file.Row(index) }
+
 func decode(object []byte) (map[string]any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	decoder.UseNumber()

@@ -1,0 +1,83 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"context"
+
+	"github.com/tinker-operator/tinker-operator/internal/chat"
+)
+
+// AgentPolicy is the Policy of a Program that others wrote. Such a program sends whole conversations, and says of none
+// which one it continues. A request whose messages extend a reply of the episode continues its conversation with the
+// tokens that were sampled; any other opens a branch. It is safe for concurrent use, and requests may be open at the
+// same time.
+type AgentPolicy interface {
+	Policy
+	// Complete returns the reply to a request. The error is a *LimitError where a limit forbids the request, and a
+	// *RequestError where the request cannot be answered. After any other error the episode is over.
+	Complete(ctx context.Context, request Completion) (Completed, error)
+	// CountTokens returns the number of tokens that the prompt of a request has. Errors are as those of Complete.
+	CountTokens(request Completion) (int, error)
+	// Last returns the last reply. It is a permanent *Fault where the last request was made while another was open, so
+	// that their order would decide, and where there is none.
+	Last() (Reply, error)
+}
+
+// LimitEpisodeSeconds is the limit of the time of an episode, as a *LimitError has it.
+const LimitEpisodeSeconds = "episode_seconds"
+
+// TimedPolicy is an AgentPolicy that says when the time of the episode is over. A program that has called Expired ends
+// soon after that by itself, and is not ended until then.
+type TimedPolicy interface {
+	AgentPolicy
+	// Expired returns a channel that is closed once the time is over. Requests have a *LimitError from then on.
+	Expired() <-chan struct{}
+}
+
+// Completion is a request of an agent. It has messages, or a text or tokens that the reply follows on.
+type Completion struct {
+	Role     string
+	Messages []chat.Message
+	Tools    []chat.Tool
+	// Raw says that the reply follows on Text, or on Tokens where they are not nil.
+	Raw    bool
+	Text   string
+	Tokens []int32
+	// Stop are texts at which the reply ends as well.
+	Stop []string
+	// MaxTokens bounds the reply below what the run permits; 0 for no bound of its own.
+	MaxTokens int
+	// Logprobs says that the texts of the sampled tokens are wanted.
+	Logprobs bool
+}
+
+// Completed is the reply to a Completion.
+type Completed struct {
+	// ID follows from what was asked, and from how often the episode has asked it.
+	ID string
+	// Message is the reply with its reasoning.
+	Message chat.Message
+	// Text is the text of a reply to a raw prompt, and PromptText the text of that prompt.
+	Text, PromptText string
+	// Truncated means that a token limit cut the reply.
+	Truncated bool
+	// StopText is the text of Completion.Stop that ended the reply; empty for none.
+	StopText string
+	// PromptTokens are the tokens of the prompt, and KnownTokens those of them that continue the conversation.
+	PromptTokens, KnownTokens int
+	// Tokens are the sampled tokens, with their log-probabilities, and their texts if these were wanted.
+	Tokens   []int32
+	Texts    []string
+	Logprobs []float32
+}
+
+// RequestError reports a request of an agent that cannot be answered. The episode continues.
+type RequestError struct {
+	// Message is a whole sentence for the author of the agent.
+	Message string
+}
+
+// Error implements error.
+func (e *RequestError) Error() string { return "answering an agent: " + e.Message }

@@ -1,0 +1,390 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package agent is the environment whose episodes are played by programs that others wrote. A runner runs them, in a
+// container or a process of its own; they ask the policy at a gateway, and know neither rewards nor training. What an
+// episode earns is decided by a grader once all of its processes have ended, or by the agent where the definition says
+// that.
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset"
+	"github.com/tinker-operator/tinker-operator/internal/environment/pythonreward"
+	"github.com/tinker-operator/tinker-operator/internal/environment/verify"
+	"github.com/tinker-operator/tinker-operator/internal/gateway"
+	"github.com/tinker-operator/tinker-operator/internal/gateway/dialect"
+	"github.com/tinker-operator/tinker-operator/internal/runner/spawn"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
+)
+
+// Source is what of an episode is graded.
+type Source int
+
+// The sources.
+const (
+	// LastMessage is the policy's last reply.
+	LastMessage Source = iota
+	// Output is what the function returns, or the command prints.
+	Output
+	// File is a file that the command has written.
+	File
+	// Agent is the reward that the agent itself says.
+	Agent
+)
+
+// The files of a command.
+const (
+	taskFile   = "task.json"
+	resultFile = "result.json"
+)
+
+// Options are those of the environment.
+type Options struct {
+	// Command says that the program is a command, and not a function in Python.
+	Command bool
+	// Source is what is graded, and File the name of the file.
+	Source Source
+	File   string
+	// Roles are the names of the models.
+	Roles []string
+	// Fields are the columns that the agent has beside id, prompt and messages.
+	Fields []string
+	// Unsupported says what becomes of requests with an option that the gateway does not have.
+	Unsupported dialect.Policy
+	// OnlyLast trains on the conversation with the last reply alone.
+	OnlyLast bool
+	// Grace is how long the agent may go on after a limit.
+	Grace time.Duration
+	// Check returns nil once episodes can be graded; nil where they always can.
+	Check func(ctx context.Context) error
+}
+
+// Program plays episodes, as a *pythonreward.Agent does.
+type Program interface {
+	Check(ctx context.Context) error
+	Play(ctx context.Context, params json.RawMessage, seed uint64,
+		alone bool) (json.RawMessage, pythonreward.Ending, error)
+}
+
+// Environment has the rows of a data set as tasks.
+type Environment struct {
+	program Program
+	rows    dataset.Dataset
+	// grader is nil with the source Agent.
+	grader  verify.Grader
+	gateway func() (*gateway.Server, error)
+	options Options
+
+	mu sync.Mutex
+	// lost counts the processes that tries have lost, by their seeds.
+	lost map[uint64]int
+}
+
+// New returns the environment. Nothing is started yet.
+func New(program Program, rows dataset.Dataset, grader verify.Grader, server func() (*gateway.Server, error),
+	options Options) *Environment {
+	return &Environment{program: program, rows: rows, grader: grader, gateway: server, options: options,
+		lost: map[uint64]int{}}
+}
+
+// Splits implements environment.Environment.
+func (e *Environment) Splits(ctx context.Context) ([]environment.Split, error) {
+	return e.rows.Splits(ctx)
+}
+
+// Checker makes the environment one with an environment.Checker: no episode begins while the agent cannot be started.
+func (e *Environment) Checker() environment.Checker { return e }
+
+// Check implements environment.Checker.
+func (e *Environment) Check(ctx context.Context) error {
+	if err := e.program.Check(ctx); err != nil || e.options.Check == nil {
+		return err
+	}
+	return e.options.Check(ctx)
+}
+
+// Examples implements environment.Exampler. The row's answer is a reply that some agents make something of.
+func (e *Environment) Examples(ctx context.Context, task environment.Task) ([]string, error) {
+	row, err := e.rows.Row(ctx, task.Split, task.Index)
+	if err != nil {
+		return nil, err
+	}
+	if row.Answer == "" {
+		return []string{"I do not know.", ""}, nil
+	}
+	return []string{row.Answer, ""}, nil
+}
+
+// Start implements environment.Environment.
+func (e *Environment) Start(ctx context.Context, task environment.Task) (environment.Episode, error) {
+	if err := e.Check(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, &environment.Fault{Unavailable: true, Err: err}
+	}
+	row, err := e.rows.Row(ctx, task.Split, task.Index)
+	if err != nil {
+		return nil, err
+	}
+	return &episode{Environment: e, row: row, seed: task.Seed}, nil
+}
+
+// episode is one run of the agent.
+type episode struct {
+	environment.Unasked
+	*Environment
+	row  dataset.Row
+	seed uint64
+}
+
+// Close implements environment.Episode. The end of Run has ended everything.
+func (*episode) Close(context.Context) {}
+
+// Run implements environment.Program.
+func (e *episode) Run(ctx context.Context, policy environment.Policy) (environment.Turn, error) {
+	asked, ok := policy.(environment.AgentPolicy)
+	if !ok {
+		return environment.Turn{}, fault(errors.New("agents cannot be played here"))
+	}
+	server, err := e.gateway()
+	if err != nil {
+		return environment.Turn{}, &environment.Fault{Unavailable: true, Err: fmt.Errorf("serving an agent: %w", err)}
+	}
+	served := server.Open(ctx, asked, gateway.Options{Roles: e.options.Roles, Unsupported: e.options.Unsupported})
+	defer served.Close()
+	params, err := e.params(served)
+	if err != nil {
+		return environment.Turn{}, fault(err)
+	}
+	said, err := e.play(ctx, served, expiryOf(asked), params)
+	if err != nil {
+		return environment.Turn{}, err
+	}
+	turn, err := e.graded(ctx, asked, said)
+	if err != nil {
+		return environment.Turn{}, err
+	}
+	turn.Metrics = maps.Clone(turn.Metrics)
+	for name, count := range served.Counts() {
+		if turn.Metrics == nil {
+			turn.Metrics = map[string]float64{}
+		}
+		turn.Metrics[name] = count
+	}
+	turn.OnlyLast = e.options.OnlyLast
+	return turn, nil
+}
+
+func fault(err error) error { return &environment.Fault{Permanent: true, Err: err} }
+
+// expiryOf returns the channel that is closed once the time of the episode is over; nil where nobody says that.
+func expiryOf(policy environment.AgentPolicy) <-chan struct{} {
+	if timed, ok := policy.(environment.TimedPolicy); ok {
+		return timed.Expired()
+	}
+	return nil
+}
+
+// play runs the agent to its end, and decides what the end means.
+func (e *episode) play(ctx context.Context, served *gateway.Episode, expired <-chan struct{},
+	params json.RawMessage) (json.RawMessage, error) {
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	go e.endAfterLimit(running, served, expired, stop)
+	value, end, err := e.program.Play(running, params, e.seed, e.losses() > 0)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	limit := served.LastLimit()
+	if wait.IsClosed(expired) {
+		limit = environment.LimitEpisodeSeconds
+	}
+	wasEnded := limit != "" && running.Err() != nil
+	if ending := served.End(); !ending.IsWhole() && !wasEnded {
+		return nil, e.interrupted(ctx, served, ending)
+	}
+	switch {
+	case err != nil && limit != "": // It was told of a limit, and has ended for that reason or with the grace.
+		return nil, &environment.LimitError{Limit: limit}
+	case end == pythonreward.Lost:
+		e.lose()
+		return nil, &environment.Fault{Interrupted: true, Err: err}
+	case err != nil:
+		return nil, fault(err)
+	}
+	return value, nil
+}
+
+// endAfterLimit ends an agent, with the grace, that was told that the episode has used what it may use, or whose time
+// is over.
+func (e *episode) endAfterLimit(ctx context.Context, served *gateway.Episode, expired <-chan struct{}, stop func()) {
+	select {
+	case <-served.Limited():
+	case <-expired:
+	case <-ctx.Done():
+		return
+	}
+	grace := time.NewTimer(e.options.Grace)
+	defer grace.Stop()
+	select {
+	case <-grace.C:
+		stop()
+	case <-ctx.Done():
+	}
+}
+
+// interrupted waits for what the agent has left behind, so that the next one is answered at once.
+func (e *episode) interrupted(ctx context.Context, served *gateway.Episode, ending gateway.Ending) error {
+	resume := environment.RecorderFrom(ctx).Pause()
+	err := served.Settle(ctx)
+	resume()
+	if err != nil {
+		return err
+	}
+	return &environment.Fault{Interrupted: true, Err: fmt.Errorf("the agent ended before its requests: "+
+		"%d were unanswered, %d had been asked to come back, and the client of %d had left",
+		ending.Unanswered, ending.Refused, ending.Left)}
+}
+
+// losses is how many processes this try has lost.
+func (e *episode) losses() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.lost[e.seed]
+}
+
+// lose notes a process that has ended, perhaps for another episode's sake. The next one plays this episode alone.
+func (e *episode) lose() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	const most = 10_000
+	if len(e.lost) > most {
+		clear(e.lost)
+	}
+	e.lost[e.seed]++
+}
+
+// task is what the agent is given of the row. It has the answer only where the agent says the reward.
+func (e *episode) task() map[string]any {
+	all := e.row.AllFields()
+	task := map[string]any{}
+	if e.options.Source == Agent {
+		task = all
+	}
+	for _, name := range append([]string{dataset.FieldID, dataset.FieldPrompt}, e.options.Fields...) {
+		if value, ok := all[name]; ok {
+			task[name] = value
+		}
+	}
+	messages := make([]map[string]string, len(e.row.Messages))
+	for i, m := range e.row.Messages {
+		messages[i] = map[string]string{"role": m.Role, "content": m.Content}
+	}
+	task["messages"] = messages
+	return task
+}
+
+// params are those of the call.
+func (e *episode) params(served *gateway.Episode) (json.RawMessage, error) {
+	task := e.task()
+	if !e.options.Command {
+		return json.Marshal(map[string]any{"task": task, "base_url": served.URLWithToken(),
+			"rewards": e.options.Source == Agent})
+	}
+	text, err := json.Marshal(task)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a task: %w", err)
+	}
+	params := spawn.Params{Files: map[string]string{taskFile: string(text)}, Env: map[string]string{
+		"OPENAI_BASE_URL": served.URL(dialect.OpenAI), "OPENAI_API_KEY": served.Token(),
+		"ANTHROPIC_BASE_URL": served.URL(dialect.Anthropic), "ANTHROPIC_API_KEY": served.Token(),
+		"TASK_FILE": "$(DIR)/" + taskFile,
+	}}
+	switch e.options.Source {
+	case File:
+		params.Read = []string{e.options.File}
+	case Agent:
+		params.Read, params.Env["RESULT_FILE"] = []string{resultFile}, "$(DIR)/"+resultFile
+	}
+	return json.Marshal(params)
+}
+
+// graded returns what the episode earns.
+func (e *episode) graded(ctx context.Context, policy environment.AgentPolicy,
+	value json.RawMessage) (environment.Turn, error) {
+	said, err := e.read(value)
+	if err != nil {
+		return environment.Turn{}, err
+	}
+	switch e.options.Source {
+	case Agent:
+		return rewardOf(said)
+	case LastMessage:
+		reply, err := policy.Last()
+		if err != nil {
+			return environment.Turn{}, err
+		}
+		return e.grade(ctx, reply)
+	default:
+		return e.grade(ctx, environment.Reply{Message: chat.Message{Role: chat.RoleAssistant, Content: said}, Seed: e.seed})
+	}
+}
+
+func (e *episode) grade(ctx context.Context, reply environment.Reply) (environment.Turn, error) {
+	score, err := e.grader.Grade(ctx, e.row, reply)
+	return verify.Turn(score, err, reply)
+}
+
+// read returns the text that the source says. A command that fails is a fault, and never a reward of 0.
+func (e *episode) read(value json.RawMessage) (string, error) {
+	if !e.options.Command {
+		var said struct {
+			Output *string `json:"output"`
+		}
+		switch err := json.Unmarshal(value, &said); {
+		case err != nil:
+			return "", fault(fmt.Errorf("reading what an agent has returned: %w", err))
+		case e.options.Source == Agent:
+			return string(value), nil
+		case e.options.Source == Output && said.Output == nil:
+			return "", fault(errors.New("the agent returned no text: return the answer, or give reward.from LastMessage"))
+		case said.Output == nil:
+			return "", nil
+		}
+		return *said.Output, nil
+	}
+	var left spawn.Result
+	if err := json.Unmarshal(value, &left); err != nil {
+		return "", fault(fmt.Errorf("reading what a command has left: %w", err))
+	}
+	if left.Exit != 0 {
+		return "", fault(fmt.Errorf("the command ended with the exit code %d: %s", left.Exit, left.Last))
+	}
+	name := map[Source]string{File: e.options.File, Agent: resultFile}[e.options.Source]
+	if name == "" {
+		return left.Output, nil
+	}
+	text, ok := left.Files[name]
+	if !ok {
+		return "", fault(fmt.Errorf("the command has not written the file %s", name))
+	}
+	return text, nil
+}
+
+var (
+	_ environment.Environment = (*Environment)(nil)
+	_ environment.Exampler    = (*Environment)(nil)
+	_ environment.Checker     = (*Environment)(nil)
+	_ environment.Program     = (*episode)(nil)
+)

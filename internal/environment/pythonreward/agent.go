@@ -1,0 +1,121 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pythonreward
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/tinker-operator/tinker-operator/internal/runner/client"
+	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
+	"github.com/tinker-operator/tinker-operator/internal/runner/python"
+	"github.com/tinker-operator/tinker-operator/internal/runner/spawn"
+)
+
+// methodAgent is the method of an agent in Python.
+const methodAgent = "agent"
+
+// The bounds of an agent where they are other than those of a function: what it prints, its address space, since some
+// languages reserve much more than they use, and the processes of its tree.
+const (
+	agentOutput    = 256 << 20
+	agentAddresses = 1 << 40
+	agentProcesses = 256
+)
+
+// AgentOptions are what an agent is started with.
+type AgentOptions struct {
+	// Command is a program for each episode. Without it the agent is a function in Python.
+	Command []string
+	// Code, Module and Function are as in Options.
+	Code, Module, Function string
+	// Processes run episodes at once, and each process of Python runs Concurrency episodes at once.
+	Processes, Concurrency int
+	// MemoryBytes bounds each process with what it starts; 0 for the runner's default.
+	MemoryBytes int64
+	// Network confines what the agent reaches; nil for what its container reaches.
+	Network *protocol.Network
+}
+
+// Agent is a program that plays episodes. It is safe for concurrent use.
+type Agent struct {
+	*function
+	method string
+}
+
+// NewAgent returns an agent. Nothing is started yet.
+func NewAgent(host *Host, o AgentOptions) (*Agent, error) {
+	spec := protocol.Spec{
+		Env: map[string]string{}, InheritEnv: host.InheritEnv, Processes: o.Processes, Concurrency: o.Concurrency,
+		Network: o.Network,
+		Limits: protocol.Limits{CallSeconds: longestEpisode.Seconds(), MemoryBytes: o.MemoryBytes, OutputBytes: agentOutput,
+			AddressSpaceBytes: agentAddresses, Processes: agentProcesses, OpenFiles: 4096},
+	}
+	for name, value := range host.Env {
+		spec.Env[name] = value
+	}
+	if len(o.Command) > 0 {
+		config, err := json.Marshal(spawn.Config{Command: o.Command})
+		if err != nil {
+			return nil, fmt.Errorf("encoding a command: %w", err)
+		}
+		spec.Kind, spec.Command, spec.Config = "command", spawn.Command(), config
+		if spec.Limits.MemoryBytes > 0 {
+			spec.Limits.MemoryBytes += host.StarterBytes
+		}
+		if !spec.InheritEnv && spec.Env["PATH"] == "" {
+			spec.Env["PATH"] = "/usr/local/bin:/usr/bin:/bin"
+		}
+		f, err := newProgram(host, spec, "a program", spawn.Method)
+		return &Agent{function: f, method: spawn.Method}, err
+	}
+	// The key is a part of the base URL. Clients want one all the same.
+	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY"} {
+		spec.Env[name] = cmp.Or(spec.Env[name], "in-the-base-url")
+	}
+	spec, err := python.Spec(cmp.Or(host.Interpreter, "python3"), python.Function{Code: o.Code, Module: o.Module,
+		Name: o.Function, Entry: methodAgent}, spec)
+	if err != nil {
+		return nil, err
+	}
+	f, err := newProgram(host, spec, "async def agent(task, base_url)", methodAgent)
+	return &Agent{function: f, method: methodAgent}, err
+}
+
+// Ending says what the end of an agent's process means.
+type Ending int
+
+// The endings.
+const (
+	// Ended is an agent that has ended by itself.
+	Ended Ending = iota
+	// Lost is an agent whose process has ended, perhaps for another episode's sake, or that was not started.
+	Lost
+	// Failed is an agent that has failed, or that was ended for what it has done.
+	Failed
+)
+
+// Play plays one episode. Alone has the agent have its process for itself alone. Nothing is repeated: an agent whose
+// process has ended begins anew with a policy that does.
+func (a *Agent) Play(ctx context.Context, params json.RawMessage, seed uint64,
+	alone bool) (json.RawMessage, Ending, error) {
+	s, err := a.ready(ctx)
+	if err != nil {
+		return nil, Lost, err
+	}
+	result, err := s.Try(ctx, client.Call{Method: a.method, Params: params, Seed: seed, Alone: alone})
+	if client.IsUnknown(err) {
+		a.forget(s)
+	}
+	switch client.After(err, alone) {
+	case client.Done:
+		return result.Value, Ended, nil
+	case client.Permanent:
+		return nil, Failed, describe(err)
+	default:
+		return nil, Lost, describe(err)
+	}
+}

@@ -1,0 +1,49 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/gateway"
+	"github.com/tinker-operator/tinker-operator/internal/runner/isolation"
+	"github.com/tinker-operator/tinker-operator/internal/runner/protocol"
+)
+
+// TestNetworkOfAgents confines an agent to the gateway, with the minimum of the environment, unless it is open. What
+// does not say its network is confined.
+func TestNetworkOfAgents(t *testing.T) {
+	server := gateway.New("http://127.0.0.1:4321", gateway.Config{Logger: slog.New(slog.DiscardHandler)})
+	b := Builder{Gateway: func() (*gateway.Server, error) { return server, nil }}
+	process := contract.Definition{Execution: &contract.Execution{FunctionImage: settings.FunctionImage{
+		Isolation: &settings.Isolation{Minimum: settings.IsolationProcess}}}}
+	for name, tc := range map[string]struct {
+		definition contract.Definition
+		network    settings.AgentNetwork
+		want       *protocol.Network
+	}{
+		"by default": {contract.Definition{}, "",
+			&protocol.Network{Connect: []string{"127.0.0.1:4321"}, Minimum: isolation.Landlock}},
+		"what there is": {process, settings.NetworkGateway,
+			&protocol.Network{Connect: []string{"127.0.0.1:4321"}, Minimum: isolation.Process}},
+		"open": {process, settings.NetworkOpen, nil},
+	} {
+		got, err := b.networkOf(tc.definition, settings.Agent{Network: tc.network})
+		if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v, (-want +got)\n%s", name, err, diff)
+		}
+	}
+	b.Gateway = func() (*gateway.Server, error) { return nil, errors.New("no port") }
+	var fault *environment.Fault
+	if _, err := b.networkOf(process, settings.Agent{}); !errors.As(err, &fault) || !fault.Unavailable {
+		t.Errorf("got %v without a gateway, want an environment that is unavailable", err)
+	}
+}
