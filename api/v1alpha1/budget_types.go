@@ -46,6 +46,12 @@ type ModelPrice struct {
 	// +kubebuilder:validation:Maximum=1000000
 	// +required
 	PromptUSDPerMillion float64 `json:"promptUSDPerMillion"`
+	// cachedPromptUSDPerMillion is the price of a million tokens of prompts that the endpoint had in its cache, in
+	// dollars. Defaults to promptUSDPerMillion.
+	// +kubebuilder:validation:Minimum=0.000001
+	// +kubebuilder:validation:Maximum=1000000
+	// +optional
+	CachedPromptUSDPerMillion *float64 `json:"cachedPromptUSDPerMillion,omitempty"`
 	// sampledUSDPerMillion is the price of a million sampled tokens, in dollars.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000

@@ -28,7 +28,23 @@ type InitFrom struct {
 	// optimizer says what to start Adam with: Restore is the saved state, Reset a new one. It is needed to train.
 	// +optional
 	Optimizer OptimizerInit `json:"optimizer,omitempty"`
+	// data says at which task or row the run begins. Restart begins with the first. Continue begins after those that led
+	// to the checkpoint, which a TrainingRun has to have saved; with the same seed and the same data none comes twice
+	// before all were used.
+	// +kubebuilder:default=Restart
+	// +optional
+	Data DataInit `json:"data,omitempty"`
 }
+
+// DataInit selects the first task or row of a run.
+// +kubebuilder:validation:Enum=Restart;Continue
+type DataInit string
+
+// The values of DataInit.
+const (
+	DataRestart  DataInit = "Restart"
+	DataContinue DataInit = "Continue"
+)
 
 // RunCheckpoint names a checkpoint of a TrainingRun.
 type RunCheckpoint struct {
@@ -87,8 +103,9 @@ type Checkpoints struct {
 	// +kubebuilder:default=1
 	// +optional
 	KeepBest *int32 `json:"keepBest,omitempty"`
-	// bestMetric names the metric that ranks checkpoints; the highest value is the best. test/ENVIRONMENT/pass@1 ranks
-	// them by one environment.
+	// bestMetric names the metric that ranks checkpoints; the highest value is the best, and of a negative log-likelihood
+	// (test/nll) the lowest. test/ENVIRONMENT/pass@1 ranks them by one environment. Where mode is Supervise and nothing
+	// is evaluated on environments, test/pass@1 stands for test/nll.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:default="test/pass@1"

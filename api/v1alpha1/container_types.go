@@ -25,7 +25,8 @@ type ORSServer struct {
 }
 
 // Execution is where the functions of an environment run: in one container beside each worker, which has no key, no
-// token and no service account.
+// token and no service account. What a policy wrote runs in another one, which has none of the variables that come from
+// Secrets and ConfigMaps either.
 type Execution struct {
 	environment.FunctionImage `json:",inline"`
 	Container                 `json:",inline"`

@@ -3,7 +3,10 @@
 
 package v1alpha1
 
-import "github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
+import (
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
+)
 
 // EnvironmentRef names a RewardEnvironment in the run's own namespace.
 type EnvironmentRef struct {
@@ -79,6 +82,9 @@ type EnvironmentUse struct {
 // +kubebuilder:validation:XValidation:rule="has(self.sampling) && has(self.sampling.maxTokens)",message="sampling.maxTokens is needed: the most tokens that one completion may have, for example 2048"
 // +kubebuilder:validation:XValidation:rule="!has(self.sampling) || ((!has(self.sampling.temperature) || self.sampling.temperature == 1.0) && (!has(self.sampling.topP) || self.sampling.topP == 1.0) && !has(self.sampling.topK)) || (has(self.sampling.allowBiased) && self.sampling.allowBiased)",message="training at a temperature or topP other than 1, or with topK, biases the gradient, since log-probs are those of the unchanged distribution: remove the setting, or accept that with sampling.allowBiased: true"
 // +kubebuilder:validation:XValidation:rule="!has(self.minMembers) || self.minMembers <= self.groupSize",message="minMembers must be at most groupSize: lower minMembers or raise groupSize"
+// +kubebuilder:validation:XValidation:rule="has(self.teacher) || self.groupSize >= 2",fieldPath=".groupSize",message="groupSize must be at least 2, since the rewards of a group are compared: raise it, or give a teacher for an environment with reward none"
+// +kubebuilder:validation:XValidation:rule="has(self.teacher) || !has(self.minMembers) || self.minMembers >= 2",fieldPath=".minMembers",message="minMembers must be at least 2, since the rewards of a group are compared: raise it, or give a teacher for an environment with reward none"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.limits.trajectoryTokens) || self.groupSize * self.limits.trajectoryTokens <= 130000000",fieldPath=".groupSize",message="groupSize x limits.trajectoryTokens must be at most 130000000 tokens, which is what a group holds: lower one of them"
 type TrainingEnvironment struct {
 	EnvironmentUse `json:",inline"`
 	// weight is this environment's share of slots, relative to the others'; given for all
@@ -95,16 +101,21 @@ type TrainingEnvironment struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Splits []Split `json:"splits,omitempty"`
-	// groupSize is how many episodes of one task form a group.
-	// +kubebuilder:validation:Minimum=2
+	// groupSize is how many episodes of one task form a group. It is at least 2, or at least 1 where only a teacher
+	// teaches.
+	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	// +required
 	GroupSize int32 `json:"groupSize"`
 	// minMembers of a group must succeed for it to be trained on. Defaults to half of groupSize,
-	// rounded up, and at least 2. (OpenReward: num_rollouts - max_failing_rollouts.)
-	// +kubebuilder:validation:Minimum=2
+	// rounded up, and at least 2, or at least 1 where only a teacher teaches. (OpenReward: num_rollouts -
+	// max_failing_rollouts.)
+	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MinMembers *int32 `json:"minMembers,omitempty"`
+	// teacher is a model that the policy learns from, beside the rewards or, with reward none, in place of them.
+	// +optional
+	Teacher *algorithm.Teacher `json:"teacher,omitempty"`
 	// onUnavailable is what the run does while no worker reaches the environment's server: Wait for it, or Skip its
 	// tasks after 30 seconds and train on the other environments. Defaults to Wait.
 	// +kubebuilder:validation:Enum=Wait;Skip

@@ -33,6 +33,9 @@ type Evaluation struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Environments []EvaluationEnvironment `json:"environments,omitempty"`
+	// supervised measures the negative log-likelihood per token of held-out rows, in a run of mode Supervise.
+	// +optional
+	Supervised *SupervisedEvaluation `json:"supervised,omitempty"`
 }
 
 // EvaluationEnvironment is an environment to evaluate on.

@@ -41,7 +41,8 @@ type Model struct {
 	// +kubebuilder:default=0
 	// +optional
 	Seed *int64 `json:"seed,omitempty"`
-	// renderer turns conversations into tokens and back. Defaults to the renderer of the model that name names.
+	// renderer turns conversations into tokens and back. Defaults to the renderer of a known model, else to the model's
+	// own chat template.
 	// +optional
 	Renderer *Renderer `json:"renderer,omitempty"`
 	// date is the day, as YEAR-MONTH-DAY, in prompts of formats with a date, such as gpt-oss. Defaults to the day of
@@ -50,18 +51,10 @@ type Model struct {
 	// +kubebuilder:validation:MaxLength=10
 	// +optional
 	Date string `json:"date,omitempty"`
-	// tokenizer is where the tokenizer comes from. Defaults to the tokenizer of the model that name names.
+	// tokenizer is where the tokenizer comes from. Defaults to the tokenizer of a known model, else to the repository
+	// that name names.
 	// +optional
 	Tokenizer *Tokenizer `json:"tokenizer,omitempty"`
-}
-
-// Renderer turns conversations into tokens and back.
-type Renderer struct {
-	// name is the name of a built-in renderer, for example qwen3_instruct.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	// +required
-	Name string `json:"name"`
 }
 
 // Tokenizer is where a tokenizer.json, or a tiktoken file, comes from: a repository of the Hugging Face hub
@@ -104,6 +97,12 @@ type Tinker struct {
 	// apiKeySecretKeyRef is the Secret key that holds the API key.
 	// +required
 	APIKeySecretKeyRef ref.SecretKey `json:"apiKeySecretKeyRef"`
+	// projectID is the project that the service bills. Defaults to the default project of the API key. A change takes
+	// effect with the next attempt.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	ProjectID string `json:"projectID,omitempty"`
 	// proxyURL is the HTTP, HTTPS or SOCKS5 proxy through which the learner and the workers call the endpoint.
 	// If it is absent, the proxy of their environment variables is used. It must not contain a password.
 	// +kubebuilder:validation:MaxLength=2048

@@ -45,9 +45,11 @@ type RewardEnvironmentList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.dataset) || !has(self.ors)",message="give exactly one of dataset and ors: an ors server has its own tasks"
 // +kubebuilder:validation:XValidation:rule="!has(self.ors) || !has(self.reward)",message="an ors server has its own rewards: remove reward"
 // +kubebuilder:validation:XValidation:rule="!has(self.ors) || !has(self.interaction) || has(self.interaction.toolUse)",message="episodes of an ors server are tool use: remove interaction, or give interaction.toolUse"
-// +kubebuilder:validation:XValidation:rule="!has(self.dataset) || has(self.reward) || (has(self.interaction) && has(self.interaction.python))",message="dataset needs reward, what an episode is worth: for example reward: {exactMatch: {}}"
+// +kubebuilder:validation:XValidation:rule="!has(self.dataset) || has(self.reward) || (has(self.interaction) && (has(self.interaction.python) || (has(self.interaction.agent) && self.interaction.agent.reward.from == 'Agent')))",message="dataset needs reward, what an episode is worth: for example reward: {exactMatch: {}}"
 // +kubebuilder:validation:XValidation:rule="!has(self.reward) || !has(self.interaction) || !has(self.interaction.python)",message="interaction.python returns the rewards of its episodes: remove reward"
-// +kubebuilder:validation:XValidation:rule="!has(self.execution) || (has(self.interaction) && has(self.interaction.python)) || (has(self.reward) && (has(self.reward.python) || (has(self.reward.weighted) && self.reward.weighted.exists(w, has(w.python)))))",message="execution is where the functions of reward.python and interaction.python run: remove it, or give one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.reward) || !has(self.interaction) || !has(self.interaction.agent) || self.interaction.agent.reward.from != 'Agent'",message="the agent says its reward: remove reward, or give interaction.agent.reward.from LastMessage, Output or File"
+// +kubebuilder:validation:XValidation:rule="!has(self.execution) || (has(self.interaction) && (has(self.interaction.python) || has(self.interaction.agent))) || (has(self.reward) && (has(self.reward.python) || (has(self.reward.weighted) && self.reward.weighted.exists(w, has(w.python) || has(w.tests) || (has(w.math) && has(w.math.grader) && w.math.grader == 'MathVerify'))) || has(self.reward.tests) || (has(self.reward.math) && has(self.reward.math.grader) && self.reward.math.grader == 'MathVerify'))) || (has(self.interaction) && has(self.interaction.toolUse) && has(self.interaction.toolUse.tools))",message="execution is where reward.python, interaction.python and interaction.agent and the programs of reward.tests and toolUse.tools run: remove it, or give one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.ors) || !has(self.interaction) || !has(self.interaction.toolUse) || !has(self.interaction.toolUse.tools)",message="an ors server has its own tools: remove interaction.toolUse.tools"
 type RewardEnvironmentSpec struct {
 	// ors is an Open Reward Standard server, which has the tasks, the tools and the rewards.
 	// +optional
@@ -55,10 +57,11 @@ type RewardEnvironmentSpec struct {
 	// dataset is where tasks come from.
 	// +optional
 	Dataset *environment.Dataset `json:"dataset,omitempty"`
-	// reward is what an episode is worth on a dataset, unless interaction.python says that.
+	// reward is what an episode is worth on a dataset, unless interaction.python or interaction.agent says that.
 	// +optional
 	Reward *environment.Reward `json:"reward,omitempty"`
-	// execution is where the functions of reward.python and interaction.python run.
+	// execution is where reward.python, interaction.python and interaction.agent run, and the programs of reward.tests and
+	// interaction.toolUse.tools.
 	// +optional
 	Execution *Execution `json:"execution,omitempty"`
 	// interaction is how an episode goes; without it, one reply is the answer.
@@ -106,6 +109,18 @@ type RewardEnvironmentStatus struct {
 	// dataset is the data that the probe read; absent for generated tasks.
 	// +optional
 	Dataset *DatasetStatus `json:"dataset,omitempty"`
+	// code are the digests of the code that configMapKeyRef names, as the probe had it. Runs pin it.
+	// +listType=map
+	// +listMapKey=function
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	Code []CodeStatus `json:"code,omitempty"`
+	// image is the image of execution by its digest, as the pod of the probe had it, if it has a module that is a
+	// function of the spec. Runs pin it. An image that was not pulled from a registry has no such digest, and is only
+	// compared.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Image string `json:"image,omitempty"`
 	// canaryReward is the reward of the episode that the probe played with the right answer; absent where the answers
 	// are not known.
 	// +optional
@@ -131,6 +146,18 @@ type SplitStatus struct {
 	// tasks is how many tasks it has.
 	// +optional
 	Tasks *int64 `json:"tasks,omitempty"`
+}
+
+// CodeStatus is code that the probe had.
+type CodeStatus struct {
+	// function is the path of the function in the spec, for example reward.python.
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Function string `json:"function"`
+	// sha256 is the SHA-256 digest of the code.
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	SHA256 string `json:"sha256"`
 }
 
 // DatasetStatus is the data that the probe read. Runs pin it.

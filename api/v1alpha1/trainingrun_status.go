@@ -45,8 +45,8 @@ type TrainingRunStatus struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// settingsFixed says whether model, tinker.baseURL, environments, algorithm and initFrom can no longer be changed,
-	// since a step was committed with them, or an evaluation completed. Until then the next attempt starts with what was
-	// changed.
+	// since a step was committed with them, or an evaluation completed; algorithm.steps and epochs may still be raised.
+	// Until then the next attempt starts with what was changed.
 	// +optional
 	SettingsFixed *bool `json:"settingsFixed,omitempty"`
 	// completionTime is when the run became Complete or Failed.
@@ -55,9 +55,12 @@ type TrainingRunStatus struct {
 	// step is how many steps are committed.
 	// +optional
 	Step *int64 `json:"step,omitempty"`
-	// steps is how many steps the run has.
+	// steps is how many steps the run has, as the newest attempt was started or has counted them.
 	// +optional
 	Steps *int64 `json:"steps,omitempty"`
+	// epochs is the algorithm.epochs that the newest attempt was started with.
+	// +optional
+	Epochs *int64 `json:"epochs,omitempty"`
 	// restarts is how many attempts followed one that ended by itself: not on a suspension, a change of the learner's
 	// pod before it ran, or a Job that was refused.
 	// +optional
@@ -72,6 +75,13 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Metrics []MetricValue `json:"metrics,omitempty"`
+	// diagnoses are reasons why the policy does not learn, by the figures of the newest steps, those that explain others
+	// first. A run that learns has none.
+	// +listType=map
+	// +listMapKey=cause
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Diagnoses []Diagnosis `json:"diagnoses,omitempty"`
 	// evaluation is the newest evaluation, which has the metrics that begin with test/.
 	// +optional
 	Evaluation *EvaluationStatus `json:"evaluation,omitempty"`
@@ -109,6 +119,19 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	TokenizerSHA256 string `json:"tokenizerSHA256,omitempty"`
+	// templateSHA256 is the digest of the chat template that the run began with, and of the names of its special tokens;
+	// another template is refused.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	TemplateSHA256 string `json:"templateSHA256,omitempty"`
+	// dataset is the data that a run of mode Supervise has read. Once a step is committed, other data is refused.
+	// +optional
+	Dataset *DatasetStatus `json:"dataset,omitempty"`
+	// console is the address at which the service shows the session of the run's newest models. Only hosted Tinker has a
+	// console.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Console string `json:"console,omitempty"`
 	// activeSeconds is for how long attempts that have ended were in progress.
 	// +optional
 	ActiveSeconds *int64 `json:"activeSeconds,omitempty"`
@@ -160,6 +183,19 @@ type MetricValue struct {
 	// value is the newest value, rounded to four digits.
 	// +required
 	Value float64 `json:"value"`
+}
+
+// Diagnosis is a reason why the policy does not learn.
+type Diagnosis struct {
+	// cause is the name of the rule that holds, such as NoGradient.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Cause string `json:"cause"`
+	// message has the figures.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // EvaluationStatus is the newest evaluation.
@@ -281,6 +317,9 @@ type Usage struct {
 	// its samples.
 	// +optional
 	PromptTokens *int64 `json:"promptTokens,omitempty"`
+	// cachedPromptTokens is how many of promptTokens the endpoint had in its cache, as its replies say.
+	// +optional
+	CachedPromptTokens *int64 `json:"cachedPromptTokens,omitempty"`
 	// sampledTokens is how many tokens were sampled.
 	// +optional
 	SampledTokens *int64 `json:"sampledTokens,omitempty"`
@@ -301,6 +340,9 @@ type Usage struct {
 	// them.
 	// +optional
 	ReferenceTokens *int64 `json:"referenceTokens,omitempty"`
+	// teacherTokens is how many tokens teachers read. PromptTokens and SampledTokens do not include them.
+	// +optional
+	TeacherTokens *int64 `json:"teacherTokens,omitempty"`
 	// unconfirmedTokens is what requests may have cost at most of which it is not known whether they were executed: those
 	// in flight, and those of learners and workers that died. The other counts do not include them, and budgets do.
 	// +optional
@@ -333,6 +375,10 @@ type EnvironmentStatus struct {
 	// faultRatio is the share of the newest step's episodes that ended with a fault.
 	// +optional
 	FaultRatio *float64 `json:"faultRatio,omitempty"`
+	// fault is the newest fault of an episode: its task, and the words of the environment or of the reward.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Fault string `json:"fault,omitempty"`
 	// evaluation is what the newest evaluation measured: pass@k, solved@n, rewards in all and by role, and what the
 	// environment itself measures.
 	// +listType=map

@@ -10,8 +10,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/tracking"
 )
 
-// TrainingRun is one reinforcement-learning run against the Tinker API: what to train, on which
-// environments, and how. The operator keeps it going until its last step is committed, whatever
+// TrainingRun is one run against the Tinker API, of reinforcement learning or on given rows: what to train, on what,
+// and how. The operator keeps it going until its last step is committed, whatever
 // happens to its pods.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -29,13 +29,17 @@ import (
 // +kubebuilder:printcolumn:name="Model",type=string,priority=1,JSONPath=`.spec.model.name`
 // +kubebuilder:printcolumn:name="Workers",type=integer,priority=1,JSONPath=`.status.workers`
 // +kubebuilder:printcolumn:name="Lineage",type=string,priority=1,JSONPath=`.status.checkpoints[0].lineage`
+// +kubebuilder:printcolumn:name="NLL",type=number,priority=1,JSONPath=`.status.metrics[?(@.name=="train_mean_nll")].value`
+// +kubebuilder:printcolumn:name="Test-NLL",type=number,priority=1,JSONPath=`.status.metrics[?(@.name=="test/nll")].value`
 // +kubebuilder:selectablefield:JSONPath=`.spec.model.name`
 // +kubebuilder:selectablefield:JSONPath=`.status.state`
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$')",optionalOldSelf=true,message="metadata.name must have at most 40 characters, of a-z, 0-9 and '-', begin with a letter and end with a letter or digit: pods, Jobs and the Service are named after the run; shorten or rename it"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || self.spec.model == oldSelf.spec.model",fieldPath=".spec.model",reason=FieldValueForbidden,message="model decides the weights and is fixed once a step is committed: create another run, with initFrom.runRef naming this one to continue from its weights"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.tinker.baseURL) == has(oldSelf.spec.tinker.baseURL) && (!has(self.spec.tinker.baseURL) || self.spec.tinker.baseURL == oldSelf.spec.tinker.baseURL))",fieldPath=".spec.tinker.baseURL",reason=FieldValueForbidden,message="tinker.baseURL is fixed once a step is committed, since the checkpoints are there: create another run"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.environments) == has(oldSelf.spec.environments) && (!has(self.spec.environments) || self.spec.environments == oldSelf.spec.environments))",fieldPath=".spec.environments",reason=FieldValueForbidden,message="environments decide the weights and are fixed once a step is committed: create another run, with initFrom.runRef naming this one to continue from its weights"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.algorithm) == has(oldSelf.spec.algorithm) && (!has(self.spec.algorithm) || self.spec.algorithm == oldSelf.spec.algorithm))",fieldPath=".spec.algorithm",reason=FieldValueForbidden,message="algorithm decides the weights and is fixed once a step is committed: create another run, with initFrom.runRef naming this one to continue from its weights"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.algorithm) == has(oldSelf.spec.algorithm) && (!has(self.spec.algorithm) || has(self.spec.algorithm.tasksPerStep) == has(oldSelf.spec.algorithm.tasksPerStep) && (!has(self.spec.algorithm.tasksPerStep) || self.spec.algorithm.tasksPerStep == oldSelf.spec.algorithm.tasksPerStep) && has(self.spec.algorithm.seed) == has(oldSelf.spec.algorithm.seed) && (!has(self.spec.algorithm.seed) || self.spec.algorithm.seed == oldSelf.spec.algorithm.seed) && has(self.spec.algorithm.advantage) == has(oldSelf.spec.algorithm.advantage) && (!has(self.spec.algorithm.advantage) || self.spec.algorithm.advantage == oldSelf.spec.algorithm.advantage) && has(self.spec.algorithm.loss) == has(oldSelf.spec.algorithm.loss) && (!has(self.spec.algorithm.loss) || self.spec.algorithm.loss == oldSelf.spec.algorithm.loss) && has(self.spec.algorithm.grouping) == has(oldSelf.spec.algorithm.grouping) && (!has(self.spec.algorithm.grouping) || self.spec.algorithm.grouping == oldSelf.spec.algorithm.grouping) && has(self.spec.algorithm.roles) == has(oldSelf.spec.algorithm.roles) && (!has(self.spec.algorithm.roles) || self.spec.algorithm.roles == oldSelf.spec.algorithm.roles) && has(self.spec.algorithm.kl) == has(oldSelf.spec.algorithm.kl) && (!has(self.spec.algorithm.kl) || self.spec.algorithm.kl == oldSelf.spec.algorithm.kl) && has(self.spec.algorithm.substeps) == has(oldSelf.spec.algorithm.substeps) && (!has(self.spec.algorithm.substeps) || self.spec.algorithm.substeps == oldSelf.spec.algorithm.substeps) && has(self.spec.algorithm.lag) == has(oldSelf.spec.algorithm.lag) && (!has(self.spec.algorithm.lag) || self.spec.algorithm.lag == oldSelf.spec.algorithm.lag) && has(self.spec.algorithm.constantGroups) == has(oldSelf.spec.algorithm.constantGroups) && (!has(self.spec.algorithm.constantGroups) || self.spec.algorithm.constantGroups == oldSelf.spec.algorithm.constantGroups) && has(self.spec.algorithm.onDroppedGroup) == has(oldSelf.spec.algorithm.onDroppedGroup) && (!has(self.spec.algorithm.onDroppedGroup) || self.spec.algorithm.onDroppedGroup == oldSelf.spec.algorithm.onDroppedGroup) && self.spec.algorithm.optimizer == oldSelf.spec.algorithm.optimizer))",fieldPath=".spec.algorithm",reason=FieldValueForbidden,message="algorithm decides the weights and is fixed once a step is committed: create another run, with initFrom.runRef naming this one to continue from its weights"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || !has(self.spec.algorithm) || !has(oldSelf.spec.algorithm) || (has(self.spec.algorithm.steps) == has(oldSelf.spec.algorithm.steps) && (!has(self.spec.algorithm.steps) || self.spec.algorithm.steps == oldSelf.spec.algorithm.steps) && has(self.spec.algorithm.epochs) == has(oldSelf.spec.algorithm.epochs) && (!has(self.spec.algorithm.epochs) || self.spec.algorithm.epochs == oldSelf.spec.algorithm.epochs)) || (self.spec.algorithm.optimizer.schedule == 'Constant' && (has(self.spec.algorithm.steps) ? has(oldSelf.spec.algorithm.steps) && self.spec.algorithm.steps >= oldSelf.spec.algorithm.steps : has(oldSelf.spec.algorithm.epochs) && self.spec.algorithm.epochs >= oldSelf.spec.algorithm.epochs))",fieldPath=".spec.algorithm",reason=FieldValueForbidden,messageExpression="(self.spec.algorithm.optimizer.schedule == 'Constant' ? 'algorithm.steps and algorithm.epochs can only be raised once a step is committed' : 'algorithm.steps and algorithm.epochs are fixed once a step is committed, since the learning rate of optimizer.schedule ' + self.spec.algorithm.optimizer.schedule + ' depends on them') + ': create another run that begins with the weights of this one, kubectl tinker fork ' + self.metadata.name + ' --set spec.algorithm.' + (has(self.spec.algorithm.epochs) ? 'epochs' : 'steps') + '=NUMBER'"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.supervised) == has(oldSelf.spec.supervised) && (!has(self.spec.supervised) || self.spec.supervised == oldSelf.spec.supervised))",fieldPath=".spec.supervised",reason=FieldValueForbidden,message="supervised decides the weights and is fixed once a step is committed: create another run, with initFrom.runRef naming this one to continue from its weights"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.initFrom) == has(oldSelf.spec.initFrom) && (!has(self.spec.initFrom) || self.spec.initFrom == oldSelf.spec.initFrom))",fieldPath=".spec.initFrom",reason=FieldValueForbidden,message="initFrom is fixed once a step is committed: create another run"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.startTime) || (has(oldSelf.status.settingsFixed) && !oldSelf.status.settingsFixed) || (has(self.spec.resumeFrom) == has(oldSelf.spec.resumeFrom) && (!has(self.spec.resumeFrom) || self.spec.resumeFrom == oldSelf.spec.resumeFrom))",fieldPath=".spec.resumeFrom",reason=FieldValueForbidden,message="resumeFrom is fixed once a step is committed: create another run"
 type TrainingRun struct {
@@ -60,29 +64,38 @@ type TrainingRunList struct {
 }
 
 // Mode selects what a run does.
-// +kubebuilder:validation:Enum=Train;Evaluate
+// +kubebuilder:validation:Enum=Train;Supervise;Evaluate
 type Mode string
 
 // The values of Mode.
 const (
-	ModeTrain    Mode = "Train"
-	ModeEvaluate Mode = "Evaluate"
+	ModeTrain     Mode = "Train"
+	ModeSupervise Mode = "Supervise"
+	ModeEvaluate  Mode = "Evaluate"
 )
 
 // TrainingRunSpec is what to train, on what, and how.
 // +kubebuilder:validation:XValidation:rule="self.mode != 'Train' || (has(self.algorithm) && has(self.environments))",message="mode Train needs environments and algorithm: give both, or set mode to Evaluate and list evaluation.environments"
+// +kubebuilder:validation:XValidation:rule="self.mode != 'Train' || !has(self.algorithm) || has(self.algorithm.tasksPerStep)",message="algorithm.tasksPerStep is needed: how many groups one step trains on, for example 32"
+// +kubebuilder:validation:XValidation:rule="self.mode != 'Supervise' || (has(self.supervised) && has(self.algorithm))",message="mode Supervise needs supervised and algorithm: give supervised.dataset, and algorithm with steps or epochs and optimizer"
+// +kubebuilder:validation:XValidation:rule="self.mode == 'Supervise' || !has(self.supervised)",message="supervised is what mode Supervise trains on: remove it, or set mode to Supervise"
+// +kubebuilder:validation:XValidation:rule="self.mode != 'Supervise' || !has(self.environments)",message="mode Supervise trains on rows, and not on environments: remove environments, or list those to evaluate on in evaluation.environments"
+// +kubebuilder:validation:XValidation:rule="self.mode != 'Supervise' || !has(self.algorithm) || !(has(self.algorithm.tasksPerStep) || has(self.algorithm.roles) || has(self.algorithm.kl) || has(self.algorithm.loss) && self.algorithm.loss.name != 'ImportanceSampling' || has(self.algorithm.advantage) && ((has(self.algorithm.advantage.baseline) && self.algorithm.advantage.baseline != 'GroupMean') || (has(self.algorithm.advantage.scale) && self.algorithm.advantage.scale != 'None') || (has(self.algorithm.advantage.ddof) && self.algorithm.advantage.ddof != 0)) || has(self.algorithm.grouping) && self.algorithm.grouping != 'Trajectory' || has(self.algorithm.substeps) && self.algorithm.substeps != 1 || has(self.algorithm.lag) && self.algorithm.lag != 0 || has(self.algorithm.constantGroups) && self.algorithm.constantGroups != 'Keep' || has(self.algorithm.onDroppedGroup) && self.algorithm.onDroppedGroup != 'Refill')",messageExpression="'algorithm.' + (has(self.algorithm.tasksPerStep) ? 'tasksPerStep' : has(self.algorithm.roles) ? 'roles' : has(self.algorithm.kl) ? 'kl' : has(self.algorithm.loss) && self.algorithm.loss.name != 'ImportanceSampling' ? 'loss' : has(self.algorithm.grouping) && self.algorithm.grouping != 'Trajectory' ? 'grouping' : has(self.algorithm.substeps) && self.algorithm.substeps != 1 ? 'substeps' : has(self.algorithm.lag) && self.algorithm.lag != 0 ? 'lag' : has(self.algorithm.constantGroups) && self.algorithm.constantGroups != 'Keep' ? 'constantGroups' : has(self.algorithm.onDroppedGroup) && self.algorithm.onDroppedGroup != 'Refill' ? 'onDroppedGroup' : 'advantage') + ' says how groups of episodes are trained on, and mode Supervise has rows: remove it; of algorithm only steps or epochs, seed and optimizer apply, and supervised.batchSize is the number of rows of a step'"
+// +kubebuilder:validation:XValidation:rule="!has(self.evaluation) || !has(self.evaluation.supervised) || self.mode == 'Supervise'",message="evaluation.supervised measures rows of supervised.dataset, which only mode Supervise has: remove it"
+// +kubebuilder:validation:XValidation:rule="self.mode != 'Supervise' || !has(self.evaluation) || has(self.evaluation.supervised) || has(self.evaluation.environments)",message="evaluation needs something to evaluate in mode Supervise: give evaluation.supervised, which measures held-out rows, or evaluation.environments"
 // +kubebuilder:validation:XValidation:rule="self.mode != 'Evaluate' || !(has(self.algorithm) || has(self.environments))",message="mode Evaluate trains nothing: remove algorithm and environments, or set mode to Train"
 // +kubebuilder:validation:XValidation:rule="self.mode != 'Evaluate' || (has(self.evaluation) && has(self.evaluation.environments))",message="mode Evaluate needs evaluation.environments: list the environments to evaluate on"
 // +kubebuilder:validation:XValidation:rule="!has(self.algorithm) || !has(self.algorithm.epochs) || !has(self.environments) || self.environments.all(e, !has(e.weight))",message="algorithm.epochs counts passes over all tasks, which environments[].weight does not visit equally: give algorithm.steps, or remove the weights"
 // +kubebuilder:validation:XValidation:rule="!has(self.evaluation) || !has(self.evaluation.environments) || self.evaluation.environments.all(v, !has(v.inheritFrom) || (has(self.environments) && self.environments.exists(e, e.name == v.inheritFrom)))",message="evaluation.environments[].inheritFrom names no entry of environments: correct the name, or give environmentRef and sampling.maxTokens instead"
 // +kubebuilder:validation:XValidation:rule="!has(self.initFrom) || self.mode == 'Evaluate' || has(self.initFrom.optimizer)",message="initFrom.optimizer is needed to train: Restore continues with the saved optimizer, Reset starts with a new one"
 // +kubebuilder:validation:XValidation:rule="!has(self.initFrom) || !has(self.initFrom.checkpoint) || self.mode == 'Evaluate' || !self.initFrom.checkpoint.contains('/sampler_weights/')",message="initFrom.checkpoint names sampler weights, which can only be evaluated: give the training state, tinker://RUN/weights/NAME"
+// +kubebuilder:validation:XValidation:rule="self.mode != 'Evaluate' || !has(self.initFrom) || !has(self.initFrom.data) || self.initFrom.data == 'Restart'",message="initFrom.data says at which task training begins, and mode Evaluate trains nothing: remove it"
 // +kubebuilder:validation:XValidation:rule="!has(self.resumeFrom) || self.mode != 'Evaluate'",message="resumeFrom continues training, and mode Evaluate trains nothing: remove resumeFrom, or name the checkpoint to evaluate in initFrom.checkpoint"
 // +kubebuilder:validation:XValidation:rule="!has(self.budget) || !(has(self.budget.tokens) || has(self.budget.usd)) || has(self.artifacts)",message="budget.tokens and budget.usd need artifacts, which keep what was used over restarts: give artifacts, or limit budget.activeSeconds alone"
 // +kubebuilder:validation:XValidation:rule="!has(self.tracking) || !has(self.tracking.tensorboard) || has(self.artifacts)",message="tracking.tensorboard needs artifacts, which keep the event files: give artifacts, or remove tracking.tensorboard"
 type TrainingRunSpec struct {
-	// mode selects what the run does. Train trains on environments by algorithm. Evaluate samples
-	// evaluation.environments once, and is complete. Fixed once a step is committed.
+	// mode selects what the run does. Train trains on environments by algorithm. Supervise trains on the rows of
+	// supervised.dataset. Evaluate samples evaluation.environments once, and is complete. Fixed once a step is committed.
 	// +kubebuilder:default=Train
 	// +optional
 	Mode Mode `json:"mode,omitempty"`
@@ -103,7 +116,12 @@ type TrainingRunSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() > 1 || self.all(e, !has(e.onUnavailable) || e.onUnavailable == 'Wait')",message="onUnavailable: Skip trains on the other environments, but this is the only one: add another, or remove the setting"
 	// +optional
 	Environments []TrainingEnvironment `json:"environments,omitempty"`
-	// algorithm is how groups of episodes become optimizer steps. Mode Train needs it. Fixed once a step is committed.
+	// supervised is what a run of mode Supervise trains on. Fixed once a step is committed.
+	// +optional
+	Supervised *Supervised `json:"supervised,omitempty"`
+	// algorithm is how groups of episodes become optimizer steps. Modes Train and Supervise need it; of its fields, mode
+	// Supervise has steps, epochs, seed and optimizer. Fixed once a step is committed, except that steps and epochs may
+	// be raised where optimizer.schedule is Constant.
 	// +optional
 	Algorithm *algorithm.Algorithm `json:"algorithm,omitempty"`
 	// initFrom is where the first weights come from; without it they are the base model's.

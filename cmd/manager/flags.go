@@ -14,6 +14,8 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/models"
+	"github.com/tinker-operator/tinker-operator/internal/prices"
 )
 
 // hostedBaseURL is the endpoint of hosted Tinker.
@@ -29,6 +31,8 @@ type options struct {
 	managerKeyFile string
 	managerKey     []byte
 	podDefaults    v1alpha1.PodOverrides
+	// modelsFile and pricesFile have tables that extend the embedded ones.
+	modelsFile, pricesFile string
 
 	leaderElect             bool
 	leaderElectionNamespace string
@@ -92,6 +96,12 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 	set.StringVar(&o.managerKeyFile, "manager-key-file", "",
 		"File with the manager key, at least 32 random bytes, mounted from a Secret. Tokens and TLS keys of runs derive "+
 			"from it, so it must stay the same; the manager ends when the file has another key. Required.")
+	set.StringVar(&o.modelsFile, "models-file", "",
+		"File with models that extend the embedded table, in the form of internal/models/models.json. It is read at the "+
+			"start.")
+	set.StringVar(&o.pricesFile, "prices-file", "",
+		"File with prices that extend the embedded table, in the form of the models.json that hosted Tinker publishes. It "+
+			"is read at the start.")
 	set.BoolVar(&o.leaderElect, "leader-elect", true, "Let one manager of several act at a time.")
 	set.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "",
 		"Namespace of the lease; without it the manager's own.")
@@ -121,4 +131,24 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 	}
 	o.managerKey, err = readKey(o.managerKeyFile)
 	return o, err
+}
+
+// readTables extends the tables of models and prices.
+func (o options) readTables() error {
+	for _, table := range []struct {
+		flag, file string
+		extend     func([]byte) error
+	}{{"--models-file", o.modelsFile, models.Extend}, {"--prices-file", o.pricesFile, prices.Extend}} {
+		if table.file == "" {
+			continue
+		}
+		data, err := os.ReadFile(table.file)
+		if err == nil {
+			err = table.extend(data)
+		}
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", table.flag, err)
+		}
+	}
+	return nil
 }

@@ -61,6 +61,9 @@ func exit(err error) {
 }
 
 func run(ctx context.Context, o options) error {
+	if err := o.readTables(); err != nil {
+		return err
+	}
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("finding the API server: %w", err)

@@ -31,6 +31,7 @@ type bound struct {
 // bounded lists each place with its bound. A call without a deadline blocks its caller for ever at a server that
 // accepts and does not answer.
 var bounded = map[string]bound{
+	"internal/broker/broker.go http.Client":         {1, "10 minutes a request, and the run's connection"},
 	"cmd/kubectl-tinker/main.go context.Background": {1, "the process: SIGINT and SIGTERM"},
 	"cmd/learner/main.go context.Background": {2,
 		"the process: a transcript is read from files; the drain of the learner"},
@@ -41,6 +42,8 @@ var bounded = map[string]bound{
 	"cmd/rollout/worker.go http.Client": {1, "tinker/client: a minute a request"},
 	"internal/runner/command/command_linux.go context.Background": {1,
 		"the process: SIGTERM once no caller is connected"},
+	"internal/runner/spawn/spawn.go exec.Command": {1,
+		"the runner ends the process with its call"},
 	"internal/runner/client/client.go net.Dialer":                         {1, "10 s, and the call's context"},
 	"internal/controller/poller/post.go http.Client":                      {1, "the poller's Timeout of a heartbeat"},
 	"internal/controller/poller/post.go http.Transport":                   {1, "the poller's Timeout of a heartbeat"},
@@ -61,6 +64,7 @@ var bounded = map[string]bound{
 	"internal/exchange/server.go context.Background":            {1, "the end of the server"},
 	"internal/learner/artifacts/remote.go context.Background":   {4, "the bucket's limit of each request"},
 	"internal/learner/tracking/http.go http.Client":             {1, "a minute a request"},
+	"internal/learner/sessions.go context.WithoutCancel":        {1, "5 s"},
 	"internal/learner/trainee/retry.go context.WithoutCancel":   {1, "30 s"},
 	"internal/plugin/checkpoints/endpoint.go http.Client": {1,
 		"tinker/client: a minute a request; package stall for archives"},
@@ -74,6 +78,7 @@ var bounded = map[string]bound{
 	"internal/rollout/probe/probe.go context.WithoutCancel":      {1, "30 s"},
 	"internal/rollout/submit.go context.Background":              {1, "a line of the log"},
 	"internal/rollout/worker.go context.WithoutCancel":           {1, "the worker's grace"},
+	"internal/serving/sampler.go context.WithoutCancel":          {1, "3 s"},
 	"internal/tinker/client/client.go http.Client":               {1, "a minute a request"},
 	"internal/tinker/transport/transport.go http.Transport":      {1, "the client's limit of a request"},
 	"internal/tinker/transport/transport.go net.Dialer":          {1, "10 s"},

@@ -14,8 +14,12 @@ import (
 
 // homonyms are literals that equal an enum's value and mean something else.
 var homonyms = map[string][]string{
-	"internal/controller/record/runevents.go": {"Wait", "Complete"}, // These are actions of events.
-	"internal/rollout/episode/episode.go":     {"Step"},             // This is a method's name.
+	// These are actions of events.
+	"internal/controller/record/runevents.go":              {"Wait", "Complete"},
+	"internal/controller/record/origin.go":                 {"Continue"},
+	"internal/controller/trainingrun/apply.go":             {"Restart"},
+	"internal/controller/namespacelease/namespacelease.go": {"Refuse"},
+	"internal/rollout/episode/episode.go":                  {"Step"}, // This is a method's name.
 }
 
 // TestEnumsAreNotSpelledAsLiterals finds string literals that equal the value of a typed constant of

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 )
 
 // Bounds of a reply besides its records. The project's own learner stays below them.
@@ -24,6 +26,12 @@ func (r HeartbeatReply) Bounded() (HeartbeatReply, string) {
 	var excess []string
 	r.RunUID, r.Waiting = Truncate(r.RunUID, maxReplyText), Truncate(r.Waiting, maxReplyText)
 	r.Problems = bounded(r.Problems, maxReplyList, "problems", &excess)
+	if n := len(r.Problems); n > 0 {
+		r.Problems = slices.DeleteFunc(r.Problems, func(p problem.Problem) bool { return problem.EndsAttempts(p.Code) })
+		if left := n - len(r.Problems); left > 0 {
+			excess = append(excess, fmt.Sprintf("%d problems that end attempts", left))
+		}
+	}
 	for i := range r.Problems {
 		p := &r.Problems[i]
 		p.Code, p.Evidence = p.Code.Bounded(), Truncate(p.Evidence, maxReplyText)
@@ -42,12 +50,20 @@ func (r HeartbeatReply) Bounded() (HeartbeatReply, string) {
 func (p Progress) bounded(excess *[]string) Progress {
 	p.Phase = Phase(Truncate(string(p.Phase), maxLineage))
 	p.Lineage, p.TokenizerSHA256 = Truncate(p.Lineage, maxLineage), Truncate(p.TokenizerSHA256, maxLineage)
+	p.Console = Truncate(p.Console, maxReplyText)
+	p.TemplateSHA256 = Truncate(p.TemplateSHA256, maxLineage)
 	p.Metrics = StatusMetrics(p.Metrics)
 	p.Checkpoints = bounded(p.Checkpoints, maxReplyCheckpoints, "checkpoints", excess)
 	p.Environments = bounded(p.Environments, maxReplyList, "environments", excess)
 	for i := range p.Environments {
 		e := &p.Environments[i]
+		e.Fault = Truncate(e.Fault, maxReplyText)
 		e.Evaluation = bounded(e.Evaluation, MaxEstimates, "estimates of an environment", excess)
+	}
+	if read := p.Contents; read != nil {
+		kept := *read
+		kept.Sources = bounded(kept.Sources, maxReplyList, "sources of data", excess)
+		p.Contents = &kept
 	}
 	if found := p.Capabilities; found != nil {
 		kept := *found

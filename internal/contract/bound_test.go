@@ -67,3 +67,15 @@ func TestBoundedReply(t *testing.T) {
 		t.Errorf("a reply that is bounded leaves out %q", excess)
 	}
 }
+
+// TestRepliesHaveNoEndingsOfAttempts leaves out problems that no condition of a run can show.
+func TestRepliesHaveNoEndingsOfAttempts(t *testing.T) {
+	got, excess := HeartbeatReply{Problems: []problem.Problem{{Code: problem.StopRequested}, {Code: problem.Throttled},
+		{Code: problem.Superseded}}}.Bounded()
+	if diff := cmp.Diff([]problem.Problem{{Code: problem.Throttled}}, got.Problems); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	if want := "2 problems that end attempts"; excess != want {
+		t.Errorf("excess is %q, want %q", excess, want)
+	}
+}

@@ -131,6 +131,13 @@ type Progress struct {
 	// TokenizerSHA256 is the digest of the vocabulary's file, 64 hex digits; empty while it is not known, and
 	// for one that is built in.
 	TokenizerSHA256 string `json:"tokenizerSHA256,omitempty"`
+	// TemplateSHA256 is the digest of the chat template with its special tokens; empty while it is not known, and for a
+	// renderer.
+	TemplateSHA256 string `json:"templateSHA256,omitempty"`
+	// Contents are the data that a supervised run has read; nil until then, and for tasks that are generated.
+	Contents *DataContents `json:"contents,omitempty"`
+	// Console is the address at which the service shows the session of the models; empty for an endpoint without one.
+	Console string `json:"console,omitempty"`
 	// TrainingSeconds spent on steps that count, over all attempts, as far as the stored rows show.
 	TrainingSeconds float64 `json:"trainingSeconds"`
 }
@@ -166,6 +173,8 @@ type EnvironmentMetrics struct {
 	Reward     *float64 `json:"reward,omitempty"`
 	PassAt1    *float64 `json:"passAt1,omitempty"`
 	FaultRatio *float64 `json:"faultRatio,omitempty"`
+	// Fault is the newest fault of an episode, with its task; empty if this learner has seen none.
+	Fault string `json:"fault,omitempty"`
 	// Evaluation has what the newest evaluation measured, at most MaxEstimates, the most important first.
 	Evaluation []Estimate `json:"evaluation,omitempty"`
 }

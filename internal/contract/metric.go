@@ -6,6 +6,7 @@ package contract
 import (
 	"cmp"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -20,8 +21,11 @@ const (
 	MetricReward                 = "env/all/reward/total"
 	MetricPassAt1                = "test/pass@1"
 	MetricLoss                   = "loss:sum"
+	MetricNLL                    = "train_mean_nll"
+	MetricHeldOutNLL             = "test/nll"
 	MetricKLSampleTrain          = "optim/kl_sample_train_v1"
 	MetricEntropy                = "optim/entropy"
+	MetricTeacherKL              = "teacher_kl"
 	MetricStepSeconds            = "time/total"
 	MetricSampledTokensPerSecond = "sampled_tokens_per_second"
 )
@@ -44,12 +48,20 @@ var Metrics = []Metric{
 	{MetricPassAt1, true, "pass_at_1", "pass@1 of the newest evaluation.", "pass@1"},
 	{MetricReward, true, "reward", "Mean reward of the newest step's episodes.", "reward"},
 	{MetricLoss, true, "loss", "Loss of the newest step, as the endpoint reports it.", "loss"},
+	{MetricNLL, true, "nll", "Mean negative log-likelihood of the newest supervised step's tokens, in nats.", "nll"},
+	{MetricHeldOutNLL, true, "held_out_nll", "Negative log-likelihood per token of the held-out rows, in nats.",
+		"test-nll"},
 	{MetricKLSampleTrain, true, "kl_sample_train", "optim/kl_sample_train_v1 of the newest step, in nats.", "kl"},
 	{MetricEntropy, true, "entropy", "Entropy of the newest step's sampled tokens, in nats.", "entropy"},
+	{MetricTeacherKL, true, "teacher_kl",
+		"Mean of log p_policy - log p_teacher over the newest step's sampled tokens, in nats.", "teacher-kl"},
 	{MetricStepSeconds, true, "step_seconds", "Seconds that the newest step took.", "seconds"},
 	{MetricSampledTokensPerSecond, true, "sampled_tokens_per_second",
 		"Tokens sampled for the newest step by its seconds.", "tok/s"},
 	{Name: "optim/lr", Short: "lr"},
+	{Name: "batch/rows"},
+	{Name: "batch/rows_left_out"},
+	{Name: "batch/tokens"},
 	{Name: "batch/groups"},
 	{Name: "batch/groups_usable"},
 	{Name: "batch/prompt_tokens"},
@@ -60,9 +72,14 @@ var Metrics = []Metric{
 	{Name: "time/save_checkpoint"},
 	{Name: "env/all/correct", Short: "correct"},
 	{Name: "env/all/truncated"},
+	{Name: "env/all/stop/length"},
+	{Name: "env/all/stop/malformed"},
 	{Name: "env/all/fault_ratio"},
 	{Name: "env/all/turns_per_episode"},
 	{Name: "env/all/by_group/frac_mixed"},
+	{Name: "env/all/by_group/frac_all_good"},
+	{Name: "env/all/by_group/frac_all_bad"},
+	{Name: "unclipped_grad_l2:mean", Short: "grad"},
 }
 
 // places are the indexes of Metrics by name.
@@ -88,7 +105,8 @@ func rank(name string) int {
 		return 1
 	case listed:
 		return 2
-	case strings.HasPrefix(name, "loss:"), strings.HasPrefix(name, "env/") && strings.HasSuffix(name, "/reward/total"):
+	case strings.HasPrefix(name, "loss:"), strings.HasPrefix(name, "env/") &&
+		(strings.HasSuffix(name, "/reward/total") || strings.HasSuffix(name, "/fault_ratio")):
 		return 3
 	default:
 		return unranked
@@ -128,3 +146,6 @@ func MainMetrics(metrics map[string]float64, limit int) map[string]float64 {
 	}
 	return kept
 }
+
+// LowerIsBetter reports whether the lowest value of a metric is the best: that of negative log-likelihoods.
+func LowerIsBetter(name string) bool { return name == MetricNLL || path.Base(name) == "nll" }

@@ -4,6 +4,8 @@
 package contract
 
 import (
+	"fmt"
+	"iter"
 	"path"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
@@ -15,6 +17,35 @@ type Execution struct {
 	Container
 	// ProcessBytes bounds each process of a function with what it starts; 0 for the runner's default.
 	ProcessBytes int64 `json:"processBytes,omitempty"`
+	// AgentBytes bounds each process of an agent with what it starts, in a container of its own.
+	AgentBytes int64 `json:"agentBytes,omitempty"`
+	// SandboxBytes is what the programs of a policy have together, in a container of their own.
+	SandboxBytes int64 `json:"sandboxBytes,omitempty"`
+}
+
+// Sources lists where the code of a definition's functions is, by the paths of the functions.
+func (d Definition) Sources() iter.Seq2[string, *environment.Source] {
+	return environment.Sources(d.Reward, d.Interaction)
+}
+
+// CheckRead checks that a definition has the code of its functions, and no name of a ConfigMap in place of it.
+func (d Definition) CheckRead() error {
+	for path, source := range d.Sources() {
+		if key := source.ConfigMapKeyRef; key != nil {
+			return fmt.Errorf("ConfigMap %q of %s was not read", key.Name, path)
+		}
+	}
+	return nil
+}
+
+// HasModule reports whether a function of a definition is in its image.
+func (d Definition) HasModule() bool {
+	for _, source := range d.Sources() {
+		if source.Module != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // Episodes returns the code that plays the episodes of a definition; nil for every other interaction.
@@ -23,6 +54,20 @@ func (d Definition) Episodes() *environment.PythonEpisodes {
 		return nil
 	}
 	return d.Interaction.Python
+}
+
+// Agent returns the agent that plays the episodes of a definition; nil for every other interaction.
+func (d Definition) Agent() *environment.Agent {
+	if d.Interaction == nil {
+		return nil
+	}
+	return d.Interaction.Agent
+}
+
+// SaysRewards reports whether what plays the episodes also says what they earn, so that the definition has no reward.
+func (d Definition) SaysRewards() bool {
+	agent := d.Agent()
+	return d.Episodes() != nil || agent != nil && agent.Reward.From == environment.RewardFromAgent
 }
 
 // Processes returns how many processes run the functions of a definition beside a worker.
@@ -37,27 +82,50 @@ func (d Definition) Processes() int64 {
 	return processes
 }
 
+// AgentProcesses returns how many processes run the agent of a definition beside a worker.
+func (d Definition) AgentProcesses() int64 {
+	if agent := d.Agent(); agent != nil {
+		return int64(agent.Processes)
+	}
+	return 0
+}
+
 // ProgramsDir is where the pods that call programs have the sockets of their runners, each in a folder of its own.
 const ProgramsDir = "/run/tinker-operator/programs"
 
 // RunnerSocket is the name of a runner's socket in its folder.
 const RunnerSocket = "runner.sock"
 
-// ProgramID names the runner of a definition's programs in a pod; it is empty for a definition without programs. Equal
-// programs have equal names, whatever else their definitions say.
+// ProgramID names the runner of a definition's functions in a pod; it is empty for a definition without functions.
+// Equal functions have equal names, whatever else their definitions say.
 func (d Definition) ProgramID() string {
 	if d.Processes() == 0 {
 		return ""
 	}
 	of := Definition{Reward: d.Reward, Execution: d.Execution}
-	if episodes := d.Episodes(); episodes != nil {
-		of.Interaction = &environment.Interaction{Python: episodes}
+	if d.Episodes() != nil {
+		of.Interaction = &environment.Interaction{Python: d.Episodes()}
 	}
-	programs, err := digest("programs", of)
+	return nameOf("programs", of)
+}
+
+// AgentID names the runner of a definition's agent in a pod; it is empty for a definition without an agent. An agent
+// runs what a policy wrote wherever it has tools for that, so it shares its container with no function. Equal agents
+// have equal names.
+func (d Definition) AgentID() string {
+	if d.AgentProcesses() == 0 {
+		return ""
+	}
+	return nameOf("agent", Definition{Execution: d.Execution, Interaction: &environment.Interaction{Agent: d.Agent()}})
+}
+
+// nameOf returns a name of what has to be equal for one runner.
+func nameOf(kind string, of any) string {
+	name, err := digest(kind, of)
 	if err != nil {
 		return "" // no JSON: DefinitionDigest reports it
 	}
-	return programs[:16]
+	return name[:16]
 }
 
 // SocketOf returns the socket of a runner by its name.

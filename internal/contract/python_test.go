@@ -12,7 +12,8 @@ import (
 
 // scored is a definition whose reward is a function.
 func scored(change func(*Definition, *environment.Python)) Definition {
-	function := &environment.Python{Code: "def reward(row, reply): return 1", Processes: 2, Concurrency: 64,
+	function := &environment.Python{Source: environment.Source{Code: "def reward(row, reply): return 1"}, Processes: 2,
+		Concurrency:    64,
 		TimeoutSeconds: 60}
 	d := Definition{Dataset: arithmeticData(9), Execution: &Execution{},
 		Reward: &environment.Reward{RewardRule: environment.RewardRule{Python: function}}}
@@ -42,6 +43,20 @@ func TestProgramsAreNamedByWhatTheyAre(t *testing.T) {
 	}
 	if got := (Definition{Reward: exactMatch()}).ProgramID(); got != "" {
 		t.Errorf("without functions: got %q, want no name", got)
+	}
+	// An agent shares no runner with the functions beside it.
+	played := scored(func(d *Definition, _ *environment.Python) {
+		d.Interaction = &environment.Interaction{Agent: &environment.Agent{Command: []string{"x"}, Processes: 8}}
+	})
+	other := played
+	other.Reward = exactMatch()
+	if id := played.AgentID(); len(id) != 16 || id == played.ProgramID() || id != other.AgentID() {
+		t.Errorf("the runner of an agent is %q beside %q of its reward, and %q with another reward", id, played.ProgramID(),
+			other.AgentID())
+	}
+	if played.ProgramID() != same || other.ProgramID() != "" || scored(nil).AgentID() != "" {
+		t.Errorf("functions beside an agent run at %q, want %q; without functions at %q, and an agent that is none at %q",
+			played.ProgramID(), same, other.ProgramID(), scored(nil).AgentID())
 	}
 	// The path of a socket has at most 107 bytes.
 	if socket := SocketOf(same); len(socket) > 107 {

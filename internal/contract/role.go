@@ -26,6 +26,8 @@ func (d Definition) Roles() []string {
 		return []string{"critique", "draft", "revision"}
 	case i.Python != nil:
 		return slices.Sorted(slices.Values(i.Python.Roles))
+	case i.Agent != nil:
+		return slices.Sorted(slices.Values(i.Agent.Roles))
 	default:
 		return nil
 	}

@@ -27,6 +27,10 @@ type RunFile struct {
 	SpecDigest string `json:"specDigest"`
 	// Fixed decides the weights and is the same in every attempt from that on which commits the first step.
 	Fixed Fixed `json:"fixed"`
+	// Steps and Epochs are how long the run trains where the schedule of the learning rate does not depend on it. They
+	// may grow from attempt to attempt, and 0 means what Fixed says.
+	Steps  int64 `json:"steps,omitempty"`
+	Epochs int64 `json:"epochs,omitempty"`
 	// ResumeFrom is the uid of the run that this run continues; empty for none.
 	ResumeFrom string `json:"resumeFrom,omitempty"`
 	// Checkpoints is when states are saved and how long they are kept.
@@ -65,10 +69,25 @@ type RunFile struct {
 	// TokenizerSHA256 is the digest that an earlier attempt found of a tokenizer whose digest Fixed does not
 	// say; empty when none has looked.
 	TokenizerSHA256 string `json:"tokenizerSHA256,omitempty"`
+	// TemplateSHA256 is the Template.Digest that an earlier attempt found; empty when none has looked.
+	TemplateSHA256 string `json:"templateSHA256,omitempty"`
+	// Contents are the data that an earlier attempt of a supervised run has read and trained on; nil when none has.
+	Contents *DataContents `json:"contents,omitempty"`
 	// Former are what decided the weights in earlier attempts, if that was changed.
 	Former SettingsHistory `json:"former,omitempty"`
+	// ProjectID is the project that the service bills; empty for the default one.
+	ProjectID string `json:"projectID,omitempty"`
 	// LearnerAddress is host:port of the exchange, by the Service's name.
 	LearnerAddress string `json:"learnerAddress"`
+}
+
+// Algorithm returns the algorithm with the length of the run, as a copy; nil for a run that only evaluates.
+func (f RunFile) Algorithm() *algorithm.Algorithm {
+	a := f.Fixed.Algorithm.DeepCopy()
+	if a != nil && f.Steps+f.Epochs > 0 {
+		a.Steps, a.Epochs = f.Steps, f.Epochs
+	}
+	return a
 }
 
 // Capabilities are what an endpoint supports with a base model, by the names of
@@ -107,9 +126,14 @@ type Fixed struct {
 	Model        Model         `json:"model"`
 	BaseURL      string        `json:"baseURL"`
 	Environments []Environment `json:"environments,omitempty"`
-	// Algorithm has every default filled in, and steps in place of epochs. It is nil for a run that only evaluates.
+	// Algorithm has every default filled in, and steps in place of epochs, except in a supervised run whose rows nobody
+	// has counted. It has neither where the schedule does not depend on them: RunFile has them. It is nil for a run that
+	// only evaluates.
 	Algorithm *algorithm.Algorithm `json:"algorithm,omitempty"`
-	InitFrom  *InitFrom            `json:"initFrom,omitempty"`
+	// Supervised is what a supervised run trains on; nil for the other runs. Of Algorithm such a run uses steps, epochs,
+	// seed and optimizer.
+	Supervised *Supervised `json:"supervised,omitempty"`
+	InitFrom   *InitFrom   `json:"initFrom,omitempty"`
 }
 
 // Model is the base model and the adapter that is trained.
@@ -120,11 +144,16 @@ type Model struct {
 	TrainMLP       bool   `json:"trainMLP"`
 	TrainUnembed   bool   `json:"trainUnembed"`
 	Seed           int64  `json:"seed"`
-	// Renderer is the format of conversations, by the renderer's name.
+	// Renderer is the format of conversations, by the renderer's name; RendererTemplate with a Template.
 	Renderer string `json:"renderer"`
+	// Template is what renders conversations in place of a renderer; nil for none.
+	Template *Template `json:"template,omitempty"`
 	// Date that the format writes into prompts, YEAR-MONTH-DAY: that of the run, however long it takes. Empty
 	// for a format without one.
 	Date string `json:"date,omitempty"`
+	// Begin and End are the tokens that begin and end texts, of a model that only the manager knows.
+	Begin string `json:"begin,omitempty"`
+	End   string `json:"end,omitempty"`
 	// Tokenizer is where the vocabulary is; nil for the simulator's own, which is built in.
 	Tokenizer *Tokenizer `json:"tokenizer,omitempty"`
 }
@@ -150,6 +179,8 @@ type InitFrom struct {
 	Checkpoint string `json:"checkpoint"`
 	// RestoreOptimizer continues with the saved state of Adam.
 	RestoreOptimizer bool `json:"restoreOptimizer"`
+	// Cursor is the first slot of the run.
+	Cursor int64 `json:"cursor,omitempty"`
 }
 
 // Environment is one environment as the run uses it; training and evaluation each have their own list.
@@ -174,6 +205,8 @@ type Environment struct {
 	Sampling        playing.Sampling      `json:"sampling"`
 	Limits          playing.Limits        `json:"limits"`
 	Reward          playing.EpisodeReward `json:"reward"`
+	// Teacher is nil without one, and in evaluations.
+	Teacher *algorithm.Teacher `json:"teacher,omitempty"`
 	// PassAt are the k of pass@k; evaluation alone.
 	PassAt []int `json:"passAt,omitempty"`
 }
@@ -224,8 +257,10 @@ type Evaluation struct {
 	EverySteps int64 `json:"everySteps"`
 	Before     bool  `json:"before"`
 	After      bool  `json:"after"`
-	// SamplingShare is the share of the episodes that evaluations have while training has some to sample, too; with 0 they
-	// have what training leaves.
+	// SamplingShare is the share of the episodes that evaluations have while training has some to sample, too; with 0
+	// they have what training leaves.
 	SamplingShare float64       `json:"samplingShare,omitempty"`
 	Environments  []Environment `json:"environments"`
+	// HeldOut are the splits of a supervised run whose negative log-likelihood is measured.
+	HeldOut []HeldOut `json:"heldOut,omitempty"`
 }

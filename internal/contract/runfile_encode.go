@@ -12,7 +12,11 @@ import (
 // EncodeRunFile gives the run file's JSON. A file that is not valid is an error: what no reader accepts is
 // never written.
 func EncodeRunFile(f RunFile) ([]byte, error) {
-	if err := f.Validate(); err != nil {
+	err := f.Validate()
+	if err == nil {
+		err = f.checkRead()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("encoding run file: %w", err)
 	}
 	return marshal(storeFile(f))
@@ -87,4 +91,17 @@ func marshal(v any) ([]byte, error) {
 		return nil, fmt.Errorf("encoding JSON: %w", err)
 	}
 	return append(data, '\n'), nil
+}
+
+// checkRead checks that all texts of ConfigMaps are in the file. Pods read no ConfigMap of a template or a function.
+func (f RunFile) checkRead() error {
+	if template := f.Fixed.Model.Template; template != nil && template.Unread != nil {
+		return fmt.Errorf("ConfigMap %q of the model's template was not read", template.Unread.Name)
+	}
+	for _, definition := range f.Definitions() {
+		if err := definition.CheckRead(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

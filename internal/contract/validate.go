@@ -22,6 +22,11 @@ func (f RunFile) Validate() error {
 	p.require(err == nil && digest == f.SpecDigest, "specDigest", "is not the digest of fixed")
 	f.Fixed.validate(&p)
 	p.require(f.Fixed.Algorithm != nil || f.Evaluation != nil, "evaluation", "is needed where nothing is trained")
+	if a := f.Algorithm(); a != nil {
+		p.require(a.Steps > 0 || a.Epochs > 0 && f.Fixed.Supervised != nil, "steps", "must be at least 1")
+	}
+	p.require(f.Steps+f.Epochs == 0 || f.Fixed.Algorithm != nil && !f.Fixed.Algorithm.Optimizer.Schedule.Falls(), "steps",
+		"must be in fixed, since the schedule depends on it")
 	f.Evaluation.validate(&p)
 	invalid := func(path, problem string) { p.require(false, path, "%s", problem) }
 	f.Budget.Validate(f.Prices, invalid)
@@ -42,8 +47,10 @@ func (f Fixed) validate(p *problems) {
 	f.Model.validate(p)
 	p.require(strings.HasPrefix(f.BaseURL, "http://") || strings.HasPrefix(f.BaseURL, "https://"), "fixed.baseURL",
 		"must be an http or https URL")
-	p.require((f.Algorithm == nil) == (len(f.Environments) == 0), "fixed.environments",
-		"go with algorithm: both or neither")
+	p.require((f.Algorithm == nil) == (len(f.Environments) == 0 && f.Supervised == nil), "fixed.environments",
+		"go with algorithm, unless there are rows: both or neither")
+	p.require(len(f.Environments) == 0 || f.Supervised == nil, "fixed.environments", "must be empty beside supervised")
+	f.Supervised.validate(p)
 	validateEnvironments(p, "fixed.environments", f.Environments)
 	if f.InitFrom != nil {
 		p.require(strings.HasPrefix(f.InitFrom.Checkpoint, "tinker://"), "fixed.initFrom.checkpoint",
@@ -54,13 +61,17 @@ func (f Fixed) validate(p *problems) {
 func (m Model) validate(p *problems) {
 	p.require(m.Name != "", "fixed.model.name", "is needed")
 	p.require(m.Renderer != "", "fixed.model.renderer", "is needed")
+	p.require((m.Renderer == RendererTemplate) == (m.Template != nil), "fixed.model.template",
+		"goes with the renderer %q", RendererTemplate)
+	p.require(m.Template == nil || m.Template.Unread != nil || (m.Template.Text == "") != (m.Template.Repository == ""),
+		"fixed.model.template", "has one of text and repository")
 }
 
 func (e *Evaluation) validate(p *problems) {
 	if e == nil {
 		return
 	}
-	p.require(len(e.Environments) > 0, "evaluation.environments", "must not be empty")
+	p.require(len(e.Environments)+len(e.HeldOut) > 0, "evaluation.environments", "must not be empty")
 	validateEnvironments(p, "evaluation.environments", e.Environments)
 }
 

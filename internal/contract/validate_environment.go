@@ -30,15 +30,20 @@ func (e Environment) validate(p *problems, path string) {
 
 // HasSharedPrompts reports whether all episodes of one task begin with the same prompts: those of a row. An environment
 // server may give each session its own, and code each episode.
-func (d Definition) HasSharedPrompts() bool { return d.ORS == nil && d.Episodes() == nil }
+func (d Definition) HasSharedPrompts() bool {
+	return d.ORS == nil && d.Episodes() == nil && d.Agent() == nil
+}
+
+// IsUnrewarded reports whether the environment gives no reward, so that only a teacher can teach.
+func (d Definition) IsUnrewarded() bool { return d.Reward != nil && d.Reward.None != nil }
 
 // longestSchema bounds what a schema adds to run files. Admission knows no size of a schema.
 const longestSchema = 64 << 10
 
 // validate checks what admission cannot see: what was read, and how long schemas are.
 func (d Definition) validate(p *problems, path string) {
-	p.require((d.ORS != nil) != (d.Dataset != nil && (d.Reward != nil) != (d.Episodes() != nil)), path,
-		"needs either ors, or dataset with reward or interaction.python")
+	p.require((d.ORS != nil) != (d.Dataset != nil && (d.Reward != nil) != d.SaysRewards()), path,
+		"needs either ors, or dataset with reward or interaction.python, or an interaction.agent that says its reward")
 	if d.Dataset != nil {
 		d.Dataset.validate(p, path+".dataset")
 	}

@@ -43,6 +43,8 @@ func (v *Verdict) shrink() bool {
 		p.Metrics = kept
 	case len(p.Checkpoints) > 1:
 		p.Checkpoints = p.Checkpoints[:len(p.Checkpoints)-1]
+	case p.Contents != nil && len(p.Contents.Sources) > 1: // heartbeats have reported them
+		p.Contents = nil
 	case p.dropEstimate():
 	case len(p.Environments) > 0:
 		p.Environments = nil

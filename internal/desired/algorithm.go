@@ -20,9 +20,7 @@ import (
 // environments, and roles inherit the algorithm's own settings.
 func algorithmOf(spec *algorithm.Algorithm, model string, environments []contract.Environment) *algorithm.Algorithm {
 	a := spec.DeepCopy()
-	if a.Epochs > 0 {
-		a.Steps, a.Epochs = max(1, a.Epochs*tasksOf(environments)/int64(a.TasksPerStep)), 0
-	}
+	a.Steps, a.Epochs = stepsOf(spec, environments), 0
 	fillClips(&a.Loss)
 	if a.KL != nil && a.KL.Reference == nil {
 		a.KL.Reference = &algorithm.Reference{Model: model}
@@ -38,6 +36,37 @@ func algorithmOf(spec *algorithm.Algorithm, model string, environments []contrac
 	}
 	slices.SortFunc(a.Roles, func(a, b algorithm.Role) int { return cmp.Compare(a.Name, b.Name) })
 	return a
+}
+
+// takeLength moves the number of steps out of what decides the weights of a run file, unless the learning rate of a
+// step depends on it. An attempt that keeps the settings of an earlier one has the number that the spec has now.
+func takeLength(file *contract.RunFile, spec *algorithm.Algorithm) {
+	fixed := file.Fixed.Algorithm
+	if fixed == nil || fixed.Optimizer.Schedule.Falls() {
+		return
+	}
+	file.Steps, file.Epochs = spec.Steps, spec.Epochs
+	if file.Fixed.Supervised == nil {
+		file.Steps, file.Epochs = stepsOf(spec, file.Fixed.Environments), 0
+	}
+}
+
+// withoutLength returns settings whose digest does not depend on the number of steps, unless the learning rate does.
+func withoutLength(a *algorithm.Algorithm) *algorithm.Algorithm {
+	if a == nil || a.Optimizer.Schedule.Falls() {
+		return a
+	}
+	a = a.DeepCopy()
+	a.Steps, a.Epochs = 0, 0
+	return a
+}
+
+// stepsOf returns the steps of a run that trains on environments.
+func stepsOf(a *algorithm.Algorithm, environments []contract.Environment) int64 {
+	if a.Epochs > 0 {
+		return max(1, a.Epochs*tasksOf(environments)/int64(a.TasksPerStep))
+	}
+	return a.Steps
 }
 
 // fillClips fills in the bounds of the probability ratio, whose defaults depend on the loss.

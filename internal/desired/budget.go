@@ -6,6 +6,8 @@ package desired
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/utils/ptr"
 
@@ -45,7 +47,7 @@ func pricesOf(file contract.RunFile, budget *v1alpha1.Budget) (*spending.Prices,
 	if budget != nil {
 		for _, p := range budget.Prices {
 			given[p.Model] = spending.Price{Prompt: p.PromptUSDPerMillion, Sampled: p.SampledUSDPerMillion,
-				Trained: p.TrainedUSDPerMillion}
+				Trained: p.TrainedUSDPerMillion, CachedPrompt: ptr.Deref(p.CachedPromptUSDPerMillion, 0)}
 		}
 	}
 	lookup := func(model string) (spending.Price, error) {
@@ -68,6 +70,9 @@ func pricesOf(file contract.RunFile, budget *v1alpha1.Budget) (*spending.Prices,
 			return nil, err
 		}
 	}
+	if found.Teacher, err = dearestTeacher(file.Fixed, lookup); err != nil {
+		return nil, err
+	}
 	first := ""
 	for _, model := range judgesOf(file) {
 		price, err := lookup(model)
@@ -81,6 +86,22 @@ func pricesOf(file contract.RunFile, budget *v1alpha1.Budget) (*spending.Prices,
 		first, found.Judge = model, price
 	}
 	return &found, nil
+}
+
+// dearestTeacher returns the price of the dearest teacher, since the tokens of all teachers are counted together.
+func dearestTeacher(fixed contract.Fixed, lookup func(string) (spending.Price, error)) (spending.Price, error) {
+	var dearest spending.Price
+	teachers := fixed.Teachers()
+	for _, name := range slices.Sorted(maps.Keys(teachers)) {
+		price, err := lookup(cmp.Or(teachers[name].Model, fixed.Model.Name)) // a checkpoint is one of the policy's model
+		if err != nil {
+			return spending.Price{}, err
+		}
+		if price.Prompt > dearest.Prompt {
+			dearest = price
+		}
+	}
+	return dearest, nil
 }
 
 // judgesOf lists the models that judge, by the names under which prices are looked up.

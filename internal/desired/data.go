@@ -41,16 +41,12 @@ func datasetOf(spec environment.Dataset) *contract.Dataset {
 // PinnedDefinition returns the definition of an environment with the contents of its data set that the probe found.
 func PinnedDefinition(env *v1alpha1.RewardEnvironment) contract.Definition {
 	definition := Definition(env.Spec)
+	pinImage(&definition, env.Status.Image)
 	read := env.Status.Dataset
 	if read == nil || definition.Dataset == nil || definition.Dataset.Generated() {
 		return definition
 	}
-	contents := &contract.DataContents{Revision: read.Revision}
-	for _, s := range read.Sources {
-		contents.Sources = append(contents.Sources, contract.DataSource{Name: s.Name, SHA256: s.SHA256,
-			Rows: ptr.Deref(s.Rows, 0)})
-	}
-	definition.Dataset.Contents = contents
+	definition.Dataset.Contents = contentsIn(*read)
 	return definition
 }
 
@@ -88,8 +84,8 @@ func dataMounts(definition contract.Definition) []string {
 	return mounts
 }
 
-// DataOf returns what a Job's pods have mounted for data sets, as Pins.Data lists it. The Job of a learner, which reads
-// none, says what its workers need.
+// DataOf returns what a Job's pods have mounted for data sets, as Pins.Data lists it. The Job of a learner, which
+// may have rows of its own mounted, says what its workers need.
 func DataOf(job *batchv1.Job) string { return job.Annotations[v1alpha1.AnnotationData] }
 
 // AnnotateData notes in a Job what the data sets of its run have mounted.
@@ -103,6 +99,10 @@ func AnnotateData(job *batchv1.Job, data string) {
 // it, unless a user gives them another request.
 func MountData(job *batchv1.Job, data string, by v1alpha1.PodOverrides, settings Settings) {
 	AnnotateData(job, data)
+	mountData(job, data, by, settings)
+}
+
+func mountData(job *batchv1.Job, data string, by v1alpha1.PodOverrides, settings Settings) {
 	if data == "" {
 		return
 	}

@@ -416,6 +416,26 @@ func TestRunLabelsReachJobsAndPods(t *testing.T) {
 	}
 }
 
+func TestRunAnnotationsReachJobs(t *testing.T) {
+	run := testRun(func(run *v1alpha1.TrainingRun) {
+		run.Annotations = map[string]string{
+			"team": "research", "example.com/cost-center": "7", "rl.tinker-operator.dev/image": "other",
+			"kubectl.kubernetes.io/last-applied-configuration": "{}", "meta.helm.sh/release-name": "x",
+			"argocd.argoproj.io/tracking-id": "x", "provreq.kueue.x-k8s.io/maxRunDurationSeconds": "60",
+		}
+	})
+	bare := testRun(func(*v1alpha1.TrainingRun) {})
+	for name, jobs := range map[string][2]*batchv1.Job{
+		"learner": {LearnerJob(bare, 1, "link", settings), LearnerJob(run, 1, "link", settings)},
+		"workers": {RolloutJob(bare, 1, "link", settings), RolloutJob(run, 1, "link", settings)},
+	} {
+		want := merged(jobs[0].Annotations, map[string]string{"team": "research", "example.com/cost-center": "7"})
+		if diff := cmp.Diff(want, jobs[1].Annotations); diff != "" {
+			t.Errorf("annotations of the Job of the %s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestProbePodOverrides(t *testing.T) {
 	env := testEnvironment()
 	env.Spec.Pod = v1alpha1.PodOverrides{
@@ -439,7 +459,7 @@ func TestProbePodOverrides(t *testing.T) {
 func TestDefinitionsAreStoredOnce(t *testing.T) {
 	pins := testPins()
 	pin := pins["arithmetic"]
-	pin.Definition = Definition(pythonEnvironment("own", nil, environment.Python{Code: rewardCode}).Spec)
+	pin.Definition = Definition(pythonEnvironment("own", nil, environment.Python{Source: inline(rewardCode)}).Spec)
 	pins["arithmetic"] = pin
 	run := testRun(func(run *v1alpha1.TrainingRun) {
 		run.Spec.Evaluation = &v1alpha1.Evaluation{}

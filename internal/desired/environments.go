@@ -44,6 +44,9 @@ func checkPrompts(list string, environment contract.Environment) error {
 // the schema.
 func Definition(spec v1alpha1.RewardEnvironmentSpec) contract.Definition {
 	made := contract.Definition{Interaction: spec.Interaction.DeepCopy()}
+	if agent := made.Agent(); agent != nil {
+		agent.SetDefaults()
+	}
 	if spec.Dataset != nil {
 		made.Dataset = datasetOf(*spec.Dataset)
 	}
@@ -53,7 +56,7 @@ func Definition(spec v1alpha1.RewardEnvironmentSpec) contract.Definition {
 	if spec.ORS != nil {
 		made.ORS = orsOf(*spec.ORS)
 	}
-	made.Execution = executionOf(spec.Execution, made.Processes())
+	made.Execution = executionOf(spec.Execution, made)
 	return made
 }
 
@@ -130,7 +133,18 @@ func trainingEnvironment(use v1alpha1.TrainingEnvironment, pins Pins) (contract.
 	environment.Weight = ptr.Deref(use.Weight, 0)
 	environment.SkipUnavailable = use.OnUnavailable == v1alpha1.UnavailableSkip
 	environment.GroupSize = int(use.GroupSize)
-	environment.MinMembers = int(ptr.Deref(use.MinMembers, max(2, (use.GroupSize+1)/2)))
+	least := int32(2)
+	if environment.Definition.IsUnrewarded() {
+		least = 1
+	}
+	environment.MinMembers = int(ptr.Deref(use.MinMembers, max(least, (use.GroupSize+1)/2)))
+	if use.Teacher != nil {
+		environment.Teacher = use.Teacher.DeepCopy()
+		environment.Teacher.SetDefaults()
+	}
+	if err := checkTeacher(environment); err != nil {
+		return contract.Environment{}, err
+	}
 	wanted := use.Splits
 	if len(wanted) == 0 {
 		wanted = []v1alpha1.Split{{Name: "train"}}
@@ -149,6 +163,9 @@ func trainingEnvironment(use v1alpha1.TrainingEnvironment, pins Pins) (contract.
 
 func evaluationEnvironment(use v1alpha1.EvaluationEnvironment, pins Pins) (contract.Environment, error) {
 	environment := environmentOf(use.EnvironmentUse, pins)
+	if environment.Definition.IsUnrewarded() {
+		return contract.Environment{}, unacceptable(problem.RewardMissing, "evaluation.environments[%s]", use.Name)
+	}
 	environment.GroupSize = int(ptr.Deref(use.SamplesPerTask, 1))
 	environment.MinMembers = 1
 	for _, k := range use.PassAt {

@@ -37,11 +37,12 @@ const (
 // which a Job does not fail while its node is silent.
 func LearnerJob(run *v1alpha1.TrainingRun, attempt int32, linkName string, settings Settings) *batchv1.Job {
 	meta := ownedByRun(run, LearnerJobName(run, attempt), merged(userLabels(run), LearnerLabels(run, attempt)))
-	meta.Annotations = map[string]string{
+	meta.Annotations = jobAnnotations(run, map[string]string{
 		v1alpha1.AnnotationImage: settings.Image, v1alpha1.AnnotationSettings: learnerSettings(run),
-	}
+	})
 	job := jobOfOnePod(meta, learnerTemplate(run, attempt, linkName, settings))
 	job.Spec.PodReplacementPolicy = ptr.To(batchv1.TerminatingOrFailed)
+	MountRows(job, run, settings)
 	return job
 }
 
@@ -64,11 +65,11 @@ func jobOfOnePod(meta metav1.ObjectMeta, template corev1.PodTemplateSpec) *batch
 // of 0 would complete it permanently.
 func RolloutJob(run *v1alpha1.TrainingRun, attempt int32, linkName string, settings Settings) *batchv1.Job {
 	meta := ownedByRun(run, RolloutJobName(run), merged(userLabels(run), RolloutLabels(run)))
-	meta.Annotations = map[string]string{
+	meta.Annotations = jobAnnotations(run, map[string]string{
 		v1alpha1.AnnotationTemplate: RolloutTemplateDigest(run),
 		v1alpha1.AnnotationRunFile:  RunFileName(run, attempt),
 		v1alpha1.AnnotationImage:    settings.Image,
-	}
+	})
 	scale := RolloutScale(run)
 	if scale.Suspended {
 		meta.Annotations[v1alpha1.AnnotationSuspended] = "true"

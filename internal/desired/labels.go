@@ -28,8 +28,24 @@ func RunLabels(run *v1alpha1.TrainingRun) map[string]string {
 // labels are not among them: the run is one Workload, and Kueue would queue each of its Jobs by itself.
 func userLabels(run *v1alpha1.TrainingRun) map[string]string {
 	labels := inheritable(run.Labels)
-	maps.DeleteFunc(labels, func(key, _ string) bool { return domainOf(key) == "kueue.x-k8s.io" })
+	maps.DeleteFunc(labels, func(key, _ string) bool { return isKueues(key) })
 	return labels
+}
+
+// jobAnnotations returns the annotations of a run's Job: the run's, as far as no tool put them on the run for itself,
+// and the operator's own.
+func jobAnnotations(run *v1alpha1.TrainingRun, own map[string]string) map[string]string {
+	annotations := inheritable(run.Annotations)
+	maps.DeleteFunc(annotations, func(key, _ string) bool {
+		return isKueues(key) || slices.Contains(annotationDomains, domainOf(key))
+	})
+	return merged(annotations, own)
+}
+
+// isKueues reports whether a label or an annotation is for Kueue, whose Workload stands for all Jobs of a run.
+func isKueues(key string) bool {
+	domain := domainOf(key)
+	return domain == kueueDomain || strings.HasSuffix(domain, "."+kueueDomain)
 }
 
 // inheritable returns the labels of an object without those that tools put on the objects that they manage.
@@ -46,12 +62,17 @@ func domainOf(key string) string {
 	return domain
 }
 
+// kueueDomain ends the domain of Kueue's labels and annotations.
+const kueueDomain = "kueue.x-k8s.io"
+
 var (
 	// toolDomains are the domains of labels by which other tools and the operator find objects that they manage.
 	toolDomains = []string{
 		"rl.tinker-operator.dev", "batch.kubernetes.io", "helm.sh", "argocd.argoproj.io", "kustomize.toolkit.fluxcd.io",
 		"helm.toolkit.fluxcd.io",
 	}
+	// annotationDomains are the domains of annotations in which tools keep their records of one object.
+	annotationDomains = []string{"kubectl.kubernetes.io", "meta.helm.sh"}
 	// jobLabels are set by the Job controller and by the operator.
 	jobLabels = []string{"app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "controller-uid", "job-name"}
 )

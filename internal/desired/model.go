@@ -18,40 +18,53 @@ import (
 // datedFormat is the prefix of the names of renderers whose prompts contain the date.
 const datedFormat = "gpt_oss"
 
-// modelOf fills in what the table of models knows of the name: ids that are nearly right train a model on
-// other text, so that nothing is guessed.
-// created is the day that formats with a date write into prompts.
-func modelOf(m v1alpha1.Model, created time.Time) (contract.Model, error) {
+// ModelOf fills in what the table of models knows of the name: ids that are nearly right train a model on
+// other text, so that nothing is guessed. A model that is not in the table has its own chat template and tokenizer.
+// created is the day that formats with a date write into prompts, and text the template of the ConfigMap that the spec
+// names; nil if it has not been read.
+func ModelOf(m v1alpha1.Model, created time.Time, text *string) (contract.Model, error) {
 	known, unknown := models.Lookup(m.Name)
-	if unknown != nil && (m.Renderer == nil || m.Tokenizer == nil) {
-		return contract.Model{}, unacceptable(problem.FormatUnknown, "%v", unknown)
+	tokenizer := tokenizerOf(m.Tokenizer, known.Tokenizer)
+	if unknown != nil && m.Tokenizer == nil {
+		repository, err := ownRepository(m.Name, unknown)
+		if err != nil {
+			return contract.Model{}, err
+		}
+		tokenizer = &contract.Tokenizer{Repository: repository}
 	}
-	renderer := ""
-	if m.Renderer != nil {
-		renderer = m.Renderer.Name
-	} else {
-		renderer = known.Renderer()
-	}
-	if all := models.Renderers(); !slices.Contains(all, renderer) {
-		return contract.Model{}, unacceptable(problem.FormatUnknown,
-			"model.renderer.name %q is not known; it is one of %s",
-			renderer, strings.Join(all, ", "))
-	}
-	date := ""
-	if strings.HasPrefix(renderer, datedFormat) {
-		date = cmp.Or(m.Date, created.UTC().Format(time.DateOnly))
-	}
-	return contract.Model{
+	model := contract.Model{
 		Name:           m.Name,
 		LoraRank:       int(*m.LoraRank),
 		TrainAttention: slices.Contains(m.TrainModules, v1alpha1.TrainAttention),
 		TrainMLP:       slices.Contains(m.TrainModules, v1alpha1.TrainMLP),
 		TrainUnembed:   slices.Contains(m.TrainModules, v1alpha1.TrainUnembed),
 		Seed:           *m.Seed,
-		Renderer:       renderer,
-		Date:           date,
-		Tokenizer:      tokenizerOf(m.Tokenizer, known.Tokenizer),
-	}, nil
+		Tokenizer:      tokenizer,
+	}
+	if !models.IsEmbedded(m.Name) {
+		model.Begin, model.End = known.Tokenizer.Begin, known.Tokenizer.End
+	}
+	date := cmp.Or(m.Date, created.UTC().Format(time.DateOnly))
+	if asked := templateAsked(m); asked != nil {
+		var err error
+		model.Renderer, model.Date = contract.RendererTemplate, date
+		model.Template, err = templateOf(*asked, model, text)
+		return model, err
+	}
+	if m.Renderer != nil {
+		model.Renderer = m.Renderer.Name
+	} else {
+		model.Renderer = known.Renderer()
+	}
+	if all := models.Renderers(); !slices.Contains(all, model.Renderer) {
+		return contract.Model{}, unacceptable(problem.FormatUnknown,
+			"model.renderer.name %q is not known; it is one of %s",
+			model.Renderer, strings.Join(all, ", "))
+	}
+	if strings.HasPrefix(model.Renderer, datedFormat) {
+		model.Date = date
+	}
+	return model, nil
 }
 
 // tokenizerOf is the tokenizer that was asked for, or else the model's. The digest under which the publisher

@@ -64,6 +64,11 @@ func TestModelOf(t *testing.T) {
 			v1alpha1.Model{Name: kimi, Tokenizer: &v1alpha1.Tokenizer{URL: "https://host/tokenizer.json", SHA256: other}},
 			"kimi_k25",
 			&contract.Tokenizer{URL: "https://host/tokenizer.json", SHA256: other}},
+		"an unknown model has its own tokenizer": {
+			v1alpha1.Model{Name: "me/mine:peft:8192"}, contract.RendererTemplate, &contract.Tokenizer{Repository: "me/mine"}},
+		"an unknown model with a renderer has its own tokenizer": {
+			v1alpha1.Model{Name: "me/mine", Renderer: &v1alpha1.Renderer{Name: "qwen3"}}, "qwen3",
+			&contract.Tokenizer{Repository: "me/mine"}},
 		"an unknown model says both itself": {
 			v1alpha1.Model{Name: "me/mine", Renderer: &v1alpha1.Renderer{Name: "qwen3"},
 				Tokenizer: &v1alpha1.Tokenizer{Repository: "me/mine"}}, "qwen3",
@@ -71,7 +76,7 @@ func TestModelOf(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := modelOf(withDefaults(tc.model), created)
+			got, err := ModelOf(withDefaults(tc.model), created, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,17 +97,24 @@ func TestModelOfFailsClosed(t *testing.T) {
 	}{
 		"an unknown model suggests the nearest": {v1alpha1.Model{Name: "Qwen/Qwen3-8b"},
 			[]string{"Qwen/Qwen3-8b", "model.renderer", "model.tokenizer", "did you mean Qwen/Qwen3-8B?"}},
-		"an unknown model names the list": {v1alpha1.Model{Name: "me/mine"},
-			[]string{"me/mine", "model.renderer", "model.tokenizer", "docs/models.md"}},
-		"a renderer is not enough for it": {v1alpha1.Model{Name: "me/mine", Renderer: &v1alpha1.Renderer{Name: "qwen3"}},
-			[]string{"model.tokenizer"}},
+		"a name that is no repository names the list": {v1alpha1.Model{Name: "mine"},
+			[]string{"mine", "model.renderer", "model.tokenizer", "docs/models.md"}},
+		"a built-in model has no template at a hub": {v1alpha1.Model{Name: "tinkersim/byte-136k",
+			Renderer: &v1alpha1.Renderer{Template: &v1alpha1.Template{Repository: &v1alpha1.TemplateRepository{}}}},
+			[]string{"no repository at the hub", "inline", "configMapKeyRef"}},
+		"a template that cannot be parsed has its line": {v1alpha1.Model{Name: "Qwen/Qwen3-8B",
+			Renderer: &v1alpha1.Renderer{Template: &v1alpha1.Template{Inline: "a\n{% include 'x' %}"}}},
+			[]string{"line 2", "include"}},
+		"a template with another digest": {v1alpha1.Model{Name: "Qwen/Qwen3-8B",
+			Renderer: &v1alpha1.Renderer{Template: &v1alpha1.Template{Inline: "a", SHA256: strings.Repeat("0", 64)}}},
+			[]string{"ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb", strings.Repeat("0", 64)}},
 		"an unknown renderer lists the known": {v1alpha1.Model{Name: "Qwen/Qwen3-8B",
 			Renderer: &v1alpha1.Renderer{Name: "qwen33"}},
 			[]string{"qwen33", "qwen3_instruct"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := modelOf(withDefaults(tc.model), created)
+			_, err := ModelOf(withDefaults(tc.model), created, nil)
 			if err == nil {
 				t.Fatal("taken")
 			}
@@ -117,9 +129,9 @@ func TestModelOfFailsClosed(t *testing.T) {
 
 func TestFormatsWithADateHaveTheRunsOwn(t *testing.T) {
 	for name, want := range map[string]string{"openai/gpt-oss-20b": "2026-11-22", "Qwen/Qwen3-8B": ""} {
-		got, err := modelOf(withDefaults(v1alpha1.Model{Name: name}), created)
+		got, err := ModelOf(withDefaults(v1alpha1.Model{Name: name}), created, nil)
 		if err != nil || got.Date != want {
-			t.Errorf("modelOf(%s): date %q, %v, want %q", name, got.Date, err, want)
+			t.Errorf("ModelOf(%s): date %q, %v, want %q", name, got.Date, err, want)
 		}
 	}
 }

@@ -102,10 +102,13 @@ func (p Pins) servers() map[string]*contract.Server {
 	return servers
 }
 
-// sidecar is what runs beside the workers of a run for an environment: a server or, with Program, functions.
+// sidecar is what runs beside the workers of a run for an environment: a server or, with Program, functions, with
+// Agent, an agent, and, with Sandbox, what a policy wrote.
 type sidecar struct {
 	contract.Server
 	Program *program `json:"program,omitempty"`
+	Agent   *program `json:"agent,omitempty"`
+	Sandbox *program `json:"sandbox,omitempty"`
 }
 
 // Servers lists, as JSON, what runs beside the workers, by the names of the environments. It is empty if no environment
@@ -117,6 +120,12 @@ func (p Pins) Servers() string {
 	}
 	for name, program := range p.programs() {
 		sidecars[name] = sidecar{Program: &program}
+	}
+	for name, agent := range p.agents() {
+		sidecars[name] = sidecar{Program: sidecars[name].Program, Agent: &agent}
+	}
+	for name, sandbox := range p.sandboxes() {
+		sidecars[name] = sidecar{Program: sidecars[name].Program, Agent: sidecars[name].Agent, Sandbox: &sandbox}
 	}
 	if len(sidecars) == 0 {
 		return ""
@@ -159,8 +168,8 @@ func RunServers(job *batchv1.Job, list, prefix string, settings Settings) error 
 	}
 	spec := &job.Spec.Template.Spec
 	for i, name := range slices.Sorted(maps.Keys(servers)) {
-		if program := servers[name].Program; program != nil {
-			if err := runProgram(spec, i, name, *program, settings); err != nil {
+		if of := servers[name]; of.Program != nil || of.Agent != nil || of.Sandbox != nil {
+			if err := runPrograms(spec, i, name, of, settings); err != nil {
 				return err
 			}
 			continue

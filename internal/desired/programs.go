@@ -6,13 +6,13 @@ package desired
 import (
 	"maps"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
@@ -49,10 +49,12 @@ type program struct {
 	contract.Execution
 }
 
-// executionOf returns where the functions of an environment run; nil for no processes, which share the memory of the
-// container.
-func executionOf(spec *v1alpha1.Execution, processes int64) *contract.Execution {
-	if processes == 0 {
+// executionOf returns where the functions of an environment run, its agent, and what a policy wrote; nil if there is
+// none of them. The processes of functions share the memory of their container, and those of an agent the memory of its
+// own.
+func executionOf(spec *v1alpha1.Execution, definition contract.Definition) *contract.Execution {
+	processes, agents := definition.Processes(), definition.AgentProcesses()
+	if processes == 0 && agents == 0 && !definition.RunsPrograms() {
 		return nil
 	}
 	given := ptr.Deref(spec, v1alpha1.Execution{})
@@ -60,36 +62,68 @@ func executionOf(spec *v1alpha1.Execution, processes int64) *contract.Execution 
 	if !ok {
 		limit = resource.MustParse(defaultMemoryLimit)
 	}
-	return &contract.Execution{
-		FunctionImage: given.FunctionImage, Container: containerOf(given.Container),
-		ProcessBytes: max((limit.Value()-runnerBytes)/processes, leastProcessBytes),
+	made := &contract.Execution{FunctionImage: given.FunctionImage, Container: containerOf(given.Container)}
+	rest := limit.Value() - runnerBytes
+	if processes > 0 {
+		made.ProcessBytes = max(rest/processes, leastProcessBytes)
 	}
+	if agents > 0 {
+		made.AgentBytes = max(rest/agents, leastProcessBytes)
+	}
+	if definition.RunsPrograms() {
+		made.SandboxBytes = max(rest, leastProcessBytes)
+	}
+	return made
 }
 
 // programs returns the containers of functions, by the names of their environments. Environments with equal functions
 // share one.
 func (p Pins) programs() map[string]program {
-	programs, known := map[string]program{}, map[string]bool{}
+	return p.containers(contract.Definition.ProgramID, func(contract.Definition) bool { return true })
+}
+
+// agents returns the containers of agents, by the names of their environments. Environments with equal agents share
+// one. An agent whose network is the gateway could do nothing with a Secret but let the policy read it.
+func (p Pins) agents() map[string]program {
+	return p.containers(contract.Definition.AgentID, func(definition contract.Definition) bool {
+		return definition.Agent().Network == environment.NetworkOpen
+	})
+}
+
+// sandboxes returns the containers of what a policy writes, by the names of their environments. Environments with equal
+// containers share one: what a policy wrote for one of them may meet what it wrote for another.
+func (p Pins) sandboxes() map[string]program {
+	return p.containers(contract.Definition.SandboxID, func(contract.Definition) bool { return false })
+}
+
+// containers returns a container for each identity, by the name of the first environment with it. It has Secrets if it
+// is trusted with them.
+func (p Pins) containers(idOf func(contract.Definition) string,
+	trusted func(contract.Definition) bool) map[string]program {
+	containers, known := map[string]program{}, map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		definition := p[name].Definition
-		id := definition.ProgramID()
+		id := idOf(definition)
 		if id == "" || known[id] {
 			continue
 		}
 		known[id] = true
-		programs[name] = program{ID: id, Execution: *definition.Execution}
+		execution := *definition.Execution
+		if !trusted(definition) {
+			execution.Env = valuesOf(execution.Container)
+		}
+		containers[name] = program{ID: id, Execution: execution}
 	}
-	return programs
+	return containers
 }
 
-// runProgram adds the container of an environment's functions, the i-th sidecar, to a pod. It is a native sidecar that
+// runProgram adds the container of an environment's functions, the n-th sidecar, to a pod. It is a native sidecar that
 // shares nothing but the socket with the pod's main container.
-func runProgram(spec *corev1.PodSpec, i int, name string, p program, settings Settings) error {
+func runProgram(spec *corev1.PodSpec, n, name string, p program, settings Settings) error {
 	main := &spec.Containers[0]
 	if !slices.ContainsFunc(spec.InitContainers, func(c corev1.Container) bool { return c.Name == runnerContainer }) {
 		installRunner(spec)
 	}
-	n := strconv.Itoa(i)
 	socket, temporary := emptyVolume(socketVolume+"-"+n, socketLimit), emptyVolume(serverVolume+"-"+n, serverLimit)
 	container := corev1.Container{
 		Name: serverContainerName(name), Image: settings.PythonImage, ImagePullPolicy: main.ImagePullPolicy,

@@ -43,8 +43,9 @@ func pythonEnvironment(name string, execution *v1alpha1.Execution,
 
 // TestDefinitionOfFunctions checks the defaults, and that all processes share the container's memory.
 func TestDefinitionOfFunctions(t *testing.T) {
-	env := pythonEnvironment("own", nil, environment.Python{Code: rewardCode})
-	want := &environment.Python{Code: rewardCode, Processes: 2, Concurrency: 64, TimeoutSeconds: 60}
+	env := pythonEnvironment("own", nil, environment.Python{Source: inline(rewardCode)})
+	want := &environment.Python{Source: inline(rewardCode), Processes: 2, Concurrency: 64,
+		TimeoutSeconds: 60}
 	if diff := cmp.Diff(want, Definition(env.Spec).Reward.Python); diff != "" {
 		t.Errorf("a function (-want +got):\n%s", diff)
 	}
@@ -57,9 +58,9 @@ func TestDefinitionOfFunctions(t *testing.T) {
 			Resources: corev1.ResourceRequirements{
 				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("464Mi")}}}}
 	env = pythonEnvironment("own", execution,
-		environment.Python{Code: rewardCode, Processes: 3, Concurrency: 1,
+		environment.Python{Source: inline(rewardCode), Processes: 3, Concurrency: 1,
 			TimeoutSeconds: 5, Function: "score", OnError: &half},
-		environment.Python{Code: rewardCode, Processes: 1})
+		environment.Python{Source: inline(rewardCode), Processes: 1})
 	definition := Definition(env.Spec)
 	if err := definition.Validate(); err != nil {
 		t.Error(err)
@@ -67,8 +68,8 @@ func TestDefinitionOfFunctions(t *testing.T) {
 	if got := definition.Execution.ProcessBytes; got != 100<<20 {
 		t.Errorf("a process of four has %d of 464 MiB, want 100 MiB", got)
 	}
-	want = &environment.Python{Code: rewardCode, Function: "score", Processes: 3, Concurrency: 1, TimeoutSeconds: 5,
-		OnError: &half}
+	want = &environment.Python{Source: inline(rewardCode), Function: "score", Processes: 3,
+		Concurrency: 1, TimeoutSeconds: 5, OnError: &half}
 	if diff := cmp.Diff(want, definition.Reward.Weighted[0].Python); diff != "" {
 		t.Errorf("a function of a sum (-want +got):\n%s", diff)
 	}
@@ -77,16 +78,17 @@ func TestDefinitionOfFunctions(t *testing.T) {
 // TestDefinitionOfEpisodes checks the defaults of code that plays episodes, and that it has a container of its own.
 func TestDefinitionOfEpisodes(t *testing.T) {
 	env := pythonEnvironment("own", &v1alpha1.Execution{FunctionImage: environment.FunctionImage{Image: "own:1"}},
-		environment.Python{Code: rewardCode})
+		environment.Python{Source: inline(rewardCode)})
 	env.Spec.Reward = nil
-	env.Spec.Interaction = &environment.Interaction{Python: &environment.PythonEpisodes{Code: "x",
-		Roles: []string{"b", "a"}}}
+	env.Spec.Interaction = &environment.Interaction{Python: &environment.PythonEpisodes{
+		Source: environment.Source{Code: "x"}, Roles: []string{"b", "a"}}}
 	admit.Default(env)
 	definition := Definition(env.Spec)
 	if err := definition.Validate(); err != nil {
 		t.Error(err)
 	}
-	want := &environment.PythonEpisodes{Roles: []string{"b", "a"}, Code: "x", Processes: 2, Concurrency: 64}
+	want := &environment.PythonEpisodes{Roles: []string{"b", "a"}, Source: environment.Source{Code: "x"}, Processes: 2,
+		Concurrency: 64}
 	if diff := cmp.Diff(want, definition.Episodes()); diff != "" {
 		t.Errorf("episodes (-want +got):\n%s", diff)
 	}
@@ -103,10 +105,10 @@ func TestDefinitionOfEpisodes(t *testing.T) {
 func TestCodeIsPartOfTheDigest(t *testing.T) {
 	digests := map[string]bool{}
 	for _, env := range []*v1alpha1.RewardEnvironment{
-		pythonEnvironment("own", nil, environment.Python{Code: rewardCode}),
-		pythonEnvironment("own", nil, environment.Python{Code: rewardCode + " "}),
+		pythonEnvironment("own", nil, environment.Python{Source: inline(rewardCode)}),
+		pythonEnvironment("own", nil, environment.Python{Source: inline(rewardCode + " ")}),
 		pythonEnvironment("own", &v1alpha1.Execution{FunctionImage: environment.FunctionImage{Image: "own:1"}},
-			environment.Python{Code: rewardCode}),
+			environment.Python{Source: inline(rewardCode)}),
 	} {
 		digest, err := contract.DefinitionDigest(Definition(env.Spec))
 		if err != nil {
@@ -133,7 +135,7 @@ func TestFunctionsRunBesideWorkers(t *testing.T) {
 	secret := corev1.EnvVar{Name: "KEY", ValueFrom: &corev1.EnvVarSource{
 		SecretKeyRef: &corev1.SecretKeySelector{Key: "k"}}}
 	env := pythonEnvironment("own", &v1alpha1.Execution{Container: v1alpha1.Container{Env: []corev1.EnvVar{secret}}},
-		environment.Python{Code: rewardCode})
+		environment.Python{Source: inline(rewardCode)})
 	definition := Definition(env.Spec)
 	pins := Pins{"own": {Definition: definition}, "same": {Definition: definition}, "sums": {Definition: Definition(
 		orsEnvironment(serverOnly(environment.ServerImage{Image: "sums:dev"})).Spec)}}

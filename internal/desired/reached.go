@@ -41,7 +41,8 @@ func usageOf(u *v1alpha1.Usage) (contract.Usage, float64) {
 		PromptTokens: value(u.PromptTokens), SampledTokens: value(u.SampledTokens), TrainedTokens: value(u.TrainedTokens),
 		BoughtTwiceTokens: value(u.BoughtTwiceTokens), JudgePromptTokens: value(u.JudgePromptTokens),
 		JudgeSampledTokens: value(u.JudgeSampledTokens), ReferenceTokens: value(u.ReferenceTokens),
-		UnconfirmedTokens: value(u.UnconfirmedTokens),
+		UnconfirmedTokens: value(u.UnconfirmedTokens), CachedPromptTokens: value(u.CachedPromptTokens),
+		TeacherTokens: value(u.TeacherTokens),
 	}, ptr.Deref(u.EstimatedUSD, 0)
 }
 

@@ -21,6 +21,9 @@ func rewardOf(spec environment.Reward) *environment.Reward {
 		if rule.JSONSchema != nil {
 			rule.JSONSchema.Schema = compact(rule.JSONSchema.Schema)
 		}
+		if rule.Tests != nil {
+			rule.Tests.Memory = bytesOf(rule.Tests.Memory)
+		}
 		if rule.ExactMatch != nil {
 			slices.Sort(rule.ExactMatch.Normalize)
 		}

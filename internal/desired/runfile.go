@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
@@ -28,6 +30,9 @@ type FileInput struct {
 	DefaultBaseURL string
 	// InitFrom is the checkpoint that initFrom refers to; empty without.
 	InitFrom string
+	// Template is the text of the ConfigMap that the run's model names. It is nil if there is none, and for a run file
+	// that only serves to check the spec.
+	Template *string
 	// Fixed is that of an earlier attempt, which is kept as it is; nil for the first.
 	Fixed *contract.Fixed
 	// Version is the format version that the run began with; 0 for a run that begins now.
@@ -51,6 +56,9 @@ func File(in FileInput) (contract.RunFile, error) {
 	fixed := in.Fixed
 	if fixed == nil {
 		made, err := fixedOf(in)
+		if err == nil {
+			err = checkToolCalls(in.Run, in.Pins)
+		}
 		if err != nil {
 			return contract.RunFile{}, err
 		}
@@ -74,15 +82,19 @@ func File(in FileInput) (contract.RunFile, error) {
 		Attempt:          in.Attempt,
 		SpecDigest:       digest,
 		Fixed:            *fixed,
-		Checkpoints:      checkpointsOf(run.Spec.Checkpoints),
+		Checkpoints:      checkpointsOf(run),
 		Evaluation:       evaluation,
 		Concurrency:      int(*run.Spec.Rollouts.Concurrency),
 		RequireOptimizer: *run.Spec.FailurePolicy.RequireOptimizerState,
 		KnownCheckpoints: knownCheckpoints(run.Status.Checkpoints),
 		Capabilities:     capabilitiesOf(run.Status.Capabilities, *fixed),
 		TokenizerSHA256:  run.Status.TokenizerSHA256,
+		TemplateSHA256:   run.Status.TemplateSHA256,
+		Contents:         contentsOf(run),
+		ProjectID:        run.Spec.Tinker.ProjectID,
 		LearnerAddress:   LearnerAddress(run),
 	}
+	takeLength(&file, run.Spec.Algorithm)
 	addArtifacts(&file, run.Spec.Artifacts)
 	if file.ResumeFrom, err = resumeFromOf(run); err != nil {
 		return contract.RunFile{}, err
@@ -123,7 +135,7 @@ func resumeFromOf(run *v1alpha1.TrainingRun) (string, error) {
 
 func fixedOf(in FileInput) (contract.Fixed, error) {
 	spec := in.Run.Spec
-	model, err := modelOf(spec.Model, in.Run.CreationTimestamp.Time)
+	model, err := ModelOf(spec.Model, in.Run.CreationTimestamp.Time, in.Template)
 	if err != nil {
 		return contract.Fixed{}, err
 	}
@@ -139,22 +151,38 @@ func fixedOf(in FileInput) (contract.Fixed, error) {
 		fixed.Environments = append(fixed.Environments, environment)
 	}
 	sortByName(fixed.Environments)
-	if spec.Mode != v1alpha1.ModeEvaluate {
+	switch spec.Mode {
+	case v1alpha1.ModeEvaluate:
+	case v1alpha1.ModeSupervise:
+		fixed.Algorithm, fixed.Supervised = supervisedAlgorithm(spec.Algorithm), supervisedOf(spec)
+	default:
 		fixed.Algorithm = algorithmOf(spec.Algorithm, fixed.Model.Name, fixed.Environments)
 		if err := checkRoles(fixed.Algorithm, fixed.Environments); err != nil {
 			return contract.Fixed{}, err
 		}
+		if err := checkScorers(fixed); err != nil {
+			return contract.Fixed{}, err
+		}
 	}
+	fixed.Algorithm = withoutLength(fixed.Algorithm)
 	if spec.InitFrom != nil {
 		fixed.InitFrom = &contract.InitFrom{
 			Checkpoint:       in.InitFrom,
 			RestoreOptimizer: spec.InitFrom.Optimizer == v1alpha1.OptimizerRestore,
 		}
+		if spec.InitFrom.Data == v1alpha1.DataContinue {
+			name, err := rl.ParseCheckpointName(in.InitFrom[strings.LastIndexByte(in.InitFrom, '/')+1:])
+			if err != nil {
+				return contract.Fixed{}, unacceptable(problem.CursorUnknown, "%s", in.InitFrom)
+			}
+			fixed.InitFrom.Cursor = name.Cursor
+		}
 	}
 	return fixed, nil
 }
 
-func checkpointsOf(c v1alpha1.Checkpoints) contract.Checkpoints {
+func checkpointsOf(run *v1alpha1.TrainingRun) contract.Checkpoints {
+	c := run.Spec.Checkpoints
 	return contract.Checkpoints{
 		EverySteps:        *c.EverySteps,
 		TTLSeconds:        *c.TTLSeconds,
@@ -162,7 +190,7 @@ func checkpointsOf(c v1alpha1.Checkpoints) contract.Checkpoints {
 		RollingTTLSeconds: *c.Rolling.TTLSeconds,
 		KeepLast:          int(ptr.Deref(c.KeepLast, 0)),
 		KeepBestCount:     int(*c.KeepBest),
-		KeepBestMetric:    c.BestMetric,
+		KeepBestMetric:    bestMetricOf(run),
 	}
 }
 
@@ -176,6 +204,7 @@ func evaluationOf(run *v1alpha1.TrainingRun, pins Pins) (*contract.Evaluation, e
 		Before:        *spec.Before,
 		After:         *spec.After,
 		SamplingShare: *spec.SamplingShare,
+		HeldOut:       heldOutOf(spec.Supervised),
 	}
 	for _, use := range EvaluationUses(run) {
 		environment, err := evaluationEnvironment(use, pins)

@@ -152,7 +152,7 @@ func TestSteps(t *testing.T) {
 				run.Spec.Algorithm.Steps, run.Spec.Algorithm.Epochs, run.Spec.Algorithm.TasksPerStep = tc.steps, tc.epochs,
 					tc.tasksPerStep
 			}))
-			if got := f.Fixed.Algorithm.Steps; got != tc.want {
+			if got := f.Algorithm().Steps; got != tc.want {
 				t.Errorf("Steps = %d, want %d", got, tc.want)
 			}
 		})
@@ -167,6 +167,8 @@ func TestBoundsOfALossDependOnItsName(t *testing.T) {
 			algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.8), ClipHigh: new(1.2)}},
 		"CISPO has others": {algorithm.Loss{Name: algorithm.LossCISPO},
 			algorithm.Loss{Name: algorithm.LossCISPO, ClipLow: new(0.0), ClipHigh: new(4.0)}},
+		"GSPO has the bounds of PPO": {algorithm.Loss{Name: algorithm.LossGSPO},
+			algorithm.Loss{Name: algorithm.LossGSPO, ClipLow: new(0.8), ClipHigh: new(1.2)}},
 		"what is given wins": {algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.7)},
 			algorithm.Loss{Name: algorithm.LossPPO, ClipLow: new(0.7), ClipHigh: new(1.2)}},
 	}

@@ -12,13 +12,40 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
 
 // fieldResumeFrom is the field that names the run to continue.
 const fieldResumeFrom = "resumeFrom"
 
+// fieldSupervised is the field of what a supervised run trains on.
+const fieldSupervised = "supervised"
+
 // settingAPIKey is the field of the API key.
 const settingAPIKey = "tinker.apiKeySecretKeyRef"
+
+// fieldAlgorithm is the field of the algorithm, and FieldSteps and FieldEpochs are the fields of its length, which may
+// be raised where the learning rate does not depend on it.
+const (
+	fieldAlgorithm = "algorithm"
+	FieldSteps     = "algorithm.steps"
+	FieldEpochs    = "algorithm.epochs"
+)
+
+// length returns the fields of the length that do not decide the weights.
+func length(run *v1alpha1.TrainingRun) algorithm.Algorithm {
+	a := run.Spec.Algorithm
+	if a == nil || a.Optimizer.Schedule.Falls() {
+		return algorithm.Algorithm{}
+	}
+	return algorithm.Algorithm{Steps: a.Steps, Epochs: a.Epochs}
+}
+
+// Raised says that the spec asks for more steps or epochs than the newest attempt was started with.
+func Raised(run *v1alpha1.TrainingRun) bool {
+	wanted, is := length(run), run.Status
+	return is.Steps != nil && wanted.Steps > *is.Steps || is.Epochs != nil && wanted.Epochs > *is.Epochs
+}
 
 // APIKeyChanged says that the spec names another API key than a learner's Job was created with.
 func APIKeyChanged(run *v1alpha1.TrainingRun, job *batchv1.Job) bool {
@@ -37,10 +64,13 @@ func settingsOf(run *v1alpha1.TrainingRun) map[string]string {
 		"artifacts":                           templateDigest(run.Spec.Artifacts),
 		"budget":                              templateDigest(run.Spec.Budget),
 		"tracking":                            templateDigest(run.Spec.Tracking),
+		"tinker.projectID":                    templateDigest(run.Spec.Tinker.ProjectID),
 		"tinker.proxyURL":                     templateDigest(run.Spec.Tinker.ProxyURL),
 		"tinker.caBundleConfigMapKeyRef":      templateDigest(run.Spec.Tinker.CABundleConfigMapKeyRef),
 		"tinker.clientCertificateSecretRef":   templateDigest(run.Spec.Tinker.ClientCertificateSecretRef),
 		"failurePolicy.requireOptimizerState": templateDigest(run.Spec.FailurePolicy.RequireOptimizerState),
+		FieldSteps:                            templateDigest(length(run).Steps),
+		FieldEpochs:                           templateDigest(length(run).Epochs),
 	}
 	maps.Copy(digests, fixedSettingsOf(run))
 	return digests
@@ -52,10 +82,17 @@ func fixedSettingsOf(run *v1alpha1.TrainingRun) map[string]string {
 		"model":          templateDigest(run.Spec.Model),
 		"tinker.baseURL": templateDigest(run.Spec.Tinker.BaseURL),
 		"environments":   templateDigest(run.Spec.Environments),
-		"algorithm":      templateDigest(run.Spec.Algorithm),
+		fieldAlgorithm:   templateDigest(withoutLength(run.Spec.Algorithm)),
+		fieldSupervised:  templateDigest(run.Spec.Supervised),
 		"initFrom":       templateDigest(run.Spec.InitFrom),
 		fieldResumeFrom:  templateDigest(run.Spec.ResumeFrom),
 	}
+}
+
+// RestartsUnfixed says that a change of a field restarts the learner of a run that has committed no step: it decides
+// the weights, or how many steps there are, which can be lowered until then.
+func RestartsUnfixed(field string) bool {
+	return DecidesWeights(field) || field == FieldSteps || field == FieldEpochs
 }
 
 // DecidesWeights says that a field of the spec decides the weights.
@@ -67,16 +104,25 @@ func DecidesWeights(field string) bool {
 // ChangedSettings are the fields of the spec, sorted, that decide the weights and differ from those that a learner's
 // Job, or a run file, was made from; known is false where its annotations do not say.
 func ChangedSettings(run *v1alpha1.TrainingRun, annotations map[string]string) (changed []string, known bool) {
-	return compare(fixedSettingsOf(run), annotations)
+	return compare(run, fixedSettingsOf(run), annotations)
 }
 
 // compare gives the fields, sorted, whose digests annotations note otherwise, and whether they note all.
-func compare(digests, annotations map[string]string) (changed []string, all bool) {
+func compare(run *v1alpha1.TrainingRun, digests, annotations map[string]string) (changed []string, all bool) {
 	var former map[string]string
 	all = json.Unmarshal([]byte(annotations[v1alpha1.AnnotationSettings]), &former) == nil
+	if _, noted := former[FieldSteps]; !noted {
+		// Jobs that were created before steps could be raised have them in the digest of the algorithm.
+		if _, asked := digests[fieldAlgorithm]; asked {
+			digests[fieldAlgorithm] = templateDigest(run.Spec.Algorithm)
+		}
+		delete(digests, FieldSteps)
+		delete(digests, FieldEpochs)
+	}
 	for field, digest := range digests {
 		was, noted := former[field]
-		if !noted && field == fieldResumeFrom { // Jobs that were created before the field existed do not note it.
+		if !noted && (field == fieldResumeFrom || field == fieldSupervised) {
+			// Jobs that were created before the field existed do not note it.
 			was, noted = templateDigest((*v1alpha1.ResumeFrom)(nil)), true
 		}
 		if all = all && noted; noted && was != digest {
@@ -104,6 +150,6 @@ func PendingChanges(run *v1alpha1.TrainingRun, job *batchv1.Job) []string {
 		// The API server refuses a change of these; their defaults may differ between two versions of the operator.
 		maps.DeleteFunc(digests, func(field, _ string) bool { return DecidesWeights(field) })
 	}
-	changed, _ := compare(digests, job.Annotations)
+	changed, _ := compare(run, digests, job.Annotations)
 	return changed
 }

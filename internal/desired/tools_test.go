@@ -51,3 +51,55 @@ func TestFileOfToolsAndFormats(t *testing.T) {
 		})
 	}
 }
+
+// TestToolCallsOfCode refuses a limit that limits nothing, and leaves runs alone whose settings are fixed.
+func TestToolCallsOfCode(t *testing.T) {
+	episodes := &environment.Interaction{Python: &environment.PythonEpisodes{Source: environment.Source{Code: "x"},
+		Processes: 1}}
+	tools := &environment.Interaction{ToolUse: &environment.ToolUse{
+		ParseErrors: environment.ParseErrors{Train: environment.KeepParseErrors}}}
+	for name, tc := range map[string]struct {
+		interaction          *environment.Interaction
+		training, evaluation int32
+		fixed                bool
+		want                 string
+	}{
+		"code without the limit":  {interaction: episodes},
+		"code with it":            {interaction: episodes, training: 1, want: "environments[arithmetic].limits.toolCalls"},
+		"code of an evaluation":   {interaction: episodes, evaluation: 1, want: "evaluation.environments[held-out]."},
+		"tools":                   {interaction: tools, training: 1, evaluation: 1},
+		"code with a step so far": {interaction: episodes, training: 1, fixed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pins := testPins()
+			pin := pins["arithmetic"]
+			if pin.Definition.Interaction = tc.interaction; tc.interaction == episodes {
+				pin.Definition.Reward = nil
+			}
+			pins["arithmetic"] = pin
+			held := v1alpha1.EvaluationEnvironment{EnvironmentUse: v1alpha1.EnvironmentUse{Name: "held-out"},
+				InheritFrom: "arithmetic"}
+			held.Limits.ToolCalls = tc.evaluation
+			run := testRun(func(run *v1alpha1.TrainingRun) {
+				run.Spec.Environments[0].Limits.ToolCalls = tc.training
+				run.Spec.Evaluation.Environments = []v1alpha1.EvaluationEnvironment{held}
+			})
+			input := FileInput{Run: run, Attempt: 1, Pins: pins, DefaultBaseURL: "https://hosted"}
+			if tc.fixed {
+				made, err := fixedOf(input)
+				if err != nil {
+					t.Fatal(err)
+				}
+				input.Fixed = &made
+			}
+			_, err := File(input)
+			refused, is := errors.AsType[*SpecError](err)
+			if is != (tc.want != "") || !is && err != nil {
+				t.Fatalf("File: %v, want %q", err, tc.want)
+			}
+			if is && (refused.Code != problem.ToolCallsUnlimited || !strings.Contains(refused.Evidence, tc.want)) {
+				t.Errorf("problem %+v, want %q", refused.Problem, tc.want)
+			}
+		})
+	}
+}

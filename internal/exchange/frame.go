@@ -48,41 +48,67 @@ func transferErrorf(field, format string, values ...any) error {
 	return &transferError{err: &rl.FieldError{Field: field, Problem: fmt.Sprintf(format, values...)}}
 }
 
-// receiveBody joins the pieces that follow a header. The error is a *transferError when they do not match the
-// header, and otherwise the stream's.
-func receiveBody(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, error)) ([]byte, error) {
-	if header.GetBytes() < 0 || header.GetBytes() > MaxGroupBytes {
-		return nil, transferErrorf("bytes", "are %d, more than %d", header.GetBytes(), MaxGroupBytes)
-	}
-	// The announced size is trusted only so far; beyond that the body grows as it comes.
-	body := make([]byte, 0, min(header.GetBytes(), MaxFrameBytes))
-	for {
-		frame, err := receive()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		piece := frame.GetPiece()
-		if len(piece) == 0 || len(piece) > MaxFrameBytes {
-			return nil, transferErrorf("piece", "has %d bytes, not 1 to %d", len(piece), MaxFrameBytes)
-		}
-		if int64(len(body)+len(piece)) > header.GetBytes() {
-			return nil, transferErrorf("bytes", "are more than the %d announced", header.GetBytes())
-		}
-		body = append(body, piece...)
-	}
-	if int64(len(body)) != header.GetBytes() {
-		return nil, transferErrorf("bytes", "are %d, not the %d announced", len(body), header.GetBytes())
-	}
-	return body, nil
+// body reads the pieces that follow a header. Its error is a *transferError when they do not match the header, and
+// otherwise the stream's; io.EOF comes after the bytes that the header announces.
+type body struct {
+	left    int64
+	receive func() (*pb.SubmitFrame, error)
+	piece   []byte
+	err     error
 }
 
-// groupOf decodes the body and checks that it is the group that the header announces. It returns the group's
-// digest, too.
-func groupOf(header *pb.SubmitHeader, body []byte) (rl.Group, rl.Digest, error) {
-	group, err := DecodeGroup(body)
+func newBody(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, error)) *body {
+	b := &body{left: header.GetBytes(), receive: receive}
+	if b.left < 0 || b.left > MaxGroupBytes {
+		b.err = transferErrorf("bytes", "are %d, more than %d", b.left, MaxGroupBytes)
+	}
+	return b
+}
+
+// Read implements io.Reader.
+func (b *body) Read(to []byte) (int, error) {
+	if len(to) == 0 {
+		return 0, nil
+	}
+	if len(b.piece) == 0 && b.err == nil {
+		b.piece, b.err = b.next()
+	}
+	if len(b.piece) == 0 {
+		return 0, b.err
+	}
+	n := copy(to, b.piece)
+	b.piece = b.piece[n:]
+	return n, nil
+}
+
+// next returns the next piece.
+func (b *body) next() ([]byte, error) {
+	frame, err := b.receive()
+	if errors.Is(err, io.EOF) && b.left > 0 {
+		return nil, transferErrorf("bytes", "are %d fewer than announced", b.left)
+	}
+	if err != nil {
+		return nil, err
+	}
+	piece := frame.GetPiece()
+	if len(piece) == 0 || len(piece) > MaxFrameBytes {
+		return nil, transferErrorf("piece", "has %d bytes, not 1 to %d", len(piece), MaxFrameBytes)
+	}
+	if b.left -= int64(len(piece)); b.left < 0 {
+		return nil, transferErrorf("bytes", "are %d more than announced", -b.left)
+	}
+	return piece, nil
+}
+
+// receiveGroup decodes the body behind a header, member by member as it comes, and checks that it is the group that the
+// header announces. It returns the group with its digest.
+func receiveGroup(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, error)) (rl.Group, rl.Digest, error) {
+	body := newBody(header, receive)
+	group, err := readGroup(body)
+	// The rest says whether an invalid group was sent, or a valid one was damaged.
+	if _, damaged := io.Copy(io.Discard, body); damaged != nil {
+		return rl.Group{}, rl.Digest{}, damaged
+	}
 	if err != nil {
 		return rl.Group{}, rl.Digest{}, err
 	}

@@ -31,16 +31,16 @@ func framesOf(t testing.TB, body []byte) []*pb.SubmitFrame {
 	return frames
 }
 
-// bodyOf feeds frames to receiveBody: the first has the header.
+// bodyOf reads the body of frames: the first has the header.
 func bodyOf(frames []*pb.SubmitFrame) ([]byte, error) {
 	next := 1
-	return receiveBody(frames[0].GetHeader(), func() (*pb.SubmitFrame, error) {
+	return io.ReadAll(newBody(frames[0].GetHeader(), func() (*pb.SubmitFrame, error) {
 		if next == len(frames) {
 			return nil, io.EOF
 		}
 		next++
 		return frames[next-1], nil
-	})
+	}))
 }
 
 func TestFramesCarryBodiesOfAnySize(t *testing.T) {
@@ -65,7 +65,7 @@ func piece(n int) *pb.SubmitFrame {
 	return &pb.SubmitFrame{Frame: &pb.SubmitFrame_Piece{Piece: make([]byte, n)}}
 }
 
-func TestReceiveBodyNamesWhatIsWrong(t *testing.T) {
+func TestBodyNamesWhatIsWrong(t *testing.T) {
 	cases := map[string]struct {
 		change func(frames []*pb.SubmitFrame) []*pb.SubmitFrame
 		field  string
@@ -77,8 +77,7 @@ func TestReceiveBodyNamesWhatIsWrong(t *testing.T) {
 		"a frame too large": {func(f []*pb.SubmitFrame) []*pb.SubmitFrame { f[1] = piece(MaxFrameBytes + 1); return f },
 			"piece"},
 		"a group too large": {func(f []*pb.SubmitFrame) []*pb.SubmitFrame {
-			f[0].GetHeader().Bytes = MaxGroupBytes +
-				1
+			f[0].GetHeader().Bytes = MaxGroupBytes + 1
 			return f
 		}, "bytes"},
 		"fewer than nothing": {func(f []*pb.SubmitFrame) []*pb.SubmitFrame { f[0].GetHeader().Bytes = -1; return f },
@@ -93,7 +92,7 @@ func TestReceiveBodyNamesWhatIsWrong(t *testing.T) {
 			_, err := bodyOf(tc.change(framesOf(t, body)))
 			var wrong *rl.FieldError
 			if !errors.As(err, &wrong) || wrong.Field != tc.field {
-				t.Errorf("receiveBody: %v, want an error about %s", err, tc.field)
+				t.Errorf("reading the body: %v, want an error about %s", err, tc.field)
 			}
 		})
 	}
@@ -131,15 +130,28 @@ func TestReceiveGroupRefusesAChangedBody(t *testing.T) {
 	}
 }
 
-func TestReceiveBodyHandsErrorsOfTheStreamOn(t *testing.T) {
+func TestBodyHandsErrorsOfTheStreamOn(t *testing.T) {
 	broken := errors.New("broken")
-	_, err := receiveBody(&pb.SubmitHeader{Bytes: 10}, func() (*pb.SubmitFrame, error) { return nil, broken })
+	_, err := io.ReadAll(newBody(&pb.SubmitHeader{Bytes: 10}, func() (*pb.SubmitFrame, error) { return nil, broken }))
 	if !errors.Is(err, broken) {
-		t.Errorf("receiveBody: %v", err)
+		t.Errorf("reading the body: %v", err)
 	}
 }
 
-func TestGroupOfChecksTheHeader(t *testing.T) {
+// groupOf receives a group in one piece.
+func groupOf(header *pb.SubmitHeader, message []byte) (rl.Group, rl.Digest, error) {
+	header.Bytes = int64(len(message))
+	pieces := [][]byte{message}
+	return receiveGroup(header, func() (*pb.SubmitFrame, error) {
+		if len(pieces) == 0 || len(message) == 0 {
+			return nil, io.EOF
+		}
+		pieces = nil
+		return &pb.SubmitFrame{Frame: &pb.SubmitFrame_Piece{Piece: message}}, nil
+	})
+}
+
+func TestReceiveGroupChecksTheHeader(t *testing.T) {
 	group := exampleGroup(7, 2, 8)
 	encoded := encode(group)
 	cases := map[string]struct {
@@ -275,15 +287,15 @@ func TestSubmitSendsLargeGroups(t *testing.T) {
 	}
 }
 
-// FuzzReceiveBody cuts what was sent into frames of any sizes.
-func FuzzReceiveBody(f *testing.F) {
+// FuzzBody cuts what was sent into frames of any sizes.
+func FuzzBody(f *testing.F) {
 	f.Add([]byte("some body"), int64(9), uint16(3))
 	f.Add([]byte{}, int64(0), uint16(1))
 	f.Add([]byte("some body"), int64(10), uint16(1))
 	f.Fuzz(func(t *testing.T, body []byte, announced int64, size uint16) {
 		header := &pb.SubmitHeader{Bytes: announced}
 		rest := body
-		got, err := receiveBody(header, func() (*pb.SubmitFrame, error) {
+		got, err := io.ReadAll(newBody(header, func() (*pb.SubmitFrame, error) {
 			if len(rest) == 0 {
 				return nil, io.EOF
 			}
@@ -291,7 +303,7 @@ func FuzzReceiveBody(f *testing.F) {
 			part := rest[:n]
 			rest = rest[n:]
 			return &pb.SubmitFrame{Frame: &pb.SubmitFrame_Piece{Piece: part}}, nil
-		})
+		}))
 		good := announced == int64(len(body)) && (size > 0 || len(body) == 0)
 		if (err == nil) != good {
 			t.Fatalf("%d bytes, announced %d, in frames of %d: %v", len(body), announced, size, err)

@@ -53,7 +53,8 @@ func FuzzMessages(f *testing.F) {
 			return lease, d.err
 		}),
 		"frame": reading(&pb.SubmitFrame{}, func(frame *pb.SubmitFrame) (rl.Group, error) {
-			group, _, err := groupOf(frame.GetHeader(), frame.GetPiece())
+			group, _, err := groupOf(
+				&pb.SubmitHeader{Key: frame.GetHeader().GetKey(), Digest: frame.GetHeader().GetDigest()}, frame.GetPiece())
 			return group, err
 		}),
 	}

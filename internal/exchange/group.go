@@ -4,18 +4,25 @@
 package exchange
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"math"
+	"slices"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/tinker-operator/tinker-operator/internal/exchange/exchangepb"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
 
-// MaxGroupBytes bounds a group as a message.
-const MaxGroupBytes = 256 << 20
+// MaxGroupBytes bounds a group as a message: the protobuf library encodes no longer one. The API refuses settings whose
+// groups are longer.
+const MaxGroupBytes = math.MaxInt32
 
 // EncodedGroup is a valid group as Submit sends it. A group is encoded and digested once, where it is made.
 type EncodedGroup struct {
@@ -46,21 +53,134 @@ func EncodeGroup(group rl.Group) (EncodedGroup, error) {
 
 // DecodeGroup reads the message of an EncodedGroup. The group is valid; the error is a *rl.FieldError when it would not
 // be.
-func DecodeGroup(encoded []byte) (rl.Group, error) {
-	var message pb.Group
-	if err := proto.Unmarshal(encoded, &message); err != nil {
-		return rl.Group{}, fmt.Errorf("decoding group: %w",
-			&rl.FieldError{Field: "group", Problem: "is invalid: " + err.Error()})
+func DecodeGroup(encoded []byte) (rl.Group, error) { return readGroup(bytes.NewReader(encoded)) }
+
+// membersField is the number of the field that has the members of a group.
+const membersField = protowire.Number(3)
+
+// readGroup reads a group from its encoding. Each member is decoded once it has come, so that the encoding of one
+// member alone is in memory beside the group.
+func readGroup(from io.Reader) (rl.Group, error) {
+	group, err := decodeFields(bufio.NewReader(from))
+	if err == nil {
+		err = group.Validate()
 	}
-	var d decoder
-	group := d.group(&message)
-	if d.err != nil {
-		return rl.Group{}, fmt.Errorf("decoding group: %w", d.err)
-	}
-	if err := group.Validate(); err != nil {
+	if err != nil {
 		return rl.Group{}, fmt.Errorf("decoding group: %w", err)
 	}
 	return group, nil
+}
+
+// decodeFields decodes the fields of a group in the order in which they come. The error is a *rl.FieldError when they
+// are none of a group, and otherwise the reader's.
+func decodeFields(from *bufio.Reader) (rl.Group, error) {
+	var d decoder
+	var members []rl.Member
+	// rest has the other fields.
+	var rest []byte
+	for {
+		number, value, err := nextField(from)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return rl.Group{}, err
+		}
+		if number != membersField {
+			rest = append(rest, value...)
+			continue
+		}
+		var member pb.Member
+		content, n := protowire.ConsumeBytes(value[protowire.SizeTag(number):])
+		if n < 0 {
+			return rl.Group{}, invalidGroup(protowire.ParseError(n))
+		}
+		if err := proto.Unmarshal(content, &member); err != nil {
+			return rl.Group{}, invalidGroup(err)
+		}
+		members = append(members, d.member(fmt.Sprintf("members[%d]", len(members)), &member))
+		if d.err != nil {
+			return rl.Group{}, d.err
+		}
+	}
+	var message pb.Group
+	if err := proto.Unmarshal(rest, &message); err != nil {
+		return rl.Group{}, invalidGroup(err)
+	}
+	group := d.group(&message)
+	group.Members = members
+	return group, d.err
+}
+
+func invalidGroup(err error) error {
+	return &rl.FieldError{Field: "group", Problem: "is invalid: " + err.Error()}
+}
+
+// nextField reads a field of a message with its tag. It returns io.EOF where the message ends.
+func nextField(from *bufio.Reader) (protowire.Number, []byte, error) {
+	var field []byte
+	tag, err := readVarint(from, &field)
+	if err != nil && len(field) == 0 {
+		return 0, nil, err
+	}
+	number, kind := protowire.DecodeTag(tag)
+	length := uint64(0)
+	switch {
+	case err != nil:
+	case number < protowire.MinValidNumber:
+		return 0, nil, invalidGroup(errors.New("a field has no number"))
+	case kind == protowire.VarintType:
+		_, err = readVarint(from, &field)
+	case kind == protowire.Fixed32Type:
+		length = 4
+	case kind == protowire.Fixed64Type:
+		length = 8
+	case kind == protowire.BytesType:
+		length, err = readVarint(from, &field)
+	default:
+		return 0, nil, invalidGroup(fmt.Errorf("a field has the wire type %d", kind))
+	}
+	if err == nil && length > MaxGroupBytes {
+		return 0, nil, invalidGroup(fmt.Errorf("a field has %d bytes", length))
+	}
+	if err == nil && length > 0 {
+		field, err = readMore(from, field, int64(length))
+	}
+	if errors.Is(err, io.EOF) {
+		err = invalidGroup(io.ErrUnexpectedEOF)
+	}
+	return number, field, err
+}
+
+// readVarint reads a number, and appends its bytes to a field.
+func readVarint(from *bufio.Reader, field *[]byte) (uint64, error) {
+	begin := len(*field)
+	for {
+		b, err := from.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		*field = append(*field, b)
+		if b >= 0x80 && len(*field)-begin < binary.MaxVarintLen64 {
+			continue
+		}
+		value, n := protowire.ConsumeVarint((*field)[begin:])
+		if n < 0 {
+			return 0, invalidGroup(protowire.ParseError(n))
+		}
+		return value, nil
+	}
+}
+
+// readMore appends bytes to a field. The announced length is trusted only so far: beyond that the field grows as it
+// comes.
+func readMore(from *bufio.Reader, field []byte, length int64) ([]byte, error) {
+	content := bytes.NewBuffer(slices.Grow(field, int(min(length, MaxFrameBytes))))
+	n, err := io.CopyN(content, from, length)
+	if err == nil && n < length {
+		err = io.EOF
+	}
+	return content.Bytes(), err
 }
 
 func groupToProto(g rl.Group) *pb.Group {
@@ -85,16 +205,20 @@ func segmentToProto(s rl.Segment) *pb.Segment {
 		Turn: int32(s.Turn), Tokens: pack(s.Tokens, func(token int32) uint32 { return uint32(token) }),
 		Actions:  packBits(s.Actions),
 		Logprobs: pack(s.Logprobs, math.Float32bits), ReferenceLogprobs: pack(s.ReferenceLogprobs, math.Float32bits),
-		Steps: all(s.Steps, func(step rl.Step) *pb.Step { return &pb.Step{Index: int32(step.Index), End: int32(step.End)} }),
+		TeacherLogprobs: pack(s.TeacherLogprobs, math.Float32bits),
+		Steps: all(s.Steps, func(step rl.Step) *pb.Step {
+			return &pb.Step{Index: int32(step.Index), End: int32(step.End)}
+		}),
 	}
 }
 
+// group converts a group without its members.
 func (d *decoder) group(message *pb.Group) rl.Group {
 	return rl.Group{
 		Key: d.key("key", message.GetKey()), Outcome: d.outcome("outcome", message.GetOutcome()),
 		Environment: message.GetEnvironment(), Reason: message.GetReason(),
 		PromptTokens: message.GetUsage().GetPromptTokens(), SampledTokens: message.GetUsage().GetSampledTokens(),
-		Judge: judgeUsageFromProto(message.GetUsage().GetJudge()), Members: each("members", message.GetMembers(), d.member),
+		Judge: judgeUsageFromProto(message.GetUsage().GetJudge()),
 	}
 }
 
@@ -123,6 +247,7 @@ func (d *decoder) segment(field string, s *pb.Segment) rl.Segment {
 		Turn: int(s.GetTurn()), Tokens: tokens, Actions: actions,
 		Logprobs:          unpack(d, field+".logprobs", "float32", s.GetLogprobs(), math.Float32frombits),
 		ReferenceLogprobs: unpack(d, field+".reference_logprobs", "float32", s.GetReferenceLogprobs(), math.Float32frombits),
+		TeacherLogprobs:   unpack(d, field+".teacher_logprobs", "float32", s.GetTeacherLogprobs(), math.Float32frombits),
 		Steps: all(s.GetSteps(), func(step *pb.Step) rl.Step {
 			return rl.Step{Index: int(step.GetIndex()), End: int(step.GetEnd())}
 		}),

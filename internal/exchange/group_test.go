@@ -6,8 +6,11 @@ package exchange
 import (
 	"bytes"
 	"errors"
+	"io"
 	"math"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,6 +25,11 @@ func TestGroupsRoundTrip(t *testing.T) {
 	references := exampleGroup(1, 2, 9)
 	references.Members[1].Trajectories[0].Segments[0].ReferenceLogprobs = []float32{0, -1, -2, -3, -4, -5, -6, -7,
 		math.SmallestNonzeroFloat32}
+	taught := references
+	taught.Members = slices.Clone(references.Members)
+	taught.Members[1].Trajectories = []rl.Trajectory{references.Members[1].Trajectories[0]}
+	taught.Members[1].Trajectories[0].Segments = slices.Clone(references.Members[1].Trajectories[0].Segments)
+	taught.Members[1].Trajectories[0].Segments[0].TeacherLogprobs = []float32{0, -9, -8, -7, -6, -5, -4, -3, -2}
 	evaluation := exampleGroup(1, 1, 8)
 	evaluation.Key.Kind, evaluation.Key.Evaluation = rl.Evaluate, "plan"
 	constant := exampleGroup(1, 3, 16).Tombstone(rl.Constant, "all rewards are equal")
@@ -30,6 +38,7 @@ func TestGroupsRoundTrip(t *testing.T) {
 		"of tokens that fill no byte": exampleGroup(1<<26, 3, 13),
 		"of many tokens":              exampleGroup(5, 8, 4096),
 		"with reference log-probs":    references,
+		"with a teacher as well":      taught,
 		"of an evaluation":            evaluation,
 		"that is constant":            constant,
 		"that is a bare tombstone":    {Key: exampleKey(3), Outcome: rl.Deadline, Reason: "900 s are over"},
@@ -252,5 +261,55 @@ func fuzzDecode(t *testing.T, encoded []byte) {
 		if err != nil && grouping != algorithm.GroupingStep {
 			t.Fatalf("a valid group makes no training data by %s: %v", grouping, err)
 		}
+	}
+}
+
+// counter counts the bytes that are read.
+type counter struct {
+	from io.Reader
+	n    int
+}
+
+func (c *counter) Read(to []byte) (int, error) {
+	n, err := c.from.Read(to)
+	c.n += n
+	return n, err
+}
+
+// TestGroupsAreDecodedMemberByMember has the second member of many be damaged: no more of the group is read.
+func TestGroupsAreDecodedMemberByMember(t *testing.T) {
+	message := groupToProto(exampleGroup(1, 64, 4096))
+	message.Members[1].Trajectories[0].Segments[0].Tokens = []byte{1}
+	encoded, err := proto.Marshal(message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := &counter{from: bytes.NewReader(encoded)}
+	_, err = readGroup(read)
+	var wrong *rl.FieldError
+	if !errors.As(err, &wrong) || wrong.Field != "members[1].trajectories[0].segments[0].tokens" {
+		t.Errorf("readGroup: %v, want an error about the tokens of member 1", err)
+	}
+	if member := len(encoded) / 64; read.n > 3*member {
+		t.Errorf("%d bytes are read until the error, want at most %d", read.n, 3*member)
+	}
+}
+
+// TestCutGroupsAreNotTheGroup cuts a group at each byte.
+func TestCutGroupsAreNotTheGroup(t *testing.T) {
+	want := exampleGroup(1, 2, 4)
+	encoded := encode(want).Message
+	for n := range encoded {
+		if got, err := DecodeGroup(encoded[:n]); err == nil && cmp.Equal(want, got) {
+			t.Errorf("the first %d of %d bytes are the whole group", n, len(encoded))
+		}
+	}
+}
+
+// TestHugeGroupsMayBeAnnounced announces more than 256 MiB, which the groups of long episodes have.
+func TestHugeGroupsMayBeAnnounced(t *testing.T) {
+	_, err := bodyOf([]*pb.SubmitFrame{{Frame: &pb.SubmitFrame_Header{Header: &pb.SubmitHeader{Bytes: 2000 << 20}}}})
+	if err == nil || !strings.Contains(err.Error(), "2097152000 fewer than announced") {
+		t.Errorf("the body of 2,000 MiB without a piece: %v, want that they are missing", err)
 	}
 }

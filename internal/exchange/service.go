@@ -94,14 +94,6 @@ func (s *Server) Submit(stream grpc.ClientStreamingServer[pb.SubmitFrame, pb.Sub
 	return stream.SendAndClose(reply)
 }
 
-func receiveGroup(header *pb.SubmitHeader, receive func() (*pb.SubmitFrame, error)) (rl.Group, rl.Digest, error) {
-	body, err := receiveBody(header, receive)
-	if err != nil {
-		return rl.Group{}, rl.Digest{}, err
-	}
-	return groupOf(header, body)
-}
-
 // Renew implements the service. It answers each message of the worker, and sends a directive by itself when that
 // has changed.
 func (s *Server) Renew(stream grpc.BidiStreamingServer[pb.RenewRequest, pb.RenewReply]) error {

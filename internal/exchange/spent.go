@@ -19,7 +19,8 @@ func tokensToProto(u spending.Usage) *pb.Tokens {
 	return &pb.Tokens{
 		Prompt: u.PromptTokens, Sampled: u.SampledTokens, JudgePrompt: u.JudgePromptTokens,
 		JudgeSampled: u.JudgeSampledTokens,
-		Reference:    u.ReferenceTokens, Unconfirmed: u.UnconfirmedTokens,
+		Reference:    u.ReferenceTokens, Unconfirmed: u.UnconfirmedTokens, CachedPrompt: u.CachedPromptTokens,
+		Teacher: u.TeacherTokens,
 	}
 }
 
@@ -40,6 +41,7 @@ func (d *decoder) tokens(t *pb.Tokens) spending.Usage {
 	used := spending.Usage{
 		PromptTokens: t.GetPrompt(), SampledTokens: t.GetSampled(), JudgePromptTokens: t.GetJudgePrompt(),
 		JudgeSampledTokens: t.GetJudgeSampled(), ReferenceTokens: t.GetReference(), UnconfirmedTokens: t.GetUnconfirmed(),
+		CachedPromptTokens: t.GetCachedPrompt(), TeacherTokens: t.GetTeacher(),
 	}
 	return used.Max(spending.Usage{})
 }

@@ -35,18 +35,25 @@ func (b *beginning) claim(ctx context.Context) error {
 	return err
 }
 
-// pinTokenizer decides which file the run's tokenizer is, and sends its digest to the workers.
+// pinTokenizer decides which file the run's tokenizer is, and which text its chat template, and sends the digest of the
+// one and the whole of the other to the workers.
 func (b *beginning) pinTokenizer(ctx context.Context) error {
 	digest, err := b.preflight.PinTokenizer(ctx)
-	if err != nil || digest == "" {
+	if err != nil {
 		return err
 	}
+	template, rendersBy, err := b.preflight.PinTemplate(ctx, digest)
+	if err != nil || digest == "" && template == nil {
+		return err
+	}
+	// What decides the weights has been digested before: the digest covers where the template is.
+	b.file.Fixed.Model.Template = template
 	play, err := encodePlay(b.file, digest, false)
 	if err != nil {
 		return err
 	}
 	b.table.SetPlay(play)
-	b.status.Update(func(p *contract.Progress) { p.TokenizerSHA256 = digest })
+	b.status.Update(func(p *contract.Progress) { p.TokenizerSHA256, p.TemplateSHA256 = digest, rendersBy })
 	return nil
 }
 

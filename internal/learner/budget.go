@@ -76,7 +76,7 @@ func (l spent) open(v rl.Version) (known int64) {
 	if row, err := l.journal.Row(v); err == nil {
 		trained = trainedIn(row)
 	}
-	l.ledger.Open(v, trained)
+	l.ledger.Open(v, heldOut(l).withMeasured(v, trained))
 	return known
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
@@ -37,6 +38,8 @@ type Config struct {
 	HTTP *http.Client
 	// Hub fetches tokenizers; only runs whose model has a tokenizer of its own need it.
 	Hub *fetch.Fetcher
+	// Data reads the rows of a supervised run; only such runs need it.
+	Data *source.Loader
 	// OpenBucket opens the URL at which a run keeps its artifacts; only such runs need it.
 	OpenBucket artifacts.OpenBucket
 	// Now is the clock; nil for the real one.

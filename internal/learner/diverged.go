@@ -42,7 +42,7 @@ func (s *trainingStep) watched(ctx context.Context, collect func(ctx context.Con
 // watchSampling returns an error once the newest version has diverged. It returns nil when ctx ends, and where a
 // sample that is drawn after that would change the model.
 func (s *trainingStep) watchSampling(ctx context.Context) error {
-	if s.loop.capabilities.Lacks(capability.SamplerSnapshot) {
+	if s.examples != nil || s.loop.capabilities.Lacks(capability.SamplerSnapshot) {
 		return nil
 	}
 	ticker := time.NewTicker(s.config.Timing.Question)
@@ -67,6 +67,9 @@ func (s *trainingStep) watchSampling(ctx context.Context) error {
 // checkGroups fails if the batch has nothing but invalid tokens, once the endpoint samples: the newest version has
 // diverged, or no group can be trained on for another reason.
 func (s *trainingStep) checkGroups(ctx context.Context) error {
+	if s.examples != nil {
+		return nil // no version has sampled them
+	}
 	reason := s.loop.divergence.CheckGroups(s.batch.Version.Step, s.batch.Groups)
 	if reason == nil {
 		return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/evaluation"
+	"github.com/tinker-operator/tinker-operator/internal/learner/examples"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
 	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
@@ -38,7 +39,9 @@ type learner struct {
 	ledger    *ledger.Ledger
 	book      *checkpoints.Book
 	table     *leases.Table
-	batches   *leases.BatchSource // nil for a run that only evaluates
+	batches   batchSource      // nil for a run that only evaluates
+	examples  *examples.Source // batches of a supervised run; nil for the others
+	reader    *examples.Reader // rows of a supervised run, once they are read
 	server    *exchange.Server
 	status    *report.Status
 	preflight *preflight.Checker
@@ -47,9 +50,9 @@ type learner struct {
 	evaluator *evaluation.Evaluator
 	tracker   *tracking.Tracker
 	uploads   *tracking.Uploads // nil if rollouts are not sent
-	// rollouts keeps the session that groups are sampled in.
-	rollouts *opening.SessionKeeper
-	cancel   context.CancelCauseFunc
+	// rollouts keeps the session that groups are sampled in, and models the session of the models.
+	rollouts, models *opening.SessionKeeper
+	cancel           context.CancelCauseFunc
 	// drain is closed when the manager asks for a stop at a saved state.
 	drain     chan struct{}
 	drainOnce sync.Once
@@ -92,6 +95,8 @@ type loopState struct {
 	// for a repair, so that refused is tried again before a batch is.
 	refused *trainee.Step
 	waits   bool
+	// heldOut is the newest result of held-out rows.
+	heldOut *artifacts.Evaluation
 	// begun is set once a first model was opened.
 	begun bool
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
-	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/wait"
 )
 
@@ -133,9 +132,15 @@ func (l *learner) pass(ctx, soft context.Context) error {
 		if err := (spent{l}).check(); err != nil {
 			return err
 		}
+		if err := (heldOut{l}).evaluate(ctx, soft); err != nil {
+			return err
+		}
 		if err := l.makeStep(ctx, soft); err != nil {
 			return err
 		}
+	}
+	if err := (heldOut{l}).evaluate(ctx, soft); err != nil {
+		return err
 	}
 	return l.finish(ctx, soft)
 }
@@ -162,13 +167,13 @@ func (l *learner) rejectGroups(ctx context.Context) error {
 	if !l.loop.suspect.IsKnown() {
 		return nil
 	}
-	rejected, err := l.loop.suspect.Bisect(ctx, l.loop.model, trainee.LossesOf(*l.file.Fixed.Algorithm))
+	rejected, err := l.loop.suspect.Bisect(ctx, l.loop.model, trainee.LossesIn(l.file.Fixed))
 	if err != nil {
 		return err
 	}
 	for _, group := range rejected {
 		l.config.Logger.Warn("group is rejected by the endpoint and left out", "slot", group.Key.Slot)
-		l.table.Reject(group.Key, rl.InvalidTokens, "the endpoint refuses its tokens")
+		l.batches.Reject(group.Key, "the endpoint refuses its tokens")
 	}
 	l.server.Notify()
 	return nil
@@ -194,6 +199,7 @@ func (l *learner) finish(ctx, soft context.Context) error {
 	if l.batches != nil {
 		l.retirer.finish(ctx, l.loop.saved.Step)
 	}
+	l.ledger.End()
 	l.report(func(*contract.Progress) {})
 	return l.journal.AwaitRebuild(ctx, l.loop.at.Version)
 }

@@ -45,7 +45,7 @@ func (o *modelOpening) load(ctx context.Context) error {
 		o.opener.Made(o.loop.model.ID())
 	}
 	o.reportOrigin(loaded)
-	err = checkReference(ctx, o.learner)
+	err = checkScorers(ctx, o.learner)
 	spent{o.learner}.record(ctx)
 	if err != nil {
 		return err
@@ -84,9 +84,12 @@ func (o *modelOpening) checkClaims(ctx context.Context) error {
 
 // admitWorkers saves the sampler weights anew, regardless of the listed ones, and lets the workers in.
 func (o *modelOpening) admitWorkers(ctx context.Context) error {
-	sampler, err := o.saveSampler(ctx, o.loop.at)
-	if err != nil {
-		return err
+	sampler := ""
+	if o.needsSampler(o.loop.at.Step) {
+		var err error
+		if sampler, err = o.saveSampler(ctx, o.loop.at); err != nil {
+			return err
+		}
 	}
 	o.loop.saved = o.loop.at
 	o.resume()

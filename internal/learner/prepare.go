@@ -12,12 +12,14 @@ import (
 	"slices"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/learner/evaluation"
+	"github.com/tinker-operator/tinker-operator/internal/learner/examples"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/ledger"
 	"github.com/tinker-operator/tinker-operator/internal/learner/opening"
@@ -25,6 +27,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/report"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/version"
@@ -47,12 +51,13 @@ func (l *learner) prepare(ctx context.Context) error {
 	l.client, err = client.New(client.Config{
 		BaseURL: l.file.Fixed.BaseURL, APIKey: l.config.APIKey, UserAgent: l.config.UserAgent,
 		HTTP: l.config.HTTP, Logger: l.config.Logger, Observe: l.status.Observe, Meter: l.meter,
+		Session: sessionOf(l.file),
 	})
 	if err != nil {
 		return preflight.Reject(problem.UnsupportedByEndpoint, "setting the endpoint up: %v", err)
 	}
 	l.book = newBook(l.file)
-	spec, err := json.Marshal(l.file)
+	spec, err := json.Marshal(l.config.File)
 	if err != nil {
 		return fmt.Errorf("encoding run file: %w", err)
 	}
@@ -64,14 +69,11 @@ func (l *learner) prepare(ctx context.Context) error {
 		Blocked:   func(why string) { l.status.Block(problem.ArtifactsBlocked, why) },
 		Parent:    parents(l.book, rl.Genesis(l.file.SpecDigest)),
 	})
-	l.preflight = preflight.New(preflight.Config{
-		File: l.file, API: l.client, FeatureChecker: featureChecker{l}, Hub: l.config.Hub,
-		Blocked: func(why string) { l.status.Block(problem.TokenizerBlocked, why) },
-		IsFinal: func(err error) bool { return isFinal(err, false) }, Pause: l.config.Timing.wait, Logger: l.config.Logger,
-		Now:           l.config.Now,
-		ClientVersion: version.String(),
-	})
-	if l.table, l.batches, err = newTable(l.config, l.ledger); err != nil {
+	l.preflight = newPreflight(l)
+	if l.table, err = newTable(l.config, l.ledger); err == nil {
+		err = l.prepareBatches()
+	}
+	if err != nil {
 		return err
 	}
 	l.server, err = exchange.NewServer(exchange.ServerConfig{
@@ -87,6 +89,43 @@ func (l *learner) prepare(ctx context.Context) error {
 	l.prepareModels(ctx)
 	l.prepareEvaluator()
 	return tracked{l}.prepare()
+}
+
+func newPreflight(l *learner) *preflight.Checker {
+	return preflight.New(preflight.Config{
+		File: l.file, API: l.client, FeatureChecker: featureChecker{l}, Hub: l.config.Hub,
+		Blocked:         func(why string) { l.status.Block(problem.TokenizerBlocked, why) },
+		TemplateBlocked: func(why string) { l.status.Block(problem.TemplateUnusable, why) },
+		ReadTemplate: func(ctx context.Context, model contract.Model) (contract.Template, error) {
+			made, err := load.ForModel(ctx, l.config.Hub, model)
+			if err != nil {
+				return contract.Template{}, err
+			}
+			return *made.Template(), nil
+		},
+		CountSystem: l.countSystem,
+		IsFinal:     func(err error) bool { return isFinal(err, false) },
+		Pause:       l.config.Timing.wait, Logger: l.config.Logger,
+		Now:           l.config.Now,
+		ClientVersion: version.String(),
+	})
+}
+
+// countSystem returns how many tokens a system message has in the format of the run's model.
+func (l *learner) countSystem(ctx context.Context, text string) (int, error) {
+	format, err := load.ForModel(ctx, l.config.Hub, l.file.Fixed.Model)
+	if err != nil {
+		return 0, err
+	}
+	question := chat.Message{Role: chat.RoleUser, Content: "?"}
+	without, err := format.Prompt(renderer.Conversation{Messages: []chat.Message{question}})
+	if err != nil {
+		return 0, err
+	}
+	with, err := format.Prompt(renderer.Conversation{Messages: []chat.Message{
+		{Role: chat.RoleSystem, Content: text}, question,
+	}})
+	return len(with) - len(without), err
 }
 
 // parents returns the lineage of the version before one, as the names of checkpoints record it.
@@ -115,14 +154,18 @@ func newBook(file contract.RunFile) *checkpoints.Book {
 
 // prepareModels prepares the session and the factory of models.
 func (l *learner) prepareModels(ctx context.Context) {
-	models := opening.NewSessionKeeper(ctx, l.client, &l.tasks, l.config.Logger, nil)
+	l.models = opening.NewSessionKeeper(ctx, l.client, &l.tasks, l.config.Logger, func(name string) {
+		console := client.Console(l.file.Fixed.BaseURL, name)
+		l.status.Update(func(p *contract.Progress) { p.Console = console })
+	})
 	l.rollouts = opening.NewSessionKeeper(ctx, l.client, &l.tasks, l.config.Logger, func(name string) {
 		l.table.SetSession(name)
 		l.journal.SetSession(name)
 	})
 	l.factory = &trainee.Factory{
-		API: l.client, Logger: l.config.Logger, Session: models.Get, Run: l.file.Run, Attempt: l.file.Attempt,
-		SpecDigest: l.file.SpecDigest, Base: l.file.Fixed.Model, RequireOptimizer: l.file.RequireOptimizer, Lost: models.Drop,
+		API: l.client, Logger: l.config.Logger, Session: l.models.Get, Run: l.file.Run, Attempt: l.file.Attempt,
+		SpecDigest: l.file.SpecDigest, Base: l.file.Fixed.Model, RequireOptimizer: l.file.RequireOptimizer,
+		Lost:  l.models.Drop,
 		Check: featureChecker{l}.checkOptimizer,
 		Now:   l.config.Now,
 	}
@@ -151,12 +194,12 @@ func (l *learner) prepareEvaluator() {
 	}
 }
 
-// newTable returns the lease table, and the source of batches where the run trains.
-func newTable(config Config, spent leases.Spending) (*leases.Table, *leases.BatchSource, error) {
+// newTable returns the lease table.
+func newTable(config Config, spent leases.Spending) (*leases.Table, error) {
 	file := config.File
 	encoded, err := encodePlay(file, "", false)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	barrier := config.Timing.Barrier
 	if file.Attempt == 1 {
@@ -167,21 +210,29 @@ func newTable(config Config, spent leases.Spending) (*leases.Table, *leases.Batc
 	if file.Evaluation != nil {
 		share = file.Evaluation.SamplingShare
 	}
-	table := leases.NewTable(leases.Config{
+	return leases.NewTable(leases.Config{
 		Play: encoded, Concurrency: file.Concurrency, Silence: config.Timing.Silence, Barrier: barrier,
 		DropConstant: constantIn(file), StepRewards: alg != nil && alg.Grouping == algorithm.GroupingStep,
-		References: alg != nil && alg.KL != nil, Spending: spent, Request: mostOfRequests(file), Logger: config.Logger,
-		Now:          config.Now,
+		References: alg != nil && alg.KL != nil, Teachers: taught(file), Spending: spent, Request: mostOfRequests(file),
+		Logger: config.Logger, Now: config.Now,
 		Environments: skippable(file), SkipAfter: config.Timing.SkipAfter, EvaluationShare: share,
-	})
-	if alg == nil {
-		return table, nil, nil
+	}), nil
+}
+
+// prepareBatches prepares the source of batches where the run trains.
+func (l *learner) prepareBatches() error {
+	switch fixed := l.file.Fixed; {
+	case fixed.Supervised != nil:
+		l.examples = examples.NewSource(l.table, l.config.Logger)
+		l.batches = l.examples
+	case fixed.Algorithm != nil:
+		config, err := batchConfig(l.file)
+		if err != nil {
+			return err
+		}
+		l.batches = leases.NewBatchSource(l.table, config)
 	}
-	batches, err := batchConfig(file)
-	if err != nil {
-		return nil, nil, err
-	}
-	return table, leases.NewBatchSource(table, batches), nil
+	return nil
 }
 
 // mostOfRequests says of each environment what the prompt and the reply of one request may come to.
@@ -206,6 +257,15 @@ func skippable(file contract.RunFile) map[string]bool {
 	environments := map[string]bool{}
 	for _, env := range file.Fixed.Environments {
 		environments[env.Name] = env.SkipUnavailable
+	}
+	return environments
+}
+
+// taught lists the environments that have a teacher.
+func taught(file contract.RunFile) map[string]bool {
+	environments := map[string]bool{}
+	for name := range file.Fixed.Teachers() {
+		environments[name] = true
 	}
 	return environments
 }

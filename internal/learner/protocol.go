@@ -21,6 +21,7 @@ var (
 		{name: "open.claimed", interruptible: true, do: (*beginning).claim},
 		{name: "open.pinned", interruptible: true, do: (*beginning).pinTokenizer},
 		{name: "open.probed", interruptible: true, do: (*beginning).check},
+		{name: "open.read", interruptible: true, do: (*beginning).readRows},
 		{name: "open.connected", interruptible: true, do: (*beginning).connect},
 	}
 	// openPhases open a model from the newest state, at the beginning and after a model was thrown away.

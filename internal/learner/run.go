@@ -24,6 +24,7 @@ import (
 func Run(ctx context.Context, config Config) contract.Verdict {
 	config = config.withDefaults()
 	l := &learner{config: config, file: config.File, drain: make(chan struct{}), giveUp: make(chan struct{})}
+	l.file.Fixed.Algorithm = config.File.Algorithm()
 	l.status = report.NewStatus(l.file.Run.UID, l.file.Attempt, config.Now)
 	l.repairs = preflight.RepairWait{Status: l.status, Patience: config.Timing.KeyPatience, Now: config.Now}
 	err := l.run(ctx)
@@ -39,6 +40,12 @@ func Run(ctx context.Context, config Config) contract.Verdict {
 
 func (l *learner) run(ctx context.Context) error {
 	ctx, l.cancel = context.WithCancelCause(ctx)
+	completed := false
+	defer func() {
+		if completed { // All that asks something of the sessions has ended.
+			l.finishSessions(ctx)
+		}
+	}()
 	defer l.tasks.Wait()
 	defer l.tracking.Wait()
 	defer l.cancel(nil)
@@ -72,6 +79,7 @@ func (l *learner) run(ctx context.Context) error {
 		l.status.Update(func(p *contract.Progress) { p.Phase = contract.PhaseDone })
 	}
 	tracked{l}.end(ctx, err)
+	completed = err == nil
 	if err == nil || errors.Is(err, errDrained) {
 		l.status.AwaitRecords(ctx, historyPatience)
 	}
@@ -115,6 +123,7 @@ func (l *learner) tick(ctx context.Context) {
 			if now := l.table.Counters().Accepted; now != accepted {
 				accepted = now
 				l.status.Touch()
+				l.status.SetFaults(l.table.Faults())
 			}
 			if p := l.table.Problem(); p.Code != "" {
 				l.status.AddWorkersProblem(client.Problem{

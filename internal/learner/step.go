@@ -41,7 +41,7 @@ func (s *trainingStep) collect(ctx context.Context) error {
 	if err := s.checkGroups(ctx); err != nil {
 		return err
 	}
-	if s.work, err = trainee.Prepare(*s.file.Fixed.Algorithm, s.batch); err != nil {
+	if s.work, err = trainee.PrepareIn(s.file.Fixed, s.batch); err != nil {
 		return err
 	}
 	return s.meter.Reserve(ctx, s.work.Tokens())
@@ -71,7 +71,7 @@ func (s *trainingStep) submit(ctx context.Context) error {
 func (s *trainingStep) step() trainee.Step {
 	return trainee.Step{
 		Datums: s.work.Datums, Substeps: int(s.file.Fixed.Algorithm.Substeps),
-		Losses: trainee.LossesOf(*s.file.Fixed.Algorithm),
+		Losses: trainee.LossesIn(s.file.Fixed),
 		Adam:   s.work.Adam,
 	}
 }
@@ -97,9 +97,12 @@ func (s *trainingStep) announce(ctx context.Context) error {
 		Version: rl.Version{Step: s.next, Lineage: at.Lineage.Next(s.batch.Manifest(), s.work.Settings)},
 		Cursor:  s.batch.After.Cursor, Parent: at.Lineage,
 	}
-	sampler, err := s.saveSampler(ctx, next)
-	if err != nil {
-		return err
+	sampler := ""
+	if s.needsSampler(next.Step) {
+		var err error
+		if sampler, err = s.saveSampler(ctx, next); err != nil {
+			return err
+		}
 	}
 	s.loop.at = next
 	if len(s.work.Datums) > 0 {
@@ -116,10 +119,10 @@ func (s *trainingStep) announce(ctx context.Context) error {
 
 // record measures the step and adds its row, which is not durable yet.
 func (s *trainingStep) record(context.Context) error {
-	measured, total := trainee.Measure(s.batch, s.work, s.replies, s.clock, s.file.Fixed.Algorithm.Steps)
+	measured, total := trainee.MeasureIn(s.file.Fixed, s.batch, s.work, s.replies, s.clock)
 	metrics, diverged := measure.Finite(measured)
 	s.journal.Add(s.row(metrics, s.ledger.Step(s.loop.at.Version, total)), s.encodedEpisodes())
-	if s.uploads != nil {
+	if s.uploads != nil && s.examples == nil {
 		s.uploads.Add(s.uploaded())
 	}
 	// Without artifacts the log alone has the metrics.

@@ -50,7 +50,7 @@ func BenchmarkSubmit(b *testing.B) {
 	b.ReportAllocs()
 	before := processorTime(b)
 	for b.Loop() {
-		work, err := trainee.Prepare(alg, batch)
+		work, err := trainee.Prepare(alg, nil, batch)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 
 // encodedEpisodes returns the episodes of the step, and the groups that were dropped; nil if none are recorded.
 func (s *trainingStep) encodedEpisodes() []byte {
-	if !s.journal.HasStore() || s.file.NoEpisodes {
+	if !s.journal.HasStore() || s.file.NoEpisodes || s.examples != nil {
 		return nil
 	}
 	at := s.loop.at

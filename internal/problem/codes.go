@@ -27,8 +27,10 @@ const (
 	ArtifactsBlocked       Code = "ArtifactsBlocked"
 	TokenizerBlocked       Code = "TokenizerBlocked"
 	DataBlocked            Code = "DataBlocked"
+	RowsBlocked            Code = "RowsBlocked"
 	JudgeBlocked           Code = "JudgeBlocked"
 	UnsupportedByFormat    Code = "UnsupportedByFormat"
+	TemplateUnusable       Code = "TemplateUnusable"
 	EnvironmentUnavailable Code = "EnvironmentUnavailable"
 )
 
@@ -96,6 +98,8 @@ const (
 	InitFromNotReady       Code = "InitFromNotReady"
 	InitFromNotComplete    Code = "InitFromNotComplete"
 	InitFromFailed         Code = "InitFromFailed"
+	InitFromCycle          Code = "InitFromCycle"
+	CursorUnknown          Code = "CursorUnknown"
 	PriorityClassNotFound  Code = "PriorityClassNotFound"
 	NotPlaced              Code = "NotPlaced"
 	WorkloadRefused        Code = "WorkloadRefused"
@@ -107,8 +111,13 @@ const (
 	RoleNotFound           Code = "RoleNotFound"
 	GroupingUnusable       Code = "GroupingUnusable"
 	PromptsDiffer          Code = "PromptsDiffer"
+	ToolCallsUnlimited     Code = "ToolCallsUnlimited"
 	PriceUnknown           Code = "PriceUnknown"
 	FormatUnknown          Code = "FormatUnknown"
+	RewardMissing          Code = "RewardMissing"
+	GroupTooSmall          Code = "GroupTooSmall"
+	TeacherUnusable        Code = "TeacherUnusable"
+	TokenizersDiffer       Code = "TokenizersDiffer"
 )
 
 // The problems of a probe that the operator finds.
@@ -116,6 +125,7 @@ const (
 	ProbeNotStarting Code = "ProbeNotStarting"
 	ProbeFailed      Code = "ProbeFailed"
 	DataChanging     Code = "DataChanging"
+	CodeUnavailable  Code = "CodeUnavailable"
 )
 
 // The problems of pods, and of Jobs that Kubernetes refuses. The operator finds them.

@@ -136,6 +136,9 @@ func IsKnown(code Code) bool {
 	return known
 }
 
+// EndsAttempts reports whether a code is the ending of an attempt that somebody asked for. No condition shows it.
+func EndsAttempts(code Code) bool { return rows[code].Conditions == noCondition }
+
 // AdviceOf returns what a person does about a code; empty if nothing is to be done, or the code is not known.
 func AdviceOf(code Code) string {
 	if !IsKnown(code) {
@@ -195,7 +198,8 @@ func (p Problem) Sentences() string {
 	if repair := cmp.Or(p.Repair, row.Repair); repair != "" && !strings.Contains(repair, "$(run)") {
 		text += " " + strings.ReplaceAll(repair, "$(field)", cmp.Or(p.Field, row.field()))
 	}
-	return strings.TrimSpace(text)
+	// A program of a user may report what only another observer has words for.
+	return cmp.Or(strings.TrimSpace(text), row.Explanation())
 }
 
 // field returns the words for fields that the problem does not name.

@@ -180,3 +180,12 @@ func reasonsOfTheAPI(t *testing.T) []string {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
+
+// TestEveryCodeHasAMessage reports each code without evidence, as a program of a user may.
+func TestEveryCodeHasAMessage(t *testing.T) {
+	for _, code := range append(Codes(), "Unknown") {
+		if (Problem{Code: code}).Message() == "" {
+			t.Errorf("the message of %s is empty, want what it means", code)
+		}
+	}
+}

@@ -93,6 +93,11 @@ var storeTable = []entry{
 		Fact:   "A worker cannot read its data (%s).",
 		Means:  "No worker can read its data: they have changed, are missing, or their server refuses.",
 		Repair: "Repair the data."}},
+	{RowsBlocked, Row{
+		Conditions: progressing, Reason: inputBlocked, NeedsAction: true, Retry: Always,
+		Fact:   "The learner cannot train on the rows of supervised.dataset (%s).",
+		Means:  "The rows of a supervised run cannot be read, have changed, or none of them can be trained on.",
+		Repair: "Repair the data, or correct the field that the message names before a first step is committed."}},
 	{JudgeBlocked, Row{
 		Conditions: progressing, Reason: inputBlocked, NeedsAction: true, Retry: Always,
 		Fact:  "A worker cannot ask a judge, and no reply is scored without it (%s).",

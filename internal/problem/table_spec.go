@@ -66,6 +66,15 @@ var specTable = []entry{
 		Conditions: accepted, Reason: sourceNotUsable, NeedsAction: true,
 		Fact:   "The run of initFrom has failed, and initFrom.runRef.when is Complete (%s).",
 		Repair: "Retry that run by its spec.retryGeneration, or set initFrom.runRef.when to Available."}},
+	{InitFromCycle, Row{
+		Conditions: accepted, Reason: sourceNotUsable, NeedsAction: true,
+		Fact:   "Runs wait for each other's checkpoints by initFrom.runRef (%s).",
+		Repair: "Remove initFrom of one of them, or name another run or a checkpoint in it."}},
+	{CursorUnknown, Row{
+		Conditions: accepted, Reason: sourceNotUsable, NeedsAction: true,
+		Fact: "initFrom.data is Continue, and the name of the checkpoint does not say which tasks led to it (%s).",
+		Repair: "Name a checkpoint that a TrainingRun has saved to continue training from it, or set initFrom.data to " +
+			"Restart."}},
 	{PriorityClassNotFound, Row{
 		Conditions: accepted, Reason: objectNotFound, NeedsAction: true,
 		Fact: "The priority class of a run that Kueue admits cannot be read (%s).",
@@ -120,6 +129,32 @@ var specTable = []entry{
 		Fact: "The episodes of a group share one prompt, but the server or the code of the environment may begin " +
 			"each episode with another prompt (%s).",
 		Repair: "Set sampling.sharedPrompt to false."}},
+	{ToolCallsUnlimited, Row{
+		Conditions: accepted, Reason: specInvalid, NeedsAction: true,
+		Fact:   "limits.toolCalls limits nothing where the code of interaction.python calls the tools (%s).",
+		Repair: "Remove limits.toolCalls, and limit the calls in the code."}},
+	{RewardMissing, Row{
+		Conditions: accepted, Reason: specInvalid, NeedsAction: true,
+		Fact: "An environment has reward none, and is used where a reward is needed (%s).",
+		Repair: "To train on it, give the entry of environments a teacher. To evaluate, list an environment with a " +
+			"reward of its own in evaluation.environments."}},
+	{GroupTooSmall, Row{
+		Conditions: accepted, Reason: specInvalid, NeedsAction: true,
+		Fact: "A group of one episode has no rewards to compare (%s).",
+		Repair: "Set groupSize and minMembers to at least 2, or give the RewardEnvironment reward none, so that the " +
+			"teacher alone decides."}},
+	{TeacherUnusable, Row{
+		Conditions: accepted, Reason: specInvalid, NeedsAction: true,
+		Fact: "A teacher with a system prompt needs prompts that are messages, and an agent may send other prompts " +
+			"(%s).",
+		Repair: "Remove teacher.systemPrompt."}},
+	{TokenizersDiffer, Row{
+		Conditions: "Accepted, Progressing", Reason: specInvalid, NeedsAction: true, Retry: Always, Next: AwaitRepair,
+		Fact: "A teacher or a reference does not have the tokenizer of the run's model, as far as is known.",
+		Means: "Log-probabilities are of token ids, so that a teacher and the reference of a KL penalty need the " +
+			"tokenizer of the run's model. The operator knows the tokenizers of the models in its table.",
+		Repair: "Name another model or checkpoint before a first step is committed. If the tokenizers are the same, add " +
+			"both models to the table of models of the chart."}},
 	{PriceUnknown, Row{
 		Conditions: accepted, Reason: specInvalid, NeedsAction: true,
 		Fact:   "budget.usd needs one price for each model of the run (%s).",
@@ -135,6 +170,13 @@ var specTable = []entry{
 		Repair: "Before a first step is committed, change model.renderer or environments[].environmentRef of the " +
 			"run. A run that has not begun also takes up interaction.toolUse.dialect of the " +
 			"RewardEnvironment: HermesJSON or QwenXML."}},
+	{TemplateUnusable, Row{
+		Conditions: "Accepted, Progressing", Reason: specInvalid, NeedsAction: true, Retry: Always,
+		Fact: "The chat template of the run's model cannot be used (%s).",
+		Means: "The chat template of model.renderer.template is missing, has another digest, or has something that is " +
+			"not supported. The message names the line.",
+		Repair: "Correct the template at its source. Before a first step is committed, model.renderer can also be " +
+			"changed to {name: ...}, or to {template: {inline: ...}} with an edited copy."}},
 	{FormatUnknown, Row{
 		Conditions: accepted, Reason: string(ModelUnknown), NeedsAction: true,
 		Fact:   "The operator does not know the format or the tokenizer of the model (%s).",
@@ -190,6 +232,10 @@ var probeTable = []entry{
 		Conditions: probe, Reason: unavailable,
 		Fact:   "The ConfigMap of dataset.jsonl.configMapRef changed while the probe read it.",
 		Repair: "Wait for the next probe."}},
+	{CodeUnavailable, Row{
+		Conditions: probe, Reason: unavailable,
+		Fact:   "The code of a function cannot be read (%s).",
+		Repair: "Create the ConfigMap with the key that the message names, or correct configMapKeyRef."}},
 	{Invalid, Row{
 		Conditions: probe, Reason: specInvalid,
 		Fact:   "The definition of the environment is not valid (%s).",

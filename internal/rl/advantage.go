@@ -60,7 +60,8 @@ func (a Advantage) isDropped(s Segment) bool {
 // first centred: GroupMean subtracts the mean of the advantage group, LeaveOneOut the mean of the others in it,
 // BatchMean the mean over all rewards of the role, None nothing. Then GroupStd or BatchStd divides by the standard
 // deviation of what is left, over the advantage group or over the role, with the divisor n - DDoF. Each role has its
-// own baseline and scale. Where constant groups are dropped, advantage groups of equal rewards are dropped before.
+// own baseline and scale. Where constant groups are dropped, advantage groups of equal rewards are dropped before,
+// unless a teacher has scored them.
 //
 // Where all centred values are equal the deviation is 0 and a scale gives zeros; so does a deviation that
 // DDoF leaves undefined. A group of equal rewards gives exact zeros under GroupMean and LeaveOneOut, and so
@@ -87,7 +88,11 @@ func Advantages(groups []Group, alg algorithm.Algorithm) [][][]Advantage {
 		cells = append(cells, cellsOf(group, g, alg.Grouping)...)
 	}
 	if alg.ConstantGroups == algorithm.DropConstantGroups {
-		cells = dropConstant(cells, out)
+		taught := make([]bool, len(groups))
+		for i, group := range groups {
+			taught[i] = group.isTaught()
+		}
+		cells = dropConstant(cells, out, taught)
 	}
 	centre(cells, alg)
 	rescale(cells, alg)
@@ -99,14 +104,32 @@ func Advantages(groups []Group, alg algorithm.Algorithm) [][][]Advantage {
 
 // IsConstant reports whether a usable group has nothing to learn from: whether all rewards are equal in each of its
 // advantage groups. These are, by the algorithm's grouping, the trajectories of one role (Trajectory), the steps of one
-// index of the trajectories of one role (Step), or the trajectories of one member (Episode).
+// index of the trajectories of one role (Step), or the trajectories of one member (Episode). A group that a teacher has
+// scored is never constant.
 func (g Group) IsConstant(grouping algorithm.Grouping) bool {
+	if g.isTaught() {
+		return false
+	}
 	for _, cells := range partition(cellsOf(g, 0, grouping), byGroup) {
 		if !isConstant(cells) {
 			return false
 		}
 	}
 	return true
+}
+
+// isTaught reports whether a teacher has scored the group.
+func (g Group) isTaught() bool {
+	for _, m := range g.Members {
+		for _, t := range m.Trajectories {
+			for _, s := range t.Segments {
+				if s.TeacherLogprobs != nil {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // cell is a reward on its way to an advantage.
@@ -177,11 +200,12 @@ func partition[K comparable](cells []cell, key func(*cell) K) [][]*cell {
 	return parts
 }
 
-// dropConstant leaves out the advantage groups whose rewards are all equal, and marks them in the result.
-func dropConstant(cells []cell, out [][][]Advantage) []cell {
+// dropConstant leaves out the advantage groups whose rewards are all equal, and marks them in the result. It keeps
+// groups that are taught.
+func dropConstant(cells []cell, out [][][]Advantage, taught []bool) []cell {
 	dropped := map[groupKey]bool{}
 	for _, part := range partition(cells, byGroup) {
-		dropped[part[0].group] = isConstant(part)
+		dropped[part[0].group] = isConstant(part) && !taught[part[0].group.group]
 	}
 	return slices.DeleteFunc(cells, func(c cell) bool {
 		if !dropped[c.group] {

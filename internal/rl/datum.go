@@ -19,10 +19,14 @@ type Datum struct {
 	Tokens, Targets []int32
 	// Logprobs under the sampling policy and Advantages; 0 where the target is not an action.
 	Logprobs, Advantages []float32
-	// Mask marks actions. It stays with the client: no loss takes it.
+	// Mask marks actions. Only the loss gspo takes it; it stays with the client otherwise.
 	Mask []bool
 	// ReferenceLogprobs is nil without a KL penalty.
 	ReferenceLogprobs []float32
+	// TeacherLogprobs is nil without a teacher.
+	TeacherLogprobs []float32
+	// Weights are those of the loss cross_entropy; nil for data that the policy sampled.
+	Weights []float32
 }
 
 // NewDatum shifts a valid segment of a trajectory with that advantage.
@@ -41,6 +45,12 @@ func NewDatum(s Segment, a Advantage) Datum {
 	})
 	if s.ReferenceLogprobs != nil {
 		d.ReferenceLogprobs = s.ReferenceLogprobs[1:]
+	}
+	if s.TeacherLogprobs != nil {
+		d.TeacherLogprobs = s.TeacherLogprobs[1:]
+	}
+	if s.Weights != nil {
+		d.Weights = s.Weights[1:]
 	}
 	return d
 }

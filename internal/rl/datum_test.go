@@ -50,10 +50,11 @@ func TestTurnsAndDatumsGiveTheGoldenVectors(t *testing.T) {
 func TestDatumsKeepReferences(t *testing.T) {
 	got := NewDatum(Segment{
 		Tokens: []int32{4, 5}, Actions: []bool{false, true}, Logprobs: []float32{0, -1}, ReferenceLogprobs: []float32{-3, -2},
+		TeacherLogprobs: []float32{0, -4},
 	}, Advantage{Values: []float32{2}})
 	want := Datum{
 		Tokens: []int32{4}, Targets: []int32{5}, Logprobs: []float32{-1}, Advantages: []float32{2}, Mask: []bool{true},
-		ReferenceLogprobs: []float32{-2},
+		ReferenceLogprobs: []float32{-2}, TeacherLogprobs: []float32{-4},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("datum (-want +got):\n%s", diff)

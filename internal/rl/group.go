@@ -50,13 +50,21 @@ const (
 	JudgeFault
 	Deadline
 	InvalidTokens
+	// The rows of a supervised run have the outcomes below besides Usable and InvalidTokens.
+	NoWeight
+	NotRendered
+	TooLong
+	Empty
+	// Filtered rows are records of episodes that a filter leaves out.
+	Filtered
 )
 
 // Group is the episodes of one task under one policy.
 type Group struct {
 	Key     Key
 	Outcome Outcome
-	// Reason is for readers of logs, and empty for a usable group.
+	// Reason is for people: why the group is left out, or why the first member of a usable group that is left out is. No
+	// digest includes it.
 	Reason      string
 	Environment string
 	Members     []Member
@@ -142,6 +150,10 @@ type Segment struct {
 	Logprobs []float32
 	// ReferenceLogprobs is nil without a KL penalty.
 	ReferenceLogprobs []float32
+	// TeacherLogprobs is nil without a teacher; 0 where the token is not an action.
+	TeacherLogprobs []float32
+	// Weights are those of the loss cross_entropy, by target; nil where the policy sampled the tokens.
+	Weights []float32
 	// Steps are the replies that the segment contains, in their order. It is nil where the trajectory has no
 	// StepRewards.
 	Steps []Step

@@ -7,6 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 )
@@ -27,6 +29,8 @@ type Settings struct {
 	LearningRate float64
 	// Algorithm has every default filled in. Settings that only decide which batch a step gets are no part of a lineage.
 	Algorithm algorithm.Algorithm
+	// Teachers are the teachers by the names of their environments.
+	Teachers map[string]algorithm.Teacher
 }
 
 // Genesis is the lineage of version 0. specDigest digests the fixed part of the run's spec, which names the
@@ -81,6 +85,15 @@ func (s Settings) write(c *canonical) {
 			c.text(kl.Reference.Model)
 			c.text(kl.Reference.Checkpoint)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Teachers)) {
+		t := s.Teachers[name]
+		c.text("teacher of " + name)
+		c.text(t.Model)
+		c.text(t.Checkpoint)
+		c.text(t.SystemPrompt)
+		c.float(t.Coefficient)
+		c.float(t.Discount)
 	}
 }
 

@@ -65,6 +65,24 @@ func TestLineageNextCoversEverySetting(t *testing.T) {
 		"kl.reference": func(s *Settings) {
 			s.Algorithm.KL = &algorithm.KL{Coefficient: 0.1, Reference: &algorithm.Reference{Checkpoint: "m"}}
 		},
+		"teacher": func(s *Settings) {
+			s.Teachers = map[string]algorithm.Teacher{"math": {Model: "m", Coefficient: 1}}
+		},
+		"teacher's environment": func(s *Settings) {
+			s.Teachers = map[string]algorithm.Teacher{"code": {Model: "m", Coefficient: 1}}
+		},
+		"teacher.checkpoint": func(s *Settings) {
+			s.Teachers = map[string]algorithm.Teacher{"math": {Checkpoint: "m", Coefficient: 1}}
+		},
+		"teacher.coefficient": func(s *Settings) {
+			s.Teachers = map[string]algorithm.Teacher{"math": {Model: "m", Coefficient: 2}}
+		},
+		"teacher.discount": func(s *Settings) {
+			s.Teachers = map[string]algorithm.Teacher{"math": {Model: "m", Coefficient: 1, Discount: 0.5}}
+		},
+		"teacher.systemPrompt": func(s *Settings) {
+			s.Teachers = map[string]algorithm.Teacher{"math": {Model: "m", Coefficient: 1, SystemPrompt: "Think."}}
+		},
 		"role's advantage": func(s *Settings) {
 			s.Algorithm.Roles = []algorithm.Role{{Name: "judge", Loss: &s.Algorithm.Loss,
 				Advantage: &algorithm.RoleAdvantage{Baseline: algorithm.BaselineNone}}}

@@ -85,4 +85,11 @@ func (s Segment) write(c *canonical) {
 	c.bools(s.Actions)
 	c.float32s(s.Logprobs)
 	c.float32s(s.ReferenceLogprobs)
+	if s.Weights != nil {
+		c.float32s(s.Weights)
+	}
+	if s.TeacherLogprobs != nil {
+		c.text("teacher")
+		c.float32s(s.TeacherLogprobs)
+	}
 }

@@ -90,6 +90,12 @@ func TestGroupDigestCoversWhatDecidesTheWeights(t *testing.T) {
 		},
 		"sign of zero":       func(g *Group) { g.Members[2].Trajectories[0].Reward = math.Copysign(0, -1) },
 		"reference log-prob": func(g *Group) { g.Members[0].Trajectories[0].Segments[1].ReferenceLogprobs[1] = 0 },
+		"teacher log-probs": func(g *Group) {
+			g.Members[0].Trajectories[0].Segments[1].TeacherLogprobs = []float32{0, -1}
+		},
+		"teacher log-prob": func(g *Group) {
+			g.Members[0].Trajectories[0].Segments[1].TeacherLogprobs = []float32{0, -2}
+		},
 		"a segment less": func(
 			g *Group) {
 			g.Members[0].Trajectories[0].Segments = g.Members[0].Trajectories[0].Segments[:1]

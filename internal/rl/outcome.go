@@ -13,14 +13,16 @@ import (
 var outcomeNames = [...]string{
 	Usable: "Usable", BelowFloor: "BelowFloor", Constant: "Constant", EnvironmentFault: "EnvironmentFault",
 	JudgeFault: "JudgeFault", Deadline: "Deadline", InvalidTokens: "InvalidTokens",
+	NoWeight: "NoWeight", NotRendered: "NotRendered", TooLong: "TooLong", Empty: "Empty",
+	Filtered: "Filtered",
 }
 
-// IsValid reports whether o is one of the outcomes.
-func (o Outcome) IsValid() bool { return int(o) < len(outcomeNames) }
+// IsValid reports whether o is one of the outcomes of what workers play. Those of rows are no outcomes of theirs.
+func (o Outcome) IsValid() bool { return o <= InvalidTokens }
 
 // String gives the outcome's name, such as BelowFloor.
 func (o Outcome) String() string {
-	if !o.IsValid() {
+	if int(o) >= len(outcomeNames) {
 		return fmt.Sprintf("Outcome(%d)", uint8(o))
 	}
 	return outcomeNames[o]

@@ -7,13 +7,13 @@ import "testing"
 
 func TestOutcomesAndKindsHaveNames(t *testing.T) {
 	names := map[string]bool{}
-	for o := Usable; o <= InvalidTokens; o++ {
-		if !o.IsValid() || o.String() == "" || names[o.String()] {
+	for o := Usable; o <= Filtered; o++ {
+		if o.IsValid() != (o <= InvalidTokens) || o.String() == "" || names[o.String()] {
 			t.Errorf("outcome %d is called %q", uint8(o), o)
 		}
 		names[o.String()] = true
 	}
-	if got := (InvalidTokens + 1).String(); got != "Outcome(7)" {
+	if got := (Filtered + 1).String(); got != "Outcome(12)" {
 		t.Errorf("an unknown outcome is called %s", got)
 	}
 	if Train.String() != "train" || Evaluate.String() != "evaluate" {

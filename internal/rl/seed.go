@@ -16,6 +16,8 @@ const (
 	UseSharedPrompt Use = "shared prompt"
 	// UseReference is the log-probabilities of a reference.
 	UseReference Use = "reference"
+	// UseTeacher is the log-probabilities of a teacher.
+	UseTeacher Use = "teacher"
 	// UseJudge is what grades the reply to a request.
 	UseJudge Use = "judge"
 )

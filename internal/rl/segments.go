@@ -72,10 +72,11 @@ func (b *SegmentBuilder) Append(t Transition) (observation []int32, err error) {
 	return last.tokens[:len(t.Observation):len(t.Observation)], nil
 }
 
-// MaskLast keeps the last reply out of the loss.
+// MaskLast keeps the last reply, if there is one, out of the loss.
 func (b *SegmentBuilder) MaskLast() {
-	replies := b.last().replies
-	replies[len(replies)-1].isMasked = true
+	if last := b.last(); last != nil {
+		last.replies[len(last.replies)-1].isMasked = true
+	}
 }
 
 // Segments gives the segments that have a token to train on.

@@ -184,10 +184,15 @@ func (s Segment) validate(field string) error {
 			return fieldErrorf(field+".logprobs", "is not 0 at token %d, which is not an action", i)
 		}
 	}
-	if s.ReferenceLogprobs == nil {
-		return nil
+	if s.ReferenceLogprobs != nil {
+		if err := validateLogprobs(field+".reference_logprobs", s.ReferenceLogprobs, n); err != nil {
+			return err
+		}
 	}
-	return validateLogprobs(field+".reference_logprobs", s.ReferenceLogprobs, n)
+	if s.TeacherLogprobs != nil {
+		return validateLogprobs(field+".teacher_logprobs", s.TeacherLogprobs, n)
+	}
+	return nil
 }
 
 func validateLogprobs(field string, values []float32, n int) error {

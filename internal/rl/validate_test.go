@@ -64,6 +64,12 @@ func TestValidateNamesTheField(t *testing.T) {
 			g *Group) {
 			g.Members[0].Trajectories[0].Segments[1].ReferenceLogprobs[1] = float32(math.Inf(-1))
 		}, "members[0].trajectories[0].segments[1].reference_logprobs"},
+		"too few log-probs of a teacher": {func(g *Group) {
+			g.Members[0].Trajectories[0].Segments[1].TeacherLogprobs = []float32{-1}
+		}, "members[0].trajectories[0].segments[1].teacher_logprobs"},
+		"a teacher's log-prob that is NaN": {func(g *Group) {
+			g.Members[0].Trajectories[0].Segments[1].TeacherLogprobs = []float32{0, float32(math.NaN())}
+		}, "members[0].trajectories[0].segments[1].teacher_logprobs"},
 	}
 	checkFields(t, exampleGroup, cases)
 }

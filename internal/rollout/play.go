@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/episode"
@@ -37,8 +39,9 @@ func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 	}
 	own := &policy{worker: w, group: group}
 	player.Policy = own
-	if r := w.play.Load().play.Reference; r != nil && lease.Key.Kind == rl.Train {
-		player.Reference = newReference(own, *r)
+	player.Replies = w.config.Groups
+	if lease.Key.Kind == rl.Train {
+		addScorers(player, own, w.play.Load().play, spec.Settings.Teacher)
 	}
 	player.Gate = groupGate{gate: &w.episodes, rank: rank(lease.Key), changes: &w.changes}
 	if group := w.health.Group(lease.Environment, player.Environment, lease.Key.Slot,
@@ -55,6 +58,16 @@ func (w *Worker) start(ctx context.Context, lease exchange.Lease) {
 		defer cancel()
 		w.playGroup(w.config.Spending.of(withRank(ctx, rank(lease.Key)), group), group, player, spec)
 	})
+}
+
+// addScorers adds the reference of the run and the teacher of the environment, if there are any.
+func addScorers(player *episode.Player, own *policy, play contract.Play, teacher *algorithm.Teacher) {
+	if play.Reference != nil {
+		player.Reference = newScorer(own, rl.UseReference, *play.Reference)
+	}
+	if teacher != nil {
+		player.Teacher = newScorer(own, rl.UseTeacher, teacher.Reference())
+	}
 }
 
 // prepare finds what a lease is played with.

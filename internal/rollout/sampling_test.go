@@ -8,7 +8,9 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -202,43 +204,72 @@ func TestTransientFailuresOfSamples(t *testing.T) {
 	}
 }
 
-// withoutReference is an endpoint that leaves out the log-probabilities of the first prompts.
-type withoutReference struct {
+// wrongLogprobs is an endpoint that gives wrong log-probabilities of the first prompts.
+type wrongLogprobs struct {
 	*endpoint
-	left int
+	left  int
+	wrong []float32
 }
 
-func (e *withoutReference) Sample(ctx context.Context, request tinker.SampleRequest) (tinker.SampleResult, error) {
+func (e *wrongLogprobs) Sample(ctx context.Context, request tinker.SampleRequest) (tinker.SampleResult, error) {
 	request.SamplingParams.Seed = new(int64(0))
 	result, err := e.endpoint.Sample(ctx, request)
+	result.PromptLogprobs = e.wrong
 	if e.left--; e.left < 0 {
-		result.PromptLogprobs = []float32{0, -1}
+		result.PromptLogprobs = []float32{float32(math.NaN()), -1}
 	}
 	return result, err
 }
 
-// TestMissingLogprobsOfAReferenceAreReported waits for log-probabilities that the endpoint leaves out.
-func TestMissingLogprobsOfAReferenceAreReported(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		api := &withoutReference{endpoint: newEndpoint(), left: 20}
-		p := newPolicy(api)
-		r := newReference(p, algorithm.Reference{Checkpoint: "tinker://run/sampler_weights/v0"})
-		done := make(chan error)
-		go func() {
-			_, err := r.Logprobs(t.Context(), request())
-			done <- err
-		}()
-		time.Sleep(time.Minute)
-		if got := p.worker.config.Pressure.problem(); got.Code != problem.EndpointFailing {
-			t.Errorf("after a minute the problem is %+v", got)
-		}
-		if err := <-done; err != nil || *api.posted[0].SeqID == *api.posted[20].SeqID {
-			t.Errorf("Logprobs: %v, after posts with the numbers %d and %d", err, *api.posted[0].SeqID, *api.posted[20].SeqID)
-		}
-		if got := p.worker.config.Pressure.problem(); got.Code != "" {
-			t.Errorf("after the answer the problem is %+v", got)
-		}
-	})
+// TestWrongLogprobsAreReported waits for the log-probabilities of a reference or teacher while those that the endpoint
+// gives cannot be right.
+func TestWrongLogprobsAreReported(t *testing.T) {
+	for name, tc := range map[string]struct {
+		use   rl.Use
+		wrong []float32
+		says  string
+	}{
+		"left out for a reference":   {rl.UseReference, nil, "there are 0 for 2 tokens"},
+		"left out for a teacher":     {rl.UseTeacher, nil, "there are 0 for 2 tokens"},
+		"one too many for a teacher": {rl.UseTeacher, []float32{0, -1, -1}, "there are 3 for 2 tokens"},
+		"NaN for a reference":        {rl.UseReference, []float32{0, float32(math.NaN())}, "token 1 has NaN"},
+		"0.5 for a teacher":          {rl.UseTeacher, []float32{0, 0.5}, "token 1 has 0.5"},
+		"-Inf for a teacher":         {rl.UseTeacher, []float32{0, float32(math.Inf(-1))}, "token 1 has -Inf"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				api := &wrongLogprobs{endpoint: newEndpoint(), left: 20, wrong: tc.wrong}
+				p := newPolicy(api)
+				s := newScorer(p, tc.use, algorithm.Reference{Checkpoint: "tinker://run/sampler_weights/v0"})
+				says := string(tc.use) + ", checkpoint tinker://run/sampler_weights/v0: " + tc.says
+				if _, _, err := s.once(t.Context(), request().Prompt, 1, 7); err == nil || !strings.Contains(err.Error(), says) {
+					t.Errorf("once: %v, want %q", err, says)
+				}
+				api.posted = nil
+				var got []float32
+				done := make(chan error)
+				go func() {
+					var err error
+					got, err = s.Logprobs(t.Context(), request(), 1)
+					done <- err
+				}()
+				time.Sleep(time.Minute)
+				if got := p.worker.config.Pressure.problem(); got.Code != problem.EndpointFailing {
+					t.Errorf("after a minute the problem is %+v", got)
+				}
+				if err := <-done; err != nil || *api.posted[0].SeqID == *api.posted[19].SeqID {
+					t.Errorf("Logprobs: %v, after posts with the numbers %d and %d", err, *api.posted[0].SeqID,
+						*api.posted[19].SeqID)
+				}
+				if got := p.worker.config.Pressure.problem(); got.Code != "" {
+					t.Errorf("after the answer the problem is %+v", got)
+				}
+				if diff := cmp.Diff([]float32{-1}, got); diff != "" {
+					t.Errorf("log-probabilities (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
 }
 
 func TestPermanentFailuresOfSamples(t *testing.T) {
@@ -429,5 +460,52 @@ func TestUnansweredSamplesAreReported(t *testing.T) {
 				t.Errorf("reported %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// partsRefused is an endpoint that refuses requests for a part of the log-probabilities of a prompt, as a server does
+// that reads no field which it does not know.
+type partsRefused struct {
+	*endpoint
+	asked []int
+}
+
+func (e *partsRefused) Sample(ctx context.Context, request tinker.SampleRequest) (tinker.SampleResult, error) {
+	e.asked = append(e.asked, request.PromptLogprobsLastN)
+	if request.PromptLogprobsLastN != 0 {
+		return tinker.SampleResult{}, failureOf(tinker.CategoryUser)
+	}
+	request.SamplingParams.Seed = new(int64(0))
+	result, err := e.endpoint.Sample(ctx, request)
+	result.PromptLogprobs = []float32{float32(math.NaN()), -1}
+	return result, err
+}
+
+// TestPartsOfPromptsAreRefused asks for whole prompts, under other numbers, and remembers it only where that helps.
+func TestPartsOfPromptsAreRefused(t *testing.T) {
+	api := &partsRefused{endpoint: newEndpoint()}
+	p := newPolicy(api)
+	p.worker.config.Logger = slog.New(slog.DiscardHandler)
+	s := newScorer(p, rl.UseTeacher, algorithm.Reference{Checkpoint: "tinker://run/sampler_weights/v0"})
+	for range 2 {
+		got, err := s.Logprobs(t.Context(), request(), 1)
+		if diff := cmp.Diff([]float32{-1}, got); err != nil || diff != "" {
+			t.Errorf("log-probabilities (-want +got):\n%s%v", diff, err)
+		}
+	}
+	if diff := cmp.Diff([]int{1, 0, 0}, api.asked); diff != "" {
+		t.Errorf("prompt_logprobs_last_n (-want +got):\n%s", diff)
+	}
+	first := s.policy.worker.scoresWholePrompts.Load()
+	api = &partsRefused{endpoint: newEndpoint()}
+	api.fail = func(int, tinker.SampleRequest) error { return failureOf(tinker.CategoryUser) }
+	p = newPolicy(api)
+	s = newScorer(p, rl.UseTeacher, algorithm.Reference{Checkpoint: "tinker://run/sampler_weights/v0"})
+	if _, _, err := s.once(t.Context(), request().Prompt, 1, 7); err == nil {
+		t.Error("a request that is refused as a whole has an answer")
+	}
+	if !first || p.worker.scoresWholePrompts.Load() {
+		t.Errorf("whole prompts are asked for: %v, and %v where they are refused as well", first,
+			p.worker.scoresWholePrompts.Load())
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
@@ -56,6 +57,11 @@ type weights struct {
 	// own says that the run has saved them itself, so that an endpoint which answers refuses nothing but weights that are
 	// missing.
 	own bool
+}
+
+// String names the weights for people.
+func (w weights) String() string {
+	return algorithm.Reference{Checkpoint: w.path, Model: w.base}.String()
 }
 
 // weightsOf returns the weights of a lease's sampler: those at a path, or the base model of that name.

@@ -150,5 +150,10 @@ func (s *Spending) of(ctx context.Context, group *activeGroup) context.Context {
 		s.meter.Add(spending.Usage{JudgePromptTokens: used.PromptTokens, JudgeSampledTokens: used.SampledTokens},
 			group.account)
 	}
+	// A request is counted where its reply comes, from the endpoint or from what an earlier process has kept. What that
+	// process has used of the group is held.
+	group.progress.Inherited = func(prompt, sampled int) {
+		s.meter.Add(spending.Usage{PromptTokens: int64(prompt), SampledTokens: int64(sampled)}, group.account)
+	}
 	return client.WithAccount(ctx, group.account)
 }

@@ -42,9 +42,10 @@ type Config struct {
 	Endpoint Endpoint
 	// Groups stores finished groups; the worker flushes it when it ends.
 	Groups *groupstore.Store
-	// Renderer loads that of the run's model; it is nil for a model whose tokenizer is built in. An error that is no
-	// *load.Error may pass, and Renderer is called again.
-	Renderer func(ctx context.Context) (*load.Renderer, error)
+	// Renderer loads the renderer of the run's model, by the template that the learner sent if it sent one; it is nil for
+	// a
+	// model whose tokenizer is built in. An error that is no *load.Error may pass, and Renderer is called again.
+	Renderer func(ctx context.Context, template *contract.Template) (*load.Renderer, error)
 	// Environments builds what the leases play; nil is the zero registry.Builder.
 	Environments Builder
 	// Data is how far the worker is with reading its data sets; nil where nothing waits for a permit.
@@ -91,6 +92,8 @@ type Worker struct {
 	ready  atomic.Bool
 	// canaries tell refused requests from an endpoint that is out of order.
 	canaries *canaries
+	// scoresWholePrompts says that the endpoint refuses requests for the log-probabilities of a part of a prompt.
+	scoresWholePrompts atomic.Bool
 	// changes is notified when there may be room for more, or less in the store.
 	changes wait.Signal
 	// players play groups, and releases release leases in the background.

@@ -45,6 +45,9 @@ func Report(next *v1alpha1.TrainingRunStatus, p contract.Progress, now time.Time
 	reportEnvironments(next, p.Environments)
 	reportCapabilities(next, p.Capabilities)
 	next.TokenizerSHA256 = cmp.Or(next.TokenizerSHA256, Trim(p.TokenizerSHA256, 64))
+	next.TemplateSHA256 = cmp.Or(next.TemplateSHA256, Trim(p.TemplateSHA256, 64))
+	reportDataset(next, p.Contents)
+	next.Console = cmp.Or(Trim(p.Console, 512), next.Console)
 	reportUsage(next, p)
 	reportOrigin(next, p)
 	if next.StartTime != nil && p.TrainingSeconds > 0 {
@@ -162,6 +165,9 @@ func timeOf(text string) *metav1.Time {
 	return ptr.To(metav1.NewTime(at.UTC().Truncate(time.Second)))
 }
 
+// maxFault is how long the newest fault of an environment is at most, in bytes.
+const maxFault = 512
+
 // reportEnvironments fills in what is known of the environments that the run has pinned.
 func reportEnvironments(next *v1alpha1.TrainingRunStatus, environments []contract.EnvironmentMetrics) {
 	for _, e := range environments {
@@ -172,6 +178,9 @@ func reportEnvironments(next *v1alpha1.TrainingRunStatus, environments []contrac
 			setRounded(&next.Environments[i].Reward, e.Reward)
 			setRounded(&next.Environments[i].PassAt1, e.PassAt1)
 			setRounded(&next.Environments[i].FaultRatio, e.FaultRatio)
+			if e.Fault != "" {
+				next.Environments[i].Fault = contract.Truncate(e.Fault, maxFault)
+			}
 			if len(e.Evaluation) > 0 {
 				next.Environments[i].Evaluation = estimatesOf(e.Evaluation)
 			}
@@ -274,12 +283,18 @@ func reportUsage(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 		TrainedTokens:     ptr.To(p.Usage.TrainedTokens),
 		BoughtTwiceTokens: ptr.To(p.Usage.BoughtTwiceTokens),
 	}
+	if p.Usage.CachedPromptTokens > 0 {
+		next.Usage.CachedPromptTokens = ptr.To(p.Usage.CachedPromptTokens)
+	}
 	if p.Usage.JudgePromptTokens > 0 {
 		next.Usage.JudgePromptTokens = ptr.To(p.Usage.JudgePromptTokens)
 		next.Usage.JudgeSampledTokens = ptr.To(p.Usage.JudgeSampledTokens)
 	}
 	if p.Usage.ReferenceTokens > 0 {
 		next.Usage.ReferenceTokens = ptr.To(p.Usage.ReferenceTokens)
+	}
+	if p.Usage.TeacherTokens > 0 {
+		next.Usage.TeacherTokens = ptr.To(p.Usage.TeacherTokens)
 	}
 	if p.Usage.UnconfirmedTokens > 0 {
 		next.Usage.UnconfirmedTokens = ptr.To(p.Usage.UnconfirmedTokens)
@@ -316,3 +331,18 @@ func reportOrigin(next *v1alpha1.TrainingRunStatus, p contract.Progress) {
 
 // maxUID is how many characters of a uid a status has.
 const maxUID = 64
+
+// reportDataset keeps what a learner has read. Other data is refused once a step is committed.
+func reportDataset(next *v1alpha1.TrainingRunStatus, read *contract.DataContents) {
+	const most = 32
+	if read == nil || len(read.Sources) > most {
+		return
+	}
+	dataset := &v1alpha1.DatasetStatus{Revision: Trim(read.Revision, 64)}
+	for _, s := range read.Sources {
+		dataset.Sources = append(dataset.Sources, v1alpha1.DataSourceStatus{Name: Trim(s.Name, 253),
+			SHA256: Trim(s.SHA256, 64),
+			Rows:   ptr.To(s.Rows)})
+	}
+	next.Dataset = dataset
+}

@@ -12,8 +12,9 @@ import (
 // MaxBytes of a TrainingRun's status.
 const MaxBytes = 16 << 10
 
-// Fit shortens a status to MaxBytes: messages of earlier attempts first, then the oldest checkpoints except the best,
-// then the oldest attempts, what the endpoint supports, and the last estimates of environments. What is newest of each
+// Fit shortens a status to MaxBytes: messages of earlier attempts first, then faults of all environments but the first,
+// then the oldest checkpoints except the best, then the oldest attempts, what the endpoint supports, and the last
+// estimates of environments. What is newest of each
 // always stays, and so does all that is not a list.
 func Fit(next *v1alpha1.TrainingRunStatus) {
 	for size(next) > MaxBytes && shorten(next) {
@@ -24,6 +25,12 @@ func shorten(next *v1alpha1.TrainingRunStatus) bool {
 	for i := len(next.Attempts) - 1; i > 0; i-- {
 		if next.Attempts[i].Message != "" {
 			next.Attempts[i].Message = ""
+			return true
+		}
+	}
+	for i := len(next.Environments) - 1; i > 0; i-- {
+		if next.Environments[i].Fault != "" {
+			next.Environments[i].Fault = ""
 			return true
 		}
 	}

@@ -305,6 +305,16 @@ func TestFit(t *testing.T) {
 		t.Errorf("status has %d bytes, at most %d are meant; of an environment is left %+v", got, MaxBytes,
 			evaluated.Environments[0])
 	}
+	faulty := v1alpha1.TrainingRunStatus{Checkpoints: []v1alpha1.Checkpoint{{Name: "2"}, {Name: "1"}}}
+	for i := range 64 {
+		faulty.Environments = append(faulty.Environments, v1alpha1.EnvironmentStatus{Name: fmt.Sprint(i),
+			Fault: strings.Repeat("f", maxFault)})
+	}
+	Fit(&faulty)
+	if got := size(&faulty); got > MaxBytes || faulty.Environments[0].Fault == "" || len(faulty.Checkpoints) != 2 {
+		t.Errorf("status has %d bytes, at most %d are meant; left are %d checkpoints and of the first environment %+v", got,
+			MaxBytes, len(faulty.Checkpoints), faulty.Environments[0])
+	}
 	huge := v1alpha1.TrainingRunStatus{WorkerSelector: strings.Repeat("x", 20000)}
 	Fit(&huge) // It ends, though there is nothing to drop.
 }

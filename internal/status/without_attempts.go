@@ -12,10 +12,12 @@ func WithoutAttempts(before v1alpha1.TrainingRunStatus) v1alpha1.TrainingRunStat
 	return v1alpha1.TrainingRunStatus{
 		RunUID: before.RunUID, ObservedGeneration: before.ObservedGeneration,
 		ObservedRetryGeneration: before.ObservedRetryGeneration,
-		Step:                    before.Step, Steps: before.Steps,
+		Step:                    before.Step, Steps: before.Steps, Epochs: before.Epochs,
 		Metrics:          before.Metrics,
 		LatestCheckpoint: before.LatestCheckpoint, BestCheckpoint: before.BestCheckpoint, Checkpoints: before.Checkpoints,
 		Capabilities: before.Capabilities, TokenizerSHA256: before.TokenizerSHA256,
-		ActiveSeconds: before.ActiveSeconds, Usage: before.Usage,
+		TemplateSHA256: before.TemplateSHA256,
+		Dataset:        before.Dataset,
+		ActiveSeconds:  before.ActiveSeconds, Usage: before.Usage,
 	}
 }

@@ -10,9 +10,10 @@ import "github.com/tinker-operator/tinker-operator/api/v1alpha1"
 func WithoutProgress(before v1alpha1.TrainingRunStatus, sameModel bool) v1alpha1.TrainingRunStatus {
 	next := *before.DeepCopy()
 	next.Metrics, next.LatestCheckpoint, next.BestCheckpoint, next.Checkpoints = nil, "", "", nil
-	next.Environments, next.Evaluation, next.Steps, next.Step = nil, nil, nil, nil
+	next.Dataset = nil
+	next.Environments, next.Evaluation, next.Steps, next.Step, next.Epochs = nil, nil, nil, nil, nil
 	if !sameModel {
-		next.TokenizerSHA256 = ""
+		next.TokenizerSHA256, next.TemplateSHA256 = "", ""
 	}
 	return next
 }

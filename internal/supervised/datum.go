@@ -33,11 +33,16 @@ type Builder struct {
 	// Context is the number of tokens that the model can be trained on at once, or 0 if it is not known. A longer example
 	// is not cut to it, since only MaxTokens says that a cut is wanted.
 	Context int
+	// Episodes says which records of episodes are rows.
+	Episodes Episodes
 }
 
 // Datum makes the datum of a row's JSON object. An error is an *Unusable.
 func (b *Builder) Datum(data []byte) (Datum, error) {
 	row, err := ReadRow(data)
+	if err == nil {
+		err = b.Episodes.check(row)
+	}
 	if err != nil {
 		return Datum{}, err
 	}

@@ -8,11 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/finite"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/chatjson"
+	"github.com/tinker-operator/tinker-operator/internal/transcript"
 )
 
 // Row is a row of data: a conversation, or text without one.
@@ -22,6 +24,8 @@ type Row struct {
 	Marks []Mark
 	// Text is the row's text, if it has no conversation.
 	Text string
+	// Episode is the episode whose record the row is, without its conversations. It is nil for other rows.
+	Episode *transcript.Episode
 }
 
 // Mark has the weights of a message.
@@ -40,6 +44,7 @@ type fields struct {
 	Completion json.RawMessage `json:"completion"`
 	Text       *string         `json:"text"`
 	Tools      json.RawMessage `json:"tools"`
+	Episode    json.RawMessage `json:"episode"`
 }
 
 // ReadRow reads the JSON object of a row, which has one of these forms:
@@ -47,6 +52,7 @@ type fields struct {
 //	{"messages": [{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "4", "weight": 1}], "tools": [...]}
 //	{"prompt": "2+2?", "completion": "4"}
 //	{"text": "Two and two is four."}
+//	{"episode": {"reward": 1, "conversations": [{"messages": [...]}]}}, a record of package transcript
 //
 // Messages are as package chatjson reads them, and a message or a part of one may have a weight; trainable is another
 // name for a weight of 0 or 1. A prompt that is text is a message of the user, and a completion that is text is the
@@ -56,17 +62,22 @@ func ReadRow(data []byte) (Row, error) {
 	if err := json.Unmarshal(data, &f); err != nil {
 		return Row{}, &Unusable{NotRendered, fmt.Errorf("reading the row: %w", err)}
 	}
-	hasMessages, hasPrompt := isSet(f.Messages), isSet(f.Prompt) || isSet(f.Completion)
-	switch {
-	case hasMessages && hasPrompt, f.Text != nil && (hasMessages || hasPrompt):
+	forms := []bool{isSet(f.Messages), isSet(f.Prompt) || isSet(f.Completion), isSet(f.Episode), f.Text != nil}
+	first := slices.Index(forms, true)
+	if first >= 0 && slices.Contains(forms[first+1:], true) {
 		return Row{}, unusable(NotRendered, "the row has columns of several forms: keep messages, or prompt and completion, "+
-			"or text")
-	case hasMessages:
+			"or text, or episode")
+	}
+	switch {
+	case first == 0:
 		return readMessages(f.Messages, f.Tools)
-	case hasPrompt:
+	case first == 1:
 		return readPair(f)
+	case first == 2:
+		return readEpisode(f.Episode)
 	case f.Text == nil:
-		return Row{}, unusable(NotRendered, "the row has none of the columns messages, prompt and completion, or text")
+		return Row{}, unusable(NotRendered, "the row has none of the columns messages, prompt and completion, text, "+
+			"or episode")
 	case *f.Text == "":
 		return Row{}, unusable(Empty, "text is empty")
 	default:

@@ -78,7 +78,7 @@ func TestReadRowRefuses(t *testing.T) {
 		want   string
 	}{
 		"no known column": {`{"question": "x"}`, supervised.NotRendered,
-			"none of the columns messages, prompt and completion, or text"},
+			"none of the columns messages, prompt and completion, text, or episode"},
 		"two forms": {`{"text": "x", "messages": [{"role": "user", "content": "x"}]}`, supervised.NotRendered,
 			"several forms"},
 		"a prompt alone": {`{"prompt": "x"}`, supervised.NotRendered, "one of them is missing"},

@@ -63,6 +63,8 @@ const (
 	TooLong Reason = "TooLong"
 	// Empty means that the row has no text.
 	Empty Reason = "Empty"
+	// Filtered means that the row is the record of an episode that the filter of episodes leaves out.
+	Filtered Reason = "Filtered"
 )
 
 // Unusable is the error of a row that is not trained on.

@@ -62,6 +62,18 @@ type TaskGroup struct {
 	Passed func(rl.Member) bool
 }
 
+// best returns the place of the first usable member with the highest reward in an evaluated group, and -1 if there is
+// none.
+func (g TaskGroup) best() int {
+	best := -1
+	for i, m := range g.Members {
+		if g.Passed != nil && m.Outcome == rl.Usable && (best < 0 || m.Reward > g.Members[best].Reward) {
+			best = i
+		}
+	}
+	return best
+}
+
 // Trained is what a step was trained on: data, and the log-probabilities of their targets when they were trained on.
 // It may lack the latter.
 type Trained struct {
@@ -98,8 +110,10 @@ func encodeLines(head Line, groups []TaskGroup, trained Trained, w lineWriter) (
 		if len(g.Members) == 0 {
 			w.write(line)
 		}
+		best := g.best()
 		for m, member := range g.Members {
 			e := fromMember(member)
+			e.Best = m == best
 			if g.Passed != nil && member.Outcome == rl.Usable {
 				e.Passed = new(g.Passed(member))
 			}

@@ -54,7 +54,9 @@ type Episode struct {
 	Reason string  `json:"reason,omitempty"`
 	Reward float64 `json:"reward"`
 	// Passed says whether a usable episode of an evaluation passes; nil for other episodes.
-	Passed        *bool              `json:"passed,omitempty"`
+	Passed *bool `json:"passed,omitempty"`
+	// Best is set for the first of the usable episodes of an evaluated task that have its highest reward.
+	Best          bool               `json:"best,omitempty"`
 	Parts         map[string]float64 `json:"parts,omitempty"`
 	Metrics       map[string]float64 `json:"metrics,omitempty"`
 	StopReason    string             `json:"stopReason,omitempty"`

@@ -94,7 +94,7 @@ const (
 )
 
 // LossName names a loss.
-// +kubebuilder:validation:Enum=ImportanceSampling;PPO;CISPO
+// +kubebuilder:validation:Enum=ImportanceSampling;PPO;CISPO;GSPO
 type LossName string
 
 // The losses.
@@ -102,22 +102,24 @@ const (
 	LossImportanceSampling LossName = "ImportanceSampling"
 	LossPPO                LossName = "PPO"
 	LossCISPO              LossName = "CISPO"
+	LossGSPO               LossName = "GSPO"
 )
 
 // Loss is the loss and its settings.
-// +kubebuilder:validation:XValidation:rule="self.name in ['PPO', 'CISPO'] || (!has(self.clipLow) && !has(self.clipHigh))",message="clipLow and clipHigh are settings of PPO and CISPO: remove them or change loss.name"
-// +kubebuilder:validation:XValidation:rule="!has(self.clipLow) || has(self.clipHigh) || self.clipLow < (self.name == 'PPO' ? 1.2 : 4.0)",message="clipLow must be below clipHigh, which is 1.2 for PPO and 4 for CISPO unless it is given: lower clipLow or give clipHigh"
-// +kubebuilder:validation:XValidation:rule="!has(self.clipHigh) || has(self.clipLow) || self.clipHigh > (self.name == 'PPO' ? 0.8 : 0.0)",message="clipHigh must be above clipLow, which is 0.8 for PPO and 0 for CISPO unless it is given: raise clipHigh or give clipLow"
+// +kubebuilder:validation:XValidation:rule="self.name in ['PPO', 'CISPO', 'GSPO'] || (!has(self.clipLow) && !has(self.clipHigh))",message="clipLow and clipHigh are settings of PPO, CISPO and GSPO: remove them or change loss.name"
+// +kubebuilder:validation:XValidation:rule="!has(self.clipLow) || has(self.clipHigh) || self.clipLow < (self.name == 'CISPO' ? 4.0 : 1.2)",message="clipLow must be below clipHigh, which is 1.2 for PPO and GSPO and 4 for CISPO unless it is given: lower clipLow or give clipHigh"
+// +kubebuilder:validation:XValidation:rule="!has(self.clipHigh) || has(self.clipLow) || self.clipHigh > (self.name == 'CISPO' ? 0.0 : 0.8)",message="clipHigh must be above clipLow, which is 0.8 for PPO and GSPO and 0 for CISPO unless it is given: raise clipHigh or give clipLow"
 // +kubebuilder:validation:XValidation:rule="!has(self.clipLow) || !has(self.clipHigh) || self.clipLow < self.clipHigh",message="clipLow must be below clipHigh; both are bounds of the probability ratio, such as 0.8 and 1.2"
 type Loss struct {
 	// name is the name of the loss.
 	// +required
 	Name LossName `json:"name"`
-	// clipLow is the least probability ratio. Defaults to 0.8 if name is PPO, and to 0 if it is CISPO.
+	// clipLow is the least probability ratio: of a token, or of a sequence if name is GSPO. Defaults to 0.8, or to 0 if
+	// name is CISPO.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ClipLow *float64 `json:"clipLow,omitempty"`
-	// clipHigh is the greatest probability ratio. Defaults to 1.2 if name is PPO, and to 4 if it is CISPO.
+	// clipHigh is the greatest probability ratio. Defaults to 1.2, or to 4 if name is CISPO.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ClipHigh *float64 `json:"clipHigh,omitempty"`
@@ -145,22 +147,24 @@ const (
 
 // Algorithm is how groups of episodes become optimizer steps.
 // +kubebuilder:validation:XValidation:rule="has(self.steps) != has(self.epochs)",message="give exactly one of steps and epochs"
-// +kubebuilder:validation:XValidation:rule="!has(self.lag) || self.lag == 0 || self.loss.name in ['PPO', 'CISPO']",message="lag above 0 trains on samples of older policies, which needs a clipped loss: set loss.name to PPO or CISPO, or lag to 0"
-// +kubebuilder:validation:XValidation:rule="!has(self.lag) || self.lag == 0 || !has(self.roles) || self.roles.all(r, !has(r.loss) || r.loss.name in ['PPO', 'CISPO'])",message="lag above 0 trains on samples of older policies, which needs clipped losses: set the loss.name of every entry of roles to PPO or CISPO, or lag to 0"
+// +kubebuilder:validation:XValidation:rule="!has(self.lag) || self.lag == 0 || self.loss.name in ['PPO', 'CISPO', 'GSPO']",message="lag above 0 trains on samples of older policies, which needs a clipped loss: set loss.name to PPO, CISPO or GSPO, or lag to 0"
+// +kubebuilder:validation:XValidation:rule="!has(self.lag) || self.lag == 0 || !has(self.roles) || self.roles.all(r, !has(r.loss) || r.loss.name in ['PPO', 'CISPO', 'GSPO'])",message="lag above 0 trains on samples of older policies, which needs clipped losses: set the loss.name of every entry of roles to PPO, CISPO or GSPO, or lag to 0"
 // +kubebuilder:validation:XValidation:rule="!has(self.roles) || self.roles.all(r, !has(r.advantage) || (has(r.advantage.baseline) ? r.advantage.baseline : self.advantage.baseline) != 'LeaveOneOut' || (has(r.advantage.scale) ? r.advantage.scale : self.advantage.scale) == 'None')",message="an entry of roles has baseline LeaveOneOut with scale GroupStd or BatchStd, given there or in advantage: LeaveOneOut is GroupMean times n/(n-1) for a group of n, a factor that scale divides out again: set the entry's baseline to GroupMean, or its scale to None"
 type Algorithm struct {
-	// tasksPerStep is how many groups one batch has: of different tasks, where there are as many.
+	// tasksPerStep is how many groups one batch has: of different tasks, where there are as many. Mode Train needs it.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
-	// +required
-	TasksPerStep int32 `json:"tasksPerStep"`
-	// steps is how many steps to train for.
+	// +optional
+	TasksPerStep int32 `json:"tasksPerStep,omitempty"`
+	// steps is how many steps to train for. Once a step is committed it can only be raised, and only where
+	// optimizer.schedule is Constant: a run in progress has the new number with the learner's next attempt, at the latest
+	// when it has made the former number of steps, and a complete run continues.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000
 	// +optional
 	Steps int64 `json:"steps,omitempty"`
-	// epochs is how many passes over all tasks to train for: epochs x tasks / tasksPerStep steps, rounded down,
-	// and at least one.
+	// epochs is how many passes over all tasks to train for: epochs x tasks / tasksPerStep steps, rounded down, and at
+	// least one. In mode Supervise it is epochs x rows / supervised.batchSize steps. It may be raised as steps may.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	// +optional
@@ -201,7 +205,7 @@ type Algorithm struct {
 	// +optional
 	Substeps int32 `json:"substeps,omitempty"`
 	// lag is how many steps the policy that samples is behind the one that trains; above 0
-	// sampling and training overlap. Needs the loss PPO or CISPO.
+	// sampling and training overlap. Needs the loss PPO, CISPO or GSPO.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=16
 	// +kubebuilder:default=0
@@ -270,6 +274,9 @@ const (
 	ScheduleLinear   Schedule = "Linear"
 	ScheduleCosine   Schedule = "Cosine"
 )
+
+// Falls reports whether the learning rate of a step depends on how many steps the run has.
+func (s Schedule) Falls() bool { return s == ScheduleLinear || s == ScheduleCosine }
 
 // Optimizer is AdamW.
 type Optimizer struct {

@@ -6,7 +6,7 @@ package algorithm
 import "cmp"
 
 // Clips reports whether the loss bounds the probability ratio, which training on samples of an older policy needs.
-func (n LossName) Clips() bool { return n == LossPPO || n == LossCISPO }
+func (n LossName) Clips() bool { return n == LossPPO || n == LossCISPO || n == LossGSPO }
 
 // role returns the entry of a role, or nil.
 func (a *Algorithm) role(name string) *Role {

@@ -43,6 +43,7 @@ func TestARoleInheritsWhatItsEntryDoesNotGive(t *testing.T) {
 func TestClippedLossesAreToldApart(t *testing.T) {
 	for name, want := range map[algorithm.LossName]bool{
 		algorithm.LossImportanceSampling: false, algorithm.LossPPO: true, algorithm.LossCISPO: true,
+		algorithm.LossGSPO: true,
 	} {
 		if got := name.Clips(); got != want {
 			t.Errorf("%s clips: got %t, want %t", name, got, want)

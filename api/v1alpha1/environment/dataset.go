@@ -33,7 +33,7 @@ type Dataset struct {
 	// +optional
 	Fields map[string]string `json:"fields,omitempty"`
 	// prompt is a template: $(name) is replaced by a field or column of the row, and $$(name) is the text $(name).
-	// Without it, the field prompt is the prompt: a text, or a list of messages with role and content.
+	// If it is absent, the field prompt is the prompt: a text, or a list of messages with role and content.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	// +optional
@@ -48,7 +48,7 @@ type Dataset struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Examples []PromptExample `json:"examples,omitempty"`
-	// splits are the splits of the data; without them, the data's own.
+	// splits are the splits of the data. If it is absent, the data has its own splits.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
@@ -105,15 +105,16 @@ type Hub struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-A-Za-z0-9_.]*(/[A-Za-z0-9][-A-Za-z0-9_.]*)?$')",message="must be OWNER/NAME, as the hub has it"
 	// +required
 	Repository string `json:"repository"`
-	// config is the configuration, also called subset; without it, the only one, or default.
+	// config is the configuration, also called subset. If it is absent, it is the only one, or the one named default.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Config string `json:"config,omitempty"`
-	// revision is a branch, tag or commit; without it, main. The probe pins the commit that it resolves to.
+	// revision is a branch, tag or commit. If it is absent, it is the branch main. The probe pins the commit that it
+	// resolves to.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Revision string `json:"revision,omitempty"`
-	// baseURL is the address of a mirror of the hub; without it, https://huggingface.co.
+	// baseURL is the address of a mirror of the hub. If it is absent, https://huggingface.co is read.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="must begin with http:// or https://, followed by a host"
 	// +optional
@@ -165,7 +166,7 @@ type DataSplit struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// source is the data's own split, file, key or path; without it, the one of this name.
+	// source is the data's own split, file, key or path. If it is absent, it is the one of this name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.matches('(^|/)[.][.]?(/|$)')",message="source must be a path within the data, without '.' and '..'"
@@ -176,7 +177,7 @@ type DataSplit struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	From string `json:"from,omitempty"`
-	// sha256 is the SHA-256 digest of the file, in hex. Without it the probe pins the digest that it finds.
+	// sha256 is the SHA-256 digest of the file, in hex. If it is absent, the probe pins the digest that it finds.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{64}$')",message="sha256 must be 64 hexadecimal digits in lower case"
 	// +optional
@@ -189,7 +190,7 @@ type DataSplit struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Skip int64 `json:"skip,omitempty"`
-	// take is how many rows are used at most; without it, the rest.
+	// take is how many rows are used at most. If it is absent, all remaining rows are used.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Take *int64 `json:"take,omitempty"`

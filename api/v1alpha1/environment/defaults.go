@@ -21,6 +21,9 @@ func (r *RewardRule) SetDefaults() {
 		p.Concurrency = cmp.Or(p.Concurrency, 64)
 		p.TimeoutSeconds = cmp.Or(p.TimeoutSeconds, 60)
 	}
+	if r.Tests != nil {
+		r.Tests.setDefaults()
+	}
 	if rubric := r.Rubric; rubric != nil {
 		rubric.Scoring = cmp.Or(rubric.Scoring, ScorePassRate)
 		rubric.MinCoverage = cmp.Or(rubric.MinCoverage, new(1.0))

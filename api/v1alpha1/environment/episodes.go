@@ -3,14 +3,11 @@
 
 package environment
 
-// PythonEpisodes is code in Python that plays episodes: it asks the policy, and returns what the episode earns.
+// PythonEpisodes is code in Python that plays episodes: it asks the policy, and returns what the episode earns. It is
+// async def episode(row, policy, seed), or a class Environment with start(row, seed) and step(reply). An exception is a
+// fault of its episode, and never a reward of 0.
 type PythonEpisodes struct {
-	// code is the text of a module that defines async def episode(row, policy, seed), or a class Environment with
-	// start(row, seed) and step(reply). An exception is a fault of its episode, and never a reward of 0.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=65536
-	// +required
-	Code string `json:"code"`
+	Source `json:",inline"`
 	// function is the name of the function or class. Defaults to episode, or to Environment where there is no episode.
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z_][A-Za-z0-9_]*$')",message="must be a name in Python: letters, digits and _, and no digit first"

@@ -15,6 +15,9 @@ type FunctionImage struct {
 	// +kubebuilder:default=Worker
 	// +optional
 	Placement Placement `json:"placement,omitempty"`
+	// isolation is what has to keep programs that a policy wrote from everything else.
+	// +optional
+	Isolation *Isolation `json:"isolation,omitempty"`
 }
 
 // Placement is where functions run.

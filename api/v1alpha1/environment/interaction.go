@@ -4,7 +4,7 @@
 package environment
 
 // Interaction is how an episode goes.
-// +kubebuilder:validation:XValidation:rule="[has(self.toolUse), has(self.solverJudge), has(self.selfRefine), has(self.python)].filter(x, x).size() == 1",message="give exactly one of toolUse, solverJudge, selfRefine and python"
+// +kubebuilder:validation:XValidation:rule="[has(self.toolUse), has(self.solverJudge), has(self.selfRefine), has(self.python), has(self.agent)].filter(x, x).size() == 1",message="give exactly one of toolUse, solverJudge, selfRefine, python and agent"
 type Interaction struct {
 	// toolUse is turns of one model that calls the dataset's tools until it answers. A sum's tool is a
 	// calculator.
@@ -21,6 +21,10 @@ type Interaction struct {
 	// policy against itself. It runs beside each worker in a container of its own.
 	// +optional
 	Python *PythonEpisodes `json:"python,omitempty"`
+	// agent is a program that others wrote, which asks the policy as it asks a service of OpenAI or Anthropic. It runs
+	// beside each worker in a container of its own.
+	// +optional
+	Agent *Agent `json:"agent,omitempty"`
 }
 
 // Dialect returns how calls of tools are written in the interaction; empty for the dialect of the model's format.
@@ -48,6 +52,14 @@ type ToolUse struct {
 	// +kubebuilder:default={}
 	// +optional
 	ParseErrors ParseErrors `json:"parseErrors,omitzero"`
+	// tools are those with which the policy runs programs, in a container that has no network. They take the place of the
+	// calculator.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	Tools []SandboxTool `json:"tools,omitempty"`
 }
 
 // ToolDialect is how calls of tools are written.

@@ -3,15 +3,11 @@
 
 package environment
 
-// Python is a function in Python that scores replies. SetDefaults has the defaults of its fields.
+// Python is a function in Python that scores replies: reward(row, reply), with or without async. It returns a finite
+// number, a bool, or a dict with reward, perhaps correct (a bool), and metrics by name. An exception is a fault of its
+// episode, and never a reward of 0. SetDefaults has the defaults of its fields.
 type Python struct {
-	// code is the text of a module that defines reward(row, reply), with or without async. It returns a finite number, a
-	// bool, or a dict with reward, perhaps correct (a bool), and metrics by name. An exception is a fault of its episode,
-	// and never a reward of 0.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=65536
-	// +required
-	Code string `json:"code"`
+	Source `json:",inline"`
 	// function is the name of the function. Defaults to reward.
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z_][A-Za-z0-9_]*$')",message="must be a name in Python: letters, digits and _, and no digit first"

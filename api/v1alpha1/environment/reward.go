@@ -10,7 +10,7 @@ import (
 )
 
 // Reward is how an episode is rewarded: by one rule, or by the weighted sum of several.
-// +kubebuilder:validation:XValidation:rule="[has(self.exactMatch), has(self.regex), has(self.jsonSchema), has(self.countdown), has(self.math), has(self.gsm8k), has(self.rubric), has(self.python), has(self.expression), has(self.weighted)].filter(x, x).size() == 1",message="give exactly one of exactMatch, regex, jsonSchema, countdown, math, gsm8k, rubric, python, expression and weighted (a sum of several)"
+// +kubebuilder:validation:XValidation:rule="[has(self.exactMatch), has(self.regex), has(self.jsonSchema), has(self.countdown), has(self.math), has(self.gsm8k), has(self.rubric), has(self.python), has(self.tests), has(self.expression), has(self.weighted), has(self.none)].filter(x, x).size() == 1",message="give exactly one of exactMatch, regex, jsonSchema, countdown, math, gsm8k, rubric, python, tests, expression, weighted (a sum of several) and none (a teacher alone decides)"
 type Reward struct {
 	RewardRule `json:",inline"`
 	// weighted is the sum of several rewards, each multiplied by its weight. The metric of a reward's name is its value
@@ -22,7 +22,13 @@ type Reward struct {
 	// +kubebuilder:validation:XValidation:rule="self.exists(r, r.weight != 0.0)",message="every weight is 0, so that all replies earn the same: give at least one entry another weight"
 	// +optional
 	Weighted []WeightedReward `json:"weighted,omitempty"`
+	// none gives no reward: only the teacher of environments[].teacher teaches. A run cannot be evaluated by it.
+	// +optional
+	None *None `json:"none,omitempty"`
 }
+
+// None is no reward.
+type None struct{}
 
 // Functions lists the functions that a reward calls.
 func (r *Reward) Functions() []*Python {
@@ -61,7 +67,7 @@ func (r *Reward) Rules() iter.Seq2[string, *RewardRule] {
 }
 
 // WeightedReward is one reward of a weighted sum.
-// +kubebuilder:validation:XValidation:rule="[has(self.exactMatch), has(self.regex), has(self.jsonSchema), has(self.countdown), has(self.math), has(self.gsm8k), has(self.rubric), has(self.python), has(self.expression)].filter(x, x).size() == 1",message="give exactly one of exactMatch, regex, jsonSchema, countdown, math, gsm8k, rubric, python and expression beside name and weight"
+// +kubebuilder:validation:XValidation:rule="[has(self.exactMatch), has(self.regex), has(self.jsonSchema), has(self.countdown), has(self.math), has(self.gsm8k), has(self.rubric), has(self.python), has(self.tests), has(self.expression)].filter(x, x).size() == 1",message="give exactly one of exactMatch, regex, jsonSchema, countdown, math, gsm8k, rubric, python, tests and expression beside name and weight"
 type WeightedReward struct {
 	// name is the name of the reward's metric.
 	// +kubebuilder:validation:MinLength=1
@@ -103,6 +109,10 @@ type RewardRule struct {
 	// python is a function of yours, which runs beside each worker in a container of its own.
 	// +optional
 	Python *Python `json:"python,omitempty"`
+	// tests runs the program that the reply contains against tests of the row, beside each worker in a container of its
+	// own.
+	// +optional
+	Tests *Tests `json:"tests,omitempty"`
 	// expression is a CEL expression over row, reply and episode that gives the reward, such as
 	// "reply.lastNumber() == double(row.answer) ? 1.0 : 0.0".
 	// +kubebuilder:validation:MinLength=1
@@ -181,7 +191,22 @@ type Countdown struct {
 }
 
 // Math compares what is boxed with the row's answer.
-type Math struct{}
+type Math struct {
+	// grader is Builtin, or MathVerify, the Python package math-verify, which the image of execution has; it runs in the
+	// container of what a policy wrote. Defaults to Builtin.
+	// +optional
+	Grader MathGrader `json:"grader,omitempty"`
+}
+
+// MathGrader is what compares mathematical answers.
+// +kubebuilder:validation:Enum=Builtin;MathVerify
+type MathGrader string
+
+// What compares mathematical answers.
+const (
+	MathBuiltin MathGrader = "Builtin"
+	MathVerify  MathGrader = "MathVerify"
+)
 
 // GSM8K compares numbers.
 type GSM8K struct {

@@ -5,6 +5,7 @@
 package spending
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/tinker-operator/tinker-operator/internal/finite"
@@ -13,8 +14,10 @@ import (
 // Usage counts the tokens of all requests that were answered, each request once, and apart from them those of requests
 // whose outcome is not known.
 type Usage struct {
-	PromptTokens  int64 `json:"promptTokens"`
-	SampledTokens int64 `json:"sampledTokens"`
+	PromptTokens int64 `json:"promptTokens"`
+	// CachedPromptTokens are those of the prompt tokens that the endpoint says it had in its cache.
+	CachedPromptTokens int64 `json:"cachedPromptTokens,omitempty"`
+	SampledTokens      int64 `json:"sampledTokens"`
 	// TrainedTokens went through forward_backward, or through forward.
 	TrainedTokens int64 `json:"trainedTokens"`
 	// BoughtTwiceTokens are those of the trained tokens whose result was lost.
@@ -25,6 +28,8 @@ type Usage struct {
 	// ReferenceTokens are those of the requests for log-probabilities of the reference of a KL penalty. The first two do
 	// not contain them.
 	ReferenceTokens int64 `json:"referenceTokens,omitempty"`
+	// TeacherTokens are the tokens of requests for log-probabilities of teachers. The other counters do not contain them.
+	TeacherTokens int64 `json:"teacherTokens,omitempty"`
 	// UnconfirmedTokens are what requests without a known outcome may have cost at most.
 	UnconfirmedTokens int64 `json:"unconfirmedTokens,omitempty"`
 }
@@ -34,7 +39,7 @@ func (u *Usage) fields() []*int64 {
 	return []*int64{
 		&u.PromptTokens, &u.SampledTokens, &u.TrainedTokens, &u.BoughtTwiceTokens, &u.JudgePromptTokens,
 		&u.JudgeSampledTokens,
-		&u.ReferenceTokens, &u.UnconfirmedTokens,
+		&u.ReferenceTokens, &u.UnconfirmedTokens, &u.CachedPromptTokens, &u.TeacherTokens,
 	}
 }
 
@@ -62,7 +67,7 @@ func (u Usage) Min(v Usage) Usage { return u.combine(v, func(a, b int64) int64 {
 // Spent counts the tokens that were answered.
 func (u Usage) Spent() int64 {
 	return u.PromptTokens + u.SampledTokens + u.TrainedTokens + u.JudgePromptTokens + u.JudgeSampledTokens +
-		u.ReferenceTokens
+		u.ReferenceTokens + u.TeacherTokens
 }
 
 // Total counts all tokens, the unconfirmed ones among them.
@@ -70,26 +75,33 @@ func (u Usage) Total() int64 { return u.Spent() + u.UnconfirmedTokens }
 
 // Price is what a million tokens of a model cost, in US dollars.
 type Price struct {
-	Prompt  float64 `json:"prompt"`
-	Sampled float64 `json:"sampled"`
-	Trained float64 `json:"trained"`
+	Prompt float64 `json:"prompt"`
+	// CachedPrompt is the price of a prompt's tokens that the endpoint had in its cache; 0 where they cost what others
+	// cost.
+	CachedPrompt float64 `json:"cachedPrompt,omitempty"`
+	Sampled      float64 `json:"sampled"`
+	Trained      float64 `json:"trained"`
 }
 
-// Prices are those of the models that a run uses. Judge and Reference are zero where the run has none.
+// Prices are the prices of the models that a run uses. Judge, Reference and Teacher are zero where the run has none;
+// Teacher is the price of the dearest of several.
 type Prices struct {
 	Policy    Price `json:"policy"`
 	Judge     Price `json:"judge,omitzero"`
 	Reference Price `json:"reference,omitzero"`
+	Teacher   Price `json:"teacher,omitzero"`
 }
 
-// USD returns what a usage costs. Prompts count in full, as if no endpoint granted a discount for those that it has
-// cached, and unconfirmed tokens count as the dearest of the policy's.
+// USD returns what a usage costs. Prompts of judges, references and teachers count in full, as if the endpoint had none
+// of them in its cache, and unconfirmed tokens count as the dearest of the policy's.
 func (p Prices) USD(u Usage) float64 {
-	millionths := float64(u.PromptTokens)*p.Policy.Prompt + float64(u.SampledTokens)*p.Policy.Sampled +
+	cached := min(u.CachedPromptTokens, u.PromptTokens)
+	millionths := float64(u.PromptTokens-cached)*p.Policy.Prompt +
+		float64(cached)*cmp.Or(p.Policy.CachedPrompt, p.Policy.Prompt) + float64(u.SampledTokens)*p.Policy.Sampled +
 		float64(u.TrainedTokens)*p.Policy.Trained +
 		float64(u.UnconfirmedTokens)*max(p.Policy.Prompt, p.Policy.Sampled, p.Policy.Trained) +
 		float64(u.JudgePromptTokens)*p.Judge.Prompt + float64(u.JudgeSampledTokens)*p.Judge.Sampled +
-		float64(u.ReferenceTokens)*p.Reference.Prompt
+		float64(u.ReferenceTokens)*p.Reference.Prompt + float64(u.TeacherTokens)*p.Teacher.Prompt
 	return millionths / 1e6
 }
 

@@ -13,10 +13,11 @@ import (
 func TestTotalAndUSDCountEachField(t *testing.T) {
 	prices := Prices{
 		Policy: Price{Prompt: 1, Sampled: 2, Trained: 3}, Judge: Price{Prompt: 4, Sampled: 5}, Reference: Price{Prompt: 6},
+		Teacher: Price{Prompt: 7},
 	}
 	want := map[string]float64{
 		"PromptTokens": 1, "SampledTokens": 2, "TrainedTokens": 3, "UnconfirmedTokens": 3,
-		"JudgePromptTokens": 4, "JudgeSampledTokens": 5, "ReferenceTokens": 6,
+		"JudgePromptTokens": 4, "JudgeSampledTokens": 5, "ReferenceTokens": 6, "TeacherTokens": 7,
 	}
 	fields := reflect.TypeFor[Usage]()
 	for i := range fields.NumField() {
@@ -25,8 +26,8 @@ func TestTotalAndUSDCountEachField(t *testing.T) {
 		field(&used).SetInt(2e6)
 		name := fields.Field(i).Name
 		total := int64(2e6)
-		if name == "BoughtTwiceTokens" {
-			total = 0 // they are among the trained tokens
+		if name == "BoughtTwiceTokens" || name == "CachedPromptTokens" {
+			total = 0 // they are among the trained tokens, or the prompt's
 		}
 		if got := used.Total(); got != total {
 			t.Errorf("%s: the total is %d, want %d", name, got, total)
@@ -39,6 +40,25 @@ func TestTotalAndUSDCountEachField(t *testing.T) {
 			t.Errorf("%s: the sum is %+v, the maximum %+v, the minimum %+v, the difference %+v", name, sum, most, least,
 				difference)
 		}
+	}
+}
+
+func TestCachedPromptsCostWhatTheirPriceSays(t *testing.T) {
+	used := Usage{PromptTokens: 10e6, CachedPromptTokens: 8e6}
+	for name, tc := range map[string]struct {
+		price Price
+		want  float64
+	}{
+		"with a price":    {Price{Prompt: 1, CachedPrompt: 0.25}, 2 + 8*0.25},
+		"without a price": {Price{Prompt: 1}, 10},
+	} {
+		if got := (Prices{Policy: tc.price}).USD(used); got != tc.want {
+			t.Errorf("%s: got %v, want %v", name, got, tc.want)
+		}
+	}
+	// Counters of several workers may be of different times.
+	if got := (Prices{Policy: Price{Prompt: 1, CachedPrompt: 0.5}}).USD(Usage{CachedPromptTokens: 5e6}); got != 0 {
+		t.Errorf("cached tokens of no prompt cost %v, want 0", got)
 	}
 }
 

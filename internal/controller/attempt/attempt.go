@@ -25,7 +25,8 @@ import (
 const maxAttempts = 10
 
 // Record records that an attempt starts, and with the first what the run is fixed to.
-func Record(next *v1alpha1.TrainingRunStatus, file *contract.RunFile, number int32, now time.Time) {
+func Record(next *v1alpha1.TrainingRunStatus, spec v1alpha1.TrainingRunSpec, file *contract.RunFile, number int32,
+	now time.Time) {
 	at := metav1.NewTime(now)
 	if next.StartTime == nil {
 		next.StartTime = &at
@@ -37,7 +38,13 @@ func Record(next *v1alpha1.TrainingRunStatus, file *contract.RunFile, number int
 	if file.Fixed.Algorithm == nil {
 		return
 	}
-	next.Steps = ptr.To(file.Fixed.Algorithm.Steps)
+	if steps := file.Algorithm().Steps; steps > 0 { // a supervised run with epochs learns them from its rows
+		next.Steps = ptr.To(steps)
+	}
+	next.Epochs = nil
+	if epochs := spec.Algorithm.Epochs; epochs > 0 {
+		next.Epochs = &epochs
+	}
 	if next.Step == nil {
 		next.Step = ptr.To[int64](0)
 	}
@@ -52,6 +59,9 @@ func restarts(next *v1alpha1.TrainingRunStatus) int32 {
 	former := next.Attempts[1]
 	// A run may be resumed before its learner has stopped.
 	asked := former.Reason == string(problem.StopRequested) || AskedToStop(*next)
+	if former.Cause == string(contract.CauseCompleted) {
+		return count // The run was given more steps.
+	}
 	drained := former.Cause == string(contract.CauseDrained) && (former.FromStep == nil || asked)
 	if drained || former.Reason == string(problem.SettingsChanged) || former.Reason == string(problem.JobSuspended) ||
 		former.Cause == string(contract.CauseRefused) {

@@ -143,10 +143,12 @@ func committedStep(a v1alpha1.Attempt) bool {
 // Backoff is how long to wait after the newest attempt before the next: not at all after one that made progress, nor
 // after the first that did not; then 10 s, doubling to 5 minutes. After an attempt that gave up on the endpoint it is
 // at least 10 s, and after one that awaits a repair always RepairInterval, except that an attempt whose spec was
-// refused or changed is followed by one of another spec, that one whose Job was suspended waited for that, and that one
-// whose pod could not start has waited itself. An init container that fails ends its pod at once.
+// refused or changed is followed by one of another spec, that a run which completed was given more steps, that one
+// whose Job was suspended waited for that, and that one whose pod could not start has waited itself. An init container
+// that fails ends its pod at once.
 func Backoff(attempts []v1alpha1.Attempt) time.Duration {
-	if problem.NextOf(problem.Code(attempts[0].Reason)) == problem.AtOnce {
+	if problem.NextOf(problem.Code(attempts[0].Reason)) == problem.AtOnce ||
+		attempts[0].Cause == string(contract.CauseCompleted) {
 		return 0
 	}
 	if attempts[0].Cause == string(contract.CauseStartTimeout) && AwaitsRepair(attempts[0]) &&

@@ -63,7 +63,7 @@ func (s State) Why() problem.Problem {
 		return problem.Problem{Code: problem.WorkloadRefused, Evidence: s.Refused}
 	case w == nil || w.DeletionTimestamp != nil:
 		return problem.Problem{Code: problem.Queued, Evidence: "its Workload is being made"}
-	case w.is(conditionEvicted):
+	case w.holdsQuota():
 		c := meta.FindStatusCondition(w.Status.Conditions, conditionEvicted)
 		return problem.Problem{Code: problem.Evicted, Evidence: c.Reason + ": " + c.Message}
 	default:

@@ -78,13 +78,19 @@ func TestPodSetsStay(t *testing.T) {
 		change func(*v1alpha1.TrainingRun)
 		same   bool
 	}{
-		"another key":         {func(run *v1alpha1.TrainingRun) { run.Spec.Tinker.APIKeySecretKeyRef.Name = "other" }, true},
-		"another model":       {func(run *v1alpha1.TrainingRun) { run.Spec.Model.Name = "other" }, true},
-		"a label of the run":  {func(run *v1alpha1.TrainingRun) { run.Labels["argocd.argoproj.io/instance"] = "x" }, true},
-		"more workers":        {func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Workers = new(int32(7)) }, false},
-		"fewer workers do":    {func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.MinWorkers = new(int32(1)) }, false},
-		"another queue":       {func(run *v1alpha1.TrainingRun) { run.Labels[LabelQueue] = "other" }, false},
-		"a class of priority": {func(run *v1alpha1.TrainingRun) { run.Labels[LabelPriority] = "urgent" }, false},
+		"another key":        {func(run *v1alpha1.TrainingRun) { run.Spec.Tinker.APIKeySecretKeyRef.Name = "other" }, true},
+		"another model":      {func(run *v1alpha1.TrainingRun) { run.Spec.Model.Name = "other" }, true},
+		"a label of the run": {func(run *v1alpha1.TrainingRun) { run.Labels["argocd.argoproj.io/instance"] = "x" }, true},
+		"more workers":       {func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.Workers = new(int32(7)) }, false},
+		"fewer workers do":   {func(run *v1alpha1.TrainingRun) { run.Spec.Rollouts.MinWorkers = new(int32(1)) }, false},
+		"another queue":      {func(run *v1alpha1.TrainingRun) { run.Labels[LabelQueue] = "other" }, false},
+		"an annotation":      {func(run *v1alpha1.TrainingRun) { run.Annotations = map[string]string{"team": "x"} }, true},
+		"an annotation of a ProvisioningRequest": {func(run *v1alpha1.TrainingRun) {
+			run.Annotations = map[string]string{"provreq.kueue.x-k8s.io/maxRunDurationSeconds": "60"}
+		}, false},
+		"a longest time":         {func(run *v1alpha1.TrainingRun) { run.Labels[LabelLongest] = "60" }, false},
+		"a longest time of none": {func(run *v1alpha1.TrainingRun) { run.Labels[LabelLongest] = "none" }, true},
+		"a class of priority":    {func(run *v1alpha1.TrainingRun) { run.Labels[LabelPriority] = "urgent" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := newRun(tc.change)
@@ -157,7 +163,10 @@ func TestDecide(t *testing.T) {
 // TestWhy quotes Kueue, and asks for a person only where the API server refuses the Workload.
 func TestWhy(t *testing.T) {
 	run := newRun()
-	waits, reserved, evicted := with(t, run), with(t, run, conditionQuotaReserved), with(t, run, conditionEvicted)
+	waits, reserved := with(t, run), with(t, run, conditionQuotaReserved)
+	evicted, again := with(t, run, conditionQuotaReserved, conditionEvicted), with(t, run, conditionEvicted)
+	meta.SetStatusCondition(&again.Status.Conditions, metav1.Condition{Type: conditionQuotaReserved,
+		Status: metav1.ConditionFalse, Reason: "Pending", Message: "team red has the quota"})
 	meta.SetStatusCondition(&waits.Status.Conditions, metav1.Condition{Type: conditionQuotaReserved,
 		Status: metav1.ConditionFalse, Reason: "Pending", Message: "insufficient unused quota"})
 	meta.SetStatusCondition(&reserved.Status.Conditions, metav1.Condition{Type: conditionAdmitted,
@@ -174,6 +183,7 @@ func TestWhy(t *testing.T) {
 		"too little quota":   {State{Workload: waits}, problem.Queued, "insufficient unused quota", false},
 		"an admission check": {State{Workload: reserved}, problem.Queued, "not all checks are ready", false},
 		"evicted":            {State{Workload: evicted}, problem.Evicted, "Preempted: of Evicted", false},
+		"queued again":       {State{Workload: again}, problem.Queued, "team red has the quota", false},
 		"of other pods":      {State{Workload: waits, Digest: "other"}, problem.Queued, "has changed", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -297,5 +307,24 @@ func TestVersions(t *testing.T) {
 		if err != nil || Digest(run, back.Spec.PodSets) != Digest(run, podSets(t, run)) {
 			t.Errorf("%s: the pod sets differ after a round trip, %v", version, err)
 		}
+	}
+}
+
+func TestBuildPassesOn(t *testing.T) {
+	run := newRun(func(run *v1alpha1.TrainingRun) {
+		run.Labels[LabelLongest] = "3600"
+		run.Annotations = map[string]string{
+			"provreq.kueue.x-k8s.io/maxRunDurationSeconds": "60", "team": "blue",
+			"kubectl.kubernetes.io/last-applied-configuration": "{}",
+		}
+	})
+	w := Build(run, Versions[0], podSets(t, run), nil)
+	delete(w.Annotations, annotationDigest)
+	want := map[string]string{"provreq.kueue.x-k8s.io/maxRunDurationSeconds": "60"}
+	if diff := cmp.Diff(want, w.Annotations); diff != "" {
+		t.Errorf("annotations of the Workload (-want +got):\n%s", diff)
+	}
+	if got := w.Spec.MaximumExecutionTimeSeconds; got == nil || *got != 3600 {
+		t.Errorf("maximumExecutionTimeSeconds is %v, want 3600", got)
 	}
 }

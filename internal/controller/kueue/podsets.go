@@ -32,7 +32,7 @@ const maxSets = 18
 func PodSets(run *v1alpha1.TrainingRun, data, servers string, settings desired.Settings) ([]PodSet, error) {
 	sets := []PodSet{{Name: LearnerSet, Count: 1,
 		Template: quotaTemplate(desired.LearnerJob(run, 1, "", settings).Spec.Template)}}
-	if workers := *run.Spec.Rollouts.Workers; workers > 0 {
+	if workers := *run.Spec.Rollouts.Workers; workers > 0 && desired.HasWorkers(run) {
 		job := desired.RolloutJob(run, 1, "", settings)
 		desired.MountData(job, data, desired.PodOverrides(run, v1alpha1.TargetWorkers), settings)
 		if err := desired.RunServers(job, servers, desired.ServiceName(run), settings); err != nil {
@@ -87,7 +87,9 @@ func Digest(run *v1alpha1.TrainingRun, sets []PodSet) string {
 	text, err := json.Marshal(struct {
 		Queue, Priority string
 		Sets            []PodSet
-	}{Queue(run), run.Labels[LabelPriority], sets})
+		Provisioning    map[string]string `json:",omitempty"`
+		Longest         *int32            `json:",omitempty"`
+	}{Queue(run), run.Labels[LabelPriority], sets, provisioning(run), longest(run)})
 	if err != nil {
 		panic("kueue: encoding pod sets: " + err.Error()) // They are plain data.
 	}

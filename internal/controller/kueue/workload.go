@@ -13,7 +13,9 @@ import (
 	"crypto/sha1" //nolint:gosec // Kueue names Workloads so.
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,8 +35,13 @@ const (
 	LabelQueue = Prefix + "queue-name"
 	// LabelPriority on a run names its WorkloadPriorityClass.
 	LabelPriority = Prefix + "priority-class"
+	// LabelLongest on a run is for how many seconds Kueue lets it be admitted in all.
+	LabelLongest = Prefix + "max-exec-time-seconds"
 	// Prefix begins every label and annotation of Kueue.
 	Prefix = "kueue.x-k8s.io/"
+
+	// prefixProvisioning begins the annotations of a run that are parameters of ProvisioningRequests.
+	prefixProvisioning = "provreq.kueue.x-k8s.io/"
 
 	labelJobUID       = Prefix + "job-uid"
 	labelPodSet       = Prefix + "podset"
@@ -80,6 +87,8 @@ type Spec struct {
 	PriorityClassName   string `json:"priorityClassName,omitempty"`
 	PriorityClassSource string `json:"priorityClassSource,omitempty"`
 	Priority            *int32 `json:"priority,omitempty"`
+	// MaximumExecutionTimeSeconds is for how long the Workload may be admitted; Kueue deactivates it then.
+	MaximumExecutionTimeSeconds *int32 `json:"maximumExecutionTimeSeconds,omitempty"`
 }
 
 // PriorityClassRef refers to a class of priorities.
@@ -181,14 +190,36 @@ func Build(run *v1alpha1.TrainingRun, version string, sets []PodSet, priority *P
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: run.Namespace, Name: Name(run), OwnerReferences: desired.OwnerOf(run),
 			Labels:      map[string]string{labelJobUID: string(run.UID), v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue},
-			Annotations: map[string]string{annotationDigest: Digest(run, sets)},
+			Annotations: provisioning(run),
 		},
-		Spec: Spec{PodSets: sets, QueueName: Queue(run)},
+		Spec: Spec{PodSets: sets, QueueName: Queue(run), MaximumExecutionTimeSeconds: longest(run)},
 	}
+	w.Annotations[annotationDigest] = Digest(run, sets)
 	if priority != nil {
 		priority.set(&w.Spec, version)
 	}
 	return w
+}
+
+// provisioning returns the annotations of a run that its Workload has as well: an admission check passes them on to the
+// ProvisioningRequest that it makes.
+func provisioning(run *v1alpha1.TrainingRun) map[string]string {
+	annotations := maps.Clone(run.Annotations)
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return !strings.HasPrefix(key, prefixProvisioning) })
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	return annotations
+}
+
+// longest returns for how many seconds a run may be admitted; nil for no limit. As Kueue does, it ignores a label that
+// is no positive number.
+func longest(run *v1alpha1.TrainingRun) *int32 {
+	seconds, err := strconv.ParseInt(run.Labels[LabelLongest], 10, 32)
+	if err != nil || seconds <= 0 {
+		return nil
+	}
+	return new(int32(seconds))
 }
 
 // Priority is the priority of a Workload, and the class that it is from.

@@ -52,16 +52,22 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 			return
 		}
 	}
-	states := map[[2]string]int{}
+	states, queues := map[[2]string]int{}, map[[2]string]int{}
 	for i := range runs.Items {
 		run := &runs.Items[i]
 		states[[2]string{run.Namespace, run.Status.State}]++
+		if queue := run.Status.Queue; queue != nil && run.Status.State == v1alpha1.StateQueued {
+			queues[[2]string{run.Namespace, queue.Name}]++
+		}
 		for _, s := range samplesOf(run) {
 			out <- s.metric(run.Namespace, run.Name)
 		}
 	}
 	for key, count := range states {
 		out <- prometheus.MustNewConstMetric(runsByState, prometheus.GaugeValue, float64(count), key[0], key[1])
+	}
+	for key, count := range queues {
+		out <- prometheus.MustNewConstMetric(queuedRuns, prometheus.GaugeValue, float64(count), key[0], key[1])
 	}
 	for i := range environments.Items {
 		env := &environments.Items[i]

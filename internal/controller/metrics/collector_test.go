@@ -20,11 +20,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
 
-// objects are a run that trains, one that has no status yet, and an environment.
+// objects are a run that trains, one that has no status yet, one that waits in a queue, and an environment.
 func objects(t *testing.T) client.Reader {
 	t.Helper()
 	at := metav1.NewTime(time.Unix(1700000000, 0))
 	training := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "sums"}}
+	training.Spec.Rollouts.Workers = new(int32(6)) // a quota admits two
 	training.Status = v1alpha1.TrainingRunStatus{
 		State: v1alpha1.StateTraining, Step: new(int64(7)), Steps: new(int64(60)), Restarts: new(int32(2)), StartTime: &at,
 		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionFalse,
@@ -43,13 +44,15 @@ func objects(t *testing.T) client.Reader {
 		Workers: new(int32(2)), ReadyWorkers: new(int32(1)), EffectiveTrainingRatio: new(0.75),
 	}
 	pending := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "new"}}
+	queued := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "queued"}}
+	queued.Status.State, queued.Status.Queue = v1alpha1.StateQueued, &v1alpha1.QueueStatus{Name: "blue"}
 	env := &v1alpha1.RewardEnvironment{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "sums"}}
 	env.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Probed"}}
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(training, pending, env).Build()
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(training, pending, queued, env).Build()
 }
 
 func TestCollect(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -27,6 +28,7 @@ func describeRun(name, help string, labels ...string) *prometheus.Desc {
 // The metrics. A metric of a run is absent while the status lacks the figure.
 var (
 	runsByState          = describe("runs", "TrainingRuns by state.", "namespace", "state")
+	queuedRuns           = describe("queued_runs", "TrainingRuns that wait in a queue of Kueue.", "namespace", "queue")
 	environmentCondition = describe("environment_condition", "1 for each condition of a RewardEnvironment as it stands.",
 		"namespace", "environment", "type", "status", "reason", "code")
 
@@ -42,7 +44,8 @@ var (
 	runAttempts = describeRun("ended_attempts", "Attempts in the status that have ended, by cause and code.", "cause",
 		"code")
 	runRatio     = describeRun("effective_training_ratio", "Time spent on steps that count by the time since the start.")
-	runWorkers   = describeRun("workers", "Worker pods.")
+	runWorkers   = describeRun("workers", "Worker pods that exist.")
+	runWanted    = describeRun("wanted_workers", "Worker pods that the run asks for.")
 	runReady     = describeRun("ready_workers", "Worker pods that are ready.")
 	runStarted   = describeRun("start_timestamp_seconds", "When the first attempt began, in seconds since 1970.")
 	runCompleted = describeRun("completion_timestamp_seconds",
@@ -97,6 +100,9 @@ func samplesOf(run *v1alpha1.TrainingRun) samples {
 	add(&list, runSteps, prometheus.GaugeValue, s.Steps)
 	add(&list, runRatio, prometheus.GaugeValue, s.EffectiveTrainingRatio)
 	add(&list, runWorkers, prometheus.GaugeValue, s.Workers)
+	if s.Workers != nil && desired.HasWorkers(run) {
+		add(&list, runWanted, prometheus.GaugeValue, run.Spec.Rollouts.Workers)
+	}
 	add(&list, runReady, prometheus.GaugeValue, s.ReadyWorkers)
 	add(&list, runRestarts, prometheus.CounterValue, s.Restarts)
 	list.addTime(runStarted, s.StartTime)
@@ -123,12 +129,14 @@ func (list *samples) addUsage(u *v1alpha1.Usage) {
 		return
 	}
 	add(list, runTokens, prometheus.CounterValue, u.PromptTokens, "prompt")
+	add(list, runTokens, prometheus.CounterValue, u.CachedPromptTokens, "prompt_cached")
 	add(list, runTokens, prometheus.CounterValue, u.SampledTokens, "sampled")
 	add(list, runTokens, prometheus.CounterValue, u.TrainedTokens, "trained")
 	add(list, runTokens, prometheus.CounterValue, u.BoughtTwiceTokens, "bought_twice")
 	add(list, runTokens, prometheus.CounterValue, u.JudgePromptTokens, "judge_prompt")
 	add(list, runTokens, prometheus.CounterValue, u.JudgeSampledTokens, "judge_sampled")
 	add(list, runTokens, prometheus.CounterValue, u.ReferenceTokens, "reference")
+	add(list, runTokens, prometheus.CounterValue, u.TeacherTokens, "teacher")
 	add(list, runPending, prometheus.GaugeValue, u.UnconfirmedTokens)
 	add(list, runUSD, prometheus.GaugeValue, u.EstimatedUSD)
 }

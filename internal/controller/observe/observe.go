@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -27,6 +28,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/controller/poller"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/diagnosis"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -42,8 +44,13 @@ type State struct {
 	Environments map[string]*v1alpha1.RewardEnvironment
 	// Source is the run that initFrom names.
 	Source *v1alpha1.TrainingRun
+	// Cycle names the runs that wait for each other by initFrom, this one first and last; empty without such.
+	Cycle string
 	// Heartbeat is what the newest attempt's learner replied.
 	Heartbeat poller.Result
+	// Findings are why the policy does not learn; Diagnosed is false while nothing is known. The Reconciler sets both.
+	Findings  []diagnosis.Finding
+	Diagnosed bool
 	// Queue is what Kueue says of the run; its Reconciler sets it.
 	Queue kueue.State
 	// Credentials is the name of the Secret that this manager gives to learners and workers; its Reconciler sets it.
@@ -275,7 +282,36 @@ func (o *Observer) observeReferences(ctx context.Context, run *v1alpha1.Training
 			return fmt.Errorf("reading run %s: %w", source, err)
 		}
 	}
+	if run.Status.StartTime == nil && seen.Source != nil {
+		var err error
+		if seen.Cycle, err = o.cycle(ctx, run, seen.Source); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// longestChain bounds how far the runs are followed that initFrom names.
+const longestChain = 64
+
+// cycle follows the runs that initFrom names from a source on, and returns their names if they lead back to a run.
+func (o *Observer) cycle(ctx context.Context, run, source *v1alpha1.TrainingRun) (string, error) {
+	names := []string{run.Name}
+	for next := source; next != nil && len(names) < longestChain; {
+		names = append(names, next.Name)
+		name := SourceName(next)
+		switch {
+		case next.Name == run.Name:
+			return strings.Join(names, ", "), nil
+		case name == "" || len(next.Status.Checkpoints) > 0:
+			return "", nil
+		}
+		var err error
+		if next, err = Find(ctx, o.Client, run.Namespace, name, &v1alpha1.TrainingRun{}); err != nil {
+			return "", fmt.Errorf("reading run %s: %w", name, err)
+		}
+	}
+	return "", nil
 }
 
 // Find reads an object into into, and returns nil if it does not exist.

@@ -57,6 +57,20 @@ func Running(pod *corev1.Pod, container string) (time.Time, bool) {
 	return c.State.Running.StartedAt.Time, true
 }
 
+// ImageID is the image of a container that runs beside the main container, as the runtime identifies it; "" where that
+// is not known.
+func ImageID(pod *corev1.Pod, sidecar string) string {
+	if pod == nil {
+		return ""
+	}
+	for _, c := range pod.Status.InitContainerStatuses {
+		if c.Name == sidecar {
+			return c.ImageID
+		}
+	}
+	return ""
+}
+
 // Ready says that a pod is ready.
 func Ready(pod *corev1.Pod) bool {
 	c := conditionOf(pod, corev1.PodReady)

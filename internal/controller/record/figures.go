@@ -70,6 +70,9 @@ func evaluated(metrics []v1alpha1.MetricValue, is bool) []v1alpha1.MetricValue {
 func withFigures(s, from *v1alpha1.TrainingRunStatus) *v1alpha1.TrainingRunStatus {
 	next := s.DeepCopy()
 	next.Step = from.Step
+	if status.SameCauses(next.Diagnoses, from.Diagnoses) {
+		next.Diagnoses = from.Diagnoses
+	}
 	next.Usage, next.EffectiveTrainingRatio = from.Usage, from.EffectiveTrainingRatio
 	if from.LatestCheckpoint != "" {
 		next.LatestCheckpoint, next.Checkpoints = from.LatestCheckpoint, from.Checkpoints
@@ -83,6 +86,7 @@ func withFigures(s, from *v1alpha1.TrainingRunStatus) *v1alpha1.TrainingRunStatu
 	for i := range min(len(next.Environments), len(from.Environments)) {
 		next.Environments[i].Reward, next.Environments[i].FaultRatio = from.Environments[i].Reward,
 			from.Environments[i].FaultRatio
+		next.Environments[i].Fault = from.Environments[i].Fault
 	}
 	return next
 }

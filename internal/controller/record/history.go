@@ -19,6 +19,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/objectmap"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/diagnosis"
 	"github.com/tinker-operator/tinker-operator/internal/history"
 )
 
@@ -43,6 +44,8 @@ type known struct {
 	read   bool
 	source string
 	number int64
+	// findings are why the policy does not learn, by the history that was last read or written.
+	findings []diagnosis.Finding
 	// wrote is when the history was last written. A write that failed is tried again at retry.
 	wrote, retry time.Time
 }
@@ -63,7 +66,7 @@ func (w *HistoryWriter) Known(ctx context.Context, run *v1alpha1.TrainingRun, po
 			log.FromContext(ctx).Info("history is not read", "err", err.Error())
 			return 0
 		}
-		k.read, k.source, k.number = true, h.Source, h.Known
+		k.read, k.source, k.number, k.findings = true, h.Source, h.Known, diagnose(run, h)
 		w.runs.Set(run, k)
 	}
 	if k.source != string(pod) {
@@ -103,8 +106,22 @@ func (w *HistoryWriter) Write(ctx context.Context, run *v1alpha1.TrainingRun, po
 		w.runs.Set(run, k)
 		return pause
 	}
-	w.runs.Set(run, known{read: true, source: h.Source, number: h.Known, wrote: w.now()})
+	w.runs.Set(run, known{read: true, source: h.Source, number: h.Known, findings: diagnose(run, h), wrote: w.now()})
 	return 0
+}
+
+// Findings returns why the policy of a run does not learn; ok is false while the history is not known.
+func (w *HistoryWriter) Findings(run *v1alpha1.TrainingRun) (findings []diagnosis.Finding, ok bool) {
+	k := w.runs.Get(run)
+	return k.findings, k.read
+}
+
+func diagnose(run *v1alpha1.TrainingRun, h *history.History) []diagnosis.Finding {
+	var settings diagnosis.Settings
+	if a := run.Spec.Algorithm; a != nil {
+		settings.GradClipNorm = a.Optimizer.GradClipNorm
+	}
+	return diagnosis.Of(h.Rows, settings)
 }
 
 // Forget forgets a run.

@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/diagnosis"
 	"github.com/tinker-operator/tinker-operator/internal/history"
 )
 
@@ -68,5 +69,35 @@ func TestWriteOfAHostileReplyEnds(t *testing.T) {
 	if err != nil || len(data) > history.MaxBytes || h.Known != 4*contract.MaxRecords {
 		t.Errorf("the history has %d bytes and record %d (%v), want at most %d bytes and record %d", len(data), h.Known, err,
 			history.MaxBytes, 4*contract.MaxRecords)
+	}
+}
+
+// TestFindings writes a history by one manager and has the next one read it.
+func TestFindings(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kube := fake.NewClientBuilder().WithScheme(scheme).Build()
+	run := &v1alpha1.TrainingRun{ObjectMeta: metav1.ObjectMeta{Name: "r", Namespace: "n", UID: "u"}}
+	reply := contract.HeartbeatReply{RunUID: "u", Progress: contract.Progress{Phase: contract.PhaseTraining}}
+	for n := range int64(10) {
+		reply.Records = append(reply.Records, contract.Record{Number: n + 1, Step: n + 1, Lineage: "l",
+			Metrics: map[string]float64{contract.MetricReward: 0, "env/all/by_group/frac_mixed": 0}})
+	}
+	writer := NewHistoryWriter(kube, kube, time.Now)
+	if findings, ok := writer.Findings(run); ok {
+		t.Errorf("Findings() = %v before the history is read, want not ok", findings)
+	}
+	writer.Write(t.Context(), run, "pod", &reply, time.Second)
+	next := NewHistoryWriter(kube, kube, time.Now)
+	next.Known(t.Context(), run, "pod")
+	for name, w := range map[string]*HistoryWriter{"the writer": writer, "the next manager": next} {
+		findings, ok := w.Findings(run)
+		if !ok || len(findings) != 1 || findings[0].Cause != diagnosis.NoGradient {
+			t.Errorf("%s: Findings() = %v, %v, want %s", name, findings, ok, diagnosis.NoGradient)
+		}
 	}
 }

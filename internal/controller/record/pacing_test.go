@@ -29,6 +29,7 @@ func TestDue(t *testing.T) {
 	base.LatestCheckpoint = "s41"
 	base.Checkpoints = []v1alpha1.Checkpoint{{Name: "s41", Step: 41, State: "s41"}}
 	base.Environments = []v1alpha1.EnvironmentStatus{{Name: "e", Reward: new(0.5)}}
+	base.Diagnoses = []v1alpha1.Diagnosis{{Cause: "RepliesCut", Message: "90%"}}
 	// A step changes all figures.
 	step := func(n int64) func(*v1alpha1.TrainingRunStatus) {
 		return func(s *v1alpha1.TrainingRunStatus) {
@@ -40,6 +41,7 @@ func TestDue(t *testing.T) {
 			s.Checkpoints = []v1alpha1.Checkpoint{{Name: "s", Step: n, State: "s"}}
 			s.Environments[0].Reward, s.Environments[0].FaultRatio = new(0.6), new(0.1)
 			s.Attempts[0].ToStep, s.EffectiveTrainingRatio = new(n), new(0.9)
+			s.Diagnoses = []v1alpha1.Diagnosis{{Cause: "RepliesCut", Message: "80%"}}
 		}
 	}
 	cases := map[string]struct {
@@ -62,6 +64,7 @@ func TestDue(t *testing.T) {
 			time.Second, false, 4 * time.Second},
 		"the evaluation of an environment": {func(s *v1alpha1.TrainingRunStatus) { s.Environments[0].PassAt1 = new(0.7) },
 			5 * time.Second, true, 0},
+		"a new diagnosis": {func(s *v1alpha1.TrainingRunStatus) { s.Diagnoses = nil }, time.Second, false, 4 * time.Second},
 		"a message of a condition": {func(s *v1alpha1.TrainingRunStatus) { s.Conditions[0].Message = "another" }, time.Second,
 			false, 4 * time.Second},
 		"a worker fewer": {func(s *v1alpha1.TrainingRunStatus) { s.ReadyWorkers = new(int32(1)) }, time.Second, false,

@@ -42,7 +42,19 @@ func EventsOfRun(every int64, before, after *v1alpha1.TrainingRunStatus) []Event
 		all = append(all, Normal(eventCheckpointSaved, "Checkpoint", fmt.Sprintf("Step %d is saved: %s", c.Step, c.State)))
 	}
 	return slices.Concat(all, originEvents(before, after), optimizerEvents(before, after),
-		conditionEvents(before, after))
+		conditionEvents(before, after), diagnosisEvents(before, after))
+}
+
+// diagnosisEvents returns an event for each cause that is new.
+func diagnosisEvents(before, after *v1alpha1.TrainingRunStatus) []Event {
+	var all []Event
+	for _, d := range after.Diagnoses {
+		known := slices.ContainsFunc(before.Diagnoses, func(b v1alpha1.Diagnosis) bool { return b.Cause == d.Cause })
+		if !known {
+			all = append(all, Warning(d.Cause, "Learn", d.Message))
+		}
+	}
+	return all
 }
 
 // LastingCheckpoint returns a checkpoint that is new and is kept; nil if no such was saved. every is

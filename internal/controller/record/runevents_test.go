@@ -113,3 +113,29 @@ func TestNew(t *testing.T) {
 		})
 	}
 }
+
+func TestDiagnosisEvents(t *testing.T) {
+	diagnosed := func(causes ...string) *v1alpha1.TrainingRunStatus {
+		s := &v1alpha1.TrainingRunStatus{}
+		for _, cause := range causes {
+			s.Diagnoses = append(s.Diagnoses, v1alpha1.Diagnosis{Cause: cause, Message: "Figures of " + cause + "."})
+		}
+		return s
+	}
+	for name, tc := range map[string]struct {
+		before, after *v1alpha1.TrainingRunStatus
+		want          []Event
+	}{
+		"none":             {diagnosed(), diagnosed(), nil},
+		"a cause":          {diagnosed(), diagnosed("A"), []Event{Warning("A", "Learn", "Figures of A.")}},
+		"the same":         {diagnosed("A"), diagnosed("A"), nil},
+		"another":          {diagnosed("A"), diagnosed("B", "A"), []Event{Warning("B", "Learn", "Figures of B.")}},
+		"one that is over": {diagnosed("A"), diagnosed(), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, EventsOfRun(1, tc.before, tc.after)); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

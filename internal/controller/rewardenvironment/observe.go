@@ -16,6 +16,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/controller/configkey"
 	"github.com/tinker-operator/tinker-operator/internal/controller/datafiles"
 	"github.com/tinker-operator/tinker-operator/internal/controller/refusal"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
@@ -24,7 +25,12 @@ import (
 
 // observed is what the cluster had when it was read, once.
 type observed struct {
+	// filled is the environment with the code of ConfigMaps in its spec, of which the definition is made.
+	filled     *v1alpha1.RewardEnvironment
 	definition contract.Definition
+	// code are the digests of that code, and unreadable is why it cannot be read.
+	code       []v1alpha1.CodeStatus
+	unreadable *problem.Problem
 	// digest of the definition, and of the ConfigMap that it reads.
 	digest string
 	// files are the digests of the keys that the definition reads of a ConfigMap, "" for one that does not exist; nil
@@ -44,8 +50,13 @@ type observed struct {
 }
 
 func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironment) (observed, error) {
-	seen := observed{definition: desired.Definition(env.Spec)}
+	seen := observed{filled: env.DeepCopy()}
 	var err error
+	if seen.code, seen.unreadable, err = desired.FillCode(seen.filled.Spec.Reward, seen.filled.Spec.Interaction,
+		configkey.Reader(ctx, r.Live, env.Namespace)); err != nil {
+		return observed{}, err
+	}
+	seen.definition = desired.Definition(seen.filled.Spec)
 	if seen.files, err = datafiles.Read(ctx, r.Live, env.Namespace, seen.definition); err != nil {
 		return observed{}, err
 	}
@@ -80,6 +91,11 @@ func (r *Reconciler) observe(ctx context.Context, env *v1alpha1.RewardEnvironmen
 		seen.podRefused, err = refusal.OfPods(ctx, r.Live, seen.job)
 	}
 	return seen, err
+}
+
+// readsConfigMaps reports whether the environment changes with ConfigMaps, which are looked at now and then.
+func (o *observed) readsConfigMaps() bool {
+	return o.files != nil || o.code != nil || o.unreadable != nil
 }
 
 // add files a Job: as the newest try of the definition, or as one of the others.

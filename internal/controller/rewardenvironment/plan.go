@@ -5,6 +5,7 @@ package rewardenvironment
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ const (
 	maxPause      = 30 * time.Minute
 )
 
-// dataInterval is the time between two looks at the ConfigMap that a data set is read from.
+// dataInterval is the time between two looks at ConfigMaps that have data or code.
 const dataInterval = 15 * time.Second
 
 // lookInterval is the time between two looks at why a probe has no pod.
@@ -55,6 +56,8 @@ type plan struct {
 type found struct {
 	digest string
 	result contract.ProbeResult
+	code   []v1alpha1.CodeStatus
+	image  string
 	at     time.Time
 }
 
@@ -68,6 +71,10 @@ func makePlan(env *v1alpha1.RewardEnvironment, seen observed, now time.Time) pla
 		}
 	}
 	if hasAnswer(env, seen) {
+		return p
+	}
+	if seen.unreadable != nil {
+		p.ready = notReady(*seen.unreadable)
 		return p
 	}
 	if err := seen.definition.Validate(); err != nil {
@@ -122,7 +129,7 @@ func (p plan) withoutImage(env *v1alpha1.RewardEnvironment, seen observed, now t
 	return p.withProbe(env, seen, seen.try+1, now)
 }
 
-// hasAnswer says that this generation has an answer that stays: until its ConfigMap changes, if it reads one.
+// hasAnswer says that this generation has an answer that stays: until a ConfigMap changes that it reads.
 func hasAnswer(env *v1alpha1.RewardEnvironment, seen observed) bool {
 	ready := meta.FindStatusCondition(env.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.ObservedGeneration != env.Generation || ptr.Deref(env.Status.ObservedGeneration,
@@ -130,7 +137,7 @@ func hasAnswer(env *v1alpha1.RewardEnvironment, seen observed) bool {
 		return false
 	}
 	if ready.Reason == v1alpha1.ReasonProbed {
-		return seen.files.Match(env.Status.Dataset)
+		return seen.files.Match(env.Status.Dataset) && seen.unreadable == nil && slices.Equal(seen.code, env.Status.Code)
 	}
 	return ready.Reason == v1alpha1.ReasonSpecInvalid
 }
@@ -148,13 +155,14 @@ func (p plan) withResult(env *v1alpha1.RewardEnvironment, seen observed, t *core
 		return p.withRetry(env, seen, t.FinishedAt.Time, changed, now)
 	}
 	if result.OK {
-		digest, err := environmentDigest(seen.definition, result)
+		image := desired.ImageOfProbe(seen.definition, podstate.ImageID(seen.pod, desired.FunctionContainer(env.Name)))
+		digest, err := environmentDigest(seen.definition, result, image)
 		if err != nil {
 			p.ready = notReady(problem.Problem{Code: problem.Invalid, Evidence: err.Error()})
 			return p
 		}
 		p.ready = status.True(v1alpha1.ConditionReady, v1alpha1.ReasonProbed, "The probe found tasks and graded a reply.")
-		p.found = &found{digest: digest, result: result, at: t.FinishedAt.Time}
+		p.found = &found{digest: digest, result: result, code: seen.code, image: image, at: t.FinishedAt.Time}
 		return p
 	}
 	failed := notReady(problem.Problem{Code: result.Reason, Evidence: strings.TrimRight(result.Message, ". ")})

@@ -75,7 +75,19 @@ func terminatedPod(message string, since time.Duration) *corev1.Pod {
 	}})
 }
 
-const good = `{"ok":true,"splits":[{"name":"test","tasks":1},{"name":"train","tasks":9}],"canaryReward":1,"declaresTools":true}`
+// hasCode gives the status the digest of the code of reward.python, and readsCode is what there is now.
+func hasCode(digest string) func(*v1alpha1.RewardEnvironment) {
+	return func(env *v1alpha1.RewardEnvironment) {
+		env.Status.Code = []v1alpha1.CodeStatus{{Function: "reward.python", SHA256: digest}}
+	}
+}
+
+func readsCode(digest string) func(*observed) {
+	return func(o *observed) { o.code = []v1alpha1.CodeStatus{{Function: "reward.python", SHA256: digest}} }
+}
+
+const good = `{"ok":true,"splits":[{"name":"test","tasks":1},{"name":"train","tasks":9}],"canaryReward":1,` +
+	`"declaresTools":true}`
 
 func TestPlan(t *testing.T) {
 	running := probePod(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
@@ -189,6 +201,19 @@ func TestPlan(t *testing.T) {
 			reported{}},
 		"an answer stays without the Job": {newEnvironment(ready("True", "Probed", 2)), seen(0, nil), reported{}},
 		"a bad answer stays":              {newEnvironment(ready("False", "SpecInvalid", 2)), seen(0, nil), reported{}},
+		"code that is missing": {newEnvironment(), seen(0, nil, func(o *observed) {
+			o.unreadable = &problem.Problem{Code: problem.CodeUnavailable, Evidence: "w"}
+		}), reported{Ready: "False Unavailable"}},
+		"code that was probed stays": {newEnvironment(ready("True", "Probed", 2), hasCode("1")), seen(0, nil, readsCode("1")),
+			reported{}},
+		"code that has changed is probed": {newEnvironment(ready("True", "Probed", 2), hasCode("1")),
+			seen(0, nil, readsCode("2")), reported{Ready: "Unknown Probing", Probe: 1}},
+		"code that was deleted is told": {newEnvironment(ready("True", "Probed", 2), hasCode("1")),
+			seen(0, nil, func(o *observed) {
+				o.unreadable = &problem.Problem{Code: problem.CodeUnavailable, Evidence: "w"}
+			}), reported{Ready: "False Unavailable"}},
+		"code that is there again": {newEnvironment(ready("False", "Unavailable", 2), hasCode("1")),
+			seen(0, nil, readsCode("1")), reported{Ready: "Unknown Probing", Probe: 1}},
 		"another generation is probed": {newEnvironment(ready("True", "Probed", 1)), seen(0, nil),
 			reported{Ready: "Unknown Probing", Probe: 1}},
 		"an empty spec is not probed": {newEnvironment(),
@@ -258,7 +283,7 @@ func TestFailureStaysWhileProbeIsRetried(t *testing.T) {
 
 func TestTooManySplits(t *testing.T) {
 	result := contract.ProbeResult{OK: true, Splits: make([]contract.ProbeSplit, 33)}
-	if _, err := environmentDigest(contract.Definition{}, result); err == nil {
+	if _, err := environmentDigest(contract.Definition{}, result, ""); err == nil {
 		t.Error("more splits were taken than a status has room for")
 	}
 }
@@ -290,5 +315,29 @@ func TestRefusalStaysAfterManagerRestart(t *testing.T) {
 	running := probePod(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 	if c := computeStatus(env, makePlan(env, seen(1, running), now), now).Conditions[0]; c.Reason != "Probing" {
 		t.Errorf("a probe that runs: Ready says %s, want Probing", c.Reason)
+	}
+}
+
+// TestImageOfModules has the status and the digest follow the image that the pod of the probe had.
+func TestImageOfModules(t *testing.T) {
+	env := newEnvironment(func(env *v1alpha1.RewardEnvironment) {
+		env.Spec.Reward.ExactMatch = nil
+		env.Spec.Reward.Python = &environment.Python{Source: environment.Source{Module: "rewards"}}
+	})
+	digests := map[string]bool{}
+	for _, image := range []string{"own@sha256:aa", "own@sha256:bb", "sha256:cc"} {
+		pod := terminatedPod(good, 0)
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "install-runner", ImageID: "operator@sha256:dd"},
+			{Name: desired.FunctionContainer("env"), ImageID: image}}
+		got := computeStatus(env, makePlan(env, seen(1, pod, func(o *observed) {
+			o.definition = desired.Definition(env.Spec)
+		}), now), now)
+		if got.Image != image {
+			t.Errorf("image %q, want %q", got.Image, image)
+		}
+		digests[got.Digest] = true
+	}
+	if len(digests) != 3 {
+		t.Errorf("three images have %d digests", len(digests))
 	}
 }

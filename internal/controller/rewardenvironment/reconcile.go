@@ -90,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	if p.probe > 0 {
-		err := r.startProbe(ctx, env, seen, p.probe)
+		err := r.startProbe(ctx, seen, p.probe)
 		if r.refusals.Record(env, v1alpha1.RoleProbe, desired.ProbeName(env, seen.digest, p.probe), err, r.Now()) {
 			return ctrl.Result{RequeueAfter: time.Second}, nil // The status then reports it.
 		} else if err != nil {
@@ -100,23 +100,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		newest.started = r.Now()
 		r.probes.Set(env, newest)
 	}
-	if seen.files != nil && (p.requeue == 0 || p.requeue > dataInterval) {
+	if seen.readsConfigMaps() && (p.requeue == 0 || p.requeue > dataInterval) {
 		p.requeue = dataInterval
 	}
 	return ctrl.Result{RequeueAfter: p.requeue}, r.apply(ctx, env, p)
 }
 
 // startProbe makes a probe's Job and what it reads.
-func (r *Reconciler) startProbe(ctx context.Context, env *v1alpha1.RewardEnvironment, seen observed, try int32) error {
+func (r *Reconciler) startProbe(ctx context.Context, seen observed, try int32) error {
 	definition, err := contract.EncodeDefinition(seen.definition)
 	if err != nil {
 		return err
 	}
-	config := desired.ProbeConfig(env, definition, seen.digest, try)
+	config := desired.ProbeConfig(seen.filled, definition, seen.digest, try)
 	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, config)); err != nil {
 		return fmt.Errorf("creating probe definition: %w", err)
 	}
-	job := desired.ProbeJob(env, seen.digest, try, r.Settings)
+	job := desired.ProbeJob(seen.filled, seen.digest, try, r.Settings)
 	if err := client.IgnoreAlreadyExists(r.Client.Create(ctx, job)); err != nil {
 		return fmt.Errorf("creating probe job: %w", err)
 	}

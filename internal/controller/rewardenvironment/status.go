@@ -39,6 +39,7 @@ func computeStatus(env *v1alpha1.RewardEnvironment, p plan, now time.Time) v1alp
 	if reward := p.found.result.CanaryReward; reward != nil {
 		next.CanaryReward = ptr.To(status.Round(*reward))
 	}
+	next.Code, next.Image = p.found.code, p.found.image
 	next.Deterministic = p.found.result.Deterministic
 	next.DeclaresTools = ptr.To(p.found.result.DeclaresTools)
 	next.Dataset = datasetStatus(p.found.result.Contents)
@@ -66,8 +67,9 @@ func keepFailure(env *v1alpha1.RewardEnvironment, p plan) status.Condition {
 	return *was
 }
 
-// environmentDigest digests a definition and the result of its probe: runs pin this digest.
-func environmentDigest(definition contract.Definition, result contract.ProbeResult) (string, error) {
+// environmentDigest digests a definition, the result of its probe and the image of its modules, if it has any: runs pin
+// this digest.
+func environmentDigest(definition contract.Definition, result contract.ProbeResult, image string) (string, error) {
 	if len(result.Splits) > maxSplits {
 		return "", fmt.Errorf("the environment has %d splits, at most %d are supported", len(result.Splits), maxSplits)
 	}
@@ -75,7 +77,8 @@ func environmentDigest(definition contract.Definition, result contract.ProbeResu
 		Definition contract.Definition
 		Splits     []contract.ProbeSplit
 		Contents   *contract.DataContents `json:",omitempty"`
-	}{definition, result.Splits, result.Contents})
+		Image      string                 `json:",omitempty"`
+	}{definition, result.Splits, result.Contents, image})
 	if err != nil {
 		return "", fmt.Errorf("digesting environment: %w", err)
 	}

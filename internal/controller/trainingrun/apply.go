@@ -65,7 +65,7 @@ func (r *Reconciler) apply(ctx context.Context, run *v1alpha1.TrainingRun, seen 
 			return 0, err
 		}
 	}
-	if p.workers || p.start > 0 {
+	if (p.workers || p.start > 0) && (desired.HasWorkers(run) || seen.Rollout != nil) {
 		wait, err := r.reconcileWorkers(ctx, run, seen, p)
 		if err != nil {
 			return 0, err
@@ -205,7 +205,7 @@ func (r *Reconciler) expire(ctx context.Context, run *v1alpha1.TrainingRun) erro
 	if now == nil || now.UID != run.UID || now.Spec.TTLSecondsAfterFinished == nil || now.Status.CompletionTime == nil {
 		return nil
 	}
-	if retried(now) {
+	if goesOn(now) {
 		return nil
 	}
 	if left := now.Status.CompletionTime.Add(seconds(*now.Spec.TTLSecondsAfterFinished)).Sub(r.Now()); left > 0 {

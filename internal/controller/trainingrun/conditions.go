@@ -100,7 +100,7 @@ func (v view) reply() *contract.HeartbeatReply {
 }
 
 func completeCondition(v view) status.Condition {
-	return finalCondition(v, v1alpha1.ConditionComplete, "The run has not completed.")
+	return finalCondition(v, v1alpha1.ConditionComplete, notComplete)
 }
 
 func failedCondition(v view) status.Condition {
@@ -113,9 +113,12 @@ func finalOf(f attempt.Final) status.Condition {
 	return c
 }
 
-const notFailed = "The run has not failed."
+const (
+	notComplete = "The run has not completed."
+	notFailed   = "The run has not failed."
+)
 
-// finalCondition stays True, except that of a failed run that is tried again.
+// finalCondition stays True, unless the run goes on.
 func finalCondition(v view, kind, otherwise string) status.Condition {
 	if f := v.plan.final; f != nil && f.Condition == kind {
 		return finalOf(*f)
@@ -225,6 +228,8 @@ func rolloutsCondition(v view) status.Condition {
 	wanted := v.seen.Queue.Workers(v.run)
 	obstacle, refused := v.workersRefused()
 	switch {
+	case !v.hasWorkers():
+		return status.True(kind, v1alpha1.ReasonRunning, "The learner answers. The run samples nothing and has no workers.")
 	case v.seen.Rollout == nil && !refused:
 		return status.False(kind, v1alpha1.ReasonNotStarted, "The workers have not been made yet.")
 	case v.seen.Rollout == nil:
@@ -286,7 +291,8 @@ func progressOfLearner(v view, reply contract.HeartbeatReply) status.Condition {
 	if former := endpointProblem(v); former != nil {
 		return *former // since nothing shows yet that it was repaired
 	}
-	if reply.Progress.WorkersSeen == 0 && v.seen.WorkersReady() == 0 && reply.Progress.Phase != contract.PhaseOpening {
+	if v.hasWorkers() && reply.Progress.WorkersSeen == 0 && v.seen.WorkersReady() == 0 &&
+		reply.Progress.Phase != contract.PhaseOpening {
 		if c, refused := v.workersRefused(); refused {
 			return c.As(kind, metav1.ConditionFalse)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
@@ -34,6 +35,9 @@ func acceptedCondition(v view) status.Condition {
 		return *c
 	}
 	message := "The spec makes a run." + earlierRun(v.next.EarlierRun)
+	if untested := desired.Untested(v.run.Spec.Model); untested != "" {
+		message += " " + untested
+	}
 	switch found := v.next.Capabilities; {
 	case found != nil && slices.Contains(found.Unsupported, contract.CapabilitySeed):
 		message += " The endpoint refuses seeds of 63 bits: samples are drawn with seeds of 31 bits."

@@ -113,3 +113,6 @@ func (v view) isProgressing(is metav1.ConditionStatus, reason string) bool {
 	c := meta.FindStatusCondition(v.next.Conditions, v1alpha1.ConditionProgressing)
 	return c.Status == is && c.Reason == reason
 }
+
+// hasWorkers says that the run has workers, or had some that are still there.
+func (v view) hasWorkers() bool { return desired.HasWorkers(v.run) || v.seen.Rollout != nil }

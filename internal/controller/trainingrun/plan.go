@@ -29,7 +29,7 @@ import (
 type plan struct {
 	// ending of the newest attempt, when it has just ended.
 	ending *attempt.Ending
-	// next is the status with that ending, or of a failed run that is tried again; nil when it stays as it is.
+	// next is the status with that ending, or of a run that is over and goes on; nil when it stays as it is.
 	next *v1alpha1.TrainingRunStatus
 	// final ends the run.
 	final *attempt.Final
@@ -65,7 +65,8 @@ type plan struct {
 	credentialsChanged bool
 	// apiKeyChanged says that the learner is restarted because tinker.apiKeySecretKeyRef has changed.
 	apiKeyChanged bool
-	// settingsChanged says that the learner is restarted because what decides the weights was changed before a first step.
+	// settingsChanged says that the learner is restarted because what decides the weights was changed before a first
+	// step.
 	settingsChanged bool
 	// terminating says that the run's namespace is being deleted.
 	terminating bool
@@ -78,12 +79,12 @@ type plan struct {
 // maxRequeue bounds how long a run that waits is not reconciled.
 const maxRequeue = 5 * time.Minute
 
-// makePlan decides, in this order: a run that is over is cleaned up, unless it failed and is to be tried again; the
+// makePlan decides, in this order: a run that is over is cleaned up, unless it is to go on; the
 // newest attempt continues, or has ended; its ending ends the run; a suspended run gets no attempt, nor does a run
 // whose Job another controller has suspended; otherwise the next attempt starts, after its back-off.
 func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan {
 	p := plan{desired: contract.DesiredRun, deletes: earlierJobs(run, seen, now)}
-	retrying := status.RunFinished(run) && retried(run)
+	retrying := goesOn(run)
 	switch {
 	case retrying:
 		run = run.DeepCopy()
@@ -102,8 +103,7 @@ func makePlan(run *v1alpha1.TrainingRun, seen observe.State, now time.Time) plan
 		}
 		next := withEnding(run, seen, *p.ending, now)
 		p.next = &next
-		failures := ptr.Deref(next.FailuresSinceCheckpoint, 0)
-		if p.final = attempt.Finish(run.Spec.FailurePolicy, next.Attempts, failures, *p.ending); p.final != nil {
+		if p.final = finalOfEnding(run, next, *p.ending); p.final != nil {
 			explainFinal(run, seen, p.final)
 			p.deletes = append(p.deletes, lingering(seen, status.NewestAttempt(run))...)
 			return p
@@ -150,19 +150,42 @@ func knowsWorkers(run *v1alpha1.TrainingRun, seen observe.State) bool {
 	return seen.Rollout != nil || seen.Learners[status.NewestAttempt(run)].Job != nil
 }
 
+// goesOn says that a run which is over is not to be: it failed and is to be tried again, or it is complete and was
+// given more steps.
+func goesOn(run *v1alpha1.TrainingRun) bool {
+	return retried(run) || status.IsTrue(run.Status.Conditions, v1alpha1.ConditionComplete) && desired.Raised(run)
+}
+
+// finalOfEnding says whether the end of the newest attempt ends the run: one that has made all of its steps does not
+// where the spec has more by now.
+func finalOfEnding(run *v1alpha1.TrainingRun, next v1alpha1.TrainingRunStatus, end attempt.Ending) *attempt.Final {
+	final := attempt.Finish(run.Spec.FailurePolicy, next.Attempts, ptr.Deref(next.FailuresSinceCheckpoint, 0), end)
+	if final == nil || final.Condition != v1alpha1.ConditionComplete {
+		return final
+	}
+	ended := *run
+	ended.Status = next
+	if desired.Raised(&ended) {
+		return nil
+	}
+	return final
+}
+
 // retried says that a failed run is to be tried again.
 func retried(run *v1alpha1.TrainingRun) bool {
 	return status.IsTrue(run.Status.Conditions, v1alpha1.ConditionFailed) &&
 		*run.Spec.RetryGeneration > ptr.Deref(run.Status.ObservedRetryGeneration, 0)
 }
 
-// withRetry is the status of a failed run that is tried again: what it was fixed to and its attempts stay.
+// withRetry is the status of a run that was over and goes on: what it was fixed to and its attempts stay.
 func withRetry(before v1alpha1.TrainingRunStatus, now time.Time) v1alpha1.TrainingRunStatus {
 	next := *before.DeepCopy()
 	next.CompletionTime, next.FailuresSinceCheckpoint = nil, ptr.To[int32](0)
 	generation := ptr.Deref(next.ObservedGeneration, 0)
 	status.Set(&next.Conditions, &next.Codes, generation, now,
 		status.False(v1alpha1.ConditionFailed, v1alpha1.ReasonAsExpected, notFailed))
+	status.Set(&next.Conditions, &next.Codes, generation, now,
+		status.False(v1alpha1.ConditionComplete, v1alpha1.ReasonAsExpected, notComplete))
 	return next
 }
 

@@ -151,6 +151,7 @@ func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.TrainingRun) (ob
 		return observe.State{}, err
 	}
 	seen.Credentials = r.credentialsName(run)
+	seen.Findings, seen.Diagnosed = r.history.Findings(run)
 	return seen, r.observeQueue(ctx, run, &seen)
 }
 

@@ -42,10 +42,10 @@ func formerTag(run *v1alpha1.TrainingRun) string {
 }
 
 // detach takes the attempts out of a status that was restored with a run, since none of them is the run's own, and
-// writes that. What the former run had reached stays. A run that was over stays as it is unless it is tried again.
+// writes that. What the former run had reached stays. A run that was over stays as it is unless it goes on.
 func (r *Reconciler) detach(ctx context.Context, run *v1alpha1.TrainingRun) error {
 	former := formerUID(run)
-	over := status.RunFinished(run) && !retried(run)
+	over := status.RunFinished(run) && !goesOn(run)
 	if former == "" || over || run.Status.StartTime == nil && run.Status.RunUID != "" {
 		return nil
 	}

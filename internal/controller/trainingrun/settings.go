@@ -17,18 +17,18 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-// settingsChanged says that what decides the weights was changed since the newest attempt's learner was created, and
-// may still be. Of a learner whose Job is deleted already, the status has what was changed.
+// settingsChanged says that what decides the weights, or the number of steps, was changed since the newest attempt's
+// learner was created, while both may still be changed in any way. Of a learner whose Job is deleted already, the
+// status has what was changed.
 func settingsChanged(run *v1alpha1.TrainingRun, seen observe.State) bool {
 	if observe.SettingsFixed(run) {
 		return false
 	}
 	job := seen.Learners[status.NewestAttempt(run)].Job
 	if job == nil {
-		return slices.ContainsFunc(run.Status.PendingChanges, desired.DecidesWeights)
+		return slices.ContainsFunc(run.Status.PendingChanges, desired.RestartsUnfixed)
 	}
-	changed, _ := desired.ChangedSettings(run, job.Annotations)
-	return len(changed) > 0
+	return slices.ContainsFunc(desired.PendingChanges(run, job), desired.RestartsUnfixed)
 }
 
 // explainFinal says of a run that completes that its spec was changed too late.
@@ -59,8 +59,8 @@ func settingsFixed(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus, 
 	if job == nil {
 		return ptr.To(end != nil && end.Cause == contract.CauseCompleted && !settingsChanged(run, seen))
 	}
-	changed, known := desired.ChangedSettings(run, job.Annotations)
-	return ptr.To(len(changed) == 0 && known)
+	_, known := desired.ChangedSettings(run, job.Annotations)
+	return ptr.To(known && !settingsChanged(run, seen))
 }
 
 // fixedAtStart is settingsFixed of a run that a former version of the operator started. While that version's learner

@@ -50,6 +50,13 @@ func (r *Reconciler) prepare(ctx context.Context, run *v1alpha1.TrainingRun, see
 	if blocked != nil {
 		return p.withBlock(blocked, seconds(*run.Spec.StalledAfterSeconds)), nil
 	}
+	if blocked, err = r.addTexts(ctx, run, seen, &input); err != nil {
+		p.start = 0
+		return p, err
+	}
+	if blocked != nil {
+		return p.withBlock(blocked, 0), nil
+	}
 	file, err := desired.File(input)
 	if newest := files.Newest(); err == nil && newest != nil && newest.SpecDigest != file.SpecDigest &&
 		ptr.Deref(run.Status.Step, 0) == 0 {
@@ -118,6 +125,9 @@ func (r *Reconciler) fileInput(run *v1alpha1.TrainingRun, seen observe.State, fi
 		input.InitFrom = matching.Fixed.InitFrom.Checkpoint
 	default:
 		input.InitFrom, blocked = resolve.InitFrom(run, seen.Source)
+		if blocked != nil && seen.Cycle != "" {
+			blocked = &problem.Problem{Code: problem.InitFromCycle, Evidence: seen.Cycle}
+		}
 	}
 	if blocked == nil && !r.Settings.SharedServers {
 		blocked = resolve.SharedServers(input.Pins)

@@ -31,7 +31,7 @@ func computeStatus(run *v1alpha1.TrainingRun, seen observe.State, p plan, now ti
 	next.ObservedGeneration = ptr.To(run.Generation)
 	next.ObservedRetryGeneration = ptr.To(*run.Spec.RetryGeneration)
 	if p.start > 0 {
-		attempt.Record(&next, p.file, p.start, now)
+		attempt.Record(&next, run.Spec, p.file, p.start, now)
 	}
 	if p.final != nil {
 		next.CompletionTime = ptr.To(metav1.NewTime(now))
@@ -40,6 +40,9 @@ func computeStatus(run *v1alpha1.TrainingRun, seen observe.State, p plan, now ti
 		next.PendingChanges = nil
 	} else if job != nil { // Otherwise the learner, whose Job is deleted, ends.
 		next.PendingChanges = desired.PendingChanges(run, job)
+	}
+	if seen.Diagnosed {
+		next.Diagnoses = status.Diagnoses(seen.Findings)
 	}
 	next.Queue = queueStatus(run, seen)
 	next.WorkerSelector = desired.WorkerSelector(run)

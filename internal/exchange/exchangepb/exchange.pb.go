@@ -616,7 +616,10 @@ type Tokens struct {
 	JudgeSampled int64                  `protobuf:"varint,4,opt,name=judge_sampled,json=judgeSampled,proto3" json:"judge_sampled,omitempty"`
 	Reference    int64                  `protobuf:"varint,5,opt,name=reference,proto3" json:"reference,omitempty"`
 	// What the requests without an answer may cost at most.
-	Unconfirmed   int64 `protobuf:"varint,6,opt,name=unconfirmed,proto3" json:"unconfirmed,omitempty"`
+	Unconfirmed int64 `protobuf:"varint,6,opt,name=unconfirmed,proto3" json:"unconfirmed,omitempty"`
+	// Those of the prompt tokens that the endpoint had in its cache.
+	CachedPrompt  int64 `protobuf:"varint,7,opt,name=cached_prompt,json=cachedPrompt,proto3" json:"cached_prompt,omitempty"`
+	Teacher       int64 `protobuf:"varint,8,opt,name=teacher,proto3" json:"teacher,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -689,6 +692,20 @@ func (x *Tokens) GetReference() int64 {
 func (x *Tokens) GetUnconfirmed() int64 {
 	if x != nil {
 		return x.Unconfirmed
+	}
+	return 0
+}
+
+func (x *Tokens) GetCachedPrompt() int64 {
+	if x != nil {
+		return x.CachedPrompt
+	}
+	return 0
+}
+
+func (x *Tokens) GetTeacher() int64 {
+	if x != nil {
+		return x.Teacher
 	}
 	return 0
 }
@@ -2334,9 +2351,11 @@ type Segment struct {
 	// float32 or empty.
 	ReferenceLogprobs []byte `protobuf:"bytes,5,opt,name=reference_logprobs,json=referenceLogprobs,proto3" json:"reference_logprobs,omitempty"`
 	// The replies in the segment; empty where the trajectory has no step_rewards.
-	Steps         []*Step `protobuf:"bytes,6,rep,name=steps,proto3" json:"steps,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Steps []*Step `protobuf:"bytes,6,rep,name=steps,proto3" json:"steps,omitempty"`
+	// float32 or empty; one a token, 0 where the token is not an action.
+	TeacherLogprobs []byte `protobuf:"bytes,7,opt,name=teacher_logprobs,json=teacherLogprobs,proto3" json:"teacher_logprobs,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Segment) Reset() {
@@ -2407,6 +2426,13 @@ func (x *Segment) GetReferenceLogprobs() []byte {
 func (x *Segment) GetSteps() []*Step {
 	if x != nil {
 		return x.Steps
+	}
+	return nil
+}
+
+func (x *Segment) GetTeacherLogprobs() []byte {
+	if x != nil {
+		return x.TeacherLogprobs
 	}
 	return nil
 }
@@ -2818,14 +2844,16 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\n" +
 	"GroupSpent\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x127\n" +
-	"\x04used\x18\x02 \x01(\v2#.tinker_operator.exchange.v1.TokensR\x04used\"\xc2\x01\n" +
+	"\x04used\x18\x02 \x01(\v2#.tinker_operator.exchange.v1.TokensR\x04used\"\x81\x02\n" +
 	"\x06Tokens\x12\x16\n" +
 	"\x06prompt\x18\x01 \x01(\x03R\x06prompt\x12\x18\n" +
 	"\asampled\x18\x02 \x01(\x03R\asampled\x12!\n" +
 	"\fjudge_prompt\x18\x03 \x01(\x03R\vjudgePrompt\x12#\n" +
 	"\rjudge_sampled\x18\x04 \x01(\x03R\fjudgeSampled\x12\x1c\n" +
 	"\treference\x18\x05 \x01(\x03R\treference\x12 \n" +
-	"\vunconfirmed\x18\x06 \x01(\x03R\vunconfirmed\"\x86\x01\n" +
+	"\vunconfirmed\x18\x06 \x01(\x03R\vunconfirmed\x12#\n" +
+	"\rcached_prompt\x18\a \x01(\x03R\fcachedPrompt\x12\x18\n" +
+	"\ateacher\x18\b \x01(\x03R\ateacher\"\x86\x01\n" +
 	"\vStoredGroup\x127\n" +
 	"\x03key\x18\x01 \x01(\v2%.tinker_operator.exchange.v1.GroupKeyR\x03key\x12>\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2$.tinker_operator.exchange.v1.OutcomeR\aoutcome\"\x90\x02\n" +
@@ -2977,14 +3005,15 @@ const file_internal_exchange_exchangepb_exchange_proto_rawDesc = "" +
 	"\tJudgement\x12\x1c\n" +
 	"\tcriterion\x18\x01 \x01(\tR\tcriterion\x12\x16\n" +
 	"\x06rating\x18\x02 \x01(\x01R\x06rating\x12\x1c\n" +
-	"\trationale\x18\x03 \x01(\tR\trationale\"\xd3\x01\n" +
+	"\trationale\x18\x03 \x01(\tR\trationale\"\xfe\x01\n" +
 	"\aSegment\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\x05R\x04turn\x12\x16\n" +
 	"\x06tokens\x18\x02 \x01(\fR\x06tokens\x12\x18\n" +
 	"\aactions\x18\x03 \x01(\fR\aactions\x12\x1a\n" +
 	"\blogprobs\x18\x04 \x01(\fR\blogprobs\x12-\n" +
 	"\x12reference_logprobs\x18\x05 \x01(\fR\x11referenceLogprobs\x127\n" +
-	"\x05steps\x18\x06 \x03(\v2!.tinker_operator.exchange.v1.StepR\x05steps\".\n" +
+	"\x05steps\x18\x06 \x03(\v2!.tinker_operator.exchange.v1.StepR\x05steps\x12)\n" +
+	"\x10teacher_logprobs\x18\a \x01(\fR\x0fteacherLogprobs\".\n" +
 	"\x04Step\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\x05R\x03end\"\x92\x01\n" +

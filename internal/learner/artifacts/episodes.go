@@ -24,6 +24,15 @@ func RunFiles(runUID string) (episodes, rows, chunks string) {
 	return path.Join(runUID, episodesDir), path.Join(runUID, rowsName), path.Join(runUID, chunkPrefix(rowsName)) + "-"
 }
 
+// MetricLines returns the names, below that of the store, of a run's metrics.jsonl and evaluations.jsonl, and what the
+// names begin with of the objects that have their lines at a URL.
+func MetricLines(runUID string) (metrics, evaluations [2]string) {
+	of := func(file string) [2]string {
+		return [2]string{path.Join(runUID, file), path.Join(runUID, chunkPrefix(file)) + "-"}
+	}
+	return of(metricsName), of(evaluationsName)
+}
+
 // CommittedVersions returns the versions of a file with committed rows, by the names of EpisodesKey.
 func CommittedVersions(rows []byte) map[string]bool {
 	committed := map[string]bool{}

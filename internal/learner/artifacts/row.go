@@ -60,6 +60,8 @@ type Evaluation struct {
 	Metrics map[string]float64 `json:"metrics,omitempty"`
 	// Usage is what the evaluation itself used, in results of earlier versions of the program.
 	Usage spending.Usage `json:"usage,omitzero"`
+	// Trained is how many tokens of held-out rows were passed through the model.
+	Trained int64 `json:"trained,omitempty"`
 	// Lost says why there is no result and will never be one.
 	Lost string `json:"lost,omitempty"`
 }

@@ -158,9 +158,17 @@ func (b *Book) Score(v rl.Version, value float64) {
 	b.best = slices.DeleteFunc(b.best, func(s scored) bool { return s.version == v })
 	b.best = append(b.best, scored{version: v, value: value})
 	slices.SortStableFunc(b.best, func(x, y scored) int {
-		return cmp.Or(cmp.Compare(y.value, x.value), cmp.Compare(x.version.Step, y.version.Step))
+		return cmp.Or(b.compare(y.value, x.value), cmp.Compare(x.version.Step, y.version.Step))
 	})
 	b.best = b.best[:min(len(b.best), b.config.Best)]
+}
+
+// compare orders values of the metric, the worse first.
+func (b *Book) compare(x, y float64) int {
+	if contract.LowerIsBetter(b.config.Metric) {
+		x, y = y, x
+	}
+	return cmp.Compare(x, y)
 }
 
 // List returns the newest states of the chain up to a step, each with its sampler weights, and the best state.

@@ -40,16 +40,22 @@ func TestScore(t *testing.T) {
 		keep   int
 		scores []score
 		want   []int64
+		metric string
 	}{
-		"nothing is scored":                 {2, nil, nil},
-		"the highest is the best":           {2, []score{{1, 0.2}, {2, 0.9}, {3, 0.5}}, []int64{2, 3}},
-		"of equal ones the earlier is best": {2, []score{{3, 0.5}, {1, 0.5}, {2, 0.1}}, []int64{1, 3}},
-		"a later score replaces an earlier": {2, []score{{1, 0.9}, {2, 0.5}, {1, 0.1}}, []int64{2, 1}},
-		"none is kept":                      {0, []score{{1, 0.9}}, nil},
+		"nothing is scored": {keep: 2},
+		"the highest is best": {2, []score{{1, 0.2}, {2, 0.9}, {3, 0.5}}, []int64{2, 3},
+			contract.MetricPassAt1},
+		"of equal ones the earlier is best": {2, []score{{3, 0.5}, {1, 0.5}, {2, 0.1}}, []int64{1, 3}, ""},
+		"a later score replaces an earlier": {2, []score{{1, 0.9}, {2, 0.5}, {1, 0.1}}, []int64{2, 1}, ""},
+		"none is kept":                      {0, []score{{1, 0.9}}, nil, ""},
+		"the lowest likelihood lost is the best": {2, []score{{1, 0.2}, {2, 0.9}, {3, 0.5}}, []int64{1, 3},
+			contract.MetricHeldOutNLL},
+		"that of a split":                         {1, []score{{1, 0.2}, {2, 0.1}}, []int64{2}, "test/held/nll"},
+		"of equally low ones the earlier is best": {1, []score{{3, 0.5}, {1, 0.5}}, []int64{1}, contract.MetricNLL},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			book := NewBook(Config{Best: tc.keep})
+			book := NewBook(Config{Best: tc.keep, Metric: tc.metric})
 			for _, s := range tc.scores {
 				book.Score(version(s.step), s.value)
 			}

@@ -68,17 +68,21 @@ func (s Schedule) Environments() map[string][]contract.Environment {
 
 // IsDue reports whether a version is evaluated. A run that only evaluates has version 0 alone.
 func (s Schedule) IsDue(step int64) bool {
+	if s.Digest == "" || s.steps == 0 {
+		return s.Digest != "" && step == 0
+	}
+	return IsDue(s.spec, step, s.steps)
+}
+
+// IsDue reports whether an evaluation says that a version of a run of so many steps is evaluated.
+func IsDue(e contract.Evaluation, step, steps int64) bool {
 	switch {
-	case s.Digest == "":
-		return false
-	case s.steps == 0:
-		return step == 0
 	case step == 0:
-		return s.spec.Before
-	case step == s.steps && s.spec.After:
+		return e.Before
+	case step == steps && e.After:
 		return true
 	}
-	return s.spec.EverySteps > 0 && step%s.spec.EverySteps == 0
+	return e.EverySteps > 0 && step%e.EverySteps == 0
 }
 
 // Leases lists the groups of an evaluation: every task of every split, in order. They have the same seeds in each

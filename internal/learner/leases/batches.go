@@ -91,7 +91,7 @@ func NewBatchSource(table *Table, config BatchConfig) *BatchSource {
 // Reset begins at a position with the versions of a new model that can be sampled there, the oldest first and without a
 // gap up to the position's own.
 func (s *BatchSource) Reset(at rl.Position, versions []Version) {
-	s.beginModel()
+	s.table.BeginModel()
 	s.mu.Lock()
 	s.at = at
 	clear(s.versions)

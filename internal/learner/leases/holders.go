@@ -83,17 +83,24 @@ func (h *holders) check() error {
 	return nil
 }
 
-// beginModel forgets who may sample the models before. It is called before the weights of the next one are leased.
-func (s *BatchSource) beginModel() {
-	s.table.mu.Lock()
-	defer s.table.mu.Unlock()
-	s.table.holders = newHolders()
-	clear(s.table.missing) // what was missing is found elsewhere, or made again; and a worker may have been told so once
+// BeginModel forgets who may sample the models before. It is called before the weights of the next one are leased.
+func (t *Table) BeginModel() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.holders = newHolders()
+	clear(t.missing) // what was missing is found elsewhere, or made again; and a worker may have been told so once
 }
 
-// CheckNotSampled returns ErrSampled, with the worker, unless each lease since Reset has ended with all its samples.
-func (s *BatchSource) CheckNotSampled() error {
-	s.table.mu.Lock()
-	defer s.table.mu.Unlock()
-	return s.table.holders.check()
+// CheckNotSampled returns ErrSampled, with the worker, unless each lease since BeginModel has ended with all its
+// samples.
+func (t *Table) CheckNotSampled() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.holders.check()
 }
+
+// CheckNotSampled is the method of the table.
+func (s *BatchSource) CheckNotSampled() error { return s.table.CheckNotSampled() }
+
+// Reject makes a tombstone of a group that the endpoint refuses, here and at its workers.
+func (s *BatchSource) Reject(key rl.Key, why string) { s.table.Reject(key, rl.InvalidTokens, why) }

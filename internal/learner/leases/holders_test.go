@@ -13,7 +13,7 @@ import (
 )
 
 // beginModel does what a source does before it demands the groups of a new model.
-func beginModel(f *fixture) { (&BatchSource{table: f.Table}).beginModel() }
+func beginModel(f *fixture) { f.BeginModel() }
 
 // TestCheckNotSampled leases slot 0 to w0 and then has slot 0 known, by way of w1 if w0 does not submit it.
 func TestCheckNotSampled(t *testing.T) {

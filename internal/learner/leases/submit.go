@@ -5,7 +5,9 @@ package leases
 
 import (
 	"fmt"
+	"maps"
 
+	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/exchange"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 )
@@ -32,6 +34,7 @@ func (h *Handler) Submit(name string, group rl.Group, digest rl.Digest) *exchang
 	case exchange.Accepted:
 		t.counters.Accepted++
 		t.counters.Outcomes++
+		t.noteFault(group)
 		t.demands.complete(e, t.kept(group))
 		e.digest, e.from = digest, name
 		if e.group.Outcome != group.Outcome {
@@ -46,6 +49,26 @@ func (h *Handler) Submit(name string, group rl.Group, digest rl.Digest) *exchang
 	}
 	t.changes.notify(&t.demands.tally)
 	return reply
+}
+
+// maxFault is how long the description of a fault is at most, in bytes.
+const maxFault = 1024
+
+// noteFault keeps the reason of a group in which an episode ended with a fault, as the newest of its environment.
+func (t *Table) noteFault(group rl.Group) {
+	for _, m := range group.Members {
+		if m.Outcome == rl.EnvironmentFault || m.Outcome == rl.JudgeFault {
+			t.faults[group.Environment] = contract.Truncate(group.Reason, maxFault)
+			return
+		}
+	}
+}
+
+// Faults returns the newest fault of each environment in which episodes have ended with one since the table was made.
+func (t *Table) Faults() map[string]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.faults)
 }
 
 // kept returns an accepted group as the table keeps it: a constant one is a tombstone where these are dropped.
@@ -89,7 +112,7 @@ func (c Config) mismatch(lease exchange.Lease, group rl.Group) string {
 			return fmt.Sprintf("members[%d].index", i)
 		}
 		for j, trajectory := range member.Trajectories {
-			if field := c.unfilled(trajectory, group.Key.Kind == rl.Train); field != "" {
+			if field := c.unfilled(trajectory, group); field != "" {
 				return fmt.Sprintf("members[%d].trajectories[%d].%s", i, j, field)
 			}
 		}
@@ -101,13 +124,17 @@ func (c Config) mismatch(lease exchange.Lease, group rl.Group) string {
 }
 
 // unfilled names the field of a trajectory that is given or left out where the run wants otherwise.
-func (c Config) unfilled(trajectory rl.Trajectory, train bool) string {
+func (c Config) unfilled(trajectory rl.Trajectory, group rl.Group) string {
+	train := group.Key.Kind == rl.Train
 	if wanted := c.StepRewards && train; len(trajectory.Segments) > 0 && wanted != (len(trajectory.StepRewards) > 0) {
 		return "step_rewards"
 	}
 	for k, segment := range trajectory.Segments {
 		if wanted := c.References && train; wanted != (segment.ReferenceLogprobs != nil) {
 			return fmt.Sprintf("segments[%d].reference_logprobs", k)
+		}
+		if wanted := c.Teachers[group.Environment] && train; wanted != (segment.TeacherLogprobs != nil) {
+			return fmt.Sprintf("segments[%d].teacher_logprobs", k)
 		}
 	}
 	return ""

@@ -55,6 +55,8 @@ type Config struct {
 	StepRewards bool
 	// References is set where training groups have log-probabilities of a reference.
 	References bool
+	// Teachers are the environments whose training groups have log-probabilities of a teacher.
+	Teachers map[string]bool
 	// Spending receives what workers have spent; nil for nobody. Request is what one request of an environment may cost at
 	// most.
 	Spending Spending
@@ -84,6 +86,8 @@ type Table struct {
 	// missing are the paths of sampler weights that a worker did not find.
 	missing  map[string]bool
 	counters Counters
+	// faults has the newest fault of each environment.
+	faults map[string]string
 	// rejections counts how often the outcome of a known group changed.
 	rejections int64
 }
@@ -96,7 +100,7 @@ func NewTable(config Config) *Table {
 	t := &Table{
 		config: config, opened: make(chan struct{}), closed: make(chan struct{}),
 		demands: newDemands(), workers: newWorkers(config.Silence), notices: notices{play: config.Play},
-		load: newLoad(config.Concurrency), missing: map[string]bool{},
+		load: newLoad(config.Concurrency), missing: map[string]bool{}, faults: map[string]string{},
 		outages: outages{skippable: config.Environments, skipAfter: config.SkipAfter},
 		shares:  shares{evaluation: config.EvaluationShare},
 		holders: newHolders(), suspects: newSuspects(config.Logger),

@@ -75,6 +75,19 @@ func (c *claims) contested() map[string][]claimed {
 	return found
 }
 
+// open returns the processes that have played, or are to play, a group that no state covers.
+func (c *claims) open() map[string]bool {
+	found := map[string]bool{}
+	for key, processes := range c.byKey {
+		if covered, _ := c.isCovered(key); !covered {
+			for _, process := range processes {
+				found[process] = true
+			}
+		}
+	}
+	return found
+}
+
 func evaluationOf(key rl.Key) exchange.Evaluation {
 	return exchange.Evaluation{Digest: key.Evaluation, Lineage: key.Lineage}
 }
@@ -86,6 +99,13 @@ func (c *claims) isCovered(key rl.Key) (covered, here bool) {
 		return covered, covered && c.given[evaluationOf(key)]
 	}
 	return key.Slot < c.covered, key.Slot < c.covered && key.Slot >= c.first
+}
+
+// isOver reports whether a group is covered and no other process was given it: its process has reported all that the
+// group has used.
+func (c *claims) isOver(key rl.Key) bool {
+	covered, _ := c.isCovered(key)
+	return covered && len(c.byKey[key]) <= 1
 }
 
 // cover notes which training slots are covered. It returns the groups that it forgets, with their process.

@@ -58,6 +58,16 @@ type Ledger struct {
 	// before is how many tokens were trained on when this attempt began. opened is set once it has opened a version.
 	before           int64
 	restored, opened bool
+	// ended is set once no group is leased any more.
+	ended bool
+}
+
+// End notes that no group is leased any more: what the workers have reported is all that there will be, should the run
+// be continued by another attempt.
+func (l *Ledger) End() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
 }
 
 // New returns a ledger of a run that has spent nothing.
@@ -81,7 +91,7 @@ func (l *Ledger) usage() spending.Usage {
 	for process, w := range l.workers {
 		all, held = all.Add(w.used), held.Add(w.held(contested[process]))
 		if w.away || w.lost {
-			all.UnconfirmedTokens += w.mostNext()
+			all.UnconfirmedTokens += w.mostNext(&l.claims)
 		}
 	}
 	all.BoughtTwiceTokens = l.lost
@@ -170,6 +180,13 @@ func (l *Ledger) Step(v rl.Version, seconds float64) Spent {
 	return Spent{Usage: used, Seconds: l.seconds, Trained: l.trained[v]}
 }
 
+// Measured notes that passes over held-out rows have measured a version: they are not lost if it is loaded again.
+func (l *Ledger) Measured(v rl.Version) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.trained[v] = l.usage().TrainedTokens - l.checked - l.lost
+}
+
 // AddSeconds adds to the seconds of training.
 func (l *Ledger) AddSeconds(seconds float64) {
 	l.mu.Lock()
@@ -225,9 +242,11 @@ func (l *Ledger) record(granted int64) artifacts.Spending {
 	if !l.opened {
 		record.Checked += l.shown.TrainedTokens - l.before
 	}
-	contested := l.claims.contested()
+	contested, open := l.claims.contested(), l.claims.open()
 	for process, w := range l.workers {
-		record.Workers[process] = w.record(contested[process], l.claims.gave)
+		known := w.record(contested[process], !open[process], &l.claims)
+		known.Lost = known.Lost || l.ended
+		record.Workers[process] = known
 	}
 	return record
 }

@@ -258,6 +258,8 @@ func TestNextAttempt(t *testing.T) {
 	w0.Uncovered, w1.Uncovered = sampled(4), sampled(6)
 	first.hello("w0", w0, nil)
 	first.hello("w1", w1, nil)
+	first.Lease("w0", "p0", key(1))
+	first.Lease("w1", "p1", key(2))
 	first.renew("w0", w0, leased{1, 4, 50})
 	first.renew("w1", w1, leased{2, 6, 60})
 	if err := first.Write(t.Context()); err != nil {
@@ -301,6 +303,61 @@ func TestWorkerLostBefore(t *testing.T) {
 	f.Report("w1", report("p1", 7, 0))
 	f.Report("w0", report("p0", 22, 3))
 	f.expect(t, "it comes back and knows all", 29, 3)
+}
+
+// TestEndedRun continues a run that had completed, whose workers are gone: nothing was leased to them after its record.
+func TestEndedRun(t *testing.T) {
+	for ended, want := range map[bool]int64{false: 500, true: 0} {
+		first := start(t, nil)
+		first.Hello("w0", report("a", 100, 0), nil)
+		if ended {
+			first.End()
+		}
+		if err := first.Write(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		next := start(t, first)
+		next.Settle(500)
+		if used, _ := next.Usage(); used.SampledTokens != 100 || used.UnconfirmedTokens != want {
+			t.Errorf("ended %v: the usage is %+v, want 100 sampled tokens and %d unconfirmed ones", ended, used, want)
+		}
+	}
+}
+
+// TestCoveredAfterTheLastReport continues a run whose worker reported a group before a state covered it, and is gone.
+func TestCoveredAfterTheLastReport(t *testing.T) {
+	for name, tt := range map[string]struct {
+		// covered is the first slot that no state covers. held and next are the tokens of the worker's groups that stay
+		// unconfirmed: those that another may have been given, and those that it may have asked for.
+		covered, held, next int64
+	}{
+		"all groups":   {covered: 2},
+		"not the last": {covered: 1, held: 12, next: 50},
+		"no group":     {covered: 0, held: 12, next: 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := start(t, nil)
+			first.Cover(0)
+			first.hello("w0", report("a", 0, 0), nil)
+			first.Lease("w0", "a", key(0))
+			first.Lease("w0", "a", key(1))
+			spent := report("a", 100, 0)
+			spent.Uncovered = sampled(12)
+			first.renew("w0", report("a", 94, 0), leased{1, 6, 50})
+			first.Report("w0", spent)
+			first.Cover(tt.covered)
+			first.End()
+			if err := first.Write(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			next := start(t, first)
+			next.Settle(0)
+			next.expect(t, "the worker is gone", 100, tt.next)
+			next.Lease("w1", "b", key(2))
+			next.own = sampled(30)
+			next.expect(t, "the learner goes on", 130-tt.held, tt.held+tt.next)
+		})
+	}
 }
 
 func TestGrant(t *testing.T) {

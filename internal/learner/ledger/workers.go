@@ -52,10 +52,12 @@ func (w *worker) held(contested []claimed) spending.Usage {
 }
 
 // mostNext returns what the leases of a worker may have cost since it reported them.
-func (w *worker) mostNext() int64 {
+func (w *worker) mostNext(claims *claims) int64 {
 	next := w.next
-	for _, lease := range w.leases {
-		next += lease.Next
+	for key, lease := range w.leases {
+		if !claims.isOver(key) {
+			next += lease.Next
+		}
 	}
 	return next
 }
@@ -63,14 +65,19 @@ func (w *worker) mostNext() int64 {
 // isLost reports whether the worker is lost, or was when the attempt before recorded it and has not reported since.
 func (w *worker) isLost() bool { return w.lost || w.away && w.recorded.Lost }
 
-// record returns what the next attempt has to know of the worker. gave is whether this learner gave groups to workers.
-func (w *worker) record(contested []claimed, gave bool) artifacts.WorkerSpending {
+// record returns what the next attempt has to know of the worker. covered reports whether a state covers all groups of
+// the worker that this learner knows.
+func (w *worker) record(contested []claimed, covered bool, claims *claims) artifacts.WorkerSpending {
 	record := artifacts.WorkerSpending{
-		Name: w.name, Used: w.used, Uncovered: w.uncovered, Next: w.mostNext(), Lost: w.isLost(),
-		Absent: !w.met && (w.recorded.Absent || gave),
+		Name: w.name, Used: w.used, Uncovered: w.uncovered, Next: w.mostNext(claims), Lost: w.isLost(),
+		Absent: !w.met && (w.recorded.Absent || claims.gave),
 	}
-	if record.Held = w.held(contested); !w.met {
+	record.Held = w.held(contested)
+	switch {
+	case !w.met:
 		record.Held, record.Uncovered = w.recorded.Held, w.recorded.Uncovered
+	case covered:
+		record.Uncovered = spending.Usage{} // The worker reported before the state was saved.
 	}
 	return record
 }

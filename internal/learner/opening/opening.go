@@ -117,8 +117,11 @@ func (o *Opener) Load(ctx context.Context) (Loaded, error) {
 	}
 	if len(states) == 0 {
 		model, err := o.first(ctx)
-		return Loaded{Model: model, At: checkpoints.Position{Version: rl.Version{Lineage: rl.Genesis(o.File.SpecDigest)}}},
-			err
+		at := checkpoints.Position{Version: rl.Version{Lineage: rl.Genesis(o.File.SpecDigest)}}
+		if init := o.File.Fixed.InitFrom; init != nil {
+			at.Cursor = init.Cursor
+		}
+		return Loaded{Model: model, At: at}, err
 	}
 	model, state, err := o.Models.Resume(ctx, states)
 	if err != nil {

@@ -57,6 +57,13 @@ func (k *SessionKeeper) Get(ctx context.Context) (string, error) {
 	return session, nil
 }
 
+// Current returns the session; "" if no session exists.
+func (k *SessionKeeper) Current() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.session
+}
+
 // Adopt takes over a session that an earlier attempt made, if it is still alive.
 func (k *SessionKeeper) Adopt(ctx context.Context, session string) {
 	if session == "" || k.api.Heartbeat(ctx, session) != nil {

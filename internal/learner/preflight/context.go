@@ -4,8 +4,14 @@
 package preflight
 
 import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
 
 // checkContext fails for a run one of whose environments may ask for more tokens than the model's context has, which
@@ -42,4 +48,53 @@ func checkUse(use use, model string, context int) error {
 			use.path, prompt, reply, prompt+reply, model, context, context)
 	}
 	return nil
+}
+
+// checkTeachers fails for a run one of whose teachers may have to read more tokens than its own context has: what the
+// policy read and sampled, the teacher's system prompt, and the one token that each request samples. A checkpoint is
+// taken to have the context of the run's model.
+func (c *Checker) checkTeachers(ctx context.Context, known []tinker.SupportedModel) error {
+	if len(c.File.KnownCheckpoints) > 0 {
+		return nil
+	}
+	for _, env := range c.File.Fixed.Environments {
+		if env.Teacher == nil {
+			continue
+		}
+		name := cmp.Or(env.Teacher.Model, c.File.Fixed.Model.Name)
+		i := slices.IndexFunc(known, func(m tinker.SupportedModel) bool { return m.ModelName == name })
+		if i < 0 || known[i].MaxContextLength == 0 {
+			continue // checkScorers finds out whether the endpoint has it
+		}
+		system := 0
+		if text := env.Teacher.SystemPrompt; text != "" && c.CountSystem != nil {
+			var err error
+			if system, err = c.CountSystem(ctx, text); err != nil {
+				return fmt.Errorf("counting the tokens of environments[%s].teacher.systemPrompt: %w", env.Name, err)
+			}
+		}
+		if err := checkTeacher(env, name, system, known[i].MaxContextLength); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkTeacher fails for an environment whose conversations, or else first replies, may exceed the teacher's context.
+func checkTeacher(env contract.Environment, name string, system, context int) error {
+	field, read := "limits.trajectoryTokens", int(env.Limits.TrajectoryTokens)
+	if read == 0 {
+		field, read = "limits.promptTokens and sampling.maxTokens", int(env.Limits.PromptTokens)+int(env.Sampling.MaxTokens)
+	}
+	if read+system+1 <= context {
+		return nil
+	}
+	with := ""
+	if system > 0 {
+		with = fmt.Sprintf(", %d of teacher.systemPrompt", system)
+	}
+	return Await(problem.ContextTooShort,
+		"environments[%s].teacher may have to read %d tokens by %s%s and one more, but the context of %s has %d tokens at "+
+			"this endpoint: lower %s to at most %d together, shorten the system prompt, or choose another teacher",
+		env.Name, read, field, with, name, context, field, context-system-1)
 }

@@ -4,9 +4,11 @@
 package preflight
 
 import (
+	"context"
 	"strings"
 	"testing"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
@@ -71,6 +73,61 @@ func TestContextLength(t *testing.T) {
 			}
 			if reasonOf(err) != problem.ContextTooShort {
 				t.Fatalf("CheckModel gives %v, want the reason %s", err, problem.ContextTooShort)
+			}
+			for _, part := range tc.says {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("the message lacks %q: %s", part, err)
+				}
+			}
+		})
+	}
+}
+
+// TestContextOfTeachers refuses runs whose teacher may have to read more than its own context has.
+func TestContextOfTeachers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		teacher algorithm.Teacher
+		limits  playing.Limits
+		known   []string
+		// says are parts of the message; without them, the run is accepted.
+		says []string
+	}{
+		"a trajectory that fits": {teacher: algorithm.Teacher{Model: "short"}, limits: playing.Limits{TrajectoryTokens: 499}},
+		"a trajectory that does not fit": {teacher: algorithm.Teacher{Model: "short"},
+			limits: playing.Limits{TrajectoryTokens: 500},
+			says: []string{"environments[e].teacher may have to read 500 tokens", "the context of short has 500",
+				"limits.trajectoryTokens to at most 499"}},
+		"a system prompt that does not fit": {teacher: algorithm.Teacher{Model: "short", SystemPrompt: "be good"},
+			limits: playing.Limits{TrajectoryTokens: 499}, says: []string{"7 of teacher.systemPrompt", "at most 492"}},
+		"a system prompt that fits": {teacher: algorithm.Teacher{Model: "short", SystemPrompt: "be good"},
+			limits: playing.Limits{TrajectoryTokens: 492}},
+		"a first reply that does not fit": {teacher: algorithm.Teacher{Model: "short"},
+			limits: playing.Limits{PromptTokens: 600}, says: []string{"limits.promptTokens and sampling.maxTokens"}},
+		"a checkpoint of the run's model": {teacher: algorithm.Teacher{Checkpoint: "tinker://r/sampler_weights/s"},
+			limits: playing.Limits{TrajectoryTokens: 999}},
+		"a checkpoint with a system prompt": {
+			teacher: algorithm.Teacher{Checkpoint: "tinker://r/sampler_weights/s", SystemPrompt: "be good"},
+			limits:  playing.Limits{TrajectoryTokens: 999}, says: []string{"the context of m has 1000"}},
+		"a model that the endpoint does not list": {teacher: algorithm.Teacher{Model: "other"},
+			limits: playing.Limits{TrajectoryTokens: 900}},
+		"a run that has a checkpoint": {teacher: algorithm.Teacher{Model: "short"},
+			limits: playing.Limits{TrajectoryTokens: 900}, known: []string{"c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &fake{server: tinker.ServerCapabilities{SupportedModels: []tinker.SupportedModel{
+				{ModelName: "m", MaxContextLength: 1000}, {ModelName: "short", MaxContextLength: 500},
+			}}}
+			c := check(f, func(file *contract.RunFile) {
+				env := &file.Fixed.Environments[0]
+				env.Teacher, env.Limits, file.KnownCheckpoints = &tc.teacher, tc.limits, tc.known
+			})
+			c.CountSystem = func(_ context.Context, text string) (int, error) { return len(text), nil }
+			err := c.CheckModel(t.Context())
+			if len(tc.says) == 0 && err == nil {
+				return
+			}
+			if len(tc.says) == 0 || reasonOf(err) != problem.ContextTooShort {
+				t.Fatalf("CheckModel gives %v", err)
 			}
 			for _, part := range tc.says {
 				if !strings.Contains(err.Error(), part) {

@@ -13,6 +13,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/capability"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
@@ -26,8 +27,8 @@ type need struct {
 
 // published are features that a run can do without, and whose support users are informed of.
 var published = []capability.Feature{
-	capability.Seed, capability.PromptLogprobs, capability.ListModels, capability.ListCheckpoints,
-	capability.UserMetadata, capability.TTL, capability.UnloadModel,
+	capability.Seed, capability.PromptLogprobs, capability.PromptLogprobsLastN, capability.ListModels,
+	capability.ListCheckpoints, capability.UserMetadata, capability.TTL, capability.UnloadModel,
 }
 
 // lossFields are the fields of the spec by the setting of a loss.
@@ -40,7 +41,11 @@ func needsOf(file contract.RunFile) []need {
 	if alg == nil {
 		return needs
 	}
-	needs = append(needs, lossNeeds(alg.Loss, "algorithm.loss")...)
+	if file.Fixed.Supervised != nil {
+		needs = append(needs, need{capability.Loss(tinker.LossCrossEntropy), "mode Supervise", ""})
+	} else {
+		needs = append(needs, lossNeeds(alg.Loss, "algorithm.loss")...)
+	}
 	for _, role := range alg.Roles {
 		for _, n := range lossNeeds(alg.LossOf(string(role.Name)), fmt.Sprintf("algorithm.roles[%s].loss", role.Name)) {
 			if !slices.ContainsFunc(needs, func(known need) bool { return known.feature == n.feature }) {
@@ -52,8 +57,8 @@ func needsOf(file contract.RunFile) []need {
 	if m := file.Fixed.Model; !m.TrainAttention || !m.TrainMLP || !m.TrainUnembed {
 		needs = append(needs, need{capability.TrainModules, "model.trainModules", "leave it out, so that all are trained"})
 	}
-	if alg.KL != nil {
-		needs = append(needs, need{capability.PromptLogprobs, "algorithm.kl", "leave it out"})
+	for _, s := range file.Fixed.Scorers() {
+		needs = append(needs, need{capability.PromptLogprobs, strings.TrimSuffix(s.Path, ".reference"), "leave it out"})
 	}
 	if alg.Lag > 0 {
 		needs = append(needs, need{capability.SamplerSnapshot, "algorithm.lag", "set it to 0"})
@@ -70,6 +75,10 @@ func lossNeeds(loss algorithm.Loss, path string) []need {
 	needs := []need{{capability.Loss(wire.Name), path + ".name " + string(loss.Name), remedy}}
 	for _, setting := range slices.Sorted(maps.Keys(wire.Config)) {
 		needs = append(needs, need{capability.LossSetting(wire.Name, setting), path + "." + lossFields[setting], remedy})
+	}
+	if wire.Name == tinker.LossGSPO {
+		needs = append(needs, need{capability.LossSetting(wire.Name, tinker.InputSequenceRatioMask),
+			"the input " + tinker.InputSequenceRatioMask + " of " + path + ".name " + string(loss.Name), remedy})
 	}
 	return needs
 }

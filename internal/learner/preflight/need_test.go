@@ -143,6 +143,7 @@ func TestEveryNeedCanBeChecked(t *testing.T) {
 	for _, loss := range []algorithm.Loss{
 		{Name: algorithm.LossImportanceSampling}, {Name: algorithm.LossPPO, ClipLow: new(1.0), ClipHigh: new(1.0)},
 		{Name: algorithm.LossCISPO, ClipLow: new(1.0), ClipHigh: new(1.0)},
+		{Name: algorithm.LossGSPO, ClipLow: new(1.0), ClipHigh: new(1.0)},
 	} {
 		file.Fixed.Algorithm.Loss = loss
 		for _, f := range featuresOf(file, needsOf(file)) {

@@ -64,6 +64,13 @@ type Config struct {
 	Hub            hub
 	// Blocked receives why the tokenizer cannot be fetched, and an empty problem once it can.
 	Blocked func(problem string)
+	// ReadTemplate reads the chat template of the run's model and tries it; TemplateBlocked receives why that fails, and
+	// an
+	// empty problem once it succeeds.
+	ReadTemplate    func(ctx context.Context, model contract.Model) (contract.Template, error)
+	TemplateBlocked func(problem string)
+	// CountSystem returns how many tokens a system message has in the run's format.
+	CountSystem func(ctx context.Context, text string) (int, error)
 	// IsFinal reports whether an error is permanent, so that another try would fail, too.
 	IsFinal func(error) bool
 	// Pause waits before the next try, longer the more have failed.
@@ -84,8 +91,8 @@ type Checker struct {
 // New returns a checker.
 func New(config Config) *Checker { return &Checker{Config: config} }
 
-// CheckModel fails for a base model that the endpoint does not train, or whose context is too short for the run, and
-// for a judge that the endpoint does not know. A run waits for either.
+// CheckModel fails for a base model that the endpoint does not train, or whose context is too short for the run, for a
+// teacher whose context is, and for a judge that the endpoint does not know. A run waits for either.
 func (c *Checker) CheckModel(ctx context.Context) error {
 	server, err := c.API.Capabilities(ctx)
 	switch client.CategoryFrom(err) {
@@ -105,6 +112,9 @@ func (c *Checker) CheckModel(ctx context.Context) error {
 				name)
 		}
 		if err := checkContext(c.File, model.MaxContextLength); err != nil {
+			return err
+		}
+		if err := c.checkTeachers(ctx, server.SupportedModels); err != nil {
 			return err
 		}
 		return checkJudges(c.File, server.SupportedModels)

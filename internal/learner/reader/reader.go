@@ -43,6 +43,9 @@ type Request struct {
 	Step     int64
 	// Evaluation asks for the evaluation of a step in the place of the step.
 	Evaluation bool
+	// Lines asks for so many of the newest lines of metrics.jsonl in the place of a transcript, with the evaluations of
+	// their versions; 0 asks for none.
+	Lines int
 }
 
 // files are those of a folder or of a bucket.
@@ -60,7 +63,11 @@ func Read(ctx context.Context, r Request) delivery.Delivery {
 		return delivery.Delivery{Problem: err.Error()}
 	}
 	defer closeFiles()
-	d, err := r.read(ctx, from)
+	read := r.read
+	if r.Lines > 0 {
+		read = r.readLines
+	}
+	d, err := read(ctx, from)
 	if err != nil {
 		d.Problem = err.Error()
 	}
@@ -91,7 +98,7 @@ func (r Request) read(ctx context.Context, from files) (delivery.Delivery, error
 	if err != nil {
 		return delivery.Delivery{}, fmt.Errorf("listing episodes: %w", err)
 	}
-	data, err := committedRows(ctx, from, rows, chunks)
+	data, err := wholeFile(ctx, from, rows, chunks)
 	if err != nil {
 		return delivery.Delivery{}, fmt.Errorf("reading committed rows: %w", err)
 	}
@@ -122,9 +129,9 @@ func (r Request) read(ctx context.Context, from files) (delivery.Delivery, error
 	return d, nil
 }
 
-// committedRows reads the file with a line for each committed row, or the objects that have its lines.
-func committedRows(ctx context.Context, from files, rows, chunks string) ([]byte, error) {
-	data, err := from.Get(ctx, rows)
+// wholeFile reads a file of lines, or the objects that have its lines.
+func wholeFile(ctx context.Context, from files, name, chunks string) ([]byte, error) {
+	data, err := from.Get(ctx, name)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return data, err
 	}

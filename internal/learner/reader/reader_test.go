@@ -155,3 +155,44 @@ func TestEvaluationsAreChosen(t *testing.T) {
 		t.Errorf("the newest evaluation has lineage %q, want b; steps (-want +got):\n%s", step.Lineage, diff)
 	}
 }
+
+// TestLines reads the newest lines of metrics.jsonl, from a file and from a bucket, with the evaluations since the
+// first of them.
+func TestLines(t *testing.T) {
+	address := buckettest.Start(t, nil).URL("team")
+	objects, err := bucket.Open(t.Context(), address, os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = objects.Close() })
+	inBucket, err := artifacts.OpenBucketStore(objects, t.TempDir(), "uid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	inFolder, err := artifacts.OpenStore(dir, "uid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s, r := range map[*artifacts.Store]reader.Request{inFolder: {Dir: dir}, inBucket: {URL: address}} {
+		fill(t, s)
+		for step, lineage := range map[int64]rl.Lineage{0: rl.Genesis("o"), 1: lineage("a")} {
+			result := artifacts.Evaluation{Version: rl.Version{Step: step, Lineage: lineage}, Digest: "plan",
+				Metrics: map[string]float64{"test/pass@1": float64(step)}}
+			if err := s.AppendEvaluation(result); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Publish(); err != nil {
+			t.Fatal(err)
+		}
+		r.RunUID = "uid"
+		for lines, want := range map[int][2]int{1: {1, 1}, 2: {2, 2}, 9: {2, 2}} {
+			r.Lines = lines
+			got := reader.Read(t.Context(), r)
+			if got.Problem != "" || len(got.Metrics) != want[0] || len(got.Evaluations) != want[1] {
+				t.Errorf("%+v: got %s, want %d lines and %d evaluations", r, got.Metrics, want[0], want[1])
+			}
+		}
+	}
+}

@@ -26,8 +26,10 @@ func (s *Status) SetEvaluation(file contract.RunFile, step int64, metrics map[st
 		if shown := p.EvaluatedStep; shown != nil && step < *shown && *shown <= p.Step {
 			return
 		}
+		// Held-out rows and episodes of one step are evaluated apart.
+		same := p.EvaluatedStep != nil && *p.EvaluatedStep == step
 		p.EvaluatedStep = &step
-		p.Metrics = merge(metrics, p.Metrics, func(name string) bool { return !contract.IsEvaluation(name) })
+		p.Metrics = merge(metrics, p.Metrics, func(name string) bool { return same || !contract.IsEvaluation(name) })
 		p.Environments = Environments(file, p.Metrics)
 	})
 }

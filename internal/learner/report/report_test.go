@@ -210,3 +210,17 @@ func TestRoutes(t *testing.T) {
 		})
 	}
 }
+
+func TestSetFaults(t *testing.T) {
+	s := NewStatus("u", 1, time.Now)
+	s.Update(func(p *contract.Progress) {
+		p.Environments = []contract.EnvironmentMetrics{{Name: "a"}, {Name: "b"}}
+	})
+	s.SetFaults(map[string]string{"b": "it broke", "gone": "no such environment"})
+	want := []contract.EnvironmentMetrics{{Name: "a"}, {Name: "b", Fault: "it broke"}}
+	for name, got := range map[string]contract.Progress{"Progress": s.Progress(), "Reply": s.Reply("").Progress} {
+		if diff := cmp.Diff(want, got.Environments); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

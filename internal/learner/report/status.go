@@ -43,6 +43,8 @@ type Status struct {
 	// blocked are the problems of the learner's own files, by their codes, and failed why work is done again.
 	blocked map[problem.Code]string
 	failed  map[Work]string
+	// faults are the newest faults by environment.
+	faults  map[string]string
 	records records
 }
 
@@ -69,6 +71,13 @@ func (s *Status) Touch() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.progressed = s.now()
+}
+
+// SetFaults reports the newest fault of each environment.
+func (s *Status) SetFaults(faults map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = faults
 }
 
 // Block reports a problem of the learner's own files; without evidence the problem is over.
@@ -101,6 +110,9 @@ func (s *Status) Progress() contract.Progress {
 	progress.Metrics = maps.Clone(progress.Metrics)
 	progress.Checkpoints = slices.Clone(progress.Checkpoints)
 	progress.Environments = slices.Clone(progress.Environments)
+	for i := range progress.Environments {
+		progress.Environments[i].Fault = s.faults[progress.Environments[i].Name]
+	}
 	return progress
 }
 
@@ -117,7 +129,8 @@ func (s *Status) Reply(waiting string, observed ...problem.Problem) contract.Hea
 	if found, any := s.endpointProblem(); any {
 		reply.Problems = append(reply.Problems, found)
 	}
-	for _, code := range []problem.Code{problem.ArtifactsBlocked, problem.TokenizerBlocked} {
+	for _, code := range []problem.Code{problem.ArtifactsBlocked, problem.TokenizerBlocked, problem.TemplateUnusable,
+		problem.RowsBlocked} {
 		if evidence := s.blocked[code]; evidence != "" {
 			reply.Problems = append(reply.Problems, problem.Problem{Code: code, Evidence: evidence})
 		}

@@ -11,42 +11,62 @@ import (
 // outputLogprobs is the output of a pass that every loss returns.
 const outputLogprobs = "logprobs"
 
-// encode converts training data to the API's form. The mask is left out, since no loss uses it.
-func encode(datums []rl.Datum) []tinker.Datum {
+// encode converts training data to the API's form for a loss. Data with weights are for the loss cross_entropy. Only
+// the loss gspo uses the mask.
+func encode(datums []rl.Datum, loss tinker.LossName) []tinker.Datum {
 	encoded := make([]tinker.Datum, 0, len(datums))
 	for _, d := range datums {
 		targets := make([]int64, len(d.Targets))
 		for i, token := range d.Targets {
 			targets[i] = int64(token)
 		}
-		encoded = append(encoded, tinker.Datum{
-			ModelInput: tinker.Text(d.Tokens),
-			LossFnInputs: map[string]tinker.Tensor{
-				tinker.InputTargetTokens: tinker.Ints(targets),
-				tinker.InputLogprobs:     tinker.Floats(d.Logprobs),
-				tinker.InputAdvantages:   tinker.Floats(d.Advantages),
-			},
-		})
+		inputs := map[string]tinker.Tensor{tinker.InputTargetTokens: tinker.Ints(targets)}
+		if d.Weights != nil {
+			inputs[tinker.InputWeights] = tinker.Floats(d.Weights)
+		} else {
+			inputs[tinker.InputLogprobs] = tinker.Floats(d.Logprobs)
+			inputs[tinker.InputAdvantages] = tinker.Floats(d.Advantages)
+		}
+		if loss == tinker.LossGSPO {
+			inputs[tinker.InputSequenceRatioMask] = tinker.Floats(ones(d.Mask))
+		}
+		encoded = append(encoded, tinker.Datum{ModelInput: tinker.Text(d.Tokens), LossFnInputs: inputs})
 	}
 	return encoded
 }
 
+// ones returns 1 for each true value.
+func ones(mask []bool) []float32 {
+	values := make([]float32, len(mask))
+	for i, is := range mask {
+		if is {
+			values[i] = 1
+		}
+	}
+	return values
+}
+
 // weighted returns the data such that their gradients add up on a server that averages those of each sequence over its
-// tokens, and those of an optimizer step over its sequences: advantages are multiplied by both numbers, to which all
-// losses that a run on such a server may have are proportional.
+// tokens, and those of an optimizer step over its sequences: advantages, or weights, are multiplied by both numbers, to
+// which all losses that a run on such a server may have are proportional.
 func (m *Model) weighted(data []tinker.Datum, sequences int) []tinker.Datum {
 	if !m.averages {
 		return data
 	}
 	for _, d := range data {
 		factor := float32(sequences) * float32(d.LossFnInputs[tinker.InputTargetTokens].Len())
-		advantages := d.LossFnInputs[tinker.InputAdvantages]
-		scaled := make([]float32, len(advantages.Float))
-		for i, v := range advantages.Float {
-			scaled[i] = v * factor
+		for _, name := range []string{tinker.InputAdvantages, tinker.InputWeights} {
+			input, ok := d.LossFnInputs[name]
+			if !ok {
+				continue
+			}
+			scaled := make([]float32, len(input.Float))
+			for i, v := range input.Float {
+				scaled[i] = v * factor
+			}
+			input.Float = scaled
+			d.LossFnInputs[name] = input
 		}
-		advantages.Float = scaled
-		d.LossFnInputs[tinker.InputAdvantages] = advantages
 	}
 	return data
 }

@@ -4,9 +4,11 @@
 package trainee
 
 import (
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
@@ -100,5 +102,61 @@ func TestPassesOfTwoLosses(t *testing.T) {
 	}
 	if a, b := one.Metrics[lossSum], two.Metrics[lossSum]; a == 0 || a-b > 1e-4 || b-a > 1e-4 {
 		t.Errorf("the loss of two passes is %v, that of one pass %v", b, a)
+	}
+}
+
+// TestGSPOTakesTheRatioOfSampledTokens compares a step with a step of cross_entropy whose weights are the slopes that
+// the published formula has for samples of an older policy, as a lag gives them.
+func TestGSPOTakesTheRatioOfSampledTokens(t *testing.T) {
+	data := func(before [][]float32) (datums []rl.Datum) {
+		for i, shift := range []float32{-0.4, 0.1, 0.5} {
+			d := rl.Datum{
+				Tokens: []int32{49, 43, 50, 51}, Targets: []int32{43, 50, 51, int32(52 + i)}, Logprobs: make([]float32, 4),
+				Advantages: []float32{0, 0, 1 - float32(i), 1 - float32(i)}, Mask: []bool{false, false, true, true},
+			}
+			for j := 2; j < 4 && before != nil; j++ {
+				d.Logprobs[j] = before[i][j] - shift*float32(j-1)
+			}
+			datums = append(datums, d)
+		}
+		return datums
+	}
+	after := func(losses Losses, datums []rl.Datum, rate float64) [][]float32 {
+		o, _ := opener(t)
+		m, s := fresh(t, o), step
+		s.Substeps, s.Losses, s.Datums, s.Adam.LearningRate = 1, losses, datums, rate
+		var replies Replies
+		for range 2 {
+			submitted, err := m.Train(t.Context(), s)
+			if err == nil {
+				replies, err = submitted.Wait(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Adam.LearningRate = 0
+		}
+		return replies.Logprobs
+	}
+	gspo := LossesOf(ofRoles(algorithm.Loss{Name: algorithm.LossGSPO, ClipLow: new(0.8), ClipHigh: new(1.2)}))
+	before := after(gspo, data(nil), 0)
+	weighted := data(before)
+	for i, d := range weighted {
+		// Both sampled tokens count in the ratio, and the prompt's do not.
+		ratio := math.Exp((float64(before[i][2]-d.Logprobs[2]) + float64(before[i][3]-d.Logprobs[3])) / 2)
+		weighted[i].Weights = make([]float32, 4)
+		for j, advantage := range d.Advantages {
+			if plain := ratio * float64(advantage); plain <= min(max(ratio, 0.8), 1.2)*float64(advantage) {
+				weighted[i].Weights[j] = float32(plain)
+			}
+		}
+	}
+	want := after(crossEntropy, weighted, 1e-2)
+	got := after(gspo, data(before), 1e-2)
+	if cmp.Equal(before, got) {
+		t.Fatal("the step changed nothing")
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-5)); diff != "" {
+		t.Errorf("log-probabilities after a step (-by the formula +by gspo):\n%s", diff)
 	}
 }

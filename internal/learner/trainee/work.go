@@ -6,12 +6,14 @@ package trainee
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/rl/distill"
 	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
@@ -23,10 +25,13 @@ type Work struct {
 	Settings rl.Settings
 	// klReference is the mean difference to the log-probabilities of the KL penalty's reference; nil without one.
 	klReference *float64
+	// klTeachers are the divergences from teachers by environment; empty without one.
+	klTeachers map[string]distill.KL
 }
 
-// Prepare turns a batch into training data and decides the optimizer's settings.
-func Prepare(alg algorithm.Algorithm, batch leases.Batch) (Work, error) {
+// Prepare turns a batch into training data and decides the optimizer's settings. Teachers are keyed by the names of
+// their environments.
+func Prepare(alg algorithm.Algorithm, teachers map[string]algorithm.Teacher, batch leases.Batch) (Work, error) {
 	datums, err := rl.Datums(batch.Groups, rl.Advantages(batch.Groups, alg))
 	if err != nil {
 		return Work{}, fmt.Errorf("preparing step %d: %w", batch.Slots.Step+1, err)
@@ -39,16 +44,43 @@ func Prepare(alg algorithm.Algorithm, batch leases.Batch) (Work, error) {
 		}
 		mean = &value
 	}
+	work := workOf(alg, batch, datums)
+	work.klReference, work.Settings.Teachers = mean, teachers
+	if work.klTeachers, err = distill.Teach(lessonsOf(batch.Groups, datums, teachers)); err != nil {
+		return Work{}, fmt.Errorf("preparing step %d: %w", batch.Slots.Step+1, err)
+	}
+	return work, nil
+}
+
+// lessonsOf returns the data that teachers have scored, with what they say of it.
+func lessonsOf(groups []rl.Group, datums []rl.Datum, teachers map[string]algorithm.Teacher) []distill.Lesson {
+	environments := map[int64]string{}
+	for _, g := range groups {
+		environments[g.Key.Slot] = g.Environment
+	}
+	var lessons []distill.Lesson
+	for _, d := range datums {
+		name := environments[d.Slot]
+		if t, ok := teachers[name]; ok {
+			lessons = append(lessons, distill.Lesson{Datum: d, Environment: name, Teacher: d.TeacherLogprobs,
+				Coefficient: t.Coefficient, Discount: t.Discount})
+		}
+	}
+	return lessons
+}
+
+// workOf returns what a step submits, with the optimizer's settings of the step.
+func workOf(alg algorithm.Algorithm, batch leases.Batch, datums []rl.Datum) Work {
 	optimizer := alg.Optimizer
 	rate := rl.LearningRate(optimizer, batch.Slots.Step, alg.Steps)
 	return Work{
-		Datums: datums, klReference: mean,
+		Datums: datums,
 		Adam: tinker.AdamParams{
 			LearningRate: rate, Beta1: *optimizer.Beta1, Beta2: *optimizer.Beta2, Eps: optimizer.Epsilon,
 			WeightDecay: optimizer.WeightDecay, GradClipNorm: optimizer.GradClipNorm,
 		},
 		Settings: rl.Settings{LearningRate: rate, Algorithm: alg},
-	}, nil
+	}
 }
 
 // Tokens counts the tokens that the step trains on.
@@ -85,6 +117,7 @@ func Measure(
 		metrics["kl_policy_base"] = *work.klReference
 		metrics["batch/reference_tokens"] = float64(work.ReferenceTokens())
 	}
+	addTeachers(metrics, work.klTeachers)
 	if lag := batch.Slots.Step - batch.Version.Step; lag > 0 {
 		metrics["batch/lag"] = float64(lag)
 	}
@@ -94,12 +127,26 @@ func Measure(
 	return metrics, total
 }
 
+// addTeachers adds the divergence from teachers, for each environment and all together.
+func addTeachers(metrics map[string]float64, kl map[string]distill.KL) {
+	var all distill.KL
+	for name, one := range kl {
+		metrics["env/"+name+"/"+contract.MetricTeacherKL] = one.Mean()
+	}
+	for _, name := range slices.Sorted(maps.Keys(kl)) {
+		all.Sum, all.Tokens = all.Sum+kl[name].Sum, all.Tokens+kl[name].Tokens
+	}
+	if len(kl) > 0 {
+		metrics[contract.MetricTeacherKL] = all.Mean()
+	}
+}
+
 // addTime adds to the time that a step took.
 func addTime(metrics map[string]float64, seconds float64) {
 	total := metrics[contract.MetricStepSeconds] + seconds
 	metrics[contract.MetricStepSeconds] = total
-	if total > 0 {
-		metrics[contract.MetricSampledTokensPerSecond] = metrics["batch/sampled_tokens"] / total
+	if sampled, ok := metrics["batch/sampled_tokens"]; ok && total > 0 {
+		metrics[contract.MetricSampledTokensPerSecond] = sampled / total
 	}
 }
 

@@ -69,7 +69,7 @@ func TestPrepare(t *testing.T) {
 	}
 	batch := leases.Batch{Slots: rl.Batch{Step: 5},
 		Groups: []rl.Group{groupOf(0, 2), groupOf(1, 3).Tombstone(rl.BelowFloor, "x")}}
-	work, err := Prepare(alg, batch)
+	work, err := Prepare(alg, nil, batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,5 +83,51 @@ func TestPrepare(t *testing.T) {
 	}
 	if rate := work.Adam.LearningRate; rate <= 0 || rate >= 0.1 {
 		t.Errorf("learning rate is %v in the middle of a linear schedule from 0.1", rate)
+	}
+}
+
+// TestPrepareWithTeachers expects the advantages of an environment with a teacher to have what the teacher says, and
+// groups of equal rewards to be kept there.
+func TestPrepareWithTeachers(t *testing.T) {
+	alg := algorithm.Algorithm{
+		Steps: 10, Substeps: 1, ConstantGroups: algorithm.DropConstantGroups,
+		Advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleNone},
+		Optimizer: algorithm.Optimizer{LearningRate: 0.1, Beta1: new(0.9), Beta2: new(0.95)},
+	}
+	taught, constant, plain := groupOf(0, 2), groupOf(1, 3), groupOf(2, 4)
+	taught.Environment, constant.Environment, plain.Environment = "math", "code", "none"
+	for i := range 2 {
+		taught.Members[i].Trajectories[0].Segments[0].TeacherLogprobs = []float32{0, -3}
+		constant.Members[i].Trajectories[0].Segments[0].TeacherLogprobs = []float32{0, -0.5}
+		constant.Members[i].Trajectories[0].Reward = 0
+	}
+	teachers := map[string]algorithm.Teacher{"math": {Model: "m", Coefficient: 0.5}, "code": {Model: "n", Coefficient: 1}}
+	batch := leases.Batch{Slots: rl.Batch{Step: 5}, Groups: []rl.Group{taught, constant, plain}}
+	work, err := Prepare(alg, teachers, batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []float32
+	for _, d := range work.Datums {
+		got = append(got, d.Advantages...)
+	}
+	if diff := cmp.Diff([]float32{-1.5, -0.5, 0.5, 0.5, -0.5, 0.5}, got); diff != "" {
+		t.Errorf("advantages (-want +got):\n%s", diff)
+	}
+	metrics, _ := Measure(batch, work, Replies{}, NewStopwatch(time.Now), 8)
+	for name, want := range map[string]float64{"env/math/teacher_kl": 2, "env/code/teacher_kl": -0.5, "teacher_kl": 0.75} {
+		if metrics[name] != want {
+			t.Errorf("%s is %v, want %v", name, metrics[name], want)
+		}
+	}
+	if diff := cmp.Diff(teachers, work.Settings.Teachers); diff != "" {
+		t.Errorf("teachers of the lineage (-want +got):\n%s", diff)
+	}
+	constant.Members[0].Trajectories[0].Segments[0].TeacherLogprobs = nil
+	if _, err := Prepare(alg, teachers, batch); err == nil {
+		t.Error("Prepare accepts a group whose teacher's log-probabilities are missing")
+	}
+	if work, err := Prepare(alg, nil, batch); err != nil || work.klTeachers["math"].Tokens != 0 {
+		t.Errorf("Prepare without teachers: %v, %+v", err, work.klTeachers)
 	}
 }

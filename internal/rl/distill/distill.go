@@ -45,8 +45,11 @@ func (k KL) Mean() float64 {
 	return k.Sum / float64(k.Tokens)
 }
 
-// highest is a log-probability that no rounding explains.
-const highest = 1e-3
+// IsLogprob reports whether a number can be a log-probability, but for rounding.
+func IsLogprob(v float32) bool {
+	const highest = 1e-3
+	return finite.Is(float64(v)) && v <= highest
+}
 
 // Teach adds the lessons to the advantages of their datums and returns the divergence from the teachers by
 // environment. It fails, and changes no advantage, if a teacher's log-probabilities cannot be right.
@@ -82,7 +85,7 @@ func (l Lesson) divergence() (KL, error) {
 		if !sampled {
 			continue
 		}
-		if p := float64(l.Teacher[i]); !finite.Is(p) || p > highest {
+		if p := l.Teacher[i]; !IsLogprob(p) {
 			return KL{}, fmt.Errorf("the teacher's log-probability of token %d is %v, which is none", i, p)
 		}
 		kl.Sum += l.difference(i)

@@ -14,13 +14,16 @@ func conclude(spec Spec, members []rl.Member, reasons []string) rl.Group {
 	group := rl.Group{Key: spec.Key, Environment: spec.Settings.Name, Members: members}
 	outcome, reason := outcomeOfGroup(spec, members, reasons)
 	if outcome == rl.Usable {
+		group.Reason = reason
 		return group
 	}
 	return group.Tombstone(outcome, reason)
 }
 
 // outcomeOfGroup decides the outcome of a group with these members. A group that lacks members for a single
-// cause has that outcome, and otherwise BelowFloor.
+// cause has that outcome, and otherwise BelowFloor. The reason names the task and the first member that is not usable,
+// in
+// a usable group as well.
 func outcomeOfGroup(spec Spec, members []rl.Member, reasons []string) (rl.Outcome, string) {
 	usable, cause, first := 0, rl.Usable, -1
 	for i, m := range members {
@@ -34,9 +37,14 @@ func outcomeOfGroup(spec Spec, members []rl.Member, reasons []string) (rl.Outcom
 			cause = rl.BelowFloor
 		}
 	}
-	if usable < spec.MinMembers && first >= 0 {
-		return cause, fmt.Sprintf("%d of %d members are usable, %d are needed; member %d: %s",
-			usable, len(members), spec.MinMembers, members[first].Index, reasons[first])
+	if first < 0 {
+		return rl.Usable, ""
 	}
-	return rl.Usable, ""
+	reason := fmt.Sprintf("task %d of split %s, member %d: %s", spec.Task, spec.Split, members[first].Index,
+		reasons[first])
+	if usable < spec.MinMembers {
+		return cause, fmt.Sprintf("%d of %d members are usable, %d are needed; %s", usable, len(members), spec.MinMembers,
+			reason)
+	}
+	return rl.Usable, reason
 }

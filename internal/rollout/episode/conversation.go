@@ -27,6 +27,10 @@ type conversation struct {
 	// rendered is the last prompt, and segments are those to train on so far.
 	rendered renderer.Rendered
 	segments rl.SegmentBuilder
+	// taughtRendered and taught are the same as the teacher reads the conversation, where that is with a system prompt of
+	// its own.
+	taughtRendered renderer.Rendered
+	taught         rl.SegmentBuilder
 	// asked counts the requests so far by what they ask.
 	asked map[rl.Digest]int
 	// stop is how the last reply ended, or what ended the conversation otherwise.
@@ -37,9 +41,9 @@ type conversation struct {
 
 // render gives a prompt as the renderer takes it. An assistant's message that is what the policy sampled, as the
 // environment was given it, carries the ids that were sampled for it and its reasoning: rendered from its text, it
-// might not be what the policy saw.
-func (c *conversation) render(prompt environment.Prompt) renderer.Conversation {
-	out := renderer.Conversation{Messages: slices.Clone(prompt.Messages), Rendered: &c.rendered}
+// might not be what the policy saw. The last prompt is rendered anew only where this one differs.
+func (c *conversation) render(prompt environment.Prompt, last *renderer.Rendered) renderer.Conversation {
+	out := renderer.Conversation{Messages: slices.Clone(prompt.Messages), Rendered: last}
 	if len(prompt.Tools) > 0 {
 		out.Tools = prompt.Tools
 	}
@@ -129,6 +133,8 @@ func (c *conversation) add(request Request, sample Sample) (err error) {
 	}
 	turn := rl.Transition{Turn: request.Turn, Observation: request.Prompt, Action: sample.Tokens,
 		Logprobs: sample.Logprobs}
-	c.rendered.IDs, err = c.segments.Append(turn)
-	return err
+	if c.rendered.IDs, err = c.segments.Append(turn); err != nil {
+		return err
+	}
+	return c.addTaught(request, sample)
 }

@@ -28,7 +28,7 @@ func TestRenderIncludesSampledIDsAndReasoning(t *testing.T) {
 		{Role: "user", Content: "Sure?"},
 		{Role: "assistant", Content: "4"}, // not the policy's: it has said so once
 	}, Rendered: &c.rendered}
-	if diff := cmp.Diff(want, c.render(prompt)); diff != "" {
+	if diff := cmp.Diff(want, c.render(prompt, &c.rendered)); diff != "" {
 		t.Errorf("render (-want +got):\n%s", diff)
 	}
 }

@@ -36,7 +36,12 @@ func callWithin[T any](ctx context.Context, e *episode, name string, limit time.
 	overdue := fmt.Errorf("%s of the environment did not return within %v", name, limit)
 	timed, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	clock := startClock(limit, func() { cancel(overdue) })
+	expire := e.expire
+	clock := startClock(limit, func() {
+		if expire == nil || !expire() {
+			cancel(overdue)
+		}
+	})
 	e.recorder.use(clock)
 	result, err := environment.Call(environment.WithRecorder(timed, &e.recorder), e.player.Calls,
 		name+" of the environment", call)

@@ -32,7 +32,7 @@ const (
 	stopToolCalls        = "tool_calls"
 	stopPromptTokens     = "prompt_tokens"
 	stopTrajectoryTokens = "trajectory_tokens"
-	stopEpisodeSeconds   = "episode_seconds"
+	stopEpisodeSeconds   = environment.LimitEpisodeSeconds
 )
 
 // errDeadline ends the sampling of an episode that takes too long.
@@ -43,6 +43,11 @@ type episode struct {
 	player      *Player
 	spec        *Spec
 	member, try int
+	// expire is called when the time of a call is over, and reports whether the call ends by itself; nil for calls that
+	// have to be ended.
+	expire func() bool
+	// before are the interruptions of this try.
+	before *interruptions
 
 	running       environment.Episode
 	conversations map[string]*conversation
@@ -237,11 +242,17 @@ func (e *episode) request(prompt environment.Prompt) (request Request, limit str
 	if c.recorder != nil {
 		c.recorder.Prompt(prompt.Messages, prompt.Tools)
 	}
-	ids, err := e.player.Renderer.Prompt(c.render(prompt))
+	ids, err := e.player.Renderer.Prompt(c.render(prompt, &c.rendered))
 	if err != nil {
 		return Request{}, "", &FormatError{Err: err, sampled: e.requests > 0}
 	}
-	return e.bounded(c, ids, e.stops())
+	taught, err := e.taughtPrompt(c, prompt)
+	if err != nil {
+		return Request{}, "", err
+	}
+	request, limit, err = e.bounded(c, ids, e.stops())
+	request.Taught = taught
+	return request, limit, err
 }
 
 // stops are what ends a reply: the run's own stops, or those of the renderer.
@@ -255,19 +266,30 @@ func (e *episode) stops() renderer.Stop {
 // bounded is the request of a conversation for a reply to tokens, within the limits, or the limit that forbids it.
 func (e *episode) bounded(c *conversation, ids []int32, stop renderer.Stop) (request Request, limit string, err error) {
 	c.segments.Share(ids)
-	settings := e.spec.Settings
-	if most := int(settings.Limits.PromptTokens); most > 0 && len(c.replies) == 0 && len(ids) > most {
-		return Request{}, stopPromptTokens, nil
+	if request, limit = e.within(ids, len(c.replies) == 0); limit != "" {
+		return Request{}, limit, nil
 	}
-	request = Request{Prompt: ids, Sampling: settings.Sampling, Stop: stop}
+	request.Stop = stop
+	c.identify(&request, e.spec.Key, e.member, e.try)
+	return request, "", nil
+}
+
+// within is a request for a reply to tokens, within the limits, or the limit that forbids it. The prompt is the first
+// of
+// its conversation, or one that follows.
+func (e *episode) within(ids []int32, isFirst bool) (request Request, limit string) {
+	settings := e.spec.Settings
+	if most := int(settings.Limits.PromptTokens); most > 0 && isFirst && len(ids) > most {
+		return Request{}, stopPromptTokens
+	}
+	request = Request{Prompt: ids, Sampling: settings.Sampling}
 	if most := int(settings.Limits.TrajectoryTokens); most > 0 {
 		if len(ids) >= most {
-			return Request{}, stopTrajectoryTokens, nil
+			return Request{}, stopTrajectoryTokens
 		}
 		request.Sampling.MaxTokens = min(request.Sampling.MaxTokens, int32(most-len(ids)))
 	}
-	c.identify(&request, e.spec.Key, e.member, e.try)
-	return request, "", nil
+	return request, ""
 }
 
 // checkPrompts checks the roles and keys of prompts whose conversations are known.

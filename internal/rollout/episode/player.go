@@ -42,11 +42,12 @@ type Policy interface {
 	SampleGroup(ctx context.Context, request Request, members int) ([]Sample, error)
 }
 
-// Reference computes the log-probabilities of training data under the reference of a KL penalty.
-type Reference interface {
-	// Logprobs gives the log-probability of each token of the request's prompt, given those before it; that of the first
-	// means nothing. The same request gives the same numbers. Errors are as those of Policy.
-	Logprobs(ctx context.Context, request Request) ([]float32, error)
+// Scorer computes the log-probabilities of training data under a model that does not train: the reference of a KL
+// penalty, or a teacher.
+type Scorer interface {
+	// Logprobs gives the log-probability of each of the last tokens of the request's prompt, given all tokens before it.
+	// The same request gives the same numbers. Errors are as in Policy.
+	Logprobs(ctx context.Context, request Request, last int) ([]float32, error)
 }
 
 // Request asks for one reply.
@@ -56,6 +57,8 @@ type Request struct {
 	// Turn counts the replies that the conversation has had before.
 	Turn   int
 	Prompt []int32
+	// Taught is the prompt as the teacher reads it; nil where that is Prompt.
+	Taught []int32
 	// Sampling is how tokens are drawn; its MaxTokens are what the limits leave.
 	Sampling playing.Sampling
 	// Stop ends the reply.
@@ -114,6 +117,9 @@ type Progress struct {
 	// PromptTokens and SampledTokens count what was paid for, tries that ended in faults included.
 	PromptTokens, SampledTokens atomic.Int64
 
+	// Inherited receives the tokens of the prompt and of the reply to each request that an earlier process of the worker
+	// has paid for; nil for nobody.
+	Inherited func(prompt, sampled int)
 	// Judged receives what judges did, each time; nil for nobody.
 	Judged func(used environment.JudgeUsage)
 
@@ -169,9 +175,9 @@ type Player struct {
 	Environment environment.Environment
 	Renderer    renderer.Renderer
 	Policy      Policy
-	// Reference is nil where no log-probabilities of a reference are recorded.
-	Reference Reference
-	Gate      Gate
+	// Reference and Teacher are nil where no log-probabilities of a reference, or of a teacher, are recorded.
+	Reference, Teacher Scorer
+	Gate               Gate
 	// Health is nil for an environment that is always available.
 	Health Health
 	// Format is nil where episodes do not wait whose prompts the model's format cannot express.
@@ -181,6 +187,8 @@ type Player struct {
 	Turn func(ctx context.Context, member int) error
 	// Calls counts the calls of the environment that do not return; nil counts nothing.
 	Calls *environment.Calls
+	// Replies keeps replies to agents until their group is finished; nil keeps none beyond the process.
+	Replies Replies
 }
 
 // Play plays a group to its end. An error is the context's or the policy's: then there is no group, and nothing
@@ -217,11 +225,12 @@ func (p *Player) Play(ctx context.Context, spec Spec) (rl.Group, error) {
 
 // member plays one member, and again after faults; the reason is why it is not usable. An episode that could not begin
 // as the environment is unavailable, or as the model's format cannot express its first prompt, begins again as the same
-// try.
+// try, and so does one that an outage has interrupted.
 func (p *Player) member(ctx context.Context, spec Spec, index int) (m rl.Member, reason string, err error) {
 	pauses := wait.Pauses{Backoff: wait.Backoff{First: time.Second, Longest: 30 * time.Second}}
+	before := p.interruptionsOf(&spec)
 	for try := 0; ; {
-		m, reason, err = p.admitted(ctx, spec, index, try)
+		m, reason, err = p.admitted(ctx, spec, index, try, before)
 		var fault *environment.Fault
 		var unwritten *FormatError
 		switch {
@@ -229,8 +238,11 @@ func (p *Player) member(ctx context.Context, spec Spec, index int) (m rl.Member,
 			p.Progress.waitForFormat(spec, unwritten)
 		case !errors.As(err, &fault):
 			return m, reason, err
+		case fault.Interrupted:
+			before.times++
 		case !fault.Unavailable:
 			try++
+			before = p.interruptionsOf(&spec)
 		}
 		if err := pauses.Sleep(ctx); err != nil {
 			return rl.Member{}, "", err
@@ -240,14 +252,15 @@ func (p *Player) member(ctx context.Context, spec Spec, index int) (m rl.Member,
 
 // admitted plays one try as soon as the environment is available and the gate admits it. After a fault that leads to
 // another try the error is that fault.
-func (p *Player) admitted(ctx context.Context, spec Spec, index, try int) (m rl.Member, reason string, err error) {
+func (p *Player) admitted(ctx context.Context, spec Spec, index, try int, before *interruptions) (m rl.Member,
+	reason string, err error) {
 	err = p.health().Admit(ctx)
 	if err == nil {
 		if err := p.Gate.Enter(ctx); err != nil {
 			return rl.Member{}, "", err
 		}
 		defer p.Gate.Leave()
-		m, reason, err = p.attempt(ctx, spec, index, try)
+		m, reason, err = p.attempt(ctx, spec, index, try, before)
 	}
 	m.Index, m.Retries = index, try
 	var unwritten *FormatError
@@ -259,7 +272,11 @@ func (p *Player) admitted(ctx context.Context, spec Spec, index, try int) (m rl.
 	}
 	var fault *environment.Fault
 	if errors.As(err, &fault) {
-		if !fault.Permanent && (fault.Unavailable || try < spec.Settings.Retries) {
+		again := fault.Unavailable || try < spec.Settings.Retries
+		if fault.Interrupted {
+			again = before.times < mostInterruptions
+		}
+		if !fault.Permanent && again {
 			return m, "", err
 		}
 		m, reason, err = rl.Member{Index: index, Outcome: outcomeOf(fault), Retries: try, Transcript: m.Transcript},
@@ -278,13 +295,15 @@ func (p *Player) health() Health {
 }
 
 // attempt plays one try of one member. An error is a *environment.Fault, a *FormatError, the context's or the policy's.
-func (p *Player) attempt(ctx context.Context, spec Spec, index, try int) (rl.Member, string, error) {
-	e := &episode{player: p, spec: &spec, member: index, try: try, conversations: map[string]*conversation{}}
+func (p *Player) attempt(ctx context.Context, spec Spec, index, try int, before *interruptions) (rl.Member, string,
+	error) {
+	e := &episode{player: p, spec: &spec, member: index, try: try, before: before,
+		conversations: map[string]*conversation{}}
 	e.recorder.progress = p.Progress
 	m, reason, err := e.guarded(ctx)
 	p.health().Ended(e.running != nil, err)
-	if err == nil && m.Outcome == rl.Usable && p.Reference != nil {
-		err = p.addReference(ctx, spec.Key, m, index, try)
+	if err == nil && m.Outcome == rl.Usable {
+		err = e.score(ctx, m)
 	}
 	var refused *RefusedError
 	if errors.As(err, &refused) {

@@ -83,19 +83,24 @@ func TestFaults(t *testing.T) {
 		outcome rl.Outcome
 		members []rl.Outcome
 		tries   []int
+		reason  string
 	}{
 		"nothing is tried again without a fault": {retries: 3, floor: 2, members: []rl.Outcome{rl.Usable, rl.Usable},
 			tries: []int{0, 0}},
 		"a fault is tried again": {faults: map[string]error{"1/0": flaw, "1/1": judge}, retries: 2, floor: 2,
 			members: []rl.Outcome{rl.Usable, rl.Usable}, tries: []int{0, 2}},
 		"but not more often than it may": {faults: map[string]error{"1/0": flaw, "1/1": flaw}, retries: 1, floor: 1,
-			members: []rl.Outcome{rl.Usable, rl.EnvironmentFault}, tries: []int{0, 1}},
+			members: []rl.Outcome{rl.Usable, rl.EnvironmentFault}, tries: []int{0, 1},
+			reason: "task 7 of split train, member 1: it broke"},
 		"a permanent fault is not tried again": {faults: map[string]error{"0/0": broken}, retries: 3, floor: 1,
-			members: []rl.Outcome{rl.EnvironmentFault, rl.Usable}, tries: []int{0, 0}},
+			members: []rl.Outcome{rl.EnvironmentFault, rl.Usable}, tries: []int{0, 0},
+			reason: "task 7 of split train, member 0: it broke"},
 		"one cause names the group's": {faults: map[string]error{"0/0": judge}, floor: 2, outcome: rl.JudgeFault,
-			members: []rl.Outcome{rl.JudgeFault, rl.Usable}, tries: []int{0, 0}},
+			members: []rl.Outcome{rl.JudgeFault, rl.Usable}, tries: []int{0, 0},
+			reason: "1 of 2 members are usable, 2 are needed; task 7 of split train, member 0: it broke"},
 		"two causes are below the floor": {faults: map[string]error{"0/0": judge, "1/0": flaw}, floor: 1,
-			outcome: rl.BelowFloor, members: []rl.Outcome{rl.JudgeFault, rl.EnvironmentFault}, tries: []int{0, 0}},
+			outcome: rl.BelowFloor, members: []rl.Outcome{rl.JudgeFault, rl.EnvironmentFault}, tries: []int{0, 0},
+			reason: "0 of 2 members are usable, 1 are needed; task 7 of split train, member 0: it broke"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -113,9 +118,11 @@ func TestFaults(t *testing.T) {
 					}
 					return done(float64(text[0] - '0')), nil
 				}}
-				group := play(t, env, policy, game(func(g *Spec) { g.Settings.Retries, g.MinMembers = tc.retries, tc.floor }))
-				if group.Outcome != tc.outcome || (group.Reason != "") != (tc.outcome != rl.Usable) {
-					t.Errorf("outcome %v, reason %q, want %v", group.Outcome, group.Reason, tc.outcome)
+				group := play(t, env, policy, game(func(g *Spec) {
+					g.Settings.Retries, g.MinMembers, g.Task = tc.retries, tc.floor, 7
+				}))
+				if group.Outcome != tc.outcome || group.Reason != tc.reason {
+					t.Errorf("outcome %v, reason %q, want %v, %q", group.Outcome, group.Reason, tc.outcome, tc.reason)
 				}
 				var tried int64
 				for i, m := range group.Members {

@@ -35,6 +35,8 @@ type driver struct {
 	made int
 	// open are the conversations that have an open request.
 	open map[string]bool
+	// agent is what an agent has asked, whose requests do not say which conversation they continue.
+	agent agent
 	// ended is set once nothing more is recorded: err is why, unless the program has ended by itself.
 	ended bool
 	err   error
@@ -55,14 +57,24 @@ func (e *episode) run(ctx context.Context, program environment.Program) (rl.Memb
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	d := &driver{episode: e, cancel: cancel, open: map[string]bool{}}
+	d.agent.expired = make(chan struct{})
+	if e.timeLimit() > 0 {
+		e.expire = d.expireAgent
+	}
 	turn, took, err := callWithin(running, e, "Run", cmp.Or(e.timeLimit(), callTimeout),
 		func(ctx context.Context) (environment.Turn, error) { return program.Run(ctx, d) })
-	e.elapsed = took
+	e.elapsed, e.expire = took, nil
 	if err = d.end(err); ctx.Err() != nil {
 		return rl.Member{}, "", ctx.Err()
 	}
+	if err := d.plant(turn); err != nil {
+		return rl.Member{}, "", err
+	}
 	if limit := (*environment.LimitError)(nil); errors.As(err, &limit) {
 		return e.limited(limit.Limit)
+	}
+	if limit := d.agent.limit; err == nil && limit != "" && len(e.order) > 1 {
+		return e.limited(limit)
 	}
 	if err == nil {
 		err = e.concludes(turn)
@@ -83,6 +95,8 @@ func (d *driver) end(err error) error {
 		return d.err
 	case err != nil && d.isLate():
 		return &environment.LimitError{Limit: stopEpisodeSeconds}
+	case err == nil && d.agent.open > 0:
+		return permanent("the agent ended while a request was open: await each request before the end")
 	case err == nil && len(d.open) > 0:
 		return permanent("the program ended while %s had an open request: await each request before you return, since "+
 			"whether a reply comes in time would decide what is trained on", d.anyOpen())

@@ -39,7 +39,7 @@ func (e *episode) record(turn environment.Turn) error {
 			return &environment.Fault{Permanent: true,
 				Err: fmt.Errorf("the environment masks conversation %q, which has no reply", key)}
 		}
-		e.conversations[key].segments.MaskLast()
+		e.conversations[key].maskLast()
 	}
 	rewards := values(e.rewards)
 	if bad := slices.ContainsFunc(rewards, isNotFinite); bad || anyNotFinite(e.parts) || anyNotFinite(e.metrics) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package groupstore stores what was paid for: finished groups and tombstones, until the learner's saved state
-// covers them. It neither plays nor submits.
+// covers them, and replies to agents until their group is finished. It neither plays nor submits.
 //
 // Groups are kept in memory up to a bound, and beyond it in files, so that a container that is started
 // again in the same pod finds them. When both are full a group is dropped, and sampled again should the learner
@@ -43,6 +43,9 @@ type Store struct {
 	entries map[rl.Key]*entry
 	memory  int64
 	disk    int64
+	// replies are the replies of groups that are not finished.
+	replies    map[rl.Key]*replies
+	replyBytes int64
 	// broken is set while the disk accepts nothing.
 	broken bool
 }
@@ -72,7 +75,7 @@ func newEntry(group exchange.EncodedGroup) *entry {
 // removed: its group counts as lost.
 func Open(config Config) (*Store, error) {
 	config.Version = cmp.Or(config.Version, contract.FormatVersion)
-	s := &Store{config: config, entries: map[rl.Key]*entry{}}
+	s := &Store{config: config, entries: map[rl.Key]*entry{}, replies: map[rl.Key]*replies{}}
 	if config.Dir == "" {
 		s.config.DiskBytes = 0
 		return s, nil
@@ -85,7 +88,7 @@ func Open(config Config) (*Store, error) {
 		s.entries[e.Key] = e
 		s.disk += e.size
 	}
-	return s, nil
+	return s, s.loadReplies()
 }
 
 // Add keeps a group, in place of one with the same key, until it was offered to a learner at least. An error
@@ -100,6 +103,7 @@ func (s *Store) Add(group rl.Group) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop(group.Key)
+	s.dropReplies(group.Key)
 	s.entries[group.Key] = e
 	s.memory += e.size
 	for s.memory > s.config.MemoryBytes && s.spillOne(s.byNeed()) {
@@ -187,17 +191,24 @@ func (s *Store) ForgetTaken() {
 	}
 }
 
-// Cover drops the training groups of slots below the index and the groups of the evaluations.
+// Cover drops the training groups of slots below the index and the groups of the evaluations, with their replies.
 func (s *Store) Cover(index int64, evaluations []exchange.Evaluation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	covered := func(key rl.Key) bool {
+		if key.Kind == rl.Train {
+			return key.Slot < index
+		}
+		return slices.Contains(evaluations, exchange.Evaluation{Digest: key.Evaluation, Lineage: key.Lineage})
+	}
 	for key := range s.entries {
-		switch {
-		case key.Kind == rl.Train && key.Slot < index:
+		if covered(key) {
 			s.drop(key)
-		case key.Kind == rl.Evaluate && slices.Contains(evaluations, exchange.Evaluation{Digest: key.Evaluation,
-			Lineage: key.Lineage}):
-			s.drop(key)
+		}
+	}
+	for key := range s.replies {
+		if covered(key) {
+			s.dropReplies(key)
 		}
 	}
 }
@@ -243,7 +254,7 @@ func (s *Store) makeRoom() (dropped []rl.Key) {
 // fits, or when the disk fails.
 func (s *Store) spillOne(order []*entry) bool {
 	for _, e := range slices.Backward(order) {
-		if e.message == nil || s.disk+e.size > s.config.DiskBytes {
+		if e.message == nil || s.disk+s.replyBytes+e.size > s.config.DiskBytes {
 			continue
 		}
 		err := s.spill(e)

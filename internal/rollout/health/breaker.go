@@ -41,7 +41,7 @@ func (b *breaker) succeed() { b.pauses.Failures, b.faults, b.several = 0, 0, fal
 // while episodes are in progress may be at its capacity.
 func (b *breaker) fail(fault *environment.Fault, slot int64) bool {
 	switch {
-	case b.open || fault.Kind != environment.EnvironmentFault:
+	case b.open || fault.Interrupted || fault.Kind != environment.EnvironmentFault:
 		return false
 	case fault.Unavailable:
 		return b.running == 0

@@ -32,7 +32,9 @@ type parrot struct {
 
 	mu    sync.Mutex
 	turns map[string]int
-	tools bool
+	// completed counts the replies to an agent.
+	completed int
+	tools     bool
 }
 
 var _ environment.Policy = (*parrot)(nil)

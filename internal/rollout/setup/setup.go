@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
@@ -19,6 +20,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
 	"github.com/tinker-operator/tinker-operator/internal/environment/pythonreward"
 	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
+	"github.com/tinker-operator/tinker-operator/internal/gateway"
 	"github.com/tinker-operator/tinker-operator/internal/renderer/load"
 	"github.com/tinker-operator/tinker-operator/internal/rollout"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
@@ -35,14 +37,18 @@ type Config struct {
 	// Spending counts what the worker asks for.
 	Spending *rollout.Spending
 	Groups   *groupstore.Store
-	// Renderer loads that of the run's model.
-	Renderer func(ctx context.Context) (*load.Renderer, error)
+	// Renderer loads the renderer of the run's model, by the template that the learner sent if it sent one.
+	Renderer func(ctx context.Context, template *contract.Template) (*load.Renderer, error)
 	// Hub fetches tokenizers of judges.
 	Hub *fetch.Fetcher
 	// Data is where data sets are read from and stored.
 	Data source.Config
 	// Programs is where functions of users run.
 	Programs func(definition contract.Definition) *pythonreward.Host
+	// Agents is where agents run.
+	Agents func(definition contract.Definition) *pythonreward.Host
+	// Sandboxes is where what a policy wrote runs.
+	Sandboxes func(definition contract.Definition) *pythonreward.Host
 	// SharedServers is the prefix of the names of environment servers that the run has once.
 	SharedServers string
 	// UserAgent identifies the program where data sets are downloaded.
@@ -60,7 +66,9 @@ func NewWorker(config Config) *rollout.Worker {
 		Environments: registry.Builder{
 			Data: NewLoader(config.Data, config.UserAgent, config.Logger).Open, Secret: ReadSecret(config.Data.Root),
 			Logger:        config.Logger,
-			SharedServers: config.SharedServers, Programs: config.Programs,
+			SharedServers: config.SharedServers, Programs: config.Programs, Agents: config.Agents,
+			Sandboxes:   config.Sandboxes,
+			Gateway:     Gateway(config.Logger),
 			TinkerJudge: judges.New, JudgeProblem: judges.Report, Now: time.Now,
 		},
 		Data: reading, Judges: judges,
@@ -81,6 +89,21 @@ func NewLoader(config source.Config, userAgent string, logger *slog.Logger) *sou
 // the environment of its image.
 func Programs(definition contract.Definition) *pythonreward.Host {
 	return &pythonreward.Host{Socket: contract.SocketOf(definition.ProgramID()), InheritEnv: true}
+}
+
+// Agents returns where the agent of a definition runs in a pod: at another runner, in a container of its own.
+func Agents(definition contract.Definition) *pythonreward.Host {
+	return &pythonreward.Host{Socket: contract.SocketOf(definition.AgentID()), InheritEnv: true}
+}
+
+// Sandboxes returns where what a policy wrote runs in a pod: at another runner, in a container of its own.
+func Sandboxes(definition contract.Definition) *pythonreward.Host {
+	return &pythonreward.Host{Socket: contract.SocketOf(definition.SandboxID()), InheritEnv: true}
+}
+
+// Gateway returns what serves agents: one server of the process, which begins when it is first needed.
+func Gateway(logger *slog.Logger) func() (*gateway.Server, error) {
+	return sync.OnceValues(func() (*gateway.Server, error) { return gateway.Listen(gateway.Config{Logger: logger}) })
 }
 
 // ReadSecret returns what reads the value of a Secret's key, which is mounted below root. Files end with a line break

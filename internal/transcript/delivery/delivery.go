@@ -24,6 +24,9 @@ type Delivery struct {
 	Steps []int64 `json:"steps"`
 	// Transcript is that of the step that was asked for, as JSON; it is empty for a list of steps.
 	Transcript json.RawMessage `json:"transcript,omitempty"`
+	// Metrics and Evaluations are lines of metrics.jsonl and evaluations.jsonl, where these were asked for.
+	Metrics     []json.RawMessage `json:"metrics,omitempty"`
+	Evaluations []json.RawMessage `json:"evaluations,omitempty"`
 	// Problem says why there is no transcript.
 	Problem string `json:"problem,omitempty"`
 }

@@ -1,0 +1,48 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package algorithm
+
+import "cmp"
+
+// Teacher is a model that the policy learns from. Each token that the policy sampled gets coefficient times
+// (log p_teacher - log p_policy) added to its advantage, where p_policy is the policy that sampled the token. The terms
+// are not centred. tinker-cookbook's on-policy distillation computes the same terms.
+// +kubebuilder:validation:XValidation:rule="has(self.model) != has(self.checkpoint)",message="give exactly one of teacher.model and teacher.checkpoint; the policy's own base model is a teacher as well, for example with a systemPrompt"
+type Teacher struct {
+	// model is a base model that has the run's tokenizer.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Model string `json:"model,omitempty"`
+	// checkpoint is tinker://RUN/sampler_weights/NAME, of a model that has the run's tokenizer.
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^tinker://.+/sampler_weights/.+$')",message="checkpoint must name sampler weights, tinker://RUN/sampler_weights/NAME, since a training state cannot be sampled"
+	// +optional
+	Checkpoint string `json:"checkpoint,omitempty"`
+	// coefficient is what the difference is multiplied by. Defaults to 1. (tinker-cookbook: kl_penalty_coef.)
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:ExclusiveMinimum=true
+	// +kubebuilder:validation:Maximum=100
+	// +optional
+	Coefficient float64 `json:"coefficient,omitempty"`
+	// discount is the weight of the differences of later tokens, which are added to a token's own. Defaults to 0, which
+	// adds none. (tinker-cookbook: kl_discount_factor.)
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1
+	// +optional
+	Discount float64 `json:"discount,omitempty"`
+	// systemPrompt is a system message that the teacher reads in place of the environment's own, or before its messages
+	// if it has none. The policy does not read it, and learns to answer as if it did. Environments with interaction.agent
+	// do not have it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32768
+	// +optional
+	SystemPrompt string `json:"systemPrompt,omitempty"`
+}
+
+// SetDefaults sets the defaults, which the items of a list do not have in the schema.
+func (t *Teacher) SetDefaults() { t.Coefficient = cmp.Or(t.Coefficient, 1) }
+
+// Reference is the model or checkpoint that teaches.
+func (t Teacher) Reference() Reference { return Reference{Model: t.Model, Checkpoint: t.Checkpoint} }

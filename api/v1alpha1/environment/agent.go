@@ -1,0 +1,157 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import "cmp"
+
+// Agent is a program that others wrote: it asks a service of language models, which is the policy.
+// +kubebuilder:validation:XValidation:rule="has(self.python) != has(self.command)",message="give exactly one of python and command"
+// +kubebuilder:validation:XValidation:rule="!has(self.python) || self.reward.from != 'File'",message="only a command has a file: give reward.from LastMessage, Output or Agent"
+// +kubebuilder:validation:XValidation:rule="(self.reward.from == 'File') == has(self.reward.file)",message="give reward.file, the name of a file, with reward.from File, and nowhere else"
+// +kubebuilder:validation:XValidation:rule="!has(self.concurrency) || has(self.python)",message="a command plays one episode at a time: remove concurrency"
+type Agent struct {
+	// python is code that defines async def agent(task, base_url), which plays an episode. Many episodes share a process.
+	// +optional
+	Python *AgentFunction `json:"python,omitempty"`
+	// command is a program and its arguments, which is started for each episode. It has OPENAI_BASE_URL,
+	// ANTHROPIC_BASE_URL and their keys, and TASK_FILE, the name of a file with the task as JSON.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=4096
+	// +optional
+	Command []string `json:"command,omitempty"`
+	// processes is how many processes run beside each worker. Defaults to 2 with python, and to 8 with command, where each
+	// plays one episode at a time.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	// +optional
+	Processes int32 `json:"processes,omitempty"`
+	// concurrency is how many episodes a process plays at once. Defaults to 64 with python.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1024
+	// +optional
+	Concurrency int32 `json:"concurrency,omitempty"`
+	// roles are the names of the models that the agent may ask, each of which is a role of the policy. Without them, the
+	// policy has one role, and every name of a model is its.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.all(role, role.matches('^[a-z][a-z0-9_-]*$'))",message="a role has at most 63 lower-case letters, digits, hyphens and underscores, and begins with a letter"
+	// +optional
+	Roles []string `json:"roles,omitempty"`
+	// fields are the columns of the row that the agent is given beside id, prompt and messages. With reward.from Agent it
+	// has all of them, and the answer.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	// +optional
+	Fields []string `json:"fields,omitempty"`
+	// network is what the agent's processes reach: Gateway is the models alone; Open is what the pod reaches. Gateway
+	// needs execution.isolation.minimum, by default Landlock; with Process it takes what the kernel has. Without that no
+	// agent starts, and the condition Ready says what is missing.
+	// +kubebuilder:default=Gateway
+	// +optional
+	Network AgentNetwork `json:"network,omitempty"`
+	// reward is what of an episode is rewarded.
+	// +kubebuilder:default={}
+	// +optional
+	Reward AgentReward `json:"reward,omitzero"`
+	// unsupported says what becomes of requests with an option that the gateway does not have, such as response_format:
+	// Ignore counts it and answers, Refuse is an error for the agent.
+	// +kubebuilder:default=Ignore
+	// +optional
+	Unsupported UnsupportedOptions `json:"unsupported,omitempty"`
+	// branches says which conversations of an episode are trained on: Train is all of them, LastOnly is the one with the
+	// last reply.
+	// +kubebuilder:default=Train
+	// +optional
+	Branches Branches `json:"branches,omitempty"`
+	// graceSeconds is how long an agent may go on once it was told that the episode has reached a limit.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=3600
+	// +kubebuilder:default=10
+	// +optional
+	GraceSeconds *int32 `json:"graceSeconds,omitempty"`
+}
+
+// AgentFunction is an agent in Python: async def agent(task, base_url). An exception is a fault of its episode, and
+// never a reward of 0.
+type AgentFunction struct {
+	Source `json:",inline"`
+	// function is the name of the function. Defaults to agent.
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z_][A-Za-z0-9_]*$')",message="must be a name in Python: letters, digits and _, and no digit first"
+	// +optional
+	Function string `json:"function,omitempty"`
+}
+
+// AgentReward is what of an agent's episode is rewarded.
+type AgentReward struct {
+	// from is LastMessage, the policy's last reply; Output, what the function returns or the command prints; File, a file
+	// that the command has written; or Agent: what the agent says is its reward, and there is no other.
+	// +kubebuilder:default=LastMessage
+	// +optional
+	From RewardSource `json:"from,omitempty"`
+	// file is the name of the file, in the directory in which the command begins.
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_-][A-Za-z0-9._-]*$')",message="must be the name of a file: letters, digits, dots, hyphens and underscores"
+	// +optional
+	File string `json:"file,omitempty"`
+}
+
+// RewardSource is what of an agent's episode is rewarded.
+// +kubebuilder:validation:Enum=LastMessage;Output;File;Agent
+type RewardSource string
+
+// What is rewarded.
+const (
+	RewardLastMessage RewardSource = "LastMessage"
+	RewardOutput      RewardSource = "Output"
+	RewardFile        RewardSource = "File"
+	RewardFromAgent   RewardSource = "Agent"
+)
+
+// AgentNetwork is what the processes of an agent reach.
+// +kubebuilder:validation:Enum=Gateway;Open
+type AgentNetwork string
+
+// What the processes of an agent reach.
+const (
+	NetworkGateway AgentNetwork = "Gateway"
+	NetworkOpen    AgentNetwork = "Open"
+)
+
+// UnsupportedOptions says what becomes of requests with an option that the gateway does not have.
+// +kubebuilder:validation:Enum=Ignore;Refuse
+type UnsupportedOptions string
+
+// What becomes of such requests.
+const (
+	IgnoreUnsupported UnsupportedOptions = "Ignore"
+	RefuseUnsupported UnsupportedOptions = "Refuse"
+)
+
+// Branches says which conversations of an agent's episode are trained on.
+// +kubebuilder:validation:Enum=Train;LastOnly
+type Branches string
+
+// The conversations that are trained on.
+const (
+	TrainBranches Branches = "Train"
+	LastBranch    Branches = "LastOnly"
+)
+
+// SetDefaults fills the fields whose defaults depend on others.
+func (a *Agent) SetDefaults() {
+	processes, concurrency := int32(8), int32(1)
+	if a.Python != nil {
+		processes, concurrency = 2, 64
+	}
+	a.Processes, a.Concurrency = cmp.Or(a.Processes, processes), cmp.Or(a.Concurrency, concurrency)
+	a.Reward.From = cmp.Or(a.Reward.From, RewardLastMessage)
+	a.Network = cmp.Or(a.Network, NetworkGateway)
+}

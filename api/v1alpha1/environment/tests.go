@@ -1,0 +1,110 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import "cmp"
+
+// Tests runs the program that a reply contains, its last fenced block of code, against the tests of the row.
+// SetDefaults has the defaults of its fields.
+// +kubebuilder:validation:XValidation:rule="has(self.language) != has(self.command)",message="give exactly one of language: Python and command, which runs the file program of its directory"
+type Tests struct {
+	// language is the language of the programs: Python.
+	// +optional
+	Language TestLanguage `json:"language,omitempty"`
+	// command runs a program, which is the file program in its directory; for example ["node", "program"]. Tests are then
+	// inputs with outputs.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=4096
+	// +optional
+	Command []string `json:"command,omitempty"`
+	// field is the column of a row that has its tests. Defaults to tests.
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Field string `json:"field,omitempty"`
+	// score is All or Fraction: All rewards a program that passes all tests with 1, Fraction rewards the share of the
+	// tests that it passes. Defaults to All.
+	// +optional
+	Score TestScore `json:"score,omitempty"`
+	// timeoutSeconds is the processor time that a test may take. Defaults to 6.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=600
+	// +optional
+	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
+	// memory is what a program may have. As many run at once as the container's limit of memory holds, up to 16. Defaults
+	// to 256Mi.
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).compareTo(quantity('16Mi')) >= 0",message="must be a quantity of at least 16Mi, such as 256Mi: an interpreter needs as much"
+	// +optional
+	Memory string `json:"memory,omitempty"`
+}
+
+// TestLanguage is a language of programs.
+// +kubebuilder:validation:Enum=Python
+type TestLanguage string
+
+// TestPython has programs in Python.
+const TestPython TestLanguage = "Python"
+
+// TestScore is what tests earn.
+// +kubebuilder:validation:Enum=All;Fraction
+type TestScore string
+
+// What tests earn.
+const (
+	TestAll      TestScore = "All"
+	TestFraction TestScore = "Fraction"
+)
+
+func (t *Tests) setDefaults() {
+	t.Field = cmp.Or(t.Field, "tests")
+	t.Score = cmp.Or(t.Score, TestAll)
+	t.TimeoutSeconds = cmp.Or(t.TimeoutSeconds, 6)
+	t.Memory = cmp.Or(t.Memory, "256Mi")
+}
+
+// Isolation is what has to keep programs of a policy from everything else.
+type Isolation struct {
+	// minimum is Process, Landlock or RuntimeClass. Process is limits and no sockets. Landlock also bounds the files that
+	// a program reads and writes; it needs Linux 5.13 or later. RuntimeClass is gVisor. With less than that nothing runs,
+	// and the condition Ready says what there is. Defaults to Landlock.
+	// +optional
+	Minimum IsolationLevel `json:"minimum,omitempty"`
+}
+
+// IsolationLevel is how far programs are kept from everything else.
+// +kubebuilder:validation:Enum=Process;Landlock;RuntimeClass
+type IsolationLevel string
+
+// The levels of isolation, each of which has what the one before it has.
+const (
+	IsolationProcess      IsolationLevel = "Process"
+	IsolationLandlock     IsolationLevel = "Landlock"
+	IsolationRuntimeClass IsolationLevel = "RuntimeClass"
+)
+
+// Level returns the minimum of an isolation, which may be nil.
+func (i *Isolation) Level() IsolationLevel {
+	if i == nil {
+		return IsolationLandlock
+	}
+	return cmp.Or(i.Minimum, IsolationLandlock)
+}
+
+// RunsPrograms reports whether a rule evaluates what a policy wrote.
+func (r *RewardRule) RunsPrograms() bool {
+	return r.Tests != nil || r.Math != nil && r.Math.Grader == MathVerify
+}
+
+// RunsPrograms reports whether a reward evaluates what a policy wrote.
+func (r *Reward) RunsPrograms() bool {
+	for _, rule := range r.Rules() {
+		if rule.RunsPrograms() {
+			return true
+		}
+	}
+	return false
+}

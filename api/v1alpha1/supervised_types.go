@@ -1,0 +1,97 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+
+// TrainOn is which messages of a conversation a supervised run trains on.
+// +kubebuilder:validation:Enum=LastAssistant;AllAssistant;All;Marked
+type TrainOn string
+
+// The values of TrainOn.
+const (
+	TrainOnLastAssistant TrainOn = "LastAssistant"
+	TrainOnAllAssistant  TrainOn = "AllAssistant"
+	TrainOnAll           TrainOn = "All"
+	TrainOnMarked        TrainOn = "Marked"
+)
+
+// Normalization is what the weights of an example sum up to.
+// +kubebuilder:validation:Enum=PerExample;PerToken
+type Normalization string
+
+// The values of Normalization.
+const (
+	NormalizationPerExample Normalization = "PerExample"
+	NormalizationPerToken   Normalization = "PerToken"
+)
+
+// Supervised is what a run of mode Supervise trains on: rows with the columns messages, prompt and completion, or text.
+type Supervised struct {
+	// dataset is where the rows are. The run trains on the split train; prompt, systemPrompt and examples make prompts for
+	// policies and are not used here.
+	// +kubebuilder:validation:XValidation:rule="!has(self.prompt) && !has(self.systemPrompt) && !has(self.examples)",message="prompt, systemPrompt and examples make prompts of rows, which a supervised run trains on as they are: remove them, and map columns with fields, as in fields: {prompt: question, completion: answer}"
+	// +required
+	Dataset environment.Dataset `json:"dataset"`
+	// trainOn is which messages have weight: the last one if it is the assistant's, all of the assistant, all, or those
+	// that the row marks with weight or trainable. Rows of text are trained on as a whole.
+	// +kubebuilder:default=AllAssistant
+	// +optional
+	TrainOn TrainOn `json:"trainOn,omitempty"`
+	// batchSize is how many rows one step trains on.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	// +kubebuilder:default=128
+	// +optional
+	BatchSize *int32 `json:"batchSize,omitempty"`
+	// maxTokens is the length to which rows are cut, from the right. If it is absent, rows that are longer than the
+	// model's context are left out and counted. (tinker-cookbook: max_length.)
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=10000000
+	// +optional
+	MaxTokens *int32 `json:"maxTokens,omitempty"`
+	// normalization is what the weights of a row sum up to: PerExample to 1, whatever its length, PerToken to the number
+	// of its tokens. (tinker-cookbook: reduction mean and none.)
+	// +kubebuilder:default=PerExample
+	// +optional
+	Normalization Normalization `json:"normalization,omitempty"`
+	// episodes says which records of episodes are trained on, where the rows are records that an evaluation of another
+	// run has written (artifacts.episodes). Other rows are not affected. If it is absent, all usable episodes are.
+	// +optional
+	Episodes *EpisodeRows `json:"episodes,omitempty"`
+}
+
+// EpisodeSelection is which of the episodes of a task are trained on.
+// +kubebuilder:validation:Enum=All;BestOfTask
+type EpisodeSelection string
+
+// The values of EpisodeSelection.
+const (
+	SelectAll        EpisodeSelection = "All"
+	SelectBestOfTask EpisodeSelection = "BestOfTask"
+)
+
+// EpisodeRows leaves records of episodes out: by their reward (rejection sampling), or all but the best of each task
+// (best of n).
+// +kubebuilder:validation:MinProperties=1
+type EpisodeRows struct {
+	// minReward is the least reward of an episode.
+	// +optional
+	MinReward *float64 `json:"minReward,omitempty"`
+	// select is which episodes of a task are trained on: All, or the first of those with the highest reward.
+	// +kubebuilder:default=All
+	// +optional
+	Select EpisodeSelection `json:"select,omitempty"`
+}
+
+// SupervisedEvaluation measures the negative log-likelihood per token of rows that are held out.
+type SupervisedEvaluation struct {
+	// splits are the splits of supervised.dataset to measure. If it is absent, the split test is measured.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Splits []EvaluationSplit `json:"splits,omitempty"`
+}

@@ -1,0 +1,35 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+)
+
+// tokenPrefix begins every credential that the official SDK accepts.
+const tokenPrefix = "tml-"
+
+// DeriveEndpointKey returns the key from which the tokens of runs at one TinkerEndpoint are derived. The broker of the
+// endpoint has this key; the manager key cannot be computed from it. managerKey has at least 32 bytes.
+func DeriveEndpointKey(managerKey []byte, endpoint string) ([]byte, error) {
+	if len(managerKey) < 32 {
+		return nil, fmt.Errorf("deriving endpoint key: the manager key has %d bytes, 32 are needed", len(managerKey))
+	}
+	key, err := hkdf.Key(sha256.New, managerKey, nil, "tinker-operator endpoint "+endpoint, sha256.Size)
+	if err != nil {
+		return nil, fmt.Errorf("deriving endpoint key: %w", err)
+	}
+	return key, nil
+}
+
+// RunToken returns the credential of a run at the broker of an endpoint.
+func RunToken(endpointKey []byte, runUID string) string {
+	mac := hmac.New(sha256.New, endpointKey)
+	mac.Write([]byte("tinker-operator run " + runUID))
+	return tokenPrefix + hex.EncodeToString(mac.Sum(nil))
+}

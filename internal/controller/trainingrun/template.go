@@ -1,0 +1,71 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingrun
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/controller/configkey"
+	"github.com/tinker-operator/tinker-operator/internal/controller/observe"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
+)
+
+// addTexts gives a run file the texts of the ConfigMaps that it is made from, or returns why it cannot.
+func (r *Reconciler) addTexts(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
+	input *desired.FileInput) (*problem.Problem, error) {
+	blocked, err := r.addTemplate(ctx, run, input)
+	if blocked != nil || err != nil {
+		return blocked, err
+	}
+	return r.addCode(ctx, run, seen, input.Pins)
+}
+
+// addTemplate gives a run file that is not made of earlier settings the chat template of the ConfigMap that the run
+// names, or returns why it cannot.
+func (r *Reconciler) addTemplate(ctx context.Context, run *v1alpha1.TrainingRun,
+	input *desired.FileInput) (*problem.Problem, error) {
+	key := desired.TemplateKey(run.Spec.Model)
+	if key == nil || input.Fixed != nil {
+		return nil, nil
+	}
+	text, missing, err := configkey.Reader(ctx, r.Live, run.Namespace)(*key)
+	if err != nil {
+		return nil, fmt.Errorf("reading a chat template: %w", err)
+	}
+	if missing != "" {
+		return &problem.Problem{Code: problem.TemplateUnusable, Evidence: missing}, nil
+	}
+	input.Template = &text
+	return nil, nil
+}
+
+// addCode gives new pins the code of the ConfigMaps that their environments name. Code that the probe did not have
+// makes the run wait: the environment notices the change a little later, and is probed again. Pins of an earlier
+// attempt have their code.
+func (r *Reconciler) addCode(ctx context.Context, run *v1alpha1.TrainingRun, seen observe.State,
+	pins desired.Pins) (*problem.Problem, error) {
+	for _, name := range slices.Sorted(maps.Keys(pins)) {
+		definition := pins[name].Definition
+		if definition.CheckRead() == nil {
+			continue
+		}
+		read, unreadable, err := desired.FillCode(definition.Reward, definition.Interaction,
+			configkey.Reader(ctx, r.Live, run.Namespace))
+		if err != nil {
+			return nil, fmt.Errorf("reading the code of environment %s: %w", name, err)
+		}
+		env := cmp.Or(seen.Environments[name], &v1alpha1.RewardEnvironment{})
+		if unreadable != nil || !slices.Equal(read, env.Status.Code) {
+			return &problem.Problem{Code: problem.EnvironmentProbing, Evidence: strconv.Quote(name)}, nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,96 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+)
+
+// TestSandboxSharesNothing requires a container of its own for what a policy writes: it has no volume of the functions
+// and of the worker but its socket, and no variable that comes from elsewhere.
+func TestSandboxSharesNothing(t *testing.T) {
+	settings := Settings{Image: "operator:dev", PythonImage: "python:dev"}
+	env := pythonEnvironment("own", &v1alpha1.Execution{Container: v1alpha1.Container{Env: []corev1.EnvVar{
+		{Name: "KEY", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "k"}}},
+		{Name: "THRESHOLD", Value: "1"},
+	}}}, environment.Python{Source: inline(rewardCode)}, environment.Python{Source: inline(rewardCode + " ")})
+	env.Spec.Reward.Weighted[1].Python = nil
+	env.Spec.Reward.Weighted[1].Tests = &environment.Tests{Language: environment.TestPython}
+	definition := Definition(env.Spec)
+	if err := definition.Validate(); err != nil {
+		t.Error(err)
+	}
+	if got := definition.Execution; got.SandboxBytes != 960<<20 || got.ProcessBytes != 480<<20 {
+		t.Errorf("got %d bytes for programs and %d for each process of functions, want 960 and 480 MiB", got.SandboxBytes,
+			got.ProcessBytes)
+	}
+	pins := Pins{"own": {Definition: definition}, "same": {Definition: definition}}
+	job := RolloutJob(testRun(), 1, "credentials", settings)
+	if err := RunServers(job, pins.Servers(), "", settings); err != nil {
+		t.Fatal(err)
+	}
+	spec := job.Spec.Template.Spec
+	var names []string
+	for _, c := range spec.InitContainers {
+		names = append(names, c.Name)
+	}
+	if diff := cmp.Diff([]string{"install-runner", "environment-own", "environment--sandbox-own"}, names); diff != "" {
+		t.Fatalf("containers (-want +got):\n%s", diff)
+	}
+	functions, sandbox, worker := spec.InitContainers[1], spec.InitContainers[2], spec.Containers[0]
+	if diff := cmp.Diff([]corev1.EnvVar{{Name: "THRESHOLD", Value: "1"}}, sandbox.Env); diff != "" {
+		t.Errorf("variables of the sandbox (-want +got):\n%s", diff)
+	}
+	if len(functions.Env) != 2 {
+		t.Errorf("the functions have the variables %v, want both", functions.Env)
+	}
+	shared := map[string][]string{}
+	for path, volume := range mountsOf(sandbox) {
+		for name, other := range map[string]corev1.Container{"functions": functions, "worker": worker} {
+			for _, theirs := range mountsOf(other) {
+				if theirs == volume {
+					shared[path] = append(shared[path], name)
+				}
+			}
+		}
+	}
+	want := map[string][]string{socketDir: {"worker"}, runnerDir: {"functions"}} // the runner's program is read-only
+	if diff := cmp.Diff(want, shared); diff != "" {
+		t.Errorf("shared volumes (-want +got):\n%s", diff)
+	}
+	for _, mount := range sandbox.VolumeMounts {
+		if mount.MountPath == runnerDir && !mount.ReadOnly {
+			t.Error("a policy can write the runner's program")
+		}
+	}
+	at := contract.SocketOf(definition.SandboxID())
+	if _, ok := mountsOf(worker)[strings.TrimSuffix(at, "/"+contract.RunnerSocket)]; !ok {
+		t.Errorf("the worker looks for the socket at %s, and has %v", at, mountsOf(worker))
+	}
+	for _, volume := range spec.Volumes {
+		if len(volume.Name) > 63 {
+			t.Errorf("the volume %s has a name that is too long", volume.Name)
+		}
+	}
+}
+
+// TestQuantitiesAreBytes requires one digest for one amount of memory, however it is written.
+func TestQuantitiesAreBytes(t *testing.T) {
+	for quantity, want := range map[string]string{"": "268435456", "512Mi": "536870912", "0.5Gi": "536870912", "x": "x"} {
+		env := pythonEnvironment("own", nil, environment.Python{Source: inline(rewardCode)})
+		env.Spec.Reward.Python = nil
+		env.Spec.Reward.Tests = &environment.Tests{Language: environment.TestPython, Memory: quantity}
+		if got := Definition(env.Spec).Reward.Tests.Memory; got != want {
+			t.Errorf("%q: got %q, want %q", quantity, got, want)
+		}
+	}
+}

@@ -1,0 +1,488 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package episode
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+	"github.com/tinker-operator/tinker-operator/internal/stoptext"
+	"github.com/tinker-operator/tinker-operator/internal/transcript"
+	"github.com/tinker-operator/tinker-operator/internal/wait"
+)
+
+var _ environment.TimedPolicy = (*driver)(nil)
+
+// agent is what an agent has asked so far.
+type agent struct {
+	branches
+	// open counts open requests.
+	open int
+	// last is the request that was made last. overlaps says that it was made while another was open.
+	last     *node
+	overlaps bool
+	// limit is the limit of the whole episode that it has reached.
+	limit string
+	// expired is closed once the time of the episode is over. timed says that the agent ends by itself then.
+	expired chan struct{}
+	timed   bool
+}
+
+// mostGrace is how long an agent may go on after the end of its time, whatever it has said.
+const mostGrace = 2 * time.Hour
+
+// Expired implements environment.TimedPolicy.
+func (d *driver) Expired() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.agent.timed = true
+	return d.agent.expired
+}
+
+// expireAgent tells an agent that its time is over, and reports whether it ends by itself.
+func (d *driver) expireAgent() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.expireTimed()
+}
+
+// expireTimed is expireAgent with the lock held.
+func (d *driver) expireTimed() bool {
+	if d.agent.timed && !d.isExpired() {
+		d.agent.limit = stopEpisodeSeconds
+		close(d.agent.expired)
+		time.AfterFunc(mostGrace, func() { d.cancel(&environment.LimitError{Limit: stopEpisodeSeconds}) })
+	}
+	return d.agent.timed
+}
+
+// isExpired reports whether an agent was told that its time is over. The lock is held.
+func (d *driver) isExpired() bool { return wait.IsClosed(d.agent.expired) }
+
+// Complete implements environment.AgentPolicy. The seed and the number of a request have no conversation: which one it
+// continues is decided at the end of the episode.
+func (d *driver) Complete(ctx context.Context, asked environment.Completion) (environment.Completed, error) {
+	n, stops, err := d.admitCompletion(asked)
+	if err != nil {
+		return environment.Completed{}, err
+	}
+	clock := d.recorder.current()
+	defer clock.pause()()
+	sample, err := d.sampleOnce(ctx, n.request)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.agent.open--
+	switch {
+	case d.ended:
+		return environment.Completed{}, errEnded
+	case err != nil && ctx.Err() != nil:
+		return environment.Completed{}, err
+	case err == nil && d.timeLimit() == 0:
+		clock.renew()
+	case err == nil && clock.count(sample.Took) && !d.expireTimed(): // Otherwise this reply is the last one.
+		err = &environment.LimitError{Limit: stopEpisodeSeconds}
+	}
+	var out environment.Completed
+	if err == nil {
+		out, err = d.recordCompletion(asked, n, sample, stops)
+	}
+	if err != nil {
+		return environment.Completed{}, d.fail(err)
+	}
+	return out, nil
+}
+
+// sampleOnce samples a reply, unless an earlier play of this try has, perhaps in another process of this worker. The
+// group counts what that has paid for.
+func (d *driver) sampleOnce(ctx context.Context, request Request) (Sample, error) {
+	sample, from := d.before.sample(request.Request)
+	if from == restored || from == inherited {
+		d.player.Progress.count(request, sample)
+	}
+	if from == inherited && d.player.Progress.Inherited != nil {
+		d.player.Progress.Inherited(len(request.Prompt), len(sample.Tokens))
+	}
+	if from != unknown {
+		return sample, nil
+	}
+	sample, err := d.reply(ctx, request)
+	if err == nil {
+		d.before.keep(request.Request, sample)
+	}
+	return sample, err
+}
+
+// CountTokens implements environment.AgentPolicy.
+func (d *driver) CountTokens(asked environment.Completion) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended {
+		return 0, errEnded
+	}
+	n, err := d.nodeOf(asked)
+	if err != nil {
+		return 0, d.failUnlessAsked(err)
+	}
+	return len(n.request.Prompt), nil
+}
+
+// Last implements environment.AgentPolicy.
+func (d *driver) Last() (environment.Reply, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, err := d.agent.lastReply()
+	if err != nil {
+		return environment.Reply{}, err
+	}
+	message := chat.Message{Role: n.reply.Role, Content: strings.TrimSpace(saidBy(n.reply)), Calls: n.reply.Calls}
+	return environment.Reply{Role: n.role, Message: message, Truncated: n.stop == stopLength, Malformed: n.malformed,
+		Seed: n.request.Seed(rl.UseJudge, d.spec.Seed)}, nil
+}
+
+// lastReply is the reply to the last request.
+func (a *agent) lastReply() (*node, error) {
+	switch {
+	case a.last == nil:
+		return nil, permanent("the agent never asked the policy")
+	case a.overlaps:
+		return nil, permanent("the agent made its last request while another was open, so that the order of requests " +
+			"would decide which reply is the last: await all others before it")
+	case a.last.tokens == nil:
+		return nil, permanent("the agent ended while its last request was open")
+	}
+	return a.last, nil
+}
+
+// failUnlessAsked ends the episode for an error, unless that is an answer to the agent.
+func (d *driver) failUnlessAsked(err error) error {
+	var refused *environment.RequestError
+	var limit *environment.LimitError
+	if errors.As(err, &refused) || errors.As(err, &limit) {
+		return err
+	}
+	return d.fail(err)
+}
+
+// admitCompletion returns the request of an agent, which is open from now on, and the texts at which its reply is cut.
+func (d *driver) admitCompletion(asked environment.Completion) (*node, []string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended {
+		return nil, nil, errEnded
+	}
+	n, err := d.nodeOf(asked)
+	if err != nil {
+		return nil, nil, d.failUnlessAsked(err)
+	}
+	if d.isExpired() {
+		return nil, nil, &environment.LimitError{Limit: stopEpisodeSeconds}
+	}
+	if most := int(d.spec.Settings.Limits.Requests); most > 0 && d.made >= most {
+		d.agent.limit = stopRequests
+		return nil, nil, &environment.LimitError{Limit: stopRequests}
+	}
+	if asked.MaxTokens > 0 {
+		n.request.Sampling.MaxTokens = min(n.request.Sampling.MaxTokens, int32(min(asked.MaxTokens, 1<<30)))
+	}
+	// The stops of the run are those of the model's format; the endpoint takes no texts beside them. So a reply is sampled
+	// to its end, and cut.
+	n.request.Stop = d.stops()
+	d.identifyCompletion(n)
+	d.player.expressed(d.made)
+	d.made++
+	d.agent.last, d.agent.overlaps = n, d.agent.open > 0
+	d.agent.open++
+	return n, asked.Stop, nil
+}
+
+// identifyCompletion fills in what seed and number of a request follow from.
+func (d *driver) identifyCompletion(n *node) {
+	key := d.spec.Key
+	content := contentOf(n.request)
+	if d.agent.asked == nil {
+		d.agent.asked = map[rl.Digest]int{}
+	}
+	n.request.Request = rl.Request{Kind: key.Kind, Slot: key.Slot, Member: d.member, Try: d.try, Content: content,
+		Repeat: d.agent.asked[content]}
+	d.agent.asked[content]++
+}
+
+// nodeOf returns the request of an agent within the limits, with the reply that it extends.
+func (d *driver) nodeOf(asked environment.Completion) (*node, error) {
+	if !contract.IsRole(asked.Role) {
+		return nil, &environment.RequestError{Message: fmt.Sprintf("The role %q does not exist.", asked.Role)}
+	}
+	var n *node
+	var err error
+	if asked.Raw {
+		n, err = d.rawNode(asked)
+	} else {
+		n, err = d.chatNode(asked)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if n.parent != nil {
+		n.depth = n.parent.depth + 1
+	}
+	limits := d.spec.Settings.Limits
+	if most := int(limits.Turns); most > 0 && n.depth >= most {
+		return nil, &environment.LimitError{Limit: stopTurns}
+	}
+	ids := n.request.Prompt
+	request, limit := d.within(ids, n.parent == nil)
+	if limit != "" {
+		most := limits.TrajectoryTokens
+		if limit == stopPromptTokens {
+			most = limits.PromptTokens
+		}
+		return nil, &environment.LimitError{Limit: limit, Tokens: len(ids), Most: int(most)}
+	}
+	n.request = request
+	return n, nil
+}
+
+// chatNode renders a conversation. What it has of a reply's conversation is rendered as that was, with the tokens that
+// were sampled, whatever the agent has made of the text.
+func (d *driver) chatNode(asked environment.Completion) (*node, error) {
+	if len(asked.Messages) == 0 {
+		return nil, &environment.RequestError{Message: "The conversation has no message."}
+	}
+	means := meanings(asked.Role, asked.Messages)
+	parent, through := d.agent.extended(asked.Messages, means)
+	n := &node{parent: parent, role: asked.Role, own: slices.Clone(asked.Messages[through:]), means: means[through:],
+		tools: asked.Tools}
+	n.toolsSay = toolsMeaning(asked.Tools)
+	conversation := renderer.Conversation{Messages: n.own, Rendered: &n.rendered}
+	if parent != nil {
+		n.rendered = parent.rendered
+		before := parent.conversation()
+		adoptCallIDs(asked.Messages[:through], before, n.own)
+		conversation.Messages = append(before, n.own...)
+	}
+	if len(asked.Tools) > 0 {
+		conversation.Tools = asked.Tools
+	}
+	ids, err := d.player.Renderer.Prompt(conversation)
+	switch {
+	case errors.Is(err, renderer.ErrTools):
+		return nil, &FormatError{Err: err, sampled: d.made > 0}
+	case err != nil:
+		return nil, &environment.RequestError{Message: "The model's format cannot express the conversation: " + err.Error() +
+			"."}
+	}
+	n.request.Prompt = ids
+	return n, nil
+}
+
+// adoptCallIDs gives results the IDs that their calls had when they were sampled, since some formats write them.
+func adoptCallIDs(sent, known, results []chat.Message) {
+	ids := map[string]string{}
+	for i, m := range sent {
+		for j, call := range m.Calls {
+			if j < len(known[i].Calls) {
+				ids[call.ID] = known[i].Calls[j].ID
+			}
+		}
+	}
+	for i, m := range results {
+		if id, ok := ids[m.CallID]; ok && m.Role == chat.RoleTool {
+			results[i].CallID = id
+		}
+	}
+}
+
+// recordCompletion records a reply, and returns what the agent is given of it.
+func (d *driver) recordCompletion(asked environment.Completion, n *node, sample Sample,
+	stops []string) (environment.Completed, error) {
+	d.requests++
+	d.promptTokens += int64(len(n.request.Prompt))
+	d.sampledTokens += int64(len(sample.Tokens))
+	record := d.recordChat
+	if asked.Raw {
+		record = d.recordRaw
+	}
+	stop, says, err := record(asked, n, sample, stops)
+	if err != nil {
+		return environment.Completed{}, &RefusedError{Err: err}
+	}
+	n.store()
+	if asked.Raw {
+		says = rawMeaning(n.role, n.tokens)
+	}
+	n.means = append(n.means, says)
+	d.agent.add(n, says)
+	out := environment.Completed{
+		ID: fmt.Sprintf("%016x", n.request.Seed(rl.UsePolicy, 0)), Message: n.reply, StopText: stop,
+		Truncated: n.stop == stopLength, PromptTokens: n.prompt, Tokens: n.sample.Tokens, Logprobs: n.sample.Logprobs,
+	}
+	if n.parent != nil && n.breaks() == "" {
+		out.KnownTokens = len(n.parent.tokens)
+	}
+	d.describe(asked, n, &out)
+	return out, nil
+}
+
+// describe adds texts.
+func (d *driver) describe(asked environment.Completion, n *node, out *environment.Completed) {
+	if asked.Raw {
+		out.Text, out.PromptText = n.reply.Content, n.promptText()
+	}
+	texts := renderer.TextsOf(d.player.Renderer)
+	if texts == nil || !asked.Logprobs {
+		return
+	}
+	for _, id := range n.sample.Tokens {
+		text, _ := texts.Decode([]int32{id}) // The renderer has read the token.
+		out.Texts = append(out.Texts, text)
+	}
+}
+
+// recordChat parses a reply to a conversation. It returns the text that ended it, and what all messages say.
+func (d *driver) recordChat(asked environment.Completion, n *node, sample Sample,
+	stops []string) (string, meaning, error) {
+	says := func(tokens []int32) (string, error) {
+		parsed, err := d.player.Renderer.Parse(tokens)
+		return saidUntrimmed(parsed.Message), err
+	}
+	sample, stop, err := cutSample(sample, stops, says)
+	if err != nil {
+		return "", meaning{}, err
+	}
+	reply, kept, err := answer(d.player.Renderer, environment.Prompt{Role: n.role}, n.request, sample)
+	if err != nil {
+		return "", meaning{}, err
+	}
+	n.sample, n.kept, n.malformed, n.stop = sample, kept, reply.Malformed, stopStop
+	n.reply = kept
+	n.reply.Sampled = nil
+	if stop != "" {
+		n.reply = stoptext.Before(n.reply, stop)
+		n.kept.Content, n.kept.Parts = n.reply.Content, n.reply.Parts
+	}
+	n.reply.Calls = slices.Clone(n.reply.Calls)
+	if slices.ContainsFunc(n.reply.Calls, isNoObject) {
+		n.reply.Calls = nil // No dialect has words for such a call. The agent has the text.
+	}
+	n.nameCalls()
+	switch {
+	case !sample.Stopped:
+		n.stop = stopLength
+	case reply.Malformed != "":
+		n.stop = stopMalformed
+	}
+	means := meanings(n.role, append(slices.Clone(asked.Messages), n.reply))
+	return stop, means[len(means)-1], nil
+}
+
+// nameCalls gives calls IDs that have none, or one that the conversation has already: agents tell calls apart by them.
+func (n *node) nameCalls() {
+	used := map[string]bool{}
+	for at := n.parent; at != nil; at = at.parent {
+		for _, call := range at.reply.Calls {
+			used[call.ID] = true
+		}
+	}
+	for i, call := range n.reply.Calls {
+		if call.ID == "" || used[call.ID] {
+			n.reply.Calls[i].ID = fmt.Sprintf("call_%016x_%d", n.request.Seed(rl.UsePolicy, 0), i)
+		}
+		used[n.reply.Calls[i].ID] = true
+	}
+}
+
+// isNoObject reports whether the arguments of a call are no JSON object.
+func isNoObject(call chat.ToolCall) bool {
+	var object map[string]json.RawMessage
+	return json.Unmarshal([]byte(call.Arguments), &object) != nil || object == nil
+}
+
+// saidUntrimmed is the text of a message without its reasoning.
+func saidUntrimmed(m chat.Message) string {
+	said := ""
+	for _, part := range m.AllParts() {
+		if !part.Thinking {
+			said += part.Text
+		}
+	}
+	return said
+}
+
+// plant makes the conversations of the episode of what an agent has asked.
+func (d *driver) plant(turn environment.Turn) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.agent.nodes) == 0 {
+		return nil
+	}
+	all := d.agent.list()
+	if len(all) > rl.MaxTrajectories {
+		return permanent("the agent has more than %d branches", rl.MaxTrajectories)
+	}
+	for name, value := range metricsOf(all) {
+		d.metrics = put(d.metrics, name, value)
+	}
+	if turn.OnlyLast {
+		last, err := d.agent.lastReply()
+		if err != nil {
+			return err
+		}
+		all = slices.DeleteFunc(all, func(one branch) bool { return !slices.Contains(one.nodes, last) })
+	}
+	for _, one := range all {
+		if err := d.plantBranch(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *driver) plantBranch(one branch) error {
+	head := one.nodes[0]
+	c := &conversation{role: head.role, key: one.key}
+	if d.spec.Transcript {
+		c.recorder = &transcript.Recorder{}
+	}
+	for i, n := range one.nodes {
+		if c.recorder != nil {
+			prompt := n.own
+			if n.parent != nil {
+				prompt = append(n.parent.conversation(), n.own...)
+			}
+			c.recorder.Prompt(prompt, n.tools)
+			c.recorder.Reply(n.kept, n.kept.Parts, n.malformed)
+		}
+		c.replies, c.rounds, c.stop = append(c.replies, n.kept), append(c.rounds, d.turns), n.stop
+		n.request.Turn = i
+		if err := c.add(n.request, n.sample); err != nil {
+			return &RefusedError{Err: err}
+		}
+	}
+	d.conversations[c.key] = c
+	d.order = append(d.order, c)
+	return nil
+}
+
+// toolsMeaning is a digest of declared tools.
+func toolsMeaning(tools []chat.Tool) meaning {
+	var list []chat.Message
+	for _, tool := range tools {
+		list = append(list, chat.Message{Role: tool.Name, Content: tool.Description + "\n" + string(tool.Parameters)})
+	}
+	if len(list) == 0 {
+		return meaning{}
+	}
+	means := meanings("tools", list)
+	return means[len(means)-1]
+}

@@ -1,0 +1,272 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package episode
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/tinker-operator/tinker-operator/internal/chat"
+	"github.com/tinker-operator/tinker-operator/internal/renderer"
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// baseKey begins the keys of branches without a role.
+const baseKey = "agent"
+
+// What a request did to the prefix of a conversation, as metrics have it. brokenBy is followed by the role of the first
+// message that is another one.
+const (
+	brokenBy       = "prefix_broken_"
+	brokenByStart  = brokenBy + "start"
+	brokenByRepeat = brokenBy + "repeat"
+	brokenByFork   = brokenBy + "fork"
+	brokenByTools  = brokenBy + "tools"
+	brokenByFormat = brokenBy + "format"
+	metricBranches = "branches"
+)
+
+// node is a reply that an agent was given.
+type node struct {
+	// parent is the reply that the request extends; nil for none.
+	parent *node
+	role   string
+	// own are the messages of the prompt that follow on the parent's reply, and means what all messages say up to each
+	// of them.
+	own   []chat.Message
+	means []meaning
+	// reply is the message as the agent was given it, and kept as the conversation keeps it.
+	reply, kept chat.Message
+	malformed   string
+	tools       []chat.Tool
+	toolsSay    meaning
+	request     Request
+	sample      Sample
+	// tokens are those of the prompt and the reply, whose prompt has so many. Replies that follow on each other share
+	// them.
+	tokens []int32
+	prompt int
+	// text is the text of a raw prompt and its reply, which a text may extend, and through the number of its tokens.
+	text     string
+	through  int
+	rendered renderer.Rendered
+	// depth counts the replies before.
+	depth int
+	stop  string
+}
+
+// said are the node's own messages with its reply.
+func (n *node) said() []chat.Message { return append(slices.Clone(n.own), n.kept) }
+
+// conversation returns all messages up to the node's reply.
+func (n *node) conversation() []chat.Message {
+	var path []*node
+	for at := n; at != nil; at = at.parent {
+		path = append(path, at)
+	}
+	var all []chat.Message
+	for _, at := range slices.Backward(path) {
+		all = append(all, at.said()...)
+	}
+	return all
+}
+
+// promptText is the text of a raw prompt.
+func (n *node) promptText() string {
+	if len(n.own) == 0 {
+		return ""
+	}
+	return n.own[0].Content
+}
+
+// store keeps the tokens of the prompt and the reply. Those of the replies before are from now on in the same slice,
+// where they are the same.
+func (n *node) store() {
+	n.prompt = len(n.request.Prompt)
+	n.tokens = slices.Concat(n.request.Prompt, n.sample.Tokens)
+	n.alias(n.tokens)
+	for at := n.parent; at != nil && hasPrefix(n.tokens, at.tokens); at = at.parent {
+		at.alias(n.tokens[:len(at.tokens):len(at.tokens)])
+	}
+}
+
+func (n *node) alias(tokens []int32) {
+	n.tokens = tokens
+	n.request.Prompt = tokens[:n.prompt:n.prompt]
+	n.sample.Tokens = tokens[n.prompt:]
+	n.rendered.IDs = n.request.Prompt
+}
+
+func hasPrefix(tokens, prefix []int32) bool {
+	return len(tokens) >= len(prefix) && slices.Equal(tokens[:len(prefix)], prefix)
+}
+
+// breaks returns what keeps the node from continuing the tokens of its parent; empty for nothing.
+func (n *node) breaks() string {
+	switch {
+	case n.parent == nil || hasPrefix(n.request.Prompt, n.parent.tokens):
+		return ""
+	case n.toolsSay != n.parent.toolsSay:
+		return brokenByTools
+	default:
+		return brokenByFormat
+	}
+}
+
+// compare orders nodes by what was asked, and by how often it had been asked before. Nothing follows arrival.
+func (n *node) compare(other *node) int {
+	return cmp.Or(
+		cmp.Compare(n.role, other.role),
+		bytes.Compare(n.request.Content[:], other.request.Content[:]),
+		cmp.Compare(n.request.Repeat, other.request.Repeat),
+	)
+}
+
+// branches are the replies that an agent was given, by what they follow on.
+type branches struct {
+	// replies are by what the conversation says up to them, in the order of compare: conversations that say the same with
+	// other tokens are told apart by nothing that an agent sends.
+	replies map[meaning][]*node
+	nodes   []*node
+	// asked counts the requests so far by what they ask.
+	asked map[rl.Digest]int
+}
+
+// extended returns the last reply that a conversation has, and the number of messages up to it.
+func (b *branches) extended(messages []chat.Message, means []meaning) (parent *node, through int) {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role != chat.RoleAssistant {
+			continue
+		}
+		if known := b.replies[means[i]]; len(known) > 0 {
+			return known[0], i + 1
+		}
+	}
+	return nil, 0
+}
+
+// extendedText returns the longest raw reply whose text, with its prompt, a text begins with.
+func (b *branches) extendedText(role, text string) *node {
+	var longest *node
+	for _, n := range b.nodes {
+		if n.text == "" || n.role != role || len(text) < len(n.text) || text[:len(n.text)] != n.text {
+			continue
+		}
+		if longest == nil || len(n.text) > len(longest.text) ||
+			len(n.text) == len(longest.text) && n.compare(longest) < 0 {
+			longest = n
+		}
+	}
+	return longest
+}
+
+// extendedTokens returns the longest raw reply whose tokens, with its prompt, others begin with.
+func (b *branches) extendedTokens(role string, tokens []int32) *node {
+	for n := len(tokens); n > 0; n-- {
+		if known := b.replies[rawMeaning(role, tokens[:n])]; len(known) > 0 {
+			return known[0]
+		}
+	}
+	return nil
+}
+
+// add adds a reply, which says so much with all before it.
+func (b *branches) add(n *node, says meaning) {
+	b.nodes = append(b.nodes, n)
+	if b.replies == nil {
+		b.replies = map[meaning][]*node{}
+	}
+	at, _ := slices.BinarySearchFunc(b.replies[says], n, (*node).compare)
+	b.replies[says] = slices.Insert(b.replies[says], at, n)
+}
+
+// branch is a conversation: replies that extend each other.
+type branch struct {
+	key   string
+	nodes []*node
+}
+
+// list returns the branches. Of several replies that extend one, the first in the order of compare continues its
+// branch,
+// and each other one begins a branch. Branches of a role are numbered by their first replies in the same order; the
+// only
+// branch of an episode has no key.
+func (b *branches) list() []branch {
+	children := map[*node][]*node{}
+	for _, n := range b.nodes {
+		children[n.parent] = append(children[n.parent], n)
+	}
+	var heads []*node
+	for parent, list := range children {
+		slices.SortFunc(list, (*node).compare)
+		if parent != nil {
+			list = list[1:]
+		}
+		heads = append(heads, list...)
+	}
+	slices.SortFunc(heads, (*node).compare)
+	var all []branch
+	number := map[string]int{}
+	for _, head := range heads {
+		number[head.role]++
+		one := branch{nodes: []*node{head}}
+		if len(heads) > 1 {
+			one.key = fmt.Sprintf("%s/%d", cmp.Or(head.role, baseKey), number[head.role])
+		}
+		for next := children[head]; len(next) > 0; next = children[next[0]] {
+			one.nodes = append(one.nodes, next[0])
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// metricsOf counts the branches, and by cause what did not continue tokens. A conversation that extends none is
+// compared
+// with those that begin with fewer messages.
+func metricsOf(all []branch) map[string]float64 {
+	metrics := map[string]float64{metricBranches: float64(len(all))}
+	var roots []branch
+	for _, one := range all {
+		if one.nodes[0].parent == nil {
+			roots = append(roots, one)
+		}
+		for _, n := range one.nodes {
+			if cause := n.breaks(); cause != "" {
+				metrics[cause]++
+			}
+		}
+	}
+	if forks := len(all) - len(roots); forks > 0 {
+		metrics[brokenByFork] = float64(forks)
+	}
+	slices.SortStableFunc(roots, func(a, b branch) int { return cmp.Compare(len(a.nodes[0].own), len(b.nodes[0].own)) })
+	seen := map[meaning]bool{}
+	for i, one := range roots {
+		if i > 0 {
+			metrics[one.nodes[0].differs(seen)]++
+		}
+		for _, n := range one.nodes {
+			for _, says := range n.means {
+				seen[says] = true
+			}
+		}
+	}
+	return metrics
+}
+
+// differs returns the cause for which a conversation begins that extends none.
+func (n *node) differs(seen map[meaning]bool) string {
+	first := slices.IndexFunc(n.means, func(says meaning) bool { return !seen[says] })
+	switch {
+	case first == 0 || len(n.own) == 0:
+		return brokenByStart
+	case first < 0 || first >= len(n.own): // Its own reply is what is new.
+		return brokenByRepeat
+	default:
+		return brokenBy + n.own[first].Role
+	}
+}

@@ -1,0 +1,106 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package episode
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/tinker-operator/tinker-operator/internal/rl"
+)
+
+// mostInterruptions is how often a try is played again after an interruption. Each time its requests up to there are
+// answered with what was sampled, so that an episode in a long outage gets further with each.
+const mostInterruptions = 64
+
+// Replies keeps what was sampled for requests of agents beyond the life of the process, until the group is finished. A
+// worker that begins a group again answers a request that is repeated with what was paid for.
+type Replies interface {
+	// Reply returns what was kept for a request of a group. It is inherited if an earlier process has paid for it, and
+	// this is the first time that this process asks for it.
+	Reply(key rl.Key, request rl.Digest) (reply []byte, inherited, ok bool)
+	// KeepReply keeps the reply to a request. Whether there is room for it is the store's to say.
+	KeepReply(key rl.Key, request rl.Digest, reply []byte)
+}
+
+// interruptions are those of one try of a member, and what was sampled for it: the next play of the try asks the same
+// again, perhaps while the endpoint does not answer.
+type interruptions struct {
+	times int
+	// store is nil where nothing outlives the process. What it keeps is of the group and the seed of the spec.
+	store Replies
+	spec  *Spec
+
+	mu    sync.Mutex
+	known map[rl.Request]Sample
+}
+
+func (p *Player) interruptionsOf(spec *Spec) *interruptions {
+	return &interruptions{store: p.Replies, spec: spec}
+}
+
+// origin says whence a sample is known.
+type origin int
+
+const (
+	// unknown is a request that has to be sampled.
+	unknown origin = iota
+	// remembered is what an earlier play of the try has sampled, which the group has counted.
+	remembered
+	// restored is what an earlier play of the group has sampled.
+	restored
+	// inherited is what an earlier process of the worker has sampled, which this process has not counted.
+	inherited
+)
+
+// sample returns what was sampled for a request.
+func (i *interruptions) sample(request rl.Request) (Sample, origin) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if sample, ok := i.known[request]; ok {
+		return sample, remembered
+	}
+	if i.store == nil {
+		return Sample{}, unknown
+	}
+	var sample Sample
+	text, isInherited, ok := i.store.Reply(i.spec.Key, i.identity(request))
+	if !ok || json.Unmarshal(text, &sample) != nil {
+		return Sample{}, unknown
+	}
+	i.know(request, sample)
+	if isInherited {
+		return sample, inherited
+	}
+	return sample, restored
+}
+
+// know keeps a sample for the next play of the try. The lock is held.
+func (i *interruptions) know(request rl.Request, sample Sample) {
+	if i.known == nil {
+		i.known = map[rl.Request]Sample{}
+	}
+	i.known[request] = sample
+}
+
+// keep keeps what was sampled for a request.
+func (i *interruptions) keep(request rl.Request, sample Sample) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.know(request, sample)
+	if i.store == nil {
+		return
+	}
+	if text, err := json.Marshal(sample); err == nil { // a log-probability may be infinite: such a reply is refused
+		i.store.KeepReply(i.spec.Key, i.identity(request), text)
+	}
+}
+
+// identity covers what a reply follows from, but for the policy, which the key of the group has.
+func (i *interruptions) identity(request rl.Request) rl.Digest {
+	return rl.Digest(sha256.Sum256(fmt.Appendf(nil, "%d %d %d %d %q %x %d %d", request.Kind, request.Slot, request.Member,
+		request.Try, request.Conversation, request.Content, request.Repeat, i.spec.Seed)))
+}
