@@ -23,6 +23,8 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback" // CA certificates, since the image has none
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/download"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
@@ -35,6 +37,7 @@ import (
 // options are the flags.
 type options struct {
 	runFile, credentialsDir, exchange, heartbeat, terminationLog string
+	data                                                         source.Config
 }
 
 func main() {
@@ -49,6 +52,11 @@ func main() {
 	flag.StringVar(&o.exchange, "exchange-listen", ":7443", "Where workers are served.")
 	flag.StringVar(&o.heartbeat, "heartbeat-listen", ":7444", "Where the manager is served.")
 	flag.StringVar(&o.terminationLog, "termination-log", "/dev/termination-log", "Where the verdict is written.")
+	flag.StringVar(&o.data.Root, "data-root", contract.DataDir,
+		"The folder with the ConfigMaps, volumes and Secrets of data sets.")
+	flag.StringVar(&o.data.Dir, "data-dir", "",
+		"The folder for the rows of data sets. Defaults to the folder of temporary files.")
+	flag.Int64Var(&o.data.Space, "data-bytes", 1<<30, "How many bytes the rows of data sets may take.")
 	flag.Parse()
 	logger := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	verdict := run(o, logger)
@@ -125,6 +133,9 @@ func configure(o options, logger *slog.Logger) (learner.Config, error) {
 	if config.Fault, err = faultFromEnvironment(os.Getenv("TINKER_OPERATOR_FAULT")); err != nil {
 		return config, err
 	}
+	o.data.AnyRows, o.data.Logger = true, logger
+	o.data.Client = &download.Client{UserAgent: config.UserAgent, Logger: logger}
+	config.Data = source.New(o.data)
 	config.Logger = logger.With("run", config.File.Run.Namespace+"/"+config.File.Run.Name, "attempt", config.File.Attempt)
 	return config, nil
 }

@@ -28,6 +28,7 @@ func printTranscript(ctx context.Context, args []string, stdout, stderr io.Write
 	flags.Int64Var(&r.Step, "step", reader.Newest,
 		"The step; -1 is the newest that has a transcript, and -2 only lists them.")
 	flags.BoolVar(&r.Evaluation, "evaluation", false, "Print the evaluation of the step.")
+	flags.IntVar(&r.Lines, "lines", 0, "Print so many of the newest lines of metrics.jsonl in the place of a transcript.")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}

@@ -36,7 +36,9 @@ func runProbe(ctx context.Context, env environ) error {
 	logger := newLogger(env.stderr, slog.LevelInfo)
 	loader := setup.NewLoader(data, version.UserAgent(userAgent), logger)
 	builder := registry.Builder{
-		Data: loader.Open, Secret: setup.ReadSecret(data.Root), Programs: setup.Programs, Logger: logger, Now: time.Now,
+		Data: loader.Open, Secret: setup.ReadSecret(data.Root), Programs: setup.Programs, Agents: setup.Agents,
+		Sandboxes: setup.Sandboxes,
+		Gateway:   setup.Gateway(logger), Logger: logger, Now: time.Now,
 	}
 	result, final := probeFile(ctx, *definition, loader, builder)
 	encoded, err := contract.EncodeProbeResult(result)

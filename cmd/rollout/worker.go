@@ -172,7 +172,8 @@ func build(o options, logger *slog.Logger) (parts, error) {
 	worker := setup.NewWorker(setup.Config{
 		Learner: learner, Endpoint: endpoint, Pressure: pressure, Spending: spending, Groups: store,
 		Renderer: rendererOf(o, file), Hub: &o.hub, Data: o.data,
-		Programs: setup.Programs, SharedServers: o.sharedServers, UserAgent: version.UserAgent(userAgent), Grace: o.grace,
+		Programs: setup.Programs, Agents: setup.Agents, Sandboxes: setup.Sandboxes, SharedServers: o.sharedServers,
+		UserAgent: version.UserAgent(userAgent), Grace: o.grace,
 		KeyPatience: o.keyPatience,
 		Logger:      logger,
 	})
@@ -180,14 +181,18 @@ func build(o options, logger *slog.Logger) (parts, error) {
 }
 
 // rendererOf returns what loads the renderer of the run's model.
-func rendererOf(o options, file contract.RunFile) func(ctx context.Context) (*load.Renderer, error) {
+func rendererOf(o options, file contract.RunFile) func(context.Context, *contract.Template) (*load.Renderer, error) {
 	model := file.Fixed.Model
 	if t := model.Tokenizer; t != nil {
 		pinned := *t
 		pinned.SHA256 = cmp.Or(t.SHA256, file.TokenizerSHA256)
 		model.Tokenizer = &pinned
 	}
-	return func(ctx context.Context) (*load.Renderer, error) { return load.ForModel(ctx, &o.hub, model) }
+	return func(ctx context.Context, template *contract.Template) (*load.Renderer, error) {
+		model := model
+		model.Template = template
+		return load.ForModel(ctx, &o.hub, model)
+	}
 }
 
 // connect returns the client of the endpoint.

@@ -40,7 +40,7 @@ func exportBase(args []string, output io.Writer) error {
 		flags.PrintDefaults()
 	}
 	name := flags.String("model", tinkersim.ModelName, "`name` of the base model: "+tinkersim.ModelName+" or "+
-		tinkersim.CountdownModelName)
+		tinkersim.CountdownModelName+" or "+tinkersim.SumsModelName)
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
@@ -53,9 +53,11 @@ func exportBase(args []string, output io.Writer) error {
 		base = model.Base()
 	case tinkersim.CountdownModelName:
 		base = model.CountdownBase()
+	case tinkersim.SumsModelName:
+		base = model.SumsBase()
 	default:
-		return fmt.Errorf("%w: --model %q is unknown: name %s or %s", errUsage, *name, tinkersim.ModelName,
-			tinkersim.CountdownModelName)
+		return fmt.Errorf("%w: --model %q is unknown: name %s, %s or %s", errUsage, *name, tinkersim.ModelName,
+			tinkersim.CountdownModelName, tinkersim.SumsModelName)
 	}
 	return writeBase(base, flags.Arg(0), output)
 }

@@ -43,7 +43,7 @@ const usage = `tinkersim serves the Tinker API around a small byte-level languag
   export TINKER_BASE_URL=http://127.0.0.1:8000 TINKER_API_KEY=tml-local
 
 The base model is ` + tinkersim.ModelName + `: its tokens are bytes, and it answers sums. ` + tinkersim.CountdownModelName + `
-solves and judges tasks of Countdown. --vocabulary Qwen/Qwen3-8B=tokenizer.json also serves the first with another
+solves and judges tasks of Countdown, and ` + tinkersim.SumsModelName + ` adds right: a teacher. --vocabulary Qwen/Qwen3-8B=tokenizer.json also serves the first with another
 model's tokens, for clients that use that model's chat format. With HF_ENDPOINT set to the same URL, clients that
 fetch their tokenizer from a Hugging Face hub find it there. Models and sessions are in memory and end with the
 process; checkpoints are in the data directory and stay.

@@ -21,6 +21,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/observe"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/rubrics"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/starter"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/talk"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/tokens"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/transcripts"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/try"
@@ -61,8 +63,8 @@ func newRoot(env cli.IO) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-tinker",
 		Short: "Look at runs of tinker-operator, change them, and see what a model sees",
-		Long: `kubectl tinker works with the TrainingRuns of a cluster, and shows what a model that is trained through the Tinker
-API sees.`,
+		Long: `kubectl tinker works with the TrainingRuns of a cluster, and shows what a model that is trained
+through the Tinker API sees.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: program},
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -76,6 +78,7 @@ API sees.`,
 	cluster := cli.NewCluster(root.PersistentFlags())
 	root.AddGroup(&cobra.Group{ID: "observe", Title: "Look at runs:"},
 		&cobra.Group{ID: "change", Title: "Make and change runs:"},
+		&cobra.Group{ID: "talk", Title: "Talk to checkpoints:"},
 		&cobra.Group{ID: "model", Title: "See what a model sees:"})
 	group := func(id string, commands ...*cobra.Command) {
 		for _, command := range commands {
@@ -86,9 +89,10 @@ API sees.`,
 	group("observe", observe.NewTop(env, cluster), observe.NewWhy(env, cluster), observe.NewMetrics(env, cluster),
 		observe.NewCompare(env, cluster),
 		observe.NewLogs(env, cluster), transcripts.New(env, cluster), checkpoints.New(env, cluster))
-	group("change", try.New(env), change.NewCreate(env, cluster), change.NewPlan(env, cluster),
+	group("change", starter.New(env), try.New(env), change.NewCreate(env, cluster), change.NewPlan(env, cluster),
 		change.NewFork(env, cluster), change.NewSuspend(env, cluster),
 		change.NewResume(env, cluster), change.NewRetry(env, cluster), change.NewScale(env, cluster))
+	group("talk", talk.NewServe(env, cluster), talk.NewChat(env, cluster))
 	group("model", tokens.NewTokens(env), tokens.NewRender(env))
 	root.AddCommand(rubrics.New(env), newVersion(env))
 	return root

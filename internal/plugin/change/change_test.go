@@ -4,6 +4,9 @@
 package change
 
 import (
+	"bytes"
+	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,8 +17,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/observe"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 )
 
 func newRun() *unstructured.Unstructured {
@@ -109,6 +114,40 @@ func TestFork(t *testing.T) {
 	}
 }
 
+// TestForkSelectsData gives a fork other tasks than its parent had by then: another order, or those that come next.
+func TestForkSelectsData(t *testing.T) {
+	for name, tc := range map[string]struct {
+		flags   forkFlags
+		seed    int64
+		data    any
+		refused string
+	}{
+		"plain":              {forkFlags{}, 8, nil, ""},
+		"with a seed":        {forkFlags{set: []string{"spec.algorithm.seed=7"}}, 7, nil, ""},
+		"with the next data": {forkFlags{continueData: true}, 7, "Continue", ""},
+		"with the next data of a seed": {forkFlags{continueData: true, set: []string{"spec.algorithm.seed=9"}}, 0, nil,
+			"remove"},
+	} {
+		run := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{Algorithm: &algorithm.Algorithm{Seed: 7, Steps: 10}}}
+		run.Name = "sums"
+		forked, err := tc.flags.fork(run, v1alpha1.Checkpoint{Step: 40, State: "tinker://m/weights/s"})
+		if tc.refused != "" {
+			if err == nil || !strings.Contains(err.Error(), tc.refused) {
+				t.Errorf("%s: the error is %v, want %q", name, err, tc.refused)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		seed, _, _ := unstructured.NestedInt64(forked.Object, "spec", "algorithm", "seed")
+		data, _, _ := unstructured.NestedFieldNoCopy(forked.Object, "spec", "initFrom", "data")
+		if seed != tc.seed || data != tc.data {
+			t.Errorf("%s: seed %d and data %v, want %d and %v", name, seed, data, tc.seed, tc.data)
+		}
+	}
+}
+
 func TestEstimate(t *testing.T) {
 	sums := contract.Environment{
 		Splits: []contract.Split{{Tasks: 900}}, GroupSize: 8, Sampling: playing.Sampling{MaxTokens: 16},
@@ -132,5 +171,117 @@ func TestEstimate(t *testing.T) {
 	file.Fixed.Algorithm = nil
 	if got := estimateOf(file); got.Evaluations != 1 || got.EvaluationEpisodes != 200 {
 		t.Errorf("a run that evaluates only: %+v", got)
+	}
+}
+
+// TestEstimateOfTeachers counts the tokens that teachers read, and says where prompts are missing.
+func TestEstimateOfTeachers(t *testing.T) {
+	teacher := &algorithm.Teacher{Model: "t", Coefficient: 1}
+	for name, tc := range map[string]struct {
+		environment contract.Environment
+		tokens      int64
+		unbounded   bool
+		row         string
+	}{
+		"a trajectory that is bounded": {contract.Environment{GroupSize: 2, Teacher: teacher,
+			Sampling: playing.Sampling{MaxTokens: 16}, Limits: playing.Limits{Turns: 3, TrajectoryTokens: 40}}, 10 * 2 * 41,
+			false, "tokens that teachers read, at most: 820"},
+		"one prompt that is bounded": {contract.Environment{GroupSize: 1, Teacher: teacher,
+			Sampling: playing.Sampling{MaxTokens: 16}, Limits: playing.Limits{PromptTokens: 100}}, 10 * 117, false,
+			"tokens that teachers read, at most: 1.17k"},
+		"prompts of several turns": {contract.Environment{GroupSize: 1, Teacher: teacher,
+			Sampling: playing.Sampling{MaxTokens: 16}, Limits: playing.Limits{Turns: 2, PromptTokens: 100}}, 10 * 33, true,
+			"tokens that teachers read, at most, besides prompts: 330"},
+		"a system prompt": {contract.Environment{GroupSize: 1, Sampling: playing.Sampling{MaxTokens: 16},
+			Limits:  playing.Limits{TrajectoryTokens: 40},
+			Teacher: &algorithm.Teacher{Model: "t", SystemPrompt: "Be brief."}}, 10 * 17, true,
+			"tokens that teachers read, at most, besides prompts: 170"},
+		"no teacher": {contract.Environment{GroupSize: 1, Sampling: playing.Sampling{MaxTokens: 16}}, 0, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := estimateOf(contract.RunFile{Fixed: contract.Fixed{Environments: []contract.Environment{tc.environment},
+				Algorithm: &algorithm.Algorithm{Steps: 5, TasksPerStep: 2}},
+				Prices: &spending.Prices{Teacher: spending.Price{Prompt: 1e6}}})
+			if got.TeacherTokens != tc.tokens || got.Unbounded != tc.unbounded || *got.USD != float64(tc.tokens) {
+				t.Errorf("%d tokens, unbounded: %t, for %v dollars; want %d tokens at a dollar each, unbounded: %t",
+					got.TeacherTokens, got.Unbounded, *got.USD, tc.tokens, tc.unbounded)
+			}
+			shown := ""
+			for _, row := range got.result().Rows {
+				if strings.Contains(row[0], "teachers") {
+					shown = strings.Join(row, ": ")
+				}
+			}
+			if shown != tc.row {
+				t.Errorf("the plan shows %q, want %q", shown, tc.row)
+			}
+		})
+	}
+}
+
+// TestEstimateOfRows estimates a supervised run: what it trains on is known where it has steps and rows are cut.
+func TestEstimateOfRows(t *testing.T) {
+	file := contract.RunFile{
+		Fixed: contract.Fixed{
+			Algorithm:  &algorithm.Algorithm{Steps: 50},
+			Supervised: &contract.Supervised{BatchSize: 8, MaxTokens: 100},
+		},
+		Evaluation: &contract.Evaluation{EverySteps: 20, Before: true, After: true,
+			HeldOut: []contract.HeldOut{{Name: "test", Take: 10}, {Name: "hard", Take: 15}}},
+		Prices: &spending.Prices{Policy: spending.Price{Trained: 2}},
+	}
+	usd := 0.1
+	want := estimate{Steps: 50, RowsPerStep: 8, TrainedTokens: 40_000, Evaluations: 4, HeldOutTokens: 10_000, USD: &usd}
+	if diff := cmp.Diff(want, estimateOf(file)); diff != "" {
+		t.Errorf("estimate (-want +got):\n%s", diff)
+	}
+	file.Fixed.Algorithm = &algorithm.Algorithm{Epochs: 2}
+	epochs := estimateOf(file)
+	if diff := cmp.Diff(estimate{Epochs: 2, RowsPerStep: 8}, epochs); diff != "" {
+		t.Errorf("estimate of epochs (-want +got):\n%s", diff)
+	}
+	var shown []string
+	for _, row := range epochs.result().Rows {
+		shown = append(shown, strings.Join(row, ": "))
+	}
+	if text := strings.Join(shown, "\n"); !strings.Contains(text, "epochs: 2, whose steps the learner counts") ||
+		!strings.Contains(text, "dollars: unknown: they depend on the rows") {
+		t.Errorf("the plan shows\n%s", text)
+	}
+}
+
+func TestPlanLocally(t *testing.T) {
+	for name, tc := range map[string]struct {
+		flags planFlags
+		want  string
+		err   string
+	}{
+		"a sample": {planFlags{file: file{path: "arithmetic.yaml"}}, "groups 1920", ""},
+		"with another number of steps": {planFlags{file: file{path: "arithmetic.yaml",
+			set: []string{"spec.algorithm.steps=3"}}}, "groups 96", ""},
+		"a run that evaluates": {planFlags{file: file{path: "countdown-evaluate.yaml"}}, "episodes of evaluations 1024", ""},
+		"with a ConfigMap":     {planFlags{file: file{path: "own-data.yaml"}}, "tasks to train on 480", ""},
+		"a field that is not known": {planFlags{file: file{path: "arithmetic.yaml",
+			set: []string{"spec.algorithm.stepz=3"}}}, "", `did you mean spec.algorithm.steps?`},
+		"a value that a rule refuses": {planFlags{file: file{path: "arithmetic.yaml",
+			set: []string{"spec.algorithm.steps=0"}}}, "", "spec.algorithm.steps"},
+		"an environment that is not there": {planFlags{file: file{path: "arithmetic.yaml",
+			set: []string{"spec.environments[arithmetic].environmentRef.name=sums"}}}, "", `names RewardEnvironment "sums"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.flags.path, tc.flags.local = filepath.Join("../../../config/samples", tc.flags.path), true
+			var out bytes.Buffer
+			env := cli.IO{Stdout: &out, Stderr: io.Discard, Getenv: func(string) string { return "" }}
+			err := tc.flags.plan(t.Context(), env, nil, output.Plain)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Fatalf("err = %v, want %q", err, tc.err)
+				}
+				return
+			}
+			if got := strings.Join(strings.Fields(out.String()), " "); err != nil || !strings.Contains(got, tc.want) {
+				t.Errorf("the plan is %q (%v), want %q in it", got, err, tc.want)
+			}
+		})
 	}
 }

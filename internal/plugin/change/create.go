@@ -55,26 +55,30 @@ func (f *file) add(command *cobra.Command) {
 
 // read returns the run of the file, with its fields set, and the environments beside it.
 func (f *file) read(env cli.IO) (*unstructured.Unstructured, []*unstructured.Unstructured, error) {
+	run, all, err := f.parse(env, manifest.Parse)
+	return run, all.Environments, err
+}
+
+// parse reads the file and returns its run, with its fields set, and all objects.
+func (f *file) parse(env cli.IO, parse func([]byte) (manifest.Manifests, error)) (*unstructured.Unstructured,
+	manifest.Manifests, error) {
 	if f.path == "" {
-		return nil, nil, cli.Misused("-f is required: a file that has a TrainingRun")
+		return nil, manifest.Manifests{}, cli.Misused("-f is required: a file that has a TrainingRun")
 	}
 	data, err := env.ReadInput(f.path, os.ReadFile)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the run: %w", err)
+		return nil, manifest.Manifests{}, fmt.Errorf("reading the run: %w", err)
 	}
-	all, err := manifest.Parse(data)
+	all, err := parse(data)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading %s: %w", cli.InputName(f.path), err)
+		return nil, manifest.Manifests{}, fmt.Errorf("reading %s: %w", cli.InputName(f.path), err)
 	}
 	if len(all.Runs) != 1 {
-		return nil, nil, fmt.Errorf("reading %s: it has %s, want 1", cli.InputName(f.path),
+		return nil, manifest.Manifests{}, fmt.Errorf("reading %s: it has %s, want 1", cli.InputName(f.path),
 			cli.Count(len(all.Runs), "TrainingRun"))
 	}
 	run := all.Runs[0]
-	if err := assign(run, f.name, f.set); err != nil {
-		return nil, nil, err
-	}
-	return run, all.Environments, nil
+	return run, all, assign(run, f.name, f.set)
 }
 
 // assign sets the name and fields of a run.

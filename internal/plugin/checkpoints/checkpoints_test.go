@@ -162,7 +162,7 @@ func downloadOf(t *testing.T, run *v1alpha1.TrainingRun, f downloadFlags, baseUR
 	variables := map[string]string{keyVariable: "tml-test"}
 	env := cli.IO{Getenv: func(name string) string { return variables[name] }, Stdout: &stdout, Stderr: &stderr,
 		Now: time.Now}
-	from, err := endpointOf(t.Context(), env, nil, run, baseURL)
+	from, err := EndpointOf(t.Context(), env, nil, run, baseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,11 +325,11 @@ func archiveOf(content string) http.HandlerFunc {
 
 func TestEndpointOfRunWithoutBaseURL(t *testing.T) {
 	none := cli.IO{Getenv: func(string) string { return "" }}
-	if _, err := endpointOf(t.Context(), none, nil, newRun(), ""); err == nil || !strings.Contains(err.Error(),
+	if _, err := EndpointOf(t.Context(), none, nil, newRun(), ""); err == nil || !strings.Contains(err.Error(),
 		"--base-url") {
 		t.Errorf("without a base URL: %v", err)
 	}
-	if _, err := endpointOf(t.Context(), none, nil, newRun(), "localhost:8080"); err == nil ||
+	if _, err := EndpointOf(t.Context(), none, nil, newRun(), "localhost:8080"); err == nil ||
 		!strings.Contains(err.Error(), "http://") {
 		t.Errorf("with a base URL that has no scheme: %v", err)
 	}

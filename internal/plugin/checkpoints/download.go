@@ -26,7 +26,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/peft"
 )
 
-const downloadHelp = `kubectl tinker checkpoints download fetches the adapter of a checkpoint in the format of PEFT, adapter_model.safetensors and
+const downloadHelp = `kubectl tinker checkpoints download fetches the adapter of a checkpoint in the format of
+PEFT, adapter_model.safetensors and
 adapter_config.json, from the endpoint of the run. Without --step and --best it is the newest checkpoint.
 
 The API key comes from the variable TINKER_API_KEY, or from the run's Secret if you may read it. An endpoint that only
@@ -59,7 +60,7 @@ func newDownload(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		from, err := endpointOf(ctx, env, connection, run, f.baseURL)
+		from, err := EndpointOf(ctx, env, connection, run, f.baseURL)
 		if err != nil {
 			return err
 		}
@@ -76,7 +77,7 @@ func newDownload(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 }
 
 // download fetches the adapter of a checkpoint into the folder.
-func (f downloadFlags) download(ctx context.Context, env cli.IO, from endpoint, run *v1alpha1.TrainingRun,
+func (f downloadFlags) download(ctx context.Context, env cli.IO, from Endpoint, run *v1alpha1.TrainingRun,
 	chosen v1alpha1.Checkpoint) error {
 	folder := cmp.Or(f.folder, fmt.Sprintf("%s-s%d", run.Name, chosen.Step))
 	for _, name := range []string{archive.ConfigFile, archive.TensorsFile} {
@@ -131,12 +132,12 @@ func otherMayHave(err error) bool {
 }
 
 // fetch downloads one archive and installs its adapter, which is one of the model.
-func fetch(ctx context.Context, env cli.IO, from endpoint, path, folder,
+func fetch(ctx context.Context, env cli.IO, from Endpoint, path, folder,
 	model string) ([]archive.File, error) {
 	report := func(message string) { fmt.Fprintf(env.Stderr, "%s: %s\n", path, message) }
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	api, err := from.client(report, cancel)
+	api, err := from.Client(report, cancel)
 	if err != nil {
 		return nil, err
 	}

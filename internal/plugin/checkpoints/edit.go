@@ -23,7 +23,8 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
-const publishHelp = `kubectl tinker checkpoints publish lets everybody who has an account at the endpoint sample from a checkpoint and download it. It
+const publishHelp = `kubectl tinker checkpoints publish lets everybody who has an account at the endpoint
+sample from a checkpoint and download it. It
 publishes the sampler weights, and with --training-state the state to train on from, too. unpublish reverses it.
 Without --step and
 --best it is the newest checkpoint. The endpoint keeps who owns a checkpoint: only the owner's key can publish it.`
@@ -32,7 +33,8 @@ const publishExample = `  kubectl tinker checkpoints publish arithmetic --best
   kubectl tinker checkpoints publish arithmetic --step 40 --training-state --yes
   kubectl tinker checkpoints unpublish arithmetic --step 40`
 
-const deleteHelp = `kubectl tinker checkpoints delete deletes the sampler weights and the training states of steps at the endpoint, where nothing brings them back.
+const deleteHelp = `kubectl tinker checkpoints delete deletes the sampler weights and the training states of
+steps at the endpoint, where nothing brings them back.
 
 A checkpoint that a run would resume from, or begin with by spec.initFrom, is refused without --force, and so are the
 result of a run and its best checkpoint. Only the runs of the namespace are looked at: runs elsewhere may use the same
@@ -112,11 +114,11 @@ func (e *editor) command(env cli.IO, cluster *cli.Cluster, command *cobra.Comman
 		if err != nil {
 			return err
 		}
-		at, err := endpointOf(ctx, env, connection, run, e.baseURL)
+		at, err := EndpointOf(ctx, env, connection, run, e.baseURL)
 		if err != nil {
 			return err
 		}
-		if err := at.addSamplers(ctx, env, chosen); err != nil {
+		if err := at.AddSamplers(ctx, env, chosen); err != nil {
 			return err
 		}
 		targets, err := e.targets(chosen)
@@ -252,10 +254,10 @@ func (e *editor) ask(w io.Writer, r io.Reader, targets []target) error {
 }
 
 // edit changes the checkpoints, and prints what became of each.
-func (e *editor) edit(ctx context.Context, env cli.IO, at endpoint, targets []target) error {
+func (e *editor) edit(ctx context.Context, env cli.IO, at Endpoint, targets []target) error {
 	ctx, cancel := context.WithTimeout(ctx, archivePatience)
 	defer cancel()
-	api, err := at.client(func(message string) { fmt.Fprintln(env.Stderr, message) }, cancel)
+	api, err := at.Client(func(message string) { fmt.Fprintln(env.Stderr, message) }, cancel)
 	if err != nil {
 		return err
 	}
@@ -264,7 +266,7 @@ func (e *editor) edit(ctx context.Context, env cli.IO, at endpoint, targets []ta
 	var errs []error
 	for _, t := range targets {
 		if err := e.apply(ctx, api, t.Path); err != nil {
-			errs = append(errs, fmt.Errorf("changing %s: %w", t.Path, explain(err, at.baseURL)))
+			errs = append(errs, fmt.Errorf("changing %s: %w", t.Path, Explain(err, at.baseURL)))
 			continue
 		}
 		t.Result = e.done

@@ -19,9 +19,9 @@ import (
 )
 
 // sharing returns which checkpoints of the endpoint are public, by their paths.
-func sharing(t *testing.T, at endpoint) map[string]bool {
+func sharing(t *testing.T, at Endpoint) map[string]bool {
 	t.Helper()
-	api, err := at.client(func(string) {}, func() {})
+	api, err := at.Client(func(string) {}, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func sharing(t *testing.T, at endpoint) map[string]bool {
 }
 
 // apply runs an editor on the checkpoint and returns what it prints.
-func apply(t *testing.T, e editor, at endpoint, targets []target) (string, error) {
+func apply(t *testing.T, e editor, at Endpoint, targets []target) (string, error) {
 	t.Helper()
 	format := output.JSON
 	e.format = &format
@@ -56,7 +56,7 @@ func published(public bool) editor {
 
 func TestPublishAndDeleteChangeTheCheckpointsOfTinkersim(t *testing.T) {
 	url, saved := trained(t)
-	at := endpoint{baseURL: url, key: "tml-test", http: http.DefaultClient}
+	at := Endpoint{baseURL: url, key: "tml-test", http: http.DefaultClient}
 	// The status names the sampler weights of no checkpoint but the newest and the best.
 	short := v1alpha1.Checkpoint{Step: saved.Step, State: saved.State}
 	run := &v1alpha1.TrainingRun{Status: v1alpha1.TrainingRunStatus{Checkpoints: []v1alpha1.Checkpoint{short}}}
@@ -64,7 +64,7 @@ func TestPublishAndDeleteChangeTheCheckpointsOfTinkersim(t *testing.T) {
 		t.Helper()
 		chosen, err := e.choose(run, nil)
 		if err == nil {
-			err = at.addSamplers(t.Context(), cli.IO{Stderr: io.Discard}, chosen)
+			err = at.AddSamplers(t.Context(), cli.IO{Stderr: io.Discard}, chosen)
 		}
 		var targets []target
 		if err == nil {
@@ -113,7 +113,7 @@ func TestPublishAndDeleteChangeTheCheckpointsOfTinkersim(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "was deleted or has expired") || strings.TrimSpace(printed) != "[]" {
 		t.Errorf("a checkpoint that does not exist gives %v, and prints %s", err, printed)
 	}
-	_, err = apply(t, published(true), endpoint{baseURL: url, key: "tml-test", http: http.DefaultClient},
+	_, err = apply(t, published(true), Endpoint{baseURL: url, key: "tml-test", http: http.DefaultClient},
 		[]target{{Path: "tinker://other/weights/one"}})
 	if client.CategoryFrom(err) != tinker.CategoryNotFound {
 		t.Errorf("publishing what does not exist gives %v", err)

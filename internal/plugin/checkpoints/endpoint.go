@@ -36,16 +36,16 @@ const archivePatience = 4 * time.Minute
 // maxUnreachable limits how often a connection is tried.
 const maxUnreachable = 4
 
-// endpoint is a server of the Tinker API and how this machine calls it.
-type endpoint struct {
+// Endpoint is a server of the Tinker API and how this machine calls it.
+type Endpoint struct {
 	baseURL, key string
 	http         *http.Client
 }
 
-// endpointOf returns the endpoint of a run.
-func endpointOf(ctx context.Context, env cli.IO, kube client.Reader, run *v1alpha1.TrainingRun,
-	baseURL string) (endpoint, error) {
-	e := endpoint{baseURL: cmp.Or(baseURL, env.Getenv(baseURLVariable), run.Spec.Tinker.BaseURL)}
+// EndpointOf returns the endpoint of a run.
+func EndpointOf(ctx context.Context, env cli.IO, kube client.Reader, run *v1alpha1.TrainingRun,
+	baseURL string) (Endpoint, error) {
+	e := Endpoint{baseURL: cmp.Or(baseURL, env.Getenv(baseURLVariable), run.Spec.Tinker.BaseURL)}
 	if e.baseURL == "" {
 		return e, fmt.Errorf("run %q uses the operator's default endpoint, which this command does not know: name it with "+
 			"--base-url or the variable %s",
@@ -84,9 +84,9 @@ func secretKey(ctx context.Context, kube client.Reader, run *v1alpha1.TrainingRu
 	return key, nil
 }
 
-// client returns a client of the endpoint, which reports each retry, and calls giveUp when the endpoint remains
+// Client returns a client of the endpoint, which reports each retry, and calls giveUp when the endpoint remains
 // unreachable.
-func (e endpoint) client(report func(string), giveUp func()) (*tinkerclient.Client, error) {
+func (e Endpoint) Client(report func(string), giveUp func()) (*tinkerclient.Client, error) {
 	unreachable := 0
 	return tinkerclient.New(tinkerclient.Config{
 		BaseURL: e.baseURL, APIKey: e.key, UserAgent: "kubectl-tinker/" + version.String(), HTTP: e.http,
@@ -106,12 +106,12 @@ func (e endpoint) client(report func(string), giveUp func()) (*tinkerclient.Clie
 }
 
 // locate returns the URL of the archive of a checkpoint.
-func (e endpoint) locate(ctx context.Context, api *tinkerclient.Client, path string) (string, error) {
+func (e Endpoint) locate(ctx context.Context, api *tinkerclient.Client, path string) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, archivePatience)
 	defer cancel()
 	location, err := api.ArchiveURL(limited, path)
 	if err != nil {
-		return "", explain(err, e.baseURL)
+		return "", Explain(err, e.baseURL)
 	}
 	base, err := url.Parse(e.baseURL)
 	if err != nil {
@@ -125,12 +125,12 @@ func (e endpoint) locate(ctx context.Context, api *tinkerclient.Client, path str
 	return absolute.String(), nil
 }
 
-// addSamplers adds to checkpoints the sampler weights that the endpoint has under the names of their states. The status
+// AddSamplers adds to checkpoints the sampler weights that the endpoint has under the names of their states. The status
 // of a run names only those of the newest and the best checkpoint.
-func (e endpoint) addSamplers(ctx context.Context, env cli.IO, checkpoints []v1alpha1.Checkpoint) error {
+func (e Endpoint) AddSamplers(ctx context.Context, env cli.IO, checkpoints []v1alpha1.Checkpoint) error {
 	limited, cancel := context.WithTimeout(ctx, archivePatience)
 	defer cancel()
-	api, err := e.client(func(message string) { fmt.Fprintln(env.Stderr, message) }, cancel)
+	api, err := e.Client(func(message string) { fmt.Fprintln(env.Stderr, message) }, cancel)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (e endpoint) addSamplers(ctx context.Context, env cli.IO, checkpoints []v1a
 			continue // The endpoint lists no checkpoints, or has none of the model.
 		}
 		if err != nil {
-			return explain(err, e.baseURL)
+			return Explain(err, e.baseURL)
 		}
 		if slices.ContainsFunc(all, func(listed tinker.Checkpoint) bool { return listed.TinkerPath == path.String() }) {
 			checkpoints[i].Sampler = path.String()
@@ -154,8 +154,8 @@ func (e endpoint) addSamplers(ctx context.Context, env cli.IO, checkpoints []v1a
 	return nil
 }
 
-// explain adds to an error of the endpoint what to do about it.
-func explain(err error, baseURL string) error {
+// Explain adds to an error of the endpoint what to do about it.
+func Explain(err error, baseURL string) error {
 	switch tinkerclient.CategoryFrom(err) {
 	case "":
 		return err

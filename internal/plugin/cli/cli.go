@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -27,6 +28,17 @@ type IO struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Now            func() time.Time
+}
+
+// TokenizerCache returns the folder for downloads of tokenizers, or "" if the user has none.
+func (e IO) TokenizerCache() string {
+	if dir := e.Getenv("XDG_CACHE_HOME"); dir != "" {
+		return filepath.Join(dir, "tinker-operator", "tokenizers")
+	}
+	if home := e.Getenv("HOME"); home != "" {
+		return filepath.Join(home, ".cache", "tinker-operator", "tokenizers")
+	}
+	return ""
 }
 
 // UsageError reports that the command line is invalid.

@@ -25,18 +25,23 @@ import (
 // LabelSweep is the label of the runs of a sweep, which has the sweep's name.
 const LabelSweep = "rl.tinker-operator.dev/sweep"
 
-const compareHelp = `kubectl tinker compare shows runs side by side: the fields of the spec in which they differ, and the figures of their
+const compareHelp = `kubectl tinker compare shows runs side by side: the fields of the spec in which they
+differ, and the figures of their
 newest step. best is the greatest value over all steps and the step that had it.
 
-With --sweep, it compares the runs that kubectl tinker create --grid made.`
+With --sweep, it compares the runs that kubectl tinker create --grid made. With --tasks, it compares two evaluations
+task by task, of two runs, or of two steps of one run, as RUN@STEP. p is the probability of the sign test that
+tasks are as unevenly better and worse by chance. The evaluations are read from the runs' artifacts.`
 
 const compareExample = `  kubectl tinker compare arithmetic arithmetic-2
   kubectl tinker compare --sweep lr-search
-  kubectl tinker compare arithmetic arithmetic-2 --plot reward`
+  kubectl tinker compare arithmetic arithmetic-2 --plot reward
+  kubectl tinker compare --tasks arithmetic@10 arithmetic@40`
 
 type compareFlags struct {
 	sweep  string
 	plot   []string
+	tasks  bool
 	format *output.Format
 }
 
@@ -52,6 +57,8 @@ func NewCompare(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	}
 	f.format = output.Flag(command.Flags())
 	command.Flags().StringVar(&f.sweep, "sweep", "", "compare the runs of the sweep `NAME`")
+	command.Flags().BoolVar(&f.tasks, "tasks", false, "show the tasks in which two evaluations differ, of RUN or "+
+		"RUN@STEP")
 	command.Flags().StringSliceVar(&f.plot, "plot", nil, "draw these `METRICS` of all runs")
 	return command
 }
@@ -63,6 +70,9 @@ type compared struct {
 }
 
 func (f compareFlags) run(ctx context.Context, env cli.IO, cluster *cli.Cluster, names []string) error {
+	if f.tasks {
+		return f.compareTasks(ctx, env, cluster, names)
+	}
 	switch {
 	case f.sweep != "" && len(names) > 0:
 		return cli.Misused("give either names of runs or --sweep")
@@ -192,7 +202,7 @@ func tabulate(runs []compared) (output.Result, error) {
 
 // figures adds the rows of the usual metrics that any run has.
 func figures(all []comparison, row func(name string, cell func(i int) string)) {
-	for _, metric := range usual {
+	for _, metric := range slices.Concat(usual, usualOfRows[:2]) {
 		if !slices.ContainsFunc(all, func(c comparison) bool { _, ok := c.Metrics[metric]; return ok }) {
 			continue
 		}

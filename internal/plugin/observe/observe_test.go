@@ -18,6 +18,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/diagnosis"
 	"github.com/tinker-operator/tinker-operator/internal/history"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
@@ -117,11 +118,12 @@ func TestOverview(t *testing.T) {
 	now := snapshot{at: start.Add(time.Minute), runs: []v1alpha1.TrainingRun{*newRun("arithmetic"),
 		{ObjectMeta: metav1.ObjectMeta{Name: "new"}}}}
 	now.runs[1].CreationTimestamp = metav1.NewTime(start)
+	now.runs[0].Status.Diagnoses = []v1alpha1.Diagnosis{{Cause: "Cut", Message: "It is cut."}, {Cause: "RepliesCut"}}
 	if err := output.Print(cli.IO{Stdout: &out}, output.Table, overview(now)); err != nil {
 		t.Fatal(err)
 	}
-	want := `NAME         STATE      PROGRESS       STEP    REWARD   PASS@1   S/STEP   TOK/S   WORKERS   RESTARTS   ETA     AGE
-arithmetic   Training   ███░░░░░░░░░   15/60   0.6484   0.6211   2        18.2k   2/2       0          1m30s   1m
+	want := `NAME         STATE      PROGRESS       STEP    REWARD   PASS@1   S/STEP   TOK/S   WORKERS   RESTARTS   ETA     AGE   PROBLEM
+arithmetic   Training   ███░░░░░░░░░   15/60   0.6484   0.6211   2        18.2k   2/2       0          1m30s   1m    Cut
 new          New        ░░░░░░░░░░░░                                              0/0       0                  1m
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
@@ -183,6 +185,30 @@ What to do:
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("explanation (-want +got):\n%s", diff)
+	}
+}
+
+func TestExplainLearning(t *testing.T) {
+	run := newRun("arithmetic")
+	run.Status.Diagnoses = []v1alpha1.Diagnosis{
+		{Cause: string(diagnosis.RepliesCut), Message: "sampling.maxTokens cut 90% of the last replies\x1b[31m."},
+		{Cause: "OfALaterVersion", Message: "Something is wrong."},
+	}
+	var out bytes.Buffer
+	if err := explain(run, nil, nil, start).print(&out); err != nil {
+		t.Fatal(err)
+	}
+	want := `
+Why it does not learn:
+  RepliesCut
+      sampling.maxTokens cut 90% of the last replies�[31m.
+      Raise sampling.maxTokens, or ask for shorter replies in the prompt. Read the replies: kubectl tinker
+      transcripts arithmetic.
+  OfALaterVersion
+      Something is wrong.
+`
+	if got := out.String(); !strings.HasSuffix(got, want) {
+		t.Errorf("the explanation is %q, want %q at its end", got, want)
 	}
 }
 

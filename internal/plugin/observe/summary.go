@@ -6,6 +6,7 @@ package observe
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,8 @@ type summary struct {
 	Steps        int64    `json:"steps"`
 	Reward       *float64 `json:"reward,omitempty"`
 	PassAt1      *float64 `json:"passAt1,omitempty"`
+	NLL          *float64 `json:"nll,omitempty"`
+	HeldOutNLL   *float64 `json:"heldOutNLL,omitempty"`
 	StepSeconds  *float64 `json:"stepSeconds,omitempty"`
 	TokensPerSec *float64 `json:"sampledTokensPerSecond,omitempty"`
 	Ready        int32    `json:"readyWorkers"`
@@ -38,8 +41,13 @@ type summary struct {
 	Restarts     int32    `json:"restarts"`
 	// ETASeconds is how long the rest takes at the pace of the newest step; nil if that is not known.
 	ETASeconds *int64 `json:"etaSeconds,omitempty"`
+	// From is the run with whose weights this one begins, by initFrom.runRef; empty without one.
+	From string `json:"from,omitempty"`
 	// WaitsFor is what the run waits for; empty while it makes progress.
-	WaitsFor string        `json:"waitsFor,omitempty"`
+	WaitsFor string `json:"waitsFor,omitempty"`
+	// Learning is why the policy does not learn, with its figures; empty if nothing shows that.
+	Learning string        `json:"learning,omitempty"`
+	cause    string        `json:"-"`
 	age      time.Duration `json:"-"`
 	ended    bool          `json:"-"`
 }
@@ -53,7 +61,11 @@ func summarize(run *v1alpha1.TrainingRun, now time.Time) summary {
 		Restarts: ptr.Deref(status.Restarts, 0),
 		age:      now.Sub(run.CreationTimestamp.Time), ended: status.CompletionTime != nil,
 	}
+	if from := run.Spec.InitFrom; from != nil && from.RunRef != nil {
+		s.From = from.RunRef.Name
+	}
 	s.Reward, s.PassAt1 = status.Metric(contract.MetricReward), status.Metric(contract.MetricPassAt1)
+	s.NLL, s.HeldOutNLL = status.Metric(contract.MetricNLL), status.Metric(contract.MetricHeldOutNLL)
 	s.StepSeconds = status.Metric(contract.MetricStepSeconds)
 	s.TokensPerSec = status.Metric(contract.MetricSampledTokensPerSecond)
 	if c := decisive(run); !s.ended && c.Status != metav1.ConditionTrue || c.Type == v1alpha1.ConditionStalled ||
@@ -64,6 +76,10 @@ func summarize(run *v1alpha1.TrainingRun, now time.Time) summary {
 		v1alpha1.ConditionProgressing) {
 		eta := int64(float64(s.Steps-s.Step) * *s.StepSeconds)
 		s.ETASeconds = &eta
+	}
+	if len(status.Diagnoses) > 0 {
+		d := status.Diagnoses[0]
+		s.Learning, s.cause = output.Safe(d.Cause+": "+d.Message), output.Safe(d.Cause)
 	}
 	return s
 }
@@ -98,9 +114,12 @@ func (s summary) line() string {
 			words = append(words, name+"="+value)
 		}
 	}
+	add("from", s.From)
 	add("step", s.progress())
 	add("reward", output.Number(s.Reward))
 	add("pass@1", output.Number(s.PassAt1))
+	add("nll", output.Number(s.NLL))
+	add("test-nll", output.Number(s.HeldOutNLL))
 	add("seconds", output.Number(s.StepSeconds))
 	add("tok/s", output.Number(s.TokensPerSec))
 	add("workers", fmt.Sprintf("%d/%d", s.Ready, s.Workers))
@@ -108,13 +127,14 @@ func (s summary) line() string {
 	if s.WaitsFor != "" {
 		add("waits-for", fmt.Sprintf("%q", s.WaitsFor))
 	}
+	add("problem", s.cause)
 	return strings.Join(words, " ")
 }
 
 // overview returns the table of all runs.
 func overview(now snapshot) output.Result {
 	result := output.Result{Header: []string{"NAME", "STATE", "PROGRESS", "STEP", "REWARD", "PASS@1", "S/STEP", "TOK/S",
-		"WORKERS", "RESTARTS", "ETA", "AGE"}}
+		"WORKERS", "RESTARTS", "ETA", "AGE", "PROBLEM"}}
 	all := []summary{}
 	const width = 12
 	for i := range now.runs {
@@ -128,9 +148,36 @@ func overview(now snapshot) output.Result {
 			s.Name, s.State, output.Bar(s.share(), width), s.progress(), output.Number(s.Reward), output.Number(s.PassAt1),
 			output.Number(s.StepSeconds),
 			perSecond, fmt.Sprintf("%d/%d", s.Ready, s.Workers), fmt.Sprint(s.Restarts), s.eta(), output.Duration(s.age),
+			s.cause,
 		})
 	}
 	result.Value = all
+	return withFrom(withNLL(result, all), all)
+}
+
+// withFrom adds the column of the runs that others begin with if there is one.
+func withFrom(result output.Result, all []summary) output.Result {
+	if !slices.ContainsFunc(all, func(s summary) bool { return s.From != "" }) {
+		return result
+	}
+	const place = 1 // behind NAME
+	result.Header = slices.Insert(result.Header, place, "FROM")
+	for i, s := range all {
+		result.Rows[i] = slices.Insert(result.Rows[i], place, s.From)
+	}
+	return result
+}
+
+// withNLL adds the columns of supervised runs if there is one.
+func withNLL(result output.Result, all []summary) output.Result {
+	if !slices.ContainsFunc(all, func(s summary) bool { return s.NLL != nil || s.HeldOutNLL != nil }) {
+		return result
+	}
+	const place = 6 // behind PASS@1
+	result.Header = slices.Insert(result.Header, place, "NLL", "TEST-NLL")
+	for i, s := range all {
+		result.Rows[i] = slices.Insert(result.Rows[i], place, output.Number(s.NLL), output.Number(s.HeldOutNLL))
+	}
 	return result
 }
 
@@ -163,17 +210,24 @@ func runScreen(now snapshot, width int) string {
 	if c := status.Latest(&run.Status); c != nil {
 		fmt.Fprintf(&b, "newest    checkpoint of step %d\n", c.Step)
 	}
+	if s.From != "" {
+		fmt.Fprintf(&b, "from      the weights of %s\n", s.From)
+	}
 	if s.WaitsFor != "" {
 		fmt.Fprintf(&b, "waits for\n%s", output.Wrap(s.WaitsFor, "  ", width))
+	}
+	if s.Learning != "" {
+		fmt.Fprintf(&b, "does not learn\n%s", output.Wrap(s.Learning, "  ", width))
 	}
 	b.WriteString(curves(now.history, width))
 	return b.String()
 }
 
-// curves returns the curves of reward and pass@1.
+// curves returns the curves of reward and pass@1, and of a supervised run's negative log-likelihoods.
 func curves(h *history.History, width int) string {
 	var b strings.Builder
-	for _, metric := range []string{contract.MetricReward, contract.MetricPassAt1} {
+	metrics := []string{contract.MetricReward, contract.MetricPassAt1, contract.MetricNLL, contract.MetricHeldOutNLL}
+	for _, metric := range metrics {
 		const margin, height = 14, 7
 		if curve := output.Curve(shortName(metric), points(h, metric), max(10, width-margin), height); curve != "" {
 			b.WriteString("\n" + curve)

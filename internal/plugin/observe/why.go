@@ -21,14 +21,16 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/diagnosis"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/status"
 )
 
-const whyHelp = `kubectl tinker why says in one screen what a run does or waits for: the reason, the evidence, which are its conditions,
-pods and newest warnings, and what to do about it.`
+const whyHelp = `kubectl tinker why says in one screen what a run does or waits for: the reason, the evidence and
+a repair. The evidence are conditions, pods and the newest warnings. If the figures of the newest steps show why the
+policy does not learn, it says that as well.`
 
 const whyExample = `  kubectl tinker why arithmetic
   kubectl tinker why arithmetic -o json`
@@ -46,6 +48,25 @@ type explanation struct {
 	Message  string     `json:"message,omitempty"`
 	Repair   string     `json:"repair,omitempty"`
 	Evidence []evidence `json:"evidence"`
+	// Learning is why the policy does not learn, by the figures of its steps.
+	Learning []learning `json:"learning"`
+}
+
+// learning is one reason why the policy does not learn.
+type learning struct {
+	Cause   string `json:"cause"`
+	Message string `json:"message"`
+	Repair  string `json:"repair,omitempty"`
+}
+
+func learningOf(run *v1alpha1.TrainingRun) []learning {
+	list := []learning{}
+	for _, d := range run.Status.Diagnoses {
+		repair := diagnosis.RepairOf(diagnosis.Cause(d.Cause))
+		list = append(list, learning{Cause: output.Safe(d.Cause), Message: output.Safe(d.Message),
+			Repair: strings.ReplaceAll(repair, "RUN", run.Name)})
+	}
+	return list
 }
 
 // evidence is one observation.
@@ -128,17 +149,13 @@ func explain(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Eve
 		Run: run.Name, State: cmp.Or(run.Status.State, unobserved), Progress: status.Steps(&run.Status), Reason: c.Reason,
 		Code: string(code), Message: output.Safe(c.Message),
 		Repair: strings.ReplaceAll(problem.AdviceOf(code), "$(run)", run.Name), Evidence: []evidence{},
+		Learning: learningOf(run),
 	}
 	add := func(from, format string, args ...any) {
 		found.Evidence = append(found.Evidence, evidence{From: from, Text: output.Safe(fmt.Sprintf(format, args...))})
 	}
 	for _, other := range run.Status.Conditions {
-		final := other.Type == v1alpha1.ConditionComplete || other.Type == v1alpha1.ConditionFailed
-		wrong := other.Status != metav1.ConditionTrue
-		if other.Type == v1alpha1.ConditionSuspended || other.Type == v1alpha1.ConditionStalled || final {
-			wrong = !wrong
-		}
-		if wrong {
+		if isWrong(other) {
 			age := output.Duration(now.Sub(other.LastTransitionTime.Time))
 			add("condition "+other.Type, "%s, %s for %s: %s", other.Status, other.Reason, age, other.Message)
 		}
@@ -146,6 +163,11 @@ func explain(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Eve
 	if len(run.Status.PendingChanges) > 0 {
 		add("pending changes", "%s: suspend and resume the run to have them at once",
 			strings.Join(run.Status.PendingChanges, ", "))
+	}
+	for _, e := range run.Status.Environments {
+		if e.Fault != "" {
+			add("newest fault of environment "+e.Name, "%s", e.Fault)
+		}
 	}
 	for _, pod := range pods {
 		if text := podProblem(pod); text != "" {
@@ -161,6 +183,15 @@ func explain(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Eve
 		add("event of "+event.Regarding.Name, "%s: %s", event.Reason, event.Note)
 	}
 	return found
+}
+
+// isWrong reports whether a condition has another status than in a run that makes progress.
+func isWrong(c metav1.Condition) bool {
+	switch c.Type {
+	case v1alpha1.ConditionComplete, v1alpha1.ConditionFailed, v1alpha1.ConditionSuspended, v1alpha1.ConditionStalled:
+		return c.Status == metav1.ConditionTrue
+	}
+	return c.Status != metav1.ConditionTrue
 }
 
 // podProblem says what keeps a pod from running; it is empty for one that runs or has succeeded.
@@ -250,6 +281,13 @@ func (e explanation) print(w io.Writer) error {
 	}
 	if e.Repair != "" {
 		fmt.Fprintf(&b, "\nWhat to do:\n%s", output.Wrap(e.Repair, "  ", width))
+	}
+	if len(e.Learning) > 0 {
+		b.WriteString("\nWhy it does not learn:\n")
+	}
+	for _, l := range e.Learning {
+		fmt.Fprintf(&b, "  %s\n%s%s", l.Cause, output.Wrap(l.Message, "      ", width),
+			output.Wrap(l.Repair, "      ", width))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -125,6 +125,16 @@ func Safe(text string) string {
 	}, text)
 }
 
+// Clean returns a line of a model or a data set without characters that control a terminal, except tabs.
+func Clean(line string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\t' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, line)
+}
+
 // Wrap breaks text into lines of at most width characters, and indents them.
 func Wrap(text, indent string, width int) string {
 	var out strings.Builder

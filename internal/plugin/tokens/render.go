@@ -25,12 +25,18 @@ prompt, what stops the reply, the text of the ids, and the text of each token. A
 a character is shown as U+FFFD.
 
 A message may have parts ({"type": "thinking"} and {"type": "text"}), tool_calls, and for a tool's result
-tool_call_id and name. Beside messages, a line may have tools and prefill. With --parse, a line is a reply.`
+tool_call_id and name. Beside messages, a line may have tools and prefill. With --parse, a line is a reply.
+
+With --template, the prompt is that of a chat template. With --check, the command compares the renderer's prompts with
+those of the model's own template, or of --template, and ends at the first difference. A line that has the field
+expected, the text or the ids of the prompt that another program made, is compared with that instead.`
 
 const renderExample = `  echo '{"messages": [{"role": "user", "content": "2+2?"}]}' | kubectl tinker render --tokenizer Qwen/Qwen3-8B
   {"ids":[151644,872,...],"stop":{"tokens":[151645]},"text":"<|im_start|>user\n...","tokens":["<|im_start|>","user","\n",...]}
   echo '{"ids": [19, 151645]}' | kubectl tinker render --tokenizer Qwen/Qwen3-8B --parse
-  {"message":{"role":"assistant","content":"4"},"ending":"stopped"}`
+  {"message":{"role":"assistant","content":"4"},"ending":"stopped"}
+  kubectl tinker render --check --tokenizer Qwen/Qwen3-8B < conversations.jsonl
+  {"same":true,"tokens":312}`
 
 // rendered is the output for a conversation.
 type rendered struct {
@@ -49,7 +55,9 @@ type stop struct {
 type renderFlags struct {
 	renderer, tokenizer string
 	options             families.Options
-	parse               bool
+	// template is the file of a chat template, or ownTemplate.
+	template     string
+	parse, check bool
 }
 
 // NewRender returns the command that converts conversations to prompts, and replies to messages.
@@ -65,6 +73,11 @@ func NewRender(env cli.IO) *cobra.Command {
 		"`NAME` of the renderer; if --tokenizer names a model, that model's is the default. The renderers are "+
 			strings.Join(families.Names(), ", "))
 	flags.StringVar(&f.tokenizer, "tokenizer", "", tokenizerUsage)
+	flags.StringVar(&f.template, "template", "",
+		"`FILE` of a chat template to render by, or own for the template of the model's repository, which is the default "+
+			"for a model that is not known")
+	flags.BoolVar(&f.check, "check", false,
+		"compare the prompts with those of the chat template, or with the field expected")
 	flags.BoolVar(&f.parse, "parse", false, "read the ids of replies and write messages")
 	flags.StringVar(&f.options.Date, "date", "", "`YEAR-MONTH-DAY` that gpt_oss writes into prompts")
 	flags.StringVar(&f.options.Begin, "begin", "",
@@ -78,9 +91,12 @@ func (f renderFlags) run(ctx context.Context, env cli.IO) error {
 	if err != nil {
 		return err
 	}
-	r, err := f.build(from)
+	r, template, err := f.build(ctx, env, from)
 	if err != nil {
 		return err
+	}
+	if f.check {
+		return eachLine(env, checker{tokens: from.tokens, ours: r, template: template}.line)
 	}
 	if f.parse {
 		return eachLine(env, func(line []byte) ([]byte, error) { return parseLine(r, line) })
@@ -88,7 +104,28 @@ func (f renderFlags) run(ctx context.Context, env cli.IO) error {
 	return eachLine(env, func(line []byte) ([]byte, error) { return renderLine(r, from.tokens, line) })
 }
 
-func (f *renderFlags) build(from source) (renderer.Renderer, error) {
+// build returns the renderer of prompts. With --check, template is what it is compared with; it is nil if the renderer
+// is the template itself.
+func (f *renderFlags) build(ctx context.Context, env cli.IO, from source) (r, template renderer.Renderer, err error) {
+	if f.check && f.parse {
+		return nil, nil, cli.Misused("--check compares prompts, and --parse reads replies: give one of them")
+	}
+	unknown := len(from.model.Renderers) == 0 && from.repository != ""
+	if f.renderer == "" && (unknown || f.template != "" && !f.check) {
+		r, err = f.byTemplate(ctx, env, from)
+		return r, nil, err
+	}
+	if f.template != "" && !f.check {
+		return nil, nil, cli.Misused("--renderer and --template exclude each other, unless --check compares them")
+	}
+	if r, err = f.ofFamily(from); err != nil || !f.check || from.repository == "" && f.template == "" {
+		return r, nil, err // Without a template, each line says what is expected.
+	}
+	template, err = f.byTemplate(ctx, env, from)
+	return r, template, err
+}
+
+func (f *renderFlags) ofFamily(from source) (renderer.Renderer, error) {
 	if len(from.model.Renderers) > 0 {
 		f.renderer = cmp.Or(f.renderer, from.model.Renderer())
 		f.options.Begin = cmp.Or(f.options.Begin, from.model.Tokenizer.Begin)

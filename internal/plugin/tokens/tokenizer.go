@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/models"
@@ -21,13 +22,15 @@ import (
 // tokenizerUsage describes the flag --tokenizer.
 const tokenizerUsage = "`FILE|MODEL` to take the tokenizer from: a tokenizer.json, a file of ranks (tiktoken.model, " +
 	"o200k_base.tiktoken), " +
-	"or the name of a model, like Qwen/Qwen3-8B (required)"
+	"or the name of a model, like Qwen/Qwen3-8B, or of a repository of the hub (required)"
 
 // source is a tokenizer and the model that it belongs to.
 type source struct {
 	tokens tokenizer.Tokenizer
-	// model is the model of the tokenizer. It is the zero value for a file.
+	// model is the model of the tokenizer. It is the zero value for a file, and for a model that is not known.
 	model models.Model
+	// repository is the repository of the hub that the tokenizer is from; "" for a file and a built-in tokenizer.
+	repository string
 }
 
 // load returns the tokenizer of a file, or of a known model. It downloads the tokenizer of a model from HF_ENDPOINT,
@@ -45,6 +48,9 @@ func load(ctx context.Context, env cli.IO, name string) (source, error) {
 		return source{}, fmt.Errorf("reading the tokenizer: %w", err)
 	}
 	model, err := models.Lookup(name)
+	if err != nil && repositoryName.MatchString(name) {
+		return ofRepository(ctx, env, name, err)
+	}
 	if err != nil {
 		return source{}, fmt.Errorf("finding tokenizer %q: there is no such file, nor is it the name of a model that is "+
 			"known; known are %s",
@@ -60,7 +66,19 @@ func load(ctx context.Context, env cli.IO, name string) (source, error) {
 	if err != nil {
 		err = fmt.Errorf("%w; if you have the file, set --tokenizer to its path", err)
 	}
-	return source{tokens: tokens, model: model}, err
+	return source{tokens: tokens, model: model, repository: t.Repository}, err
+}
+
+var repositoryName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// ofRepository returns the tokenizer of a model that is not known, by the repository that its name names.
+func ofRepository(ctx context.Context, env cli.IO, name string, unknown error) (source, error) {
+	tokens, err := fetched(ctx, env, fetch.Source{Repository: name})
+	if err != nil {
+		return source{}, fmt.Errorf("finding tokenizer %q: there is no such file, nor is it the name of a model that is "+
+			"known (known are %s), and the hub gives none: %w", name, strings.Join(known(unknown), ", "), err)
+	}
+	return source{tokens: tokens, repository: name}, nil
 }
 
 func known(err error) []string {
@@ -84,18 +102,10 @@ func ranksOf(name string) string {
 }
 
 func fetched(ctx context.Context, env cli.IO, from fetch.Source) (tokenizer.Tokenizer, error) {
-	fetcher := &fetch.Fetcher{Endpoint: env.Getenv("HF_ENDPOINT"), Token: env.Getenv("HF_TOKEN"), Cache: cacheDir(env)}
-	tokens, _, err := fetcher.Load(ctx, from)
+	tokens, _, err := fetcher(env).Load(ctx, from)
 	return tokens, err
 }
 
-// cacheDir returns the folder for downloads, or "" if it does not exist.
-func cacheDir(env cli.IO) string {
-	if dir := env.Getenv("XDG_CACHE_HOME"); dir != "" {
-		return filepath.Join(dir, "tinker-operator", "tokenizers")
-	}
-	if home := env.Getenv("HOME"); home != "" {
-		return filepath.Join(home, ".cache", "tinker-operator", "tokenizers")
-	}
-	return ""
+func fetcher(env cli.IO) *fetch.Fetcher {
+	return &fetch.Fetcher{Endpoint: env.Getenv("HF_ENDPOINT"), Token: env.Getenv("HF_TOKEN"), Cache: env.TokenizerCache()}
 }

@@ -51,10 +51,30 @@ func newPodReader(kube client.Client, core corev1client.PodsGetter, image string
 	}
 }
 
-// read returns the transcript of a step, and which steps have one.
-func (r podReader) read(ctx context.Context, run *v1alpha1.TrainingRun, step int64,
-	evaluation bool) (found delivery.Delivery, err error) {
-	pod, err := r.podFor(ctx, run, step, evaluation)
+// question is a question to a pod: the transcript of a step or of its evaluation, or so many of the newest lines of
+// metrics.jsonl.
+type question struct {
+	step       int64
+	evaluation bool
+	lines      int
+}
+
+// args returns the arguments of the program in the pod.
+func (q question) args() []string {
+	if q.lines > 0 {
+		return []string{"--lines=" + strconv.Itoa(q.lines)}
+	}
+	args := []string{"--step=" + strconv.FormatInt(q.step, 10)}
+	if q.evaluation {
+		args = append(args, "--evaluation")
+	}
+	return args
+}
+
+// read returns the answer of a pod, such as the transcript of a step and which steps have one.
+func (r podReader) read(ctx context.Context, run *v1alpha1.TrainingRun, asked question) (found delivery.Delivery,
+	err error) {
+	pod, err := r.podFor(ctx, run, asked)
 	if err != nil {
 		return found, err
 	}
@@ -90,9 +110,8 @@ func (r podReader) read(ctx context.Context, run *v1alpha1.TrainingRun, step int
 	return found, nil
 }
 
-// podFor returns the pod that reads a step.
-func (r podReader) podFor(ctx context.Context, run *v1alpha1.TrainingRun, step int64,
-	evaluation bool) (*corev1.Pod, error) {
+// podFor returns the pod that answers a question.
+func (r podReader) podFor(ctx context.Context, run *v1alpha1.TrainingRun, asked question) (*corev1.Pod, error) {
 	settings, err := r.settings(ctx, run)
 	if err != nil {
 		return nil, err
@@ -101,11 +120,8 @@ func (r podReader) podFor(ctx context.Context, run *v1alpha1.TrainingRun, step i
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"transcripts", "--run-uid=" + string(run.UID), "--dir=" + desired.ArtifactsDir,
-		"--step=" + strconv.FormatInt(step, 10)}
-	if evaluation {
-		args = append(args, "--evaluation")
-	}
+	args := append([]string{"transcripts", "--run-uid=" + string(run.UID), "--dir=" + desired.ArtifactsDir},
+		asked.args()...)
 	if address := run.Spec.Artifacts.URL; address != "" {
 		args = append(args, "--url="+address)
 	}

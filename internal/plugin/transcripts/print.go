@@ -12,7 +12,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
@@ -26,7 +25,7 @@ func Print(w io.Writer, step transcript.Step) {
 		fmt.Fprintf(w, "step %d, sampled by version %d\n", step.Step, step.SampledAt)
 	}
 	if step.Missing != "" {
-		fmt.Fprintf(w, "  the step has no transcript: %s\n", clean(step.Missing))
+		fmt.Fprintf(w, "  the step has no transcript: %s\n", output.Clean(step.Missing))
 	}
 	for _, group := range step.Groups {
 		fmt.Fprintln(w)
@@ -38,16 +37,16 @@ func Print(w io.Writer, step transcript.Step) {
 func PrintGroup(w io.Writer, g transcript.Group) {
 	task := ""
 	if g.Split != "" {
-		task = fmt.Sprintf("  %s task %d", clean(g.Split), g.Task)
+		task = fmt.Sprintf("  %s task %d", output.Clean(g.Split), g.Task)
 	}
-	fmt.Fprintf(w, "slot %d  environment %s%s  %s%s\n", g.Slot, clean(g.Environment), task, g.Outcome,
-		prefixed(", ", clean(g.Reason)))
+	fmt.Fprintf(w, "slot %d  environment %s%s  %s%s\n", g.Slot, output.Clean(g.Environment), task, g.Outcome,
+		prefixed(", ", output.Clean(g.Reason)))
 	if g.Missing != "" {
-		fmt.Fprintf(w, "  %s\n", clean(g.Missing))
+		fmt.Fprintf(w, "  %s\n", output.Clean(g.Missing))
 	}
 	for _, e := range g.Episodes {
 		fmt.Fprintf(w, "  episode %d  reward %s  stop reason %s%s%s\n", e.Index, output.Number(&e.Reward),
-			cmp.Or(clean(e.StopReason), "unknown"), unusable(e), numbers("  parts", e.Parts))
+			cmp.Or(output.Clean(e.StopReason), "unknown"), unusable(e), numbers("  parts", e.Parts))
 		if len(e.Metrics) > 0 {
 			fmt.Fprintf(w, "    metrics%s\n", numbers("", e.Metrics))
 		}
@@ -59,13 +58,13 @@ func PrintGroup(w io.Writer, g transcript.Group) {
 
 func printConversation(w io.Writer, c transcript.Conversation) {
 	if c.Role != "" || c.Key != "" {
-		fmt.Fprintf(w, "    conversation %s %s%s\n", clean(c.Role), clean(c.Key),
+		fmt.Fprintf(w, "    conversation %s %s%s\n", output.Clean(c.Role), output.Clean(c.Key),
 			prefixed("  reward ", output.Number(c.Reward)))
 	}
 	if len(c.Tools) > 0 {
 		names := make([]string, 0, len(c.Tools))
 		for _, t := range c.Tools {
-			names = append(names, clean(t.Name))
+			names = append(names, output.Clean(t.Name))
 		}
 		fmt.Fprintf(w, "    tools: %s\n", strings.Join(names, ", "))
 	}
@@ -76,7 +75,7 @@ func printConversation(w io.Writer, c transcript.Conversation) {
 		if m.NewPrompt {
 			fmt.Fprintln(w, "    (the environment begins a new prompt)")
 		}
-		who := m.Role + prefixed(" ", clean(m.Name))
+		who := m.Role + prefixed(" ", output.Clean(m.Name))
 		text(w, who+" (thinking)", m.Thinking)
 		if m.Text != "" || m.Thinking == "" && len(m.Calls) == 0 {
 			text(w, who, m.Text+" ")
@@ -88,8 +87,8 @@ func printConversation(w io.Writer, c transcript.Conversation) {
 		printGiven(w, m)
 	}
 	for _, j := range c.Judgements {
-		fmt.Fprintf(w, "    judged %s  %s%s\n", output.Number(&j.Rating), clean(j.Criterion),
-			prefixed(": ", clean(j.Rationale)))
+		fmt.Fprintf(w, "    judged %s  %s%s\n", output.Number(&j.Rating), output.Clean(j.Criterion),
+			prefixed(": ", output.Clean(j.Rationale)))
 	}
 }
 
@@ -115,21 +114,11 @@ func text(w io.Writer, who, said string) {
 	const indent = "    "
 	for i, line := range strings.Split(strings.TrimRight(said, " \n"), "\n") {
 		if i == 0 {
-			fmt.Fprintf(w, "%s%s: %s\n", indent, who, clean(line))
+			fmt.Fprintf(w, "%s%s: %s\n", indent, who, output.Clean(line))
 			continue
 		}
-		fmt.Fprintf(w, "%s%s%s\n", indent, strings.Repeat(" ", len(who)+2), clean(line))
+		fmt.Fprintf(w, "%s%s%s\n", indent, strings.Repeat(" ", len(who)+2), output.Clean(line))
 	}
-}
-
-// clean returns text of models and data sets without characters that control a terminal.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\t' {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
 }
 
 func prefixed(prefix, text string) string {
@@ -144,7 +133,7 @@ func unusable(e transcript.Episode) string {
 	if e.Outcome == "Usable" && e.Reason == "" {
 		return ""
 	}
-	return "  " + e.Outcome + prefixed(": ", clean(e.Reason))
+	return "  " + e.Outcome + prefixed(": ", output.Clean(e.Reason))
 }
 
 func numbers(title string, values map[string]float64) string {
@@ -154,7 +143,7 @@ func numbers(title string, values map[string]float64) string {
 	text := title
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		v := values[name]
-		text += " " + clean(name) + "=" + output.Number(&v)
+		text += " " + output.Clean(name) + "=" + output.Number(&v)
 	}
 	return text
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+	"github.com/tinker-operator/tinker-operator/internal/status"
 	"github.com/tinker-operator/tinker-operator/internal/transcript"
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 	"github.com/tinker-operator/tinker-operator/internal/transcript/page"
@@ -31,7 +32,8 @@ import (
 const transcriptsHelp = `kubectl tinker transcripts prints the conversations of a committed step with their
 rewards: those of the first groups of its batch, or of all, as spec.artifacts.episodes says. --step defaults to the
 newest step that has episodes. --eval shows the newest evaluation, or the evaluation of the weights after --step steps,
-and --failed only the episodes that do not pass.
+and --failed only the episodes that do not pass. --tasks prints a line for each task in their place: how many of its
+samples are usable, how many pass, and their mean reward.
 
 They are read from the run's artifacts, on its claim or at its URL, by a pod that this command starts with the
 operator's image and deletes again; that requires Kubernetes' role edit. It works while a run trains, while it is
@@ -40,6 +42,7 @@ suspended and after its end.`
 const transcriptsExample = `  kubectl tinker transcripts arithmetic
   kubectl tinker transcripts arithmetic --list
   kubectl tinker transcripts arithmetic --eval --failed
+  kubectl tinker transcripts arithmetic --eval --tasks -o plain | sort -k5 -n | head
   kubectl tinker transcripts arithmetic --step 12 --open
   kubectl tinker transcripts arithmetic --step 12 --save step-12.html
   kubectl tinker transcripts arithmetic --step 12 -o json | jq '.groups[].episodes[].reward'`
@@ -49,8 +52,10 @@ type flags struct {
 	list, open bool
 	// evaluation shows an evaluation, and failed the episodes that do not pass alone.
 	evaluation, failed bool
-	save, image        string
-	format             *output.Format
+	// tasks prints a line for each task.
+	tasks       bool
+	save, image string
+	format      *output.Format
 }
 
 // New returns the command that shows the transcript of a step.
@@ -70,6 +75,7 @@ func New(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	set.BoolVar(&f.evaluation, "eval", false, "show the evaluation of the weights after the step")
 	set.BoolVar(&f.failed, "failed", false, "show the episodes that do not pass, or whose reward is not above 0 in "+
 		"training")
+	set.BoolVar(&f.tasks, "tasks", false, "print a line for each task in the place of its conversations")
 	set.BoolVar(&f.list, "list", false, "list the steps that have a transcript")
 	set.StringVar(&f.save, "save", "", "write the transcript to `FILE`: a page for a browser if its name ends with "+
 		".html, or .json")
@@ -82,11 +88,21 @@ func New(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 
 // check refuses flags that contradict each other.
 func (f flags) check() error {
-	switch extension := filepath.Ext(f.save); {
+	writes := f.save != "" || f.open
+	switch {
 	case f.step != newest && f.step < 1 && (f.step != 0 || !f.evaluation):
 		return cli.Misused("--step is %d: the first step is 1", f.step)
-	case f.list && (f.step != newest || f.save != "" || f.open || f.failed):
+	case f.list && (f.step != newest || writes || f.failed):
 		return cli.Misused("--list shows steps, not a transcript: leave out --step, --save, --open and --failed")
+	case f.tasks && (f.list || writes):
+		return cli.Misused("--tasks prints no conversations: leave out --list, --save and --open")
+	}
+	return f.checkSave()
+}
+
+// checkSave refuses names of files of which no format follows.
+func (f flags) checkSave() error {
+	switch extension := filepath.Ext(f.save); {
 	case f.save != "" && extension != ".html" && extension != ".json":
 		return cli.Misused("--save is %q: give a name that ends with .html or .json", f.save)
 	}
@@ -98,17 +114,11 @@ func (f flags) run(ctx context.Context, env cli.IO, connection *cli.Connection,
 	if err := written(run); err != nil {
 		return err
 	}
-	core, err := corev1client.NewForConfig(connection.Config)
-	if err != nil {
-		return fmt.Errorf("connecting to the cluster: %w", err)
-	}
 	step := f.step
 	if f.list {
 		step = listOnly
 	}
-	from := newPodReader(connection, core, f.image,
-		func(format string, args ...any) { fmt.Fprintf(env.Stderr, format+"\n", args...) })
-	found, err := from.read(ctx, run, step, f.evaluation)
+	found, err := ask(ctx, env, connection, run, f.image, question{step: step, evaluation: f.evaluation})
 	if err != nil {
 		return err
 	}
@@ -122,6 +132,9 @@ func (f flags) run(ctx context.Context, env cli.IO, connection *cli.Connection,
 	if f.failed {
 		decoded.Failed()
 	}
+	if f.tasks {
+		return printTasks(env, *f.format, decoded)
+	}
 	encoded, err := json.Marshal(decoded)
 	if err != nil {
 		return fmt.Errorf("encoding the transcript: %w", err)
@@ -129,18 +142,56 @@ func (f flags) run(ctx context.Context, env cli.IO, connection *cli.Connection,
 	return f.show(ctx, env, run.Name, decoded, encoded)
 }
 
+// Newest is the step of the newest evaluation.
+const Newest = newest
+
+// Evaluation returns the newest evaluation of a run, or the evaluation of the weights after a step, from its artifacts.
+func Evaluation(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1alpha1.TrainingRun,
+	step int64) (transcript.Step, error) {
+	if err := written(run); err != nil {
+		return transcript.Step{}, err
+	}
+	found, err := ask(ctx, env, connection, run, "", question{step: step, evaluation: true})
+	if err != nil {
+		return transcript.Step{}, err
+	}
+	return chosen(run, step, found)
+}
+
+// Lines returns so many of the newest lines of a run's metrics.jsonl, and the matching lines of its evaluations.jsonl,
+// from its artifacts. A pod reads them, with the image of the run's newest attempt unless another is named.
+func Lines(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1alpha1.TrainingRun, image string,
+	lines int) (delivery.Delivery, error) {
+	return ask(ctx, env, connection, run, image, question{lines: lines})
+}
+
+// ask has a pod answer a question.
+func ask(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1alpha1.TrainingRun, image string,
+	asked question) (delivery.Delivery, error) {
+	core, err := corev1client.NewForConfig(connection.Config)
+	if err != nil {
+		return delivery.Delivery{}, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	return newPodReader(connection, core, image, func(format string, args ...any) {
+		fmt.Fprintf(env.Stderr, format+"\n", args...)
+	}).read(ctx, run, asked)
+}
+
 // written says why a run has no transcripts by its spec, and how it will have them.
 func written(run *v1alpha1.TrainingRun) error {
+	then := "suspend the run and resume it; its later steps then have transcripts"
+	if status.RunFinished(run) {
+		then = "but in another run, since this one is over"
+	}
 	switch artifacts := run.Spec.Artifacts; {
 	case artifacts == nil:
-		return fmt.Errorf("run %q keeps no transcripts: set spec.artifacts, suspend the run and resume it; its later steps "+
-			"then have them", run.Name)
+		return fmt.Errorf("run %q keeps no transcripts: set spec.artifacts, %s", run.Name, then)
 	case artifacts.Episodes == v1alpha1.EpisodesNone:
-		return fmt.Errorf("run %q records no episodes, since spec.artifacts.episodes is None: set Groups or All, suspend "+
-			"the run and resume it", run.Name)
+		return fmt.Errorf("run %q records no episodes, since spec.artifacts.episodes is None: set Groups or All, %s",
+			run.Name, then)
 	case artifacts.Episodes != v1alpha1.EpisodesAll && ptr.Deref(artifacts.GroupsPerStep, 1) == 0:
-		return fmt.Errorf("run %q records no conversations, since spec.artifacts.groupsPerStep is 0: raise it, suspend the "+
-			"run and resume it", run.Name)
+		return fmt.Errorf("run %q records no conversations, since spec.artifacts.groupsPerStep is 0: raise it, %s",
+			run.Name, then)
 	}
 	return nil
 }
@@ -154,6 +205,9 @@ func chosen(run *v1alpha1.TrainingRun, step int64, found delivery.Delivery) (tra
 			return decoded, fmt.Errorf("decoding the transcript: %w", err)
 		}
 		return decoded, nil
+	case len(found.Steps) == 0 && status.RunFinished(run):
+		return decoded, fmt.Errorf("run %q has no transcript, and is over: none of its steps was recorded; kubectl tinker "+
+			"metrics %s shows its figures", run.Name, run.Name)
 	case len(found.Steps) == 0:
 		return decoded, fmt.Errorf("run %q has no transcript yet: a step has one once it is committed; kubectl tinker why "+
 			"%s says what the run waits for", run.Name, run.Name)

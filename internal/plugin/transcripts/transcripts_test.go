@@ -133,7 +133,7 @@ func TestReadStartsAPodBesideTheLearnerAndDeletesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newFixture(t, ended, delivered(t, delivery.Delivery{Steps: []int64{3}, Transcript: encoded}))
-	found, err := f.reader.read(t.Context(), newRun(), 3, false)
+	found, err := f.reader.read(t.Context(), newRun(), question{step: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestReadReportsWhatToDo(t *testing.T) {
 			if tc.adjust != nil {
 				tc.adjust(f)
 			}
-			_, err := f.reader.read(t.Context(), newRun(), newest, false)
+			_, err := f.reader.read(t.Context(), newRun(), question{step: newest})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("the error is %v, want it to have %q", err, tc.want)
 			}
@@ -197,7 +197,7 @@ func TestReadReportsWhatToDo(t *testing.T) {
 func TestReadDeletesThePodOfAnInterruptedCommand(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	f := newFixture(t, func(*corev1.Pod) { cancel() }, "")
-	if _, err := f.reader.read(ctx, newRun(), newest, false); err == nil {
+	if _, err := f.reader.read(ctx, newRun(), question{step: newest}); err == nil {
 		t.Error("an interrupted command succeeds")
 	}
 	f.expectNoPod(t)
@@ -271,5 +271,19 @@ func TestRefusals(t *testing.T) {
 	run.Spec.Artifacts = nil
 	if err := written(run); err == nil || !strings.Contains(err.Error(), "set spec.artifacts") {
 		t.Errorf("without artifacts the error is %v", err)
+	}
+}
+
+// TestRefusalsOfARunThatIsOver gives no advice that a run which is over cannot follow.
+func TestRefusalsOfARunThatIsOver(t *testing.T) {
+	run := newRun()
+	run.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionComplete, Status: metav1.ConditionTrue}}
+	_, none := chosen(run, newest, delivery.Delivery{})
+	run.Spec.Artifacts = nil
+	for want, err := range map[string]error{"is over: none of its steps": none, "but in another run": written(run)} {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "resume") ||
+			strings.Contains(err.Error(), "waits for") {
+			t.Errorf("the error is %v, want %q", err, want)
+		}
 	}
 }

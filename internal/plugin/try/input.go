@@ -39,17 +39,12 @@ func (f flags) read(ctx context.Context, data []byte) (input, error) {
 	if err != nil {
 		return input{}, err
 	}
-	in := input{environments: map[string]*v1alpha1.RewardEnvironment{}, others: all.Others}
-	for _, object := range all.Environments {
-		environment := &v1alpha1.RewardEnvironment{}
-		if err := decode(ctx, object, environment); err != nil {
-			return input{}, err
-		}
-		in.environments[environment.Name] = environment
+	in := input{others: all.Others}
+	if in.environments, err = decodeEnvironments(ctx, all.Environments); err != nil {
+		return input{}, err
 	}
-	if len(in.environments) == 0 {
-		return input{}, fmt.Errorf("the file has no RewardEnvironment: put those that the run names into the same file, " +
-			"separated by ---")
+	if err := f.checkKind(all.Runs, len(in.environments)); err != nil {
+		return input{}, err
 	}
 	var object *unstructured.Unstructured
 	switch len(all.Runs) {
@@ -74,6 +69,42 @@ func (f flags) read(ctx context.Context, data []byte) (input, error) {
 		return input{}, err
 	}
 	return in, in.check(f)
+}
+
+// checkKind checks that there is something to play, or rows to train on.
+func (f flags) checkKind(runs []*unstructured.Unstructured, environments int) error {
+	switch rows := trainsOnRows(runs); {
+	case rows && (f.episodes > 0 || f.environment != "" || f.checkpoint != ""):
+		return cli.Misused("--episodes, --environment and --checkpoint play episodes, and mode Supervise trains on rows: " +
+			"leave them out")
+	case !rows && environments == 0:
+		return fmt.Errorf("the file has no RewardEnvironment: put those that the run names into the same file, " +
+			"separated by ---")
+	}
+	return nil
+}
+
+// trainsOnRows reports whether the one run of a file is supervised.
+func trainsOnRows(runs []*unstructured.Unstructured) bool {
+	if len(runs) != 1 {
+		return false
+	}
+	mode, _, _ := unstructured.NestedString(runs[0].Object, "spec", "mode")
+	return v1alpha1.Mode(mode) == v1alpha1.ModeSupervise
+}
+
+// decodeEnvironments checks and reads RewardEnvironments, by their names.
+func decodeEnvironments(ctx context.Context,
+	objects []*unstructured.Unstructured) (map[string]*v1alpha1.RewardEnvironment, error) {
+	environments := map[string]*v1alpha1.RewardEnvironment{}
+	for _, object := range objects {
+		environment := &v1alpha1.RewardEnvironment{}
+		if err := decode(ctx, object, environment); err != nil {
+			return nil, err
+		}
+		environments[environment.Name] = environment
+	}
+	return environments, nil
 }
 
 // decode checks an object and reads it.
@@ -113,7 +144,8 @@ func (f flags) runFor(environments map[string]*v1alpha1.RewardEnvironment) (*uns
 
 // adapt sets what the flags say, and leaves out of a run what a trial does not do.
 func (f flags) adapt(object *unstructured.Unstructured, train bool) error {
-	if mode, _, _ := unstructured.NestedString(object.Object, "spec", "mode"); mode == string(v1alpha1.ModeEvaluate) {
+	mode, _, _ := unstructured.NestedString(object.Object, "spec", "mode")
+	if v1alpha1.Mode(mode) == v1alpha1.ModeEvaluate {
 		return errors.New("spec.mode is Evaluate, and a trial plays training environments: give the file of the " +
 			"RewardEnvironment alone")
 	}
@@ -139,6 +171,7 @@ func (f flags) adapt(object *unstructured.Unstructured, train bool) error {
 		}
 	}
 	if train {
+		unstructured.RemoveNestedField(object.Object, "spec", "algorithm", "epochs")
 		if err := set(f.steps, "spec", "algorithm", "steps"); err != nil {
 			return err
 		}
@@ -151,7 +184,10 @@ func (f flags) limitTokens(object *unstructured.Unstructured) error {
 	if f.maxTokens == 0 {
 		return nil
 	}
-	list, _, err := unstructured.NestedSlice(object.Object, "spec", "environments")
+	list, given, err := unstructured.NestedSlice(object.Object, "spec", "environments")
+	if err == nil && !given {
+		return nil // a supervised run has none
+	}
 	if err != nil {
 		return fmt.Errorf("reading spec.environments: %w", err)
 	}
@@ -170,20 +206,28 @@ func (f flags) limitTokens(object *unstructured.Unstructured) error {
 
 // check checks what the objects of a file are to one another.
 func (in input) check(f flags) error {
+	if err := in.checkReferences(); err != nil {
+		return err
+	}
+	if f.environment != "" && in.environments[f.environment] == nil {
+		return cli.Misused("--environment: the file has no RewardEnvironment %q", f.environment)
+	}
+	served := []string{tinkersim.ModelName, tinkersim.CountdownModelName, tinkersim.SumsModelName}
+	if name := in.run.Spec.Model.Name; f.url == "" && !slices.Contains(served, name) {
+		return fmt.Errorf("spec.model.name: the simulator of this program serves %s, and the run's model is %s: name an "+
+			"endpoint with --url, or add --model %s",
+			strings.Join(served, ", "), name, tinkersim.ModelName)
+	}
+	return nil
+}
+
+// checkReferences requires each environment that the run names.
+func (in input) checkReferences() error {
 	for _, name := range desired.References(in.run) {
 		if in.environments[name] == nil {
 			return fmt.Errorf("the run names RewardEnvironment %q, which the file does not have: put it into the same file, "+
 				"separated by ---", name)
 		}
-	}
-	if f.environment != "" && in.environments[f.environment] == nil {
-		return cli.Misused("--environment: the file has no RewardEnvironment %q", f.environment)
-	}
-	served := []string{tinkersim.ModelName, tinkersim.CountdownModelName}
-	if name := in.run.Spec.Model.Name; f.url == "" && !slices.Contains(served, name) {
-		return fmt.Errorf("spec.model.name: the simulator of this program serves %s, and the run's model is %s: name an "+
-			"endpoint with --url, or add --model %s",
-			strings.Join(served, " and "), name, tinkersim.ModelName)
 	}
 	return nil
 }

@@ -30,6 +30,11 @@ func (t *trial) play(ctx context.Context, file contract.RunFile) error {
 	if err != nil {
 		return err
 	}
+	format, err := t.readRenderer(ctx, file)
+	if err != nil {
+		return err
+	}
+	file.Fixed.Model.Template = format.Template()
 	play, err := contract.EncodePlay(contract.Play{
 		Version: file.Version, Model: file.Fixed.Model, BaseURL: t.url, Environments: file.Fixed.Environments,
 		Concurrency: min(len(leases), file.Concurrency),
@@ -38,7 +43,7 @@ func (t *trial) play(ctx context.Context, file contract.RunFile) error {
 		return err
 	}
 	lessor := newLessor(leases, play, t.progress)
-	worker, endpoint, err := t.worker(ctx, file, lessor)
+	worker, endpoint, err := t.worker(file, format, lessor)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -26,6 +27,9 @@ var passedOn = []string{
 	"CONDA_PREFIX",
 }
 
+// starterBytes is what this program needs, which starts the commands of agents here. In a pod the runner does.
+const starterBytes = 256 << 20
+
 func (t *trial) socket() string { return filepath.Join(t.dir, contract.RunnerSocket) }
 
 func (t *trial) scratch() string { return filepath.Join(t.dir, "programs") }
@@ -33,12 +37,13 @@ func (t *trial) scratch() string { return filepath.Join(t.dir, "programs") }
 // hostPrograms starts a runner if functions are called. The returned function ends what it has started.
 func (t *trial) hostPrograms(ctx context.Context) (stop func(), err error) {
 	for _, name := range desired.References(t.input.run) {
-		if desired.Definition(t.input.environments[name].Spec).ProgramID() != "" {
+		definition := desired.Definition(t.input.environments[name].Spec)
+		if definition.ProgramID() != "" || definition.AgentID() != "" || definition.SandboxID() != "" {
 			stop, err := t.startRunner(ctx)
 			if err != nil {
 				return nil, err
 			}
-			t.progress("functions run with python3 of this machine, and not in the image of a cluster")
+			t.progress("functions and programs run with what this machine has, and not in the image of a cluster")
 			return func() {
 				for _, host := range t.hosts {
 					host.Close()
@@ -52,10 +57,10 @@ func (t *trial) hostPrograms(ctx context.Context) (stop func(), err error) {
 
 // programs returns where the functions of a definition run.
 func (t *trial) programs(definition contract.Definition) *pythonreward.Host {
-	host := &pythonreward.Host{Socket: t.socket(), Env: map[string]string{}}
+	host := &pythonreward.Host{Socket: t.socket(), Env: map[string]string{}, StarterBytes: starterBytes}
 	for _, name := range passedOn {
 		if value := t.env.Getenv(name); value != "" {
-			host.Env[name] = value
+			host.Env[name] = fromHere(name, value)
 		}
 	}
 	// A process has a home directory of its own; what was installed for the user is in theirs.
@@ -63,6 +68,31 @@ func (t *trial) programs(definition contract.Definition) *pythonreward.Host {
 		host.Env["PYTHONUSERBASE"] = filepath.Join(home, ".local")
 	}
 	maps.Copy(host.Env, t.variables(definition.Execution))
+	t.hosts = append(t.hosts, host)
+	return host
+}
+
+// fromHere returns the value of a variable for processes that run in other directories than this one: folders of a list
+// that are relative are relative to this directory.
+func fromHere(name, value string) string {
+	if name != "PATH" && name != "PYTHONPATH" {
+		return value
+	}
+	folders := filepath.SplitList(value)
+	for i, folder := range folders {
+		if absolute, err := filepath.Abs(folder); err == nil && folder != "" {
+			folders[i] = absolute
+		}
+	}
+	return strings.Join(folders, string(filepath.ListSeparator))
+}
+
+// sandboxes returns where what a policy wrote runs. It has the PATH of this process and nothing else of it.
+func (t *trial) sandboxes(contract.Definition) *pythonreward.Host {
+	host := &pythonreward.Host{Socket: t.socket(), Env: map[string]string{}}
+	if path := t.env.Getenv("PATH"); path != "" {
+		host.Env["PATH"] = path
+	}
 	t.hosts = append(t.hosts, host)
 	return host
 }

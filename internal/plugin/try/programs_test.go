@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -71,6 +72,28 @@ def reward(row, reply):
 	}
 }
 
+// TestTryFindsModulesOfThisFolder names folders of PYTHONPATH relative to where the command is run.
+func TestTryFindsModulesOfThisFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"here.py": "from there import one\ndef reward(row, reply): return one", "folder/there.py": "one = 1",
+	} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := variables(t)
+	all["PYTHONPATH"] = ".:folder"
+	code := "import here\ndef reward(row, reply): return here.reward(row, reply)"
+	stdout, stderr, err := call(t, all, function(code), "-f", "-", "--episodes", "2", "--max-tokens", "16")
+	if err != nil || !strings.Contains(stderr, "mean reward 1\n") {
+		t.Errorf("got %v and %s%s, want the reward 1", err, stdout, stderr)
+	}
+}
+
 // TestTryScoresGroups plays groups of one episode, which a function scores as groups.
 func TestTryScoresGroups(t *testing.T) {
 	const code = `def rewards(row, replies):
@@ -98,7 +121,8 @@ func TestTryScoresGroups(t *testing.T) {
 
 // TestTryPlaysEpisodesOfCode plays the samples whose episodes are code.
 func TestTryPlaysEpisodesOfCode(t *testing.T) {
-	for sample, conversations := range map[string]int{"python-environment.yaml": 1, "self-play.yaml": 2} {
+	for sample, conversations := range map[string]int{"python-environment.yaml": 1, "self-play.yaml": 2,
+		"agent-openai.yaml": 1, "agent-anthropic.yaml": 1, "agent-branches.yaml": 3} {
 		t.Run(sample, func(t *testing.T) {
 			stdout, stderr, err := call(t, variables(t), "", "-f", "../../../config/samples/"+sample, "--episodes", "4", "-o",
 				"json")
@@ -136,5 +160,81 @@ func TestTryTellsWhatIsWrongWithCode(t *testing.T) {
 				t.Errorf("got %v and %q, want an error with %q", err, stdout, tc.want)
 			}
 		})
+	}
+}
+
+// TestTryPlaysCommands plays an agent that is a command, which prints the policy's reply.
+func TestTryPlaysCommands(t *testing.T) {
+	const script = `import json, os, urllib.request
+with open(os.environ["TASK_FILE"]) as file:
+    task = json.load(file)
+assert "answer" not in task, task
+body = json.dumps({"model": "any", "max_tokens": 16, "messages": task["messages"]}).encode()
+request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", body, {
+    "Content-Type": "application/json", "x-api-key": os.environ["ANTHROPIC_API_KEY"]})
+with urllib.request.urlopen(request) as response:
+    print("".join(block["text"] for block in json.load(response)["content"]))
+`
+	manifest := map[string]any{
+		"apiVersion": "rl.tinker-operator.dev/v1alpha1", "kind": "RewardEnvironment",
+		"metadata": map[string]any{"name": "commands"},
+		"spec": map[string]any{
+			"dataset": map[string]any{"arithmetic": map[string]any{"maxOperand": 9}},
+			"reward":  map[string]any{"exactMatch": map[string]any{}},
+			"interaction": map[string]any{"agent": map[string]any{
+				"command": []string{"python3", "-c", script}, "reward": map[string]any{"from": "Output"},
+			}},
+		},
+	}
+	text, err := json.Marshal(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, err := call(t, variables(t), string(text), "-f", "-", "--episodes", "2", "--max-tokens", "16", "-o",
+		"json")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	var groups []transcript.Group
+	if err := json.Unmarshal([]byte(stdout), &groups); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range groups {
+		for _, e := range g.Episodes {
+			if e.Outcome != "Usable" || len(e.Conversations) != 1 {
+				t.Errorf("slot %d has an episode %s with %d conversations (%s)", g.Slot, e.Outcome, len(e.Conversations), g.Reason)
+			}
+		}
+	}
+	if len(groups) != 2 {
+		t.Errorf("%d episodes, want 2", len(groups))
+	}
+}
+
+// TestTryReadsCodeOfConfigMaps calls a function of a ConfigMap that the file has, and says what to do without one. The
+// chat template of the run's model is read in the same way.
+func TestTryReadsCodeOfConfigMaps(t *testing.T) {
+	object := strings.Replace(function("x"), "code: |\n        x", "configMapKeyRef: {name: functions, key: own.py}", 1)
+	args := []string{"-f", "-", "--episodes", "1", "--max-tokens", "16", "-o", "json"}
+	_, _, err := call(t, variables(t), object, args...)
+	if err == nil || !strings.Contains(err.Error(), "spec.reward.python.configMapKeyRef") ||
+		!strings.Contains(err.Error(), "--data functions=DIR") {
+		t.Errorf("without the ConfigMap the error is %v, want one that names the field and --data", err)
+	}
+	const config = `---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: functions}
+data:
+  own.py: |
+    def reward(row, reply):
+        return 0.75
+`
+	stdout, stderr, err := call(t, variables(t), object+config, args...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	if !strings.Contains(stdout, "0.75") {
+		t.Errorf("no episode has the reward of the ConfigMap's function:\n%s", stdout)
 	}
 }

@@ -4,13 +4,17 @@
 package try
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/ref"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 )
 
@@ -44,6 +48,36 @@ func (t *trial) fillRoot() error {
 		}
 	}
 	return nil
+}
+
+// fillCode puts the code of ConfigMaps into the specs of the environments.
+func (t *trial) fillCode() error {
+	for name, environment := range t.input.environments {
+		_, unreadable, err := desired.FillCode(environment.Spec.Reward, environment.Spec.Interaction, t.readKey)
+		if err != nil {
+			return err
+		}
+		if unreadable != nil {
+			return fmt.Errorf("RewardEnvironment %q (%s): %s", name, unreadable.Code, unreadable.Evidence)
+		}
+	}
+	return nil
+}
+
+// readKey reads a key of a ConfigMap that the file has, or whose folder --data names.
+func (t *trial) readKey(key ref.ConfigMapKey) (text, missing string, err error) {
+	if checkName(key.Name) != nil || filepath.Base(key.Key) != key.Key {
+		return "", fmt.Sprintf("%s/%s is not the name of a ConfigMap and its key", key.Name, key.Key), nil
+	}
+	data, err := os.ReadFile(filepath.Join(t.root(), "configmap", key.Name, key.Key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Sprintf("key %q of ConfigMap %q is not here: put the ConfigMap into the file, or give its files "+
+			"with --data %s=DIR", key.Key, key.Name, key.Name), nil
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("reading ConfigMap %s: %w", key.Name, err)
+	}
+	return string(data), "", nil
 }
 
 // mount makes a folder of this machine that of a claim, ConfigMap or Secret.

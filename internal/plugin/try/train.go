@@ -31,20 +31,29 @@ const shownGroups = 2
 // trialUID returns the uid of a run that no cluster has.
 func trialUID() types.UID { return types.UID(uuid.NewString()) }
 
+// listen returns credentials of a run, by a key that nobody else has, and a listener for its learner.
+func listen(ctx context.Context, uid string) (contract.Credentials, net.Listener, error) {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key)
+	credentials, err := contract.DeriveCredentials(key, uid)
+	if err != nil {
+		return contract.Credentials{}, nil, err
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return contract.Credentials{}, nil, fmt.Errorf("listening: %w", err)
+	}
+	return credentials, listener, nil
+}
+
 // train trains steps with a learner and a worker, and prints the transcript of each.
 func (t *trial) train(ctx context.Context, file contract.RunFile) error {
 	file.ArtifactsDir, file.RecordedGroups = filepath.Join(t.dir, "artifacts"), shownGroups
 	file.Checkpoints.RollingEverySteps = 1
-	key := make([]byte, 32)
-	_, _ = rand.Read(key)
-	credentials, err := contract.DeriveCredentials(key, file.Run.UID)
+	credentials, listener, err := listen(ctx, file.Run.UID)
 	if err != nil {
 		return err
-	}
-	var listen net.ListenConfig
-	listener, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("listening: %w", err)
 	}
 	learnerClient, err := exchange.NewClient(exchange.ClientConfig{
 		Address: file.LearnerAddress, Credentials: credentials, RunUID: file.Run.UID, SpecDigest: file.SpecDigest,
@@ -57,7 +66,11 @@ func (t *trial) train(ctx context.Context, file contract.RunFile) error {
 	if err != nil {
 		return err
 	}
-	worker, _, err := t.worker(ctx, file, learnerClient)
+	format, err := t.readRenderer(ctx, file)
+	if err != nil {
+		return err
+	}
+	worker, _, err := t.worker(file, format, learnerClient)
 	if err != nil {
 		return err
 	}
@@ -102,7 +115,7 @@ func (t *trial) follow(
 			if steps = append(steps, found...); len(found) > 0 {
 				waiting = time.Now()
 			} else if time.Since(waiting) > 5*time.Second {
-				t.progress("%d of %d steps trained", len(steps), file.Fixed.Algorithm.Steps)
+				t.progress("%d of %d steps trained", len(steps), file.Algorithm().Steps)
 				waiting = time.Now()
 			}
 		case err := <-worked:
@@ -143,7 +156,7 @@ func (t *trial) newSteps(file contract.RunFile, shown map[string]bool) ([]transc
 		}
 		step := transcript.StepOf(lines)
 		steps = append(steps, step)
-		t.progress("step %d of %d is trained", step.Step, file.Fixed.Algorithm.Steps)
+		t.progress("step %d of %d is trained", step.Step, file.Algorithm().Steps)
 		if t.format == output.Table {
 			transcripts.Print(t.env.Stdout, step)
 			fmt.Fprintln(t.env.Stdout)

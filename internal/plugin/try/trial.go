@@ -67,9 +67,6 @@ type trial struct {
 
 // run prepares what the pods are given, and plays or trains.
 func (t *trial) run(ctx context.Context) error {
-	if err := t.fillRoot(); err != nil {
-		return err
-	}
 	stop, err := t.connect(ctx)
 	if err != nil {
 		return err
@@ -79,21 +76,20 @@ func (t *trial) run(ctx context.Context) error {
 	defer giveUp(nil)
 	t.outage = outage{url: t.url, progress: t.progress, giveUp: giveUp}
 	t.hub = &fetch.Fetcher{Endpoint: t.env.Getenv("HF_ENDPOINT"), Token: t.env.Getenv("HF_TOKEN"), Logger: t.logger}
-	stopPrograms, err := t.hostPrograms(ctx)
+	pins, stopPrograms, err := t.pins(ctx)
 	if err != nil {
 		return err
 	}
 	defer stopPrograms()
-	pins, err := t.probeAll(ctx)
-	if err != nil {
-		return err
-	}
 	file, err := t.runFile(pins)
 	if err != nil {
 		return err
 	}
 	act := t.play
-	if t.input.train {
+	switch {
+	case file.Fixed.Supervised != nil:
+		act = t.trainRows
+	case t.input.train:
 		act = t.train
 	}
 	err = act(ctx, file)
@@ -101,6 +97,24 @@ func (t *trial) run(ctx context.Context) error {
 		return cause
 	}
 	return err
+}
+
+// pins probes the environments and pins them. stop ends the programs that they have started.
+func (t *trial) pins(ctx context.Context) (pins desired.Pins, stop func(), err error) {
+	if err := t.fillRoot(); err != nil {
+		return nil, nil, err
+	}
+	if err := t.fillCode(); err != nil {
+		return nil, nil, err
+	}
+	if stop, err = t.hostPrograms(ctx); err != nil {
+		return nil, nil, err
+	}
+	if pins, err = t.probeAll(ctx); err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return pins, stop, nil
 }
 
 // progress prints a line about what takes a while.
@@ -161,8 +175,7 @@ func (t *trial) probeAll(ctx context.Context) (desired.Pins, error) {
 		return nil, err
 	}
 	for _, name := range names {
-		environment := t.input.environments[name]
-		definition := desired.Definition(environment.Spec)
+		definition := desired.Definition(t.input.environments[name].Spec)
 		if err := t.useServer(name, &definition, servers); err != nil {
 			return nil, err
 		}
@@ -184,7 +197,9 @@ func (t *trial) probe(ctx context.Context, name string, definition contract.Defi
 	defer t.repeat(ctx, fmt.Sprintf("environment %s: still reading its data and checking its rewards", name))()
 	loader := setup.NewLoader(t.sourceConfig(), version.UserAgent(userAgent), t.logger)
 	builder := registry.Builder{
-		Data: loader.Open, Secret: setup.ReadSecret(t.root()), Programs: t.programs, Logger: t.logger, Now: time.Now,
+		Data: loader.Open, Secret: setup.ReadSecret(t.root()),
+		Programs: t.programs, Agents: t.programs, Sandboxes: t.sandboxes,
+		Gateway: setup.Gateway(t.logger), Logger: t.logger, Now: time.Now,
 	}
 	result, _ := probe.Probe(ctx, builder, definition)
 	if ctx.Err() != nil {
@@ -313,22 +328,34 @@ func (t *trial) runFile(pins desired.Pins) (contract.RunFile, error) {
 		}
 		checkpoint = from.Checkpoint
 	}
+	var template *string
+	if key := desired.TemplateKey(run.Spec.Model); key != nil {
+		text, missing, err := t.readKey(*key)
+		if err != nil {
+			return contract.RunFile{}, err
+		}
+		if missing != "" {
+			return contract.RunFile{}, fmt.Errorf("spec.model.renderer.template.configMapKeyRef: %s", missing)
+		}
+		template = &text
+	}
 	file, err := desired.File(desired.FileInput{Run: run, Attempt: 1, Pins: pins, DefaultBaseURL: t.url,
-		InitFrom: checkpoint})
+		InitFrom: checkpoint, Template: template})
 	if err != nil {
 		return contract.RunFile{}, fmt.Errorf("the run would be refused: %w", err)
 	}
 	return file, nil
 }
 
-// worker makes a rollout worker.
-func (t *trial) worker(ctx context.Context, file contract.RunFile,
-	learner rollout.Learner) (*rollout.Worker, *client.Client, error) {
+// readRenderer reads the renderer of the run's model.
+func (t *trial) readRenderer(ctx context.Context, file contract.RunFile) (*load.Renderer, error) {
 	defer t.repeat(ctx, "still reading the tokenizer of "+file.Fixed.Model.Name)()
-	modelRenderer, err := load.ForModel(ctx, t.hub, file.Fixed.Model)
-	if err != nil {
-		return nil, nil, err
-	}
+	return load.ForModel(ctx, t.hub, file.Fixed.Model)
+}
+
+// worker makes a rollout worker.
+func (t *trial) worker(file contract.RunFile, modelRenderer *load.Renderer,
+	learner rollout.Learner) (*rollout.Worker, *client.Client, error) {
 	pressure := &rollout.Pressure{}
 	endpoint, err := client.New(client.Config{
 		BaseURL: t.url, APIKey: t.key, UserAgent: version.UserAgent(userAgent), HTTP: t.http, Logger: t.logger,
@@ -346,8 +373,10 @@ func (t *trial) worker(ctx context.Context, file contract.RunFile,
 	}
 	worker := setup.NewWorker(setup.Config{
 		Learner: learner, Endpoint: endpoint, Pressure: pressure, Groups: groups,
-		Renderer: func(context.Context) (*load.Renderer, error) { return modelRenderer, nil }, Hub: t.hub,
-		Data: t.sourceConfig(), Programs: t.programs, UserAgent: version.UserAgent(userAgent), Logger: t.logger,
+		Renderer: func(context.Context, *contract.Template) (*load.Renderer, error) { return modelRenderer, nil }, Hub: t.hub,
+		Data: t.sourceConfig(), Programs: t.programs, Agents: t.programs, Sandboxes: t.sandboxes,
+		UserAgent: version.UserAgent(userAgent),
+		Logger:    t.logger,
 	})
 	return worker, endpoint, nil
 }

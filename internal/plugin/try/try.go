@@ -29,7 +29,7 @@ Without --url the model is tinkersim/byte-136k, which this program contains. Wit
 --model at that endpoint, and the variable TINKER_API_KEY has the key; its tokens are paid for.`
 
 const tryExample = `  kubectl tinker try -f config/samples/arithmetic.yaml
-  kubectl tinker try -f environment.yaml --episodes 8
+  kubectl tinker try -f environment.yaml --episodes 8 --watch
   kubectl tinker try -f environment.yaml --data tasks=./tasks        # the claim or ConfigMap tasks is the folder ./tasks
   kubectl tinker try -f environment.yaml --ors env=http://localhost:8080
   kubectl tinker try -f run.yaml --url https://tinker.thinkingmachines.dev/services/tinker-prod --steps 1 -o json`
@@ -40,7 +40,7 @@ type flags struct {
 	steps                                     int64
 	episodes, maxTokens                       int
 	ors, data, secrets                        []string
-	verbose                                   bool
+	verbose, watching                         bool
 }
 
 // New returns the command.
@@ -75,6 +75,8 @@ func New(env cli.IO) *cobra.Command {
 	set.StringArrayVar(&f.secrets, "secret", nil,
 		"`NAME=DIR` is the folder of the Secret NAME, with a file for each key; may be given several times")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "print the log of the learner and the workers on the standard error")
+	set.BoolVar(&f.watching, "watch", false, "try again whenever the file has changed, or a file in a folder of --data, "+
+		"--secret or PYTHONPATH")
 	_ = command.MarkFlagFilename("filename", "yaml", "yml", "json")
 	format = output.Flag(set)
 	return command
@@ -88,6 +90,17 @@ func (f flags) run(ctx context.Context, env cli.IO, format output.Format) error 
 		return cli.Misused("--steps is at least 1, --episodes and --max-tokens are not negative")
 	}
 	env.Stderr = &lines{w: env.Stderr}
+	if !f.watching {
+		return f.once(ctx, env, format)
+	}
+	if err := f.checkWatch(); err != nil {
+		return err
+	}
+	return f.watch(ctx, env, format)
+}
+
+// once tries the file as it is now.
+func (f flags) once(ctx context.Context, env cli.IO, format output.Format) error {
 	data, err := env.ReadInput(f.file, os.ReadFile)
 	if err != nil {
 		return fmt.Errorf("reading the file: %w", err)
