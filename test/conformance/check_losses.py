@@ -150,6 +150,17 @@ def loss_cispo_thresholds(env):
     loss_holds(env, "cispo", {"clip_low_threshold": 0.8, "clip_high_threshold": 1.2})
 
 
+@check("loss gspo", needs="newer_losses")
+def loss_gspo(env):
+    loss_holds(env, "gspo")
+
+
+@check("loss gspo: clip thresholds and mask", needs="newer_losses")
+def loss_gspo_thresholds(env):
+    config = {"clip_low_threshold": 0.95, "clip_high_threshold": 1.4}
+    loss_holds(env, "gspo", config, per_token={"sequence_ratio_mask": (0, 1)})
+
+
 @check("loss dro")
 def loss_dro(env):
     loss_holds(env, "dro")
@@ -253,12 +264,13 @@ def malformed_data_is_rejected(env):
 
 @check(needs="newer_losses")
 def losses_without_a_formula_are_rejected(env):
-    """gspo and stable_reinforce have no published formula, so the server must reject them."""
+    """stable_reinforce has no published formula, so the server must reject it."""
     ids, nine = tokens(10), np.ones(9)
-    for name in ("gspo", "stable_reinforce"):
-        data = [datum(ids, logprobs=-nine, advantages=nine)]
-        error = require_raises(tinker.RequestFailedError, lambda: env.trainer().forward(data, name).result())
-        require(name in str(error), f"the error does not name {name}: {error}")
+    data = [datum(ids, logprobs=-nine, advantages=nine)]
+    error = require_raises(
+        tinker.RequestFailedError, lambda: env.trainer().forward(data, "stable_reinforce").result()
+    )
+    require("stable_reinforce" in str(error), f"the error does not name the loss: {error}")
 
 
 def _squares(data, found):

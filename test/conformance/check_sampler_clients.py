@@ -74,13 +74,28 @@ def sequence_ids(env):
     require_equal(len(set(ids)), 3, "the number of different ids")
 
 
+@check("log-probabilities of the last tokens of a prompt", needs="prompt_options")
+def prompt_suffix(env):
+    """The last log-probabilities equal the whole prompt's, and the others are None. Limits are refused."""
+    client, count = env.base_sampler(), len(QUESTION)
+    params = types.SamplingParams(max_tokens=1)
+    ask = lambda last, **options: client.sample(
+        prompt(QUESTION), 1, params, include_prompt_logprobs=True, prompt_logprobs_last_n=last, **options
+    ).result()
+    whole = ask(None).prompt_logprobs
+    part = ask(3, topk_prompt_logprobs=2)
+    require_equal(part.prompt_logprobs, [None] * (count - 3) + whole[-3:], "the log-probabilities of the last 3")
+    tops = [row is not None for row in part.topk_prompt_logprobs]
+    require_equal(tops, [False] * (count - 3) + [True] * 3, "the tokens with alternatives")
+    require_raises(tinker.BadRequestError, lambda: ask(count))
+
+
 @check(needs="prompt_options")
 def options_that_are_not_there_are_not_ignored(env):
     """Features that tinkersim lacks must return an error."""
     client, params = env.base_sampler(), types.SamplingParams(max_tokens=1)
     ask = lambda **options: client.sample(prompt(QUESTION), 1, params, **options).result()
     require_raises(tinker.BadRequestError, lambda: ask(prompt_alt_tokens_k=2))
-    require_raises(tinker.BadRequestError, lambda: ask(include_prompt_logprobs=True, prompt_logprobs_last_n=3))
     targets = types.TensorData.from_numpy(np.full((len(QUESTION) - 1, 1), 32))
     require_raises(tinker.BadRequestError, lambda: ask(target_prompt_logprobs=targets))
     require_raises(tinker.BadRequestError, lambda: ask(topk_sample_logprobs=2))

@@ -18,6 +18,7 @@ DEFAULTS = {
     "importance_sampling": {},
     "ppo": {"clip_low_threshold": 0.8, "clip_high_threshold": 1.2},
     "cispo": {"clip_low_threshold": 0.0, "clip_high_threshold": 4.0},
+    "gspo": {"clip_low_threshold": 0.8, "clip_high_threshold": 1.2},
     "dro": {"beta": 0.05},
 }
 
@@ -36,6 +37,9 @@ def loss(name: str, logprobs: np.ndarray, inputs: Arrays, config: Mapping[str, f
         value = advantages * own - settings["beta"] / 2 * gap**2
         return float(-value.sum()), -(advantages - settings["beta"] * gap)
     ratio = np.exp(own - sampled)
+    if name == "gspo":
+        mask = np.asarray(inputs.get("sequence_ratio_mask", np.ones_like(own)), dtype=np.float64)
+        ratio = np.full_like(own, np.exp((mask * (own - sampled)).sum() / mask.sum()))
     if name == "importance_sampling":
         return float(-(ratio * advantages).sum()), -ratio * advantages
     low = np.asarray(inputs.get("clip_low_threshold", settings["clip_low_threshold"]), dtype=np.float64)

@@ -38,6 +38,18 @@ metadata: {name: urgent}
 value: 100
 `
 
+// plainJob is a Job that no run has, and that names no queue.
+const plainJob = `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: plain, namespace: %s}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: plain, image: absent, imagePullPolicy: Never}]
+`
+
 // queue is a ClusterQueue with quota for milliCPUs, and a LocalQueue of its name.
 func queue(name, flavor string, milliCPUs int, more string) string {
 	return fmt.Sprintf(`
@@ -69,7 +81,8 @@ spec: {clusterQueue: %[1]s}
 // apply applies manifests.
 func apply(t *testing.T, manifests string) {
 	t.Helper()
-	file, err := os.CreateTemp("", "queues-*.yaml") // The folder of a test has commas in its name, at which kubectl splits.
+	// The folder of a test has commas in its name, at which kubectl splits.
+	file, err := os.CreateTemp("", "queues-*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +190,8 @@ func TestKueue(t *testing.T) {
 			remove(t, run)
 		}
 	})
-	t.Run("quota for a learner and no worker starts nothing, and one worker does where that is enough", func(t *testing.T) {
+	t.Run("quota for a learner and no worker starts nothing, and one worker does where that is "+
+		"enough", func(t *testing.T) {
 		run := startQueued(t, "too-large", "small", nil)
 		inState(t, run, v1alpha1.StateQueued)
 		eventually(t, podStart, "Kueue says why", func() bool {
@@ -218,7 +232,8 @@ func TestKueue(t *testing.T) {
 		remove(t, held)
 		remove(t, waiting)
 	})
-	t.Run("Hold lets a run go on, a deactivated run drains and waits, and a deleted Workload is made anew", func(t *testing.T) {
+	t.Run("Hold lets a run go on, a deactivated run drains and waits, and a deleted Workload is made "+
+		"anew", func(t *testing.T) {
 		run := startQueued(t, "edited", "blue", nil)
 		reached(t, run, 2)
 		apply(t, queue("blue", "plain", 200, "stopPolicy: Hold"))
@@ -271,6 +286,35 @@ func TestKueue(t *testing.T) {
 		}
 		for _, run := range runs {
 			remove(t, run)
+		}
+	})
+	t.Run("Jobs without a queue are suspended, and Jobs of runs are not", func(t *testing.T) {
+		t.Setenv("MANAGE_ALL", "true")
+		if err := hack(t.Context(), "kueue/kueue", "install"); err != nil {
+			t.Fatal(err)
+		}
+		// The next test removes Kueue, which has to let all Workloads go.
+		defer func() {
+			t.Setenv("MANAGE_ALL", "false")
+			if err := hack(t.Context(), "kueue/kueue", "install"); err != nil {
+				t.Error(err)
+			}
+		}()
+		apply(t, fmt.Sprintf(plainJob, namespace))
+		unqueued, queued := start(t, "unqueued", nil), startQueued(t, "queued", "blue", nil)
+		defer remove(t, unqueued)
+		defer remove(t, queued)
+		eventually(t, podStart, "Kueue suspends a Job without a queue", func() bool {
+			output, err := kubectl("get", "job", "plain", "-o", "jsonpath={.spec.suspend}")
+			return err == nil && output == "true"
+		})
+		wantSameEnd(t, queued, want)
+		wantSameEnd(t, unqueued, want)
+		if output, err := kubectl("get", "workloads", "--ignore-not-found", kueue.Name(unqueued)); err != nil || output != "" {
+			t.Errorf("the run without a queue has a Workload: %v\n%s", err, output)
+		}
+		if output, err := kubectl("delete", "job", "plain"); err != nil {
+			t.Errorf("kubectl delete job: %v\n%s", err, output)
 		}
 	})
 	t.Run("Kueue is removed while a run waits", func(t *testing.T) {

@@ -18,17 +18,28 @@ import (
 // pythonImage is the default beside the image of these tests.
 var pythonImage = strings.Replace(image, ":", "-python:", 1)
 
-// TestRewardInPython trains on the sample whose reward is a function, in the image that the manager names. The test
-// builds the image.
-func TestRewardInPython(t *testing.T) {
-	prepare(t, namespace)
-	archive := filepath.Join(t.TempDir(), "python.tar")
-	if err := hack(t.Context(), "environment-image.sh", "python", pythonImage, archive); err != nil {
+// loadPython builds the image that the manager names for Python, and loads it into the cluster.
+func loadPython(t *testing.T) {
+	t.Helper()
+	loadFolder(t, "python", pythonImage)
+}
+
+// loadFolder makes the image of a folder of config/samples/environments, and loads it into the cluster.
+func loadFolder(t *testing.T, folder, image string) {
+	t.Helper()
+	archive := filepath.Join(t.TempDir(), folder+".tar")
+	if err := hack(t.Context(), "environment-image.sh", folder, image, archive); err != nil {
 		t.Fatal(err)
 	}
 	if err := hack(t.Context(), "cluster/cluster", "load", archive); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestRewardInPython trains on the sample whose reward is a function, in the image that the manager names.
+func TestRewardInPython(t *testing.T) {
+	prepare(t, namespace)
+	loadPython(t)
 	run := applySample(t, "config/samples/python-reward.yaml", "python-reward")
 	if passed := slices.IndexFunc(run.Status.Metrics, func(m v1alpha1.MetricValue) bool {
 		return m.Name == contract.MetricPassAt1

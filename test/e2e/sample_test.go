@@ -62,9 +62,9 @@ func wantColumns(t *testing.T) {
 			`^NAME\s+STATE\s+STEP\s+STEPS\s+REWARD\s+PASS@1\s+CHECKPOINT\s+RESTARTS\s+AGE$`,
 			`^arithmetic\s+Succeeded\s+60\s+60\s+0\.\d+\s+0\.\d+\s+60\s+0\s+\d+`,
 		},
-		"the wide row has model, workers and lineage": {
+		"the wide row has model, workers, lineage and the likelihood of rows": {
 			[]string{"get", "trun", "arithmetic", "-o", "wide"},
-			`\s+AGE\s+REASON\s+MODEL\s+WORKERS\s+LINEAGE$`,
+			`\s+AGE\s+REASON\s+MODEL\s+WORKERS\s+LINEAGE\s+NLL\s+TEST-NLL$`,
 			`tinkersim/byte-136k`,
 		},
 		"the row of an environment shows that it is ready": {

@@ -38,7 +38,7 @@ var skyRLCapabilities = v1alpha1.Capabilities{
 		"adam.beta1", "adam.beta2", "list_models", "loss.importance_sampling", "loss.importance_sampling.formula", "loss_sum",
 		"optimizer_restore", "prompt_logprobs", "unload_model",
 	},
-	Ignored:     []string{"gradient_sum", "optimizer_reset", "user_metadata"},
+	Ignored:     []string{"gradient_sum", "optimizer_reset", "prompt_logprobs_last_n", "user_metadata"},
 	Unsupported: []string{"list_checkpoints", "protobuf", "repeats", "sampler_snapshot", "seed", "ttl"},
 }
 

@@ -144,6 +144,9 @@ func TestSuspendAndResume(t *testing.T) {
 		return current.Status.State == "Suspended" &&
 			len(env.pods(t, run, v1alpha1.RoleLearner)) == 0 && len(env.pods(t, run, v1alpha1.RoleRollout)) == 0
 	})
+	if all := tinker(t, "metrics", run.Name, "--all"); !strings.Contains(all, "env/all/ac_tokens_per_turn") {
+		t.Errorf("kubectl tinker metrics --all shows no metric that the history lacks:\n%s", all)
+	}
 	conversations := tinker(t, "transcripts", run.Name, "--step", "2")
 	for _, want := range []string{"step 2, ", "environment arithmetic", "user: What is", "assistant: ", "reward"} {
 		if !strings.Contains(conversations, want) {

@@ -39,7 +39,8 @@ func installKueue() []*apiextensionsv1.CustomResourceDefinition {
 	for _, name := range []string{"workloads", "resourceflavors", "workloadpriorityclasses"} {
 		paths = append(paths, filepath.Join(strings.TrimSpace(string(output)), "kueue.x-k8s.io_"+name+".yaml"))
 	}
-	installed, err := envtest.InstallCRDs(apiConfig, envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true})
+	installed, err := envtest.InstallCRDs(apiConfig, envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true,
+		MaxTime: 2 * time.Minute})
 	Expect(err).NotTo(HaveOccurred())
 	return installed
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
 )
 
 // statusLog records every version of the namespace's runs, in the order of their writes.
@@ -114,6 +115,13 @@ func consistency(run *v1alpha1.TrainingRun) []string {
 	return found
 }
 
+// wasGivenMore reports whether the spec has more steps or epochs than a status had.
+func wasGivenMore(was, run *v1alpha1.TrainingRun) bool {
+	wanted := run.DeepCopy()
+	wanted.Status = was.Status
+	return desired.Raised(wanted)
+}
+
 // continuity is what holds of two statuses of a run that follow on each other.
 func continuity(was, run *v1alpha1.TrainingRun) []string {
 	if was == nil {
@@ -130,7 +138,8 @@ func continuity(was, run *v1alpha1.TrainingRun) []string {
 			found = append(found, c.Type+" has another transition time with the same status")
 		}
 		final := c.Type == v1alpha1.ConditionComplete || c.Type == v1alpha1.ConditionFailed
-		if final && before.Status == "True" && c.Status != "True" &&
+		longer := c.Type == v1alpha1.ConditionComplete && wasGivenMore(was, run)
+		if final && before.Status == "True" && c.Status != "True" && !longer &&
 			*run.Spec.RetryGeneration == *was.Status.ObservedRetryGeneration {
 			found = append(found, c.Type+" was final")
 		}

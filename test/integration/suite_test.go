@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,7 +105,9 @@ func startControllerManager() {
 	Expect(err).NotTo(HaveOccurred())
 	command := exec.Command(filepath.Join(binaries, "kube-controller-manager"),
 		"--kubeconfig="+kubeconfig,
-		"--controllers=job-controller,garbage-collector-controller,namespace-controller,endpointslice-controller,clusterrole-aggregation-controller",
+		"--controllers="+strings.Join([]string{"job-controller", "garbage-collector-controller", "namespace-controller",
+			"endpointslice-controller", "clusterrole-aggregation-controller",
+			"validatingadmissionpolicy-status-controller"}, ","),
 		"--leader-elect=false",
 		"--secure-port=0",
 		"--kube-api-qps=500", "--kube-api-burst=1000",

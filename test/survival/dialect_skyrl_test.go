@@ -77,7 +77,7 @@ func TestFindingsAtSkyRL(t *testing.T) {
 			"loss_sum",
 			"optimizer_restore", "prompt_logprobs", "unload_model",
 		},
-		Ignored:     []string{"gradient_sum", "optimizer_reset", "user_metadata"},
+		Ignored:     []string{"gradient_sum", "optimizer_reset", "prompt_logprobs_last_n", "user_metadata"},
 		Unsupported: []string{"list_checkpoints", "protobuf", "repeats", "sampler_snapshot", "seed", "ttl"},
 	}
 	byWhom := cmpopts.IgnoreFields(contract.Capabilities{}, "CheckedAt", "ClientVersion", "Connection", "SharedFrom")

@@ -117,7 +117,7 @@ func TestEvaluationSample(t *testing.T) {
 	s := sample.Read(t, "countdown-evaluate.yaml")
 	file := s.RunFile(t, s.Pins(t, builder))
 	w := newFixture(t, func(f *contract.RunFile) {
-		f.Fixed, f.Evaluation, f.Concurrency = file.Fixed, file.Evaluation, file.Concurrency
+		f.Fixed, f.Evaluation, f.Concurrency, f.Steps = file.Fixed, file.Evaluation, file.Concurrency, file.Steps
 	})
 	w.startRolloutWorkerOf("w0", builder)
 	verdict := w.waitFor(w.startLearner(1, nil), contract.CauseCompleted)

@@ -96,7 +96,9 @@ func (w *fixture) startWorker(name string, b behavior) *fakeWorker {
 	p.cancel, p.process = cancel, rand.Text()
 	p.meter = client.NewMeter(client.MeterConfig{Lifetime: ctx})
 	var err error
-	if p.endpoint, err = client.New(client.Config{BaseURL: w.url, APIKey: apiKey, Meter: p.meter}); err != nil {
+	if p.endpoint, err = client.New(client.Config{
+		BaseURL: cmp.Or(w.front, w.url), APIKey: cmp.Or(w.key, apiKey), Meter: p.meter,
+	}); err != nil {
 		w.t.Fatal(err)
 	}
 	p.client, err = exchange.NewClient(exchange.ClientConfig{

@@ -29,6 +29,7 @@ import (
 	settings "github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/playing"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/bucket"
@@ -52,12 +53,16 @@ type fixture struct {
 	sim       *tinkersim.Server
 	url       string
 	artifacts string
+	// data is the folder with what data sets of supervised runs refer to.
+	data string
 	// checkpoints is the folder of the simulator.
 	checkpoints string
 	credentials contract.Credentials
 	file        contract.RunFile
 	client      *client.Client
 	workers     []*fakeWorker
+	// front and key are the address at which the run reaches the simulator, and its credential; empty for the simulator's.
+	front, key string
 	// http is the client by which learners call the simulator; nil is their own.
 	http *http.Client
 	// barrier is how long learners wait for the workers of the one before; 0 is 80 ms, which is shorter than a worker may
@@ -148,7 +153,7 @@ func newFixture(t testing.TB, change func(*contract.RunFile)) *fixture {
 // newFixtureOn prepares it on another simulator.
 func newFixtureOn(t testing.TB, options tinkersim.Options, change func(*contract.RunFile)) *fixture {
 	t.Helper()
-	w := &fixture{t: t, artifacts: t.TempDir(), shared: &shared{}}
+	w := &fixture{t: t, artifacts: t.TempDir(), data: t.TempDir(), shared: &shared{}}
 	w.checkpoints = t.TempDir()
 	options.Dir, options.APIKey, options.Clock = w.checkpoints, apiKey, w.now
 	var err error
@@ -280,7 +285,7 @@ func (w *fixture) startLearnerOn(number int32, hook hook, wrap func(net.Listener
 	file := w.file
 	file.Attempt = number
 	config := learner.Config{
-		File: file, Credentials: w.credentials, APIKey: apiKey, Identity: fmt.Sprintf("pod-%d-%p", number, a),
+		File: file, Credentials: w.credentials, APIKey: cmp.Or(w.key, apiKey), Identity: fmt.Sprintf("pod-%d-%p", number, a),
 		Exchange: wrap(listener), Heartbeat: heartbeats, Logger: w.logger(), Drain: drain, HTTP: w.http,
 		Hub: &fetch.Fetcher{Endpoint: w.url},
 		Timing: learner.Timing{
@@ -289,7 +294,8 @@ func (w *fixture) startLearnerOn(number int32, hook hook, wrap func(net.Listener
 			Tick: 50 * time.Millisecond, Pause: 5 * time.Millisecond, SkipAfter: w.skipAfter, Question: 100 * time.Millisecond,
 			StorePause: 5 * time.Millisecond, StoreSlow: w.storeSlow, DrainPatience: w.drainPatience,
 		},
-		Now: w.learnerNow,
+		Now:  w.learnerNow,
+		Data: source.New(source.Config{Root: w.data, Dir: w.t.TempDir(), Space: 1 << 28, AnyRows: true}),
 		OpenBucket: func(ctx context.Context, url string) (artifacts.Objects, error) {
 			return bucket.Open(ctx, url, os.Getenv)
 		},
@@ -402,8 +408,8 @@ func (w *fixture) weights(verdict contract.Verdict) string {
 		w.t.Fatal("the verdict names no state")
 	}
 	newest := verdict.Progress.Checkpoints[0]
-	if newest.Step != w.file.Fixed.Algorithm.Steps {
-		w.t.Fatalf("the newest state is of step %d, want %d", newest.Step, w.file.Fixed.Algorithm.Steps)
+	if newest.Step != w.file.Algorithm().Steps {
+		w.t.Fatalf("the newest state is of step %d, want %d", newest.Step, w.file.Algorithm().Steps)
 	}
 	return w.archive(newest.State)
 }

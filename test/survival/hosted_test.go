@@ -89,15 +89,15 @@ func TestHostedRubrics(t *testing.T) {
 	pins := s.Pins(t, registry.Builder{Data: data})
 	wantSplits(t, pins["rlvr"].Splits, map[string]int64{"test": test, "train": train})
 	file := s.RunFile(t, pins)
-	if steps := file.Fixed.Algorithm.Steps; steps != train/32 {
+	if steps := file.Algorithm().Steps; steps != train/32 {
 		t.Errorf("an epoch has %d steps, want %d", steps, train/32)
 	}
 	if tested := file.Evaluation.Environments[0].Splits[0].Tasks; tested != test {
 		t.Errorf("an evaluation has %d tasks, want %d", tested, test)
 	}
 	judge := &file.Fixed.Environments[0].Definition.Reward.Rubric.Judge
-	if judge.Tinker.Model != "Qwen/Qwen3-235B-A22B-Instruct-2507" || judge.Tinker.Renderer != "qwen3_instruct" {
-		t.Errorf("the judge is %+v, want the recipe's", judge.Tinker)
+	if judge.Tinker.Model != "Qwen/Qwen3.6-35B-A3B" || judge.Tinker.Renderer != "qwen3_5_disable_thinking" {
+		t.Errorf("the judge is %+v, want the sample's", judge.Tinker)
 	}
 	judge.Tinker = &settings.TinkerJudge{Model: tinkersim.JudgeName}
 	w := newFixture(t, takeStep(file, tinkersim.ModelName))

@@ -145,3 +145,36 @@ func TestLagWithFailedModels(t *testing.T) {
 	w.startWorker("w1", behavior{})
 	w.compare(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted), want)
 }
+
+// TestGSPOWithLag trains on older samples with the ratio of sequences: the weights differ from those with the ratio of
+// tokens, and are the same after a death.
+func TestGSPOWithLag(t *testing.T) {
+	t.Parallel()
+	gspo := func(f *contract.RunFile) {
+		withLag(1)(f)
+		f.Fixed.Algorithm.Loss.Name = algorithm.LossGSPO
+		f.Fixed.Algorithm.Optimizer.LearningRate *= 10 // so that ratios differ from 1
+	}
+	ppo := func(f *contract.RunFile) {
+		gspo(f)
+		f.Fixed.Algorithm.Loss.Name = algorithm.LossPPO
+	}
+	outcomeOf := func(change func(*contract.RunFile)) outcome {
+		w := newFixture(t, change)
+		w.startWorker("w0", behavior{})
+		return w.outcome(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
+	}
+	want := outcomeOf(gspo)
+	if other := outcomeOf(ppo); other.adapter == want.adapter {
+		t.Error("the weights equal the weights of the loss PPO")
+	}
+	for _, point := range []string{"step.submitted", "row.written", "save.answered"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t, gspo)
+			w.startWorker("w0", behavior{})
+			<-w.startLearner(1, w.dieAt(point, 3)).done
+			w.compare(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted), want)
+		})
+	}
+}

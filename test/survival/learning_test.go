@@ -4,6 +4,7 @@
 package survival
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -28,6 +29,8 @@ type learningSample struct {
 	// tasks that are evaluated, and samples of each.
 	tasks   int64
 	samples int
+	// change, if there is one, changes the run.
+	change func(*contract.RunFile)
 }
 
 // BenchmarkSolverJudge measures what both roles of the sample solver-judge.yaml learn.
@@ -41,6 +44,33 @@ func BenchmarkSolverJudge(b *testing.B) {
 // BenchmarkRubrics measures what the policy of the sample rlvr.yaml learns by its judge.
 func BenchmarkRubrics(b *testing.B) {
 	learningSample{file: "rlvr.yaml", metrics: []string{"env/rlvr/pass_rate"}, tasks: 128, samples: 4}.measure(b)
+}
+
+// BenchmarkDistillation measures the gain of half the steps of the sample distillation.yaml, with three seeds, and as a
+// control with the policy's own base model as the teacher, which knows nothing more.
+func BenchmarkDistillation(b *testing.B) {
+	const seeds, wanted, bound = 3, 0.1, 0.05
+	l := learningSample{file: "distillation.yaml", metrics: []string{"pass@1"}, tasks: 512, samples: 1}
+	teachers := func(f *contract.RunFile, model string) {
+		f.Steps /= 2
+		f.Fixed.Environments[0].Teacher.Model = cmp.Or(model, f.Fixed.Environments[0].Teacher.Model)
+	}
+	for b.Loop() {
+		least, mean := math.Inf(1), 0.0
+		for seed := range int64(seeds) {
+			l.change = func(f *contract.RunFile) { teachers(f, "") }
+			least = min(least, l.train(b, seed, false)["pass@1"].rise())
+			l.change = func(f *contract.RunFile) { teachers(f, f.Fixed.Model.Name) }
+			mean += l.train(b, seed, false)["pass@1"].rise() / seeds
+		}
+		b.ReportMetric(least, "pass@1-rise")
+		b.ReportMetric(mean, "pass@1-rise-own-teacher")
+		if least < wanted || math.Abs(mean) > bound {
+			b.Errorf("pass@1 rose by %.3f with one of the seeds and by %.3f with the policy's own base as teacher, want "+
+				"%.2f and at most %.2f", least, mean, wanted, bound)
+		}
+	}
+	b.ReportMetric(0, "ns/op")
 }
 
 // change is how a metric of held-out tasks changed between the first and the last weights of a run.
@@ -98,11 +128,14 @@ func (l learningSample) train(b *testing.B, seed int64, shuffled bool) map[strin
 	builder := registry.Builder{Data: source.New(source.Config{Root: root, Dir: b.TempDir(), Space: 1 << 24}).Open}
 	file := s.RunFile(b, s.Pins(b, builder))
 	w := newFixture(b, func(f *contract.RunFile) {
-		f.Fixed, f.Evaluation, f.Concurrency = file.Fixed, file.Evaluation, file.Concurrency
+		f.Fixed, f.Evaluation, f.Concurrency, f.Steps = file.Fixed, file.Evaluation, file.Concurrency, file.Steps
 		f.Fixed.Algorithm.Seed, f.Fixed.Model.Seed = seed, seed
 		f.Evaluation.EverySteps = 0
 		env := &f.Evaluation.Environments[0]
 		env.Splits[0].Tasks, env.GroupSize = l.tasks, l.samples
+		if l.change != nil {
+			l.change(f)
+		}
 	})
 	worker := judgedWorker{builder: builder}
 	if shuffled {
@@ -116,7 +149,7 @@ func (l learningSample) train(b *testing.B, seed int64, shuffled bool) map[strin
 	w.waitFor(learner, contract.CauseCompleted)
 	changes := map[string]change{}
 	for _, name := range l.metrics {
-		steps := w.file.Fixed.Algorithm.Steps
+		steps := w.file.Algorithm().Steps
 		c := change{
 			before: w.evaluated(0, "test/"+name), after: w.evaluated(steps, "test/"+name),
 			error: math.Hypot(w.halfWidth(0, "test/"+name), w.halfWidth(steps, "test/"+name)),

@@ -15,13 +15,14 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
+	"github.com/tinker-operator/tinker-operator/internal/metric"
 )
 
 // checkMetrics demands each step exactly once in metrics.jsonl, in order, with what a step has.
 func (w *fixture) checkMetrics() {
 	w.t.Helper()
 	steps := w.trainedSteps()
-	if want := w.file.Fixed.Algorithm.Steps; int64(len(steps)) != want {
+	if want := w.file.Algorithm().Steps; int64(len(steps)) != want {
 		w.t.Fatalf("metrics.jsonl has the steps %v, want 0 to %d", steps, want-1)
 	}
 	for i, step := range steps {
@@ -56,7 +57,7 @@ func (w *fixture) checkSpent(verdict contract.Verdict) {
 	trained := billed.ForwardBackwardTokens +
 		billed.ForwardTokens - w.billed.ForwardBackwardTokens - w.billed.ForwardTokens
 	// Judges need not be at the simulator.
-	answered, judged := used.PromptTokens+used.SampledTokens+used.ReferenceTokens,
+	answered, judged := used.PromptTokens+used.SampledTokens+used.ReferenceTokens+used.TeacherTokens,
 		used.JudgePromptTokens+used.JudgeSampledTokens
 	if answered > asked || used.TrainedTokens > trained {
 		w.t.Errorf("the usage is %+v, and the simulator has billed %d tokens of samples and %d of training, which is less",
@@ -134,6 +135,11 @@ func (w *fixture) metrics() []map[string]float64 {
 	add := func(step int64, values map[string]float64) {
 		if lines[step] == nil {
 			lines[step] = map[string]float64{"step": float64(step)}
+		}
+		for name := range values {
+			if _, described := metric.Describe(name); !described && name != "step" {
+				w.t.Errorf("metric %q has no description in internal/metric", name)
+			}
 		}
 		maps.Copy(lines[step], values)
 	}

@@ -212,7 +212,7 @@ func (f *processFixture) startLearnerProcess(attempt int32, fault string) *proce
 	f.mu.Unlock()
 	return f.start("learner", []string{"TINKER_OPERATOR_FAULT=" + fault, fmt.Sprintf("POD_NAME=learner-%d", attempt)},
 		"--run-file", f.runFile(attempt), "--credentials-dir", f.dir, "--exchange-listen", f.address,
-		"--heartbeat-listen", freeport.Address(f.t), "--termination-log", f.log(attempt))
+		"--heartbeat-listen", freeport.Address(f.t), "--termination-log", f.log(attempt), "--data-root", f.data)
 }
 
 func (f *processFixture) log(attempt int32) string {

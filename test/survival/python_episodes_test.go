@@ -47,7 +47,7 @@ func dueling(f *contract.RunFile) {
 	env := &f.Fixed.Environments[0]
 	env.Definition.Reward = nil
 	env.Definition.Interaction = &environment.Interaction{Python: &environment.PythonEpisodes{
-		Roles: []string{"judge", "player"}, Code: duel, Processes: 2, Concurrency: 16,
+		Roles: []string{"judge", "player"}, Source: environment.Source{Code: duel}, Processes: 2, Concurrency: 16,
 	}}
 	env.Limits.Turns = 2
 	f.Evaluation = nil
@@ -67,7 +67,7 @@ var buildRunner = sync.OnceValues(func() (string, error) {
 
 // runnerProcess is a runner that a worker calls.
 type runnerProcess struct {
-	t       *testing.T
+	t       testing.TB
 	program string
 	dir     string
 
@@ -75,7 +75,7 @@ type runnerProcess struct {
 	process *exec.Cmd
 }
 
-func startRunner(t *testing.T) *runnerProcess {
+func startRunner(t testing.TB) *runnerProcess {
 	t.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("there is no python3 here: no code of a user can run")

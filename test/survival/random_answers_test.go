@@ -5,8 +5,10 @@ package survival
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -100,6 +102,31 @@ func TestRandomAnswers(t *testing.T) {
 		next.Load()-streams, seed, given.Load(), exact.Load())
 	if exact.Load() == 0 && only < 0 {
 		t.Error("no run with a wrong answer agrees with the bill to the token")
+	}
+}
+
+// TestWrongAnswersAreDrawnForEachOperation makes a run of each kind, and fails if
+// it calls an operation that drawWrongAnswer does not know.
+func TestWrongAnswersAreDrawnForEachOperation(t *testing.T) {
+	called := map[string]bool{}
+	for _, kind := range worlds {
+		r := &answerRun{fixture: newFixture(t, kind.change), transport: &strangeTransport{repaired: true}}
+		r.http = &http.Client{Transport: r.transport}
+		if kind.dies {
+			r.dies = dieIfAt("covered.sent", 1)
+		}
+		r.runUntilCompleted()
+		r.transport.mu.Lock()
+		maps.Copy(called, r.transport.called)
+		r.transport.mu.Unlock()
+	}
+	for op := range called {
+		if !slices.Contains(wireOps, op) {
+			t.Errorf("no wrong answer is drawn for %s", op)
+		}
+	}
+	if len(called) < 12 {
+		t.Errorf("only %d operations were called: %v", len(called), called)
 	}
 }
 

@@ -4,6 +4,7 @@
 package survival
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -51,7 +52,8 @@ func (w *fixture) startRolloutWorkerBy(name string, transport http.RoundTripper,
 	}
 	pressure := &rollout.Pressure{}
 	endpoint, err := client.New(client.Config{
-		BaseURL: w.url, APIKey: apiKey, HTTP: httpBy(transport), Observe: pressure.Observe, Meter: meter,
+		BaseURL: cmp.Or(w.front, w.url), APIKey: cmp.Or(w.key, apiKey), HTTP: httpBy(transport),
+		Observe: pressure.Observe, Meter: meter,
 	})
 	if err != nil {
 		w.t.Fatal(err)

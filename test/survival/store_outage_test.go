@@ -208,45 +208,43 @@ func TestRunWaitsForItsStoreBetweenStates(t *testing.T) {
 // record of what the step may cost keeps it from being submitted.
 func checkDrainBeforeAStep(t *testing.T, w *fixture, outage storeOutage, want outcome) {
 	t.Helper()
-	checkDrain(t, w, outage, want, func(func() *attempt) hook { return w.at("covered.sent", 1, then(outage.begin)) })
+	checkDrain(t, w, outage, want, behavior{}, w.at("covered.sent", 1, then(outage.begin)))
 }
 
 // checkDrainWithinAStep has a learner drain during an outage that begins once step 2 is submitted and the row of step 1
-// is stored.
+// is stored. The groups of step 2 wait for that row: a learner may submit them before it has stored the row.
 func checkDrainWithinAStep(t *testing.T, w *fixture, outage storeOutage, want outcome) {
 	t.Helper()
-	checkDrain(t, w, outage, want, func(a func() *attempt) hook {
-		return w.at("step.submitted", 2, then(func() {
-			w.until("the row of step 1 is stored", func() bool {
-				reply, err := w.heartbeat(a(), 1, contract.DesiredRun)
-				return err == nil && reply.Progress.Step == 1
-			})
-			outage.begin()
-		}))
-	})
+	stored := make(chan struct{})
+	var isFirstStep atomic.Bool
+	holds := behavior{wait: func(ctx context.Context, _ int64) {
+		if isFirstStep.Load() {
+			select {
+			case <-stored:
+			case <-ctx.Done():
+			}
+		}
+	}}
+	checkDrain(t, w, outage, want, holds, inOrder(
+		w.at("step.submitted", 1, then(func() { isFirstStep.Store(true) })),
+		w.at("covered.sent", 1, then(func() { close(stored) })),
+		w.at("step.submitted", 2, then(outage.begin))))
 }
 
 // checkDrain has a learner drain once it reports an outage: it says which step is saved, and that step 2 is not if it
 // was submitted. The next learner continues from step 1.
-func checkDrain(t *testing.T, w *fixture, outage storeOutage, want outcome, begin func(func() *attempt) hook) {
+func checkDrain(t *testing.T, w *fixture, outage storeOutage, want outcome, of behavior, begins hook) {
 	t.Helper()
 	const longest = 3 * time.Minute
 	w.drainPatience = 20 * time.Millisecond
-	worker := w.startWorker("w0", behavior{})
+	worker := w.startWorker("w0", of)
 	var submitted atomic.Bool
-	var a *attempt
-	started := make(chan struct{})
-	begins := begin(func() *attempt {
-		<-started
-		return a
-	})
-	a = w.startLearner(1, inOrder(begins, func(_ context.Context, _ func() error, point string, step int64) error {
+	a := w.startLearner(1, inOrder(begins, func(_ context.Context, _ func() error, point string, step int64) error {
 		if point == "step.submitted" && step == 2 {
 			submitted.Store(true)
 		}
 		return nil
 	}))
-	close(started)
 	w.awaitOutage(a, outage.problem)
 	a.drain()
 	select {

@@ -17,7 +17,7 @@ import (
 // wireOps are the operations whose answers are wrong, "any" those of all of them.
 var wireOps = []string{
 	"any", "asample", "asample", "checkpoints", "config", "create_model", "create_sampling_session", "create_session",
-	"forward_backward",
+	"delete_checkpoint", "finish", "forward", "forward_backward", "get_server_capabilities",
 	"load_weights", "optim_step", "retrieve_future", "retrieve_future", "save_weights", "save_weights_for_sampler",
 	"session_heartbeat",
 	"training_runs", "ttl", "unload_model", "weights_info",
@@ -83,15 +83,30 @@ type strangeTransport struct {
 	seen, given int
 	began       time.Time
 	repaired    bool
+	// called has the operations that were called.
+	called map[string]bool
 }
 
-// opOf names the operation of a request.
-func opOf(r *http.Request) string { return r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:] }
+// opOf names the operation of a request by the end of its path, except where that is the name of an object.
+func opOf(r *http.Request) string {
+	switch end := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]; {
+	case strings.Contains(r.URL.Path, "/checkpoints/") && r.Method == http.MethodDelete:
+		return "delete_checkpoint"
+	case strings.HasSuffix(r.URL.Path, "/training_runs/"+end):
+		return "training_run"
+	default:
+		return end
+	}
+}
 
 // isWrong counts a call and reports whether its answer is wrong.
 func (s *strangeTransport) isWrong(op string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.called == nil {
+		s.called = map[string]bool{}
+	}
+	s.called[op] = true
 	if s.answer.op != "any" && s.answer.op != op {
 		return false
 	}

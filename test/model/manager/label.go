@@ -17,13 +17,13 @@ func (m *Model) Label(act engine.Act, from, _ *State) string {
 	case jobCached:
 		return fmt.Sprintf("manager's cache sees Job %d: %s", act.A, jobNames[from.Job[act.A]])
 	case attemptWritten:
-		why := []string{"first", "Job missing", "attempt ended", "same number again"}[act.B]
+		why := []string{"first", "Job missing", "attempt ended", "same number again", "more steps"}[act.B]
 		return fmt.Sprintf("manager writes attempt %d (%s)", act.A, why)
 	case jobCreated:
 		return fmt.Sprintf("manager creates Job %d", act.A)
 	case lateCreate:
 		return fmt.Sprintf("a dead manager's create of Job %d arrives", act.A)
-	case managerRestart, endWritten, suspendedByOther, resumedByOther:
+	case managerRestart, endWritten, suspendedByOther, resumedByOther, stepsRaised:
 		return otherLabel(act)
 	case lateWrite:
 		return fmt.Sprintf("a dead manager's status write (attempt %d) arrives", act.A)
@@ -48,6 +48,8 @@ func otherLabel(act engine.Act) string {
 	switch act.Kind {
 	case managerRestart:
 		return "manager RESTARTS" + []string{"", " before it sent its create", " with its status write in flight"}[act.B]
+	case stepsRaised:
+		return "the spec is given MORE STEPS"
 	case endWritten:
 		return fmt.Sprintf("manager writes that attempt %d has ended", act.A)
 	case suspendedByOther:

@@ -23,16 +23,23 @@ const (
 	endWritten
 	suspendedByOther
 	resumedByOther
+	stepsRaised
 )
 
 type successors = engine.Successors[State]
 
 // Next implements engine.Model.
 func (m *Model) Next(s *State, emit func(act engine.Act, fault bool, to *State)) {
-	if s.Complete == 1 {
+	x := engine.NewSuccessors(s, emit)
+	if s.Raises > 0 {
+		t := x.Copy()
+		t.Raises--
+		t.Wanted++
+		x.Fault(stepsRaised)
+	}
+	if m.Done(s) {
 		return
 	}
-	x := engine.NewSuccessors(s, emit)
 	m.updateCaches(x)
 	m.reconcile(x)
 	if s.LateJob != 0 {
@@ -52,9 +59,10 @@ func (m *Model) Next(s *State, emit func(act engine.Act, fault bool, to *State))
 // updateCaches lets the manager's caches show what is in etcd.
 func (m *Model) updateCaches(x *successors) {
 	s := x.From
-	if s.CachedAttempt != s.Attempt || s.CachedComplete != s.Complete || s.CachedEnded != s.Ended {
+	if s.CachedAttempt != s.Attempt || s.CachedComplete != s.Complete || s.CachedEnded != s.Ended ||
+		s.CachedWanted != s.Wanted {
 		t := x.Copy()
-		t.CachedAttempt, t.CachedComplete, t.CachedEnded = s.Attempt, s.Complete, s.Ended
+		t.CachedAttempt, t.CachedComplete, t.CachedEnded, t.CachedWanted = s.Attempt, s.Complete, s.Ended, s.Wanted
 		x.Step(statusCached)
 	}
 	for n := uint8(1); n <= maxAttempts; n++ {
@@ -86,6 +94,7 @@ func (m *Model) create(t *State, n uint8) {
 // refill makes the caches new, as those of a manager that has just started.
 func (s *State) refill() {
 	s.CachedAttempt, s.CachedComplete, s.CachedEnded, s.CachedJob = s.Attempt, s.Complete, s.Ended, s.Job
+	s.CachedWanted = s.Wanted
 }
 
 // restart restarts the manager, whose create of a Job may be in flight, or never have been sent.
@@ -159,7 +168,7 @@ func (m *Model) attempt(x *successors, n uint8) {
 	}
 	if s.isHighest(n) && s.Second[n] == 0 {
 		t := x.Copy()
-		t.Final = 1
+		t.Final = s.Given[n] + 1
 		t.end(n, jobComplete)
 		if t.Job[n] == jobComplete {
 			t.Verdict[n] = 1

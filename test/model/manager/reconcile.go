@@ -9,6 +9,7 @@ const (
 	jobMissing
 	attemptEnded
 	sameNumber
+	moreSteps
 )
 
 // reconcile does what the manager does next, by what its caches show.
@@ -24,7 +25,7 @@ func (m *Model) reconcile(x *successors) {
 		x.Step(jobCreated, s.Creating)
 		return
 	}
-	if s.CachedComplete == 1 {
+	if s.CachedComplete == 1 && (!m.config.Continue || s.CachedWanted <= s.Given[s.CachedAttempt]) {
 		return
 	}
 	if s.CachedAttempt == 0 {
@@ -53,7 +54,7 @@ func (m *Model) startNext(x *successors, why uint8) {
 	if n > maxAttempts {
 		return
 	}
-	if m.config.Lock && s.CachedAttempt != s.Attempt {
+	if m.config.Lock && (s.CachedAttempt != s.Attempt || s.CachedWanted != s.Wanted || s.CachedComplete != s.Complete) {
 		return // The write conflicts, and nothing is written until the cache is newer.
 	}
 	t := x.Copy()
@@ -63,6 +64,10 @@ func (m *Model) startNext(x *successors, why uint8) {
 	if s.Job[s.CachedAttempt] == jobSuspended {
 		t.violate(suspensionUndone)
 	}
+	if t.Given[n] = s.CachedWanted; t.Given[n] < s.Given[s.CachedAttempt] {
+		t.violate(fewerSteps)
+	}
+	t.Complete, t.CachedComplete = 0, 0
 	if !m.config.JobFirst {
 		t.Attempt = n
 		t.CachedAttempt = n // The writer sees its own write.
@@ -92,9 +97,16 @@ func (m *Model) observeComplete(x *successors) {
 		m.startNext(x, attemptEnded)
 		return
 	}
+	if m.config.Continue && s.CachedWanted > s.Given[s.CachedAttempt] {
+		m.startNext(x, moreSteps)
+		return
+	}
+	if m.config.Lock && s.CachedWanted != s.Wanted {
+		return
+	}
 	t := x.Copy()
 	t.Complete = 1
-	if s.Final == 0 {
+	if s.Final <= s.Wanted {
 		t.violate(falseComplete)
 	}
 	x.Step(completeWritten, s.CachedAttempt)

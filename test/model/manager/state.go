@@ -23,6 +23,13 @@ type Config struct {
 	// Hold waits for a Job that another controller has suspended, and starts the next attempt once it is resumed.
 	Hold bool
 
+	// Continue compares the steps that a learner has made with those that the run has by then, and goes on with a run
+	// that is complete.
+	Continue bool
+
+	// Raises are changes of the spec that give the run more steps.
+	Raises int
+
 	// Restarts of the manager, deleted Jobs, and crashes of learners.
 	Restarts, DeletedJobs, Crashes int
 	// LateCreates are creates that a dead manager left in flight, and LateWrites its status writes.
@@ -64,11 +71,15 @@ type State struct {
 	Second [maxAttempts + 1]uint8
 	// Verdict is 1 where the Job's pod has the verdict that the run is complete.
 	Verdict [maxAttempts + 1]uint8
-	// Final is 1 once the final state exists on the server.
+	// Wanted is how often the spec was given more steps, and Given is that number when an attempt was written: its
+	// learner makes so many.
+	Wanted uint8
+	Given  [maxAttempts + 1]uint8
+	// Final is one more than the Given of the last learner whose final state exists on the server, and 0 before that.
 	Final uint8
 	// What the manager's caches show.
-	CachedAttempt, CachedComplete, CachedEnded uint8
-	CachedJob                                  [maxAttempts + 1]uint8
+	CachedAttempt, CachedComplete, CachedEnded, CachedWanted uint8
+	CachedJob                                                [maxAttempts + 1]uint8
 	// Creating is the Job that the manager is about to create, and LateJob one whose create is in flight.
 	Creating, LateJob uint8
 	// LateAttempt is a dead manager's status write in flight, and LateBase the attempt that it was decided on.
@@ -76,8 +87,8 @@ type State struct {
 	// Created counts the Jobs that were made for an attempt.
 	Created [maxAttempts + 1]uint8
 	// The faults that are left.
-	Restarts, DeletedJobs, Crashes, LateCreates, LostNodes, LateWrites, Suspends uint8
-	Broken                                                                       uint8
+	Restarts, DeletedJobs, Crashes, LateCreates, LostNodes, LateWrites, Suspends, Raises uint8
+	Broken                                                                               uint8
 }
 
 // The invariants.
@@ -87,6 +98,7 @@ const (
 	lowerAttempt
 	falseComplete
 	suspensionUndone
+	fewerSteps
 )
 
 var codeNames = map[engine.Code]string{
@@ -95,6 +107,7 @@ var codeNames = map[engine.Code]string{
 	lowerAttempt:  "I7 the recorded attempt goes back",
 	falseComplete: "I7 Complete without a committed final step",
 
+	fewerSteps:       "an attempt makes fewer steps than one before it",
 	suspensionUndone: "a Job that another controller suspended is replaced",
 }
 
@@ -110,7 +123,7 @@ func (m *Model) Init() State {
 	return State{
 		Restarts: uint8(c.Restarts), DeletedJobs: uint8(c.DeletedJobs), Crashes: uint8(c.Crashes),
 		LateCreates: uint8(c.LateCreates), LostNodes: uint8(c.LostNodes), LateWrites: uint8(c.LateWrites),
-		Suspends: uint8(c.Suspends),
+		Suspends: uint8(c.Suspends), Raises: uint8(c.Raises),
 	}
 }
 
@@ -118,7 +131,7 @@ func (m *Model) Init() State {
 func (m *Model) Check(s *State) engine.Code { return engine.Code(s.Broken) }
 
 // Done implements engine.Model.
-func (m *Model) Done(s *State) bool { return s.Complete == 1 }
+func (m *Model) Done(s *State) bool { return s.Complete == 1 && s.Final == s.Wanted+1 }
 
 // CodeName implements engine.Model.
 func (m *Model) CodeName(code engine.Code) string { return codeNames[code] }

@@ -5,6 +5,7 @@ package scenarios
 
 import (
 	"github.com/tinker-operator/tinker-operator/test/model/adapter"
+	"github.com/tinker-operator/tinker-operator/test/model/agents"
 	"github.com/tinker-operator/tinker-operator/test/model/conversations"
 	"github.com/tinker-operator/tinker-operator/test/model/engine"
 	"github.com/tinker-operator/tinker-operator/test/model/manager"
@@ -122,6 +123,13 @@ func managerScenarios() []Scenario {
 			func(c *manager.Config) { c.Suspends = 1 }),
 		of("recreate", "a missing Job is created again under its number",
 			func(c *manager.Config) { c.Recreate, c.DeletedJobs = true, 1 }),
+		of("protocol more-steps", "a run is given more steps, also when it is complete",
+			func(c *manager.Config) { c.Continue, c.Raises = true, 2 }),
+		of("protocol more-steps job-deleted", "",
+			func(c *manager.Config) { c.Continue, c.Raises, c.DeletedJobs = true, 1, 1 }),
+		of("minus continue", "what a learner has made is all that there is", func(c *manager.Config) { c.Raises = 1 }),
+		of("no-lock more-steps", "the end is written although the spec has changed",
+			func(c *manager.Config) { c.Lock, c.Continue, c.Raises = false, true, 1 }),
 	}
 }
 
@@ -170,5 +178,30 @@ func suspectsScenarios() []Scenario {
 		of("minus alone", "other groups are played beside a suspect", func(c *suspects.Config) { c.Beside = true }),
 		of("minus second death", "one death alone makes a fault", func(c *suspects.Config) { c.FaultAfter = 1 }),
 		of("first death", "one death makes a suspect", func(c *suspects.Config) { c.SuspectAfter = 1 }),
+	}
+}
+
+// agentsScenarios explores an agent whose requests do not say which conversation they continue.
+func agentsScenarios() []Scenario {
+	of := func(name, note string, change func(*agents.Config)) Scenario {
+		config := agents.Config{Repeat: true, Adopt: true, ByDigest: true, PlayAgain: true, Leaves: 2, Outages: 1,
+			WorkerDeaths: 1}
+		change(&config)
+		return Scenario{Name: "agents/" + name, Note: note, Run: exploring(agents.New(config))}
+	}
+	equal := func(c *agents.Config) { c.Equal = true }
+	return []Scenario{
+		of("protocol", "two parts at once; clients leave, come back and give up; the worker dies", func(*agents.Config) {}),
+		of("protocol equal", "parts that begin with the same prompt", equal),
+		of("minus repeat", "equal requests have one sample", func(c *agents.Config) { c.Equal, c.Repeat = true, false }),
+		of("minus adopt", "a client that asks again makes another request", func(c *agents.Config) {
+			c.Adopt, c.Leaves = false, 1
+		}),
+		of("adopt open", "equal requests of open connections are one", func(c *agents.Config) {
+			c.Equal, c.AdoptOpen = true, true
+		}),
+		of("minus digest", "branches are numbered as they begin", func(c *agents.Config) { c.ByDigest = false }),
+		of("minus again", "an episode whose agent gave up is trained on", func(c *agents.Config) { c.PlayAgain = false }),
+		of("next try", "an episode whose agent gave up is tried again", func(c *agents.Config) { c.NextTry = true }),
 	}
 }

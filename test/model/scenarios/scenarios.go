@@ -48,7 +48,8 @@ func All() []Scenario {
 	return slices.Concat(
 		firstVersion(), protocolAsItIs(), minusOneClause(), refill(), alternatives(), noStore(), unload(), expiry(),
 		managerRecord(), capacity(), baseRecord(), twoFaults(), big(), cost(), wireScenarios(), managerScenarios(),
-		samplingScenarios(), conversationsScenarios(), credentialsScenarios(), adapterScenarios(), suspectsScenarios(),
+		samplingScenarios(), conversationsScenarios(), agentsScenarios(), credentialsScenarios(), adapterScenarios(),
+		suspectsScenarios(),
 	)
 }
 

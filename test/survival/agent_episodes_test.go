@@ -1,0 +1,221 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment/pythonreward"
+	"github.com/tinker-operator/tinker-operator/internal/environment/registry"
+	"github.com/tinker-operator/tinker-operator/internal/rollout"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/groupstore"
+	"github.com/tinker-operator/tinker-operator/internal/rollout/setup"
+)
+
+// researcher is an agent that speaks HTTP as the services' clients do: it asks two helpers at the same time, and goes
+// on with what they said.
+const researcher = `
+import asyncio, json, urllib.request
+
+def ask(base_url, messages):
+    body = json.dumps({"model": "policy", "messages": messages}).encode()
+    request = urllib.request.Request(base_url + "/chat/completions", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=600) as response:
+        return json.load(response)["choices"][0]["message"]
+
+async def agent(task, base_url):
+    async def helper(name):
+        messages = [{"role": "user", "content": "You are helper %s. %s" % (name, task["prompt"])}]
+        for _ in range(2):
+            messages.append(await asyncio.to_thread(ask, base_url, messages))
+            messages.append({"role": "user", "content": "Go on."})
+        return messages[-2]["content"]
+    said = await asyncio.gather(helper("a"), helper("b"))
+    reply = await asyncio.to_thread(ask, base_url, task["messages"] + [{"role": "user", "content": " ".join(said)}])
+    return {"reward": sum(map(ord, reply["content"])) % 7, "words": len(reply["content"].split())}
+`
+
+// researching makes the small run one whose episodes are played by an agent.
+func researching(f *contract.RunFile) {
+	env := &f.Fixed.Environments[0]
+	env.Definition.Reward = nil
+	env.Definition.Interaction = &environment.Interaction{Agent: &environment.Agent{
+		Python:    &environment.AgentFunction{Source: environment.Source{Code: researcher}},
+		Processes: 2, Concurrency: 16, Reward: environment.AgentReward{From: environment.RewardFromAgent},
+	}}
+	env.Limits.Turns = 2
+	// The sandbox of a test machine may have no Landlock.
+	env.Definition.Execution = &contract.Execution{FunctionImage: environment.FunctionImage{
+		Isolation: &environment.Isolation{Minimum: environment.IsolationProcess}}}
+	f.Evaluation = nil
+}
+
+// agentWorker is a worker whose agents run below a runner, in a pod with a disk.
+type agentWorker struct {
+	name, disk string
+	runner     *runnerProcess
+}
+
+func (w *fixture) newAgentWorker(name string) agentWorker {
+	return agentWorker{name: name, disk: w.t.TempDir(), runner: startRunner(w.t)}
+}
+
+// start starts the worker's process, which finds what an earlier one has left on the disk.
+func (w *fixture) startAgentWorker(a agentWorker, reached func(n int64)) (kill func()) {
+	w.t.Helper()
+	keep, err := groupstore.Open(groupstore.Config{Dir: a.disk, Version: w.file.Version, MemoryBytes: 1 << 24,
+		DiskBytes: 1 << 24, Logger: w.logger()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	host := &pythonreward.Host{Socket: a.runner.socket(), InheritEnv: true, Logger: w.logger()}
+	w.t.Cleanup(host.Close)
+	return w.startRolloutWorkerWith(a.name, func(c *rollout.Config) {
+		c.Environments = registry.Builder{Gateway: setup.Gateway(w.logger()),
+			Agents: func(contract.Definition) *pythonreward.Host { return host }}
+		c.Endpoint = &countingEndpoint{Endpoint: c.Endpoint, reached: reached}
+		c.Groups = keep
+	})
+}
+
+// TestAgentsSurvive has the runner with its agents, the worker, the worker with its disk, and the learner die after
+// some of the replies. Weights, rows and purchases equal an undisturbed run's.
+func TestAgentsSurvive(t *testing.T) {
+	t.Parallel()
+	undisturbed := newFixture(t, researching)
+	undisturbed.startAgentWorker(undisturbed.newAgentWorker("w0"), func(int64) {})
+	want := undisturbed.outcome(undisturbed.waitFor(undisturbed.startLearner(1, nil), contract.CauseCompleted))
+	billed := undisturbed.sim.Stats().Billed
+	if len(undisturbed.rows()) == 0 || billed.ForwardBackwardTokens == 0 {
+		t.Fatalf("the undisturbed run has %d rows and %+v", len(undisturbed.rows()), billed)
+	}
+	for name, tc := range map[string]struct {
+		runner, worker, pod []int64
+		learner             []int64
+	}{
+		"the agents":           {runner: []int64{7, 48}},
+		"the worker":           {worker: []int64{2, 60}},
+		"the worker's pod":     {pod: []int64{17, 60}},
+		"the learner":          {learner: []int64{1, 2}},
+		"all of them in a row": {runner: []int64{9, 50}, worker: []int64{21, 64}, pod: []int64{35}, learner: []int64{2}},
+		"one after the other":  {runner: []int64{5}, worker: []int64{6}, pod: []int64{7}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t, researching)
+			d := &agentDeaths{fixture: w, runner: tc.runner, worker: tc.worker, pod: tc.pod}
+			d.next(w.newAgentWorker("w0"))
+			t.Cleanup(d.stop)
+			for i, step := range tc.learner {
+				<-w.startLearner(int32(i+1), w.dieAt("row.written", step)).done
+			}
+			verdict := w.waitFor(w.startLearner(int32(len(tc.learner)+1), nil), contract.CauseCompleted)
+			w.compareWeights(verdict, want)
+			w.compareMetrics(want)
+			if diff := cmp.Diff(undisturbed.goldenRows(), w.goldenRows()); diff != "" {
+				t.Errorf("rows (-undisturbed +got):\n%s", diff)
+			}
+			if d.deaths.Load() != int64(len(tc.runner)+len(tc.worker)+len(tc.pod)) {
+				t.Errorf("got %d deaths, want as many as %+v names", d.deaths.Load(), tc)
+			}
+			got, used := w.sim.Stats().Billed, w.outcome(verdict).usage
+			if len(tc.learner) > 0 { // Requests that are open when a learner dies may be asked again.
+				isBill := used.PromptTokens == got.PromptTokens && used.SampledTokens == got.SampledTokens
+				isBelow := used.PromptTokens <= got.PromptTokens && used.SampledTokens <= got.SampledTokens &&
+					used.PromptTokens+used.SampledTokens+used.UnconfirmedTokens >= got.PromptTokens+got.SampledTokens
+				if dead := len(tc.worker)+len(tc.pod) > 0; !isBelow || !dead && !isBill {
+					t.Errorf("the usage is %+v, and the bill %+v", used, got)
+				}
+				return
+			}
+			if got.PromptTokens != billed.PromptTokens || got.SampledTokens != billed.SampledTokens {
+				t.Errorf("bought %+v, want the samples of %+v", got, billed)
+			}
+			if used.PromptTokens != want.usage.PromptTokens ||
+				used.SampledTokens != want.usage.SampledTokens {
+				t.Errorf("the usage is %+v, want the samples of %+v", used, want.usage)
+			}
+		})
+	}
+}
+
+// agentDeaths ends processes after so many replies of the endpoint, those to all workers counted together.
+type agentDeaths struct {
+	*fixture
+	runner, worker, pod []int64
+	answered            atomic.Int64
+	deaths              atomic.Int64
+
+	mu      sync.Mutex
+	current agentWorker
+	kill    func()
+	stopped bool
+}
+
+func (d *agentDeaths) next(worker agentWorker) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.begin(worker)
+}
+
+// begin starts the process of a worker. The lock is held.
+func (d *agentDeaths) begin(worker agentWorker) {
+	d.current = worker
+	d.kill = d.startAgentWorker(worker, func(int64) {
+		n := d.answered.Add(1)
+		for _, deaths := range []struct {
+			at []int64
+			do func()
+		}{{d.runner, d.endRunner}, {d.worker, d.endWorker}, {d.pod, d.endPod}} {
+			for _, at := range deaths.at {
+				if at == n {
+					go deaths.do() // The reply's own process ends as well.
+				}
+			}
+		}
+	})
+}
+
+func (d *agentDeaths) end(replace func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.stopped {
+		return
+	}
+	replace()
+	d.deaths.Add(1)
+}
+
+func (d *agentDeaths) endRunner() {
+	d.end(func() {
+		d.current.runner.kill()
+		d.current.runner.start()
+	})
+}
+
+func (d *agentDeaths) endWorker() {
+	d.end(func() {
+		d.kill()
+		d.begin(d.current)
+	})
+}
+
+func (d *agentDeaths) endPod() {
+	d.end(func() {
+		d.kill()
+		d.begin(d.newAgentWorker(d.current.name + "x"))
+	})
+}
+
+func (d *agentDeaths) stop() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stopped = true
+}

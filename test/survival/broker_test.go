@@ -1,0 +1,132 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/broker"
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
+)
+
+var endpointKey = bytes.Repeat([]byte{9}, 32)
+
+// brokered is a run behind a broker, beside another team's run.
+type brokered struct {
+	*fixture
+	dir     string
+	server  *httptest.Server
+	current atomic.Pointer[broker.Broker]
+	other   broker.Run
+}
+
+// newBrokered prepares the small run such that it reaches the simulator by a broker alone.
+func newBrokered(t *testing.T) *brokered {
+	t.Helper()
+	b := &brokered{fixture: newFixture(t, nil), dir: t.TempDir(),
+		other: broker.Run{Owner: broker.Owner{UID: "other", Namespace: "elsewhere"}}}
+	b.open()
+	b.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.current.Load().ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		b.server.CloseClientConnections()
+		b.server.Close()
+		b.current.Load().Close()
+	})
+	b.front, b.key = b.server.URL, contract.RunToken(endpointKey, b.file.Run.UID)
+	var err error
+	if b.client, err = client.New(client.Config{BaseURL: b.front, APIKey: b.key}); err != nil {
+		t.Fatal(err)
+	}
+	b.file.Fixed.BaseURL = b.front
+	b.file.Capabilities.BaseURL = b.front
+	return b
+}
+
+// open opens the broker of the folder, as the next process does.
+func (b *brokered) open() {
+	b.t.Helper()
+	opened, err := broker.Open(broker.Config{Endpoint: "shared", BaseURL: b.url, APIKey: apiKey, TokenKey: endpointKey,
+		Dir: b.dir, Logger: b.logger()})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	opened.SetRuns([]broker.Run{{Owner: broker.Owner{UID: b.file.Run.UID, Namespace: b.file.Run.Namespace}}, b.other})
+	b.current.Store(opened)
+}
+
+// TestRunBehindABroker has the broker die, or drain, while the run trains: its requests break off, and another process
+// has the records. The run ends with the same weights and metrics, and reports the tokens that the simulator billed.
+func TestRunBehindABroker(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*brokered){
+		"undisturbed": nil,
+		"that dies": func(b *brokered) {
+			b.current.Load().Close()
+			b.server.CloseClientConnections()
+			b.open()
+		},
+		"that drains": func(b *brokered) {
+			b.current.Load().Drain()
+			b.current.Load().Close()
+			b.open()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBrokered(t)
+			b.startWorker("w0", behavior{})
+			var hook hook
+			if end != nil {
+				hook = b.at("covered.sent", -1, func(context.Context, func() error, string, int64) error {
+					end(b)
+					return nil
+				})
+			}
+			verdict := b.waitFor(b.startLearner(1, hook), contract.CauseCompleted)
+			b.checkSame(verdict)
+			b.checkOther(verdict)
+		})
+	}
+}
+
+// TestLearnerThatDiesBehindABroker has the next learner find the checkpoints of the run in the broker's listings.
+func TestLearnerThatDiesBehindABroker(t *testing.T) {
+	t.Parallel()
+	b := newBrokered(t)
+	b.startWorker("w0", behavior{})
+	<-b.startLearner(1, b.dieAt("covered.sent", 1)).done
+	b.checkSame(b.waitFor(b.startLearner(2, nil), contract.CauseCompleted))
+}
+
+// checkOther checks that a run of another team finds nothing of this run.
+func (b *brokered) checkOther(verdict contract.Verdict) {
+	b.t.Helper()
+	ctx := b.t.Context()
+	other, err := client.New(client.Config{BaseURL: b.front, APIKey: contract.RunToken(endpointKey, b.other.UID)})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for checkpoint, err := range other.Checkpoints(ctx) {
+		b.t.Errorf("another run lists %s (%v), want nothing", checkpoint.TinkerPath, err)
+	}
+	state := verdict.Progress.Checkpoints[0].State
+	for name, err := range map[string]error{
+		"inspect": func() error { _, err := other.WeightsInfo(ctx, state); return err }(),
+		"delete":  other.DeleteCheckpoint(ctx, state),
+		"load":    func() error { _, err := other.ArchiveURL(ctx, state); return err }(),
+	} {
+		if client.CategoryFrom(err) != tinker.CategoryNotFound {
+			b.t.Errorf("to %s a checkpoint, another run gets %v, want not found", name, err)
+		}
+	}
+}

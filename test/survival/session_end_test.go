@@ -1,0 +1,37 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package survival
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/tinkersim/fault"
+)
+
+// The sessions of a run that has completed are finished. A learner that dies leaves them, as the next attempt samples
+// in them. What the run saved stays.
+func TestSessionsAreFinishedOnceTheRunIs(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, nil)
+	w.startWorker("w0", behavior{})
+	<-w.startLearner(1, w.dieAt("save.answered", 1)).done
+	if n := w.sim.Stats().Calls["finish_session"]; n != 0 {
+		t.Errorf("%d sessions are finished by a learner that died, want none", n)
+	}
+	w.checkSame(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted))
+	if n := w.sim.Stats().Calls["finish_session"]; n != 2 {
+		t.Errorf("%d sessions are finished, want 2: those of the models and of the samples", n)
+	}
+}
+
+// A server that cannot finish sessions does not keep the run from completing.
+func TestSessionsThatCannotBeFinishedExpire(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, nil)
+	w.addFaults(fault.Rule{Op: "finish_session", Count: -1, Do: fault.Refuse, Status: http.StatusNotFound})
+	w.startWorker("w0", behavior{})
+	w.checkSame(w.waitFor(w.startLearner(1, nil), contract.CauseCompleted))
+}
