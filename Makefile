@@ -21,8 +21,9 @@ CHAOS ?= 5
 DEATHS ?= 10000
 DRAWS ?= 5000
 FAULTS ?= 1000
+HOSTILE_HOURS ?= 24
 # The unit tests read nothing but the tree, so that Go may take results of unchanged packages from its cache. Shuffled they have none.
-UNIT := ./api/... ./cmd/... ./internal/... ./test/endpoint/... ./test/model/...
+UNIT := ./api/... ./cmd/... ./config/... ./internal/... ./test/endpoint/... ./test/model/...
 SEED ?= 0
 
 .PHONY: help
@@ -67,13 +68,14 @@ generate: ## Generate Go: protobuf, deep copies.
 	@$(TOOLS) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 .PHONY: manifests
-manifests: ## Generate manifests: CRDs and RBAC, the chart's copy of the rules, docs/api.md and docs/troubleshooting.md.
+manifests: ## Generate manifests: CRDs and RBAC, the chart's copy of the rules, docs/api.md, docs/troubleshooting.md and docs/metrics.md.
 	@$(TOOLS) controller-gen crd:allowDangerousTypes=true,maxDescLen=400 paths=./api/... output:crd:artifacts:config=config/crd/bases
 	@cd hack/tools && go run ./crdtrim ../../config/crd/bases/*.yaml
 	@$(TOOLS) controller-gen rbac:roleName=manager-role paths=./internal/controller/... output:rbac:artifacts:config=config/rbac
 	@hack/chart.sh
 	@$(TOOLS) crd-ref-docs --log-level=ERROR --source-path=api/v1alpha1 --config=hack/api-docs.yaml --renderer=markdown --output-path=docs/api.md
 	@go run ./internal/problem/page > docs/troubleshooting.md
+	@go run ./internal/metric/page > docs/metrics.md
 	@sed -i '/^Package ref /,+1d' docs/api.md # The group's introduction is the comment of whichever of its Go packages is read first.
 
 .PHONY: fmt
@@ -104,13 +106,17 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s).
 	@hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: chaos
-chaos: ## Run the unit tests in random order, the survival suite CHAOS (5) times, kill DEATHS (10000) learners, draw DRAWS (5000) wrong answers, and compare the usage of runs with FAULTS (1000) faults with the bill.
+chaos: ## Run the unit tests in random order, the survival suite CHAOS (5) times, kill DEATHS (10000) learners, draw DRAWS (5000) wrong answers, answer the manager wrongly for HOSTILE_HOURS (24) of simulated time, diagnose 42 runs, and compare the usage of runs with FAULTS (1000) faults with the bill.
 	@go test -race -shuffle=on -count=1 -timeout 30m $(UNIT)
 	@CGO_ENABLED=0 go test -shuffle=on -count=$(CHAOS) -timeout 3h ./test/survival/...
 	@CGO_ENABLED=0 SURVIVAL_DEATHS=$(DEATHS) SURVIVAL_SEED=$(SEED) \
 		go test -run '^TestRandomDeaths$$' -count=1 -timeout 3h -v ./test/survival | grep -v '^ *=== \|^ *--- PASS'
 	@CGO_ENABLED=0 SURVIVAL_DRAWS=$(DRAWS) SURVIVAL_SEED=$(SEED) \
 		go test -run '^TestRandomAnswers$$' -count=1 -timeout 3h -v ./test/survival | grep -v '^ *=== \|^ *--- PASS'
+	@CGO_ENABLED=0 HOSTILE_HOURS=$(HOSTILE_HOURS) HOSTILE_SEED=$(SEED) \
+		go test -run '^TestHostileLearners$$' -count=1 -timeout 1h -v ./internal/controller/trainingrun | grep -v '^ *=== \|^ *--- PASS'
+	@CGO_ENABLED=0 SURVIVAL_DIAGNOSIS=all \
+		go test -run '^TestDiagnosis$$' -count=1 -timeout 1h -v ./test/survival | grep -v '^ *=== \|^ *--- PASS'
 	@CGO_ENABLED=0 SURVIVAL_FAULTS=$(FAULTS) SURVIVAL_SEED=$(SEED) \
 		go test -run '^TestSpendingAgreesWithTheBill$$' -count=1 -timeout 3h -v ./test/survival | grep -v '^ *=== \|^ *--- PASS'
 
@@ -168,10 +174,20 @@ conformance-supervised: $(GOTESTSUM) ## Compare supervised training and distilla
 	@hack/need-python.sh
 	$(call suite,-tags conformance -count=1 -timeout 30m ./test/supervised,CGO_ENABLED=0)
 
+.PHONY: conformance-code-tests
+conformance-code-tests: $(GOTESTSUM) ## Compare reward.tests with the grader of tinker-cookbook on 419 programs (4 minutes; not in `make test`).
+	@hack/need-python.sh
+	$(call suite,-tags conformance -count=1 -timeout 30m ./test/codetests,CGO_ENABLED=0)
+
 .PHONY: conformance-environments
 conformance-environments: $(GOTESTSUM) ## Run the adapters of verifiers and OpenEnv with their packages (installs 1 GB; not in `make test`).
 	@hack/need-python.sh
 	$(call suite,-tags conformance -count=1 -timeout 30m ./test/environments/adapters,CGO_ENABLED=0)
+
+.PHONY: conformance-environments-cookbook
+conformance-environments-cookbook: $(GOTESTSUM) ## Play environments of two versions of tinker-cookbook, and compare the rewards with its own (installs 400 MB; not in `make test`).
+	@hack/need-python.sh
+	$(call suite,-tags conformance -count=1 -timeout 30m ./test/environments/cookbook,CGO_ENABLED=0)
 
 .PHONY: conformance-skyrl
 conformance-skyrl: $(GOTESTSUM) ## Check every feature of SkyRL 0.3.0, then train at it on the local cluster (installs 7 GB; not in `make test`).
@@ -184,6 +200,11 @@ conformance-endpoint: ## Print what a server supports: TINKER_API_KEY in the env
 	@hack/need-python.sh
 	@go run ./test/endpoint -url '$(URL)' -model '$(MODEL)'
 	@test/conformance/endpoint "$(URL)" "$(MODEL)"
+
+.PHONY: conformance-evaluations
+conformance-evaluations: $(GOTESTSUM) ## Have lm-eval and inspect-ai evaluate a served checkpoint (installs 1 GB; not in `make test`).
+	@hack/need-python.sh
+	$(call suite,-tags conformance$(comma)evaluations -count=1 -timeout 60m -run '^TestEvaluationsOfOthers$$' ./test/dialects,CGO_ENABLED=0)
 
 .PHONY: conformance-models
 conformance-models: $(GOTESTSUM) ## Compare tokenizers with the reference packages (MODELS_TEXTS=2000 texts a family).
@@ -222,6 +243,19 @@ test-e2e-repairs: $(GOTESTSUM) ## Measure how long runs take to continue after r
 .PHONY: test-e2e-kueue
 test-e2e-kueue: $(GOTESTSUM) ## Queue, preempt and place runs under the real Kueue on the local cluster (30 minutes, of which a quarter of an hour builds Kueue once; not in `make test`).
 	$(call suite,-tags e2e$(comma)kueue -count=1 -timeout 80m -run '^TestKueue$$' ./test/e2e/...,CGO_ENABLED=0)
+
+.PHONY: test-e2e-samples
+test-e2e-samples: $(GOTESTSUM) ## Apply the samples that `make test` leaves out on the local cluster (15 minutes).
+	$(call suite,-tags e2e$(comma)samples -count=1 -timeout 60m -run '^TestSamples$$' ./test/e2e/...,CGO_ENABLED=0)
+
+BUSY ?= 8
+.PHONY: test-busy
+test-busy: ## Run unit, survival and integration suites once each beside BUSY (8) processes that spin (hours; not in `make test`).
+	@hack/need-compiler.sh
+	@hack/need-python.sh
+	@for suite in test-unit test-survival test-integration; do \
+		hack/busy.sh $(BUSY) $(MAKE) "GOFLAGS=-trimpath -count=1" $$suite; \
+	done
 
 .PHONY: model-check
 model-check: ## Explore the model of the protocol in full (under 4 GB, some minutes).

@@ -30,6 +30,8 @@ echo "== 2,000 conversations of 20 turns and 32,000 tokens at once, played by on
 bench '^BenchmarkConversations$' 1x -timeout 30m ./test/survival
 echo "== what config/samples/solver-judge.yaml and rlvr.yaml learn on held-out tasks with three seeds (goal: 0.15 with each), and controls (0.05)"
 bench '^Benchmark(SolverJudge|Rubrics)$' 1x -timeout 3h ./test/survival
+echo "== the gain of half of config/samples/distillation.yaml on held-out tasks with three seeds (goal: 0.1 with each), and with a teacher that knows no more (0.05)"
+bench '^BenchmarkDistillation$' 1x -timeout 1h ./test/survival
 echo "== the exchange and the simulator's model"
 bench . 1s ./internal/exchange ./internal/rl ./internal/tinkersim/model
 echo "== a learner resumes after 10,000 steps: its rows, against the goal of 1.5 s in all"
@@ -48,10 +50,15 @@ echo "== a row of a data set by its index, against the goal of 5 ms"
 bench '^BenchmarkRow$' 1s ./internal/environment/dataset/source
 echo "== an epoch of a million supervised rows from disk, against the goal of 256 MiB"
 bench '^BenchmarkMillionRows$' 1x ./internal/supervised
+bench '^BenchmarkMillionRowsOfFile$' 1x ./internal/learner/examples
 echo "== calls of a Python reward with replies of 2 kB, runner and Python on one core (goal: 1,000 calls/s; call/echo is against two bare pipes)"
 bench '^BenchmarkReward$' 1x ./cmd/runner
 echo "== 200 calls at once of a Python reward that awaits 100 ms (goal: a median of 250 ms)"
 bench '^BenchmarkAsync$' 1x ./cmd/runner
+echo "== a request of an agent that extends 4,000 tokens by 200 (goal: a median of 2 ms of CPU)"
+bench '^BenchmarkExtension$' 200x ./internal/gateway
+echo "== 500 conversations of 20 turns of agents at once, clients and gateway on one core (goal: the sampled tokens are kept in 100%)"
+bench '^BenchmarkConversations$' 1x ./internal/gateway
 echo "== tokenizers, one thread, MB/s: encode and decode against the reference packages"
 go run ./test/models/bench -python "$(hack/models/python.sh)" -mb "${BENCH_MB:-4}"
 echo "== the image, with all programs in one layer, and the manager in it (goals: 60 MB and 45 MB)"
@@ -64,6 +71,12 @@ if [[ "$scale_runs" != 0 ]]; then
   CGO_ENABLED=0 SCALE_RUNS="$scale_runs" KUBE_BINARIES="${KUBE_BINARIES:-$PWD/.cluster/bin}" \
     go test -tags integration -count=1 -timeout 30m -v ./test/integration -ginkgo.focus 'Many runs' |
     awk '/runs trained/ && !seen[$0]++ || /^--- FAIL/'
+fi
+if [[ "$scale_runs" != 0 ]]; then
+  echo "== 500 queued runs under one manager (goals: 0.05 of a core, and no write)"
+  CGO_ENABLED=0 SCALE_RUNS=500 KUBE_BINARIES="${KUBE_BINARIES:-$PWD/.cluster/bin}" \
+    go test -tags integration -count=1 -timeout 30m -v ./test/integration -ginkgo.focus 'Many queued runs' |
+    awk '/runs queued/ && !seen[$0]++ || /^--- FAIL/'
 fi
 if [[ "${E2E:-}" == 1 ]]; then
   echo "== learner killed, next step trained: ten times on the local cluster (goal: a median of 3 s)"

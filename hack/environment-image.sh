@@ -2,8 +2,9 @@
 # environment-image.sh NAME IMAGE TAR: makes the image of config/samples/environments/NAME, or of the folder NAME if it has a
 # slash, as config/samples/environments/Dockerfile would: from Debian's packages and packages of the Python package index,
 # without Docker. It needs Debian and root, and installs
-# mmdebstrap and python3-venv where they are missing. The archive has the format of `docker save`. The image of the folder
-# python is the chart's images.python: it has packages alone, and runs python3.
+# mmdebstrap and python3-venv where they are missing. What requirements-no-deps.txt of the folder names is installed without
+# dependencies. The archive has the format of `docker save`. The image of a folder without environment.py runs python3. That of
+# the folder python is the chart's images.python.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=${1:?give the name of a folder of config/samples/environments, or a path with a slash} image=$2 archive=$3
@@ -19,7 +20,8 @@ command -v mmdebstrap >/dev/null || hack/install-packages.sh mmdebstrap mmdebstr
 
 # Packages that have no wheel are built here, so that the interpreter has to be of Debian's minor version.
 python=${PYTHON:-python3}
-digest=$({ cat "$source/requirements.txt"; "$python" -VV; echo "$VERSION_CODENAME"; cat hack/environment-image.sh; } | sha256sum | cut -c 1-16)
+requirements=("$source"/requirements*.txt)
+digest=$({ cat "${requirements[@]}"; "$python" -VV; echo "$VERSION_CODENAME"; cat hack/environment-image.sh; } | sha256sum | cut -c 1-16)
 base=.cache/environments/$name-$digest
 if [[ ! -e $base/complete ]]; then
   rm -rf "$base"
@@ -33,10 +35,13 @@ if [[ ! -e $base/complete ]]; then
   theirs=$(basename "$(readlink -f "$base/layer/usr/bin/python3")") ours=$("$python" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
   [[ $theirs == "$ours" ]] ||
     { echo "environment-image: Debian $VERSION_CODENAME has $theirs and $python is $ours; name another interpreter with PYTHON=" >&2; exit 1; }
-  echo "environment-image: installing $(tr '\n' ' ' <"$source/requirements.txt")" >&2
+  echo "environment-image: installing $(cat "${requirements[@]}" | grep -v '^#' | tr '\n' ' ')" >&2
   "$python" -m venv "$base/venv"
   "$base/venv/bin/pip" install --quiet --disable-pip-version-check --no-compile --requirement "$source/requirements.txt" \
     --target "$base/layer/opt/environment" >&2
+  [[ ! -e $source/requirements-no-deps.txt ]] ||
+    "$base/venv/bin/pip" install --quiet --disable-pip-version-check --no-compile --no-deps \
+      --requirement "$source/requirements-no-deps.txt" --target "$base/layer/opt/environment" >&2
   rm -rf "$base/venv"
   find "$base/layer/opt/environment" -type d \( -name tests -o -name __pycache__ \) -prune -exec rm -rf {} +
   touch "$base/complete"

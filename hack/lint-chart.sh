@@ -23,6 +23,7 @@ shapes=(
   "--set metrics.serviceMonitor.enabled=true,metrics.alerts.enabled=true,metrics.dashboard.enabled=true --set metrics.alerts.labels.release=prometheus"
   "--set pods.nodeSelector.pool=runs,pods.imagePullSecrets[0].name=registry"
   "--set environmentServers.shared=true"
+  "--set models.configMap=tables,models.key=models.json,prices.configMap=tables,prices.key=prices.json"
   "--set managerKey.existingSecret=mine --set defaultBaseURL=https://tinker.example.com --set crds.install=false"
 )
 for shape in "${shapes[@]}"; do

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # pack-root.sh IMAGE TAR ROOT SOURCE: packs a root file system and the files of a folder, as /environment, into an image of two
-# layers, in the format of `docker save`. The image runs environment.py as user 65532. The image of a folder without
-# environment.py has none of its files, and runs python3.
+# layers, in the format of `docker save`. The image runs environment.py as user 65532, or python3 if the folder has none.
 set -euo pipefail
 image=$1 archive=$2 root=$3 source=$4
 arch=$(dpkg --print-architecture)
@@ -11,11 +10,9 @@ trap 'rm -rf "$work"' EXIT
 pack() { tar -C "$1" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -cf - "${@:2}"; }
 
 mkdir -p "$work/files/environment"
+tar -C "$source" --exclude=__pycache__ --exclude=.git -cf - . | tar -C "$work/files/environment" --no-same-owner -xf -
 entrypoint='"/usr/bin/python3"'
-if [[ -e $source/environment.py ]]; then
-  tar -C "$source" --exclude=__pycache__ --exclude=.git -cf - . | tar -C "$work/files/environment" --no-same-owner -xf -
-  entrypoint+=', "/environment/environment.py"'
-fi
+[[ ! -e $source/environment.py ]] || entrypoint+=', "/environment/environment.py"'
 chmod -R a+rX "$work/files"
 pack "$root" . >"$work/root.tar"
 pack "$work/files" environment >"$work/files.tar"
@@ -24,7 +21,7 @@ gzip -n -1 "$work/root.tar" "$work/files.tar"
 cat >"$work/config.json" <<CONFIG
 {"architecture": "$arch", "os": "linux", "created": "1970-01-01T00:00:00Z",
  "config": {"Entrypoint": [$entrypoint], "User": "65532:65532", "WorkingDir": "/environment",
-  "Env": ["PATH=/usr/bin:/bin", "PYTHONPATH=/opt/environment", "PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1", "HOME=/tmp"]},
+  "Env": ["PATH=/usr/bin:/bin", "PYTHONPATH=/environment:/opt/environment", "PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1", "HOME=/tmp"]},
  "rootfs": {"type": "layers", "diff_ids": [$digests]},
  "history": [{"created": "1970-01-01T00:00:00Z", "created_by": "hack/environment-image.sh"},
   {"created": "1970-01-01T00:00:00Z", "created_by": "hack/environment-image.sh"}]}

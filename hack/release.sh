@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # release.sh VERSION: makes everything that a release publishes in dist/: the archives of both images, the chart, an SBOM
-# (CycloneDX) for each program of the image, kubectl-tinker, and SHA256SUMS. It publishes nothing.
+# (CycloneDX) for each program of the image, kubectl-tinker for each platform with its manifest for krew, and SHA256SUMS.
+# It publishes nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=${1#v}
@@ -17,8 +18,7 @@ tool helm package charts/tinker-operator --version "$version" --app-version "$ve
 image=$(hack/chart-image.sh "dist/release/tinker-operator-$version.tgz") # so that chart and image cannot name two tags
 hack/image.sh "$image" "dist/release/tinker-operator-$version-image.tar"
 hack/environment-image.sh python "${image%:*}-python:${image##*:}" "dist/release/tinker-operator-python-$version-image.tar"
-CGO_ENABLED=0 go build -trimpath -tags "$(cat hack/build-tags)" -ldflags "-s -w -X github.com/tinker-operator/tinker-operator/internal/version.version=$VERSION" \
-  -o "dist/release/kubectl-tinker-$version-$(go env GOOS)-$(go env GOARCH)" ./cmd/kubectl-tinker
+hack/release-plugin.sh "$version" dist/release
 for program in manager learner rollout runner tinkersim; do
   tool cyclonedx-gomod bin -json -std -version "v$version" \
     -output "dist/release/$program-$version.cdx.json" ".cache/image/$program" 2>/dev/null
