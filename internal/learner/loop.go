@@ -199,6 +199,9 @@ func (l *learner) finish(ctx, soft context.Context) error {
 	if l.batches != nil {
 		l.retirer.finish(ctx, l.loop.saved.Step)
 	}
+	if err := l.table.AwaitBarrier(soft); err != nil {
+		return err
+	}
 	l.ledger.End()
 	l.report(func(*contract.Progress) {})
 	return l.journal.AwaitRebuild(ctx, l.loop.at.Version)

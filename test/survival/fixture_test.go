@@ -68,6 +68,8 @@ type fixture struct {
 	// barrier is how long learners wait for the workers of the one before; 0 is 80 ms, which is shorter than a worker may
 	// wait before it dials again.
 	barrier time.Duration
+	// tick is how often learners look for lost workers; 0 is 50 ms.
+	tick time.Duration
 	// skipAfter is how long an environment has to be unavailable before learners skip it; 0 is their default.
 	skipAfter time.Duration
 	// trackingPatience is how long a learner that ends tries to send the last steps to tracking services; 0 is patience.
@@ -291,7 +293,7 @@ func (w *fixture) startLearnerOn(number int32, hook hook, wrap func(net.Listener
 		Timing: learner.Timing{
 			Tracking: time.Millisecond, TrackingPatience: cmp.Or(w.trackingPatience, patience),
 			Barrier: cmp.Or(w.barrier, 80*time.Millisecond), Silence: cmp.Or(w.silence, time.Minute),
-			Tick: 50 * time.Millisecond, Pause: 5 * time.Millisecond, SkipAfter: w.skipAfter, Question: 100 * time.Millisecond,
+			Tick: cmp.Or(w.tick, 50*time.Millisecond), Pause: 5 * time.Millisecond, SkipAfter: w.skipAfter, Question: 100 * time.Millisecond,
 			StorePause: 5 * time.Millisecond, StoreSlow: w.storeSlow, DrainPatience: w.drainPatience,
 		},
 		Now:  w.learnerNow,

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
@@ -211,6 +212,23 @@ func TestEarlierRunOfTheName(t *testing.T) {
 			if verdict.Progress.ResumedFrom != nil || verdict.Progress.FromStep != 0 {
 				t.Errorf("the run resumed from %+v at step %d", verdict.Progress.ResumedFrom, verdict.Progress.FromStep)
 			}
+		})
+	}
+}
+
+// TestResumeFromDeletedRunAtItsEnd resumes a run whose worker died before what it spent was recorded, and completes
+// before the learner has looked for lost workers: what the worker may have spent is unconfirmed.
+func TestResumeFromDeletedRunAtItsEnd(t *testing.T) {
+	t.Parallel()
+	for _, former := range []string{"row.written", "save.answered"} {
+		t.Run(former, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t, nil)
+			w.tick = time.Hour
+			w.partOf(former, 2)
+			w.startWorker("w1", behavior{})
+			<-w.startLearner(1, w.dieAt("save.answered", w.file.Algorithm().Steps)).done
+			w.checkSame(w.waitFor(w.startLearner(2, nil), contract.CauseCompleted))
 		})
 	}
 }

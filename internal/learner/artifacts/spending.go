@@ -43,6 +43,8 @@ type WorkerSpending struct {
 	// may have been given its groups since it said Hello to a learner.
 	Lost   bool `json:"lost,omitempty"`
 	Absent bool `json:"absent,omitempty"`
+	// Among is how many workers, this one included, groups were leased to when it last reported.
+	Among int64 `json:"among,omitempty"`
 }
 
 const spendingDir = "spending"

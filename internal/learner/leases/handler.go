@@ -77,7 +77,7 @@ func (h *Handler) grant(name string, free int) []exchange.Lease {
 	defer t.mu.Unlock()
 	now := t.now()
 	w := t.workers.observe(name, now)
-	if !w.disconnected.IsZero() || t.leaseAfter.IsZero() || now.Before(t.leaseAfter) || free <= 0 {
+	if !w.disconnected.IsZero() || !t.isBarrierOver(now) || free <= 0 {
 		return nil
 	}
 	all, own := t.demands.tally.leased, t.demands.tally.byWorker[name]

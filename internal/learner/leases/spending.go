@@ -4,6 +4,8 @@
 package leases
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -100,9 +102,44 @@ func (t *Table) loseWorkers(now time.Time) {
 			t.lose(name, w)
 		}
 	}
-	if !t.leaseAfter.IsZero() && now.After(t.leaseAfter) {
+	if t.isBarrierOver(now) {
 		t.config.Spending.Settle(t.mostLeased())
 	}
+}
+
+// AwaitBarrier waits until the barrier is over, which it is at once when all workers of the attempt before have said
+// Hello. What the others may have spent is unconfirmed from then on. It does nothing before Open.
+func (t *Table) AwaitBarrier(ctx context.Context) error {
+	for {
+		changed := t.Changed()
+		if t.settle() {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the workers of the attempt before: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// settle reports whether no worker of the attempt before is waited for.
+func (t *Table) settle() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.leaseAfter.IsZero() {
+		return true
+	}
+	over := t.isBarrierOver(t.now())
+	if over {
+		t.config.Spending.Settle(t.mostLeased())
+	}
+	return over
+}
+
+// isBarrierOver reports whether groups are leased.
+func (t *Table) isBarrierOver(now time.Time) bool {
+	return !t.leaseAfter.IsZero() && !now.Before(t.leaseAfter)
 }
 
 // noteLease notes that a worker is to play a group.

@@ -127,7 +127,7 @@ func (t *Table) Expected() []string {
 	defer t.mu.Unlock()
 	now := t.now()
 	names := slices.Clone(t.workers.alive(now))
-	if t.leaseAfter.IsZero() || now.Before(t.leaseAfter) {
+	if !t.isBarrierOver(now) {
 		names = slices.AppendSeq(names, maps.Keys(t.workers.expected))
 	}
 	slices.Sort(names)

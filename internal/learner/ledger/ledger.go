@@ -246,7 +246,20 @@ func (l *Ledger) record(granted int64) artifacts.Spending {
 	for process, w := range l.workers {
 		known := w.record(contested[process], !open[process], &l.claims)
 		known.Lost = known.Lost || l.ended
+		if known.Among = w.recorded.Among; !w.away {
+			known.Among = l.reporting()
+		}
 		record.Workers[process] = known
 	}
 	return record
+}
+
+// reporting returns how many workers have reported to this learner and are expected to go on.
+func (l *Ledger) reporting() (workers int64) {
+	for _, w := range l.workers {
+		if !w.away && !w.lost {
+			workers++
+		}
+	}
+	return workers
 }

@@ -360,6 +360,26 @@ func TestCoveredAfterTheLastReport(t *testing.T) {
 	}
 }
 
+// TestWorkersOfOtherAttempts settles workers of two attempts, of which each was the only one: leases that an attempt
+// gave after its record are shared among its own workers.
+func TestWorkersOfOtherAttempts(t *testing.T) {
+	first := start(t, nil)
+	first.Hello("w0", report("a", 10, 0), nil)
+	if err := first.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second := start(t, first)
+	second.Hello("w1", report("b", 20, 0), nil)
+	if err := second.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	third := start(t, second)
+	third.Settle(80)
+	third.expect(t, "both are gone", 30, 160)
+	third.Hello("w1", report("b", 21, 0), nil)
+	third.expect(t, "one comes back", 31, 80)
+}
+
 func TestGrant(t *testing.T) {
 	f := start(t, nil)
 	grant := func(tokens int64, records int) {

@@ -207,23 +207,17 @@ func (l *Ledger) Lose(name string, unreported int64) {
 }
 
 // Settle gives up the workers of an earlier attempt that have not reported to this one: others play their leases.
-// Leases that they were given after the last record may have cost their share of unrecorded. A worker that was lost by
-// then was given none.
+// Leases that they were given after the last record may have cost unrecorded, shared among the workers that there were
+// then. A worker that was lost by then was given none.
 func (l *Ledger) Settle(unrecorded int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	workers := int64(0)
-	for _, w := range l.workers {
-		if !w.isLost() {
-			workers++
-		}
-	}
 	for _, w := range l.workers {
 		if !w.away {
 			continue
 		}
 		if !w.isLost() {
-			w.next += unrecorded / workers
+			w.next += unrecorded / max(1, w.recorded.Among)
 		}
 		w.away, w.lost = false, true
 	}
