@@ -19,7 +19,12 @@ import (
 
 // kubectl runs kubectl in the namespace of the tests.
 func kubectl(arguments ...string) (string, error) {
-	c := exec.Command("kubectl", append([]string{"--namespace", namespace}, arguments...)...)
+	return kubectlAnywhere(append([]string{"--namespace", namespace}, arguments...)...)
+}
+
+// kubectlAnywhere runs kubectl for objects whose manifests name their namespaces.
+func kubectlAnywhere(arguments ...string) (string, error) {
+	c := exec.Command("kubectl", arguments...)
 	c.Dir = root
 	c.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	output, err := c.CombinedOutput()

@@ -317,6 +317,31 @@ func TestKueue(t *testing.T) {
 			t.Errorf("kubectl delete job: %v\n%s", err, output)
 		}
 	})
+	t.Run("the example of docs/queues.md completes", func(t *testing.T) {
+		folder := filepath.Join("config", "samples", "kueue")
+		t.Cleanup(func() {
+			_, _ = kubectlAnywhere("delete", "namespace", "blue", "red")
+			_, _ = kubectlAnywhere("delete", "clusterqueues", "blue", "red")
+		})
+		for _, arguments := range [][]string{
+			{"delete", "clusterqueues", "blue", "red"}, // those of the other tests, whose cohort is another
+			{"apply", "-f", filepath.Join(folder, "queues.yaml")},
+			{"-n", "blue", "create", "secret", "generic", "tinker", "--from-literal=TINKER_API_KEY=tml-any"},
+			{"apply", "-f", filepath.Join(folder, "run.yaml")},
+		} {
+			if output, err := kubectlAnywhere(arguments...); err != nil {
+				t.Fatalf("kubectl %s: %v\n%s", strings.Join(arguments, " "), err, output)
+			}
+		}
+		var run v1alpha1.TrainingRun
+		eventually(t, 8*time.Minute, "the run of the example has ended", func() bool {
+			env.get(t, "blue", "arithmetic", &run)
+			return run.Status.State == "Succeeded" || run.Status.State == "Failed"
+		})
+		if run.Status.State != "Succeeded" || run.Status.Queue == nil || run.Status.Queue.Workload == "" {
+			t.Fatalf("the run is %s with the queue %+v, want Succeeded and a Workload", run.Status.State, run.Status.Queue)
+		}
+	})
 	t.Run("Kueue is removed while a run waits", func(t *testing.T) {
 		began := time.Now()
 		run := startQueued(t, "orphan", "no-such-queue", nil)
