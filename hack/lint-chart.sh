@@ -24,13 +24,19 @@ shapes=(
   "--set pods.nodeSelector.pool=runs,pods.imagePullSecrets[0].name=registry"
   "--set environmentServers.shared=true"
   "--set models.configMap=tables,models.key=models.json,prices.configMap=tables,prices.key=prices.json"
+  "--set manager.replicas=2 --set metrics.certificate.certManager.enabled=true,metrics.serviceMonitor.enabled=true"
+  "--set metrics.certificate.existingSecret=mine --set commonLabels.team=ml --set assignedUsers=true"
+  "--set networkPolicies.enabled=true,tinkersim.enabled=true --set networkPolicies.namespaces={a,b}"
+  "--set serviceAccount.create=false,serviceAccount.name=mine,rbac.create=false"
+  "--set pods.volumes[0].name=ca,pods.volumes[0].configMap.name=ca,pods.volumeMounts[0].name=ca,pods.volumeMounts[0].mountPath=/ca"
   "--set managerKey.existingSecret=mine --set defaultBaseURL=https://tinker.example.com --set crds.install=false"
 )
 for shape in "${shapes[@]}"; do
   # shellcheck disable=SC2086 # the flags are words
   helm template demo "$chart" $shape >/dev/null
 done
-for wrong in manager.replica=2 pods.nodeSelectors.a=b pods.image=own pods.securityContext.privileged=true; do
+for wrong in manager.replica=2 pods.nodeSelectors.a=b pods.image=own pods.securityContext.privileged=true \
+  serviceAccount.create=false commonLabels.app\\.kubernetes\\.io/name=other; do
   if helm template demo "$chart" --set "$wrong" >/dev/null 2>&1; then
     echo "lint-chart: $wrong, which does not exist, was accepted: complete values.schema.json" >&2
     exit 1

@@ -28,6 +28,7 @@ type options struct {
 	pythonImage    string
 	defaultBaseURL string
 	sharedServers  bool
+	assignedUsers  bool
 	managerKeyFile string
 	managerKey     []byte
 	podDefaults    v1alpha1.PodOverrides
@@ -90,7 +91,9 @@ func parse(set *flag.FlagSet, args []string) (options, error) {
 		"Endpoint of runs that name none in tinker.baseURL.")
 	set.StringVar(&podDefaults, "pod-defaults", "{}",
 		"JSON object with what pods of runs and probes have unless their spec says otherwise: the fields of podOverrides, "+
-			"without image, volumes and volumeMounts.")
+			"without image, initContainers and resourceClaims.")
+	set.BoolVar(&o.assignedUsers, "assigned-users", false,
+		"Leave runAsUser, runAsGroup and fsGroup of the pods of runs to the cluster, as OpenShift's restricted-v2 requires.")
 	set.BoolVar(&o.sharedServers, "shared-environment-servers", false,
 		"Run environment servers with ors.server.shared as Deployments, which needs permissions for them.")
 	set.StringVar(&o.managerKeyFile, "manager-key-file", "",

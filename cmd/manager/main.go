@@ -85,7 +85,7 @@ func run(ctx context.Context, o options) error {
 		Namespaces: o.namespaces,
 		Settings: desired.Settings{
 			Image: o.image, PythonImage: o.pythonImage, DefaultBaseURL: o.defaultBaseURL, PodDefaults: o.podDefaults,
-			SharedServers: o.sharedServers,
+			SharedServers: o.sharedServers, AssignedUsers: o.assignedUsers,
 		},
 	})
 	if err != nil {

@@ -30,6 +30,8 @@ type Settings struct {
 	DefaultBaseURL string
 	// PodDefaults are what pods have unless their spec says otherwise.
 	PodDefaults v1alpha1.PodOverrides
+	// AssignedUsers leaves the user and the group of pods to the cluster, which assigns them.
+	AssignedUsers bool
 	// SharedServers says that the manager may run Deployments of environment servers.
 	SharedServers bool
 }

@@ -120,12 +120,16 @@ func TestOverridesOfATargetComeAfterAll(t *testing.T) {
 
 func TestInvalidPodDefaults(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"tolerationz": []}`:                              `unknown field "tolerationz"`,
-		`{"image": "own:1"}`:                               "have no default",
-		`{"nodeSelector": ["a"]}`:                          "cannot unmarshal array",
-		`{"volumes": [{"name":"v"}]}`:                      "give them in the spec of each run",
-		`{"initContainers": [{"name":"i","image":"i:1"}]}`: "give them in the spec of each run",
-		`{"resourceClaims": [{"name":"gpu"}]}`:             "give them in the spec of each run",
+		`{"tolerationz": []}`:         `unknown field "tolerationz"`,
+		`{"image": "own:1"}`:          "have no default",
+		`{"nodeSelector": ["a"]}`:     "cannot unmarshal array",
+		`{"volumes": [{"name":"v"}]}`: "give exactly one of",
+		`{"volumes": [{"name":"v","emptyDir":{}},{"name":"v","emptyDir":{}}]}`:                                   "volumes[1] needs a name of its own",
+		`{"volumes": [{"name":"tinker-operator-run","emptyDir":{}}]}`:                                            "the operator's own",
+		`{"volumeMounts": [{"name":"ca","mountPath":"/etc/ca"}]}`:                                                `mounts "ca", which volumes do not have`,
+		`{"volumes": [{"name":"ca","emptyDir":{}}], "volumeMounts": [{"name":"ca","mountPath":"/artifacts/x"}]}`: "outside of",
+		`{"initContainers": [{"name":"i","image":"i:1"}]}`:                                                       "give them in the spec of each run",
+		`{"resourceClaims": [{"name":"gpu"}]}`:                                                                   "give them in the spec of each run",
 	} {
 		if _, err := DecodePodDefaults(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("DecodeDefaults(%s) = %v, want %q", text, err, want)

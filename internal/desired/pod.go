@@ -39,7 +39,8 @@ func (p *pod) mount(volume corev1.Volume, path string) {
 
 // template finishes the pod: the restricted security profile, no API token, never restarted in place, and
 // what a user changes on top.
-func (p *pod) template(labels, inherited map[string]string, by v1alpha1.PodOverrides) corev1.PodTemplateSpec {
+func (p *pod) template(labels, inherited map[string]string, by v1alpha1.PodOverrides,
+	settings Settings) corev1.PodTemplateSpec {
 	p.container.SecurityContext = &corev1.SecurityContext{
 		AllowPrivilegeEscalation: ptr.To(false),
 		ReadOnlyRootFilesystem:   ptr.To(true),
@@ -52,21 +53,29 @@ func (p *pod) template(labels, inherited map[string]string, by v1alpha1.PodOverr
 		TerminationGracePeriodSeconds: ptr.To(p.grace),
 		AutomountServiceAccountToken:  ptr.To(false),
 		EnableServiceLinks:            ptr.To(false),
-		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot:   ptr.To(true),
-			RunAsUser:      ptr.To[int64](userID),
-			RunAsGroup:     ptr.To[int64](userID),
-			FSGroup:        ptr.To[int64](userID),
-			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-		},
-		Tolerations: silentNodeTolerations(),
-		Affinity:    p.affinity,
-		Volumes:     p.volumes,
+		SecurityContext:               settings.securityContext(),
+		Tolerations:                   silentNodeTolerations(),
+		Affinity:                      p.affinity,
+		Volumes:                       p.volumes,
 	})
-	applyOverrides(&made, &p.container, inherited, by)
+	applyOverrides(&made, &p.container, inherited, WithPodDefaults(by, settings.PodDefaults))
 	limitGoMemory(&p.container)
 	made.Spec.Containers = []corev1.Container{p.container}
 	return made
+}
+
+// securityContext is what the restricted Pod Security profile asks of a pod, with the user of the image unless the
+// cluster assigns one.
+func (s Settings) securityContext() *corev1.PodSecurityContext {
+	restricted := &corev1.PodSecurityContext{
+		RunAsNonRoot:   ptr.To(true),
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+	if !s.AssignedUsers {
+		restricted.RunAsUser, restricted.RunAsGroup = ptr.To[int64](userID), ptr.To[int64](userID)
+		restricted.FSGroup = ptr.To[int64](userID)
+	}
+	return restricted
 }
 
 func silentNodeTolerations() []corev1.Toleration {

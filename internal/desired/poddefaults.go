@@ -7,9 +7,12 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -24,13 +27,52 @@ func DecodePodDefaults(data string) (v1alpha1.PodOverrides, error) {
 	if err := decoder.Decode(&defaults); err != nil {
 		return v1alpha1.PodOverrides{}, fmt.Errorf("decoding the defaults of pods: %w", err)
 	}
-	if defaults.Image != "" || len(defaults.Volumes)+len(defaults.VolumeMounts)+len(defaults.InitContainers)+
-		len(defaults.ResourceClaims) > 0 {
-		return v1alpha1.PodOverrides{}, fmt.Errorf("decoding the defaults of pods: image, volumes, volumeMounts, " +
-			"initContainers and resourceClaims have no default: " +
-			"give them in the spec of each run")
+	if defaults.Image != "" || len(defaults.InitContainers)+len(defaults.ResourceClaims) > 0 {
+		return v1alpha1.PodOverrides{}, errors.New("decoding the defaults of pods: image, initContainers and " +
+			"resourceClaims have no default: give them in the spec of each run")
+	}
+	if err := checkVolumes(defaults); err != nil {
+		return v1alpha1.PodOverrides{}, fmt.Errorf("decoding the defaults of pods: %w", err)
 	}
 	return defaults, nil
+}
+
+// ownDirs are the folders that the operator mounts itself, as the CEL rule of volumeMounts has them.
+var ownDirs = []string{"/etc/tinker-operator", "/var/spill", "/var/tokenizers", "/var/data", "/artifacts"}
+
+// checkVolumes checks the volumes of defaults, which no API server has checked.
+func checkVolumes(defaults v1alpha1.PodOverrides) error {
+	names := map[string]bool{}
+	for i, v := range defaults.Volumes {
+		sources := 0
+		for _, given := range []bool{v.PersistentVolumeClaim != nil, v.ConfigMap != nil, v.Secret != nil, v.EmptyDir != nil,
+			v.CSI != nil} {
+			if given {
+				sources++
+			}
+		}
+		switch {
+		case v.Name == "" || names[v.Name]:
+			return fmt.Errorf("volumes[%d] needs a name of its own", i)
+		case strings.HasPrefix(v.Name, "tinker-operator-"):
+			return fmt.Errorf("volumes[%d] is named %s: names that begin with tinker-operator- are the operator's own", i, v.Name)
+		case sources != 1:
+			return fmt.Errorf("volumes[%d] (%s): give exactly one of persistentVolumeClaim, configMap, secret, emptyDir and csi",
+				i, v.Name)
+		}
+		names[v.Name] = true
+	}
+	for i, m := range defaults.VolumeMounts {
+		isIn := func(dir string) bool { return m.MountPath == dir || strings.HasPrefix(m.MountPath, dir+"/") }
+		switch {
+		case !names[m.Name]:
+			return fmt.Errorf("volumeMounts[%d] mounts %q, which volumes do not have", i, m.Name)
+		case !path.IsAbs(m.MountPath) || slices.ContainsFunc(ownDirs, isIn):
+			return fmt.Errorf("volumeMounts[%d].mountPath %q: give an absolute path outside of %s", i, m.MountPath,
+				strings.Join(ownDirs, ", "))
+		}
+	}
+	return nil
 }
 
 // PodOverrides returns the changes of a run's pods of one target: its own entry over the entry of All.

@@ -52,13 +52,46 @@ func TestPodDefaultsReachAllPods(t *testing.T) {
 			spec.SchedulerName, *spec.RuntimeClassName, string(spec.DNSPolicy), spec.DNSConfig.Nameservers[0],
 			strconv.FormatInt(*spec.TerminationGracePeriodSeconds, 10),
 			container.Resources.Limits.Cpu().String(), container.Resources.Limits.Memory().String(), spec.NodeSelector["pool"],
-			toleration, proxy,
+			toleration, proxy, spec.Volumes[len(spec.Volumes)-1].ConfigMap.Name,
+			container.VolumeMounts[len(container.VolumeMounts)-1].MountPath,
 		}
 		want := []string{"all", "1", "registry", "runs", "low", "Always", "proxy", "zone", "batch", "gvisor", "None",
-			"192.0.2.1", "90", "2", "2Gi", "runs", "runs", "http://proxy"}
+			"192.0.2.1", "90", "2", "2Gi", "runs", "runs", "http://proxy",
+			"ca-bundle", "/etc/ssl/certs"}
 		if diff := cmp.Diff(want, got); diff != "" || *spec.SecurityContext.RunAsUser != 1000 ||
 			*spec.SecurityContext.FSGroup != 1000 {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+func TestAssignedUsers(t *testing.T) {
+	run := &v1alpha1.TrainingRun{}
+	run.Name, run.UID = "run", "0123456789"
+	run.Spec.Rollouts.Workers = new(int32(1))
+	admit.Default(run)
+	for _, assigned := range []bool{false, true} {
+		settings := Settings{Image: "image", AssignedUsers: assigned}
+		known, ok := PodSettings(map[string]string{v1alpha1.AnnotationPods: settings.forPods()})
+		if !ok || known.AssignedUsers != assigned {
+			t.Errorf("the settings of an attempt are %+v, want assigned users %v", known, assigned)
+		}
+		for name, spec := range map[string]corev1.PodSpec{
+			"learner": learnerTemplate(run, 1, "link", settings).Spec,
+			"rollout": rolloutTemplate(run, 1, "link", settings).Spec,
+			"reader":  ReaderPod(run, "reader", "", nil, settings).Spec,
+		} {
+			given := spec.SecurityContext
+			if got := given.RunAsUser == nil && given.RunAsGroup == nil && given.FSGroup == nil; got != assigned ||
+				!*given.RunAsNonRoot {
+				t.Errorf("%s: the security context is %+v, want users that the cluster assigns: %v", name, given, assigned)
+			}
+		}
+	}
+	run.Spec.PodOverrides = []v1alpha1.TargetedPodOverrides{{Target: v1alpha1.TargetAll}}
+	run.Spec.PodOverrides[0].SecurityContext.RunAsUser = new(int64(1000))
+	given := learnerTemplate(run, 1, "link", Settings{AssignedUsers: true}).Spec.SecurityContext
+	if given.RunAsUser == nil || *given.RunAsUser != 1000 {
+		t.Errorf("the user is %v, want that of the run's podOverrides", given.RunAsUser)
 	}
 }

@@ -106,8 +106,7 @@ func learnerTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
 	p.connect(run.Spec.Tinker)
 	p.keepArtifacts(run.Spec.Artifacts)
 	p.mountTrackingKeys(run.Spec.Tracking)
-	return p.template(LearnerLabels(run, attempt), userLabels(run),
-		WithPodDefaults(PodOverrides(run, v1alpha1.TargetLearner), settings.PodDefaults))
+	return p.template(LearnerLabels(run, attempt), userLabels(run), PodOverrides(run, v1alpha1.TargetLearner), settings)
 }
 
 func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
@@ -147,8 +146,7 @@ func rolloutTemplate(run *v1alpha1.TrainingRun, attempt int32, linkName string,
 	p.connect(run.Spec.Tinker)
 	p.mount(emptyVolume(spillVolume, spillLimit), spillDir)
 	p.mount(emptyVolume(tokenizerVolume, tokenizerLimit), tokenizerDir)
-	return p.template(labels, userLabels(run),
-		WithPodDefaults(PodOverrides(run, v1alpha1.TargetWorkers), settings.PodDefaults))
+	return p.template(labels, userLabels(run), PodOverrides(run, v1alpha1.TargetWorkers), settings)
 }
 
 func probeTemplate(env *v1alpha1.RewardEnvironment, name string, labels map[string]string,
@@ -168,7 +166,7 @@ func probeTemplate(env *v1alpha1.RewardEnvironment, name string, labels map[stri
 		grace: probeGraceSeconds,
 	}
 	p.mount(configVolume(definitionVolume, name, definitionFile), definitionDir)
-	return p.template(labels, nil, WithPodDefaults(env.Spec.Pod, settings.PodDefaults))
+	return p.template(labels, nil, env.Spec.Pod, settings)
 }
 
 func runEnv(run *v1alpha1.TrainingRun) []corev1.EnvVar {

@@ -17,7 +17,7 @@ const ReaderContainer = "reader"
 
 // forPods encodes the settings that all pods of an attempt have, for AnnotationPods.
 func (s Settings) forPods() string {
-	return string(encode(Settings{Image: s.Image, PodDefaults: s.PodDefaults}))
+	return string(encode(Settings{Image: s.Image, PodDefaults: s.PodDefaults, AssignedUsers: s.AssignedUsers}))
 }
 
 // PodSettings are the settings that the pods of an attempt had, by the annotations of its run file; false where these
@@ -46,7 +46,8 @@ func ReaderPod(run *v1alpha1.TrainingRun, name, node string, args []string, sett
 				}}},
 			}}}
 	}
-	made := p.template(merged(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleReader}), nil, given)
+	made := p.template(merged(RunLabels(run), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleReader}), nil, given,
+		Settings{AssignedUsers: settings.AssignedUsers})
 	meta := ownedByRun(run, name, made.Labels)
 	// The person who creates the pod may lack the permission that these two need; the pod is deleted with the run all the
 	// same.
