@@ -15,6 +15,14 @@ want=$(value repository "$chart/values.yaml"):$(value version "$chart/Chart.yaml
   exit 1
 }
 
+# The chart's README names each value of the first level.
+for value in $(sed -n 's/^\([a-zA-Z]*\):.*/\1/p' "$chart/values.yaml"); do
+  grep -q "^| .*\`$value[.\`]" "$chart/README.md" || {
+    echo "lint-chart: $chart/README.md does not name the value $value" >&2
+    exit 1
+  }
+done
+
 shapes=(
   ""
   "--set tinkersim.enabled=true --set tinkersim.persistence.enabled=true"
