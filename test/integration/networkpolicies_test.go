@@ -153,6 +153,7 @@ var _ = Describe("The NetworkPolicies of the chart", func() {
 		expected := map[string]bool{
 			"manager to learner:7444": true, "worker to learner:7443": true, "worker to server:8080": true,
 			"learner to tinkersim:8000": true, "worker to tinkersim:8000": true,
+			"worker to server:22": true, // the environment chooses the port of its server
 			// Who may scrape is a value; without it, whoever has no policy against it.
 			"prometheus to manager:8443": true, "stranger to manager:8443": true,
 			// The chart has no policy of a stranger.
