@@ -27,6 +27,7 @@ import (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Model",type=string,priority=1,JSONPath=`.spec.model.name`
+// +kubebuilder:printcolumn:name="USD",type=number,priority=1,JSONPath=`.status.usage.estimatedUSD`
 // +kubebuilder:printcolumn:name="Workers",type=integer,priority=1,JSONPath=`.status.workers`
 // +kubebuilder:printcolumn:name="Lineage",type=string,priority=1,JSONPath=`.status.checkpoints[0].lineage`
 // +kubebuilder:printcolumn:name="NLL",type=number,priority=1,JSONPath=`.status.metrics[?(@.name=="train_mean_nll")].value`

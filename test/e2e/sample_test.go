@@ -64,7 +64,7 @@ func wantColumns(t *testing.T) {
 		},
 		"the wide row has model, workers, lineage and the likelihood of rows": {
 			[]string{"get", "trun", "arithmetic", "-o", "wide"},
-			`\s+AGE\s+REASON\s+MODEL\s+WORKERS\s+LINEAGE\s+NLL\s+TEST-NLL$`,
+			`\s+AGE\s+REASON\s+MODEL\s+USD\s+WORKERS\s+LINEAGE\s+NLL\s+TEST-NLL$`,
 			`tinkersim/byte-136k`,
 		},
 		"the row of an environment shows that it is ready": {
