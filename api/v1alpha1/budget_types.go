@@ -3,9 +3,9 @@
 
 package v1alpha1
 
-// Budget is what the run may use. Once a limit is reached the run stops at a saved state and is suspended with the
-// reason BudgetReached; raising the limit continues it. The batches and evaluations that are being sampled then are
-// bought beyond the limit: of steps at most algorithm.lag + 1 batches.
+// Budget limits the tokens, dollars and time of the run. Once a limit is reached the run stops at a saved state and is
+// suspended with the reason BudgetReached; raising the limit continues it. The batches and evaluations that are being
+// sampled then are bought beyond the limit: of steps at most algorithm.lag + 1 batches.
 // +kubebuilder:validation:XValidation:rule="has(self.tokens) || has(self.usd) || has(self.activeSeconds)",message="budget has no limit: give tokens, usd or activeSeconds, or remove budget"
 // +kubebuilder:validation:XValidation:rule="!has(self.prices) || has(self.usd)",message="prices are what usd is computed with: give usd, or remove prices"
 type Budget struct {
@@ -24,7 +24,7 @@ type Budget struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ActiveSeconds *int64 `json:"activeSeconds,omitempty"`
-	// prices are those of models, which override the operator's table. A change takes effect with the learner's next
+	// prices are prices of models, which override the operator's table. A change takes effect with the learner's next
 	// attempt.
 	// +listType=map
 	// +listMapKey=model
@@ -34,7 +34,7 @@ type Budget struct {
 	Prices []ModelPrice `json:"prices,omitempty"`
 }
 
-// ModelPrice is what a model's tokens cost.
+// ModelPrice is the price of a model's tokens.
 type ModelPrice struct {
 	// model is the name of a base model or of a judge's model, or the tinker:// path of a checkpoint that judges.
 	// +kubebuilder:validation:MinLength=1

@@ -5,7 +5,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Capabilities are what an endpoint supports with a base model, as capability checks found it. Losses are
+// Capabilities are the operations that an endpoint supports with a base model, found by capability checks. Losses are
 // loss.NAME and loss.NAME.SETTING, settings of the optimizer adam.NAME, as the Tinker API spells them.
 // What is in none of the lists is not known.
 type Capabilities struct {
@@ -17,20 +17,20 @@ type Capabilities struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +required
 	Model string `json:"model"`
-	// supported is what was seen to work.
+	// supported lists the operations that worked.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=64
 	// +optional
 	Supported []string `json:"supported,omitempty"`
-	// ignored is what the endpoint takes without an error and without an effect. A run that sets it is
+	// ignored lists the settings that the endpoint accepts and that have no effect. A run that sets one is
 	// refused.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=64
 	// +optional
 	Ignored []string `json:"ignored,omitempty"`
-	// unsupported is what the endpoint refuses, or does differently.
+	// unsupported lists the settings that the endpoint refuses, or implements differently.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=64

@@ -70,7 +70,7 @@ type EnvironmentUse struct {
 	// sampling is how tokens are drawn.
 	// +optional
 	Sampling playing.Sampling `json:"sampling,omitzero"`
-	// limits are what ends an episode.
+	// limits end an episode.
 	// +optional
 	Limits playing.Limits `json:"limits,omitzero"`
 	// reward is how the rewards of an episode become one number.
@@ -78,7 +78,7 @@ type EnvironmentUse struct {
 	Reward playing.EpisodeReward `json:"reward,omitzero"`
 }
 
-// TrainingEnvironment is an environment to train on, with what this run wants of it.
+// TrainingEnvironment is an environment to train on, with the settings of this run.
 // +kubebuilder:validation:XValidation:rule="has(self.sampling) && has(self.sampling.maxTokens)",message="sampling.maxTokens is needed: the most tokens that one completion may have, for example 2048"
 // +kubebuilder:validation:XValidation:rule="!has(self.sampling) || ((!has(self.sampling.temperature) || self.sampling.temperature == 1.0) && (!has(self.sampling.topP) || self.sampling.topP == 1.0) && !has(self.sampling.topK)) || (has(self.sampling.allowBiased) && self.sampling.allowBiased)",message="training at a temperature or topP other than 1, or with topK, biases the gradient, since log-probs are those of the unchanged distribution: remove the setting, or accept that with sampling.allowBiased: true"
 // +kubebuilder:validation:XValidation:rule="!has(self.minMembers) || self.minMembers <= self.groupSize",message="minMembers must be at most groupSize: lower minMembers or raise groupSize"
@@ -116,14 +116,14 @@ type TrainingEnvironment struct {
 	// teacher is a model that the policy learns from, beside the rewards or, with reward none, in place of them.
 	// +optional
 	Teacher *algorithm.Teacher `json:"teacher,omitempty"`
-	// onUnavailable is what the run does while no worker reaches the environment's server: Wait for it, or Skip its
+	// onUnavailable selects the reaction to a server that no worker reaches: Wait for it, or Skip its
 	// tasks after 30 seconds and train on the other environments. Defaults to Wait.
 	// +kubebuilder:validation:Enum=Wait;Skip
 	// +optional
 	OnUnavailable OnUnavailable `json:"onUnavailable,omitempty"`
 }
 
-// OnUnavailable is what a run does while an environment is unavailable.
+// OnUnavailable selects a run's reaction to an environment that is unavailable.
 type OnUnavailable string
 
 // The ways to treat an unavailable environment.

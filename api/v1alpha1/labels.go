@@ -18,7 +18,7 @@ const (
 	LabelEnvironment = "rl.tinker-operator.dev/environment"
 	// LabelEnvironmentUID is the RewardEnvironment's uid.
 	LabelEnvironmentUID = "rl.tinker-operator.dev/environment-uid"
-	// LabelRole is what a Job and its pods are for.
+	// LabelRole is the role of a Job and its pods.
 	LabelRole = "rl.tinker-operator.dev/role"
 	// LabelAttempt is the number of a learner's attempt, or of a probe's try.
 	LabelAttempt = "rl.tinker-operator.dev/attempt"
@@ -28,17 +28,17 @@ const (
 	AnnotationTemplate = "rl.tinker-operator.dev/template"
 	// AnnotationSettings digests the fields of the spec that a learner's Job and its run file were made from, by field.
 	AnnotationSettings = "rl.tinker-operator.dev/settings"
-	// AnnotationSpecDigest digests what decides the weights, as the run file has it.
+	// AnnotationSpecDigest is the digest of the settings that decide the weights, as the run file has them.
 	AnnotationSpecDigest = "rl.tinker-operator.dev/spec-digest"
 	// AnnotationSuspended marks a workers' Job that the operator itself suspends, since the run wants no workers: what
 	// another controller suspends is left to it.
 	AnnotationSuspended = "rl.tinker-operator.dev/suspended"
 	// AnnotationImage is the manager's image when it made a Job: pods with overrides may run another.
 	AnnotationImage = "rl.tinker-operator.dev/image"
-	// AnnotationPods has, as JSON, what the manager gave to the pods of an attempt: its image and the defaults of pods. It
+	// AnnotationPods has, as JSON, the manager's settings for the pods of an attempt: image and defaults of pods. It
 	// is on the run file, which outlives Jobs.
 	AnnotationPods = "rl.tinker-operator.dev/pods"
-	// AnnotationData lists what a Job's pods mount for data sets.
+	// AnnotationData lists the volumes of data sets that a Job's pods mount.
 	AnnotationData = "rl.tinker-operator.dev/data"
 	// AnnotationServers lists, as JSON, the environment servers that run beside the workers.
 	AnnotationServers = "rl.tinker-operator.dev/servers"
@@ -61,6 +61,6 @@ const (
 	RoleRollout = "rollout"
 	RoleProbe   = "probe"
 	RoleServer  = "server"
-	// RoleReader is that of a pod in which kubectl tinker reads artifacts.
+	// RoleReader is the role of a pod in which kubectl tinker reads artifacts.
 	RoleReader = "reader"
 )

@@ -45,12 +45,12 @@ func (s *TrainingRunSpec) Override(target PodTarget) *PodOverrides {
 // +kubebuilder:validation:XValidation:rule="!has(self.initContainers) || self.initContainers.all(c, !has(c.volumeMounts) || c.volumeMounts.all(m, has(self.volumes) && self.volumes.exists(v, v.name == m.name)))",message="initContainers mounts a volume that volumes does not have: add it to volumes, or correct the name"
 // +kubebuilder:validation:XValidation:rule="has(self.resourceClaims) || ((!has(self.resources) || !has(self.resources.claims)) && (!has(self.initContainers) || self.initContainers.all(c, !has(c.resources) || !has(c.resources.claims))))",message="resources.claims refers to resourceClaims, which the pod does not have: add them, or remove it"
 type PodOverrides struct {
-	// labels are added to those of the pod.
+	// labels are added to the labels of the pod.
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('rl.tinker-operator.dev/') && !k.startsWith('batch.kubernetes.io/') && !(k in ['app.kubernetes.io/managed-by', 'controller-uid', 'job-name']))",message="labels has one that the operator or the Job controller sets itself: remove it (reserved are app.kubernetes.io/managed-by, controller-uid, job-name, and what begins with rl.tinker-operator.dev/ or batch.kubernetes.io/)"
 	// +optional
 	Labels map[string]LabelValue `json:"labels,omitempty"`
-	// annotations are added to those of the pod.
+	// annotations are added to the annotations of the pod.
 	// +kubebuilder:validation:MaxProperties=32
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
@@ -90,7 +90,7 @@ type PodOverrides struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
-	// volumes are added to those of the pod.
+	// volumes are added to the volumes of the pod.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
@@ -154,7 +154,7 @@ type PodOverrides struct {
 	// +kubebuilder:validation:Enum=ClusterFirst;Default;None
 	// +optional
 	DNSPolicy corev1.DNSPolicy `json:"dnsPolicy,omitempty"`
-	// dnsConfig are servers, search domains and options that are added to those of dnsPolicy.
+	// dnsConfig has servers, search domains and options that are added to dnsPolicy's.
 	// +optional
 	DNSConfig *corev1.PodDNSConfig `json:"dnsConfig,omitempty"`
 	// priorityClassName is the priority class of the pod.

@@ -24,10 +24,10 @@ type RewardEnvironment struct {
 	// metadata is the metadata of the object.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what gives tasks and rewards.
+	// spec defines tasks and rewards.
 	// +required
 	Spec RewardEnvironmentSpec `json:"spec"`
-	// status is what the probe found; only the operator writes it.
+	// status is the result of the probe. Only the operator writes it.
 	// +optional
 	Status RewardEnvironmentStatus `json:"status,omitzero"`
 }
@@ -57,7 +57,7 @@ type RewardEnvironmentSpec struct {
 	// dataset is where tasks come from.
 	// +optional
 	Dataset *environment.Dataset `json:"dataset,omitempty"`
-	// reward is what an episode is worth on a dataset, unless interaction.python or interaction.agent says that.
+	// reward computes the reward of an episode on a dataset, unless interaction.python or interaction.agent returns it.
 	// +optional
 	Reward *environment.Reward `json:"reward,omitempty"`
 	// execution is where reward.python, interaction.python and interaction.agent run, and the programs of reward.tests and
@@ -73,7 +73,7 @@ type RewardEnvironmentSpec struct {
 	Pod PodOverrides `json:"pod,omitzero"`
 }
 
-// RewardEnvironmentStatus is what the probe found.
+// RewardEnvironmentStatus is the result of the probe.
 type RewardEnvironmentStatus struct {
 	// conditions has one condition, Ready.
 	// +listType=map
@@ -94,7 +94,7 @@ type RewardEnvironmentStatus struct {
 	// probedGeneration is the spec that digest, tasks, splits, canaryReward and probeTime are of.
 	// +optional
 	ProbedGeneration *int64 `json:"probedGeneration,omitempty"`
-	// digest is the digest of the spec and of what it resolved to; runs pin it.
+	// digest is the digest of the spec and of its resolved references. Runs pin it.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Digest string `json:"digest,omitempty"`

@@ -17,7 +17,7 @@ const (
 	TrainOnMarked        TrainOn = "Marked"
 )
 
-// Normalization is what the weights of an example sum up to.
+// Normalization selects the sum of the weights of an example.
 // +kubebuilder:validation:Enum=PerExample;PerToken
 type Normalization string
 
@@ -27,7 +27,7 @@ const (
 	NormalizationPerToken   Normalization = "PerToken"
 )
 
-// Supervised is what a run of mode Supervise trains on: rows with the columns messages, prompt and completion, or text.
+// Supervised has the rows of a run of mode Supervise, with the columns messages, prompt and completion, or text.
 type Supervised struct {
 	// dataset is where the rows are. The run trains on the split train; prompt, systemPrompt and examples make prompts for
 	// policies and are not used here.
@@ -51,7 +51,7 @@ type Supervised struct {
 	// +kubebuilder:validation:Maximum=10000000
 	// +optional
 	MaxTokens *int32 `json:"maxTokens,omitempty"`
-	// normalization is what the weights of a row sum up to: PerExample to 1, whatever its length, PerToken to the number
+	// normalization selects the sum of the weights of a row: PerExample 1, whatever its length, PerToken the number
 	// of its tokens. (tinker-cookbook: reduction mean and none.)
 	// +kubebuilder:default=PerExample
 	// +optional

@@ -19,10 +19,10 @@ const (
 	ConditionComplete = "Complete"
 	// ConditionFailed says that the run has failed. It makes no further attempts unless spec.retryGeneration is increased.
 	ConditionFailed = "Failed"
-	// ConditionRecording says that the artifact store and the services of spec.tracking take what the run writes. Only
+	// ConditionRecording says that the artifact store and the services of spec.tracking accept the run's records. Only
 	// runs with spec.artifacts or spec.tracking have it.
 	ConditionRecording = "Recording"
-	// ConditionReady sums up for Flux and kstatus: the run does what the spec asks for.
+	// ConditionReady is the summary for Flux and kstatus: the run follows its spec.
 	ConditionReady = "Ready"
 	// ConditionStalled says that the run requires intervention: it makes no progress until somebody acts.
 	ConditionStalled = "Stalled"

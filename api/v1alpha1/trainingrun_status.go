@@ -5,9 +5,9 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// TrainingRunStatus is what is known of the run. Its metrics are rounded to four digits.
+// TrainingRunStatus is the observed state of the run. Its metrics are rounded to four digits.
 type TrainingRunStatus struct {
-	// conditions are what machines should read.
+	// conditions are the conditions of the run, for programs.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
@@ -46,7 +46,7 @@ type TrainingRunStatus struct {
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// settingsFixed says whether model, tinker.baseURL, environments, algorithm and initFrom can no longer be changed,
 	// since a step was committed with them, or an evaluation completed; algorithm.steps and epochs may still be raised.
-	// Until then the next attempt starts with what was changed.
+	// Until then the next attempt starts with changed settings.
 	// +optional
 	SettingsFixed *bool `json:"settingsFixed,omitempty"`
 	// completionTime is when the run became Complete or Failed.
@@ -112,7 +112,8 @@ type TrainingRunStatus struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	// +optional
 	PendingChanges []string `json:"pendingChanges,omitempty"`
-	// capabilities is what the endpoint supports, as the first attempt found, or another run at the same endpoint.
+	// capabilities are the operations that the endpoint supports, found by the first attempt, or by another run at the
+	// same endpoint.
 	// +optional
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
 	// tokenizerSHA256 is the digest of the tokenizer's file that the run began with; another file is refused.
@@ -327,7 +328,8 @@ type Usage struct {
 	// the endpoint refuses.
 	// +optional
 	TrainedTokens *int64 `json:"trainedTokens,omitempty"`
-	// boughtTwiceTokens are those of trainedTokens that are in no step of the newest version, because the result was lost.
+	// boughtTwiceTokens is the part of trainedTokens that is in no step of the newest version, because the result was
+	// lost.
 	// +optional
 	BoughtTwiceTokens *int64 `json:"boughtTwiceTokens,omitempty"`
 	// judgePromptTokens is how many tokens judges read. PromptTokens and SampledTokens do not include them.
@@ -394,7 +396,7 @@ type Estimate struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +required
 	Name string `json:"name"`
-	// value is what was measured.
+	// value is the measured value.
 	// +required
 	Value float64 `json:"value"`
 	// low is the lower end of the confidence interval of 95%.

@@ -51,7 +51,7 @@ type TrainingRun struct {
 	// spec is what to train and how.
 	// +required
 	Spec TrainingRunSpec `json:"spec"`
-	// status is what is known of the run; only the operator writes it.
+	// status is the observed state of the run. Only the operator writes it.
 	// +optional
 	Status TrainingRunStatus `json:"status,omitzero"`
 }
@@ -64,7 +64,7 @@ type TrainingRunList struct {
 	Items           []TrainingRun `json:"items"`
 }
 
-// Mode selects what a run does.
+// Mode selects the kind of a run.
 // +kubebuilder:validation:Enum=Train;Supervise;Evaluate
 type Mode string
 
@@ -95,7 +95,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.budget) || !(has(self.budget.tokens) || has(self.budget.usd)) || has(self.artifacts)",message="budget.tokens and budget.usd need artifacts, which keep what was used over restarts: give artifacts, or limit budget.activeSeconds alone"
 // +kubebuilder:validation:XValidation:rule="!has(self.tracking) || !has(self.tracking.tensorboard) || has(self.artifacts)",message="tracking.tensorboard needs artifacts, which keep the event files: give artifacts, or remove tracking.tensorboard"
 type TrainingRunSpec struct {
-	// mode selects what the run does. Train trains on environments by algorithm. Supervise trains on the rows of
+	// mode selects the kind of the run. Train trains on environments by algorithm. Supervise trains on the rows of
 	// supervised.dataset. Evaluate samples evaluation.environments once, and is complete. Fixed once a step is committed.
 	// +kubebuilder:default=Train
 	// +optional
@@ -107,7 +107,7 @@ type TrainingRunSpec struct {
 	// tinker is the endpoint that samples and trains.
 	// +required
 	Tinker Tinker `json:"tinker"`
-	// environments are what the run trains on, keyed by name; their order means nothing. Without
+	// environments are trained on, keyed by name; their order means nothing. Without
 	// weights all tasks form one pool. Fixed once a step is committed.
 	// +listType=map
 	// +listMapKey=name
@@ -117,7 +117,7 @@ type TrainingRunSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() > 1 || self.all(e, !has(e.onUnavailable) || e.onUnavailable == 'Wait')",message="onUnavailable: Skip trains on the other environments, but this is the only one: add another, or remove the setting"
 	// +optional
 	Environments []TrainingEnvironment `json:"environments,omitempty"`
-	// supervised is what a run of mode Supervise trains on. Fixed once a step is committed.
+	// supervised has the rows that a run of mode Supervise trains on. Fixed once a step is committed.
 	// +optional
 	Supervised *Supervised `json:"supervised,omitempty"`
 	// algorithm is how groups of episodes become optimizer steps. Modes Train and Supervise need it; of its fields, mode
@@ -173,7 +173,7 @@ type TrainingRunSpec struct {
 	// learner's next attempt.
 	// +optional
 	Tracking *tracking.Tracking `json:"tracking,omitempty"`
-	// budget is what the run may use, in tokens, dollars or time; without it there is no limit. A limit that is raised
+	// budget limits the run in tokens, dollars or time; without it there is no limit. A limit that is raised
 	// takes effect at once, also where it is reached.
 	// +optional
 	Budget *Budget `json:"budget,omitempty"`

@@ -210,7 +210,7 @@ var _ = Describe("A bad RewardEnvironment", func() {
 		Entry("a port of root", "spec: {dataset: null, reward: null, ors: {server: {image: a, port: 80}}}",
 			"spec.ors.server.port", "greater than or equal to 1024"),
 		Entry("the worker's port", "spec: {dataset: null, reward: null, ors: {server: {image: a, port: 8081}}}",
-			"spec.ors.server.port", "port 8081 is that of the worker"),
+			"spec.ors.server.port", "port 8081 belongs to the worker"),
 		Entry("a way of delivery", "spec: {dataset: null, reward: null, ors: {url: 'http://a', secretDelivery: Mail}}",
 			"spec.ors.secretDelivery", "supported values"),
 		Entry("shared that is not a boolean", "spec: {dataset: null, reward: null, ors: {server: {image: a, shared: Once}}}",

@@ -29,15 +29,16 @@ const (
 // Advantage is how rewards become advantages.
 // +kubebuilder:validation:XValidation:rule="!has(self.baseline) || !has(self.scale) || self.baseline != 'LeaveOneOut' || self.scale == 'None'",message="baseline LeaveOneOut is GroupMean times n/(n-1) for a group of n, a factor that scale GroupStd or BatchStd divides out again: set baseline to GroupMean, or scale to None"
 type Advantage struct {
-	// baseline is what is subtracted. LeaveOneOut needs scale None.
+	// baseline is subtracted from rewards. LeaveOneOut needs scale None.
 	// +kubebuilder:default=GroupMean
 	// +optional
 	Baseline Baseline `json:"baseline,omitempty"`
-	// scale is what the difference is divided by.
+	// scale divides the difference.
 	// +kubebuilder:default=None
 	// +optional
 	Scale Scale `json:"scale,omitempty"`
-	// ddof is what the standard deviation divides by: members less this number (0 population, 1 sample).
+	// ddof is the delta degrees of freedom of the standard deviation: the divisor is members less ddof (0 population, 1
+	// sample).
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +kubebuilder:default=0
@@ -48,13 +49,13 @@ type Advantage struct {
 // RoleAdvantage is how the rewards of one role become advantages. What is not given is as in algorithm.advantage.
 // +kubebuilder:validation:MinProperties=1
 type RoleAdvantage struct {
-	// baseline is what is subtracted. Defaults to algorithm.advantage.baseline.
+	// baseline is subtracted from rewards. Defaults to algorithm.advantage.baseline.
 	// +optional
 	Baseline Baseline `json:"baseline,omitempty"`
-	// scale is what the difference is divided by. Defaults to algorithm.advantage.scale.
+	// scale divides the difference. Defaults to algorithm.advantage.scale.
 	// +optional
 	Scale Scale `json:"scale,omitempty"`
-	// ddof is what the standard deviation divides by: rewards less this number (0 population, 1 sample). Defaults to
+	// ddof is subtracted from the number of rewards in the standard deviation (0 population, 1 sample). Defaults to
 	// algorithm.advantage.ddof.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
@@ -125,7 +126,7 @@ type Loss struct {
 	ClipHigh *float64 `json:"clipHigh,omitempty"`
 }
 
-// ConstantGroupPolicy is what becomes of a group whose rewards are all equal.
+// ConstantGroupPolicy selects the treatment of a group whose rewards are all equal.
 // +kubebuilder:validation:Enum=Keep;Drop
 type ConstantGroupPolicy string
 
@@ -135,7 +136,7 @@ const (
 	DropConstantGroups ConstantGroupPolicy = "Drop"
 )
 
-// DroppedGroupPolicy is what a batch does about a group that was dropped.
+// DroppedGroupPolicy selects a batch's reaction to a group that was dropped.
 // +kubebuilder:validation:Enum=Refill;Shrink
 type DroppedGroupPolicy string
 
@@ -183,9 +184,9 @@ type Algorithm struct {
 	// +optional
 	Loss Loss `json:"loss,omitzero"`
 	// grouping is which trajectories are compared with each other to get advantages. Each conversation of an episode is a
-	// trajectory with rewards of its own. Trajectory compares those of one role in all episodes of a task; Step compares
-	// their replies of one index, each with its own reward; Episode compares the trajectories of one episode. It is
-	// grouping_level of rLLM.
+	// trajectory with rewards of its own. Trajectory compares the rewards of one role in all episodes of a task; Step
+	// compares their replies of one index, each with its own reward; Episode compares the trajectories of one episode. It
+	// is grouping_level of rLLM.
 	// +kubebuilder:default=Trajectory
 	// +optional
 	Grouping Grouping `json:"grouping,omitempty"`
@@ -211,13 +212,13 @@ type Algorithm struct {
 	// +kubebuilder:default=0
 	// +optional
 	Lag int32 `json:"lag,omitempty"`
-	// constantGroups is what becomes of a group whose rewards are all equal; kept, it costs
+	// constantGroups selects the treatment of a group whose rewards are all equal; kept, it costs
 	// tokens and has no advantage. Groups are those that grouping forms; a task all of whose groups are constant is
 	// dropped.
 	// +kubebuilder:default=Keep
 	// +optional
 	ConstantGroups ConstantGroupPolicy `json:"constantGroups,omitempty"`
-	// onDroppedGroup is what a batch does about a group that was dropped: take further tasks
+	// onDroppedGroup selects a batch's reaction to a group that was dropped: take further tasks
 	// until it is full, or train smaller.
 	// +kubebuilder:default=Refill
 	// +optional
@@ -231,7 +232,7 @@ type Algorithm struct {
 // between the log-probability under the policy and that under the reference, less a token's own difference. It is that
 // of tinker-cookbook.
 type KL struct {
-	// coefficient is what the penalty is multiplied by. (tinker-cookbook: kl_penalty_coef; rLLM: kl_beta.)
+	// coefficient is the factor of the penalty. (tinker-cookbook: kl_penalty_coef; rLLM: kl_beta.)
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=100

@@ -20,7 +20,7 @@ type Teacher struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^tinker://.+/sampler_weights/.+$')",message="checkpoint must name sampler weights, tinker://RUN/sampler_weights/NAME, since a training state cannot be sampled"
 	// +optional
 	Checkpoint string `json:"checkpoint,omitempty"`
-	// coefficient is what the difference is multiplied by. Defaults to 1. (tinker-cookbook: kl_penalty_coef.)
+	// coefficient is the factor of the difference. Defaults to 1. (tinker-cookbook: kl_penalty_coef.)
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=100

@@ -50,9 +50,9 @@ type Agent struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	Fields []string `json:"fields,omitempty"`
-	// network is what the agent's processes reach: Gateway is the models alone; Open is what the pod reaches. Gateway
-	// needs execution.isolation.minimum, by default Landlock; with Process it takes what the kernel has. Without that no
-	// agent starts, and the condition Ready says what is missing.
+	// network limits the connections of the agent's processes: Gateway to the models alone, Open to those of the pod.
+	// Gateway needs execution.isolation.minimum, by default Landlock; with Process it takes what the kernel has. Without
+	// that no agent starts, and the condition Ready names the missing isolation.
 	// +kubebuilder:default=Gateway
 	// +optional
 	Network AgentNetwork `json:"network,omitempty"`
@@ -60,7 +60,7 @@ type Agent struct {
 	// +kubebuilder:default={}
 	// +optional
 	Reward AgentReward `json:"reward,omitzero"`
-	// unsupported says what becomes of requests with an option that the gateway does not have, such as response_format:
+	// unsupported selects the answer to requests with an option that the gateway does not have, such as response_format:
 	// Ignore counts it and answers, Refuse is an error for the agent.
 	// +kubebuilder:default=Ignore
 	// +optional
@@ -115,7 +115,7 @@ const (
 	RewardFromAgent   RewardSource = "Agent"
 )
 
-// AgentNetwork is what the processes of an agent reach.
+// AgentNetwork limits the connections of an agent's processes.
 // +kubebuilder:validation:Enum=Gateway;Open
 type AgentNetwork string
 
@@ -125,7 +125,7 @@ const (
 	NetworkOpen    AgentNetwork = "Open"
 )
 
-// UnsupportedOptions says what becomes of requests with an option that the gateway does not have.
+// UnsupportedOptions selects the answer to requests with an option that the gateway does not have.
 // +kubebuilder:validation:Enum=Ignore;Refuse
 type UnsupportedOptions string
 

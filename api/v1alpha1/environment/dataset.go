@@ -145,12 +145,12 @@ type JSONL struct {
 
 // PromptExample is a prompt with the reply to it.
 type PromptExample struct {
-	// prompt is what the user says.
+	// prompt is the message of the user.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384
 	// +required
 	Prompt string `json:"prompt"`
-	// reply is what the assistant answers.
+	// reply is the answer of the assistant.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384
 	// +required
@@ -161,7 +161,7 @@ type PromptExample struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.from) || !has(self.source)",message="give source (the data's own split or file) or from (another split of this list), not both"
 // +kubebuilder:validation:XValidation:rule="!has(self.from) || !has(self.sha256)",message="sha256 belongs to the split that has the source: remove it here"
 type DataSplit struct {
-	// name is what runs choose it by.
+	// name is the name by which runs choose it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required

@@ -15,7 +15,7 @@ type FunctionImage struct {
 	// +kubebuilder:default=Worker
 	// +optional
 	Placement Placement `json:"placement,omitempty"`
-	// isolation is what has to keep programs that a policy wrote from everything else.
+	// isolation is the least isolation of programs that a policy wrote.
 	// +optional
 	Isolation *Isolation `json:"isolation,omitempty"`
 }

@@ -47,7 +47,7 @@ type ToolUse struct {
 	// QwenXML is <function=NAME> with parameters between them. Without it, calls are written as model.renderer has them.
 	// +optional
 	Dialect ToolDialect `json:"dialect,omitempty"`
-	// parseErrors is what becomes of replies that break the model's format, such as a call that cannot be
+	// parseErrors selects the treatment of replies that break the model's format, such as a call that cannot be
 	// read.
 	// +kubebuilder:default={}
 	// +optional
@@ -82,9 +82,9 @@ const (
 	MaskParseErrors TrainParseErrors = "Mask"
 )
 
-// ParseErrors is what becomes of replies that break the model's format.
+// ParseErrors selects the treatment of replies that break the model's format.
 type ParseErrors struct {
-	// maxConsecutive in a row are answered with what is wrong; one more ends the episode.
+	// maxConsecutive in a row are answered with the error; one more ends the episode.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	// +kubebuilder:default=2
@@ -122,7 +122,7 @@ type SolverJudge struct {
 	// 1; its first match counts. Without it, what <answer> tags hold.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="''.matches(self) in [true, false]",message="does not compile: correct the regular expression; its syntax is that of RE2"
+	// +kubebuilder:validation:XValidation:rule="''.matches(self) in [true, false]",message="does not compile: correct the regular expression; it has the syntax of RE2"
 	// +kubebuilder:validation:XValidation:rule="self.contains('(')",message="answerPattern needs a group in parentheses, which is the answer"
 	// +optional
 	AnswerPattern string `json:"answerPattern,omitempty"`

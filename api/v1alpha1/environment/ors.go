@@ -97,7 +97,7 @@ type ServerImage struct {
 	// port is the port that it listens on; it also is in the container's variable PORT. The servers of one run need
 	// different ones.
 	// +kubebuilder:validation:Minimum=1024
-	// +kubebuilder:validation:XValidation:rule="self != 8081",message="port 8081 is that of the worker, which runs in the same pod: choose another"
+	// +kubebuilder:validation:XValidation:rule="self != 8081",message="port 8081 belongs to the worker, which runs in the same pod: choose another"
 	// +kubebuilder:validation:Maximum=65535
 	// +kubebuilder:default=8080
 	// +optional

@@ -28,7 +28,7 @@ type Python struct {
 	// +kubebuilder:validation:Maximum=3600
 	// +optional
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
-	// onError is the reward where the function raises, or returns what is no reward. Without it that is a fault, and the
+	// onError is the reward where the function raises, or returns no reward. Without it, this is a fault, and the
 	// member is left out.
 	// +optional
 	OnError *float64 `json:"onError,omitempty"`

@@ -97,7 +97,7 @@ type RewardRule struct {
 	// countdown asks for an expression that makes the field target of all numbers of the field nums.
 	// +optional
 	Countdown *Countdown `json:"countdown,omitempty"`
-	// math compares what the reply's last \boxed{} contains with the row's answer: numbers, fractions and expressions.
+	// math compares the content of the reply's last \boxed{} with the row's answer: numbers, fractions and expressions.
 	// +optional
 	Math *Math `json:"math,omitempty"`
 	// gsm8k compares the reply's number with that behind #### in the row's answer.
@@ -128,8 +128,8 @@ type ExactMatch struct {
 	// AnswerTag, which is the content of the last <answer>...</answer>. Defaults to LastInteger.
 	// +optional
 	Part ExactMatchPart `json:"part,omitempty"`
-	// normalize is what the comparison of texts ignores: Case, Space (how much of it is between words), Punctuation,
-	// Articles (a, an, the). Space at both ends is always ignored.
+	// normalize lists the differences that the comparison of texts ignores: Case, Space (how much of it is between
+	// words), Punctuation, Articles (a, an, the). Space at both ends is always ignored.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
@@ -149,7 +149,7 @@ const (
 	PartAnswerTag   ExactMatchPart = "AnswerTag"
 )
 
-// Normalization is what a comparison of texts ignores.
+// Normalization is a difference that a comparison of texts ignores.
 // +kubebuilder:validation:Enum=Case;Space;Punctuation;Articles
 type Normalization string
 
@@ -167,7 +167,7 @@ type Regex struct {
 	// group of the last match contains must be the row's answer.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="''.matches(self) in [true, false]",message="does not compile: correct the regular expression; its syntax is that of RE2"
+	// +kubebuilder:validation:XValidation:rule="''.matches(self) in [true, false]",message="does not compile: correct the regular expression; it has the syntax of RE2"
 	// +required
 	Pattern string `json:"pattern"`
 }
@@ -190,15 +190,15 @@ type Countdown struct {
 	Strict *bool `json:"strict,omitempty"`
 }
 
-// Math compares what is boxed with the row's answer.
+// Math compares the boxed text with the row's answer.
 type Math struct {
 	// grader is Builtin, or MathVerify, the Python package math-verify, which the image of execution has; it runs in the
-	// container of what a policy wrote. Defaults to Builtin.
+	// container of programs that a policy wrote. Defaults to Builtin.
 	// +optional
 	Grader MathGrader `json:"grader,omitempty"`
 }
 
-// MathGrader is what compares mathematical answers.
+// MathGrader compares mathematical answers.
 // +kubebuilder:validation:Enum=Builtin;MathVerify
 type MathGrader string
 

@@ -71,7 +71,7 @@ type TinkerJudge struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^tinker://[^/]+/sampler_weights/[^/]+$')",message="must be sampler weights, tinker://RUN/sampler_weights/NAME"
 	// +optional
 	Checkpoint string `json:"checkpoint,omitempty"`
-	// renderer is the renderer of the judge's prompts; without it, that of the model.
+	// renderer is the renderer of the judge's prompts. Defaults to the model's renderer.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional

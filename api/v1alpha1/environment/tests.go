@@ -34,8 +34,8 @@ type Tests struct {
 	// +kubebuilder:validation:Maximum=600
 	// +optional
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
-	// memory is what a program may have. As many run at once as the container's limit of memory holds, up to 16. Defaults
-	// to 256Mi.
+	// memory is the memory limit of a program. As many run at once as the container's limit of memory holds, up to 16.
+	// Defaults to 256Mi.
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).compareTo(quantity('16Mi')) >= 0",message="must be a quantity of at least 16Mi, such as 256Mi: an interpreter needs as much"
 	// +optional
@@ -49,7 +49,7 @@ type TestLanguage string
 // TestPython has programs in Python.
 const TestPython TestLanguage = "Python"
 
-// TestScore is what tests earn.
+// TestScore selects the reward of passed tests.
 // +kubebuilder:validation:Enum=All;Fraction
 type TestScore string
 
@@ -66,7 +66,7 @@ func (t *Tests) setDefaults() {
 	t.Memory = cmp.Or(t.Memory, "256Mi")
 }
 
-// Isolation is what has to keep programs of a policy from everything else.
+// Isolation is the least isolation of programs of a policy.
 type Isolation struct {
 	// minimum is Process, Landlock or RuntimeClass. Process is limits and no sockets. Landlock also bounds the files that
 	// a program reads and writes; it needs Linux 5.13 or later. RuntimeClass is gVisor. With less than that nothing runs,
@@ -79,7 +79,7 @@ type Isolation struct {
 // +kubebuilder:validation:Enum=Process;Landlock;RuntimeClass
 type IsolationLevel string
 
-// The levels of isolation, each of which has what the one before it has.
+// The levels of isolation, each of which includes the level before it.
 const (
 	IsolationProcess      IsolationLevel = "Process"
 	IsolationLandlock     IsolationLevel = "Landlock"
@@ -94,12 +94,12 @@ func (i *Isolation) Level() IsolationLevel {
 	return cmp.Or(i.Minimum, IsolationLandlock)
 }
 
-// RunsPrograms reports whether a rule evaluates what a policy wrote.
+// RunsPrograms reports whether a rule runs programs of a policy.
 func (r *RewardRule) RunsPrograms() bool {
 	return r.Tests != nil || r.Math != nil && r.Math.Grader == MathVerify
 }
 
-// RunsPrograms reports whether a reward evaluates what a policy wrote.
+// RunsPrograms reports whether a reward runs programs of a policy.
 func (r *Reward) RunsPrograms() bool {
 	for _, rule := range r.Rules() {
 		if rule.RunsPrograms() {

@@ -48,7 +48,7 @@ type Sampling struct {
 // SharesPrompt reports whether the first prompt of a task is bought once for its group.
 func (s *Sampling) SharesPrompt() bool { return s.SharedPrompt != nil && *s.SharedPrompt }
 
-// LimitPolicy is what becomes of an episode that a limit ended.
+// LimitPolicy selects the result of an episode that a limit ended.
 // +kubebuilder:validation:Enum=Grade;Zero;Exclude
 type LimitPolicy string
 
@@ -89,7 +89,7 @@ type Limits struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	EpisodeSeconds int32 `json:"episodeSeconds,omitempty"`
-	// onLimit is what becomes of an episode that a limit ended: graded as it stands, reward at
+	// onLimit selects the result of an episode that a limit ended: graded as it stands, reward at
 	// most 0, or left out of the group. Defaults to Grade, or to the
 	// value of the entry of evaluation.environments[].inheritFrom.
 	// +optional

@@ -77,7 +77,7 @@ type MLflow struct {
 	// used by itself.
 	// +optional
 	TokenSecretKeyRef *ref.SecretKey `json:"tokenSecretKeyRef,omitempty"`
-	// username is that of basic authentication.
+	// username is the user of basic authentication.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
@@ -87,7 +87,7 @@ type MLflow struct {
 	PasswordSecretKeyRef *ref.SecretKey `json:"passwordSecretKeyRef,omitempty"`
 }
 
-// Key returns what names the token or password; nil for a server without authentication.
+// Key returns the reference to the token or password; nil for a server without authentication.
 func (m *MLflow) Key() *ref.SecretKey {
 	if m.TokenSecretKeyRef != nil {
 		return m.TokenSecretKeyRef
@@ -130,7 +130,7 @@ type WandB struct {
 	// +kubebuilder:default="https://api.wandb.ai"
 	// +optional
 	BaseURL string `json:"baseURL,omitempty"`
-	// tags are those of the run.
+	// tags are the tags of the run at the tracker.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1

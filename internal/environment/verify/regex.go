@@ -27,7 +27,7 @@ type Regex struct {
 func NewRegex(pattern string) (*Regex, error) {
 	compiled, err := regexp.Compile(pattern)
 	if err != nil {
-		return nil, fmt.Errorf("pattern does not compile: %w; correct it, its syntax is that of RE2", err)
+		return nil, fmt.Errorf("pattern does not compile: %w; correct it, it has the syntax of RE2", err)
 	}
 	return &Regex{pattern: compiled, group: compiled.SubexpIndex(answerGroup)}, nil
 }
