@@ -109,3 +109,18 @@ func TestFieldsOfEmbeddedCRDs(t *testing.T) {
 		t.Errorf("RewardEnvironment has %d fields, want at least 100", n)
 	}
 }
+
+// TestDefinitionsFitClientSideApply bounds each definition: client-side apply keeps it in an annotation of at most 256
+// KiB. hack/verify.sh runs it.
+func TestDefinitionsFitClientSideApply(t *testing.T) {
+	const most = 200_000
+	for name, data := range map[string][]byte{"rewardenvironments": crd.RewardEnvironments, "trainingruns": crd.TrainingRuns} {
+		compact, err := yaml.YAMLToJSON(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(compact) > most {
+			t.Errorf("the definition of %s has %d bytes as compact JSON, at most %d are permitted", name, len(compact), most)
+		}
+	}
+}
