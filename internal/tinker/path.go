@@ -49,8 +49,18 @@ func (p Path) String() string {
 // CheckpointID returns KIND/NAME, which is the checkpoint's id in listings and REST endpoints.
 func (p Path) CheckpointID() string { return string(p.Kind) + "/" + p.Name }
 
-// ParsePath parses tinker://RUN/KIND/NAME. Run and name consist of visible ASCII without / ? # % and \.
+// ParsePath parses the path of a state or of sampler weights, tinker://RUN/KIND/NAME. Run and name consist of visible
+// ASCII without / ? # % and \.
 func ParsePath(s string) (Path, error) {
+	p, err := ParseCheckpoint(s)
+	if err == nil && p.Kind == KindExternal {
+		return Path{}, fmt.Errorf("path %q is neither of kind %s nor of kind %s", s, KindState, KindSampler)
+	}
+	return p, err
+}
+
+// ParseCheckpoint is ParsePath for checkpoints of all kinds, external weights included.
+func ParseCheckpoint(s string) (Path, error) {
 	rest, ok := strings.CutPrefix(s, pathScheme)
 	if !ok {
 		return Path{}, fmt.Errorf("path %q does not start with %s", s, pathScheme)
@@ -60,7 +70,7 @@ func ParsePath(s string) (Path, error) {
 		return Path{}, fmt.Errorf("path %q does not have the form %sRUN/KIND/NAME", s, pathScheme)
 	}
 	p := Path{Run: parts[0], Kind: Kind(parts[1]), Name: parts[2]}
-	if p.Kind != KindState && p.Kind != KindSampler {
+	if p.Kind != KindState && p.Kind != KindSampler && p.Kind != KindExternal {
 		return Path{}, fmt.Errorf("path %q is neither of kind %s nor of kind %s", s, KindState, KindSampler)
 	}
 	if !isPathPart(p.Run) || !isPathPart(p.Name) {

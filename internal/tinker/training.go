@@ -192,7 +192,6 @@ type SaveSamplerRequest struct {
 }
 
 // SaveExternalRequest is the body of POST save_weights_external, which saves weights in the format of other programs.
-// Package client never sends it.
 type SaveExternalRequest struct {
 	ModelID string `json:"model_id"`
 	// Path is a name without slashes.

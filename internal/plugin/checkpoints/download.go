@@ -28,7 +28,8 @@ import (
 
 const downloadHelp = `kubectl tinker checkpoints download fetches the adapter of a checkpoint in the format of
 PEFT, adapter_model.safetensors and
-adapter_config.json, from the endpoint of the run. Without --step and --best it is the newest checkpoint.
+adapter_config.json, from the endpoint of the run. Without --step and --best it is the newest checkpoint. An endpoint that
+exports adapters loads the state into a new model first; others serve archives.
 
 The API key comes from the variable TINKER_API_KEY, or from the run's Secret if you may read it. An endpoint that only
 pods reach needs a forwarded port, which --base-url names. A download that was interrupted is continued by the same
@@ -92,20 +93,17 @@ func (f downloadFlags) download(ctx context.Context, env cli.IO, from Endpoint, 
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("making the folder of the adapter: %w", err)
 	}
-	// Some servers have the adapter in the archive of the sampler weights, others in that of the training state.
+	d := &adapterDownload{env: env, from: from, folder: folder, model: run.Spec.Model.Name}
 	var errs []error
-	for _, path := range []string{chosen.Sampler, chosen.State} {
-		if path == "" {
-			continue
-		}
-		files, err := fetch(ctx, env, from, path, folder, run.Spec.Model.Name)
+	for _, way := range d.ways(ctx, chosen) {
+		files, err := way.fetch(ctx, way.path)
 		if err == nil {
 			for _, file := range files {
 				fmt.Fprintf(env.Stdout, "%s  %s\n", file.SHA256, file.Path)
 			}
 			return nil
 		}
-		errs = append(errs, fmt.Errorf("downloading %s: %w", path, err))
+		errs = append(errs, fmt.Errorf("downloading %s: %w", way.path, err))
 		if !otherMayHave(err) {
 			break
 		}
@@ -119,7 +117,7 @@ func (f downloadFlags) download(ctx context.Context, env cli.IO, from Endpoint, 
 	return errors.Join(errs...)
 }
 
-// otherMayHave reports whether the other archive of a checkpoint may have what this one lacks.
+// otherMayHave reports whether another way to download a checkpoint may succeed where this one has failed.
 func otherMayHave(err error) bool {
 	if errors.Is(err, archive.ErrNoAdapter) {
 		return true
@@ -131,59 +129,113 @@ func otherMayHave(err error) bool {
 	return false
 }
 
-// fetch downloads one archive and installs its adapter, which is one of the model.
-func fetch(ctx context.Context, env cli.IO, from Endpoint, path, folder,
-	model string) ([]archive.File, error) {
-	report := func(message string) { fmt.Fprintf(env.Stderr, "%s: %s\n", path, message) }
+// adapterDownload downloads the adapter of one checkpoint of a model into a folder.
+type adapterDownload struct {
+	env           cli.IO
+	from          Endpoint
+	folder, model string
+}
+
+// way is a way to get the adapter of a checkpoint.
+type way struct {
+	path  string
+	fetch func(ctx context.Context, path string) ([]archive.File, error)
+}
+
+// ways lists the ways to try. Servers of newer versions export a state as external weights. Of the others, some have the
+// adapter in the archive of the sampler weights, and some in the archive of the state.
+func (d *adapterDownload) ways(ctx context.Context, chosen v1alpha1.Checkpoint) []way {
+	var archives []way
+	for _, path := range []string{chosen.Sampler, chosen.State} {
+		if path != "" {
+			archives = append(archives, way{path, d.fetchArchive})
+		}
+	}
+	if chosen.State == "" {
+		return archives
+	}
+	export := way{chosen.State, d.fetchExternal}
+	if d.from.exports(ctx, chosen.State) {
+		return append([]way{export}, archives...)
+	}
+	return append(archives, export)
+}
+
+// report tells a person about the download of a path.
+func (d *adapterDownload) report(path string) func(message string) {
+	return func(message string) { fmt.Fprintf(d.env.Stderr, "%s: %s\n", path, message) }
+}
+
+// partial is the name of a file that is being downloaded, by the path of its checkpoint.
+func (d *adapterDownload) partial(kind, path string) string {
+	return filepath.Join(d.folder, fmt.Sprintf(".%s-%x%s", kind, sha256.Sum256([]byte(path)), atomicfile.Extension))
+}
+
+// lock keeps other processes from the download of a path into the folder.
+func (d *adapterDownload) lock(name string) (unlock func(), err error) {
+	lock := flock.New(name)
+	unlock = func() { _ = lock.Close() }
+	if locked, err := lock.TryLock(); err != nil || !locked {
+		unlock()
+		return nil, errors.Join(fmt.Errorf("another process downloads into %s: wait for it, or choose another folder "+
+			"with --output", d.folder), err)
+	}
+	return unlock, nil
+}
+
+// fetchArchive downloads an archive and installs its adapter.
+func (d *adapterDownload) fetchArchive(ctx context.Context, path string) ([]archive.File, error) {
+	report := d.report(path)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	api, err := from.Client(report, cancel)
+	api, err := d.from.Client(report, cancel)
 	if err != nil {
 		return nil, err
 	}
-	partial := filepath.Join(folder, fmt.Sprintf(".archive-%x%s", sha256.Sum256([]byte(path)), atomicfile.Extension))
-	lock := flock.New(partial)
-	defer func() { _ = lock.Close() }()
-	if locked, err := lock.TryLock(); err != nil || !locked {
-		return nil, errors.Join(fmt.Errorf("another process downloads into %s: wait for it, or choose another folder "+
-			"with --output", folder), err)
+	partial := d.partial("archive", path)
+	unlock, err := d.lock(partial)
+	if err != nil {
+		return nil, err
 	}
-	locate := func(ctx context.Context) (string, error) { return from.locate(ctx, api, path) }
-	downloads := &download.Client{HTTP: from.http, Tries: 5, Report: report}
+	defer unlock()
+	locate := func(ctx context.Context) (string, error) { return d.from.locate(ctx, api, path) }
+	downloads := &download.Client{HTTP: d.from.http, Tries: 5, Report: report}
 	digest, err := downloads.File(ctx, download.Source{Locate: locate}, partial)
 	if err != nil {
 		return nil, err
 	}
 	report("the archive has SHA-256 " + digest)
-	files, notice, err := install(partial, folder, model)
-	if notice != nil {
-		report(notice.Error())
-	}
+	files, err := d.install(path, func(folder string) ([]archive.File, error) { return archive.Unpack(partial, folder) })
 	return files, errors.Join(err, download.Discard(partial))
 }
 
-// install unpacks the adapter of an archive, and writes it to the folder as PEFT expects it.
-func install(name, folder, model string) (files []archive.File, notice, err error) {
-	unpacked := filepath.Join(folder, ".adapter")
+// install writes an adapter, which unpack writes to a folder, as PEFT expects it.
+func (d *adapterDownload) install(path string, unpack func(folder string) ([]archive.File, error)) ([]archive.File,
+	error) {
+	unpacked := filepath.Join(d.folder, ".adapter")
 	if err := os.RemoveAll(unpacked); err != nil {
-		return nil, nil, fmt.Errorf("removing the rest of an earlier download: %w", err)
+		return nil, fmt.Errorf("removing the rest of an earlier download: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(unpacked) }()
-	if files, err = archive.Unpack(name, unpacked); err != nil {
-		return nil, nil, err
-	}
-	converted, notice, err := peft.Convert(unpacked, model)
+	files, err := unpack(unpacked)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	converted, notice, err := peft.Convert(unpacked, d.model)
+	if err != nil {
+		return nil, err
+	}
+	if notice != nil {
+		d.report(path)(notice.Error())
 	}
 	if converted != nil {
 		files = converted
 	}
 	for i, file := range files {
-		files[i].Path = filepath.Join(folder, filepath.Base(file.Path))
+		files[i].Path = filepath.Join(d.folder, filepath.Base(file.Path))
 		if err := os.Rename(file.Path, files[i].Path); err != nil {
-			return nil, nil, fmt.Errorf("writing the adapter: %w", err)
+			return nil, fmt.Errorf("writing the adapter: %w", err)
 		}
 	}
-	return files, notice, atomicfile.SyncDir(folder)
+	return files, atomicfile.SyncDir(d.folder)
 }

@@ -35,6 +35,9 @@ type File struct {
 	SHA256 string
 }
 
+// checks accept the files of an adapter by their names.
+var checks = map[string]func(io.ReaderAt, int64) error{ConfigFile: checkConfig, TensorsFile: checkTensors}
+
 // Unpack writes the adapter of an archive into a folder. Each file is checked before it has its name, and after an
 // error none is left.
 func Unpack(name, folder string) ([]File, error) {
@@ -53,7 +56,6 @@ func Unpack(name, folder string) ([]File, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	checks := map[string]func(io.ReaderAt, int64) error{ConfigFile: checkConfig, TensorsFile: checkTensors}
 	var unpacked []File
 	for files := tar.NewReader(file); len(unpacked) < len(checks); {
 		header, err := files.Next()
@@ -71,6 +73,32 @@ func Unpack(name, folder string) ([]File, error) {
 		unpacked = append(unpacked, written)
 	}
 	return unpacked, nil
+}
+
+// Copy copies the files of an adapter, each given by its own name, into a folder. Each file is checked before it has its
+// name, and after an error none is left.
+func Copy(names map[string]string, folder string) ([]File, error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, fmt.Errorf("making the folder of the adapter: %w", err)
+	}
+	var copied []File
+	for _, base := range []string{ConfigFile, TensorsFile} {
+		written, err := copyFile(names[base], filepath.Join(folder, base), checks[base])
+		if err != nil {
+			return nil, errors.Join(err, remove(copied))
+		}
+		copied = append(copied, written)
+	}
+	return copied, nil
+}
+
+func copyFile(from, to string, check func(io.ReaderAt, int64) error) (File, error) {
+	file, err := os.Open(from)
+	if err != nil {
+		return File{}, err
+	}
+	defer file.Close()
+	return Write(to, file, check)
 }
 
 func remove(files []File) error {

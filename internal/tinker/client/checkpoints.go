@@ -104,6 +104,21 @@ func (c *Client) ArchiveURL(ctx context.Context, path string) (string, error) {
 	return found.URL, err
 }
 
+// ExternalWeights returns the URL of each file of external weights, by its name. The files can be fetched without a key
+// until the URLs expire. A checkpoint of another kind is refused with CategoryUser.
+func (c *Client) ExternalWeights(ctx context.Context, path string) (tinker.ExternalWeightsURLs, error) {
+	target, err := checkpointURL("external_weights_urls", path, "/external_weights_urls")
+	if err != nil {
+		return tinker.ExternalWeightsURLs{}, err
+	}
+	req := get("external_weights_urls", target, nil)
+	answer, err := c.do(ctx, req)
+	if err != nil {
+		return tinker.ExternalWeightsURLs{}, err
+	}
+	return decode[tinker.ExternalWeightsURLs](c.caller, req, answer)
+}
+
 func (c *Client) sendToCheckpoint(ctx context.Context, req request, path, suffix string) error {
 	var err error
 	if req.path, err = checkpointURL(req.op, path, suffix); err != nil {
@@ -114,7 +129,7 @@ func (c *Client) sendToCheckpoint(ctx context.Context, req request, path, suffix
 }
 
 func checkpointURL(op, path, suffix string) (string, error) {
-	parsed, err := tinker.ParsePath(path)
+	parsed, err := tinker.ParseCheckpoint(path)
 	if err != nil {
 		return "", &Error{Category: tinker.CategoryUser, Op: op, Err: err}
 	}

@@ -113,6 +113,14 @@ func (m *Model) SaveSampler(ctx context.Context, r SaveRequest) (*Future[tinker.
 	})
 }
 
+// SaveExternal saves the weights under a name as files in the format of PEFT, which ExternalWeights locates.
+func (m *Model) SaveExternal(ctx context.Context, r SaveRequest) (*Future[tinker.SaveResult], error) {
+	return m.save(ctx, tinker.TypeSaveExternal, func(seq int64) any {
+		return tinker.SaveExternalRequest{ModelID: m.id, Path: r.Name, SeqID: seq, TTLSeconds: r.ttl(),
+			Type: tinker.TypeSaveExternal}
+	})
+}
+
 func (m *Model) save(ctx context.Context, op string, body func(seq int64) any) (*Future[tinker.SaveResult], error) {
 	decode := func(resp response) (tinker.SaveResult, error) {
 		result, err := decodeResult[tinker.SaveResult](op)(resp)
