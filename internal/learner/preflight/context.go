@@ -12,6 +12,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // checkContext fails for a run one of whose environments may ask for more tokens than the model's context has, which
@@ -51,8 +52,7 @@ func checkUse(use use, model string, context int) error {
 }
 
 // checkTeachers fails for a run one of whose teachers may have to read more tokens than its own context has: what the
-// policy read and sampled, the teacher's system prompt, and the one token that each request samples. A checkpoint is
-// taken to have the context of the run's model.
+// policy read and sampled, the teacher's system prompt, and the one token that each request samples.
 func (c *Checker) checkTeachers(ctx context.Context, known []tinker.SupportedModel) error {
 	if len(c.File.KnownCheckpoints) > 0 {
 		return nil
@@ -61,14 +61,16 @@ func (c *Checker) checkTeachers(ctx context.Context, known []tinker.SupportedMod
 		if env.Teacher == nil {
 			continue
 		}
-		name := cmp.Or(env.Teacher.Model, c.File.Fixed.Model.Name)
+		name, err := c.teacherModel(ctx, env)
+		if err != nil {
+			return err
+		}
 		i := slices.IndexFunc(known, func(m tinker.SupportedModel) bool { return m.ModelName == name })
 		if i < 0 || known[i].MaxContextLength == 0 {
 			continue // checkScorers finds out whether the endpoint has it
 		}
 		system := 0
 		if text := env.Teacher.SystemPrompt; text != "" && c.CountSystem != nil {
-			var err error
 			if system, err = c.CountSystem(ctx, text); err != nil {
 				return fmt.Errorf("counting the tokens of environments[%s].teacher.systemPrompt: %w", env.Name, err)
 			}
@@ -80,21 +82,47 @@ func (c *Checker) checkTeachers(ctx context.Context, known []tinker.SupportedMod
 	return nil
 }
 
+// teacherModel returns the name of the teacher's base model. It is empty for a checkpoint that the endpoint does not
+// have, and the run's model for one of which the endpoint cannot tell.
+func (c *Checker) teacherModel(ctx context.Context, env contract.Environment) (string, error) {
+	if env.Teacher.Checkpoint == "" {
+		return env.Teacher.Model, nil
+	}
+	info, err := c.API.WeightsInfo(ctx, env.Teacher.Checkpoint)
+	switch client.CategoryFrom(err) {
+	case tinker.CategoryNotFound, tinker.CategoryUser:
+		return "", nil
+	case tinker.CategoryUnsupported:
+		return c.File.Fixed.Model.Name, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("asking of which model environments[%s].teacher.checkpoint is: %w", env.Name, err)
+	}
+	return cmp.Or(info.BaseModel, c.File.Fixed.Model.Name), nil
+}
+
 // checkTeacher fails for an environment whose conversations, or else first replies, may exceed the teacher's context.
 func checkTeacher(env contract.Environment, name string, system, context int) error {
-	field, read := "limits.trajectoryTokens", int(env.Limits.TrajectoryTokens)
+	field, together, read := "limits.trajectoryTokens", "", int(env.Limits.TrajectoryTokens)
 	if read == 0 {
-		field, read = "limits.promptTokens and sampling.maxTokens", int(env.Limits.PromptTokens)+int(env.Sampling.MaxTokens)
+		field, together = "limits.promptTokens and sampling.maxTokens", " together"
+		read = int(env.Limits.PromptTokens) + int(env.Sampling.MaxTokens)
 	}
-	if read+system+1 <= context {
+	room := context - system - 1
+	if read <= room {
 		return nil
 	}
-	with := ""
+	with, repair := "", fmt.Sprintf("lower %s to at most %d%s", field, room, together)
 	if system > 0 {
-		with = fmt.Sprintf(", %d of teacher.systemPrompt", system)
+		with, repair = fmt.Sprintf(", %d of teacher.systemPrompt", system), repair+", shorten teacher.systemPrompt"
+	}
+	if room < 1 {
+		repair = "shorten teacher.systemPrompt"
+	}
+	if env.Teacher.Checkpoint != "" {
+		name += ", of which the checkpoint is,"
 	}
 	return Await(problem.ContextTooShort,
 		"environments[%s].teacher may have to read %d tokens by %s%s and one more, but the context of %s has %d tokens at "+
-			"this endpoint: lower %s to at most %d together, shorten the system prompt, or choose another teacher",
-		env.Name, read, field, with, name, context, field, context-system-1)
+			"this endpoint: %s, or choose another teacher", env.Name, read, field, with, name, context, repair)
 }

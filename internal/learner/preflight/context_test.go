@@ -83,6 +83,13 @@ func TestContextLength(t *testing.T) {
 	}
 }
 
+const (
+	ofM     = "tinker://r/sampler_weights/m"
+	ofShort = "tinker://r/sampler_weights/short"
+	ofLong  = "tinker://r/sampler_weights/long"
+	ofOther = "tinker://r/sampler_weights/other"
+)
+
 // TestContextOfTeachers refuses runs whose teacher may have to read more than its own context has.
 func TestContextOfTeachers(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -102,12 +109,29 @@ func TestContextOfTeachers(t *testing.T) {
 		"a system prompt that fits": {teacher: algorithm.Teacher{Model: "short", SystemPrompt: "be good"},
 			limits: playing.Limits{TrajectoryTokens: 492}},
 		"a first reply that does not fit": {teacher: algorithm.Teacher{Model: "short"},
-			limits: playing.Limits{PromptTokens: 600}, says: []string{"limits.promptTokens and sampling.maxTokens"}},
-		"a checkpoint of the run's model": {teacher: algorithm.Teacher{Checkpoint: "tinker://r/sampler_weights/s"},
+			limits: playing.Limits{PromptTokens: 600},
+			says:   []string{"limits.promptTokens and sampling.maxTokens to at most 499 together, or choose another teacher"}},
+		"a checkpoint of the run's model": {teacher: algorithm.Teacher{Checkpoint: ofM},
 			limits: playing.Limits{TrajectoryTokens: 999}},
-		"a checkpoint with a system prompt": {
-			teacher: algorithm.Teacher{Checkpoint: "tinker://r/sampler_weights/s", SystemPrompt: "be good"},
-			limits:  playing.Limits{TrajectoryTokens: 999}, says: []string{"the context of m has 1000"}},
+		"a checkpoint with a system prompt": {teacher: algorithm.Teacher{Checkpoint: ofM, SystemPrompt: "be good"},
+			limits: playing.Limits{TrajectoryTokens: 999},
+			says:   []string{"the context of m, of which the checkpoint is, has 1000", "shorten teacher.systemPrompt"}},
+		"a system prompt longer than the context": {
+			teacher: algorithm.Teacher{Model: "short", SystemPrompt: strings.Repeat("be good ", 100)},
+			limits:  playing.Limits{TrajectoryTokens: 10},
+			says:    []string{"this endpoint: shorten teacher.systemPrompt, or choose"}},
+		"a checkpoint of a model with a shorter context": {teacher: algorithm.Teacher{Checkpoint: ofShort},
+			limits: playing.Limits{TrajectoryTokens: 500}, says: []string{"environments[e].teacher may have to read 500 tokens",
+				"the context of short, of which the checkpoint is, has 500", "limits.trajectoryTokens to at most 499"}},
+		"a checkpoint of a model with a longer context": {teacher: algorithm.Teacher{Checkpoint: ofLong},
+			limits: playing.Limits{TrajectoryTokens: 1500, PromptTokens: 10}},
+		"a checkpoint of a model that the endpoint does not list": {teacher: algorithm.Teacher{Checkpoint: ofOther},
+			limits: playing.Limits{TrajectoryTokens: 1500, PromptTokens: 10}},
+		"a checkpoint that does not exist": {teacher: algorithm.Teacher{Checkpoint: "tinker://r/sampler_weights/none"},
+			limits: playing.Limits{TrajectoryTokens: 1500, PromptTokens: 10}},
+		"a checkpoint at an endpoint that does not tell of which model it is": {
+			teacher: algorithm.Teacher{Checkpoint: "tinker://r/sampler_weights/silent"},
+			limits:  playing.Limits{TrajectoryTokens: 1000, PromptTokens: 10}, says: []string{"the context of m, of which"}},
 		"a model that the endpoint does not list": {teacher: algorithm.Teacher{Model: "other"},
 			limits: playing.Limits{TrajectoryTokens: 900}},
 		"a run that has a checkpoint": {teacher: algorithm.Teacher{Model: "short"},
@@ -116,7 +140,8 @@ func TestContextOfTeachers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := &fake{server: tinker.ServerCapabilities{SupportedModels: []tinker.SupportedModel{
 				{ModelName: "m", MaxContextLength: 1000}, {ModelName: "short", MaxContextLength: 500},
-			}}}
+				{ModelName: "long", MaxContextLength: 2000},
+			}}, bases: map[string]string{ofM: "m", ofShort: "short", ofLong: "long", ofOther: "other"}}
 			c := check(f, func(file *contract.RunFile) {
 				env := &file.Fixed.Environments[0]
 				env.Teacher, env.Limits, file.KnownCheckpoints = &tc.teacher, tc.limits, tc.known

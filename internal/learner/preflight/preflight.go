@@ -41,9 +41,10 @@ func Await(code problem.Code, format string, args ...any) error {
 	return failure.New(code, Reject(code, format, args...), "checking the endpoint")
 }
 
-// api lists the models that an endpoint serves.
+// api lists the models that an endpoint serves, and says of which of them a checkpoint is.
 type api interface {
 	Capabilities(ctx context.Context) (tinker.ServerCapabilities, error)
+	WeightsInfo(ctx context.Context, path string) (tinker.WeightsInfo, error)
 }
 
 // featureChecker checks features of an endpoint.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +36,19 @@ type fake struct {
 	digest    string
 	paused    []int
 	blocked   []string
+	// bases are the models of checkpoints.
+	bases map[string]string
+}
+
+func (f *fake) WeightsInfo(_ context.Context, path string) (tinker.WeightsInfo, error) {
+	switch base := f.bases[path]; {
+	case base != "":
+		return tinker.WeightsInfo{BaseModel: base}, nil
+	case strings.HasSuffix(path, "/silent"):
+		return tinker.WeightsInfo{}, &client.Error{Category: tinker.CategoryUnsupported}
+	default:
+		return tinker.WeightsInfo{}, &client.Error{Category: tinker.CategoryNotFound}
+	}
 }
 
 func (f *fake) Capabilities(context.Context) (tinker.ServerCapabilities, error) {
