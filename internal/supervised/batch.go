@@ -62,12 +62,14 @@ func (e *NoRowError) Error() string {
 }
 
 // Next returns the batch that begins at a cursor, which is 0 for the first batch. The same cursor gives the same batch.
-// It fails with a *NoRowError if the batch finds no usable row in a whole epoch.
+// It fails with a *NoRowError if an epoch has no usable row from its first slot to its last.
 func (b Batches) Next(ctx context.Context, cursor int64, load Load) (Batch, error) {
 	batch := Batch{First: cursor, Next: cursor}
-	for unused := int64(0); len(batch.Datums) < b.Size; batch.Next++ {
-		if unused == b.Stream.Tasks() {
-			return batch, batch.noRow(unused)
+	rows := b.Stream.Tasks()
+	epoch := (cursor + rows - 1) / rows * rows // the first slot of the first epoch that has no usable row so far
+	for ; len(batch.Datums) < b.Size; batch.Next++ {
+		if batch.Next == epoch+rows {
+			return batch, batch.noRow(rows)
 		}
 		task := b.Stream.Task(batch.Next)
 		datum, err := load(ctx, task)
@@ -75,12 +77,11 @@ func (b Batches) Next(ctx context.Context, cursor int64, load Load) (Batch, erro
 		switch {
 		case errors.As(err, &reason):
 			batch.Tombstones = append(batch.Tombstones, Tombstone{batch.Next, task, reason})
-			unused++
 		case err != nil:
 			return batch, fmt.Errorf("loading row %d of split %s: %w", task.Index+1, task.Split, err)
 		default:
 			batch.Datums, batch.Slots = append(batch.Datums, datum), append(batch.Slots, batch.Next)
-			unused = 0
+			epoch = (batch.Next + rows) / rows * rows
 		}
 	}
 	return batch, nil

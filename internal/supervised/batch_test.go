@@ -101,6 +101,20 @@ func TestBatchesEndWithoutUsableRow(t *testing.T) {
 	}
 }
 
+// TestBatchesFindTheOnlyUsableRow has one usable row, which may stand first in one epoch and last in the next: more rows
+// between its two places than an epoch has are no sign that none is usable.
+func TestBatchesFindTheOnlyUsableRow(t *testing.T) {
+	const rows = 4
+	b := newBatches(t, rows, 1)
+	for cursor := int64(0); cursor < 100*rows; {
+		batch, err := b.Next(t.Context(), cursor, numbered(0, 1, 3))
+		if err != nil || batch.Datums[0].Tokens[0] != 2 {
+			t.Fatalf("Next(%d) = %+v, %v, want row 2", cursor, batch.Datums, err)
+		}
+		cursor = batch.Next
+	}
+}
+
 func TestBatchesPassErrorsOn(t *testing.T) {
 	broken := errors.New("the disk is gone")
 	_, err := newBatches(t, 3, 2).Next(t.Context(), 0, func(context.Context, rl.Task) (supervised.Datum, error) {
