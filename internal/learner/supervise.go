@@ -15,11 +15,10 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/learner/evaluation"
 	"github.com/tinker-operator/tinker-operator/internal/learner/examples"
+	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/rl/measure"
-	"github.com/tinker-operator/tinker-operator/internal/tinker"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // readRows reads the rows of a supervised run, and decides how many steps it has.
@@ -27,7 +26,7 @@ func (b *beginning) readRows(ctx context.Context) error {
 	if b.examples == nil {
 		return nil
 	}
-	context, err := b.contextOf(ctx)
+	context, err := preflight.ContextOf(ctx, b.client, b.file.Fixed.Model.Name)
 	if err != nil {
 		return err
 	}
@@ -48,24 +47,6 @@ func (b *beginning) readRows(ctx context.Context) error {
 		p.Contents, p.Steps = reader.Contents(), b.file.Fixed.Algorithm.Steps
 	})
 	return nil
-}
-
-// contextOf returns how many tokens the endpoint trains on at once; 0 where it does not say.
-func (b *beginning) contextOf(ctx context.Context) (int, error) {
-	server, err := b.client.Capabilities(ctx)
-	switch client.CategoryFrom(err) {
-	case tinker.CategoryNotFound, tinker.CategoryUnsupported:
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("asking for capabilities: %w", err)
-	}
-	for _, model := range server.SupportedModels {
-		if model.ModelName == b.file.Fixed.Model.Name {
-			return model.MaxContextLength, nil
-		}
-	}
-	return 0, nil
 }
 
 // needsSampler reports whether the sampler weights of a version are saved. A supervised run samples only what it

@@ -5,6 +5,8 @@ package supervised
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/renderer"
@@ -50,22 +52,25 @@ func (b *Builder) Datum(data []byte) (Datum, error) {
 	if err != nil {
 		return Datum{}, err
 	}
-	return b.datum(ids, weights)
+	return b.datum(row, ids, weights)
 }
 
 // Weigh returns the ids of a row and the weight of each, before they are cut and shifted. An error is an *Unusable.
 func (b *Builder) Weigh(row Row) (ids []int32, weights []float32, err error) {
 	if row.Marks != nil && b.TrainOn != Marked {
-		return nil, nil, unusable(NotRendered, "the row gives weights to its messages, which trainOn %s ignores: "+
-			"remove them, or set trainOn to %s", b.TrainOn, Marked)
+		return nil, nil, unusable(NotRendered, "the row gives weights to its messages, which supervised.trainOn %s "+
+			"ignores: remove them, or set supervised.trainOn to %s", b.TrainOn, Marked)
 	}
 	if row.Text != "" {
 		ids, weights = b.text(row.Text)
 		return ids, weights, nil
 	}
 	example, err := b.Renderer.Example(row.Conversation, hasParts(row.Marks))
+	if errors.Is(err, renderer.ErrUnsupported) {
+		err = fmt.Errorf("%w: change the row, or set model.renderer to a format that has it", err)
+	}
 	if err != nil {
-		return nil, nil, &Unusable{NotRendered, err}
+		return nil, nil, unusable(NotRendered, "messages: %w", err)
 	}
 	if example.Contradicts && b.TrainOn == LastAssistant {
 		return nil, nil, unusable(NotRendered, "the last reply reasons, and the prompts of this renderer tell the model "+
@@ -114,17 +119,19 @@ func fill(weights []float32, weight float32) {
 	}
 }
 
-// datum cuts, shifts and normalizes an example.
-func (b *Builder) datum(ids []int32, weights []float32) (Datum, error) {
+// datum cuts, shifts and normalizes the example of a row.
+func (b *Builder) datum(row Row, ids []int32, weights []float32) (Datum, error) {
+	whole := weights
 	if b.MaxTokens > 0 && len(ids) > b.MaxTokens {
 		ids, weights = ids[:b.MaxTokens], weights[:b.MaxTokens]
 	}
 	switch {
 	case len(ids) < 2:
-		return Datum{}, unusable(Empty, "it has %d tokens, and an example has at least 2", len(ids))
+		return Datum{}, unusable(Empty, "it has %d tokens, and an example has at least 2: lengthen or remove the row",
+			len(ids))
 	case b.Context > 0 && len(ids) > b.Context:
-		return Datum{}, unusable(TooLong, "it has %d tokens, and the model's context %d: set maxTokens to cut rows",
-			len(ids), b.Context)
+		return Datum{}, unusable(TooLong, "it has %d tokens, and the model's context has %d: set supervised.maxTokens to at "+
+			"most %d, which cuts rows, or shorten the row", len(ids), b.Context, b.Context)
 	}
 	d := Datum{Tokens: ids[:len(ids)-1], Targets: ids[1:], Weights: weights[1:]}
 	total := 0.0
@@ -132,7 +139,7 @@ func (b *Builder) datum(ids []int32, weights []float32) (Datum, error) {
 		total += float64(w)
 	}
 	if total <= 0 {
-		return Datum{}, &Unusable{NoWeight, errors.New("no token has weight, of those that maxTokens leaves")}
+		return Datum{}, &Unusable{NoWeight, b.weightless(row, whole)}
 	}
 	if b.Normalization == PerExample {
 		for i := range d.Weights {
@@ -140,4 +147,27 @@ func (b *Builder) datum(ids []int32, weights []float32) (Datum, error) {
 		}
 	}
 	return d, nil
+}
+
+// weightless says why no token that is left of a row has weight. weights are those of the whole row.
+func (b *Builder) weightless(row Row, weights []float32) error {
+	messages := row.Conversation.Messages
+	isReply := func(m chat.Message) bool { return m.Role == chat.RoleAssistant }
+	switch last := len(messages) - 1; {
+	case slices.ContainsFunc(weights[1:], func(w float32) bool { return w > 0 }):
+		return fmt.Errorf("all that has weight is beyond the first %d of %d tokens: raise supervised.maxTokens, or shorten "+
+			"what comes before", b.MaxTokens, len(weights))
+	case b.TrainOn == Marked && row.Marks == nil:
+		return fmt.Errorf("messages: no message has a weight: give some weight or trainable, or set supervised.trainOn to %s",
+			AllAssistant)
+	case b.TrainOn == Marked:
+		return errors.New("messages: all weights of messages are 0: raise one, or remove the row")
+	case b.TrainOn != All && !slices.ContainsFunc(messages, isReply):
+		return fmt.Errorf("messages: none is the assistant's: add a reply, or set supervised.trainOn to %s", All)
+	case b.TrainOn == LastAssistant && !isReply(messages[last]):
+		return fmt.Errorf("messages[%d] is the last one, and its role is %s: end with the assistant's reply, or set "+
+			"supervised.trainOn to %s", last, messages[last].Role, AllAssistant)
+	default:
+		return errors.New("no token has weight: give the reply a text, or remove the row")
+	}
 }

@@ -99,17 +99,31 @@ func TestRowsThatAreNotTrained(t *testing.T) {
 		want   string
 	}{
 		"no reply": {`{"messages": [{"role": "user", "content": "x"}]}`, nil, supervised.NoWeight,
-			"no token has weight"},
-		"the reply is cut": {sumRow, func(b *supervised.Builder) { b.MaxTokens = 12 }, supervised.NoWeight, "maxTokens"},
+			"messages: none is the assistant's: add a reply, or set supervised.trainOn to All"},
+		"a last message that is no reply": {
+			`{"messages": [{"role": "assistant", "content": "x"}, {"role": "user", "content": "y"}]}`,
+			func(b *supervised.Builder) { b.TrainOn = supervised.LastAssistant }, supervised.NoWeight,
+			"messages[1] is the last one, and its role is user: end with the assistant's reply, or set supervised.trainOn to " +
+				"AllAssistant",
+		},
+		"the reply is cut": {sumRow, func(b *supervised.Builder) { b.MaxTokens = 12 }, supervised.NoWeight,
+			"all that has weight is beyond the first 12 of 31 tokens: raise supervised.maxTokens, or shorten"},
 		"nothing is marked": {
-			sumRow, func(b *supervised.Builder) { b.TrainOn = supervised.Marked }, supervised.NoWeight, "no token has weight",
+			sumRow, func(b *supervised.Builder) { b.TrainOn = supervised.Marked }, supervised.NoWeight,
+			"no message has a weight: give some weight or trainable, or set supervised.trainOn to AllAssistant",
+		},
+		"all weights are 0": {
+			`{"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y", "trainable": false}]}`,
+			func(b *supervised.Builder) { b.TrainOn = supervised.Marked }, supervised.NoWeight,
+			"all weights of messages are 0: raise one, or remove the row",
 		},
 		"marks that are not read": {
 			`{"messages": [{"role": "assistant", "content": "x", "weight": 1}]}`, nil, supervised.NotRendered,
-			"set trainOn to Marked",
+			"set supervised.trainOn to Marked",
 		},
 		"longer than the context": {
-			sumRow, func(b *supervised.Builder) { b.Context = 20 }, supervised.TooLong, "31 tokens, and the model's context 20",
+			sumRow, func(b *supervised.Builder) { b.Context = 20 }, supervised.TooLong,
+			"31 tokens, and the model's context has 20: set supervised.maxTokens to at most 20",
 		},
 		"cut, but not to the context": {
 			sumRow, func(b *supervised.Builder) { b.Context, b.MaxTokens = 20, 25 }, supervised.TooLong, "25 tokens",
@@ -117,7 +131,7 @@ func TestRowsThatAreNotTrained(t *testing.T) {
 		"one token": {`{"text": "x"}`, nil, supervised.Empty, "1 tokens"},
 		"reasoning in a format without": {
 			`{"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": [{"type": "thinking", "thinking": "x"}, {"type": "text", "text": "y"}]}]}`,
-			nil, supervised.NotRendered, "no place",
+			nil, supervised.NotRendered, "no place for it: change the row, or set model.renderer",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

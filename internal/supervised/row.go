@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/tinker-operator/tinker-operator/internal/chat"
 	"github.com/tinker-operator/tinker-operator/internal/finite"
@@ -76,20 +78,48 @@ func ReadRow(data []byte) (Row, error) {
 	case first == 2:
 		return readEpisode(f.Episode)
 	case f.Text == nil:
-		return Row{}, unusable(NotRendered, "the row has none of the columns messages, prompt and completion, text, "+
-			"or episode")
+		return Row{}, unusable(NotRendered, "its columns are %s; it needs messages, prompt and completion, text, or episode: "+
+			"rename a column, or map it with supervised.dataset.fields", columnsOf(data))
 	case *f.Text == "":
-		return Row{}, unusable(Empty, "text is empty")
+		return Row{}, unusable(Empty, "text is empty: write some, or remove the row")
 	default:
 		return Row{Text: *f.Text}, nil
+	}
+}
+
+// columnsOf lists the columns of a row.
+func columnsOf(data []byte) string {
+	var columns map[string]json.RawMessage
+	if json.Unmarshal(data, &columns) != nil || len(columns) == 0 {
+		return "none"
+	}
+	return strings.Join(slices.Sorted(maps.Keys(columns)), ", ")
+}
+
+// kindOf names the kind of a JSON value that is no list.
+func kindOf(raw json.RawMessage) string {
+	switch raw[0] {
+	case '"':
+		return "text"
+	case '{':
+		return "an object"
+	case 't', 'f':
+		return "true or false"
+	default:
+		return "a number"
 	}
 }
 
 func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 func readPair(f fields) (Row, error) {
-	if !isSet(f.Prompt) || !isSet(f.Completion) {
-		return Row{}, unusable(NotRendered, "prompt and completion belong together, and one of them is missing")
+	const repair = "is missing, and prompt and completion belong together: add it, or map its column with " +
+		"supervised.dataset.fields"
+	switch {
+	case !isSet(f.Prompt):
+		return Row{}, unusable(NotRendered, "prompt "+repair)
+	case !isSet(f.Completion):
+		return Row{}, unusable(NotRendered, "completion "+repair)
 	}
 	prompt, err := asMessages(f.Prompt, chat.RoleUser)
 	if err != nil {
@@ -100,7 +130,7 @@ func readPair(f fields) (Row, error) {
 		return Row{}, unusable(NotRendered, "completion: %w", err)
 	}
 	if len(completion) == 0 {
-		return Row{}, unusable(Empty, "completion is empty")
+		return Row{}, unusable(Empty, "completion is empty: write the reply, or remove the row")
 	}
 	messages, err := json.Marshal(append(prompt, completion...))
 	if err != nil {
@@ -129,6 +159,9 @@ func asMessages(raw json.RawMessage, role string) ([]json.RawMessage, error) {
 func readMessages(messages, tools json.RawMessage) (Row, error) {
 	var row Row
 	var err error
+	if messages[0] != '[' {
+		return Row{}, unusable(NotRendered, "messages is %s, and must be a list of messages", kindOf(messages))
+	}
 	if mayBeMarked(messages) {
 		if messages, row.Marks, err = takeMarks(messages); err != nil {
 			return Row{}, &Unusable{NotRendered, err}
@@ -142,7 +175,7 @@ func readMessages(messages, tools json.RawMessage) (Row, error) {
 		return Row{}, &Unusable{NotRendered, err}
 	}
 	if len(row.Conversation.Messages) == 0 {
-		return Row{}, unusable(Empty, "messages is empty")
+		return Row{}, unusable(Empty, "messages is empty: add some, or remove the row")
 	}
 	return row, nil
 }

@@ -78,15 +78,17 @@ func TestReadRowRefuses(t *testing.T) {
 		want   string
 	}{
 		"no known column": {`{"question": "x"}`, supervised.NotRendered,
-			"none of the columns messages, prompt and completion, text, or episode"},
+			"its columns are question; it needs messages, prompt and completion, text, or episode: rename a column, or map it " +
+				"with supervised.dataset.fields"},
 		"two forms": {`{"text": "x", "messages": [{"role": "user", "content": "x"}]}`, supervised.NotRendered,
 			"several forms"},
-		"a prompt alone": {`{"prompt": "x"}`, supervised.NotRendered, "one of them is missing"},
+		"a prompt alone":     {`{"prompt": "x"}`, supervised.NotRendered, "completion is missing"},
+		"a completion alone": {`{"completion": "x"}`, supervised.NotRendered, "prompt is missing"},
 		"a prompt of a number": {`{"prompt": 3, "completion": "x"}`, supervised.NotRendered,
 			"prompt: it is neither text nor a list"},
 		"an unknown field": {`{"messages": [{"role": "user", "content": "x", "mood": "y"}]}`, supervised.NotRendered,
 			`messages[0]: unknown field "mood"`},
-		"no list": {`{"messages": "x"}`, supervised.NotRendered, "messages"},
+		"no list": {`{"messages": "x"}`, supervised.NotRendered, "messages is text, and must be a list of messages"},
 		"a negative weight": {`{"messages": [{"role": "user", "content": "x", "weight": -1}]}`, supervised.NotRendered,
 			"messages[0]: weight is -1"},
 		"a weight of text": {`{"messages": [{"role": "user", "content": "x", "weight": "1"}]}`, supervised.NotRendered,

@@ -233,8 +233,8 @@ func TestRowsThatCannotBeTrainedOn(t *testing.T) {
 		"no file":               {"", `ConfigMap "rows" does not exist, or is empty`},
 		"no reply":              {strings.Repeat(`{"messages": [{"role": "user", "content": "q"}]}`+"\n", 20), "NoWeight: 10"},
 		"a role of no format":   {strings.Repeat(`{"messages": [{"role": "critic", "content": "q"}]}`+"\n", 20), "critic"},
-		"longer than a context": {strings.Repeat(long+"\n", 20), "set maxTokens"},
-		"no known column":       {strings.Repeat(`{"question": "q"}`+"\n", 20), "none of the columns messages"},
+		"longer than a context": {strings.Repeat(long+"\n", 20), "set supervised.maxTokens to at most"},
+		"no known column":       {strings.Repeat(`{"question": "q"}`+"\n", 20), "its columns are question"},
 		"empty after the cut":   {sumRows(0, 10), "skip is 10"},
 		"empty after the filter": {strings.Repeat(`{"episode": {"outcome": "EnvironmentFault", "conversations": [{"messages": `+
 			`[{"role": "user", "text": "q"}, {"role": "assistant", "text": "a"}]}]}}`+"\n", 20), "Filtered: 10"},

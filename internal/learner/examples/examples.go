@@ -137,6 +137,11 @@ func (r *Reader) findUsable(ctx context.Context) error {
 	return err
 }
 
+// Batch returns the batch that begins at a cursor, which is 0 for the first.
+func (r *Reader) Batch(ctx context.Context, cursor int64) (supervised.Batch, error) {
+	return r.batches.Next(ctx, cursor, r.load)
+}
+
 // load reads and renders a row.
 func (r *Reader) load(ctx context.Context, task rl.Task) (supervised.Datum, error) {
 	object, err := r.data.Object(ctx, task.Split, task.Index)

@@ -76,7 +76,7 @@ func (s *Source) Run(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		batch, err := reader.batches.Next(ctx, cursor, reader.load)
+		batch, err := reader.Batch(ctx, cursor)
 		if ctx.Err() != nil {
 			return
 		}

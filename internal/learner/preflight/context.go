@@ -15,6 +15,29 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
+// lister lists the models that an endpoint serves.
+type lister interface {
+	Capabilities(ctx context.Context) (tinker.ServerCapabilities, error)
+}
+
+// ContextOf returns how many tokens an endpoint trains a model on at once; 0 where it does not say.
+func ContextOf(ctx context.Context, api lister, model string) (int, error) {
+	server, err := api.Capabilities(ctx)
+	switch client.CategoryFrom(err) {
+	case tinker.CategoryNotFound, tinker.CategoryUnsupported:
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("asking for capabilities: %w", err)
+	}
+	for _, served := range server.SupportedModels {
+		if served.ModelName == model {
+			return served.MaxContextLength, nil
+		}
+	}
+	return 0, nil
+}
+
 // checkContext fails for a run one of whose environments may ask for more tokens than the model's context has, which
 // the endpoint would refuse one sample at a time. A context of 0 is not known. A run that has a checkpoint does not
 // fail: it was accepted, and its prompts may be shorter than their limit.

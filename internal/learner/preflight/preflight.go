@@ -43,7 +43,7 @@ func Await(code problem.Code, format string, args ...any) error {
 
 // api lists the models that an endpoint serves, and says of which of them a checkpoint is.
 type api interface {
-	Capabilities(ctx context.Context) (tinker.ServerCapabilities, error)
+	lister
 	WeightsInfo(ctx context.Context, path string) (tinker.WeightsInfo, error)
 }
 

@@ -5,19 +5,24 @@ package try
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/environment/dataset/source"
 	"github.com/tinker-operator/tinker-operator/internal/learner"
 	"github.com/tinker-operator/tinker-operator/internal/learner/examples"
+	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/setup"
+	"github.com/tinker-operator/tinker-operator/internal/supervised"
 	"github.com/tinker-operator/tinker-operator/internal/version"
 )
 
@@ -29,12 +34,10 @@ func (t *trial) trainRows(ctx context.Context, file contract.RunFile) error {
 	if err != nil {
 		return err
 	}
-	loader := setup.NewLoader(t.sourceConfig(), version.UserAgent(userAgent), t.logger)
-	blocked := ""
-	if _, err := examples.Open(ctx, examples.Config{
-		File: file, Data: loader, Hub: t.hub, Logger: t.logger, Blocked: func(why string) { blocked = why },
-		Pause: func(context.Context, int) error { return fmt.Errorf("the run would wait: %s", blocked) },
-	}, "", 0); err != nil {
+	rows := t.sourceConfig()
+	rows.AnyRows = true
+	loader := setup.NewLoader(rows, version.UserAgent(userAgent), t.logger)
+	if err := t.checkRows(ctx, file, loader); err != nil {
 		return err
 	}
 	verdict := learner.Run(ctx, learner.Config{
@@ -53,6 +56,43 @@ func (t *trial) trainRows(ctx context.Context, file contract.RunFile) error {
 		return fmt.Errorf("reading metrics: %w", err)
 	}
 	return t.printRows(data)
+}
+
+// checkRows fails unless one of the rows can be trained on, and says why the steps of the trial leave rows out.
+func (t *trial) checkRows(ctx context.Context, file contract.RunFile, loader *source.Loader) error {
+	endpoint, err := t.endpoint(t.outage.observe)
+	if err != nil {
+		return err
+	}
+	length, err := preflight.ContextOf(ctx, endpoint, file.Fixed.Model.Name)
+	if err != nil {
+		return err
+	}
+	quiet := slog.New(slog.DiscardHandler) // what it logs is the error
+	blocked := ""
+	reader, err := examples.Open(ctx, examples.Config{
+		File: file, Data: loader, Hub: t.hub, Logger: quiet, Blocked: func(why string) { blocked = cmp.Or(why, blocked) },
+		Pause: func(context.Context, int) error { return fmt.Errorf("the run would wait: %s", blocked) },
+	}, "", length)
+	if err != nil {
+		return err
+	}
+	known, cursor := map[supervised.Reason]bool{}, int64(0)
+	for range t.steps {
+		batch, err := reader.Batch(ctx, cursor)
+		if err != nil {
+			return err
+		}
+		for _, left := range batch.Tombstones {
+			if reason := left.Unusable.Reason; !known[reason] {
+				known[reason] = true
+				t.progress("row %d of split %s is left out, and others for the same reason: %v", left.Task.Index+1,
+					left.Task.Split, left.Unusable.Err)
+			}
+		}
+		cursor = batch.Next
+	}
+	return nil
 }
 
 // printRows prints the rows and tokens of steps, and their negative log-likelihood.

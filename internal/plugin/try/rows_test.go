@@ -46,3 +46,85 @@ func TestTryNamesRowsThatCannotBeTrainedOn(t *testing.T) {
 		})
 	}
 }
+
+// ownRows is a supervised run on rows of a ConfigMap of its file.
+const ownRows = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: rows}
+data:
+  rows.jsonl: |
+    ROWS
+---
+apiVersion: rl.tinker-operator.dev/v1alpha1
+kind: TrainingRun
+metadata: {name: sft}
+spec:
+  mode: Supervise
+  model: {name: tinkersim/byte-136k}
+  tinker: {apiKeySecretKeyRef: {name: tinker, key: TINKER_API_KEY}}
+  supervised:
+    dataset:
+      jsonl: {configMapRef: {name: rows}}
+      splits: [{name: train, source: rows.jsonl}]
+    batchSize: 2
+    SETTINGS
+  algorithm: {epochs: 1, optimizer: {learningRate: 1.0e-4}}
+`
+
+// TestTryReadsOwnRows trains on rows of each form, and ends with the row, the field and the repair where none can be
+// trained on.
+func TestTryReadsOwnRows(t *testing.T) {
+	const reply = `{"role": "assistant", "content": "4"}`
+	long := strings.Repeat("x", 20000)
+	for name, tc := range map[string]struct {
+		row, settings string
+		// says are parts of the error; without them, the rows are trained on.
+		says []string
+	}{
+		"messages":              {row: `{"messages": [{"role": "user", "content": "2+2?"}, ` + reply + `]}`},
+		"prompt and completion": {row: `{"prompt": "2+2?", "completion": "4"}`},
+		"text":                  {row: `{"text": "Two and two is four."}`},
+		"episode": {row: `{"episode": {"outcome": "Usable", "reward": 1, "conversations": [{"messages": ` +
+			`[{"role": "user", "text": "q"}, {"role": "assistant", "text": "a"}]}]}}`},
+		"cut": {row: `{"prompt": "q", "completion": "` + long + `"}`, settings: "maxTokens: 64"},
+		"no reply": {row: `{"messages": [{"role": "user", "content": "2+2?"}]}`,
+			says: []string{" of split train", "messages: none is the assistant's", "supervised.trainOn"}},
+		"a role of no format": {row: `{"messages": [{"role": "critic", "content": "?"}, ` + reply + `]}`,
+			says: []string{" of split train", `messages: rendering message 0 of role "critic"`,
+				"the roles system, user and assistant", "model.renderer"}},
+		"longer than the context": {row: `{"prompt": "q", "completion": "` + long + `"}`,
+			says: []string{" of split train", "the model's context", "set supervised.maxTokens to at most 4096"}},
+		"no known column": {row: `{"question": "q"}`, says: []string{" of split train", "its columns are question",
+			"supervised.dataset.fields"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := strings.NewReplacer("ROWS", tc.row+"\n    "+tc.row, "SETTINGS", tc.settings).Replace(ownRows)
+			_, stderr, err := call(t, nil, file, "-f", "-", "--steps", "1")
+			if len(tc.says) == 0 {
+				if err != nil {
+					t.Errorf("%v\n%s", err, stderr)
+				}
+				return
+			}
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, part := range tc.says {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("the error lacks %q: %v", part, err)
+				}
+			}
+		})
+	}
+}
+
+// TestTrySaysWhyRowsAreLeftOut trains on one row of two.
+func TestTrySaysWhyRowsAreLeftOut(t *testing.T) {
+	rows := `{"prompt": "2+2?", "completion": "4"}` + "\n    " + `{"messages": [{"role": "user", "content": "?"}]}`
+	file := strings.NewReplacer("ROWS", rows, "SETTINGS", "").Replace(ownRows)
+	_, stderr, err := call(t, nil, file, "-f", "-", "--steps", "1")
+	const want = "row 2 of split train is left out, and others for the same reason: messages: none is the assistant's"
+	if err != nil || strings.Count(stderr, want) != 1 {
+		t.Errorf("%v, and the standard error is\n%s\nwant %q once", err, stderr, want)
+	}
+}

@@ -353,16 +353,21 @@ func (t *trial) readRenderer(ctx context.Context, file contract.RunFile) (*load.
 	return load.ForModel(ctx, t.hub, file.Fixed.Model)
 }
 
+// endpoint returns a client of the endpoint.
+func (t *trial) endpoint(observe func(client.Event)) (*client.Client, error) {
+	return client.New(client.Config{
+		BaseURL: t.url, APIKey: t.key, UserAgent: version.UserAgent(userAgent), HTTP: t.http, Logger: t.logger,
+		Observe: observe,
+	})
+}
+
 // worker makes a rollout worker.
 func (t *trial) worker(file contract.RunFile, modelRenderer *load.Renderer,
 	learner rollout.Learner) (*rollout.Worker, *client.Client, error) {
 	pressure := &rollout.Pressure{}
-	endpoint, err := client.New(client.Config{
-		BaseURL: t.url, APIKey: t.key, UserAgent: version.UserAgent(userAgent), HTTP: t.http, Logger: t.logger,
-		Observe: func(event client.Event) {
-			pressure.Observe(event)
-			t.outage.observe(event)
-		},
+	endpoint, err := t.endpoint(func(event client.Event) {
+		pressure.Observe(event)
+		t.outage.observe(event)
 	})
 	if err != nil {
 		return nil, nil, err

@@ -42,7 +42,10 @@ func newRoleColonEnd(tokens tokenizer.Tokenizer, options Options) (format.Family
 func (r *roleColonEnd) Write(out *format.Writer, at format.Place) error {
 	m := at.Message()
 	header, ok := roleNames[m.Role]
-	if !ok || len(m.Calls) > 0 || m.CallID != "" {
+	if !ok {
+		return fmt.Errorf("the format knows the roles system, user and assistant: %w", renderer.ErrUnsupported)
+	}
+	if len(m.Calls) > 0 || m.CallID != "" {
 		return renderer.ErrUnsupported
 	}
 	text, err := format.PlainText(m)
