@@ -42,6 +42,9 @@ type Config struct {
 	Data *source.Loader
 	// OpenBucket opens the URL at which a run keeps its artifacts; only such runs need it.
 	OpenBucket artifacts.OpenBucket
+	// Unattended ends the learner, after Timing.KeyPatience, for what the endpoint does not offer, where it would wait
+	// until somebody repairs that.
+	Unattended bool
 	// Now is the clock; nil for the real one.
 	Now    func() time.Time
 	Timing Timing

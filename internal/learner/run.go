@@ -26,7 +26,8 @@ func Run(ctx context.Context, config Config) contract.Verdict {
 	l := &learner{config: config, file: config.File, drain: make(chan struct{}), giveUp: make(chan struct{})}
 	l.file.Fixed.Algorithm = config.File.Algorithm()
 	l.status = report.NewStatus(l.file.Run.UID, l.file.Attempt, config.Now)
-	l.repairs = preflight.RepairWait{Status: l.status, Patience: config.Timing.KeyPatience, Now: config.Now}
+	l.repairs = preflight.RepairWait{Status: l.status, Patience: config.Timing.KeyPatience, Unattended: config.Unattended,
+		Now: config.Now}
 	err := l.run(ctx)
 	verdict := verdictOf(err)
 	if verdict.Cause == contract.CauseDrained && verdict.Reason == "" && l.wasAskedToDrain() {

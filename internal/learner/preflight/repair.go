@@ -24,7 +24,9 @@ type RepairWait struct {
 	Status status
 	// Patience is how long a problem is tried again before the learner ends.
 	Patience time.Duration
-	Now      func() time.Time
+	// Unattended says that nobody repairs anything: no problem is tried again for longer.
+	Unattended bool
+	Now        func() time.Time
 	// since is zero while there is no problem, and code is then empty.
 	since time.Time
 	code  problem.Code
@@ -49,7 +51,9 @@ func (w *RepairWait) Retries(err error) bool {
 
 // isEndless reports whether the problem is tried again for as long as it takes: another learner would know no more,
 // since the manager replaces this one when the spec changes, and it would train the step that was refused once more.
-func (w *RepairWait) isEndless() bool { return problem.Lookup(w.code).Retry == problem.Always }
+func (w *RepairWait) isEndless() bool {
+	return !w.Unattended && problem.Lookup(w.code).Retry == problem.Always
+}
 
 // Left returns how long the next try may be away: no longer than the problem is still tried again, and at most longest.
 func (w *RepairWait) Left(longest time.Duration) time.Duration {

@@ -74,8 +74,8 @@ func (f *file) parse(env cli.IO, parse func([]byte) (manifest.Manifests, error))
 		return nil, manifest.Manifests{}, fmt.Errorf("reading %s: %w", cli.InputName(f.path), err)
 	}
 	if len(all.Runs) != 1 {
-		return nil, manifest.Manifests{}, fmt.Errorf("reading %s: it has %s, want 1", cli.InputName(f.path),
-			cli.Count(len(all.Runs), "TrainingRun"))
+		return nil, manifest.Manifests{}, fmt.Errorf("reading %s: it has %s, want 1: give the runs of a chain one by "+
+			"one", cli.InputName(f.path), cli.Count(len(all.Runs), "TrainingRun"))
 	}
 	run := all.Runs[0]
 	return run, all, assign(run, f.name, f.set)

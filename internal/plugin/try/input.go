@@ -55,7 +55,8 @@ func (f flags) read(ctx context.Context, data []byte) (input, error) {
 	case 1:
 		object, in.train = all.Runs[0], f.episodes == 0 && f.environment == ""
 	default:
-		return input{}, fmt.Errorf("the file has %d TrainingRuns, want 1 at most", len(all.Runs))
+		return input{}, fmt.Errorf("the file has %d TrainingRuns, want 1 at most: give the runs of a chain one by one, "+
+			"each in a file with the RewardEnvironments that it names", len(all.Runs))
 	}
 	if in.train && f.checkpoint != "" {
 		return input{}, cli.Misused("--checkpoint names weights that play episodes: add --episodes, or name a state to " +

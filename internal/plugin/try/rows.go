@@ -21,6 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/learner/examples"
 	"github.com/tinker-operator/tinker-operator/internal/learner/preflight"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+	"github.com/tinker-operator/tinker-operator/internal/problem"
 	"github.com/tinker-operator/tinker-operator/internal/rollout/setup"
 	"github.com/tinker-operator/tinker-operator/internal/supervised"
 	"github.com/tinker-operator/tinker-operator/internal/version"
@@ -43,7 +44,7 @@ func (t *trial) trainRows(ctx context.Context, file contract.RunFile) error {
 	verdict := learner.Run(ctx, learner.Config{
 		File: file, Credentials: credentials, APIKey: t.key, UserAgent: version.UserAgent(userAgent), Identity: "try",
 		Exchange: listener, Logger: t.logger, HTTP: t.http, Hub: t.hub, Data: loader,
-		Timing: learner.Timing{KeyPatience: time.Second},
+		Timing: learner.Timing{KeyPatience: time.Second}, Unattended: true,
 	})
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -51,11 +52,27 @@ func (t *trial) trainRows(ctx context.Context, file contract.RunFile) error {
 	if verdict.Cause != contract.CauseCompleted {
 		return fmt.Errorf("the learner ended with %s (%s): %s", verdict.Cause, verdict.Reason, verdict.Message)
 	}
+	steps, err := readMetrics(file)
+	if err != nil {
+		return err
+	}
+	return t.printRows(steps)
+}
+
+// readMetrics reads the metrics of the steps of a run.
+func readMetrics(file contract.RunFile) (steps []map[string]float64, err error) {
 	data, err := os.ReadFile(filepath.Join(file.ArtifactsDir, file.Run.UID, "metrics.jsonl"))
 	if err != nil {
-		return fmt.Errorf("reading metrics: %w", err)
+		return nil, fmt.Errorf("reading metrics: %w", err)
 	}
-	return t.printRows(data)
+	for line := range bytes.Lines(data) {
+		step := map[string]float64{}
+		if err := json.Unmarshal(line, &step); err != nil {
+			return nil, fmt.Errorf("reading metrics: %w", err)
+		}
+		steps = append(steps, step)
+	}
+	return steps, nil
 }
 
 // checkRows fails unless one of the rows can be trained on, and says why the steps of the trial leave rows out.
@@ -72,7 +89,10 @@ func (t *trial) checkRows(ctx context.Context, file contract.RunFile, loader *so
 	blocked := ""
 	reader, err := examples.Open(ctx, examples.Config{
 		File: file, Data: loader, Hub: t.hub, Logger: quiet, Blocked: func(why string) { blocked = cmp.Or(why, blocked) },
-		Pause: func(context.Context, int) error { return fmt.Errorf("the run would wait: %s", blocked) },
+		Pause: func(context.Context, int) error {
+			return fmt.Errorf("the run would wait: %s%s", blocked, t.advice("", problem.DataInvalid, contract.Definition{
+				Dataset: &file.Fixed.Supervised.Dataset}))
+		},
 	}, "", length)
 	if err != nil {
 		return err
@@ -96,20 +116,15 @@ func (t *trial) checkRows(ctx context.Context, file contract.RunFile, loader *so
 }
 
 // printRows prints the rows and tokens of steps, and their negative log-likelihood.
-func (t *trial) printRows(data []byte) error {
+func (t *trial) printRows(steps []map[string]float64) error {
 	columns := []string{"batch/rows", "batch/rows_left_out", "batch/tokens", "batch/weighted_tokens", contract.MetricNLL}
 	result := output.Result{Header: []string{"STEP", "ROWS", "LEFT OUT", "TOKENS", "WITH WEIGHT", "NLL"}}
-	var steps []map[string]float64
-	for line := range bytes.Lines(data) {
-		step := map[string]float64{}
-		if err := json.Unmarshal(line, &step); err != nil {
-			return fmt.Errorf("reading metrics: %w", err)
-		}
+	for _, step := range steps {
 		row := []string{strconv.FormatFloat(step["step"]+1, 'f', -1, 64)}
 		for _, column := range columns {
 			row = append(row, strconv.FormatFloat(step[column], 'g', 4, 64))
 		}
-		steps, result.Rows = append(steps, step), append(result.Rows, row)
+		result.Rows = append(result.Rows, row)
 	}
 	result.Value = steps
 	return output.Print(t.env, t.format, result)

@@ -128,3 +128,24 @@ func TestTrySaysWhyRowsAreLeftOut(t *testing.T) {
 		t.Errorf("%v, and the standard error is\n%s\nwant %q once", err, stderr, want)
 	}
 }
+
+// TestTrySaysHowToGiveRows has neither the ConfigMap nor the claim of the rows.
+func TestTrySaysHowToGiveRows(t *testing.T) {
+	_, run, _ := strings.Cut(strings.Replace(ownRows, "SETTINGS", "", 1), "---\n")
+	for file, want := range map[string]string{
+		run: "put the ConfigMap into the file, or give its files with --data rows=DIR",
+		strings.Replace(run, "configMapRef: {name: rows}", "claimName: runs", 1): "give the claim's folder with --data runs=DIR",
+	} {
+		if _, _, err := call(t, nil, file, "-f", "-"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want %q", err, want)
+		}
+	}
+}
+
+// TestTryTakesARunOfAChain refuses a file with several runs, and says what to do.
+func TestTryTakesARunOfAChain(t *testing.T) {
+	_, _, err := call(t, nil, read(t, "../../../config/samples/sft-then-rl.yaml"), "-f", "-")
+	if err == nil || !strings.Contains(err.Error(), "give the runs of a chain one by one") {
+		t.Errorf("error is %v, want it to say that runs are given one by one", err)
+	}
+}

@@ -81,7 +81,8 @@ func (t *trial) train(ctx context.Context, file contract.RunFile) error {
 	go func() {
 		verdict <- learner.Run(ctx, learner.Config{
 			File: file, Credentials: credentials, APIKey: t.key, UserAgent: version.UserAgent(userAgent), Identity: "try",
-			Exchange: listener, Logger: t.logger, HTTP: t.http, Hub: t.hub, Timing: learner.Timing{KeyPatience: time.Second},
+			Exchange: listener, Logger: t.logger, HTTP: t.http, Hub: t.hub,
+			Timing: learner.Timing{KeyPatience: time.Second}, Unattended: true,
 		})
 	}()
 	ended, err := t.follow(ctx, file, verdict, worked)
@@ -93,7 +94,13 @@ func (t *trial) train(ctx context.Context, file contract.RunFile) error {
 	if ended.Cause != contract.CauseCompleted {
 		return fmt.Errorf("the learner ended with %s (%s): %s", ended.Cause, ended.Reason, ended.Message)
 	}
-	return nil
+	steps, err := readMetrics(file)
+	for _, step := range steps {
+		if value, taught := step[contract.MetricTeacherKL]; taught {
+			t.progress("step %d: %s %.4g", int64(step["step"])+1, contract.MetricTeacherKL, value)
+		}
+	}
+	return err
 }
 
 // follow prints transcripts as they appear, until the learner ends.

@@ -252,3 +252,23 @@ spec:
 		t.Errorf("with a row without the column the error is %v, want it to name row and column, and not --data", err)
 	}
 }
+
+// TestTryShowsTheDistanceFromTheTeacher prints what a teacher has taught, for which no reward stands.
+func TestTryShowsTheDistanceFromTheTeacher(t *testing.T) {
+	_, stderr, err := call(t, nil, read(t, "../../../config/samples/distillation.yaml"), "-f", "-", "--steps", "1")
+	if err != nil || !strings.Contains(stderr, "step 1: teacher_kl 0.") {
+		t.Errorf("%v, and the standard error is\n%s\nwant teacher_kl of step 1", err, stderr)
+	}
+}
+
+// TestTryEndsForAMissingTeacher ends where a run would wait until somebody repairs it.
+func TestTryEndsForAMissingTeacher(t *testing.T) {
+	const missing = `checkpoint: "tinker://0034d8c9-0a88-52a9-b2b7-bce7cb1e6fef:train:0/sampler_weights/s"`
+	file := strings.Replace(read(t, "../../../config/samples/distillation.yaml"), "model: tinkersim/byte-136k-sums", missing, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	_, _, err := callWith(ctx, nil, file, "-f", "-", "--steps", "1")
+	if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "environments[sums].teacher.checkpoint") {
+		t.Errorf("error is %v, want one that names environments[sums].teacher.checkpoint", err)
+	}
+}
