@@ -96,6 +96,18 @@ var _ = Describe("A bad TrainingRun", func() {
 			"spec.algorithm.kl.reference", "give exactly one of model and checkpoint"),
 		Entry("a KL penalty of a training state", "spec: {algorithm: {kl: {coefficient: 0.1, reference: {checkpoint: "+
 			"'tinker://r/weights/s'}}}}", "spec.algorithm.kl.reference.checkpoint", "since a training state cannot be sampled"),
+		Entry("a teacher of two kinds", environments("groupSize: 8, sampling: {maxTokens: 16}, teacher: {model: m, "+
+			"checkpoint: 'tinker://r/sampler_weights/s'}"), "spec.environments[0].teacher",
+			"give exactly one of teacher.model and teacher.checkpoint"),
+		Entry("no teacher", environments("groupSize: 8, sampling: {maxTokens: 16}, teacher: {coefficient: 1}"),
+			"spec.environments[0].teacher", "give exactly one of teacher.model and teacher.checkpoint"),
+		Entry("a teacher that is a training state", environments("groupSize: 8, sampling: {maxTokens: 16}, teacher: "+
+			"{checkpoint: 'tinker://r/weights/s'}"), "spec.environments[0].teacher.checkpoint",
+			"since a training state cannot be sampled"),
+		Entry("a teacher's coefficient below 0", environments("groupSize: 8, sampling: {maxTokens: 16}, teacher: {model: m, "+
+			"coefficient: -1}"), "spec.environments[0].teacher.coefficient", "greater than 0"),
+		Entry("a teacher's discount above 1", environments("groupSize: 8, sampling: {maxTokens: 16}, teacher: {model: m, "+
+			"discount: 2}"), "spec.environments[0].teacher.discount", "less than or equal to 1"),
 		Entry("a role that changes nothing", "spec: {algorithm: {roles: [{name: judge}]}}", "spec.algorithm.roles[0]",
 			"give advantage or loss, or remove the entry"),
 		Entry("a role with an empty advantage", "spec: {algorithm: {roles: [{name: judge, advantage: {}}]}}",
