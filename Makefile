@@ -97,7 +97,7 @@ bench: ## Run the benchmarks: ratios against a bound or a peer measured in the s
 	@hack/bench.sh
 
 .PHONY: bench-compare
-bench-compare: ## Train beside tinker-cookbook's rl/train.py, and print what each needs (installs 6 GB).
+bench-compare: ## Train beside tinker-cookbook's rl/train.py and supervised/train.py, and print what each needs (installs 6 GB).
 	@hack/need-python.sh
 	@test/conformance/compare
 

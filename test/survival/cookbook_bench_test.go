@@ -22,6 +22,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/renderer/families"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
+	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/latency"
 	"github.com/tinker-operator/tinker-operator/internal/tinkersim/model"
 	"github.com/tinker-operator/tinker-operator/internal/tokenizer"
@@ -126,6 +127,7 @@ func (c *comparison) pythonEnv() []string {
 func (c *comparison) config(b *testing.B, dir, mode string) string {
 	b.Helper()
 	algorithm := c.file.Fixed.Algorithm
+	loss := client.LossOf(algorithm.Loss)
 	tasks := newComparedTasks(b)
 	stream, err := rl.NewStream(uint64(algorithm.Seed),
 		[]rl.Source{{Environment: "arithmetic", Split: "train", Tasks: comparedTaskCount, Shuffle: true}})
@@ -142,7 +144,7 @@ func (c *comparison) config(b *testing.B, dir, mode string) string {
 	}
 	encoded, err := json.Marshal(map[string]any{
 		"url": c.url, "model": alias, "log": filepath.Join(dir, "run"), "lora_rank": c.file.Fixed.Model.LoraRank,
-		"learning_rate": algorithm.Optimizer.LearningRate, "loss": algorithm.Loss.Name, "loss_config": algorithm.Loss.Config,
+		"learning_rate": algorithm.Optimizer.LearningRate, "loss": loss.Name, "loss_config": loss.Config,
 		"max_tokens": comparedTokens, "group_size": comparedGroupSize, "stop": tasks.format.Stop().Tokens,
 		"mode": mode, "lag": c.lag, "batches": batches, "held_out": test,
 	})
