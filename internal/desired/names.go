@@ -61,9 +61,14 @@ func RunFileName(run *v1alpha1.TrainingRun, attempt int32) string {
 	return fmt.Sprintf("%s-run-%d", prefix(run.Name, run.UID), attempt)
 }
 
-// HistoryName is the name of the ConfigMap that has the run's history.
+// HistoryName is the name of the ConfigMap that has the head of the run's history.
 func HistoryName(run *v1alpha1.TrainingRun) string {
 	return prefix(run.Name, run.UID) + "-history"
+}
+
+// HistoryChunkName is the name of the ConfigMap that has a chunk of the run's history.
+func HistoryChunkName(run *v1alpha1.TrainingRun, chunk string) string {
+	return HistoryName(run) + "-" + chunk
 }
 
 // CredentialsName is the name of the run's credentials Secret; suffix is contract.SecretSuffix's. Earlier managers

@@ -77,11 +77,11 @@ func DecodePins(config *corev1.ConfigMap, file contract.RunFile) (Pins, error) {
 	return pins, nil
 }
 
-// HistoryMap is the ConfigMap that has the run's history. It lacks the labels by which run files are found, so that no
-// manager takes it for one.
-func HistoryMap(run *v1alpha1.TrainingRun, data map[string]string) *corev1.ConfigMap {
+// HistoryMap is a ConfigMap that has a part of the run's history. It lacks the labels by which run files are found, so
+// that no manager takes it for one.
+func HistoryMap(run *v1alpha1.TrainingRun, name string, data map[string]string) *corev1.ConfigMap {
 	labels := map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue, v1alpha1.LabelRun: run.Name}
-	return &corev1.ConfigMap{ObjectMeta: ownedByRun(run, HistoryName(run), labels), Data: data}
+	return &corev1.ConfigMap{ObjectMeta: ownedByRun(run, name, labels), Data: data}
 }
 
 // CredentialsSecret is the run's tokens and TLS key pair, as contract.DeriveCredentials derives them. Its name is

@@ -4,25 +4,53 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 )
 
-// DataKey is the key of the ConfigMap that has the history.
+// DataKey is the key of the ConfigMaps that have the head of a history and its chunks.
 const DataKey = "history.json"
 
-// version is the version of the encoding.
-const version = 1
+// Versions of the encoding of a head. One without chunks is what managers wrote before there were any.
+const (
+	versionWhole  = 1
+	versionChunks = 2
+)
 
-// encoded is a history as the ConfigMap has it: the names of metrics once, and their values by row.
-type encoded struct {
-	Version int          `json:"version"`
-	Stride  int64        `json:"stride"`
-	Source  string       `json:"source"`
-	Known   int64        `json:"known"`
+// Parts is an encoded history: its head, and chunks with the rows before those of the head.
+type Parts struct {
+	Head []byte
+	// Chunks are by their names.
+	Chunks map[string][]byte
+}
+
+// Size is the length of all parts, in bytes.
+func (p Parts) Size() int {
+	n := len(p.Head)
+	for _, data := range p.Chunks {
+		n += len(data)
+	}
+	return n
+}
+
+// head is the part that is read first, and that each write writes.
+type head struct {
+	Version int    `json:"version"`
+	Stride  int64  `json:"stride"`
+	Source  string `json:"source"`
+	Known   int64  `json:"known"`
+	// Chunks are the names of the chunks, in the order of their rows.
+	Chunks []string `json:"chunks,omitempty"`
+	table
+}
+
+// table has the names of metrics once, and their values by row.
+type table struct {
 	Metrics []string     `json:"metrics"`
 	Rows    []encodedRow `json:"rows"`
 }
@@ -36,17 +64,18 @@ type encodedRow struct {
 	Values []*json.Number `json:"values"`
 }
 
-// Encode encodes a history in at most MaxBytes, with six digits a figure. Where there is not enough room for all rows,
-// it drops some. Each time, it drops at least an eighth, so that no rows whatsoever keep it busy.
-func (h *History) Encode() ([]byte, error) {
+// Encode encodes a history in at most MaxBytes, with six digits a figure. Chunks whose rows have not changed keep their
+// names. Where there is not enough room for all rows, it drops some. Each time, it drops at least an eighth, so that no
+// rows whatsoever keep it busy.
+func (h *History) Encode() (Parts, error) {
 	h.Stride = min(max(1, h.Stride), maxStride)
 	for {
-		for len(h.Rows) > 1 && h.leastBytes() > MaxBytes {
+		for len(h.Rows) > 1 && 2*len(h.Rows)*len(names(h.Rows)) > MaxBytes {
 			h.coarsen()
 		}
-		data, err := h.encode()
-		if err != nil || len(data) <= MaxBytes || len(h.Rows) < 2 {
-			return data, err
+		parts, err := h.encode()
+		if err != nil || parts.Size() <= MaxBytes || len(h.Rows) < 2 {
+			return parts, err
 		}
 		for most := len(h.Rows) - len(h.Rows)/8; len(h.Rows) > 1 && len(h.Rows) >= most; {
 			h.coarsen()
@@ -54,12 +83,24 @@ func (h *History) Encode() ([]byte, error) {
 	}
 }
 
-// leastBytes is a lower bound of the length of the encoding: two bytes for each name in each row.
-func (h *History) leastBytes() int { return 2 * len(h.Rows) * len(h.names()) }
+func (h *History) encode() (Parts, error) {
+	parts := Parts{Chunks: map[string][]byte{}}
+	if err := h.layOut(parts.Chunks); err != nil {
+		return Parts{}, err
+	}
+	out := head{Version: versionWhole, Stride: h.Stride, Source: h.Source, Known: h.Known, Chunks: h.Chunks(),
+		table: tableOf(h.Rows[h.end(h.chunks):])}
+	if len(h.chunks) > 0 {
+		out.Version = versionChunks
+	}
+	var err error
+	parts.Head, err = marshal(out)
+	return parts, err
+}
 
-func (h *History) names() map[string]bool {
+func names(rows []Row) map[string]bool {
 	names := map[string]bool{}
-	for _, row := range h.Rows {
+	for _, row := range rows {
 		for name := range row.Metrics {
 			names[name] = true
 		}
@@ -67,12 +108,9 @@ func (h *History) names() map[string]bool {
 	return names
 }
 
-func (h *History) encode() ([]byte, error) {
-	out := encoded{
-		Version: version, Stride: max(1, h.Stride), Source: h.Source, Known: h.Known,
-		Metrics: slices.Sorted(maps.Keys(h.names())), Rows: []encodedRow{},
-	}
-	for _, row := range h.Rows {
+func tableOf(rows []Row) table {
+	out := table{Metrics: slices.Sorted(maps.Keys(names(rows))), Rows: []encodedRow{}}
+	for _, row := range rows {
 		e := encodedRow{Step: row.Step, Lineage: row.Lineage, Attempt: row.Attempt, Time: row.Time}
 		for _, name := range out.Metrics {
 			var value *json.Number
@@ -84,29 +122,69 @@ func (h *History) encode() ([]byte, error) {
 		}
 		out.Rows = append(out.Rows, e)
 	}
-	data, err := json.Marshal(out)
+	return out
+}
+
+func marshal(part any) ([]byte, error) {
+	data, err := json.Marshal(part)
 	if err != nil {
 		return nil, fmt.Errorf("encoding history: %w", err)
 	}
 	return data, nil
 }
 
-// Decode decodes what Encode has encoded.
-func Decode(data []byte) (*History, error) {
-	var in encoded
+// ChunksOf returns the names of the chunks that a head names.
+func ChunksOf(data []byte) ([]string, error) {
+	in, err := decodeHead(data)
+	return in.Chunks, err
+}
+
+func decodeHead(data []byte) (head, error) {
+	var in head
 	if err := json.Unmarshal(data, &in); err != nil {
-		return nil, fmt.Errorf("decoding history: %w", err)
+		return head{}, fmt.Errorf("decoding history: %w", err)
 	}
-	if in.Version != version {
-		return nil, fmt.Errorf("decoding history: version %d is not known, only %d is: use kubectl-tinker of the "+
-			"operator's version", in.Version, version)
+	if in.Version != versionWhole && in.Version != versionChunks {
+		return head{}, fmt.Errorf("decoding history: version %d is not known, only %d and %d are: use kubectl-tinker of "+
+			"the operator's version", in.Version, versionWhole, versionChunks)
+	}
+	if len(in.Chunks) > maxChunks {
+		return head{}, fmt.Errorf("decoding history: it has %d chunks, more than %d", len(in.Chunks), maxChunks)
+	}
+	return in, nil
+}
+
+// Decode decodes what Encode has encoded. A history is without the rows of a chunk that parts lack, or that is not what
+// its name says.
+func Decode(parts Parts) (*History, error) {
+	in, err := decodeHead(parts.Head)
+	if err != nil {
+		return nil, err
 	}
 	h := &History{Stride: min(max(1, in.Stride), maxStride), Source: in.Source, Known: in.Known}
-	for _, e := range in.Rows {
+	for _, name := range in.Chunks {
+		if err := h.decodeChunk(name, parts.Chunks[name]); err != nil {
+			return nil, err
+		}
+	}
+	rows, err := in.decode()
+	if err != nil {
+		return nil, err
+	}
+	h.Rows = append(h.Rows, rows...)
+	if !slices.IsSortedFunc(h.Rows, func(a, b Row) int { return cmp.Compare(a.Step, b.Step) }) {
+		return nil, errors.New("decoding history: its rows are not in the order of their steps")
+	}
+	return h, nil
+}
+
+func (t table) decode() ([]Row, error) {
+	var rows []Row
+	for _, e := range t.Rows {
 		row := Row{Step: e.Step, Lineage: e.Lineage, Attempt: e.Attempt, Time: e.Time, Metrics: map[string]float64{}}
-		if len(e.Values) > len(in.Metrics) {
+		if len(e.Values) > len(t.Metrics) {
 			return nil, fmt.Errorf("decoding history: the row of step %d has %d values for %d metrics", e.Step, len(e.Values),
-				len(in.Metrics))
+				len(t.Metrics))
 		}
 		for i, value := range e.Values {
 			if value == nil {
@@ -114,11 +192,11 @@ func Decode(data []byte) (*History, error) {
 			}
 			v, err := value.Float64()
 			if err != nil {
-				return nil, fmt.Errorf("decoding history: step %d, %s: %w", e.Step, in.Metrics[i], err)
+				return nil, fmt.Errorf("decoding history: step %d, %s: %w", e.Step, t.Metrics[i], err)
 			}
-			row.Metrics[in.Metrics[i]] = v
+			row.Metrics[t.Metrics[i]] = v
 		}
-		h.Rows = append(h.Rows, row)
+		rows = append(rows, row)
 	}
-	return h, nil
+	return rows, nil
 }

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package history is the bounded history of a run's committed steps: which rows it keeps, and how it is encoded. The
-// manager writes it into a ConfigMap and kubectl tinker reads it.
+// manager writes it into ConfigMaps and kubectl tinker reads it.
 package history
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ import (
 const (
 	// MaxRows is how many rows it has at most.
 	MaxRows = 512
-	// MaxBytes is how long its encoding is at most.
+	// MaxBytes is how long all parts of its encoding are at most.
 	MaxBytes = 240 << 10
 	// maxRowMetrics is how many metrics a row has at most: those of a step and of an evaluation.
 	maxRowMetrics = 2 * contract.MaxRecordMetrics
@@ -55,6 +56,8 @@ type History struct {
 	Known  int64
 	// Rows are in the order of their steps.
 	Rows []Row
+	// chunks are those that the history was decoded from or last encoded as.
+	chunks []chunk
 }
 
 // KnownOf returns the number of the newest record of a process that was added.
@@ -144,7 +147,7 @@ func rowOf(record contract.Record) Row {
 }
 
 func (h *History) find(step int64) (int, bool) {
-	return slices.BinarySearchFunc(h.Rows, step, func(r Row, step int64) int { return int(max(-1, min(1, r.Step-step))) })
+	return slices.BinarySearchFunc(h.Rows, step, func(r Row, step int64) int { return cmp.Compare(r.Step, step) })
 }
 
 // maxStride is more than the steps of any run. A stride that grew beyond it would overflow.

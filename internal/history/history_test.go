@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 )
@@ -131,17 +132,17 @@ func TestThinningDoesNotDependOnPolls(t *testing.T) {
 		for rest := records; len(rest) > 0; {
 			n := min(len(rest), 1+random.IntN(100))
 			h.Add("pod", rest[:n])
-			data, err := h.Encode()
+			parts, err := h.Encode()
 			if err != nil {
 				t.Fatal(err)
 			}
-			decoded, err := Decode(data)
+			decoded, err := Decode(parts)
 			if err != nil {
 				t.Fatal(err)
 			}
 			h, rest = *decoded, rest[n:]
 		}
-		if diff := cmp.Diff(whole, h); diff != "" {
+		if diff := cmp.Diff(whole, h, cmpopts.IgnoreUnexported(History{})); diff != "" {
 			t.Fatalf("the history depends on the portions (-whole +portions):\n%s", diff)
 		}
 	}
@@ -166,11 +167,11 @@ func TestEncodingIsBounded(t *testing.T) {
 		}
 		h.Add("pod", []contract.Record{record})
 	}
-	data, err := h.Encode()
-	if err != nil || len(data) > MaxBytes {
-		t.Errorf("the encoding has %d bytes (%v)", len(data), err)
+	parts, err := h.Encode()
+	if err != nil || parts.Size() > MaxBytes {
+		t.Errorf("the encoding has %d bytes (%v)", parts.Size(), err)
 	}
-	if decoded, err := Decode(data); err != nil || len(decoded.Rows) < 16 ||
+	if decoded, err := Decode(parts); err != nil || len(decoded.Rows) < 16 ||
 		decoded.Rows[len(decoded.Rows)-1].Step != 512 {
 		t.Errorf("%v is decoded", err)
 	}
@@ -178,11 +179,13 @@ func TestEncodingIsBounded(t *testing.T) {
 
 func TestDecodeRefuses(t *testing.T) {
 	for name, text := range map[string]string{
-		"no JSON":         "x",
-		"another version": `{"version": 2}`,
-		"too many values": `{"version": 1, "metrics": ["a"], "rows": [{"step": 1, "values": [1, 2]}]}`,
+		"no JSON":               "x",
+		"another version":       `{"version": 3}`,
+		"rows in disorder":      `{"version": 1, "rows": [{"step": 2}, {"step": 1}]}`,
+		"chunks without an end": `{"version": 2, "chunks": [` + strings.Repeat(`"a", `, 100) + `"a"]}`,
+		"too many values":       `{"version": 1, "metrics": ["a"], "rows": [{"step": 1, "values": [1, 2]}]}`,
 	} {
-		if _, err := Decode([]byte(text)); err == nil {
+		if _, err := Decode(Parts{Head: []byte(text)}); err == nil {
 			t.Errorf("%s is decoded", name)
 		}
 	}
@@ -224,9 +227,9 @@ func TestEncodeEnds(t *testing.T) {
 				if len(h.Rows) > MaxRows {
 					t.Errorf("%d rows are kept", len(h.Rows))
 				}
-				data, err := h.Encode()
-				if err != nil || len(data) > MaxBytes {
-					t.Errorf("the encoding has %d bytes (%v), want at most %d", len(data), err, MaxBytes)
+				parts, err := h.Encode()
+				if err != nil || parts.Size() > MaxBytes {
+					t.Errorf("the encoding has %d bytes (%v), want at most %d", parts.Size(), err, MaxBytes)
 				}
 				if len(h.Rows) == 0 || h.Known != records[len(records)-1].Number {
 					t.Errorf("%d rows are left up to record %d", len(h.Rows), h.Known)
@@ -244,7 +247,7 @@ func TestEncodeEnds(t *testing.T) {
 // TestDecodeRepairsStride decodes a stride that somebody wrote into the ConfigMap, and adds to that history.
 func TestDecodeRepairsStride(t *testing.T) {
 	for _, stride := range []int64{0, -1, math.MinInt64, math.MaxInt64, 1<<62 + 1} {
-		h, err := Decode(fmt.Appendf(nil, `{"version": 1, "stride": %d}`, stride))
+		h, err := Decode(Parts{Head: fmt.Appendf(nil, `{"version": 1, "stride": %d}`, stride)})
 		if err != nil {
 			t.Fatal(err)
 		}

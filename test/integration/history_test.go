@@ -17,6 +17,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/history"
+	"github.com/tinker-operator/tinker-operator/internal/historymap"
 )
 
 func stepRecord(step int64, lineage string) contract.Record {
@@ -33,7 +34,7 @@ func (w *env) history(run *v1alpha1.TrainingRun) (*corev1.ConfigMap, *history.Hi
 		return nil, nil
 	}
 	Expect(err).NotTo(HaveOccurred())
-	h, err := history.Decode([]byte(object.Data[history.DataKey]))
+	_, h, err := historymap.Read(context.Background(), kube, run)
 	Expect(err).NotTo(HaveOccurred())
 	return object, h
 }

@@ -5,12 +5,11 @@ package record
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -18,9 +17,9 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/controller/objectmap"
-	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/diagnosis"
 	"github.com/tinker-operator/tinker-operator/internal/history"
+	"github.com/tinker-operator/tinker-operator/internal/historymap"
 )
 
 // pause is the time before a write that failed is tried again.
@@ -55,7 +54,7 @@ func NewHistoryWriter(c client.Client, live client.Reader, now func() time.Time)
 	return &HistoryWriter{client: c, live: live, now: now}
 }
 
-// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;create;update
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;create;update;delete
 
 // Known returns the number of the newest record of a learner's pod that is stored.
 func (w *HistoryWriter) Known(ctx context.Context, run *v1alpha1.TrainingRun, pod types.UID) int64 {
@@ -127,52 +126,32 @@ func diagnose(run *v1alpha1.TrainingRun, h *history.History) []diagnosis.Finding
 // Forget forgets a run.
 func (w *HistoryWriter) Forget(run types.NamespacedName) { w.runs.Forget(run) }
 
-// read returns the ConfigMap, nil if it does not exist, and the history that it has. One that cannot be decoded is
+// read returns the ConfigMap of the head, nil if it does not exist, and the history. One that cannot be decoded is
 // replaced.
 func (w *HistoryWriter) read(ctx context.Context,
 	run *v1alpha1.TrainingRun) (*corev1.ConfigMap, *history.History, error) {
-	object := &corev1.ConfigMap{}
-	err := w.live.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: desired.HistoryName(run)}, object)
-	if apierrors.IsNotFound(err) {
-		return nil, &history.History{}, nil
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading history: %w", err)
-	}
-	if !metav1.IsControlledBy(object, run) {
-		return nil, nil, fmt.Errorf("ConfigMap %q does not belong to the run: delete it", object.Name)
-	}
-	h, err := history.Decode([]byte(object.Data[history.DataKey]))
-	if err != nil {
+	head, h, err := historymap.Read(ctx, w.live, run)
+	if errors.Is(err, historymap.ErrInvalid) {
 		log.FromContext(ctx).Error(err, "history begins anew")
-		return object, &history.History{}, nil
+		return head, &history.History{}, nil
 	}
-	return object, h, nil
+	return head, h, err
 }
 
-// add adds records to the ConfigMap.
+// add adds records to the history.
 func (w *HistoryWriter) add(ctx context.Context, run *v1alpha1.TrainingRun, pod types.UID,
 	records []contract.Record) (*history.History, error) {
-	object, h, err := w.read(ctx, run)
+	head, h, err := w.read(ctx, run)
 	if err != nil {
 		return nil, err
 	}
+	before := h.Chunks()
 	if !h.Add(string(pod), records) {
 		return h, nil
 	}
-	data, err := h.Encode()
+	parts, err := h.Encode()
 	if err != nil {
 		return nil, err
 	}
-	content := map[string]string{history.DataKey: string(data)}
-	if object == nil {
-		err = w.client.Create(ctx, desired.HistoryMap(run, content))
-	} else {
-		object.Data = content
-		err = w.client.Update(ctx, object)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("writing history: %w", err)
-	}
-	return h, nil
+	return h, historymap.Write(ctx, w.client, run, head, before, parts)
 }

@@ -11,14 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/diagnosis"
 	"github.com/tinker-operator/tinker-operator/internal/history"
+	"github.com/tinker-operator/tinker-operator/internal/historymap"
 )
 
 // TestWriteOfAHostileReplyEnds writes replies of a learner whose image a tenant chose: Reconcile calls Write, and a
@@ -59,15 +58,17 @@ func TestWriteOfAHostileReplyEnds(t *testing.T) {
 	case <-time.After(2 * time.Minute):
 		t.Fatal("Write has not returned after two minutes")
 	}
-	object := &corev1.ConfigMap{}
-	if err := kube.Get(t.Context(), client.ObjectKey{Namespace: run.Namespace, Name: desired.HistoryName(run)},
-		object); err != nil {
+	var maps corev1.ConfigMapList
+	if err := kube.List(t.Context(), &maps); err != nil {
 		t.Fatal(err)
 	}
-	data := []byte(object.Data[history.DataKey])
-	h, err := history.Decode(data)
-	if err != nil || len(data) > history.MaxBytes || h.Known != 4*contract.MaxRecords {
-		t.Errorf("the history has %d bytes and record %d (%v), want at most %d bytes and record %d", len(data), h.Known, err,
+	bytes := 0
+	for _, object := range maps.Items {
+		bytes += len(object.Data[history.DataKey])
+	}
+	_, h, err := historymap.Read(t.Context(), kube, run)
+	if err != nil || bytes > history.MaxBytes || h.Known != 4*contract.MaxRecords {
+		t.Errorf("the history has %d bytes and record %d (%v), want at most %d bytes and record %d", bytes, h.Known, err,
 			history.MaxBytes, 4*contract.MaxRecords)
 	}
 }

@@ -11,14 +11,10 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
-	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/history"
+	"github.com/tinker-operator/tinker-operator/internal/historymap"
 	"github.com/tinker-operator/tinker-operator/internal/nearest"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
@@ -57,19 +53,8 @@ func shortNames() (names []string) {
 
 // readHistory returns the history of a run; it is empty for one that has none yet.
 func readHistory(ctx context.Context, c *cli.Connection, run *v1alpha1.TrainingRun) (*history.History, error) {
-	object := &corev1.ConfigMap{}
-	err := c.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: desired.HistoryName(run)}, object)
-	if apierrors.IsNotFound(err) {
-		return &history.History{}, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the history of run %q: %w", run.Name, err)
-	}
-	h, err := history.Decode([]byte(object.Data[history.DataKey]))
-	if err != nil {
-		return nil, fmt.Errorf("ConfigMap %q: %w", object.Name, err)
-	}
-	return h, nil
+	_, h, err := historymap.Read(ctx, c, run)
+	return h, err
 }
 
 // points returns a metric by step.
