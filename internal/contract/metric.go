@@ -27,6 +27,9 @@ const (
 	MetricEntropy                = "optim/entropy"
 	MetricTeacherKL              = "teacher_kl"
 	MetricStepSeconds            = "time/total"
+	MetricSamplingSeconds        = "time/sampling"
+	MetricTrainingSeconds        = "time/train_step"
+	MetricSavingSeconds          = "time/save_checkpoint"
 	MetricSampledTokensPerSecond = "sampled_tokens_per_second"
 )
 
@@ -56,6 +59,10 @@ var Metrics = []Metric{
 	{MetricTeacherKL, true, "teacher_kl",
 		"Mean of log p_policy - log p_teacher over the newest step's sampled tokens, in nats.", "teacher-kl"},
 	{MetricStepSeconds, true, "step_seconds", "Seconds that the newest step took.", "seconds"},
+	{MetricSamplingSeconds, true, "step_sampling_seconds", "Seconds that the newest step waited for its groups.", ""},
+	{MetricTrainingSeconds, true, "step_training_seconds", "Seconds of forward_backward and optim_step of the newest step.",
+		""},
+	{MetricSavingSeconds, true, "step_saving_seconds", "Seconds until the newest step was saved and committed.", ""},
 	{MetricSampledTokensPerSecond, true, "sampled_tokens_per_second",
 		"Tokens sampled for the newest step by its seconds.", "tok/s"},
 	{Name: "optim/lr", Short: "lr"},
@@ -67,9 +74,6 @@ var Metrics = []Metric{
 	{Name: "batch/prompt_tokens"},
 	{Name: "batch/sampled_tokens"},
 	{Name: "batch/lag"},
-	{Name: "time/sampling"},
-	{Name: "time/train_step"},
-	{Name: "time/save_checkpoint"},
 	{Name: "env/all/correct", Short: "correct"},
 	{Name: "env/all/truncated"},
 	{Name: "env/all/stop/length"},

@@ -81,7 +81,8 @@ var endTable = []entry{
 	{Untrainable, Row{
 		Conditions: failed, Reason: rejected,
 		Means:  "No group of a step can be trained on.",
-		Repair: "Correct the cause for which the groups are refused, and run: kubectl tinker retry $(run)"}},
+		Repair: "Correct the cause for which the groups are refused, and run: kubectl tinker retry $(run). If the " +
+			"prompts are longer than the model's context, shorten them or choose rows that are shorter."}},
 	{DataRejected, Row{
 		Conditions: failed, Reason: rejected,
 		Means:  "The learner refused its data.",

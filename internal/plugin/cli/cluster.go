@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,6 +107,18 @@ func (c *Connection) Runs(ctx context.Context) ([]v1alpha1.TrainingRun, error) {
 		return nil, fmt.Errorf("listing runs: %w", explain(err))
 	}
 	slices.SortFunc(list.Items, func(a, b v1alpha1.TrainingRun) int { return strings.Compare(a.Name, b.Name) })
+	return list.Items, nil
+}
+
+// AllRuns returns the runs of all namespaces, in the order of namespaces and names.
+func (c *Connection) AllRuns(ctx context.Context) ([]v1alpha1.TrainingRun, error) {
+	var list v1alpha1.TrainingRunList
+	if err := c.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing the runs of all namespaces: %w", explain(err))
+	}
+	slices.SortFunc(list.Items, func(a, b v1alpha1.TrainingRun) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
 	return list.Items, nil
 }
 

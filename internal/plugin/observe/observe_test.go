@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
@@ -131,6 +133,29 @@ new          New        ░░░░░░░░░░░░                    
 	}
 }
 
+// TestOverviewOfAllNamespaces has a column for the namespace, and one for what the runs have cost.
+func TestOverviewOfAllNamespaces(t *testing.T) {
+	priced := newRun("arithmetic")
+	priced.Namespace, priced.Status.Usage.EstimatedUSD = "team-a", new(1.25)
+	now := snapshot{at: start.Add(time.Minute), allNamespaces: true, runs: []v1alpha1.TrainingRun{*priced,
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "team-b", Name: "arithmetic"}}}}
+	result := overview(now)
+	for column, want := range map[string][]string{"NAMESPACE": {"team-a", "team-b"}, "NAME": {"arithmetic", "arithmetic"},
+		"USD": {"1.25", ""}} {
+		at := slices.Index(result.Header, column)
+		if at < 0 {
+			t.Errorf("the table has the columns %v, want %s among them", result.Header, column)
+			continue
+		}
+		if got := []string{result.Rows[0][at], result.Rows[1][at]}; !slices.Equal(got, want) {
+			t.Errorf("the column %s is %q, want %q", column, got, want)
+		}
+	}
+	if line := summarize(priced, start).in(now).line(); !strings.HasPrefix(line, "team-a/arithmetic Training") {
+		t.Errorf("the line is %q, want the namespace at its beginning", line)
+	}
+}
+
 func TestExplain(t *testing.T) {
 	run := newRun("arithmetic", func(run *v1alpha1.TrainingRun) {
 		set(run, v1alpha1.ConditionPodsReady, metav1.ConditionFalse, v1alpha1.ReasonObjectNotFound,
@@ -170,7 +195,7 @@ Evidence:
   condition Progressing
       False, WaitingForLearner for 5m: the learner has not started
   condition PodsReady
-      False, ObjectNotFound for 5m: Secret "tinker" does not exist
+      False, ObjectNotFound for 5m
   pod arithmetic-learner-2-x
       Pending, container learner waits: CreateContainerConfigError
   attempt 1
@@ -212,9 +237,87 @@ Why it does not learn:
 	}
 }
 
+// TestExplainStepTime says of a run that makes progress where the time of a step goes.
+func TestExplainStepTime(t *testing.T) {
+	run := newRun("arithmetic", func(run *v1alpha1.TrainingRun) {
+		set(run, v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonProgressing, "It trains.")
+		run.Status.Metrics = []v1alpha1.MetricValue{{Name: contract.MetricStepSeconds, Value: 5},
+			{Name: contract.MetricSamplingSeconds, Value: 4.9}, {Name: contract.MetricTrainingSeconds, Value: 0.0512}}
+	})
+	var out bytes.Buffer
+	if err := explain(run, nil, nil, start).print(&out); err != nil {
+		t.Fatal(err)
+	}
+	if want := "\nStep:     5 s: 4.9 s sampling, 0.0512 s training\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("the explanation is %q, want %q in it", out.String(), want)
+	}
+	set(run, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonEndpointUnreachable, "It waits.")
+	if got := explain(run, nil, nil, start); got.StepTime != "" {
+		t.Errorf("a run that waits has the step time %q, want none: nothing says that the next step is like it", got.StepTime)
+	}
+}
+
+// TestExplainSaysEachThingOnce explains a run whose conditions, attempts and events all have one message, as those that
+// a spec makes wait have.
+func TestExplainSaysEachThingOnce(t *testing.T) {
+	const message = "A price is missing."
+	run := newRun("arithmetic", func(run *v1alpha1.TrainingRun) {
+		set(run, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonSpecInvalid, message)
+		set(run, v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonSpecInvalid, message)
+		set(run, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonSpecInvalid, message)
+		set(run, v1alpha1.ConditionPodsReady, metav1.ConditionFalse, v1alpha1.ReasonWaitingForLearner, "No learner runs.")
+		run.Status.Attempts = []v1alpha1.Attempt{{Number: 1, Cause: "Upstream", Message: message},
+			{Number: 2, Cause: "Upstream", Message: "It was another thing."}}
+	})
+	event := func(name, note string) eventsv1.Event {
+		return eventsv1.Event{Type: corev1.EventTypeWarning, Reason: "Failed", Note: note, EventTime: metav1.NewMicroTime(start),
+			Regarding: corev1.ObjectReference{Name: name, UID: run.UID}}
+	}
+	var out bytes.Buffer
+	err := explain(run, nil, []eventsv1.Event{event("a", message), event("a", "The pull failed."),
+		event("b", "The pull failed.")}, start.Add(time.Minute)).print(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]int{message: 1, "The pull failed.": 1, "No learner runs.": 1,
+		"It was another thing.": 1, "conditions Progressing, Accepted, Stalled": 1} {
+		if got := strings.Count(out.String(), text); got != want {
+			t.Errorf("%q is in the explanation %d times, want %d:\n%s", text, got, want, out.String())
+		}
+	}
+}
+
+// TestExplainEnvironment explains an environment whose server crashes, and one that the operator has not looked at.
+func TestExplainEnvironment(t *testing.T) {
+	environment := &v1alpha1.RewardEnvironment{ObjectMeta: metav1.ObjectMeta{Name: "sums", UID: "env"}}
+	if got := explainEnvironment(environment, nil, nil, start); got.State != "New" || got.Reason != "NotObserved" {
+		t.Errorf("explainEnvironment() = %s, %s of an environment without a status, want New, NotObserved", got.State, got.Reason)
+	}
+	const message = "Container environment-sums ended with exit code 1."
+	environment.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse,
+		Reason: v1alpha1.ReasonProbeFailed, Message: message, LastTransitionTime: metav1.NewTime(start)}}
+	environment.Status.Codes = []v1alpha1.ConditionCode{{Condition: v1alpha1.ConditionReady, Code: string(problem.DataInvalid)}}
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "sums-probe", UID: "pod"}, Status: corev1.PodStatus{
+		Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{{Name: "environment-sums",
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}}}
+	event := func(uid types.UID, note string) eventsv1.Event {
+		return eventsv1.Event{Type: corev1.EventTypeWarning, Reason: "BackOff", Note: note,
+			Regarding: corev1.ObjectReference{Name: "sums-probe", UID: uid}}
+	}
+	got := explainEnvironment(environment, []corev1.Pod{pod}, []eventsv1.Event{event("env", message),
+		event("pod", "restarting failed container"), event("another", "of another object")}, start.Add(time.Minute))
+	want := explanation{Environment: "sums", State: "NotReady", Reason: v1alpha1.ReasonProbeFailed,
+		Code: string(problem.DataInvalid), Message: message, Repair: problem.AdviceOf(problem.DataInvalid),
+		Learning: []learning{}, Evidence: []evidence{{"condition Ready", "False for 1m"},
+			{"pod sums-probe", "Pending, container environment-sums waits: CrashLoopBackOff "},
+			{"event of sums-probe", "BackOff: restarting failed container"}}}
+	if diff := cmp.Diff(want, got); diff != "" || want.Repair == "" {
+		t.Errorf("explainEnvironment() (-want +got):\n%s", diff)
+	}
+}
+
 // TestWarningsOfReadyPods has the warnings that a pod gives before it is ready and while it is.
 func TestWarningsOfReadyPods(t *testing.T) {
-	run := newRun("arithmetic")
 	ready := start.Add(2 * time.Minute)
 	for name, tc := range map[string]struct {
 		status corev1.ConditionStatus
@@ -234,7 +337,8 @@ func TestWarningsOfReadyPods(t *testing.T) {
 			Type: corev1.EventTypeWarning, Reason: "Unhealthy", EventTime: metav1.NewMicroTime(ready.Add(tc.at)),
 			Regarding: corev1.ObjectReference{Name: "w", UID: "pod"},
 		}
-		if got := warnings(run, []corev1.Pod{pod}, []eventsv1.Event{event}); len(got) != tc.want {
+		about := func(e eventsv1.Event) bool { return isOf(e, []corev1.Pod{pod}) }
+		if got := warnings(about, []corev1.Pod{pod}, []eventsv1.Event{event}); len(got) != tc.want {
 			t.Errorf("%s: %d warnings, want %d", name, len(got), tc.want)
 		}
 	}

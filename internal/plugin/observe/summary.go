@@ -26,6 +26,8 @@ const defaultWidth = 100
 
 // summary is what people want to know of a run at a glance.
 type summary struct {
+	// Namespace is empty where all runs are of one.
+	Namespace    string   `json:"namespace,omitempty"`
 	Name         string   `json:"name"`
 	State        string   `json:"state"`
 	Step         int64    `json:"step"`
@@ -36,6 +38,7 @@ type summary struct {
 	HeldOutNLL   *float64 `json:"heldOutNLL,omitempty"`
 	StepSeconds  *float64 `json:"stepSeconds,omitempty"`
 	TokensPerSec *float64 `json:"sampledTokensPerSecond,omitempty"`
+	EstimatedUSD *float64 `json:"estimatedUSD,omitempty"`
 	Ready        int32    `json:"readyWorkers"`
 	Workers      int32    `json:"workers"`
 	Restarts     int32    `json:"restarts"`
@@ -46,10 +49,11 @@ type summary struct {
 	// WaitsFor is what the run waits for; empty while it makes progress.
 	WaitsFor string `json:"waitsFor,omitempty"`
 	// Learning is why the policy does not learn, with its figures; empty if nothing shows that.
-	Learning string        `json:"learning,omitempty"`
-	cause    string        `json:"-"`
-	age      time.Duration `json:"-"`
-	ended    bool          `json:"-"`
+	Learning  string `json:"learning,omitempty"`
+	namespace string
+	cause     string        `json:"-"`
+	age       time.Duration `json:"-"`
+	ended     bool          `json:"-"`
 }
 
 func summarize(run *v1alpha1.TrainingRun, now time.Time) summary {
@@ -59,7 +63,10 @@ func summarize(run *v1alpha1.TrainingRun, now time.Time) summary {
 		Steps: ptr.Deref(status.Steps, 0),
 		Ready: ptr.Deref(status.ReadyWorkers, 0), Workers: ptr.Deref(status.Workers, 0),
 		Restarts: ptr.Deref(status.Restarts, 0),
-		age:      now.Sub(run.CreationTimestamp.Time), ended: status.CompletionTime != nil,
+		age:      now.Sub(run.CreationTimestamp.Time), ended: status.CompletionTime != nil, namespace: run.Namespace,
+	}
+	if run.Status.Usage != nil {
+		s.EstimatedUSD = run.Status.Usage.EstimatedUSD
 	}
 	if from := run.Spec.InitFrom; from != nil && from.RunRef != nil {
 		s.From = from.RunRef.Name
@@ -82,6 +89,22 @@ func summarize(run *v1alpha1.TrainingRun, now time.Time) summary {
 		s.Learning, s.cause = output.Safe(d.Cause+": "+d.Message), output.Safe(d.Cause)
 	}
 	return s
+}
+
+// in returns the summary as a snapshot shows it: with the namespace where it has several.
+func (s summary) in(now snapshot) summary {
+	if now.allNamespaces {
+		s.Namespace = s.namespace
+	}
+	return s
+}
+
+// title is what tells the run from others of a snapshot.
+func (s summary) title() string {
+	if s.Namespace != "" {
+		return s.Namespace + "/" + s.Name
+	}
+	return s.Name
 }
 
 // share is how much of the run is done.
@@ -108,7 +131,7 @@ func (s summary) eta() string {
 
 // line returns the summary in a line of words for logs.
 func (s summary) line() string {
-	words := []string{s.Name, s.State}
+	words := []string{s.title(), s.State}
 	add := func(name, value string) {
 		if value != "" {
 			words = append(words, name+"="+value)
@@ -122,6 +145,7 @@ func (s summary) line() string {
 	add("test-nll", output.Number(s.HeldOutNLL))
 	add("seconds", output.Number(s.StepSeconds))
 	add("tok/s", output.Number(s.TokensPerSec))
+	add("usd", output.Number(s.EstimatedUSD))
 	add("workers", fmt.Sprintf("%d/%d", s.Ready, s.Workers))
 	add("restarts", fmt.Sprint(s.Restarts))
 	if s.WaitsFor != "" {
@@ -138,7 +162,7 @@ func overview(now snapshot) output.Result {
 	all := []summary{}
 	const width = 12
 	for i := range now.runs {
-		s := summarize(&now.runs[i], now.at)
+		s := summarize(&now.runs[i], now.at).in(now)
 		all = append(all, s)
 		perSecond := ""
 		if s.TokensPerSec != nil {
@@ -152,7 +176,32 @@ func overview(now snapshot) output.Result {
 		})
 	}
 	result.Value = all
-	return withFrom(withNLL(result, all), all)
+	return withNamespace(withUSD(withFrom(withNLL(result, all), all), all), all)
+}
+
+// withNamespace adds the column of the namespaces where runs of several are shown.
+func withNamespace(result output.Result, all []summary) output.Result {
+	if !slices.ContainsFunc(all, func(s summary) bool { return s.Namespace != "" }) {
+		return result
+	}
+	result.Header = slices.Insert(result.Header, 0, "NAMESPACE")
+	for i, s := range all {
+		result.Rows[i] = slices.Insert(result.Rows[i], 0, s.Namespace)
+	}
+	return result
+}
+
+// withUSD adds the column of what runs have cost by their prices, if the prices of one are known.
+func withUSD(result output.Result, all []summary) output.Result {
+	if !slices.ContainsFunc(all, func(s summary) bool { return s.EstimatedUSD != nil }) {
+		return result
+	}
+	place := slices.Index(result.Header, "ETA")
+	result.Header = slices.Insert(result.Header, place, "USD")
+	for i, s := range all {
+		result.Rows[i] = slices.Insert(result.Rows[i], place, output.Number(s.EstimatedUSD))
+	}
+	return result
 }
 
 // withFrom adds the column of the runs that others begin with if there is one.

@@ -17,18 +17,21 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 )
 
-const topHelp = `kubectl tinker top shows the progress of all runs of a namespace, or of one run with its curves.
+const topHelp = `kubectl tinker top shows the progress of all runs of a namespace, of all namespaces, or of one run with its
+curves.
 
 In a terminal, it draws the screen again every few seconds until you press q. Into a pipe, it prints a line for each run
 whenever the run has changed, and ends when all runs have. With --once, it prints the present state and ends.`
 
 const topExample = `  kubectl tinker top
+  kubectl tinker top -A
   kubectl tinker top arithmetic
   kubectl tinker top arithmetic | tee progress.log
   kubectl tinker top --once -o json`
 
 type topFlags struct {
 	once   bool
+	all    bool
 	every  time.Duration
 	format *output.Format
 }
@@ -48,6 +51,7 @@ func NewTop(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 		},
 	}
 	f.format = output.Flag(command.Flags())
+	command.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "show the runs of all namespaces")
 	command.Flags().BoolVar(&f.once, "once", false, "print the present state and end")
 	command.Flags().DurationVar(&f.every, "every", 2*time.Second, "`TIME` between two looks at the cluster")
 	return command
@@ -56,23 +60,30 @@ func NewTop(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 // source reads what the screen shows.
 type source struct {
 	connection *cli.Connection
-	// name is the run; empty for all of the namespace.
-	name string
-	now  func() time.Time
+	// name is the run; empty for all of the namespace, or of all namespaces.
+	name          string
+	allNamespaces bool
+	now           func() time.Time
 }
 
 // snapshot is what the cluster had at a moment.
 type snapshot struct {
 	at   time.Time
 	runs []v1alpha1.TrainingRun
+	// allNamespaces says that the runs are those of all namespaces.
+	allNamespaces bool
 	// history is that of the one run that is shown; nil where all are.
 	history *history.History
 }
 
 func (s source) read(ctx context.Context) (snapshot, error) {
-	taken := snapshot{at: s.now()}
-	if s.name == "" {
-		var err error
+	taken := snapshot{at: s.now(), allNamespaces: s.allNamespaces}
+	var err error
+	switch {
+	case s.allNamespaces:
+		taken.runs, err = s.connection.AllRuns(ctx)
+		return taken, err
+	case s.name == "":
 		taken.runs, err = s.connection.Runs(ctx)
 		return taken, err
 	}
@@ -89,16 +100,22 @@ func (f topFlags) run(ctx context.Context, env cli.IO, cluster *cli.Cluster, nam
 	if f.every < 100*time.Millisecond {
 		return cli.Misused("--every is %s: give at least 100ms", f.every)
 	}
+	if f.all && name != "" {
+		return cli.Misused("--all-namespaces shows all runs: leave %s out, or choose its namespace with --namespace", name)
+	}
 	connection, err := cluster.Connect()
 	if err != nil {
 		return err
 	}
-	from := source{connection: connection, name: name, now: env.Now}
+	from := source{connection: connection, name: name, allNamespaces: f.all, now: env.Now}
 	first, err := from.read(ctx)
 	if err != nil {
 		return err
 	}
-	if len(first.runs) == 0 {
+	switch {
+	case len(first.runs) == 0 && f.all:
+		fmt.Fprintln(env.Stderr, "no namespace has a run")
+	case len(first.runs) == 0:
 		fmt.Fprintf(env.Stderr, "namespace %s has no runs: choose another with --namespace\n", connection.Namespace)
 	}
 	switch {
@@ -128,10 +145,10 @@ func stream(ctx context.Context, env cli.IO, from source, now snapshot, every ti
 	for {
 		running := false
 		for i := range now.runs {
-			s := summarize(&now.runs[i], now.at)
+			s := summarize(&now.runs[i], now.at).in(now)
 			running = running || !s.ended
-			if line := s.line(); printed[s.Name] != line {
-				printed[s.Name] = line
+			if line := s.line(); printed[s.title()] != line {
+				printed[s.title()] = line
 				if _, err := fmt.Fprintf(env.Stdout, "%s %s\n", now.at.UTC().Format(time.RFC3339), line); err != nil {
 					return err
 				}

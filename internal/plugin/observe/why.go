@@ -30,23 +30,28 @@ import (
 
 const whyHelp = `kubectl tinker why says in one screen what a run does or waits for: the reason, the evidence and
 a repair. The evidence are conditions, pods and the newest warnings. If the figures of the newest steps show why the
-policy does not learn, it says that as well.`
+policy does not learn, it says that as well. Of a run that makes progress it says where the time of a step goes. With
+renv/NAME it says whether the RewardEnvironment of that name is ready, or why not.`
 
 const whyExample = `  kubectl tinker why arithmetic
+  kubectl tinker why renv/sums
   kubectl tinker why arithmetic -o json`
 
 // unobserved is the state of a run that the operator has not looked at.
 const unobserved = "New"
 
-// explanation is why a run is in its state.
+// explanation is why a run or an environment is in its state.
 type explanation struct {
-	Run      string     `json:"run"`
-	State    string     `json:"state"`
-	Progress string     `json:"progress,omitempty"`
-	Reason   string     `json:"reason"`
-	Code     string     `json:"code,omitempty"`
-	Message  string     `json:"message,omitempty"`
-	Repair   string     `json:"repair,omitempty"`
+	Run         string `json:"run,omitempty"`
+	Environment string `json:"environment,omitempty"`
+	State       string `json:"state"`
+	Progress    string `json:"progress,omitempty"`
+	Reason      string `json:"reason"`
+	Code        string `json:"code,omitempty"`
+	Message     string `json:"message,omitempty"`
+	Repair      string `json:"repair,omitempty"`
+	// StepTime is where the time of the newest step went; empty while the run makes no progress.
+	StepTime string     `json:"stepTime,omitempty"`
 	Evidence []evidence `json:"evidence"`
 	// Learning is why the policy does not learn, by the figures of its steps.
 	Learning []learning `json:"learning"`
@@ -75,29 +80,59 @@ type evidence struct {
 	Text string `json:"text"`
 }
 
-// NewWhy returns the command that explains the state of a run.
+// NewWhy returns the command that explains the state of a run, or of an environment.
 func NewWhy(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	var format *output.Format
-	command := cluster.ForOneRun(&cobra.Command{
-		Use: "why RUN", Short: "Say what a run waits for, and what to do about it", Long: whyHelp, Example: whyExample,
-	}, func(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
-		return why(ctx, env, connection, run, *format)
-	})
+	command := &cobra.Command{
+		Use: "why RUN | renv/ENVIRONMENT", Short: "Say what a run waits for, and what to do about it", Long: whyHelp,
+		Example: whyExample, Args: cli.Args(1, 1, "the name of a RUN, or renv/ENVIRONMENT"),
+		ValidArgsFunction: cluster.CompleteRuns(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			connection, err := cluster.Connect()
+			if err != nil {
+				return err
+			}
+			return why(command.Context(), env, connection, args[0], *format)
+		},
+	}
 	format = output.Flag(command.Flags())
 	return command
 }
 
-func why(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1alpha1.TrainingRun,
-	format output.Format) error {
+func why(ctx context.Context, env cli.IO, connection *cli.Connection, name string, format output.Format) error {
+	var object client.Object
+	var selected client.MatchingLabels
+	var explainIt func(pods []corev1.Pod, events []eventsv1.Event, now time.Time) explanation
+	if kind, name, given := strings.Cut(name, "/"); given {
+		environment, err := findEnvironment(ctx, connection, kind, name)
+		if err != nil {
+			return err
+		}
+		object = environment
+		selected = client.MatchingLabels{v1alpha1.LabelEnvironment: environment.Name,
+			v1alpha1.LabelEnvironmentUID: string(environment.UID)}
+		explainIt = func(pods []corev1.Pod, events []eventsv1.Event, now time.Time) explanation {
+			return explainEnvironment(environment, pods, events, now)
+		}
+	} else {
+		run, err := connection.Run(ctx, kind)
+		if err != nil {
+			return err
+		}
+		object = run
+		selected = client.MatchingLabels{v1alpha1.LabelRun: run.Name, v1alpha1.LabelRunUID: string(run.UID)}
+		explainIt = func(pods []corev1.Pod, events []eventsv1.Event, now time.Time) explanation {
+			return explain(run, pods, events, now)
+		}
+	}
 	var pods corev1.PodList
-	selected := client.MatchingLabels{v1alpha1.LabelRun: run.Name, v1alpha1.LabelRunUID: string(run.UID)}
-	if err := connection.List(ctx, &pods, client.InNamespace(run.Namespace), selected); err != nil {
-		return fmt.Errorf("listing the pods of run %q: %w", run.Name, err)
+	if err := connection.List(ctx, &pods, client.InNamespace(object.GetNamespace()), selected); err != nil {
+		return fmt.Errorf("listing the pods of %q: %w", object.GetName(), err)
 	}
 	// People who may read runs need not be permitted to read events: the rest is worth showing without them.
 	var events eventsv1.EventList
-	unread := connection.List(ctx, &events, client.InNamespace(run.Namespace))
-	found := explain(run, pods.Items, events.Items, env.Now())
+	unread := connection.List(ctx, &events, client.InNamespace(object.GetNamespace()))
+	found := explainIt(pods.Items, events.Items, env.Now())
 	if unread != nil {
 		found.Evidence = append(found.Evidence, evidence{From: "events",
 			Text: output.Safe("cannot be read: " + unread.Error())})
@@ -149,17 +184,19 @@ func explain(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Eve
 		Run: run.Name, State: cmp.Or(run.Status.State, unobserved), Progress: status.Steps(&run.Status), Reason: c.Reason,
 		Code: string(code), Message: output.Safe(c.Message),
 		Repair: strings.ReplaceAll(problem.AdviceOf(code), "$(run)", run.Name), Evidence: []evidence{},
-		Learning: learningOf(run),
+		Learning: learningOf(run), StepTime: stepTime(run),
 	}
 	add := func(from, format string, args ...any) {
 		found.Evidence = append(found.Evidence, evidence{From: from, Text: output.Safe(fmt.Sprintf(format, args...))})
 	}
-	for _, other := range run.Status.Conditions {
-		if isWrong(other) {
-			age := output.Duration(now.Sub(other.LastTransitionTime.Time))
-			add("condition "+other.Type, "%s, %s for %s: %s", other.Status, other.Reason, age, other.Message)
-		}
+	said := map[string]bool{"": true, c.Message: true}
+	// first reports whether nothing has said a message yet.
+	first := func(message string) bool {
+		before := said[message]
+		said[message] = true
+		return !before
 	}
+	found.Evidence = conditionsOf(run.Status.Conditions, isWrong, first, now)
 	if len(run.Status.PendingChanges) > 0 {
 		add("pending changes", "%s: suspend and resume the run to have them at once",
 			strings.Join(run.Status.PendingChanges, ", "))
@@ -175,14 +212,67 @@ func explain(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Eve
 		}
 	}
 	for _, a := range run.Status.Attempts[:min(3, len(run.Status.Attempts))] {
-		if a.Cause != "" && a.Cause != string(contract.CauseCompleted) {
+		if a.Cause != "" && a.Cause != string(contract.CauseCompleted) && first(a.Message) {
 			add(fmt.Sprintf("attempt %d", a.Number), "ended with %s: %s", strings.Trim(a.Cause+" "+a.Reason, " "), a.Message)
 		}
 	}
-	for _, event := range warnings(run, pods, events) {
-		add("event of "+event.Regarding.Name, "%s: %s", event.Reason, event.Note)
+	about := func(event eventsv1.Event) bool {
+		return event.Regarding.UID == run.UID || isOf(event, pods)
+	}
+	for _, event := range warnings(about, pods, events) {
+		if first(event.Note) {
+			add("event of "+event.Regarding.Name, "%s: %s", event.Reason, event.Note)
+		}
 	}
 	return found
+}
+
+// conditionsOf returns the conditions that are wrong, as evidence. Those with one message are told together, and without
+// it where it was said before.
+func conditionsOf(conditions []metav1.Condition, wrong func(metav1.Condition) bool, first func(string) bool,
+	now time.Time) []evidence {
+	found := []evidence{}
+	for i, c := range conditions {
+		same := func(other metav1.Condition) bool { return wrong(other) && other.Message == c.Message }
+		if !wrong(c) || c.Message != "" && slices.ContainsFunc(conditions[:i], same) {
+			continue
+		}
+		types := []string{c.Type}
+		for _, other := range conditions[i+1:] {
+			if c.Message != "" && same(other) {
+				types = append(types, other.Type)
+			}
+		}
+		from := "condition " + c.Type
+		text := fmt.Sprintf("%s, %s for %s", c.Status, c.Reason, output.Duration(now.Sub(c.LastTransitionTime.Time)))
+		if len(types) > 1 {
+			from = "conditions " + strings.Join(types, ", ")
+		}
+		if first(c.Message) {
+			text += ": " + c.Message
+		}
+		found = append(found, evidence{From: from, Text: output.Safe(text)})
+	}
+	return found
+}
+
+// stepTime says where the time of the newest step went, if the run makes progress.
+func stepTime(run *v1alpha1.TrainingRun) string {
+	total := run.Status.Metric(contract.MetricStepSeconds)
+	if total == nil || !meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionProgressing) {
+		return ""
+	}
+	var parts []string
+	for _, part := range []struct{ metric, name string }{{contract.MetricSamplingSeconds, "sampling"},
+		{contract.MetricTrainingSeconds, "training"}, {contract.MetricSavingSeconds, "saving"}} {
+		if v := run.Status.Metric(part.metric); v != nil {
+			parts = append(parts, output.Number(v)+" s "+part.name)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return output.Number(total) + " s: " + strings.Join(parts, ", ")
 }
 
 // isWrong reports whether a condition has another status than in a run that makes progress.
@@ -217,15 +307,17 @@ func podProblem(pod corev1.Pod) string {
 	return ""
 }
 
-// warnings returns the newest warnings about a run, its Jobs and its pods, without those of pods that have become ready
-// since.
-func warnings(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Event) []eventsv1.Event {
+// isOf reports whether an event is about a pod or its Job.
+func isOf(event eventsv1.Event, pods []corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.UID == event.Regarding.UID || owns(p, event) })
+}
+
+// warnings returns the newest warnings about something, without those of pods that have become ready since.
+func warnings(about func(eventsv1.Event) bool, pods []corev1.Pod, events []eventsv1.Event) []eventsv1.Event {
 	const most = 5
 	var all []eventsv1.Event
 	for _, event := range events {
-		about := event.Regarding.UID == run.UID ||
-			slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.UID == event.Regarding.UID || owns(p, event) })
-		if about && event.Type == corev1.EventTypeWarning && !isOver(event, pods) {
+		if about(event) && event.Type == corev1.EventTypeWarning && !isOver(event, pods) {
 			all = append(all, event)
 		}
 	}
@@ -271,8 +363,12 @@ func (e explanation) print(w io.Writer) error {
 	if e.Code != "" && e.Code != reason {
 		reason += " (" + e.Code + ")"
 	}
-	fmt.Fprintf(&b, "%s\n\nReason:   %s\n", strings.Join(strings.Fields(e.Run+" "+e.State+" "+e.Progress), "  "), reason)
+	head := strings.Fields(e.Run + " " + e.Environment + " " + e.State + " " + e.Progress)
+	fmt.Fprintf(&b, "%s\n\nReason:   %s\n", strings.Join(head, "  "), reason)
 	b.WriteString(output.Wrap(e.Message, "          ", width))
+	if e.StepTime != "" {
+		fmt.Fprintf(&b, "Step:     %s\n", e.StepTime)
+	}
 	if len(e.Evidence) > 0 {
 		b.WriteString("\nEvidence:\n")
 	}
