@@ -10,12 +10,15 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 )
 
 // edit is a change of a run's spec.
@@ -92,31 +95,44 @@ func NewSuspend(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 func NewResume(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	return edit{
 		use: "resume", short: "Continue suspended runs", example: "  kubectl tinker resume arithmetic",
-		long: "kubectl tinker resume continues suspended runs from their last saved state.",
-		apply: func(run *v1alpha1.TrainingRun) (string, error) {
-			if !ptr.Deref(run.Spec.Suspend, false) {
-				return "is not suspended", nil
-			}
-			run.Spec.Suspend = new(false)
-			return "continues from its last saved state", nil
-		},
+		long:  "kubectl tinker resume continues suspended runs from their last saved state.",
+		apply: resumeRun,
 	}.command(env, cluster)
+}
+
+// resumeRun continues a suspended run.
+func resumeRun(run *v1alpha1.TrainingRun) (string, error) {
+	if !ptr.Deref(run.Spec.Suspend, false) {
+		if c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionSuspended); c != nil &&
+			c.Status == metav1.ConditionTrue && c.Reason == v1alpha1.ReasonBudgetReached {
+			return "", fmt.Errorf("run %q is not suspended by its spec: %s", run.Name, output.Safe(c.Message))
+		}
+		return "is not suspended", nil
+	}
+	run.Spec.Suspend = new(false)
+	return "continues from its last saved state", nil
 }
 
 // NewRetry returns the command that tries failed runs again.
 func NewRetry(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	return edit{
 		use: "retry", short: "Try failed runs again", example: "  kubectl tinker retry arithmetic",
-		long: "kubectl tinker retry continues failed runs from their last usable checkpoint, with a new restart budget.",
-		apply: func(run *v1alpha1.TrainingRun) (string, error) {
-			if run.Status.State != v1alpha1.StateFailed {
-				return "", fmt.Errorf("run %q has not failed, it is %s: kubectl tinker why %s says what it waits for", run.Name,
-					run.Status.State, run.Name)
-			}
-			run.Spec.RetryGeneration = new(ptr.Deref(run.Spec.RetryGeneration, 0) + 1)
-			return "is tried again from its last usable checkpoint", nil
-		},
+		long:  "kubectl tinker retry continues failed runs from their last usable checkpoint, with a new restart budget.",
+		apply: retryRun,
 	}.command(env, cluster)
+}
+
+// retryRun tries a failed run again.
+func retryRun(run *v1alpha1.TrainingRun) (string, error) {
+	if run.Status.State != v1alpha1.StateFailed {
+		return "", fmt.Errorf("run %q has not failed, it is %s: kubectl tinker why %s says what it waits for", run.Name,
+			run.Status.State, run.Name)
+	}
+	run.Spec.RetryGeneration = new(ptr.Deref(run.Spec.RetryGeneration, 0) + 1)
+	if ptr.Deref(run.Spec.Suspend, false) {
+		return "is suspended: it is tried again once kubectl tinker resume continues it", nil
+	}
+	return "is tried again from its last usable checkpoint", nil
 }
 
 // NewScale returns the command that sets the number of workers.

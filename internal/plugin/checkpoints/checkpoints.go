@@ -44,6 +44,9 @@ func known(run *v1alpha1.TrainingRun) []v1alpha1.Checkpoint {
 	return slices.CompactFunc(all, func(a, b v1alpha1.Checkpoint) bool { return a.Step == b.Step })
 }
 
+// Newest is the step that asks for the newest checkpoint.
+const Newest = -1
+
 // Choose returns the checkpoint of a step, the best, or the newest where neither is asked for.
 func Choose(run *v1alpha1.TrainingRun, step int64, best bool) (v1alpha1.Checkpoint, error) {
 	all, chosen := known(run), status.Best(&run.Status)
@@ -55,8 +58,11 @@ func Choose(run *v1alpha1.TrainingRun, step int64, best bool) (v1alpha1.Checkpoi
 	case best:
 		return v1alpha1.Checkpoint{}, fmt.Errorf("run %q has no best checkpoint: it needs spec.checkpoints.keepBest and an "+
 			"evaluation; choose another one with --step", run.Name)
-	case step < 0:
+	case step == Newest:
 		return all[0], nil
+	case step < 0:
+		return v1alpha1.Checkpoint{}, cli.Misused("--step is %d, and no step is below 0: give one of kubectl tinker "+
+			"checkpoints list %s, or leave --step out for the newest", step, run.Name)
 	}
 	var steps []string
 	for _, c := range all {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,7 +20,6 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
-	"github.com/tinker-operator/tinker-operator/internal/status"
 	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
@@ -37,7 +37,8 @@ const deleteHelp = `kubectl tinker checkpoints delete deletes the sampler weight
 steps at the endpoint, where nothing brings them back.
 
 A checkpoint that a run would resume from, or begin with by spec.initFrom, is refused without --force, and so are the
-result of a run and its best checkpoint. Only the runs of the namespace are looked at: runs elsewhere may use the same
+result of a run, its best checkpoint, those that a run or the judge of a RewardEnvironment samples from, and those of
+the window of spec.algorithm.lag. Only the runs of the namespace are looked at: runs elsewhere may use the same
 checkpoint. The status of a run may name
 a checkpoint that was deleted here.`
 
@@ -106,12 +107,15 @@ func remove(ctx context.Context, api *client.Client, path string) error {
 func (e *editor) command(env cli.IO, cluster *cli.Cluster, command *cobra.Command) *cobra.Command {
 	command.PreRunE = func(*cobra.Command, []string) error { return e.check() }
 	cluster.ForOneRun(command, func(ctx context.Context, connection *cli.Connection, run *v1alpha1.TrainingRun) error {
-		runs, err := connection.Runs(ctx)
+		chosen, err := e.choose(run)
 		if err != nil {
 			return err
 		}
-		chosen, err := e.choose(run, runs)
+		used, err := e.usersOf(ctx, connection, run)
 		if err != nil {
+			return err
+		}
+		if err := e.guard(run, chosen, used); err != nil {
 			return err
 		}
 		at, err := EndpointOf(ctx, env, connection, run, e.baseURL)
@@ -121,11 +125,15 @@ func (e *editor) command(env cli.IO, cluster *cli.Cluster, command *cobra.Comman
 		if err := at.AddSamplers(ctx, env, chosen); err != nil {
 			return err
 		}
+		// The status does not name all sampler weights.
+		if err := e.guard(run, chosen, used); err != nil {
+			return err
+		}
 		targets, err := e.targets(chosen)
 		if err != nil {
 			return err
 		}
-		if err := e.confirm(env, targets); err != nil {
+		if err := e.confirm(ctx, env, targets); err != nil {
 			return err
 		}
 		return e.edit(ctx, env, at, targets)
@@ -145,25 +153,23 @@ func (e *editor) check() error {
 		return cli.Misused("--step and --best exclude each other: give one of them")
 	case e.guards && len(e.steps) == 0:
 		return cli.Misused("--step is required: the step of the checkpoint to delete")
+	case slices.ContainsFunc(e.steps, func(step int64) bool { return step < 0 }):
+		return cli.Misused("no step is below 0: give the step of a checkpoint")
 	}
 	return nil
 }
 
-// choose returns the checkpoints to change, and refuses those that are in use.
-func (e *editor) choose(run *v1alpha1.TrainingRun, runs []v1alpha1.TrainingRun) ([]v1alpha1.Checkpoint, error) {
+// choose returns the checkpoints to change.
+func (e *editor) choose(run *v1alpha1.TrainingRun) ([]v1alpha1.Checkpoint, error) {
 	steps := e.steps
 	if len(steps) == 0 {
-		steps = []int64{-1}
+		steps = []int64{Newest}
 	}
 	var all []v1alpha1.Checkpoint
 	for _, step := range steps {
 		c, err := Choose(run, step, e.best)
 		if err != nil {
 			return nil, err
-		}
-		if use := usedBy(run, c, runs); e.guards && !e.force && use != "" {
-			return nil, fmt.Errorf("the checkpoint of step %d is in use: %s: choose another one with --step, or delete it all "+
-				"the same with --force", c.Step, use)
 		}
 		all = append(all, c)
 	}
@@ -189,43 +195,8 @@ func (e *editor) targets(chosen []v1alpha1.Checkpoint) ([]target, error) {
 	return all, nil
 }
 
-// usedBy says which run needs a checkpoint of a run, and is empty if none does.
-func usedBy(run *v1alpha1.TrainingRun, c v1alpha1.Checkpoint, runs []v1alpha1.TrainingRun) string {
-	if latest := status.Latest(&run.Status); latest != nil && (latest.Step == c.Step || isOf(*latest, c.State)) {
-		if run.Status.State == v1alpha1.StateSucceeded {
-			return fmt.Sprintf("it is the result of run %q", run.Name)
-		}
-		return fmt.Sprintf("run %q would resume from it", run.Name)
-	}
-	if best := status.Best(&run.Status); best != nil && best.Step == c.Step {
-		return fmt.Sprintf("it is the best one of run %q by spec.checkpoints.keepBest", run.Name)
-	}
-	for _, other := range runs {
-		if latest := status.Latest(&other.Status); latest != nil && isOf(*latest, c.State) {
-			return fmt.Sprintf("run %q would resume from it", other.Name)
-		}
-		if from := other.Spec.InitFrom; from != nil && other.Status.LatestCheckpoint == "" && begins(from, run, c) {
-			return fmt.Sprintf("run %q begins with it (spec.initFrom)", other.Name)
-		}
-	}
-	return ""
-}
-
-// isOf reports whether a path is one of a checkpoint's.
-func isOf(c v1alpha1.Checkpoint, path string) bool {
-	return path != "" && (path == c.State || path == c.Sampler)
-}
-
-// begins reports whether a run that has saved nothing yet begins with a checkpoint.
-func begins(from *v1alpha1.InitFrom, run *v1alpha1.TrainingRun, c v1alpha1.Checkpoint) bool {
-	if from.RunRef != nil {
-		return from.RunRef.Name == run.Name && from.RunRef.Step != nil && *from.RunRef.Step == c.Step
-	}
-	return isOf(c, from.Checkpoint)
-}
-
 // confirm asks a person at a terminal, and refuses where nobody can be asked.
-func (e *editor) confirm(env cli.IO, targets []target) error {
+func (e *editor) confirm(ctx context.Context, env cli.IO, targets []target) error {
 	if e.yes || e.question == "" {
 		return nil
 	}
@@ -233,16 +204,28 @@ func (e *editor) confirm(env cli.IO, targets []target) error {
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return cli.Misused("the standard input is not a terminal, so that nobody can be asked: confirm with --yes")
 	}
-	return e.ask(env.Stderr, file, targets)
+	return e.ask(ctx, env.Stderr, file, targets)
 }
 
-// ask asks a person.
-func (e *editor) ask(w io.Writer, r io.Reader, targets []target) error {
+// ask asks a person, until ctx ends.
+func (e *editor) ask(ctx context.Context, w io.Writer, r io.Reader, targets []target) error {
 	for _, t := range targets {
 		fmt.Fprintf(w, "  step %d  %s\n", t.Step, t.Path)
 	}
 	fmt.Fprintf(w, "%s %s? [y/N] ", e.question, map[bool]string{true: "this checkpoint",
 		false: "these checkpoints"}[len(targets) == 1])
+	answered := make(chan error, 1)
+	go func() { answered <- agreed(r) }() // nothing ends a read of a terminal
+	select {
+	case err := <-answered:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("nothing was changed: %w", ctx.Err())
+	}
+}
+
+// agreed reads an answer, and fails unless it is yes.
+func agreed(r io.Reader) error {
 	answer, err := bufio.NewReader(r).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("reading the answer: %w", err)

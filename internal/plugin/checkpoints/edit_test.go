@@ -5,13 +5,20 @@ package checkpoints
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
+	"github.com/tinker-operator/tinker-operator/api/v1alpha1/environment"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
@@ -62,7 +69,7 @@ func TestPublishAndDeleteChangeTheCheckpointsOfTinkersim(t *testing.T) {
 	run := &v1alpha1.TrainingRun{Status: v1alpha1.TrainingRunStatus{Checkpoints: []v1alpha1.Checkpoint{short}}}
 	targetsOf := func(e editor) []target {
 		t.Helper()
-		chosen, err := e.choose(run, nil)
+		chosen, err := e.choose(run)
 		if err == nil {
 			err = at.AddSamplers(t.Context(), cli.IO{Stderr: io.Discard}, chosen)
 		}
@@ -132,6 +139,21 @@ func TestDeleteRefusesACheckpointInUse(t *testing.T) {
 	later := begun.DeepCopy()
 	later.Status.LatestCheckpoint = "3"
 	later.Status.Checkpoints = []v1alpha1.Checkpoint{{Name: "3", Step: 3, State: "tinker://l/weights/3"}}
+	other := func(name string, change func(*v1alpha1.TrainingRunSpec)) *v1alpha1.TrainingRun {
+		run := &v1alpha1.TrainingRun{Spec: v1alpha1.TrainingRunSpec{Algorithm: &algorithm.Algorithm{}}}
+		run.Name = name
+		change(&run.Spec)
+		return run
+	}
+	const sampler = "tinker://m/sampler_weights/20"
+	refers := other("refers", func(spec *v1alpha1.TrainingRunSpec) {
+		spec.Algorithm.KL = &algorithm.KL{Reference: &algorithm.Reference{Checkpoint: sampler}}
+	})
+	learns := other("learns", func(spec *v1alpha1.TrainingRunSpec) {
+		spec.Environments = []v1alpha1.TrainingEnvironment{{Teacher: &algorithm.Teacher{Checkpoint: sampler}}}
+	})
+	lagging := newRun()
+	lagging.Spec.Algorithm = &algorithm.Algorithm{Lag: 20}
 	succeeded := newRun()
 	succeeded.Status.State = v1alpha1.StateSucceeded
 	for name, tc := range map[string]struct {
@@ -146,6 +168,9 @@ func TestDeleteRefusesACheckpointInUse(t *testing.T) {
 		"best":                {run: used, step: 10, want: "best one"},
 		"begins by path":      {run: used, step: 20, other: begun, want: `run "begun" begins with it`},
 		"begins by name":      {run: used, step: 20, other: byName, want: `run "by-name" begins with it`},
+		"reference":           {run: used, step: 20, other: refers, want: `run "refers" compares its policy with it`},
+		"teacher":             {run: used, step: 20, other: learns, want: `run "learns" learns from it`},
+		"window of lag":       {run: lagging, step: 20, want: "samples with it"},
 		"has begun already":   {run: used, step: 20, other: later},
 		"unused":              {run: used, step: 20},
 		"newest with --force": {run: used, step: 40, force: true},
@@ -156,7 +181,12 @@ func TestDeleteRefusesACheckpointInUse(t *testing.T) {
 				runs = append(runs, *tc.other)
 			}
 			e := editor{guards: true, state: true, steps: []int64{tc.step}, force: tc.force}
-			chosen, err := e.choose(tc.run, runs)
+			chosen, err := e.choose(tc.run)
+			if err == nil {
+				// As AddSamplers does for what the status does not name.
+				chosen[0].Sampler = cmp.Or(chosen[0].Sampler, fmt.Sprintf("tinker://m/sampler_weights/%d", tc.step))
+				err = e.guard(tc.run, chosen, users{runs: runs})
+			}
 			switch {
 			case tc.want == "" && (err != nil || len(chosen) != 1 || chosen[0].Step != tc.step):
 				t.Errorf("chosen are %v, %v", chosen, err)
@@ -173,7 +203,7 @@ func TestConfirm(t *testing.T) {
 	targets := []target{{Step: 3, Path: "tinker://m/weights/3"}}
 	for answer, ok := range map[string]bool{"y\n": true, "Yes\n": true, "n\n": false, "\n": false, "": false} {
 		var asked bytes.Buffer
-		if err := e.ask(&asked, strings.NewReader(answer), targets); (err == nil) != ok {
+		if err := e.ask(t.Context(), &asked, strings.NewReader(answer), targets); (err == nil) != ok {
 			t.Errorf("the answer %q gives %v", answer, err)
 		}
 		if !strings.Contains(asked.String(), "tinker://m/weights/3") || !strings.Contains(asked.String(),
@@ -182,17 +212,57 @@ func TestConfirm(t *testing.T) {
 		}
 	}
 	env := cli.IO{Stdin: strings.NewReader("y\n")}
-	if err := e.confirm(env, targets); err == nil || !strings.Contains(err.Error(), "--yes") {
+	if err := e.confirm(t.Context(), env, targets); err == nil || !strings.Contains(err.Error(), "--yes") {
 		t.Errorf("without a terminal the error is %v, want one that names --yes", err)
 	}
 	e.yes = true
-	if err := e.confirm(env, targets); err != nil {
+	if err := e.confirm(t.Context(), env, targets); err != nil {
 		t.Errorf("with --yes the error is %v", err)
 	}
 	for want, wrong := range map[string]editor{"--step is required": {guards: true},
+		"no step is below 0": {guards: true, steps: []int64{-1}},
 		"exclude each other": {best: true, steps: []int64{1}}} {
 		if err := wrong.check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want it to have %q", err, want)
+		}
+	}
+}
+
+// TestInterruptEndsTheQuestion interrupts a question that nobody answers.
+func TestInterruptEndsTheQuestion(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	silent, writer := io.Pipe()
+	defer writer.Close()
+	ended := make(chan error, 1)
+	e := editor{question: "Delete"}
+	go func() { ended <- e.ask(ctx, io.Discard, silent, []target{{Step: 3}}) }()
+	interrupt()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("ask() = %v, want that it was interrupted", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("ask() has not returned 20 s after the interrupt")
+	}
+}
+
+// TestDeleteRefusesTheModelOfAJudge keeps a checkpoint that a RewardEnvironment's judge samples from.
+func TestDeleteRefusesTheModelOfAJudge(t *testing.T) {
+	const sampler = "tinker://m/sampler_weights/20"
+	rule := environment.RewardRule{Rubric: &environment.Rubric{
+		Judge: environment.Judge{Tinker: &environment.TinkerJudge{Checkpoint: sampler}}}}
+	for name, reward := range map[string]*environment.Reward{
+		"alone":    {RewardRule: rule},
+		"weighted": {Weighted: []environment.WeightedReward{{Name: "a"}, {Name: "b", RewardRule: rule}}},
+		"none":     nil,
+		"another":  {RewardRule: environment.RewardRule{Rubric: &environment.Rubric{}}},
+	} {
+		env := v1alpha1.RewardEnvironment{}
+		env.Name, env.Spec.Reward = "judged", reward
+		got := judgedBy(v1alpha1.Checkpoint{Step: 20, Sampler: sampler}, []v1alpha1.RewardEnvironment{env})
+		if want := name == "alone" || name == "weighted"; strings.Contains(got, `"judged"`) != want {
+			t.Errorf("%s: judgedBy() = %q, want that the environment is named: %t", name, got, want)
 		}
 	}
 }
