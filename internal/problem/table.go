@@ -80,7 +80,7 @@ var endTable = []entry{
 		Repair: "Correct the field that the message names, and create the run again."}},
 	{Untrainable, Row{
 		Conditions: failed, Reason: rejected,
-		Means:  "No group of a step can be trained on.",
+		Means: "No group of a step can be trained on.",
 		Repair: "Correct the cause for which the groups are refused, and run: kubectl tinker retry $(run). If the " +
 			"prompts are longer than the model's context, shorten them or choose rows that are shorter."}},
 	{DataRejected, Row{

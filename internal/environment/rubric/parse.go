@@ -4,10 +4,12 @@
 package rubric
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -117,17 +119,61 @@ func valueOf(raw json.RawMessage, scores bool) float64 {
 var beginning = regexp.MustCompile(`\{\s*"ratings"`)
 
 // decode finds the JSON object of a judgement: what is between its first and last brace, which leaves out fences and
-// other words, or what begins with the last list of ratings, which leaves out reasoning with braces.
+// other words, or else an object that begins with a list of ratings, which leaves out reasoning with braces. Of several
+// such objects that differ none counts: a judge may quote the reply, which may contain a judgement of its own.
 func decode(text string) (document, error) {
 	first, last := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
 	if first < 0 || last < first {
 		return document{}, errors.New("reading a judgement: it has no JSON object")
 	}
 	found, err := decodeObject(text[first : last+1])
-	if starts := beginning.FindAllStringIndex(text[:last], -1); err != nil && len(starts) > 0 {
-		found, err = decodeObject(text[starts[len(starts)-1][0] : last+1])
+	if err == nil {
+		return found, nil
+	}
+	objects := 0
+	for at, starts := 0, beginning.FindAllStringIndex(text, -1); len(starts) > 0; starts = starts[1:] {
+		start := starts[0][0]
+		length := objectLength(text[start:])
+		if start < at || length == 0 {
+			continue // It is a part of the object before, or has no end.
+		}
+		object, failed := decodeObject(text[start : start+length])
+		if failed != nil {
+			continue
+		}
+		if objects++; objects > 1 && !sameRatings(found, object) {
+			return document{}, errors.New("reading a judgement: it has several lists of ratings, which differ")
+		}
+		found, err, at = object, nil, start+length
 	}
 	return found, err
+}
+
+// objectLength returns the length of the JSON object at the beginning of a text, and 0 if it has no end.
+func objectLength(text string) int {
+	depth, inString := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case !inString && c == '{':
+			depth++
+		case !inString && c == '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+// sameRatings reports whether two documents rate alike, whatever their rationales.
+func sameRatings(a, b document) bool {
+	return slices.EqualFunc(a.Ratings, b.Ratings, func(x, y rating) bool {
+		return reflect.DeepEqual(x.Criterion, y.Criterion) && bytes.Equal(x.Rating, y.Rating)
+	})
 }
 
 func decodeObject(text string) (document, error) {

@@ -75,7 +75,7 @@ func printConversation(w io.Writer, c transcript.Conversation) {
 		if m.NewPrompt {
 			fmt.Fprintln(w, "    (the environment begins a new prompt)")
 		}
-		who := m.Role + prefixed(" ", output.Clean(m.Name))
+		who := output.Clean(m.Role) + prefixed(" ", output.Clean(m.Name))
 		text(w, who+" (thinking)", m.Thinking)
 		if m.Text != "" || m.Thinking == "" && len(m.Calls) == 0 {
 			text(w, who, m.Text+" ")

@@ -287,3 +287,16 @@ func TestRefusalsOfARunThatIsOver(t *testing.T) {
 		}
 	}
 }
+
+// TestPrintCleansWhatEnvironmentsChoose prints a role that an environment server chose: no escape sequence reaches the
+// terminal.
+func TestPrintCleansWhatEnvironmentsChoose(t *testing.T) {
+	hostile := step()
+	conversation := &hostile.Groups[0].Episodes[0].Conversations[0]
+	conversation.Messages[0].Role = "user\x1b]0;title\x07"
+	var out strings.Builder
+	Print(&out, hostile)
+	if strings.ContainsAny(out.String(), "\x1b\x07") {
+		t.Errorf("the terminal gets %q", out.String())
+	}
+}

@@ -99,6 +99,15 @@ func TestSplits(t *testing.T) {
 			"default/train/0001.parquet"}},
 		"a card with splits and globs": {
 			card: `[{"config_name": "default", "data_files": [{"split": "train", "path": "d/tr*"}, {"split": "hard", "path": ["x/**/h-[0-9].jsonl", "y"]}]}]`, files: []string{"d/tr1.jsonl", "d/tr2.jsonl", "d/te.jsonl", "x/h-1.jsonl", "x/a/b/h-2.jsonl", "x/h-a.jsonl", "y/z.jsonl"}, want: map[string]string{"train": "d/tr1.jsonl d/tr2.jsonl", "hard": "x/a/b/h-2.jsonl x/h-1.jsonl y/z.jsonl"}},
+		"a card with a folder": {card: `[{"config_name": "default", "data_dir": "./clean/"}]`,
+			files: []string{"clean/train.jsonl", "clean/test.jsonl", "noisy/train.jsonl"},
+			want:  map[string]string{"train": "clean/train.jsonl", "test": "clean/test.jsonl"}},
+		"a card with a folder for each config": {
+			card:  `[{"config_name": "a", "data_dir": "a/v1", "default": true}, {"config_name": "b", "data_dir": "b"}]`,
+			files: []string{"a/v1/x.jsonl", "a/v2/x.jsonl", "b/x.jsonl"}, want: map[string]string{"train": "a/v1/x.jsonl"}},
+		"a card with patterns in a folder": {
+			card:  `[{"config_name": "default", "data_dir": "a", "data_files": "x*"}]`,
+			files: []string{"a/x1.jsonl", "a/y.jsonl", "x1.jsonl"}, want: map[string]string{"train": "a/x1.jsonl"}},
 		"a card with one pattern": {card: `[{"config_name": "only", "data_files": "a/*.jsonl"}]`,
 			files: []string{"a/b.jsonl", "c.jsonl"}, want: map[string]string{"train": "a/b.jsonl"}},
 		"a card with a map": {card: `[{"config_name": "only", "data_files": {"test": "a.jsonl"}}]`,

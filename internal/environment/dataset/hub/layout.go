@@ -19,7 +19,20 @@ import (
 type Config struct {
 	Name      string    `json:"config_name"`
 	DataFiles DataFiles `json:"data_files"`
-	Default   bool      `json:"default"`
+	// DataDir is the folder of its files, to which the patterns of DataFiles are relative.
+	DataDir string `json:"data_dir"`
+	Default bool   `json:"default"`
+}
+
+// folder is DataDir with a slash at its end; empty for the whole repository.
+func (c *Config) folder() string {
+	if c == nil {
+		return ""
+	}
+	if dir := path.Clean("/" + c.DataDir)[1:]; dir != "" {
+		return dir + "/"
+	}
+	return ""
 }
 
 // DataFiles are patterns of paths by split.
@@ -85,15 +98,20 @@ func (c Commit) Splits(config string) (map[string][]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	splits := map[string][]File{}
-	if chosen != nil && len(chosen.DataFiles) > 0 {
+	splits, folder := map[string][]File{}, chosen.folder()
+	switch {
+	case chosen != nil && len(chosen.DataFiles) > 0:
 		for split, paths := range chosen.DataFiles {
-			if files := c.matching(paths); len(files) > 0 {
+			if files := c.matching(folder, paths); len(files) > 0 {
 				splits[split] = files
 			}
 		}
-	} else {
-		splits = byName(c.data(config))
+	case folder != "":
+		splits = byName(folder, c.data(folder))
+	case config != "":
+		splits = byName("", c.data(config+"/"))
+	default:
+		splits = byName("", c.data(""))
 	}
 	if len(splits) == 0 {
 		return nil, c.noData(config)
@@ -140,14 +158,15 @@ func (c Commit) noData(config string) error {
 		"correct config or revision; the hub's own conversion is revision refs/convert/parquet"}
 }
 
-// matching returns the files that match one of the patterns.
-func (c Commit) matching(paths []string) []File {
+// matching returns the files of a folder that match one of the patterns.
+func (c Commit) matching(folder string, paths []string) []File {
 	var files []File
 	for _, f := range c.Files {
-		if records.FormatOf(f.Path) == records.Unknown {
+		name, inside := strings.CutPrefix(f.Path, folder)
+		if !inside || records.FormatOf(f.Path) == records.Unknown {
 			continue
 		}
-		if slices.ContainsFunc(paths, func(pattern string) bool { return glob(pattern).MatchString(f.Path) }) {
+		if slices.ContainsFunc(paths, func(pattern string) bool { return glob(pattern).MatchString(name) }) {
 			files = append(files, f)
 		}
 	}
@@ -188,12 +207,12 @@ func glob(pattern string) *regexp.Regexp {
 	return compiled
 }
 
-// data returns the files with data of a configuration: below a folder of its name, if it has one. Where there is
-// Parquet, JSONL is something else.
-func (c Commit) data(config string) []File {
+// data returns the files with data below a folder, which ends in a slash. Where there is Parquet, JSONL is something
+// else.
+func (c Commit) data(folder string) []File {
 	byFormat := map[records.Format][]File{}
 	for _, f := range c.Files {
-		if config != "" && !strings.HasPrefix(f.Path, config+"/") || isMetadata(f.Path) {
+		if !strings.HasPrefix(f.Path, folder) || isMetadata(f.Path) {
 			continue
 		}
 		format := records.FormatOf(f.Path)
@@ -223,13 +242,13 @@ var (
 	words = regexp.MustCompile(`[A-Za-z]+`)
 )
 
-// byName finds the splits by the names of files, or else of folders. Files without a split are train if no file has
-// one.
-func byName(files []File) map[string][]File {
+// byName finds the splits by the names of files below a folder, or else of folders there. Files without a split are
+// train if no file has one.
+func byName(folder string, files []File) map[string][]File {
 	for _, splitOf := range []func(string) string{splitOfShard, splitOfFile, splitOfFolder} {
 		splits := map[string][]File{}
 		for _, f := range files {
-			if split := splitOf(f.Path); split != "" {
+			if split := splitOf(strings.TrimPrefix(f.Path, folder)); split != "" {
 				splits[split] = append(splits[split], f)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/tinker-operator/tinker-operator/internal/finite"
@@ -142,7 +143,7 @@ func leafConverter(logical format.LogicalTypeValue) converter {
 	case *format.DateType:
 		return ofInteger(func(days int64) any { return time.Unix(days*24*60*60, 0).UTC().Format(time.DateOnly) })
 	case *format.TimestampType:
-		layout := "2006-01-02T15:04:05.999999999"
+		layout := zoneless
 		if t.IsAdjustedToUTC {
 			layout = time.RFC3339Nano
 		}
@@ -202,6 +203,18 @@ func plain(value any) any {
 		}
 	case []byte:
 		return nil
+	case deprecated.Int96:
+		return timeOf(v).Format(zoneless)
 	}
 	return value
+}
+
+// zoneless is the layout of times of which no one says that they are UTC.
+const zoneless = "2006-01-02T15:04:05.999999999"
+
+// timeOf reads a time as Spark and Impala write it: the nanoseconds of a day, and the number of that day in the Julian
+// calendar.
+func timeOf(v deprecated.Int96) time.Time {
+	const epoch, day = 2440588, 24 * 60 * 60
+	return time.Unix((int64(v[2])-epoch)*day, int64(uint64(v[1])<<32|uint64(v[0]))).UTC()
 }

@@ -8,11 +8,15 @@ import (
 	"compress/gzip"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
 )
 
 // collector collects the objects that it is given.
@@ -144,5 +148,26 @@ func TestFormatOf(t *testing.T) {
 		if got := FormatOf(name); got != want {
 			t.Errorf("FormatOf(%s) = %v, want %v", name, got, want)
 		}
+	}
+}
+
+// TestReadParquetOfSpark reads a time as Spark writes it by default, in 96 bits.
+func TestReadParquetOfSpark(t *testing.T) {
+	type row struct {
+		At deprecated.Int96 `parquet:"at"`
+	}
+	var file bytes.Buffer
+	// Day 2460001 of such files is 25 February 2023.
+	nanos := uint64(11*time.Hour + 30*time.Minute + 1500*time.Millisecond)
+	if err := parquet.Write(&file, []row{{deprecated.Int96{uint32(nanos), uint32(nanos >> 32), 2460001}}}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	err := ReadParquet(bytes.NewReader(file.Bytes()), int64(file.Len()), func(object []byte) error {
+		got = append(got, string(object))
+		return nil
+	})
+	if want := []string{`{"at":"2023-02-25T11:30:01.5"}`}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("ReadParquet() gives %q (%v), want %q", got, err, want)
 	}
 }
