@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -284,5 +285,20 @@ func TestEvaluationsLeaveRoomForSteps(t *testing.T) {
 	}
 	if n := len(h.Rows); n < 64 || h.Rows[0].Step > 8 || h.Rows[n-1].Step != 256 {
 		t.Errorf("%d rows are left, of steps %d to %d", n, h.Rows[0].Step, h.Rows[n-1].Step)
+	}
+}
+
+// TestPageHasTheBounds checks the bounds that docs/observing.md gives.
+func TestPageHasTheBounds(t *testing.T) {
+	page, err := os.ReadFile("../../docs/observing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{fmt.Sprintf("at most %d rows and %d KiB", MaxRows, MaxBytes>>10),
+		fmt.Sprintf("as long as at most %d rows have one", MaxRows/2),
+		fmt.Sprintf("once they have become %d KiB", headBytes>>10)} {
+		if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), want) {
+			t.Errorf("docs/observing.md does not say %q", want)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -172,5 +173,16 @@ func TestReplyOfManyEnvironmentsIsRead(t *testing.T) {
 	if request.KnownRecords != steps || longest > earlierLimit {
 		t.Errorf("the manager has %d records of %d, and the longest reply has %d bytes, want at most %d",
 			request.KnownRecords, steps, longest, earlierLimit)
+	}
+}
+
+// TestPageHasTheBoundOfRecords checks how many records docs/observing.md says wait before they are thinned.
+func TestPageHasTheBoundOfRecords(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/observing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("more than %d,%03d wait", maxKept/1000, maxKept%1000); !strings.Contains(string(page), want) {
+		t.Errorf("docs/observing.md does not say %q", want)
 	}
 }
