@@ -14,10 +14,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
 
-// transcriptsCommand is the first argument with which the program prints a transcript in the place of training.
+// transcriptsCommand is the first argument with which the program prints a transcript, or files, in the place of
+// training.
 const transcriptsCommand = "transcripts"
 
-// printTranscript prints the transcript of a step of a run for `kubectl tinker transcripts`, and returns the exit code.
+// printTranscript prints the transcript of a step of a run for `kubectl tinker transcripts`, or files of the run for
+// `kubectl tinker artifacts`, and returns the exit code.
 func printTranscript(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	r := reader.Request{Variable: os.Getenv}
 	flags := flag.NewFlagSet(transcriptsCommand, flag.ContinueOnError)
@@ -29,6 +31,13 @@ func printTranscript(ctx context.Context, args []string, stdout, stderr io.Write
 		"The step; -1 is the newest that has a transcript, and -2 only lists them.")
 	flags.BoolVar(&r.Evaluation, "evaluation", false, "Print the evaluation of the step.")
 	flags.IntVar(&r.Lines, "lines", 0, "Print so many of the newest lines of metrics.jsonl in the place of a transcript.")
+	list := flags.Bool("files", false, "List the files of the run in the place of a transcript.")
+	var copied []delivery.Range
+	flags.Func("copy", "Print the files of `RANGES`, which are JSON in base64: lists of a first and a last name.",
+		func(text string) (err error) {
+			copied, err = delivery.ParseRanges(text)
+			return err
+		})
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -36,7 +45,17 @@ func printTranscript(ctx context.Context, args []string, stdout, stderr io.Write
 		fmt.Fprintln(stderr, "--run-uid is required")
 		return 2
 	}
-	if err := delivery.Write(stdout, reader.Read(ctx, r)); err != nil {
+	send := func(d delivery.Delivery) error { return delivery.Write(stdout, d) }
+	var err error
+	switch {
+	case len(copied) > 0:
+		err = reader.CopyFiles(ctx, r, copied, send)
+	case *list:
+		err = send(reader.ListFiles(ctx, r))
+	default:
+		err = send(reader.Read(ctx, r))
+	}
+	if err != nil {
 		fmt.Fprintln(stderr, err)
 		return 1
 	}

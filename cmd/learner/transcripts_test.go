@@ -35,7 +35,25 @@ func TestPrintTranscript(t *testing.T) {
 	if got, err := delivery.Read(&stdout); err != nil || !strings.HasPrefix(string(got.Transcript), `{"step":3,`) {
 		t.Errorf("the output is %+v, %v", got, err)
 	}
-	for _, args := range [][]string{{}, {"--run-uid", "uid", "--steps", "3"}} {
+	stdout.Reset()
+	if code := printTranscript(t.Context(), []string{"--dir", dir, "--run-uid", "uid", "--files"}, &stdout,
+		&stderr); code != 0 {
+		t.Fatalf("--files: exit code %d: %s", code, stderr.String())
+	}
+	const file = "episodes/000000003-abc.jsonl.gz"
+	if got, err := delivery.Read(&stdout); err != nil || len(got.Files) != 1 || got.Files[0].Name != file {
+		t.Errorf("--files gives %+v, %v", got, err)
+	}
+	stdout.Reset()
+	copied := "--copy=" + delivery.FormatRanges([]delivery.Range{{file, file}})
+	if code := printTranscript(t.Context(), []string{"--dir", dir, "--run-uid", "uid", copied}, &stdout,
+		&stderr); code != 0 {
+		t.Fatalf("--copy: exit code %d: %s", code, stderr.String())
+	}
+	if got, err := delivery.Read(&stdout); err != nil || got.Part == nil || !bytes.Equal(got.Part.Data, data) {
+		t.Errorf("--copy gives %+v, %v", got, err)
+	}
+	for _, args := range [][]string{{}, {"--run-uid", "uid", "--steps", "3"}, {"--run-uid", "uid", "--copy", "*"}} {
 		if code := printTranscript(t.Context(), args, &stdout, &stderr); code != 2 {
 			t.Errorf("%v: exit code %d, want 2", args, code)
 		}

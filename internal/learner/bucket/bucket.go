@@ -96,18 +96,35 @@ func (b *Bucket) Get(ctx context.Context, name string) ([]byte, error) {
 
 // List returns the names of the objects that begin with a prefix, sorted.
 func (b *Bucket) List(ctx context.Context, prefix string) ([]string, error) {
+	objects, err := b.Objects(ctx, prefix)
+	var names []string
+	for _, object := range objects {
+		names = append(names, object.Name)
+	}
+	return names, err
+}
+
+// Object is an object of a bucket.
+type Object struct {
+	Name     string
+	Size     int64
+	Modified time.Time
+}
+
+// Objects returns the objects whose names begin with a prefix, sorted by name.
+func (b *Bucket) Objects(ctx context.Context, prefix string) ([]Object, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	var names []string
+	var found []Object
 	for objects := b.objects.List(&blob.ListOptions{Prefix: prefix}); ; {
 		object, err := objects.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return names, nil
+			return found, nil
 		}
 		if err != nil {
 			return nil, b.explain("listing", prefix, err)
 		}
-		names = append(names, object.Key)
+		found = append(found, Object{object.Key, object.Size, object.ModTime})
 	}
 }
 

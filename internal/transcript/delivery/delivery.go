@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // Delivery is what a pod found among the artifacts of a run.
@@ -27,8 +28,50 @@ type Delivery struct {
 	// Metrics and Evaluations are lines of metrics.jsonl and evaluations.jsonl, where these were asked for.
 	Metrics     []json.RawMessage `json:"metrics,omitempty"`
 	Evaluations []json.RawMessage `json:"evaluations,omitempty"`
+	// Files are those of the run, where these were asked for.
+	Files []File `json:"files,omitempty"`
+	// Part is a part of a file. The parts of a file follow one another, each in a delivery of its own.
+	Part *Part `json:"part,omitempty"`
+	// More says that another delivery follows.
+	More bool `json:"more,omitempty"`
 	// Problem says why there is no transcript.
 	Problem string `json:"problem,omitempty"`
+}
+
+// File is a file of a run. Its name is that below the folder of the run, with slashes.
+type File struct {
+	Name     string    `json:"name"`
+	Size     int64     `json:"size"`
+	Modified time.Time `json:"modified"`
+}
+
+// Part is a part of a file, from a byte on. The file is whole after the part that ends with its size.
+type Part struct {
+	File
+
+	Offset int64  `json:"offset"`
+	Data   []byte `json:"data,omitempty"`
+}
+
+// Range are files by name, from the first to the last.
+type Range [2]string
+
+// FormatRanges returns ranges as an argument of a container, in which Kubernetes finds nothing to expand.
+func FormatRanges(ranges []Range) string {
+	data, err := json.Marshal(ranges)
+	if err != nil {
+		panic(err) // Texts can always be encoded.
+	}
+	return base64.StdEncoding.EncodeToString(data)
+}
+
+// ParseRanges reads what FormatRanges returns.
+func ParseRanges(text string) (ranges []Range, err error) {
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(data, &ranges)
+	}
+	return ranges, err
 }
 
 // The first line of a delivery is the header with the number of bytes that follow, encoded, and their digest.
@@ -62,8 +105,17 @@ func Write(w io.Writer, d Delivery) error {
 }
 
 // Read reads a delivery from a log, which may have other lines before it.
-func Read(r io.Reader) (Delivery, error) {
-	lines := bufio.NewReader(r)
+func Read(r io.Reader) (Delivery, error) { return NewReader(r).Next() }
+
+// Reader reads one delivery of a log after another.
+type Reader struct{ lines *bufio.Reader }
+
+// NewReader returns a reader of a log.
+func NewReader(r io.Reader) *Reader { return &Reader{bufio.NewReader(r)} }
+
+// Next reads the next delivery.
+func (r *Reader) Next() (Delivery, error) {
+	lines := r.lines
 	var size int
 	var digest []byte
 	for {

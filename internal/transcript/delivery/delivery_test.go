@@ -52,3 +52,27 @@ func TestDeliveryIsReadFromALog(t *testing.T) {
 		t.Errorf("a log without a delivery gives %v", err)
 	}
 }
+
+func TestReaderReadsOneDeliveryAfterAnother(t *testing.T) {
+	var log bytes.Buffer
+	want := []Delivery{
+		{More: true, Part: &Part{File: File{Name: "a", Size: 5}, Data: []byte("abc")}},
+		{Part: &Part{File: File{Name: "a", Size: 5}, Offset: 3, Data: []byte("de")}},
+	}
+	for _, d := range want {
+		log.WriteString("{\"level\":\"INFO\"}\n")
+		if err := Write(&log, d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := NewReader(&log)
+	for _, d := range want {
+		got, err := r.Next()
+		if diff := cmp.Diff(d, got); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+	if _, err := r.Next(); !errors.Is(err, ErrMissing) {
+		t.Errorf("the end of the log gives %v", err)
+	}
+}
