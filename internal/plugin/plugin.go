@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tinker-operator/tinker-operator/internal/nearest"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/change"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/checkpoints"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
@@ -88,7 +89,8 @@ through the Tinker API sees.`,
 	}
 	group("observe", observe.NewTop(env, cluster), observe.NewWhy(env, cluster), observe.NewMetrics(env, cluster),
 		observe.NewCompare(env, cluster),
-		observe.NewLogs(env, cluster), transcripts.New(env, cluster), checkpoints.New(env, cluster))
+		observe.NewLogs(env, cluster), transcripts.New(env, cluster), artifacts.New(env, cluster),
+		checkpoints.New(env, cluster))
 	group("change", starter.New(env), try.New(env), change.NewCreate(env, cluster), change.NewPlan(env, cluster),
 		change.NewFork(env, cluster), change.NewSuspend(env, cluster),
 		change.NewResume(env, cluster), change.NewRetry(env, cluster), change.NewScale(env, cluster))

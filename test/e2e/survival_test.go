@@ -6,6 +6,8 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -152,6 +154,18 @@ func TestSuspendAndResume(t *testing.T) {
 		if !strings.Contains(conversations, want) {
 			t.Errorf("the transcript of the suspended run lacks %q:\n%s", want, conversations)
 		}
+	}
+	copied := filepath.Join(t.TempDir(), "copied")
+	if listed := tinker(t, "artifacts", "ls", run.Name, "-o", "plain"); !strings.Contains(listed, "\nmetrics.jsonl\t") ||
+		!strings.Contains(listed, "\nepisodes/\t") {
+		t.Errorf("kubectl tinker artifacts ls prints\n%s", listed)
+	}
+	tinker(t, "artifacts", "cp", run.Name, copied)
+	steps, err := os.ReadFile(filepath.Join(copied, "metrics.jsonl"))
+	episodes, globErr := filepath.Glob(filepath.Join(copied, "episodes", "*.jsonl.gz"))
+	if err != nil || globErr != nil || strings.Count(string(steps), "\n") < 5 || len(episodes) < 5 {
+		t.Errorf("%d bytes of metrics.jsonl (%v) and %d files of episodes are copied, want 5 steps or more", len(steps), err,
+			len(episodes))
 	}
 	if left := env.pods(t, run, v1alpha1.RoleReader); len(left) > 0 {
 		t.Errorf("%d pods that read artifacts are left", len(left))

@@ -16,11 +16,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/atomicfile"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/artifacts"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 	"github.com/tinker-operator/tinker-operator/internal/status"
@@ -165,16 +165,40 @@ func Lines(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1a
 	return ask(ctx, env, connection, run, image, question{lines: lines})
 }
 
+// newest and listOnly are values of the flag --step of the program in the pod.
+const (
+	newest   = -1
+	listOnly = -2
+)
+
+// question is a question to a pod: the transcript of a step or of its evaluation, or so many of the newest lines of
+// metrics.jsonl.
+type question struct {
+	step       int64
+	evaluation bool
+	lines      int
+}
+
+// args returns the arguments of the program in the pod.
+func (q question) args() []string {
+	if q.lines > 0 {
+		return []string{"--lines=" + strconv.Itoa(q.lines)}
+	}
+	args := []string{"--step=" + strconv.FormatInt(q.step, 10)}
+	if q.evaluation {
+		args = append(args, "--evaluation")
+	}
+	return args
+}
+
 // ask has a pod answer a question.
 func ask(ctx context.Context, env cli.IO, connection *cli.Connection, run *v1alpha1.TrainingRun, image string,
 	asked question) (delivery.Delivery, error) {
-	core, err := corev1client.NewForConfig(connection.Config)
+	reader, err := artifacts.NewReader(env, connection, image)
 	if err != nil {
-		return delivery.Delivery{}, fmt.Errorf("connecting to the cluster: %w", err)
+		return delivery.Delivery{}, err
 	}
-	return newPodReader(connection, core, image, func(format string, args ...any) {
-		fmt.Fprintf(env.Stderr, format+"\n", args...)
-	}).read(ctx, run, asked)
+	return reader.Ask(ctx, run, asked.args())
 }
 
 // written says why a run has no transcripts by its spec, and how it will have them.
@@ -183,13 +207,13 @@ func written(run *v1alpha1.TrainingRun) error {
 	if status.RunFinished(run) {
 		then = "but in another run, since this one is over"
 	}
-	switch artifacts := run.Spec.Artifacts; {
-	case artifacts == nil:
+	switch a := run.Spec.Artifacts; {
+	case a == nil:
 		return fmt.Errorf("run %q keeps no transcripts: set spec.artifacts, %s", run.Name, then)
-	case artifacts.Episodes == v1alpha1.EpisodesNone:
+	case a.Episodes == v1alpha1.EpisodesNone:
 		return fmt.Errorf("run %q records no episodes, since spec.artifacts.episodes is None: set Groups or All, %s",
 			run.Name, then)
-	case artifacts.Episodes != v1alpha1.EpisodesAll && ptr.Deref(artifacts.GroupsPerStep, 1) == 0:
+	case a.Episodes != v1alpha1.EpisodesAll && ptr.Deref(a.GroupsPerStep, 1) == 0:
 		return fmt.Errorf("run %q records no conversations, since spec.artifacts.groupsPerStep is 0: raise it, %s",
 			run.Name, then)
 	}

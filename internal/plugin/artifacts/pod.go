@@ -1,7 +1,9 @@
 // Copyright 2026 The tinker-operator authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package transcripts
+// Package artifacts has the commands that list and copy what a run has written to its artifacts, and the pod by which
+// the plugin reads them.
+package artifacts
 
 import (
 	"context"
@@ -21,17 +23,12 @@ import (
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/controller/podstate"
 	"github.com/tinker-operator/tinker-operator/internal/desired"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/transcript/delivery"
 )
 
-// newest and listOnly are values of the flag --step of the program in the pod.
-const (
-	newest   = -1
-	listOnly = -2
-)
-
-// podReader reads artifacts by a pod that has what the learner's pod has of them.
-type podReader struct {
+// Reader reads artifacts by a pod that has what the learner's pod has of them.
+type Reader struct {
 	kube client.Client
 	// logs returns the log of a pod, until the pod ends.
 	logs   func(ctx context.Context, namespace, pod string) (io.ReadCloser, error)
@@ -39,47 +36,49 @@ type podReader struct {
 	report func(format string, args ...any)
 	// period is the time between two looks at a pod, and patience how long it may take to start.
 	period, patience time.Duration
+	// deadline bounds a pod in the place of the usual time, if it is not 0.
+	deadline time.Duration
 }
 
-func newPodReader(kube client.Client, core corev1client.PodsGetter, image string,
-	report func(string, ...any)) podReader {
-	return podReader{
-		kube: kube, image: image, report: report, period: 300 * time.Millisecond, patience: 2 * time.Minute,
+// NewReader returns a reader whose pods have the image of the run's newest attempt, or the given one if it is not empty.
+// It reports on the standard error what a pod waits for.
+func NewReader(env cli.IO, connection *cli.Connection, image string) (Reader, error) {
+	core, err := corev1client.NewForConfig(connection.Config)
+	if err != nil {
+		return Reader{}, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	return Reader{
+		kube: connection, image: image, period: 300 * time.Millisecond, patience: 2 * time.Minute,
+		report: func(format string, args ...any) { fmt.Fprintf(env.Stderr, format+"\n", args...) },
 		logs: func(ctx context.Context, namespace, pod string) (io.ReadCloser, error) {
 			return core.Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Follow: true}).Stream(ctx)
 		},
-	}
+	}, nil
 }
 
-// question is a question to a pod: the transcript of a step or of its evaluation, or so many of the newest lines of
-// metrics.jsonl.
-type question struct {
-	step       int64
-	evaluation bool
-	lines      int
+// errCut says that the log of a pod ended before the last delivery.
+var errCut = errors.New("the log of the pod that reads the artifacts is not whole")
+
+// Ask has a pod answer a question, which are arguments of its program, and returns the answer, such as the transcript of
+// a step and which steps have one.
+func (r Reader) Ask(ctx context.Context, run *v1alpha1.TrainingRun, question []string) (delivery.Delivery, error) {
+	var answer delivery.Delivery
+	err := r.read(ctx, run, question, func(d delivery.Delivery) error {
+		answer = d
+		return nil
+	})
+	return answer, err
 }
 
-// args returns the arguments of the program in the pod.
-func (q question) args() []string {
-	if q.lines > 0 {
-		return []string{"--lines=" + strconv.Itoa(q.lines)}
-	}
-	args := []string{"--step=" + strconv.FormatInt(q.step, 10)}
-	if q.evaluation {
-		args = append(args, "--evaluation")
-	}
-	return args
-}
-
-// read returns the answer of a pod, such as the transcript of a step and which steps have one.
-func (r podReader) read(ctx context.Context, run *v1alpha1.TrainingRun, asked question) (found delivery.Delivery,
-	err error) {
-	pod, err := r.podFor(ctx, run, asked)
+// read has a pod answer a question, and calls use with each delivery of the answer.
+func (r Reader) read(ctx context.Context, run *v1alpha1.TrainingRun, question []string,
+	use func(delivery.Delivery) error) (err error) {
+	pod, err := r.podFor(ctx, run, question)
 	if err != nil {
-		return found, err
+		return err
 	}
 	if err := r.kube.Create(ctx, pod); err != nil {
-		return found, explainCreate(run, err)
+		return explainCreate(run, err)
 	}
 	defer func() {
 		// It is deleted also where the person has interrupted the command.
@@ -90,28 +89,35 @@ func (r podReader) read(ctx context.Context, run *v1alpha1.TrainingRun, asked qu
 		}
 	}()
 	if err := r.awaitStart(ctx, run, pod); err != nil {
-		return found, err
+		return err
 	}
 	log, err := r.logs(ctx, pod.Namespace, pod.Name)
 	if err != nil {
-		return found, fmt.Errorf("reading the log of pod %q: %w", pod.Name, err)
+		return fmt.Errorf("reading the log of pod %q: %w", pod.Name, err)
 	}
 	defer func() { _ = log.Close() }()
-	found, err = delivery.Read(log)
-	switch {
-	case errors.Is(err, delivery.ErrMissing):
-		return found, fmt.Errorf("the image %s does not read transcripts: upgrade the operator, or name its image "+
-			"with --image", pod.Spec.Containers[0].Image)
-	case err != nil:
-		return found, err
-	case found.Problem != "":
-		return found, fmt.Errorf("reading the artifacts of run %q: %s", run.Name, found.Problem)
+	deliveries := delivery.NewReader(log)
+	for first := true; ; first = false {
+		found, err := deliveries.Next()
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return ctx.Err()
+		case first && errors.Is(err, delivery.ErrMissing):
+			return fmt.Errorf("the image %s does not read these artifacts: upgrade the operator, or name its image "+
+				"with --image", pod.Spec.Containers[0].Image)
+		case err != nil:
+			return fmt.Errorf("%w: %w", errCut, err)
+		case found.Problem != "":
+			return fmt.Errorf("reading the artifacts of run %q: %s", run.Name, found.Problem)
+		}
+		if err := use(found); err != nil || !found.More {
+			return err
+		}
 	}
-	return found, nil
 }
 
 // podFor returns the pod that answers a question.
-func (r podReader) podFor(ctx context.Context, run *v1alpha1.TrainingRun, asked question) (*corev1.Pod, error) {
+func (r Reader) podFor(ctx context.Context, run *v1alpha1.TrainingRun, question []string) (*corev1.Pod, error) {
 	settings, err := r.settings(ctx, run)
 	if err != nil {
 		return nil, err
@@ -121,7 +127,7 @@ func (r podReader) podFor(ctx context.Context, run *v1alpha1.TrainingRun, asked 
 		return nil, err
 	}
 	args := append([]string{"transcripts", "--run-uid=" + string(run.UID), "--dir=" + desired.ArtifactsDir},
-		asked.args()...)
+		question...)
 	if address := run.Spec.Artifacts.URL; address != "" {
 		args = append(args, "--url="+address)
 	}
@@ -130,11 +136,14 @@ func (r podReader) podFor(ctx context.Context, run *v1alpha1.TrainingRun, asked 
 	if r.image != "" {
 		pod.Spec.Containers[0].Image = r.image
 	}
+	if r.deadline > 0 {
+		pod.Spec.ActiveDeadlineSeconds = new(int64(r.deadline / time.Second))
+	}
 	return pod, nil
 }
 
 // settings returns those that the pods of the newest attempt had.
-func (r podReader) settings(ctx context.Context, run *v1alpha1.TrainingRun) (desired.Settings, error) {
+func (r Reader) settings(ctx context.Context, run *v1alpha1.TrainingRun) (desired.Settings, error) {
 	var files corev1.ConfigMapList
 	labels := client.MatchingLabels{v1alpha1.LabelRunUID: string(run.UID), v1alpha1.LabelRole: v1alpha1.RoleLearner}
 	if err := r.kube.List(ctx, &files, client.InNamespace(run.Namespace), labels); err != nil {
@@ -155,7 +164,7 @@ func (r podReader) settings(ctx context.Context, run *v1alpha1.TrainingRun) (des
 }
 
 // node returns the node of the run's learner, which alone may mount the artifacts; "" if no learner runs.
-func (r podReader) node(ctx context.Context, run *v1alpha1.TrainingRun) (string, error) {
+func (r Reader) node(ctx context.Context, run *v1alpha1.TrainingRun) (string, error) {
 	if a := run.Spec.Artifacts; a.URL != "" && !strings.HasPrefix(a.URL, "file:") {
 		return "", nil
 	}
@@ -173,7 +182,7 @@ func (r podReader) node(ctx context.Context, run *v1alpha1.TrainingRun) (string,
 }
 
 // awaitStart waits until the pod runs or has ended, and reports what it waits for whenever that changes.
-func (r podReader) awaitStart(ctx context.Context, run *v1alpha1.TrainingRun, pod *corev1.Pod) error {
+func (r Reader) awaitStart(ctx context.Context, run *v1alpha1.TrainingRun, pod *corev1.Pod) error {
 	ticker := time.NewTicker(r.period)
 	defer ticker.Stop()
 	deadline := time.NewTimer(r.patience)
