@@ -239,5 +239,6 @@ func refused(object *unstructured.Unstructured, err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("%s %q exists already: choose another name with --name", object.GetKind(), object.GetName())
 	}
-	return fmt.Errorf("the API server refuses %s %q: %w", object.GetKind(), object.GetName(), err)
+	return fmt.Errorf("the API server refuses %s %q: %w", object.GetKind(), object.GetName(),
+		manifest.Suggest(object.GetKind(), err))
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -21,7 +20,6 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
 	"github.com/tinker-operator/tinker-operator/config/crd"
-	"github.com/tinker-operator/tinker-operator/internal/nearest"
 )
 
 // checker checks objects of one kind by the schema and the rules of its definition, with the API server's own code.
@@ -94,7 +92,7 @@ func (c *checker) check(ctx context.Context, object *unstructured.Unstructured) 
 	unknown := pruning.PruneWithOptions(copied.Object, c.structural, true,
 		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	for _, path := range unknown {
-		errs = append(errs, fmt.Errorf("unknown field %s%s", path, suggestion(path)))
+		errs = append(errs, fmt.Errorf("unknown field %s%s", path, suggestion(c.structural, path)))
 	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)
@@ -111,17 +109,4 @@ func (c *checker) check(ctx context.Context, object *unstructured.Unstructured) 
 		errs = append(errs, e)
 	}
 	return errors.Join(errs...)
-}
-
-// suggestion names the field that was probably meant; it knows those of runs.
-func suggestion(path string) string {
-	schema, err := runSchema()
-	if err != nil {
-		return ""
-	}
-	paths := pathsOf(schema, "")
-	if near := nearest.Name(path, paths); near != "" && !slices.Contains(paths, path) {
-		return ": did you mean " + near + "?"
-	}
-	return ": remove it, or correct its name"
 }

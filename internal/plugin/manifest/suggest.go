@@ -1,0 +1,85 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tinker-operator/tinker-operator/internal/nearest"
+)
+
+var (
+	// unknownField is how the API server names a field that the schema lacks.
+	unknownField = regexp.MustCompile(`unknown field "([^"]+)"`)
+	index        = regexp.MustCompile(`\[[^\[\]]*\]`)
+)
+
+// Suggest adds to an error of the API server about an object of a kind which fields may be meant by those that the kind
+// does not have.
+func Suggest(kind string, err error) error {
+	of, ok := checkers[kind]
+	if err == nil || !ok {
+		return err
+	}
+	c, schemaErr := of()
+	if schemaErr != nil {
+		return errors.Join(err, schemaErr)
+	}
+	for _, found := range unknownField.FindAllStringSubmatch(err.Error(), -1) {
+		err = fmt.Errorf("%w; %s%s", err, found[1], suggestion(c.structural, found[1]))
+	}
+	return err
+}
+
+// suggestion names the field that was probably meant by a path whose last field the schema lacks: one beside it with
+// nearly its name, or one of its name elsewhere.
+func suggestion(root *schema, path string) string {
+	at := strings.LastIndex(path, ".") + 1
+	parent, name := path[:at], path[at:]
+	beside := slices.Sorted(maps.Keys(fieldsAt(root, parent)))
+	if near := nearest.Name(name, beside); near != "" && near != name {
+		return ": did you mean " + parent + near + "?"
+	}
+	var elsewhere []string
+	for _, known := range pathsOf(root, "") {
+		last := known[strings.LastIndex(known, ".")+1:]
+		if strings.EqualFold(last, strings.ReplaceAll(name, "_", "")) && strings.HasPrefix(known, "spec.") {
+			elsewhere = append(elsewhere, known)
+		}
+	}
+	const most = 3
+	switch {
+	case len(elsewhere) > 0 && len(elsewhere) <= most:
+		return ": did you mean " + strings.Join(elsewhere, " or ") + "?"
+	case len(beside) > 0 && len(beside) <= 12:
+		return ": remove it, or correct its name: the fields there are " + strings.Join(beside, ", ")
+	}
+	return ": remove it, or correct its name"
+}
+
+// fieldsAt returns the fields below a path, which may choose entries of lists and maps by [INDEX].
+func fieldsAt(root *schema, path string) map[string]schema {
+	at := *root
+	for name := range strings.SplitSeq(index.ReplaceAllString(strings.TrimSuffix(path, "."), ""), ".") {
+		if name == "" {
+			break
+		}
+		next, ok := at.Properties[name]
+		if !ok {
+			return nil
+		}
+		switch at = next; {
+		case at.Items != nil:
+			at = *at.Items
+		case at.AdditionalProperties != nil && at.AdditionalProperties.Structural != nil:
+			at = *at.AdditionalProperties.Structural
+		}
+	}
+	return at.Properties
+}

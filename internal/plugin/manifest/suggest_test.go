@@ -1,0 +1,36 @@
+// Copyright 2026 The tinker-operator authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestSuggest has the words of the API server about fields that a kind lacks.
+func TestSuggest(t *testing.T) {
+	for path, tc := range map[string]struct{ kind, want string }{
+		"spec.environments[0].groupsize":         {KindRun, "did you mean spec.environments[0].groupSize?"},
+		"spec.algorithm.optimizer.learning_rate": {KindRun, "did you mean spec.algorithm.optimizer.learningRate?"},
+		"spec.algorithm.learningRate":            {KindRun, "did you mean spec.algorithm.optimizer.learningRate?"},
+		"spec.modell":                            {KindRun, "did you mean spec.model?"},
+		"spec.model.colour":                      {KindRun, "the fields there are date, loraRank, name, "},
+		"spec.nonsense":                          {KindRun, "remove it, or correct its name"},
+		"spec.dataset.jsonl.configMapref":        {KindEnvironment, "did you mean spec.dataset.jsonl.configMapRef?"},
+		"spec.reward.expresion":                  {KindEnvironment, "did you mean spec.reward.expression?"},
+		"spec.reward.weighted[0].weigt":          {KindEnvironment, "did you mean spec.reward.weighted[0].weight?"},
+	} {
+		server := fmt.Errorf("strict decoding error: unknown field %q", path)
+		got := Suggest(tc.kind, server)
+		if !errors.Is(got, server) || !strings.Contains(got.Error(), tc.want) {
+			t.Errorf("%s %s: %v, want %q", tc.kind, path, got, tc.want)
+		}
+	}
+	other := errors.New("spec.algorithm.steps: Required value")
+	if got := Suggest(KindRun, other); !errors.Is(got, other) || got.Error() != other.Error() {
+		t.Errorf("another error becomes %v", got)
+	}
+}
