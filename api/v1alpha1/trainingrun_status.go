@@ -365,6 +365,10 @@ type EnvironmentStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Digest string `json:"digest,omitempty"`
+	// outdated says that the RewardEnvironment has another spec by now. The run keeps the one that it began with; a fork
+	// of the run has the new one.
+	// +optional
+	Outdated *bool `json:"outdated,omitempty"`
 	// tasks is how many tasks the chosen splits have.
 	// +optional
 	Tasks *int64 `json:"tasks,omitempty"`

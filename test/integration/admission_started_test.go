@@ -33,6 +33,9 @@ var _ = Describe("A started run", func() {
 			err := kube.Update(context.Background(), run)
 			Expect(err).To(MatchError(ContainSubstring(field + ": Forbidden: ")))
 			Expect(err).To(MatchError(ContainSubstring("create another run")))
+			if field == "spec.environments" || field == "spec.algorithm" {
+				Expect(err).To(MatchError(ContainSubstring("kubectl tinker fork " + run.Name + " --set " + field)))
+			}
 		},
 		Entry("model", "spec.model", func(run *v1alpha1.TrainingRun) { run.Spec.Model.Name = "other" }),
 		Entry("endpoint", "spec.tinker.baseURL", func(

@@ -61,10 +61,13 @@ var _ = Describe("More steps", func() {
 		Entry("more steps, and a schedule", stepsTo(60), func(run *v1alpha1.TrainingRun) {
 			falling(run)
 			run.Spec.Algorithm.Steps = 61
-		}, "algorithm decides the weights"),
+		}, "algorithm decides the weights", "kubectl tinker fork arithmetic --set spec.algorithm.optimizer=VALUE"),
 		Entry("more steps, and a seed", stepsTo(60), func(run *v1alpha1.TrainingRun) {
 			run.Spec.Algorithm.Seed, run.Spec.Algorithm.Steps = 5, 61
-		}, "algorithm decides the weights"),
+		}, "algorithm decides the weights", "kubectl tinker fork arithmetic --set spec.algorithm.seed=VALUE"),
+		Entry("another learning rate", stepsTo(60), func(run *v1alpha1.TrainingRun) {
+			run.Spec.Algorithm.Optimizer.LearningRate *= 2
+		}, "algorithm decides the weights", "--set spec.algorithm.optimizer.learningRate=VALUE"),
 	)
 
 	It("continue a complete run with its next attempt, and end it anew", func() {

@@ -26,6 +26,7 @@ const (
 	eventResumed         = "Resumed"
 	eventRunContinued    = "RunContinued"
 	eventEarlierRun      = "EarlierRunFound"
+	eventOutdated        = "EnvironmentOutdated"
 )
 
 // isEvent reports whether a wait of Progressing has an event: others have to act, or the endpoint has a problem that
@@ -42,7 +43,22 @@ func EventsOfRun(every int64, before, after *v1alpha1.TrainingRunStatus) []Event
 		all = append(all, Normal(eventCheckpointSaved, "Checkpoint", fmt.Sprintf("Step %d is saved: %s", c.Step, c.State)))
 	}
 	return slices.Concat(all, originEvents(before, after), optimizerEvents(before, after),
-		conditionEvents(before, after), diagnosisEvents(before, after))
+		conditionEvents(before, after), diagnosisEvents(before, after), outdatedEvents(before, after))
+}
+
+// outdatedEvents returns an event for each environment whose RewardEnvironment has changed.
+func outdatedEvents(before, after *v1alpha1.TrainingRunStatus) []Event {
+	var all []Event
+	for _, e := range after.Environments {
+		known := slices.ContainsFunc(before.Environments, func(b v1alpha1.EnvironmentStatus) bool {
+			return b.Name == e.Name && ptr.Deref(b.Outdated, false)
+		})
+		if ptr.Deref(e.Outdated, false) && !known {
+			all = append(all, Warning(eventOutdated, "Pin", fmt.Sprintf("The RewardEnvironment of environment %q has another "+
+				"spec than this run began with. The run keeps its own: a fork has the new one (kubectl tinker fork).", e.Name)))
+		}
+	}
+	return all
 }
 
 // diagnosisEvents returns an event for each cause that is new.

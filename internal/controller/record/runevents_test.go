@@ -139,3 +139,28 @@ func TestDiagnosisEvents(t *testing.T) {
 		})
 	}
 }
+
+// TestOutdatedEvents says once that a RewardEnvironment has changed, and again when another one does.
+func TestOutdatedEvents(t *testing.T) {
+	of := func(outdated ...*bool) *v1alpha1.TrainingRunStatus {
+		s := &v1alpha1.TrainingRunStatus{}
+		for i, o := range outdated {
+			s.Environments = append(s.Environments, v1alpha1.EnvironmentStatus{Name: string(rune('a' + i)), Outdated: o})
+		}
+		return s
+	}
+	for name, tc := range map[string]struct {
+		before, after *v1alpha1.TrainingRunStatus
+		want          int
+	}{
+		"one changes":     {of(nil, nil), of(new(true), nil), 1},
+		"it stays so":     {of(new(true), nil), of(new(true), nil), 0},
+		"another changes": {of(new(true), nil), of(new(true), new(true)), 1},
+		"it is restored":  {of(new(true)), of(nil), 0},
+	} {
+		found := EventsOfRun(1, tc.before, tc.after)
+		if len(found) != tc.want || tc.want > 0 && (found[0].Reason != "EnvironmentOutdated" || found[0].Note == "") {
+			t.Errorf("%s: events %+v, want %d", name, found, tc.want)
+		}
+	}
+}

@@ -4,6 +4,7 @@
 package trainingrun
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,8 +50,29 @@ func computeStatus(run *v1alpha1.TrainingRun, seen observe.State, p plan, now ti
 	next.Workers, next.ReadyWorkers = ptr.To(seen.WorkersActive()), ptr.To(seen.WorkersReady())
 	setConditions(&next, view{run: run, next: &next, seen: seen, plan: p, now: now})
 	next.SettingsFixed = settingsFixed(run, &next, seen, p.ending)
+	if !status.RunFinished(run) {
+		markOutdated(run, &next, seen.Environments)
+	}
 	status.Fit(&next)
 	return next
+}
+
+// markOutdated notes which environments of a run whose settings are fixed have another spec than the run began with. An
+// environment that is being probed has no digest of its new spec yet.
+func markOutdated(run *v1alpha1.TrainingRun, next *v1alpha1.TrainingRunStatus,
+	environments map[string]*v1alpha1.RewardEnvironment) {
+	for _, use := range run.Spec.Environments {
+		i := slices.IndexFunc(next.Environments, func(e v1alpha1.EnvironmentStatus) bool { return e.Name == use.Name })
+		if i < 0 {
+			continue
+		}
+		e, env := &next.Environments[i], environments[desired.RefName(use.EnvironmentUse)]
+		e.Outdated = nil
+		if ptr.Deref(next.SettingsFixed, false) && env != nil && env.Status.Digest != "" && e.Digest != "" &&
+			env.Status.Digest != e.Digest && ptr.Deref(env.Status.ObservedGeneration, 0) == env.Generation {
+			e.Outdated = ptr.To(true)
+		}
+	}
 }
 
 // withHeartbeat returns the status with the newest attempt's heartbeat in it.

@@ -141,6 +141,28 @@ func (c *Connection) Run(ctx context.Context, name string) (*v1alpha1.TrainingRu
 		name, c.Namespace)
 }
 
+// NearEnvironments says which RewardEnvironments of a namespace may be meant by names that none of them has; "" where none
+// is near, or they cannot be listed.
+func (c *Connection) NearEnvironments(ctx context.Context, namespace string, names []string) string {
+	var list v1alpha1.RewardEnvironmentList
+	if err := c.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		return ""
+	}
+	var known, near []string
+	for _, environment := range list.Items {
+		known = append(known, environment.Name)
+	}
+	for _, name := range names {
+		if found := nearest.Name(name, known); found != "" && !slices.Contains(known, name) {
+			near = append(near, found)
+		}
+	}
+	if len(near) == 0 {
+		return ""
+	}
+	return "Did you mean " + strings.Join(near, " and ") + "?"
+}
+
 // hint says which run may be meant by a name that none of the namespace has.
 func (c *Connection) hint(ctx context.Context, name string, runs []v1alpha1.TrainingRun) string {
 	var all v1alpha1.TrainingRunList

@@ -17,10 +17,12 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/diagnosis"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
@@ -31,7 +33,10 @@ import (
 const whyHelp = `kubectl tinker why says in one screen what a run does or waits for: the reason, the evidence and
 a repair. The evidence are conditions, pods and the newest warnings. If the figures of the newest steps show why the
 policy does not learn, it says that as well. Of a run that makes progress it says where the time of a step goes. With
-renv/NAME it says whether the RewardEnvironment of that name is ready, or why not.`
+renv/NAME it says whether the RewardEnvironment of that name is ready, or why not.
+
+A run that kubectl apply has refused does not exist: kubectl tinker plan -f FILE says what is wrong with it, and which
+fields may be meant.`
 
 const whyExample = `  kubectl tinker why arithmetic
   kubectl tinker why renv/sums
@@ -99,40 +104,61 @@ func NewWhy(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	return command
 }
 
+// subject is a run or an environment whose state is explained.
+type subject struct {
+	object client.Object
+	// selected are the labels of its pods.
+	selected client.MatchingLabels
+	explain  func(ctx context.Context, pods []corev1.Pod, events []eventsv1.Event, now time.Time) explanation
+}
+
+// subjectOf finds the run of a name, or the environment of renv/NAME.
+func subjectOf(ctx context.Context, connection *cli.Connection, name string) (subject, error) {
+	if kind, of, given := strings.Cut(name, "/"); given {
+		environment, err := findEnvironment(ctx, connection, kind, of)
+		if err != nil {
+			return subject{}, err
+		}
+		return subject{
+			object: environment,
+			selected: client.MatchingLabels{v1alpha1.LabelEnvironment: environment.Name,
+				v1alpha1.LabelEnvironmentUID: string(environment.UID)},
+			explain: func(_ context.Context, pods []corev1.Pod, events []eventsv1.Event, now time.Time) explanation {
+				return explainEnvironment(environment, pods, events, now)
+			},
+		}, nil
+	}
+	run, err := connection.Run(ctx, name)
+	if err != nil {
+		return subject{}, err
+	}
+	return subject{
+		object:   run,
+		selected: client.MatchingLabels{v1alpha1.LabelRun: run.Name, v1alpha1.LabelRunUID: string(run.UID)},
+		explain: func(ctx context.Context, pods []corev1.Pod, events []eventsv1.Event, now time.Time) explanation {
+			found := explain(run, pods, events, now)
+			if found.Code == string(problem.EnvironmentNotFound) {
+				near := connection.NearEnvironments(ctx, run.Namespace, desired.References(run))
+				found.Repair = strings.TrimSpace(found.Repair + " " + output.Safe(near))
+			}
+			return found
+		},
+	}, nil
+}
+
 func why(ctx context.Context, env cli.IO, connection *cli.Connection, name string, format output.Format) error {
-	var object client.Object
-	var selected client.MatchingLabels
-	var explainIt func(pods []corev1.Pod, events []eventsv1.Event, now time.Time) explanation
-	if kind, name, given := strings.Cut(name, "/"); given {
-		environment, err := findEnvironment(ctx, connection, kind, name)
-		if err != nil {
-			return err
-		}
-		object = environment
-		selected = client.MatchingLabels{v1alpha1.LabelEnvironment: environment.Name,
-			v1alpha1.LabelEnvironmentUID: string(environment.UID)}
-		explainIt = func(pods []corev1.Pod, events []eventsv1.Event, now time.Time) explanation {
-			return explainEnvironment(environment, pods, events, now)
-		}
-	} else {
-		run, err := connection.Run(ctx, kind)
-		if err != nil {
-			return err
-		}
-		object = run
-		selected = client.MatchingLabels{v1alpha1.LabelRun: run.Name, v1alpha1.LabelRunUID: string(run.UID)}
-		explainIt = func(pods []corev1.Pod, events []eventsv1.Event, now time.Time) explanation {
-			return explain(run, pods, events, now)
-		}
+	of, err := subjectOf(ctx, connection, name)
+	if err != nil {
+		return err
 	}
 	var pods corev1.PodList
-	if err := connection.List(ctx, &pods, client.InNamespace(object.GetNamespace()), selected); err != nil {
-		return fmt.Errorf("listing the pods of %q: %w", object.GetName(), err)
+	if err := connection.List(ctx, &pods, client.InNamespace(of.object.GetNamespace()), of.selected); err != nil {
+		return fmt.Errorf("listing the pods of %q: %w", of.object.GetName(), err)
 	}
 	// People who may read runs need not be permitted to read events: the rest is worth showing without them.
 	var events eventsv1.EventList
-	unread := connection.List(ctx, &events, client.InNamespace(object.GetNamespace()))
-	found := explainIt(pods.Items, events.Items, env.Now())
+	unread := connection.List(ctx, &events, client.InNamespace(of.object.GetNamespace()))
+	found := of.explain(ctx, pods.Items, events.Items, env.Now())
 	if unread != nil {
 		found.Evidence = append(found.Evidence, evidence{From: "events",
 			Text: output.Safe("cannot be read: " + unread.Error())})
@@ -202,6 +228,10 @@ func explain(run *v1alpha1.TrainingRun, pods []corev1.Pod, events []eventsv1.Eve
 			strings.Join(run.Status.PendingChanges, ", "))
 	}
 	for _, e := range run.Status.Environments {
+		if ptr.Deref(e.Outdated, false) {
+			add("environment "+e.Name, "its RewardEnvironment has another spec than the run began with, and the run keeps its "+
+				"own: kubectl tinker fork %s makes a run with the new one", run.Name)
+		}
 		if e.Fault != "" {
 			add("newest fault of environment "+e.Name, "%s", e.Fault)
 		}
