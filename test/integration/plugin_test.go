@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -145,7 +146,8 @@ var _ = Describe("kubectl tinker", func() {
 		}
 		unknown := "apiVersion: rl.tinker-operator.dev/v1alpha1\nkind: TrainingRun\nmetadata: {name: x}\nspec: {modell: {}}\n"
 		Expect(tinkerInput(w.namespace, unknown, "create", "-f",
-			"-").stderr).To(ContainSubstring(`unknown field "spec.modell"`))
+			"-").stderr).To(And(ContainSubstring(`unknown field "spec.modell"`),
+			ContainSubstring("did you mean spec.model?")))
 		var runs v1alpha1.TrainingRunList
 		Expect(kube.List(context.Background(), &runs, client.InNamespace(w.namespace))).To(Succeed())
 		Expect(runs.Items).To(HaveLen(3), "of a grid with one invalid run none is created")
@@ -191,12 +193,23 @@ var _ = Describe("kubectl tinker", func() {
 	It("says what a run would do", func() {
 		w := newEnv()
 		file := filepath.Join("..", "..", "config", "samples", "arithmetic.yaml")
-		got := tinker(w.namespace, "plan", "-f", file)
+		var own map[string]any
+		Expect(json.Unmarshal([]byte(succeeds(w.namespace, "plan", "-f", file, "-o", "json")), &own)).To(Succeed())
+		Expect(own).To(SatisfyAll(HaveKeyWithValue("tasks", 7994.0), HaveKey("prompts")), "by the environment of the file")
+		data, err := os.ReadFile(file)
+		Expect(err).NotTo(HaveOccurred())
+		_, alone, _ := strings.Cut(string(data), "\n---\n")
+		got := tinkerInput(w.namespace, alone, "plan", "-f", "-")
 		Expect(got.code).To(Equal(cli.ExitFailure))
 		Expect(got.stderr).To(ContainSubstring("the run would wait (EnvironmentNotUsable)"))
+		Expect(tinkerInput(w.namespace, strings.ReplaceAll(alone, "arithmetic", "aritmetic"), "plan", "-f",
+			"-").stderr).NotTo(ContainSubstring("Did you mean"))
 		w.awaitProbedEnvironment()
+		Expect(tinkerInput(w.namespace, strings.ReplaceAll(alone, "arithmetic", "aritmetic"), "plan", "-f",
+			"-").stderr).To(ContainSubstring("Did you mean arithmetic?"))
 		var plan map[string]any
-		Expect(json.Unmarshal([]byte(succeeds(w.namespace, "plan", "-f", file, "-o", "json")), &plan)).To(Succeed())
+		planned := tinkerInput(w.namespace, alone, "plan", "-f", "-", "-o", "json")
+		Expect(json.Unmarshal([]byte(planned.stdout), &plan)).To(Succeed(), planned.stderr)
 		Expect(plan).To(SatisfyAll(HaveKeyWithValue("tasks", 900.0), HaveKeyWithValue("groups", 1920.0),
 			HaveKeyWithValue("episodes", 15360.0),
 			HaveKeyWithValue("evaluations", 4.0), HaveKeyWithValue("evaluationEpisodes", 400.0)))

@@ -159,4 +159,3 @@ func TestReadDeletesThePodOfAnInterruptedCommand(t *testing.T) {
 	}
 	f.expectNoPod(t)
 }
-

@@ -21,6 +21,7 @@ import (
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/observe"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
+	"github.com/tinker-operator/tinker-operator/internal/plugin/try"
 )
 
 func newRun() *unstructured.Unstructured {
@@ -165,12 +166,46 @@ func TestEstimate(t *testing.T) {
 		Tasks: 900, Steps: 50, GroupsPerStep: 32, Groups: 1600, Episodes: 12800, SampledTokens: 512000,
 		Evaluations: 4, EvaluationEpisodes: 800, EvaluationTokens: 12800,
 	}
-	if diff := cmp.Diff(want, estimateOf(file)); diff != "" {
+	if diff := cmp.Diff(want, estimateOf(file, nil, nil)); diff != "" {
 		t.Errorf("estimate (-want +got):\n%s", diff)
 	}
 	file.Fixed.Algorithm = nil
-	if got := estimateOf(file); got.Evaluations != 1 || got.EvaluationEpisodes != 200 {
+	if got := estimateOf(file, nil, nil); got.Evaluations != 1 || got.EvaluationEpisodes != 200 {
 		t.Errorf("a run that evaluates only: %+v", got)
+	}
+}
+
+// TestEstimateOfPrompts counts prompts by their mean, as prompts and among the trained tokens.
+func TestEstimateOfPrompts(t *testing.T) {
+	environment := func(name string, group int) contract.Environment {
+		return contract.Environment{Name: name, Splits: []contract.Split{{Tasks: 10}}, GroupSize: group,
+			Sampling: playing.Sampling{MaxTokens: 10}, Limits: playing.Limits{PromptTokens: 100}}
+	}
+	file := contract.RunFile{
+		Fixed: contract.Fixed{Environments: []contract.Environment{environment("sums", 4)},
+			Algorithm: &algorithm.Algorithm{Steps: 5, TasksPerStep: 2}},
+		Evaluation: &contract.Evaluation{After: true, Environments: []contract.Environment{environment("test", 1)}},
+		Prices:     &spending.Prices{Policy: spending.Price{Prompt: 1e6, Sampled: 1e6, Trained: 1e6}},
+	}
+	got := estimateOf(file, map[string]try.Prompts{"sums": {Tasks: 8, Mean: 50.5, Longest: 120, TooLong: 1}},
+		map[string]try.Prompts{"test": {Tasks: 8, Mean: 20, Longest: 20}})
+	// 40 episodes with 50.5 tokens, which are trained on, too, and 10 of the evaluation with 20.
+	if got.PromptTokens != 2020+200 || *got.USD != 2220+2020+400+100+400 {
+		t.Errorf("%d tokens of prompts, and %v dollars", got.PromptTokens, *got.USD)
+	}
+	var shown []string
+	for _, row := range got.result().Rows {
+		if strings.Contains(row[0], "prompt") || strings.Contains(row[0], "dollars") {
+			shown = append(shown, strings.Join(row, ": "))
+		}
+	}
+	want := []string{
+		"prompt tokens of sums: 50 in the mean of 8 tasks, 120 at most; 1 of the tasks have more than " +
+			"limits.promptTokens and are left out: raise it, or shorten their prompts",
+		"prompt tokens, about: 2.22k", "dollars, with the first prompts of episodes, at most: 5140.00",
+	}
+	if diff := cmp.Diff(want, shown); diff != "" {
+		t.Errorf("the plan (-want +got):\n%s", diff)
 	}
 }
 
@@ -201,7 +236,7 @@ func TestEstimateOfTeachers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := estimateOf(contract.RunFile{Fixed: contract.Fixed{Environments: []contract.Environment{tc.environment},
 				Algorithm: &algorithm.Algorithm{Steps: 5, TasksPerStep: 2}},
-				Prices: &spending.Prices{Teacher: spending.Price{Prompt: 1e6}}})
+				Prices: &spending.Prices{Teacher: spending.Price{Prompt: 1e6}}}, nil, nil)
 			if got.TeacherTokens != tc.tokens || got.Unbounded != tc.unbounded || *got.USD != float64(tc.tokens) {
 				t.Errorf("%d tokens, unbounded: %t, for %v dollars; want %d tokens at a dollar each, unbounded: %t",
 					got.TeacherTokens, got.Unbounded, *got.USD, tc.tokens, tc.unbounded)
@@ -232,11 +267,11 @@ func TestEstimateOfRows(t *testing.T) {
 	}
 	usd := 0.1
 	want := estimate{Steps: 50, RowsPerStep: 8, TrainedTokens: 40_000, Evaluations: 4, HeldOutTokens: 10_000, USD: &usd}
-	if diff := cmp.Diff(want, estimateOf(file)); diff != "" {
+	if diff := cmp.Diff(want, estimateOf(file, nil, nil)); diff != "" {
 		t.Errorf("estimate (-want +got):\n%s", diff)
 	}
 	file.Fixed.Algorithm = &algorithm.Algorithm{Epochs: 2}
-	epochs := estimateOf(file)
+	epochs := estimateOf(file, nil, nil)
 	if diff := cmp.Diff(estimate{Epochs: 2, RowsPerStep: 8}, epochs); diff != "" {
 		t.Errorf("estimate of epochs (-want +got):\n%s", diff)
 	}

@@ -6,15 +6,20 @@ package try
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1"
 	"github.com/tinker-operator/tinker-operator/internal/contract"
+	"github.com/tinker-operator/tinker-operator/internal/desired"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/cli"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/manifest"
+	"github.com/tinker-operator/tinker-operator/internal/tokenizer/fetch"
 )
 
 // Local is a run whose environments are probed on this machine.
@@ -26,33 +31,68 @@ type Local struct {
 	ORS, Data, Secrets []string
 }
 
-// RunFile probes the environments that a run names and returns what its first attempt would be given. The name of the
-// endpoint is the run's, or a stand-in where the operator would fill in its own.
-func (l Local) RunFile(ctx context.Context, env cli.IO) (contract.RunFile, error) {
+// Probed has the environments of a file, as this machine has probed them.
+type Probed struct {
+	// Pins are those of the environments, by the names of their objects.
+	Pins  desired.Pins
+	trial trial
+	stop  func()
+}
+
+// Probe probes environments of the file, by the names of their objects; nil means all that the run names, which the file
+// has. Close ends what it has started.
+func (l Local) Probe(ctx context.Context, env cli.IO, names []string) (*Probed, error) {
 	in := input{run: &v1alpha1.TrainingRun{}, others: l.Beside.Others}
 	var err error
 	if in.environments, err = decodeEnvironments(ctx, l.Beside.Environments); err != nil {
-		return contract.RunFile{}, err
+		return nil, err
 	}
 	if err := decode(ctx, l.Run, in.run); err != nil {
-		return contract.RunFile{}, err
+		return nil, err
 	}
-	if err := in.checkReferences(); err != nil {
-		return contract.RunFile{}, err
+	if names != nil {
+		maps.DeleteFunc(in.environments, func(name string, _ *v1alpha1.RewardEnvironment) bool {
+			return !slices.Contains(names, name)
+		})
 	}
 	dir, err := os.MkdirTemp("", "kubectl-tinker-plan-")
 	if err != nil {
-		return contract.RunFile{}, fmt.Errorf("making a folder: %w", err)
+		return nil, fmt.Errorf("making a folder: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
 	env.Stderr = &lines{w: env.Stderr}
-	t := trial{flags: flags{ors: l.ORS, data: l.Data, secrets: l.Secrets}, input: in, env: env, dir: dir,
-		logger: newLogger(env.Stderr, false)}
-	t.url = cmp.Or(in.run.Spec.Tinker.BaseURL, "http://endpoint")
-	pins, stop, err := t.pins(ctx)
+	logger := newLogger(env.Stderr, false)
+	p := &Probed{trial: trial{flags: flags{ors: l.ORS, data: l.Data, secrets: l.Secrets}, input: in, env: env, dir: dir,
+		logger: logger, only: names}}
+	p.trial.hub = &fetch.Fetcher{Endpoint: env.Getenv("HF_ENDPOINT"), Token: env.Getenv("HF_TOKEN"),
+		Cache: env.TokenizerCache(), Logger: logger}
+	p.trial.url = cmp.Or(in.run.Spec.Tinker.BaseURL, "http://endpoint")
+	pins, stop, err := p.trial.pins(ctx)
 	if err != nil {
-		return contract.RunFile{}, err
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	defer stop()
-	return t.runFile(pins)
+	p.Pins, p.stop = pins, stop
+	return p, nil
+}
+
+// Close ends the programs of the environments and removes their files.
+func (p *Probed) Close() {
+	p.stop()
+	_ = os.RemoveAll(p.trial.dir)
+}
+
+// RunFile returns what the first attempt of the run would be given, where all environments that it names are in the
+// file. The name of the endpoint is the run's, or a stand-in where the operator would fill in its own.
+func (p *Probed) RunFile() (contract.RunFile, error) { return p.trial.runFile(p.Pins) }
+
+// CheckReferences requires each environment that the run names among those of the file.
+func (l Local) CheckReferences(ctx context.Context) error {
+	in := input{run: &v1alpha1.TrainingRun{}}
+	var err error
+	if in.environments, err = decodeEnvironments(ctx, l.Beside.Environments); err != nil {
+		return err
+	}
+	if err := decode(ctx, l.Run, in.run); err != nil {
+		return err
+	}
+	return in.checkReferences()
 }

@@ -36,7 +36,7 @@ func (t *trial) scratch() string { return filepath.Join(t.dir, "programs") }
 
 // hostPrograms starts a runner if functions are called. The returned function ends what it has started.
 func (t *trial) hostPrograms(ctx context.Context) (stop func(), err error) {
-	for _, name := range desired.References(t.input.run) {
+	for _, name := range t.names() {
 		definition := desired.Definition(t.input.environments[name].Spec)
 		if definition.ProgramID() != "" || definition.AgentID() != "" || definition.SandboxID() != "" {
 			stop, err := t.startRunner(ctx)

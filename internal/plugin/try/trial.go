@@ -63,6 +63,8 @@ type trial struct {
 	outage outage
 	// hosts are where functions run.
 	hosts []*pythonreward.Host
+	// only are the environments that are probed; nil means those that the run names.
+	only []string
 }
 
 // run prepares what the pods are given, and plays or trains.
@@ -166,15 +168,11 @@ func (t *trial) simulate(ctx context.Context) (stop func(), err error) {
 // probeAll probes the environments as probe Jobs do, and pins them.
 func (t *trial) probeAll(ctx context.Context) (desired.Pins, error) {
 	pins := desired.Pins{}
-	names := desired.References(t.input.run)
-	if t.environment != "" {
-		names = []string{t.environment}
-	}
 	servers, err := t.servers()
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
+	for _, name := range t.names() {
 		definition := desired.Definition(t.input.environments[name].Spec)
 		if err := t.useServer(name, &definition, servers); err != nil {
 			return nil, err
@@ -188,6 +186,17 @@ func (t *trial) probeAll(ctx context.Context) (desired.Pins, error) {
 	return pins, nil
 }
 
+// names are the environments that are probed.
+func (t *trial) names() []string {
+	switch {
+	case t.environment != "":
+		return []string{t.environment}
+	case t.only != nil:
+		return t.only
+	}
+	return desired.References(t.input.run)
+}
+
 func (t *trial) sourceConfig() source.Config {
 	return source.Config{Root: t.root(), Dir: t.dir, Space: dataBytes}
 }
@@ -195,12 +204,7 @@ func (t *trial) sourceConfig() source.Config {
 // probe checks one environment, and says every few seconds that it still does.
 func (t *trial) probe(ctx context.Context, name string, definition contract.Definition) (desired.Pin, error) {
 	defer t.repeat(ctx, fmt.Sprintf("environment %s: still reading its data and checking its rewards", name))()
-	loader := setup.NewLoader(t.sourceConfig(), version.UserAgent(userAgent), t.logger)
-	builder := registry.Builder{
-		Data: loader.Open, Secret: setup.ReadSecret(t.root()),
-		Programs: t.programs, Agents: t.programs, Sandboxes: t.sandboxes,
-		Gateway: setup.Gateway(t.logger), Logger: t.logger, Now: time.Now,
-	}
+	loader, builder := t.builder()
 	result, _ := probe.Probe(ctx, builder, definition)
 	if ctx.Err() != nil {
 		return desired.Pin{}, ctx.Err()
@@ -228,6 +232,16 @@ func (t *trial) probe(ctx context.Context, name string, definition contract.Defi
 	}
 	t.progress("environment %s: tasks%s", name, line)
 	return pin, nil
+}
+
+// builder returns what builds environments, and what reads their data.
+func (t *trial) builder() (*source.Loader, registry.Builder) {
+	loader := setup.NewLoader(t.sourceConfig(), version.UserAgent(userAgent), t.logger)
+	return loader, registry.Builder{
+		Data: loader.Open, Secret: setup.ReadSecret(t.root()),
+		Programs: t.programs, Agents: t.programs, Sandboxes: t.sandboxes,
+		Gateway: setup.Gateway(t.logger), Logger: t.logger, Now: time.Now,
+	}
 }
 
 // repeat prints a line every few seconds until the returned function is called.
