@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# prometheus.sh PROGRAM: prints the path of prometheus or promtool. Unless it is installed, Debian's package prometheus is unpacked into
-# the cache, and not installed.
+# prometheus.sh PROGRAM: prints the path of prometheus, promtool or amtool. Unless it is installed, Debian's package prometheus or
+# prometheus-alertmanager is unpacked into the cache, and not installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+package=prometheus
+[[ $1 != amtool ]] || package=prometheus-alertmanager
 program=$(command -v "$1" || true)
 if [[ -z $program ]]; then
   cache=$(realpath -m "${CACHE:-.cache}/prometheus")
@@ -12,8 +14,8 @@ if [[ -z $program ]]; then
       exit 1
     fi
     mkdir -p "$cache"
-    (cd "$cache" && { apt-get -qq download prometheus 2>/dev/null || { apt-get -qq update && apt-get -qq download prometheus; }; } &&
-      dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb)
+    (cd "$cache" && { apt-get -qq download "$package" 2>/dev/null || { apt-get -qq update && apt-get -qq download "$package"; }; } &&
+      dpkg-deb -x "$package"_*.deb . && rm "$package"_*.deb)
   fi
   program=$cache/usr/bin/$1
 fi
