@@ -129,6 +129,30 @@ var _ = Describe("kubectl tinker", func() {
 		Expect(succeeds(w.namespace, "compare", "--sweep", "lr")).To(SatisfyAll(
 			ContainSubstring("ARITHMETIC-1"), ContainSubstring("ARITHMETIC-2"),
 			ContainSubstring("spec.algorithm.optimizer.learningRate   1e-05")))
+		var ofRate v1alpha1.TrainingRunList
+		Expect(kube.List(context.Background(), &ofRate, client.InNamespace(w.namespace),
+			client.MatchingLabels{"sweep.rl.tinker-operator.dev/learningRate": "2.0e-5"})).To(Succeed())
+		Expect(ofRate.Items).To(HaveLen(1))
+		Expect(ofRate.Items[0].Name).To(Equal("arithmetic-2"))
+
+		held, cancel := context.WithCancel(context.Background())
+		var sweeping strings.Builder
+		done := make(chan int)
+		go func() {
+			done <- plugin.Run(held, cli.IO{Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""),
+				Stdout: &sweeping, Stderr: &sweeping, Now: time.Now}, []string{"kubectl-tinker", "create", "-f", file, "--name",
+				"held", "--grid", "spec.algorithm.seed=1,2", "--max-running", "1", "--kubeconfig", kubeconfig, "--namespace",
+				w.namespace})
+		}()
+		second := client.ObjectKey{Namespace: w.namespace, Name: "held-2"}
+		Eventually(func() error { return kube.Get(context.Background(), second, run) }).Should(Succeed())
+		Expect(*run.Spec.Suspend).To(BeTrue())
+		cancel()
+		Expect(<-done).To(Equal(cli.ExitFailure))
+		Expect(sweeping.String()).To(ContainSubstring("kubectl tinker resume --sweep held --max-running 1 continues"))
+		Expect(succeeds(w.namespace, "resume", "--sweep", "held", "--max-running", "2")).To(ContainSubstring("held-2 runs"))
+		Expect(kube.Get(context.Background(), second, run)).To(Succeed())
+		Expect(*run.Spec.Suspend).To(BeFalse())
 
 		for _, tc := range []struct {
 			arguments []string
@@ -150,7 +174,7 @@ var _ = Describe("kubectl tinker", func() {
 			ContainSubstring("did you mean spec.model?")))
 		var runs v1alpha1.TrainingRunList
 		Expect(kube.List(context.Background(), &runs, client.InNamespace(w.namespace))).To(Succeed())
-		Expect(runs.Items).To(HaveLen(3), "of a grid with one invalid run none is created")
+		Expect(runs.Items).To(HaveLen(5), "of a grid with one invalid run none is created")
 	})
 
 	It("suspends, resumes, scales, forks and retries", func() {

@@ -93,11 +93,41 @@ func NewSuspend(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 
 // NewResume returns the command that resumes runs.
 func NewResume(env cli.IO, cluster *cli.Cluster) *cobra.Command {
-	return edit{
-		use: "resume", short: "Continue suspended runs", example: "  kubectl tinker resume arithmetic",
-		long:  "kubectl tinker resume continues suspended runs from their last saved state.",
+	var sweep string
+	var most int
+	command := edit{
+		use: "resume", short: "Continue suspended runs",
+		example: "  kubectl tinker resume arithmetic\n  kubectl tinker resume --sweep lr --max-running 2",
+		long: "kubectl tinker resume continues suspended runs from their last saved state.\n\nWith --sweep, it resumes the runs " +
+			"that kubectl tinker create --grid --max-running holds back, so that --max-running of them\nrun at a time, and " +
+			"stays until none is held back.",
 		apply: resumeRun,
 	}.command(env, cluster)
+	each := command.RunE
+	command.Args = func(command *cobra.Command, args []string) error {
+		switch {
+		case sweep != "" && (len(args) > 0 || most < 1):
+			return cli.Misused("--sweep resumes the runs of a sweep: leave out names of runs, and give --max-running NUMBER")
+		case sweep == "" && most != 0:
+			return cli.Misused("--max-running is for --sweep NAME")
+		case sweep != "":
+			return nil
+		}
+		return cli.Args(1, -1, "the name of a RUN")(command, args)
+	}
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if sweep == "" {
+			return each(command, args)
+		}
+		connection, err := cluster.Connect()
+		if err != nil {
+			return err
+		}
+		return newFeeder(env, connection, connection.Namespace, sweep).feed(command.Context(), most)
+	}
+	command.Flags().StringVar(&sweep, "sweep", "", "resume the runs of the sweep `NAME` that are held back")
+	command.Flags().IntVar(&most, "max-running", 0, "`NUMBER` of runs of the sweep that run at a time")
+	return command
 }
 
 // resumeRun continues a suspended run.
@@ -110,6 +140,7 @@ func resumeRun(run *v1alpha1.TrainingRun) (string, error) {
 		return "is not suspended", nil
 	}
 	run.Spec.Suspend = new(false)
+	delete(run.Annotations, annotationHeld)
 	return "continues from its last saved state", nil
 }
 

@@ -38,6 +38,11 @@ func TestExpand(t *testing.T) {
 	}
 	var got []string
 	for _, run := range runs {
+		labels := run.GetLabels()
+		values := labels["sweep.rl.tinker-operator.dev/steps"] + " " + labels["sweep.rl.tinker-operator.dev/seed"]
+		if want := []string{"10 1", "10 2", "20 1", "20 2"}[len(got)]; values != want {
+			t.Errorf("run %d has the labels %v, want %s", len(got)+1, labels, want)
+		}
 		steps, _, _ := unstructured.NestedInt64(run.Object, "spec", "algorithm", "steps")
 		seed, _, _ := unstructured.NestedInt64(run.Object, "spec", "algorithm", "seed")
 		got = append(got, strings.Join([]string{run.GetName(), run.GetLabels()[observe.LabelSweep], run.GetLabels()["team"]},
@@ -54,13 +59,40 @@ func TestExpand(t *testing.T) {
 		t.Errorf("without a grid: %v, %v", alone, err)
 	}
 	for grid, want := range map[string]string{
-		"spec.algorithm.steps":                                  "write PATH=A,B,C",
-		"spec.algorithm.stepps=1,2":                             "did you mean spec.algorithm.steps?",
+		"spec.algorithm.steps":      "write PATH=A,B,C",
+		"spec.algorithm.stepps=1,2": "did you mean spec.algorithm.steps?",
+		"=1,2":                      "lacks a path",
 		"spec.algorithm.seed=" + strings.Repeat("1,", 64) + "1": "at most 64",
 	} {
 		if _, err := expand(newRun(), "", []string{grid}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", grid, err, want)
 		}
+	}
+}
+
+func TestAxisNames(t *testing.T) {
+	for grid, want := range map[string]string{
+		"spec.algorithm.seed=1 spec.model.seed=2":                                     "algorithm.seed model.seed",
+		"spec.environments[sums].groupSize=4 spec.algorithm.optimizer.learningRate=1": "groupSize learningRate",
+		"spec.environments[a b].groupSize=1 spec.environments[c].groupSize=1":         "",
+	} {
+		axes := strings.Split(grid, " spec")
+		for i := range axes[1:] {
+			axes[i+1] = "spec" + axes[i+1]
+		}
+		got, err := axisNames(axes)
+		if want == "" {
+			want = "a-b.groupSize c.groupSize"
+		}
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, %v, want %s", grid, got, err, want)
+		}
+	}
+	if _, err := axisNames([]string{"spec.a=1", "spec.a=2"}); err == nil || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("one path twice gives %v", err)
+	}
+	if got := labelValue("[\"MLP\", \"Attention\"]"); got != "MLP-Attention" {
+		t.Errorf("a list becomes %q", got)
 	}
 }
 
@@ -172,6 +204,24 @@ func TestEstimate(t *testing.T) {
 	file.Fixed.Algorithm = nil
 	if got := estimateOf(file, nil, nil); got.Evaluations != 1 || got.EvaluationEpisodes != 200 {
 		t.Errorf("a run that evaluates only: %+v", got)
+	}
+}
+
+// TestEstimateHasTheRateOfTheCookbook shows it for models that it is known of.
+func TestEstimateHasTheRateOfTheCookbook(t *testing.T) {
+	for model, want := range map[string]string{"Qwen/Qwen3-8B": "2e-05; tinker-cookbook's rule for supervised training of " +
+		"this model gives 0.000473, and its recipes of reinforcement learning have 1e-05 to 1e-04", "other": ""} {
+		file := contract.RunFile{Fixed: contract.Fixed{Algorithm: &algorithm.Algorithm{}}}
+		file.Fixed.Model.Name, file.Fixed.Algorithm.Optimizer.LearningRate = model, 2e-5
+		got := ""
+		for _, row := range estimateOf(file, nil, nil).result().Rows {
+			if row[0] == "learning rate" {
+				got = row[1]
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", model, got, want)
+		}
 	}
 }
 

@@ -4,7 +4,6 @@
 package change
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,14 +28,19 @@ Paths are dotted, and [NAME] chooses an entry of a list or map. The schema of th
 removes a field. A RewardEnvironment of the file is created too; one that exists is left as it is.
 
 --grid makes a run for each of its values, and for each combination where it is given more than once. The runs are named
-after the one in the file, with a number, and labelled as a sweep, which kubectl tinker compare --sweep shows. The API
-server checks all runs before the first is created.`
+after the one in the file, with a number, and labelled as a sweep, which kubectl tinker compare --sweep shows, and with
+their values: sweep.rl.tinker-operator.dev/learningRate=2.0e-5. The API server checks all runs before the first is
+created.
+
+--max-running lets so many of them run at a time. The others are created suspended, and the command stays and resumes
+the next whenever one has ended. It can be interrupted: kubectl tinker resume --sweep continues.`
 
 const createExample = `  kubectl tinker create -f run.yaml
   kubectl tinker create -f run.yaml --name fast --set spec.algorithm.optimizer.learningRate=2.0e-5
   kubectl tinker create -f run.yaml --set spec.environments[arithmetic].groupSize=16
   kubectl tinker create -f run.yaml --sweep lr --grid spec.algorithm.optimizer.learningRate=1.0e-5,2.0e-5,4.0e-5
-  kubectl tinker compare --sweep lr`
+  kubectl tinker create -f run.yaml --grid spec.algorithm.seed=1,2,3,4 --max-running 2
+  kubectl tinker compare --sweep lr --sort pass@1`
 
 // file has the flags of commands that read a file with a run.
 type file struct {
@@ -99,6 +103,8 @@ type createFlags struct {
 	grid   []string
 	sweep  string
 	dryRun bool
+	// most is how many runs of the sweep run at a time; 0 means all.
+	most int
 }
 
 // NewCreate returns the command that creates runs.
@@ -114,6 +120,7 @@ func NewCreate(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	command.Flags().StringArrayVar(&f.grid, "grid", nil,
 		"`PATH=A,B,C` makes a run for each value; may be given several times")
 	command.Flags().StringVar(&f.sweep, "sweep", "", "`NAME` of the sweep that --grid makes; without it, the run's")
+	command.Flags().IntVar(&f.most, "max-running", 0, "`NUMBER` of runs of --grid that run at a time")
 	command.Flags().BoolVar(&f.dryRun, "dry-run", false, "have the API server check all objects and create none")
 	return command
 }
@@ -126,54 +133,27 @@ func (f createFlags) run(ctx context.Context, env cli.IO, cluster *cli.Cluster) 
 	if f.sweep != "" && len(f.grid) == 0 {
 		return cli.Misused("--sweep names the runs of --grid: give --grid PATH=A,B,C")
 	}
+	if f.most < 0 || f.most > 0 && len(f.grid) == 0 {
+		return cli.Misused("--max-running is how many runs of --grid run at a time: give --grid PATH=A,B,C, and a number " +
+			"above 0")
+	}
 	runs, err := expand(run, f.sweep, f.grid)
 	if err != nil {
 		return err
+	}
+	if f.most > 0 {
+		if err := holdBack(runs[min(f.most, len(runs)):]); err != nil {
+			return err
+		}
 	}
 	connection, err := cluster.Connect()
 	if err != nil {
 		return err
 	}
-	return create(ctx, env, connection, environments, runs, f.dryRun)
-}
-
-// expand returns the runs of a grid: the run itself where no grid is given.
-func expand(run *unstructured.Unstructured, sweep string, grid []string) ([]*unstructured.Unstructured, error) {
-	runs := []*unstructured.Unstructured{run}
-	for _, axis := range grid {
-		path, values, ok := strings.Cut(axis, "=")
-		if !ok || values == "" {
-			return nil, cli.Misused("--grid: %q lacks values: write PATH=A,B,C", axis)
-		}
-		var next []*unstructured.Unstructured
-		for _, base := range runs {
-			for value := range strings.SplitSeq(values, ",") {
-				changed := base.DeepCopy()
-				if err := manifest.Set(changed.Object, path+"="+strings.TrimSpace(value)); err != nil {
-					return nil, cli.Misused("--grid: %w", err)
-				}
-				next = append(next, changed)
-			}
-		}
-		runs = next
+	if err := create(ctx, env, connection, environments, runs, f.dryRun); err != nil || f.dryRun || f.most == 0 {
+		return err
 	}
-	const most = 64
-	if len(runs) > most {
-		return nil, cli.Misused("--grid makes %d runs: give at most %d combinations", len(runs), most)
-	}
-	if len(grid) == 0 {
-		return runs, nil
-	}
-	for i, r := range runs {
-		r.SetName(fmt.Sprintf("%s-%d", run.GetName(), i+1))
-		labels := r.GetLabels()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels[observe.LabelSweep] = cmp.Or(sweep, run.GetName())
-		r.SetLabels(labels)
-	}
-	return runs, nil
+	return newFeeder(env, connection, runs[0].GetNamespace(), runs[0].GetLabels()[observe.LabelSweep]).feed(ctx, f.most)
 }
 
 // create creates environments that do not exist yet, and runs. The API server checks all of them first.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/contract/spending"
+	"github.com/tinker-operator/tinker-operator/internal/models"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/output"
 	"github.com/tinker-operator/tinker-operator/internal/plugin/try"
 	"github.com/tinker-operator/tinker-operator/internal/prices"
@@ -49,6 +50,10 @@ type estimate struct {
 	// USD is what the prompts that are counted, sampling and training on these tokens and reading them as a teacher costs,
 	// without judges and references; nil where the price is not known.
 	USD *float64 `json:"maxUSD,omitempty"`
+	// LearningRate is the run's, and CookbookRate what tinker-cookbook gives for supervised training of the model; 0 where
+	// it gives none.
+	LearningRate float64 `json:"learningRate,omitempty"`
+	CookbookRate float64 `json:"cookbookLearningRate,omitempty"`
 	// Endpoint is what the endpoint will refuse.
 	Endpoint endpointCheck `json:"endpoint"`
 }
@@ -59,6 +64,8 @@ func estimateOf(file contract.RunFile, training, evaluation map[string]try.Promp
 	e := estimate{Model: file.Fixed.Model.Name, Prompts: training}
 	trainedPrompts := int64(0)
 	if a := file.Algorithm(); a != nil {
+		e.LearningRate = a.Optimizer.LearningRate
+		e.CookbookRate, _ = models.LearningRate(e.Model)
 		e.Steps, e.GroupsPerStep = a.Steps, int64(a.TasksPerStep)
 		e.Groups = e.Steps * e.GroupsPerStep
 		var episodes, tokens, taught int64
@@ -173,6 +180,9 @@ func (e estimate) result() output.Result {
 	row := func(name, value string) { result.Rows = append(result.Rows, []string{name, value}) }
 	count := func(name string, n int64) { row(name, strconv.FormatInt(n, 10)) }
 	row("model", e.Model)
+	if e.CookbookRate > 0 {
+		row("learning rate", e.rateText())
+	}
 	e.trainingRows(row, count)
 	count("evaluations", e.Evaluations)
 	count("episodes of evaluations", e.EvaluationEpisodes)
@@ -194,6 +204,16 @@ func (e estimate) result() output.Result {
 	}
 	row("refused by the endpoint", e.Endpoint.text())
 	return result
+}
+
+// rateText compares the learning rate with that of tinker-cookbook.
+func (e estimate) rateText() string {
+	text := fmt.Sprintf("%.3g; tinker-cookbook's rule for supervised training of this model gives %.3g", e.LearningRate,
+		e.CookbookRate)
+	if e.RowsPerStep == 0 {
+		text += ", and its recipes of reinforcement learning have 1e-05 to 1e-04"
+	}
+	return text
 }
 
 // promptRows adds what was counted of prompts.

@@ -25,23 +25,35 @@ import (
 // LabelSweep is the label of the runs of a sweep, which has the sweep's name.
 const LabelSweep = "rl.tinker-operator.dev/sweep"
 
+// LabelSweepValue begins the labels of a run of a sweep that have its values, which end in the names of fields.
+const LabelSweepValue = "sweep.rl.tinker-operator.dev/"
+
 const compareHelp = `kubectl tinker compare shows runs side by side: the fields of the spec in which they
 differ, and the figures of their
 newest step. best is the greatest value over all steps and the step that had it.
 
-With --sweep, it compares the runs that kubectl tinker create --grid made. With --tasks, it compares two evaluations
+With --sweep, it compares the runs that kubectl tinker create --grid made. With --sort, each run has a row: the fields
+in which it differs, and the best and the newest value of the metric, the best run first. --seeds puts runs into
+one row that differ in algorithm.seed and model.seed alone: the means over them, and the standard deviation of the best
+values. --plot draws all runs in one plot.
+
+With --tasks, it compares two evaluations
 task by task, of two runs, or of two steps of one run, as RUN@STEP. p is the probability of the sign test that
 tasks are as unevenly better and worse by chance. The evaluations are read from the runs' artifacts.`
 
 const compareExample = `  kubectl tinker compare arithmetic arithmetic-2
   kubectl tinker compare --sweep lr-search
+  kubectl tinker compare --sweep lr-search --sort pass@1 --seeds
   kubectl tinker compare arithmetic arithmetic-2 --plot reward
   kubectl tinker compare --tasks arithmetic@10 arithmetic@40`
 
 type compareFlags struct {
-	sweep  string
-	plot   []string
-	tasks  bool
+	sweep string
+	plot  []string
+	tasks bool
+	// sort is the metric by which runs are ranked, one a row. seeds puts runs into one row that differ in seeds alone.
+	sort   string
+	seeds  bool
 	format *output.Format
 }
 
@@ -60,6 +72,8 @@ func NewCompare(env cli.IO, cluster *cli.Cluster) *cobra.Command {
 	command.Flags().BoolVar(&f.tasks, "tasks", false, "show the tasks in which two evaluations differ, of RUN or "+
 		"RUN@STEP")
 	command.Flags().StringSliceVar(&f.plot, "plot", nil, "draw these `METRICS` of all runs")
+	command.Flags().StringVar(&f.sort, "sort", "", "print a row for each run, the best first by `METRIC`")
+	command.Flags().BoolVar(&f.seeds, "seeds", false, "with --sort, print a row for all runs that differ in seeds alone")
 	return command
 }
 
@@ -74,6 +88,10 @@ func (f compareFlags) run(ctx context.Context, env cli.IO, cluster *cli.Cluster,
 		return f.compareTasks(ctx, env, cluster, names)
 	}
 	switch {
+	case f.seeds && f.sort == "":
+		return cli.Misused("--seeds shows the mean of a metric over seeds: name the metric with --sort")
+	case f.sort != "" && len(f.plot) > 0:
+		return cli.Misused("give either --sort or --plot")
 	case f.sweep != "" && len(names) > 0:
 		return cli.Misused("give either names of runs or --sweep")
 	case f.sweep == "" && len(names) < 2:
@@ -88,9 +106,14 @@ func (f compareFlags) run(ctx context.Context, env cli.IO, cluster *cli.Cluster,
 		return err
 	}
 	if len(f.plot) > 0 {
-		return f.draw(env, runs)
+		return drawTogether(env, runs, f.plot)
 	}
-	result, err := tabulate(runs)
+	var result output.Result
+	if f.sort != "" {
+		result, err = rank(runs, f.sort, f.seeds)
+	} else {
+		result, err = tabulate(runs)
+	}
 	if err != nil {
 		return err
 	}
@@ -128,20 +151,6 @@ func (f compareFlags) collect(ctx context.Context, connection *cli.Connection, n
 		all = append(all, compared{run: run, history: h})
 	}
 	return all, nil
-}
-
-func (f compareFlags) draw(env cli.IO, runs []compared) error {
-	for _, c := range runs {
-		metrics, err := resolveMetrics(c.history, f.plot)
-		if err != nil {
-			return fmt.Errorf("run %q: %w", c.run.Name, err)
-		}
-		for _, metric := range metrics {
-			const width, height = 60, 6
-			fmt.Fprintln(env.Stdout, output.Curve(c.run.Name+" "+shortName(metric), points(c.history, metric), width, height))
-		}
-	}
-	return nil
 }
 
 // comparison is what JSON shows of a run.

@@ -92,6 +92,58 @@ func Curve(title string, points []Point, width, height int) string {
 		last.Step)
 }
 
+// Series are the points of one curve of several.
+type Series struct {
+	Name   string
+	Points []Point
+}
+
+// Curves draws several curves over the same steps in one plot, each in a letter of its own, which the lines below name
+// with the newest values.
+func Curves(title string, all []Series, width, height int) string {
+	first, last := int64(math.MaxInt64), int64(math.MinInt64)
+	for _, s := range all {
+		for _, p := range s.Points {
+			first, last = min(first, p.Step), max(last, p.Step)
+		}
+	}
+	if first > last {
+		return ""
+	}
+	var values [][]float64
+	var chars []asciigraph.CharSet
+	var names strings.Builder
+	for _, s := range all {
+		if len(s.Points) == 0 {
+			continue
+		}
+		const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+*"
+		letter := string(letters[len(values)%len(letters)])
+		values = append(values, spread(s.Points, first, last, width))
+		chars = append(chars, asciigraph.CreateCharSet(letter))
+		newest := s.Points[len(s.Points)-1]
+		fmt.Fprintf(&names, "%s  %s: %s at step %d\n", letter, Safe(s.Name), Number(&newest.Value), newest.Step)
+	}
+	const precision = 3
+	graph := asciigraph.PlotMany(values, asciigraph.Height(height), asciigraph.Precision(precision),
+		asciigraph.SeriesChars(chars...))
+	return fmt.Sprintf("%s\n%s\nsteps %d to %d\n%s", title, graph, first, last, names.String())
+}
+
+// spread returns the given number of values at equal distances between two steps, with none outside of the points.
+func spread(points []Point, first, last int64, count int) []float64 {
+	values := make([]float64, max(2, count))
+	share := func(step int64) int {
+		return int(math.Round(float64(step-first) / float64(max(1, last-first)) * float64(len(values)-1)))
+	}
+	for i := range values {
+		values[i] = math.NaN()
+	}
+	from, to := share(points[0].Step), share(points[len(points)-1].Step)
+	copy(values[from:to+1], interpolate(points, to-from+1))
+	return values
+}
+
 // interpolate returns the given number of values, at equal distances between the first and the last step.
 func interpolate(points []Point, count int) []float64 {
 	first, last := points[0].Step, points[len(points)-1].Step
