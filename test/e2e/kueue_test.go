@@ -281,6 +281,21 @@ func TestKueue(t *testing.T) {
 			team := []string{"blue", "red"}[i%2]
 			runs = append(runs, startQueued(t, fmt.Sprintf("%s-%d", team, i), team, nil))
 		}
+		// When one team has all its runs, the other has half of its own at least: each has its quota whatever the other asks.
+		ended := map[string]int{}
+		eventually(t, 8*time.Minute, "one team has trained all its runs", func() bool {
+			ended = map[string]int{}
+			for _, run := range runs {
+				if env.get(t, run.Namespace, run.Name, run); run.Status.State == v1alpha1.StateSucceeded {
+					team, _, _ := strings.Cut(run.Name, "-")
+					ended[team]++
+				}
+			}
+			return max(ended["blue"], ended["red"]) == 4
+		})
+		if t.Logf("runs that have ended: %v", ended); min(ended["blue"], ended["red"]) < 2 {
+			t.Errorf("the runs that have ended are %v, want 2 of each team at least", ended)
+		}
 		for _, run := range runs {
 			wantSameEnd(t, run, want)
 		}
