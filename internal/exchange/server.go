@@ -11,6 +11,7 @@ import (
 	"net"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
@@ -91,8 +92,18 @@ const (
 // maxMessageBytes bounds a message; one message lists everything that a worker stores.
 const maxMessageBytes = 64 << 20
 
-// maxSubmits bounds the groups that are received at the same time, and with them memory.
-const maxSubmits = 8
+// Together these bound the memory of the groups that are received at the same time, whatever the number of workers:
+// maxSubmits groups of at most smallSubmit bytes, and beside them larger groups of maxSubmitBytes in all, or one group
+// that is larger than that.
+const (
+	maxSubmits     = 8
+	smallSubmit    = 4 << 20
+	maxSubmitBytes = 32 << 20
+)
+
+// submitWindow is how much of a group comes before it has its turn. It is static: a window that adapts to the network
+// may become as large as 16 MiB for each of the groups that wait.
+const submitWindow = 128 << 10
 
 // Server is the learner's side.
 type Server struct {
@@ -104,7 +115,8 @@ type Server struct {
 	logger  *slog.Logger
 	auth    *authenticator
 	grpc    *grpc.Server
-	submits chan struct{}
+	// small has the turns of small groups, and large the bytes of large ones.
+	small, large *semaphore.Weighted
 	// stopping ends long calls.
 	stopping context.Context
 	stop     context.CancelFunc
@@ -127,7 +139,8 @@ func NewServer(config ServerConfig) (*Server, error) {
 	s := &Server{
 		epoch: config.Epoch, handler: config.Handler, timing: config.Timing.withDefaults(),
 		logger: cmp.Or(config.Logger, slog.New(slog.DiscardHandler)),
-		auth:   newAuthenticator(config), submits: make(chan struct{}, maxSubmits),
+		auth:   newAuthenticator(config), small: semaphore.NewWeighted(maxSubmits),
+		large: semaphore.NewWeighted(maxSubmitBytes),
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.grpc = grpc.NewServer(
@@ -135,6 +148,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 		grpc.UnaryInterceptor(s.auth.unary),
 		grpc.StreamInterceptor(s.auth.stream),
 		grpc.MaxRecvMsgSize(maxMessageBytes),
+		grpc.StaticStreamWindowSize(submitWindow), grpc.StaticConnWindowSize(submitWindow),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingAfter / 2, PermitWithoutStream: true}),
 	)

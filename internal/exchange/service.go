@@ -62,12 +62,6 @@ func (s *Server) Release(_ context.Context, request *pb.ReleaseRequest) (*pb.Rel
 
 // Submit implements the service.
 func (s *Server) Submit(stream grpc.ClientStreamingServer[pb.SubmitFrame, pb.SubmitReply]) error {
-	select {
-	case s.submits <- struct{}{}:
-		defer func() { <-s.submits }()
-	case <-stream.Context().Done():
-		return stream.Context().Err()
-	}
 	first, err := stream.Recv()
 	if err != nil {
 		return err
@@ -76,6 +70,11 @@ func (s *Server) Submit(stream grpc.ClientStreamingServer[pb.SubmitFrame, pb.Sub
 	if header == nil {
 		return status.Error(codes.InvalidArgument, "the first frame is not a header")
 	}
+	done, err := s.awaitTurn(stream.Context(), header.GetBytes())
+	if err != nil {
+		return err
+	}
+	defer done()
 	group, digest, err := receiveGroup(header, stream.Recv)
 	if _, ok := errors.AsType[*transferError](err); ok {
 		return status.Error(codes.InvalidArgument, err.Error())
@@ -92,6 +91,19 @@ func (s *Server) Submit(stream grpc.ClientStreamingServer[pb.SubmitFrame, pb.Sub
 	reply := s.handler.Submit(header.GetWorker(), group, digest)
 	reply.Epoch = s.epoch
 	return stream.SendAndClose(reply)
+}
+
+// awaitTurn waits until a group of so many bytes may be received, and returns what ends its turn. Small groups do not
+// wait for large ones.
+func (s *Server) awaitTurn(ctx context.Context, bytes int64) (done func(), err error) {
+	turns, weight := s.small, int64(1)
+	if bytes > smallSubmit {
+		turns, weight = s.large, min(bytes, maxSubmitBytes)
+	}
+	if err := turns.Acquire(ctx, weight); err != nil {
+		return nil, err
+	}
+	return func() { turns.Release(weight) }, nil
 }
 
 // Renew implements the service. It answers each message of the worker, and sends a directive by itself when that
