@@ -5,9 +5,7 @@ package learner
 
 import (
 	"bytes"
-	"context"
 	"io"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -16,11 +14,9 @@ import (
 	"time"
 
 	"github.com/tinker-operator/tinker-operator/api/v1alpha1/algorithm"
-	"github.com/tinker-operator/tinker-operator/internal/contract"
 	"github.com/tinker-operator/tinker-operator/internal/learner/leases"
 	"github.com/tinker-operator/tinker-operator/internal/learner/trainee"
 	"github.com/tinker-operator/tinker-operator/internal/rl"
-	"github.com/tinker-operator/tinker-operator/internal/tinker/client"
 )
 
 // BenchmarkSubmit does what a learner does between the last group of a batch and the optimizer step, for 2 million
@@ -34,19 +30,7 @@ func BenchmarkSubmit(b *testing.B) {
 		Advantage: algorithm.Advantage{Baseline: algorithm.BaselineGroupMean, Scale: algorithm.ScaleNone},
 	}
 	sink := &sink{}
-	api, err := client.New(client.Config{BaseURL: "http://sink", APIKey: "tml-bench", HTTP: &http.Client{Transport: sink}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	factory := &trainee.Factory{
-		API: api, Logger: slog.New(slog.DiscardHandler), Run: contract.RunReference{UID: "uid"}, Attempt: 1, Now: time.Now,
-		Base:    contract.Model{Name: "m", LoraRank: 8},
-		Session: func(context.Context) (string, error) { return "session", nil },
-	}
-	model, err := factory.Fresh(b.Context(), nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	model := sinkModel(b, sink)
 	b.ReportAllocs()
 	before := processorTime(b)
 	for b.Loop() {
@@ -109,13 +93,13 @@ func (s *sink) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch path := r.URL.Path; {
 	case strings.HasSuffix(path, "/client/config"):
 		body = `{}`
-	case strings.HasSuffix(path, "/retrieve_future") && r.Header.Get("X-Tinker-Request-Type") == "":
-		body = `{"model_id":"model","type":"create_model"}`
 	case strings.HasSuffix(path, "/forward_backward"):
 		s.posts.Add(1)
 		s.bytes.Add(size)
+	case strings.HasSuffix(path, "/retrieve_future") && r.Header.Get("X-Tinker-Request-Type") == "ForwardBackward":
+		body = `{"loss_fn_outputs":[],"metrics":{}}`
 	case strings.HasSuffix(path, "/retrieve_future"):
-		body = `{"model_id":"model"}`
+		body = `{"model_id":"model","metrics":{}}`
 	}
 	return &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,

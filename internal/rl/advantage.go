@@ -29,17 +29,19 @@ func (a Advantage) fits(t Trajectory) bool {
 	return len(a.Values) == len(t.StepRewards) && (len(t.StepRewards) > 0 || len(t.Segments) == 0)
 }
 
-// each calls f with the parts of a segment and their advantages.
-func (a Advantage) each(s Segment, f func(start, end int, advantage float32)) {
-	if !a.ByStep {
-		f(0, len(s.Tokens), a.Values[0])
-		return
-	}
-	start := 0
+// ofSteps returns the advantage of each target of a segment, whose steps have advantages of their own.
+func (a Advantage) ofSteps(s Segment) []float32 {
+	advantages := make([]float32, len(s.Tokens)-1)
+	start := 1
 	for _, step := range s.Steps {
-		f(start, step.End, a.Values[step.Index])
-		start = step.End
+		for i := start; i < step.End; i++ {
+			if s.Actions[i] {
+				advantages[i-1] = a.Values[step.Index]
+			}
+		}
+		start = max(start, step.End)
 	}
+	return advantages
 }
 
 // isDropped reports whether the advantage groups of all parts of a segment are dropped.

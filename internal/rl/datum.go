@@ -9,7 +9,8 @@ import (
 )
 
 // Datum is a segment as the loss takes it: shifted by one, so that Targets[i] is the token that follows
-// Tokens[i], and the other slices speak of the target. All slices have the same length.
+// Tokens[i], and the other slices speak of the target. All slices that are not nil have the same length. They are
+// parts of the segment's, so that a batch of data takes little memory beside its groups.
 type Datum struct {
 	// Slot, Member (its place in Group.Members), Trajectory and Segment say where it comes from.
 	Slot                        int64
@@ -17,8 +18,12 @@ type Datum struct {
 	// Role is the trajectory's.
 	Role            string
 	Tokens, Targets []int32
-	// Logprobs under the sampling policy and Advantages; 0 where the target is not an action.
-	Logprobs, Advantages []float32
+	// Logprobs under the sampling policy; 0 where the target is not an action.
+	Logprobs []float32
+	// Advantage is that of all actions. Where they differ, Advantages has one for each target instead, which is 0 where
+	// the target is not an action.
+	Advantage  float32
+	Advantages []float32
 	// Mask marks actions. Only the loss gspo takes it; it stays with the client otherwise.
 	Mask []bool
 	// ReferenceLogprobs is nil without a KL penalty.
@@ -34,15 +39,12 @@ func NewDatum(s Segment, a Advantage) Datum {
 	d := Datum{
 		Tokens: s.Tokens[:len(s.Tokens)-1], Targets: s.Tokens[1:],
 		Logprobs: s.Logprobs[1:], Mask: s.Actions[1:],
-		Advantages: make([]float32, len(s.Tokens)-1),
 	}
-	a.each(s, func(start, end int, advantage float32) {
-		for i := max(start, 1) - 1; i < end-1; i++ {
-			if d.Mask[i] {
-				d.Advantages[i] = advantage
-			}
-		}
-	})
+	if a.ByStep {
+		d.Advantages = a.ofSteps(s)
+	} else {
+		d.Advantage = a.Values[0]
+	}
 	if s.ReferenceLogprobs != nil {
 		d.ReferenceLogprobs = s.ReferenceLogprobs[1:]
 	}
@@ -53,6 +55,26 @@ func NewDatum(s Segment, a Advantage) Datum {
 		d.Weights = s.Weights[1:]
 	}
 	return d
+}
+
+// TargetAdvantages returns the advantage of each target, which is 0 where the target is not an action. The caller must
+// not change it.
+func (d Datum) TargetAdvantages() []float32 {
+	if d.Advantages != nil {
+		return d.Advantages
+	}
+	advantages := make([]float32, len(d.Targets))
+	for i, action := range d.Mask {
+		if action {
+			advantages[i] = d.Advantage
+		}
+	}
+	return advantages
+}
+
+// Spread gives the datum Advantages, so that they can be changed one by one.
+func (d *Datum) Spread() {
+	d.Advantages, d.Advantage = d.TargetAdvantages(), 0
 }
 
 // Datums turns the segments of usable members into training data, in the order of groups, members, trajectories and

@@ -32,18 +32,25 @@ func TestTurnsAndDatumsGiveTheGoldenVectors(t *testing.T) {
 		{
 			Slot: 6, Member: 1, Segment: 0,
 			Tokens: []int32{1, 2, 3, 10, 11, 4, 5}, Targets: []int32{2, 3, 10, 11, 4, 5, 12},
-			Logprobs:   []float32{0, 0, -0.1, -0.2, 0, 0, -0.3},
-			Advantages: []float32{0, 0, 0.5, 0.5, 0, 0, 0.5},
-			Mask:       []bool{false, false, true, true, false, false, true},
+			Logprobs:  []float32{0, 0, -0.1, -0.2, 0, 0, -0.3},
+			Advantage: 0.5,
+			Mask:      []bool{false, false, true, true, false, false, true},
 		},
 		{
 			Slot: 6, Member: 1, Segment: 1,
 			Tokens: []int32{9, 9, 13}, Targets: []int32{9, 13, 14},
-			Logprobs: []float32{0, -0.4, -0.5}, Advantages: []float32{0, 0.5, 0.5}, Mask: []bool{false, true, true},
+			Logprobs: []float32{0, -0.4, -0.5}, Advantage: 0.5, Mask: []bool{false, true, true},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("datums (-want +got):\n%s", diff)
+	}
+	spread := got[0]
+	spread.Spread()
+	for _, d := range []Datum{got[0], spread} {
+		if diff := cmp.Diff([]float32{0, 0, 0.5, 0.5, 0, 0, 0.5}, d.TargetAdvantages()); diff != "" {
+			t.Errorf("advantages of targets (-want +got):\n%s", diff)
+		}
 	}
 }
 
@@ -53,7 +60,7 @@ func TestDatumsKeepReferences(t *testing.T) {
 		TeacherLogprobs: []float32{0, -4},
 	}, Advantage{Values: []float32{2}})
 	want := Datum{
-		Tokens: []int32{4}, Targets: []int32{5}, Logprobs: []float32{-1}, Advantages: []float32{2}, Mask: []bool{true},
+		Tokens: []int32{4}, Targets: []int32{5}, Logprobs: []float32{-1}, Advantage: 2, Mask: []bool{true},
 		ReferenceLogprobs: []float32{-2}, TeacherLogprobs: []float32{-4},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

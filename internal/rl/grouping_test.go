@@ -183,7 +183,7 @@ func TestConstantAdvantageGroupsAreDropped(t *testing.T) {
 	}
 	var got []string
 	for _, d := range datums {
-		got = append(got, fmt.Sprintf("%s of member %d: %v", d.Role, d.Member, d.Advantages[0]))
+		got = append(got, fmt.Sprintf("%s of member %d: %v", d.Role, d.Member, d.TargetAdvantages()[0]))
 	}
 	want := []string{
 		"judge of member 0: 0.5", "judge of member 1: -0.5",
@@ -234,7 +234,7 @@ func TestDatumsOfSteps(t *testing.T) {
 		}
 		var got [][]float32
 		for _, d := range datums {
-			got = append(got, d.Advantages)
+			got = append(got, d.TargetAdvantages())
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s: advantages by token (-want +got):\n%s", name, diff)

@@ -37,8 +37,9 @@ func Penalise(datums []Datum, kl algorithm.KL) (mean float64, err error) {
 		return 0, errors.New("penalising divergence: the data have no sampled token")
 	}
 	mean = sum / float64(actions)
-	for _, d := range datums {
-		d.penalise(kl, mean)
+	for i := range datums {
+		datums[i].Spread()
+		datums[i].penalise(kl, mean)
 	}
 	return mean, nil
 }
@@ -54,7 +55,7 @@ func (d Datum) penalise(kl algorithm.KL, mean float64) {
 }
 
 // Credit adds to the advantage of each sampled token what the token gets of its own, and what the sampled tokens after
-// it in the datum get times the discount to the power of their distance. Advantages are rounded once. For the result to
+// it in the datum get times the discount to the power of their distance. The datum is spread. Advantages are rounded once. For the result to
 // be the same on every machine, own has to round its products by a conversion.
 func (d Datum) Credit(discount float64, own func(i int) float64) {
 	later := 0.0

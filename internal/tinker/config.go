@@ -3,7 +3,10 @@
 
 package tinker
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"iter"
+)
 
 // SDKVersion is the version of the official SDK whose wire format this package has.
 const SDKVersion = "0.25.0"
@@ -70,18 +73,24 @@ func DefaultServerConfig() ServerConfig {
 
 // Chunks splits training data greedily into those of the requests: a chunk ends when it has the maximum number of
 // datums, or when another datum would exceed the maximum number of bytes. A datum that is larger is a chunk of its own.
-func (c ServerConfig) Chunks(data []Datum) [][]Datum {
-	var chunks [][]Datum
-	start, size := 0, int64(0)
-	for i, datum := range data {
-		own := datum.Size()
-		if i > start && (i-start >= c.MaxChunkLen || size+own > c.MaxChunkBytes) {
-			chunks = append(chunks, data[start:i])
-			start, size = i, 0
+func (c ServerConfig) Chunks(data iter.Seq[Datum]) iter.Seq[[]Datum] {
+	return func(yield func([]Datum) bool) {
+		var chunk []Datum
+		size := int64(0)
+		for datum := range data {
+			own := datum.Size()
+			if len(chunk) > 0 && (len(chunk) >= c.MaxChunkLen || size+own > c.MaxChunkBytes) {
+				if !yield(chunk) {
+					return
+				}
+				chunk, size = nil, 0
+			}
+			chunk, size = append(chunk, datum), size+own
 		}
-		size += own
+		if len(chunk) > 0 {
+			yield(chunk)
+		}
 	}
-	return append(chunks, data[start:])
 }
 
 // UnmarshalJSON sets missing fields to the defaults.

@@ -283,14 +283,15 @@ func (e *Episode) addTokens(m rl.Member, trained func(trajectory, segment int) (
 // addTokens adds the tokens of a segment. What is known of the target i of a datum is of the token i+1.
 func (out *Segment) addTokens(s rl.Segment, datum rl.Datum, trainer []float32) {
 	out.IDs = s.Tokens
+	advantages := datum.TargetAdvantages()
 	for i, sampled := range s.Actions {
 		if !sampled {
 			continue
 		}
 		out.Actions = append(out.Actions, i)
 		out.Logprobs = append(out.Logprobs, orZero(s.Logprobs[i]))
-		if i > 0 && i-1 < len(datum.Advantages) {
-			out.Advantages = append(out.Advantages, orZero(datum.Advantages[i-1]))
+		if i > 0 && i-1 < len(advantages) {
+			out.Advantages = append(out.Advantages, orZero(advantages[i-1]))
 		}
 		if i > 0 && i-1 < len(trainer) {
 			out.TrainerLogprobs = append(out.TrainerLogprobs, orZero(trainer[i-1]))

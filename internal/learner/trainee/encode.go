@@ -4,6 +4,8 @@
 package trainee
 
 import (
+	"iter"
+
 	"github.com/tinker-operator/tinker-operator/internal/rl"
 	"github.com/tinker-operator/tinker-operator/internal/tinker"
 )
@@ -11,28 +13,35 @@ import (
 // outputLogprobs is the output of a pass that every loss returns.
 const outputLogprobs = "logprobs"
 
-// encode converts training data to the API's form for a loss. Data with weights are for the loss cross_entropy. Only
-// the loss gspo uses the mask.
-func encode(datums []rl.Datum, loss tinker.LossName) []tinker.Datum {
-	encoded := make([]tinker.Datum, 0, len(datums))
-	for _, d := range datums {
-		targets := make([]int64, len(d.Targets))
-		for i, token := range d.Targets {
-			targets[i] = int64(token)
+// encode converts training data to the API's form for a loss, each datum when it is taken: in that form a batch takes
+// several times the memory of its groups. Data with weights are for the loss cross_entropy. Only the loss gspo uses the
+// mask.
+func encode(datums []rl.Datum, loss tinker.LossName) iter.Seq[tinker.Datum] {
+	return func(yield func(tinker.Datum) bool) {
+		for _, d := range datums {
+			if !yield(encodeDatum(d, loss)) {
+				return
+			}
 		}
-		inputs := map[string]tinker.Tensor{tinker.InputTargetTokens: tinker.Ints(targets)}
-		if d.Weights != nil {
-			inputs[tinker.InputWeights] = tinker.Floats(d.Weights)
-		} else {
-			inputs[tinker.InputLogprobs] = tinker.Floats(d.Logprobs)
-			inputs[tinker.InputAdvantages] = tinker.Floats(d.Advantages)
-		}
-		if loss == tinker.LossGSPO {
-			inputs[tinker.InputSequenceRatioMask] = tinker.Floats(ones(d.Mask))
-		}
-		encoded = append(encoded, tinker.Datum{ModelInput: tinker.Text(d.Tokens), LossFnInputs: inputs})
 	}
-	return encoded
+}
+
+func encodeDatum(d rl.Datum, loss tinker.LossName) tinker.Datum {
+	targets := make([]int64, len(d.Targets))
+	for i, token := range d.Targets {
+		targets[i] = int64(token)
+	}
+	inputs := map[string]tinker.Tensor{tinker.InputTargetTokens: tinker.Ints(targets)}
+	if d.Weights != nil {
+		inputs[tinker.InputWeights] = tinker.Floats(d.Weights)
+	} else {
+		inputs[tinker.InputLogprobs] = tinker.Floats(d.Logprobs)
+		inputs[tinker.InputAdvantages] = tinker.Floats(d.TargetAdvantages())
+	}
+	if loss == tinker.LossGSPO {
+		inputs[tinker.InputSequenceRatioMask] = tinker.Floats(ones(d.Mask))
+	}
+	return tinker.Datum{ModelInput: tinker.Text(d.Tokens), LossFnInputs: inputs}
 }
 
 // ones returns 1 for each true value.
@@ -49,26 +58,35 @@ func ones(mask []bool) []float32 {
 // weighted returns the data such that their gradients add up on a server that averages those of each sequence over its
 // tokens, and those of an optimizer step over its sequences: advantages, or weights, are multiplied by both numbers, to
 // which all losses that a run on such a server may have are proportional.
-func (m *Model) weighted(data []tinker.Datum, sequences int) []tinker.Datum {
+func (m *Model) weighted(data iter.Seq[tinker.Datum], sequences int) iter.Seq[tinker.Datum] {
 	if !m.averages {
 		return data
 	}
-	for _, d := range data {
-		factor := float32(sequences) * float32(d.LossFnInputs[tinker.InputTargetTokens].Len())
-		for _, name := range []string{tinker.InputAdvantages, tinker.InputWeights} {
-			input, ok := d.LossFnInputs[name]
-			if !ok {
-				continue
+	return func(yield func(tinker.Datum) bool) {
+		for d := range data {
+			scale(d, float32(sequences))
+			if !yield(d) {
+				return
 			}
-			scaled := make([]float32, len(input.Float))
-			for i, v := range input.Float {
-				scaled[i] = v * factor
-			}
-			input.Float = scaled
-			d.LossFnInputs[name] = input
 		}
 	}
-	return data
+}
+
+// scale multiplies the advantages, or weights, of a datum by the number of sequences and by that of its tokens.
+func scale(d tinker.Datum, sequences float32) {
+	factor := sequences * float32(d.LossFnInputs[tinker.InputTargetTokens].Len())
+	for _, name := range []string{tinker.InputAdvantages, tinker.InputWeights} {
+		input, ok := d.LossFnInputs[name]
+		if !ok {
+			continue
+		}
+		scaled := make([]float32, len(input.Float))
+		for i, v := range input.Float {
+			scaled[i] = v * factor
+		}
+		input.Float = scaled
+		d.LossFnInputs[name] = input
+	}
 }
 
 // logprobsOf reads the log-probs of the targets out of a pass over so many datums. An endpoint may return

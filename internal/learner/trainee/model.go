@@ -134,7 +134,7 @@ const lossSum = "loss:sum"
 // Accepts reports whether the endpoint accepts the data, by forward passes, which leave no gradient.
 func (m *Model) Accepts(ctx context.Context, datums []rl.Datum, losses Losses) (bool, error) {
 	for _, p := range losses.split(datums) {
-		result, err := m.model.Forward(ctx, encode(p.datums, p.loss.Name), p.loss)
+		result, err := m.model.ForwardEach(ctx, encode(p.datums, p.loss.Name), p.loss)
 		if err == nil {
 			_, err = result.Wait(ctx)
 		}

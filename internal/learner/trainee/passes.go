@@ -78,7 +78,7 @@ type passInFlight struct {
 func (m *Model) submitPasses(ctx context.Context, datums []rl.Datum, losses Losses) ([]passInFlight, error) {
 	var submitted []passInFlight
 	for _, p := range losses.split(datums) {
-		future, err := m.model.ForwardBackward(ctx, m.weighted(encode(p.datums, p.loss.Name), len(datums)), p.loss)
+		future, err := m.model.ForwardBackwardEach(ctx, m.weighted(encode(p.datums, p.loss.Name), len(datums)), p.loss)
 		if err != nil {
 			return nil, passing.Failed(err, "computing gradients")
 		}

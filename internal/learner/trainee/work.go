@@ -52,16 +52,18 @@ func Prepare(alg algorithm.Algorithm, teachers map[string]algorithm.Teacher, bat
 	return work, nil
 }
 
-// lessonsOf returns the data that teachers have scored, with what they say of it.
+// lessonsOf returns the data that teachers have scored, with what they say of it. Their advantages are spread.
 func lessonsOf(groups []rl.Group, datums []rl.Datum, teachers map[string]algorithm.Teacher) []distill.Lesson {
 	environments := map[int64]string{}
 	for _, g := range groups {
 		environments[g.Key.Slot] = g.Environment
 	}
 	var lessons []distill.Lesson
-	for _, d := range datums {
-		name := environments[d.Slot]
+	for i := range datums {
+		name := environments[datums[i].Slot]
 		if t, ok := teachers[name]; ok {
+			datums[i].Spread()
+			d := datums[i]
 			lessons = append(lessons, distill.Lesson{Datum: d, Environment: name, Teacher: d.TeacherLogprobs,
 				Coefficient: t.Coefficient, Discount: t.Discount})
 		}

@@ -109,7 +109,7 @@ func TestPrepareWithTeachers(t *testing.T) {
 	}
 	var got []float32
 	for _, d := range work.Datums {
-		got = append(got, d.Advantages...)
+		got = append(got, d.TargetAdvantages()...)
 	}
 	if diff := cmp.Diff([]float32{-1.5, -0.5, 0.5, 0.5, -0.5, 0.5}, got); diff != "" {
 		t.Errorf("advantages (-want +got):\n%s", diff)

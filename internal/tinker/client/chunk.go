@@ -6,6 +6,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 
@@ -23,22 +24,35 @@ const (
 // ended; the other chunks have added their gradients.
 func (m *Model) ForwardBackward(ctx context.Context, data []tinker.Datum,
 	loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
-	return m.submitPass(ctx, tinker.ForwardBackwardRequest{Loss: loss, Data: data})
+	return m.ForwardBackwardEach(ctx, slices.Values(data), loss)
+}
+
+// ForwardBackwardEach is ForwardBackward for data of which only a chunk is in memory at a time. They are read twice:
+// they are checked before anything is sent.
+func (m *Model) ForwardBackwardEach(ctx context.Context, data iter.Seq[tinker.Datum],
+	loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
+	return m.submitPass(ctx, tinker.ForwardBackwardRequest{Loss: loss}, data)
 }
 
 // Forward returns what ForwardBackward returns, and adds no gradients.
 func (m *Model) Forward(ctx context.Context, data []tinker.Datum,
 	loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
-	return m.submitPass(ctx, tinker.ForwardBackwardRequest{Loss: loss, Data: data, ForwardOnly: true})
+	return m.ForwardEach(ctx, slices.Values(data), loss)
 }
 
-// submitPass submits the data of a request in chunks, and combines their results. No result is fetched any longer after
+// ForwardEach is Forward as ForwardBackwardEach is ForwardBackward.
+func (m *Model) ForwardEach(ctx context.Context, data iter.Seq[tinker.Datum],
+	loss tinker.Loss) (*Future[tinker.ForwardBackwardResult], error) {
+	return m.submitPass(ctx, tinker.ForwardBackwardRequest{Loss: loss, ForwardOnly: true}, data)
+}
+
+// submitPass submits data by a request for each chunk, and combines their results. No result is fetched any longer after
 // an error here.
-func (m *Model) submitPass(ctx context.Context,
-	r tinker.ForwardBackwardRequest) (*Future[tinker.ForwardBackwardResult], error) {
+func (m *Model) submitPass(ctx context.Context, r tinker.ForwardBackwardRequest,
+	data iter.Seq[tinker.Datum]) (*Future[tinker.ForwardBackwardResult], error) {
 	op := passOp(r)
 	polling, stop := context.WithCancel(ctx)
-	parts, err := m.submitChunks(ctx, polling, op, r)
+	parts, err := m.submitChunks(ctx, polling, r, data)
 	if err != nil {
 		stop()
 		return nil, afterChunks(op, err, len(parts))
@@ -49,12 +63,11 @@ func (m *Model) submitPass(ctx context.Context,
 	}), nil
 }
 
-// submitChunks returns the results of the chunks that the server accepted, which are fetched under polling. A chunk
-// whose size the server rejects is submitted in halves.
-func (m *Model) submitChunks(ctx, polling context.Context, op string, r tinker.ForwardBackwardRequest) (
-	parts []*Future[tinker.ForwardBackwardResult], err error,
-) {
-	if err := checkData(r.Data); err != nil {
+// submitChunks returns the results of the chunks that the server accepted, which are fetched under polling.
+func (m *Model) submitChunks(ctx, polling context.Context, r tinker.ForwardBackwardRequest,
+	data iter.Seq[tinker.Datum]) (parts []*Future[tinker.ForwardBackwardResult], err error) {
+	op := passOp(r)
+	if err := checkData(data); err != nil {
 		return nil, &Error{Category: tinker.CategoryUser, Op: op, Err: err}
 	}
 	config, err := m.caller.connect(ctx)
@@ -65,25 +78,42 @@ func (m *Model) submitChunks(ctx, polling context.Context, op string, r tinker.F
 		return nil, canceled(op, err)
 	}
 	defer m.submitting.Release(1)
-	for chunks := config.Chunks(r.Data); len(chunks) > 0; {
-		chunk := chunks[0]
-		accepted, err := m.submit(ctx, func(seq int64) (request, error) {
-			r.ModelID, r.SeqID, r.Data = m.id, seq, chunk
-			encoded, err := m.caller.bodies.check(forwardRequest(r, config.CompressForwardBackward, m.caller.json.Load()))
-			encoded.charge = m.caller.meter.chargeOfPass(r)
-			return encoded, err
-		})
-		if half := len(chunk) / 2; half > 0 && isTooLarge(err) {
-			chunks = slices.Concat([][]tinker.Datum{chunk[:half], chunk[half:]}, chunks[1:])
-			continue
-		}
+	for r.Data = range config.Chunks(data) {
+		accepted, err := m.submitChunk(ctx, polling, r, config.CompressForwardBackward)
+		parts = append(parts, accepted...)
 		if err != nil {
 			return parts, err
 		}
-		parts = append(parts, fetchChargedInBackground(polling, m.caller, accepted, decodeOutput(op, chunk)))
-		chunks = chunks[1:]
 	}
 	return parts, nil
+}
+
+// submitChunk submits the data of a request at once, or in halves if the server rejects its size. The caller holds
+// submitting.
+func (m *Model) submitChunk(ctx, polling context.Context, r tinker.ForwardBackwardRequest,
+	compress bool) ([]*Future[tinker.ForwardBackwardResult], error) {
+	accepted, err := m.submit(ctx, func(seq int64) (request, error) {
+		r.ModelID, r.SeqID = m.id, seq
+		encoded, err := m.caller.bodies.check(forwardRequest(r, compress, m.caller.json.Load()))
+		encoded.charge = m.caller.meter.chargeOfPass(r)
+		return encoded, err
+	})
+	if half := len(r.Data) / 2; half > 0 && isTooLarge(err) {
+		left, right := r, r
+		left.Data, right.Data = r.Data[:half], r.Data[half:]
+		parts, err := m.submitChunk(ctx, polling, left, compress)
+		if err != nil {
+			return parts, err
+		}
+		rest, err := m.submitChunk(ctx, polling, right, compress)
+		return append(parts, rest...), err
+	}
+	if err != nil {
+		return nil, err
+	}
+	// What decodes the result outlives the submit, and must not keep the data.
+	decode := decodeOutput(passOp(r), len(r.Data))
+	return []*Future[tinker.ForwardBackwardResult]{fetchChargedInBackground(polling, m.caller, accepted, decode)}, nil
 }
 
 // passOp names the operation of a request.
@@ -95,14 +125,16 @@ func passOp(r tinker.ForwardBackwardRequest) string {
 }
 
 // checkData finds data that cannot be encoded before anything is sent.
-func checkData(data []tinker.Datum) error {
-	if len(data) == 0 {
-		return fmt.Errorf("there are no datums")
-	}
-	for i, datum := range data {
+func checkData(data iter.Seq[tinker.Datum]) error {
+	n := 0
+	for datum := range data {
 		if err := datum.Validate(); err != nil {
-			return fmt.Errorf("datum %d: %w", i, err)
+			return fmt.Errorf("datum %d: %w", n, err)
 		}
+		n++
+	}
+	if n == 0 {
+		return fmt.Errorf("there are no datums")
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ package client
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,7 +53,7 @@ func TestSplitData(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []int
-			for _, chunk := range tinker.DefaultServerConfig().Chunks(tc.data) {
+			for chunk := range tinker.DefaultServerConfig().Chunks(slices.Values(tc.data)) {
 				got = append(got, len(chunk))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -282,4 +283,34 @@ func TestCombine(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPassTakesDataAsTheyAreSent submits a pass in chunks of four datums. They are taken once to be checked, and again
+// chunk by chunk: nothing is taken beyond the datum with which a chunk is full.
+func TestPassTakesDataAsTheyAreSent(t *testing.T) {
+	bubble(t, func(t *testing.T, ctx context.Context) {
+		const n, perChunk = 12, 4
+		w := newTestClient(t, map[string][]scriptedReply{
+			"forward_backward": {ok(`{"request_id":"a"}`)}, "retrieve_future#a": {ok("{}")},
+		})
+		m := w.createModel(t, ctx)
+		taken := 0
+		data := func(yield func(tinker.Datum) bool) {
+			for range n {
+				sent := len(w.bodies("forward_backward"))
+				if again := taken - n; again > 0 && sent < (again-1)/perChunk {
+					t.Errorf("datum %d is taken after %d chunks were sent", again, sent)
+				}
+				if taken++; !yield(bytesDatum(1_200_000)) {
+					return
+				}
+			}
+		}
+		if _, err := m.ForwardBackwardEach(ctx, data, tinker.Loss{Name: tinker.LossPPO}); err != nil {
+			t.Fatal(err)
+		}
+		if sent := len(w.bodies("forward_backward")); taken != 2*n || sent != n/perChunk {
+			t.Errorf("%d datums were taken for %d chunks, want %d twice for %d", taken, sent, n, n/perChunk)
+		}
+	})
 }

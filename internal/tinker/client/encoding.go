@@ -73,7 +73,7 @@ func (m *Model) tryEncoding(ctx context.Context, r tinker.ForwardBackwardRequest
 		return err
 	}
 	m.next = r.SeqID + 1
-	_, err = fetchCharged(ctx, m.caller, p, decodeOutput(opForward, r.Data))
+	_, err = fetchCharged(ctx, m.caller, p, decodeOutput(opForward, len(r.Data)))
 	return err
 }
 
@@ -88,12 +88,12 @@ func mayBeEncoding(err error) bool {
 	return false
 }
 
-// decodeOutput returns a decoder of the result of a pass over a chunk, which must have outputs of all datums or of
+// decodeOutput returns a decoder of the result of a pass over a chunk of so many datums, which must have outputs of all datums or of
 // none.
-func decodeOutput(op string, chunk []tinker.Datum) func(response) (tinker.ForwardBackwardResult, error) {
+func decodeOutput(op string, datums int) func(response) (tinker.ForwardBackwardResult, error) {
 	return decodeEither(op, tinker.DecodeOutput, tinker.DecodeOutputJSON, func(result tinker.ForwardBackwardResult) error {
-		if got := len(result.LossFnOutputs); got != 0 && got != len(chunk) {
-			return fmt.Errorf("result has outputs of %d datums, not of %d", got, len(chunk))
+		if got := len(result.LossFnOutputs); got != 0 && got != datums {
+			return fmt.Errorf("result has outputs of %d datums, not of %d", got, datums)
 		}
 		return nil
 	})

@@ -40,7 +40,7 @@ func (m *Model) RecognisesRepeats(ctx context.Context, data []tinker.Datum, loss
 			return false, err
 		}
 		ids[i] = p.id
-		if _, err := fetchCharged(ctx, m.caller, p, decodeOutput(opForward, data)); err != nil {
+		if _, err := fetchCharged(ctx, m.caller, p, decodeOutput(opForward, len(data))); err != nil {
 			return false, err
 		}
 	}
