@@ -68,6 +68,7 @@ func readGroup(from io.Reader) (rl.Group, error) {
 	if err != nil {
 		return rl.Group{}, fmt.Errorf("decoding group: %w", err)
 	}
+	compact(&group)
 	return group, nil
 }
 

@@ -147,6 +147,10 @@ type Config struct {
 	KnowParents bool
 	// RunFilter: the listing is filtered by run.
 	RunFilter bool
+	// ByRecord: a learner records each model before it saves with it, and lists the checkpoints of the recorded models.
+	ByRecord bool
+	// ReadFirst: it reads the record before it writes its claim, and not after.
+	ReadFirst bool
 	// Reopen: a version that cannot be had again makes the learner list again.
 	Reopen bool
 	// Spare is how many states are kept beyond the window, for a newest state that cannot be loaded.

@@ -44,6 +44,8 @@ const (
 	initialExpired
 	evaluated
 	groupGivenUp
+	recordRead
+	modelRecorded
 )
 
 // What the server did with a step.
@@ -62,7 +64,8 @@ func (m *Model) Label(act engine.Act, from, to *State) string {
 		suspended,
 		serverRestarted:
 		return m.labelServer(act, to)
-	case claimWritten, modelsUnloaded, listed, loaded, openingSaved, versionMissing, learnerCrashed:
+	case claimWritten, modelsUnloaded, listed, loaded, openingSaved, versionMissing, learnerCrashed,
+		recordRead, modelRecorded:
 		return m.labelOpening(act, from)
 	}
 	return m.labelStep(act, from, to)
@@ -129,6 +132,10 @@ func (m *Model) labelOpening(act engine.Act, from *State) string {
 	case loaded:
 		return learner + []string{" loads " + m.rules.checkpointName(act.C), ": base is missing, lists again",
 			": its model is missing, starts over"}[act.B]
+	case recordRead:
+		return learner + " reads which models are recorded"
+	case modelRecorded:
+		return learner + " records its model"
 	case openingSaved:
 		return learner + ": opening state is saved"
 	}

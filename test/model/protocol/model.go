@@ -176,6 +176,8 @@ func (m *Model) advance(x *successors, n int) bool {
 		m.opening.list(x, n)
 	case atChosen:
 		m.opening.load(x, n)
+	case atLoaded:
+		m.opening.record(x, n)
 	case atOpening:
 		m.opening.opened(x, n)
 	case atServe:

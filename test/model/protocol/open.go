@@ -12,6 +12,10 @@ func (p *opening) claim(x *successors, n int) {
 		p.list(x, n)
 		return
 	}
+	if p.config.ReadFirst && x.From.Learners[n].Listable == 0 {
+		p.readRecord(x, n, atStart)
+		return
+	}
 	t := x.Copy()
 	t.Claims |= 1 << n
 	if p.config.Fence == FenceUnload {
@@ -29,6 +33,10 @@ func (p *opening) claimed(x *successors, n int) bool {
 		x.Step(claimLooked, uint8(n), 1)
 		return false
 	}
+	if p.config.ByRecord && !p.config.ReadFirst {
+		p.readRecord(x, n, atCleared)
+		return true
+	}
 	if p.config.Fence != FenceUnload {
 		p.list(x, n)
 		return true
@@ -40,6 +48,32 @@ func (p *opening) claimed(x *successors, n int) bool {
 	t.Learners[n].Phase = atCleared
 	x.Step(modelsUnloaded, uint8(n))
 	return false
+}
+
+// readRecord reads which models are recorded.
+func (p *opening) readRecord(x *successors, n int, next uint8) {
+	t := x.Copy()
+	t.Learners[n].Listable, t.Learners[n].Phase = x.From.Recorded+1, next
+	x.Step(recordRead, uint8(n))
+}
+
+// record records the model of a learner, which has saved nothing, and saves what was loaded.
+func (p *opening) record(x *successors, n int) {
+	t := x.Copy()
+	l := &t.Learners[n]
+	t.Recorded |= bitOf(uint8(n), l.Model)
+	l.Listable = 0
+	p.saveOpening(t, n, l.Base)
+	x.Step(modelRecorded, uint8(n))
+}
+
+// bitOf is the bit of a model in the record.
+func bitOf(attempt, model uint8) uint16 {
+	const models = 5
+	if model >= models {
+		panic("an attempt has more models than the record has bits")
+	}
+	return 1 << ((attempt-1)*models + model)
 }
 
 // unload takes the model of a learner away, and all that is queued on it.
@@ -104,7 +138,11 @@ func (p *opening) load(x *successors, n int) {
 			t.Bases[n] = scratch
 		}
 	}
-	p.saveOpening(t, n, base)
+	if p.config.ByRecord {
+		l.Phase = atLoaded
+	} else {
+		p.saveOpening(t, n, base)
+	}
 	x.Step(loaded, uint8(n), 0, base)
 }
 

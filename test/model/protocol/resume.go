@@ -38,6 +38,9 @@ func (p *resume) counts(s *State, n int, id uint8) bool {
 	if n <= maxAttempts && id == s.Learners[n].Rejected && id != 0 {
 		return false
 	}
+	if p.config.ByRecord && n <= maxAttempts && (s.Learners[n].Listable-1)&bitOf(c.Attempt, c.Model) == 0 {
+		return false
+	}
 	return p.hasNeededRow(s, c) && p.followsBases(s, id, c)
 }
 

@@ -10,8 +10,9 @@ const (
 	absent uint8 = iota
 	atStart
 	atClaimed // Its claim (or its new model) is visible.
-	atCleared // The models of lower attempts are unloaded.
+	atCleared // The models of lower attempts are unloaded, or the record of models is read.
 	atChosen  // The base checkpoint is chosen and not loaded.
+	atLoaded  // The base is loaded, and its model is not recorded.
 	atOpening // Its opening state is being saved.
 	atServe   // The loop gathers the groups of its step.
 	atTrained // forward_backward and optim_step are submitted.
@@ -26,7 +27,7 @@ const (
 	fenced
 )
 
-var phaseNames = []string{"absent", "start", "claimed", "cleared", "chosen", "opening", "serve", "trained", "clean",
+var phaseNames = []string{"absent", "start", "claimed", "cleared", "chosen", "loaded", "opening", "serve", "trained", "clean",
 	"saving", "saved", "checked", "ready", "published", "done", "dead", "fenced"}
 
 func running(phase uint8) bool { return phase >= atStart && phase <= atPublished }
@@ -79,6 +80,8 @@ type Learner struct {
 	Save                    uint8
 	ModelState              uint8
 	Covered, Base, Rejected uint8
+	// Listable are the models that were recorded when it read the record, plus 1; 0 means that it has not read it.
+	Listable uint16
 	// LastCovered is the newest of its own checkpoints that is covered.
 	LastCovered uint8
 	// Committed is 1 once it committed a step since it opened, and Announced once the next version is announced.
@@ -113,6 +116,8 @@ type State struct {
 	// Claims has a bit for each attempt with a visible claim or model, and Bases what each has recorded as its base.
 	Claims uint8
 	Bases  [maxAttempts + 1]uint8
+	// Recorded has a bit for each model that is recorded.
+	Recorded uint16
 	// What the manager knows: the newest attempt, and the newest checkpoint that was reported.
 	Attempt, Reported, Complete uint8
 	// The faults that are left.
